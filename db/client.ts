@@ -1,0 +1,54 @@
+import type { ExtractTablesWithRelations } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
+import { drizzle, type PostgresJsDatabase, type PostgresJsTransaction } from 'drizzle-orm/postgres-js'
+import postgres from 'postgres'
+import * as schema from './schema.ts'
+
+type Schema = typeof schema
+
+export type Tx = PostgresJsTransaction<Schema, ExtractTablesWithRelations<Schema>>
+/** A pool, or a transaction on it: a query takes either, and never opens a transaction itself. */
+export type Queryable = PostgresJsDatabase<Schema> | Tx
+
+export type Db = PostgresJsDatabase<Schema> & {
+  /** Ends the pool; waits at most `timeoutSeconds` for what is running. */
+  readonly close: (input: { readonly timeoutSeconds: number }) => Promise<void>
+}
+
+type DbOptions = {
+  readonly url: string
+  readonly maxConnections: number
+  /** Shown in pg_stat_activity. */
+  readonly applicationName: string
+}
+
+const CONNECT_TIMEOUT_SECONDS = 10
+
+/** Opens a pool on one PostgreSQL database; nothing is connected before the first query. */
+export const openDb = (options: DbOptions): Db => {
+  const client = postgres(options.url, {
+    max: options.maxConnections,
+    connect_timeout: CONNECT_TIMEOUT_SECONDS,
+    connection: { application_name: options.applicationName },
+    onnotice: () => {},
+  })
+  const db = drizzle(client, { schema })
+  return Object.assign(db, {
+    close: ({ timeoutSeconds }: { timeoutSeconds: number }) => client.end({ timeout: timeoutSeconds }),
+  })
+}
+
+/** PostgreSQL's name of the unique constraint that an error is about, or null. */
+export const violatedConstraint = (error: unknown): string | null => {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    if ('code' in at && at.code === '23505' && 'constraint_name' in at && typeof at.constraint_name === 'string') {
+      return at.constraint_name
+    }
+  }
+  return null
+}
+
+/** One round trip that reads nothing. */
+export const pingDatabase = async (db: Queryable): Promise<void> => {
+  await db.execute(sql`select 1`)
+}

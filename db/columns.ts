@@ -1,0 +1,16 @@
+// Column types that drizzle lacks: bytes as Uint8Array, base units as bigint, instants as Date.
+
+import { customType, timestamp } from 'drizzle-orm/pg-core'
+
+export const bytes = customType<{ data: Uint8Array; driverData: Uint8Array }>({
+  dataType: () => 'bytea',
+})
+
+/** Base units (wei, planck) and token ids: any uint256 fits in 78 digits. */
+export const uint256 = customType<{ data: bigint; driverData: string }>({
+  dataType: () => 'numeric(78, 0)',
+  toDriver: (value) => value.toString(),
+  fromDriver: (value) => BigInt(value),
+})
+
+export const instant = (name: string) => timestamp(name, { withTimezone: true, mode: 'date', precision: 6 })

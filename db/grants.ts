@@ -1,0 +1,111 @@
+// What each kind of process may do in the database, as SQL that can run again and again.
+// The two group roles cannot log in: an operator's login users are made members of them.
+
+import { getTableName } from 'drizzle-orm'
+import * as schema from './schema.ts'
+
+export const API_ROLE = 'strongroom_api'
+export const WORKER_ROLE = 'strongroom_worker'
+
+/** Where keys lie, even sealed: closed to the worker, and to nobody else's eyes than the API's. */
+const CUSTODY_TABLES = [
+  schema.projectKeys,
+  schema.developerKeys,
+  schema.userKeys,
+  schema.pinGuesses,
+  schema.keyrings,
+  schema.ownerLocks,
+  schema.walletKeys,
+].map(getTableName)
+
+const WORKER_READS = [
+  schema.deployment,
+  schema.projects,
+  schema.wallets,
+  schema.signers,
+  schema.transactions,
+  schema.attempts,
+  schema.cursors,
+  schema.seenBlocks,
+  schema.movements,
+  schema.contractFacts,
+  schema.tokenUris,
+  schema.collections,
+  schema.metadataDocuments,
+  schema.workers,
+].map(getTableName)
+
+const WORKER_WRITES = [
+  schema.deployment,
+  schema.transactions,
+  schema.attempts,
+  schema.cursors,
+  schema.seenBlocks,
+  schema.movements,
+  schema.contractFacts,
+  schema.tokenUris,
+  schema.workers,
+].map(getTableName)
+
+const WORKER_DELETES = [schema.seenBlocks, schema.movements, schema.workers].map(getTableName)
+
+const API_READS_AND_WRITES = [
+  schema.deployment,
+  schema.projects,
+  schema.apiKeys,
+  schema.wallets,
+  schema.signers,
+  schema.transactions,
+  schema.attempts,
+  schema.contractFacts,
+  schema.tokenUris,
+  schema.collections,
+  schema.metadataDocuments,
+].map(getTableName)
+
+const API_READS = [schema.cursors, schema.movements].map(getTableName)
+
+const list = (tables: readonly string[]) => tables.map((table) => `public.${table}`).join(', ')
+
+export const CREATE_ROLES = [API_ROLE, WORKER_ROLE]
+  .map(
+    (role) => `do $$ begin
+  if not exists (select from pg_roles where rolname = '${role}') then create role ${role} nologin; end if;
+exception when duplicate_object or unique_violation then null;
+end $$;`,
+  )
+  .join('\n')
+
+/** Adding a job is a function of the worker's role: the API can call it, and can neither read nor change a job. */
+const ADD_JOB = `
+create or replace function public.add_strongroom_job(
+  task text, payload json, job_key text, job_key_mode text, run_at timestamptz, max_attempts int
+) returns void language sql security definer set search_path = pg_catalog, pg_temp as $$
+  select graphile_worker.add_job(task, payload, null, run_at, max_attempts, job_key, 0, null, job_key_mode);
+$$;
+revoke all on function public.add_strongroom_job from public;
+grant execute on function public.add_strongroom_job to ${API_ROLE}, ${WORKER_ROLE};
+alter function public.add_strongroom_job owner to ${WORKER_ROLE};
+`
+
+/** Audit rows are written once: not even their table's owner changes or removes one without dropping this trigger. */
+const APPEND_ONLY_AUDIT = `
+create or replace function public.refuse_change() returns trigger language plpgsql as $$
+begin raise exception '% is append-only', tg_table_name; end $$;
+drop trigger if exists append_only on public.audit;
+create trigger append_only before update or delete or truncate on public.audit
+  for each statement execute function public.refuse_change();
+`
+
+export const GRANTS = `
+revoke all on all tables in schema public from ${API_ROLE}, ${WORKER_ROLE};
+grant usage on schema public to ${API_ROLE}, ${WORKER_ROLE};
+grant select, insert, update on ${list([...CUSTODY_TABLES, ...API_READS_AND_WRITES])} to ${API_ROLE};
+grant select on ${list(API_READS)} to ${API_ROLE};
+grant select on ${list(WORKER_READS)} to ${WORKER_ROLE};
+grant insert, update on ${list(WORKER_WRITES)} to ${WORKER_ROLE};
+grant delete on ${list(WORKER_DELETES)} to ${WORKER_ROLE};
+grant select, insert on public.audit to ${API_ROLE}, ${WORKER_ROLE};
+${ADD_JOB}
+${APPEND_ONLY_AUDIT}
+`

@@ -1,0 +1,51 @@
+// The messages between processes: each task's payload as a schema, and the one way to add a job.
+// Payloads carry ids only: a job table shows no secret.
+
+import { type Static, Type } from '@sinclair/typebox'
+import { sql } from 'drizzle-orm'
+import type { Queryable } from './client.ts'
+import { NETWORKS } from './words.ts'
+
+const networkPayload = Type.Object({ network: Type.Union(NETWORKS.map((network) => Type.Literal(network))) })
+
+export const JOB_PAYLOADS = {
+  /** Sends the bytes of a recorded transaction. */
+  broadcast_transaction: Type.Object({
+    transactionId: Type.String(),
+    /** How often the node did not take it. */
+    tries: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000 })),
+  }),
+  /** Follows a network's blocks and settles the transactions found in them. */
+  track_blocks: networkPayload,
+  /** Follows a network's blocks and keeps the movements that touch known addresses. */
+  index_blocks: networkPayload,
+  /** Reads our tables for what was left behind, and starts it again. */
+  reconcile: Type.Object({ again: Type.Boolean() }),
+} as const
+
+export type JobName = keyof typeof JOB_PAYLOADS
+export type JobPayload<Name extends JobName> = Static<(typeof JOB_PAYLOADS)[Name]>
+
+type JobOptions = {
+  /** At most one waiting job has this key. */
+  readonly key?: string
+  /** `replace` updates a waiting job with the key; `keep` leaves whatever holds the key, running or failed. */
+  readonly whenKeyed?: 'replace' | 'keep'
+  readonly delaySeconds?: number
+}
+
+/** graphile-worker waits e^attempt seconds between tries: 25 is about a fortnight. */
+const MAX_ATTEMPTS = 25
+
+/** Adds a job in the caller's transaction: it exists if and only if that commits. */
+export const addJob = async <Name extends JobName>(
+  db: Queryable,
+  name: Name,
+  payload: JobPayload<Name>,
+  options: JobOptions = {},
+): Promise<void> => {
+  const mode = options.whenKeyed === 'keep' ? 'unsafe_dedupe' : 'replace'
+  await db.execute(sql`select public.add_strongroom_job(
+    ${name}, ${JSON.stringify(payload)}::json, ${options.key ?? null}, ${options.key === undefined ? null : mode},
+    now() + make_interval(secs => ${options.delaySeconds ?? 0}), ${MAX_ATTEMPTS})`)
+}

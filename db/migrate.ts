@@ -1,0 +1,48 @@
+import { fileURLToPath } from 'node:url'
+import { drizzle } from 'drizzle-orm/postgres-js'
+import { migrate as runDrizzleMigrations } from 'drizzle-orm/postgres-js/migrator'
+import { runMigrations as runJobMigrations } from 'graphile-worker'
+import pg from 'pg'
+import postgres from 'postgres'
+import { CREATE_ROLES, GRANTS, WORKER_ROLE } from './grants.ts'
+
+const MIGRATIONS_FOLDER = fileURLToPath(new URL('./migrations', import.meta.url))
+
+/** Two processes that migrate at once would otherwise run the same statements: the second waits here. */
+const MIGRATION_LOCK = 7_215_001
+
+const quoted = (identifier: string) => `"${identifier.replaceAll('"', '""')}"`
+
+/**
+ * Brings a database to the newest schema: our tables, graphile-worker's (owned by the worker's role), roles and grants.
+ * Idempotent, and safe to run at once from several processes.
+ * @param databaseUrl of a role that may create roles and owns the database.
+ */
+export async function migrate(databaseUrl: string): Promise<void> {
+  const client = postgres(databaseUrl, { max: 1, onnotice: () => {} })
+  try {
+    await client`select pg_advisory_lock(${MIGRATION_LOCK})`
+    await runDrizzleMigrations(drizzle(client), { migrationsFolder: MIGRATIONS_FOLDER })
+    await client.unsafe(CREATE_ROLES)
+    const [row] = await client<{ database: string }[]>`select current_database() as database`
+    const database = quoted(row?.database ?? '')
+    // Its own schema needs CREATE once; afterwards the worker's role keeps only what it owns.
+    await client.unsafe(`grant ${WORKER_ROLE} to current_user; grant create on database ${database} to ${WORKER_ROLE}`)
+    await migrateJobTables(databaseUrl)
+    await client.unsafe(`revoke create on database ${database} from ${WORKER_ROLE}`)
+    await client.unsafe(GRANTS)
+  } finally {
+    await client.end({ timeout: 5 })
+  }
+}
+
+const migrateJobTables = async (databaseUrl: string): Promise<void> => {
+  const pgPool = new pg.Pool({ connectionString: databaseUrl, max: 1, options: `-c role=${WORKER_ROLE}` })
+  // A lost connection also fails the query that was using it, and that is where it is reported.
+  pgPool.on('error', () => {})
+  try {
+    await runJobMigrations({ pgPool })
+  } finally {
+    await pgPool.end()
+  }
+}

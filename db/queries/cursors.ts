@@ -1,0 +1,75 @@
+import { and, desc, eq, gt, lt, sql } from 'drizzle-orm'
+import type { Queryable, Tx } from '../client.ts'
+import { cursors, seenBlocks } from '../schema.ts'
+import type { CursorPurpose, Network } from '../words.ts'
+
+export type Follower = { readonly network: Network; readonly purpose: CursorPurpose }
+export type BlockPoint = { readonly number: bigint; readonly hash: string }
+
+const at = (follower: Follower) => and(eq(cursors.network, follower.network), eq(cursors.purpose, follower.purpose))
+const seen = (follower: Follower) =>
+  and(eq(seenBlocks.network, follower.network), eq(seenBlocks.purpose, follower.purpose))
+
+/** Up to which block a follower has everything, or null before it began. */
+export const readCursor = async (db: Queryable, follower: Follower): Promise<BlockPoint | null> => {
+  const [row] = await db.select().from(cursors).where(at(follower))
+  return row === undefined ? null : { number: row.blockNumber, hash: row.blockHash }
+}
+
+/** Begins at a block, if nobody has begun yet. */
+export const beginCursor = async (db: Queryable, follower: Follower, point: BlockPoint): Promise<void> => {
+  await db
+    .insert(cursors)
+    .values({ ...follower, blockNumber: point.number, blockHash: point.hash })
+    .onConflictDoNothing()
+  await db
+    .insert(seenBlocks)
+    .values({ ...follower, ...point })
+    .onConflictDoNothing()
+}
+
+/**
+ * Moves a cursor from where the caller read it; false where somebody else has moved it meanwhile, and then the caller's
+ * transaction must not commit.
+ */
+export const moveCursor = async (
+  tx: Tx,
+  input: { readonly follower: Follower; readonly from: BlockPoint; readonly to: BlockPoint },
+): Promise<boolean> => {
+  const rows = await tx
+    .update(cursors)
+    .set({ blockNumber: input.to.number, blockHash: input.to.hash, updatedAt: sql`now()` })
+    .where(and(at(input.follower), eq(cursors.blockNumber, input.from.number), eq(cursors.blockHash, input.from.hash)))
+    .returning({ network: cursors.network })
+  return rows.length === 1
+}
+
+/** Keeps the hashes of new blocks, and forgets those that are final. */
+export const rememberBlocks = async (
+  tx: Tx,
+  input: { readonly follower: Follower; readonly blocks: readonly BlockPoint[]; readonly finalNumber: bigint },
+): Promise<void> => {
+  const kept = input.blocks.filter((block) => block.number >= input.finalNumber)
+  if (kept.length > 0) {
+    await tx
+      .insert(seenBlocks)
+      .values(kept.map((block) => ({ ...input.follower, number: block.number, hash: block.hash })))
+      .onConflictDoUpdate({
+        target: [seenBlocks.network, seenBlocks.purpose, seenBlocks.number],
+        set: { hash: sql`excluded.hash` },
+      })
+  }
+  await tx.delete(seenBlocks).where(and(seen(input.follower), lt(seenBlocks.number, input.finalNumber)))
+}
+
+export const forgetBlocksAbove = async (tx: Tx, follower: Follower, number: bigint): Promise<void> => {
+  await tx.delete(seenBlocks).where(and(seen(follower), gt(seenBlocks.number, number)))
+}
+
+/** Newest first. */
+export const listSeenBlocks = async (db: Queryable, follower: Follower): Promise<readonly BlockPoint[]> =>
+  db
+    .select({ number: seenBlocks.number, hash: seenBlocks.hash })
+    .from(seenBlocks)
+    .where(seen(follower))
+    .orderBy(desc(seenBlocks.number))

@@ -1,0 +1,75 @@
+import { and, asc, eq, inArray } from 'drizzle-orm'
+import type { Queryable } from '../client.ts'
+import { wallets } from '../schema.ts'
+import type { Network } from '../words.ts'
+
+export type WalletRow = typeof wallets.$inferSelect
+
+export const insertWallet = async (db: Queryable, row: typeof wallets.$inferInsert): Promise<WalletRow> => {
+  const [inserted] = await db.insert(wallets).values(row).returning()
+  if (inserted === undefined) throw new Error('insert into wallets returned no row')
+  return inserted
+}
+
+type WalletKey = { readonly id: string } | { readonly address: string } | { readonly ownerId: string }
+
+/** One wallet of a project on a network, by one of its three keys. */
+export const findWallet = async (
+  db: Queryable,
+  input: { readonly projectId: string; readonly network: Network; readonly by: WalletKey },
+): Promise<WalletRow | null> => {
+  const { by } = input
+  const [row] = await db
+    .select()
+    .from(wallets)
+    .where(
+      and(
+        eq(wallets.projectId, input.projectId),
+        eq(wallets.network, input.network),
+        'id' in by
+          ? eq(wallets.id, by.id)
+          : 'address' in by
+            ? eq(wallets.address, by.address)
+            : eq(wallets.ownerId, by.ownerId),
+      ),
+    )
+  return row ?? null
+}
+
+/** The networks on which a project has a wallet with this address (EVM addresses are one on all four). */
+export const networksOfAddress = async (
+  db: Queryable,
+  input: { readonly projectId: string; readonly address: string },
+): Promise<readonly Network[]> => {
+  const rows = await db
+    .select({ network: wallets.network })
+    .from(wallets)
+    .where(and(eq(wallets.projectId, input.projectId), eq(wallets.address, input.address)))
+  return rows.map((row) => row.network)
+}
+
+/** Oldest first. */
+export const listWallets = async (
+  db: Queryable,
+  input: { readonly projectId: string; readonly network: Network; readonly limit: number; readonly offset: number },
+): Promise<readonly WalletRow[]> =>
+  db
+    .select()
+    .from(wallets)
+    .where(and(eq(wallets.projectId, input.projectId), eq(wallets.network, input.network)))
+    .orderBy(asc(wallets.createdAt), asc(wallets.id))
+    .limit(input.limit)
+    .offset(input.offset)
+
+/** Which of these addresses belong to a wallet of any project: one query a block, whatever the number of wallets. */
+export const watchedAddresses = async (
+  db: Queryable,
+  input: { readonly network: Network; readonly addresses: readonly string[] },
+): Promise<ReadonlySet<string>> => {
+  if (input.addresses.length === 0) return new Set()
+  const rows = await db
+    .selectDistinct({ address: wallets.address })
+    .from(wallets)
+    .where(and(eq(wallets.network, input.network), inArray(wallets.address, [...input.addresses])))
+  return new Set(rows.map((row) => row.address))
+}

@@ -1,0 +1,496 @@
+// Every table of Strongroom. What an operator reads, so names are the glossary's words.
+
+import { sql } from 'drizzle-orm'
+import {
+  bigint,
+  boolean,
+  check,
+  foreignKey,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  smallint,
+  text,
+  unique,
+  uniqueIndex,
+  uuid,
+} from 'drizzle-orm/pg-core'
+import { bytes, instant, uint256 } from './columns.ts'
+import {
+  API_KEY_SCOPES,
+  ASSET_STANDARDS,
+  ATTEMPT_KINDS,
+  AUDIT_ACTIONS,
+  CONTROL_MODES,
+  CURSOR_PURPOSES,
+  ENVIRONMENTS,
+  KEYRING_KINDS,
+  NETWORKS,
+  TRANSACTION_KINDS,
+  TRANSACTION_STATUSES,
+  WALLET_TYPES,
+} from './words.ts'
+
+/** A closed list is text with a CHECK: a new word is then one migration, without an ALTER TYPE. */
+const oneOf = (column: string, words: readonly string[]) =>
+  sql.raw(`"${column}" in (${words.map((word) => `'${word}'`).join(', ')})`)
+
+const now = sql`now()`
+
+/** The one row that binds this database to an environment, its chains and its root key. */
+export const deployment = pgTable(
+  'deployment',
+  {
+    id: smallint('id').primaryKey().default(1),
+    environment: text('environment', { enum: ENVIRONMENTS }).notNull(),
+    chainIds: jsonb('chain_ids').$type<Record<string, number>>().notNull(),
+    rootKeyId: text('root_key_id').notNull(),
+    rootKeyCheck: bytes('root_key_check').notNull(),
+    serviceKeyCheck: bytes('service_key_check').notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+  },
+  (table) => [
+    check('deployment_single', sql`${table.id} = 1`),
+    check('deployment_environment', oneOf('environment', ENVIRONMENTS)),
+  ],
+)
+
+export const projects = pgTable('projects', {
+  id: uuid('id').primaryKey().defaultRandom(),
+  name: text('name').notNull(),
+  allowedOrigins: text('allowed_origins').array().notNull().default(sql`'{}'`),
+  createdAt: instant('created_at').notNull().default(now),
+  activatedAt: instant('activated_at'),
+})
+
+export const apiKeys = pgTable(
+  'api_keys',
+  {
+    id: uuid('id').primaryKey().defaultRandom(),
+    projectId: uuid('project_id')
+      .notNull()
+      .references(() => projects.id),
+    name: text('name').notNull(),
+    /** SHA-256 of the key: 256 random bits need no slow hash. */
+    hash: bytes('hash').notNull().unique(),
+    scopes: text('scopes', { enum: API_KEY_SCOPES }).array().notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+    expiresAt: instant('expires_at'),
+    lastUsedAt: instant('last_used_at'),
+    revokedAt: instant('revoked_at'),
+  },
+  (table) => [index('api_keys_project').on(table.projectId)],
+)
+
+// Custody. The worker's role can read none of the tables up to `audit`.
+
+/** The project key wrapped by the root key; one row a version. */
+export const projectKeys = pgTable(
+  'project_keys',
+  {
+    projectId: uuid('project_id')
+      .notNull()
+      .references(() => projects.id),
+    version: integer('version').notNull(),
+    rootKeyId: text('root_key_id').notNull(),
+    wrapped: bytes('wrapped').notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+  },
+  (table) => [primaryKey({ columns: [table.projectId, table.version] })],
+)
+
+/** The developer key under the developer's secret: opening it is the check of the secret. */
+export const developerKeys = pgTable('developer_keys', {
+  projectId: uuid('project_id')
+    .primaryKey()
+    .references(() => projects.id),
+  sealed: bytes('sealed').notNull(),
+  version: integer('version').notNull().default(1),
+  updatedAt: instant('updated_at').notNull().default(now),
+})
+
+/** The user key under the owner's PIN: opening it is the check of the PIN. */
+export const userKeys = pgTable(
+  'user_keys',
+  {
+    projectId: uuid('project_id')
+      .notNull()
+      .references(() => projects.id),
+    ownerId: text('owner_id').notNull(),
+    /** For argon2id, 16 bytes. */
+    salt: bytes('salt').notNull(),
+    sealed: bytes('sealed').notNull(),
+    version: integer('version').notNull().default(1),
+    updatedAt: instant('updated_at').notNull().default(now),
+  },
+  (table) => [primaryKey({ columns: [table.projectId, table.ownerId] })],
+)
+
+/** The PIN guess guard: one row an owner, charged before a PIN is looked at. */
+export const pinGuesses = pgTable(
+  'pin_guesses',
+  {
+    projectId: uuid('project_id').notNull(),
+    ownerId: text('owner_id').notNull(),
+    /** Wrong PINs in a row, and ever. */
+    fails: integer('fails').notNull().default(0),
+    total: integer('total').notNull().default(0),
+    lockedUntil: instant('locked_until'),
+    lease: uuid('lease'),
+    leaseUntil: instant('lease_until'),
+  },
+  (table) => [
+    primaryKey({ columns: [table.projectId, table.ownerId] }),
+    foreignKey({
+      columns: [table.projectId, table.ownerId],
+      foreignColumns: [userKeys.projectId, userKeys.ownerId],
+      name: 'pin_guesses_user_key',
+    }),
+    check('pin_guesses_bounds', sql`${table.fails} between 0 and 5 and ${table.total} between 0 and 100`),
+  ],
+)
+
+export const keyrings = pgTable(
+  'keyrings',
+  {
+    id: uuid('id').primaryKey(),
+    projectId: uuid('project_id')
+      .notNull()
+      .references(() => projects.id),
+    ownerId: text('owner_id').notNull(),
+    kind: text('kind', { enum: KEYRING_KINDS }).notNull(),
+    /** The seed's entropy or the imported key, under the keyring key. */
+    sealed: bytes('sealed').notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+  },
+  (table) => [
+    uniqueIndex('keyrings_one_seed').on(table.projectId, table.ownerId).where(sql`${table.kind} = 'seed'`),
+    check('keyrings_kind', oneOf('kind', KEYRING_KINDS)),
+  ],
+)
+
+/** One credential's way to a keyring key. */
+export const ownerLocks = pgTable(
+  'owner_locks',
+  {
+    id: uuid('id').primaryKey(),
+    keyringId: uuid('keyring_id')
+      .notNull()
+      .references(() => keyrings.id),
+    controlMode: text('control_mode', { enum: CONTROL_MODES }).notNull(),
+    sealed: bytes('sealed').notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+  },
+  (table) => [
+    unique('owner_locks_one_a_mode').on(table.keyringId, table.controlMode),
+    check('owner_locks_control_mode', oneOf('control_mode', CONTROL_MODES)),
+  ],
+)
+
+export const wallets = pgTable(
+  'wallets',
+  {
+    id: uuid('id').primaryKey(),
+    projectId: uuid('project_id')
+      .notNull()
+      .references(() => projects.id),
+    network: text('network', { enum: NETWORKS }).notNull(),
+    ownerId: text('owner_id').notNull(),
+    name: text('name').notNull(),
+    /** Canonical: EIP-55 or SS58 with the network's prefix. */
+    address: text('address').notNull(),
+    controlMode: text('control_mode', { enum: CONTROL_MODES }).notNull(),
+    type: text('type', { enum: WALLET_TYPES }).notNull(),
+    keyringId: uuid('keyring_id')
+      .notNull()
+      .references(() => keyrings.id),
+    publicKey: bytes('public_key').notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+  },
+  (table) => [
+    unique('wallets_one_a_network').on(table.projectId, table.network, table.ownerId),
+    unique('wallets_address').on(table.projectId, table.network, table.address),
+    index('wallets_watched').on(table.network, table.address),
+    index('wallets_listed').on(table.projectId, table.network, table.createdAt, table.id),
+    check('wallets_network', oneOf('network', NETWORKS)),
+    check('wallets_control_mode', oneOf('control_mode', CONTROL_MODES)),
+    check('wallets_type', oneOf('type', WALLET_TYPES)),
+  ],
+)
+
+/** The wallet's derived private key under its wallet key: what signing opens, so that no seed is touched. */
+export const walletKeys = pgTable('wallet_keys', {
+  walletId: uuid('wallet_id')
+    .primaryKey()
+    .references(() => wallets.id),
+  sealed: bytes('sealed').notNull(),
+})
+
+/** Append-only: one row a use of a key, a change of a credential or an operator's act, committed with its effect. */
+export const audit = pgTable(
+  'audit',
+  {
+    id: bigint('id', { mode: 'bigint' }).primaryKey().generatedAlwaysAsIdentity(),
+    projectId: uuid('project_id')
+      .notNull()
+      .references(() => projects.id),
+    at: instant('at').notNull(),
+    /** `api_key:<id>`, `session:<id>`, `operator` or `system`. */
+    actor: text('actor').notNull(),
+    action: text('action', { enum: AUDIT_ACTIONS }).notNull(),
+    /** What it was done to: a wallet's id, a project's, an API key's. */
+    subject: text('subject').notNull(),
+    details: jsonb('details').$type<Record<string, string>>().notNull(),
+    /** HMAC-SHA-256 of the row under HKDF(SERVICE_KEY, "audit"). */
+    mac: bytes('mac').notNull(),
+  },
+  (table) => [
+    index('audit_project').on(table.projectId, table.id),
+    check('audit_action', oneOf('action', AUDIT_ACTIONS)),
+  ],
+)
+
+// Submission.
+
+/** An actor: locking its row serialises the choice of a nonce. Global, as two projects may hold one key. */
+export const signers = pgTable(
+  'signers',
+  {
+    network: text('network', { enum: NETWORKS }).notNull(),
+    address: text('address').notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+  },
+  (table) => [primaryKey({ columns: [table.network, table.address] })],
+)
+
+/** One intent and what became of it. */
+export const transactions = pgTable(
+  'transactions',
+  {
+    id: uuid('id').primaryKey(),
+    projectId: uuid('project_id')
+      .notNull()
+      .references(() => projects.id),
+    walletId: uuid('wallet_id')
+      .notNull()
+      .references(() => wallets.id),
+    network: text('network', { enum: NETWORKS }).notNull(),
+    signerAddress: text('signer_address').notNull(),
+    kind: text('kind', { enum: TRANSACTION_KINDS }).notNull(),
+    nonce: bigint('nonce', { mode: 'number' }).notNull(),
+    /** null for a contract creation. */
+    to: text('to'),
+    value: uint256('value').notNull(),
+    input: text('input').notNull(),
+    gasLimit: uint256('gas_limit').notNull(),
+    /** The most that it can take from the signer. */
+    worstCost: uint256('worst_cost').notNull(),
+    status: text('status', { enum: TRANSACTION_STATUSES }).notNull().default('submitted'),
+    /** Why it failed. */
+    errorCode: text('error_code'),
+    error: text('error'),
+    /** Live or mined: then no other intent of ours may hold this nonce. */
+    holdsNonce: boolean('holds_nonce').notNull().default(true),
+    /** Its block can no longer be reorganised away. */
+    final: boolean('final').notNull().default(false),
+    /** The hash that is shown: of the attempt last broadcast, then of the mined one. */
+    shownHash: text('shown_hash'),
+    minedBlockNumber: bigint('mined_block_number', { mode: 'bigint' }),
+    minedBlockHash: text('mined_block_hash'),
+    contractAddress: text('contract_address'),
+    createdAt: instant('created_at').notNull().default(now),
+    broadcastAt: instant('broadcast_at'),
+    settledAt: instant('settled_at'),
+    updatedAt: instant('updated_at').notNull().default(now),
+  },
+  (table) => [
+    foreignKey({
+      columns: [table.network, table.signerAddress],
+      foreignColumns: [signers.network, signers.address],
+      name: 'transactions_signer',
+    }),
+    uniqueIndex('transactions_one_a_nonce')
+      .on(table.network, table.signerAddress, table.nonce)
+      .where(sql`${table.holdsNonce}`),
+    index('transactions_unfinished').on(table.network, table.updatedAt).where(sql`not ${table.final}`),
+    index('transactions_project').on(table.projectId, table.createdAt),
+    index('transactions_created').on(table.network, table.contractAddress).where(sql`contract_address is not null`),
+    check('transactions_kind', oneOf('kind', TRANSACTION_KINDS)),
+    check('transactions_status', oneOf('status', TRANSACTION_STATUSES)),
+    check('transactions_failed_says_why', sql`(${table.status} = 'failed') = (${table.errorCode} is not null)`),
+    check('transactions_live_holds_nonce', sql`${table.holdsNonce} or ${table.status} = 'failed'`),
+  ],
+)
+
+/** One signed encoding of a transaction. `raw` is erased when the nonce is final: it would be a bearer instrument. */
+export const attempts = pgTable(
+  'attempts',
+  {
+    network: text('network', { enum: NETWORKS }).notNull(),
+    hash: text('hash').notNull(),
+    transactionId: uuid('transaction_id')
+      .notNull()
+      .references(() => transactions.id),
+    kind: text('kind', { enum: ATTEMPT_KINDS }).notNull(),
+    rung: smallint('rung').notNull(),
+    raw: text('raw'),
+    broadcastAt: instant('broadcast_at'),
+    /** What the node last said, where it did not take it. */
+    lastError: text('last_error'),
+  },
+  (table) => [
+    primaryKey({ columns: [table.network, table.hash] }),
+    unique('attempts_rung').on(table.transactionId, table.kind, table.rung),
+    check('attempts_kind', oneOf('kind', ATTEMPT_KINDS)),
+  ],
+)
+
+// Following the chains.
+
+/** Where a follower of a network stands: everything up to this block is in our tables. */
+export const cursors = pgTable(
+  'cursors',
+  {
+    network: text('network', { enum: NETWORKS }).notNull(),
+    purpose: text('purpose', { enum: CURSOR_PURPOSES }).notNull(),
+    blockNumber: bigint('block_number', { mode: 'bigint' }).notNull(),
+    blockHash: text('block_hash').notNull(),
+    updatedAt: instant('updated_at').notNull().default(now),
+  },
+  (table) => [
+    primaryKey({ columns: [table.network, table.purpose] }),
+    check('cursors_purpose', oneOf('purpose', CURSOR_PURPOSES)),
+  ],
+)
+
+/** Hashes of the blocks that are not final yet: how a follower finds where a reorganisation forked off. */
+export const seenBlocks = pgTable(
+  'seen_blocks',
+  {
+    network: text('network', { enum: NETWORKS }).notNull(),
+    purpose: text('purpose', { enum: CURSOR_PURPOSES }).notNull(),
+    number: bigint('number', { mode: 'bigint' }).notNull(),
+    hash: text('hash').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.network, table.purpose, table.number] })],
+)
+
+/** One asset's move as one known address sees it: a transfer between two known addresses is two rows. */
+export const movements = pgTable(
+  'movements',
+  {
+    id: uuid('id').primaryKey().defaultRandom(),
+    network: text('network', { enum: NETWORKS }).notNull(),
+    address: text('address').notNull(),
+    direction: text('direction', { enum: ['in', 'out'] }).notNull(),
+    counterparty: text('counterparty').notNull(),
+    standard: text('standard', { enum: ASSET_STANDARDS }).notNull(),
+    /** null for the native coin. */
+    contract: text('contract'),
+    tokenId: uint256('token_id'),
+    amount: uint256('amount').notNull(),
+    blockNumber: bigint('block_number', { mode: 'bigint' }).notNull(),
+    transactionHash: text('transaction_hash').notNull(),
+    logIndex: integer('log_index').notNull(),
+    itemIndex: integer('item_index').notNull(),
+    at: instant('at').notNull(),
+  },
+  (table) => [
+    unique('movements_once').on(
+      table.network,
+      table.transactionHash,
+      table.logIndex,
+      table.itemIndex,
+      table.address,
+      table.direction,
+    ),
+    index('movements_listed').on(
+      table.network,
+      table.address,
+      table.blockNumber.desc(),
+      table.logIndex.desc(),
+      table.itemIndex.desc(),
+      table.id,
+    ),
+    index('movements_block').on(table.network, table.blockNumber),
+    index('movements_held')
+      .on(table.network, table.address, table.contract, table.tokenId)
+      .where(sql`token_id is not null`),
+    index('movements_collection').on(table.network, table.contract, table.tokenId).where(sql`token_id is not null`),
+    check('movements_direction', sql`direction in ('in', 'out')`),
+    check('movements_standard', oneOf('standard', ASSET_STANDARDS)),
+  ],
+)
+
+/** What a contract says of itself, read once. */
+export const contractFacts = pgTable(
+  'contract_facts',
+  {
+    network: text('network', { enum: NETWORKS }).notNull(),
+    address: text('address').notNull(),
+    standard: text('standard', { enum: ASSET_STANDARDS }).notNull(),
+    name: text('name').notNull(),
+    symbol: text('symbol').notNull(),
+    decimals: smallint('decimals').notNull(),
+    readAt: instant('read_at').notNull().default(now),
+  },
+  (table) => [
+    primaryKey({ columns: [table.network, table.address] }),
+    check('contract_facts_standard', oneOf('standard', ASSET_STANDARDS)),
+  ],
+)
+
+export const tokenUris = pgTable(
+  'token_uris',
+  {
+    network: text('network', { enum: NETWORKS }).notNull(),
+    contract: text('contract').notNull(),
+    tokenId: uint256('token_id').notNull(),
+    uri: text('uri').notNull(),
+    readAt: instant('read_at').notNull().default(now),
+  },
+  (table) => [primaryKey({ columns: [table.network, table.contract, table.tokenId] })],
+)
+
+// NFTs.
+
+/** Collections that were created here; the address is their transaction's `contract_address`. */
+export const collections = pgTable(
+  'collections',
+  {
+    transactionId: uuid('transaction_id')
+      .primaryKey()
+      .references(() => transactions.id),
+    projectId: uuid('project_id')
+      .notNull()
+      .references(() => projects.id),
+    network: text('network', { enum: NETWORKS }).notNull(),
+    ownerAddress: text('owner_address').notNull(),
+    name: text('name').notNull(),
+    symbol: text('symbol').notNull(),
+    imageUrl: text('image_url').notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+  },
+  (table) => [index('collections_project').on(table.projectId, table.network, table.createdAt)],
+)
+
+/** Hosted EIP-721 metadata, addressed by the SHA-256 of its text. */
+export const metadataDocuments = pgTable('metadata_documents', {
+  digest: text('digest').primaryKey(),
+  body: text('body').notNull(),
+  createdAt: instant('created_at').notNull().default(now),
+})
+
+// The worker.
+
+/**
+ * The job pools that were ever started and not yet found dead: one lives as long as a connection of its name does.
+ * The jobs that a dead one had locked are given back.
+ */
+export const workers = pgTable('workers', {
+  id: text('id').primaryKey(),
+  applicationName: text('application_name').notNull(),
+  startedAt: instant('started_at').notNull().default(now),
+})

@@ -1,0 +1,55 @@
+// The closed lists of the domain, each defined once: the wire, the tables and the code read them from here.
+
+export const EVM_NETWORKS = ['Ethereum', 'Polygon', 'Base', 'Avalanche'] as const
+export const SUBSTRATE_NETWORKS = ['Polkadot', 'Vara'] as const
+export const NETWORKS = [...EVM_NETWORKS, ...SUBSTRATE_NETWORKS] as const
+export type EvmNetwork = (typeof EVM_NETWORKS)[number]
+export type Network = (typeof NETWORKS)[number]
+
+export const CHAIN_FAMILIES = ['evm', 'substrate'] as const
+export type ChainFamily = (typeof CHAIN_FAMILIES)[number]
+
+export const ENVIRONMENTS = ['testnet', 'mainnet'] as const
+export type Environment = (typeof ENVIRONMENTS)[number]
+
+export const CONTROL_MODES = ['developer', 'user'] as const
+export type ControlMode = (typeof CONTROL_MODES)[number]
+
+export const WALLET_TYPES = ['eoa', 'contract'] as const
+export type WalletType = (typeof WALLET_TYPES)[number]
+
+/** `seed`: the owner's own phrase; `phrase`: a further, imported one; `key`: one imported private key. */
+export const KEYRING_KINDS = ['seed', 'phrase', 'key'] as const
+export type KeyringKind = (typeof KEYRING_KINDS)[number]
+
+export const API_KEY_SCOPES = ['read', 'sign', 'admin'] as const
+export type ApiKeyScope = (typeof API_KEY_SCOPES)[number]
+
+/** `submitted` and `pending` are live, `success` and `failed` are ends that only a reorganisation reopens. */
+export const TRANSACTION_STATUSES = ['submitted', 'pending', 'success', 'failed'] as const
+export type TransactionStatus = (typeof TRANSACTION_STATUSES)[number]
+
+/** What the intent was asked for as: it names the endpoint that recorded it. */
+export const TRANSACTION_KINDS = ['send', 'mint', 'transfer', 'collection'] as const
+export type TransactionKind = (typeof TRANSACTION_KINDS)[number]
+
+export const ATTEMPT_KINDS = ['rung', 'cancel'] as const
+export type AttemptKind = (typeof ATTEMPT_KINDS)[number]
+
+export const ASSET_STANDARDS = ['native', 'erc20', 'erc721', 'erc1155', 'other'] as const
+export type AssetStandard = (typeof ASSET_STANDARDS)[number]
+
+/** Where a follower of blocks stands: each purpose keeps a cursor of its own on each network. */
+export const CURSOR_PURPOSES = ['track', 'index'] as const
+export type CursorPurpose = (typeof CURSOR_PURPOSES)[number]
+
+/** Every act that leaves an audit row. */
+export const AUDIT_ACTIONS = [
+  'project_created',
+  'api_key_created',
+  'api_key_revoked',
+  'wallet_created',
+  'transaction_signed',
+  'transaction_submitted',
+] as const
+export type AuditAction = (typeof AUDIT_ACTIONS)[number]
