@@ -1,0 +1,259 @@
+// What a chain family must be able to do, free of keys: it hands out bytes to sign and takes signatures back.
+// It knows no database and no resource; what it must remember reaches it as ChainMemory.
+// Amounts are base units (wei, planck) as bigint. Addresses are canonical texts (EIP-55, SS58) as parseAddress returns them.
+
+import type { AssetStandard, ChainFamily, Network } from '../../db/words.ts'
+
+export type Hex = `0x${string}`
+
+/** What a caller wants done: one call, transfer or creation. Absent fields are filled in from the chain. */
+export type Intent = {
+  /** null creates a contract from `input`. */
+  readonly to: string | null
+  readonly value: bigint
+  readonly input: Hex
+  readonly gasLimit?: bigint
+  readonly maxFeePerGas?: bigint
+  readonly maxPriorityFeePerGas?: bigint
+  readonly nonce?: number
+}
+
+/** A transaction complete but for its signature (EIP-1559, type 2). */
+export type EvmUnsigned = {
+  readonly family: 'evm'
+  readonly chainId: number
+  readonly nonce: number
+  readonly to: string | null
+  readonly value: bigint
+  readonly input: Hex
+  readonly gasLimit: bigint
+  readonly maxFeePerGas: bigint
+  readonly maxPriorityFeePerGas: bigint
+}
+
+/** Substrate extrinsics join here; callers only ever hand an Unsigned back to the chain that made it. */
+export type Unsigned = EvmUnsigned
+
+export type PrepareOptions = {
+  /** The signer's live intents, in nonce order: a revert is judged again behind them. */
+  readonly behind: readonly Intent[]
+}
+
+export type Prepared = {
+  /** Its nonce is the chain's pending count unless the intent fixed one. */
+  readonly unsigned: Unsigned
+  /** Transactions of the sender that are mined, and mined or waiting in the node's pool. */
+  readonly minedCount: number
+  readonly pendingCount: number
+  readonly balance: bigint
+  /** The most that this transaction can take from the sender: value, gas at the fee cap, and the network's own surcharge. */
+  readonly worstCost: bigint
+}
+
+/** A signed encoding: the hash is known before anything is sent. */
+export type Signed = { readonly raw: Hex; readonly hash: Hex }
+
+/**
+ * What a node said to a raw transaction. `unknown` is a time-out, a 5xx or an answer that could not be read:
+ * the transaction may or may not be in the pool, so it frees nothing.
+ */
+export type BroadcastOutcome =
+  | { readonly kind: 'accepted' }
+  | { readonly kind: 'nonce_too_low' }
+  | { readonly kind: 'nonce_too_high' }
+  | { readonly kind: 'underpriced'; readonly reason: string }
+  | { readonly kind: 'insufficient_funds'; readonly reason: string }
+  | { readonly kind: 'rejected'; readonly reason: string }
+  | { readonly kind: 'unknown'; readonly reason: string }
+
+/** Where a hash stands on the chain. `unknown`: no node in reach has heard of it. */
+export type HashStatus =
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'pending' }
+  | {
+      readonly kind: 'mined'
+      readonly success: boolean
+      readonly blockNumber: bigint
+      readonly blockHash: Hex
+      /** Blocks on top of and with its own: 1 in the newest block. */
+      readonly confirmations: number
+      /** The created contract, null for everything else. */
+      readonly contractAddress: string | null
+    }
+
+export type BlockRef = {
+  readonly number: bigint
+  readonly hash: Hex
+  readonly parentHash: Hex
+  readonly timestampMs: number
+}
+
+export type BlockWithHashes = BlockRef & { readonly transactionHashes: readonly Hex[] }
+
+/** One movement of an asset between two addresses, as the chain's own events and traces tell it. */
+export type Movement = {
+  readonly standard: Exclude<AssetStandard, 'other'>
+  /** null for the native coin. */
+  readonly contract: string | null
+  /** null for fungible assets. */
+  readonly tokenId: bigint | null
+  readonly from: string
+  readonly to: string
+  /** 1 for an ERC-721 token. */
+  readonly amount: bigint
+}
+
+/**
+ * A transfer event names no standard: a token id that is not indexed looks like an amount, an indexed amount like a token
+ * id. Where the contract's own standard is known, this sets it right. Pure.
+ */
+export const asStandard = <M extends Movement>(movement: M, standard: AssetStandard | undefined): M => {
+  if (movement.standard === 'erc20' && standard === 'erc721') {
+    return { ...movement, standard, tokenId: movement.amount, amount: 1n }
+  }
+  if (movement.standard === 'erc721' && standard === 'erc20') {
+    return { ...movement, standard, tokenId: null, amount: movement.tokenId ?? 0n }
+  }
+  return movement
+}
+
+export type RecordedMovement = Movement & {
+  readonly transactionHash: Hex
+  /**
+   * Its place within the transaction, unique and stable over re-reading: a log's index in the block, then the item's
+   * index in a batch; native movements use index -1 for the transaction's own value.
+   */
+  readonly logIndex: number
+  readonly itemIndex: number
+}
+
+export type BlockMovements = BlockRef & { readonly movements: readonly RecordedMovement[] }
+
+/** What is known of an address, read once from the chain: hostile names are bounded and kept as text. */
+export type AddressFacts = {
+  readonly isContract: boolean
+  readonly standard: AssetStandard
+  readonly name: string
+  readonly symbol: string
+  /** 0 for NFTs and for what is no token. */
+  readonly decimals: number
+}
+
+export type DecodedCall = {
+  /** The bare name (`transfer`). */
+  readonly functionName: string
+  /** By the EIP's argument names; addresses checksummed, integers as decimal strings, bytes as hex. */
+  readonly arguments: Readonly<Record<string, unknown>>
+}
+
+export type Preview = {
+  readonly decoded: DecodedCall | null
+  readonly success: boolean
+  /** Begins `execution reverted: ` for a revert; null on success. */
+  readonly error: string | null
+  /** In order; null where the node cannot trace. */
+  readonly changes: readonly Movement[] | null
+}
+
+export type MintRequest = {
+  readonly contract: string
+  readonly from: string
+  readonly recipient: string
+  readonly uri: string
+}
+
+export type TransferNftRequest = {
+  readonly contract: string
+  readonly from: string
+  readonly recipient: string
+  readonly tokenId: bigint
+  readonly amount: bigint
+}
+
+export type CollectionRequest = {
+  readonly name: string
+  readonly symbol: string
+  readonly baseUri: string
+  readonly contractUri: string
+  readonly owner: string
+}
+
+/** Facts that outlive a process, handed in by context.ts. */
+export type ChainMemory = {
+  readFacts(input: { network: Network; addresses: readonly string[] }): Promise<ReadonlyMap<string, AddressFacts>>
+  writeFacts(input: { network: Network; address: string; facts: AddressFacts }): Promise<void>
+}
+
+export type Chain = {
+  readonly network: Network
+  readonly family: ChainFamily
+  /** The EIP-155 chain id; 0 for a family that has none. */
+  readonly chainId: number
+  /** Blocks with and above a transaction's own before it is told, and before it is taken as final where the node does not say. */
+  readonly depth: { readonly confirmations: number; readonly final: number }
+  readonly pollIntervalMs: number
+
+  /** @returns the canonical text. @throws address_invalid (malformed, wrong checksum), network_mismatch. Pure. */
+  parseAddress(text: string, field: string): string
+  /** The address of a public key: 65 bytes uncompressed secp256k1 or 32 bytes sr25519. Pure. */
+  addressOf(publicKey: Uint8Array): string
+
+  /**
+   * Fills in what the intent leaves open and simulates it against the pending state.
+   * @throws execution_reverted, balance_insufficient (this intent alone), fee_too_low, node_unavailable.
+   */
+  prepare(intent: Intent, from: string, options: PrepareOptions): Promise<Prepared>
+  /** The intent as it stands, where it needs nothing from the chain; null where something is missing. Pure. */
+  complete(intent: Intent): Unsigned | null
+  /** Fills in fees and gas for signing without simulation; the nonce is the caller's to give. @throws node_unavailable, execution_reverted. */
+  fill(intent: Intent, from: string, nonce: number): Promise<Unsigned>
+  /** Mined and pending transaction counts of a sender. @throws node_unavailable. */
+  transactionCounts(address: string): Promise<{ readonly minedCount: number; readonly pendingCount: number }>
+  /** The sender's mined count as of the newest final block (the node's word, else the network's depth). @throws node_unavailable. */
+  finalTransactionCount(address: string): Promise<number>
+  withNonce(unsigned: Unsigned, nonce: number): Unsigned
+  worstCost(unsigned: Unsigned): bigint
+  /** 32 bytes to sign. Pure. */
+  signingBytes(unsigned: Unsigned): Uint8Array
+  /** @param signature 65 bytes: r, s, recovery id (0 or 1). Pure. */
+  assemble(unsigned: Unsigned, signature: Uint8Array): Signed
+
+  /** Sends once, without a retry inside; "already known" is `accepted`. Never throws for what a node says. */
+  broadcast(raw: Hex): Promise<BroadcastOutcome>
+  /** @throws node_unavailable. */
+  status(hash: Hex): Promise<HashStatus>
+
+  /** One round trip for the whole bundle, in sequence; a failed element fails alone. @throws node_unavailable. */
+  preview(from: string, intents: readonly Intent[]): Promise<readonly Preview[]>
+  /** With the ABIs that we know; null rather than a guess. `standard` is the called contract's, where two share a selector. Pure. */
+  decode(intent: Intent, standard?: AssetStandard): DecodedCall | null
+
+  /** Facts of many addresses, from memory where they are known. @throws node_unavailable. */
+  facts(addresses: readonly string[]): Promise<ReadonlyMap<string, AddressFacts>>
+  /** tokenURI / uri of many tokens; null where the contract has none. @throws node_unavailable. */
+  tokenUris(tokens: readonly { contract: string; tokenId: bigint }[]): Promise<readonly (string | null)[]>
+
+  /** @throws mint_unsupported, node_unavailable. */
+  mintIntent(request: MintRequest): Promise<Intent>
+  /** ERC-721 or ERC-1155 by the contract's own word. @throws invalid_input (no NFT contract), node_unavailable. */
+  transferNftIntent(request: TransferNftRequest): Promise<Intent>
+  /** Our own collection contract. Pure. */
+  collectionIntent(request: CollectionRequest): Intent
+
+  /** The newest block and the newest one that the node calls final (null where it cannot say). @throws node_unavailable. */
+  head(): Promise<{ readonly latest: BlockRef; readonly finalized: BlockRef | null }>
+  /** Blocks with their transactions' hashes, for the tracker; null for a block that the node does not have (yet). @throws node_unavailable. */
+  block(number: bigint): Promise<BlockWithHashes | null>
+  /** Every movement in a range of blocks, both ends included, or null where the node does not have all of them (yet). @throws node_unavailable, RangeTooWide. */
+  movements(input: { readonly fromBlock: bigint; readonly toBlock: bigint }): Promise<readonly BlockMovements[] | null>
+  /** The chain id that the node itself reports, to compare with ours. @throws node_unavailable. */
+  nodeChainId(): Promise<number>
+}
+
+/** A node refused a range of blocks for its width or its number of results: ask for less. */
+export class RangeTooWide extends Error {
+  constructor(cause: unknown) {
+    super('The node refused the range of blocks as too wide.', { cause })
+    this.name = 'RangeTooWide'
+  }
+}

@@ -1,0 +1,80 @@
+// Addresses: 20 bytes as text. What enters is judged strictly, what leaves carries EIP-55's checksum.
+
+import { keccak_256 } from '@noble/hashes/sha3.js'
+import { AppError } from '../../errors.ts'
+import { hexText } from './wire.ts'
+
+/** A node's token transfers name the same addresses again and again; a checksum costs some microseconds. */
+const CHECKSUM_MEMO_LIMIT = 65_536
+
+const ADDRESS_ANY_CASE = /^0x[0-9a-fA-F]{40}$/
+const ONE_CASE = /^0x(?:[0-9a-f]{40}|[0-9A-F]{40})$/
+/** 35 or 36 bytes in base58: a one or two byte prefix, 32 bytes, a two byte checksum (SS58). */
+const LIKE_SS58 = /^[1-9A-HJ-NP-Za-km-z]{46,50}$/
+
+export const ZERO_ADDRESS = '0x0000000000000000000000000000000000000000'
+
+const memo = new Map<string, string>()
+
+const computeChecksum = (lower: string): string => {
+  const digest = keccak_256(new TextEncoder().encode(lower.slice(2)))
+  let text = '0x'
+  for (let at = 0; at < 40; at += 1) {
+    const nibble = ((digest[at >> 1] ?? 0) >> (at % 2 === 0 ? 4 : 0)) & 0x0f
+    const letter = lower.charAt(at + 2)
+    text += nibble >= 8 ? letter.toUpperCase() : letter
+  }
+  return text
+}
+
+/** EIP-55 of a lower-case address. Pure, but for its memory of recent ones. */
+export const checksum = (lower: string): string => {
+  const known = memo.get(lower)
+  if (known !== undefined) return known
+  const text = computeChecksum(lower)
+  if (memo.size >= CHECKSUM_MEMO_LIMIT) memo.clear()
+  memo.set(lower, text)
+  return text
+}
+
+/**
+ * The checksummed text of an address: all lower or all upper case is taken as it is, mixed case must be a valid checksum.
+ * @throws address_invalid, network_mismatch (an address of a Substrate network)
+ */
+export const parseAddress = (text: string, field: string): string => {
+  if (LIKE_SS58.test(text)) {
+    throw new AppError(
+      'network_mismatch',
+      `Field "${field}" is an address of a Substrate network; right is 0x and 40 hex digits.`,
+    )
+  }
+  if (!ADDRESS_ANY_CASE.test(text)) {
+    throw new AppError('address_invalid', `Field "${field}" must be an address: 0x and 40 hex digits.`)
+  }
+  const address = checksum(text.toLowerCase())
+  if (text !== address && !ONE_CASE.test(text)) {
+    throw new AppError('address_invalid', `Field "${field}" has a wrong checksum (EIP-55): a letter may be mistyped.`)
+  }
+  return address
+}
+
+const lastTwentyBytes = (digest: Uint8Array): string =>
+  checksum(`0x${Buffer.from(digest.subarray(12)).toString('hex')}`)
+
+/** @param publicKey 65 bytes, uncompressed secp256k1 @throws Error for any other form: a mistake of ours */
+export const addressOf = (publicKey: Uint8Array): string => {
+  if (publicKey.length !== 65 || publicKey[0] !== 4) throw new Error('expected 65 bytes of an uncompressed public key')
+  return lastTwentyBytes(keccak_256(publicKey.subarray(1)))
+}
+
+/** Where a creation by this sender at this nonce puts its contract: keccak256(rlp([sender, nonce])), Yellow Paper §7. */
+export const createdAddress = (sender: string, nonce: number): string => {
+  let digits = nonce === 0 ? '' : nonce.toString(16)
+  if (digits.length % 2 === 1) digits = `0${digits}`
+  // RLP: a single byte below 0x80 stands for itself, anything else follows a byte of its length.
+  const isOwnByte = nonce > 0 && nonce < 0x80
+  const encodedNonce = isOwnByte ? digits : `${(0x80 + digits.length / 2).toString(16)}${digits}`
+  const payload = `94${sender.slice(2).toLowerCase()}${encodedNonce}`
+  const list = `${(0xc0 + payload.length / 2).toString(16)}${payload}`
+  return lastTwentyBytes(keccak_256(Buffer.from(hexText(`0x${list}`).slice(2), 'hex')))
+}

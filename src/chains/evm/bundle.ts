@@ -1,0 +1,139 @@
+// A bundle: calls of one sender that see each other's effects, where one that fails fails alone.
+// Nodes run a failing call within eth_simulateV1, but refuse the whole request for one that they would not even start (too
+// little balance for its value, too little gas, …). So: what no node would run is set aside beforehand; after a refusal the
+// elements to blame are found and set aside, and the rest runs again.
+// - For balance, all culprits are found by one run in which the sender is rich: its native Transfer logs tell what the
+//   sender really had before each call.
+// - For anything else, the first culprit ends the shortest prefix that is refused: a binary search.
+
+import type { Call } from './call.ts'
+import { runWithCreations } from './creations.ts'
+import { hopeless } from './intrinsic.ts'
+import { transfersOf } from './logs.ts'
+import { cannotSimulateCreation, isExecutionFailure, isMethodMissing, isNoFunds } from './nodeErrors.ts'
+import { failureOf } from './reverts.ts'
+import { type Answer, question, type Rpc, type RpcError } from './rpc.ts'
+import { notFunded, type Overrides, refused, type SimulatedCall, simulateQuestion } from './simulate.ts'
+import { quantity } from './wire.ts'
+
+/** Rounds of setting aside; a bundle that still is refused is refused as a whole. */
+const ROUND_LIMIT = 8
+/** What the sender is given to find out what it could not pay: no coin's supply comes near. */
+const RICH = 2n ** 200n
+
+type Run = Answer<readonly SimulatedCall[]>
+type Runner = (from: string, calls: readonly Call[], overrides: Overrides) => Promise<Run>
+
+/** What a node turned out not to be able to do, learnt once. */
+export type SimulationLimits = { noSimulation: boolean; noCreations: boolean }
+
+const runner =
+  (rpc: Rpc, limits: SimulationLimits): Runner =>
+  async (from, calls, overrides) => {
+    const creates = calls.some(({ to }) => to === null)
+    if (!(creates && limits.noCreations)) {
+      const answer = await rpc.try(simulateQuestion(from, [{ overrides, calls }]))
+      if (answer.ok || !creates || !cannotSimulateCreation(answer.error)) return answer
+      limits.noCreations = true
+    }
+    return runWithCreations(rpc, { from, calls, overrides })
+  }
+
+/** The indexes of calls whose value the sender did not have when their turn came. */
+const findUnfunded = async (
+  rpc: Rpc,
+  run: Runner,
+  from: string,
+  calls: readonly Call[],
+): Promise<readonly number[]> => {
+  const [balance, rich] = await Promise.all([
+    rpc.ask(question('eth_getBalance', [from, 'latest'], quantity)),
+    run(from, calls, { [from]: { balance: RICH } }),
+  ])
+  if (!rich.ok) return []
+  const sender = from.toLowerCase()
+  let left = balance
+  const unfunded: number[] = []
+  for (const [index, call] of calls.entries()) {
+    if (call.value > left) {
+      unfunded.push(index)
+      continue
+    }
+    for (const { standard, from: source, to, amount } of (rich.value[index]?.logs ?? []).flatMap(transfersOf)) {
+      if (standard !== 'native') continue
+      if (source === sender) left -= amount
+      if (to === sender) left += amount
+    }
+  }
+  return unfunded
+}
+
+/** The call for which the node refuses the run, and its words. */
+const findFirstCulprit = async (
+  run: Runner,
+  from: string,
+  calls: readonly Call[],
+  whole: RpcError,
+): Promise<{ readonly index: number; readonly error: RpcError }> => {
+  let runs = 0
+  let refusedAt = calls.length
+  let error = whole
+  while (refusedAt - runs > 1) {
+    const middle = (runs + refusedAt) >> 1
+    const answer = await run(from, calls.slice(0, middle), {})
+    if (answer.ok) runs = middle
+    else {
+      refusedAt = middle
+      error = answer.error
+    }
+  }
+  return { index: refusedAt - 1, error }
+}
+
+/**
+ * The end of each call, in order, on top of the newest block; null where the node cannot simulate.
+ * One round trip where the node runs all of them. @throws NodeUnavailable.
+ */
+export const runBundle = async (
+  rpc: Rpc,
+  limits: SimulationLimits,
+  input: { readonly from: string; readonly calls: readonly Call[] },
+): Promise<readonly SimulatedCall[] | null> => {
+  if (limits.noSimulation) return null
+  const { from } = input
+  const run = runner(rpc, limits)
+  const ends: (SimulatedCall | undefined)[] = input.calls.map((call) => {
+    const reason = hopeless(call)
+    return reason === null ? undefined : refused(reason)
+  })
+  for (let round = 1; ; round += 1) {
+    const open = [...input.calls.keys()].filter((index) => ends[index] === undefined)
+    const calls = open.flatMap((index) => input.calls[index] ?? [])
+    const setAside = (at: number, end: SimulatedCall): void => {
+      const index = open[at]
+      if (index !== undefined) ends[index] = end
+    }
+    if (calls.length === 0) break
+    const answer = await run(from, calls, {})
+    if (answer.ok) {
+      for (const [at, end] of answer.value.entries()) setAside(at, end)
+      break
+    }
+    if (isMethodMissing(answer.error)) {
+      limits.noSimulation = true
+      return null
+    }
+    // Not about any call: too many requests, no such block.
+    if (!isExecutionFailure(answer.error)) throw rpc.refusal(answer.error)
+    if (round === ROUND_LIMIT) {
+      for (const at of open.keys()) setAside(at, refused(failureOf(answer.error)))
+      break
+    }
+    const unfunded = isNoFunds(answer.error) ? await findUnfunded(rpc, run, from, calls) : []
+    for (const at of unfunded) setAside(at, notFunded)
+    if (unfunded.length > 0) continue
+    const { index, error } = await findFirstCulprit(run, from, calls, answer.error)
+    setAside(index, refused(failureOf(error)))
+  }
+  return ends.map((end) => end ?? refused('execution failed: not simulated'))
+}

@@ -1,0 +1,70 @@
+// An EVM network behind one node, as a Chain: each verb is a file of this folder, put together here.
+
+import type { Chain, ChainMemory } from '../chain.ts'
+import type { EvmNetworkRow } from '../networks.ts'
+import { addressOf, parseAddress } from './address.ts'
+import { readBlock, readHead } from './blocks.ts'
+import { broadcast } from './broadcast.ts'
+import type { SimulationLimits } from './bundle.ts'
+import { readCounts, readFinalCount } from './counts.ts'
+import { decodeCall } from './decode.ts'
+import { assemble, signingBytes } from './encode.ts'
+import { readAddressFacts } from './facts.ts'
+import { mintIntent } from './mint.ts'
+import { readMovements } from './movements.ts'
+import type { Tracing } from './natives.ts'
+import { collectionIntent, readTokenUris, transferNftIntent } from './nfts.ts'
+import { fill, prepare } from './prepare.ts'
+import { previewBundle } from './preview.ts'
+import { createRpc, question } from './rpc.ts'
+import { readStatus } from './status.ts'
+import { complete, worstCost } from './unsigned.ts'
+import { smallQuantity } from './wire.ts'
+
+/** A network as data, the node that serves it, and what is remembered of it between processes. */
+export type EvmChainInput = { readonly row: EvmNetworkRow; readonly rpcUrl: string; readonly memory: ChainMemory }
+
+/** Free of keys; it connects to nothing before it is asked something. */
+export const createEvmChain = ({ row, rpcUrl, memory }: EvmChainInput): Chain => {
+  const { network, family, chainId } = row
+  const rpc = createRpc({ rpcUrl, network })
+  // What the node turns out not to be able to do, so that it is not asked again and again.
+  const limits: SimulationLimits = { noSimulation: false, noCreations: false }
+  const tracing: Tracing = { tracer: 'unknown', noBlockReceipts: false }
+  const facts: Chain['facts'] = (addresses) => readAddressFacts({ rpc, memory, network }, addresses)
+
+  return {
+    network,
+    family,
+    chainId,
+    depth: { confirmations: row.confirmations, final: row.finalDepth },
+    pollIntervalMs: row.pollIntervalMs,
+    parseAddress,
+    addressOf,
+    complete: (intent) => complete(chainId, intent),
+    prepare: (intent, from, options) => prepare({ rpc, row, limits }, { intent, from, options }),
+    fill: (intent, from, nonce) => fill({ rpc, row, limits }, { intent, from, nonce }),
+    transactionCounts: (address) => readCounts(rpc, address),
+    finalTransactionCount: (address) => readFinalCount(rpc, { address, finalDepth: row.finalDepth }),
+    withNonce: (unsigned, nonce) => ({ ...unsigned, nonce }),
+    worstCost,
+    signingBytes,
+    assemble,
+    broadcast: (raw) => broadcast(rpc, raw),
+    status: (hash) => readStatus(rpc, hash),
+    preview: (from, intents) => previewBundle({ rpc, limits, facts }, { from, intents }),
+    decode: decodeCall,
+    facts,
+    tokenUris: (tokens) => readTokenUris(rpc, tokens),
+    mintIntent: (request) => mintIntent(rpc, limits, request),
+    transferNftIntent: async (request) => {
+      const known = await facts([request.contract])
+      return transferNftIntent(request, known.get(request.contract))
+    },
+    collectionIntent,
+    head: () => readHead(rpc),
+    block: (number) => readBlock(rpc, number),
+    movements: (range) => readMovements({ rpc, tracing }, range),
+    nodeChainId: () => rpc.ask(question('eth_chainId', [], smallQuantity)),
+  }
+}

@@ -1,0 +1,75 @@
+// Contract creations on a node whose eth_simulateV1 knows none (anvil 1.7). The init code is put in the place where the
+// contract will be, and called there: address, sender, value and (empty) call data are what a creation sees, and what it
+// returns is the contract's code, which the calls behind it then find in that place.
+
+import type { Hex } from '../chain.ts'
+import { createdAddress } from './address.ts'
+import type { Call } from './call.ts'
+import { CODE_LIMIT_BYTES, intrinsicGas } from './intrinsic.ts'
+import { type Answer, question, type Rpc } from './rpc.ts'
+import { type Overrides, refused, type Segment, type SimulatedCall, simulate } from './simulate.ts'
+import { smallQuantity } from './wire.ts'
+
+/** A creation that needs the code of one before it needs a run more; deeper chains than this are told as they stand. */
+const RUN_LIMIT = 4
+/** Yellow Paper appendix G: storing a byte of code. */
+const CODE_BYTE_GAS = 200n
+const TRANSACTION_GAS = 21_000n
+
+type Creation = { readonly index: number; readonly address: string; code: Hex | null }
+
+/** Calls up to each creation run in one block; a creation and what follows it in the next. */
+const plan = (calls: readonly Call[], creations: readonly Creation[], overrides: Overrides): readonly Segment[] => {
+  const segments: { overrides: Overrides; calls: Call[] }[] = [{ overrides, calls: [] }]
+  for (const [index, call] of calls.entries()) {
+    const creation = creations.find((each) => each.index === index)
+    if (creation === undefined) segments.at(-1)?.calls.push(call)
+    else {
+      const { address, code } = creation
+      const run = { to: address, value: call.value, input: '0x' } as const
+      segments.push({ overrides: { [address]: { code: call.input } }, calls: [run] })
+      segments.push({ overrides: { [address]: { code: code ?? '0x' } }, calls: [] })
+    }
+  }
+  return segments
+}
+
+/** EIP-170, EIP-3541 and the price of storing the code are checked by no one else here. */
+const judge = (call: Call, end: SimulatedCall): SimulatedCall => {
+  if (end.failure !== null) return end
+  const byteCount = (end.returnData.length - 2) / 2
+  if (byteCount > CODE_LIMIT_BYTES) return refused('execution failed: max code size exceeded')
+  if (end.returnData.startsWith('0xef')) return refused('execution failed: invalid code: must not begin with 0xef')
+  const gasUsed = end.gasUsed - TRANSACTION_GAS + intrinsicGas(call) + BigInt(byteCount) * CODE_BYTE_GAS
+  if (call.gasLimit !== undefined && call.gasLimit < gasUsed) return refused('execution failed: out of gas')
+  return { ...end, gasUsed }
+}
+
+/** @throws NodeUnavailable. A refusal of the whole is an answer. */
+export const runWithCreations = async (
+  rpc: Rpc,
+  input: { readonly from: string; readonly calls: readonly Call[]; readonly overrides: Overrides },
+): Promise<Answer<readonly SimulatedCall[]>> => {
+  const { from, calls } = input
+  const nonce = await rpc.ask(question('eth_getTransactionCount', [from, 'latest'], smallQuantity))
+  const creations: Creation[] = [...calls.keys()]
+    .filter((index) => calls[index]?.to === null)
+    .map((index) => ({ index, address: createdAddress(from, nonce + index), code: null }))
+  for (let run = 1; ; run += 1) {
+    const answer = await simulate(rpc, { from, segments: plan(calls, creations, input.overrides) })
+    if (!answer.ok) return answer
+    const ends = calls.map((call, index) => {
+      const end = answer.value[index] ?? refused('execution failed: not simulated')
+      return call.to === null ? judge(call, end) : end
+    })
+    let learnt = false
+    for (const creation of creations) {
+      const end = ends[creation.index]
+      const code = end === undefined || end.failure !== null ? '0x' : end.returnData
+      // Nothing behind the last call can see its code.
+      if (code !== (creation.code ?? '0x') && creation.index < calls.length - 1) learnt = true
+      creation.code = code
+    }
+    if (!learnt || run === RUN_LIMIT) return { ok: true, value: ends }
+  }
+}

@@ -1,0 +1,145 @@
+// What an address is: read from the chain once a contract, and kept. An address without code is read anew each time: a
+// contract may be created there later.
+
+import { decodeAbiParameters, encodeFunctionData, parseAbi } from 'viem'
+import type { AssetStandard, Network } from '../../../db/words.ts'
+import type { AddressFacts, ChainMemory, Hex } from '../chain.ts'
+import { ZERO_ADDRESS } from './address.ts'
+import { readQuestion } from './call.ts'
+import { isExecutionFailure } from './nodeErrors.ts'
+import { type Answer, question, type Rpc } from './rpc.ts'
+import { cleanText } from './text.ts'
+import { bytes } from './wire.ts'
+
+const NAME_LIMIT = 64
+const SYMBOL_LIMIT = 32
+/** What a strange contract may burn per read; a token behind a proxy needs some 10,000. */
+const READ_GAS_LIMIT = 2_000_000n
+/** EIP-20: decimals is a uint8. */
+const DECIMALS_LIMIT = 255n
+
+const ABI = parseAbi([
+  'function supportsInterface(bytes4 interfaceID) view returns (bool)',
+  'function name() view returns (string)',
+  'function symbol() view returns (string)',
+  'function decimals() view returns (uint8)',
+  'function totalSupply() view returns (uint256)',
+  'function balanceOf(address owner) view returns (uint256)',
+  'function allowance(address owner, address spender) view returns (uint256)',
+])
+
+const supports = (interfaceId: Hex): Hex =>
+  encodeFunctionData({ abi: ABI, functionName: 'supportsInterface', args: [interfaceId] })
+
+/** Interface ids: EIP-721, EIP-1155; EIP-165 wants false for 0xffffffff, which unmasks contracts that say yes to all. */
+const READS = {
+  supportsErc721: supports('0x80ac58cd'),
+  supportsErc1155: supports('0xd9b67a26'),
+  supportsNonsense: supports('0xffffffff'),
+  name: encodeFunctionData({ abi: ABI, functionName: 'name' }),
+  symbol: encodeFunctionData({ abi: ABI, functionName: 'symbol' }),
+  decimals: encodeFunctionData({ abi: ABI, functionName: 'decimals' }),
+  totalSupply: encodeFunctionData({ abi: ABI, functionName: 'totalSupply' }),
+  balanceOf: encodeFunctionData({ abi: ABI, functionName: 'balanceOf', args: [ZERO_ADDRESS] }),
+  allowance: encodeFunctionData({ abi: ABI, functionName: 'allowance', args: [ZERO_ADDRESS, ZERO_ADDRESS] }),
+} as const satisfies Record<string, Hex>
+
+type Read = keyof typeof READS
+const READ_NAMES = Object.keys(READS).filter((name): name is Read => name in READS)
+
+const NOTHING: AddressFacts = { isContract: false, standard: 'other', name: '', symbol: '', decimals: 0 }
+
+/** A call that failed in the contract has no answer; a node that refused to run it has not spoken of the contract. */
+const returned = (rpc: Rpc, answer: Answer<Hex>): Hex | null => {
+  if (answer.ok) return answer.value
+  if (isExecutionFailure(answer.error)) return null
+  throw rpc.refusal(answer.error)
+}
+
+const wordIn = (data: Hex | null): bigint | null => (data?.length === 66 ? BigInt(data) : null)
+
+/** A string, or the bytes32 of the first tokens; anything else is no text. Pure. */
+export const textIn = (data: Hex | null, limit: number): string => {
+  if (data === null) return ''
+  if (data.length === 66) {
+    const characters = Buffer.from(data.slice(2), 'hex')
+    const end = characters.indexOf(0)
+    return cleanText(characters.subarray(0, end === -1 ? undefined : end).toString('utf8'), limit)
+  }
+  try {
+    return cleanText(decodeAbiParameters([{ type: 'string' }], data)[0], limit)
+  } catch {
+    return ''
+  }
+}
+
+const standardOf = (reads: Readonly<Record<Read, Hex | null>>): AssetStandard => {
+  if (wordIn(reads.supportsNonsense) === 1n) return 'other'
+  if (wordIn(reads.supportsErc721) === 1n) return 'erc721'
+  if (wordIn(reads.supportsErc1155) === 1n) return 'erc1155'
+  // EIP-20 has no identifier: it is told by the three reads that it demands (an ERC-721 has no allowance).
+  const { totalSupply, balanceOf, allowance } = reads
+  return [totalSupply, balanceOf, allowance].every((each) => wordIn(each) !== null) ? 'erc20' : 'other'
+}
+
+const factsOf = (reads: Readonly<Record<Read, Hex | null>>): AddressFacts => {
+  const standard = standardOf(reads)
+  const decimals = wordIn(reads.decimals) ?? 0n
+  return {
+    isContract: true,
+    standard,
+    name: textIn(reads.name, NAME_LIMIT),
+    symbol: textIn(reads.symbol, SYMBOL_LIMIT),
+    decimals: standard === 'erc20' && decimals <= DECIMALS_LIMIT ? Number(decimals) : 0,
+  }
+}
+
+/** EIP-7702: an account that has delegated carries 0xef0100 and an address; it is still a person's account. */
+const isContractCode = (code: Hex): boolean => code !== '0x' && !code.startsWith('0xef0100')
+
+const readContracts = async (rpc: Rpc, contracts: readonly string[]): Promise<ReadonlyMap<string, AddressFacts>> => {
+  const questions = contracts.flatMap((to) =>
+    READ_NAMES.map((name) => readQuestion({ to, data: READS[name], gasLimit: READ_GAS_LIMIT })),
+  )
+  const answers = await rpc.tryAll(questions)
+  const results = answers.map((answer) => returned(rpc, answer))
+  return new Map(
+    contracts.map((address, at) => {
+      const resultOf = (name: Read): Hex | null => results[at * READ_NAMES.length + READ_NAMES.indexOf(name)] ?? null
+      return [
+        address,
+        factsOf({
+          supportsErc721: resultOf('supportsErc721'),
+          supportsErc1155: resultOf('supportsErc1155'),
+          supportsNonsense: resultOf('supportsNonsense'),
+          name: resultOf('name'),
+          symbol: resultOf('symbol'),
+          decimals: resultOf('decimals'),
+          totalSupply: resultOf('totalSupply'),
+          balanceOf: resultOf('balanceOf'),
+          allowance: resultOf('allowance'),
+        }),
+      ]
+    }),
+  )
+}
+
+/** Facts by address, every asked one included; from memory first. @throws NodeUnavailable. */
+export const readAddressFacts = async (
+  context: { readonly rpc: Rpc; readonly memory: ChainMemory; readonly network: Network },
+  addresses: readonly string[],
+): Promise<ReadonlyMap<string, AddressFacts>> => {
+  const { rpc, memory, network } = context
+  const asked = [...new Set(addresses)]
+  if (asked.length === 0) return new Map()
+  const facts = new Map(await memory.readFacts({ network, addresses: asked }))
+  const unknown = asked.filter((address) => !facts.has(address))
+  const codes = await rpc.askAll(unknown.map((address) => question('eth_getCode', [address, 'latest'], bytes)))
+  const contracts = unknown.filter((_, index) => isContractCode(codes[index] ?? '0x'))
+  for (const address of unknown) facts.set(address, NOTHING)
+  for (const [address, read] of await readContracts(rpc, contracts)) {
+    facts.set(address, read)
+    await memory.writeFacts({ network, address, facts: read })
+  }
+  return facts
+}

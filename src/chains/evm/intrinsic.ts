@@ -1,0 +1,43 @@
+// What a transaction costs before its first instruction. A node refuses a whole simulation for one element below it, so
+// such an element is told apart beforehand.
+
+import type { Call } from './call.ts'
+
+const TRANSACTION_GAS = 21_000n
+/** EIP-2 and EIP-3860. */
+const CREATION_GAS = 32_000n
+const INIT_CODE_WORD_GAS = 2n
+/** EIP-2028. */
+const ZERO_BYTE_GAS = 4n
+const OTHER_BYTE_GAS = 16n
+/** EIP-3860: twice EIP-170's limit of the code itself. */
+export const INIT_CODE_LIMIT_BYTES = 49_152
+/** EIP-170. */
+export const CODE_LIMIT_BYTES = 24_576
+
+const count = (input: string): { readonly zeros: bigint; readonly others: bigint } => {
+  const all = Buffer.from(input.slice(2), 'hex')
+  let zeros = 0
+  for (const byte of all) if (byte === 0) zeros += 1
+  return { zeros: BigInt(zeros), others: BigInt(all.length - zeros) }
+}
+
+/** Intrinsic gas without EIP-7623's floor, which not every network has. Pure. */
+export const intrinsicGas = (call: Call): bigint => {
+  const { zeros, others } = count(call.input)
+  const data = zeros * ZERO_BYTE_GAS + others * OTHER_BYTE_GAS
+  if (call.to !== null) return TRANSACTION_GAS + data
+  const words = (zeros + others + 31n) / 32n
+  return TRANSACTION_GAS + CREATION_GAS + data + words * INIT_CODE_WORD_GAS
+}
+
+/** Why no node would run this call, whatever the state; null where it would. Pure. */
+export const hopeless = (call: Call): string | null => {
+  if (call.to === null && (call.input.length - 2) / 2 > INIT_CODE_LIMIT_BYTES) {
+    return `execution failed: max initcode size exceeded (${INIT_CODE_LIMIT_BYTES} bytes)`
+  }
+  if (call.gasLimit !== undefined && call.gasLimit < intrinsicGas(call)) {
+    return `execution failed: intrinsic gas too low (${intrinsicGas(call)} needed)`
+  }
+  return null
+}

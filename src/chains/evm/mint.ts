@@ -1,0 +1,141 @@
+// How a collection mints is found by trying: each function that collections are known to mint with is simulated alone, and
+// the first that succeeds and emits the mint (a transfer from zero to the recipient, by that contract) is taken.
+
+import { encodeFunctionData, keccak256, parseAbi, stringToHex } from 'viem'
+import { AppError } from '../../errors.ts'
+import type { Hex, Intent, MintRequest } from '../chain.ts'
+import { ZERO_ADDRESS } from './address.ts'
+import type { SimulationLimits } from './bundle.ts'
+import { type Call, transactionObject } from './call.ts'
+import { transfersOf } from './logs.ts'
+import { isExecutionFailure, isMethodMissing } from './nodeErrors.ts'
+import { failureOf, tellingness } from './reverts.ts'
+import { type Answer, question, type Rpc } from './rpc.ts'
+import { type SimulatedCall, simulateQuestion } from './simulate.ts'
+import { bytes, hexText } from './wire.ts'
+
+const ABI = parseAbi([
+  'function safeMint(address to, string uri)',
+  'function mint(address to, string uri)',
+  'function mintTo(address to, string uri)',
+  'function mintNFT(address recipient, string tokenURI)',
+  'function awardItem(address player, string tokenURI)',
+  'function mintTo(address to, uint256 tokenId, string uri, uint256 amount)',
+  'function safeMint(address to)',
+  'function mint(address to)',
+  'function mintTo(address to)',
+  'function mint(address to, uint256 id, uint256 value, bytes data)',
+  // No collection has this one: a contract that takes it takes anything, and proves nothing by it.
+  'function strongroomProbe(address to, string uri)',
+])
+
+/** thirdweb's TokenERC1155: this id asks for a new token. */
+const NEW_TOKEN_ID = 2n ** 256n - 1n
+
+type Candidate = { readonly name: string; readonly input: Hex }
+
+/** Those that take the URI come first; an ERC-1155 id is the digest of the URI, so that one URI is one token. */
+const candidates = ({ recipient, uri }: MintRequest): readonly Candidate[] => {
+  const to = hexText(recipient)
+  const id = BigInt(keccak256(stringToHex(uri)))
+  return [
+    {
+      name: 'safeMint(address,string)',
+      input: encodeFunctionData({ abi: ABI, functionName: 'safeMint', args: [to, uri] }),
+    },
+    { name: 'mint(address,string)', input: encodeFunctionData({ abi: ABI, functionName: 'mint', args: [to, uri] }) },
+    {
+      name: 'mintTo(address,string)',
+      input: encodeFunctionData({ abi: ABI, functionName: 'mintTo', args: [to, uri] }),
+    },
+    {
+      name: 'mintNFT(address,string)',
+      input: encodeFunctionData({ abi: ABI, functionName: 'mintNFT', args: [to, uri] }),
+    },
+    {
+      name: 'awardItem(address,string)',
+      input: encodeFunctionData({ abi: ABI, functionName: 'awardItem', args: [to, uri] }),
+    },
+    {
+      name: 'mintTo(address,uint256,string,uint256)',
+      input: encodeFunctionData({ abi: ABI, functionName: 'mintTo', args: [to, NEW_TOKEN_ID, uri, 1n] }),
+    },
+    { name: 'safeMint(address)', input: encodeFunctionData({ abi: ABI, functionName: 'safeMint', args: [to] }) },
+    { name: 'mint(address)', input: encodeFunctionData({ abi: ABI, functionName: 'mint', args: [to] }) },
+    { name: 'mintTo(address)', input: encodeFunctionData({ abi: ABI, functionName: 'mintTo', args: [to] }) },
+    {
+      name: 'mint(address,uint256,uint256,bytes)',
+      input: encodeFunctionData({ abi: ABI, functionName: 'mint', args: [to, id, 1n, '0x'] }),
+    },
+  ]
+}
+
+/** `minted` is whether the candidate may be taken. */
+type Trial = { readonly failure: string | null; readonly minted: boolean }
+
+const mints = (call: SimulatedCall, { contract, recipient }: MintRequest): boolean =>
+  call.logs
+    .filter(({ address }) => address === contract.toLowerCase())
+    .flatMap(transfersOf)
+    .some(
+      ({ standard, from, to, amount }) =>
+        from === ZERO_ADDRESS && to === recipient.toLowerCase() && standard !== 'native' && amount > 0n,
+    )
+
+/** Independent simulations in one batch; null where the node cannot simulate. */
+const simulateTrials = async (
+  rpc: Rpc,
+  request: MintRequest,
+  calls: readonly Call[],
+): Promise<readonly Trial[] | null> => {
+  const answers: readonly Answer<readonly SimulatedCall[]>[] = await rpc.tryAll(
+    calls.map((call) => simulateQuestion(request.from, [{ overrides: {}, calls: [call] }])),
+  )
+  if (answers.some((answer) => !answer.ok && isMethodMissing(answer.error))) return null
+  return answers.map((answer) => {
+    if (!answer.ok && !isExecutionFailure(answer.error)) throw rpc.refusal(answer.error)
+    if (!answer.ok) return { failure: failureOf(answer.error), minted: false }
+    const [call] = answer.value
+    if (call === undefined) return { failure: null, minted: false }
+    return { failure: call.failure, minted: call.failure === null && mints(call, request) }
+  })
+}
+
+/** Without logs, a call that succeeds counts, unless the contract takes calls that mean nothing as well. */
+const callTrials = async (rpc: Rpc, request: MintRequest, calls: readonly Call[]): Promise<readonly Trial[]> => {
+  const probe = encodeFunctionData({
+    abi: ABI,
+    functionName: 'strongroomProbe',
+    args: [hexText(request.recipient), request.uri],
+  })
+  const all = [...calls, { to: request.contract, value: 0n, input: probe }]
+  const answers = await rpc.tryAll(
+    all.map((call) => question('eth_call', [transactionObject(request.from, call), 'latest'], bytes)),
+  )
+  const takesAnything = answers.at(-1)?.ok === true
+  return answers.slice(0, calls.length).map((answer) => {
+    if (!answer.ok && !isExecutionFailure(answer.error)) throw rpc.refusal(answer.error)
+    return answer.ok ? { failure: null, minted: !takesAnything } : { failure: failureOf(answer.error), minted: false }
+  })
+}
+
+const unsupported = (trials: readonly Trial[]): AppError => {
+  const failures = trials.flatMap(({ failure }) => (failure === null ? [] : [failure]))
+  const told = failures.toSorted((one, other) => tellingness(other) - tellingness(one))[0]
+  const reason = told === undefined || tellingness(told) < 2 ? '' : `: ${told}`
+  return new AppError('mint_unsupported', `This wallet cannot mint from contract_address${reason}.`)
+}
+
+/** @throws mint_unsupported, with the most telling reason of a contract that said no; node_unavailable. */
+export const mintIntent = async (rpc: Rpc, limits: SimulationLimits, request: MintRequest): Promise<Intent> => {
+  const code = await rpc.ask(question('eth_getCode', [request.contract, 'latest'], bytes))
+  if (code === '0x') throw new AppError('mint_unsupported', 'There is no contract at contract_address.')
+  const tried = candidates(request)
+  const calls = tried.map(({ input }) => ({ to: request.contract, value: 0n, input }))
+  const simulated = limits.noSimulation ? null : await simulateTrials(rpc, request, calls)
+  if (simulated === null) limits.noSimulation = true
+  const trials = simulated ?? (await callTrials(rpc, request, calls))
+  const taken = calls[trials.findIndex(({ minted }) => minted)]
+  if (taken === undefined) throw unsupported(trials)
+  return taken
+}

@@ -1,0 +1,85 @@
+// Tokens of ERC-721 and ERC-1155 collections: where their metadata is, how one is moved, and a collection of our own.
+
+import { decodeAbiParameters, encodeDeployData, encodeFunctionData, parseAbi } from 'viem'
+import { AppError } from '../../errors.ts'
+import type { AddressFacts, CollectionRequest, Hex, Intent, TransferNftRequest } from '../chain.ts'
+import { readQuestion } from './call.ts'
+import { collectionAbi, collectionBytecode } from './contracts/collection.generated.ts'
+import { isExecutionFailure } from './nodeErrors.ts'
+import type { Answer, Rpc } from './rpc.ts'
+import { hexText } from './wire.ts'
+
+/** Some contracts return the whole image as a data URI; what is longer than this is not shown. */
+export const URI_LIMIT = 65_536
+
+const ABI = parseAbi([
+  'function tokenURI(uint256 tokenId) view returns (string)',
+  'function uri(uint256 id) view returns (string)',
+  'function safeTransferFrom(address from, address to, uint256 tokenId)',
+  'function safeTransferFrom(address from, address to, uint256 id, uint256 value, bytes data)',
+])
+
+const readUri = (rpc: Rpc, answer: Answer<Hex>): string | null => {
+  if (!answer.ok) {
+    if (isExecutionFailure(answer.error)) return null
+    throw rpc.refusal(answer.error)
+  }
+  try {
+    const [uri] = decodeAbiParameters([{ type: 'string' }], answer.value)
+    return uri === '' || uri.length > URI_LIMIT ? null : uri
+  } catch {
+    return null
+  }
+}
+
+/** EIP-1155, "Metadata": `{id}` stands for the id as 64 lower-case hex digits. */
+const withId = (uri: string | null, tokenId: bigint): string | null =>
+  uri?.replaceAll('{id}', tokenId.toString(16).padStart(64, '0')) ?? null
+
+/** tokenURI (EIP-721), else uri (EIP-1155), of each token in order; null where there is none. @throws NodeUnavailable. */
+export const readTokenUris = async (
+  rpc: Rpc,
+  tokens: readonly { readonly contract: string; readonly tokenId: bigint }[],
+): Promise<readonly (string | null)[]> => {
+  const answers: readonly Answer<Hex>[] = await rpc.tryAll(
+    tokens.flatMap(({ contract, tokenId }) => [
+      readQuestion({
+        to: contract,
+        data: encodeFunctionData({ abi: ABI, functionName: 'tokenURI', args: [tokenId] }),
+      }),
+      readQuestion({ to: contract, data: encodeFunctionData({ abi: ABI, functionName: 'uri', args: [tokenId] }) }),
+    ]),
+  )
+  const uris = answers.map((answer) => readUri(rpc, answer))
+  return tokens.map(({ tokenId }, index) => uris[2 * index] ?? withId(uris[2 * index + 1] ?? null, tokenId))
+}
+
+/** The safe transfer of the collection's own standard. Pure. @throws invalid_input */
+export const transferNftIntent = (request: TransferNftRequest, facts: AddressFacts | undefined): Intent => {
+  const { contract, tokenId, amount } = request
+  const from = hexText(request.from)
+  const to = hexText(request.recipient)
+  const call = (input: Hex): Intent => ({ to: contract, value: 0n, input })
+  switch (facts?.standard) {
+    case 'erc721':
+      if (amount !== 1n) throw new AppError('invalid_input', 'amount must be 1 for a token of an ERC-721 collection.')
+      return call(encodeFunctionData({ abi: ABI, functionName: 'safeTransferFrom', args: [from, to, tokenId] }))
+    case 'erc1155': {
+      const args = [from, to, tokenId, amount, '0x'] as const
+      return call(encodeFunctionData({ abi: ABI, functionName: 'safeTransferFrom', args }))
+    }
+    default:
+      throw new AppError('invalid_input', 'contract_address must be an ERC-721 or ERC-1155 collection.')
+  }
+}
+
+/** The creation of our own collection contract. Pure. */
+export const collectionIntent = (request: CollectionRequest): Intent => {
+  const { name, symbol, baseUri, contractUri } = request
+  const input = encodeDeployData({
+    abi: collectionAbi,
+    bytecode: collectionBytecode,
+    args: [name, symbol, baseUri, contractUri, hexText(request.owner)],
+  })
+  return { to: null, value: 0n, input }
+}

@@ -1,0 +1,55 @@
+// Receipts and logs as the indexer needs them: whether a transaction succeeded, what it created, what it logged.
+
+import type { Hex } from '../chain.ts'
+import { type Question, question } from './rpc.ts'
+import type { RawLog } from './simulate.ts'
+import { bytes, hash, listOf, nullable, quantity, rawAddress, record, smallQuantity, toQuantity } from './wire.ts'
+
+/** A log, and where it is. */
+export type MinedLog = RawLog & {
+  readonly blockHash: Hex
+  readonly blockNumber: bigint
+  readonly transactionHash: Hex
+  readonly transactionIndex: number
+  readonly logIndex: number
+}
+
+export const parseMinedLog = (value: unknown): MinedLog => {
+  const log = record(value)
+  return {
+    address: rawAddress(log.address),
+    topics: listOf(hash)(log.topics),
+    data: bytes(log.data),
+    blockHash: hash(log.blockHash),
+    blockNumber: quantity(log.blockNumber),
+    transactionHash: hash(log.transactionHash),
+    transactionIndex: smallQuantity(log.transactionIndex),
+    logIndex: smallQuantity(log.logIndex),
+  }
+}
+
+export type Receipt = {
+  readonly transactionHash: Hex
+  readonly blockHash: Hex
+  readonly success: boolean
+  readonly contractAddress: Hex | null
+  readonly logs: readonly MinedLog[]
+}
+
+const parseReceipt = (value: unknown): Receipt => {
+  const receipt = record(value)
+  return {
+    transactionHash: hash(receipt.transactionHash),
+    blockHash: hash(receipt.blockHash),
+    success: quantity(receipt.status) === 1n,
+    contractAddress: nullable(rawAddress)(receipt.contractAddress),
+    logs: listOf(parseMinedLog)(receipt.logs),
+  }
+}
+
+/** All receipts of a block in one answer, where the node has the method; null for a block that it does not have. */
+export const blockReceiptsQuestion = (number: bigint): Question<readonly Receipt[] | null> =>
+  question('eth_getBlockReceipts', [toQuantity(number)], nullable(listOf(parseReceipt)))
+
+export const receiptQuestion = (transactionHash: Hex): Question<Receipt | null> =>
+  question('eth_getTransactionReceipt', [transactionHash], nullable(parseReceipt))

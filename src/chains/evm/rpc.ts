@@ -1,0 +1,262 @@
+// One small JSON-RPC client. It sends once: a retry belongs to whoever knows whether the question may be asked twice.
+// A node that cannot be reached or read throws NodeUnavailable; what a node says no to is data (RpcError in an Answer),
+// because its meaning depends on the question. The URL holds the provider's key, so it appears in no message and no cause.
+
+import type { Network } from '../../../db/words.ts'
+import { AppError } from '../../errors.ts'
+import { MalformedAnswer, record } from './wire.ts'
+
+/** For everything that a wallet waits for. */
+export const RPC_TIMEOUT_MS = 15_000
+/** For what only the indexer and the tracker ask: logs, blocks, traces. */
+export const BULK_TIMEOUT_MS = 60_000
+/** Requests in one JSON-RPC batch: geth allows 1,000, hosted nodes often 100. */
+export const RPC_BATCH_LIMIT = 100
+/** Batches of one question under way at once. */
+export const RPC_PARALLEL_LIMIT = 4
+/** An answer above this is read no further. A block's traces on a busy network are some 20 MB. */
+export const RPC_ANSWER_LIMIT_BYTES = 134_217_728
+
+/** How a node was out of reach; `too_large` is our own limit on an answer, or the node's (HTTP 413). */
+export type NodeTrouble = 'unreachable' | 'timeout' | 'http' | 'unreadable' | 'too_large' | 'refused'
+
+/** The node cannot be reached, cannot be read, or refused a question that it should answer. */
+export class NodeUnavailable extends AppError {
+  readonly trouble: NodeTrouble
+
+  constructor(trouble: NodeTrouble, sentence: string, cause?: unknown) {
+    super('node_unavailable', sentence, { cause })
+    this.name = 'NodeUnavailable'
+    this.trouble = trouble
+  }
+}
+
+/** A JSON-RPC error as the node sent it: `code` and `data` differ by client, `message` most of all. */
+export class RpcError extends Error {
+  readonly method: string
+  readonly code: number
+  readonly data: unknown
+
+  constructor(input: {
+    readonly method: string
+    readonly code: number
+    readonly message: string
+    readonly data?: unknown
+  }) {
+    super(input.message)
+    this.name = 'RpcError'
+    this.method = input.method
+    this.code = input.code
+    this.data = input.data
+  }
+}
+
+/** What to ask, and how to read the result. */
+export type Question<T> = {
+  readonly method: string
+  readonly params: readonly unknown[]
+  readonly parse: (result: unknown) => T
+}
+
+export type Answer<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: RpcError }
+
+type AnyQuestions = readonly (Question<unknown> | null)[]
+type ValueOf<Q> = Q extends Question<infer T> ? T : null
+type AnswersOf<Q extends AnyQuestions> = { readonly [K in keyof Q]: Answer<ValueOf<Q[K]>> }
+type ValuesOf<Q extends AnyQuestions> = { readonly [K in keyof Q]: ValueOf<Q[K]> }
+
+type AskOptions = { readonly timeoutMs?: number; readonly batchLimit?: number }
+
+export type Rpc = {
+  /** @throws NodeUnavailable where the node cannot be reached or read. */
+  try<T>(question: Question<T>, options?: AskOptions): Promise<Answer<T>>
+  /** As one batch, split at `batchLimit`; a null is answered with null and not sent. @throws NodeUnavailable. */
+  tryAll<const Q extends AnyQuestions>(questions: Q, options?: AskOptions): Promise<AnswersOf<Q>>
+  /** For what a node must answer. @throws NodeUnavailable for its refusal too. */
+  ask<T>(question: Question<T>, options?: AskOptions): Promise<T>
+  askAll<const Q extends AnyQuestions>(questions: Q, options?: AskOptions): Promise<ValuesOf<Q>>
+  /** The value of an answer that must not be a no. @throws NodeUnavailable. */
+  need<T>(answer: Answer<T>): T
+  /** The node's no, as an error for callers. */
+  refusal(error: RpcError): NodeUnavailable
+}
+
+/** One question. */
+export const question = <T>(
+  method: string,
+  params: readonly unknown[],
+  parse: (result: unknown) => T,
+): Question<T> => ({ method, params, parse })
+
+type Wire = { readonly rpcUrl: string; readonly network: Network; nextId: number }
+type Sent = { readonly id: number; readonly question: Question<unknown> }
+
+/** Errors of fetch carry the URL in a property and often in their message: only what is safe is kept. */
+const causeWithoutUrl = (error: unknown, rpcUrl: string): Error => {
+  if (!(error instanceof Error)) return new Error('fetch failed')
+  const message = error.message.replaceAll(rpcUrl, '[node]')
+  const code = 'code' in error && typeof error.code === 'string' ? ` (${error.code})` : ''
+  return new Error(`${error.name}: ${message}${code}`)
+}
+
+const readText = async (wire: Wire, response: Response): Promise<string> => {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of response.body ?? []) {
+    length += chunk.byteLength
+    if (length > RPC_ANSWER_LIMIT_BYTES) {
+      throw new NodeUnavailable('too_large', `The ${wire.network} node answered more than this service reads at once.`)
+    }
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+const post = async (wire: Wire, body: string, timeoutMs: number): Promise<{ status: number; text: string }> => {
+  try {
+    const response = await fetch(wire.rpcUrl, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+      signal: AbortSignal.timeout(timeoutMs),
+    })
+    return { status: response.status, text: await readText(wire, response) }
+  } catch (error) {
+    if (error instanceof NodeUnavailable) throw error
+    const cause = causeWithoutUrl(error, wire.rpcUrl)
+    if (error instanceof Error && error.name === 'TimeoutError') {
+      throw new NodeUnavailable('timeout', `The ${wire.network} node did not answer within ${timeoutMs} ms.`, cause)
+    }
+    throw new NodeUnavailable('unreachable', `The ${wire.network} node cannot be reached.`, cause)
+  }
+}
+
+const statusTrouble = (wire: Wire, status: number): NodeUnavailable => {
+  if (status === 413) {
+    return new NodeUnavailable('too_large', `The ${wire.network} node refused the question as too large.`)
+  }
+  return new NodeUnavailable('http', `The ${wire.network} node answered with HTTP status ${status}.`)
+}
+
+/** Some nodes send JSON-RPC errors with a 4xx status; 429 and 5xx are about the node and not about the question. */
+const decode = (wire: Wire, answer: { readonly status: number; readonly text: string }): unknown => {
+  const { status } = answer
+  if (status >= 500 || status === 413 || status === 429) throw statusTrouble(wire, status)
+  try {
+    return JSON.parse(answer.text)
+  } catch {
+    if (status >= 400) throw statusTrouble(wire, status)
+    throw new NodeUnavailable('unreadable', `The ${wire.network} node answered something other than JSON.`)
+  }
+}
+
+const readError = (method: string, error: unknown): RpcError => {
+  const { code, message, data } = record(error)
+  return new RpcError({
+    method,
+    code: typeof code === 'number' ? code : 0,
+    message: typeof message === 'string' ? message : '',
+    data,
+  })
+}
+
+const readAnswer = (method: string, response: unknown): Answer<unknown> => {
+  const fields = record(response)
+  if (fields.error !== undefined && fields.error !== null) return { ok: false, error: readError(method, fields.error) }
+  if (!('result' in fields)) throw new MalformedAnswer('a result or an error')
+  return { ok: true, value: fields.result }
+}
+
+/** Answers of a batch come in any order; one error object for all of them is what some nodes answer to a whole batch. */
+const matchAnswers = (sent: readonly Sent[], body: unknown): readonly Answer<unknown>[] => {
+  if (!Array.isArray(body)) return sent.map(({ question: { method } }) => readAnswer(method, body))
+  const byId = new Map<unknown, unknown>()
+  for (const response of body) byId.set(record(response).id, response)
+  return sent.map(({ id, question: { method } }) => readAnswer(method, byId.get(id)))
+}
+
+const unreadable = (wire: Wire, method: string, cause: MalformedAnswer): NodeUnavailable =>
+  new NodeUnavailable('unreadable', `The ${wire.network} node answered ${method} in an unknown form.`, cause)
+
+const parseAnswer = (wire: Wire, { method, parse }: Question<unknown>, answer: Answer<unknown>): Answer<unknown> => {
+  if (!answer.ok) return answer
+  try {
+    return { ok: true, value: parse(answer.value) }
+  } catch (error) {
+    if (error instanceof MalformedAnswer) throw unreadable(wire, method, error)
+    throw error
+  }
+}
+
+const sendBatch = async (
+  wire: Wire,
+  questions: readonly Question<unknown>[],
+  timeoutMs: number,
+): Promise<readonly Answer<unknown>[]> => {
+  const sent = questions.map((each) => ({ id: wire.nextId++, question: each }))
+  const requests = sent.map(({ id, question: { method, params } }) => ({ jsonrpc: '2.0', id, method, params }))
+  const body = JSON.stringify(requests.length === 1 ? requests[0] : requests)
+  const decoded = decode(wire, await post(wire, body, timeoutMs))
+  let answers: readonly Answer<unknown>[]
+  try {
+    answers = matchAnswers(sent, decoded)
+  } catch (error) {
+    if (error instanceof MalformedAnswer) throw unreadable(wire, questions[0]?.method ?? 'a batch', error)
+    throw error
+  }
+  return questions.map((each, index) => {
+    const answer = answers[index]
+    if (answer === undefined) throw unreadable(wire, each.method, new MalformedAnswer('an answer'))
+    return parseAnswer(wire, each, answer)
+  })
+}
+
+const sendAll = async (
+  wire: Wire,
+  questions: readonly Question<unknown>[],
+  { timeoutMs = RPC_TIMEOUT_MS, batchLimit = RPC_BATCH_LIMIT }: AskOptions,
+): Promise<readonly Answer<unknown>[]> => {
+  const batches: (readonly Question<unknown>[])[] = []
+  for (let at = 0; at < questions.length; at += batchLimit) batches.push(questions.slice(at, at + batchLimit))
+  const answers: (readonly Answer<unknown>[])[] = []
+  let next = 0
+  const work = async (): Promise<void> => {
+    for (let index = next++; index < batches.length; index = next++) {
+      answers[index] = await sendBatch(wire, batches[index] ?? [], timeoutMs)
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(RPC_PARALLEL_LIMIT, batches.length) }, work))
+  return answers.flat()
+}
+
+/** A client of one node. Every call may throw NodeUnavailable (`node_unavailable`, retryable). */
+export const createRpc = (input: { readonly rpcUrl: string; readonly network: Network }): Rpc => {
+  const wire: Wire = { ...input, nextId: 1 }
+
+  const tryAll: Rpc['tryAll'] = async <const Q extends AnyQuestions>(questions: Q, options: AskOptions = {}) => {
+    const asked = questions.filter((each) => each !== null)
+    const answers = await sendAll(wire, asked, options)
+    let next = 0
+    const all = questions.map((each) => (each === null ? { ok: true, value: null } : answers[next++]))
+    // The mapped tuple type says of each place what its question's own parser returned.
+    return all as unknown as AnswersOf<Q>
+  }
+  const refusal = (error: RpcError): NodeUnavailable =>
+    new NodeUnavailable('refused', `The ${wire.network} node refused ${error.method}.`, error)
+  const need = <T>(answer: Answer<T>): T => {
+    if (!answer.ok) throw refusal(answer.error)
+    return answer.value
+  }
+  const askAll: Rpc['askAll'] = async <const Q extends AnyQuestions>(questions: Q, options?: AskOptions) => {
+    const answers: readonly Answer<unknown>[] = await tryAll(questions, options)
+    return answers.map(need) as unknown as ValuesOf<Q>
+  }
+  return {
+    tryAll,
+    askAll,
+    need,
+    refusal,
+    try: async (one, options) => (await tryAll([one], options))[0],
+    ask: async (one, options) => need((await tryAll([one], options))[0]),
+  }
+}

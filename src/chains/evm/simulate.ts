@@ -1,0 +1,98 @@
+// One eth_simulateV1 (execution-apis): calls of one sender, in order, on top of a block that exists. Unvalidated, so that
+// it asks for no gas money; traceTransfers adds a Transfer log from 0xeeee… for each movement of the native coin.
+
+import type { Hex } from '../chain.ts'
+import { type Call, transactionObject } from './call.ts'
+import { NO_FUNDS_REASON, simulatedFailure } from './reverts.ts'
+import { type Answer, type Question, question, type Rpc } from './rpc.ts'
+import { bytes, hash, isHex, list, listOf, nullable, quantity, rawAddress, record, toQuantity } from './wire.ts'
+
+/** A log as the node tells it: lower-case hex. */
+export type RawLog = { readonly address: Hex; readonly topics: readonly Hex[]; readonly data: Hex }
+
+/** The end of one simulated call; `failure` is null on success, and logs of a failed call are none. */
+export type SimulatedCall = {
+  readonly failure: string | null
+  readonly returnData: Hex
+  readonly gasUsed: bigint
+  readonly logs: readonly RawLog[]
+}
+
+/** `balance` stands in for what an account has; `code` for what it is. */
+export type Overrides = Readonly<Record<string, { readonly balance?: bigint; readonly code?: Hex }>>
+
+/** Calls that run one after the other, with what is assumed before the first of them. */
+export type Segment = { readonly overrides: Overrides; readonly calls: readonly Call[] }
+
+export const parseLog = (value: unknown): RawLog => {
+  const log = record(value)
+  return { address: rawAddress(log.address), topics: listOf(hash)(log.topics), data: bytes(log.data) }
+}
+
+/** anvil leaves the logs of a failed call in its answer; go-ethereum puts what a revert returned into the error. */
+const parseCall = (value: unknown, call: Call, blockGasLimit: bigint): SimulatedCall => {
+  const result = record(value)
+  const returned = nullable(bytes)(result.returnData) ?? '0x'
+  const gasUsed = quantity(result.gasUsed)
+  if (quantity(result.status) === 1n) {
+    return { failure: null, returnData: returned, gasUsed, logs: listOf(parseLog)(result.logs) }
+  }
+  const { message, data } = nullable(record)(result.error) ?? {}
+  const failure = simulatedFailure({
+    message: typeof message === 'string' ? message : '',
+    data: returned === '0x' && isHex(data) ? data : returned,
+    keptGas: gasUsed < (call.gasLimit ?? blockGasLimit),
+  })
+  return { failure, returnData: returned, gasUsed, logs: [] }
+}
+
+const parseBlocks = (value: unknown, segments: readonly Segment[]): readonly SimulatedCall[] => {
+  const blocks = list(value)
+  return segments.flatMap(({ calls }, at) => {
+    const block = record(blocks[at])
+    const results = list(block.calls)
+    const gasLimit = nullable(quantity)(block.gasLimit) ?? 0n
+    return calls.map((call, index) => parseCall(results[index], call, gasLimit))
+  })
+}
+
+const overridesObject = (overrides: Overrides): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(overrides).map(([address, { balance, code }]) => [
+      address,
+      {
+        ...(balance === undefined ? {} : { balance: toQuantity(balance) }),
+        ...(code === undefined ? {} : { code }),
+      },
+    ]),
+  )
+
+/** The results of all calls, in order, segments joined. */
+export const simulateQuestion = (from: string, segments: readonly Segment[]): Question<readonly SimulatedCall[]> =>
+  question(
+    'eth_simulateV1',
+    [
+      {
+        blockStateCalls: segments.map(({ overrides, calls }) => ({
+          ...(Object.keys(overrides).length === 0 ? {} : { stateOverrides: overridesObject(overrides) }),
+          calls: calls.map((call) => transactionObject(from, call)),
+        })),
+        traceTransfers: true,
+        validation: false,
+      },
+      // The newest mined block: `pending` is each node's own guess, and some have none.
+      'latest',
+    ],
+    (result) => parseBlocks(result, segments),
+  )
+
+/** @throws NodeUnavailable; a refusal of the whole is an answer, because one element may be to blame. */
+export const simulate = (
+  rpc: Rpc,
+  input: { readonly from: string; readonly segments: readonly Segment[] },
+): Promise<Answer<readonly SimulatedCall[]>> => rpc.try(simulateQuestion(input.from, input.segments))
+
+/** A call that never ran. */
+export const refused = (failure: string): SimulatedCall => ({ failure, returnData: '0x', gasUsed: 0n, logs: [] })
+
+export const notFunded = refused(NO_FUNDS_REASON)

@@ -1,0 +1,44 @@
+// An intent with every field given is a transaction; no node is asked.
+
+import { AppError } from '../../errors.ts'
+import type { EvmUnsigned, Intent } from '../chain.ts'
+
+/** Fees, in wei per unit of gas. */
+export type Fees = Pick<EvmUnsigned, 'maxFeePerGas' | 'maxPriorityFeePerGas'>
+
+/** EIP-1559: a tip above the cap makes the transaction invalid. @throws fee_too_low */
+export const assertFees = (fees: Fees): void => {
+  if (fees.maxPriorityFeePerGas > fees.maxFeePerGas) {
+    throw new AppError('fee_too_low', 'maxFeePerGas must not be below maxPriorityFeePerGas.')
+  }
+}
+
+/** The intent with what it left open. @throws fee_too_low */
+export const fillIn = (
+  intent: Intent,
+  rest: Fees & { readonly chainId: number; readonly nonce: number; readonly gasLimit: bigint },
+): EvmUnsigned => {
+  assertFees(rest)
+  return {
+    family: 'evm',
+    chainId: rest.chainId,
+    nonce: rest.nonce,
+    to: intent.to,
+    value: intent.value,
+    input: intent.input,
+    gasLimit: rest.gasLimit,
+    maxFeePerGas: rest.maxFeePerGas,
+    maxPriorityFeePerGas: rest.maxPriorityFeePerGas,
+  }
+}
+
+/** null where nonce, gasLimit or one of the fees is missing. Pure. @throws fee_too_low */
+export const complete = (chainId: number, intent: Intent): EvmUnsigned | null => {
+  const { nonce, gasLimit, maxFeePerGas, maxPriorityFeePerGas } = intent
+  if (nonce === undefined || gasLimit === undefined) return null
+  if (maxFeePerGas === undefined || maxPriorityFeePerGas === undefined) return null
+  return fillIn(intent, { chainId, nonce, gasLimit, maxFeePerGas, maxPriorityFeePerGas })
+}
+
+/** Value and gas at the fee cap; a surcharge of the network is not in the transaction and so not in here. Pure. */
+export const worstCost = (unsigned: EvmUnsigned): bigint => unsigned.value + unsigned.gasLimit * unsigned.maxFeePerGas

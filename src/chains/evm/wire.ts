@@ -1,0 +1,94 @@
+// What a node answers is outside data: every field passes one of these before it is used.
+
+import type { Hex } from '../chain.ts'
+
+/** The node's answer does not have the shape that the execution API specifies. */
+export class MalformedAnswer extends Error {
+  constructor(expected: string) {
+    super(`expected ${expected}`)
+    this.name = 'MalformedAnswer'
+  }
+}
+
+export type JsonRecord = Readonly<Record<string, unknown>>
+
+const isRecord = (value: unknown): value is JsonRecord =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const HEX = /^0x(?:[0-9a-f]{2})*$/
+const HEX_ANY_CASE = /^0x(?:[0-9a-fA-F]{2})*$/
+const QUANTITY = /^0x[0-9a-fA-F]{1,64}$/
+const HASH = /^0x[0-9a-f]{64}$/
+const ADDRESS = /^0x[0-9a-f]{40}$/
+
+const matches = (value: string, pattern: RegExp): value is Hex => pattern.test(value)
+
+/** Whether a text is `0x` and whole bytes, in any case. */
+export const isHex = (value: unknown): value is Hex => typeof value === 'string' && matches(value, HEX_ANY_CASE)
+
+/** Ours, not the node's: a text that must already be hex. @throws Error where it is not. */
+export const hexText = (text: string): Hex => {
+  if (!isHex(text)) throw new Error('expected a hex text')
+  return text
+}
+
+export const record = (value: unknown): JsonRecord => {
+  if (!isRecord(value)) throw new MalformedAnswer('an object')
+  return value
+}
+
+export const list = (value: unknown): readonly unknown[] => {
+  if (!Array.isArray(value)) throw new MalformedAnswer('a list')
+  return value
+}
+
+/** An integer in hex, up to 32 bytes. */
+export const quantity = (value: unknown): bigint => {
+  if (typeof value !== 'string' || !QUANTITY.test(value)) throw new MalformedAnswer('a quantity')
+  return BigInt(value)
+}
+
+/** A quantity that must fit a JavaScript number: indexes, counts, seconds. */
+export const smallQuantity = (value: unknown): number => {
+  const number = Number(quantity(value))
+  if (!Number.isSafeInteger(number)) throw new MalformedAnswer('a quantity below 2^53')
+  return number
+}
+
+/** Bytes of any length, in lower case. */
+export const bytes = (value: unknown): Hex => {
+  if (typeof value !== 'string') throw new MalformedAnswer('bytes')
+  if (matches(value, HEX)) return value
+  const lower = value.toLowerCase()
+  if (!matches(lower, HEX)) throw new MalformedAnswer('bytes')
+  return lower
+}
+
+/** 32 bytes, in lower case. */
+export const hash = (value: unknown): Hex => {
+  const text = typeof value === 'string' ? value.toLowerCase() : ''
+  if (!matches(text, HASH)) throw new MalformedAnswer('32 bytes')
+  return text
+}
+
+/** 20 bytes, in lower case: a checksum is given only to what leaves the chain. */
+export const rawAddress = (value: unknown): Hex => {
+  const text = typeof value === 'string' ? value.toLowerCase() : ''
+  if (!matches(text, ADDRESS)) throw new MalformedAnswer('an address')
+  return text
+}
+
+/** The same parser for a value that may be null or absent. */
+export const nullable =
+  <T>(parse: (value: unknown) => T) =>
+  (value: unknown): T | null =>
+    value === null || value === undefined ? null : parse(value)
+
+/** The same parser for every item of a list. */
+export const listOf =
+  <T>(parse: (value: unknown) => T) =>
+  (value: unknown): readonly T[] =>
+    list(value).map((item) => parse(item))
+
+/** An integer as JSON-RPC wants it. */
+export const toQuantity = (value: bigint | number): Hex => `0x${value.toString(16)}`

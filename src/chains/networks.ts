@@ -1,0 +1,127 @@
+// The six networks as data. A network that needs a special case anywhere else needs a column here instead.
+
+import type { ChainFamily, Environment, EvmNetwork, Network } from '../../db/words.ts'
+import { NETWORKS } from '../../db/words.ts'
+
+export type NativeCoin = {
+  /** The word that clients compare with in place of a contract address. */
+  readonly word: string
+  readonly name: string
+  readonly symbol: string
+  readonly decimals: number
+  readonly displayDecimals: number
+}
+
+export type EvmNetworkRow = {
+  readonly network: EvmNetwork
+  readonly family: 'evm'
+  readonly chainId: number
+  readonly coin: NativeCoin
+  /** Below this tip the network's nodes do not relay. */
+  readonly minPriorityFeeWei: bigint
+  /** Above this a fee is taken for a mistake of the node. */
+  readonly maxFeePerGasCapWei: bigint
+  /** Blocks with and above a transaction's own before it is told as success or failed. */
+  readonly confirmations: number
+  /** Depth after which a block is taken as final where the node does not say. */
+  readonly finalDepth: number
+  readonly pollIntervalMs: number
+  /** OP-stack chains charge for their data on layer 1 through this predeploy. */
+  readonly gasPriceOracle: string | null
+}
+
+const GWEI = 1_000_000_000n
+
+const ETHER: NativeCoin = { word: 'ETH', name: 'Ether', symbol: 'ETH', decimals: 18, displayDecimals: 6 }
+const POL: NativeCoin = {
+  word: 'MATIC',
+  name: 'Polygon Ecosystem Token',
+  symbol: 'POL',
+  decimals: 18,
+  displayDecimals: 4,
+}
+const AVAX: NativeCoin = { word: 'AVAX', name: 'Avalanche', symbol: 'AVAX', decimals: 18, displayDecimals: 4 }
+
+/** Chain ids: testnet Sepolia, Amoy, Base Sepolia, Fuji; mainnet 1, 137, 8453, 43114 (chainlist of ethereum-lists). */
+const CHAIN_IDS: Record<EvmNetwork, Record<Environment, number>> = {
+  Ethereum: { testnet: 11_155_111, mainnet: 1 },
+  Polygon: { testnet: 80_002, mainnet: 137 },
+  Base: { testnet: 84_532, mainnet: 8453 },
+  Avalanche: { testnet: 43_113, mainnet: 43_114 },
+}
+
+type Row = Omit<EvmNetworkRow, 'chainId' | 'network' | 'family'>
+
+const ROWS: Record<EvmNetwork, Row> = {
+  Ethereum: {
+    coin: ETHER,
+    minPriorityFeeWei: GWEI / 100n,
+    maxFeePerGasCapWei: 2_000n * GWEI,
+    confirmations: 3,
+    finalDepth: 64,
+    pollIntervalMs: 2_000,
+    gasPriceOracle: null,
+  },
+  Polygon: {
+    coin: POL,
+    // Bor refuses less (PIP-34 and the node's own default).
+    minPriorityFeeWei: 25n * GWEI,
+    maxFeePerGasCapWei: 20_000n * GWEI,
+    confirmations: 10,
+    finalDepth: 256,
+    pollIntervalMs: 1_000,
+    gasPriceOracle: null,
+  },
+  Base: {
+    coin: ETHER,
+    minPriorityFeeWei: GWEI / 1_000n,
+    maxFeePerGasCapWei: 500n * GWEI,
+    confirmations: 5,
+    finalDepth: 1_000,
+    pollIntervalMs: 1_000,
+    gasPriceOracle: '0x420000000000000000000000000000000000000F',
+  },
+  Avalanche: {
+    coin: AVAX,
+    minPriorityFeeWei: GWEI / 1_000n,
+    maxFeePerGasCapWei: 2_000n * GWEI,
+    confirmations: 1,
+    finalDepth: 12,
+    pollIntervalMs: 1_000,
+    gasPriceOracle: null,
+  },
+}
+
+/** On the devnet one block confirms, twelve make final, and followers look often: its chains are local. */
+const DEVNET_OVERRIDES = { confirmations: 1, finalDepth: 12, pollIntervalMs: 200, gasPriceOracle: null } as const
+
+/** The row of one EVM network in an environment. */
+export const evmNetworkRow = (input: {
+  readonly network: EvmNetwork
+  readonly environment: Environment
+  readonly devnet: boolean
+}): EvmNetworkRow => ({
+  ...ROWS[input.network],
+  ...(input.devnet ? DEVNET_OVERRIDES : {}),
+  network: input.network,
+  family: 'evm',
+  chainId: CHAIN_IDS[input.network][input.environment],
+})
+
+export const familyOf = (network: Network): ChainFamily =>
+  network === 'Polkadot' || network === 'Vara' ? 'substrate' : 'evm'
+
+export const isEvmNetwork = (network: Network): network is EvmNetwork => familyOf(network) === 'evm'
+
+/** The native coins of all six networks, for tokens and previews. */
+export const NATIVE_COINS: Record<Network, NativeCoin> = {
+  Ethereum: ETHER,
+  Polygon: POL,
+  Base: ETHER,
+  Avalanche: AVAX,
+  Polkadot: { word: 'DOT', name: 'Polkadot', symbol: 'DOT', decimals: 10, displayDecimals: 4 },
+  Vara: { word: 'VARA', name: 'Vara', symbol: 'VARA', decimals: 12, displayDecimals: 4 },
+}
+
+/** For texts of the edge: `Ethereum, Polygon, …`. */
+export const NETWORK_NAMES = NETWORKS.join(', ')

@@ -1,0 +1,87 @@
+/**
+ * Every failure that a caller can see, and its HTTP status: the one table of both.
+ * A code is part of the wire: clients compare with it, so it is never renamed.
+ */
+export const ERROR_STATUS = {
+  invalid_input: 400,
+  address_invalid: 400,
+  network_mismatch: 400,
+  network_required: 400,
+  project_required: 400,
+  credential_required: 400,
+  credential_ambiguous: 400,
+  token_source_unsupported: 400,
+  execution_reverted: 400,
+  balance_insufficient: 400,
+  nonce_too_low: 400,
+  nonce_gap: 400,
+  fee_too_low: 400,
+  mint_unsupported: 400,
+  unauthorized: 401,
+  project_unknown: 401,
+  project_mismatch: 403,
+  scope_required: 403,
+  user_session_required: 403,
+  origin_not_allowed: 403,
+  project_not_activated: 403,
+  wallet_forbidden: 403,
+  INVALID_SECRET: 403,
+  TOO_MANY_FAILED_ATTEMPTS: 403,
+  frozen: 403,
+  not_found: 404,
+  transaction_not_found: 404,
+  method_not_allowed: 405,
+  wallet_exists: 409,
+  nonce_conflict: 409,
+  credential_changed: 409,
+  idempotency_mismatch: 409,
+  body_too_large: 413,
+  content_type_unsupported: 415,
+  rate_limited: 429,
+  internal: 500,
+  not_implemented: 501,
+  node_unavailable: 503,
+  busy: 503,
+  unavailable: 503,
+} as const satisfies Record<string, number>
+
+export type ErrorCode = keyof typeof ERROR_STATUS
+
+type AppErrorOptions = {
+  /** The same request may succeed later without a change of its own. */
+  readonly retryable?: boolean
+  /** Sent as `Retry-After`, whole seconds. */
+  readonly retryAfterSeconds?: number
+  /** For the log only; never sent to a caller. */
+  readonly cause?: unknown
+}
+
+/**
+ * A failure with a stable code and one sentence that is safe to show: it names the field and what would be right,
+ * never a value of the caller's that could be a secret.
+ */
+export class AppError extends Error {
+  readonly code: ErrorCode
+  readonly retryable: boolean
+  readonly retryAfterSeconds: number | null
+
+  constructor(code: ErrorCode, sentence: string, options: AppErrorOptions = {}) {
+    super(sentence, options.cause === undefined ? {} : { cause: options.cause })
+    this.name = 'AppError'
+    this.code = code
+    this.retryable = options.retryable ?? ERROR_STATUS[code] === 503
+    this.retryAfterSeconds = options.retryAfterSeconds ?? null
+  }
+
+  get status(): number {
+    return ERROR_STATUS[this.code]
+  }
+}
+
+/** The answer for what exists nowhere or belongs to another project: byte for byte the same in both cases. */
+export const notFound = (thing: string): AppError => new AppError('not_found', `This project has no such ${thing}.`)
+
+/** For a switch that must be exhaustive: reaching it is a mistake of ours, not of the caller. */
+export const unreachable = (value: never): never => {
+  throw new Error(`unreachable: ${String(value)}`)
+}
