@@ -1,0 +1,65 @@
+// The audit: one append-only row a use of a key, a change of a credential or an operator's act, committed with its
+// effect. Each row carries a MAC under HKDF(SERVICE_KEY, "audit"), over an unambiguous encoding of all its fields: who
+// can write to the database but has no service key can neither write a row nor change one without its being found.
+
+import { timingSafeEqual } from 'node:crypto'
+import type { Db, Tx } from '../../db/client.ts'
+import { type AuditRow, insertAuditRows } from '../../db/queries/audit.ts'
+import type { AuditAction } from '../../db/words.ts'
+import { createBatcher } from './batcher.ts'
+import { encodeFields } from './encoding.ts'
+import { hmac } from './kdf.ts'
+import type { Sealer } from './sealer.ts'
+
+const ROWS_A_COMMIT_MAX = 500
+
+/** What was done. `details` holds ids, hashes and words: never a credential, a key or a message to sign. */
+export type AuditEntry = { readonly action: AuditAction; readonly details: Readonly<Record<string, string>> }
+
+export type AuditAct = AuditEntry & {
+  readonly projectId: string
+  /** `api_key:<id>`, `session:<id>`, `operator` or `system`. */
+  readonly actor: string
+  /** What it was done to: a wallet's id, a project's, an API key's. */
+  readonly subject: string
+}
+
+export type Audit = {
+  /** Writes the row in the transaction of its effect. */
+  record(tx: Tx, act: AuditAct): Promise<void>
+  /** Commits a row of its own, together with those of concurrent requests, and returns when it is durable. */
+  commit(act: AuditAct): Promise<void>
+}
+
+type Row = AuditAct & { readonly at: Date }
+
+/** Details in the order of their names: a JSON column does not keep the order in which they were written. */
+const macOf = (key: Uint8Array, row: Row): Uint8Array => {
+  const details = Object.entries(row.details).sort(([a], [b]) => (a < b ? -1 : 1))
+  const fields = [row.projectId, row.at.toISOString(), row.actor, row.action, row.subject, ...details.flat()]
+  return hmac({ key, message: encodeFields(fields) })
+}
+
+/** Whether a row is as it was written, by someone with the service key. */
+export const verifyAuditRow = (input: { readonly sealer: Sealer; readonly row: AuditRow }): boolean => {
+  const { mac, ...row } = input.row
+  const expected = macOf(input.sealer.derive('audit'), row)
+  return mac.length === expected.length && timingSafeEqual(mac, expected)
+}
+
+export const createAudit = (input: { readonly db: Db; readonly sealer: Sealer; readonly now: () => Date }): Audit => {
+  const key = input.sealer.derive('audit')
+  const complete = (act: AuditAct): AuditRow => {
+    const { projectId, actor, action, subject, details } = act
+    const row = { projectId, actor, action, subject, details, at: input.now() }
+    return { ...row, mac: macOf(key, row) }
+  }
+  const commit = createBatcher({
+    sizeMax: ROWS_A_COMMIT_MAX,
+    run: (rows: readonly AuditRow[]) => insertAuditRows(input.db, rows),
+  })
+  return {
+    record: (tx, act) => insertAuditRows(tx, [complete(act)]),
+    commit: (act) => commit(complete(act)),
+  }
+}

@@ -1,0 +1,80 @@
+// The check row: one database belongs to one environment, its chains, one root key and one service key. The first process
+// writes the row, each later one compares, and refuses to start where something does not fit: a testnet process on a
+// mainnet database, or a wrong key, would otherwise be found out one request at a time.
+
+import { randomBytes } from 'node:crypto'
+import type { Db } from '../../db/client.ts'
+import { type DeploymentRow, insertDeployment, readDeployment } from '../../db/queries/deployment.ts'
+import type { Environment } from '../../db/words.ts'
+import { EnvelopeError } from './envelope.ts'
+import { KEY_BYTES } from './kdf.ts'
+import type { RootKey } from './root-key.ts'
+import type { Sealer } from './sealer.ts'
+
+type Deployment = {
+  readonly db: Db
+  readonly environment: Environment
+  readonly chainIds: Readonly<Record<string, number>>
+  /** null in a process that opens no wallet: it cannot write the row, and leaves the root key unchecked. */
+  readonly rootKey: RootKey | null
+  readonly sealer: Sealer
+}
+
+const CHECK = { purpose: 'deployment', rowId: '1' }
+const ROOT_CHECK = { ...CHECK, projectId: '', keyringId: '', walletId: '' }
+
+const makeRow = async (input: Deployment & { readonly rootKey: RootKey }): Promise<DeploymentRow> => ({
+  environment: input.environment,
+  chainIds: { ...input.chainIds },
+  rootKeyId: input.rootKey.id,
+  rootKeyCheck: await input.rootKey.wrap({ key: randomBytes(KEY_BYTES), identity: ROOT_CHECK }),
+  serviceKeyCheck: input.sealer.seal({ ...CHECK, plaintext: randomBytes(KEY_BYTES) }),
+})
+
+/** What a check value says of a key: whether it opens. A failure of another kind (a service that is away) goes on up. */
+const opens = async (open: () => Promise<Uint8Array> | Uint8Array): Promise<boolean> => {
+  try {
+    await open()
+    return true
+  } catch (error) {
+    if (error instanceof EnvelopeError) return false
+    throw error
+  }
+}
+
+const chainsOf = (chainIds: Readonly<Record<string, number>>): string =>
+  Object.entries(chainIds)
+    .map(([network, id]) => `${network} ${id}`)
+    .sort()
+    .join(', ')
+
+/**
+ * Binds the database to this environment, these chains and these keys, or checks that it already is.
+ * @throws Error with one sentence that says which does not fit; the process must not start.
+ */
+export const checkDeployment = async (input: Deployment): Promise<void> => {
+  const { db, rootKey, sealer } = input
+  // Else the worker, which has the service key, could open wallets.
+  if (rootKey?.id === sealer.id) throw new Error('ROOT_KEY and SERVICE_KEY must be two different keys.')
+  if (rootKey !== null && (await readDeployment(db)) === null) {
+    await insertDeployment(db, await makeRow({ ...input, rootKey }))
+  }
+  const row = await readDeployment(db)
+  if (row === null) throw new Error('This database is not set up yet: start a process that has the root key first.')
+  if (row.environment !== input.environment) {
+    throw new Error(`This database belongs to ${row.environment}, and this process is set up for ${input.environment}.`)
+  }
+  if (chainsOf(row.chainIds) !== chainsOf(input.chainIds)) {
+    const [found, expected] = [chainsOf(input.chainIds), chainsOf(row.chainIds)]
+    throw new Error(`This process has the chain ids ${found}; this database belongs to ${expected}.`)
+  }
+  if (rootKey !== null && row.rootKeyId !== rootKey.id) {
+    throw new Error(`The root key does not fit this database: it is ${rootKey.id}, and should be ${row.rootKeyId}.`)
+  }
+  if (rootKey !== null && !(await opens(() => rootKey.unwrap({ wrapped: row.rootKeyCheck, identity: ROOT_CHECK })))) {
+    throw new Error('The root key does not fit this database: it does not open the check value.')
+  }
+  if (!(await opens(() => sealer.open({ ...CHECK, sealed: row.serviceKeyCheck })))) {
+    throw new Error('The service key does not fit this database: it does not open the check value.')
+  }
+}

@@ -1,0 +1,116 @@
+// The guess guard: how often the PIN of an owner may be tried, over all wallets, endpoints and processes.
+//
+// One verification at a time for an owner, in this order:
+//   1. the owner's queue in this process, then a slot of the argon2 pool: nothing is charged while waiting;
+//   2. a committed UPDATE charges one guess and takes a lease of 10 s. The fifth charge in a row also locks the owner for
+//      24 h, and 100 wrong PINs ever block it. So a crash, or a cut connection, leaves the guess charged;
+//   3. argon2id and the opening of the user key, with no database connection held;
+//   4. with the lease still ours: a right PIN clears the charges, a wrong one leaves its own. A result whose lease
+//      another process has taken meanwhile is thrown away.
+//
+//   charge gives    means                                        answer
+//   locked          5 in a row, or 100 ever                      403 TOO_MANY_FAILED_ATTEMPTS; the PIN is not looked at,
+//                                                                so a right one is told from a wrong one by nothing
+//   taken           another process verifies for this owner      again a little later, for at most 10 s; then 503 busy
+//   other version   the PIN was changed since this request read  409 credential_changed; the charge is taken back
+
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Db } from '../../db/client.ts'
+import { chargeGuess, clearGuesses, keepGuess, takeBackGuess } from '../../db/queries/guesses.ts'
+import { AppError, unreachable } from '../errors.ts'
+import { invalidSecret } from './credentials.ts'
+import { createSlots, type Slots } from './slots.ts'
+
+/** How long a request waits for its turn: its owner's queue, a slot and the lease together. */
+export const TURN_WAIT_MS = 10_000
+const TAKEN_PAUSE_MS = 10
+
+type Guess = {
+  readonly projectId: string
+  readonly ownerId: string
+  /** Of the user key that `evaluate` tries to open. */
+  readonly version: number
+  /** Stretches the PIN and opens the user key; null: the PIN is wrong. It runs at most once, inside an argon2 slot. */
+  readonly evaluate: () => Promise<Uint8Array | null>
+}
+
+export type Guard = {
+  /**
+   * @returns the user key, zeroed by the caller.
+   * @throws INVALID_SECRET, TOO_MANY_FAILED_ATTEMPTS, credential_changed, busy.
+   */
+  verify(guess: Guess): Promise<Uint8Array>
+}
+
+const busy = (): AppError =>
+  new AppError('busy', 'Another PIN of this owner is being verified: try again.', { retryAfterSeconds: 1 })
+
+const settle = async (db: Db, guess: Guess & { readonly lease: string }): Promise<Uint8Array> => {
+  const userKey = await guess.evaluate().catch(async (error: unknown) => {
+    await keepGuess(db, guess)
+    throw error
+  })
+  try {
+    const ours = await (userKey === null ? keepGuess : clearGuesses)(db, guess)
+    if (!ours) throw busy()
+    if (userKey === null) throw invalidSecret()
+    return userKey
+  } catch (error) {
+    userKey?.fill(0)
+    throw error
+  }
+}
+
+/** @returns the user key, or null where another process holds the lease. */
+const attempt = async (db: Db, guess: Guess): Promise<Uint8Array | null> => {
+  const leased = { ...guess, lease: randomUUID() }
+  const charge = await chargeGuess(db, leased)
+  switch (charge.state) {
+    case 'taken':
+      return null
+    case 'locked':
+      throw new AppError('TOO_MANY_FAILED_ATTEMPTS', 'Too many wrong PINs: this owner is locked.', {
+        retryAfterSeconds: charge.retryAfterSeconds,
+      })
+    case 'charged':
+      if (charge.version === guess.version) return settle(db, leased)
+      await takeBackGuess(db, leased)
+      throw new AppError('credential_changed', 'The PIN was changed while this request waited: try again.')
+    default:
+      return unreachable(charge)
+  }
+}
+
+export const createGuard = ({ db, argon2Slots }: { readonly db: Db; readonly argon2Slots: Slots }): Guard => {
+  const queues = new Map<string, Slots>()
+
+  const inTurn = async <Result>(
+    guess: Guess,
+    turn: { readonly deadlineMs: number; readonly work: () => Promise<Result> },
+  ): Promise<Result> => {
+    const owner = `${guess.projectId} ${guess.ownerId}`
+    const queue = queues.get(owner) ?? createSlots({ limit: 1 })
+    queues.set(owner, queue)
+    try {
+      return await queue.run(turn)
+    } finally {
+      if (queue.idle()) queues.delete(owner)
+    }
+  }
+
+  return {
+    verify: (guess) => {
+      const deadlineMs = performance.now() + TURN_WAIT_MS
+      const work = async () => {
+        while (performance.now() < deadlineMs) {
+          const userKey = await argon2Slots.run({ deadlineMs, work: () => attempt(db, guess) })
+          if (userKey !== null) return userKey
+          await sleep(TAKEN_PAUSE_MS)
+        }
+        throw busy()
+      }
+      return inTurn(guess, { deadlineMs, work })
+    },
+  }
+}

@@ -1,0 +1,51 @@
+// Keys from keys (HKDF, HMAC), and keys from six digits (argon2id).
+//
+// argon2id runs at 19 MiB, t = 2, p = 1: one of the settings that OWASP's Password Storage Cheat Sheet calls equal in
+// strength, and the one of them that suits many verifications at once, for memory is what bounds those (the other that
+// we considered takes 47 MiB). No setting makes six digits strong: a million tries take hours at any of them. What
+// protects a PIN is the guess limit and a root key kept elsewhere; argon2id only makes a thief of both pay.
+
+import { createHmac, hkdfSync } from 'node:crypto'
+import { availableParallelism } from 'node:os'
+import { hashRaw } from '@node-rs/argon2'
+import { encodeFields } from './encoding.ts'
+
+export const KEY_BYTES = 32
+const NO_SALT = new Uint8Array(0)
+
+/** HKDF with SHA-256 (RFC 5869). */
+export const hkdf = (input: {
+  readonly key: Uint8Array
+  readonly salt: Uint8Array
+  readonly info: Uint8Array
+  readonly length: number
+}): Uint8Array => new Uint8Array(hkdfSync('sha256', input.key, input.salt, input.info, input.length))
+
+/** 32 bytes that are this key's for this list of labels only. No salt: every key that comes here is uniform. */
+export const deriveKey = (key: Uint8Array, labels: readonly string[]): Uint8Array =>
+  hkdf({ key, salt: NO_SALT, info: encodeFields(labels), length: KEY_BYTES })
+
+/** HMAC-SHA-256 (RFC 2104), 32 bytes. */
+export const hmac = (input: { readonly key: Uint8Array | string; readonly message: Uint8Array }): Uint8Array =>
+  createHmac('sha256', input.key).update(input.message).digest()
+
+const ARGON2ID = 2
+const ARGON2_MEMORY_KIB = 19 * 1024
+const ARGON2_PASSES = 2
+const ARGON2_LANES = 1
+
+export const PIN_SALT_BYTES = 16
+
+/** One a core: more at once would only make each slower. So many times 19 MiB is the most that PINs take of memory. */
+export const ARGON2_CONCURRENCY_MAX = availableParallelism()
+
+/** argon2id (RFC 9106) of a PIN: 32 bytes that the caller zeroes. Takes a slot of the argon2 pool: run it inside one. */
+export const stretchPin = (input: { readonly pin: string; readonly salt: Uint8Array }): Promise<Uint8Array> =>
+  hashRaw(input.pin, {
+    algorithm: ARGON2ID,
+    memoryCost: ARGON2_MEMORY_KIB,
+    timeCost: ARGON2_PASSES,
+    parallelism: ARGON2_LANES,
+    outputLen: KEY_BYTES,
+    salt: input.salt,
+  })
