@@ -1,0 +1,23 @@
+import type { Task } from 'graphile-worker'
+import { addJob } from '../../db/jobs.ts'
+import type { WorkerCtx } from '../../src/context.ts'
+import { broadcastTransaction } from '../../src/transactions/broadcast.ts'
+import { parsePayload } from './payload.ts'
+
+const FIRST_DELAY_SECONDS = 1
+const MAX_DELAY_SECONDS = 30
+
+/** Sends again after a growing while; where it gives up, the reconciler comes back to it. */
+export const broadcastTransactionTask =
+  (ctx: WorkerCtx): Task =>
+  async (payload, helpers) => {
+    const { transactionId, tries = 0 } = parsePayload('broadcast_transaction', payload)
+    if ((await broadcastTransaction(ctx, transactionId)) === 'done' || helpers.abortSignal?.aborted) return
+    const delaySeconds = Math.min(FIRST_DELAY_SECONDS * 2 ** tries, MAX_DELAY_SECONDS)
+    await addJob(
+      ctx.db,
+      'broadcast_transaction',
+      { transactionId, tries: tries + 1 },
+      { key: `broadcast:${transactionId}`, delaySeconds },
+    )
+  }

@@ -1,0 +1,36 @@
+import type { Task } from 'graphile-worker'
+import { addJob } from '../../db/jobs.ts'
+import { indexStep } from '../../src/activity/index-blocks.ts'
+import { follow, type StepResult } from '../../src/blocks/follow.ts'
+import type { Chain } from '../../src/chains/chain.ts'
+import type { WorkerCtx } from '../../src/context.ts'
+import { trackStep } from '../../src/transactions/track.ts'
+import { parsePayload } from './payload.ts'
+
+type FollowerTask = 'track_blocks' | 'index_blocks'
+
+const STEPS: Record<FollowerTask, (ctx: WorkerCtx, chain: Chain) => Promise<StepResult>> = {
+  track_blocks: trackStep,
+  index_blocks: indexStep,
+}
+
+const keyOf = (name: FollowerTask, network: string) => `${name}:${network}`
+
+/** One shift of a follower; at its end it adds the next one. */
+export const followBlocksTask =
+  (ctx: WorkerCtx, name: FollowerTask): Task =>
+  async (payload, helpers) => {
+    const { network } = parsePayload(name, payload)
+    const chain = ctx.chains.get(network)
+    const signal = helpers.abortSignal ?? new AbortController().signal
+    const { startAgain } = await follow(ctx, { chain, signal, step: () => STEPS[name](ctx, chain) })
+    if (startAgain) await addJob(ctx.db, name, { network }, { key: keyOf(name, network), whenKeyed: 'replace' })
+  }
+
+/** Makes sure that each network has its two followers; what is running or waiting already is left alone. */
+export const startFollowers = async (ctx: WorkerCtx): Promise<void> => {
+  for (const { network } of ctx.chains.all) {
+    await addJob(ctx.db, 'track_blocks', { network }, { key: keyOf('track_blocks', network), whenKeyed: 'keep' })
+    await addJob(ctx.db, 'index_blocks', { network }, { key: keyOf('index_blocks', network), whenKeyed: 'keep' })
+  }
+}

@@ -1,0 +1,27 @@
+import type { Task } from 'graphile-worker'
+import { addJob } from '../../db/jobs.ts'
+import { unlockJobsOfDeadWorkers } from '../../db/queries/workers.ts'
+import type { WorkerCtx } from '../../src/context.ts'
+import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
+import { startFollowers } from './follow-blocks.ts'
+import { parsePayload } from './payload.ts'
+
+const HALF_A_MINUTE_SECONDS = 30
+
+/** Nothing may be stuck because a job was lost: dead workers' jobs, followers and live transactions are looked after. */
+export const reconcileTask =
+  (ctx: WorkerCtx): Task =>
+  async (payload) => {
+    const { again } = parsePayload('reconcile', payload)
+    if (again) {
+      await addJob(
+        ctx.db,
+        'reconcile',
+        { again: false },
+        { key: 'reconcile:second', delaySeconds: HALF_A_MINUTE_SECONDS },
+      )
+    }
+    await unlockJobsOfDeadWorkers(ctx.db)
+    await startFollowers(ctx)
+    await Promise.all(ctx.chains.all.map((chain) => reconcileTransactions(ctx, chain)))
+  }

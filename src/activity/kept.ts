@@ -1,0 +1,65 @@
+import type { MovementRow } from '../../db/queries/movements.ts'
+import type { Network } from '../../db/words.ts'
+import type { BlockMovements, RecordedMovement } from '../chains/chain.ts'
+import { nameUuid } from '../tokens/name-uuid.ts'
+import type { Watched } from './watched.ts'
+
+/** Ours alone, and for ever: an item that is read again, after a reorganisation or a loss, keeps its uuid. */
+const ACTIVITY_NAMESPACE = '4a3eb347-6cba-4325-9958-cff3cb99f911'
+
+/** Where tokens come from and go to that are minted and burnt (EIP-721, EIP-1155): nobody's address. */
+const NOBODY = '0x0000000000000000000000000000000000000000'
+
+type Side = { readonly address: string; readonly counterparty: string; readonly direction: 'in' | 'out' }
+
+/** The rows that we keep of some blocks: one for each end of a movement that we watch. Pure. */
+export const keptRows = (input: {
+  readonly network: Network
+  readonly blocks: readonly BlockMovements[]
+  readonly watched: Watched
+}): readonly MovementRow[] => {
+  const { network, blocks, watched } = input
+  return blocks.flatMap((block) =>
+    block.movements.flatMap((movement) =>
+      sidesOf(movement)
+        .filter(({ address }) => isKept(watched, movement, address))
+        .map((side) => rowOf({ network, block, movement, side })),
+    ),
+  )
+}
+
+const sidesOf = ({ from, to }: RecordedMovement): readonly Side[] => [
+  { address: from, counterparty: to, direction: 'out' },
+  { address: to, counterparty: from, direction: 'in' },
+]
+
+const isKept = (watched: Watched, { contract, tokenId }: RecordedMovement, address: string): boolean => {
+  if (watched.addresses.has(address)) return true
+  // Of our collections every holder is known, so that one who becomes a wallet's owner later has what it holds.
+  return contract !== null && tokenId !== null && watched.collections.has(contract) && address !== NOBODY
+}
+
+const rowOf = (input: {
+  readonly network: Network
+  readonly block: BlockMovements
+  readonly movement: RecordedMovement
+  readonly side: Side
+}): MovementRow => {
+  const { network, block, movement, side } = input
+  const { transactionHash, logIndex, itemIndex } = movement
+  const name = [network, transactionHash, logIndex, itemIndex, side.address, side.direction].join(':')
+  return {
+    id: nameUuid({ namespace: ACTIVITY_NAMESPACE, name }),
+    network,
+    ...side,
+    standard: movement.standard,
+    contract: movement.contract,
+    tokenId: movement.tokenId,
+    amount: movement.amount,
+    blockNumber: block.number,
+    transactionHash,
+    logIndex,
+    itemIndex,
+    at: new Date(block.timestampMs),
+  }
+}

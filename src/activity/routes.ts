@@ -1,0 +1,32 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { authentication } from '../auth/plugin.ts'
+import type { Ctx } from '../context.ts'
+import { answers, pagingOf } from '../http.ts'
+import { itemOf } from './item.ts'
+import { listActivity } from './list.ts'
+import { ListActivityQuery, WalletActivityItem } from './schema.ts'
+
+export const activityRoutes = (ctx: Pick<Ctx, 'db' | 'chains' | 'config' | 'now' | 'log'>) =>
+  new Elysia({ prefix: '/activity', normalize: false }).use(authentication(ctx)).get(
+    '/',
+    async ({ query, caller }) => {
+      const activities = await listActivity(ctx, {
+        projectId: caller.projectId,
+        network: query.network,
+        walletAddress: query.wallet_address,
+        ...pagingOf(query),
+      })
+      return activities.map(itemOf)
+    },
+    {
+      query: ListActivityQuery,
+      response: answers(Type.Array(WalletActivityItem)),
+      detail: {
+        tags: ['Activity'],
+        summary: 'List activity',
+        description:
+          'What happened to a wallet of the project, newest first: coins, tokens and NFTs that came in and went out.',
+      },
+    },
+  )

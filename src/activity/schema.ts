@@ -1,0 +1,45 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { t } from 'elysia'
+import { AddressField, closed, NetworkField, PagingFields, UuidField } from '../http.ts'
+import { Token } from '../tokens/schema.ts'
+
+export const ListActivityQuery = t.Object(
+  { network: NetworkField, wallet_address: AddressField('A wallet of the project.'), ...PagingFields },
+  closed,
+)
+
+export const WalletActivityItem = Type.Object(
+  {
+    uuid: UuidField('Of this item.'),
+    network: NetworkField,
+    type: Type.Union(
+      [
+        Type.Literal('receive_token'),
+        Type.Literal('send_token'),
+        Type.Literal('receive_nft'),
+        Type.Literal('send_nft'),
+      ],
+      { description: 'What happened, as the wallet sees it.', examples: ['receive_token'] },
+    ),
+    timestamp: Type.String({
+      format: 'date-time',
+      description: "The block's time: ISO 8601, UTC.",
+      examples: ['2026-01-31T12:00:00.000Z'],
+    }),
+    wallet_address: AddressField('The wallet that was asked for.'),
+    transaction_hash: Type.String({
+      description: 'The transaction that did it.',
+      examples: ['0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b'],
+    }),
+    metadata: Type.Object(
+      {
+        amount: Type.String({ description: 'How much moved, without a sign, in whole coins.', examples: ['1.5'] }),
+        token_id: Type.Optional(Type.String({ description: 'Which token; of NFTs only.', examples: ['1'] })),
+      },
+      closed,
+    ),
+    token: Token,
+  },
+  { ...closed, title: 'WalletActivityItem', description: '`token` of an NFT is its collection.' },
+)
+export type WalletActivityItem = Static<typeof WalletActivityItem>

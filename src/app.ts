@@ -1,0 +1,59 @@
+import { randomUUID } from 'node:crypto'
+import { Elysia } from 'elysia'
+import { activityRoutes } from './activity/routes.ts'
+import { corsHeaders, preflight } from './auth/origins.ts'
+import { readJsonBody } from './body.ts'
+import type { Ctx } from './context.ts'
+import { answerOf, methodNotAllowed } from './failure.ts'
+import { healthRoutes } from './health/routes.ts'
+import { metadataRoutes } from './metadata/routes.ts'
+import { nftRoutes } from './nfts/routes.ts'
+import { openapiRoutes } from './openapi/routes.ts'
+import { checkQuery } from './query.ts'
+import { transactionRoutes } from './transactions/routes.ts'
+import { unservedRoutes } from './unserved/routes.ts'
+import { walletRoutes } from './wallets/routes.ts'
+
+/**
+ * The whole HTTP interface; it does not listen. Unknown properties are refused rather than dropped (`normalize: false`),
+ * bodies are read by our own parser, and every failure leaves through the one error handler.
+ */
+export const createApp = (ctx: Ctx) => {
+  const app = new Elysia({ normalize: false })
+    .onRequest(async ({ request, set }) => {
+      set.headers['x-request-id'] = randomUUID()
+      const origin = request.headers.get('origin')
+      if (request.method === 'OPTIONS') return preflight(ctx, origin)
+      Object.assign(set.headers, await corsHeaders(ctx, origin))
+      return undefined
+    })
+    .onParse({ as: 'global' }, async ({ request }) => (await readJsonBody(request)) ?? {})
+    .onTransform({ as: 'global' }, ({ request }) => checkQuery(request.url))
+    .onError({ as: 'global' }, ({ error, code, request, set }) => {
+      const allowed = code === 'NOT_FOUND' ? methodNotAllowed(app.routes, request) : null
+      const answer = answerOf(error)
+      if (allowed !== null) {
+        set.status = 405
+        set.headers.allow = allowed.allow
+        return allowed.body
+      }
+      if (answer.unexpected) {
+        ctx.log.error(
+          { err: error, requestId: set.headers['x-request-id'], path: new URL(request.url).pathname },
+          'failed',
+        )
+      }
+      if (answer.retryAfterSeconds !== null) set.headers['retry-after'] = String(answer.retryAfterSeconds)
+      set.status = answer.status
+      return answer.body
+    })
+    .use(healthRoutes(ctx))
+    .use(walletRoutes(ctx))
+    .use(transactionRoutes(ctx))
+    .use(nftRoutes(ctx))
+    .use(metadataRoutes(ctx))
+    .use(activityRoutes(ctx))
+    .use(unservedRoutes(ctx))
+    .use(openapiRoutes(ctx))
+  return app
+}

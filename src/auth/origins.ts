@@ -1,0 +1,67 @@
+// CORS. A preflight names no project, so there an origin counts if any project allows it; the request itself must come
+// from an origin of its own project. Nothing is ever sent with credentials: tokens travel in headers.
+
+import { isOriginAllowed } from '../../db/queries/projects.ts'
+import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
+
+type OriginCtx = Pick<Ctx, 'db' | 'config'>
+
+const ALLOWED_HEADERS = [
+  'Authorization',
+  'Content-Type',
+  'Idempotency-Key',
+  'X-Project-ID',
+  'X-WalletKit-Project-ID',
+  'X-WalletKit-Token-Source',
+  'X-Fern-Language',
+  'X-Fern-SDK-Name',
+  'X-Fern-SDK-Version',
+].join(', ')
+
+const EXPOSED_HEADERS = 'Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, X-Request-ID'
+const PREFLIGHT_MAX_AGE_SECONDS = '600'
+
+const LOCALHOST = /^http:\/\/localhost(:[0-9]{1,5})?$/
+
+/** Our own pages, and on a developer's machine any local one. */
+const isOwnOrigin = (ctx: OriginCtx, origin: string): boolean =>
+  origin === new URL(ctx.config.publicBaseUrl).origin || (ctx.config.devnet && LOCALHOST.test(origin))
+
+/** The headers that let a page of this origin read the answer; none where no project allows it. */
+export const corsHeaders = async (ctx: OriginCtx, origin: string | null): Promise<Record<string, string>> => {
+  if (origin === null) return {}
+  const allowed = isOwnOrigin(ctx, origin) || (await isOriginAllowed(ctx.db, { origin }))
+  if (!allowed) return { vary: 'Origin' }
+  return { vary: 'Origin', 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED_HEADERS }
+}
+
+/** The answer to OPTIONS, whatever the path: no project and no bearer is needed for it. */
+export const preflight = async (ctx: OriginCtx, origin: string | null): Promise<Response> => {
+  const headers = await corsHeaders(ctx, origin)
+  const allowed = 'access-control-allow-origin' in headers
+  return new Response(null, {
+    status: 204,
+    headers: {
+      ...headers,
+      ...(allowed
+        ? {
+            'access-control-allow-methods': 'GET, POST',
+            'access-control-allow-headers': ALLOWED_HEADERS,
+            'access-control-max-age': PREFLIGHT_MAX_AGE_SECONDS,
+          }
+        : {}),
+    },
+  })
+}
+
+/** @throws origin_not_allowed where a browser sent the request from a page that the project does not know. */
+export const checkOrigin = async (
+  ctx: OriginCtx,
+  input: { readonly projectId: string; readonly origin: string | null },
+): Promise<void> => {
+  const { origin, projectId } = input
+  if (origin === null || isOwnOrigin(ctx, origin)) return
+  if (await isOriginAllowed(ctx.db, { origin, projectId })) return
+  throw new AppError('origin_not_allowed', 'The project does not allow requests from pages of this origin.')
+}

@@ -1,0 +1,57 @@
+import { type BlockPoint, type Follower, listSeenBlocks } from '../../db/queries/cursors.ts'
+import type { BlockRef, Chain } from '../chains/chain.ts'
+import type { WorkerCtx } from '../context.ts'
+
+export type Head = Awaited<ReturnType<Chain['head']>>
+
+/** Whether the chain seems to have left the block where a cursor stands; `findFork` tells for sure. */
+export const isReorganised = (input: {
+  readonly cursor: BlockPoint
+  readonly latest: BlockRef
+  /** The block after the cursor, where there is one. */
+  readonly next: BlockRef | null
+}): boolean => {
+  const { cursor, latest, next } = input
+  if (next !== null) return next.parentHash !== cursor.hash
+  return latest.number < cursor.number || (latest.number === cursor.number && latest.hash !== cursor.hash)
+}
+
+/**
+ * The newest block that a follower has seen and the chain still has: everything above it must be read again.
+ * Where the reorganisation goes below all that is remembered, the block below the oldest of them.
+ * @returns null where the node is only behind: its newest block is one of those seen, or older than all of them.
+ */
+export const findFork = async (
+  ctx: Pick<WorkerCtx, 'db' | 'log'>,
+  input: {
+    readonly chain: Pick<Chain, 'network' | 'block'>
+    readonly head: Head
+    readonly follower: Follower
+    readonly cursor: BlockPoint
+  },
+): Promise<BlockPoint | null> => {
+  const { chain, cursor } = input
+  const { latest } = input.head
+  const seen = await listSeenBlocks(ctx.db, input.follower)
+  if (latest.number < cursor.number) {
+    const atLatest = seen.find((point) => point.number === latest.number)
+    if (atLatest === undefined || atLatest.hash === latest.hash) return null
+  }
+  for (const point of seen) {
+    const block = await chain.block(point.number)
+    if (block !== null && block.hash === point.hash) return point
+  }
+  const { number: oldest } = seen.at(-1) ?? cursor
+  const below = oldest === 0n ? 0n : oldest - 1n
+  const block = await chain.block(below)
+  if (block === null) throw new Error(`the node of ${chain.network} has no block ${below}`)
+  ctx.log.error({ network: chain.network, block: String(below) }, 'a reorganisation went below the final depth')
+  return block
+}
+
+/** Below this number blocks are final: the node's word, but never nearer than one block, else the network's depth. */
+export const finalNumberOf = (chain: Pick<Chain, 'depth'>, head: Head): bigint => {
+  if (head.finalized !== null) return head.finalized.number
+  const depth = BigInt(chain.depth.final)
+  return head.latest.number > depth ? head.latest.number - depth : 0n
+}

@@ -1,0 +1,129 @@
+// The only reader of the environment: parsed once, at the start of a process.
+
+import { ENVIRONMENTS, type Environment, EVM_NETWORKS, type EvmNetwork } from '../db/words.ts'
+
+/** A text that prints as `[secret]` wherever it is logged, joined or serialised by accident. */
+export class Secret {
+  readonly #text: string
+  constructor(text: string) {
+    this.#text = text
+  }
+  reveal(): string {
+    return this.#text
+  }
+  toString(): string {
+    return '[secret]'
+  }
+  toJSON(): string {
+    return '[secret]'
+  }
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    return '[secret]'
+  }
+}
+
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const
+
+export type Config = {
+  readonly environment: Environment
+  /** Local chains: one block confirms, `http://localhost:*` is an allowed origin. */
+  readonly devnet: boolean
+  readonly host: string
+  readonly port: number
+  /** Where callers reach this service: hosted metadata lies below it. Without a trailing slash. */
+  readonly publicBaseUrl: string
+  readonly databaseUrl: Secret
+  readonly databaseMaxConnections: number
+  /** Where the root key comes from (`file:/path`, `fd:3`); null in a process that opens no wallet. */
+  readonly rootKey: string | null
+  readonly serviceKey: string
+  /** A node a network; a network without one answers 501. */
+  readonly rpcUrls: Readonly<Partial<Record<EvmNetwork, Secret>>>
+  readonly rateLimitPerSecond: number
+  readonly workerConcurrency: number
+  readonly logLevel: (typeof LOG_LEVELS)[number]
+}
+
+type Variables = Readonly<Record<string, string | undefined>>
+
+const problem = (name: string, right: string): Error => new Error(`${name} must be ${right}.`)
+
+const required = (variables: Variables, name: string, right: string): string => {
+  const value = variables[name]?.trim()
+  if (!value) throw problem(name, right)
+  return value
+}
+
+const oneOf = <Word extends string>(
+  variables: Variables,
+  name: string,
+  words: readonly Word[],
+  fallback?: Word,
+): Word => {
+  const value = variables[name]?.trim() || fallback
+  const word = words.find((each) => each === value)
+  if (word === undefined) throw problem(name, `one of ${words.join(', ')}`)
+  return word
+}
+
+const wholeNumber = (variables: Variables, name: string, fallback: number, most: number): number => {
+  const text = variables[name]?.trim()
+  if (!text) return fallback
+  const value = /^[0-9]{1,9}$/.test(text) ? Number(text) : Number.NaN
+  if (!(value >= 1 && value <= most)) throw problem(name, `a whole number from 1 to ${most}`)
+  return value
+}
+
+const url = (name: string, text: string, protocols: readonly string[]): string => {
+  const parsed = URL.canParse(text) ? new URL(text) : null
+  if (parsed === null || !protocols.includes(parsed.protocol)) {
+    throw problem(name, `a URL that begins with ${protocols.map((each) => `${each}//`).join(' or ')}`)
+  }
+  return text
+}
+
+const flag = (variables: Variables, name: string): boolean =>
+  oneOf(variables, name, ['true', 'false'], 'false') === 'true'
+
+/** For commands that need nothing but the database. @throws Error. */
+export const readDatabaseUrl = (variables: Variables = process.env): Secret =>
+  new Secret(
+    url('DATABASE_URL', required(variables, 'DATABASE_URL', 'the URL of a PostgreSQL database'), [
+      'postgres:',
+      'postgresql:',
+    ]),
+  )
+
+/** @throws Error with one sentence that names the variable and what it must be, never its value. */
+export const readConfig = (variables: Variables = process.env): Config => {
+  const environment = oneOf(variables, 'ENVIRONMENT', ENVIRONMENTS)
+  const devnet = flag(variables, 'DEVNET')
+  if (devnet && environment === 'mainnet') throw new Error('DEVNET must be false where ENVIRONMENT is mainnet.')
+  const host = variables.HOST?.trim() || '127.0.0.1'
+  const port = wholeNumber(variables, 'PORT', 3000, 65_535)
+  const publicBaseUrl = url('PUBLIC_BASE_URL', variables.PUBLIC_BASE_URL?.trim() || `http://localhost:${port}`, [
+    'http:',
+    'https:',
+  ]).replace(/\/+$/, '')
+  const rpcUrls: Partial<Record<EvmNetwork, Secret>> = {}
+  for (const network of EVM_NETWORKS) {
+    const name = `${network.toUpperCase()}_RPC_URL`
+    const text = variables[name]?.trim()
+    if (text) rpcUrls[network] = new Secret(url(name, text, ['http:', 'https:']))
+  }
+  return {
+    environment,
+    devnet,
+    host,
+    port,
+    publicBaseUrl,
+    databaseUrl: readDatabaseUrl(variables),
+    databaseMaxConnections: wholeNumber(variables, 'DATABASE_MAX_CONNECTIONS', 20, 500),
+    rootKey: variables.ROOT_KEY?.trim() || null,
+    serviceKey: required(variables, 'SERVICE_KEY', 'where the service key is: file:/path or fd:N'),
+    rpcUrls,
+    rateLimitPerSecond: wholeNumber(variables, 'RATE_LIMIT_PER_SECOND', 50, 1_000_000),
+    workerConcurrency: wholeNumber(variables, 'WORKER_CONCURRENCY', 24, 500),
+    logLevel: oneOf(variables, 'LOG_LEVEL', LOG_LEVELS, 'info'),
+  }
+}

@@ -1,0 +1,126 @@
+// From whatever was thrown to the ErrorResponse that leaves: no value of the caller's, no message of an unknown error.
+
+import { ValueErrorType } from '@sinclair/typebox/errors'
+import { AppError, ERROR_STATUS, type ErrorCode } from './errors.ts'
+
+export type Answer = {
+  readonly status: number
+  readonly body: { readonly error: string; readonly code: string }
+  readonly retryAfterSeconds: number | null
+  /** A mistake of ours: it belongs in the log. */
+  readonly unexpected: boolean
+}
+
+const answer = (code: ErrorCode, error: string, unexpected = false): Answer => ({
+  status: ERROR_STATUS[code],
+  body: { error, code },
+  retryAfterSeconds: null,
+  unexpected,
+})
+
+/** The one place where a failure becomes an HTTP answer. */
+export const answerOf = (thrown: unknown): Answer => {
+  const known = appErrorIn(thrown)
+  if (known !== null) {
+    const unexpected = known.status >= 500 && known.code !== 'not_implemented'
+    return { ...answer(known.code, known.message, unexpected), retryAfterSeconds: known.retryAfterSeconds }
+  }
+  switch (codeOf(thrown)) {
+    case 'VALIDATION':
+      return validationAnswer(thrown)
+    case 'PARSE':
+      return answer('invalid_input', 'The body must be valid JSON in UTF-8.')
+    case 'INVALID_COOKIE_SIGNATURE':
+      return answer('invalid_input', 'The cookies must be as they were set.')
+    case 'NOT_FOUND':
+      return answer('not_found', 'There is no such path.')
+    default:
+      return answer('internal', 'Something failed on our side; nothing was done.', true)
+  }
+}
+
+const codeOf = (thrown: unknown): unknown =>
+  typeof thrown === 'object' && thrown !== null && 'code' in thrown ? thrown.code : null
+
+/** The framework wraps what a parser throws. */
+const appErrorIn = (thrown: unknown): AppError | null => {
+  for (let at = thrown, depth = 0; at instanceof Error && depth < 4; at = at.cause, depth += 1) {
+    if (at instanceof AppError) return at
+  }
+  return null
+}
+
+type Finding = { readonly type: number; readonly path: string; readonly schema: Record<string, unknown> }
+
+const findingOf = (thrown: unknown): { readonly part: string; readonly finding: Finding | null } => {
+  const error = thrown as { type?: unknown; all?: unknown }
+  const part = typeof error.type === 'string' ? error.type : 'body'
+  const first: unknown = Array.isArray(error.all) ? error.all[0] : null
+  if (typeof first !== 'object' || first === null) return { part, finding: null }
+  const { type, path, schema } = first as { type?: unknown; path?: unknown; schema?: unknown }
+  if (typeof type !== 'number' || typeof path !== 'string' || typeof schema !== 'object' || schema === null) {
+    return { part, finding: null }
+  }
+  return { part, finding: { type, path, schema: schema as Record<string, unknown> } }
+}
+
+/** A name that is safe to say back: an unknown one is the caller's own text, which could be anything. */
+const SAFE_NAME = /^[A-Za-z_][A-Za-z0-9_.]{0,63}$/
+
+const validationAnswer = (thrown: unknown): Answer => {
+  const { part, finding } = findingOf(thrown)
+  // An answer of ours that does not fit its schema is not the caller's mistake.
+  if (part === 'response') return answer('internal', 'Something failed on our side.', true)
+  if (finding === null) return answer('invalid_input', `The ${part} is not valid.`)
+  const field = finding.path.slice(1).replaceAll('/', '.')
+  const name = SAFE_NAME.test(field) ? `"${field}"` : null
+  if (name === null) {
+    return answer(
+      'invalid_input',
+      field === '' ? `The ${part} must be an object.` : `The ${part} has an unknown field.`,
+    )
+  }
+  switch (finding.type) {
+    case ValueErrorType.ObjectAdditionalProperties:
+      return answer('invalid_input', `Field ${name} is unknown here.`)
+    case ValueErrorType.ObjectRequiredProperty:
+      return answer('invalid_input', `Field ${name} is required.`)
+    default:
+      return answer('invalid_input', `Field ${name} must be ${ruleOf(finding.schema)}.`)
+  }
+}
+
+/** The schema's own word on what would be right, else its type. */
+const ruleOf = (schema: Record<string, unknown>): string => {
+  if (typeof schema.rule === 'string') return schema.rule
+  switch (schema.type) {
+    case 'object':
+      return 'an object'
+    case 'array':
+      return 'a list'
+    case 'string':
+      return 'a text'
+    default:
+      return 'of another form'
+  }
+}
+
+type Route = { readonly method: string; readonly path: string }
+
+/** Where the path exists with other methods: 405 and which those are. */
+export const methodNotAllowed = (
+  routes: readonly Route[],
+  request: Request,
+): { readonly allow: string; readonly body: Answer['body'] } | null => {
+  const path = new URL(request.url).pathname.replace(/(.)\/+$/, '$1')
+  const methods = routes.filter((route) => matches(route.path, path)).map((route) => route.method)
+  if (methods.length === 0 || methods.includes(request.method)) return null
+  const allow = [...new Set(methods)].sort().join(', ')
+  return { allow, body: answer('method_not_allowed', `This path takes ${allow}.`).body }
+}
+
+const matches = (pattern: string, path: string): boolean => {
+  const wanted = pattern.replace(/(.)\/+$/, '$1').split('/')
+  const given = path.split('/')
+  return wanted.length === given.length && wanted.every((part, index) => part.startsWith(':') || part === given[index])
+}

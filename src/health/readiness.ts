@@ -1,0 +1,33 @@
+import { pingDatabase } from '../../db/client.ts'
+import type { Chain } from '../chains/chain.ts'
+import type { WorkerCtx } from '../context.ts'
+import { AppError } from '../errors.ts'
+
+type NetworkState = 'ready' | 'unreachable' | 'wrong_chain'
+
+/**
+ * Whether this process can serve. A network whose node is away takes down only itself, so it is told and fails nothing.
+ * @throws unavailable where the database does not answer.
+ */
+export const readiness = async (
+  ctx: Pick<WorkerCtx, 'db' | 'chains' | 'log'>,
+): Promise<{ status: 'ready'; networks: Record<string, NetworkState> }> => {
+  try {
+    await pingDatabase(ctx.db)
+  } catch (cause) {
+    throw new AppError('unavailable', 'The database does not answer.', { cause })
+  }
+  const states = await Promise.all(
+    ctx.chains.all.map(async (chain) => [chain.network, await stateOf(ctx, chain)] as const),
+  )
+  return { status: 'ready', networks: Object.fromEntries(states) }
+}
+
+const stateOf = async (ctx: Pick<WorkerCtx, 'log'>, chain: Chain): Promise<NetworkState> => {
+  try {
+    return (await chain.nodeChainId()) === chain.chainId ? 'ready' : 'wrong_chain'
+  } catch (err) {
+    ctx.log.warn({ err, network: chain.network }, 'node does not answer')
+    return 'unreachable'
+  }
+}

@@ -1,0 +1,156 @@
+// Schema pieces that several resources share. Each scalar's `rule` is what an error answer says would be right.
+
+import { type Static, type TLiteral, type TSchema, type TUnion, Type } from '@sinclair/typebox'
+import { t } from 'elysia'
+import { CONTROL_MODES, NETWORKS, TRANSACTION_STATUSES } from '../db/words.ts'
+
+export const closed = { additionalProperties: false } as const
+
+type Literals<Words extends readonly string[], Found extends TSchema[] = []> = Words extends readonly [
+  infer First extends string,
+  ...infer Rest extends readonly string[],
+]
+  ? Literals<Rest, [...Found, TLiteral<First>]>
+  : Found
+
+/** A closed list. (The framework's own enumeration would silently fill in its first word where the field is absent.) */
+export const OneOf = <const Words extends readonly string[]>(
+  words: Words,
+  options: { readonly description: string; readonly examples?: string[] },
+): TUnion<Literals<Words>> =>
+  // A map over a tuple is a list to the compiler, though it has a literal for each word.
+  Type.Union(
+    words.map((word) => Type.Literal(word)),
+    { ...options, rule: `one of ${words.join(', ')}` },
+  ) as TSchema as TUnion<Literals<Words>>
+
+export const NetworkField = OneOf(NETWORKS, {
+  description: 'The network.',
+  examples: ['Ethereum'],
+})
+
+export const ControlModeField = OneOf(CONTROL_MODES, {
+  description: 'Who controls the wallet: with the developer secret, or with the user PIN.',
+})
+
+export const StatusField = OneOf(TRANSACTION_STATUSES, {
+  description: '`submitted` (recorded) → `pending` (broadcast) → `success` or `failed`.',
+})
+
+/** A name or an owner id. */
+export const ShortText = (description: string, example: string) =>
+  Type.String({ minLength: 1, maxLength: 256, description, rule: 'a text of 1 to 256 characters', examples: [example] })
+
+export const AddressField = (description: string) =>
+  Type.String({
+    minLength: 1,
+    maxLength: 128,
+    description,
+    rule: 'an address of the network: lower case, or with a valid checksum',
+    examples: ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8'],
+  })
+
+export const UuidField = (description: string) =>
+  Type.String({
+    pattern: '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$',
+    description,
+    rule: 'a UUID',
+    examples: ['5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f'],
+  })
+
+export const DeveloperSecretField = Type.String({
+  minLength: 1,
+  maxLength: 256,
+  description: 'Proves control of developer-controlled wallets. On testnet: `testnet-secret`.',
+  rule: 'a text of 1 to 256 characters',
+  examples: ['testnet-secret'],
+})
+
+export const UserPinField = Type.String({
+  pattern: '^[0-9]{6}$',
+  description: 'Proves control of user-controlled wallets.',
+  rule: 'exactly 6 digits',
+  examples: ['493817'],
+})
+
+export const CredentialFields = {
+  developer_secret: Type.Optional(DeveloperSecretField),
+  user_pin: Type.Optional(UserPinField),
+}
+
+/** The credentials of a body, as the vault takes them. */
+export const credentialsOf = (body: { developer_secret?: string; user_pin?: string }) => ({
+  developerSecret: body.developer_secret,
+  userPin: body.user_pin,
+})
+
+/** Text in, so that `0x10` and `1e3` are refused; an empty value and `null` are as if absent. */
+const PageText = (description: string, digits: number) =>
+  t.Optional(
+    t.String({
+      pattern: `^(?:|null|[1-9][0-9]{0,${digits - 1}})$`,
+      description,
+      rule: 'a whole number from 1 in plain digits',
+      examples: ['1'],
+    }),
+  )
+
+export const DEFAULT_PAGE_SIZE = 20
+export const MAX_PAGE_SIZE = 100
+
+export const PagingFields = {
+  page: PageText('Which page, from 1.', 6),
+  page_size: t.Optional(
+    t.String({
+      pattern: '^(?:|null|[1-9]|[1-9][0-9]|100)$',
+      description: `Items a page, ${DEFAULT_PAGE_SIZE} by default.`,
+      rule: `a whole number from 1 to ${MAX_PAGE_SIZE} in plain digits`,
+      examples: ['20'],
+    }),
+  ),
+}
+
+export type Paging = { readonly limit: number; readonly offset: number }
+
+export const pagingOf = (query: { page?: string; page_size?: string }): Paging => {
+  const limit = Number.parseInt(query.page_size ?? '', 10) || DEFAULT_PAGE_SIZE
+  const page = Number.parseInt(query.page ?? '', 10) || 1
+  return { limit, offset: (page - 1) * limit }
+}
+
+export const ErrorResponse = Type.Object(
+  {
+    error: Type.String({ description: 'One sentence: what was wrong, and what would be right.' }),
+    code: Type.Union([Type.String(), Type.Null()], { description: 'A stable word for programs.' }),
+  },
+  {
+    title: 'ErrorResponse',
+    examples: [{ error: 'Field "user_pin" must be exactly 6 digits.', code: 'invalid_input' }],
+  },
+)
+
+/** The response table of a route: its 200 and the errors that every route can answer with. */
+export const answers = <Schema extends TSchema>(success: Schema) => ({
+  200: success,
+  400: ErrorResponse,
+  401: ErrorResponse,
+  403: ErrorResponse,
+  404: ErrorResponse,
+  409: ErrorResponse,
+  413: ErrorResponse,
+  415: ErrorResponse,
+  429: ErrorResponse,
+  500: ErrorResponse,
+  501: ErrorResponse,
+  503: ErrorResponse,
+})
+
+export const TransactionResult = Type.Object(
+  {
+    transaction_id: UuidField('Our id of the transaction, stable from now on.'),
+    network: NetworkField,
+    status: StatusField,
+  },
+  { ...closed, title: 'NftOperationResult' },
+)
+export type TransactionResult = Static<typeof TransactionResult>

@@ -1,0 +1,70 @@
+import { readTokenUris, writeTokenUris } from '../../db/queries/facts.ts'
+import { readMetadataDocuments } from '../../db/queries/metadata.ts'
+import type { Chain } from '../chains/chain.ts'
+import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
+import { MAX_URI_CHARACTERS, metadataInUri } from './data-uri.ts'
+import { digestOfUri } from './host.ts'
+import type { NftMetadata } from './schema.ts'
+
+type TokenRef = { readonly contract: string; readonly tokenId: bigint }
+
+const NUL = String.fromCharCode(0)
+const keyOf = (token: TokenRef): string => `${token.contract}/${token.tokenId}`
+
+/**
+ * The metadata of some tokens, in their order: of documents hosted here and of those that a URI itself carries; null for
+ * all others, since nothing is ever fetched from an address that a stranger wrote. URIs are read once and remembered;
+ * a node that is away costs only what is not remembered.
+ */
+export const metadataOfTokens = async (
+  ctx: Pick<Ctx, 'db' | 'config' | 'log'>,
+  input: { readonly chain: Chain; readonly tokens: readonly TokenRef[] },
+): Promise<readonly (NftMetadata | null)[]> => {
+  const uris = await urisOf(ctx, input)
+  const digests = [...uris.values()].flatMap((uri) => digestOfUri(ctx.config, uri) ?? [])
+  const documents = await readMetadataDocuments(ctx.db, [...new Set(digests)])
+  return input.tokens.map((token) => {
+    const uri = uris.get(keyOf(token))
+    if (uri === undefined) return null
+    const body = documents.get(digestOfUri(ctx.config, uri) ?? '')
+    return body === undefined ? metadataInUri(uri) : (JSON.parse(body) as NftMetadata)
+  })
+}
+
+const urisOf = async (
+  ctx: Pick<Ctx, 'db' | 'log'>,
+  input: { readonly chain: Chain; readonly tokens: readonly TokenRef[] },
+): Promise<ReadonlyMap<string, string>> => {
+  const { chain, tokens } = input
+  const { network } = chain
+  const uris = new Map(await readTokenUris(ctx.db, { network, tokens }))
+  const unknown = new Map(tokens.filter((token) => !uris.has(keyOf(token))).map((token) => [keyOf(token), token]))
+  const read = await readFromChain(ctx, { chain, tokens: [...unknown.values()] })
+  for (const { uri, ...token } of read) uris.set(keyOf(token), uri)
+  await writeTokenUris(ctx.db, { network, uris: read })
+  return uris
+}
+
+const readFromChain = async (
+  ctx: Pick<Ctx, 'log'>,
+  input: { readonly chain: Chain; readonly tokens: readonly TokenRef[] },
+): Promise<readonly (TokenRef & { readonly uri: string })[]> => {
+  const { chain, tokens } = input
+  if (tokens.length === 0) return []
+  try {
+    const uris = await chain.tokenUris(tokens)
+    return tokens.flatMap(({ contract, tokenId }, index) => {
+      const uri = uris[index] ?? ''
+      return isKept(uri) ? [{ contract, tokenId, uri }] : []
+    })
+  } catch (err) {
+    if (!(err instanceof AppError) || err.code !== 'node_unavailable') throw err
+    ctx.log.warn({ err, network: chain.network, tokens: tokens.length }, 'token URIs could not be read')
+    return []
+  }
+}
+
+/** An empty one may still be set; the rest is what PostgreSQL can keep, bounded. */
+const isKept = (uri: string): boolean =>
+  uri !== '' && uri.length <= MAX_URI_CHARACTERS && !uri.includes(NUL) && uri.isWellFormed()

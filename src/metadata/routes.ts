@@ -1,0 +1,37 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import type { Ctx } from '../context.ts'
+import { ErrorResponse } from '../http.ts'
+import { getMetadata } from './get.ts'
+import { NftMetadata } from './schema.ts'
+
+/** A text under its own digest never changes. */
+const CACHE_FOR_EVER = 'public, max-age=31536000, immutable'
+
+/** Public: whoever shows an NFT reads its metadata, wallets and market places included. */
+export const metadataRoutes = (ctx: Pick<Ctx, 'db'>) =>
+  new Elysia({ prefix: '/metadata', normalize: false }).get(
+    '/:file',
+    async ({ params, set }) => {
+      set.headers['access-control-allow-origin'] = '*'
+      set.headers['x-content-type-options'] = 'nosniff'
+      const { digest, body } = await getMetadata(ctx, params.file)
+      // A Response of our own: the exact text, which is what the digest is of.
+      return new Response(body, {
+        headers: {
+          'content-type': 'application/json; charset=utf-8',
+          'cache-control': CACHE_FOR_EVER,
+          etag: `"${digest}"`,
+        },
+      })
+    },
+    {
+      params: Type.Object({ file: Type.String({ description: 'The digest and `.json`.' }) }),
+      response: { 200: NftMetadata, 404: ErrorResponse, 500: ErrorResponse },
+      detail: {
+        tags: ['NFTs'],
+        summary: 'Get hosted metadata',
+        description: 'The EIP-721 metadata of an NFT minted here, at the address that its token URI names. Public.',
+      },
+    },
+  )

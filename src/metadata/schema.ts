@@ -1,0 +1,53 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { closed } from '../http.ts'
+
+const IMAGE = 'ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi'
+
+/** Where something lies that clients fetch and the server never does. */
+export const UriField = (description: string) =>
+  Type.String({
+    maxLength: 2048,
+    // Other schemes could mean code (javascript:) or somebody's own machine (file:, http:) to whoever shows it.
+    pattern: '^(?:https|ipfs|ar)://[^\\s\\x00-\\x1f\\x7f]+$',
+    description: `${description} Never fetched by the server.`,
+    rule: 'a URI of at most 2048 characters that begins with https://, ipfs:// or ar://',
+    examples: [IMAGE],
+  })
+
+/** EIP-721 metadata to be hosted. */
+export const MetadataBody = Type.Object(
+  {
+    name: Type.String({
+      minLength: 1,
+      maxLength: 256,
+      description: "The token's name.",
+      rule: 'a text of 1 to 256 characters',
+      examples: ['Door #1'],
+    }),
+    description: Type.String({
+      maxLength: 4096,
+      description: 'What the token is.',
+      rule: 'a text of at most 4096 characters',
+      examples: ['A red door.'],
+    }),
+    image: UriField("Where the token's image is."),
+  },
+  {
+    ...closed,
+    title: 'MetadataToHost',
+    description: 'EIP-721 metadata, hosted under the digest of its text.',
+    examples: [{ name: 'Door #1', description: 'A red door.', image: IMAGE }],
+  },
+)
+export type MetadataBody = Static<typeof MetadataBody>
+
+/** As a token has it, whoever wrote it: what is missing is empty. */
+export const NftMetadata = Type.Object(
+  { name: Type.String(), description: Type.String(), image: Type.String() },
+  {
+    ...closed,
+    title: 'NftMetadata',
+    examples: [{ name: 'Door #1', description: 'A red door.', image: IMAGE }],
+  },
+)
+export type NftMetadata = Static<typeof NftMetadata>

@@ -1,0 +1,60 @@
+import { insertCollection } from '../../db/queries/collections.ts'
+import type { Network } from '../../db/words.ts'
+import type { Ctx } from '../context.ts'
+import type { Credentials } from '../custody/vault.ts'
+import { describeMetadata, hostMetadata } from '../metadata/host.ts'
+import { type Submitted, submitIntent } from '../transactions/submit.ts'
+import { resolveSender } from './sender.ts'
+
+export type CreateCollectionInput = {
+  readonly projectId: string
+  readonly actor: string
+  readonly network: Network
+  readonly from?: string | undefined
+  readonly name: string
+  readonly symbol: string
+  readonly imageUrl: string
+  readonly baseUri?: string | undefined
+  readonly credentials: Credentials
+}
+
+/**
+ * Creates an ERC-721 collection that the sending wallet owns; its address is in the transaction's status.
+ * @throws what resolveSender and submitIntent throw.
+ */
+export const createCollection = async (ctx: Ctx, input: CreateCollectionInput): Promise<Submitted> => {
+  const { projectId, name, symbol, imageUrl } = input
+  const sender = await resolveSender(ctx, input)
+  const { chain } = sender
+  const wallet = await sender.wallet()
+  // ERC-7572: what marketplaces read of the collection itself.
+  const about = describeMetadata(ctx.config, { name, description: '', image: imageUrl })
+  return submitIntent(ctx, {
+    projectId,
+    actor: input.actor,
+    kind: 'collection',
+    chain,
+    wallet,
+    credentials: input.credentials,
+    intent: async () =>
+      chain.collectionIntent({
+        name,
+        symbol,
+        baseUri: input.baseUri ?? '',
+        contractUri: about.uri,
+        owner: wallet.address,
+      }),
+    alsoRecord: async (tx, transactionId) => {
+      await hostMetadata(tx, about)
+      await insertCollection(tx, {
+        transactionId,
+        projectId,
+        network: chain.network,
+        ownerAddress: wallet.address,
+        name,
+        symbol,
+        imageUrl,
+      })
+    },
+  })
+}

@@ -1,0 +1,44 @@
+import { type HoldingRow, holdingsOfAddress, holdingsOfContract } from '../../db/queries/movements.ts'
+import type { Network } from '../../db/words.ts'
+import { ownWallet } from '../activity/own-wallet.ts'
+import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
+import { metadataOfTokens } from '../metadata/of-tokens.ts'
+import type { NftMetadata } from '../metadata/schema.ts'
+
+export type ListNftsInput = {
+  readonly projectId: string
+  readonly network: Network
+  readonly walletAddress?: string | undefined
+  readonly contractAddress?: string | undefined
+  readonly limit: number
+  readonly offset: number
+}
+
+export type HeldNft = HoldingRow & { readonly metadata: NftMetadata | null }
+
+type ListCtx = Pick<Ctx, 'db' | 'chains' | 'config' | 'log'>
+
+/**
+ * The NFTs in one wallet of the project, or those of one collection in any of them, by contract and token id.
+ * @throws invalid_input, wallet_forbidden, address_invalid, network_mismatch, not_implemented.
+ */
+export const listNfts = async (ctx: ListCtx, input: ListNftsInput): Promise<readonly HeldNft[]> => {
+  const chain = ctx.chains.get(input.network)
+  const holdings = await holdingsOf(ctx, input)
+  const metadata = await metadataOfTokens(ctx, { chain, tokens: holdings })
+  return holdings.map((holding, index) => ({ ...holding, metadata: metadata[index] ?? null }))
+}
+
+const holdingsOf = async (ctx: ListCtx, input: ListNftsInput): Promise<readonly HoldingRow[]> => {
+  const { projectId, network, walletAddress, contractAddress, limit, offset } = input
+  if (walletAddress !== undefined && contractAddress === undefined) {
+    const { address } = await ownWallet(ctx, { projectId, network, walletAddress })
+    return holdingsOfAddress(ctx.db, { network, address, limit, offset })
+  }
+  if (contractAddress !== undefined && walletAddress === undefined) {
+    const contract = ctx.chains.get(network).parseAddress(contractAddress, 'contract_address')
+    return holdingsOfContract(ctx.db, { projectId, network, contract, limit, offset })
+  }
+  throw new AppError('invalid_input', 'Exactly one of "wallet_address" and "contract_address" must be given.')
+}

@@ -1,0 +1,49 @@
+import type { Network } from '../../db/words.ts'
+import type { Ctx } from '../context.ts'
+import type { Credentials } from '../custody/vault.ts'
+import { AppError } from '../errors.ts'
+import { describeMetadata, hostMetadata } from '../metadata/host.ts'
+import { type Submitted, submitIntent } from '../transactions/submit.ts'
+import { resolveSender } from './sender.ts'
+
+export type MintInput = {
+  readonly projectId: string
+  readonly actor: string
+  readonly network?: Network | undefined
+  readonly from?: string | undefined
+  readonly contractAddress: string
+  readonly recipient?: string | undefined
+  readonly metadata?: { readonly name: string; readonly description: string; readonly image: string } | undefined
+  readonly uri?: string | undefined
+  readonly credentials: Credentials
+}
+
+/**
+ * Mints one NFT; given metadata is hosted by us, in the same database transaction as the intent.
+ * @throws invalid_input, mint_unsupported, and what resolveSender and submitIntent throw.
+ */
+export const mintNft = async (ctx: Ctx, input: MintInput): Promise<Submitted> => {
+  if (input.metadata !== undefined && input.uri !== undefined) {
+    throw new AppError('invalid_input', 'Field "uri" must be absent where "metadata" is given.')
+  }
+  const sender = await resolveSender(ctx, input)
+  const { chain } = sender
+  const contract = chain.parseAddress(input.contractAddress, 'contract_address')
+  const named = input.recipient === undefined ? null : chain.parseAddress(input.recipient, 'recipient')
+  const wallet = await sender.wallet()
+  const recipient = named ?? wallet.address
+  const document = input.metadata === undefined ? null : describeMetadata(ctx.config, input.metadata)
+  const uri = document?.uri ?? input.uri ?? ''
+  return submitIntent(ctx, {
+    projectId: input.projectId,
+    actor: input.actor,
+    kind: 'mint',
+    chain,
+    wallet,
+    credentials: input.credentials,
+    intent: () => chain.mintIntent({ contract, from: wallet.address, recipient, uri }),
+    alsoRecord: async (tx) => {
+      if (document !== null) await hostMetadata(tx, document)
+    },
+  })
+}

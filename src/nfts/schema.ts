@@ -1,0 +1,104 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { AddressField, CredentialFields, closed, NetworkField, ShortText } from '../http.ts'
+import { MetadataBody, UriField } from '../metadata/schema.ts'
+
+const COLLECTION = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
+const RECIPIENT = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+const WALLET = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
+
+const Sender = Type.Optional(
+  AddressField("The wallet that does it; the project's own wallet on the network where it is absent."),
+)
+
+export const CreateCollectionBody = Type.Object(
+  {
+    network: NetworkField,
+    from: Sender,
+    name: ShortText("The collection's name.", 'Doors'),
+    symbol: Type.String({
+      minLength: 1,
+      maxLength: 32,
+      description: "The collection's symbol.",
+      rule: 'a text of 1 to 32 characters',
+      examples: ['DOOR'],
+    }),
+    image_url: UriField("Where the collection's image is."),
+    base_uri: Type.Optional(
+      UriField('Goes before the token id, for tokens that are minted without a URI of their own.'),
+    ),
+    ...CredentialFields,
+  },
+  {
+    ...closed,
+    title: 'CreateCollection',
+    examples: [
+      {
+        network: 'Ethereum',
+        name: 'Doors',
+        symbol: 'DOOR',
+        image_url: 'https://example.com/door.png',
+        developer_secret: 'testnet-secret',
+      },
+    ],
+  },
+)
+export type CreateCollectionBody = Static<typeof CreateCollectionBody>
+
+export const MintBody = Type.Object(
+  {
+    network: Type.Optional(NetworkField),
+    from: Sender,
+    contract_address: AddressField('The collection.'),
+    recipient: Type.Optional(AddressField('Who gets the NFT; the sender where it is absent.')),
+    metadata: Type.Optional(MetadataBody),
+    uri: Type.Optional(UriField('An existing EIP-721 metadata document; instead of `metadata`.')),
+    ...CredentialFields,
+  },
+  {
+    ...closed,
+    title: 'MintNft',
+    examples: [
+      {
+        network: 'Ethereum',
+        contract_address: COLLECTION,
+        recipient: RECIPIENT,
+        metadata: {
+          name: 'Door #1',
+          description: 'A red door.',
+          image: 'ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi',
+        },
+        developer_secret: 'testnet-secret',
+      },
+    ],
+  },
+)
+
+export const TransferBody = Type.Object(
+  {
+    network: Type.Optional(NetworkField),
+    from: AddressField('The wallet that holds the NFT.'),
+    contract_address: AddressField('The collection.'),
+    recipient: AddressField('Who gets the NFT.'),
+    token_id: Type.String({
+      pattern: '^(?:0x[0-9a-fA-F]{1,64}|[0-9]{1,78})$',
+      description: 'The token.',
+      rule: 'a quantity below 2^256 in 0x hex or plain decimal digits',
+      examples: ['1'],
+    }),
+    ...CredentialFields,
+  },
+  {
+    ...closed,
+    title: 'TransferNft',
+    examples: [
+      {
+        network: 'Ethereum',
+        from: WALLET,
+        contract_address: COLLECTION,
+        recipient: RECIPIENT,
+        token_id: '1',
+        developer_secret: 'testnet-secret',
+      },
+    ],
+  },
+)

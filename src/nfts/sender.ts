@@ -1,0 +1,42 @@
+import type { WalletRow } from '../../db/queries/wallets.ts'
+import type { Network } from '../../db/words.ts'
+import type { Chain } from '../chains/chain.ts'
+import type { Ctx } from '../context.ts'
+import type { Credentials } from '../custody/vault.ts'
+import { AppError } from '../errors.ts'
+import { projectWallet } from '../projects/wallet.ts'
+import { resolveSigner, walletOf } from '../wallets/signer.ts'
+
+type SenderQuery = {
+  readonly projectId: string
+  readonly actor: string
+  readonly network?: Network | undefined
+  readonly from?: string | undefined
+  readonly credentials: Credentials
+}
+
+type Sender = {
+  readonly chain: Chain
+  /** Looks the wallet up when everything else of the request has been checked. @throws not_found. */
+  readonly wallet: () => Promise<WalletRow>
+}
+
+/**
+ * Who mints or creates: the wallet named by `from`, else the project's own wallet on the network.
+ * @throws network_required, address_invalid, network_mismatch, not_implemented.
+ */
+export const resolveSender = async (ctx: Ctx, input: SenderQuery): Promise<Sender> => {
+  const { projectId, actor, network, from } = input
+  if (from !== undefined) {
+    const signer = await resolveSigner(ctx, { projectId, network, address: from, field: 'from' })
+    return { chain: signer.chain, wallet: () => walletOf(ctx, { projectId, signer }) }
+  }
+  if (network === undefined) {
+    throw new AppError('network_required', 'Field "network" is required where "from" does not tell it.')
+  }
+  const { developerSecret } = input.credentials
+  return {
+    chain: ctx.chains.get(network),
+    wallet: () => projectWallet(ctx, { projectId, actor, network, developerSecret }),
+  }
+}

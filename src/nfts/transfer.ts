@@ -1,0 +1,37 @@
+import type { Network } from '../../db/words.ts'
+import type { Ctx } from '../context.ts'
+import type { Credentials } from '../custody/vault.ts'
+import { parseTokenId } from '../transactions/intent.ts'
+import { type Submitted, submitIntent } from '../transactions/submit.ts'
+import { resolveSigner, walletOf } from '../wallets/signer.ts'
+
+export type TransferNftInput = {
+  readonly projectId: string
+  readonly actor: string
+  readonly network?: Network | undefined
+  readonly from: string
+  readonly contractAddress: string
+  readonly recipient: string
+  readonly tokenId: string
+  readonly credentials: Credentials
+}
+
+/** Transfers one NFT from a wallet of the project. @throws invalid_input and what walletOf and submitIntent throw. */
+export const transferNft = async (ctx: Ctx, input: TransferNftInput): Promise<Submitted> => {
+  const { projectId, actor, network, credentials } = input
+  const signer = await resolveSigner(ctx, { projectId, network, address: input.from, field: 'from' })
+  const { chain, address } = signer
+  const contract = chain.parseAddress(input.contractAddress, 'contract_address')
+  const recipient = chain.parseAddress(input.recipient, 'recipient')
+  const tokenId = parseTokenId(input.tokenId, 'token_id')
+  const wallet = await walletOf(ctx, { projectId, signer })
+  return submitIntent(ctx, {
+    projectId,
+    actor,
+    kind: 'transfer',
+    chain,
+    wallet,
+    credentials,
+    intent: () => chain.transferNftIntent({ contract, from: address, recipient, tokenId, amount: 1n }),
+  })
+}

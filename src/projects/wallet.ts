@@ -1,0 +1,43 @@
+import { findWallet, type WalletRow } from '../../db/queries/wallets.ts'
+import type { Network } from '../../db/words.ts'
+import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
+import { createWallet } from '../wallets/create.ts'
+
+type ProjectWalletInput = {
+  readonly projectId: string
+  readonly network: Network
+  readonly developerSecret: string | undefined
+  readonly actor: string
+}
+
+/** Its owner is the project itself, so it is controlled by the developer. */
+export const createProjectWallet = (ctx: Ctx, input: ProjectWalletInput): Promise<WalletRow> =>
+  createWallet(ctx, {
+    projectId: input.projectId,
+    actor: input.actor,
+    network: input.network,
+    name: 'Project wallet',
+    ownerId: input.projectId,
+    controlMode: 'developer',
+    type: 'eoa',
+    credentials: { developerSecret: input.developerSecret },
+  })
+
+/**
+ * The project's own wallet on a network, which mints and deploys where the caller names no other; made at the first
+ * request that carries the secret where it is missing (a network that was added later).
+ */
+export const projectWallet = async (ctx: Ctx, input: ProjectWalletInput): Promise<WalletRow> => {
+  const by = { ownerId: input.projectId }
+  const find = () => findWallet(ctx.db, { projectId: input.projectId, network: input.network, by })
+  const found = await find()
+  if (found !== null) return found
+  try {
+    return await createProjectWallet(ctx, input)
+  } catch (error) {
+    const raced = error instanceof AppError && error.code === 'wallet_exists' ? await find() : null
+    if (raced === null) throw error
+    return raced
+  }
+}

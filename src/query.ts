@@ -1,0 +1,26 @@
+import { checkText } from './body.ts'
+import { AppError } from './errors.ts'
+
+/** What no schema can say of a query string. @throws invalid_input for a repeated parameter, NUL and broken Unicode. */
+export const checkQuery = (url: string): void => {
+  const start = url.indexOf('?')
+  if (start === -1) return
+  const query = url.slice(start + 1)
+  refuseBrokenEscapes(query)
+  const seen = new Set<string>()
+  for (const [name, value] of new URLSearchParams(query)) {
+    checkText(name, 'query')
+    checkText(value, name)
+    if (seen.has(name)) throw new AppError('invalid_input', 'A query parameter must not be given twice.')
+    seen.add(name)
+  }
+}
+
+/** URLSearchParams would replace bytes that are no UTF-8 with U+FFFD. */
+const refuseBrokenEscapes = (query: string): void => {
+  try {
+    decodeURIComponent(query)
+  } catch {
+    throw new AppError('invalid_input', 'The query string must be percent-encoded UTF-8.')
+  }
+}

@@ -1,0 +1,25 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { closed, NetworkField, UuidField } from '../http.ts'
+
+export const Token = Type.Object(
+  {
+    uuid: UuidField('Of the network and the contract: the same wherever the token is shown.'),
+    network: NetworkField,
+    contract_address: Type.String({
+      description: "The token's contract; of a network's own coin its word: `ETH`, `MATIC`, `AVAX`, `DOT` or `VARA`.",
+      examples: ['ETH'],
+    }),
+    name: Type.String({ description: 'As the contract says it; may be empty.', examples: ['Ether'] }),
+    symbol: Type.String({ description: 'As the contract says it; may be empty.', examples: ['ETH'] }),
+    decimals: Type.Integer({ minimum: 0, maximum: 255, description: 'Of its base unit; 0 for NFTs.', examples: [18] }),
+    display_decimals: Type.Integer({
+      minimum: 0,
+      maximum: 255,
+      description: 'How many decimals to show to people.',
+      examples: [6],
+    }),
+    logo_url: Type.String({ description: 'Empty where none is known.', examples: [''] }),
+  },
+  { ...closed, title: 'Token' },
+)
+export type Token = Static<typeof Token>

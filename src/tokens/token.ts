@@ -1,0 +1,61 @@
+// A Token as the wire shows it: from what a contract says of itself, or from the network's own coin.
+
+import type { Network } from '../../db/words.ts'
+import type { AddressFacts } from '../chains/chain.ts'
+import { NATIVE_COINS } from '../chains/networks.ts'
+import { nameUuid } from './name-uuid.ts'
+import type { Token } from './schema.ts'
+
+/** Ours alone, and for ever: with another one every token would get a new uuid. */
+const TOKEN_NAMESPACE = '51040d69-82bb-4e73-8277-aca4ae97fcf3'
+
+/** How many decimals are shown of a token for which nobody has said it. */
+const DISPLAY_DECIMALS_MAX = 4
+
+const uuidOf = (network: Network, contractAddress: string): string =>
+  nameUuid({ namespace: TOKEN_NAMESPACE, name: `${network}:${contractAddress}` })
+
+/** The network's own coin; in place of a contract address it has the word that clients compare with. Pure. */
+export const nativeToken = (network: Network): Token => {
+  const coin = NATIVE_COINS[network]
+  return {
+    uuid: uuidOf(network, coin.word),
+    network,
+    contract_address: coin.word,
+    name: coin.name,
+    symbol: coin.symbol,
+    decimals: coin.decimals,
+    display_decimals: coin.displayDecimals,
+    logo_url: '',
+  }
+}
+
+/** @param input.address canonical, as `parseAddress` returns it: the uuid depends on its letters. Pure. */
+export const tokenOf = (input: {
+  readonly network: Network
+  readonly address: string
+  readonly facts: Pick<AddressFacts, 'name' | 'symbol' | 'decimals'>
+}): Token => {
+  const { network, address, facts } = input
+  return {
+    uuid: uuidOf(network, address),
+    network,
+    contract_address: address,
+    name: facts.name,
+    symbol: facts.symbol,
+    decimals: facts.decimals,
+    display_decimals: Math.min(facts.decimals, DISPLAY_DECIMALS_MAX),
+    logo_url: '',
+  }
+}
+
+/** Base units as the exact amount in plain decimal digits, without trailing zeros. Pure. */
+export const displayAmount = (raw: bigint, decimals: number): string => {
+  if (raw < 0n || !Number.isInteger(decimals) || decimals < 0) {
+    throw new Error('expected an amount and decimals that are not negative')
+  }
+  const digits = raw.toString().padStart(decimals + 1, '0')
+  const whole = digits.slice(0, digits.length - decimals)
+  const fraction = digits.slice(digits.length - decimals).replace(/0+$/, '')
+  return fraction === '' ? whole : `${whole}.${fraction}`
+}

@@ -1,0 +1,65 @@
+import type { Chain, Hex, Intent } from '../chains/chain.ts'
+import { AppError } from '../errors.ts'
+
+/** The strings of a request, already of the right form but for their bounds. */
+type UnsignedTransactionText = {
+  readonly to?: string
+  readonly value?: string
+  readonly input?: string
+  readonly gasLimit?: string
+  readonly maxPriorityFeePerGas?: string
+  readonly maxFeePerGas?: string
+  readonly nonce?: string
+}
+
+const UINT256_END = 1n << 256n
+const UINT64_END = 1n << 64n
+const NONCE_END = BigInt(Number.MAX_SAFE_INTEGER)
+
+const FORM = /^(?:0x[0-9a-fA-F]{1,64}|[0-9]{1,78})$/
+
+/** @throws invalid_input naming the field. */
+export const parseQuantity = (text: string, field: string, end: bigint): bigint => {
+  const value = FORM.test(text) ? BigInt(text) : -1n
+  if (value >= 0n && value < end) return value
+  const bound = end === UINT256_END ? '2^256' : end === UINT64_END ? '2^64' : '2^53'
+  throw new AppError(
+    'invalid_input',
+    `Field "${field}" must be a quantity below ${bound} in 0x hex or plain decimal digits.`,
+  )
+}
+
+/** @throws invalid_input naming the field. */
+export const parseTokenId = (text: string, field: string): bigint => parseQuantity(text, field, UINT256_END)
+
+const HEX = /^0x(?:[0-9a-f]{2})*$/
+
+const isHex = (text: string): text is Hex => HEX.test(text)
+
+const parseInput = (text: string | undefined, field: string): Hex => {
+  const input = text === undefined || text === '' ? '0x' : text.toLowerCase()
+  if (isHex(input)) return input
+  throw new AppError('invalid_input', `Field "${field}" must be 0x and an even number of hex digits.`)
+}
+
+/**
+ * The intent of an `unsigned_transaction`, checked as far as the chain's rules allow without asking a node.
+ * @throws invalid_input, address_invalid, network_mismatch.
+ */
+export const parseIntent = (chain: Chain, text: UnsignedTransactionText, field = 'unsigned_transaction'): Intent => {
+  const quantity = (name: 'gasLimit' | 'maxFeePerGas' | 'maxPriorityFeePerGas', end: bigint) =>
+    text[name] === undefined ? {} : { [name]: parseQuantity(text[name], `${field}.${name}`, end) }
+  const input = parseInput(text.input, `${field}.input`)
+  if (text.to === undefined && input === '0x') {
+    throw new AppError('invalid_input', `Field "${field}.to" is required, but for a contract creation with "input".`)
+  }
+  return {
+    to: text.to === undefined ? null : chain.parseAddress(text.to, `${field}.to`),
+    value: text.value === undefined ? 0n : parseQuantity(text.value, `${field}.value`, UINT256_END),
+    input,
+    ...quantity('gasLimit', UINT64_END),
+    ...quantity('maxFeePerGas', UINT256_END),
+    ...quantity('maxPriorityFeePerGas', UINT256_END),
+    ...(text.nonce === undefined ? {} : { nonce: Number(parseQuantity(text.nonce, `${field}.nonce`, NONCE_END)) }),
+  }
+}

@@ -1,0 +1,34 @@
+// The choice of a nonce. No counter is trusted: the chain's counts and our own live and mined rows decide each time.
+
+import { AppError } from '../errors.ts'
+
+type NonceFacts = {
+  /** Transactions of the signer that are mined, and mined or waiting in the node's pool. */
+  readonly minedCount: number
+  readonly pendingCount: number
+  /** Nonces from `pendingCount` or the wanted one on that our live and mined transactions hold. */
+  readonly held: ReadonlySet<number>
+}
+
+/** The lowest number from the chain's pending count on that nothing of ours holds. Pure. */
+export const nextNonce = (facts: Pick<NonceFacts, 'pendingCount' | 'held'>): number => {
+  let nonce = facts.pendingCount
+  while (facts.held.has(nonce)) nonce += 1
+  return nonce
+}
+
+/**
+ * The nonce of an intent that is to be recorded: the caller's where one is given, else the next.
+ * @throws nonce_too_low, nonce_conflict, nonce_gap.
+ */
+export const chooseNonce = (wanted: number | undefined, facts: NonceFacts): number => {
+  const next = nextNonce(facts)
+  if (wanted === undefined || wanted === next) return next
+  if (wanted < facts.minedCount) {
+    throw new AppError('nonce_too_low', `Field "unsigned_transaction.nonce" is used already; the next one is ${next}.`)
+  }
+  if (wanted < facts.pendingCount || facts.held.has(wanted)) {
+    throw new AppError('nonce_conflict', `A pending transaction has this nonce; the next free one is ${next}.`)
+  }
+  throw new AppError('nonce_gap', `Field "unsigned_transaction.nonce" would leave a gap; the next one is ${next}.`)
+}

@@ -1,0 +1,112 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { AddressField, closed, NetworkField } from '../http.ts'
+import { Token } from '../tokens/schema.ts'
+import { UnsignedTransaction } from './schema.ts'
+
+const EXAMPLE = {
+  network: 'Ethereum',
+  from: '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266',
+  unsigned_transaction: { to: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8', value: '1000000000000000' },
+}
+
+const From = AddressField('The sender; any address.')
+
+export const PreviewBody = Type.Object(
+  { network: Type.Optional(NetworkField), from: From, unsigned_transaction: UnsignedTransaction },
+  { ...closed, title: 'PreviewTransaction', examples: [EXAMPLE] },
+)
+
+export const MAX_BUNDLE = 50
+
+export const PreviewBundleBody = Type.Object(
+  {
+    network: Type.Optional(NetworkField),
+    from: From,
+    unsigned_transactions: Type.Array(UnsignedTransaction, {
+      minItems: 1,
+      maxItems: MAX_BUNDLE,
+      rule: `a list of 1 to ${MAX_BUNDLE} transactions`,
+    }),
+  },
+  {
+    ...closed,
+    title: 'PreviewBundle',
+    examples: [{ network: EXAMPLE.network, from: EXAMPLE.from, unsigned_transactions: [EXAMPLE.unsigned_transaction] }],
+  },
+)
+
+const OrNull = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) =>
+  Type.Union([schema, Type.Null()])
+
+const ContractNft = Type.Object(
+  {
+    network: NetworkField,
+    contract_address: Type.String(),
+    name: Type.String(),
+    image_url: Type.String(),
+    symbol: Type.String(),
+  },
+  closed,
+)
+
+export const PreviewContract = Type.Object(
+  {
+    network: NetworkField,
+    address: Type.String(),
+    type: Type.Union([Type.Literal('token'), Type.Literal('nft'), Type.Literal('other')]),
+    name: Type.String(),
+    logo_url: Type.String(),
+    token: OrNull(Token),
+    nft: OrNull(ContractNft),
+  },
+  { ...closed, title: 'PreviewContract' },
+)
+export type PreviewContract = Static<typeof PreviewContract>
+
+const NftMetadata = Type.Object({ name: Type.String(), description: Type.String(), image: Type.String() }, closed)
+
+const ChangedNft = Type.Object(
+  {
+    owner_wallet_address: Type.String(),
+    contract_address: Type.String(),
+    token_id: Type.String(),
+    metadata: OrNull(NftMetadata),
+  },
+  closed,
+)
+
+export const AssetChange = Type.Object(
+  {
+    amount: Type.String({ description: 'For people: in whole coins.' }),
+    raw_amount: Type.String({ description: 'In base units.' }),
+    from: Type.String(),
+    to: Type.String(),
+    token: OrNull(Token),
+    nft: OrNull(ChangedNft),
+  },
+  { ...closed, title: 'AssetChange' },
+)
+export type AssetChange = Static<typeof AssetChange>
+
+export const PreviewResult = Type.Object(
+  {
+    network: NetworkField,
+    from: Type.String(),
+    to: Type.String({ description: 'Empty for a contract creation.' }),
+    contract: OrNull(PreviewContract),
+    function_name: OrNull(Type.String()),
+    arguments: OrNull(Type.Record(Type.String(), Type.Unknown())),
+    simulation: OrNull(
+      Type.Object(
+        {
+          success: Type.Boolean(),
+          asset_changes: OrNull(Type.Array(AssetChange)),
+          error: OrNull(Type.String({ description: 'Of a revert: begins `execution reverted: `.' })),
+        },
+        closed,
+      ),
+    ),
+  },
+  { ...closed, title: 'PreviewResult' },
+)
+export type PreviewResult = Static<typeof PreviewResult>

@@ -1,0 +1,136 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { actorOf, type Caller } from '../auth/caller.ts'
+import { authentication } from '../auth/plugin.ts'
+import type { Ctx } from '../context.ts'
+import { answers, credentialsOf, TransactionResult } from '../http.ts'
+import { previewTransactions } from './preview.ts'
+import { PreviewBody, PreviewBundleBody, PreviewResult } from './preview-schema.ts'
+import {
+  RawTransaction,
+  SignBody,
+  StatusByHashQuery,
+  StatusByIdQuery,
+  TransactionStatusByHash,
+  TransactionStatusById,
+} from './schema.ts'
+import { signAndSend } from './send.ts'
+import { shownSubmitted } from './shown.ts'
+import { signTransaction } from './sign.ts'
+import { statusByHash, statusById } from './status.ts'
+
+const detail = (summary: string, description: string) => ({ detail: { tags: ['Transactions'], summary, description } })
+
+const signInput = (body: typeof SignBody.static, caller: Caller) => ({
+  projectId: caller.projectId,
+  actor: actorOf(caller),
+  network: body.network,
+  signerAddress: body.signer_wallet_address,
+  unsignedTransaction: body.unsigned_transaction,
+  credentials: credentialsOf(body),
+})
+
+const shownStatus = (row: Awaited<ReturnType<typeof statusById>>): TransactionStatusById => ({
+  transaction_id: row.id,
+  transaction_hash: row.shownHash,
+  network: row.network,
+  status: row.status,
+  contract_address: row.contractAddress,
+  ...(row.error === null ? {} : { error: row.error }),
+  ...(row.errorCode === null ? {} : { code: row.errorCode }),
+})
+
+export const transactionRoutes = (ctx: Ctx) =>
+  new Elysia({ prefix: '/transactions', normalize: false })
+    .use(authentication(ctx))
+    .post(
+      '/preview',
+      async ({ body, caller }) => {
+        const [result] = await previewTransactions(ctx, {
+          projectId: caller.projectId,
+          network: body.network,
+          from: body.from,
+          unsignedTransactions: [body.unsigned_transaction],
+        })
+        if (result === undefined) throw new Error('a preview of one transaction had no result')
+        return result
+      },
+      {
+        body: PreviewBody,
+        response: answers(PreviewResult),
+        ...detail(
+          'Preview a transaction',
+          'What it would do, without sending it: the decoded call and the asset changes.',
+        ),
+      },
+    )
+    .post(
+      '/preview-bundle',
+      async ({ body, caller }) => [
+        ...(await previewTransactions(ctx, {
+          projectId: caller.projectId,
+          network: body.network,
+          from: body.from,
+          unsignedTransactions: body.unsigned_transactions,
+        })),
+      ],
+      {
+        body: PreviewBundleBody,
+        response: answers(Type.Array(PreviewResult)),
+        ...detail('Preview a bundle', 'In sequence: later transactions see what earlier ones would have done.'),
+      },
+    )
+    .post(
+      '/sign',
+      async ({ body, caller, set }) => {
+        set.headers['content-type'] = 'application/json'
+        return JSON.stringify(await signTransaction(ctx, signInput(body, caller)))
+      },
+      {
+        body: SignBody,
+        response: answers(RawTransaction),
+        ...detail(
+          'Sign a transaction',
+          'Sends nothing; with every field given it asks no node. The answer is a JSON string.',
+        ),
+      },
+    )
+    .post(
+      '/sign-and-send',
+      async ({ body, caller }) => shownSubmitted(await signAndSend(ctx, signInput(body, caller))),
+      {
+        body: SignBody,
+        response: answers(TransactionResult),
+        ...detail('Sign and send a transaction', 'Answers once it is recorded; a job sends it. See status-by-id.'),
+      },
+    )
+    .get(
+      '/status-by-hash',
+      async ({ query, caller }) => {
+        const found = await statusByHash(ctx, {
+          projectId: caller.projectId,
+          network: query.network,
+          hash: query.transaction_hash,
+        })
+        return {
+          transaction_hash: found.hash,
+          network: query.network,
+          status: found.status,
+          contract_address: found.contractAddress,
+        }
+      },
+      {
+        query: StatusByHashQuery,
+        response: answers(TransactionStatusByHash),
+        ...detail('Status by hash', 'Of any transaction that the chain knows; a replaced hash leads to the mined one.'),
+      },
+    )
+    .get(
+      '/status-by-id',
+      async ({ query, caller }) => shownStatus(await statusById(ctx, { projectId: caller.projectId, id: query.id })),
+      {
+        query: StatusByIdQuery,
+        response: answers(TransactionStatusById),
+        ...detail('Status by id', 'Of what sign-and-send, mint, transfer or collections answered.'),
+      },
+    )

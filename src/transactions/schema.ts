@@ -1,0 +1,107 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { t } from 'elysia'
+import { AddressField, CredentialFields, closed, NetworkField, StatusField, UuidField } from '../http.ts'
+
+const HASH = '0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b'
+
+/** A regular expression cannot say "below 2^256" for decimals: parseQuantity does. */
+const Quantity = (description: string, example: string) =>
+  Type.String({
+    pattern: '^(?:0x[0-9a-fA-F]{1,64}|[0-9]{1,78})$',
+    description: `${description} 0x hex or plain decimal digits.`,
+    rule: 'a quantity below 2^256 in 0x hex or plain decimal digits',
+    examples: [example],
+  })
+
+export const HexData = (description: string, example: string) =>
+  Type.String({
+    pattern: '^(?:0x(?:[0-9a-fA-F]{2})*)?$',
+    description,
+    rule: '0x and an even number of hex digits',
+    examples: [example],
+  })
+
+export const UnsignedTransaction = Type.Object(
+  {
+    to: Type.Optional(AddressField('Destination; absent only for a contract creation.')),
+    value: Type.Optional(Quantity('Amount of the native coin in base units (wei).', '1000000000000000')),
+    input: Type.Optional(HexData('Call data.', '0x')),
+    gasLimit: Type.Optional(Quantity('Gas limit.', '21000')),
+    maxPriorityFeePerGas: Type.Optional(Quantity('Priority fee cap, wei per gas.', '1000000000')),
+    maxFeePerGas: Type.Optional(Quantity('Fee cap, wei per gas.', '30000000000')),
+    nonce: Type.Optional(Quantity('Transaction count of the sender.', '0')),
+  },
+  {
+    ...closed,
+    title: 'UnsignedTransaction',
+    description: 'What is absent is filled in from the chain.',
+    examples: [{ to: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8', value: '1000000000000000' }],
+  },
+)
+export type UnsignedTransaction = Static<typeof UnsignedTransaction>
+
+const SIGNER = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
+
+export const SignBody = Type.Object(
+  {
+    network: Type.Optional(NetworkField),
+    signer_wallet_address: AddressField('A wallet of the project.'),
+    unsigned_transaction: UnsignedTransaction,
+    ...CredentialFields,
+  },
+  {
+    ...closed,
+    title: 'SignTransaction',
+    examples: [
+      {
+        network: 'Ethereum',
+        signer_wallet_address: SIGNER,
+        unsigned_transaction: { to: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8', value: '1000000000000000' },
+        developer_secret: 'testnet-secret',
+      },
+    ],
+  },
+)
+
+export const RawTransaction = Type.String({
+  title: 'RawTransaction',
+  description: 'The raw signed transaction, as `eth_sendRawTransaction` takes it.',
+  examples: ['0x02f8…'],
+})
+
+export const StatusByHashQuery = t.Object(
+  {
+    network: NetworkField,
+    transaction_hash: t.String({
+      pattern: '^0x[0-9a-fA-F]{64}$',
+      description: 'The hash of any transaction on the network.',
+      rule: '0x and 64 hex digits',
+      examples: [HASH],
+    }),
+  },
+  closed,
+)
+
+const HashOrNull = Type.Union([Type.String(), Type.Null()], { description: 'null until broadcast.', examples: [HASH] })
+const AddressOrNull = Type.Union([Type.String(), Type.Null()], { description: 'Of a contract creation, else null.' })
+
+export const TransactionStatusByHash = Type.Object(
+  { transaction_hash: HashOrNull, network: NetworkField, status: StatusField, contract_address: AddressOrNull },
+  { ...closed, title: 'TransactionStatus' },
+)
+
+export const StatusByIdQuery = t.Object({ id: UuidField('The transaction_id of an answer.') }, closed)
+
+export const TransactionStatusById = Type.Object(
+  {
+    transaction_id: UuidField('Our id of the transaction.'),
+    transaction_hash: HashOrNull,
+    network: NetworkField,
+    status: StatusField,
+    contract_address: AddressOrNull,
+    error: Type.Optional(Type.String({ description: 'Why it failed.' })),
+    code: Type.Optional(Type.String({ description: 'Why it failed, for programs.' })),
+  },
+  { ...closed, title: 'TransactionStatusById' },
+)
+export type TransactionStatusById = Static<typeof TransactionStatusById>

@@ -1,0 +1,9 @@
+import type { TransactionResult } from '../http.ts'
+import type { Submitted } from './submit.ts'
+
+/** What sign-and-send, mint, transfer and collections answer. */
+export const shownSubmitted = (submitted: Submitted): TransactionResult => ({
+  transaction_id: submitted.transactionId,
+  network: submitted.network,
+  status: submitted.status,
+})

@@ -1,0 +1,56 @@
+import { heldNonces } from '../../db/queries/transactions.ts'
+import type { Network } from '../../db/words.ts'
+import type { Chain, Intent, Unsigned } from '../chains/chain.ts'
+import type { Ctx } from '../context.ts'
+import type { Credentials } from '../custody/vault.ts'
+import { resolveSigner, walletOf } from '../wallets/signer.ts'
+import { parseIntent } from './intent.ts'
+import { nextNonce } from './nonce.ts'
+
+export type SignInput = {
+  readonly projectId: string
+  readonly actor: string
+  readonly network?: Network | undefined
+  readonly signerAddress: string
+  readonly unsignedTransaction: Parameters<typeof parseIntent>[1]
+  readonly credentials: Credentials
+}
+
+/**
+ * Signs a transaction and sends nothing. With every field given it asks no node; no nonce is reserved.
+ * @returns the raw signed transaction.
+ * @throws not_found, network_required, the vault's credential errors, execution_reverted, node_unavailable.
+ */
+export const signTransaction = async (ctx: Ctx, input: SignInput): Promise<string> => {
+  const signer = await resolveSigner(ctx, { ...input, address: input.signerAddress, field: 'signer_wallet_address' })
+  const { chain } = signer
+  const intent = parseIntent(chain, input.unsignedTransaction)
+  const complete = chain.complete(intent)
+  const wallet = await walletOf(ctx, { projectId: input.projectId, signer })
+  return ctx.vault.withKey({ wallet, credentials: input.credentials, actor: input.actor }, async (key) => {
+    const unsigned = complete ?? (await filled(ctx, { chain, intent, from: wallet.address }))
+    const { raw, hash } = chain.assemble(unsigned, key.sign(chain.signingBytes(unsigned)))
+    await key.commitUse({
+      action: 'transaction_signed',
+      details: {
+        network: chain.network,
+        hash,
+        to: intent.to ?? '',
+        value: intent.value.toString(),
+        nonce: String(unsigned.nonce),
+      },
+    })
+    return raw
+  })
+}
+
+const filled = async (
+  ctx: Ctx,
+  input: { readonly chain: Chain; readonly intent: Intent; readonly from: string },
+): Promise<Unsigned> => {
+  const { chain, intent, from } = input
+  if (intent.nonce !== undefined) return chain.fill(intent, from, intent.nonce)
+  const { pendingCount } = await chain.transactionCounts(from)
+  const held = await heldNonces(ctx.db, { network: chain.network, address: from }, pendingCount)
+  return chain.fill(intent, from, nextNonce({ pendingCount, held }))
+}

@@ -1,0 +1,51 @@
+import { findTransaction, findTransactionByHash, type TransactionRow } from '../../db/queries/transactions.ts'
+import type { Network, TransactionStatus } from '../../db/words.ts'
+import type { Chain, Hex } from '../chains/chain.ts'
+import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
+
+type StatusCtx = Pick<Ctx, 'db' | 'chains'>
+
+export type StatusOfHash = {
+  readonly hash: string | null
+  readonly status: TransactionStatus
+  readonly contractAddress: string | null
+}
+
+const unknown = () => new AppError('transaction_not_found', 'No such transaction is known.')
+
+/** Our record of an intent. @throws transaction_not_found, also for another project's. */
+export const statusById = async (
+  ctx: StatusCtx,
+  input: { readonly projectId: string; readonly id: string },
+): Promise<TransactionRow> => {
+  const row = await findTransaction(ctx.db, { projectId: input.projectId, id: input.id.toLowerCase() })
+  if (row === null) throw unknown()
+  return row
+}
+
+/**
+ * The status of any hash: our own record where the hash is one of the project's attempts (then the hash that is shown is
+ * the mined one), else what the chain says. @throws transaction_not_found, node_unavailable, not_implemented.
+ */
+export const statusByHash = async (
+  ctx: StatusCtx,
+  input: { readonly projectId: string; readonly network: Network; readonly hash: string },
+): Promise<StatusOfHash> => {
+  const chain = ctx.chains.get(input.network)
+  const hash = input.hash.toLowerCase() as Hex
+  const row = await findTransactionByHash(ctx.db, { ...input, hash })
+  if (row !== null) return { hash: row.shownHash, status: row.status, contractAddress: row.contractAddress }
+  return statusOnChain(chain, hash)
+}
+
+const statusOnChain = async (chain: Chain, hash: Hex): Promise<StatusOfHash> => {
+  const status = await chain.status(hash)
+  if (status.kind === 'unknown') throw unknown()
+  if (status.kind === 'pending' || status.confirmations < chain.depth.confirmations) {
+    return { hash, status: 'pending', contractAddress: null }
+  }
+  return status.success
+    ? { hash, status: 'success', contractAddress: status.contractAddress }
+    : { hash, status: 'failed', contractAddress: null }
+}

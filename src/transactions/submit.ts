@@ -1,0 +1,122 @@
+// One intent, at most one mined effect. In the request: prepare against the chain, then ONE database transaction that
+// locks the signer, chooses the nonce, signs, and records transaction, attempt, audit row and broadcast job together.
+// Nothing is sent here: the answer is `submitted`, and the worker sends the recorded bytes as often as it takes.
+
+import { randomUUID } from 'node:crypto'
+import type { Tx } from '../../db/client.ts'
+import { addJob } from '../../db/jobs.ts'
+import {
+  heldNonces,
+  insertTransaction,
+  liveTransactions,
+  liveWorstCost,
+  lockSigner,
+  type TransactionRow,
+} from '../../db/queries/transactions.ts'
+import type { WalletRow } from '../../db/queries/wallets.ts'
+import type { Network, TransactionKind } from '../../db/words.ts'
+import type { Chain, Hex, Intent, Prepared, Unsigned } from '../chains/chain.ts'
+import type { Ctx } from '../context.ts'
+import type { Credentials, KeyHandle } from '../custody/vault.ts'
+import { AppError } from '../errors.ts'
+import { displayAmount, nativeToken } from '../tokens/token.ts'
+import { chooseNonce } from './nonce.ts'
+
+export type SubmitInput = {
+  readonly projectId: string
+  readonly actor: string
+  readonly kind: TransactionKind
+  readonly chain: Chain
+  readonly wallet: WalletRow
+  readonly credentials: Credentials
+  /** Built when it is the signer's turn, so that it sees what the chain says then. */
+  readonly intent: () => Promise<Intent>
+  /** Rows of the resource itself, in the same database transaction. */
+  readonly alsoRecord?: (tx: Tx, transactionId: string) => Promise<void>
+}
+
+export type Submitted = { readonly transactionId: string; readonly network: Network; readonly status: 'submitted' }
+
+/**
+ * Records an intent and its signed bytes.
+ * @throws the vault's credential errors, execution_reverted, balance_insufficient, nonce_too_low, nonce_conflict,
+ * nonce_gap, node_unavailable, busy. Where it throws, nothing is recorded.
+ */
+export const submitIntent = (ctx: Ctx, input: SubmitInput): Promise<Submitted> => {
+  const signer = { network: input.chain.network, address: input.wallet.address }
+  return ctx.mailboxes.run(signer, () =>
+    ctx.vault.withKey({ wallet: input.wallet, credentials: input.credentials, actor: input.actor }, async (key) => {
+      const intent = await input.intent()
+      const behind = (await liveTransactions(ctx.db, signer)).map(intentOf)
+      const prepared = await input.chain.prepare(intent, signer.address, { behind })
+      const transactionId = randomUUID()
+      await ctx.db.transaction((tx) => record(tx, { ...input, signer, key, intent, prepared, transactionId }))
+      return { transactionId, network: signer.network, status: 'submitted' }
+    }),
+  )
+}
+
+const intentOf = (row: TransactionRow): Intent => ({
+  to: row.to,
+  value: row.value,
+  input: row.input.startsWith('0x') ? (row.input as Hex) : '0x',
+  gasLimit: row.gasLimit,
+})
+
+type RecordInput = SubmitInput & {
+  readonly signer: { readonly network: Network; readonly address: string }
+  readonly key: KeyHandle
+  readonly prepared: Prepared
+  readonly transactionId: string
+}
+
+const record = async (tx: Tx, input: Omit<RecordInput, 'intent'> & { readonly intent: Intent }): Promise<void> => {
+  const { chain, signer, prepared, transactionId } = input
+  await lockSigner(tx, signer)
+  await refuseOverdraft(tx, input)
+  const held = await heldNonces(
+    tx,
+    signer,
+    Math.min(input.intent.nonce ?? prepared.pendingCount, prepared.pendingCount),
+  )
+  const nonce = chooseNonce(input.intent.nonce, { ...prepared, held })
+  const unsigned = chain.withNonce(prepared.unsigned, nonce)
+  const { raw, hash } = chain.assemble(unsigned, input.key.sign(chain.signingBytes(unsigned)))
+  await insertTransaction(tx, rowOf(input, unsigned), [
+    { network: signer.network, hash, transactionId, kind: 'rung', rung: 0, raw },
+  ])
+  await input.alsoRecord?.(tx, transactionId)
+  await input.key.recordUse(tx, {
+    action: 'transaction_submitted',
+    details: { network: signer.network, transaction: transactionId, kind: input.kind, hash, nonce: String(nonce) },
+  })
+  await addJob(tx, 'broadcast_transaction', { transactionId }, { key: `broadcast:${transactionId}` })
+}
+
+const rowOf = (input: Omit<RecordInput, 'intent'> & { readonly intent: Intent }, unsigned: Unsigned) => ({
+  id: input.transactionId,
+  projectId: input.projectId,
+  walletId: input.wallet.id,
+  network: input.signer.network,
+  signerAddress: input.signer.address,
+  kind: input.kind,
+  nonce: unsigned.nonce,
+  to: unsigned.to,
+  value: unsigned.value,
+  input: unsigned.input,
+  gasLimit: unsigned.gasLimit,
+  worstCost: input.prepared.worstCost,
+})
+
+/** Summed again under the lock: what was recorded since `prepare` counts too. @throws balance_insufficient. */
+const refuseOverdraft = async (tx: Tx, input: Pick<RecordInput, 'signer' | 'prepared'>): Promise<void> => {
+  const { signer, prepared } = input
+  const promised = await liveWorstCost(tx, signer)
+  const missing = promised + prepared.worstCost - prepared.balance
+  if (missing <= 0n) return
+  const coin = nativeToken(signer.network)
+  throw new AppError(
+    'balance_insufficient',
+    `${signer.address} lacks ${displayAmount(missing, coin.decimals)} ${coin.symbol} for this and its pending transactions.`,
+  )
+}

@@ -1,0 +1,70 @@
+import { randomUUID } from 'node:crypto'
+import { violatedConstraint } from '../../db/client.ts'
+import { findWallet, insertWallet, type WalletRow } from '../../db/queries/wallets.ts'
+import type { ControlMode, Network, WalletType } from '../../db/words.ts'
+import type { Ctx } from '../context.ts'
+import type { Credentials } from '../custody/vault.ts'
+import { AppError } from '../errors.ts'
+
+export type CreateWalletInput = {
+  readonly projectId: string
+  readonly actor: string
+  readonly network: Network
+  readonly name: string
+  readonly ownerId: string
+  readonly controlMode: ControlMode
+  readonly type: WalletType
+  readonly credentials: Credentials
+}
+
+/** Two first wallets of one owner made at once both make a seed: the loser of the race begins again with the winner's. */
+const MAX_TRIES = 4
+const RACED = new Set([
+  'keyrings_one_seed',
+  'owner_locks_one_a_mode',
+  'user_keys_project_id_owner_id_pk',
+  'pin_guesses_project_id_owner_id_pk',
+])
+
+const exists = (input: CreateWalletInput): AppError =>
+  new AppError('wallet_exists', `The owner already has a wallet on ${input.network}.`)
+
+/**
+ * Creates a wallet; the owner's seed too where this is the first.
+ * @throws wallet_exists (before any PIN is looked at), not_implemented, and what the vault throws for credentials.
+ */
+export const createWallet = async (ctx: Ctx, input: CreateWalletInput): Promise<WalletRow> => {
+  const chain = ctx.chains.get(input.network)
+  if (input.type === 'contract') throw new AppError('not_implemented', 'Wallets of type "contract" are not served yet.')
+  const { projectId, network, ownerId } = input
+  if ((await findWallet(ctx.db, { projectId, network, by: { ownerId } })) !== null) throw exists(input)
+  for (let tries = 1; ; tries += 1) {
+    const walletId = randomUUID()
+    const made = await ctx.vault.newWallet({ ...input, walletId, family: chain.family })
+    try {
+      return await ctx.db.transaction(async (tx) => {
+        let row: WalletRow | undefined
+        await made.write(tx, async () => {
+          row = await insertWallet(tx, {
+            id: walletId,
+            projectId,
+            network,
+            ownerId,
+            name: input.name,
+            address: chain.addressOf(made.publicKey),
+            controlMode: input.controlMode,
+            type: input.type,
+            keyringId: made.keyringId,
+            publicKey: made.publicKey,
+          })
+        })
+        if (row === undefined) throw new Error('the vault wrote a wallet without its row')
+        return row
+      })
+    } catch (error) {
+      const constraint = violatedConstraint(error)
+      if (constraint === 'wallets_one_a_network' || constraint === 'wallets_address') throw exists(input)
+      if (constraint === null || !RACED.has(constraint) || tries >= MAX_TRIES) throw error
+    }
+  }
+}

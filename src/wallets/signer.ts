@@ -1,0 +1,68 @@
+import { findWallet, networksOfAddress, type WalletRow } from '../../db/queries/wallets.ts'
+import type { Network } from '../../db/words.ts'
+import type { Chain } from '../chains/chain.ts'
+import type { Ctx } from '../context.ts'
+import { AppError, notFound } from '../errors.ts'
+
+type SignerQuery = {
+  readonly projectId: string
+  readonly network?: Network | undefined
+  readonly address: string
+  /** What the address is called in the body. */
+  readonly field: string
+}
+
+type Signer = { readonly chain: Chain; readonly address: string }
+
+/**
+ * The network and the canonical address that a body means: the network named, or the only one on which the project has
+ * a wallet with the address. @throws network_required, address_invalid, network_mismatch, not_implemented.
+ */
+export const resolveSigner = async (ctx: Pick<Ctx, 'db' | 'chains'>, input: SignerQuery): Promise<Signer> => {
+  const chain = ctx.chains.get(input.network ?? (await onlyNetwork(ctx, input)))
+  return { chain, address: chain.parseAddress(input.address, input.field) }
+}
+
+/** The project's wallet at an address. @throws not_found. */
+export const walletOf = async (
+  ctx: Pick<Ctx, 'db'>,
+  input: { readonly projectId: string; readonly signer: Signer },
+): Promise<WalletRow> => {
+  const { chain, address } = input.signer
+  const wallet = await findWallet(ctx.db, { projectId: input.projectId, network: chain.network, by: { address } })
+  if (wallet === null) throw notFound('wallet')
+  return wallet
+}
+
+/** The network on which the project's only wallet with this address is. @throws network_required. */
+export const onlyNetwork = async (
+  ctx: Pick<Ctx, 'db' | 'chains'>,
+  input: { readonly projectId: string; readonly address: string; readonly field: string },
+): Promise<Network> => {
+  const networks = await networksOfAddress(ctx.db, {
+    projectId: input.projectId,
+    address: canonicalSomewhere(ctx, input),
+  })
+  const [network] = networks
+  if (network !== undefined && networks.length === 1) return network
+  throw new AppError(
+    'network_required',
+    `Field "network" is required: "${input.field}" does not tell the network alone.`,
+  )
+}
+
+const canonicalSomewhere = (
+  ctx: Pick<Ctx, 'chains'>,
+  input: { readonly address: string; readonly field: string },
+): string => {
+  let refusal: unknown = null
+  for (const chain of ctx.chains.all) {
+    try {
+      return chain.parseAddress(input.address, input.field)
+    } catch (error) {
+      if (!(error instanceof AppError)) throw error
+      refusal = error
+    }
+  }
+  throw refusal
+}
