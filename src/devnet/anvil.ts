@@ -1,0 +1,141 @@
+import { mkdir, mkdtemp, open, rm } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startSaving, stopMining, unpackState } from './anvil-state.ts'
+import { callRpc } from './rpc.ts'
+import { startTethered, type TetheredProcess } from './tether.ts'
+
+/** A local EVM chain. */
+export type Anvil = {
+  readonly rpcUrl: string
+  readonly chainId: number
+  readonly pid: number
+  readonly process: TetheredProcess
+  /** Saves the chain now, where it has a `statePath`. */
+  readonly save: () => Promise<void>
+  /** Saves the chain where it has a `statePath`, and ends the process. */
+  readonly stop: () => Promise<void>
+}
+
+/** What kind of chain. */
+export type AnvilOptions = {
+  readonly chainId: number
+  /** A free port by default. */
+  readonly port?: number
+  /** The chain is loaded from this file, where it exists, and kept in it. Without one, it is gone at the end. */
+  readonly statePath?: string
+  /** A block each so many seconds, and one at once for each transaction. Without it: blocks for transactions only. */
+  readonly blockTimeSeconds?: number
+  /** anvil's messages while it starts. */
+  readonly logPath?: string
+  /** Further flags of anvil, for a test with wishes of its own. */
+  readonly flags?: readonly string[]
+}
+
+/**
+ * How many past states a chain can be asked about: a few more than the 64 blocks behind which `finalized` is. Each costs
+ * half a megabyte of memory; without a limit anvil would write gigabytes of them into the home folder.
+ */
+const STATES_KEPT = 100
+const LOG_BYTES_MAX = 65_536
+const READY_TIMEOUT_MS = 30_000
+const POLL_MS = 10
+
+/** The key of the first account that anvil funds, derived from the mnemonic `test test … junk` that everybody knows. */
+export const ANVIL_FUNDED_PRIVATE_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'
+/** The address of `ANVIL_FUNDED_PRIVATE_KEY`; the node signs for it. */
+export const ANVIL_FUNDED_ADDRESS = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
+
+const findAnvil = (): string => {
+  const platforms: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' }
+  const name = `@foundry-rs/anvil-${process.platform}-${platforms[process.arch] ?? process.arch}`
+  try {
+    const require = createRequire(createRequire(import.meta.url).resolve('@foundry-rs/anvil/package.json'))
+    return join(dirname(require.resolve(`${name}/package.json`)), 'bin', 'anvil')
+  } catch {
+    throw new Error(`There is no anvil for this platform: the package ${name} is not installed.`)
+  }
+}
+
+const anvilArguments = (options: AnvilOptions, loadPath: string | undefined): readonly string[] => [
+  ...['--port', String(options.port ?? 0), '--chain-id', String(options.chainId), '--color', 'never'],
+  ...['--balance', '1000000000', '--prune-history', String(STATES_KEPT), '--no-request-size-limit'],
+  ...(options.blockTimeSeconds === undefined
+    ? []
+    : ['--mixed-mining', '--block-time', String(options.blockTimeSeconds)]),
+  ...(loadPath === undefined ? [] : ['--load-state', loadPath]),
+  ...(options.flags ?? []),
+]
+
+/** Follows a log file; one without a name is followed all the same. */
+type Messages = { readonly read: () => Promise<string>; readonly close: () => Promise<void> }
+
+const follow = async (path: string): Promise<Messages> => {
+  const file = await open(path)
+  const read = async (): Promise<string> => {
+    const { bytesRead, buffer } = await file.read({ buffer: Buffer.alloc(LOG_BYTES_MAX), position: 0 })
+    return buffer.toString('utf8', 0, bytesRead)
+  }
+  return { read, close: () => file.close() }
+}
+
+/**
+ * Waits until anvil names the port that it listens on. Asking a port instead could be answered by another chain: the one
+ * that has taken it.
+ */
+const waitForPort = async (child: TetheredProcess, messages: Messages): Promise<number> => {
+  const deadline = Date.now() + READY_TIMEOUT_MS
+  while (true) {
+    const wasRunning = child.isRunning()
+    const port = /^Listening on 127\.0\.0\.1:([0-9]+)$/m.exec(await messages.read())?.[1]
+    if (port !== undefined) return Number(port)
+    if (!wasRunning || Date.now() > deadline) break
+    await sleep(POLL_MS)
+  }
+  await child.stop()
+  const lastMessages = (await messages.read()).trim().split('\n').slice(-6).join('\n')
+  throw new Error(`anvil did not start (${await child.exited}):\n${lastMessages}`)
+}
+
+const spawnAnvil = async (options: AnvilOptions, loadPath: string | undefined) => {
+  const folder = await mkdtemp(join(tmpdir(), 'strongroom-anvil-'))
+  const logPath = options.logPath ?? join(folder, 'anvil.log')
+  await rm(logPath, { force: true })
+  const args = anvilArguments(options, loadPath)
+  const child = await startTethered({ program: findAnvil(), args, env: {}, logPath, stopSignal: 'SIGTERM' })
+  const messages = await follow(logPath)
+  await rm(folder, { recursive: true, force: true })
+  try {
+    const rpcUrl = `http://127.0.0.1:${await waitForPort(child, messages)}`
+    // It would go on to write a line for each request.
+    await callRpc(rpcUrl, 'anvil_setLoggingEnabled', [false])
+    return { rpcUrl, chainId: options.chainId, pid: child.pid, process: child }
+  } finally {
+    await messages.close()
+  }
+}
+
+/** Starts a local EVM chain on 127.0.0.1; it ends with this process. @throws Error when it does not start */
+export const startAnvil = async (options: AnvilOptions): Promise<Anvil> => {
+  const { statePath } = options
+  if (statePath !== undefined) await mkdir(dirname(statePath), { recursive: true })
+  const loadPath = statePath === undefined ? undefined : await unpackState(statePath)
+  const anvil = await spawnAnvil(options, loadPath)
+  if (loadPath !== undefined) await rm(loadPath, { force: true })
+  if (statePath === undefined) {
+    return { ...anvil, save: () => Promise.resolve(), stop: () => anvil.process.stop() }
+  }
+
+  const saver = startSaving(anvil.rpcUrl, statePath)
+  const stop = async (): Promise<void> => {
+    await saver.stop()
+    if (anvil.process.isRunning()) {
+      await stopMining(anvil.rpcUrl)
+      await saver.save()
+    }
+    await anvil.process.stop()
+  }
+  return { ...anvil, save: saver.save, stop }
+}

@@ -1,0 +1,96 @@
+import { Database } from 'bun:sqlite'
+import { randomBytes } from 'node:crypto'
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { type Static, Type } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+
+/** Where a dev stack keeps what it needs again: `DEV_DIR`, `.dev` by default. */
+export type DevFolder = {
+  readonly root: string
+  readonly postgres: string
+  readonly logOf: (process: string) => string
+  readonly stateOf: (network: string) => string
+  readonly keyOf: (name: 'root' | 'service') => string
+}
+
+const ProjectSchema = Type.Object({ project_id: Type.String(), api_key: Type.String() })
+
+/** The dev stack's project, as the CLI prints it and as it is kept for the next start. */
+export type DevProject = Static<typeof ProjectSchema>
+
+const PREVIOUS = '.previous.log'
+
+/** Makes the folders that are missing. The logs of the last start are kept under another name, those before it not. */
+export const openDevFolder = async (path: string): Promise<DevFolder> => {
+  const root = resolve(path)
+  const [keys, logs, chains] = [join(root, 'keys'), join(root, 'logs'), join(root, 'chains')]
+  for (const folder of [root, keys, logs, chains]) await mkdir(folder, { recursive: true, mode: 0o700 })
+  return {
+    root,
+    postgres: join(root, 'postgres'),
+    logOf: (process) => join(logs, `${process}.log`),
+    stateOf: (network) => join(chains, `${network.toLowerCase()}.json.gz`),
+    keyOf: (name) => join(keys, `${name}.key`),
+  }
+}
+
+/**
+ * Takes the folder for this process, until the process ends in whatever way: the lock is the kernel's, on a file that
+ * SQLite keeps open, so that a killed stack leaves nothing to clean up.
+ * @returns whether the folder was free
+ */
+export const lockDevFolder = (folder: DevFolder): boolean => {
+  const lock = new Database(join(folder.root, 'dev.lock'))
+  try {
+    lock.exec('PRAGMA journal_mode = MEMORY; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
+    heldLocks.add(lock)
+    return true
+  } catch {
+    lock.close()
+    return false
+  }
+}
+
+/** A lock that nothing refers to would be closed by the garbage collector. */
+const heldLocks = new Set<Database>()
+
+/** Moves the logs of the last start out of the way. */
+export const rotateLogs = async (folder: DevFolder): Promise<void> => {
+  const logs = join(folder.root, 'logs')
+  for (const name of await readdir(logs)) {
+    if (!name.endsWith('.log') || name.endsWith(PREVIOUS)) continue
+    await rename(join(logs, name), join(logs, name.replace(/\.log$/, PREVIOUS)))
+  }
+}
+
+/** Makes the two root secrets, 32 random bytes each, at the first start. */
+export const ensureKeys = async (folder: DevFolder): Promise<void> => {
+  for (const name of ['root', 'service'] as const) {
+    const path = folder.keyOf(name)
+    // A key that exists opens what is in the database already: it is never replaced.
+    await writeFile(path, randomBytes(32), { mode: 0o600, flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error
+    })
+  }
+}
+
+/** Reads what the CLI prints for a new project. @throws Error when it printed something else */
+export const parseProject = (text: string): DevProject => {
+  const content: unknown = JSON.parse(text)
+  if (!Value.Check(ProjectSchema, content)) throw new Error('A project must have a project_id and an api_key.')
+  return { project_id: content.project_id, api_key: content.api_key }
+}
+
+/** The project of an earlier start, or undefined. */
+export const readProject = async (folder: DevFolder): Promise<DevProject | undefined> => {
+  const text = await readFile(join(folder.root, 'project.json'), 'utf8').catch(() => undefined)
+  return text === undefined ? undefined : parseProject(text)
+}
+
+/** Keeps the project for the next start; only its owner may read it. */
+export const writeProject = async (folder: DevFolder, project: DevProject): Promise<void> => {
+  const path = join(folder.root, 'project.json')
+  await writeFile(`${path}.new`, `${JSON.stringify(project, null, 2)}\n`, { mode: 0o600 })
+  await rename(`${path}.new`, path)
+}

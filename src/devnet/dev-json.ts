@@ -1,0 +1,43 @@
+import { readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Static, Type } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+
+const DevJsonSchema = Type.Object({
+  base_url: Type.String(),
+  project_id: Type.String(),
+  api_key: Type.String(),
+  developer_secret: Type.String(),
+  database_url: Type.String(),
+  networks: Type.Record(
+    Type.String(),
+    Type.Object({
+      rpc_url: Type.String(),
+      chain_id: Type.Integer(),
+      funded_private_key: Type.Optional(Type.String()),
+    }),
+  ),
+})
+
+/** What a running dev stack says of itself in `<DEV_DIR>/dev.json`, so that programs find it. */
+export type DevJson = Static<typeof DevJsonSchema>
+
+const pathIn = (devFolder: string): string => join(devFolder, 'dev.json')
+
+/** The running stack's description; undefined when none is running, or none is ready yet. */
+export const readDevJson = async (devFolder: string): Promise<DevJson | undefined> => {
+  const text = await readFile(pathIn(devFolder), 'utf8').catch(() => undefined)
+  if (text === undefined) return undefined
+  const content: unknown = JSON.parse(text)
+  if (!Value.Check(DevJsonSchema, content)) throw new Error(`${pathIn(devFolder)} is not what \`bun run dev\` writes.`)
+  return content
+}
+
+/** Says that the stack is ready; whoever sees the file sees all of it. Only its owner may read it: it holds an API key. */
+export const writeDevJson = async (devFolder: string, content: DevJson): Promise<void> => {
+  await writeFile(`${pathIn(devFolder)}.new`, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
+  await rename(`${pathIn(devFolder)}.new`, pathIn(devFolder))
+}
+
+/** Says that no stack is ready. */
+export const removeDevJson = (devFolder: string): Promise<void> => rm(pathIn(devFolder), { force: true })

@@ -1,0 +1,42 @@
+import { Type } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
+import type { EvmNetwork } from '../../db/words.ts'
+import { ANVIL_FUNDED_ADDRESS, type Anvil } from './anvil.ts'
+import type { DevProject } from './dev-folder.ts'
+import { callRpc, callRpcForString } from './rpc.ts'
+
+const WalletSchema = Type.Object({ address: Type.String() })
+
+const FUNDING_WEI = 1000n * 10n ** 18n
+
+/**
+ * The address of the project wallet on a network; undefined where the project is not this deployment's (its database was
+ * thrown away, say).
+ */
+export const projectWallet = async (input: {
+  readonly baseUrl: string
+  readonly project: DevProject
+  readonly network: EvmNetwork
+}): Promise<string | undefined> => {
+  const { baseUrl, project, network } = input
+  const query = new URLSearchParams({ network, owner_id: project.project_id })
+  const response = await fetch(`${baseUrl}/wallets/get-by-owner-id?${query}`, {
+    headers: { authorization: `Bearer ${project.api_key}`, 'x-walletkit-project-id': project.project_id },
+  })
+  if (response.status === 401 || response.status === 404) return undefined
+  const wallet: unknown = await response.json()
+  if (!response.ok || !Value.Check(WalletSchema, wallet)) {
+    throw new Error(`The project wallet on ${network} cannot be read: ${response.status} ${JSON.stringify(wallet)}`)
+  }
+  return wallet.address
+}
+
+/** Sends 1000 coins to a wallet that has none: at the first start, or where the chain was thrown away. */
+export const fundWallet = async (chain: Anvil, address: string): Promise<void> => {
+  const { rpcUrl } = chain
+  const balance = await callRpcForString(rpcUrl, { method: 'eth_getBalance', params: [address, 'latest'] })
+  if (BigInt(balance) > 0n) return
+  const value = `0x${FUNDING_WEI.toString(16)}`
+  await callRpc(rpcUrl, 'eth_sendTransactionSync', [{ from: ANVIL_FUNDED_ADDRESS, to: address, value }])
+  await chain.save()
+}

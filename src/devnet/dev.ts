@@ -1,0 +1,128 @@
+// `bun run dev`: the whole service on one machine, with chains and a database of its own. Ends with SIGTERM or Ctrl-C.
+
+import { createServer } from 'node:net'
+import { relative } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { lockDevFolder, openDevFolder, rotateLogs } from './dev-folder.ts'
+import { type DevJson, readDevJson, removeDevJson, writeDevJson } from './dev-json.ts'
+import { runnerGone } from './runner.ts'
+import { createStack } from './stack.ts'
+
+const DEFAULT_PORT = 3000
+/** A stack that was killed goes on for a moment; its API lets its port go within this time. */
+const KILLED_STACK_GRACE_MS = 5000
+const INHERITED = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'USER']
+
+const canListen = (port: number, host: string): Promise<boolean> =>
+  new Promise((resolve) => {
+    const server = createServer()
+    // A machine without IPv6 has nobody there either.
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      resolve(error.code !== 'EADDRINUSE' && error.code !== 'EACCES'),
+    )
+    server.listen(port, host, () => server.close(() => resolve(true)))
+  })
+
+/** Both addresses that `localhost` may mean: a browser that asks the other one must not reach somebody else. */
+const isFree = async (port: number): Promise<boolean> =>
+  (await canListen(port, '127.0.0.1')) && (await canListen(port, '::1'))
+
+const waitUntilFree = async (port: number, graceMs: number): Promise<boolean> => {
+  const deadline = Date.now() + graceMs
+  while (!(await isFree(port))) {
+    if (Date.now() >= deadline) return false
+    await sleep(50)
+  }
+  return true
+}
+
+/** A path as short as it can be said from here. */
+const shown = (path: string): string => {
+  const short = relative(process.cwd(), path)
+  return short === '' || short.startsWith('..') ? path : short
+}
+
+const parsePort = (text: string | undefined): number => {
+  const port = text === undefined || text === '' ? DEFAULT_PORT : Number(text)
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) throw new Error('PORT must be a number from 1 to 65535.')
+  return port
+}
+
+const welcome = (dev: DevJson, folder: string): string => {
+  const body = {
+    network: 'Ethereum',
+    name: 'My first wallet',
+    control_mode: 'developer',
+    developer_secret: dev.developer_secret,
+  }
+  const networks = Object.entries(dev.networks).map(
+    ([name, { rpc_url, chain_id }]) => `  ${name.padEnd(16)} ${rpc_url} (chain id ${chain_id})`,
+  )
+  return `
+Strongroom is ready after ${(performance.now() / 1000).toFixed(1)} s.
+
+  URL              ${dev.base_url} (${dev.base_url}/openapi to try each call)
+  project id       ${dev.project_id}
+  API key          ${dev.api_key}
+  developer_secret ${dev.developer_secret}
+${networks.join('\n')}
+  data and logs    ${folder}
+
+Create a wallet:
+
+curl -sS ${dev.base_url}/wallets \\
+  -H 'Authorization: Bearer ${dev.api_key}' \\
+  -H 'X-WalletKit-Project-ID: ${dev.project_id}' \\
+  -H 'Content-Type: application/json' \\
+  -d '${JSON.stringify(body)}'
+
+Ctrl-C ends it; the next start finds everything as it was.`
+}
+
+/** Resolves when this process is asked to end. */
+const askedToEnd = (): Promise<void> =>
+  new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve())
+    void runnerGone().then(resolve)
+  })
+
+const run = async (): Promise<number> => {
+  const port = parsePort(process.env.PORT)
+  const folder = await openDevFolder(process.env.DEV_DIR || '.dev')
+  const shownFolder = shown(folder.root)
+  if (!lockDevFolder(folder)) {
+    throw new Error(`Another dev stack is running on ${shownFolder}: stop it, or choose another folder with DEV_DIR=….`)
+  }
+  const wasKilled = (await readDevJson(folder.root).catch(() => undefined)) !== undefined
+  await removeDevJson(folder.root)
+  if (!(await waitUntilFree(port, wasKilled ? KILLED_STACK_GRACE_MS : 0))) {
+    throw new Error(`Port ${port} is taken: choose another with PORT=…, for example PORT=${port + 1} bun run dev.`)
+  }
+  await rotateLogs(folder)
+
+  const inherited = Object.fromEntries(INHERITED.map((name) => [name, process.env[name]]))
+  const stack = createStack({ folder, port, inherited })
+  const end = askedToEnd().then(() => undefined)
+  try {
+    const dev = await Promise.race([stack.start(), stack.failed.then(fail), end])
+    if (dev === undefined) return 0
+    await writeDevJson(folder.root, dev)
+    console.log(welcome(dev, shownFolder))
+    await Promise.race([stack.failed.then(fail), end])
+    return 0
+  } finally {
+    await removeDevJson(folder.root)
+    await stack.stop()
+  }
+}
+
+const fail = (sentence: string): never => {
+  throw new Error(sentence)
+}
+
+try {
+  process.exit(await run())
+} catch (error) {
+  console.error(error instanceof Error ? error.message : String(error))
+  process.exit(1)
+}

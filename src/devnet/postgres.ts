@@ -1,0 +1,206 @@
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { chown, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { freePort } from './port.ts'
+import { anyoneMayEnter, findPostgres, type SystemUser } from './postgres-binaries.ts'
+import { readProcess } from './process-info.ts'
+import { startTethered, type TetheredProcess } from './tether.ts'
+
+/**
+ * PostgreSQL from npm, for development and tests.
+ *
+ * PostgreSQL refuses to run as root. For root it runs as the user 65534 ("nobody"), who then owns the data folder but
+ * may not be able to enter the folders above it. On Linux that does not matter: its working directory is set while still
+ * root, and the folder's name is `/proc/self/cwd`, which leads there without a walk from the top.
+ */
+export type PostgresServer = {
+  /** The superuser's URL, password included. */
+  readonly url: string
+  readonly port: number
+  readonly process: TetheredProcess
+  readonly stop: () => Promise<void>
+}
+
+/** Where the data is, and what may be lost. */
+export type PostgresOptions = {
+  /** Made when it is absent. */
+  readonly dataDirectory: string
+  /** PostgreSQL's own messages; by default a file beside the data, `<dataDirectory>.log`. */
+  readonly logPath?: string
+  /** A free port by default. */
+  readonly port?: number
+  /** False for tests: a crash of the machine may then destroy the data, and everything is faster. */
+  readonly durable: boolean
+}
+
+const PASSWORD_FILE = 'strongroom.password'
+const START_ATTEMPTS_MAX = 20
+const START_ATTEMPT_PAUSE_MS = 250
+const ORPHAN_TIMEOUT_MS = 10_000
+const POLL_MS = 20
+const READY_TIMEOUT_MS = 60_000
+const ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/bin:/bin' }
+
+/** One cluster's folder, the user it belongs to, and the name under which that user reaches it. */
+type Cluster = { readonly directory: string; readonly binaries: string; readonly user: SystemUser | undefined }
+
+const reachableName = async (cluster: Cluster, directory: string): Promise<string> => {
+  if (cluster.user === undefined) return directory
+  if (process.platform === 'linux') return '/proc/self/cwd'
+  if (await anyoneMayEnter(dirname(directory))) return directory
+  throw new Error(
+    `PostgreSQL does not run as root, and the user ${cluster.user.uid}, as whom it runs for root, may not enter ` +
+      `${dirname(directory)}: choose another folder, or start this as a normal user.`,
+  )
+}
+
+/** Runs initdb; the password is its standard input, a file that needs no path which this user could walk. */
+const runInitdb = (cluster: Cluster, cwd: string, data: string, password: number): Promise<void> => {
+  const args = [
+    ...['-D', data, '-U', 'postgres', '--pwfile', '/dev/stdin', '-A', 'scram-sha-256', '-E', 'UTF8', '--locale=C'],
+    ...['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--no-sync', '--no-instructions'],
+    ...['--set', 'timezone=UTC', '--set', 'log_timezone=UTC'],
+  ]
+  return new Promise((done, fail) => {
+    const child = spawn(join(cluster.binaries, 'bin', 'initdb'), args, {
+      cwd,
+      env: ENVIRONMENT,
+      stdio: [password, 'ignore', 'pipe'],
+      ...cluster.user,
+    })
+    let stderr = ''
+    child.stderr?.on('data', (chunk) => {
+      stderr += String(chunk)
+    })
+    child.once('error', fail)
+    child.once('close', (code) => {
+      if (code === 0) done()
+      else fail(new Error(`initdb ended with exit code ${code}: ${stderr.trim()}`))
+    })
+  })
+}
+
+/** Makes the cluster under another name and renames it when it is complete, so that an interrupted start leaves none. */
+const initialise = async (cluster: Cluster): Promise<void> => {
+  const temporary = `${cluster.directory}.new`
+  await rm(temporary, { recursive: true, force: true })
+  await mkdir(temporary, { recursive: true, mode: 0o700 })
+  const passwordPath = `${temporary}.password`
+  await writeFile(passwordPath, randomBytes(24).toString('base64url'), { mode: 0o600 })
+  if (cluster.user !== undefined) {
+    await chown(temporary, cluster.user.uid, cluster.user.gid)
+    await chown(passwordPath, cluster.user.uid, cluster.user.gid)
+  }
+  const password = await open(passwordPath)
+  try {
+    await runInitdb(cluster, temporary, await reachableName(cluster, temporary), password.fd)
+  } finally {
+    await password.close()
+  }
+  await rename(passwordPath, join(temporary, PASSWORD_FILE))
+  await rename(temporary, cluster.directory)
+}
+
+const readLines = async (path: string): Promise<readonly string[]> => {
+  return (await readFile(path, 'utf8').catch(() => '')).split('\n')
+}
+
+/**
+ * Makes sure that no other server runs on this folder. PostgreSQL itself removes the pid file of a server that was
+ * killed, unless its pid belongs to another process of this user by now, as it often does in a container.
+ * A server whose parent was killed is just shutting down: it is waited for.
+ */
+const releasePidFile = async (directory: string): Promise<void> => {
+  const path = join(directory, 'postmaster.pid')
+  const deadline = Date.now() + ORPHAN_TIMEOUT_MS
+  while (true) {
+    const pid = Number((await readLines(path))[0])
+    if (!(pid > 1)) return
+    if (!/(^|\/)postgres(:| -D )/.test(readProcess(pid)?.command ?? '')) return await rm(path, { force: true })
+    if (Date.now() > deadline)
+      throw new Error(`Another PostgreSQL, process ${pid}, runs on ${directory}: stop it first.`)
+    await sleep(POLL_MS)
+  }
+}
+
+const serverSettings = (port: number, durable: boolean): readonly string[] => {
+  const settings = {
+    listen_addresses: '127.0.0.1',
+    port,
+    // A Unix socket would need a folder with a short path that both users can enter.
+    unix_socket_directories: '',
+    max_connections: 200,
+    shared_preload_libraries: '',
+    shared_buffers: '128MB',
+    wal_level: 'minimal',
+    max_wal_senders: 0,
+    // Autovacuum enters a template database now and then, and a database that somebody is in cannot be cloned.
+    ...(durable ? {} : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', autovacuum: 'off' }),
+  }
+  return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+}
+
+/** Resolves with undefined when the server is ready, else with its last messages. */
+const waitUntilReady = async (
+  server: TetheredProcess,
+  cluster: Cluster,
+  logPath: string,
+): Promise<string | undefined> => {
+  const deadline = Date.now() + READY_TIMEOUT_MS
+  while (server.isRunning() && Date.now() < deadline) {
+    // The format of postmaster.pid is what pg_ctl reads: the pid on line 1, the state on line 8.
+    const lines = await readLines(join(cluster.directory, 'postmaster.pid'))
+    if (Number(lines[0]) === server.pid && lines[7]?.trim() === 'ready') return undefined
+    await sleep(POLL_MS)
+  }
+  await server.stop()
+  return (await readLines(logPath)).slice(-8).join('\n').trim()
+}
+
+const startServer = async (cluster: Cluster, options: PostgresOptions): Promise<PostgresServer> => {
+  const logPath = options.logPath ?? `${cluster.directory}.log`
+  const data = await reachableName(cluster, cluster.directory)
+  const password = (await readFile(join(cluster.directory, PASSWORD_FILE), 'utf8')).trim()
+  for (let attempt = 1; ; attempt += 1) {
+    const port = options.port ?? (await freePort())
+    const server = await startTethered({
+      program: join(cluster.binaries, 'bin', 'postgres'),
+      args: ['-D', data, ...serverSettings(port, options.durable)],
+      env: ENVIRONMENT,
+      cwd: cluster.directory,
+      logPath,
+      // PostgreSQL's fast shutdown: it ends sessions; SIGTERM would wait for them.
+      stopSignal: 'SIGINT',
+      ...(cluster.user === undefined ? {} : { user: cluster.user }),
+    })
+    const failure = await waitUntilReady(server, cluster, logPath)
+    if (failure === undefined) {
+      const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
+      return { url, port, process: server, stop: () => server.stop() }
+    }
+    // The last processes of a server that was killed pass, and a free port that somebody else took can be another.
+    const passes =
+      /still in use/.test(failure) || (options.port === undefined && /Address already in use/.test(failure))
+    if (!passes || attempt >= START_ATTEMPTS_MAX) {
+      throw new Error(`PostgreSQL did not start. ${logPath} ends:\n${failure}`)
+    }
+    await sleep(START_ATTEMPT_PAUSE_MS)
+  }
+}
+
+/**
+ * Starts PostgreSQL on 127.0.0.1, making its data folder at first use; it ends with this process.
+ * @throws Error when it does not start, with its last messages
+ */
+export const startPostgres = async (options: PostgresOptions): Promise<PostgresServer> => {
+  const user = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : undefined
+  const directory = resolve(options.dataDirectory)
+  await mkdir(dirname(directory), { recursive: true })
+  const cluster: Cluster = { directory, binaries: await findPostgres(user), user }
+  const version = (await readLines(join(directory, 'PG_VERSION')))[0]
+  if (version === '') await initialise(cluster)
+  else await releasePidFile(directory)
+  return await startServer(cluster, options)
+}

@@ -1,0 +1,28 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+
+/** What the system says of a process. */
+export type ProcessInfo = { readonly parentPid: number; readonly command: string }
+
+const parse = (text: string): ProcessInfo | undefined => {
+  const [, state, parentPid, command] = /^\s*(\S)\S*\s+([0-9]+)\s+(.*)$/s.exec(text) ?? []
+  // A process that has ended and waits for its parent to notice is none any more.
+  if (command === undefined || state === 'Z' || state === 'X') return undefined
+  return { parentPid: Number(parentPid), command: command.trim() }
+}
+
+/** Reads a process's parent and command line; undefined where it does not run, or the system does not tell. */
+export const readProcess = (pid: number): ProcessInfo | undefined => {
+  if (process.platform !== 'linux') {
+    return parse(String(spawnSync('ps', ['-o', 'stat=,ppid=,command=', '-p', String(pid)]).stdout))
+  }
+  try {
+    // The second field is a name in parentheses that may hold anything (proc_pid_stat(5)).
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/^[0-9]+ \(.*\) /s, '')
+    const [state, parentPid] = stat.split(' ')
+    const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
+    return parse(`${state} ${parentPid} ${command}`)
+  } catch {
+    return undefined
+  }
+}

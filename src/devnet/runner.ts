@@ -1,0 +1,37 @@
+import { readProcess } from './process-info.ts'
+
+/**
+ * `npx bun run dev` is four processes: npm, its shell, `bun run`, and this one. npm hands a SIGTERM on to its shell, which
+ * dies of it and tells nobody; a killed npm tells nobody either. So whoever was started by such a runner looks after it.
+ */
+const RUNNER = /(^|[/ ])(npm|npx|pnpm|yarn)\b|(^|\/)bun(\.exe)? run /
+const ANCESTORS_MAX = 4
+const POLL_MS = 250
+
+/** The processes between this one and the package runner that it was started by, both ends of the chain but this one. */
+const runnerChain = (): readonly number[] => {
+  const ancestors: number[] = []
+  let runnerAt = -1
+  let pid = process.ppid
+  while (ancestors.length < ANCESTORS_MAX && pid > 1) {
+    const info = readProcess(pid)
+    if (info === undefined) break
+    ancestors.push(pid)
+    if (RUNNER.test(info.command)) runnerAt = ancestors.length - 1
+    pid = info.parentPid
+  }
+  return ancestors.slice(0, runnerAt + 1)
+}
+
+/** Resolves when the package runner that started this process is gone; never for a process that no runner started. */
+export const runnerGone = (): Promise<void> =>
+  new Promise((resolve) => {
+    const chain = runnerChain()
+    if (chain.length === 0) return
+    const timer = setInterval(() => {
+      if (chain.every((pid) => readProcess(pid) !== undefined)) return
+      clearInterval(timer)
+      resolve()
+    }, POLL_MS)
+    timer.unref()
+  })
