@@ -1,0 +1,381 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { type Address, encodeFunctionData, getAddress, parseEther, zeroAddress } from 'viem'
+import { indexStep } from '../../src/activity/index-blocks.ts'
+import type { WorkerCtx } from '../../src/context.ts'
+import { fundedAccount } from '../support/chains.ts'
+import { type Project, startWorld, type World } from './world.ts'
+
+const outsider = fundedAccount(0)
+const alice = fundedAccount(1)
+const bob = fundedAccount(2)
+const STRANGER: Address = '0x00000000000000000000000000000000DeaDBeef'
+
+let world: World
+let project: Project
+
+beforeAll(async () => {
+  world = await startWorld()
+  project = await world.createProject()
+  await world.watch(project, alice.address)
+  await world.watch(project, bob.address)
+  await world.index()
+})
+
+afterAll(() => world.close())
+
+type Row = {
+  readonly address: string
+  readonly direction: string
+  readonly counterparty: string
+  readonly standard: string
+  readonly contract: string | null
+  readonly token: string | null
+  readonly amount: string
+}
+
+/** What is kept of a transaction, whoever it is kept for. */
+const rowsOf = (hash: string): Promise<Row[]> =>
+  world.sql<Row[]>`
+    select address, direction, counterparty, standard, contract, token_id::text as token, amount::text
+    from movements where transaction_hash = ${hash} order by log_index, item_index, direction, address`
+
+const summary = (rows: readonly Row[]) => rows.map((row) => [row.address, row.direction, row.amount])
+const count = async (): Promise<number> =>
+  Number((await world.sql<{ count: string }[]>`select count(*) from movements`)[0]?.count)
+
+const duplicates = () => world.sql`
+  select from movements group by transaction_hash, log_index, item_index, address, direction having count(*) > 1`
+
+const cursorOf = async (): Promise<{ number: string; hash: string } | undefined> =>
+  (
+    await world.sql<{ number: string; hash: string }[]>`
+    select block_number::text as number, block_hash as hash from cursors where purpose = 'index'`
+  )[0]
+
+describe('the native coin', () => {
+  test('comes in from outside', async () => {
+    const { transactionHash } = await world.chain.send({ to: alice.address, value: 5n })
+    await world.index()
+    expect(await rowsOf(transactionHash)).toEqual([
+      {
+        address: alice.address,
+        direction: 'in',
+        counterparty: outsider.address,
+        standard: 'native',
+        contract: null,
+        token: null,
+        amount: '5',
+      },
+    ])
+  })
+
+  test('between two wallets is one row for each', async () => {
+    const { transactionHash } = await world.chain.send({ account: alice, to: bob.address, value: 7n })
+    await world.index()
+    expect(summary(await rowsOf(transactionHash))).toEqual([
+      [bob.address, 'in', '7'],
+      [alice.address, 'out', '7'],
+    ])
+  })
+
+  test('to oneself is both rows', async () => {
+    const { transactionHash } = await world.chain.send({ account: alice, to: alice.address, value: 3n })
+    await world.index()
+    expect(summary(await rowsOf(transactionHash))).toEqual([
+      [alice.address, 'in', '3'],
+      [alice.address, 'out', '3'],
+    ])
+  })
+
+  test('passed on by a contract is seen at both ends, and between them at the wallets only', async () => {
+    const forwarder = await world.chain.deploy('CoinForwarder')
+    const { transactionHash } = await world.chain.write({
+      contract: forwarder,
+      functionName: 'split',
+      args: [[bob.address, STRANGER, bob.address]],
+      value: 10n,
+      account: alice,
+    })
+    await world.index()
+    expect(summary(await rowsOf(transactionHash)).sort()).toEqual(
+      [
+        [alice.address, 'out', '10'],
+        [bob.address, 'in', '3'],
+        [bob.address, 'in', '4'],
+      ].sort(),
+    )
+  })
+
+  test('of strangers is not kept', async () => {
+    const { transactionHash } = await world.chain.send({ to: STRANGER, value: 1n })
+    await world.index()
+    expect(await rowsOf(transactionHash)).toEqual([])
+  })
+
+  test('of a transaction that failed is not there', async () => {
+    // A token takes no coins.
+    const token = await world.chain.deploy('TestToken', ['Test', 'TST', 6])
+    const hash = await world.chain.walletClient.sendTransaction({
+      account: alice,
+      to: token.address,
+      value: parseEther('1'),
+      gas: 100_000n,
+    })
+    expect((await world.chain.receiptOf(hash)).status).toBe('reverted')
+    await world.index()
+    expect(await rowsOf(hash)).toEqual([])
+  })
+})
+
+describe('tokens', () => {
+  test('ERC-20, minted and moved', async () => {
+    const token = await world.chain.deploy('TestToken', ['Test', 'TST', 6])
+    const minted = await world.chain.write({ contract: token, functionName: 'mint', args: [alice.address, 100n] })
+    const moved = await world.chain.write({
+      contract: token,
+      functionName: 'transfer',
+      args: [bob.address, 40n],
+      account: alice,
+    })
+    await world.index()
+    expect(await rowsOf(minted.transactionHash)).toEqual([
+      {
+        address: alice.address,
+        direction: 'in',
+        counterparty: zeroAddress,
+        standard: 'erc20',
+        contract: getAddress(token.address),
+        token: null,
+        amount: '100',
+      },
+    ])
+    expect(summary(await rowsOf(moved.transactionHash))).toEqual([
+      [bob.address, 'in', '40'],
+      [alice.address, 'out', '40'],
+    ])
+  })
+
+  test('a transfer that reverts leaves nothing', async () => {
+    const token = await world.chain.deploy('TestToken', ['Test', 'TST', 6])
+    const data = encodeFunctionData({ abi: token.abi, functionName: 'transfer', args: [bob.address, 1n] })
+    const hash = await world.chain.walletClient.sendTransaction({
+      account: alice,
+      to: token.address,
+      data,
+      gas: 100_000n,
+    })
+    expect((await world.chain.receiptOf(hash)).status).toBe('reverted')
+    await world.index()
+    expect(await rowsOf(hash)).toEqual([])
+  })
+
+  test('ERC-721, with its token id', async () => {
+    const nfts = await world.chain.deploy('WizardCollection', ['Doors', 'DOOR', outsider.address])
+    const { transactionHash } = await world.chain.write({
+      contract: nfts,
+      functionName: 'safeMint',
+      args: [alice.address, 'ipfs://door'],
+    })
+    await world.index()
+    expect(await rowsOf(transactionHash)).toEqual([
+      {
+        address: alice.address,
+        direction: 'in',
+        counterparty: zeroAddress,
+        standard: 'erc721',
+        contract: getAddress(nfts.address),
+        token: '0',
+        amount: '1',
+      },
+    ])
+  })
+
+  test('ERC-1155, each item of a batch', async () => {
+    const tokens = await world.chain.deploy('MultiToken', ['https://example.org/{id}', outsider.address])
+    const { transactionHash } = await world.chain.write({
+      contract: tokens,
+      functionName: 'mintBatch',
+      args: [alice.address, [7n, 8n], [5n, 6n], '0x'],
+    })
+    await world.index()
+    const rows = await rowsOf(transactionHash)
+    expect(rows.map((row) => [row.standard, row.token, row.amount])).toEqual([
+      ['erc1155', '7', '5'],
+      ['erc1155', '8', '6'],
+    ])
+  })
+
+  test('their facts are known before anybody lists them', async () => {
+    const token = await world.chain.deploy('TestToken', ['Known', 'KNW', 9])
+    await world.chain.write({ contract: token, functionName: 'mint', args: [alice.address, 1n] })
+    await world.index()
+    const [facts] =
+      await world.sql`select name, symbol, decimals from contract_facts where address = ${getAddress(token.address)}`
+    expect(facts).toEqual({ name: 'Known', symbol: 'KNW', decimals: 9 })
+  })
+})
+
+describe('collections that were created here', () => {
+  const ownCollection = async (): Promise<Awaited<ReturnType<typeof world.chain.deploy>>> => {
+    const nfts = await world.chain.deploy('WizardCollection', ['Own', 'OWN', outsider.address])
+    await world.sql`insert into signers (network, address) values ('Ethereum', ${outsider.address}) on conflict do nothing`
+    await world.sql`
+      insert into transactions (id, project_id, wallet_id, network, signer_address, kind, nonce, value, input, gas_limit,
+        worst_cost, status, contract_address)
+      select gen_random_uuid(), project_id, id, network, ${outsider.address}, 'collection',
+        (select count(*) from transactions), 0, '0x', 0, 0, 'success', ${getAddress(nfts.address)}
+      from wallets limit 1`
+    return nfts
+  }
+  const mint = async (contract: Awaited<ReturnType<typeof world.chain.deploy>>, to: Address) =>
+    (await world.chain.write({ contract, functionName: 'safeMint', args: [to, 'ipfs://x'] })).transactionHash
+
+  test('are kept whoever holds their tokens, and nobody is not a holder', async () => {
+    const hash = await mint(await ownCollection(), STRANGER)
+    await world.index()
+    expect(summary(await rowsOf(hash))).toEqual([[STRANGER, 'in', '1']])
+  })
+
+  test("others' are not", async () => {
+    const hash = await mint(await world.chain.deploy('WizardCollection', ['No', 'NO', outsider.address]), STRANGER)
+    await world.index()
+    expect(await rowsOf(hash)).toEqual([])
+  })
+})
+
+describe('reorganisations', () => {
+  test('take back what they took, and bring what came instead', async () => {
+    const before = await world.chain.send({ to: alice.address, value: 11n })
+    const gone = await world.chain.send({ to: alice.address, value: 12n })
+    await world.chain.mine()
+    await world.index()
+    expect(await rowsOf(gone.transactionHash)).toHaveLength(1)
+
+    await world.chain.reorg({ depth: 2 })
+    const instead = await world.chain.send({ to: alice.address, value: 13n })
+    await world.index()
+    expect(await rowsOf(gone.transactionHash)).toEqual([])
+    expect(await rowsOf(before.transactionHash)).toHaveLength(1)
+    expect(await rowsOf(instead.transactionHash)).toHaveLength(1)
+  })
+
+  test('at the same height, without a block on top, are seen', async () => {
+    const gone = await world.chain.send({ to: alice.address, value: 14n })
+    await world.index()
+    await world.chain.reorg({ depth: 1 })
+    await world.index()
+    expect(await rowsOf(gone.transactionHash)).toEqual([])
+  })
+
+  test('give an item that comes again its uuid again', async () => {
+    const signed = await world.chain.walletClient.signTransaction({
+      ...(await world.chain.walletClient.prepareTransactionRequest({ to: alice.address, value: 15n })),
+      account: outsider,
+    })
+    const hash = await world.chain.publicClient.sendRawTransaction({ serializedTransaction: signed })
+    await world.chain.receiptOf(hash)
+    await world.index()
+    const uuids = () => world.sql`select id from movements where transaction_hash = ${hash}`
+    const first = [...(await uuids())]
+    await world.chain.reorg({ depth: 1 })
+    await world.index()
+    expect([...(await uuids())]).toEqual([])
+    await world.chain.publicClient.sendRawTransaction({ serializedTransaction: signed })
+    await world.index()
+    expect([...(await uuids())]).toEqual(first)
+    expect(first).toHaveLength(1)
+  })
+
+  test('deeper than one range are found', async () => {
+    const kept = await world.chain.send({ to: alice.address, value: 16n })
+    const gone = await world.chain.send({ to: alice.address, value: 17n })
+    for (let step = 0; step < 5; step += 1) {
+      await world.chain.mine()
+      await world.index()
+    }
+    await world.chain.reorg({ depth: 6 })
+    await world.chain.mine(2)
+    await world.index()
+    expect(await rowsOf(gone.transactionHash)).toEqual([])
+    expect(await rowsOf(kept.transactionHash)).toHaveLength(1)
+  })
+})
+
+describe('a worker that stops', () => {
+  /** From the first block on, as after a new start. */
+  const startAnew = () => world.sql`truncate movements, cursors, seen_blocks`
+
+  test('goes on from the cursor: nothing is skipped, nothing is twice', async () => {
+    await world.index()
+    const expected = await count()
+    await startAnew()
+    // Each single step by a new process: it knows nothing but what the one before it wrote.
+    let steps = 0
+    for (let result = ''; result !== 'caught_up'; steps += 1) {
+      const ctx = world.open()
+      result = await indexStep(ctx, ctx.chains.get('Ethereum'))
+      await ctx.db.close({ timeoutSeconds: 1 })
+    }
+    expect(steps).toBeGreaterThan(3)
+    expect(await count()).toBe(expected)
+    expect([...(await duplicates())]).toEqual([])
+  })
+
+  test('while it writes leaves all of a range or nothing', async () => {
+    await world.index()
+    const at = await cursorOf()
+    await world.sql`
+      create function fail_now() returns trigger language plpgsql as $$ begin raise exception 'the disk is full'; end $$`
+    await world.sql`create trigger fail_now before insert on movements for each row execute function fail_now()`
+    const { transactionHash } = await world.chain.send({ to: alice.address, value: 21n })
+    try {
+      await expect(world.index()).rejects.toThrow()
+      expect(await cursorOf()).toEqual(at)
+      expect(await rowsOf(transactionHash)).toEqual([])
+    } finally {
+      await world.sql`drop function fail_now cascade`
+    }
+    await world.index()
+    expect(await rowsOf(transactionHash)).toHaveLength(1)
+  })
+
+  test('two at once: one is overtaken, nothing is twice', async () => {
+    await world.index()
+    const expected = await count()
+    await startAnew()
+    const workers = [world.open(), world.open(), world.open()]
+    let overtaken = 0
+    const caughtUp = async (ctx: WorkerCtx): Promise<void> => {
+      for (let result = ''; result !== 'caught_up'; ) {
+        result = await indexStep(ctx, ctx.chains.get('Ethereum'))
+        if (result === 'overtaken') overtaken += 1
+      }
+    }
+    await Promise.all(workers.map(caughtUp))
+    expect(overtaken).toBeGreaterThan(0)
+    expect(await count()).toBe(expected)
+    expect([...(await duplicates())]).toEqual([])
+  })
+})
+
+describe('where it begins', () => {
+  beforeEach(async () => {
+    await world.sql`truncate movements, cursors, seen_blocks`
+  })
+
+  test('on a devnet: at the first block', async () => {
+    const { transactionHash } = await world.chain.send({ to: alice.address, value: 31n })
+    await world.index()
+    expect(await rowsOf(transactionHash)).toHaveLength(1)
+  })
+
+  test('elsewhere: at the newest one', async () => {
+    const ctx = world.open({ devnet: false })
+    const before = await world.chain.send({ to: alice.address, value: 32n })
+    await world.index(ctx)
+    const after = await world.chain.send({ to: alice.address, value: 33n })
+    await world.index(ctx)
+    expect(await rowsOf(before.transactionHash)).toEqual([])
+    expect(await rowsOf(after.transactionHash)).toHaveLength(1)
+  })
+})

@@ -1,0 +1,207 @@
+// What the tests of activity, NFTs and metadata stand on: a database, a chain, and both kinds of process on them.
+
+import { randomBytes, randomUUID } from 'node:crypto'
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import postgres from 'postgres'
+import { openDb } from '../../db/client.ts'
+import { readFacts, writeFacts } from '../../db/queries/facts.ts'
+import { insertKeyring } from '../../db/queries/keyrings.ts'
+import { insertApiKey, insertProject } from '../../db/queries/projects.ts'
+import { insertWallet } from '../../db/queries/wallets.ts'
+import type { Network } from '../../db/words.ts'
+import { indexStep } from '../../src/activity/index-blocks.ts'
+import { activityRoutes } from '../../src/activity/routes.ts'
+import { newApiKey } from '../../src/auth/api-key.ts'
+import { authentication } from '../../src/auth/plugin.ts'
+import { createEvmChain } from '../../src/chains/evm/chain.ts'
+import { evmNetworkRow } from '../../src/chains/networks.ts'
+import { type Config, Secret } from '../../src/config.ts'
+import type { WorkerCtx } from '../../src/context.ts'
+import { AppError } from '../../src/errors.ts'
+import { answerOf } from '../../src/failure.ts'
+import { answers, pagingOf } from '../../src/http.ts'
+import { createLog } from '../../src/log.ts'
+import { metadataRoutes } from '../../src/metadata/routes.ts'
+import { listNfts } from '../../src/nfts/list.ts'
+import { ListNftsQuery, Nft } from '../../src/nfts/list-schema.ts'
+import { shownNft } from '../../src/nfts/listing.ts'
+import { checkQuery } from '../../src/query.ts'
+import { startChain } from '../support/chains.ts'
+import { createDatabase } from '../support/postgres.ts'
+
+export const PUBLIC_BASE_URL = 'https://custody.example'
+
+type ConfigChanges = Partial<Pick<Config, 'devnet' | 'publicBaseUrl'>>
+
+const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = {}): Config => ({
+  environment: 'testnet',
+  devnet: true,
+  host: '127.0.0.1',
+  port: 3000,
+  publicBaseUrl: PUBLIC_BASE_URL,
+  databaseUrl: new Secret(databaseUrl),
+  databaseMaxConnections: 4,
+  rootKey: null,
+  serviceKey: 'fd:0',
+  rpcUrls: { Ethereum: new Secret(rpcUrl) },
+  rateLimitPerSecond: 1_000_000,
+  workerConcurrency: 1,
+  logLevel: 'silent',
+  ...changes,
+})
+
+const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
+  const db = openDb({
+    url: config.databaseUrl.reveal(),
+    maxConnections: config.databaseMaxConnections,
+    applicationName: 'test',
+  })
+  const row = evmNetworkRow({ network: 'Ethereum', environment: config.environment, devnet: config.devnet })
+  const chain = createEvmChain({
+    row,
+    rpcUrl,
+    memory: { readFacts: (query) => readFacts(db, query), writeFacts: (fact) => writeFacts(db, fact) },
+  })
+  return {
+    config,
+    db,
+    chains: {
+      get: (network) => {
+        if (network === 'Ethereum') return chain
+        throw new AppError('not_implemented', `${network} is not served by this deployment.`)
+      },
+      all: [chain],
+    },
+    now: () => new Date(),
+    log: createLog({ config, process: 'test' }),
+  }
+}
+
+const createTestApp = (ctx: WorkerCtx) =>
+  new Elysia({ normalize: false })
+    .onTransform({ as: 'global' }, ({ request }) => checkQuery(request.url))
+    .onError({ as: 'global' }, ({ error, set }) => {
+      const answer = answerOf(error)
+      set.status = answer.status
+      return answer.body
+    })
+    .use(activityRoutes(ctx))
+    .use(metadataRoutes(ctx))
+    .use(
+      new Elysia({ prefix: '/nfts', normalize: false }).use(authentication(ctx)).get(
+        '/',
+        async ({ query, caller }) =>
+          (
+            await listNfts(ctx, {
+              projectId: caller.projectId,
+              network: query.network,
+              walletAddress: query.wallet_address,
+              contractAddress: query.contract_address,
+              ...pagingOf(query),
+            })
+          ).map(shownNft),
+        { query: ListNftsQuery, response: answers(Type.Array(Nft)) },
+      ),
+    )
+
+export type Project = { readonly id: string; readonly apiKey: string }
+export type Answer = {
+  readonly status: number
+  readonly text: string
+  readonly headers: Headers
+  readonly json: unknown
+}
+
+export const startWorld = async () => {
+  const database = await createDatabase()
+  const chain = await startChain('Ethereum')
+  const sql = postgres(database.url, { max: 1, onnotice: () => {} })
+  const opened: WorkerCtx[] = []
+
+  /** A worker process, or with `as: 'api'` an API process. */
+  const open = (
+    options: ConfigChanges & { readonly as?: 'api' | 'worker'; readonly rpcUrl?: string } = {},
+  ): WorkerCtx => {
+    const { as = 'worker', rpcUrl = chain.rpcUrl, ...changes } = options
+    const url = as === 'api' ? database.apiUrl : database.workerUrl
+    const ctx = contextOf(configOf(url, rpcUrl, changes), rpcUrl)
+    opened.push(ctx)
+    return ctx
+  }
+  const worker = open()
+  const api = open({ as: 'api' })
+  const app = createTestApp(api)
+
+  const createProject = async (): Promise<Project> => {
+    const id = randomUUID()
+    const key = newApiKey()
+    await insertProject(api.db, { id, name: 'Test', activatedAt: null })
+    await insertApiKey(api.db, { id: randomUUID(), projectId: id, name: 'first', hash: key.hash, scopes: ['read'] })
+    return { id, apiKey: key.text }
+  }
+
+  /** A wallet's row; nobody signs with it here, so its keys are noise. */
+  const watch = async (project: Project, address: string, network: Network = 'Ethereum'): Promise<void> => {
+    const keyringId = randomUUID()
+    const ownerId = randomUUID()
+    await insertKeyring(api.db, {
+      id: keyringId,
+      projectId: project.id,
+      ownerId,
+      kind: 'key',
+      sealed: randomBytes(32),
+    })
+    await insertWallet(api.db, {
+      id: randomUUID(),
+      projectId: project.id,
+      network,
+      ownerId,
+      name: 'Test',
+      address,
+      controlMode: 'developer',
+      type: 'eoa',
+      keyringId,
+      publicKey: randomBytes(65),
+    })
+  }
+
+  /** Steps an indexer until it is at the chain's end. */
+  const index = async (ctx: WorkerCtx = worker): Promise<number> => {
+    for (let steps = 1; steps <= 500; steps += 1) {
+      const result = await indexStep(ctx, ctx.chains.get('Ethereum'))
+      if (result === 'caught_up') return steps
+      if (result === 'overtaken') throw new Error('another follower moved the cursor')
+    }
+    throw new Error('the indexer did not catch up')
+  }
+
+  const request = async (path: string, headers: Record<string, string> = {}, target = app): Promise<Answer> => {
+    const response = await target.handle(new Request(`http://localhost${path}`, { headers }))
+    const text = await response.text()
+    const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false
+    return { status: response.status, text, headers: response.headers, json: isJson ? JSON.parse(text) : null }
+  }
+
+  const asProject = (project: Project): Record<string, string> => ({
+    authorization: `Bearer ${project.apiKey}`,
+    'x-walletkit-project-id': project.id,
+  })
+
+  const get = (project: Project, path: string, target = app): Promise<Answer> =>
+    request(path, asProject(project), target)
+
+  const close = async (): Promise<void> => {
+    await Promise.all(opened.map((ctx) => ctx.db.close({ timeoutSeconds: 2 })))
+    await sql.end()
+    await chain.stop()
+    await database.close()
+  }
+
+  return {
+    ...{ database, chain, sql, worker, api, app },
+    ...{ open, createTestApp, createProject, watch, index, request, get, close },
+  }
+}
+
+export type World = Awaited<ReturnType<typeof startWorld>>

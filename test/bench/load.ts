@@ -1,0 +1,48 @@
+// A closed loop of requests to loopback, bounded in number at once and in time.
+
+export type LoadResult = {
+  readonly perSecond: number
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly requests: number
+}
+
+export const percentile = (sorted: readonly number[], share: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN
+
+export const median = (values: readonly number[]): number =>
+  percentile(
+    [...values].sort((a, b) => a - b),
+    0.5,
+  )
+
+/** @throws Error at the first answer that is not 200: a benchmark of refusals measures nothing. */
+export const load = async (input: {
+  readonly url: string
+  readonly request: (index: number) => RequestInit
+  readonly atOnce: number
+  readonly seconds: number
+}): Promise<LoadResult> => {
+  const latencies: number[] = []
+  const start = performance.now()
+  const end = start + input.seconds * 1000
+  let index = 0
+  const client = async (): Promise<void> => {
+    while (performance.now() < end) {
+      const sent = performance.now()
+      const response = await fetch(input.url, input.request(index++))
+      const text = await response.text()
+      if (response.status !== 200) throw new Error(`answered ${response.status}: ${text}`)
+      latencies.push(performance.now() - sent)
+    }
+  }
+  await Promise.all(Array.from({ length: input.atOnce }, client))
+  const seconds = (performance.now() - start) / 1000
+  const sorted = latencies.sort((a, b) => a - b)
+  return {
+    perSecond: sorted.length / seconds,
+    p50Ms: percentile(sorted, 0.5),
+    p99Ms: percentile(sorted, 0.99),
+    requests: sorted.length,
+  }
+}

@@ -1,0 +1,64 @@
+// `bun run bench [--json] [sign] [broadcast] [dev]`: tables with the baseline of the same run beside each figure.
+
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startPostgres } from '../../src/devnet/postgres.ts'
+import { startChain } from '../support/chains.ts'
+import { startService } from '../support/service.ts'
+import { benchBroadcast } from './broadcast.ts'
+import { benchDevStart } from './dev-start.ts'
+import { benchSign } from './sign.ts'
+
+const json = process.argv.includes('--json')
+const wanted = process.argv.slice(2).filter((each) => !each.startsWith('--'))
+const wants = (name: string) => wanted.length === 0 || wanted.includes(name)
+const say = (text: string) => {
+  if (!json) process.stdout.write(`${text}\n`)
+}
+const fixed = (value: number, digits = 1) => value.toFixed(digits)
+
+const folder = await mkdtemp(join(tmpdir(), 'strongroom-bench-'))
+// As durable as in production: a committed insert waits for the disk, here as there.
+const server = await startPostgres({ dataDirectory: join(folder, 'postgres'), durable: true })
+process.env.STRONGROOM_TEST_POSTGRES_URL = server.url
+const results: Record<string, unknown> = {}
+
+try {
+  if (wants('sign')) {
+    const service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
+    const { floor, strongroom, ratio } = await benchSign(service)
+    await service.close()
+    results.sign = { floor, strongroom, ratio }
+    say('\nSigning over HTTP, 32 at once            per second   p50 ms   p99 ms')
+    for (const [name, run] of [
+      ['bare floor', floor],
+      ['/transactions/sign', strongroom],
+    ] as const) {
+      say(
+        `  ${name.padEnd(36)} ${fixed(run.perSecond, 0).padStart(11)} ${fixed(run.p50Ms).padStart(8)} ${fixed(run.p99Ms).padStart(8)}`,
+      )
+    }
+    say(`  ratio to the floor                   ${fixed(ratio * 100, 0).padStart(10)}%   (aim: 80%)`)
+  }
+  if (wants('broadcast')) {
+    const chain = await startChain('Ethereum')
+    const service = await startService({ rpcUrls: { Ethereum: chain.rpcUrl } })
+    const latency = await benchBroadcast({ service, fund: (address) => chain.fund(address) })
+    await service.close()
+    await chain.stop()
+    results.broadcast = latency
+    say(
+      `\nRecorded → broadcast, ${latency.perSecond}/s, ${latency.intents} intents: p50 ${fixed(latency.p50Ms)} ms, p99 ${fixed(latency.p99Ms)} ms`,
+    )
+  }
+  if (wants('dev')) {
+    const dev = await benchDevStart()
+    results.dev = dev
+    say(`\nDev stack: first start ${fixed(dev.firstSeconds)} s, second ${fixed(dev.secondSeconds)} s (aim: under 15 s)`)
+  }
+  if (json) process.stdout.write(`${JSON.stringify(results, null, 2)}\n`)
+} finally {
+  await server.stop()
+  await rm(folder, { recursive: true, force: true })
+}

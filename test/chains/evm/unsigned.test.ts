@@ -1,0 +1,105 @@
+import { expect, test } from 'bun:test'
+import type { Intent } from '../../../src/chains/chain.ts'
+import { createEvmChain } from '../../../src/chains/evm/chain.ts'
+import { assertRelayed, chooseFees } from '../../../src/chains/evm/fees.ts'
+import { evmNetworkRow } from '../../../src/chains/networks.ts'
+import { createMemory } from './memory.ts'
+
+const GWEI = 1_000_000_000n
+const row = evmNetworkRow({ network: 'Polygon', environment: 'testnet', devnet: true })
+// Nothing listens there: whatever needs a node fails.
+const chain = createEvmChain({ row, rpcUrl: 'http://127.0.0.1:9', memory: createMemory() })
+
+const full: Intent = {
+  to: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
+  value: 7n,
+  input: '0xabcd',
+  gasLimit: 50_000n,
+  maxFeePerGas: 40n * GWEI,
+  maxPriorityFeePerGas: 30n * GWEI,
+  nonce: 9,
+}
+
+test('completes an intent with every field without touching a node', () => {
+  expect(chain.complete(full)).toEqual({
+    family: 'evm',
+    chainId: 80_002,
+    nonce: 9,
+    to: '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed',
+    value: 7n,
+    input: '0xabcd',
+    gasLimit: 50_000n,
+    maxFeePerGas: 40n * GWEI,
+    maxPriorityFeePerGas: 30n * GWEI,
+  })
+})
+
+test('completes a creation, and a nonce and a tip of zero', () => {
+  expect(chain.complete({ ...full, to: null, nonce: 0, maxPriorityFeePerGas: 0n })).toMatchObject({
+    to: null,
+    nonce: 0,
+  })
+})
+
+test('completes nothing that lacks a field', () => {
+  for (const name of ['nonce', 'gasLimit', 'maxFeePerGas', 'maxPriorityFeePerGas'] as const) {
+    const { [name]: _, ...rest } = full
+    expect(chain.complete(rest)).toBeNull()
+  }
+})
+
+test('refuses a tip above the cap', () => {
+  expect(() => chain.complete({ ...full, maxPriorityFeePerGas: 41n * GWEI })).toThrow(
+    expect.objectContaining({ code: 'fee_too_low', message: expect.stringContaining('maxFeePerGas') }),
+  )
+})
+
+test('counts the worst cost and moves a nonce without changing anything else', () => {
+  const unsigned = chain.complete(full)
+  if (unsigned === null) throw new Error('expected a complete transaction')
+  expect(chain.worstCost(unsigned)).toBe(7n + 50_000n * 40n * GWEI)
+  expect(chain.withNonce(unsigned, 12)).toEqual({ ...unsigned, nonce: 12 })
+})
+
+test('says that the node is unavailable where one is needed and none is there', async () => {
+  expect(chain.nodeChainId()).rejects.toMatchObject({ code: 'node_unavailable', retryable: true })
+})
+
+const market = { nextBaseFee: 10n * GWEI, tips: [0n, 32n * GWEI, 28n * GWEI, 40n * GWEI] }
+const { maxFeePerGas: _cap, maxPriorityFeePerGas: _tip, ...open } = full
+
+test('suggests the median of the tips that were paid, and room for the base fee to double', () => {
+  expect(chooseFees(open, market, row)).toEqual({ maxFeePerGas: 52n * GWEI, maxPriorityFeePerGas: 32n * GWEI })
+})
+
+test('tips the network’s minimum where blocks were empty', () => {
+  expect(chooseFees(open, { nextBaseFee: 0n, tips: [0n, 0n] }, row)).toEqual({
+    maxFeePerGas: 25n * GWEI,
+    maxPriorityFeePerGas: 25n * GWEI,
+  })
+})
+
+test('keeps what the caller fixed', () => {
+  expect(chooseFees({ ...open, maxFeePerGas: 30n * GWEI }, market, row)).toEqual({
+    maxFeePerGas: 30n * GWEI,
+    maxPriorityFeePerGas: 30n * GWEI,
+  })
+  expect(chooseFees({ ...open, maxPriorityFeePerGas: 1n }, market, row)).toEqual({
+    maxFeePerGas: 20n * GWEI + 1n,
+    maxPriorityFeePerGas: 1n,
+  })
+})
+
+test('never suggests more than the network’s cap', () => {
+  const cap = row.maxFeePerGasCapWei
+  const mad = { nextBaseFee: cap * 10n, tips: [cap * 5n] }
+  expect(chooseFees(open, mad, row)).toEqual({ maxFeePerGas: cap, maxPriorityFeePerGas: cap })
+})
+
+test('refuses a tip that the network’s nodes do not relay', () => {
+  const fees = { maxFeePerGas: 30n * GWEI, maxPriorityFeePerGas: 25n * GWEI }
+  expect(() => assertRelayed(fees, row)).not.toThrow()
+  expect(() => assertRelayed({ ...fees, maxPriorityFeePerGas: 25n * GWEI - 1n }, row)).toThrow(
+    expect.objectContaining({ code: 'fee_too_low', message: expect.stringContaining('25 gwei') }),
+  )
+})

@@ -1,0 +1,144 @@
+import { randomUUID } from 'node:crypto'
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Db, openDb } from '../../db/client.ts'
+import { insertProject } from '../../db/queries/projects.ts'
+import { insertWallet } from '../../db/queries/wallets.ts'
+import type { ControlMode, Environment, Network } from '../../db/words.ts'
+import { openRootKey } from '../../src/custody/root-key.ts'
+import { openSealer } from '../../src/custody/sealer.ts'
+import { type Credentials, createVault, type Vault, type WalletRef } from '../../src/custody/vault.ts'
+import { AppError } from '../../src/errors.ts'
+import { createDatabase } from '../support/postgres.ts'
+
+export const ACTOR = 'api_key:00000000-0000-4000-8000-000000000000'
+export const NOW = new Date('2025-01-02T03:04:05.678Z')
+export const SECRET = 'testnet-secret'
+
+export const bytesOf = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, 'hex'))
+export const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
+
+/** Writes a key file that only its owner may read. @returns its setting. */
+export const keyFile = (content: Uint8Array | string, mode = 0o600): { readonly spec: string; remove(): void } => {
+  const folder = mkdtempSync(join(tmpdir(), 'strongroom-key-'))
+  const path = join(folder, 'key')
+  writeFileSync(path, content)
+  chmodSync(path, mode)
+  return { spec: `file:${path}`, remove: () => rmSync(folder, { recursive: true }) }
+}
+
+export const openTestRootKey = async (fill = 0x11) => {
+  const file = keyFile(new Uint8Array(32).fill(fill))
+  try {
+    return await openRootKey(file.spec)
+  } finally {
+    file.remove()
+  }
+}
+
+export const openTestSealer = async (fill = 0x22) => {
+  const file = keyFile(new Uint8Array(32).fill(fill))
+  try {
+    return await openSealer(file.spec)
+  } finally {
+    file.remove()
+  }
+}
+
+export type Custody = {
+  readonly db: Db
+  readonly url: string
+  readonly vault: Vault
+  /** Another process's vault: its own pool, cache and queues. */
+  another(): Promise<Vault>
+  project(secret?: string | null): Promise<string>
+  wallet(input: WalletInput): Promise<WalletRef & { readonly publicKey: Uint8Array }>
+  close(): Promise<void>
+}
+
+export type WalletInput = {
+  readonly projectId: string
+  readonly ownerId: string
+  readonly controlMode: ControlMode
+  readonly credentials: Credentials
+  readonly network?: Network
+  readonly vault?: Vault
+}
+
+/** A fresh database with the rights of the API's role, and a vault on it. */
+export const openCustody = async (environment: Environment = 'testnet'): Promise<Custody> => {
+  const database = await createDatabase()
+  const pools: Db[] = []
+  const another = async () => {
+    const db = openDb({ url: database.apiUrl, maxConnections: 10, applicationName: 'custody-test' })
+    pools.push(db)
+    const parts = { db, rootKey: await openTestRootKey(), sealer: await openTestSealer(), environment, now: () => NOW }
+    return { db, vault: createVault(parts) }
+  }
+  const { db, vault } = await another()
+  return {
+    db,
+    url: database.url,
+    vault,
+    another: async () => (await another()).vault,
+    project: async (developerSecret = null) => {
+      const projectId = randomUUID()
+      const made = await vault.newProject({ projectId, developerSecret, actor: 'operator' })
+      await db.transaction(async (tx) => {
+        await insertProject(tx, { id: projectId, name: 'Test', activatedAt: null })
+        await made.write(tx)
+      })
+      return projectId
+    },
+    wallet: (input) => makeWallet(db, { vault, ...input }),
+    close: async () => {
+      await Promise.all(pools.map((pool) => pool.close({ timeoutSeconds: 5 })))
+      await database.close()
+    },
+  }
+}
+
+const makeWallet = async (db: Db, input: WalletInput & { readonly vault: Vault }) => {
+  const id = randomUUID()
+  const { projectId, ownerId, controlMode, network = 'Ethereum' } = input
+  const made = await input.vault.newWallet({ ...input, walletId: id, family: 'evm', actor: ACTOR })
+  const { keyringId, publicKey } = made
+  const address = `0x${hexOf(publicKey.subarray(25))}${network}`
+  const row = {
+    id,
+    projectId,
+    ownerId,
+    controlMode,
+    network,
+    address,
+    keyringId,
+    publicKey,
+    name: 'w',
+    type: 'eoa',
+  } as const
+  await db.transaction((tx) =>
+    made.write(tx, async () => {
+      await insertWallet(tx, row)
+    }),
+  )
+  return { id, projectId, ownerId, keyringId, controlMode, publicKey }
+}
+
+/** The code that a promise is rejected with; 'resolved' where it is not, and any other error goes on up. */
+export const codeOf = async (promise: Promise<unknown>): Promise<string> => {
+  try {
+    await promise
+    return 'resolved'
+  } catch (error) {
+    if (error instanceof AppError) return error.code
+    throw error
+  }
+}
+
+/** How many times each code came. */
+export const tally = async (promises: readonly Promise<unknown>[]): Promise<Record<string, number>> => {
+  const counts: Record<string, number> = {}
+  for (const code of await Promise.all(promises.map(codeOf))) counts[code] = (counts[code] ?? 0) + 1
+  return counts
+}

@@ -1,0 +1,24 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { getProxyFactoryDeployment, getSafeL2SingletonDeployment } from '@safe-global/safe-deployments'
+import { deployCanonicalContracts } from '../../src/devnet/canonical-contracts.ts'
+import { startChain, type TestChain } from '../support/chains.ts'
+
+let chain: TestChain
+
+beforeAll(async () => {
+  chain = await startChain('Avalanche')
+})
+
+afterAll(() => chain.stop())
+
+test('Safe 1.4.1 is put at its canonical addresses, once', async () => {
+  await deployCanonicalContracts(chain.rpcUrl)
+  const blocks = await chain.publicClient.getBlockNumber()
+  expect(blocks).toBe(9n)
+  for (const deploymentOf of [getSafeL2SingletonDeployment, getProxyFactoryDeployment]) {
+    const address = deploymentOf({ version: '1.4.1', network: '43113' })?.networkAddresses['43113']
+    expect(await chain.rpc('eth_getCode', [address, 'latest'])).not.toBe('0x')
+  }
+  await deployCanonicalContracts(chain.rpcUrl)
+  expect(await chain.publicClient.getBlockNumber()).toBe(blocks)
+})

@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { mkdtemp, rm, stat } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { type DevJson, readDevJson } from '../../src/devnet/dev-json.ts'
+import { freePort } from '../../src/devnet/port.ts'
+import { readProcess } from '../../src/devnet/process-info.ts'
+import { callRpc } from '../../src/devnet/rpc.ts'
+
+const SCRIPT = fileURLToPath(new URL('../../src/devnet/dev.ts', import.meta.url))
+const START_MS = 60_000
+let folder = ''
+let port = 0
+
+type Run = { readonly child: ChildProcess; readonly output: () => string; readonly exited: Promise<number | string> }
+const runs: Run[] = []
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'strongroom-dev-'))
+  port = await freePort()
+})
+
+afterAll(async () => {
+  for (const { child, exited } of runs) {
+    child.kill('SIGTERM')
+    await exited
+  }
+  await rm(folder, { recursive: true, force: true })
+})
+
+const run = ({ devFolder = folder, at = port } = {}): Run => {
+  const env = { ...process.env, DEV_DIR: devFolder, PORT: String(at) }
+  const child = spawn(process.execPath, [SCRIPT], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk) => {
+      output += String(chunk)
+    })
+  }
+  const exited = new Promise<number | string>((resolve) => {
+    child.once('close', (code, signal) => resolve(code ?? signal ?? 'unknown'))
+  })
+  const started = { child, output: () => output, exited }
+  runs.push(started)
+  return started
+}
+
+const ready = async ({ child, output }: Run): Promise<DevJson> => {
+  const deadline = Date.now() + START_MS
+  while (Date.now() < deadline && child.exitCode === null) {
+    const dev = await readDevJson(folder)
+    if (dev !== undefined) return dev
+    await sleep(50)
+  }
+  throw new Error(`The dev stack did not become ready:\n${output()}`)
+}
+
+const childrenOf = (pid: number | undefined): readonly number[] =>
+  readdirSync('/proc')
+    .map(Number)
+    .filter((candidate) => candidate > 0 && readProcess(candidate)?.parentPid === pid)
+
+const call = async (dev: DevJson, path: string, body?: unknown): Promise<Record<string, unknown>> => {
+  const response = await fetch(`${dev.base_url}${path}`, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: {
+      authorization: `Bearer ${dev.api_key}`,
+      'x-walletkit-project-id': dev.project_id,
+      'content-type': 'application/json',
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  })
+  expect([path, response.status]).toEqual([path, 200])
+  return (await response.json()) as Record<string, unknown>
+}
+
+const projectWallet = (dev: DevJson, network: string): Promise<Record<string, unknown>> =>
+  call(dev, `/wallets/get-by-owner-id?network=${network}&owner_id=${dev.project_id}`)
+
+const balance = async (dev: DevJson, network: string, address: unknown): Promise<bigint> =>
+  BigInt(String(await callRpc(dev.networks[network]?.rpc_url ?? '', 'eth_getBalance', [address, 'latest'])))
+
+test('the stack starts, keeps its data, survives a kill, and ends cleanly', async () => {
+  const first = run()
+  const dev = await ready(first)
+  expect(dev.base_url).toBe(`http://localhost:${port}`)
+  expect(Object.entries(dev.networks).map(([name, { chain_id }]) => [name, chain_id])).toEqual([
+    ['Ethereum', 11_155_111],
+    ['Polygon', 80_002],
+    ['Base', 84_532],
+    ['Avalanche', 43_113],
+  ])
+  expect((await stat(join(folder, 'dev.json'))).mode & 0o777).toBe(0o600)
+  for (const key of ['root', 'service']) {
+    expect(await stat(join(folder, 'keys', `${key}.key`))).toMatchObject({ size: 32, mode: 0o100600 })
+  }
+  for (const network of Object.keys(dev.networks)) {
+    const { address } = await projectWallet(dev, network)
+    expect(await balance(dev, network, address)).toBe(1000n * 10n ** 18n)
+  }
+
+  // The printed request works as it is pasted.
+  const command = first.output().slice(first.output().indexOf('curl '), first.output().indexOf('\n\nCtrl-C'))
+  const curl = spawn('/bin/sh', ['-c', command], { stdio: ['ignore', 'pipe', 'inherit'] })
+  let answer = ''
+  for await (const chunk of curl.stdout) answer += String(chunk)
+  const created = JSON.parse(answer)
+  expect(created).toMatchObject({ network: 'Ethereum', name: 'My first wallet' })
+
+  const sameFolder = run({ at: await freePort() })
+  expect(await sameFolder.exited).toBe(1)
+  expect(sameFolder.output()).toContain('Another dev stack is running')
+  const samePort = run({ devFolder: join(folder, 'other') })
+  expect(await samePort.exited).toBe(1)
+  expect(samePort.output()).toContain(`Port ${port} is taken`)
+  expect(samePort.output()).toContain('PORT=')
+
+  const children = childrenOf(first.child.pid)
+  expect(children.length).toBe(7)
+  // Nobody can clean up after SIGKILL: the children end by themselves, and the next start copes.
+  first.child.kill('SIGKILL')
+  expect(await first.exited).toBe('SIGKILL')
+
+  const second = run()
+  while ((await readDevJson(folder)) !== undefined) await sleep(10)
+  const again = await ready(second)
+  expect(children.filter((pid) => readProcess(pid) !== undefined)).toEqual([])
+  expect([again.project_id, again.api_key]).toEqual([dev.project_id, dev.api_key])
+  const { address } = await projectWallet(again, 'Polygon')
+  expect(await balance(again, 'Polygon', address)).toBe(1000n * 10n ** 18n)
+  expect(await call(again, `/wallets/get-by-id?network=Ethereum&id=${created.id}`)).toEqual(created)
+
+  const secondChildren = childrenOf(second.child.pid)
+  const stoppedAt = Date.now()
+  second.child.kill('SIGTERM')
+  expect(await second.exited).toBe(0)
+  expect(Date.now() - stoppedAt).toBeLessThan(5000)
+  expect(secondChildren.filter((pid) => readProcess(pid) !== undefined)).toEqual([])
+  expect(await readDevJson(folder)).toBeUndefined()
+}, 120_000)
+
+test('a part that ends by itself ends the stack, with a warning', async () => {
+  const stack = run()
+  await ready(stack)
+  const worker = childrenOf(stack.child.pid).find((pid) => readProcess(pid)?.command.includes('jobs/worker.ts'))
+  if (worker === undefined) throw new Error('The worker is not running.')
+  process.kill(worker, 'SIGKILL')
+  expect(await stack.exited).toBe(1)
+  expect(stack.output()).toContain('Warning: worker ended unexpectedly (SIGKILL)')
+  expect(childrenOf(stack.child.pid)).toEqual([])
+}, 60_000)

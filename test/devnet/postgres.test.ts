@@ -1,0 +1,110 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import postgres from 'postgres'
+import { type PostgresServer, startPostgres } from '../../src/devnet/postgres.ts'
+
+let folder = ''
+const started: PostgresServer[] = []
+
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'strongroom-postgres-'))
+})
+
+afterEach(async () => {
+  for (const server of started.splice(0)) await server.stop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+const start = async (dataDirectory: string, options: { durable?: boolean; port?: number } = {}) => {
+  const server = await startPostgres({ dataDirectory, durable: false, ...options })
+  started.push(server)
+  return server
+}
+
+const query = async (url: string, text: string) => {
+  const sql = postgres(url, { max: 1, onnotice: () => {} })
+  try {
+    return await sql.unsafe(text)
+  } finally {
+    await sql.end()
+  }
+}
+
+const isGone = async (pid: number): Promise<boolean> => {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
+  return stat === undefined || /\) [ZX]/.test(stat)
+}
+
+test('a fresh server speaks UTF-8 and UTC, and keeps its data for the next start', async () => {
+  const data = join(folder, 'data')
+  const first = await start(data, { durable: true })
+  expect(await query(first.url, 'show server_encoding')).toMatchObject([{ server_encoding: 'UTF8' }])
+  expect(await query(first.url, 'show timezone')).toMatchObject([{ TimeZone: 'UTC' }])
+  expect(await query(first.url, 'show fsync')).toMatchObject([{ fsync: 'on' }])
+  await query(first.url, 'create table kept (n int); insert into kept values (7)')
+  await first.stop()
+  const second = await start(data)
+  expect(await query(second.url, 'select n from kept')).toMatchObject([{ n: 7 }])
+  expect(await query(second.url, 'show fsync')).toMatchObject([{ fsync: 'off' }])
+})
+
+test('a stranger without the password is not let in', async () => {
+  const server = await start(join(folder, 'data'))
+  const url = new URL(server.url)
+  url.password = 'postgres'
+  await expect(query(url.href, 'select 1')).rejects.toThrow('password authentication failed')
+})
+
+test('a server that was killed starts again with its committed data', async () => {
+  const data = join(folder, 'data')
+  const first = await start(data, { durable: true })
+  await query(first.url, 'create table kept (n int); insert into kept values (7)')
+  process.kill(first.process.pid, 'SIGKILL')
+  expect(await first.process.exited).toBe('SIGKILL')
+  const second = await start(data, { durable: true })
+  expect(await query(second.url, 'select n from kept')).toMatchObject([{ n: 7 }])
+})
+
+test('a pid file whose number belongs to another program by now does not stand in the way', async () => {
+  const data = join(folder, 'data')
+  await (await start(data)).stop()
+  await writeFile(join(data, 'postmaster.pid'), `${process.pid}\n${data}\n1\n5432\n`)
+  const server = await start(data)
+  expect(await query(server.url, 'select 1 as one')).toMatchObject([{ one: 1 }])
+})
+
+test('it runs below a folder that only its owner may enter', async () => {
+  const closed = join(folder, 'closed')
+  await mkdir(closed)
+  await chmod(closed, 0o700)
+  const server = await start(join(closed, 'below', 'data'))
+  expect(await query(server.url, 'select 1 as one')).toMatchObject([{ one: 1 }])
+})
+
+test('a port that is taken is told', async () => {
+  const first = await start(join(folder, 'one'))
+  await expect(startPostgres({ dataDirectory: join(folder, 'two'), durable: false, port: first.port })).rejects.toThrow(
+    'Address already in use',
+  )
+})
+
+test('it ends when the process that started it is killed', async () => {
+  const module = new URL('../../src/devnet/postgres.ts', import.meta.url).href
+  const script = `
+    const { startPostgres } = await import(${JSON.stringify(module)})
+    const server = await startPostgres({ dataDirectory: ${JSON.stringify(join(folder, 'data'))}, durable: false })
+    console.log(server.process.pid)
+    setInterval(() => {}, 1000)`
+  const parent = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const [line] = await once(parent.stdout, 'data')
+  const pid = Number(String(line))
+  expect(await isGone(pid)).toBe(false)
+  parent.kill('SIGKILL')
+  for (let tries = 0; tries < 100 && !(await isGone(pid)); tries += 1) await sleep(50)
+  expect(await isGone(pid)).toBe(true)
+})

@@ -1,0 +1,162 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import postgres from 'postgres'
+import { createProject } from '../../src/projects/create.ts'
+import { setAllowedOrigins } from '../../src/projects/origins.ts'
+import { type Service, startService } from '../support/service.ts'
+
+let service: Service
+let other: { projectId: string; apiKey: string }
+
+beforeAll(async () => {
+  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
+  other = await createProject(service.ctx, { name: 'Other', actor: 'operator' })
+})
+
+afterAll(() => service.close())
+
+const list = (headers: Record<string, string | undefined>) => service.call('/wallets?network=Ethereum', { headers })
+
+const refused = async (headers: Record<string, string | undefined>, status: number, code: string) => {
+  const answer = await list(headers)
+  expect({ status: answer.status, code: answer.json.code }).toEqual({ status, code })
+}
+
+describe('who is calling', () => {
+  test('an API key and its project are let in', async () => {
+    expect((await list({})).status).toBe(200)
+  })
+
+  test('X-Project-ID is an alias of the project header', async () => {
+    const headers = { 'x-walletkit-project-id': undefined, 'x-project-id': service.project.projectId.toUpperCase() }
+    expect((await list(headers)).status).toBe(200)
+  })
+
+  test('refuses a missing or malformed project', async () => {
+    await refused({ 'x-walletkit-project-id': undefined }, 400, 'project_required')
+    await refused({ 'x-walletkit-project-id': 'x' }, 400, 'project_required')
+  })
+
+  test('refuses an unknown project, with or without a good key', async () => {
+    await refused({ 'x-walletkit-project-id': randomUUID() }, 401, 'project_unknown')
+    await refused({ 'x-walletkit-project-id': randomUUID(), authorization: undefined }, 401, 'project_unknown')
+  })
+
+  test("refuses another project's key", async () => {
+    await refused({ authorization: `Bearer ${other.apiKey}` }, 403, 'project_mismatch')
+  })
+
+  test('refuses a missing, malformed or unknown key', async () => {
+    await refused({ authorization: undefined }, 401, 'unauthorized')
+    await refused({ authorization: service.project.apiKey }, 401, 'unauthorized')
+    await refused({ authorization: `Basic ${service.project.apiKey}` }, 401, 'unauthorized')
+    await refused({ authorization: `Bearer sk_${'A'.repeat(43)}` }, 401, 'unauthorized')
+  })
+
+  test('refuses a revoked and an expired key at the next request', async () => {
+    const project = await createProject(service.ctx, { name: 'Short', actor: 'operator' })
+    const headers = { authorization: `Bearer ${project.apiKey}`, 'x-walletkit-project-id': project.projectId }
+    expect((await list(headers)).status).toBe(200)
+    const sql = postgres(service.database.url, { max: 1 })
+    await sql`update api_keys set expires_at = now() - interval '1 second' where project_id = ${project.projectId}`
+    await refused(headers, 401, 'unauthorized')
+    await sql`update api_keys set expires_at = null, revoked_at = now() where project_id = ${project.projectId}`
+    await refused(headers, 401, 'unauthorized')
+    await sql.end()
+  })
+
+  test('refuses a token of another kind', async () => {
+    await refused({ 'x-walletkit-token-source': 'elsewhere' }, 400, 'token_source_unsupported')
+    expect((await list({ 'x-walletkit-token-source': 'walletkit' })).status).toBe(200)
+  })
+
+  test('says who may come in before it says anything of the input', async () => {
+    const answer = await service.call('/wallets', { body: { nonsense: true }, headers: { authorization: undefined } })
+    expect(answer.json.code).toBe('unauthorized')
+  })
+
+  test('notes when a key was last used', async () => {
+    const sql = postgres(service.database.url, { max: 1 })
+    await list({})
+    let used: Date | null = null
+    for (let tries = 0; used === null && tries < 50; tries += 1) {
+      const [row] = await sql<{ at: Date | null }[]>`
+        select last_used_at as at from api_keys where project_id = ${service.project.projectId}`
+      used = row?.at ?? null
+      await Bun.sleep(20)
+    }
+    await sql.end()
+    expect(used).not.toBeNull()
+  })
+
+  test('a key is limited to its number of requests a second', async () => {
+    const limited = await startService({ variables: { RATE_LIMIT_PER_SECOND: '5' } })
+    try {
+      const answers = await Promise.all(Array.from({ length: 12 }, () => limited.call('/wallets?network=Polkadot')))
+      const refusals = answers.filter((answer) => answer.status === 429)
+      expect(refusals.length).toBe(7)
+      expect(refusals[0]?.json.code).toBe('rate_limited')
+      expect(Number(refusals[0]?.headers.get('retry-after'))).toBeGreaterThanOrEqual(1)
+    } finally {
+      await limited.close()
+    }
+  })
+})
+
+describe('browsers', () => {
+  const APP = 'https://app.example.com'
+
+  test('a preflight needs neither project nor bearer, on any path', async () => {
+    await setAllowedOrigins(service.ctx, { projectId: service.project.projectId, origins: [APP] })
+    const answer = await service.call('/transactions/sign', {
+      method: 'OPTIONS',
+      headers: { origin: APP, authorization: undefined, 'x-walletkit-project-id': undefined },
+    })
+    expect(answer.status).toBe(204)
+    expect(answer.headers.get('access-control-allow-origin')).toBe(APP)
+    expect(answer.headers.get('access-control-allow-headers')).toContain('X-WalletKit-Project-ID')
+    expect(answer.headers.get('access-control-allow-credentials')).toBeNull()
+  })
+
+  test('a preflight from an origin that no project allows gives it nothing', async () => {
+    const answer = await service.call('/wallets', { method: 'OPTIONS', headers: { origin: 'https://evil.example' } })
+    expect(answer.status).toBe(204)
+    expect(answer.headers.get('access-control-allow-origin')).toBeNull()
+  })
+
+  test('the request itself must come from an origin of its own project', async () => {
+    const allowed = await list({ origin: APP })
+    expect(allowed.status).toBe(200)
+    expect(allowed.headers.get('access-control-allow-origin')).toBe(APP)
+    await refused({ origin: 'https://evil.example' }, 403, 'origin_not_allowed')
+    await refused(
+      { origin: APP, authorization: `Bearer ${other.apiKey}`, 'x-walletkit-project-id': other.projectId },
+      403,
+      'origin_not_allowed',
+    )
+  })
+
+  test('errors can be read by the page too', async () => {
+    const answer = await list({ origin: APP, authorization: undefined })
+    expect(answer.status).toBe(401)
+    expect(answer.headers.get('access-control-allow-origin')).toBe(APP)
+  })
+
+  test('refuses a list with something that is no origin', async () => {
+    const set = setAllowedOrigins(service.ctx, {
+      projectId: service.project.projectId,
+      origins: ['https://a.example/x'],
+    })
+    expect(set).rejects.toMatchObject({ code: 'invalid_input' })
+  })
+})
+
+describe('health', () => {
+  test('needs no authentication, and says which networks are away', async () => {
+    expect((await fetch(`${service.baseUrl}/healthz`).then((response) => response.json())) as unknown).toEqual({
+      status: 'ok',
+    })
+    const ready = (await fetch(`${service.baseUrl}/readyz`).then((response) => response.json())) as unknown
+    expect(ready).toEqual({ status: 'ready', networks: { Ethereum: 'unreachable' } })
+  })
+})

@@ -1,0 +1,411 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import postgres from 'postgres'
+import type { Call } from '../support/service.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const ADDRESS = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+/** One letter's case changed. */
+const BROKEN_CHECKSUM = '0x70997970c51812dc3A010C7d01b50e0d17dc79C8'
+
+let service: Service
+
+beforeAll(async () => {
+  // Nothing here may reach a node: bad input is refused at the edge.
+  const nowhere = 'http://127.0.0.1:1'
+  service = await startService({
+    rpcUrls: { Ethereum: nowhere, Polygon: nowhere, Base: nowhere, Avalanche: nowhere },
+  })
+})
+
+afterAll(() => service.close())
+
+const wallet = { network: 'Ethereum', name: 'W', control_mode: 'user', user_pin: '493817' }
+
+const sign = (unsigned_transaction: Record<string, unknown>, rest: Record<string, unknown> = {}) => ({
+  network: 'Ethereum',
+  signer_wallet_address: ADDRESS,
+  unsigned_transaction,
+  developer_secret: 'testnet-secret',
+  ...rest,
+})
+
+/** Every row of every table, so that "nothing is left behind" can be said of all of them. */
+const countRows = async (): Promise<Record<string, number>> => {
+  const sql = postgres(service.database.url, { max: 1 })
+  try {
+    const tables = await sql<{ name: string }[]>`
+      select schemaname || '.' || relname as name from pg_stat_user_tables where schemaname in ('public', 'graphile_worker')`
+    const counts: Record<string, number> = {}
+    for (const { name } of tables) {
+      const [row] = await sql.unsafe<{ n: number }[]>(`select count(*)::int as n from ${name}`)
+      counts[name] = row?.n ?? -1
+    }
+    return counts
+  } finally {
+    await sql.end()
+  }
+}
+
+type Case = readonly [name: string, path: string, call: Call, status: number, code: string, names?: string]
+
+const body = (
+  path: string,
+  value: unknown,
+  code = 'invalid_input',
+  names?: string,
+): readonly [string, Call, number, string, string?] =>
+  [path, { body: value }, 400, code, ...(names === undefined ? [] : [names])] as never
+
+const cases: readonly Case[] = [
+  ['an unknown property', ...body('/wallets', { ...wallet, colour: 'vermilion' }, 'invalid_input', 'colour')],
+  [
+    'an unknown nested property',
+    ...body('/transactions/sign', sign({ to: ADDRESS, gas: '1' }), 'invalid_input', 'unsigned_transaction.gas'),
+  ],
+  ['a missing property', ...body('/wallets', { ...wallet, name: undefined }, 'invalid_input', 'name')],
+  ['a null where a value is required', ...body('/wallets', { ...wallet, name: null }, 'invalid_input', 'name')],
+  ['a number for a text', ...body('/wallets', { ...wallet, name: 5 }, 'invalid_input', 'name')],
+  ['an object for a text', ...body('/wallets', { ...wallet, name: {} }, 'invalid_input', 'name')],
+  ['an empty name', ...body('/wallets', { ...wallet, name: '' }, 'invalid_input', 'name')],
+  ['a name of 257 characters', ...body('/wallets', { ...wallet, name: 'x'.repeat(257) }, 'invalid_input', 'name')],
+  ['a network in other letters', ...body('/wallets', { ...wallet, network: 'ethereum' }, 'invalid_input', 'network')],
+  ['an unknown network', ...body('/wallets', { ...wallet, network: 'Bitcoin' }, 'invalid_input', 'network')],
+  [
+    'an unknown control mode',
+    ...body('/wallets', { ...wallet, control_mode: 'owner' }, 'invalid_input', 'control_mode'),
+  ],
+  ['a PIN of five digits', ...body('/wallets', { ...wallet, user_pin: '49381' }, 'invalid_input', 'user_pin')],
+  ['a PIN of seven digits', ...body('/wallets', { ...wallet, user_pin: '4938171' }, 'invalid_input', 'user_pin')],
+  ['a PIN with a letter', ...body('/wallets', { ...wallet, user_pin: '49381a' }, 'invalid_input', 'user_pin')],
+  ['a PIN with a line end', ...body('/wallets', { ...wallet, user_pin: '493817\n' }, 'invalid_input', 'user_pin')],
+  ['a PIN in Arabic digits', ...body('/wallets', { ...wallet, user_pin: '٤٩٣٨١٧' }, 'invalid_input', 'user_pin')],
+  ['a PIN as a number', ...body('/wallets', { ...wallet, user_pin: 493817 }, 'invalid_input', 'user_pin')],
+  ['NUL in a name', ...body('/wallets', { ...wallet, name: 'a\u0000b' }, 'invalid_input', 'name')],
+  ['NUL in an owner id', ...body('/wallets', { ...wallet, owner_id: '\u0000' }, 'invalid_input', 'owner_id')],
+  [
+    'half a surrogate pair',
+    '/wallets',
+    { rawBody: '{"network":"Ethereum","name":"\\ud800","control_mode":"user","user_pin":"493817"}' },
+    400,
+    'invalid_input',
+    'name',
+  ],
+  ['no credential', ...body('/wallets', { ...wallet, user_pin: undefined }, 'credential_required')],
+  [
+    'the credential of the other mode',
+    ...body('/wallets', { ...wallet, user_pin: undefined, developer_secret: 'testnet-secret' }, 'credential_required'),
+  ],
+  [
+    'two credentials where one belongs',
+    ...body('/wallets', { ...wallet, developer_secret: 'testnet-secret' }, 'credential_ambiguous'),
+  ],
+  [
+    'a key named twice',
+    '/wallets',
+    { rawBody: '{"network":"Ethereum","name":"a","name":"b","control_mode":"user","user_pin":"493817"}' },
+    400,
+    'invalid_input',
+  ],
+  [
+    'a key named twice by an escape',
+    '/wallets',
+    { rawBody: '{"network":"Ethereum","name":"a","n\\u0061me":"b","control_mode":"user","user_pin":"493817"}' },
+    400,
+    'invalid_input',
+  ],
+  [
+    'a __proto__ key',
+    '/wallets',
+    {
+      rawBody: '{"network":"Ethereum","name":"a","control_mode":"user","user_pin":"493817","__proto__":{"type":"eoa"}}',
+    },
+    400,
+    'invalid_input',
+  ],
+  ['broken JSON', '/wallets', { rawBody: '{"network":' }, 400, 'invalid_input'],
+  ['a list as body', '/wallets', { rawBody: '[]' }, 400, 'invalid_input'],
+  ['a text as body', '/wallets', { rawBody: '"x"' }, 400, 'invalid_input'],
+  ['null as body', '/wallets', { rawBody: 'null' }, 400, 'invalid_input'],
+  ['no body', '/wallets', { method: 'POST', headers: { 'content-type': 'application/json' } }, 400, 'invalid_input'],
+  [
+    'bytes that are no UTF-8',
+    '/wallets',
+    { rawBody: new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]) },
+    400,
+    'invalid_input',
+  ],
+  ['a deep nest', '/wallets', { rawBody: `${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}` }, 400, 'invalid_input'],
+  [
+    'another content type',
+    '/wallets',
+    { rawBody: JSON.stringify(wallet), headers: { 'content-type': 'text/plain' } },
+    415,
+    'content_type_unsupported',
+  ],
+  [
+    'a form',
+    '/wallets',
+    { rawBody: 'network=Ethereum', headers: { 'content-type': 'application/x-www-form-urlencoded' } },
+    415,
+    'content_type_unsupported',
+  ],
+  [
+    'a body over the limit',
+    '/wallets',
+    { rawBody: `{"name":"${'x'.repeat(5 * 1024 * 1024)}"}` },
+    413,
+    'body_too_large',
+  ],
+  [
+    'a malformed address',
+    ...body('/transactions/sign', sign({ to: '0x123' }), 'address_invalid', 'unsigned_transaction.to'),
+  ],
+  [
+    'an address with a broken checksum',
+    ...body('/transactions/sign', sign({ to: BROKEN_CHECKSUM }), 'address_invalid', 'unsigned_transaction.to'),
+  ],
+  [
+    'a signer with a broken checksum',
+    ...body(
+      '/transactions/sign',
+      sign({ to: ADDRESS }, { signer_wallet_address: BROKEN_CHECKSUM }),
+      'address_invalid',
+      'signer_wallet_address',
+    ),
+  ],
+  [
+    'an address of another family',
+    ...body(
+      '/transactions/sign',
+      sign({ to: '15oF4uVJwmo4TdGW7VfQxNLavjCXviqxT9S1MgbjMNHr6Sp5' }),
+      'network_mismatch',
+      'unsigned_transaction.to',
+    ),
+  ],
+  ['no destination and no input', ...body('/transactions/sign', sign({}), 'invalid_input', 'unsigned_transaction.to')],
+  [
+    'a negative quantity',
+    ...body('/transactions/sign', sign({ to: ADDRESS, value: '-1' }), 'invalid_input', 'unsigned_transaction.value'),
+  ],
+  [
+    'a fractional quantity',
+    ...body('/transactions/sign', sign({ to: ADDRESS, value: '1.5' }), 'invalid_input', 'unsigned_transaction.value'),
+  ],
+  [
+    'scientific notation',
+    ...body('/transactions/sign', sign({ to: ADDRESS, value: '1e18' }), 'invalid_input', 'unsigned_transaction.value'),
+  ],
+  [
+    'a quantity of 2^256',
+    ...body(
+      '/transactions/sign',
+      sign({ to: ADDRESS, value: (1n << 256n).toString() }),
+      'invalid_input',
+      'unsigned_transaction.value',
+    ),
+  ],
+  [
+    'an empty quantity',
+    ...body('/transactions/sign', sign({ to: ADDRESS, value: '' }), 'invalid_input', 'unsigned_transaction.value'),
+  ],
+  [
+    'a bare 0x as quantity',
+    ...body('/transactions/sign', sign({ to: ADDRESS, value: '0x' }), 'invalid_input', 'unsigned_transaction.value'),
+  ],
+  [
+    'a quantity as a number',
+    ...body('/transactions/sign', sign({ to: ADDRESS, value: 1 }), 'invalid_input', 'unsigned_transaction.value'),
+  ],
+  [
+    'a quantity with a space',
+    ...body('/transactions/sign', sign({ to: ADDRESS, value: ' 1' }), 'invalid_input', 'unsigned_transaction.value'),
+  ],
+  [
+    'a nonce of 2^53',
+    ...body(
+      '/transactions/sign',
+      sign({ to: ADDRESS, nonce: (1n << 53n).toString() }),
+      'invalid_input',
+      'unsigned_transaction.nonce',
+    ),
+  ],
+  [
+    'a gas limit of 2^64',
+    ...body(
+      '/transactions/sign',
+      sign({ to: ADDRESS, gasLimit: (1n << 64n).toString() }),
+      'invalid_input',
+      'unsigned_transaction.gasLimit',
+    ),
+  ],
+  [
+    'an input of half a byte',
+    ...body('/transactions/sign', sign({ to: ADDRESS, input: '0x0' }), 'invalid_input', 'unsigned_transaction.input'),
+  ],
+  [
+    'an input without 0x',
+    ...body('/transactions/sign', sign({ to: ADDRESS, input: 'ab' }), 'invalid_input', 'unsigned_transaction.input'),
+  ],
+  [
+    'a tip above the fee cap',
+    ...body('/transactions/sign', sign({ to: ADDRESS, maxFeePerGas: '1', maxPriorityFeePerGas: '2' }), 'not_found'),
+  ],
+  [
+    'a bundle of none',
+    ...body(
+      '/transactions/preview-bundle',
+      { network: 'Ethereum', from: ADDRESS, unsigned_transactions: [] },
+      'invalid_input',
+      'unsigned_transactions',
+    ),
+  ],
+  [
+    'a bundle of 51',
+    ...body(
+      '/transactions/preview-bundle',
+      { network: 'Ethereum', from: ADDRESS, unsigned_transactions: Array(51).fill({ to: ADDRESS }) },
+      'invalid_input',
+      'unsigned_transactions',
+    ),
+  ],
+  [
+    'a preview without network of an unknown address',
+    ...body(
+      '/transactions/preview',
+      { from: ADDRESS, unsigned_transaction: { to: ADDRESS } },
+      'network_required',
+      'network',
+    ),
+  ],
+  [
+    'uri and metadata together',
+    ...body(
+      '/nfts/mint',
+      {
+        network: 'Ethereum',
+        contract_address: ADDRESS,
+        uri: 'ipfs://x',
+        metadata: { name: 'a', description: 'b', image: 'ipfs://x' },
+        developer_secret: 'testnet-secret',
+      },
+      'invalid_input',
+      'uri',
+    ),
+  ],
+  [
+    'a mint without network',
+    ...body(
+      '/nfts/mint',
+      { contract_address: ADDRESS, uri: 'ipfs://x', developer_secret: 'testnet-secret' },
+      'network_required',
+      'network',
+    ),
+  ],
+  [
+    'a metadata URI by http',
+    ...body(
+      '/nfts/mint',
+      { network: 'Ethereum', contract_address: ADDRESS, uri: 'http://example.com', developer_secret: 'testnet-secret' },
+      'invalid_input',
+      'uri',
+    ),
+  ],
+  [
+    'a token id in scientific notation',
+    ...body(
+      '/nfts/transfer',
+      {
+        network: 'Ethereum',
+        from: ADDRESS,
+        contract_address: ADDRESS,
+        recipient: ADDRESS,
+        token_id: '1e3',
+        developer_secret: 'testnet-secret',
+      },
+      'invalid_input',
+      'token_id',
+    ),
+  ],
+  ['an id that is no UUID', '/wallets/get-by-id?network=Ethereum&id=1', {}, 400, 'invalid_input', 'id'],
+  ['a repeated query parameter', '/wallets?network=Ethereum&network=Ethereum', {}, 400, 'invalid_input'],
+  ['an unknown query parameter', '/wallets?network=Ethereum&colour=vermilion', {}, 400, 'invalid_input', 'colour'],
+  ['a missing query parameter', '/wallets', {}, 400, 'invalid_input', 'network'],
+  ['NUL in a query', '/wallets/get-by-owner-id?network=Ethereum&ownerID=%00', {}, 400, 'invalid_input', 'ownerID'],
+  ['broken percent-encoding', '/wallets/get-by-owner-id?network=Ethereum&ownerID=%ff', {}, 400, 'invalid_input'],
+  ['page 0', '/wallets?network=Ethereum&page=0', {}, 400, 'invalid_input', 'page'],
+  ['a hexadecimal page', '/wallets?network=Ethereum&page=0x10', {}, 400, 'invalid_input', 'page'],
+  ['a page in scientific notation', '/wallets?network=Ethereum&page=1e1', {}, 400, 'invalid_input', 'page'],
+  ['a page size over 100', '/wallets?network=Ethereum&page_size=101', {}, 400, 'invalid_input', 'page_size'],
+  [
+    'a short hash',
+    '/transactions/status-by-hash?network=Ethereum&transaction_hash=0x12',
+    {},
+    400,
+    'invalid_input',
+    'transaction_hash',
+  ],
+  ['an unknown path', '/nowhere', {}, 404, 'not_found'],
+  ['an unknown path below a resource', '/wallets/nowhere', {}, 404, 'not_found'],
+  ['a wrong method', '/wallets', { method: 'DELETE' }, 405, 'method_not_allowed'],
+  ['a wrong method on a look-up', '/wallets/get-by-id', { method: 'POST', body: {} }, 405, 'method_not_allowed'],
+  ['a Substrate network', ...body('/wallets', { ...wallet, network: 'Polkadot' }, 'not_implemented')],
+  ['a contract wallet', ...body('/wallets', { ...wallet, type: 'contract' }, 'not_implemented')],
+  ['an endpoint to come', ...body('/wallets/import', {}, 'not_implemented')],
+]
+
+const STATUS_OF: Record<string, number> = { not_implemented: 501, not_found: 404 }
+
+describe('bad input is refused at the edge', () => {
+  for (const [name, path, call, status, code, names] of cases) {
+    test(`refuses ${name}`, async () => {
+      const before = await countRows()
+      const answer = await service.call(path, call)
+      const wanted = status === 400 ? (STATUS_OF[code] ?? 400) : status
+      expect({ status: answer.status, code: answer.json?.code }).toEqual({ status: wanted, code })
+      expect(Object.keys(answer.json).sort()).toEqual(['code', 'error'])
+      expect(answer.json.error).toMatch(/^[A-Z].*\.$/)
+      expect(answer.headers.get('content-type')).toContain('application/json')
+      if (names !== undefined) expect(answer.json.error).toContain(`"${names}"`)
+      for (const value of ['493817', 'testnet-secret', 'vermilion', BROKEN_CHECKSUM]) {
+        expect(answer.text).not.toContain(value)
+      }
+      expect(await countRows()).toEqual(before)
+    })
+  }
+})
+
+describe('what clients really send is taken', () => {
+  test('null equals absent', async () => {
+    const answer = await service.post('/wallets', { ...wallet, owner_id: null, type: null, developer_secret: null })
+    expect(answer.status).toBe(200)
+  })
+
+  test('a bodiless POST with a form content type is judged as no body', async () => {
+    const answer = await service.call('/users/logout', {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', 'content-length': '0' },
+    })
+    expect(answer.json.code).toBe('not_implemented')
+  })
+
+  test('the content type may carry a charset, in any letters', async () => {
+    const answer = await service.call('/wallets', {
+      rawBody: JSON.stringify(wallet),
+      headers: { 'content-type': 'Application/JSON; charset=utf-8' },
+    })
+    expect(answer.status).toBe(200)
+  })
+
+  test('an empty page and null are as if absent', async () => {
+    expect((await service.call('/wallets?network=Ethereum&page=&page_size=null')).status).toBe(200)
+  })
+
+  test('an address in lower case', async () => {
+    const made = await service.newWallet({ network: 'Ethereum' })
+    const found = await service.get('/wallets/get-by-address', {
+      network: 'Ethereum',
+      address: made.address.toLowerCase(),
+    })
+    expect(found.json).toEqual(made)
+  })
+})

@@ -1,0 +1,76 @@
+// What `bun run test` calls: one PostgreSQL for the whole run, then `bun test` over test/, then one closing line.
+// Arguments go to `bun test`: `bun run test wallets` runs the files with "wallets" in their path.
+
+import { spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { stripVTControlCharacters } from 'node:util'
+import { startPostgres } from '../src/devnet/postgres.ts'
+
+/** What one run of `bun test` came to. */
+export type Tally = { readonly passed: number; readonly failed: number; readonly skipped: number }
+
+const TIMEOUT_MS = process.env.STRONGROOM_LONG ? 1_800_000 : 60_000
+const REPOSITORY = fileURLToPath(new URL('..', import.meta.url))
+
+/**
+ * Reads the counts that `bun test` closes with. A run that ended badly without saying so, by a crash or by an error
+ * outside any test, counts as one failure more; where it died before its closing lines, each test's own line is counted.
+ */
+export const tally = (output: string, exitCode: number): Tally => {
+  const text = stripVTControlCharacters(output)
+  const closing = (word: string): number | undefined => {
+    const last = [...text.matchAll(new RegExp(`^ *([0-9]+) ${word}$`, 'gm'))].at(-1)
+    return last === undefined ? undefined : Number(last[1])
+  }
+  const lines = (word: string): number => [...text.matchAll(new RegExp(`^\\(${word}\\) `, 'gm'))].length
+  const failed = closing('fail') ?? lines('fail')
+  const endedWell = exitCode === 0 && /^Ran [0-9]+ tests? /m.test(text)
+  return {
+    passed: closing('pass') ?? lines('pass'),
+    failed: failed === 0 && !endedWell ? 1 : failed,
+    skipped: (closing('skip') ?? 0) + (closing('todo') ?? 0),
+  }
+}
+
+/** The line that ends a run. */
+export const closingLine = ({ passed, failed, skipped }: Tally): string =>
+  `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`
+
+const runTests = (postgresUrl: string): Promise<Tally> =>
+  new Promise((resolve, reject) => {
+    const args = ['test', '--no-orphans', `--timeout=${TIMEOUT_MS}`, '--path-ignore-patterns=test/bench/**']
+    const child = spawn(process.execPath, [...args, ...process.argv.slice(2)], {
+      cwd: REPOSITORY,
+      env: { ...process.env, STRONGROOM_TEST_POSTGRES_URL: postgresUrl },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let output = ''
+    const pass = (target: NodeJS.WriteStream) => (chunk: Buffer) => {
+      output += chunk.toString()
+      target.write(chunk)
+    }
+    child.stdout.on('data', pass(process.stdout))
+    child.stderr.on('data', pass(process.stderr))
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => child.kill(signal))
+    child.once('error', reject)
+    child.once('close', (code) => resolve(tally(output, code ?? 1)))
+  })
+
+const main = async (): Promise<void> => {
+  const folder = await mkdtemp(join(tmpdir(), `strongroom-test-${process.pid}-`))
+  const server = await startPostgres({ dataDirectory: join(folder, 'postgres'), durable: false })
+  let result: Tally
+  try {
+    result = await runTests(server.url)
+  } finally {
+    await server.stop()
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 })
+  }
+  process.stdout.write(`\n${closingLine(result)}\n`)
+  process.exitCode = result.failed > 0 || result.passed === 0 ? 1 : 0
+}
+
+if (import.meta.main) await main()

@@ -1,0 +1,114 @@
+import {
+  type Account,
+  type Address,
+  type Chain,
+  createPublicClient,
+  createTestClient,
+  createWalletClient,
+  defineChain,
+  getAddress,
+  type Hex,
+  http,
+  parseEther,
+  type TransactionReceipt,
+} from 'viem'
+import { mnemonicToAccount } from 'viem/accounts'
+import type { EvmNetwork } from '../../db/words.ts'
+import { evmNetworkRow } from '../../src/chains/networks.ts'
+import { type AnvilOptions, startAnvil } from '../../src/devnet/anvil.ts'
+import { callRpc } from '../../src/devnet/rpc.ts'
+import { type TestContractName, testContract } from './contracts.ts'
+
+/** One transaction as a test sends it; the sender defaults to the first funded account. */
+type Sending = { readonly to: Address; readonly value?: bigint; readonly data?: Hex; readonly account?: Account }
+
+/** The accounts that a test chain has funded, by index; their keys are public knowledge. */
+export const fundedAccount = (index: number) =>
+  mnemonicToAccount('test test test test test test test test test test test junk', { addressIndex: index })
+
+const clientsOf = (chain: Chain, rpcUrl: string) => {
+  const transport = http(rpcUrl, { retryCount: 0 })
+  const common = { chain, transport, pollingInterval: 20, cacheTime: 0 }
+  return {
+    publicClient: createPublicClient(common),
+    walletClient: createWalletClient({ ...common, account: fundedAccount(0) }),
+    testClient: createTestClient({ ...common, mode: 'anvil' }),
+  }
+}
+
+/**
+ * Starts a local chain that has a network's testnet chain id and mines a block at once for each transaction, and only
+ * then. Test clients of viem are part of it for whatever the verbs below do not say.
+ */
+export const startChain = async (network: EvmNetwork, options: Omit<AnvilOptions, 'chainId'> = {}) => {
+  const { chainId } = evmNetworkRow({ network, environment: 'testnet', devnet: true })
+  const anvil = await startAnvil({ ...options, chainId })
+  const { rpcUrl } = anvil
+  const chain = defineChain({
+    id: chainId,
+    name: network,
+    nativeCurrency: { name: 'Coin', symbol: 'COIN', decimals: 18 },
+    rpcUrls: { default: { http: [rpcUrl] } },
+  })
+  const clients = clientsOf(chain, rpcUrl)
+  const { publicClient, walletClient, testClient } = clients
+
+  /** Plain JSON-RPC, without a library's opinion in between. */
+  const rpc = (method: string, params: readonly unknown[] = []): Promise<unknown> => callRpc(rpcUrl, method, params)
+
+  const receiptOf = (hash: Hex): Promise<TransactionReceipt> =>
+    publicClient.waitForTransactionReceipt({ hash, pollingInterval: 20, timeout: 20_000 })
+
+  /** Sends a transaction from a funded account and waits until it is mined, whether it succeeded or reverted. */
+  const send = async ({ account = fundedAccount(0), ...transaction }: Sending): Promise<TransactionReceipt> =>
+    receiptOf(await walletClient.sendTransaction({ ...transaction, account }))
+
+  /** Deploys a contract of `test/contracts` from a funded account. @returns its address and ABI */
+  const deploy = async (name: TestContractName, args: readonly unknown[] = []) => {
+    const { abi, bytecode } = await testContract(name)
+    const { contractAddress } = await receiptOf(await walletClient.deployContract({ abi, bytecode, args }))
+    if (!contractAddress) throw new Error(`${name} was not deployed.`)
+    return { address: getAddress(contractAddress), abi }
+  }
+
+  /** Calls a function of a deployed contract in a transaction, and waits until it is mined. */
+  const write = async (input: {
+    readonly contract: Awaited<ReturnType<typeof deploy>>
+    readonly functionName: string
+    readonly args?: readonly unknown[]
+    readonly value?: bigint
+    readonly account?: Account
+  }): Promise<TransactionReceipt> => {
+    const { contract, account = fundedAccount(0), ...call } = input
+    return receiptOf(await walletClient.writeContract({ ...contract, ...call, account }))
+  }
+
+  /** Puts coins on an address, out of nothing and without a transaction. */
+  const fund = (address: Address, value: bigint = parseEther('1000')): Promise<void> =>
+    testClient.setBalance({ address, value })
+
+  const mine = (blocks = 1): Promise<void> => testClient.mine({ blocks })
+
+  /** From now on blocks come only from `mine`, or again with every transaction. */
+  const setAutomine = (on: boolean): Promise<void> => testClient.setAutomine(on)
+
+  /** Replaces the newest blocks by empty ones: the chain drops their transactions, from its pool too. */
+  const reorg = async ({ depth }: { readonly depth: number }): Promise<void> => {
+    await rpc('anvil_reorg', [depth, []])
+  }
+
+  /** Remembers the chain as it is. @returns a function that brings it back to that, once */
+  const snapshot = async (): Promise<() => Promise<void>> => {
+    const id = await testClient.snapshot()
+    return () => testClient.revert({ id })
+  }
+
+  const stop = anvil.stop
+  return {
+    ...{ network, chainId, chain, rpcUrl, pid: anvil.pid, ...clients },
+    ...{ rpc, receiptOf, send, deploy, write, fund, mine, setAutomine, reorg, snapshot, stop },
+  }
+}
+
+/** A local chain for tests. */
+export type TestChain = Awaited<ReturnType<typeof startChain>>

@@ -1,0 +1,153 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import postgres, { type Sql } from 'postgres'
+import { API_ROLE, WORKER_ROLE } from '../../db/grants.ts'
+import { migrate } from '../../db/migrate.ts'
+import { startPostgres } from '../../src/devnet/postgres.ts'
+
+/** A database of a test's own, with our tables in it and nothing else. */
+export type TestDatabase = {
+  readonly name: string
+  /** As superuser. */
+  readonly url: string
+  /** As a login user with the API's rights, and no others. */
+  readonly apiUrl: string
+  /** As a login user with the worker's rights, and no others. */
+  readonly workerUrl: string
+  /**
+   * Drops the database.
+   * @throws Error when somebody is still connected to it: a test ends every pool and process that it started
+   */
+  readonly close: () => Promise<void>
+}
+
+const LOGIN_USERS = { strongroom_test_api: API_ROLE, strongroom_test_worker: WORKER_ROLE }
+/** These users can log in to a test server on this machine only, and see nothing there but tests' data. */
+const LOGIN_PASSWORD = 'test'
+/** Two processes that want the template at once: the second waits. */
+const TEMPLATE_LOCK = 7_215_002
+const LEAK_GRACE_MS = 2000
+const DB_FOLDER = new URL('../../db/', import.meta.url)
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Starts a server for this process alone. It ends with the process, but bun test tells nobody when it ends: its folder
+ * has the process's number in its name, and the next one removes it.
+ */
+const startOwnServer = async (): Promise<string> => {
+  for (const name of readdirSync(tmpdir())) {
+    const pid = /^strongroom-test-([0-9]+)-/.exec(name)?.[1]
+    if (pid !== undefined && !isAlive(Number(pid))) rmSync(join(tmpdir(), name), { recursive: true, force: true })
+  }
+  const folder = await mkdtemp(join(tmpdir(), `strongroom-test-${process.pid}-`))
+  const { url } = await startPostgres({ dataDirectory: join(folder, 'postgres'), durable: false })
+  return url
+}
+
+let serverUrl: Promise<string> | undefined
+
+/** The superuser's URL of the run's server; a test that runs by itself starts one for its process. */
+const server = (): Promise<string> => {
+  const given = process.env.STRONGROOM_TEST_POSTGRES_URL
+  serverUrl ??= given ? Promise.resolve(given) : startOwnServer()
+  return serverUrl
+}
+
+const asSuperuser = async <Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> => {
+  const sql = postgres(await server(), { max: 1, onnotice: () => {} })
+  try {
+    return await work(sql)
+  } finally {
+    await sql.end()
+  }
+}
+
+const urlOf = async (database: string, user?: string): Promise<string> => {
+  const url = new URL(await server())
+  url.pathname = `/${database}`
+  if (user !== undefined) {
+    url.username = user
+    url.password = LOGIN_PASSWORD
+  }
+  return url.href
+}
+
+/** The same for the same migrations, so that a server that outlives a run never serves an old template. */
+const templateName = (): string => {
+  const digest = createHash('sha256')
+  for (const path of readdirSync(DB_FOLDER, { recursive: true }).map(String).sort()) {
+    if (/\.(ts|sql)$/.test(path)) digest.update(path).update(readFileSync(new URL(path, DB_FOLDER)))
+  }
+  return `strongroom_template_${digest.digest('hex').slice(0, 16)}`
+}
+
+const buildTemplate = async (name: string): Promise<void> => {
+  await asSuperuser(async (sql) => {
+    await sql`select pg_advisory_lock(${TEMPLATE_LOCK})`
+    const [existing] = await sql`select from pg_database where datname = ${name}`
+    if (existing !== undefined) return
+    const unfinished = `${name}_unfinished`
+    await sql`drop database if exists ${sql(unfinished)} with (force)`
+    await sql`create database ${sql(unfinished)}`
+    await migrate(await urlOf(unfinished))
+    for (const [user, role] of Object.entries(LOGIN_USERS)) {
+      const [known] = await sql`select from pg_roles where rolname = ${user}`
+      if (known === undefined) await sql`create role ${sql(user)} login in role ${sql(role)}`
+      await sql.unsafe(`alter role ${user} password '${LOGIN_PASSWORD}'`)
+    }
+    await sql`alter database ${sql(unfinished)} rename to ${sql(name)}`
+  })
+}
+
+let template: Promise<string> | undefined
+
+const migratedTemplate = (): Promise<string> => {
+  const name = templateName()
+  template ??= buildTemplate(name).then(() => name)
+  return template
+}
+
+const connections = async (sql: Sql, database: string): Promise<readonly string[]> => {
+  const rows = await sql<{ application_name: string; query: string }[]>`
+    select application_name, query from pg_stat_activity where datname = ${database} and backend_type = 'client backend'`
+  return rows.map((row) => `${row.application_name || 'a connection'} (last query: ${row.query.slice(0, 80)})`)
+}
+
+const dropDatabase = async (name: string): Promise<void> => {
+  const leaked = await asSuperuser(async (sql) => {
+    const deadline = Date.now() + LEAK_GRACE_MS
+    // A connection that was just closed is listed a moment longer.
+    while (Date.now() < deadline && (await connections(sql, name)).length > 0) await sleep(20)
+    const left = await connections(sql, name)
+    await sql`drop database ${sql(name)} with (force)`
+    return left
+  })
+  if (leaked.length > 0) throw new Error(`The test left connections to its database open: ${leaked.join('; ')}.`)
+}
+
+/** A fresh database, copied from a template that holds the migrated schema. */
+export const createDatabase = async (): Promise<TestDatabase> => {
+  const from = await migratedTemplate()
+  const name = `test_${randomBytes(6).toString('hex')}`
+  // A file copy is the faster strategy where nothing is flushed to the disk.
+  await asSuperuser((sql) => sql`create database ${sql(name)} template ${sql(from)} strategy file_copy`)
+  const [apiUser, workerUser] = Object.keys(LOGIN_USERS)
+  return {
+    name,
+    url: await urlOf(name),
+    apiUrl: await urlOf(name, apiUser),
+    workerUrl: await urlOf(name, workerUser),
+    close: () => dropDatabase(name),
+  }
+}

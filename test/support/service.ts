@@ -1,0 +1,170 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { EvmNetwork, Network } from '../../db/words.ts'
+import { createApp } from '../../src/app.ts'
+import { MAX_READ_BYTES } from '../../src/body.ts'
+import { readConfig } from '../../src/config.ts'
+import { type Ctx, createCtx } from '../../src/context.ts'
+import { createProject } from '../../src/projects/create.ts'
+import { createDatabase, type TestDatabase } from './postgres.ts'
+
+export type Answer = {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  // Answers are read by tests as the JSON that a client would see.
+  // biome-ignore lint/suspicious/noExplicitAny: a client has no types either
+  readonly json: any
+}
+
+export type Call = {
+  readonly method?: string
+  readonly body?: unknown
+  /** Sent as it is, instead of `body`. */
+  readonly rawBody?: string | Uint8Array<ArrayBuffer>
+  readonly headers?: Record<string, string | undefined>
+}
+
+const WORKER_PATH = new URL('../../jobs/worker.ts', import.meta.url).pathname
+
+const variablesOf = async (input: {
+  readonly database: TestDatabase
+  readonly folder: string
+  readonly rpcUrls: Partial<Record<EvmNetwork, string>>
+}): Promise<Record<string, string>> => {
+  const keys = { ROOT_KEY: join(input.folder, 'root.key'), SERVICE_KEY: join(input.folder, 'service.key') }
+  for (const path of Object.values(keys)) await writeFile(path, randomBytes(32), { mode: 0o600 })
+  return {
+    ENVIRONMENT: 'testnet',
+    DEVNET: 'true',
+    DATABASE_URL: input.database.apiUrl,
+    ROOT_KEY: `file:${keys.ROOT_KEY}`,
+    SERVICE_KEY: `file:${keys.SERVICE_KEY}`,
+    RATE_LIMIT_PER_SECOND: '100000',
+    LOG_LEVEL: 'silent',
+    PUBLIC_BASE_URL: 'http://localhost:3000',
+    ...Object.fromEntries(
+      Object.entries(input.rpcUrls).map(([network, url]) => [`${network.toUpperCase()}_RPC_URL`, url]),
+    ),
+  }
+}
+
+/** The whole service on a database of its own: the API in this process over real HTTP, workers as processes on demand. */
+export const startService = async (
+  input: { readonly rpcUrls?: Partial<Record<EvmNetwork, string>>; readonly variables?: Record<string, string> } = {},
+) => {
+  const database = await createDatabase()
+  const folder = await mkdtemp(join(tmpdir(), 'strongroom-service-'))
+  const variables = { ...(await variablesOf({ database, folder, rpcUrls: input.rpcUrls ?? {} })), ...input.variables }
+  const ctx: Ctx = await createCtx({ config: readConfig(variables), process: 'test' })
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    maxRequestBodySize: MAX_READ_BYTES + 1024,
+    fetch: createApp(ctx).fetch,
+  })
+  const baseUrl = `http://127.0.0.1:${server.port}`
+  const project = await createProject(ctx, { name: 'Test', actor: 'operator' })
+  const workers = new Set<ReturnType<typeof Bun.spawn>>()
+
+  const startWorker = () => {
+    const worker = Bun.spawn(['bun', WORKER_PATH], {
+      env: {
+        PATH: process.env.PATH ?? '',
+        ...variables,
+        ROOT_KEY: '',
+        DATABASE_URL: database.workerUrl,
+        LOG_LEVEL: 'warn',
+      },
+      stdout: 'inherit',
+      stderr: 'inherit',
+    })
+    workers.add(worker)
+    return worker
+  }
+
+  return {
+    baseUrl,
+    ctx,
+    database,
+    project,
+    variables,
+    startWorker,
+    as: (who: { readonly projectId: string; readonly apiKey: string }) => clientOf(baseUrl, who),
+    ...clientOf(baseUrl, project),
+    close: async () => {
+      for (const worker of workers) {
+        if (worker.exitCode === null) worker.kill('SIGTERM')
+        await worker.exited
+      }
+      await server.stop(true)
+      await ctx.db.close({ timeoutSeconds: 5 })
+      await database.close()
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+export type Service = Awaited<ReturnType<typeof startService>>
+
+const clientOf = (baseUrl: string, who: { readonly projectId: string; readonly apiKey: string }) => {
+  const call = async (path: string, { method, body, rawBody, headers = {} }: Call = {}): Promise<Answer> => {
+    const sent: Record<string, string | undefined> = {
+      authorization: `Bearer ${who.apiKey}`,
+      'x-walletkit-project-id': who.projectId,
+      ...(body === undefined && rawBody === undefined ? {} : { 'content-type': 'application/json' }),
+      ...headers,
+    }
+    const payload = rawBody ?? (body === undefined ? undefined : JSON.stringify(body))
+    const response = await fetch(baseUrl + path, {
+      method: method ?? (payload === undefined ? 'GET' : 'POST'),
+      headers: Object.fromEntries(
+        Object.entries(sent).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+      ),
+      ...(payload === undefined ? {} : { body: payload }),
+    })
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, text, json: parsed(text) }
+  }
+
+  const post = (path: string, body: unknown, headers?: Record<string, string | undefined>) =>
+    call(path, { body, ...(headers === undefined ? {} : { headers }) })
+
+  const get = (path: string, query: Record<string, string> = {}) =>
+    call(Object.keys(query).length === 0 ? path : `${path}?${new URLSearchParams(query)}`)
+
+  /** Polls a transaction's status until it ends. */
+  const settled = async (transactionId: string, timeoutMs = 20_000): Promise<Answer> => {
+    const deadline = Date.now() + timeoutMs
+    for (;;) {
+      const answer = await get('/transactions/status-by-id', { id: transactionId })
+      if (['success', 'failed'].includes(answer.json?.status) || Date.now() > deadline) return answer
+      await sleep(50)
+    }
+  }
+
+  /** The address of a new wallet; developer-controlled unless a PIN is given. */
+  const newWallet = async (wallet: { readonly network: Network; readonly ownerId?: string; readonly pin?: string }) => {
+    const control =
+      wallet.pin === undefined
+        ? { control_mode: 'developer', developer_secret: 'testnet-secret' }
+        : { control_mode: 'user', user_pin: wallet.pin }
+    const owner = wallet.ownerId === undefined ? {} : { owner_id: wallet.ownerId }
+    const answer = await post('/wallets', { network: wallet.network, name: 'A wallet', ...owner, ...control })
+    if (answer.status !== 200) throw new Error(`no wallet: ${answer.text}`)
+    return answer.json as { id: string; address: `0x${string}`; owner_id: string; network: Network }
+  }
+
+  return { call, post, get, settled, newWallet }
+}
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,238 @@
+// The rules of the house as a test: where each thing may be imported, and what no file may contain.
+// Imports are read by text, as import scanners drop `import type`.
+
+import { describe, expect, test } from 'bun:test'
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+
+const ROOT = resolve(import.meta.dir, '..')
+const ROOMS = ['src', 'jobs', 'db']
+const MAX_FILE_LINES = 400
+const MAX_FUNCTION_LINES = 70
+
+type File = { readonly path: string; readonly text: string; readonly imports: readonly string[] }
+
+const IMPORT =
+  /(?:^|\n)\s*(?:import|export)\b(?:[^'"`;]*?\bfrom)?\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)/g
+
+const importsOf = (path: string, text: string): string[] =>
+  [...text.matchAll(IMPORT)].map((match) => {
+    const name = match[1] ?? match[2] ?? ''
+    return name.startsWith('.') ? relative(ROOT, resolve(ROOT, dirname(path), name)) : name
+  })
+
+const read = (path: string): File => {
+  const text = readFileSync(join(ROOT, path), 'utf8')
+  return { path, text, imports: importsOf(path, text) }
+}
+
+const files: File[] = ROOMS.flatMap((room) =>
+  readdirSync(join(ROOT, room), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => read(relative(ROOT, join(entry.parentPath, entry.name)))),
+)
+
+const isPackage = (name: string, packages: readonly string[]) =>
+  packages.some((each) => name === each || name.startsWith(`${each}/`) || (each.endsWith('/') && name.startsWith(each)))
+
+/** Every import of `what` outside of `allowed`, as `file → import`. */
+const strays = (what: (name: string) => boolean, allowed: (path: string) => boolean): string[] =>
+  files
+    .filter((file) => !allowed(file.path))
+    .flatMap((file) => file.imports.filter(what).map((name) => `${file.path} → ${name}`))
+
+const within =
+  (...starts: readonly string[]) =>
+  (path: string) =>
+    starts.some((start) => path === start || (start.endsWith('/') && path.startsWith(start)))
+
+const matching =
+  (...patterns: readonly RegExp[]) =>
+  (path: string) =>
+    patterns.some((pattern) => pattern.test(path))
+
+test('there is something to check', () => {
+  expect(files.length).toBeGreaterThan(50)
+  expect(files.flatMap((file) => file.imports).length).toBeGreaterThan(200)
+})
+
+describe('who may import whom', () => {
+  test('db imports nothing of src or jobs', () => {
+    expect(
+      strays(
+        (name) => within('src/', 'jobs/')(name),
+        (path) => !path.startsWith('db/'),
+      ),
+    ).toEqual([])
+  })
+
+  test('src imports nothing of jobs', () => {
+    expect(strays(within('jobs/'), (path) => !path.startsWith('src/'))).toEqual([])
+  })
+
+  test('nobody imports tests', () => {
+    expect(strays(within('test/'), () => false)).toEqual([])
+  })
+
+  test('db/words.ts imports nothing', () => {
+    expect(read('db/words.ts').imports).toEqual([])
+  })
+
+  test('drizzle and postgres stay in db and the devnet', () => {
+    expect(strays((name) => isPackage(name, ['drizzle-orm', 'postgres']), within('db/', 'src/devnet/'))).toEqual([])
+  })
+
+  test('graphile-worker and pg stay in jobs and db/migrate.ts', () => {
+    expect(strays((name) => isPackage(name, ['graphile-worker', 'pg']), within('jobs/', 'db/migrate.ts'))).toEqual([])
+  })
+
+  test('a verb never knows HTTP: elysia stays in server, app, http, routes, schemas and the auth plugin', () => {
+    const edge = matching(
+      /^src\/(server|app|http)\.ts$/,
+      /^src\/[a-z-]+\/([a-z]+-)?(routes|schema)\.ts$/,
+      /^src\/auth\/plugin\.ts$/,
+    )
+    expect(strays((name) => isPackage(name, ['elysia', '@elysiajs/']), edge)).toEqual([])
+  })
+
+  test('each chain library stays in its family', () => {
+    expect(strays((name) => isPackage(name, ['viem']), within('src/chains/evm/', 'src/devnet/'))).toEqual([])
+    expect(strays((name) => isPackage(name, ['@polkadot/']), within('src/chains/substrate/', 'src/devnet/'))).toEqual(
+      [],
+    )
+    expect(strays((name) => isPackage(name, ['@simplewebauthn/']), within('src/auth/'))).toEqual([])
+  })
+
+  test('signing-key libraries stay in custody', () => {
+    const libraries = ['secp256k1', '@noble/curves', '@scure/bip32', '@scure/bip39', '@node-rs/argon2']
+    expect(strays((name) => isPackage(name, libraries), within('src/custody/', 'src/devnet/'))).toEqual([])
+  })
+
+  test('chains know no key, no database and no resource', () => {
+    const outside = (name: string) =>
+      /^(src|db|jobs)\//.test(name) && !/^src\/(chains\/|errors\.ts$)/.test(name) && name !== 'db/words.ts'
+    expect(strays(outside, (path) => !path.startsWith('src/chains/'))).toEqual([])
+  })
+
+  test('custody knows no chain and no resource', () => {
+    const outside = (name: string) => /^(src|jobs)\//.test(name) && !/^src\/(custody\/|errors\.ts$)/.test(name)
+    expect(strays(outside, (path) => !path.startsWith('src/custody/'))).toEqual([])
+    expect(
+      strays(
+        (name) => isPackage(name, ['viem', '@polkadot/api']),
+        (path) => !path.startsWith('src/custody/'),
+      ),
+    ).toEqual([])
+  })
+
+  test('others enter custody by the vault and the sealer; only context.ts also builds it', () => {
+    const inner = (name: string) =>
+      name.startsWith('src/custody/') && !['src/custody/vault.ts', 'src/custody/sealer.ts'].includes(name)
+    expect(strays(inner, within('src/custody/', 'src/context.ts'))).toEqual([])
+    const queries = ['keyrings', 'locks', 'guesses', 'audit'].map((name) => `db/queries/${name}.ts`)
+    expect(strays((name) => queries.includes(name), within('src/custody/', 'db/'))).toEqual([])
+  })
+
+  test('routes call verbs', () => {
+    const depths = (name: string) => /^(db\/|src\/chains\/|src\/custody\/)/.test(name) && name !== 'db/words.ts'
+    expect(strays(depths, (path) => !/^src\/[a-z-]+\/([a-z]+-)?routes\.ts$/.test(path))).toEqual([])
+  })
+
+  test('custody and chains never import the context', () => {
+    const inner = (path: string) => !/^src\/(custody|chains)\//.test(path)
+    expect(strays((name) => name === 'src/context.ts', inner)).toEqual([])
+  })
+})
+
+test('there are no import cycles', () => {
+  const graph = new Map(files.map((file) => [file.path, file.imports.filter((name) => /^(src|db|jobs)\//.test(name))]))
+  const state = new Map<string, 'open' | 'done'>()
+  const cycles: string[] = []
+  const visit = (path: string, trail: readonly string[]): void => {
+    if (state.get(path) === 'done') return
+    if (state.get(path) === 'open') {
+      cycles.push([...trail.slice(trail.indexOf(path)), path].join(' → '))
+      return
+    }
+    state.set(path, 'open')
+    for (const next of graph.get(path) ?? []) visit(next, [...trail, path])
+    state.set(path, 'done')
+  }
+  // Types vanish at run time, so a type-only import closes no cycle.
+  for (const file of files) {
+    const typeOnly = [...file.text.matchAll(/(?:^|\n)import type[^'"]*['"]([^'"]+)['"]/g)].map((match) =>
+      relative(ROOT, resolve(ROOT, dirname(file.path), match[1] ?? '')),
+    )
+    graph.set(
+      file.path,
+      (graph.get(file.path) ?? []).filter((name) => !typeOnly.includes(name)),
+    )
+  }
+  for (const path of graph.keys()) visit(path, [])
+  expect(cycles).toEqual([])
+})
+
+describe('what no file may contain', () => {
+  const found = (pattern: RegExp, allowed: (path: string) => boolean = () => false): string[] =>
+    files
+      .filter((file) => !allowed(file.path))
+      .flatMap((file) =>
+        file.text
+          .split('\n')
+          .map((line, index) => ({ line, at: `${file.path}:${index + 1}` }))
+          .filter(({ line }) => pattern.test(line.replace(/^\s*(\*|\/\/|\/\*).*$/, '')))
+          .map(({ at }) => at),
+      )
+
+  test('the environment is read in config.ts alone', () => {
+    expect(found(/\bprocess\.env\b|\bBun\.env\b/, within('src/config.ts', 'src/devnet/'))).toEqual([])
+  })
+
+  test('nothing prints but the command line and the devnet', () => {
+    expect(found(/\bconsole\.\w+\(/, within('src/cli.ts', 'src/cli/', 'src/devnet/'))).toEqual([])
+  })
+
+  test('no holes in the types', () => {
+    expect(found(/:\s*any\b|\bas any\b|<any>|@ts-(ignore|expect-error|nocheck)|biome-ignore/)).toEqual([])
+    expect(found(/[\w)\]]!(?=[.;,)\]\s[])(?!=)/, within('src/devnet/'))).toEqual([])
+  })
+
+  test('no rooms for odds and ends', () => {
+    const names = /(^|\/)(utils?|helpers?|common|shared|misc)(\/|\.ts$|-)/
+    expect(files.map((file) => file.path).filter((path) => names.test(path))).toEqual([])
+  })
+
+  test('nothing is left undone', () => {
+    expect(found(/\bTODO\b|\bFIXME\b|\bXXX\b/)).toEqual([])
+  })
+})
+
+describe('sizes', () => {
+  const exempt = matching(/\.generated\.ts$/, /^db\/schema\.ts$/, /^db\/migrations\//, /^src\/chains\/networks\.ts$/)
+
+  test(`no file is longer than ${MAX_FILE_LINES} lines`, () => {
+    const long = files.filter((file) => !exempt(file.path) && file.text.split('\n').length > MAX_FILE_LINES)
+    expect(long.map((file) => file.path)).toEqual([])
+  })
+
+  test(`no function is longer than ${MAX_FUNCTION_LINES} lines`, () => {
+    // Route tables are lists of schemas and one-line handlers, not functions with a course of events.
+    const tables = matching(/^src\/[a-z-]+\/([a-z]+-)?routes\.ts$/)
+    const long: string[] = []
+    for (const file of files) {
+      if (exempt(file.path) || tables(file.path)) continue
+      const lines = file.text.split('\n')
+      for (const [start, line] of lines.entries()) {
+        if (!/^(export )?(default )?(async )?(function\b|const \w+( *:[^=]+)? = (async )?(\(|<|function\b))/.test(line))
+          continue
+        const length = lines.slice(start).findIndex((each) => /^[})\]]/.test(each)) + 1
+        if (length > MAX_FUNCTION_LINES) long.push(`${file.path}:${start + 1} (${length} lines)`)
+      }
+    }
+    expect(long).toEqual([])
+  })
+})
+
+test('bun.lock holds no URL', () => {
+  expect(readFileSync(join(ROOT, 'bun.lock'), 'utf8').match(/https?:\/\//g)).toBeNull()
+})
