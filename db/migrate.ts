@@ -40,6 +40,7 @@ const migrateJobTables = async (databaseUrl: string): Promise<void> => {
   const pgPool = new pg.Pool({ connectionString: databaseUrl, max: 1, options: `-c role=${WORKER_ROLE}` })
   // A lost connection also fails the query that was using it, and that is where it is reported.
   pgPool.on('error', () => {})
+  pgPool.on('connect', (client) => client.on('error', () => {}))
   try {
     await runJobMigrations({ pgPool })
   } finally {

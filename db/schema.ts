@@ -406,12 +406,13 @@ export const movements = pgTable(
       table.address,
       table.direction,
     ),
+    // Listed backwards. Not as .desc(): that puts nulls last, and a plain `order by … desc` would not find the index.
     index('movements_listed').on(
       table.network,
       table.address,
-      table.blockNumber.desc(),
-      table.logIndex.desc(),
-      table.itemIndex.desc(),
+      table.blockNumber,
+      table.logIndex,
+      table.itemIndex,
       table.id,
     ),
     index('movements_block').on(table.network, table.blockNumber),

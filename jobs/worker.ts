@@ -32,7 +32,9 @@ const startRunner = async (ctx: WorkerCtx): Promise<Runner> => {
     max: MAX_JOB_CONNECTIONS,
     application_name: applicationName,
   })
-  pgPool.on('error', (err) => ctx.log.warn({ err }, 'a connection of the job queue was lost'))
+  const lost = (err: Error) => ctx.log.warn({ err }, 'a connection of the job queue was lost')
+  pgPool.on('error', lost)
+  pgPool.on('connect', (client) => client.on('error', lost))
   const events: WorkerEvents = new EventEmitter()
   const enrolled = new Promise<void>((resolve, reject) => {
     events.on('pool:create', ({ workerPool }) => {

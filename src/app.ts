@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { Elysia } from 'elysia'
+import { type AnyElysia, Elysia } from 'elysia'
 import { activityRoutes } from './activity/routes.ts'
 import { corsHeaders, preflight } from './auth/origins.ts'
 import { readJsonBody } from './body.ts'
@@ -18,8 +18,8 @@ import { walletRoutes } from './wallets/routes.ts'
  * The whole HTTP interface; it does not listen. Unknown properties are refused rather than dropped (`normalize: false`),
  * bodies are read by our own parser, and every failure leaves through the one error handler.
  */
-export const createApp = (ctx: Ctx) => {
-  const app = new Elysia({ normalize: false })
+export const createApp = (ctx: Ctx): AnyElysia => {
+  const app: AnyElysia = new Elysia({ normalize: false })
     .onRequest(async ({ request, set }) => {
       set.headers['x-request-id'] = randomUUID()
       const origin = request.headers.get('origin')
@@ -54,6 +54,6 @@ export const createApp = (ctx: Ctx) => {
     .use(metadataRoutes(ctx))
     .use(activityRoutes(ctx))
     .use(unservedRoutes(ctx))
-    .use(openapiRoutes(ctx))
+    .use(openapiRoutes(ctx, () => app))
   return app
 }

@@ -29,6 +29,7 @@ export type Config = {
   /** Local chains: one block confirms, `http://localhost:*` is an allowed origin. */
   readonly devnet: boolean
   readonly host: string
+  /** 0 chooses a free one, which the log names. */
   readonly port: number
   /** Where callers reach this service: hosted metadata lies below it. Without a trailing slash. */
   readonly publicBaseUrl: string
@@ -66,11 +67,11 @@ const oneOf = <Word extends string>(
   return word
 }
 
-const wholeNumber = (variables: Variables, name: string, fallback: number, most: number): number => {
+const wholeNumber = (variables: Variables, name: string, fallback: number, most: number, least = 1): number => {
   const text = variables[name]?.trim()
   if (!text) return fallback
   const value = /^[0-9]{1,9}$/.test(text) ? Number(text) : Number.NaN
-  if (!(value >= 1 && value <= most)) throw problem(name, `a whole number from 1 to ${most}`)
+  if (!(value >= least && value <= most)) throw problem(name, `a whole number from ${least} to ${most}`)
   return value
 }
 
@@ -100,7 +101,7 @@ export const readConfig = (variables: Variables = process.env): Config => {
   const devnet = flag(variables, 'DEVNET')
   if (devnet && environment === 'mainnet') throw new Error('DEVNET must be false where ENVIRONMENT is mainnet.')
   const host = variables.HOST?.trim() || '127.0.0.1'
-  const port = wholeNumber(variables, 'PORT', 3000, 65_535)
+  const port = wholeNumber(variables, 'PORT', 3000, 65_535, 0)
   const publicBaseUrl = url('PUBLIC_BASE_URL', variables.PUBLIC_BASE_URL?.trim() || `http://localhost:${port}`, [
     'http:',
     'https:',

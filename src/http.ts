@@ -1,28 +1,25 @@
 // Schema pieces that several resources share. Each scalar's `rule` is what an error answer says would be right.
 
-import { type Static, type TLiteral, type TSchema, type TUnion, Type } from '@sinclair/typebox'
+import { Kind, type Static, type TSchema, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox'
 import { t } from 'elysia'
 import { CONTROL_MODES, NETWORKS, TRANSACTION_STATUSES } from '../db/words.ts'
 
 export const closed = { additionalProperties: false } as const
 
-type Literals<Words extends readonly string[], Found extends TSchema[] = []> = Words extends readonly [
-  infer First extends string,
-  ...infer Rest extends readonly string[],
-]
-  ? Literals<Rest, [...Found, TLiteral<First>]>
-  : Found
+TypeRegistry.Set('OneOf', (schema: { readonly enum: readonly unknown[] }, value) => schema.enum.includes(value))
 
 /** A closed list. (The framework's own enumeration would silently fill in its first word where the field is absent.) */
 export const OneOf = <const Words extends readonly string[]>(
   words: Words,
   options: { readonly description: string; readonly examples?: string[] },
-): TUnion<Literals<Words>> =>
-  // A map over a tuple is a list to the compiler, though it has a literal for each word.
-  Type.Union(
-    words.map((word) => Type.Literal(word)),
-    { ...options, rule: `one of ${words.join(', ')}` },
-  ) as TSchema as TUnion<Literals<Words>>
+): TUnsafe<Words[number]> =>
+  Type.Unsafe<Words[number]>({
+    [Kind]: 'OneOf',
+    type: 'string',
+    enum: words,
+    rule: `one of ${words.join(', ')}`,
+    ...options,
+  })
 
 export const NetworkField = OneOf(NETWORKS, {
   description: 'The network.',

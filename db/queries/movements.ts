@@ -38,7 +38,7 @@ export const listMovements = async (
     .select()
     .from(movements)
     .where(and(eq(movements.network, input.network), eq(movements.address, input.address)))
-    .orderBy(desc(movements.blockNumber), desc(movements.logIndex), desc(movements.itemIndex), asc(movements.id))
+    .orderBy(desc(movements.blockNumber), desc(movements.logIndex), desc(movements.itemIndex), desc(movements.id))
     .limit(input.limit)
     .offset(input.offset)
 

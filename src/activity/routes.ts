@@ -9,7 +9,7 @@ import { ListActivityQuery, WalletActivityItem } from './schema.ts'
 
 export const activityRoutes = (ctx: Pick<Ctx, 'db' | 'chains' | 'config' | 'now' | 'log'>) =>
   new Elysia({ prefix: '/activity', normalize: false }).use(authentication(ctx)).get(
-    '/',
+    '',
     async ({ query, caller }) => {
       const activities = await listActivity(ctx, {
         projectId: caller.projectId,

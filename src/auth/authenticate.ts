@@ -1,6 +1,6 @@
-import DataLoader from 'dataloader'
 import type { Db } from '../../db/client.ts'
 import { findLiveApiKeys, findProject, type LiveApiKey, touchApiKey } from '../../db/queries/projects.ts'
+import { createBatcher } from '../batcher.ts'
 import { AppError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { hashApiKey } from './api-key.ts'
@@ -23,14 +23,15 @@ export const createAuthenticate = (ctx: {
   readonly now: () => Date
   readonly log: Log
 }): Authenticate => {
-  const liveKeys = new DataLoader<Uint8Array, LiveApiKey | null, string>(
-    async (hashes) => {
+  const findTogether = createBatcher({
+    sizeMax: MAX_KEYS_A_QUERY,
+    run: async (hashes: readonly Uint8Array[]) => {
       const rows = await findLiveApiKeys(ctx.db, hashes)
-      const byHash = new Map(rows.map((row) => [Buffer.from(row.hash).toString('hex'), row]))
-      return hashes.map((hash) => byHash.get(Buffer.from(hash).toString('hex')) ?? null)
+      return new Map(rows.map((row) => [Buffer.from(row.hash).toString('hex'), row]))
     },
-    { cache: false, maxBatchSize: MAX_KEYS_A_QUERY },
-  )
+  })
+  const findKey = async (hash: Uint8Array): Promise<LiveApiKey | null> =>
+    (await findTogether(hash)).get(Buffer.from(hash).toString('hex')) ?? null
 
   const noteUse = (key: LiveApiKey): void => {
     if (key.lastUsedAt !== null && ctx.now().getTime() - key.lastUsedAt.getTime() < LAST_USED_PRECISION_MS) return
@@ -41,7 +42,7 @@ export const createAuthenticate = (ctx: {
     const projectId = readProjectHeader(headers)
     refuseForeignToken(headers)
     const hash = hashApiKey(BEARER.exec(headers.get('authorization') ?? '')?.[1] ?? '')
-    const key = hash === null ? null : await liveKeys.load(hash)
+    const key = hash === null ? null : await findKey(hash)
     if (key === null || key.projectId !== projectId) {
       if ((await findProject(ctx.db, projectId)) === null) {
         throw new AppError('project_unknown', 'No project has the id in the header X-WalletKit-Project-ID.')

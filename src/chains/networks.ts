@@ -55,7 +55,8 @@ type Row = Omit<EvmNetworkRow, 'chainId' | 'network' | 'family'>
 const ROWS: Record<EvmNetwork, Row> = {
   Ethereum: {
     coin: ETHER,
-    minPriorityFeeWei: GWEI / 100n,
+    // Below this go-ethereum leaves a transaction out of the blocks that it builds (miner.gasprice).
+    minPriorityFeeWei: GWEI / 1_000n,
     maxFeePerGasCapWei: 2_000n * GWEI,
     confirmations: 3,
     finalDepth: 64,

@@ -25,9 +25,8 @@ const CONSISTENCY_ATTEMPTS_MAX = 5
 const LOAD_SHARE = 1 / 20
 const BLOCKS_LOOKED_AT_MAX = 64
 
-const blockNumber = async (rpcUrl: string): Promise<number> => {
-  return Number(await callRpcForString(rpcUrl, { method: 'eth_blockNumber' }))
-}
+const blockNumber = async (rpcUrl: string): Promise<number> =>
+  Number(await callRpcForString(rpcUrl, { method: 'eth_blockNumber' }))
 
 /** Whether a transaction is in a block after `sinceBlock`. Too many blocks to look at count as one that has some. */
 const hasNewTransactions = async (rpcUrl: string, sinceBlock: number): Promise<boolean> => {

@@ -131,11 +131,13 @@ export const startAnvil = async (options: AnvilOptions): Promise<Anvil> => {
   const saver = startSaving(anvil.rpcUrl, statePath)
   const stop = async (): Promise<void> => {
     await saver.stop()
-    if (anvil.process.isRunning()) {
+    try {
+      if (!anvil.process.isRunning()) return
       await stopMining(anvil.rpcUrl)
       await saver.save()
+    } finally {
+      await anvil.process.stop()
     }
-    await anvil.process.stop()
   }
   return { ...anvil, save: saver.save, stop }
 }

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chown, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { dirname, join, resolve } from 'node:path'
+import { chown, mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from './port.ts'
 import { anyoneMayEnter, findPostgres, type SystemUser } from './postgres-binaries.ts'
@@ -20,7 +20,8 @@ export type PostgresServer = {
   readonly url: string
   readonly port: number
   readonly process: TetheredProcess
-  readonly stop: () => Promise<void>
+  /** Ends all sessions and the server; after `graceMs` with SIGKILL, from which the next start recovers. */
+  readonly stop: (graceMs?: number) => Promise<void>
 }
 
 /** Where the data is, and what may be lost. */
@@ -84,8 +85,14 @@ const runInitdb = (cluster: Cluster, cwd: string, data: string, password: number
 
 /** Makes the cluster under another name and renames it when it is complete, so that an interrupted start leaves none. */
 const initialise = async (cluster: Cluster): Promise<void> => {
-  const temporary = `${cluster.directory}.new`
-  await rm(temporary, { recursive: true, force: true })
+  const prefix = `${basename(cluster.directory)}.new-`
+  for (const name of await readdir(dirname(cluster.directory))) {
+    // What an interrupted start left; it may still be about to be, and is then removed by the next one.
+    if (name.startsWith(prefix)) {
+      await rm(join(dirname(cluster.directory), name), { recursive: true, force: true }).catch(() => undefined)
+    }
+  }
+  const temporary = join(dirname(cluster.directory), `${prefix}${process.pid}`)
   await mkdir(temporary, { recursive: true, mode: 0o700 })
   const passwordPath = `${temporary}.password`
   await writeFile(passwordPath, randomBytes(24).toString('base64url'), { mode: 0o600 })
@@ -103,9 +110,8 @@ const initialise = async (cluster: Cluster): Promise<void> => {
   await rename(temporary, cluster.directory)
 }
 
-const readLines = async (path: string): Promise<readonly string[]> => {
-  return (await readFile(path, 'utf8').catch(() => '')).split('\n')
-}
+const readLines = async (path: string): Promise<readonly string[]> =>
+  (await readFile(path, 'utf8').catch(() => '')).split('\n')
 
 /**
  * Makes sure that no other server runs on this folder. PostgreSQL itself removes the pid file of a server that was
@@ -178,7 +184,7 @@ const startServer = async (cluster: Cluster, options: PostgresOptions): Promise<
     const failure = await waitUntilReady(server, cluster, logPath)
     if (failure === undefined) {
       const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
-      return { url, port, process: server, stop: () => server.stop() }
+      return { url, port, process: server, stop: server.stop }
     }
     // The last processes of a server that was killed pass, and a free port that somebody else took can be another.
     const passes =

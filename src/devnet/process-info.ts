@@ -26,3 +26,13 @@ export const readProcess = (pid: number): ProcessInfo | undefined => {
     return undefined
   }
 }
+
+/** Whether a process of that number runs. Where asking costs a process itself, one that has ended may still count. */
+export const isRunning = (pid: number): boolean => {
+  if (process.platform === 'linux') return readProcess(pid) !== undefined
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}

@@ -1,4 +1,4 @@
-import { readProcess } from './process-info.ts'
+import { isRunning, readProcess } from './process-info.ts'
 
 /**
  * `npx bun run dev` is four processes: npm, its shell, `bun run`, and this one. npm hands a SIGTERM on to its shell, which
@@ -29,7 +29,7 @@ export const runnerGone = (): Promise<void> =>
     const chain = runnerChain()
     if (chain.length === 0) return
     const timer = setInterval(() => {
-      if (chain.every((pid) => readProcess(pid) !== undefined)) return
+      if (chain.every(isRunning)) return
       clearInterval(timer)
       resolve()
     }, POLL_MS)

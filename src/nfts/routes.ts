@@ -21,7 +21,7 @@ export const nftRoutes = (ctx: Ctx) =>
   new Elysia({ prefix: '/nfts', normalize: false })
     .use(authentication(ctx))
     .get(
-      '/',
+      '',
       async ({ query, caller }) => {
         const held = await listNfts(ctx, {
           projectId: caller.projectId,

@@ -43,7 +43,7 @@ export const walletRoutes = (ctx: Ctx) =>
   new Elysia({ prefix: '/wallets', normalize: false })
     .use(authentication(ctx))
     .post(
-      '/',
+      '',
       async ({ body, caller }) =>
         shown(
           await createWallet(ctx, {
@@ -64,7 +64,7 @@ export const walletRoutes = (ctx: Ctx) =>
       },
     )
     .get(
-      '/',
+      '',
       async ({ query, caller }) => {
         const rows = await listWallets(ctx, { projectId: caller.projectId, network: query.network, ...pagingOf(query) })
         return rows.map(shown)

@@ -280,7 +280,7 @@ describe('reorganisations', () => {
     await world.chain.reorg({ depth: 1 })
     await world.index()
     expect([...(await uuids())]).toEqual([])
-    await world.chain.publicClient.sendRawTransaction({ serializedTransaction: signed })
+    await world.chain.receiptOf(await world.chain.publicClient.sendRawTransaction({ serializedTransaction: signed }))
     await world.index()
     expect([...(await uuids())]).toEqual(first)
     expect(first).toHaveLength(1)

@@ -32,7 +32,7 @@ import { createDatabase } from '../support/postgres.ts'
 
 export const PUBLIC_BASE_URL = 'https://custody.example'
 
-type ConfigChanges = Partial<Pick<Config, 'devnet' | 'publicBaseUrl'>>
+type ConfigChanges = Partial<Pick<Config, 'devnet' | 'publicBaseUrl' | 'databaseMaxConnections'>>
 
 const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = {}): Config => ({
   environment: 'testnet',

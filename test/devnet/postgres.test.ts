@@ -1,12 +1,13 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import { type PostgresServer, startPostgres } from '../../src/devnet/postgres.ts'
+import { isRunning } from '../../src/devnet/process-info.ts'
 
 let folder = ''
 const started: PostgresServer[] = []
@@ -33,11 +34,6 @@ const query = async (url: string, text: string) => {
   } finally {
     await sql.end()
   }
-}
-
-const isGone = async (pid: number): Promise<boolean> => {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined)
-  return stat === undefined || /\) [ZX]/.test(stat)
 }
 
 test('a fresh server speaks UTF-8 and UTC, and keeps its data for the next start', async () => {
@@ -103,8 +99,8 @@ test('it ends when the process that started it is killed', async () => {
   const parent = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] })
   const [line] = await once(parent.stdout, 'data')
   const pid = Number(String(line))
-  expect(await isGone(pid)).toBe(false)
+  expect(isRunning(pid)).toBe(true)
   parent.kill('SIGKILL')
-  for (let tries = 0; tries < 100 && !(await isGone(pid)); tries += 1) await sleep(50)
-  expect(await isGone(pid)).toBe(true)
+  for (let tries = 0; tries < 100 && isRunning(pid); tries += 1) await sleep(50)
+  expect(isRunning(pid)).toBe(false)
 })

@@ -8,6 +8,7 @@ import postgres, { type Sql } from 'postgres'
 import { API_ROLE, WORKER_ROLE } from '../../db/grants.ts'
 import { migrate } from '../../db/migrate.ts'
 import { startPostgres } from '../../src/devnet/postgres.ts'
+import { isRunning } from '../../src/devnet/process-info.ts'
 
 /** A database of a test's own, with our tables in it and nothing else. */
 export type TestDatabase = {
@@ -33,14 +34,6 @@ const TEMPLATE_LOCK = 7_215_002
 const LEAK_GRACE_MS = 2000
 const DB_FOLDER = new URL('../../db/', import.meta.url)
 
-const isAlive = (pid: number): boolean => {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
-  }
-}
-
 /**
  * Starts a server for this process alone. It ends with the process, but bun test tells nobody when it ends: its folder
  * has the process's number in its name, and the next one removes it.
@@ -48,7 +41,7 @@ const isAlive = (pid: number): boolean => {
 const startOwnServer = async (): Promise<string> => {
   for (const name of readdirSync(tmpdir())) {
     const pid = /^strongroom-test-([0-9]+)-/.exec(name)?.[1]
-    if (pid !== undefined && !isAlive(Number(pid))) rmSync(join(tmpdir(), name), { recursive: true, force: true })
+    if (pid !== undefined && !isRunning(Number(pid))) rmSync(join(tmpdir(), name), { recursive: true, force: true })
   }
   const folder = await mkdtemp(join(tmpdir(), `strongroom-test-${process.pid}-`))
   const { url } = await startPostgres({ dataDirectory: join(folder, 'postgres'), durable: false })

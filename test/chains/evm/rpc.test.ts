@@ -55,26 +55,16 @@ test('sends nothing where there is nothing to ask', async () => {
 })
 
 test('matches answers by id, whatever their order', async () => {
-  const rpc = createRpc({ rpcUrl: shuffled(), network: 'Ethereum' })
+  const server = startRawServer(async (request) => {
+    const body = (await request.json()) as { id: number; params: unknown[] }[]
+    return Response.json(body.map(({ id, params: [result] }) => ({ jsonrpc: '2.0', id, result })).reverse())
+  })
+  open.push(server)
+  const rpc = createRpc({ rpcUrl: server.rpcUrl, network: 'Ethereum' })
   const echo = (value: number) => question('echo', [`0x${value.toString(16)}`], smallQuantity)
   const values = Array.from({ length: 20 }, (_, index) => index)
   expect(await rpc.askAll(values.map(echo))).toEqual(values)
 })
-
-const shuffled = (): string => {
-  const server = startRawServer(() => Response.json(null))
-  server.stop()
-  const reversing = Bun.serve({
-    port: 0,
-    hostname: '127.0.0.1',
-    fetch: async (request) => {
-      const body = (await request.json()) as { id: number; params: unknown[] }[]
-      return Response.json(body.map(({ id, params: [result] }) => ({ jsonrpc: '2.0', id, result })).reverse())
-    },
-  })
-  open.push({ stop: () => reversing.stop(true) })
-  return `http://127.0.0.1:${reversing.port}`
-}
 
 test('splits what is more than one batch', async () => {
   const { node, rpc } = fake(({ params: [value] }) => ({ result: value }))
@@ -218,5 +208,5 @@ test('a parser’s own mistake is not taken for the node’s', async () => {
     record(value)
     throw new TypeError('our mistake')
   })
-  expect(rpc.ask(broken)).rejects.toThrow('our mistake')
+  await expect(rpc.ask(broken)).rejects.toThrow('our mistake')
 })

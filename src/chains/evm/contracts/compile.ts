@@ -44,9 +44,7 @@ const readImport = (path: string): { contents: string } | { error: string } => {
 }
 
 /** The version of the compiler that `compile` uses, as solc says it. */
-export const compilerVersion = (): string => {
-  return String(solc.version())
-}
+export const compilerVersion = (): string => String(solc.version())
 
 /**
  * Compiles Solidity sources offline; imports are looked up among the installed packages.

@@ -1,0 +1,52 @@
+import type { TetheredProcess } from './tether.ts'
+
+/** Which parts end first: services use foundations. */
+export type PartKind = 'service' | 'foundation'
+
+/** One process of the stack. */
+export type Part = {
+  readonly name: string
+  readonly kind: PartKind
+  readonly process: TetheredProcess
+  readonly logPath: string
+  readonly stop: () => Promise<void>
+}
+
+/** The processes of a stack: whoever starts one hands it in here, and it is watched and stopped with the others. */
+export type Parts = {
+  /** @throws Error when the stack is ending already; the process has been stopped then */
+  readonly keep: (part: Part) => Promise<void>
+  /** Resolves with a sentence when a part ends that nobody asked to end. */
+  readonly failed: Promise<string>
+  /** Stops the services, then the foundations. */
+  readonly stop: () => Promise<void>
+}
+
+/** An empty stack. */
+export const createParts = (): Parts => {
+  const parts: Part[] = []
+  const failure = Promise.withResolvers<string>()
+  let ending = false
+
+  const keep = async (part: Part): Promise<void> => {
+    if (ending) {
+      await part.stop()
+      throw new Error('The stack was stopped while it was starting.')
+    }
+    parts.push(part)
+    void part.process.exited.then((reason) => {
+      if (!ending) failure.resolve(`Warning: ${part.name} ended unexpectedly (${reason}). See ${part.logPath}`)
+    })
+  }
+
+  const stopAll = async (kind: PartKind): Promise<void> => {
+    await Promise.allSettled(parts.filter((part) => part.kind === kind).map((part) => part.stop()))
+  }
+
+  const stop = async (): Promise<void> => {
+    ending = true
+    await stopAll('service')
+    await stopAll('foundation')
+  }
+  return { keep, failed: failure.promise, stop }
+}

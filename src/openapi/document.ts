@@ -1,0 +1,104 @@
+// The machine-readable description: from the routes' own schemas, made whole where the generator leaves gaps.
+
+import type { Config } from '../config.ts'
+
+type Json = { readonly [key: string]: unknown }
+export type DescribedRoute = { readonly method: string; readonly path: string; readonly body: Json | null }
+
+const MEANING: Readonly<Record<string, string>> = {
+  200: 'Success.',
+  400: 'The input is not valid; `code` tells why.',
+  401: 'Nobody known is calling: the API key or the project is wrong.',
+  403: 'The caller or the credential may not do this.',
+  404: 'There is no such thing in this project.',
+  409: 'It conflicts with what exists.',
+  413: 'The body is too large.',
+  415: 'The body is not JSON.',
+  429: 'Too many requests; see the header Retry-After.',
+  500: 'A fault on our side; nothing was done.',
+  501: 'Not served by this deployment.',
+  503: 'A part that is needed is away for the moment; try again.',
+}
+
+const TAGS = [
+  { name: 'Wallets', description: 'Addresses and who controls them.' },
+  { name: 'Transactions', description: 'Preview, sign, send, and what became of it.' },
+  { name: 'NFTs', description: 'Collections, minting, transfers, holdings.' },
+  { name: 'Activity', description: 'What happened to an address.' },
+  { name: 'Health', description: 'For operators and load balancers.' },
+]
+
+const DESCRIPTION = [
+  'Wallet custody, transaction preview and submission, NFTs and activity.',
+  'Press **Authorize** and enter your project id and an API key; then each call below can be tried.',
+  'Every failure is an `ErrorResponse`: one sentence for people, one `code` for programs.',
+].join(' ')
+
+const SECURITY_SCHEMES = {
+  project: { type: 'apiKey', in: 'header', name: 'X-WalletKit-Project-ID', description: 'Your project id.' },
+  bearer: { type: 'http', scheme: 'bearer', description: 'An API key of the project.' },
+}
+
+const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Schemas that have a title are written once, under components, and referred to. */
+const hoist = (value: unknown, schemas: Record<string, unknown>): unknown => {
+  if (Array.isArray(value)) return value.map((item) => hoist(item, schemas))
+  if (!isJson(value)) return value
+  const walked = Object.fromEntries(Object.entries(value).map(([key, item]) => [key, hoist(item, schemas)]))
+  const { title, type } = walked
+  if (typeof title !== 'string' || typeof type !== 'string') return walked
+  schemas[title] = walked
+  return { $ref: `#/components/schemas/${title}` }
+}
+
+const withMeanings = (responses: unknown): unknown =>
+  isJson(responses)
+    ? Object.fromEntries(
+        Object.entries(responses).map(([status, response]) => [
+          status,
+          isJson(response) ? { ...response, description: MEANING[status] ?? status } : response,
+        ]),
+      )
+    : responses
+
+/** @param paths as the generator made them; it does not see that our own parser reads JSON. */
+export const describe = (input: {
+  readonly config: Pick<Config, 'publicBaseUrl'>
+  readonly paths: Json
+  readonly routes: readonly DescribedRoute[]
+  /** Paths that need neither project nor bearer. */
+  readonly open: readonly string[]
+}): Json => {
+  const schemas: Record<string, unknown> = {}
+  const bodies = new Map(input.routes.map(({ method, path, body }) => [`${method.toLowerCase()} ${path}`, body]))
+  const operationOf = (path: string, method: string, operation: Json): Json => {
+    const body = bodies.get(`${method} ${path}`) ?? null
+    return {
+      ...operation,
+      ...(body === null ? {} : { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
+      responses: withMeanings(operation.responses),
+      ...(input.open.some((start) => path.startsWith(start)) ? { security: [] } : {}),
+    }
+  }
+  const paths = Object.fromEntries(
+    Object.entries(input.paths).map(([path, operations]) => [
+      path,
+      Object.fromEntries(
+        Object.entries(isJson(operations) ? operations : {}).map(([method, operation]) => [
+          method,
+          hoist(operationOf(path, method, isJson(operation) ? operation : {}), schemas),
+        ]),
+      ),
+    ]),
+  )
+  return {
+    openapi: '3.1.0',
+    info: { title: 'Strongroom', version: '0.0.1', description: DESCRIPTION },
+    servers: [{ url: input.config.publicBaseUrl }],
+    tags: TAGS,
+    security: [{ project: [], bearer: [] }],
+    paths,
+    components: { securitySchemes: SECURITY_SCHEMES, schemas },
+  }
+}

@@ -1,0 +1,309 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { encodeFunctionData, getAddress, type Hex, parseAbi, parseEther, parseGwei } from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import type { Chain, Intent, Prepared } from '../../../src/chains/chain.ts'
+import { createEvmChain } from '../../../src/chains/evm/chain.ts'
+import { type EvmNetworkRow, evmNetworkRow } from '../../../src/chains/networks.ts'
+import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
+import { type Behaviour, startFakeNode } from './fakeNode.ts'
+import { createMemory } from './memory.ts'
+import { deployOdd, oddContract } from './oddContracts.ts'
+
+const row = evmNetworkRow({ network: 'Ethereum', environment: 'testnet', devnet: true })
+const rich = fundedAccount(0).address
+const other = fundedAccount(1).address
+const poor = getAddress('0x00000000000000000000000000000000000abcde')
+const erc20 = parseAbi([
+  'function approve(address spender, uint256 value)',
+  'function transferFrom(address from, address to, uint256 value)',
+  'function mint(address to, uint256 value)',
+])
+
+let node: TestChain
+let chain: Chain
+let failing: Awaited<ReturnType<typeof deployOdd>>
+let token: Awaited<ReturnType<TestChain['deploy']>>
+const open: { stop: () => unknown }[] = []
+
+beforeAll(async () => {
+  node = await startChain('Ethereum')
+  chain = createEvmChain({ row, rpcUrl: node.rpcUrl, memory: createMemory() })
+  failing = await deployOdd(node, 'Failing')
+  token = await node.deploy('TestToken', ['Test', 'TST', 6])
+  await node.send({
+    to: token.address,
+    data: encodeFunctionData({ abi: erc20, functionName: 'mint', args: [rich, 1000n] }),
+  })
+})
+beforeEach(() => node.fund(poor, 0n))
+afterAll(async () => {
+  for (const each of open) await each.stop()
+  await node?.stop()
+})
+
+const to = (address: string, input: Hex = '0x', value = 0n): Intent => ({ to: address, value, input })
+const call = (functionName: string, args: readonly unknown[] = [], value = 0n): Intent =>
+  to(failing.address, encodeFunctionData({ abi: failing.abi, functionName, args }), value)
+const prepare = (intent: Intent, from: string = rich, behind: readonly Intent[] = []): Promise<Prepared> =>
+  chain.prepare(intent, from, { behind })
+
+const fake = (behaviour: Behaviour, change: Partial<EvmNetworkRow> = {}) => {
+  const proxy = startFakeNode({ behind: node.rpcUrl, behaviour })
+  open.push(proxy)
+  const proxied = createEvmChain({ row: { ...row, ...change }, rpcUrl: proxy.rpcUrl, memory: createMemory() })
+  return { proxy, chain: proxied }
+}
+
+test('fills in a plain transfer in one round trip', async () => {
+  const { proxy, chain: counted } = fake(() => undefined)
+  const prepared = await counted.prepare(to(other, '0x', 5n), rich, { behind: [] })
+  expect(proxy.calls.length).toBe(1)
+  const nonce = await node.publicClient.getTransactionCount({ address: rich })
+  const { baseFeePerGas } = await node.publicClient.getBlock()
+  const { unsigned } = prepared
+  expect(unsigned).toMatchObject({ chainId: 11_155_111, nonce, to: other, value: 5n, input: '0x', gasLimit: 21_000n })
+  expect(unsigned.maxPriorityFeePerGas).toBeGreaterThanOrEqual(row.minPriorityFeeWei)
+  expect(unsigned.maxFeePerGas).toBeLessThanOrEqual(2n * (baseFeePerGas ?? 0n) + unsigned.maxPriorityFeePerGas)
+  expect(prepared).toMatchObject({ minedCount: nonce, pendingCount: nonce })
+  expect(prepared.worstCost).toBe(5n + 21_000n * unsigned.maxFeePerGas)
+})
+
+test('what it fills in is mined as it stands', async () => {
+  const account = privateKeyToAccount(generatePrivateKey())
+  await node.fund(account.address, parseEther('1'))
+  const { unsigned } = await prepare(call('keep', [77n]), account.address)
+  const raw = await account.signTransaction({
+    type: 'eip1559',
+    chainId: unsigned.chainId,
+    nonce: unsigned.nonce,
+    to: failing.address,
+    value: unsigned.value,
+    data: unsigned.input,
+    gas: unsigned.gasLimit,
+    maxFeePerGas: unsigned.maxFeePerGas,
+    maxPriorityFeePerGas: unsigned.maxPriorityFeePerGas,
+  })
+  expect(await chain.broadcast(raw)).toEqual({ kind: 'accepted' })
+  expect(
+    (await node.receiptOf(await node.publicClient.getBlock().then(({ transactions }) => transactions[0] ?? '0x')))
+      .status,
+  ).toBe('success')
+  expect(await node.publicClient.readContract({ ...failing, functionName: 'kept' })).toBe(77n)
+})
+
+test('leaves a margin above the estimate of a contract call', async () => {
+  const intent = call('keep', [123n])
+  const estimate = await node.publicClient.estimateGas({ account: rich, to: failing.address, data: intent.input })
+  expect((await prepare(intent)).unsigned.gasLimit).toBe((estimate * 120n) / 100n)
+})
+
+test('keeps every field that the caller fixed', async () => {
+  const fixed = {
+    ...to(other, '0x', 1n),
+    gasLimit: 77_777n,
+    maxFeePerGas: parseGwei('33'),
+    maxPriorityFeePerGas: parseGwei('3'),
+    nonce: 1_000,
+  }
+  const { unsigned, worstCost } = await prepare(fixed)
+  expect(unsigned).toMatchObject(fixed)
+  expect(worstCost).toBe(1n + 77_777n * parseGwei('33'))
+})
+
+test('prepares a contract creation', async () => {
+  const { unsigned } = await prepare({ to: null, value: 0n, input: oddContract('Failing').bytecode })
+  expect(unsigned.to).toBeNull()
+  expect(unsigned.gasLimit).toBeGreaterThan(100_000n)
+})
+
+test('counts pending transactions for the nonce', async () => {
+  await node.setAutomine(false)
+  try {
+    const before = await prepare(to(other))
+    await node.walletClient.sendTransaction({ to: other, value: 1n })
+    const after = await prepare(to(other))
+    expect(after.pendingCount).toBe(before.pendingCount + 1)
+    expect(after.minedCount).toBe(before.minedCount)
+    expect(after.unsigned.nonce).toBe(before.unsigned.nonce + 1)
+    expect(await chain.transactionCounts(rich)).toEqual({
+      minedCount: after.minedCount,
+      pendingCount: after.pendingCount,
+    })
+  } finally {
+    await node.mine()
+    await node.setAutomine(true)
+  }
+})
+
+test('a revert is told with its reason, whether the gas limit is given or not', async () => {
+  const cases: [Intent, string][] = [
+    [call('text'), 'execution reverted: no way'],
+    [call('silent'), 'execution reverted: no reason given'],
+    [call('custom'), 'execution reverted: custom error 0x'],
+    [call('divide', [0n]), 'execution reverted: panic: division or modulo by zero (0x12)'],
+    [call('burnAll'), 'execution failed: InvalidFEOpcode'],
+    [call('need', [987n]), 'execution reverted: kept differs'],
+    [{ to: null, value: 0n, input: oddContract('RefusingCreation').bytecode }, 'execution reverted: not created'],
+  ]
+  for (const [intent, message] of cases) {
+    for (const gasLimit of [undefined, 200_000n]) {
+      const asked = gasLimit === undefined ? intent : { ...intent, gasLimit }
+      await expect(prepare(asked)).rejects.toMatchObject({
+        code: 'execution_reverted',
+        message: expect.stringContaining(message),
+      })
+    }
+  }
+})
+
+test('a gas limit that is too low fails beforehand', async () => {
+  for (const gasLimit of [1n, 20_999n, 25_000n]) {
+    await expect(prepare({ ...call('keep', [5n]), gasLimit })).rejects.toMatchObject({ code: 'execution_reverted' })
+  }
+})
+
+test('what depends on a live transaction is judged behind it', async () => {
+  const approve = to(token.address, encodeFunctionData({ abi: erc20, functionName: 'approve', args: [rich, 30n] }))
+  const move = to(
+    token.address,
+    encodeFunctionData({ abi: erc20, functionName: 'transferFrom', args: [rich, other, 30n] }),
+  )
+  await expect(prepare(move)).rejects.toMatchObject({ code: 'execution_reverted' })
+  const { minedCount } = await prepare(to(other))
+  const { unsigned } = await prepare(move, rich, [{ ...approve, nonce: minedCount }])
+  const used = 60_000n
+  expect(unsigned.gasLimit).toBeGreaterThan(used)
+  expect(unsigned.gasLimit).toBeLessThan(2n * used)
+  const fixed = await prepare({ ...move, gasLimit: 90_000n }, rich, [{ ...approve, nonce: minedCount }])
+  expect(fixed.unsigned.gasLimit).toBe(90_000n)
+})
+
+test('a live transaction that is mined meanwhile has had its effect, and is not run again', async () => {
+  const keep = (number: bigint): Intent => call('keep', [number])
+  const { minedCount } = await prepare(to(other))
+  const stale = { ...keep(55n), nonce: minedCount - 1 }
+  await expect(prepare(call('need', [55n]), rich, [stale])).rejects.toMatchObject({ code: 'execution_reverted' })
+  await expect(prepare(call('need', [55n]), rich, [{ ...stale, nonce: minedCount }])).resolves.toBeDefined()
+})
+
+test('a revert that stays one behind the live transactions is told as it is there', async () => {
+  const behind = [{ ...call('keep', [1n]), nonce: (await prepare(to(other))).minedCount }]
+  await expect(prepare(call('text'), rich, behind)).rejects.toMatchObject({ message: 'execution reverted: no way' })
+})
+
+test('on a node that cannot simulate, the first judgement stands', async () => {
+  const { chain: old } = fake(({ method }) =>
+    method === 'eth_simulateV1' ? { error: { code: -32601, message: 'Method not found' } } : undefined,
+  )
+  const behind = [{ ...call('keep', [4n]), nonce: 10_000 }]
+  await expect(old.prepare(call('need', [4n]), rich, { behind })).rejects.toMatchObject({
+    code: 'execution_reverted',
+    message: 'execution reverted: kept differs',
+  })
+})
+
+test('a sender without gas money learns that, and what it would need', async () => {
+  for (const intent of [to(other), call('keep', [5n]), { ...call('keep', [5n]), gasLimit: 100_000n }]) {
+    await expect(prepare(intent, poor)).rejects.toMatchObject({
+      code: 'balance_insufficient',
+      message: expect.stringMatching(
+        new RegExp(`^${poor} needs 0\\.0\\d+ ETH for this transaction and its fee, and has 0 ETH\\.$`),
+      ),
+    })
+  }
+})
+
+test('a sender that cannot pay the value learns the same, with the gas of the call counted', async () => {
+  await node.fund(poor, 10n)
+  const intent = call('keep', [5n], 11n)
+  const { unsigned } = await prepare(intent)
+  const error: unknown = await prepare(intent, poor).catch((caught: unknown) => caught)
+  expect(error).toMatchObject({ code: 'balance_insufficient' })
+  const needed = /needs (\S+) ETH/.exec(String(error))?.[1] ?? '0'
+  expect(parseEther(needed)).toBe(11n + unsigned.gasLimit * unsigned.maxFeePerGas)
+  expect(String(error)).toContain('has 0.00000000000000001 ETH')
+})
+
+test('a sender that cannot pay the value of a call that fails anyway is told the least', async () => {
+  await expect(prepare(call('text', [], 11n), poor)).rejects.toMatchObject({
+    code: 'balance_insufficient',
+    message: expect.stringContaining('needs at least'),
+  })
+})
+
+test('one wei decides', async () => {
+  const fees = { maxFeePerGas: parseGwei('20'), maxPriorityFeePerGas: parseGwei('1') }
+  const intent = { ...to(other, '0x', 5n), ...fees }
+  const cost = 5n + 21_000n * fees.maxFeePerGas
+  await node.fund(poor, cost)
+  expect((await prepare(intent, poor)).worstCost).toBe(cost)
+  await node.fund(poor, cost - 1n)
+  await expect(prepare(intent, poor)).rejects.toMatchObject({ code: 'balance_insufficient' })
+})
+
+test('names the coin of the network', async () => {
+  const polygon = evmNetworkRow({ network: 'Polygon', environment: 'testnet', devnet: true })
+  const polygonChain = createEvmChain({ row: polygon, rpcUrl: node.rpcUrl, memory: createMemory() })
+  await expect(polygonChain.prepare(to(other), poor, { behind: [] })).rejects.toMatchObject({
+    message: expect.stringContaining('POL'),
+  })
+})
+
+test('refuses fees that no node would relay', async () => {
+  await expect(prepare({ ...to(other), maxPriorityFeePerGas: row.minPriorityFeeWei - 1n })).rejects.toMatchObject({
+    code: 'fee_too_low',
+  })
+  await expect(prepare({ ...to(other), maxFeePerGas: 5n, maxPriorityFeePerGas: 6n })).rejects.toMatchObject({
+    code: 'fee_too_low',
+  })
+})
+
+test('a network’s layer 1 fee is in the worst cost, with a margin, and in the balance check', async () => {
+  const l1Fee = 400_000n
+  const oracle = '0x420000000000000000000000000000000000000F'
+  let asked: unknown
+  const { chain: base } = fake(
+    ({ method, params: [object] }) => {
+      const { to: target, data } = object as { to?: string; data?: Hex }
+      if (method !== 'eth_call' || target !== oracle) return undefined
+      asked = data
+      return { result: `0x${l1Fee.toString(16).padStart(64, '0')}` }
+    },
+    { gasPriceOracle: oracle },
+  )
+  const fees = { maxFeePerGas: parseGwei('20'), maxPriorityFeePerGas: parseGwei('1') }
+  const intent = { ...to(other, '0x', 5n), ...fees }
+  const own = 5n + 21_000n * fees.maxFeePerGas
+  const prepared = await base.prepare(intent, rich, { behind: [] })
+  expect(prepared.worstCost).toBe(own + 500_000n)
+  expect(base.worstCost(prepared.unsigned)).toBe(own)
+  // getL1FeeUpperBound(uint256) and the size of the unsigned transaction, at its longest.
+  expect(String(asked).slice(0, 10)).toBe('0xf1c7a58b')
+  expect(BigInt(`0x${String(asked).slice(10)}`)).toBeGreaterThan(45n)
+  expect(BigInt(`0x${String(asked).slice(10)}`)).toBeLessThan(90n)
+  await node.fund(poor, own + 499_999n)
+  await expect(base.prepare(intent, poor, { behind: [] })).rejects.toMatchObject({ code: 'balance_insufficient' })
+  await node.fund(poor, own + 500_000n)
+  await expect(base.prepare(intent, poor, { behind: [] })).resolves.toBeDefined()
+})
+
+test('a refusal that is not about the transaction is an unavailable node', async () => {
+  const { chain: busy } = fake(({ method }) =>
+    method === 'eth_estimateGas' ? { error: { code: -32005, message: 'daily request count exceeded' } } : undefined,
+  )
+  await expect(busy.prepare(to(other), rich, { behind: [] })).rejects.toMatchObject({ code: 'node_unavailable' })
+  await expect(busy.fill(to(other), rich, 0)).rejects.toMatchObject({ code: 'node_unavailable' })
+})
+
+test('fills in fees and gas for signing, with the nonce it is given, also for a sender without money', async () => {
+  const filled = await chain.fill(call('keep', [5n], 3n), poor, 41)
+  expect(filled).toMatchObject({ nonce: 41, value: 3n })
+  expect(filled.gasLimit).toBeGreaterThan(21_000n)
+  expect((await chain.fill({ ...to(other), gasLimit: 30_000n }, poor, 0)).gasLimit).toBe(30_000n)
+})
+
+test('filling in refuses a call that reverts, and keeps what is given', async () => {
+  await expect(chain.fill(call('text'), rich, 0)).rejects.toMatchObject({ code: 'execution_reverted' })
+  const given = { maxFeePerGas: 9n, maxPriorityFeePerGas: 9n }
+  expect(await chain.fill({ ...to(other), ...given }, rich, 3)).toMatchObject(given)
+})

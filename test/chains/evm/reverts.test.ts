@@ -1,0 +1,190 @@
+import { expect, test } from 'bun:test'
+import { encodeAbiParameters, encodeErrorResult, type Hex, parseAbi } from 'viem'
+import {
+  isExecutionFailure,
+  isMethodMissing,
+  isNoFunds,
+  isRangeTooWide,
+  isRevert,
+  isStateMissing,
+} from '../../../src/chains/evm/nodeErrors.ts'
+import { failureOf, REASON_LIMIT, revertReason, tellingness } from '../../../src/chains/evm/reverts.ts'
+import { RpcError } from '../../../src/chains/evm/rpc.ts'
+import { cleanText } from '../../../src/chains/evm/text.ts'
+
+const alice = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359'
+const error = (message: string, code = -32000, data?: unknown): RpcError =>
+  new RpcError({ method: 'eth_call', code, message, data })
+
+const text = (reason: string): Hex => `0x08c379a0${encodeAbiParameters([{ type: 'string' }], [reason]).slice(2)}`
+
+test('reads texts, panics and the errors that it knows', () => {
+  const abi = parseAbi([
+    'error OwnableUnauthorizedAccount(address account)',
+    'error ERC20InsufficientBalance(address sender, uint256 balance, uint256 needed)',
+    'error EnforcedPause()',
+    'error Strange(uint256 number)',
+  ])
+  // The selectors of OpenZeppelin Contracts 5.
+  expect(encodeErrorResult({ abi, errorName: 'OwnableUnauthorizedAccount', args: [alice] })).toStartWith('0x118cdaa7')
+  const cases: [Hex, string][] = [
+    ['0x', 'no reason given'],
+    ['0x08c379', 'no reason given'],
+    [text('no way'), 'no way'],
+    [text(''), 'an empty reason'],
+    ['0x08c379a0', 'a reason that cannot be read'],
+    [`0x08c379a0${'ff'.repeat(64)}`, 'a reason that cannot be read'],
+    [`0x4e487b71${'01'.padStart(64, '0')}`, 'panic: assertion failed (0x01)'],
+    [`0x4e487b71${'11'.padStart(64, '0')}`, 'panic: arithmetic overflow or underflow (0x11)'],
+    [`0x4e487b71${'99'.padStart(64, '0')}`, 'panic: unknown panic (0x99)'],
+    ['0x4e487b71', 'a panic that cannot be read'],
+    [
+      encodeErrorResult({ abi, errorName: 'OwnableUnauthorizedAccount', args: [alice] }),
+      `OwnableUnauthorizedAccount(${alice})`,
+    ],
+    [
+      encodeErrorResult({ abi, errorName: 'ERC20InsufficientBalance', args: [alice, 1n, 2n] }),
+      `ERC20InsufficientBalance(${alice}, 1, 2)`,
+    ],
+    [encodeErrorResult({ abi, errorName: 'EnforcedPause' }), 'EnforcedPause()'],
+    [encodeErrorResult({ abi, errorName: 'Strange', args: [1n] }).slice(0, 10) as Hex, 'custom error 0x'],
+    ['0x118cdaa7', 'custom error 0x118cdaa7'],
+  ]
+  for (const [data, reason] of cases) expect(revertReason(data)).toStartWith(reason)
+})
+
+test('a hostile reason is one bounded line', () => {
+  const reason = revertReason(text(`a\nb\u0000\u202ec${'x'.repeat(100_000)}`))
+  expect(reason).toStartWith('a bcx')
+  expect([...reason].length).toBe(REASON_LIMIT)
+})
+
+test('reads a failure from whatever the node put where', () => {
+  const cases: [RpcError, string][] = [
+    [error('execution reverted: no way', 3, text('no way')), 'execution reverted: no way'],
+    // nethermind and OpenEthereum.
+    [error('VM execution error.', -32015, `Reverted ${text('no way')}`), 'execution reverted: no way'],
+    // hardhat.
+    [
+      error('VM Exception while processing transaction: reverted', -32603, { data: text('no way') }),
+      'execution reverted: no way',
+    ],
+    [error('execution reverted: no way', -32000), 'execution reverted: no way'],
+    [error('execution reverted', 3, '0x'), 'execution reverted: no reason given'],
+    [error('Execution reverted', -32000), 'execution reverted: no reason given'],
+    [error('out of gas'), 'execution failed: out of gas'],
+    [error('invalid opcode: INVALID'), 'execution failed: invalid opcode: INVALID'],
+    [error('insufficient funds for gas * price + value: address 0x1 have 0 want 5'), 'insufficient funds for transfer'],
+    [error('err: insufficient funds for transfer (supplied gas 1)', -38014), 'insufficient funds for transfer'],
+  ]
+  for (const [from, failure] of cases) {
+    expect(failureOf(from)).toBe(failure)
+    expect(isExecutionFailure(from)).toBe(true)
+  }
+})
+
+test('what is not about the call is not taken for its failure', () => {
+  for (const each of [
+    error('rate limit exceeded', -32005),
+    error('header not found'),
+    error('method not found', -32601),
+    error('internal error', -32603),
+    error('missing trie node'),
+    error('execution aborted (timeout = 5s)'),
+    error(''),
+  ]) {
+    expect([each.message, isExecutionFailure(each)]).toEqual([each.message, false])
+  }
+})
+
+test('knows missing methods', () => {
+  for (const each of [
+    error('the method trace_block does not exist/is not available', -32601),
+    error('Method not found', -32601),
+    error('Unsupported method: trace_block', -32600),
+    error('trace_block is not available on the Free tier - upgrade to Pay As You Go', -32600),
+    error('rpc method is not whitelisted', -32001),
+    error('method not supported', -32004),
+  ]) {
+    expect([each.message, isMethodMissing(each)]).toEqual([each.message, true])
+  }
+  for (const each of [error('execution reverted', 3), error('header not found'), error('block not found')]) {
+    expect(isMethodMissing(each)).toBe(false)
+  }
+})
+
+test('knows ranges that are too wide', () => {
+  // As the providers say it; sources beside the patterns.
+  for (const message of [
+    'query returned more than 10000 results. Try with this block range [0xBDE5F8, 0x102DBCC].',
+    'range 1000000 exceeds limit of 10000',
+    'Log response size exceeded. You can make eth_getLogs requests with up to a 2K block range and no limit on the response size',
+    'You can make eth_getLogs requests with up to a 500 block range. Based on your parameters, this block range should work: [0x1, 0x2]',
+    'eth_getLogs is limited to a 10,000 range',
+    'eth_getLogs is limited to 1024 block range. Please check the parameter requirements',
+    'eth_getLogs is limited to 0 - 10000 blocks range',
+    'block range is too wide',
+    'block range too large',
+    'Block range limit exceeded.',
+    'exceed maximum block range: 50000',
+    'maximum block range: 50000',
+    'Maximum allowed number of requested blocks is 3500',
+    'requested too many blocks from 1 to 5000, maximum is set to 2048',
+    'please limit the query to at most 1000 blocks',
+    'query exceeds max results 20000, retry with the range 24383075-24383096',
+    'query exceeds max block range 100000',
+    'eth_getLogs and eth_newFilter are limited to a 10,000 blocks range',
+    'backend response too large',
+    'logs matched by query exceeds limit of 10000',
+    'query timeout exceeded',
+  ]) {
+    expect([message, isRangeTooWide(error(message))]).toEqual([message, true])
+  }
+  for (const message of [
+    'rate limit exceeded',
+    'limited to 10 requests per second',
+    'header not found',
+    'unknown block',
+  ]) {
+    expect([message, isRangeTooWide(error(message))]).toEqual([message, false])
+  }
+})
+
+test('knows a state that is gone', () => {
+  for (const message of [
+    'missing trie node 1d3b (path ) state 0x is not available',
+    'historical state abc is not available',
+    'required historical state unavailable (reexec=128)',
+    'state at block #1 is pruned',
+    'Required data unavailable',
+  ]) {
+    expect([message, isStateMissing(error(message))]).toEqual([message, true])
+  }
+  expect(isStateMissing(error('too many requests'))).toBe(false)
+})
+
+test('a revert and an empty purse are two things', () => {
+  expect(isRevert(error('insufficient funds for transfer'))).toBe(false)
+  expect(isNoFunds(error('execution reverted: ERC20: transfer amount exceeds balance', 3))).toBe(false)
+})
+
+test('a custom error or a text tells more than a panic, and that more than silence', () => {
+  const ordered = [
+    'execution reverted: OwnableUnauthorizedAccount(0x1)',
+    'execution reverted: custom error 0x12345678',
+    'execution reverted: panic: assertion failed (0x01)',
+    'execution reverted: no reason given',
+    'execution failed: out of gas',
+  ]
+  expect(ordered.toReversed().toSorted((one, other) => tellingness(other) - tellingness(one))).toEqual(ordered)
+})
+
+test('texts lose what hides or reorders, and keep every script', () => {
+  expect(cleanText('  a\u0000b\u202e\u200b \n\t c\u2028d  ', 64)).toBe('ab cd'.replace('cd', 'c d'))
+  expect(cleanText('日本語 ‘π’ 🦄 ﷽', 64)).toBe('日本語 ‘π’ 🦄 ﷽')
+  expect(cleanText('🦄'.repeat(100), 64)).toBe('🦄'.repeat(64))
+  expect(cleanText('\ud800x\udfff', 64)).toBe('x')
+  const started = performance.now()
+  expect(cleanText(' \n'.repeat(5_000_000), 64)).toBe('')
+  expect(performance.now() - started).toBeLessThan(200)
+})

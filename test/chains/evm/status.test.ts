@@ -1,0 +1,212 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { getAddress, type Hex, parseGwei } from 'viem'
+import type { Chain } from '../../../src/chains/chain.ts'
+import { createEvmChain } from '../../../src/chains/evm/chain.ts'
+import { evmNetworkRow } from '../../../src/chains/networks.ts'
+import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
+import { startFakeNode } from './fakeNode.ts'
+import { createMemory } from './memory.ts'
+import { oddContract } from './oddContracts.ts'
+
+const row = evmNetworkRow({ network: 'Avalanche', environment: 'testnet', devnet: true })
+const rich = fundedAccount(0).address
+const other = fundedAccount(1).address
+
+let node: TestChain
+let chain: Chain
+const chainAt = (rpcUrl: string): Chain => createEvmChain({ row, rpcUrl, memory: createMemory() })
+
+beforeAll(async () => {
+  node = await startChain('Avalanche')
+  chain = chainAt(node.rpcUrl)
+})
+afterAll(() => node?.stop())
+
+test('a hash that nobody sent is unknown', async () => {
+  expect(await chain.status(`0x${'12'.repeat(32)}`)).toEqual({ kind: 'unknown' })
+})
+
+test('a transaction in the pool is pending, and mined in a block', async () => {
+  await node.setAutomine(false)
+  const hash = await node.walletClient.sendTransaction({ to: other, value: 1n })
+  expect(await chain.status(hash)).toEqual({ kind: 'pending' })
+  await node.mine()
+  await node.setAutomine(true)
+  const { number, hash: blockHash } = await node.publicClient.getBlock()
+  const mined = { kind: 'mined', success: true, blockNumber: number, blockHash, contractAddress: null } as const
+  expect(await chain.status(hash)).toEqual({ ...mined, confirmations: 1 })
+  await node.mine(2)
+  expect(await chain.status(hash)).toEqual({ ...mined, confirmations: 3 })
+})
+
+test('a creation has its contract, a failed one has failed', async () => {
+  const { abi, bytecode } = oddContract('Failing')
+  const created = await node.receiptOf(await node.walletClient.deployContract({ abi, bytecode }))
+  expect(await chain.status(created.transactionHash)).toMatchObject({
+    success: true,
+    contractAddress: getAddress(created.contractAddress ?? '0x'),
+  })
+  const { bytecode: refusing } = oddContract('RefusingCreation')
+  const failed = await node.walletClient.sendTransaction({ data: refusing, gas: 200_000n })
+  await node.receiptOf(failed)
+  expect(await chain.status(failed)).toMatchObject({ kind: 'mined', success: false })
+})
+
+test('asks in one round trip', async () => {
+  const proxy = startFakeNode({ behind: node.rpcUrl })
+  await chainAt(proxy.rpcUrl).status(`0x${'12'.repeat(32)}`)
+  proxy.stop()
+  expect(proxy.calls).toEqual([['eth_getTransactionReceipt', 'eth_getTransactionByHash', 'eth_blockNumber']])
+})
+
+test('a newest block that is behind the receipt’s still is one confirmation', async () => {
+  const hash = (await node.send({ to: other, value: 1n })).transactionHash
+  const lagging = startFakeNode({
+    behind: node.rpcUrl,
+    behaviour: ({ method }) => (method === 'eth_blockNumber' ? { result: '0x0' } : undefined),
+  })
+  expect(await chainAt(lagging.rpcUrl).status(hash)).toMatchObject({ kind: 'mined', confirmations: 1 })
+  lagging.stop()
+})
+
+test('tells the newest block, and a final one where the node knows it', async () => {
+  await node.mine(70)
+  const newest = await node.publicClient.getBlock()
+  const head = await chain.head()
+  expect(head.latest).toEqual({
+    number: newest.number,
+    hash: newest.hash,
+    parentHash: newest.parentHash,
+    timestampMs: Number(newest.timestamp) * 1_000,
+  })
+  expect(head.finalized?.number).toBeLessThan(newest.number)
+  for (const reply of [{ result: null }, { error: { code: -39001, message: 'Unknown block' } }]) {
+    const old = startFakeNode({
+      behind: node.rpcUrl,
+      behaviour: ({ params: [tag] }) => (tag === 'finalized' ? reply : undefined),
+    })
+    expect((await chainAt(old.rpcUrl).head()).finalized).toBeNull()
+    old.stop()
+  }
+})
+
+test('gives a block with its hashes, and null for one that is not there yet', async () => {
+  const { transactionHash, blockNumber, blockHash } = await node.send({ to: other, value: 1n })
+  const block = await chain.block(blockNumber)
+  expect(block).toMatchObject({ number: blockNumber, hash: blockHash, transactionHashes: [transactionHash] })
+  expect(Object.keys(block ?? {}).toSorted()).toEqual([
+    'hash',
+    'number',
+    'parentHash',
+    'timestampMs',
+    'transactionHashes',
+  ])
+  expect(await chain.block(blockNumber + 1n)).toBeNull()
+})
+
+test('says which chain the node is on', async () => {
+  expect(await chain.nodeChainId()).toBe(43_113)
+  expect(chain.chainId).toBe(43_113)
+})
+
+test('counts the transactions of final blocks, by the node’s word or else by depth', async () => {
+  await node.mine(80)
+  const before = await node.publicClient.getTransactionCount({ address: rich })
+  await node.send({ to: other, value: 1n })
+  expect(await chain.finalTransactionCount(rich)).toBe(before)
+  await node.mine(80)
+  expect(await chain.finalTransactionCount(rich)).toBe(before + 1)
+  const untagged = startFakeNode({
+    behind: node.rpcUrl,
+    behaviour: ({ params }) =>
+      params[1] === 'finalized' ? { error: { code: -32602, message: 'unknown tag' } } : undefined,
+  })
+  const byDepth = chainAt(untagged.rpcUrl)
+  expect(await byDepth.finalTransactionCount(rich)).toBe(before + 1)
+  await node.send({ to: other, value: 1n })
+  await node.mine(row.finalDepth - 1)
+  expect(await byDepth.finalTransactionCount(rich)).toBe(before + 1)
+  await node.mine(1)
+  expect(await byDepth.finalTransactionCount(rich)).toBe(before + 2)
+  untagged.stop()
+})
+
+test('says nothing of a final block whose state the node no longer has', async () => {
+  const pruned = startFakeNode({
+    behind: node.rpcUrl,
+    behaviour: ({ params }) =>
+      params[1] === 'finalized' ? { error: { code: -32000, message: 'missing trie node abc' } } : undefined,
+  })
+  await expect(chainAt(pruned.rpcUrl).finalTransactionCount(rich)).rejects.toMatchObject({ code: 'node_unavailable' })
+  pruned.stop()
+})
+
+const sign = async (change: {
+  nonce?: number
+  value?: bigint
+  gas?: bigint
+  maxFeePerGas?: bigint
+  chainId?: number
+}) => {
+  const nonce = change.nonce ?? (await node.publicClient.getTransactionCount({ address: rich }))
+  return fundedAccount(0).signTransaction({
+    type: 'eip1559',
+    chainId: change.chainId ?? 43_113,
+    nonce,
+    to: other,
+    value: change.value ?? 1n,
+    gas: change.gas ?? 21_000n,
+    maxFeePerGas: change.maxFeePerGas ?? parseGwei('50'),
+    maxPriorityFeePerGas: parseGwei('1'),
+  })
+}
+
+test('a node accepts a transaction, and the same one again', async () => {
+  await node.setAutomine(false)
+  try {
+    const raw = await sign({})
+    expect(await chain.broadcast(raw)).toEqual({ kind: 'accepted' })
+    expect(await chain.broadcast(raw)).toEqual({ kind: 'accepted' })
+  } finally {
+    await node.mine()
+    await node.setAutomine(true)
+  }
+})
+
+test('what the local node refuses is told apart', async () => {
+  const nonce = await node.publicClient.getTransactionCount({ address: rich })
+  expect(await chain.broadcast(await sign({ nonce: nonce - 1 }))).toEqual({ kind: 'nonce_too_low' })
+  expect(await chain.broadcast(await sign({ value: 10n ** 30n }))).toMatchObject({ kind: 'insufficient_funds' })
+  expect(await chain.broadcast(await sign({ gas: 20_000n }))).toMatchObject({ kind: 'rejected' })
+  expect(await chain.broadcast(await sign({ chainId: 1 }))).toMatchObject({ kind: 'rejected' })
+  expect(await chain.broadcast('0x02')).toMatchObject({ kind: 'rejected' })
+  await node.setAutomine(false)
+  try {
+    expect(await chain.broadcast(await sign({ nonce, value: 2n }))).toEqual({ kind: 'accepted' })
+    expect(await chain.broadcast(await sign({ nonce, value: 3n }))).toMatchObject({ kind: 'underpriced' })
+  } finally {
+    await node.mine()
+    await node.setAutomine(true)
+  }
+})
+
+test('what nobody can know is unknown', async () => {
+  const raw: Hex = await sign({})
+  const drops = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('bad gateway', { status: 502 }) })
+  const url = `http://127.0.0.1:${drops.port}`
+  expect(await chainAt(url).broadcast(raw)).toMatchObject({ kind: 'unknown' })
+  await drops.stop(true)
+  expect(await chainAt(url).broadcast(raw)).toMatchObject({ kind: 'unknown' })
+  for (const reply of [
+    { result: 'ok' },
+    { result: null },
+    { error: { code: -32000, message: 'txpool is full' } },
+    { error: { code: -32005, message: 'rate limit exceeded' } },
+    { error: { code: -32603, message: 'internal error' } },
+    { error: { code: -32000, message: '' } },
+  ]) {
+    const odd = startFakeNode({ behaviour: () => reply })
+    expect(await chainAt(odd.rpcUrl).broadcast(raw)).toMatchObject({ kind: 'unknown' })
+    odd.stop()
+  }
+})

@@ -1,0 +1,184 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import postgres, { type Sql } from 'postgres'
+import { migrate } from '../../db/migrate.ts'
+import { createDatabase, type TestDatabase } from '../support/postgres.ts'
+
+let database: TestDatabase
+let owner: Sql
+let api: Sql
+let worker: Sql
+
+beforeAll(async () => {
+  database = await createDatabase()
+  owner = postgres(database.url, { max: 1, onnotice: () => {} })
+  api = postgres(database.apiUrl, { max: 1 })
+  worker = postgres(database.workerUrl, { max: 1 })
+})
+
+afterAll(async () => {
+  await Promise.all([owner.end(), api.end(), worker.end()])
+  await database.close()
+})
+
+const denied = async (query: Promise<unknown>) => {
+  await expect(query.then(() => 'allowed')).rejects.toMatchObject({ code: '42501' })
+}
+
+/** What db/schema.ts alone would make, as SQL. */
+const declaredSchema = async (): Promise<string> => {
+  const root = new URL('../..', import.meta.url).pathname
+  const child = Bun.spawn(['bun', 'x', 'drizzle-kit', 'export', '--sql'], {
+    cwd: root,
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  const text = await new Response(child.stdout).text()
+  expect(await child.exited).toBe(0)
+  return text.slice(text.indexOf('CREATE TABLE'))
+}
+
+/** Every column, constraint and index of our tables, a line each. */
+const describeDatabase = async (sql: Sql): Promise<readonly string[]> => {
+  const rows = await sql<{ line: string }[]>`
+    select format('column %s.%s %s %s default %s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,
+             coalesce(pg_get_expr(d.adbin, d.adrelid), '-') || a.attidentity::text) as line
+      from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+      left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum
+      where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'
+    union all
+    select format('constraint %s %s %s', conrelid::regclass, conname, pg_get_constraintdef(oid))
+      from pg_constraint where connamespace = 'public'::regnamespace
+    union all
+    select 'index ' || indexdef from pg_indexes where schemaname = 'public'
+    order by 1`
+  return rows.map((row) => row.line)
+}
+
+const CUSTODY = ['project_keys', 'developer_keys', 'user_keys', 'pin_guesses', 'keyrings', 'owner_locks', 'wallet_keys']
+
+describe('the schema', () => {
+  test('is what the migrations make of an empty database', async () => {
+    const [row] = await owner<{ name: string }[]>`select current_database() || '_declared' as name`
+    const name = row?.name ?? ''
+    await owner.unsafe(`create database ${name}`)
+    const url = new URL(database.url)
+    url.pathname = `/${name}`
+    const declared = postgres(url.href, { max: 1, onnotice: () => {} })
+    try {
+      await declared.unsafe(await declaredSchema())
+      const [migrated, wanted] = await Promise.all([describeDatabase(owner), describeDatabase(declared)])
+      expect(wanted.length).toBeGreaterThan(200)
+      expect(migrated).toEqual(wanted)
+    } finally {
+      await declared.end()
+      await owner.unsafe(`drop database ${name}`)
+    }
+  })
+
+  test('can be migrated again, from several processes at once', async () => {
+    await Promise.all([migrate(database.url), migrate(database.url), migrate(database.url)])
+    await denied(worker`select from keyrings`)
+  })
+})
+
+describe('the roles', () => {
+  test("the worker's cannot read where keys lie, not even sealed", async () => {
+    for (const table of CUSTODY) await denied(worker.unsafe(`select * from ${table}`))
+  })
+
+  test("the worker's cannot read API keys", () => denied(worker`select from api_keys`))
+
+  test('neither can create tables, or become another', async () => {
+    for (const sql of [api, worker]) {
+      await denied(sql`create table mine (id int)`)
+      await denied(sql`set role postgres`)
+    }
+  })
+
+  test("the API's can add a job, and can neither read nor change one", async () => {
+    await api`select public.add_strongroom_job('reconcile', '{"again":false}', 'once', 'replace', now(), 1)`
+    await denied(api`select from graphile_worker._private_jobs`)
+    await denied(api`delete from graphile_worker._private_jobs`)
+    const [row] = await worker`select task_identifier from graphile_worker.jobs where key = 'once'`
+    expect(row).toEqual({ task_identifier: 'reconcile' })
+  })
+
+  test('no role changes or removes an audit row, its owner included', async () => {
+    for (const sql of [api, worker]) {
+      await denied(sql`update audit set actor = 'x'`)
+      await denied(sql`delete from audit`)
+      await denied(sql`truncate audit`)
+    }
+    await expect(owner`delete from audit`.then(() => 'allowed')).rejects.toMatchObject({
+      message: 'audit is append-only',
+    })
+    await expect(owner`truncate audit`.then(() => 'allowed')).rejects.toMatchObject({ message: 'audit is append-only' })
+  })
+})
+
+describe('what the tables refuse', () => {
+  const project = '00000000-0000-4000-8000-000000000001'
+  const keyring = '00000000-0000-4000-8000-000000000002'
+  const wallet = '00000000-0000-4000-8000-000000000003'
+
+  beforeAll(async () => {
+    await owner`insert into projects (id, name) values (${project}, 'P')`
+    await owner`insert into keyrings (id, project_id, owner_id, kind, sealed) values (${keyring}, ${project}, 'o', 'seed', '')`
+    await owner`insert into wallets (id, project_id, network, owner_id, name, address, control_mode, type, keyring_id, public_key)
+      values (${wallet}, ${project}, 'Ethereum', 'o', 'W', '0xA', 'user', 'eoa', ${keyring}, '')`
+    await owner`insert into signers (network, address) values ('Ethereum', '0xA')`
+  })
+
+  const refuses = async (query: Promise<unknown>, constraint: string) => {
+    await expect(query.then(() => 'taken')).rejects.toMatchObject({ constraint_name: constraint })
+  }
+
+  const transaction = (row: Record<string, unknown>) => ({
+    id: crypto.randomUUID(),
+    project_id: project,
+    wallet_id: wallet,
+    network: 'Ethereum',
+    signer_address: '0xA',
+    kind: 'send',
+    nonce: 7,
+    value: '0',
+    input: '0x',
+    gas_limit: '21000',
+    worst_cost: '0',
+    ...row,
+  })
+
+  const insert = (row: Record<string, unknown>) => owner`insert into transactions ${owner(transaction(row))}`
+
+  test('a second seed of one owner', () =>
+    refuses(
+      owner`insert into keyrings (id, project_id, owner_id, kind, sealed) values (${crypto.randomUUID()}, ${project}, 'o', 'seed', '')`,
+      'keyrings_one_seed',
+    ))
+
+  test('two transactions that hold one nonce, and allows what no longer holds it', async () => {
+    await insert({ nonce: 7 })
+    await refuses(insert({ nonce: 7 }), 'transactions_one_a_nonce')
+    await insert({ nonce: 7, holds_nonce: false, status: 'failed', error_code: 'x', error: 'x' })
+  })
+
+  test('a live transaction that holds no nonce', () =>
+    refuses(insert({ nonce: 8, holds_nonce: false }), 'transactions_live_holds_nonce'))
+
+  test('a failure without a reason, and a reason without a failure', async () => {
+    await refuses(insert({ nonce: 9, status: 'failed' }), 'transactions_failed_says_why')
+    await refuses(insert({ nonce: 9, error_code: 'x' }), 'transactions_failed_says_why')
+  })
+
+  test('a word that is in no closed list', async () => {
+    await refuses(insert({ nonce: 10, status: 'done' }), 'transactions_status')
+  })
+
+  test('more than five wrong PINs in a row', async () => {
+    await owner`insert into user_keys (project_id, owner_id, salt, sealed) values (${project}, 'o', '', '')`
+    await refuses(
+      owner`insert into pin_guesses (project_id, owner_id, fails) values (${project}, 'o', 6)`,
+      'pin_guesses_bounds',
+    )
+  })
+})
