@@ -1,6 +1,8 @@
 // ECDSA on secp256k1, as Ethereum uses it: deterministic (RFC 6979), with the low s (EIP-2), and a recovery id.
 // libsecp256k1 (constant-time C, about 4 times faster) signs where its prebuilt module loads; elsewhere noble's
-// JavaScript does. Both give the same bytes: the tests hold one against the other.
+// JavaScript does. Both give the same bytes, and the tests hold one against the other; but for a digest that is not
+// below the order of the group (one in 2^128): RFC 6979 reduces it before it makes the nonce, and libsecp256k1 does not,
+// so there both give another, valid signature.
 
 import { createRequire } from 'node:module'
 import { secp256k1 as noble } from '@noble/curves/secp256k1.js'
@@ -8,7 +10,7 @@ import { secp256k1 as noble } from '@noble/curves/secp256k1.js'
 export type Curve = {
   /** @param privateKey 32 bytes. @returns 65 bytes, uncompressed: 4, x, y. */
   publicKeyOf(privateKey: Uint8Array): Uint8Array
-  /** @returns 65 bytes: r, s (low), recovery id (0 or 1). */
+  /** @param input.digest 32 bytes. @returns 65 bytes: r, s (low), recovery id (0 or 1). */
   sign(input: { readonly digest: Uint8Array; readonly privateKey: Uint8Array }): Uint8Array
 }
 
@@ -17,6 +19,7 @@ type Native = {
   ecdsaSign(digest: Uint8Array, privateKey: Uint8Array): { readonly signature: Uint8Array; readonly recid: number }
 }
 
+const DIGEST_BYTES = 32
 const SIGNATURE_BYTES = 65
 const RECOVERY_OFFSET = 64
 
@@ -46,6 +49,7 @@ export const nativeCurve: Curve | null = native && {
 export const nobleCurve: Curve = {
   publicKeyOf: (privateKey) => noble.getPublicKey(privateKey, false),
   sign: ({ digest, privateKey }) => {
+    if (digest.length !== DIGEST_BYTES) throw new Error(`a digest to sign has ${DIGEST_BYTES} bytes`)
     const options = { prehash: false, lowS: true, extraEntropy: false, format: 'recovered' } as const
     const recoveryIdFirst = noble.sign(digest, privateKey, options)
     const bytes = new Uint8Array(SIGNATURE_BYTES)

@@ -1,4 +1,3 @@
-import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { Ctx } from '../context.ts'
 import { ErrorResponse } from '../http.ts'
@@ -26,7 +25,6 @@ export const metadataRoutes = (ctx: Pick<Ctx, 'db'>) =>
       })
     },
     {
-      params: Type.Object({ file: Type.String({ description: 'The digest and `.json`.' }) }),
       response: { 200: NftMetadata, 404: ErrorResponse, 500: ErrorResponse },
       detail: {
         tags: ['NFTs'],

@@ -4,7 +4,7 @@ import { keccak256 } from 'viem'
 import { type Hex, RangeTooWide } from '../chain.ts'
 import type { BlockHeader } from './blocks.ts'
 import { TRANSFER_TOPICS } from './logs.ts'
-import { isMethodMissing, isRangeTooWide } from './nodeErrors.ts'
+import { isBlockMissing, isMethodMissing, isRangeTooWide } from './nodeErrors.ts'
 import { blockReceiptsQuestion, type MinedLog, parseMinedLog } from './receipts.ts'
 import { BULK_TIMEOUT_MS, NodeUnavailable, type Question, question, type Rpc } from './rpc.ts'
 import type { RawLog } from './simulate.ts'
@@ -24,13 +24,14 @@ const readOneBlock = async (rpc: Rpc, number: bigint, cause: unknown): Promise<r
   return (rpc.need(answer) ?? []).flatMap(({ logs }) => logs.filter(isTransfer))
 }
 
-/** All transfer events of the range. @throws RangeTooWide, NodeUnavailable. */
-export const readLogs = async (rpc: Rpc, { fromBlock, toBlock }: Range): Promise<readonly MinedLog[]> => {
+/** All transfer events of the range; null where the node does not have all of it yet. @throws RangeTooWide, NodeUnavailable. */
+export const readLogs = async (rpc: Rpc, { fromBlock, toBlock }: Range): Promise<readonly MinedLog[] | null> => {
   const isOne = fromBlock === toBlock
   const where = { fromBlock: toQuantity(fromBlock), toBlock: toQuantity(toBlock) }
   try {
     const answer = await rpc.try(logsQuestion(where), { timeoutMs: BULK_TIMEOUT_MS })
     if (answer.ok) return answer.value
+    if (isBlockMissing(answer.error)) return null
     if (!isRangeTooWide(answer.error)) throw rpc.refusal(answer.error)
     if (!isOne) throw new RangeTooWide(answer.error)
     return await readOneBlock(rpc, fromBlock, answer.error)

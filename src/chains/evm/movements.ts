@@ -77,7 +77,7 @@ const blockMovements = (
 const readRange = async (context: NativesContext, range: Range): Promise<readonly BlockMovements[] | null> => {
   const { rpc } = context
   const [headers, ranged] = await Promise.all([readHeaders(rpc, range), readLogs(rpc, range)])
-  if (headers === null) return null
+  if (headers === null || ranged === null) return null
   const missing = await readMissingLogs(rpc, headers, new Set(ranged.map(({ blockHash }) => blockHash)))
   const moves = await readNatives(context, headers)
   if (missing === null || moves === null) return null

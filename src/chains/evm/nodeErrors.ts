@@ -116,6 +116,12 @@ const STATE_MISSING: readonly Pattern[] = [
   { pattern: /required data unavailable|resource not found/i, source: 'anvil crates/anvil/src/eth/error.rs' },
 ]
 
+const BLOCK_MISSING: readonly Pattern[] = [
+  { pattern: /BlockOutOfRange/, source: 'anvil crates/anvil/src/eth/error.rs' },
+  { pattern: /unknown block|block (?:\S+ )?not found|header not found/i, source: 'go-ethereum, besu, erigon, reth' },
+  { pattern: /beyond (?:the )?current head|cannot find block/i, source: 'go-ethereum eth/filters, erigon, nethermind' },
+]
+
 const knows = (table: readonly Pattern[], message: string): boolean =>
   table.some(({ pattern }) => pattern.test(message))
 
@@ -156,6 +162,9 @@ export const isExecutionFailure = (error: RpcError): boolean => isRevert(error) 
 
 /** Too many blocks or too many results. */
 export const isRangeTooWide = (error: RpcError): boolean => knows(RANGE_TOO_WIDE, error.message)
+
+/** The node does not have the block (yet): another behind the same address may. */
+export const isBlockMissing = (error: RpcError): boolean => knows(BLOCK_MISSING, error.message)
 
 /** The node keeps no state from that long ago, so it cannot trace it. */
 export const isStateMissing = (error: RpcError): boolean => knows(STATE_MISSING, error.message)

@@ -1,0 +1,129 @@
+// What the demo's steps share: the service as a client sees it, the chains as a node tells them, and what happened so far.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Address, createPublicClient, type Hex, http, isAddressEqual, isHex } from 'viem'
+import { EVM_NETWORKS, type EvmNetwork } from '../../db/words.ts'
+import type { DevJson } from './dev-json.ts'
+import { callRpcForString } from './rpc.ts'
+
+export type Story = Awaited<ReturnType<typeof tell>>
+
+export type DemoStep = {
+  readonly title: string
+  /** Does it and checks it. @returns what the table at the end shows. @throws Error that says what did not hold. */
+  readonly run: (story: Story) => Promise<string>
+}
+
+const WAIT_MS = 30_000
+const POLL_MS = 100
+
+/** @throws Error with the sentence where the claim does not hold. */
+export function hold(claim: boolean, sentence: string): asserts claim {
+  if (!claim) throw new Error(sentence)
+}
+
+type Json = { readonly [key: string]: unknown }
+
+const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null
+
+/** A text at a path of an answer. */
+export const textAt = (value: unknown, ...path: readonly (string | number)[]): string => {
+  let at: unknown = value
+  for (const key of path) at = isJson(at) ? at[key] : undefined
+  hold(typeof at === 'string', `The answer has no text at ${path.join('.')}: ${JSON.stringify(value)}`)
+  return at
+}
+
+export const addressAt = (value: unknown, ...path: readonly (string | number)[]): Address =>
+  textAt(value, ...path) as Address
+
+export const short = (text: string): string => (text.length > 14 ? `${text.slice(0, 8)}…${text.slice(-4)}` : text)
+
+/** Opens the story against a running stack. */
+export const tell = async (dev: DevJson) => {
+  const rpcUrlOf = (network: EvmNetwork): string => {
+    const url = dev.networks[network]?.rpc_url
+    hold(url !== undefined, `The dev stack has no ${network}.`)
+    return url
+  }
+  const chains = new Map(
+    EVM_NETWORKS.map((network) => [
+      network,
+      createPublicClient({ transport: http(rpcUrlOf(network)), pollingInterval: POLL_MS }),
+    ]),
+  )
+
+  const call = async (path: string, init: RequestInit): Promise<unknown> => {
+    const response = await fetch(dev.base_url + path, {
+      ...init,
+      headers: {
+        authorization: `Bearer ${dev.api_key}`,
+        'x-walletkit-project-id': dev.project_id,
+        'content-type': 'application/json',
+      },
+    })
+    const text = await response.text()
+    hold(response.status === 200, `${path} answered ${response.status}: ${text}`)
+    return JSON.parse(text)
+  }
+
+  const get = (path: string, query: Record<string, string>) => call(`${path}?${new URLSearchParams(query)}`, {})
+  const post = (path: string, body: Json) => call(path, { method: 'POST', body: JSON.stringify(body) })
+
+  /** Polls until the transaction succeeded. @returns its status. */
+  const succeeded = async (submitted: unknown): Promise<unknown> => {
+    const id = textAt(submitted, 'transaction_id')
+    const deadline = Date.now() + WAIT_MS
+    for (;;) {
+      const status = await get('/transactions/status-by-id', { id })
+      const word = textAt(status, 'status')
+      hold(word !== 'failed', `The transaction failed: ${JSON.stringify(status)}`)
+      if (word === 'success') return status
+      hold(Date.now() < deadline, `The transaction is still ${word}.`)
+      await sleep(POLL_MS)
+    }
+  }
+
+  /** The newest item of an address's activity with this transaction, once it is there. */
+  const activityOf = async (input: {
+    network: EvmNetwork
+    address: string
+    transactionHash: string
+  }): Promise<unknown> => {
+    const deadline = Date.now() + WAIT_MS
+    for (;;) {
+      const items = await get('/activity', { network: input.network, wallet_address: input.address })
+      const found = Array.isArray(items)
+        ? items.find((item) => textAt(item, 'transaction_hash') === input.transactionHash)
+        : undefined
+      if (found !== undefined) return found
+      hold(Date.now() < deadline, `The activity of ${input.address} does not show ${input.transactionHash}.`)
+      await sleep(POLL_MS)
+    }
+  }
+
+  const chainOf = (network: EvmNetwork) => {
+    const chain = chains.get(network)
+    hold(chain !== undefined, `The dev stack has no ${network}.`)
+    return chain
+  }
+
+  /** Plain JSON-RPC, as any node would get it. @returns the receipt of the transaction that was sent. */
+  const sendRaw = async (network: EvmNetwork, raw: string) => {
+    const hash = await callRpcForString(rpcUrlOf(network), { method: 'eth_sendRawTransaction', params: [raw] })
+    hold(isHex(hash), 'The node answered with something else than a hash.')
+    return chainOf(network).waitForTransactionReceipt({ hash, timeout: WAIT_MS })
+  }
+
+  const isSame = (a: string, b: string): boolean => isAddressEqual(a as Hex, b as Hex)
+
+  const projectWallet = async (network: EvmNetwork): Promise<Address> =>
+    addressAt(await get('/wallets/get-by-owner-id', { network, ownerID: dev.project_id }), 'address')
+
+  return {
+    ...{ dev, get, post, succeeded, activityOf, chainOf, sendRaw, isSame, projectWallet, rpcUrlOf },
+    secret: dev.developer_secret,
+    /** Filled in by the steps. */
+    made: new Map<string, Address>(),
+  }
+}

@@ -1,0 +1,77 @@
+// `bun run demo`: the main job as a story against the dev stack (started here where none is running). Every step's result
+// is checked on the chain by plain JSON-RPC; the exit code is 0 only if each of them held.
+
+import { fileURLToPath } from 'node:url'
+import { STEPS } from './demo-steps.ts'
+import { type DemoStep, type Story, tell } from './demo-story.ts'
+import { type DevJson, readDevJson } from './dev-json.ts'
+import { startTethered, type Tethered } from './tether.ts'
+
+const START_TIMEOUT_MS = 120_000
+const POLL_MS = 100
+
+const devFolder = (): string => process.env.DEV_DIR?.trim() || '.dev'
+
+const isAlive = async (dev: DevJson | undefined): Promise<boolean> => {
+  if (dev === undefined) return false
+  return fetch(`${dev.base_url}/healthz`).then(
+    (response) => response.ok,
+    () => false,
+  )
+}
+
+/** The running stack, or one that is started for the length of the demo. */
+const findStack = async (): Promise<{ readonly dev: DevJson; readonly stop: () => Promise<void> }> => {
+  const running = await readDevJson(devFolder())
+  if (running !== undefined && (await isAlive(running))) return { dev: running, stop: async () => {} }
+  console.log('No dev stack is running: starting one for the length of the demo.')
+  const child = await startTethered({
+    program: process.execPath,
+    args: [fileURLToPath(new URL('./dev.ts', import.meta.url))],
+    env: Object.fromEntries(Object.entries(process.env).flatMap(([name, value]) => (value ? [[name, value]] : []))),
+    logPath: `${devFolder()}-demo.log`,
+    stopSignal: 'SIGTERM',
+  })
+  return { dev: await untilReady(child), stop: async () => void (await child.stop()) }
+}
+
+const untilReady = async (child: TetheredProcess): Promise<DevJson> => {
+  const deadline = Date.now() + START_TIMEOUT_MS
+  while (Date.now() < deadline && child.isRunning()) {
+    const dev = await readDevJson(devFolder())
+    if (dev !== undefined && (await isAlive(dev))) return dev
+    await Bun.sleep(POLL_MS)
+  }
+  await child.stop()
+  throw new Error(`The dev stack did not start; its output is in ${devFolder()}-demo.log.`)
+}
+
+const run = async (story: Story): Promise<boolean> => {
+  const told: (readonly [step: DemoStep, result: string, ms: number])[] = []
+  for (const [index, step] of STEPS.entries()) {
+    process.stdout.write(`[${index + 1}/${STEPS.length}] ${step.title} … `)
+    const begun = performance.now()
+    try {
+      const result = await step.run(story)
+      told.push([step, result, performance.now() - begun])
+      console.log(`ok (${Math.round(performance.now() - begun)} ms)`)
+    } catch (error) {
+      console.log('FAILED')
+      console.error(`    ${error instanceof Error ? error.message : String(error)}`)
+      return false
+    }
+  }
+  console.log('\nWhat was checked on the chains:\n')
+  for (const [step, result] of told) console.log(`  ${step.title.padEnd(44)} ${result}`)
+  return true
+}
+
+const { dev, stop } = await findStack()
+let held = false
+try {
+  held = await run(await tell(dev))
+} finally {
+  await stop()
+}
+console.log(held ? '\nEverything held.' : '\nThe demo failed.')
+process.exit(held ? 0 : 1)

@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { getAddress, type Hex } from 'viem'
+import type { Chain } from '../../../src/chains/chain.ts'
+import { createEvmChain } from '../../../src/chains/evm/chain.ts'
+import { textIn } from '../../../src/chains/evm/facts.ts'
+import { evmNetworkRow } from '../../../src/chains/networks.ts'
+import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
+import { startFakeNode } from './fakeNode.ts'
+import { createMemory } from './memory.ts'
+import { deployOdd } from './oddContracts.ts'
+
+const row = evmNetworkRow({ network: 'Base', environment: 'testnet', devnet: true })
+const rich = fundedAccount(0).address
+
+let node: TestChain
+let chain: Chain
+beforeAll(async () => {
+  node = await startChain('Base')
+  chain = createEvmChain({ row, rpcUrl: node.rpcUrl, memory: createMemory() })
+})
+afterAll(() => node?.stop())
+
+const factsOf = async (address: string) => (await chain.facts([getAddress(address)])).get(getAddress(address))
+
+test('tells tokens and collections by their own word', async () => {
+  const token = await node.deploy('TestToken', ['Test Token', 'TST', 6])
+  const nft = await node.deploy('WizardCollection', ['Wizards', 'WIZ', rich])
+  const multi = await node.deploy('MultiToken', ['', rich])
+  const failing = await deployOdd(node, 'Failing')
+  const addresses = [token, nft, multi, failing].map(({ address }) => getAddress(address))
+  const facts = await chain.facts([...addresses, rich])
+  expect(facts.size).toBe(5)
+  const contract = { isContract: true, decimals: 0 }
+  expect(addresses.map((address) => facts.get(address))).toEqual([
+    { ...contract, standard: 'erc20', name: 'Test Token', symbol: 'TST', decimals: 6 },
+    { ...contract, standard: 'erc721', name: 'Wizards', symbol: 'WIZ' },
+    { ...contract, standard: 'erc1155', name: '', symbol: '' },
+    { ...contract, standard: 'other', name: '', symbol: '' },
+  ])
+  expect(facts.get(rich)).toEqual({ isContract: false, standard: 'other', name: '', symbol: '', decimals: 0 })
+})
+
+test('reads the bytes32 names of old tokens', async () => {
+  expect(await factsOf((await deployOdd(node, 'Bytes32Token')).address)).toEqual({
+    isContract: true,
+    standard: 'erc20',
+    name: 'Maker',
+    symbol: 'MKR',
+    decimals: 18,
+  })
+})
+
+test('bounds and cleans hostile names, and takes no absurd decimals', async () => {
+  expect(await factsOf((await deployOdd(node, 'HostileToken')).address)).toEqual({
+    isContract: true,
+    standard: 'erc20',
+    name: 'Good Token<script>',
+    symbol: 'A'.repeat(32),
+    decimals: 0,
+  })
+})
+
+test('believes no contract that says yes to everything, and waits for none that never answers', async () => {
+  const nothing = { isContract: true, standard: 'other', name: '', symbol: '', decimals: 0 } as const
+  const yes = await factsOf((await deployOdd(node, 'YesToAll')).address)
+  expect(yes).toMatchObject({ standard: 'other' })
+  const started = performance.now()
+  expect(await factsOf((await deployOdd(node, 'Endless')).address)).toEqual(nothing)
+  expect(performance.now() - started).toBeLessThan(5_000)
+})
+
+test('an account that delegated (EIP-7702) is no contract', async () => {
+  const account = '0x00000000000000000000000000000000000ACc01'
+  await node.testClient.setCode({ address: account, bytecode: `0xef0100${'11'.repeat(20)}` })
+  expect(await factsOf(account)).toMatchObject({ isContract: false })
+})
+
+test('remembers contracts, and asks for them once', async () => {
+  const token = getAddress((await node.deploy('TestToken', ['Test', 'TST', 6])).address)
+  const memory = createMemory()
+  const counting = startFakeNode({ behind: node.rpcUrl })
+  const counted = createEvmChain({ row, rpcUrl: counting.rpcUrl, memory })
+  await counted.facts([token, token])
+  expect(counting.calls.length).toBe(2)
+  counting.calls.length = 0
+  expect((await counted.facts([token])).get(token)?.symbol).toBe('TST')
+  expect(counting.calls).toEqual([])
+  await counted.facts([token, rich])
+  expect(counting.calls).toEqual([['eth_getCode']])
+  expect([...memory.kept.keys()]).toEqual([token])
+  counting.stop()
+})
+
+test('an address without code may have some later', async () => {
+  const later = '0x00000000000000000000000000000000000000C1'
+  const memory = createMemory()
+  const counted = createEvmChain({ row, rpcUrl: node.rpcUrl, memory })
+  expect((await counted.facts([getAddress(later)])).get(getAddress(later))?.isContract).toBe(false)
+  await node.testClient.setCode({ address: later, bytecode: '0x00' })
+  expect((await counted.facts([getAddress(later)])).get(getAddress(later))?.isContract).toBe(true)
+})
+
+test('remembers nothing of a contract that a node refused to read', async () => {
+  const token = getAddress((await node.deploy('TestToken', ['Test', 'TST', 6])).address)
+  const memory = createMemory()
+  let refusals = 1
+  const busy = startFakeNode({
+    behind: node.rpcUrl,
+    behaviour: ({ method }) =>
+      method === 'eth_call' && refusals-- > 0 ? { error: { code: -32005, message: 'rate limit exceeded' } } : undefined,
+  })
+  const chainOfBusy = createEvmChain({ row, rpcUrl: busy.rpcUrl, memory })
+  await expect(chainOfBusy.facts([token])).rejects.toMatchObject({ code: 'node_unavailable' })
+  expect(memory.kept.size).toBe(0)
+  expect((await chainOfBusy.facts([token])).get(token)?.standard).toBe('erc20')
+  busy.stop()
+})
+
+test('many addresses are read in bounded batches', async () => {
+  const addresses = Array.from({ length: 250 }, (_, index) =>
+    getAddress(`0x${(index + 1_000).toString(16).padStart(40, '0')}`),
+  )
+  const facts = await chain.facts(addresses)
+  expect(facts.size).toBe(250)
+})
+
+test('no answer at all is no text', () => {
+  const cases: (Hex | null)[] = [
+    null,
+    '0x',
+    '0x01',
+    `0x${'ff'.repeat(64)}`,
+    `0x${'00'.repeat(32)}`,
+    `0x${'20'.padStart(64, '0')}${'ff'.repeat(32)}`,
+  ]
+  for (const data of cases) expect(textIn(data, 64)).toBe('')
+})

@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'bun:test'
+import { hashRaw } from '@node-rs/argon2'
+import { deriveKey, hkdf, hmac, stretchPin } from '../../src/custody/kdf.ts'
+import { bytesOf, hexOf } from './support.ts'
+import { PHC_ARGON2ID, RFC_4231, RFC_5869 } from './vectors.ts'
+
+const ARGON2ID = 2
+
+test.each(RFC_5869)('HKDF gives the RFC 5869 vector with salt "$salt"', ({ key, salt, info, okm }) => {
+  const input = { key: bytesOf(key), salt: bytesOf(salt), info: bytesOf(info), length: okm.length / 2 }
+  expect(hexOf(hkdf(input))).toBe(okm)
+})
+
+test.each(RFC_4231)('HMAC gives the RFC 4231 vector $mac', ({ key, message, mac }) => {
+  expect(hexOf(hmac({ key: bytesOf(key), message: bytesOf(message) }))).toBe(mac)
+})
+
+describe('a derived key', () => {
+  test('is another one for every other list of labels and every other key', () => {
+    const key = new Uint8Array(32)
+    const lists = [['a'], ['b'], ['a', 'b'], ['ab'], ['a', ''], ['', 'a'], []]
+    const derived = [...lists.map((labels) => deriveKey(key, labels)), deriveKey(key.fill(1), ['a'])]
+    expect(new Set(derived.map(hexOf)).size).toBe(derived.length)
+    expect(derived.every(({ length }) => length === 32)).toBe(true)
+  })
+})
+
+describe('argon2id', () => {
+  test.each(PHC_ARGON2ID)('gives the reference vector $hash', async (vector) => {
+    const hash = await hashRaw(vector.password, {
+      algorithm: ARGON2ID,
+      salt: Buffer.from(vector.salt),
+      memoryCost: vector.memoryKib,
+      timeCost: vector.passes,
+      parallelism: vector.lanes,
+      outputLen: 32,
+    })
+    expect(hash.toString('hex')).toBe(vector.hash)
+  })
+
+  test('stretches a PIN at 19 MiB, two passes, one lane', async () => {
+    const salt = new Uint8Array(16).fill(3)
+    const expected = await hashRaw('123456', {
+      algorithm: ARGON2ID,
+      salt,
+      memoryCost: 19_456,
+      timeCost: 2,
+      parallelism: 1,
+      outputLen: 32,
+    })
+    expect(hexOf(await stretchPin({ pin: '123456', salt }))).toBe(expected.toString('hex'))
+    expect(hexOf(await stretchPin({ pin: '123457', salt }))).not.toBe(expected.toString('hex'))
+    expect(hexOf(await stretchPin({ pin: '123456', salt: salt.fill(4) }))).not.toBe(expected.toString('hex'))
+  })
+})
