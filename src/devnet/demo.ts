@@ -1,16 +1,20 @@
 // `bun run demo`: the main job as a story against the dev stack (started here where none is running). Every step's result
 // is checked on the chain by plain JSON-RPC; the exit code is 0 only if each of them held.
 
+import { mkdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { STEPS } from './demo-steps.ts'
 import { type DemoStep, type Story, tell } from './demo-story.ts'
 import { type DevJson, readDevJson } from './dev-json.ts'
-import { startTethered, type Tethered } from './tether.ts'
+import { startTethered, type TetheredProcess } from './tether.ts'
 
 const START_TIMEOUT_MS = 120_000
 const POLL_MS = 100
 
 const devFolder = (): string => process.env.DEV_DIR?.trim() || '.dev'
+
+const stackLog = (): string => join(devFolder(), 'logs', 'stack.log')
 
 const isAlive = async (dev: DevJson | undefined): Promise<boolean> => {
   if (dev === undefined) return false
@@ -25,11 +29,12 @@ const findStack = async (): Promise<{ readonly dev: DevJson; readonly stop: () =
   const running = await readDevJson(devFolder())
   if (running !== undefined && (await isAlive(running))) return { dev: running, stop: async () => {} }
   console.log('No dev stack is running: starting one for the length of the demo.')
+  await mkdir(dirname(stackLog()), { recursive: true, mode: 0o700 })
   const child = await startTethered({
     program: process.execPath,
     args: [fileURLToPath(new URL('./dev.ts', import.meta.url))],
     env: Object.fromEntries(Object.entries(process.env).flatMap(([name, value]) => (value ? [[name, value]] : []))),
-    logPath: `${devFolder()}-demo.log`,
+    logPath: stackLog(),
     stopSignal: 'SIGTERM',
   })
   return { dev: await untilReady(child), stop: async () => void (await child.stop()) }
@@ -43,7 +48,7 @@ const untilReady = async (child: TetheredProcess): Promise<DevJson> => {
     await Bun.sleep(POLL_MS)
   }
   await child.stop()
-  throw new Error(`The dev stack did not start; its output is in ${devFolder()}-demo.log.`)
+  throw new Error(`The dev stack did not start; its output is in ${stackLog()}.`)
 }
 
 const run = async (story: Story): Promise<boolean> => {
