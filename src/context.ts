@@ -3,7 +3,9 @@
 import type { Db } from '../db/client.ts'
 import { openDb } from '../db/client.ts'
 import { readFacts, writeFacts } from '../db/queries/facts.ts'
+import { prepareWalletsAt, type WalletPlace, type WalletRow } from '../db/queries/wallets.ts'
 import { EVM_NETWORKS, type Network } from '../db/words.ts'
+import { createBatcher } from './batcher.ts'
 import type { Chain } from './chains/chain.ts'
 import { createEvmChain } from './chains/evm/chain.ts'
 import { evmNetworkRow } from './chains/networks.ts'
@@ -29,12 +31,14 @@ export type Ctx = {
   readonly chains: Chains
   readonly vault: Vault
   readonly mailboxes: Mailboxes
+  /** A project's wallet at an address; requests that look at the same time share one query. */
+  readonly walletAt: (place: WalletPlace) => Promise<WalletRow | null>
   readonly now: () => Date
   readonly log: Log
 }
 
 /** The worker's context: it has no vault, so that no job can open a wallet. */
-export type WorkerCtx = Omit<Ctx, 'vault' | 'mailboxes'>
+export type WorkerCtx = Omit<Ctx, 'vault' | 'mailboxes' | 'walletAt'>
 
 const createChains = (input: { readonly config: Config; readonly db: Db }): Chains => {
   const { config, db } = input
@@ -76,6 +80,18 @@ const createBase = (input: Process): WorkerCtx => {
   }
 }
 
+const LOOKED_UP_TOGETHER_MAX = 500
+
+const createWalletAt = (db: Db): Ctx['walletAt'] => {
+  const keyOf = (place: WalletPlace) => `${place.projectId} ${place.network} ${place.address}`
+  const read = prepareWalletsAt(db)
+  const readTogether = createBatcher({
+    sizeMax: LOOKED_UP_TOGETHER_MAX,
+    run: async (places: readonly WalletPlace[]) => new Map((await read(places)).map((row) => [keyOf(row), row])),
+  })
+  return async (place) => (await readTogether(place)).get(keyOf(place)) ?? null
+}
+
 /**
  * The context of a process that opens wallets.
  * @param input.process names the process in the log and in pg_stat_activity.
@@ -90,7 +106,7 @@ export const createCtx = async (input: Process): Promise<Ctx> => {
   const sealer = await openSealer(config.serviceKey)
   await checkDeployment({ db: base.db, environment, chainIds: chainIdsOf(config), rootKey, sealer })
   const vault = createVault({ db: base.db, rootKey, sealer, environment, now: base.now })
-  return { ...base, vault, mailboxes: createMailboxes() }
+  return { ...base, vault, mailboxes: createMailboxes(), walletAt: createWalletAt(base.db) }
 }
 
 /** The context of a process without a vault. @throws Error where the keys or the environment do not fit the database. */

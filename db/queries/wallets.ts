@@ -1,5 +1,5 @@
-import { and, asc, eq, inArray } from 'drizzle-orm'
-import type { Queryable } from '../client.ts'
+import { and, asc, eq, inArray, sql } from 'drizzle-orm'
+import type { Db, Queryable } from '../client.ts'
 import { wallets } from '../schema.ts'
 import type { Network } from '../words.ts'
 
@@ -34,6 +34,26 @@ export const findWallet = async (
       ),
     )
   return row ?? null
+}
+
+export type WalletPlace = { readonly projectId: string; readonly network: Network; readonly address: string }
+
+/** Prepares the look-up of many wallets at once, each by project, network and address. */
+export const prepareWalletsAt = (db: Db): ((places: readonly WalletPlace[]) => Promise<readonly WalletRow[]>) => {
+  const statement = db
+    .select()
+    .from(wallets)
+    .where(
+      sql`(${wallets.projectId}, ${wallets.network}, ${wallets.address}) in (
+        select * from unnest(${sql.placeholder('projects')}::uuid[], ${sql.placeholder('networks')}::text[], ${sql.placeholder('addresses')}::text[]))`,
+    )
+    .prepare('wallets_at')
+  return (places) =>
+    statement.execute({
+      projects: places.map((place) => place.projectId),
+      networks: places.map((place) => place.network),
+      addresses: places.map((place) => place.address),
+    })
 }
 
 /** The networks on which a project has a wallet with this address (EVM addresses are one on all four). */

@@ -1,4 +1,4 @@
-import { findWallet, networksOfAddress, type WalletRow } from '../../db/queries/wallets.ts'
+import { networksOfAddress, type WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Chain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
@@ -25,11 +25,11 @@ export const resolveSigner = async (ctx: Pick<Ctx, 'db' | 'chains'>, input: Sign
 
 /** The project's wallet at an address. @throws not_found. */
 export const walletOf = async (
-  ctx: Pick<Ctx, 'db'>,
+  ctx: Pick<Ctx, 'walletAt'>,
   input: { readonly projectId: string; readonly signer: Signer },
 ): Promise<WalletRow> => {
   const { chain, address } = input.signer
-  const wallet = await findWallet(ctx.db, { projectId: input.projectId, network: chain.network, by: { address } })
+  const wallet = await ctx.walletAt({ projectId: input.projectId, network: chain.network, address })
   if (wallet === null) throw notFound('wallet')
   return wallet
 }

@@ -1,7 +1,8 @@
 // Blocks as followers need them: who they are, who their parent is, and which transactions are in them.
 
 import type { BlockRef, BlockWithHashes, Hex } from '../chain.ts'
-import { type Question, question, type Rpc } from './rpc.ts'
+import { isBlockMissing } from './nodeErrors.ts'
+import { type Answer, BULK_TIMEOUT_MS, type Question, question, type Rpc } from './rpc.ts'
 import { bytes, hash, listOf, nullable, quantity, record, smallQuantity, toQuantity } from './wire.ts'
 
 const parseRef = (value: unknown): BlockRef => {
@@ -26,14 +27,22 @@ const parseHeader = (value: unknown): BlockHeader => {
   }
 }
 
-/** One block by number, with the hashes of its transactions; null where the node does not have it. */
-export const headerQuestion = (number: bigint): Question<BlockHeader | null> =>
+const headerQuestion = (number: bigint): Question<BlockHeader | null> =>
   question('eth_getBlockByNumber', [toQuantity(number), false], nullable(parseHeader))
+
+/** Blocks by number, with the hashes of their transactions; null for what the node does not have. @throws NodeUnavailable. */
+export const readHeaders = async (rpc: Rpc, numbers: readonly bigint[]): Promise<readonly (BlockHeader | null)[]> => {
+  const answers: readonly Answer<BlockHeader | null>[] = await rpc.tryAll(numbers.map(headerQuestion), {
+    timeoutMs: BULK_TIMEOUT_MS,
+  })
+  // Most nodes answer null, some refuse.
+  return answers.map((answer) => (!answer.ok && isBlockMissing(answer.error) ? null : rpc.need(answer)))
+}
 
 /** @throws NodeUnavailable. */
 export const readBlock = async (rpc: Rpc, number: bigint): Promise<BlockWithHashes | null> => {
-  const header = await rpc.ask(headerQuestion(number))
-  if (header === null) return null
+  const [header] = await readHeaders(rpc, [number])
+  if (header === null || header === undefined) return null
   const { bloom: _, ...block } = header
   return block
 }

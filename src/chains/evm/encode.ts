@@ -1,7 +1,8 @@
 // EIP-1559: the bytes of a type 2 transaction, 0x02 ‖ rlp([chainId, nonce, tip, cap, gas, to, value, data, accessList, …]).
 // The keccak of the unsigned form is what is signed; the keccak of the signed form is the transaction's hash.
 
-import { keccak256, serializeTransaction, type TransactionSerializableEIP1559 } from 'viem'
+import { keccak_256 } from '@noble/hashes/sha3.js'
+import { serializeTransaction, type TransactionSerializableEIP1559 } from 'viem'
 import type { EvmUnsigned, Hex, Signed } from '../chain.ts'
 import { hexText } from './wire.ts'
 
@@ -23,11 +24,13 @@ const fields = (unsigned: EvmUnsigned): TransactionSerializableEIP1559 => ({
 /** The unsigned form as hex. Pure. */
 export const serializeUnsigned = (unsigned: EvmUnsigned): Hex => serializeTransaction(fields(unsigned))
 
-/** @returns 32 bytes to sign. Pure. */
-export const signingBytes = (unsigned: EvmUnsigned): Uint8Array => keccak256(serializeUnsigned(unsigned), 'bytes')
+/** Each signature takes two of these: the library directly is twice as fast as through viem. */
+const digest = (raw: Hex): Uint8Array => keccak_256(Buffer.from(raw.slice(2), 'hex'))
 
-const scalar = (signature: Uint8Array, at: number): Hex =>
-  hexText(`0x${Buffer.from(signature.subarray(at, at + 32)).toString('hex')}`)
+const toHex = (bytes: Uint8Array): Hex => hexText(`0x${Buffer.from(bytes).toString('hex')}`)
+
+/** @returns 32 bytes to sign. Pure. */
+export const signingBytes = (unsigned: EvmUnsigned): Uint8Array => digest(serializeUnsigned(unsigned))
 
 /**
  * The signed transaction and its hash. Pure.
@@ -39,10 +42,10 @@ export const assemble = (unsigned: EvmUnsigned, signature: Uint8Array): Signed =
   if (signature.length !== 65 || (yParity !== 0 && yParity !== 1)) {
     throw new Error('expected a signature of 65 bytes ending in a recovery id of 0 or 1')
   }
-  const r = scalar(signature, 0)
-  const s = scalar(signature, 32)
+  const r = toHex(signature.subarray(0, 32))
+  const s = toHex(signature.subarray(32, 64))
   if (BigInt(r) === 0n || BigInt(r) >= GROUP_ORDER) throw new Error('expected r of a signature within the group')
   if (BigInt(s) === 0n || BigInt(s) > GROUP_ORDER / 2n) throw new Error('expected s of a signature in the lower half')
   const raw = serializeTransaction(fields(unsigned), { r, s, yParity })
-  return { raw, hash: keccak256(raw) }
+  return { raw, hash: toHex(digest(raw)) }
 }

@@ -9,12 +9,12 @@
 
 import { type BlockMovements, type BlockRef, type Hex, RangeTooWide, type RecordedMovement } from '../chain.ts'
 import { checksum } from './address.ts'
-import { type BlockHeader, headerQuestion } from './blocks.ts'
+import { type BlockHeader, readHeaders } from './blocks.ts'
 import { movementOf, transfersOf } from './logs.ts'
 import { readLogs, readMissingLogs } from './minedLogs.ts'
 import { type BlockMoves, type NativesContext, readNatives } from './natives.ts'
 import type { MinedLog } from './receipts.ts'
-import { BULK_TIMEOUT_MS, NodeUnavailable, type Rpc } from './rpc.ts'
+import { NodeUnavailable, type Rpc } from './rpc.ts'
 import type { CoinMove } from './traces.ts'
 
 type Range = { readonly fromBlock: bigint; readonly toBlock: bigint }
@@ -22,12 +22,9 @@ type Range = { readonly fromBlock: bigint; readonly toBlock: bigint }
 const OWN_VALUE_INDEX = -1
 
 /** null where a block is missing, or is not the child of the one before it. */
-const readHeaders = async (rpc: Rpc, { fromBlock, toBlock }: Range): Promise<readonly BlockHeader[] | null> => {
+const readLinkedHeaders = async (rpc: Rpc, { fromBlock, toBlock }: Range): Promise<readonly BlockHeader[] | null> => {
   const numbers = Array.from({ length: Number(toBlock - fromBlock) + 1 }, (_, index) => fromBlock + BigInt(index))
-  const answers: readonly (BlockHeader | null)[] = await rpc.askAll(numbers.map(headerQuestion), {
-    timeoutMs: BULK_TIMEOUT_MS,
-  })
-  const headers = answers.flatMap((header) => header ?? [])
+  const headers = (await readHeaders(rpc, numbers)).flatMap((header) => header ?? [])
   const areLinked = headers.every((header, index) => index === 0 || header.parentHash === headers[index - 1]?.hash)
   return headers.length === numbers.length && areLinked ? headers : null
 }
@@ -76,11 +73,15 @@ const blockMovements = (
 
 const readRange = async (context: NativesContext, range: Range): Promise<readonly BlockMovements[] | null> => {
   const { rpc } = context
-  const [headers, ranged] = await Promise.all([readHeaders(rpc, range), readLogs(rpc, range)])
-  if (headers === null || ranged === null) return null
+  const linked = readLinkedHeaders(rpc, range)
+  const [headers, moves, ranged] = await Promise.all([
+    linked,
+    linked.then((known) => (known === null ? null : readNatives(context, known))),
+    readLogs(rpc, range),
+  ])
+  if (headers === null || moves === null || ranged === null) return null
   const missing = await readMissingLogs(rpc, headers, new Set(ranged.map(({ blockHash }) => blockHash)))
-  const moves = await readNatives(context, headers)
-  if (missing === null || moves === null) return null
+  if (missing === null) return null
   const logs = Map.groupBy([...ranged, ...missing], ({ blockHash }) => blockHash)
   const known = new Set(headers.map(({ hash }) => hash))
   // An event of a block that we were not told of: the chain changed between two answers.

@@ -66,16 +66,20 @@ export const bytes = (value: unknown): Hex => {
 
 /** 32 bytes, in lower case. */
 export const hash = (value: unknown): Hex => {
-  const text = typeof value === 'string' ? value.toLowerCase() : ''
-  if (!matches(text, HASH)) throw new MalformedAnswer('32 bytes')
-  return text
+  if (typeof value !== 'string') throw new MalformedAnswer('32 bytes')
+  if (matches(value, HASH)) return value
+  const lower = value.toLowerCase()
+  if (!matches(lower, HASH)) throw new MalformedAnswer('32 bytes')
+  return lower
 }
 
 /** 20 bytes, in lower case: a checksum is given only to what leaves the chain. */
 export const rawAddress = (value: unknown): Hex => {
-  const text = typeof value === 'string' ? value.toLowerCase() : ''
-  if (!matches(text, ADDRESS)) throw new MalformedAnswer('an address')
-  return text
+  if (typeof value !== 'string') throw new MalformedAnswer('an address')
+  if (matches(value, ADDRESS)) return value
+  const lower = value.toLowerCase()
+  if (!matches(lower, ADDRESS)) throw new MalformedAnswer('an address')
+  return lower
 }
 
 /** The same parser for a value that may be null or absent. */

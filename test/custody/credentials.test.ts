@@ -1,0 +1,78 @@
+import { describe, expect, test } from 'bun:test'
+import type { ControlMode } from '../../db/words.ts'
+import { modesForCreation, requireCredentials } from '../../src/custody/credentials.ts'
+import { AppError } from '../../src/errors.ts'
+
+const developerSecret = 'a-secret-that-shows'
+const userPin = '424242'
+
+const GIVEN = {
+  none: {},
+  developer: { developerSecret },
+  user: { userPin },
+  both: { developerSecret, userPin },
+} as const
+
+const answer = (modes: readonly ControlMode[], given: keyof typeof GIVEN): unknown => {
+  try {
+    return requireCredentials({ modes, credentials: GIVEN[given] })
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    expect(error.status).toBe(400)
+    expect(error.message).not.toMatch(/shows|424242/)
+    return [error.code, error.message]
+  }
+}
+
+describe('the credentials that belong', () => {
+  const onlyDeveloper = { developerSecret, userPin: null }
+  const onlyUser = { developerSecret: null, userPin }
+  const secretRequired = ['credential_required', 'Field "developer_secret" is required.']
+  const pinRequired = ['credential_required', 'Field "user_pin" is required.']
+  const bothRequired = [
+    'credential_required',
+    'Fields "developer_secret" and "user_pin" are required: the owner has wallets of the other control mode.',
+  ]
+
+  test.each([
+    [['developer'], 'none', secretRequired],
+    [['developer'], 'developer', onlyDeveloper],
+    [['developer'], 'user', secretRequired],
+    [['developer'], 'both', ['credential_ambiguous', 'Field "developer_secret" alone belongs here.']],
+    [['user'], 'none', pinRequired],
+    [['user'], 'developer', pinRequired],
+    [['user'], 'user', onlyUser],
+    [['user'], 'both', ['credential_ambiguous', 'Field "user_pin" alone belongs here.']],
+    [['developer', 'user'], 'none', bothRequired],
+    [['developer', 'user'], 'developer', bothRequired],
+    [['developer', 'user'], 'user', bothRequired],
+    [['developer', 'user'], 'both', { developerSecret, userPin }],
+  ] as [ControlMode[], keyof typeof GIVEN, unknown][])('where %p is needed and %s given', (modes, given, expected) => {
+    expect(answer(modes, given)).toEqual(expected)
+  })
+
+  test('undefined is as good as absent, and an empty text is not', () => {
+    expect(requireCredentials({ modes: ['user'], credentials: { developerSecret: undefined, userPin } })).toEqual(
+      onlyUser,
+    )
+    expect(() => requireCredentials({ modes: ['user'], credentials: { developerSecret: '', userPin } })).toThrow(
+      'alone',
+    )
+  })
+})
+
+test.each([
+  ['developer', [], ['developer']],
+  ['user', [], ['user']],
+  ['developer', ['developer'], ['developer']],
+  ['user', ['user'], ['user']],
+  ['developer', ['user'], ['developer', 'user']],
+  ['user', ['developer'], ['developer', 'user']],
+  ['developer', ['developer', 'user'], ['developer']],
+  ['user', ['developer', 'user'], ['user']],
+] as [ControlMode, ControlMode[], ControlMode[]][])(
+  'a %s wallet from a keyring with locks of %p takes the credentials of %p',
+  (mode, locked, expected) => {
+    expect(modesForCreation({ mode, locked })).toEqual(expected)
+  },
+)
