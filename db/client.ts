@@ -10,7 +10,12 @@ export type Tx = PostgresJsTransaction<Schema, ExtractTablesWithRelations<Schema
 /** A pool, or a transaction on it: a query takes either, and never opens a transaction itself. */
 export type Queryable = PostgresJsDatabase<Schema> | Tx
 
+/**
+ * `$client` is postgres.js itself: what it is given as a template is prepared once a connection and then sent in one
+ * message, where drizzle's statements are parsed anew each time. For the few queries of the signing path only.
+ */
 export type Db = PostgresJsDatabase<Schema> & {
+  readonly $client: postgres.Sql
   /** Ends the pool; waits at most `timeoutSeconds` for what is running. */
   readonly close: (input: { readonly timeoutSeconds: number }) => Promise<void>
 }

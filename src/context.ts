@@ -3,7 +3,7 @@
 import type { Db } from '../db/client.ts'
 import { openDb } from '../db/client.ts'
 import { readFacts, writeFacts } from '../db/queries/facts.ts'
-import { prepareWalletsAt, type WalletPlace, type WalletRow } from '../db/queries/wallets.ts'
+import { type WalletPlace, type WalletRow, walletsAt } from '../db/queries/wallets.ts'
 import { EVM_NETWORKS, type Network } from '../db/words.ts'
 import { createBatcher } from './batcher.ts'
 import type { Chain } from './chains/chain.ts'
@@ -84,10 +84,10 @@ const LOOKED_UP_TOGETHER_MAX = 500
 
 const createWalletAt = (db: Db): Ctx['walletAt'] => {
   const keyOf = (place: WalletPlace) => `${place.projectId} ${place.network} ${place.address}`
-  const read = prepareWalletsAt(db)
   const readTogether = createBatcher({
     sizeMax: LOOKED_UP_TOGETHER_MAX,
-    run: async (places: readonly WalletPlace[]) => new Map((await read(places)).map((row) => [keyOf(row), row])),
+    run: async (places: readonly WalletPlace[]) =>
+      new Map((await walletsAt(db, places)).map((row) => [keyOf(row), row])),
   })
   return async (place) => (await readTogether(place)).get(keyOf(place)) ?? null
 }

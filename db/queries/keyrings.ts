@@ -1,7 +1,7 @@
 import { and, eq, max, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { Db, Queryable } from '../client.ts'
-import { developerKeys, keyrings, ownerLocks, projectKeys, projects, userKeys, walletKeys, wallets } from '../schema.ts'
+import { developerKeys, keyrings, ownerLocks, projectKeys, projects, userKeys, walletKeys } from '../schema.ts'
 
 export type UserKeyRow = { readonly salt: Uint8Array; readonly sealed: Uint8Array; readonly version: number }
 export type OwnerLockRow = { readonly id: string; readonly sealed: Uint8Array }
@@ -17,27 +17,40 @@ export type WalletKeyRow = {
 
 const userKeyColumns = { salt: userKeys.salt, sealed: userKeys.sealed, version: userKeys.version }
 
-/** Prepares the one read of a signature: many wallets at once, by id. */
-export const prepareWalletKeyRead = (db: Db): ((ids: readonly string[]) => Promise<readonly WalletKeyRow[]>) => {
-  const statement = db
-    .select({
-      walletId: walletKeys.walletId,
-      sealed: walletKeys.sealed,
-      lock: { id: ownerLocks.id, sealed: ownerLocks.sealed },
-      developerKey: developerKeys.sealed,
-      userKey: userKeyColumns,
-    })
-    .from(walletKeys)
-    .innerJoin(wallets, eq(wallets.id, walletKeys.walletId))
-    .innerJoin(
-      ownerLocks,
-      and(eq(ownerLocks.keyringId, wallets.keyringId), eq(ownerLocks.controlMode, wallets.controlMode)),
-    )
-    .leftJoin(developerKeys, eq(developerKeys.projectId, wallets.projectId))
-    .leftJoin(userKeys, and(eq(userKeys.projectId, wallets.projectId), eq(userKeys.ownerId, wallets.ownerId)))
-    .where(sql`${walletKeys.walletId} = any(${sql.placeholder('ids')}::uuid[])`)
-    .prepare('wallet_key_read')
-  return (ids) => statement.execute({ ids })
+type WalletKeyColumns = {
+  readonly walletId: string
+  readonly sealed: Uint8Array
+  readonly lockId: string
+  readonly lockSealed: Uint8Array
+  readonly developerKey: Uint8Array | null
+  readonly userSalt: Uint8Array | null
+  readonly userSealed: Uint8Array | null
+  readonly userVersion: number | null
+}
+
+const userKeyOf = (row: WalletKeyColumns): UserKeyRow | null =>
+  row.userSalt === null || row.userSealed === null || row.userVersion === null
+    ? null
+    : { salt: row.userSalt, sealed: row.userSealed, version: row.userVersion }
+
+/** The one read of a signature: many wallets at once, by id; a prepared statement. */
+export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<readonly WalletKeyRow[]> => {
+  const rows = await db.$client<WalletKeyColumns[]>`
+    select k.wallet_id as "walletId", k.sealed, l.id as "lockId", l.sealed as "lockSealed",
+      d.sealed as "developerKey", u.salt as "userSalt", u.sealed as "userSealed", u.version as "userVersion"
+    from public.wallet_keys k
+    join public.wallets w on w.id = k.wallet_id
+    join public.owner_locks l on l.keyring_id = w.keyring_id and l.control_mode = w.control_mode
+    left join public.developer_keys d on d.project_id = w.project_id
+    left join public.user_keys u on u.project_id = w.project_id and u.owner_id = w.owner_id
+    where k.wallet_id = any(${[...ids]}::uuid[])`
+  return rows.map((row) => ({
+    walletId: row.walletId,
+    sealed: row.sealed,
+    lock: { id: row.lockId, sealed: row.lockSealed },
+    developerKey: row.developerKey,
+    userKey: userKeyOf(row),
+  }))
 }
 
 export type OwnerSeedRow = { readonly id: string; readonly sealed: Uint8Array }

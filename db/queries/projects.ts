@@ -1,5 +1,5 @@
-import { and, eq, inArray, lt, or, sql } from 'drizzle-orm'
-import type { Queryable } from '../client.ts'
+import { and, eq, lt, or, sql } from 'drizzle-orm'
+import type { Db, Queryable } from '../client.ts'
 import { apiKeys, projects } from '../schema.ts'
 import type { ApiKeyScope } from '../words.ts'
 
@@ -38,24 +38,17 @@ export type LiveApiKey = {
   readonly lastUsedAt: Date | null
 }
 
-/** The keys with these hashes that are neither revoked nor expired, by the database's clock. */
-export const findLiveApiKeys = async (db: Queryable, hashes: readonly Uint8Array[]): Promise<readonly LiveApiKey[]> =>
-  db
-    .select({
-      id: apiKeys.id,
-      projectId: apiKeys.projectId,
-      hash: apiKeys.hash,
-      scopes: apiKeys.scopes,
-      lastUsedAt: apiKeys.lastUsedAt,
-    })
-    .from(apiKeys)
-    .where(
-      and(
-        inArray(apiKeys.hash, [...hashes]),
-        sql`${apiKeys.revokedAt} is null`,
-        or(sql`${apiKeys.expiresAt} is null`, sql`${apiKeys.expiresAt} > now()`),
-      ),
-    )
+const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
+
+/** The keys with these hashes that are neither revoked nor expired, by the database's clock; a prepared statement. */
+export const findLiveApiKeys = async (db: Db, hashes: readonly Uint8Array[]): Promise<readonly LiveApiKey[]> => {
+  const rows = await db.$client<(Omit<LiveApiKey, 'lastUsedAt'> & { readonly lastUsedAt: string | null })[]>`
+    select id, project_id as "projectId", hash, scopes, last_used_at as "lastUsedAt"
+    from public.api_keys
+    where hash in (select decode(hex, 'hex') from unnest(${hashes.map(hexOf)}::text[]) as hex)
+      and revoked_at is null and (expires_at is null or expires_at > now())`
+  return rows.map((row) => ({ ...row, lastUsedAt: row.lastUsedAt === null ? null : new Date(row.lastUsedAt) }))
+}
 
 /** Notes that a key was used, at most once a minute. */
 export const touchApiKey = async (db: Queryable, id: string): Promise<void> => {

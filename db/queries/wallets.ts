@@ -1,4 +1,4 @@
-import { and, asc, eq, inArray, sql } from 'drizzle-orm'
+import { and, asc, eq, inArray } from 'drizzle-orm'
 import type { Db, Queryable } from '../client.ts'
 import { wallets } from '../schema.ts'
 import type { Network } from '../words.ts'
@@ -38,22 +38,18 @@ export const findWallet = async (
 
 export type WalletPlace = { readonly projectId: string; readonly network: Network; readonly address: string }
 
-/** Prepares the look-up of many wallets at once, each by project, network and address. */
-export const prepareWalletsAt = (db: Db): ((places: readonly WalletPlace[]) => Promise<readonly WalletRow[]>) => {
-  const statement = db
-    .select()
-    .from(wallets)
-    .where(
-      sql`(${wallets.projectId}, ${wallets.network}, ${wallets.address}) in (
-        select * from unnest(${sql.placeholder('projects')}::uuid[], ${sql.placeholder('networks')}::text[], ${sql.placeholder('addresses')}::text[]))`,
-    )
-    .prepare('wallets_at')
-  return (places) =>
-    statement.execute({
-      projects: places.map((place) => place.projectId),
-      networks: places.map((place) => place.network),
-      addresses: places.map((place) => place.address),
-    })
+/** The wallets at many places, each a project, network and address; a prepared statement. */
+export const walletsAt = async (db: Db, places: readonly WalletPlace[]): Promise<readonly WalletRow[]> => {
+  const projectIds = places.map((place) => place.projectId)
+  const networks = places.map((place) => place.network)
+  const addresses = places.map((place) => place.address)
+  const rows = await db.$client<(Omit<WalletRow, 'createdAt'> & { readonly createdAt: string })[]>`
+    select w.id, w.project_id as "projectId", w.network, w.owner_id as "ownerId", w.name, w.address,
+      w.control_mode as "controlMode", w.type, w.keyring_id as "keyringId", w.public_key as "publicKey",
+      w.created_at as "createdAt"
+    from unnest(${projectIds}::uuid[], ${networks}::text[], ${addresses}::text[]) as place(project_id, network, address)
+    join public.wallets w using (project_id, network, address)`
+  return rows.map((row) => ({ ...row, createdAt: new Date(row.createdAt) }))
 }
 
 /** The networks on which a project has a wallet with this address (EVM addresses are one on all four). */

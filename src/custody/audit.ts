@@ -4,7 +4,7 @@
 
 import { timingSafeEqual } from 'node:crypto'
 import type { Db, Tx } from '../../db/client.ts'
-import { type AuditRow, insertAuditRows } from '../../db/queries/audit.ts'
+import { type AuditRow, commitAuditRows, insertAuditRows } from '../../db/queries/audit.ts'
 import type { AuditAction } from '../../db/words.ts'
 import { createBatcher } from './batcher.ts'
 import { encodeFields } from './encoding.ts'
@@ -56,7 +56,7 @@ export const createAudit = (input: { readonly db: Db; readonly sealer: Sealer; r
   }
   const commit = createBatcher({
     sizeMax: ROWS_A_COMMIT_MAX,
-    run: (rows: readonly AuditRow[]) => insertAuditRows(input.db, rows),
+    run: (rows: readonly AuditRow[]) => commitAuditRows(input.db, rows),
   })
   return {
     record: (tx, act) => insertAuditRows(tx, [complete(act)]),

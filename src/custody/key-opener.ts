@@ -1,5 +1,5 @@
 import type { Db } from '../../db/client.ts'
-import { prepareWalletKeyRead, type WalletKeyRow } from '../../db/queries/keyrings.ts'
+import { readWalletKeys, type WalletKeyRow } from '../../db/queries/keyrings.ts'
 import type { ControlMode } from '../../db/words.ts'
 import { createBatcher } from './batcher.ts'
 import type { CredentialKeys } from './credential-keys.ts'
@@ -56,10 +56,10 @@ const openHierarchy = async (parts: Parts, opening: Opening): Promise<Uint8Array
  * @returns a function from a request to 32 bytes that the caller zeroes.
  */
 export const createKeyOpener = (parts: Parts): ((request: KeyRequest) => Promise<Uint8Array>) => {
-  const read = prepareWalletKeyRead(parts.db)
   const readTogether = createBatcher({
     sizeMax: READ_TOGETHER_MAX,
-    run: async (ids: readonly string[]) => new Map((await read(ids)).map((row) => [row.walletId, row])),
+    run: async (ids: readonly string[]) =>
+      new Map((await readWalletKeys(parts.db, ids)).map((row) => [row.walletId, row])),
   })
   return async ({ wallet, credentials }) => {
     const proof = requireCredentials({ modes: [wallet.controlMode], credentials })

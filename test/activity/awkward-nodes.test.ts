@@ -128,6 +128,7 @@ describe('a reorganisation below all that is remembered', () => {
   test('is survived: reading goes on from just below, not from the first block', async () => {
     const old = await pay(9n)
     await world.chain.mine(2)
+    await pay(9n)
     await world.index(worker)
     // As if the blocks had long been final, and the worker away since.
     await world.sql`delete from seen_blocks where purpose = 'index'`

@@ -321,12 +321,16 @@ describe('a worker that stops', () => {
     expect([...(await duplicates())]).toEqual([])
   })
 
-  test('while it writes leaves all of a range or nothing', async () => {
+  // Either half of a range's writing fails: the rows, or the move of the cursor.
+  test.each([
+    ['writes', 'insert on movements'],
+    ['moves on', 'update on cursors'],
+  ])('while it %s leaves all of a range or nothing', async (_, write) => {
     await world.index()
     const at = await cursorOf()
     await world.sql`
       create function fail_now() returns trigger language plpgsql as $$ begin raise exception 'the disk is full'; end $$`
-    await world.sql`create trigger fail_now before insert on movements for each row execute function fail_now()`
+    await world.sql.unsafe(`create trigger fail_now before ${write} for each row execute function fail_now()`)
     const { transactionHash } = await world.chain.send({ to: alice.address, value: 21n })
     try {
       await expect(world.index()).rejects.toThrow()

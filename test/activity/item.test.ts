@@ -1,0 +1,44 @@
+import { expect, test } from 'bun:test'
+import { itemOf } from '../../src/activity/item.ts'
+import type { Activity } from '../../src/activity/list.ts'
+
+const activity = (movement: Partial<Activity['movement']>, decimals: number): Activity => ({
+  movement: {
+    id: '5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f',
+    network: 'Base',
+    address: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8',
+    direction: 'in',
+    counterparty: '0x0000000000000000000000000000000000000000',
+    standard: 'erc20',
+    contract: '0x5FbDB2315678afecb367f032d93F642f64180aa3',
+    tokenId: null,
+    amount: 1_500n,
+    blockNumber: 1n,
+    transactionHash: '0x00',
+    logIndex: 0,
+    itemIndex: 0,
+    at: new Date(0),
+    ...movement,
+  },
+  facts: { isContract: true, standard: 'erc20', name: 'Odd', symbol: 'ODD', decimals },
+})
+
+test('the event decides whether it is an NFT, not what the contract claims to be', () => {
+  const item = itemOf(activity({ standard: 'erc721', tokenId: 7n, amount: 1n }, 18))
+  expect(item).toMatchObject({
+    type: 'receive_nft',
+    metadata: { amount: '1', token_id: '7' },
+    token: { decimals: 0, display_decimals: 0 },
+  })
+})
+
+test('a contract that claims 255 decimals gets an exact amount all the same', () => {
+  expect(itemOf(activity({}, 255)).metadata).toEqual({ amount: `0.${'0'.repeat(251)}15` })
+})
+
+test('each direction of each kind has its type', () => {
+  const types = (['in', 'out'] as const).flatMap((direction) =>
+    [null, 1n].map((tokenId) => itemOf(activity({ direction, tokenId }, 0)).type),
+  )
+  expect(types).toEqual(['receive_token', 'receive_nft', 'send_token', 'send_nft'])
+})

@@ -1,0 +1,378 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import postgres, { type Sql } from 'postgres'
+import { type Db, openDb } from '../../db/client.ts'
+import { chargeGuess } from '../../db/queries/guesses.ts'
+import { createGuard, type Guard } from '../../src/custody/guard.ts'
+import { createSlots } from '../../src/custody/slots.ts'
+import { AppError } from '../../src/errors.ts'
+import { createDatabase, type TestDatabase } from '../support/postgres.ts'
+import { codeOf, tally } from './support.ts'
+
+const DAY_SECONDS = 24 * 60 * 60
+
+let database: TestDatabase
+let sql: Sql
+let db: Db
+let otherDb: Db
+let guard: Guard
+/** As in another process: another pool, other queues. */
+let otherGuard: Guard
+const projectId = randomUUID()
+
+const guardOn = (pool: Db, limit = 2) => createGuard({ db: pool, argon2Slots: createSlots({ limit }) })
+
+beforeAll(async () => {
+  database = await createDatabase()
+  sql = postgres(database.url, { max: 2, onnotice: () => {} })
+  db = openDb({ url: database.apiUrl, maxConnections: 5, applicationName: 'guard' })
+  otherDb = openDb({ url: database.apiUrl, maxConnections: 5, applicationName: 'other guard' })
+  guard = guardOn(db)
+  otherGuard = guardOn(otherDb)
+  await sql`insert into projects (id, name) values (${projectId}, 'Test')`
+})
+
+afterAll(async () => {
+  await db.close({ timeoutSeconds: 5 })
+  await otherDb.close({ timeoutSeconds: 5 })
+  await sql.end()
+  await database.close()
+})
+
+type Row = { fails: number; total: number; locked: boolean; leased: boolean }
+
+/** An owner with a user key of version 1 and this many guesses. */
+const owner = async (start: { fails?: number; total?: number; lockedSeconds?: number } = {}): Promise<string> => {
+  const ownerId = randomUUID()
+  const { fails = 0, total = fails, lockedSeconds = null } = start
+  await sql`insert into user_keys (project_id, owner_id, salt, sealed) values (${projectId}, ${ownerId}, '\\x00', '\\x00')`
+  await sql`
+    insert into pin_guesses (project_id, owner_id, fails, total, locked_until)
+    values (${projectId}, ${ownerId}, ${fails}, ${total}, now() + make_interval(secs => ${lockedSeconds}))`
+  return ownerId
+}
+
+const stateOf = async (ownerId: string): Promise<Row> => {
+  const [row] = await sql<Row[]>`
+    select fails, total, coalesce(locked_until > now(), false) as locked, lease is not null as leased
+    from pin_guesses where owner_id = ${ownerId}`
+  if (row === undefined) throw new Error('no row')
+  return { ...row }
+}
+
+const right = async () => new Uint8Array(32).fill(1)
+const wrong = async () => null
+const verify = (ownerId: string, evaluate: () => Promise<Uint8Array | null>, by = guard) =>
+  by.verify({ projectId, ownerId, version: 1, evaluate })
+
+const refusal = async (promise: Promise<unknown>): Promise<AppError> => {
+  try {
+    await promise
+  } catch (error) {
+    if (error instanceof AppError) return error
+    throw error
+  }
+  throw new Error('it was not refused')
+}
+
+describe('one guess', () => {
+  test('that is right returns the key and leaves no trace', async () => {
+    const ownerId = await owner()
+    expect((await verify(ownerId, right))[0]).toBe(1)
+    expect(await stateOf(ownerId)).toEqual({ fails: 0, total: 0, locked: false, leased: false })
+  })
+
+  test('that is right forgets the wrong ones in a row, and not those ever', async () => {
+    const ownerId = await owner({ fails: 4, total: 37 })
+    await verify(ownerId, right)
+    expect(await stateOf(ownerId)).toEqual({ fails: 0, total: 37, locked: false, leased: false })
+  })
+
+  test('that is wrong is charged', async () => {
+    const ownerId = await owner({ fails: 2, total: 8 })
+    expect(await codeOf(verify(ownerId, wrong))).toBe('INVALID_SECRET')
+    expect(await stateOf(ownerId)).toEqual({ fails: 3, total: 9, locked: false, leased: false })
+  })
+
+  test('that is the fifth wrong one in a row is wrong, and locks for 24 hours', async () => {
+    const ownerId = await owner({ fails: 4, total: 4 })
+    expect(await codeOf(verify(ownerId, wrong))).toBe('INVALID_SECRET')
+    expect(await stateOf(ownerId)).toEqual({ fails: 5, total: 5, locked: true, leased: false })
+    const [row] =
+      await sql`select extract(epoch from locked_until - now()) as seconds from pin_guesses where owner_id = ${ownerId}`
+    expect(Math.abs(Number(row?.seconds) - DAY_SECONDS)).toBeLessThan(10)
+  })
+
+  test('that is the fifth, and right, unlocks what its charge had locked', async () => {
+    const ownerId = await owner({ fails: 4 })
+    let during: Row | undefined
+    await verify(ownerId, async () => {
+      during = await stateOf(ownerId)
+      return right()
+    })
+    expect(during).toEqual({ fails: 5, total: 5, locked: true, leased: true })
+    expect(await stateOf(ownerId)).toEqual({ fails: 0, total: 4, locked: false, leased: false })
+  })
+
+  test('is charged, committed and seen by all before the PIN is looked at', async () => {
+    const ownerId = await owner()
+    await codeOf(
+      verify(ownerId, async () => {
+        expect(await stateOf(ownerId)).toEqual({ fails: 1, total: 1, locked: false, leased: true })
+        return null
+      }),
+    )
+  })
+
+  test('holds no connection while the PIN is looked at', async () => {
+    const narrow = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: 'narrow' })
+    const ownerId = await owner()
+    const evaluate = async () => {
+      await narrow.execute('select 1')
+      return right()
+    }
+    expect(await codeOf(verify(ownerId, evaluate, guardOn(narrow)))).toBe('resolved')
+    await narrow.close({ timeoutSeconds: 5 })
+  })
+
+  test('that fails with an error of ours gives the lease back, and stays charged', async () => {
+    const ownerId = await owner()
+    const evaluate = () => Promise.reject(new Error('out of memory'))
+    expect(verify(ownerId, evaluate)).rejects.toThrow('out of memory')
+    await sleep(50)
+    expect(await stateOf(ownerId)).toEqual({ fails: 1, total: 1, locked: false, leased: false })
+  })
+
+  test('of an owner without a row of guesses is a mistake of ours, and nothing is looked at', async () => {
+    expect(verify('nobody', () => Promise.reject(new Error('it was looked at')))).rejects.toThrow('no row of guesses')
+  })
+})
+
+describe('a locked owner', () => {
+  const notLookedAt = () => Promise.reject(new Error('it was looked at'))
+
+  test('is refused without the PIN being looked at, right or wrong, and is told when to come back', async () => {
+    const ownerId = await owner({ fails: 5, lockedSeconds: 3600 })
+    const error = await refusal(verify(ownerId, notLookedAt))
+    expect([error.code, error.status, error.message]).toEqual([
+      'TOO_MANY_FAILED_ATTEMPTS',
+      403,
+      'Too many wrong PINs: this owner is locked.',
+    ])
+    expect(error.retryAfterSeconds).toBeGreaterThan(3590)
+    expect(error.retryAfterSeconds).toBeLessThanOrEqual(3600)
+    expect(await stateOf(ownerId)).toEqual({ fails: 5, total: 5, locked: true, leased: false })
+  })
+
+  test('starts again with one when the lock has ended', async () => {
+    const ownerId = await owner({ fails: 5, total: 20, lockedSeconds: -1 })
+    expect(await codeOf(verify(ownerId, wrong))).toBe('INVALID_SECRET')
+    expect(await stateOf(ownerId)).toEqual({ fails: 1, total: 21, locked: false, leased: false })
+  })
+
+  test('is free after a right PIN when the lock has ended', async () => {
+    const ownerId = await owner({ fails: 5, lockedSeconds: -1 })
+    expect(await codeOf(verify(ownerId, right))).toBe('resolved')
+    expect(await stateOf(ownerId)).toEqual({ fails: 0, total: 5, locked: false, leased: false })
+  })
+
+  test('is blocked after a hundred wrong PINs ever, until an operator acts', async () => {
+    const ownerId = await owner({ fails: 0, total: 99 })
+    expect(await codeOf(verify(ownerId, wrong))).toBe('INVALID_SECRET')
+    expect(await stateOf(ownerId)).toEqual({ fails: 1, total: 100, locked: false, leased: false })
+    const error = await refusal(verify(ownerId, notLookedAt))
+    expect([error.code, error.retryAfterSeconds]).toEqual(['TOO_MANY_FAILED_ATTEMPTS', DAY_SECONDS])
+    await sql`update pin_guesses set total = 0, fails = 0 where owner_id = ${ownerId}`
+    expect(await codeOf(verify(ownerId, right))).toBe('resolved')
+  })
+
+  test('may guess right as the hundredth', async () => {
+    const ownerId = await owner({ fails: 0, total: 99 })
+    expect(await codeOf(verify(ownerId, right))).toBe('resolved')
+    expect((await stateOf(ownerId)).total).toBe(99)
+  })
+
+  test('does not lock another one of the same project, or of the same name elsewhere', async () => {
+    const ownerId = await owner({ fails: 5, lockedSeconds: 3600 })
+    expect(await codeOf(verify(await owner(), right))).toBe('resolved')
+    const elsewhere = randomUUID()
+    await sql`insert into projects (id, name) values (${elsewhere}, 'Other')`
+    await sql`insert into user_keys (project_id, owner_id, salt, sealed) values (${elsewhere}, ${ownerId}, '\\x00', '\\x00')`
+    await sql`insert into pin_guesses (project_id, owner_id) values (${elsewhere}, ${ownerId})`
+    const guess = { projectId: elsewhere, ownerId, version: 1, evaluate: right }
+    expect(await codeOf(guard.verify(guess))).toBe('resolved')
+  })
+})
+
+describe('many at once', () => {
+  test('two hundred wrong PINs over two processes: five are looked at, one at a time', async () => {
+    const ownerId = await owner()
+    let looks = 0
+    let atOnce = 0
+    let most = 0
+    const evaluate = async () => {
+      looks += 1
+      atOnce += 1
+      most = Math.max(most, atOnce)
+      await sleep(5)
+      atOnce -= 1
+      return null
+    }
+    const guesses = Array.from({ length: 200 }, (_, index) => verify(ownerId, evaluate, index % 2 ? guard : otherGuard))
+    expect(await tally(guesses)).toEqual({ INVALID_SECRET: 5, TOO_MANY_FAILED_ATTEMPTS: 195 })
+    expect([looks, most]).toEqual([5, 1])
+    expect(await stateOf(ownerId)).toEqual({ fails: 5, total: 5, locked: true, leased: false })
+  })
+
+  test('sixty-four right PINs over two processes all succeed, also where one more failure would lock', async () => {
+    const ownerId = await owner({ fails: 4, total: 98 })
+    const evaluate = async () => {
+      await sleep(5)
+      return right()
+    }
+    const guesses = Array.from({ length: 64 }, (_, index) => verify(ownerId, evaluate, index % 2 ? guard : otherGuard))
+    expect(await tally(guesses)).toEqual({ resolved: 64 })
+    expect(await stateOf(ownerId)).toEqual({ fails: 0, total: 98, locked: false, leased: false })
+  })
+
+  test('right and wrong ones mixed: each is judged for itself', async () => {
+    const ownerId = await owner()
+    const guesses = Array.from({ length: 30 }, (_, index) => verify(ownerId, index % 3 === 2 ? wrong : right))
+    expect(await tally(guesses)).toEqual({ resolved: 20, INVALID_SECRET: 10 })
+    expect((await stateOf(ownerId)).total).toBe(10)
+  })
+
+  test('one owner’s queue does not hold up another owner', async () => {
+    const [busy, other] = [await owner(), await owner()]
+    const slow = async () => {
+      await sleep(100)
+      return right()
+    }
+    const queue = Array.from({ length: 5 }, () => verify(busy, slow))
+    const started = performance.now()
+    await verify(other, right)
+    expect(performance.now() - started).toBeLessThan(90)
+    await Promise.all(queue)
+  })
+
+  test('never more than the slots of the argon2 pool, over all owners', async () => {
+    const narrow = guardOn(db, 2)
+    let atOnce = 0
+    let most = 0
+    const evaluate = async () => {
+      atOnce += 1
+      most = Math.max(most, atOnce)
+      await sleep(5)
+      atOnce -= 1
+      return right()
+    }
+    const owners = await Promise.all(Array.from({ length: 12 }, () => owner()))
+    await Promise.all(owners.map((ownerId) => verify(ownerId, evaluate, narrow)))
+    expect(most).toBe(2)
+  })
+})
+
+describe('a crash after the charge', () => {
+  const crash = (ownerId: string) => chargeGuess(db, { projectId, ownerId, lease: randomUUID() })
+  const endLease = (ownerId: string) =>
+    sql`update pin_guesses set lease_until = now() - interval '1 second' where owner_id = ${ownerId}`
+
+  test('leaves the guess charged, and the next one waits until the lease has ended', async () => {
+    const ownerId = await owner()
+    await crash(ownerId)
+    expect(await stateOf(ownerId)).toEqual({ fails: 1, total: 1, locked: false, leased: true })
+    let looked = false
+    const next = verify(ownerId, async () => {
+      looked = true
+      return null
+    })
+    const code = codeOf(next)
+    await sleep(200)
+    expect(looked).toBe(false)
+    await endLease(ownerId)
+    expect(await code).toBe('INVALID_SECRET')
+    expect(await stateOf(ownerId)).toEqual({ fails: 2, total: 2, locked: false, leased: false })
+  })
+
+  test('is no way to guess for nothing: five lock', async () => {
+    const ownerId = await owner()
+    for (let count = 0; count < 5; count += 1) {
+      expect(await crash(ownerId)).toMatchObject({ state: 'charged' })
+      await endLease(ownerId)
+    }
+    expect(await codeOf(verify(ownerId, right))).toBe('TOO_MANY_FAILED_ATTEMPTS')
+  })
+
+  test('holds others up for ten seconds at most: then they are told to come again', async () => {
+    const ownerId = await owner()
+    await crash(ownerId)
+    await sql`update pin_guesses set lease_until = now() + interval '1 hour' where owner_id = ${ownerId}`
+    const started = performance.now()
+    const error = await refusal(verify(ownerId, right))
+    expect([error.code, error.status, error.retryAfterSeconds]).toEqual(['busy', 503, 1])
+    expect(performance.now() - started).toBeGreaterThan(9_900)
+    expect(performance.now() - started).toBeLessThan(11_000)
+    expect((await stateOf(ownerId)).fails).toBe(1)
+  }, 15_000)
+
+  test('does not take the lease for longer than ten seconds', async () => {
+    const ownerId = await owner()
+    await crash(ownerId)
+    const [row] =
+      await sql`select extract(epoch from lease_until - now()) as seconds from pin_guesses where owner_id = ${ownerId}`
+    expect(Number(row?.seconds)).toBeGreaterThan(9)
+    expect(Number(row?.seconds)).toBeLessThanOrEqual(10)
+  })
+})
+
+describe('a lease that was lost', () => {
+  const steal = (ownerId: string) => sql`update pin_guesses set lease = ${randomUUID()} where owner_id = ${ownerId}`
+
+  test('throws a right result away, zeroes its key and clears nothing', async () => {
+    const ownerId = await owner({ fails: 2 })
+    const key = new Uint8Array(32).fill(1)
+    const guess = verify(ownerId, async () => {
+      await steal(ownerId)
+      return key
+    })
+    expect(await codeOf(guess)).toBe('busy')
+    expect(key.every((byte) => byte === 0)).toBe(true)
+    expect(await stateOf(ownerId)).toEqual({ fails: 3, total: 3, locked: false, leased: true })
+  })
+
+  test('throws a wrong result away, and leaves the lease to its new holder', async () => {
+    const ownerId = await owner()
+    const guess = verify(ownerId, async () => {
+      await steal(ownerId)
+      return null
+    })
+    expect(await codeOf(guess)).toBe('busy')
+    expect((await stateOf(ownerId)).leased).toBe(true)
+  })
+})
+
+describe('a PIN that was changed between the reading and the lease', () => {
+  test.each([
+    ['with no guesses', {}, { fails: 0, total: 0, locked: false, leased: false }],
+    ['one before the lock', { fails: 4, total: 50 }, { fails: 4, total: 50, locked: false, leased: false }],
+    ['after a lock', { fails: 5, total: 50, lockedSeconds: -1 }, { fails: 0, total: 50, locked: false, leased: false }],
+  ])('is a conflict, unlooked at and uncharged: %s', async (_what, start, expected) => {
+    const ownerId = await owner(start)
+    await sql`update user_keys set version = 2 where owner_id = ${ownerId}`
+    const error = await refusal(verify(ownerId, () => Promise.reject(new Error('it was looked at'))))
+    expect([error.code, error.status]).toEqual(['credential_changed', 409])
+    expect(await stateOf(ownerId)).toEqual(expected)
+  })
+
+  test('is found by one who waited in the queue meanwhile', async () => {
+    const ownerId = await owner()
+    const change = async () => {
+      await sql`update user_keys set version = 2 where owner_id = ${ownerId}`
+      return right()
+    }
+    const [first, second] = [verify(ownerId, change), verify(ownerId, right)]
+    expect([await codeOf(first), await codeOf(second)]).toEqual(['resolved', 'credential_changed'])
+    expect((await stateOf(ownerId)).total).toBe(0)
+  })
+})

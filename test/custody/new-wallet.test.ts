@@ -1,0 +1,304 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import { sql } from 'drizzle-orm'
+import { violatedConstraint } from '../../db/client.ts'
+import type { ControlMode } from '../../db/words.ts'
+import { TESTNET_DEVELOPER_SECRET } from '../../src/custody/vault.ts'
+import { ACTOR, type Custody, codeOf, hexOf, openCustody, SECRET } from './support.ts'
+
+const PIN = '123456'
+const GIVEN = {
+  nothing: {},
+  secret: { developerSecret: SECRET },
+  pin: { userPin: PIN },
+  both: { developerSecret: SECRET, userPin: PIN },
+} as const
+type Given = keyof typeof GIVEN
+
+let custody: Custody
+let projectId: string
+
+beforeAll(async () => {
+  custody = await openCustody()
+  projectId = await custody.project()
+})
+afterAll(() => custody.close())
+
+/** What an owner may have before. */
+const OWNERS = {
+  nothing: async () => randomUUID(),
+  'a developer lock': async () => {
+    const ownerId = randomUUID()
+    await custody.wallet({ projectId, ownerId, controlMode: 'developer', credentials: GIVEN.secret })
+    return ownerId
+  },
+  'a user lock': async () => {
+    const ownerId = randomUUID()
+    await custody.wallet({ projectId, ownerId, controlMode: 'user', credentials: GIVEN.pin })
+    return ownerId
+  },
+  'both locks, the user’s first': async () => {
+    const ownerId = await OWNERS['a user lock']()
+    const network = 'Base'
+    await custody.wallet({ projectId, ownerId, controlMode: 'developer', credentials: GIVEN.both, network })
+    return ownerId
+  },
+  'both locks, the developer’s first': async () => {
+    const ownerId = await OWNERS['a developer lock']()
+    await custody.wallet({ projectId, ownerId, controlMode: 'user', credentials: GIVEN.both, network: 'Base' })
+    return ownerId
+  },
+} as const satisfies Record<string, () => Promise<string>>
+
+const counts = async (ownerId: string) => {
+  const [row] = await custody.db.execute(sql`select
+    (select count(*)::int from keyrings where owner_id = ${ownerId}) as keyrings,
+    (select count(*)::int from owner_locks l join keyrings k on k.id = l.keyring_id where k.owner_id = ${ownerId}) as locks,
+    (select count(*)::int from user_keys where owner_id = ${ownerId}) as user_keys,
+    (select count(*)::int from pin_guesses where owner_id = ${ownerId}) as guesses,
+    (select count(*)::int from wallets where owner_id = ${ownerId}) as wallets,
+    (select count(*)::int from wallet_keys k join wallets w on w.id = k.wallet_id where w.owner_id = ${ownerId}) as wallet_keys,
+    (select count(*)::int from audit a join wallets w on w.id::text = a.subject where w.owner_id = ${ownerId}) as audit`)
+  return { ...row }
+}
+
+const guesses = async (ownerId: string) => {
+  const [row] = await custody.db.execute(sql`select fails, total from pin_guesses where owner_id = ${ownerId}`)
+  return row === undefined ? null : { ...row }
+}
+
+const requires = 'credential_required'
+const ambiguous = 'credential_ambiguous'
+const MATRIX: Record<keyof typeof OWNERS, Record<ControlMode, Record<Given, string>>> = {
+  nothing: {
+    developer: { nothing: requires, secret: 'made', pin: requires, both: ambiguous },
+    user: { nothing: requires, secret: requires, pin: 'made', both: ambiguous },
+  },
+  'a developer lock': {
+    developer: { nothing: requires, secret: 'made', pin: requires, both: ambiguous },
+    user: { nothing: requires, secret: requires, pin: requires, both: 'made' },
+  },
+  'a user lock': {
+    developer: { nothing: requires, secret: requires, pin: requires, both: 'made' },
+    user: { nothing: requires, secret: requires, pin: 'made', both: ambiguous },
+  },
+  'both locks, the user’s first': {
+    developer: { nothing: requires, secret: 'made', pin: requires, both: ambiguous },
+    user: { nothing: requires, secret: requires, pin: 'made', both: ambiguous },
+  },
+  'both locks, the developer’s first': {
+    developer: { nothing: requires, secret: 'made', pin: requires, both: ambiguous },
+    user: { nothing: requires, secret: requires, pin: 'made', both: ambiguous },
+  },
+}
+
+const cases = Object.entries(MATRIX).flatMap(([had, modes]) =>
+  Object.entries(modes).flatMap(([mode, answers]) =>
+    Object.entries(answers).map(([given, expected]) => ({ had, mode, given, expected })),
+  ),
+) as { had: keyof typeof OWNERS; mode: ControlMode; given: Given; expected: string }[]
+
+describe('a wallet', () => {
+  test.each(cases)('in $mode mode for an owner with $had, with $given: $expected', async (row) => {
+    const ownerId = await OWNERS[row.had]()
+    const before = { counts: await counts(ownerId), guesses: await guesses(ownerId) }
+    const input = {
+      projectId,
+      ownerId,
+      controlMode: row.mode,
+      credentials: GIVEN[row.given],
+      network: 'Avalanche',
+    } as const
+    if (row.expected !== 'made') {
+      expect(await codeOf(custody.wallet(input))).toBe(row.expected)
+      expect({ counts: await counts(ownerId), guesses: await guesses(ownerId) }).toEqual(before)
+      return
+    }
+    const wallet = await custody.wallet(input)
+    const credentials = row.mode === 'developer' ? GIVEN.secret : GIVEN.pin
+    const sign = custody.vault.withKey({ wallet, credentials, actor: ACTOR }, async (key) =>
+      key.sign(new Uint8Array(32)),
+    )
+    expect((await sign).length).toBe(65)
+    expect((await guesses(ownerId)) ?? { fails: 0, total: 0 }).toEqual({ fails: 0, total: 0 })
+  })
+
+  test('of a new owner is one keyring, one lock, one sealed key and one audit row, and a user key where a PIN made it', async () => {
+    const rows = { keyrings: 1, locks: 1, wallets: 1, wallet_keys: 1, audit: 1 }
+    expect(await counts(await OWNERS['a developer lock']())).toEqual({ ...rows, user_keys: 0, guesses: 0 })
+    expect(await counts(await OWNERS['a user lock']())).toEqual({ ...rows, user_keys: 1, guesses: 1 })
+  })
+
+  test('in the second mode adds a lock to the same keyring, and the audit says that control is shared', async () => {
+    const ownerId = await OWNERS['both locks, the developer’s first']()
+    expect(await counts(ownerId)).toEqual({
+      keyrings: 1,
+      locks: 2,
+      user_keys: 1,
+      guesses: 1,
+      wallets: 2,
+      wallet_keys: 2,
+      audit: 2,
+    })
+    const rows = await custody.db.execute(sql`select details from audit a join wallets w on w.id::text = a.subject
+      where w.owner_id = ${ownerId} order by a.id`)
+    expect(rows.map((each) => (each.details as Record<string, string>).control_shared ?? 'not')).toEqual([
+      'not',
+      'true',
+    ])
+  })
+
+  test('of one owner has the same public key on every network and in both modes; of another owner, another', async () => {
+    const [ownerId, other] = [randomUUID(), randomUUID()]
+    const make = (of: string, network: 'Ethereum' | 'Polygon' | 'Base', controlMode: ControlMode, given: Given) =>
+      custody.wallet({ projectId, ownerId: of, network, controlMode, credentials: GIVEN[given] })
+    const wallets = [
+      await make(ownerId, 'Ethereum', 'developer', 'secret'),
+      await make(ownerId, 'Polygon', 'developer', 'secret'),
+      await make(ownerId, 'Base', 'user', 'both'),
+    ]
+    expect(new Set(wallets.map(({ publicKey }) => hexOf(publicKey))).size).toBe(1)
+    expect(new Set(wallets.map(({ keyringId }) => keyringId)).size).toBe(1)
+    expect(hexOf((await make(other, 'Ethereum', 'developer', 'secret')).publicKey)).not.toBe(
+      hexOf(wallets[0]?.publicKey ?? new Uint8Array()),
+    )
+  })
+
+  test('leaves nothing behind where it is not written', async () => {
+    const ownerId = randomUUID()
+    const input = { walletId: randomUUID(), projectId, ownerId, family: 'evm', actor: ACTOR } as const
+    await custody.vault.newWallet({ ...input, controlMode: 'user', credentials: GIVEN.pin })
+    const none = { keyrings: 0, locks: 0, user_keys: 0, guesses: 0, wallets: 0, wallet_keys: 0, audit: 0 }
+    expect(await counts(ownerId)).toEqual(none)
+    const made = await custody.vault.newWallet({ ...input, controlMode: 'user', credentials: GIVEN.pin })
+    const write = custody.db.transaction((tx) =>
+      made.write(tx, () => Promise.reject(new Error('the wallet was refused'))),
+    )
+    expect(write).rejects.toThrow('the wallet was refused')
+    await write.catch(() => {})
+    expect(await counts(ownerId)).toEqual(none)
+  })
+
+  test('on Substrate is not implemented, and costs no guess', async () => {
+    const ownerId = await OWNERS['a user lock']()
+    const input = { walletId: randomUUID(), projectId, ownerId, controlMode: 'user', actor: ACTOR } as const
+    const credentials = { userPin: '999999' }
+    expect(await codeOf(custody.vault.newWallet({ ...input, credentials, family: 'substrate' }))).toBe(
+      'not_implemented',
+    )
+    expect(await guesses(ownerId)).toEqual({ fails: 0, total: 0 })
+  })
+
+  test('of a project that does not exist is not found', async () => {
+    const input = {
+      projectId: randomUUID(),
+      ownerId: 'o',
+      controlMode: 'developer',
+      credentials: GIVEN.secret,
+    } as const
+    expect(await codeOf(custody.wallet(input))).toBe('not_found')
+  })
+
+  test('first ones of one owner made at once: one wins, the others see why, and begin again with its seed', async () => {
+    const ownerId = randomUUID()
+    const networks = ['Ethereum', 'Polygon', 'Base', 'Avalanche'] as const
+    const make = (network: (typeof networks)[number]) =>
+      custody.wallet({ projectId, ownerId, controlMode: 'user', credentials: GIVEN.pin, network })
+    const first = await Promise.allSettled(networks.map(make))
+    const lost = first.filter((each) => each.status === 'rejected').map((each) => violatedConstraint(each.reason))
+    expect(lost).toEqual(Array(3).fill('user_keys_project_id_owner_id_pk'))
+    const again = networks.filter((_, index) => first[index]?.status === 'rejected')
+    await Promise.all(again.map(make))
+    expect(await counts(ownerId)).toMatchObject({ keyrings: 1, locks: 1, user_keys: 1, wallets: 4 })
+  })
+})
+
+describe('a wrong credential', () => {
+  const wrongSecret = { developerSecret: 'not-the-secret' }
+  const make = (
+    ownerId: string,
+    controlMode: ControlMode,
+    credentials: { developerSecret?: string; userPin?: string },
+  ) => codeOf(custody.wallet({ projectId, ownerId, controlMode, credentials, network: 'Avalanche' }))
+
+  test('makes no wallet for a new owner, whose secret is the project’s', async () => {
+    const ownerId = randomUUID()
+    expect(await make(ownerId, 'developer', wrongSecret)).toBe('INVALID_SECRET')
+    expect((await counts(ownerId)).keyrings).toBe(0)
+  })
+
+  test('is a PIN that does not open the owner’s user key: charged once', async () => {
+    const ownerId = await OWNERS['a user lock']()
+    expect(await make(ownerId, 'user', { userPin: '654321' })).toBe('INVALID_SECRET')
+    expect(await guesses(ownerId)).toEqual({ fails: 1, total: 1 })
+    expect(await make(ownerId, 'user', GIVEN.pin)).toBe('resolved')
+    expect(await guesses(ownerId)).toEqual({ fails: 0, total: 1 })
+  })
+
+  test('is either of two: a wrong secret costs no guess at the PIN', async () => {
+    const ownerId = await OWNERS['a user lock']()
+    expect(await make(ownerId, 'developer', { ...wrongSecret, userPin: '654321' })).toBe('INVALID_SECRET')
+    expect(await guesses(ownerId)).toEqual({ fails: 0, total: 0 })
+    expect(await make(ownerId, 'developer', { ...GIVEN.secret, userPin: '654321' })).toBe('INVALID_SECRET')
+    expect(await guesses(ownerId)).toEqual({ fails: 1, total: 1 })
+    expect(await counts(ownerId)).toMatchObject({ locks: 1, wallets: 1 })
+  })
+
+  test('does not matter for the PIN of an owner who has none yet: the PIN is set', async () => {
+    const ownerId = await OWNERS['a developer lock']()
+    expect(await make(ownerId, 'user', { ...wrongSecret, userPin: '111111' })).toBe('INVALID_SECRET')
+    expect((await counts(ownerId)).user_keys).toBe(0)
+    expect(await make(ownerId, 'user', { ...GIVEN.secret, userPin: '222222' })).toBe('resolved')
+  })
+})
+
+describe('on testnet', () => {
+  const newProject = (developerSecret: string | null) =>
+    custody.vault.newProject({ projectId: randomUUID(), developerSecret, actor: 'operator' })
+
+  test('the secret is the published constant, given or not', async () => {
+    expect(TESTNET_DEVELOPER_SECRET).toBe('testnet-secret')
+    expect(await codeOf(newProject(null))).toBe('resolved')
+    expect(await codeOf(newProject(TESTNET_DEVELOPER_SECRET))).toBe('resolved')
+    expect(await codeOf(newProject('a-secret-of-my-own'))).toBe('invalid_input')
+  })
+})
+
+describe('on mainnet', () => {
+  const own = 'correct horse battery'
+  let mainnet: Custody
+  beforeAll(async () => {
+    mainnet = await openCustody('mainnet')
+  })
+  afterAll(() => mainnet.close())
+
+  const make = (of: string, controlMode: ControlMode, credentials: { developerSecret?: string; userPin?: string }) =>
+    codeOf(mainnet.wallet({ projectId: of, ownerId: randomUUID(), controlMode, credentials }))
+
+  test('a project without a secret is not activated: nothing can be made in it', async () => {
+    const of = await mainnet.project(null)
+    expect(await make(of, 'developer', { developerSecret: own })).toBe('project_not_activated')
+    expect(await make(of, 'developer', GIVEN.secret)).toBe('project_not_activated')
+    expect(await make(of, 'user', GIVEN.pin)).toBe('project_not_activated')
+    expect(await make(of, 'user', {})).toBe('credential_required')
+  })
+
+  test('a secret has sixteen characters at least, and so is never the constant of testnet', async () => {
+    expect(await codeOf(mainnet.project('fifteen letters'))).toBe('invalid_input')
+    expect(await codeOf(mainnet.project(TESTNET_DEVELOPER_SECRET))).toBe('invalid_input')
+    expect(await codeOf(mainnet.project('sixteen letters!'))).toBe('resolved')
+  })
+
+  test('the project’s own secret opens, and the constant of testnet does not', async () => {
+    const of = await mainnet.project(own)
+    expect(await make(of, 'developer', { developerSecret: own })).toBe('resolved')
+    expect(await make(of, 'developer', GIVEN.secret)).toBe('INVALID_SECRET')
+    expect(await make(of, 'developer', { developerSecret: `${own} ` })).toBe('INVALID_SECRET')
+  })
+
+  test('the secret of one project does not open another', async () => {
+    const [one, other] = [await mainnet.project(own), await mainnet.project('another secret 1')]
+    expect(await make(one, 'developer', { developerSecret: 'another secret 1' })).toBe('INVALID_SECRET')
+    expect(await make(other, 'developer', { developerSecret: own })).toBe('INVALID_SECRET')
+  })
+})

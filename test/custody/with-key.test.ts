@@ -1,0 +1,250 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import { secp256k1 } from '@noble/curves/secp256k1.js'
+import postgres, { type Sql } from 'postgres'
+import type { Credentials, KeyHandle, Vault, WalletRef } from '../../src/custody/vault.ts'
+import { AppError } from '../../src/errors.ts'
+import { ACTOR, type Custody, codeOf, hexOf, openCustody, SECRET, tally } from './support.ts'
+
+const PIN = '123456'
+const secret = { developerSecret: SECRET }
+const pin = { userPin: PIN }
+const digest = new Uint8Array(32).fill(7)
+
+let custody: Custody
+let sql: Sql
+let projectId: string
+
+beforeAll(async () => {
+  custody = await openCustody()
+  sql = postgres(custody.url, { max: 2, onnotice: () => {} })
+  projectId = await custody.project()
+})
+afterAll(async () => {
+  await sql.end()
+  await custody.close()
+})
+
+const developerWallet = (of = projectId) =>
+  custody.wallet({ projectId: of, ownerId: randomUUID(), controlMode: 'developer', credentials: secret })
+const userWallet = (userPin = PIN, of = projectId) =>
+  custody.wallet({ projectId: of, ownerId: randomUUID(), controlMode: 'user', credentials: { userPin } })
+
+const sign = (wallet: WalletRef, credentials: Credentials, vault: Vault = custody.vault) =>
+  vault.withKey({ wallet, credentials, actor: ACTOR }, async (key) => key.sign(digest))
+
+const guesses = async (wallet: WalletRef) => {
+  const [row] = await sql`select fails, total from pin_guesses where owner_id = ${wallet.ownerId}`
+  return { ...row }
+}
+
+describe('a key', () => {
+  test('signs for the wallet’s public key, with either credential in its mode, in any process', async () => {
+    const another = await custody.another()
+    for (const [wallet, credentials] of [
+      [await developerWallet(), secret] as const,
+      [await userWallet(), pin] as const,
+    ]) {
+      for (const vault of [custody.vault, another]) {
+        const signature = await sign(wallet, credentials, vault)
+        const options = { prehash: false, lowS: true }
+        expect(secp256k1.verify(signature.subarray(0, 64), digest, wallet.publicKey, options)).toBe(true)
+      }
+    }
+  })
+
+  test.each([
+    ['developer', {}, 'credential_required'],
+    ['developer', pin, 'credential_required'],
+    ['developer', { ...secret, ...pin }, 'credential_ambiguous'],
+    ['developer', { developerSecret: '' }, 'INVALID_SECRET'],
+    ['developer', { developerSecret: `${SECRET} ` }, 'INVALID_SECRET'],
+    ['developer', { developerSecret: SECRET.toUpperCase() }, 'INVALID_SECRET'],
+    ['user', {}, 'credential_required'],
+    ['user', secret, 'credential_required'],
+    ['user', { ...secret, ...pin }, 'credential_ambiguous'],
+    ['user', { userPin: '123457' }, 'INVALID_SECRET'],
+  ] as const)('of a %s wallet does not open with %p: %s', async (mode, credentials, code) => {
+    const wallet = mode === 'developer' ? await developerWallet() : await userWallet()
+    expect(await codeOf(sign(wallet, credentials))).toBe(code)
+    if (mode === 'user')
+      expect(await guesses(wallet)).toEqual(code === 'INVALID_SECRET' ? { fails: 1, total: 1 } : { fails: 0, total: 0 })
+  })
+
+  test('throws what its use throws, and returns what it returns', async () => {
+    const wallet = await developerWallet()
+    const request = { wallet, credentials: secret, actor: ACTOR }
+    expect(await custody.vault.withKey(request, async () => 'result')).toBe('result')
+    expect(custody.vault.withKey(request, () => Promise.reject(new Error('in use')))).rejects.toThrow('in use')
+  })
+
+  test('is of no use after its block, whether it returned or threw', async () => {
+    const wallet = await developerWallet()
+    const request = { wallet, credentials: secret, actor: ACTOR }
+    const kept: KeyHandle[] = []
+    await custody.vault.withKey(request, async (key) => kept.push(key))
+    await custody.vault
+      .withKey(request, async (key) => {
+        kept.push(key)
+        throw new Error('in use')
+      })
+      .catch(() => {})
+    const entry = { action: 'transaction_signed', details: {} } as const
+    expect(kept.length).toBe(2)
+    for (const key of kept) {
+      expect(() => key.sign(digest)).toThrow('after it was closed')
+      expect(key.commitUse(entry)).rejects.toThrow('after it was closed')
+      expect(custody.db.transaction((tx) => key.recordUse(tx, entry))).rejects.toThrow('after it was closed')
+    }
+  })
+
+  test('does not sign what is not 32 bytes', async () => {
+    const wallet = await developerWallet()
+    const use = custody.vault.withKey({ wallet, credentials: secret, actor: ACTOR }, async (key) =>
+      key.sign(new Uint8Array(31)),
+    )
+    expect(use).rejects.toThrow()
+  })
+
+  test('of a wallet that has none is a mistake of ours', async () => {
+    const wallet = await developerWallet()
+    expect(sign({ ...wallet, id: randomUUID() }, secret)).rejects.toThrow('has no sealed key')
+  })
+
+  test.each(['projectId', 'keyringId'] as const)(
+    'does not open where the wallet is said to have another %s',
+    async (field) => {
+      const [wallet, other] = [await developerWallet(), await developerWallet(await custody.project())]
+      expect(await codeOf(sign({ ...wallet, [field]: other[field] }, secret))).toMatch(/^(internal|INVALID_SECRET)$/)
+    },
+  )
+})
+
+describe('rows that were swapped in the database do not open', () => {
+  type Swap = { readonly table: string; readonly columns: readonly string[]; readonly key: string }
+
+  const swap = async ({ table, columns, key }: Swap, one: string, other: string) => {
+    const set = columns.map((column) => `${column} = o.${column}`).join(', ')
+    await sql.unsafe(
+      `update ${table} t set ${set} from ${table} o
+       where t.${key} in ('${one}', '${other}') and o.${key} in ('${one}', '${other}') and t.${key} <> o.${key}`,
+    )
+  }
+  const lockOf = async (wallet: WalletRef) => {
+    const [row] = await sql`select id from owner_locks where keyring_id = ${wallet.keyringId}`
+    return String(row?.id)
+  }
+
+  test('the sealed keys of two wallets of one owner', async () => {
+    const wallet = await developerWallet()
+    const input = { projectId, ownerId: wallet.ownerId, controlMode: 'developer', credentials: secret } as const
+    const other = await custody.wallet({ ...input, network: 'Polygon' })
+    await swap({ table: 'wallet_keys', columns: ['sealed'], key: 'wallet_id' }, wallet.id, other.id)
+    expect(await codeOf(sign(wallet, secret))).toBe('internal')
+    expect(await codeOf(sign(other, secret))).toBe('internal')
+  })
+
+  test('the locks of two owners', async () => {
+    const [wallet, other] = [await developerWallet(), await developerWallet()]
+    const locks = [await lockOf(wallet), await lockOf(other)] as const
+    await swap({ table: 'owner_locks', columns: ['sealed'], key: 'id' }, ...locks)
+    expect(await codeOf(sign(wallet, secret))).toBe('internal')
+  })
+
+  test('the user keys of two owners with the same PIN, salt and all', async () => {
+    const [wallet, other] = [await userWallet(), await userWallet()]
+    await swap({ table: 'user_keys', columns: ['sealed', 'salt'], key: 'owner_id' }, wallet.ownerId, other.ownerId)
+    expect(await codeOf(sign(wallet, pin))).toBe('internal')
+    expect(await guesses(wallet)).toEqual({ fails: 0, total: 0 })
+  })
+
+  test('the developer keys of two projects with the same secret', async () => {
+    const [one, other] = [await custody.project(), await custody.project()]
+    const wallet = await developerWallet(one)
+    await swap({ table: 'developer_keys', columns: ['sealed'], key: 'project_id' }, one, other)
+    expect(await codeOf(sign(wallet, secret))).toBe('internal')
+  })
+
+  test('the wrapped keys of two projects', async () => {
+    const [one, other] = [await custody.project(), await custody.project()]
+    const wallet = await developerWallet(one)
+    await swap({ table: 'project_keys', columns: ['wrapped'], key: 'project_id' }, one, other)
+    expect(await codeOf(sign(wallet, secret, await custody.another()))).toBe('internal')
+  })
+
+  test('a wallet that was moved to the keyring of another owner', async () => {
+    const [wallet, other] = [await developerWallet(), await developerWallet()]
+    await sql`update wallets set keyring_id = ${other.keyringId} where id = ${wallet.id}`
+    expect(await codeOf(sign({ ...wallet, keyringId: other.keyringId }, secret))).toBe('internal')
+  })
+
+  test('a user’s wallet that was declared the developer’s has no lock', async () => {
+    const wallet = await userWallet()
+    await sql`update wallets set control_mode = 'developer' where id = ${wallet.id}`
+    expect(sign({ ...wallet, controlMode: 'developer' }, secret)).rejects.toThrow('no lock of its control mode')
+  })
+})
+
+describe('the guess limit through the vault', () => {
+  test('two hundred wrong PINs over two processes and two wallets: five are evaluated, then the right one is refused', async () => {
+    const another = await custody.another()
+    const wallet = await userWallet()
+    const input = { projectId, ownerId: wallet.ownerId, controlMode: 'user', credentials: pin } as const
+    const second = await custody.wallet({ ...input, network: 'Polygon' })
+    const attempts = Array.from({ length: 200 }, (_, index) =>
+      sign(index % 3 ? wallet : second, { userPin: String(200_000 + index) }, index % 2 ? custody.vault : another),
+    )
+    expect(await tally(attempts)).toEqual({ INVALID_SECRET: 5, TOO_MANY_FAILED_ATTEMPTS: 195 })
+    expect(await guesses(wallet)).toEqual({ fails: 5, total: 5 })
+    expect(await codeOf(sign(second, pin))).toBe('TOO_MANY_FAILED_ATTEMPTS')
+    expect(await codeOf(custody.wallet({ ...input, network: 'Base' }))).toBe('TOO_MANY_FAILED_ATTEMPTS')
+  })
+
+  test('sixty-four right PINs over two processes all succeed', async () => {
+    const another = await custody.another()
+    const wallet = await userWallet()
+    const attempts = Array.from({ length: 64 }, (_, index) => sign(wallet, pin, index % 2 ? custody.vault : another))
+    expect(await tally(attempts)).toEqual({ resolved: 64 })
+    expect(await guesses(wallet)).toEqual({ fails: 0, total: 0 })
+  }, 20_000)
+
+  test('a locked owner’s right PIN is told from a wrong one by nothing: code, sentence, Retry-After, time', async () => {
+    const wallet = await userWallet()
+    for (let count = 0; count < 5; count += 1) await codeOf(sign(wallet, { userPin: '000000' }))
+    const answer = async (userPin: string) => {
+      const started = performance.now()
+      const error: unknown = await sign(wallet, { userPin }).catch((reason: unknown) => reason)
+      if (!(error instanceof AppError)) throw error
+      return { ms: performance.now() - started, told: [error.code, error.message, error.retryAfterSeconds] }
+    }
+    const rights: number[] = []
+    const wrongs: number[] = []
+    for (let count = 0; count < 20; count += 1) {
+      const [right, wrong] = [await answer(PIN), await answer('000000')]
+      expect(right.told.slice(0, 2)).toEqual(wrong.told.slice(0, 2))
+      expect(Math.abs(Number(right.told[2]) - Number(wrong.told[2]))).toBeLessThanOrEqual(1)
+      rights.push(right.ms)
+      wrongs.push(wrong.ms)
+    }
+    const median = (times: number[]) => times.sort((a, b) => a - b)[10] ?? Number.NaN
+    // Neither ran argon2id, which takes longer than that.
+    expect(Math.abs(median(rights) - median(wrongs))).toBeLessThan(4)
+  })
+
+  test('another project’s owner of the same name is another owner', async () => {
+    const wallet = await userWallet()
+    const elsewhere = await custody.project()
+    const input = { projectId: elsewhere, ownerId: wallet.ownerId, controlMode: 'user' } as const
+    const other = await custody.wallet({ ...input, credentials: { userPin: '777777' } })
+    expect(await codeOf(sign(wallet, { userPin: '777777' }))).toBe('INVALID_SECRET')
+    expect(await codeOf(sign(other, { userPin: '777777' }))).toBe('resolved')
+    expect(hexOf(other.publicKey)).not.toBe(hexOf(wallet.publicKey))
+  })
+
+  test('wrong secrets lock nobody', async () => {
+    const wallet = await developerWallet()
+    const attempts = Array.from({ length: 150 }, () => sign(wallet, { developerSecret: 'wrong' }))
+    expect(await tally(attempts)).toEqual({ INVALID_SECRET: 150 })
+    expect(await codeOf(sign(wallet, secret))).toBe('resolved')
+  })
+})
