@@ -6,7 +6,7 @@ import { EVM_NETWORKS, type EvmNetwork } from '../../db/words.ts'
 import type { DevJson } from './dev-json.ts'
 import { callRpcForString } from './rpc.ts'
 
-export type Story = Awaited<ReturnType<typeof tell>>
+export type Story = ReturnType<typeof tell>
 
 export type DemoStep = {
   readonly title: string
@@ -39,20 +39,8 @@ export const addressAt = (value: unknown, ...path: readonly (string | number)[])
 
 export const short = (text: string): string => (text.length > 14 ? `${text.slice(0, 8)}…${text.slice(-4)}` : text)
 
-/** Opens the story against a running stack. */
-export const tell = async (dev: DevJson) => {
-  const rpcUrlOf = (network: EvmNetwork): string => {
-    const url = dev.networks[network]?.rpc_url
-    hold(url !== undefined, `The dev stack has no ${network}.`)
-    return url
-  }
-  const chains = new Map(
-    EVM_NETWORKS.map((network) => [
-      network,
-      createPublicClient({ transport: http(rpcUrlOf(network)), pollingInterval: POLL_MS }),
-    ]),
-  )
-
+/** The service as a client sees it. */
+const clientOf = (dev: DevJson) => {
   const call = async (path: string, init: RequestInit): Promise<unknown> => {
     const response = await fetch(dev.base_url + path, {
       ...init,
@@ -66,7 +54,6 @@ export const tell = async (dev: DevJson) => {
     hold(response.status === 200, `${path} answered ${response.status}: ${text}`)
     return JSON.parse(text)
   }
-
   const get = (path: string, query: Record<string, string>) => call(`${path}?${new URLSearchParams(query)}`, {})
   const post = (path: string, body: Json) => call(path, { method: 'POST', body: JSON.stringify(body) })
 
@@ -84,11 +71,11 @@ export const tell = async (dev: DevJson) => {
     }
   }
 
-  /** The newest item of an address's activity with this transaction, once it is there. */
+  /** The item of an address's activity with this transaction, once it is there. */
   const activityOf = async (input: {
-    network: EvmNetwork
-    address: string
-    transactionHash: string
+    readonly network: EvmNetwork
+    readonly address: string
+    readonly transactionHash: string
   }): Promise<unknown> => {
     const deadline = Date.now() + WAIT_MS
     for (;;) {
@@ -102,8 +89,24 @@ export const tell = async (dev: DevJson) => {
     }
   }
 
+  const projectWallet = async (network: EvmNetwork): Promise<Address> =>
+    addressAt(await get('/wallets/get-by-owner-id', { network, ownerID: dev.project_id }), 'address')
+
+  return { get, post, succeeded, activityOf, projectWallet }
+}
+
+/** The chains as their nodes tell them, past the service. */
+const nodesOf = (dev: DevJson) => {
+  const rpcUrlOf = (network: EvmNetwork): string => {
+    const url = dev.networks[network]?.rpc_url
+    hold(url !== undefined, `The dev stack has no ${network}.`)
+    return url
+  }
+  const nodeOf = (network: EvmNetwork) =>
+    createPublicClient({ transport: http(rpcUrlOf(network)), pollingInterval: POLL_MS })
+  const nodes = new Map(EVM_NETWORKS.map((network) => [network, nodeOf(network)]))
   const chainOf = (network: EvmNetwork) => {
-    const chain = chains.get(network)
+    const chain = nodes.get(network)
     hold(chain !== undefined, `The dev stack has no ${network}.`)
     return chain
   }
@@ -117,13 +120,14 @@ export const tell = async (dev: DevJson) => {
 
   const isSame = (a: string, b: string): boolean => isAddressEqual(a as Hex, b as Hex)
 
-  const projectWallet = async (network: EvmNetwork): Promise<Address> =>
-    addressAt(await get('/wallets/get-by-owner-id', { network, ownerID: dev.project_id }), 'address')
-
-  return {
-    ...{ dev, get, post, succeeded, activityOf, chainOf, sendRaw, isSame, projectWallet, rpcUrlOf },
-    secret: dev.developer_secret,
-    /** Filled in by the steps. */
-    made: new Map<string, Address>(),
-  }
+  return { rpcUrlOf, chainOf, sendRaw, isSame }
 }
+
+/** Opens the story against a running stack. */
+export const tell = (dev: DevJson) => ({
+  ...clientOf(dev),
+  ...nodesOf(dev),
+  secret: dev.developer_secret,
+  /** Filled in by the steps. */
+  made: new Map<string, Address>(),
+})

@@ -74,7 +74,7 @@ const run = async (story: Story): Promise<boolean> => {
 const { dev, stop } = await findStack()
 let held = false
 try {
-  held = await run(await tell(dev))
+  held = await run(tell(dev))
 } finally {
   await stop()
 }

@@ -33,7 +33,7 @@ type Frame = {
 }
 
 const isBelow = (path: readonly number[], other: readonly number[]): boolean =>
-  path.length > other.length && other.every((step, index) => path[index] === step)
+  other.every((step, index) => path[index] === step)
 
 /** Frames come in order, so a failed one is directly followed by all that it undid. */
 const movesOf = (frames: readonly Frame[]): readonly CoinMove[] => {

@@ -161,6 +161,19 @@ test('what is judged for money is judged with the true balance', async () => {
   ])
 })
 
+test('a bundle of which nothing can be paid costs a few questions, not one for each element', async () => {
+  const counting = startFakeNode({ behind: node.rpcUrl })
+  const counted = createEvmChain({ row, rpcUrl: counting.rpcUrl, memory: createMemory() })
+  await node.fund(poor, 100n)
+  const bundle = Array.from({ length: 50 }, () => to(other, '0x', 30n))
+  const previews = await counted.preview(poor, bundle)
+  await node.fund(poor, 0n)
+  counting.stop()
+  expect(previews.map(({ success }) => success)).toEqual(bundle.map((_, index) => index < 3))
+  // The refused run, the balance and the run in plenty, the run of what can be paid.
+  expect(counting.calls.length).toBe(4)
+})
+
 test('coins that an earlier element brings may be spent by a later one', async () => {
   await node.fund(poor, 10n)
   const half = fail('half', [poor], 10n)

@@ -65,7 +65,7 @@ test('says that the node is unavailable where one is needed and none is there', 
   await expect(chain.nodeChainId()).rejects.toMatchObject({ code: 'node_unavailable', retryable: true })
 })
 
-const market = { nextBaseFee: 10n * GWEI, tips: [0n, 32n * GWEI, 28n * GWEI, 40n * GWEI] }
+const market = { nextBaseFee: 10n * GWEI, tips: [0n, 32n * GWEI, 0n, 28n * GWEI, 0n, 40n * GWEI, 0n] }
 const { maxFeePerGas: _cap, maxPriorityFeePerGas: _tip, ...open } = full
 
 test('suggests the median of the tips that were paid, and room for the base fee to double', () => {

@@ -1,0 +1,171 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import { desc, eq, sql } from 'drizzle-orm'
+import { type Db, openDb } from '../../db/client.ts'
+import { insertProject } from '../../db/queries/projects.ts'
+import { audit as auditTable } from '../../db/schema.ts'
+import { type Audit, type AuditAct, createAudit, verifyAuditRow } from '../../src/custody/audit.ts'
+import type { Sealer } from '../../src/custody/sealer.ts'
+import { createDatabase, type TestDatabase } from '../support/postgres.ts'
+import golden from './golden-1.json'
+import { ACTOR, bytesOf, hexOf, NOW, openTestSealer } from './support.ts'
+
+let database: TestDatabase
+let db: Db
+let sealer: Sealer
+let audit: Audit
+const projectId = randomUUID()
+
+beforeAll(async () => {
+  database = await createDatabase()
+  db = openDb({ url: database.apiUrl, maxConnections: 5, applicationName: 'audit' })
+  sealer = await openTestSealer()
+  audit = createAudit({ db, sealer, now: () => NOW })
+  await insertProject(db, { id: projectId, name: 'Test', activatedAt: null })
+})
+afterAll(async () => {
+  await db.close({ timeoutSeconds: 5 })
+  await database.close()
+})
+
+const act = (change: Partial<AuditAct> = {}): AuditAct => ({
+  projectId,
+  actor: ACTOR,
+  action: 'transaction_signed',
+  subject: randomUUID(),
+  details: { network: 'Ethereum', value: '1' },
+  ...change,
+})
+
+const rowsOf = (subject: string) => db.select().from(auditTable).where(eq(auditTable.subject, subject))
+
+const written = async (change: Partial<AuditAct> = {}) => {
+  const of = act(change)
+  await audit.commit(of)
+  const [row] = await rowsOf(of.subject)
+  if (row === undefined) throw new Error('the row is not there')
+  return row
+}
+
+describe('an audit row', () => {
+  test('says who did what to what and when, and its MAC holds after it was read back', async () => {
+    const row = await written({ subject: 'the-subject' })
+    expect(row).toMatchObject({
+      projectId,
+      actor: ACTOR,
+      action: 'transaction_signed',
+      subject: 'the-subject',
+      at: NOW,
+    })
+    expect(row.details).toEqual({ network: 'Ethereum', value: '1' })
+    expect(verifyAuditRow({ sealer, row })).toBe(true)
+  })
+
+  test.each([
+    {},
+    { '': '' },
+    { z: '1', a: '2', é: '3', '10': '4', '9': '5' },
+    { 'quote"': 'back\\slash', line: 'one\ntwo', emoji: '🔑' },
+  ])('holds for details of %p', async (details) => {
+    expect(verifyAuditRow({ sealer, row: await written({ details }) })).toBe(true)
+  })
+
+  test('has the frozen MAC', () => {
+    const frozen = { derive: () => bytesOf(golden.auditKey) } as unknown as Sealer
+    const row = {
+      projectId: golden.projectId,
+      at: new Date('2025-01-02T03:04:05.678Z'),
+      actor: 'operator',
+      action: 'wallet_created',
+      subject: golden.walletId,
+      details: { b: '2', a: '1' },
+      mac: bytesOf(golden.auditMac),
+    } as const
+    expect(verifyAuditRow({ sealer: frozen, row })).toBe(true)
+  })
+
+  test.each([
+    ['project', { projectId: randomUUID() }],
+    ['actor', { actor: 'operator' }],
+    ['action', { action: 'wallet_created' }],
+    ['subject', { subject: 'another' }],
+    ['time', { at: new Date(NOW.getTime() + 1) }],
+    ['details by one more', { details: { network: 'Ethereum', value: '1', more: '' } }],
+    ['details by one less', { details: { network: 'Ethereum' } }],
+    ['value of a detail', { details: { network: 'Ethereum', value: '2' } }],
+    ['name of a detail', { details: { network: 'Ethereum', valu: '1' } }],
+    ['details, two of them as one', { details: { networkEthereum: 'value1' } }],
+    ['MAC', { mac: new Uint8Array(32) }],
+    ['MAC, which is cut off', { mac: new Uint8Array(0) }],
+  ] as const)('does not hold with a changed %s', async (_what, change) => {
+    const row = await written()
+    expect(verifyAuditRow({ sealer, row: { ...row, ...change } })).toBe(false)
+  })
+
+  test('does not hold where its fields are divided otherwise', async () => {
+    const row = await written({ actor: 'ab', subject: 'cd' })
+    expect(verifyAuditRow({ sealer, row: { ...row, actor: 'a', subject: 'bcd' } })).toBe(false)
+    const moved = await written({ subject: 's', details: { a: '1', b: '2' } })
+    expect(verifyAuditRow({ sealer, row: { ...moved, subject: 'sa', details: { '1': 'b', '2': '' } } })).toBe(false)
+  })
+
+  test('does not hold under another service key', async () => {
+    expect(verifyAuditRow({ sealer: await openTestSealer(0x99), row: await written() })).toBe(false)
+  })
+
+  test('can be neither changed nor removed by the process that wrote it', async () => {
+    const row = await written()
+    expect(db.execute(sql`update audit set actor = 'x' where id = ${row.id}`).then(() => 'done')).rejects.toThrow()
+    expect(db.execute(sql`delete from audit where id = ${row.id}`).then(() => 'done')).rejects.toThrow()
+  })
+})
+
+describe('recording in a transaction', () => {
+  test('is there with its effect, and gone with it', async () => {
+    const kept = act()
+    await db.transaction((tx) => audit.record(tx, kept))
+    expect((await rowsOf(kept.subject)).length).toBe(1)
+    const lost = act()
+    const failing = db.transaction(async (tx) => {
+      await audit.record(tx, lost)
+      throw new Error('the effect failed')
+    })
+    expect(failing).rejects.toThrow('the effect failed')
+    await failing.catch(() => {})
+    expect(await rowsOf(lost.subject)).toEqual([])
+  })
+})
+
+describe('committing', () => {
+  test('is durable when it returns: another connection sees the row', async () => {
+    const other = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: 'reader' })
+    const seen = Array.from({ length: 20 }, async () => {
+      const of = act()
+      await audit.commit(of)
+      return (await other.select().from(auditTable).where(eq(auditTable.subject, of.subject))).length
+    })
+    expect(await Promise.all(seen)).toEqual(Array(20).fill(1))
+    await other.close({ timeoutSeconds: 5 })
+  })
+
+  test('of many at once is few transactions, and every row is there once', async () => {
+    const acts = Array.from({ length: 300 }, () => act({ actor: 'many' }))
+    await Promise.all(acts.map((each) => audit.commit(each)))
+    const [count] = await db.execute(
+      sql`select count(*)::int as rows, count(distinct subject)::int as subjects, count(distinct xmin::text)::int as commits
+          from audit where actor = 'many'`,
+    )
+    expect(count).toMatchObject({ rows: 300, subjects: 300 })
+    expect(Number(count?.commits)).toBeLessThanOrEqual(3)
+  })
+
+  test('fails every caller of a batch that fails, and writes nothing of it; the next one works', async () => {
+    const before = await db.select({ id: auditTable.id }).from(auditTable).orderBy(desc(auditTable.id)).limit(1)
+    const acts = [act(), act({ projectId: randomUUID() }), act()]
+    const results = await Promise.allSettled(acts.map((each) => audit.commit(each)))
+    expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected'])
+    const after = await db.select({ id: auditTable.id }).from(auditTable).orderBy(desc(auditTable.id)).limit(1)
+    expect(after).toEqual(before)
+    expect(hexOf((await written()).mac).length).toBe(64)
+  })
+})

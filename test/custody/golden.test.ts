@@ -1,0 +1,96 @@
+// Values that were sealed in the first version of every format, by another implementation (Python's `cryptography`, from
+// the description in src/custody alone). They open for ever: a change that fails here needs a new version instead.
+
+import { describe, expect, test } from 'bun:test'
+import { open } from '../../src/custody/envelope.ts'
+import {
+  identityOf,
+  openDeveloperKey,
+  openKeyring,
+  openLock,
+  openUserKey,
+  openWalletKey,
+} from '../../src/custody/hierarchy.ts'
+import { stretchPin } from '../../src/custody/kdf.ts'
+import { openRootKey } from '../../src/custody/root-key.ts'
+import { openSealer } from '../../src/custody/sealer.ts'
+import golden from './golden-1.json'
+import { bytesOf, hexOf, keyFile } from './support.ts'
+
+const { projectId, keyringId, walletId, ownerId } = golden
+const projectKey = bytesOf(golden.projectKey)
+
+const opened = async <Key>(hex: string, openKey: (spec: string) => Promise<Key>): Promise<Key> => {
+  const file = keyFile(hex)
+  try {
+    return await openKey(file.spec)
+  } finally {
+    file.remove()
+  }
+}
+
+const peel = (identity: ReturnType<typeof identityOf.developerKey>, sealed: string) =>
+  open({ key: projectKey, keyId: 1, identity, sealed: bytesOf(sealed) })
+
+const developerKey = () => {
+  const sealed = peel(identityOf.developerKey({ projectId }), golden.developerKey)
+  return openDeveloperKey({ projectId, secret: golden.secret, sealed }) ?? new Uint8Array()
+}
+
+const userKey = async (pin = golden.pin) => {
+  const sealed = peel(identityOf.userKey({ projectId, ownerId }), golden.userKey)
+  const stretched = await stretchPin({ pin, salt: bytesOf(golden.salt) })
+  return openUserKey({ projectId, ownerId, stretched, sealed })
+}
+
+const keyringKeyBy = (lockId: string, sealed: string, credentialKey: Uint8Array) => {
+  const of = { projectId, keyringId, lockId }
+  return openLock({ ...of, credentialKey, sealed: peel(identityOf.ownerLock(of), sealed) })
+}
+
+describe('of the first version', () => {
+  test('a project key unwraps, by the root key of that name', async () => {
+    const rootKey = await opened(golden.rootKey, openRootKey)
+    expect(rootKey.id).toBe(golden.rootKeyId)
+    const identity = identityOf.projectKey({ projectId, version: 1 })
+    expect(hexOf(await rootKey.unwrap({ wrapped: bytesOf(golden.wrapped), identity }))).toBe(golden.projectKey)
+  })
+
+  test('the developer’s secret leads to the seed and to the private key', () => {
+    const keyringKey = keyringKeyBy(golden.developerLockId, golden.developerLock, developerKey())
+    const seed = openKeyring({ projectId, keyringId, kind: 'seed', keyringKey, sealed: bytesOf(golden.seed) })
+    expect(hexOf(seed)).toBe(golden.entropy)
+    const key = openWalletKey({ projectId, keyringId, walletId, keyringKey, sealed: bytesOf(golden.walletKey) })
+    expect(hexOf(key)).toBe(golden.privateKey)
+  })
+
+  test('the PIN leads there as well, and another PIN does not', async () => {
+    const keyringKey = keyringKeyBy(golden.userLockId, golden.userLock, (await userKey()) ?? new Uint8Array())
+    const key = openWalletKey({ projectId, keyringId, walletId, keyringKey, sealed: bytesOf(golden.walletKey) })
+    expect(hexOf(key)).toBe(golden.privateKey)
+    expect(await userKey('013371')).toBeNull()
+  })
+
+  test('the service key has that name, derives that key for the audit and opens what it sealed', async () => {
+    const sealer = await opened(golden.serviceKey, openSealer)
+    expect(sealer.id).toBe(golden.serviceKeyId)
+    expect(hexOf(sealer.derive('audit'))).toBe(golden.auditKey)
+    const code = sealer.open({ purpose: 'login code', rowId: '7', sealed: bytesOf(golden.sealedCode) })
+    expect(Buffer.from(code).toString()).toBe('a login code')
+  })
+
+  test('a wrong secret gives nothing, and a broken row is another error than a wrong secret', () => {
+    const sealed = peel(identityOf.developerKey({ projectId }), golden.developerKey)
+    expect(openDeveloperKey({ projectId, secret: 'wrong', sealed })).toBeNull()
+    expect(() => openDeveloperKey({ projectId, secret: golden.secret, sealed: sealed.subarray(0, 20) })).toThrow(
+      'truncated',
+    )
+  })
+
+  test('a keyring does not open as one of another kind', () => {
+    const keyringKey = keyringKeyBy(golden.developerLockId, golden.developerLock, developerKey())
+    const of = { projectId, keyringId, keyringKey, sealed: bytesOf(golden.seed) }
+    expect(() => openKeyring({ ...of, kind: 'key' })).toThrow('authentication failed')
+    expect(() => openKeyring({ ...of, kind: 'phrase' })).toThrow('authentication failed')
+  })
+})

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Db, openDb } from '../../db/client.ts'
+import { insertProjectKey } from '../../db/queries/project-keys.ts'
+import { insertProject } from '../../db/queries/projects.ts'
+import { EnvelopeError, keyIdOf } from '../../src/custody/envelope.ts'
+import { identityOf } from '../../src/custody/hierarchy.ts'
+import { createProjectKeys } from '../../src/custody/project-keys.ts'
+import type { RootKey } from '../../src/custody/root-key.ts'
+import { createDatabase, type TestDatabase } from '../support/postgres.ts'
+import { hexOf, openTestRootKey } from './support.ts'
+
+let database: TestDatabase
+let db: Db
+let rootKey: RootKey
+let unwraps: number
+/** What happens while the root key is asked; it may fail. */
+let during: () => Promise<void>
+let projectId: string
+
+const inner = new Uint8Array(64).fill(5)
+
+const addVersion = async (version: number) => {
+  const key = new Uint8Array(32).fill(version)
+  const wrapped = await rootKey.wrap({ key, identity: identityOf.projectKey({ projectId, version }) })
+  await insertProjectKey(db, { projectId, version, rootKeyId: rootKey.id, wrapped })
+}
+
+beforeAll(async () => {
+  database = await createDatabase()
+  // One connection: whoever held it while asking the root key would wait for himself.
+  db = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: 'project keys' })
+})
+afterAll(async () => {
+  await db.close({ timeoutSeconds: 5 })
+  await database.close()
+})
+beforeEach(async () => {
+  const real = await openTestRootKey()
+  unwraps = 0
+  during = async () => {}
+  rootKey = {
+    ...real,
+    unwrap: async (input) => {
+      unwraps += 1
+      await during()
+      return real.unwrap(input)
+    },
+  }
+  projectId = randomUUID()
+  await insertProject(db, { id: projectId, name: 'Test', activatedAt: null })
+  await addVersion(1)
+})
+
+describe('a project key', () => {
+  const identity = () => identityOf.developerKey({ projectId })
+
+  test('adds a layer under its version, and takes it off', async () => {
+    const keys = createProjectKeys({ db, rootKey })
+    const sealed = await keys.addLayer({ version: 1, identity: identity(), inner })
+    expect(keyIdOf(sealed)).toBe(1)
+    expect(hexOf(await keys.peel({ identity: identity(), sealed }))).toBe(hexOf(inner))
+  })
+
+  test('of every version opens what it sealed, so that rotation needs no pause', async () => {
+    await addVersion(2)
+    const keys = createProjectKeys({ db, rootKey })
+    const old = await keys.addLayer({ version: 1, identity: identity(), inner })
+    const young = await keys.addLayer({ version: 2, identity: identity(), inner })
+    expect([keyIdOf(old), keyIdOf(young)]).toEqual([1, 2])
+    for (const sealed of [old, young]) {
+      expect(hexOf(await keys.peel({ identity: identity(), sealed }))).toBe(hexOf(inner))
+    }
+    const relabelled = Uint8Array.from(old)
+    relabelled[5] = 2
+    expect(keys.peel({ identity: identity(), sealed: relabelled })).rejects.toThrow(EnvelopeError)
+  })
+
+  test('is unwrapped once for many that ask at the same time, and remembered', async () => {
+    during = () => sleep(30)
+    const keys = createProjectKeys({ db, rootKey })
+    const layers = Array.from({ length: 50 }, () => keys.addLayer({ version: 1, identity: identity(), inner }))
+    await Promise.all(layers)
+    await keys.addLayer({ version: 1, identity: identity(), inner })
+    expect(unwraps).toBe(1)
+  })
+
+  test('is asked for again after a failure, which is not remembered', async () => {
+    during = () => Promise.reject(new Error('the service is away'))
+    const keys = createProjectKeys({ db, rootKey })
+    const add = () => keys.addLayer({ version: 1, identity: identity(), inner })
+    const failed = await Promise.allSettled([add(), add(), add()])
+    expect(failed.map((each) => each.status === 'rejected' && String(each.reason))).toEqual(
+      Array(3).fill('Error: the service is away'),
+    )
+    during = async () => {}
+    expect(keyIdOf(await add())).toBe(1)
+  })
+
+  test('is unwrapped with no connection held', async () => {
+    during = async () => {
+      await db.execute('select 1')
+    }
+    const keys = createProjectKeys({ db, rootKey })
+    expect(keyIdOf(await keys.addLayer({ version: 1, identity: identity(), inner }))).toBe(1)
+  })
+
+  test('that another root key wrapped is a mistake of the set-up, and that one is not asked', async () => {
+    const keys = createProjectKeys({ db, rootKey: { ...rootKey, id: 'key:another' } })
+    const add = keys.addLayer({ version: 1, identity: identity(), inner })
+    expect(add).rejects.toThrow('wrapped by another root key')
+    await add.catch(() => {})
+    expect(unwraps).toBe(0)
+  })
+
+  test('of a version or a project that does not exist is a mistake of ours', async () => {
+    const keys = createProjectKeys({ db, rootKey })
+    expect(keys.addLayer({ version: 9, identity: identity(), inner })).rejects.toThrow('does not exist')
+    const other = identityOf.developerKey({ projectId: randomUUID() })
+    expect(keys.addLayer({ version: 1, identity: other, inner })).rejects.toThrow('does not exist')
+  })
+
+  test('whose row was put under another version does not unwrap', async () => {
+    const row = await rootKey.wrap({
+      key: inner.subarray(32),
+      identity: identityOf.projectKey({ projectId, version: 1 }),
+    })
+    await insertProjectKey(db, { projectId, version: 3, rootKeyId: rootKey.id, wrapped: row })
+    const keys = createProjectKeys({ db, rootKey })
+    expect(keys.addLayer({ version: 3, identity: identity(), inner })).rejects.toThrow(EnvelopeError)
+  })
+})

@@ -1,0 +1,172 @@
+// What a thief of the database finds: nothing that can be read, and with the root key as well still nothing without a
+// credential. And what the holder of all three finds, who follows the hierarchy by hand: exactly the wallet's key.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createDecipheriv, createHmac, hkdfSync } from 'node:crypto'
+import { hashRaw } from '@node-rs/argon2'
+import { entropyToMnemonic } from '@scure/bip39'
+import { wordlist } from '@scure/bip39/wordlists/english.js'
+import postgres, { type Sql } from 'postgres'
+import { mnemonicToAccount } from 'viem/accounts'
+import type { WalletRef } from '../../src/custody/vault.ts'
+import { ACTOR, type Custody, hexOf, openCustody } from './support.ts'
+
+const SECRET = 'a marked secret 5d41402abc4b'
+const PIN = '918273'
+const OWNER = 'zoë'
+const ROOT_KEY = new Uint8Array(32).fill(0x11)
+
+let custody: Custody
+let sql: Sql
+let wallet: WalletRef & { readonly publicKey: Uint8Array }
+let shared: WalletRef
+
+beforeAll(async () => {
+  custody = await openCustody('mainnet')
+  sql = postgres(custody.url, { max: 2, onnotice: () => {} })
+  const projectId = await custody.project(SECRET)
+  const input = { projectId, ownerId: OWNER } as const
+  wallet = await custody.wallet({ ...input, controlMode: 'user', credentials: { userPin: PIN } })
+  const both = { developerSecret: SECRET, userPin: PIN }
+  shared = await custody.wallet({ ...input, controlMode: 'developer', credentials: both, network: 'Base' })
+  await custody.vault.withKey({ wallet, credentials: { userPin: PIN }, actor: ACTOR }, async (key) => {
+    key.sign(new Uint8Array(32))
+    await key.commitUse({ action: 'transaction_signed', details: { hash: '0x' } })
+  })
+  await custody.vault
+    .withKey({ wallet, credentials: { userPin: '000000' }, actor: ACTOR }, async () => {})
+    .catch(() => {})
+})
+afterAll(async () => {
+  await sql.end()
+  await custody.close()
+})
+
+// The hierarchy by hand: written from its description, with nothing of src/custody.
+
+const fields = (...parts: readonly (string | Uint8Array)[]) =>
+  Buffer.concat(
+    parts.map((part) => {
+      const bytes = Buffer.from(part)
+      const length = Buffer.alloc(4)
+      length.writeUInt32BE(bytes.length)
+      return Buffer.concat([length, bytes])
+    }),
+  )
+const derive = (key: Uint8Array, ...labels: string[]) =>
+  Buffer.from(hkdfSync('sha256', key, new Uint8Array(), fields(...labels), 32))
+
+type Where = { readonly keyring?: string; readonly wallet?: string; readonly purpose: string; readonly row: string }
+
+const open = (key: Uint8Array, sealed: Uint8Array, { keyring = '', wallet: of = '', purpose, row }: Where) => {
+  const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(6, 18))
+  decipher.setAAD(fields(sealed.subarray(0, 6), wallet.projectId, keyring, of, purpose, row))
+  decipher.setAuthTag(sealed.subarray(-16))
+  return Buffer.concat([decipher.update(sealed.subarray(18, -16)), decipher.final()])
+}
+
+const bytesFrom = async (query: Promise<readonly Record<string, unknown>[]>): Promise<Buffer> => {
+  const [row] = await query
+  const [value] = Object.values(row ?? {})
+  if (!Buffer.isBuffer(value)) throw new Error('there is no such row')
+  return value
+}
+
+const byHand = async (credentialMode: 'user' | 'developer') => {
+  const { projectId, keyringId } = wallet
+  const wrapped = await bytesFrom(sql`select wrapped from project_keys where project_id = ${projectId}`)
+  const projectKey = open(derive(ROOT_KEY, 'root key'), wrapped, { purpose: 'project key', row: '1' })
+  const credentialKey = credentialMode === 'user' ? await userKey(projectKey) : await developerKey(projectKey)
+  const [lock] = await sql`select id, sealed from owner_locks where control_mode = ${credentialMode}`
+  const where = { keyring: keyringId, purpose: 'owner lock', row: String(lock?.id) }
+  const keyringKey = open(
+    derive(credentialKey, 'owner lock', String(lock?.id)),
+    open(projectKey, lock?.sealed, where),
+    where,
+  )
+  const seed = await bytesFrom(sql`select sealed from keyrings`)
+  const entropy = open(keyringKey, seed, { keyring: keyringId, purpose: 'keyring seed', row: keyringId })
+  const sealedKey = await bytesFrom(sql`select sealed from wallet_keys where wallet_id = ${wallet.id}`)
+  const at = { keyring: keyringId, wallet: wallet.id, purpose: 'wallet key', row: wallet.id }
+  const privateKey = open(derive(keyringKey, 'wallet', wallet.id), sealedKey, at)
+  return { projectKey, credentialKey, keyringKey, entropy, privateKey }
+}
+
+const userKey = async (projectKey: Uint8Array) => {
+  const where = { purpose: 'user key', row: OWNER }
+  const inner = open(projectKey, await bytesFrom(sql`select sealed from user_keys`), where)
+  const salt = await bytesFrom(sql`select salt from user_keys`)
+  const stretched = await hashRaw(PIN, { memoryCost: 19_456, timeCost: 2, parallelism: 1, outputLen: 32, salt })
+  return open(derive(stretched, 'user key', wallet.projectId, OWNER), inner, where)
+}
+
+const developerKey = async (projectKey: Uint8Array) => {
+  const where = { purpose: 'developer key', row: wallet.projectId }
+  const inner = open(projectKey, await bytesFrom(sql`select sealed from developer_keys`), where)
+  const key = createHmac('sha256', SECRET).update(fields('developer key', wallet.projectId)).digest()
+  return open(key, inner, where)
+}
+
+describe('the tables', () => {
+  test('lead from a credential, the root key and the rows to the seed and the key, by hand and by either credential', async () => {
+    const [byPin, bySecret] = [await byHand('user'), await byHand('developer')]
+    expect(hexOf(byPin.keyringKey)).toBe(hexOf(bySecret.keyringKey))
+    expect(hexOf(byPin.privateKey)).toBe(hexOf(bySecret.privateKey))
+    const account = mnemonicToAccount(entropyToMnemonic(byPin.entropy, wordlist))
+    expect(account.publicKey).toBe(`0x${hexOf(wallet.publicKey)}`)
+    expect(hexOf(account.getHdKey().privateKey ?? new Uint8Array())).toBe(hexOf(byPin.privateKey))
+    expect(shared.keyringId).toBe(wallet.keyringId)
+  })
+
+  test('show no PIN, secret, phrase, seed or key, in any column, as text or as bytes', async () => {
+    const found = [await byHand('user'), await byHand('developer')]
+    const secrets = found.flatMap((each) => Object.values(each)).map(hexOf)
+    const texts = [PIN, SECRET, entropyToMnemonic(found[0]?.entropy ?? new Uint8Array(16), wordlist)]
+    const needles = [
+      ...secrets,
+      ...secrets.map((hex) => Buffer.from(hex, 'hex').toString('base64')),
+      ...texts,
+      ...texts.map((text) => Buffer.from(text).toString('hex')),
+      ...texts.map((text) => Buffer.from(text).toString('base64')),
+      hexOf(ROOT_KEY),
+    ]
+    const tables = await sql`select schemaname || '.' || tablename as name from pg_tables
+      where schemaname not in ('pg_catalog', 'information_schema')`
+    let rows = 0
+    for (const { name } of tables) {
+      const content = await sql.unsafe(`select t::text as row from ${name} t`)
+      rows += content.length
+      for (const { row } of content) for (const needle of needles) expect(String(row)).not.toContain(needle)
+    }
+    expect(rows).toBeGreaterThan(10)
+  })
+
+  test('of custody are closed to the worker’s role', async () => {
+    for (const table of [
+      'project_keys',
+      'developer_keys',
+      'user_keys',
+      'pin_guesses',
+      'keyrings',
+      'owner_locks',
+      'wallet_keys',
+    ]) {
+      const [row] = await sql`select has_table_privilege('strongroom_worker', ${table}, 'select') as may`
+      expect([table, row?.may]).toEqual([table, false])
+    }
+  })
+
+  test('open to no other PIN, though the thief has the root key as well', async () => {
+    const { projectKey } = await byHand('user')
+    const inner = open(projectKey, await bytesFrom(sql`select sealed from user_keys`), {
+      purpose: 'user key',
+      row: OWNER,
+    })
+    const salt = await bytesFrom(sql`select salt from user_keys`)
+    for (const pin of ['918274', '000000', '']) {
+      const stretched = await hashRaw(pin, { memoryCost: 19_456, timeCost: 2, parallelism: 1, outputLen: 32, salt })
+      const key = derive(stretched, 'user key', wallet.projectId, OWNER)
+      expect(() => open(key, inner, { purpose: 'user key', row: OWNER })).toThrow()
+    }
+  })
+})
