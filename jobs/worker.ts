@@ -16,7 +16,8 @@ import { createTasks } from './tasks/index.ts'
 const ABORT_AFTER_MS = 50
 const DRAIN_MS = 10_000
 const POLL_INTERVAL_MS = 1_000
-const MAX_JOB_CONNECTIONS = 10
+/** Beyond one a running job: for listening, and for taking jobs. */
+const SPARE_CONNECTIONS = 2
 
 const loggerOf = (log: Log): Logger =>
   new Logger(() => (level, message) => {
@@ -29,7 +30,7 @@ const startRunner = async (ctx: WorkerCtx): Promise<Runner> => {
   const applicationName = `strongroom-jobs-${randomUUID()}`
   const pgPool = new pg.Pool({
     connectionString: ctx.config.databaseUrl.reveal(),
-    max: MAX_JOB_CONNECTIONS,
+    max: ctx.config.workerConcurrency + SPARE_CONNECTIONS,
     application_name: applicationName,
   })
   const lost = (err: Error) => ctx.log.warn({ err }, 'a connection of the job queue was lost')
@@ -51,6 +52,7 @@ const startRunner = async (ctx: WorkerCtx): Promise<Runner> => {
     preset: {
       worker: {
         concurrentJobs: ctx.config.workerConcurrency,
+        maxPoolSize: ctx.config.workerConcurrency + SPARE_CONNECTIONS,
         pollInterval: POLL_INTERVAL_MS,
         localQueue: { size: ctx.config.workerConcurrency * 2 },
         completeJobBatchDelay: 0,

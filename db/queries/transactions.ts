@@ -39,12 +39,12 @@ export const heldNonces = async (db: Queryable, signer: Signer, from: number): P
   return new Set(rows.map((row) => row.nonce))
 }
 
-/** The sum of what the signer's live transactions may still take. */
-export const liveWorstCost = async (db: Queryable, signer: Signer): Promise<bigint> => {
+/** The sum of what the signer's live transactions from a nonce on may still take. */
+export const liveWorstCost = async (db: Queryable, signer: Signer, fromNonce: number): Promise<bigint> => {
   const [row] = await db
     .select({ total: sql<string>`coalesce(sum(${transactions.worstCost}), 0)::text` })
     .from(transactions)
-    .where(and(ofSigner(signer), inArray(transactions.status, LIVE)))
+    .where(and(ofSigner(signer), inArray(transactions.status, LIVE), gte(transactions.nonce, fromNonce)))
   return BigInt(row?.total ?? '0')
 }
 

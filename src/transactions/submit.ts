@@ -61,6 +61,7 @@ const intentOf = (row: TransactionRow): Intent => ({
   value: row.value,
   input: row.input.startsWith('0x') ? (row.input as Hex) : '0x',
   gasLimit: row.gasLimit,
+  nonce: row.nonce,
 })
 
 type RecordInput = SubmitInput & {
@@ -111,7 +112,8 @@ const rowOf = (input: Omit<RecordInput, 'intent'> & { readonly intent: Intent },
 /** Summed again under the lock: what was recorded since `prepare` counts too. @throws balance_insufficient. */
 const refuseOverdraft = async (tx: Tx, input: Pick<RecordInput, 'signer' | 'prepared'>): Promise<void> => {
   const { signer, prepared } = input
-  const promised = await liveWorstCost(tx, signer)
+  // What is mined has left the balance already, though the tracker may not have told it yet.
+  const promised = await liveWorstCost(tx, signer, prepared.minedCount)
   const missing = promised + prepared.worstCost - prepared.balance
   if (missing <= 0n) return
   const coin = nativeToken(signer.network)

@@ -115,8 +115,10 @@ describe('an audit row', () => {
 
   test('can be neither changed nor removed by the process that wrote it', async () => {
     const row = await written()
-    expect(db.execute(sql`update audit set actor = 'x' where id = ${row.id}`).then(() => 'done')).rejects.toThrow()
-    expect(db.execute(sql`delete from audit where id = ${row.id}`).then(() => 'done')).rejects.toThrow()
+    await expect(
+      db.execute(sql`update audit set actor = 'x' where id = ${row.id}`).then(() => 'done'),
+    ).rejects.toThrow()
+    await expect(db.execute(sql`delete from audit where id = ${row.id}`).then(() => 'done')).rejects.toThrow()
   })
 })
 
@@ -130,7 +132,7 @@ describe('recording in a transaction', () => {
       await audit.record(tx, lost)
       throw new Error('the effect failed')
     })
-    expect(failing).rejects.toThrow('the effect failed')
+    await expect(failing).rejects.toThrow('the effect failed')
     await failing.catch(() => {})
     expect(await rowsOf(lost.subject)).toEqual([])
   })

@@ -139,13 +139,15 @@ describe('one guess', () => {
   test('that fails with an error of ours gives the lease back, and stays charged', async () => {
     const ownerId = await owner()
     const evaluate = () => Promise.reject(new Error('out of memory'))
-    expect(verify(ownerId, evaluate)).rejects.toThrow('out of memory')
+    await expect(verify(ownerId, evaluate)).rejects.toThrow('out of memory')
     await sleep(50)
     expect(await stateOf(ownerId)).toEqual({ fails: 1, total: 1, locked: false, leased: false })
   })
 
   test('of an owner without a row of guesses is a mistake of ours, and nothing is looked at', async () => {
-    expect(verify('nobody', () => Promise.reject(new Error('it was looked at')))).rejects.toThrow('no row of guesses')
+    await expect(verify('nobody', () => Promise.reject(new Error('it was looked at')))).rejects.toThrow(
+      'no row of guesses',
+    )
   })
 })
 

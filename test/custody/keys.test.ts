@@ -146,13 +146,13 @@ describe('the root key', () => {
     expect(hexOf(wrapped)).not.toContain(HEX)
     expect(hexOf(await rootKey.unwrap({ wrapped, identity }))).toBe(HEX)
     for (const change of [{ projectId: 'q' }, { rowId: '2' }, { purpose: 'deployment' }]) {
-      expect(rootKey.unwrap({ wrapped, identity: { ...identity, ...change } })).rejects.toThrow(EnvelopeError)
+      await expect(rootKey.unwrap({ wrapped, identity: { ...identity, ...change } })).rejects.toThrow(EnvelopeError)
     }
   })
 
   test('does not unwrap what another one wrapped', async () => {
     const wrapped = await (await openTestRootKey(1)).wrap({ key: KEY, identity })
-    expect((await openTestRootKey(2)).unwrap({ wrapped, identity })).rejects.toThrow(EnvelopeError)
+    await expect((await openTestRootKey(2)).unwrap({ wrapped, identity })).rejects.toThrow(EnvelopeError)
   })
 
   test('has an id that follows the key and not the place', async () => {

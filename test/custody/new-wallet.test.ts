@@ -24,8 +24,15 @@ beforeAll(async () => {
 })
 afterAll(() => custody.close())
 
+type Had =
+  | 'nothing'
+  | 'a developer lock'
+  | 'a user lock'
+  | 'both locks, the user’s first'
+  | 'both locks, the developer’s first'
+
 /** What an owner may have before. */
-const OWNERS = {
+const OWNERS: Record<Had, () => Promise<string>> = {
   nothing: async () => randomUUID(),
   'a developer lock': async () => {
     const ownerId = randomUUID()
@@ -48,7 +55,7 @@ const OWNERS = {
     await custody.wallet({ projectId, ownerId, controlMode: 'user', credentials: GIVEN.both, network: 'Base' })
     return ownerId
   },
-} as const satisfies Record<string, () => Promise<string>>
+}
 
 const counts = async (ownerId: string) => {
   const [row] = await custody.db.execute(sql`select
@@ -69,7 +76,7 @@ const guesses = async (ownerId: string) => {
 
 const requires = 'credential_required'
 const ambiguous = 'credential_ambiguous'
-const MATRIX: Record<keyof typeof OWNERS, Record<ControlMode, Record<Given, string>>> = {
+const MATRIX: Record<Had, Record<ControlMode, Record<Given, string>>> = {
   nothing: {
     developer: { nothing: requires, secret: 'made', pin: requires, both: ambiguous },
     user: { nothing: requires, secret: requires, pin: 'made', both: ambiguous },
@@ -96,7 +103,7 @@ const cases = Object.entries(MATRIX).flatMap(([had, modes]) =>
   Object.entries(modes).flatMap(([mode, answers]) =>
     Object.entries(answers).map(([given, expected]) => ({ had, mode, given, expected })),
   ),
-) as { had: keyof typeof OWNERS; mode: ControlMode; given: Given; expected: string }[]
+) as { had: Had; mode: ControlMode; given: Given; expected: string }[]
 
 describe('a wallet', () => {
   test.each(cases)('in $mode mode for an owner with $had, with $given: $expected', async (row) => {
@@ -174,7 +181,7 @@ describe('a wallet', () => {
     const write = custody.db.transaction((tx) =>
       made.write(tx, () => Promise.reject(new Error('the wallet was refused'))),
     )
-    expect(write).rejects.toThrow('the wallet was refused')
+    await expect(write).rejects.toThrow('the wallet was refused')
     await write.catch(() => {})
     expect(await counts(ownerId)).toEqual(none)
   })
@@ -202,13 +209,13 @@ describe('a wallet', () => {
   test('first ones of one owner made at once: one wins, the others see why, and begin again with its seed', async () => {
     const ownerId = randomUUID()
     const networks = ['Ethereum', 'Polygon', 'Base', 'Avalanche'] as const
-    const make = (network: (typeof networks)[number]) =>
-      custody.wallet({ projectId, ownerId, controlMode: 'user', credentials: GIVEN.pin, network })
-    const first = await Promise.allSettled(networks.map(make))
+    const input = { projectId, ownerId, controlMode: 'user', credentials: GIVEN.pin } as const
+    const prepared = await Promise.all(networks.map((network) => custody.prepare({ ...input, network })))
+    const first = await Promise.allSettled(prepared.map((each) => each.write()))
     const lost = first.filter((each) => each.status === 'rejected').map((each) => violatedConstraint(each.reason))
     expect(lost).toEqual(Array(3).fill('user_keys_project_id_owner_id_pk'))
     const again = networks.filter((_, index) => first[index]?.status === 'rejected')
-    await Promise.all(again.map(make))
+    await Promise.all(again.map((network) => custody.wallet({ ...input, network })))
     expect(await counts(ownerId)).toMatchObject({ keyrings: 1, locks: 1, user_keys: 1, wallets: 4 })
   })
 })

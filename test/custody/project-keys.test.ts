@@ -74,7 +74,7 @@ describe('a project key', () => {
     }
     const relabelled = Uint8Array.from(old)
     relabelled[5] = 2
-    expect(keys.peel({ identity: identity(), sealed: relabelled })).rejects.toThrow(EnvelopeError)
+    await expect(keys.peel({ identity: identity(), sealed: relabelled })).rejects.toThrow(EnvelopeError)
   })
 
   test('is unwrapped once for many that ask at the same time, and remembered', async () => {
@@ -109,16 +109,16 @@ describe('a project key', () => {
   test('that another root key wrapped is a mistake of the set-up, and that one is not asked', async () => {
     const keys = createProjectKeys({ db, rootKey: { ...rootKey, id: 'key:another' } })
     const add = keys.addLayer({ version: 1, identity: identity(), inner })
-    expect(add).rejects.toThrow('wrapped by another root key')
+    await expect(add).rejects.toThrow('wrapped by another root key')
     await add.catch(() => {})
     expect(unwraps).toBe(0)
   })
 
   test('of a version or a project that does not exist is a mistake of ours', async () => {
     const keys = createProjectKeys({ db, rootKey })
-    expect(keys.addLayer({ version: 9, identity: identity(), inner })).rejects.toThrow('does not exist')
+    await expect(keys.addLayer({ version: 9, identity: identity(), inner })).rejects.toThrow('does not exist')
     const other = identityOf.developerKey({ projectId: randomUUID() })
-    expect(keys.addLayer({ version: 1, identity: other, inner })).rejects.toThrow('does not exist')
+    await expect(keys.addLayer({ version: 1, identity: other, inner })).rejects.toThrow('does not exist')
   })
 
   test('whose row was put under another version does not unwrap', async () => {
@@ -128,6 +128,6 @@ describe('a project key', () => {
     })
     await insertProjectKey(db, { projectId, version: 3, rootKeyId: rootKey.id, wrapped: row })
     const keys = createProjectKeys({ db, rootKey })
-    expect(keys.addLayer({ version: 3, identity: identity(), inner })).rejects.toThrow(EnvelopeError)
+    await expect(keys.addLayer({ version: 3, identity: identity(), inner })).rejects.toThrow(EnvelopeError)
   })
 })

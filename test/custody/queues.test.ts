@@ -40,7 +40,7 @@ describe('slots', () => {
   test('are given back by work that fails', async () => {
     const slots = createSlots({ limit: 1 })
     const work = () => Promise.reject(new Error('it failed'))
-    expect(slots.run({ deadlineMs: inMs(1000), work })).rejects.toThrow('it failed')
+    await expect(slots.run({ deadlineMs: inMs(1000), work })).rejects.toThrow('it failed')
     expect(await slots.run({ deadlineMs: inMs(1000), work: async () => 'next' })).toBe('next')
   })
 

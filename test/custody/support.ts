@@ -46,6 +46,8 @@ export const openTestSealer = async (fill = 0x22) => {
   }
 }
 
+export type TestWallet = WalletRef & { readonly publicKey: Uint8Array }
+
 export type Custody = {
   readonly db: Db
   readonly url: string
@@ -53,7 +55,9 @@ export type Custody = {
   /** Another process's vault: its own pool, cache and queues. */
   another(): Promise<Vault>
   project(secret?: string | null): Promise<string>
-  wallet(input: WalletInput): Promise<WalletRef & { readonly publicKey: Uint8Array }>
+  wallet(input: WalletInput): Promise<TestWallet>
+  /** The two steps of `wallet`: what the second writes was decided by the first. */
+  prepare(input: WalletInput): Promise<{ write(): Promise<TestWallet> }>
   close(): Promise<void>
 }
 
@@ -91,7 +95,8 @@ export const openCustody = async (environment: Environment = 'testnet'): Promise
       })
       return projectId
     },
-    wallet: (input) => makeWallet(db, { vault, ...input }),
+    wallet: async (input) => (await prepareWallet(db, { vault, ...input })).write(),
+    prepare: (input) => prepareWallet(db, { vault, ...input }),
     close: async () => {
       await Promise.all(pools.map((pool) => pool.close({ timeoutSeconds: 5 })))
       await database.close()
@@ -99,7 +104,7 @@ export const openCustody = async (environment: Environment = 'testnet'): Promise
   }
 }
 
-const makeWallet = async (db: Db, input: WalletInput & { readonly vault: Vault }) => {
+const prepareWallet = async (db: Db, input: WalletInput & { readonly vault: Vault }) => {
   const id = randomUUID()
   const { projectId, ownerId, controlMode, network = 'Ethereum' } = input
   const made = await input.vault.newWallet({ ...input, walletId: id, family: 'evm', actor: ACTOR })
@@ -117,12 +122,15 @@ const makeWallet = async (db: Db, input: WalletInput & { readonly vault: Vault }
     name: 'w',
     type: 'eoa',
   } as const
-  await db.transaction((tx) =>
-    made.write(tx, async () => {
-      await insertWallet(tx, row)
-    }),
-  )
-  return { id, projectId, ownerId, keyringId, controlMode, publicKey }
+  const write = async () => {
+    await db.transaction((tx) =>
+      made.write(tx, async () => {
+        await insertWallet(tx, row)
+      }),
+    )
+    return { id, projectId, ownerId, keyringId, controlMode, publicKey }
+  }
+  return { write }
 }
 
 /** The code that a promise is rejected with; 'resolved' where it is not, and any other error goes on up. */

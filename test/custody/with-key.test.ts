@@ -75,7 +75,7 @@ describe('a key', () => {
     const wallet = await developerWallet()
     const request = { wallet, credentials: secret, actor: ACTOR }
     expect(await custody.vault.withKey(request, async () => 'result')).toBe('result')
-    expect(custody.vault.withKey(request, () => Promise.reject(new Error('in use')))).rejects.toThrow('in use')
+    await expect(custody.vault.withKey(request, () => Promise.reject(new Error('in use')))).rejects.toThrow('in use')
   })
 
   test('is of no use after its block, whether it returned or threw', async () => {
@@ -93,8 +93,8 @@ describe('a key', () => {
     expect(kept.length).toBe(2)
     for (const key of kept) {
       expect(() => key.sign(digest)).toThrow('after it was closed')
-      expect(key.commitUse(entry)).rejects.toThrow('after it was closed')
-      expect(custody.db.transaction((tx) => key.recordUse(tx, entry))).rejects.toThrow('after it was closed')
+      await expect(key.commitUse(entry)).rejects.toThrow('after it was closed')
+      await expect(custody.db.transaction((tx) => key.recordUse(tx, entry))).rejects.toThrow('after it was closed')
     }
   })
 
@@ -103,12 +103,12 @@ describe('a key', () => {
     const use = custody.vault.withKey({ wallet, credentials: secret, actor: ACTOR }, async (key) =>
       key.sign(new Uint8Array(31)),
     )
-    expect(use).rejects.toThrow()
+    await expect(use).rejects.toThrow()
   })
 
   test('of a wallet that has none is a mistake of ours', async () => {
     const wallet = await developerWallet()
-    expect(sign({ ...wallet, id: randomUUID() }, secret)).rejects.toThrow('has no sealed key')
+    await expect(sign({ ...wallet, id: randomUUID() }, secret)).rejects.toThrow('has no sealed key')
   })
 
   test.each(['projectId', 'keyringId'] as const)(
@@ -181,7 +181,7 @@ describe('rows that were swapped in the database do not open', () => {
   test('a user’s wallet that was declared the developer’s has no lock', async () => {
     const wallet = await userWallet()
     await sql`update wallets set control_mode = 'developer' where id = ${wallet.id}`
-    expect(sign({ ...wallet, controlMode: 'developer' }, secret)).rejects.toThrow('no lock of its control mode')
+    await expect(sign({ ...wallet, controlMode: 'developer' }, secret)).rejects.toThrow('no lock of its control mode')
   })
 })
 
