@@ -1,4 +1,4 @@
-import { and, asc, eq, inArray } from 'drizzle-orm'
+import { and, asc, eq, sql } from 'drizzle-orm'
 import type { Db, Queryable } from '../client.ts'
 import { wallets } from '../schema.ts'
 import type { Network } from '../words.ts'
@@ -86,6 +86,8 @@ export const watchedAddresses = async (
   const rows = await db
     .selectDistinct({ address: wallets.address })
     .from(wallets)
-    .where(and(eq(wallets.network, input.network), inArray(wallets.address, [...input.addresses])))
+    .where(
+      and(eq(wallets.network, input.network), sql`${wallets.address} = any(${sql.param([...input.addresses])}::text[])`),
+    )
   return new Set(rows.map((row) => row.address))
 }

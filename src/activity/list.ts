@@ -2,7 +2,7 @@ import { listMovements, type MovementRow } from '../../db/queries/movements.ts'
 import type { Network } from '../../db/words.ts'
 import type { AddressFacts } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
-import { ownWallet } from './own-wallet.ts'
+import { ownWallet } from '../wallets/own-wallet.ts'
 
 export type Activity = {
   readonly movement: MovementRow

@@ -1,10 +1,10 @@
 import { type HoldingRow, holdingsOfAddress, holdingsOfContract } from '../../db/queries/movements.ts'
 import type { Network } from '../../db/words.ts'
-import { ownWallet } from '../activity/own-wallet.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { metadataOfTokens } from '../metadata/of-tokens.ts'
 import type { NftMetadata } from '../metadata/schema.ts'
+import { ownWallet } from '../wallets/own-wallet.ts'
 
 export type ListNftsInput = {
   readonly projectId: string

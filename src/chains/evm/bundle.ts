@@ -25,7 +25,7 @@ type Run = Answer<readonly SimulatedCall[]>
 type Runner = (from: string, calls: readonly Call[], overrides: Overrides) => Promise<Run>
 
 /** What a node turned out not to be able to do, learnt once. */
-export type SimulationLimits = { noSimulation: boolean; noCreations: boolean }
+export type SimulationLimits = { noSimulation: boolean; noCreations: boolean; noPending: boolean }
 
 const runner =
   (rpc: Rpc, limits: SimulationLimits): Runner =>

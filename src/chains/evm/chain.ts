@@ -29,7 +29,7 @@ export const createEvmChain = ({ row, rpcUrl, memory }: EvmChainInput): Chain =>
   const { network, family, chainId } = row
   const rpc = createRpc({ rpcUrl, network })
   // What the node turns out not to be able to do, so that it is not asked again and again.
-  const limits: SimulationLimits = { noSimulation: false, noCreations: false }
+  const limits: SimulationLimits = { noSimulation: false, noCreations: false, noPending: false }
   const tracing: Tracing = { tracer: 'unknown', noBlockReceipts: false }
   const facts: Chain['facts'] = (addresses) => readAddressFacts({ rpc, memory, network }, addresses)
 

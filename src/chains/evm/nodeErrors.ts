@@ -116,6 +116,11 @@ const STATE_MISSING: readonly Pattern[] = [
   { pattern: /required data unavailable|resource not found/i, source: 'anvil crates/anvil/src/eth/error.rs' },
 ]
 
+const PENDING_MISSING: readonly Pattern[] = [
+  { pattern: /pending (?:state|block) is not available/i, source: 'go-ethereum eth/api_backend.go; bor where it does not mine' },
+  { pattern: /pending (?:block|tag|state) .*not supported/i, source: 'coreth (allow-unfinalized-queries), hosted nodes' },
+]
+
 const BLOCK_MISSING: readonly Pattern[] = [
   { pattern: /BlockOutOfRange/, source: 'anvil crates/anvil/src/eth/error.rs' },
   { pattern: /unknown block|block (?:\S+ )?not found|header not found/i, source: 'go-ethereum, besu, erigon, reth' },
@@ -162,6 +167,9 @@ export const isExecutionFailure = (error: RpcError): boolean => isRevert(error) 
 
 /** Too many blocks or too many results. */
 export const isRangeTooWide = (error: RpcError): boolean => knows(RANGE_TOO_WIDE, error.message)
+
+/** The node has no pending state of its own. */
+export const isPendingMissing = (error: RpcError): boolean => knows(PENDING_MISSING, error.message)
 
 /** The node does not have the block (yet): another behind the same address may. */
 export const isBlockMissing = (error: RpcError): boolean => knows(BLOCK_MISSING, error.message)

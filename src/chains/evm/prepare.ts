@@ -11,7 +11,7 @@ import { readQuestion, transactionObject } from './call.ts'
 import { serializeUnsigned } from './encode.ts'
 import { assertRelayed, chooseFees, feeQuestion } from './fees.ts'
 import { intrinsicGas } from './intrinsic.ts'
-import { isExecutionFailure, isNoFunds } from './nodeErrors.ts'
+import { isExecutionFailure, isNoFunds, isPendingMissing } from './nodeErrors.ts'
 import { failureOf } from './reverts.ts'
 import { type Answer, type Question, question, type Rpc, type RpcError } from './rpc.ts'
 import { assertFees, type Fees, fillIn, worstCost } from './unsigned.ts'
@@ -36,14 +36,26 @@ export type PrepareContext = { readonly rpc: Rpc; readonly row: EvmNetworkRow; r
 
 const raised = (amount: bigint, percent: bigint): bigint => amount + (amount * percent) / 100n
 
-const estimateQuestion = (from: string, intent: Intent): Question<bigint> =>
-  question('eth_estimateGas', [transactionObject(from, intent), 'pending'], quantity)
+/** The state that a transaction will meet, as far as the node can tell. */
+const stateOf = ({ limits }: PrepareContext): string => (limits.noPending ? 'latest' : 'pending')
 
 /** A caller's gas limit is kept; whether the call succeeds within it is asked all the same. */
-const gasQuestion = (from: string, intent: Intent): Question<bigint> => {
+const gasQuestion = (context: PrepareContext, from: string, intent: Intent): Question<bigint> => {
   const { gasLimit } = intent
-  if (gasLimit === undefined) return estimateQuestion(from, intent)
-  return question('eth_call', [transactionObject(from, intent), 'pending'], () => gasLimit)
+  const params = [transactionObject(from, intent), stateOf(context)]
+  if (gasLimit === undefined) return question('eth_estimateGas', params, quantity)
+  return question('eth_call', params, () => gasLimit)
+}
+
+/** The same once more on the newest block, for a node that turns out to have no pending state. */
+const settleGas = async (
+  context: PrepareContext,
+  input: { readonly from: string; readonly intent: Intent; readonly gas: Answer<bigint> },
+): Promise<Answer<bigint>> => {
+  const { from, intent, gas } = input
+  if (gas.ok || !isPendingMissing(gas.error)) return gas
+  context.limits.noPending = true
+  return context.rpc.try(gasQuestion(context, from, intent))
 }
 
 const marginOf = (intent: Intent, gas: bigint): bigint => {
@@ -87,9 +99,10 @@ const insufficient = (
 }
 
 /** The gas that the call would take if the sender could pay its value; null where that cannot be told. */
-const estimateRich = async (rpc: Rpc, from: string, intent: Intent): Promise<Answer<bigint>> => {
-  const object = transactionObject(from, intent)
-  return rpc.try(question('eth_estimateGas', [object, 'pending', { [from]: { balance: toQuantity(RICH) } }], quantity))
+const estimateRich = (context: PrepareContext, from: string, intent: Intent): Promise<Answer<bigint>> => {
+  const overrides = { [from]: { balance: toQuantity(RICH) } }
+  const params = [transactionObject(from, intent), stateOf(context), overrides]
+  return context.rpc.try(question('eth_estimateGas', params, quantity))
 }
 
 /** @returns the error to throw: what is needed and what is there, behind the sender's own pending transactions. */
@@ -99,8 +112,8 @@ const explainNoFunds = async (
 ): Promise<AppError> => {
   const { intent, from } = state
   const [balance, gas] = await Promise.all([
-    context.rpc.ask(question('eth_getBalance', [from, 'pending'], quantity)),
-    estimateRich(context.rpc, from, intent),
+    context.rpc.ask(question('eth_getBalance', [from, stateOf(context)], quantity)),
+    estimateRich(context, from, intent),
   ])
   const gasLimit = intent.gasLimit ?? (gas.ok ? marginOf(intent, gas.value) : intrinsicGas(intent))
   const needed = intent.value + gasLimit * state.fees.maxFeePerGas + state.surcharge
@@ -142,15 +155,16 @@ export const prepare = async (
     question('eth_getBalance', [from, 'latest'], quantity),
     feeQuestion(intent),
     l1FeeQuestion(row, intent),
-    gasQuestion(from, intent),
+    gasQuestion(context, from, intent),
   ])
-  const [mined, pending, purse, market, l1Fee, gas] = answers
+  const [mined, pending, purse, market, l1Fee, firstGas] = answers
   const minedCount = rpc.need(mined)
   const pendingCount = Math.max(minedCount, rpc.need(pending))
   const balance = rpc.need(purse)
   const surcharge = rpc.need(l1Fee) ?? 0n
   const fees = chooseFees(intent, rpc.need(market), row)
   assertRelayed(fees, row)
+  const gas = await settleGas(context, { from, intent, gas: firstGas })
   let gasLimit: bigint
   if (gas.ok) gasLimit = marginOf(intent, gas.value)
   else if (isNoFunds(gas.error)) throw await explainNoFunds(context, { intent, from, fees, surcharge })
@@ -170,16 +184,15 @@ export const fill = async (
 ): Promise<EvmUnsigned> => {
   const { rpc, row } = context
   const { intent, from, nonce } = input
-  const given = intent.gasLimit
-  const [market, estimate] = await rpc.tryAll([
-    feeQuestion(intent),
-    given === undefined ? estimateQuestion(from, intent) : null,
-  ])
+  const { gasLimit } = intent
+  if (gasLimit !== undefined) {
+    const fees = chooseFees(intent, await rpc.ask(feeQuestion(intent) ?? nothing), row)
+    return fillIn(intent, { ...fees, chainId: row.chainId, nonce, gasLimit })
+  }
+  const [market, estimate] = await rpc.tryAll([feeQuestion(intent), gasQuestion(context, from, intent)])
   const fees = chooseFees(intent, rpc.need(market), row)
-  assertFees(fees)
-  let gas: Answer<bigint | null> = estimate
-  if (!gas.ok && isNoFunds(gas.error)) gas = await estimateRich(rpc, from, intent)
+  let gas = await settleGas(context, { from, intent, gas: estimate })
+  if (!gas.ok && isNoFunds(gas.error)) gas = await estimateRich(context, from, intent)
   if (!gas.ok && isExecutionFailure(gas.error)) throw reverted(failureOf(gas.error), gas.error)
-  const gasLimit = given ?? marginOf(intent, rpc.need(gas) ?? intrinsicGas(intent))
-  return fillIn(intent, { ...fees, chainId: row.chainId, nonce, gasLimit })
+  return fillIn(intent, { ...fees, chainId: row.chainId, nonce, gasLimit: marginOf(intent, rpc.need(gas)) })
 }

@@ -35,7 +35,7 @@ const parseCall = (value: unknown, call: Call, blockGasLimit: bigint): Simulated
   const returned = nullable(bytes)(result.returnData) ?? '0x'
   const gasUsed = quantity(result.gasUsed)
   if (quantity(result.status) === 1n) {
-    return { failure: null, returnData: returned, gasUsed, logs: listOf(parseLog)(result.logs) }
+    return { failure: null, returnData: returned, gasUsed, logs: nullable(listOf(parseLog))(result.logs) ?? [] }
   }
   const { message, data } = nullable(record)(result.error) ?? {}
   const failure = simulatedFailure({
