@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import fc from 'fast-check'
@@ -77,6 +78,14 @@ describe.each(curves)('%s', (_name, each) => {
 
 test.skipIf(!hasPrebuilt)('the native module signs where a prebuilt one exists', () => {
   expect(curve).toBe(native())
+})
+
+test('noble signs where no native module loads', () => {
+  const script = `import { curve, nativeCurve, nobleCurve } from '${new URL('../../src/custody/secp256k1.ts', import.meta.url).pathname}'
+    console.log(nativeCurve === null && curve === nobleCurve)`
+  // node-gyp-build then looks for a module of that architecture, which nobody built.
+  const env = { ...process.env, npm_config_arch: 'none' }
+  expect(execFileSync(process.execPath, ['-e', script], { encoding: 'utf8', env }).trim()).toBe('true')
 })
 
 test.skipIf(!hasPrebuilt)(

@@ -141,6 +141,43 @@ describe('the tables', () => {
     expect(rows).toBeGreaterThan(10)
   })
 
+  test('were opened by keys that were all zeroed after their use', async () => {
+    const zeroed = new Set<string>()
+    const fill = Buffer.prototype.fill
+    const fillBytes = Uint8Array.prototype.fill
+    const note = (bytes: Uint8Array) => zeroed.add(Buffer.from(bytes).toString('hex'))
+    const found = { user: await byHand('user'), developer: await byHand('developer') }
+    Buffer.prototype.fill = function (this: Buffer, ...args: Parameters<typeof fillBytes>) {
+      note(this)
+      return fill.apply(this, args)
+    } as typeof fill
+    Uint8Array.prototype.fill = function (this: Uint8Array, ...args: Parameters<typeof fillBytes>) {
+      note(this)
+      return fillBytes.apply(this, args)
+    }
+    try {
+      for (const mode of ['user', 'developer'] as const) {
+        zeroed.clear()
+        const credentials = mode === 'user' ? { userPin: PIN } : { developerSecret: SECRET }
+        const of = mode === 'user' ? wallet : shared
+        await custody.vault.withKey({ wallet: of, credentials, actor: ACTOR }, async () => {
+          expect(zeroed.has(hexOf(found[mode].keyringKey))).toBe(true)
+          expect(zeroed.has(hexOf(found[mode].credentialKey))).toBe(true)
+          expect(zeroed.has(hexOf(found[mode].privateKey))).toBe(false)
+        })
+        expect(zeroed.has(hexOf(found[mode].privateKey))).toBe(true)
+      }
+      zeroed.clear()
+      const input = { projectId: wallet.projectId, ownerId: OWNER, network: 'Polygon' } as const
+      await custody.wallet({ ...input, controlMode: 'user', credentials: { userPin: PIN } })
+      const { keyringKey, credentialKey, entropy, privateKey } = found.user
+      for (const key of [keyringKey, credentialKey, entropy, privateKey]) expect(zeroed.has(hexOf(key))).toBe(true)
+    } finally {
+      Buffer.prototype.fill = fill
+      Uint8Array.prototype.fill = fillBytes
+    }
+  })
+
   test('of custody are closed to the worker’s role', async () => {
     for (const table of [
       'project_keys',

@@ -144,6 +144,7 @@ const DECLARATIONS: readonly Declarations[] = [
   },
 ]
 
+/** A function, and the standard that declares it. */
 export type KnownFunction = {
   readonly standard: AssetStandard
   readonly name: string

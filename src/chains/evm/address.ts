@@ -12,6 +12,7 @@ const ONE_CASE = /^0x(?:[0-9a-f]{40}|[0-9A-F]{40})$/
 /** 35 or 36 bytes in base58: a one or two byte prefix, 32 bytes, a two byte checksum (SS58). */
 const LIKE_SS58 = /^[1-9A-HJ-NP-Za-km-z]{46,50}$/
 
+/** Where minted tokens come from and burnt ones go. */
 export const ZERO_ADDRESS = '0x0000000000000000000000000000000000000000'
 
 const memo = new Map<string, string>()

@@ -20,6 +20,7 @@ export type BlockMoves = ReadonlyMap<Hex, readonly CoinMove[]>
 /** Learnt from the node; `none` is a node that cannot trace. */
 export type Tracing = { tracer: Tracer | 'none' | 'unknown'; noBlockReceipts: boolean }
 
+/** The node, and what was learnt of it. */
 export type NativesContext = { readonly rpc: Rpc; readonly tracing: Tracing }
 
 const findTracer = async ({ rpc }: NativesContext, number: bigint): Promise<Tracer | 'none'> => {

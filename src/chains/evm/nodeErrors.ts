@@ -117,8 +117,14 @@ const STATE_MISSING: readonly Pattern[] = [
 ]
 
 const PENDING_MISSING: readonly Pattern[] = [
-  { pattern: /pending (?:state|block) is not available/i, source: 'go-ethereum eth/api_backend.go; bor where it does not mine' },
-  { pattern: /pending (?:block|tag|state) .*not supported/i, source: 'coreth (allow-unfinalized-queries), hosted nodes' },
+  {
+    pattern: /pending (?:state|block) is not available/i,
+    source: 'go-ethereum eth/api_backend.go; bor where it does not mine',
+  },
+  {
+    pattern: /pending (?:block|tag|state) .*not supported/i,
+    source: 'coreth (allow-unfinalized-queries), hosted nodes',
+  },
 ]
 
 const BLOCK_MISSING: readonly Pattern[] = [

@@ -14,7 +14,7 @@ import { intrinsicGas } from './intrinsic.ts'
 import { isExecutionFailure, isNoFunds, isPendingMissing } from './nodeErrors.ts'
 import { failureOf } from './reverts.ts'
 import { type Answer, type Question, question, type Rpc, type RpcError } from './rpc.ts'
-import { assertFees, type Fees, fillIn, worstCost } from './unsigned.ts'
+import { type Fees, fillIn, worstCost } from './unsigned.ts'
 import { MalformedAnswer, quantity, smallQuantity, toQuantity } from './wire.ts'
 
 /** Estimates are nearly exact, and the state moves on until the transaction is mined. A plain transfer needs no margin. */
@@ -32,6 +32,7 @@ const RICH = 2n ** 200n
 
 const ORACLE_ABI = parseAbi(['function getL1FeeUpperBound(uint256 unsignedTxSize) view returns (uint256)'])
 
+/** The node, its network as data, and what was learnt of it. */
 export type PrepareContext = { readonly rpc: Rpc; readonly row: EvmNetworkRow; readonly limits: SimulationLimits }
 
 const raised = (amount: bigint, percent: bigint): bigint => amount + (amount * percent) / 100n
@@ -177,22 +178,25 @@ export const prepare = async (
   return { unsigned, minedCount, pendingCount, balance, worstCost: cost }
 }
 
-/** Fees and gas for signing: a sender without money may sign as well. @throws execution_reverted, node_unavailable. */
+const estimateForSigning = async (context: PrepareContext, from: string, intent: Intent): Promise<bigint> => {
+  if (intent.gasLimit !== undefined) return intent.gasLimit
+  const first = await context.rpc.try(gasQuestion(context, from, intent))
+  let gas = await settleGas(context, { from, intent, gas: first })
+  if (!gas.ok && isNoFunds(gas.error)) gas = await estimateRich(context, from, intent)
+  if (!gas.ok && isExecutionFailure(gas.error)) throw reverted(failureOf(gas.error), gas.error)
+  return marginOf(intent, context.rpc.need(gas))
+}
+
+/** Fees and gas for signing: a sender without money may sign as well. @throws execution_reverted, fee_too_low, node_unavailable. */
 export const fill = async (
   context: PrepareContext,
   input: { readonly intent: Intent; readonly from: string; readonly nonce: number },
 ): Promise<EvmUnsigned> => {
   const { rpc, row } = context
   const { intent, from, nonce } = input
-  const { gasLimit } = intent
-  if (gasLimit !== undefined) {
-    const fees = chooseFees(intent, await rpc.ask(feeQuestion(intent) ?? nothing), row)
-    return fillIn(intent, { ...fees, chainId: row.chainId, nonce, gasLimit })
-  }
-  const [market, estimate] = await rpc.tryAll([feeQuestion(intent), gasQuestion(context, from, intent)])
-  const fees = chooseFees(intent, rpc.need(market), row)
-  let gas = await settleGas(context, { from, intent, gas: estimate })
-  if (!gas.ok && isNoFunds(gas.error)) gas = await estimateRich(context, from, intent)
-  if (!gas.ok && isExecutionFailure(gas.error)) throw reverted(failureOf(gas.error), gas.error)
-  return fillIn(intent, { ...fees, chainId: row.chainId, nonce, gasLimit: marginOf(intent, rpc.need(gas)) })
+  const [[market], gasLimit] = await Promise.all([
+    rpc.askAll([feeQuestion(intent)]),
+    estimateForSigning(context, from, intent),
+  ])
+  return fillIn(intent, { ...chooseFees(intent, market, row), chainId: row.chainId, nonce, gasLimit })
 }

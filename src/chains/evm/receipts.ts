@@ -14,6 +14,7 @@ export type MinedLog = RawLog & {
   readonly logIndex: number
 }
 
+/** @throws MalformedAnswer. */
 export const parseMinedLog = (value: unknown): MinedLog => {
   const log = record(value)
   return {
@@ -28,6 +29,7 @@ export const parseMinedLog = (value: unknown): MinedLog => {
   }
 }
 
+/** `contractAddress` is the created contract's; some nodes fill it in for plain calls too. */
 export type Receipt = {
   readonly transactionHash: Hex
   readonly blockHash: Hex
@@ -51,5 +53,6 @@ const parseReceipt = (value: unknown): Receipt => {
 export const blockReceiptsQuestion = (number: bigint): Question<readonly Receipt[] | null> =>
   question('eth_getBlockReceipts', [toQuantity(number)], nullable(listOf(parseReceipt)))
 
+/** One receipt; null for a transaction that is not mined. */
 export const receiptQuestion = (transactionHash: Hex): Question<Receipt | null> =>
   question('eth_getTransactionReceipt', [transactionHash], nullable(parseReceipt))

@@ -141,6 +141,7 @@ const haltReason = (message: string): string => {
   return words === '' || words === 'execution failed' ? 'out of gas or an invalid instruction' : words
 }
 
+/** One sentence for what nodes say in many ways. */
 export const NO_FUNDS_REASON = 'insufficient funds for transfer'
 
 /** The sentence of an execution that failed at the node: `execution reverted: …` for a revert. Pure. */

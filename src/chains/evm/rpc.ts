@@ -58,6 +58,7 @@ export type Question<T> = {
   readonly parse: (result: unknown) => T
 }
 
+/** What the node said: a result, or no. */
 export type Answer<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: RpcError }
 
 type AnyQuestions = readonly (Question<unknown> | null)[]
@@ -67,6 +68,7 @@ type ValuesOf<Q extends AnyQuestions> = { readonly [K in keyof Q]: ValueOf<Q[K]>
 
 type AskOptions = { readonly timeoutMs?: number; readonly batchLimit?: number }
 
+/** A client of one node. */
 export type Rpc = {
   /** @throws NodeUnavailable where the node cannot be reached or read. */
   try<T>(question: Question<T>, options?: AskOptions): Promise<Answer<T>>
@@ -169,7 +171,11 @@ const readAnswer = (method: string, response: unknown): Answer<unknown> => {
 
 /** Answers of a batch come in any order; one error object for all of them is what some nodes answer to a whole batch. */
 const matchAnswers = (sent: readonly Sent[], body: unknown): readonly Answer<unknown>[] => {
-  if (!Array.isArray(body)) return sent.map(({ question: { method } }) => readAnswer(method, body))
+  if (!Array.isArray(body)) {
+    const answers = sent.map(({ question: { method } }) => readAnswer(method, body))
+    if (sent.length > 1 && answers.some(({ ok }) => ok)) throw new MalformedAnswer('an answer for each question')
+    return answers
+  }
   const byId = new Map<unknown, unknown>()
   for (const response of body) byId.set(record(response).id, response)
   return sent.map(({ id, question: { method } }) => readAnswer(method, byId.get(id)))

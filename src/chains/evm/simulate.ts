@@ -24,6 +24,7 @@ export type Overrides = Readonly<Record<string, { readonly balance?: bigint; rea
 /** Calls that run one after the other, with what is assumed before the first of them. */
 export type Segment = { readonly overrides: Overrides; readonly calls: readonly Call[] }
 
+/** @throws MalformedAnswer. */
 export const parseLog = (value: unknown): RawLog => {
   const log = record(value)
   return { address: rawAddress(log.address), topics: listOf(hash)(log.topics), data: bytes(log.data) }
@@ -95,4 +96,5 @@ export const simulate = (
 /** A call that never ran. */
 export const refused = (failure: string): SimulatedCall => ({ failure, returnData: '0x', gasUsed: 0n, logs: [] })
 
+/** A call whose value the sender did not have. */
 export const notFunded = refused(NO_FUNDS_REASON)

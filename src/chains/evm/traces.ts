@@ -121,6 +121,7 @@ const parseTrees = (value: unknown): TracedBlock => {
 
 /** The ways to trace, in the order in which they are tried: the first costs the node least. */
 export const TRACERS = ['trace_block', 'debug_traceBlockByNumber'] as const
+/** One of them. */
 export type Tracer = (typeof TRACERS)[number]
 
 /** Traces are not specified as blocks and logs are: one that cannot be read is none, and not the node's failure. */

@@ -10,6 +10,7 @@ export class MalformedAnswer extends Error {
   }
 }
 
+/** An object of JSON, its fields not looked at yet. */
 export type JsonRecord = Readonly<Record<string, unknown>>
 
 const isRecord = (value: unknown): value is JsonRecord =>
@@ -32,11 +33,13 @@ export const hexText = (text: string): Hex => {
   return text
 }
 
+/** An object that is no list. @throws MalformedAnswer, as all of these. */
 export const record = (value: unknown): JsonRecord => {
   if (!isRecord(value)) throw new MalformedAnswer('an object')
   return value
 }
 
+/** A list of anything. */
 export const list = (value: unknown): readonly unknown[] => {
   if (!Array.isArray(value)) throw new MalformedAnswer('a list')
   return value

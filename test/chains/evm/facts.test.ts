@@ -69,6 +69,22 @@ test('believes no contract that says yes to everything, and waits for none that 
   expect(performance.now() - started).toBeLessThan(5_000)
 })
 
+test('bounds what a contract may burn while it is read', async () => {
+  const limits: unknown[] = []
+  const watching = startFakeNode({
+    behind: node.rpcUrl,
+    behaviour: ({ method, params: [object] }) => {
+      if (method === 'eth_call') limits.push((object as { gas?: string }).gas)
+      return undefined
+    },
+  })
+  const watched = createEvmChain({ row, rpcUrl: watching.rpcUrl, memory: createMemory() })
+  await watched.facts([getAddress((await deployOdd(node, 'Endless')).address)])
+  watching.stop()
+  expect(limits.length).toBe(9)
+  expect(limits.every((gas) => Number(gas) <= 2_000_000)).toBe(true)
+})
+
 test('an account that delegated (EIP-7702) is no contract', async () => {
   const account = '0x00000000000000000000000000000000000ACc01'
   await node.testClient.setCode({ address: account, bytecode: `0xef0100${'11'.repeat(20)}` })

@@ -287,6 +287,22 @@ test('a network’s layer 1 fee is in the worst cost, with a margin, and in the 
   await expect(base.prepare(intent, poor, { behind: [] })).resolves.toBeDefined()
 })
 
+test('a node without a pending state is asked for the newest one, and asked so from then on', async () => {
+  const { proxy, chain: unmined } = fake(({ method, params }) =>
+    params[1] === 'pending' && method !== 'eth_getTransactionCount'
+      ? { error: { code: -32000, message: 'pending state is not available' } }
+      : undefined,
+  )
+  expect((await unmined.prepare(to(other), rich, { behind: [] })).unsigned.gasLimit).toBe(21_000n)
+  expect((await unmined.fill(to(other), rich, 0)).gasLimit).toBe(21_000n)
+  proxy.calls.length = 0
+  await unmined.prepare({ ...to(other), gasLimit: 22_000n }, rich, { behind: [] })
+  expect(proxy.calls.length).toBe(1)
+  await expect(unmined.prepare(call('keep', [1n], 5n), poor, { behind: [] })).rejects.toMatchObject({
+    code: 'balance_insufficient',
+  })
+})
+
 test('a refusal that is not about the transaction is an unavailable node', async () => {
   const { chain: busy } = fake(({ method }) =>
     method === 'eth_estimateGas' ? { error: { code: -32005, message: 'daily request count exceeded' } } : undefined,

@@ -109,6 +109,11 @@ test('one error object for a whole batch is each question’s refusal', async ()
   ])
 })
 
+test('one result for several questions is no answer', async () => {
+  const rpc = raw(() => Response.json({ jsonrpc: '2.0', id: 1, result: '0x1' }))
+  expect((await failure(rpc.askAll([blockNumber, blockNumber]))).trouble).toBe('unreadable')
+})
+
 test('a refusal of what a node must answer is an unavailable node, with the cause', async () => {
   const { rpc } = fake(() => ({ error: { code: -32005, message: 'too many requests of key 1234' } }))
   const error = await failure(rpc.ask(blockNumber))

@@ -104,6 +104,14 @@ test('gives a block with its hashes, and null for one that is not there yet', as
   expect(await chain.block(blockNumber + 1n)).toBeNull()
 })
 
+test('a node that refuses an unknown block instead of answering null has said the same', async () => {
+  const refusing = startFakeNode({ behaviour: () => ({ error: { code: -39001, message: 'Unknown block' } }) })
+  expect(await chainAt(refusing.rpcUrl).block(9n)).toBeNull()
+  refusing.behave(() => ({ error: { code: -32005, message: 'rate limit exceeded' } }))
+  await expect(chainAt(refusing.rpcUrl).block(9n)).rejects.toMatchObject({ code: 'node_unavailable' })
+  refusing.stop()
+})
+
 test('says which chain the node is on', async () => {
   expect(await chain.nodeChainId()).toBe(43_113)
   expect(chain.chainId).toBe(43_113)
