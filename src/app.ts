@@ -20,12 +20,13 @@ import { walletRoutes } from './wallets/routes.ts'
  */
 export const createApp = (ctx: Ctx): AnyElysia => {
   const app: AnyElysia = new Elysia({ normalize: false })
-    .onRequest(async ({ request, set }) => {
+    .onRequest(({ request, set }) => {
       set.headers['x-request-id'] = randomUUID()
       const origin = request.headers.get('origin')
       if (request.method === 'OPTIONS') return preflight(ctx, origin)
-      Object.assign(set.headers, await corsHeaders(ctx, origin))
-      return undefined
+      return origin === null
+        ? undefined
+        : corsHeaders(ctx, origin).then((headers) => void Object.assign(set.headers, headers))
     })
     .onParse({ as: 'global' }, async ({ request }) => (await readJsonBody(request)) ?? {})
     .onTransform({ as: 'global' }, ({ request }) => checkQuery(request.url))

@@ -2,6 +2,7 @@ import { and, eq, max, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { Db, Queryable } from '../client.ts'
 import { developerKeys, keyrings, ownerLocks, projectKeys, projects, userKeys, walletKeys } from '../schema.ts'
+import type { ControlMode } from '../words.ts'
 
 export type UserKeyRow = { readonly salt: Uint8Array; readonly sealed: Uint8Array; readonly version: number }
 export type OwnerLockRow = { readonly id: string; readonly sealed: Uint8Array }
@@ -61,8 +62,8 @@ export type OwnerRow = {
   readonly developerKey: Uint8Array | null
   readonly userKey: UserKeyRow | null
   readonly seed: OwnerSeedRow | null
-  readonly developerLock: OwnerLockRow | null
-  readonly userLock: OwnerLockRow | null
+  /** Of the seed's keyring. */
+  readonly locks: Readonly<Record<ControlMode, OwnerLockRow | null>>
 }
 
 /** @returns null where the project does not exist. */
@@ -101,10 +102,13 @@ export const readOwner = async (
     .leftJoin(userLocks, and(eq(userLocks.keyringId, keyrings.id), eq(userLocks.controlMode, 'user')))
     .where(eq(projects.id, input.projectId))
   if (row === undefined || row.projectKeyVersion === null) return null
-  return { ...row, projectKeyVersion: row.projectKeyVersion }
+  const { projectKeyVersion, developerKey, userKey, seed, developerLock, userLock } = row
+  return { projectKeyVersion, developerKey, userKey, seed, locks: { developer: developerLock, user: userLock } }
 }
 
-export const insertKeyring = async (db: Queryable, row: typeof keyrings.$inferInsert): Promise<void> => {
+export type NewKeyringRow = typeof keyrings.$inferInsert
+
+export const insertKeyring = async (db: Queryable, row: NewKeyringRow): Promise<void> => {
   await db.insert(keyrings).values(row)
 }
 

@@ -5,12 +5,16 @@ export const insertDeveloperKey = async (db: Queryable, row: typeof developerKey
   await db.insert(developerKeys).values(row)
 }
 
+export type NewUserKeyRow = typeof userKeys.$inferInsert
+
 /** Writes the owner's user key, and the row that counts the guesses at its PIN. */
-export const insertUserKey = async (db: Queryable, row: typeof userKeys.$inferInsert): Promise<void> => {
+export const insertUserKey = async (db: Queryable, row: NewUserKeyRow): Promise<void> => {
   await db.insert(userKeys).values(row)
   await db.insert(pinGuesses).values({ projectId: row.projectId, ownerId: row.ownerId })
 }
 
-export const insertOwnerLock = async (db: Queryable, row: typeof ownerLocks.$inferInsert): Promise<void> => {
+export type NewOwnerLockRow = typeof ownerLocks.$inferInsert
+
+export const insertOwnerLock = async (db: Queryable, row: NewOwnerLockRow): Promise<void> => {
   await db.insert(ownerLocks).values(row)
 }

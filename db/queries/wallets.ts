@@ -87,7 +87,10 @@ export const watchedAddresses = async (
     .selectDistinct({ address: wallets.address })
     .from(wallets)
     .where(
-      and(eq(wallets.network, input.network), sql`${wallets.address} = any(${sql.param([...input.addresses])}::text[])`),
+      and(
+        eq(wallets.network, input.network),
+        sql`${wallets.address} = any(${sql.param([...input.addresses])}::text[])`,
+      ),
     )
   return new Set(rows.map((row) => row.address))
 }

@@ -5,13 +5,16 @@ const LENGTH_BYTES = 4
  * fields give the same bytes, so none can be taken for another under a MAC, a key derivation or an AES-GCM tag.
  */
 export const encodeFields = (fields: readonly (string | Uint8Array)[]): Uint8Array => {
-  const parts = fields.map((field) => (typeof field === 'string' ? Buffer.from(field, 'utf8') : field))
-  const encoded = Buffer.alloc(parts.reduce((length, part) => length + LENGTH_BYTES + part.length, 0))
+  const lengthOf = (field: string | Uint8Array) => (typeof field === 'string' ? Buffer.byteLength(field) : field.length)
+  let length = 0
+  for (const field of fields) length += LENGTH_BYTES + lengthOf(field)
+  const encoded = Buffer.allocUnsafe(length)
   let offset = 0
-  for (const part of parts) {
-    offset = encoded.writeUInt32BE(part.length, offset)
-    encoded.set(part, offset)
-    offset += part.length
+  for (const field of fields) {
+    const start = encoded.writeUInt32BE(lengthOf(field), offset)
+    if (typeof field === 'string') encoded.write(field, start)
+    else encoded.set(field, start)
+    offset = start + lengthOf(field)
   }
   return encoded
 }

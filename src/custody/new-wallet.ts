@@ -13,12 +13,12 @@ import type { Db, Tx } from '../../db/client.ts'
 import {
   insertKeyring,
   insertWalletKey,
-  type OwnerLockRow,
+  type NewKeyringRow,
   type OwnerRow,
   type OwnerSeedRow,
   readOwner,
 } from '../../db/queries/keyrings.ts'
-import { insertOwnerLock, insertUserKey } from '../../db/queries/locks.ts'
+import { insertOwnerLock, insertUserKey, type NewOwnerLockRow, type NewUserKeyRow } from '../../db/queries/locks.ts'
 import { type ChainFamily, CONTROL_MODES, type ControlMode } from '../../db/words.ts'
 import { notFound } from '../errors.ts'
 import type { Audit, AuditAct } from './audit.ts'
@@ -58,38 +58,40 @@ type Parts = {
   readonly audit: Audit
 }
 
-type Inserted<Insert extends (db: Tx, row: never) => Promise<void>> = Parameters<Insert>[1]
-
-type CredentialKey = { readonly mode: ControlMode; readonly key: Uint8Array }
-
-const lockOf = (owner: OwnerRow, mode: ControlMode): OwnerLockRow | null =>
-  mode === 'developer' ? owner.developerLock : owner.userLock
-
 type Opening = NewWalletInput & { readonly owner: OwnerRow; readonly keys: HeldKeys }
 
-/** Opens the keys of the credentials that belong; the secret first, as a wrong one then costs no guess of the PIN. */
+/** The opened keys of the credentials that belong, by control mode. */
+type CredentialKeyOf = Readonly<Record<ControlMode, Uint8Array | null>>
+
+/** Opens the owner's user key with the PIN, or makes it. */
+const openUser = async (
+  parts: Parts,
+  input: Opening & { readonly pin: string },
+): Promise<{ readonly key: Uint8Array; readonly newUserKey: NewUserKeyRow | null }> => {
+  const { projectId, ownerId, owner, pin, keys } = input
+  if (owner.userKey !== null) {
+    const key = await parts.credentialKeys.openUser({ projectId, ownerId, row: owner.userKey, pin })
+    return { key: keys.hold(key), newUserKey: null }
+  }
+  const { projectKeyVersion } = owner
+  const { key, row } = await parts.credentialKeys.makeUser({ projectId, ownerId, pin, projectKeyVersion })
+  return { key: keys.hold(key), newUserKey: row }
+}
+
+/** The secret comes first: a wrong one then costs no guess of the PIN. */
 const openCredentials = async (
   parts: Parts,
   input: Opening & { readonly proof: Proof },
-): Promise<{
-  readonly credentialKeys: readonly CredentialKey[]
-  readonly newUserKey: Inserted<typeof insertUserKey> | null
-}> => {
-  const { projectId, ownerId, owner, keys } = input
+): Promise<{ readonly credentialKeyOf: CredentialKeyOf; readonly newUserKey: NewUserKeyRow | null }> => {
+  const { projectId, owner, keys } = input
   const { developerSecret: secret, userPin: pin } = input.proof
-  const opened: CredentialKey[] = []
-  if (secret !== null) {
-    const key = await parts.credentialKeys.openDeveloper({ projectId, sealed: owner.developerKey, secret })
-    opened.push({ mode: 'developer', key: keys.hold(key) })
-  }
-  if (pin === null) return { credentialKeys: opened, newUserKey: null }
-  if (owner.userKey !== null) {
-    const key = await parts.credentialKeys.openUser({ projectId, ownerId, row: owner.userKey, pin })
-    return { credentialKeys: [...opened, { mode: 'user', key: keys.hold(key) }], newUserKey: null }
-  }
-  const { projectKeyVersion } = owner
-  const made = await parts.credentialKeys.makeUser({ projectId, ownerId, pin, projectKeyVersion })
-  return { credentialKeys: [...opened, { mode: 'user', key: keys.hold(made.key) }], newUserKey: made.row }
+  const developer =
+    secret === null
+      ? null
+      : keys.hold(await parts.credentialKeys.openDeveloper({ projectId, sealed: owner.developerKey, secret }))
+  if (pin === null) return { credentialKeyOf: { developer, user: null }, newUserKey: null }
+  const { key: user, newUserKey } = await openUser(parts, { ...input, pin })
+  return { credentialKeyOf: { developer, user }, newUserKey }
 }
 
 type Seed = {
@@ -97,19 +99,29 @@ type Seed = {
   readonly keyringKey: Uint8Array
   readonly entropy: Uint8Array
   /** What is to be written where the seed is new. */
-  readonly newKeyring: Inserted<typeof insertKeyring> | null
+  readonly newKeyring: NewKeyringRow | null
 }
 
-/** Opens the owner's seed by whichever of its locks a credential's key fits. */
+const makeSeed = (input: Opening): Seed => {
+  const { projectId, ownerId, keys } = input
+  const keyringId = randomUUID()
+  const keyringKey = keys.hold(randomBytes(KEY_BYTES))
+  const entropy = keys.hold(randomBytes(ENTROPY_BYTES))
+  const sealed = sealKeyring({ projectId, keyringId, kind: 'seed', keyringKey, secret: entropy })
+  return { keyringId, keyringKey, entropy, newKeyring: { id: keyringId, projectId, ownerId, kind: 'seed', sealed } }
+}
+
+/** Opens the owner's seed by a lock of whose mode the credential was given. */
 const openSeed = async (
   parts: Parts,
-  input: Opening & { readonly seed: OwnerSeedRow; readonly credentialKeys: readonly CredentialKey[] },
+  input: Opening & { readonly seed: OwnerSeedRow; readonly credentialKeyOf: CredentialKeyOf },
 ): Promise<Seed> => {
   const { projectId, owner, seed, keys } = input
   const keyringId = seed.id
-  for (const { mode, key: credentialKey } of input.credentialKeys) {
-    const lock = lockOf(owner, mode)
-    if (lock === null) continue
+  for (const mode of CONTROL_MODES) {
+    const lock = owner.locks[mode]
+    const credentialKey = input.credentialKeyOf[mode]
+    if (lock === null || credentialKey === null) continue
     const of = { projectId, keyringId, lockId: lock.id }
     const inner = await parts.projectKeys.peel({ identity: identityOf.ownerLock(of), sealed: lock.sealed })
     const keyringKey = keys.hold(openLock({ ...of, credentialKey, sealed: inner }))
@@ -119,25 +131,15 @@ const openSeed = async (
   throw new Error('an owner has a seed, and none of the required credentials has a lock of it')
 }
 
-const makeSeed = (input: Opening): Seed => {
-  const { projectId, ownerId, keys } = input
-  const keyringId = randomUUID()
-  const keyringKey = keys.hold(randomBytes(KEY_BYTES))
-  const entropy = keys.hold(randomBytes(ENTROPY_BYTES))
-  const sealed = sealKeyring({ projectId, keyringId, kind: 'seed', keyringKey, secret: entropy })
-  const newKeyring = { id: keyringId, projectId, ownerId, kind: 'seed', sealed } as const
-  return { keyringId, keyringKey, entropy, newKeyring }
-}
-
 /** A lock by which the new wallet's own credential opens the seed from now on. */
 const makeLock = async (
   parts: Parts,
-  input: Opening & { readonly seed: Seed; readonly credentialKeys: readonly CredentialKey[] },
-): Promise<Inserted<typeof insertOwnerLock>> => {
+  input: Opening & { readonly seed: Seed; readonly credentialKeyOf: CredentialKeyOf },
+): Promise<NewOwnerLockRow> => {
   const { projectId, owner, controlMode } = input
   const { keyringId, keyringKey } = input.seed
-  const credentialKey = input.credentialKeys.find(({ mode }) => mode === controlMode)?.key
-  if (credentialKey === undefined) throw new Error("a wallet's own credential is always among the required ones")
+  const credentialKey = input.credentialKeyOf[controlMode]
+  if (credentialKey === null) throw new Error("a wallet's own credential is always among the required ones")
   const lockId = randomUUID()
   const of = { projectId, keyringId, lockId }
   const inner = sealLock({ ...of, credentialKey, keyringKey })
@@ -165,15 +167,15 @@ export const newWallet = async (parts: Parts, input: NewWalletInput): Promise<Ne
   const derive = derivationOf(input.family)
   const owner = await readOwner(parts.db, { projectId, ownerId })
   if (owner === null) throw notFound('project')
-  const locked = CONTROL_MODES.filter((mode) => lockOf(owner, mode) !== null)
+  const locked = CONTROL_MODES.filter((mode) => owner.locks[mode] !== null)
   const proof = requireCredentials({ modes: modesForCreation({ mode: controlMode, locked }), credentials })
   if (owner.developerKey === null) throw notActivated()
 
   const opening = { ...input, owner, keys }
-  const { credentialKeys, newUserKey } = await openCredentials(parts, { ...opening, proof })
+  const { credentialKeyOf, newUserKey } = await openCredentials(parts, { ...opening, proof })
   const seed =
-    owner.seed === null ? makeSeed(opening) : await openSeed(parts, { ...opening, seed: owner.seed, credentialKeys })
-  const newLock = locked.includes(controlMode) ? null : await makeLock(parts, { ...opening, seed, credentialKeys })
+    owner.seed === null ? makeSeed(opening) : await openSeed(parts, { ...opening, seed: owner.seed, credentialKeyOf })
+  const newLock = locked.includes(controlMode) ? null : await makeLock(parts, { ...opening, seed, credentialKeyOf })
   const { keyringId, keyringKey } = seed
   const { privateKey, publicKey } = derive(seed.entropy)
   keys.hold(privateKey)

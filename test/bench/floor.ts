@@ -1,7 +1,7 @@
 // The bare floor of signing over HTTP: the same framework, one row read, one AES-256-GCM, one native signature and one
-// committed insert that concurrent requests share. No authentication, no hierarchy of keys, no transaction encoding.
+// committed insert that concurrent requests share, for the same request body. No authentication, no hierarchy of keys, no transaction encoding.
 
-import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 import { Elysia, t } from 'elysia'
 import postgres from 'postgres'
 import { nativeCurve } from '../../src/custody/secp256k1.ts'
@@ -53,12 +53,21 @@ const app = new Elysia({ normalize: false }).post(
   '/sign',
   async ({ body }) => {
     const [row] = await sql<{ sealed: Uint8Array }[]>`select sealed from floor_keys where id = 1`
-    const digest = Buffer.from(body.digest, 'hex')
+    const digest = createHash('sha256')
+      .update(body.unsigned_transaction.nonce ?? '')
+      .digest()
     const signature = nativeCurve?.sign({ digest, privateKey: open(row?.sealed ?? new Uint8Array(60)) }) ?? digest
-    await commit(body.digest, digest)
+    await commit(body.unsigned_transaction.nonce ?? '', digest)
     return JSON.stringify(Buffer.from(signature).toString('hex'))
   },
-  { body: t.Object({ digest: t.String() }) },
+  {
+    body: t.Object({
+      network: t.String(),
+      signer_wallet_address: t.String(),
+      developer_secret: t.String(),
+      unsigned_transaction: t.Record(t.String(), t.String()),
+    }),
+  },
 )
 
 const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: app.fetch })

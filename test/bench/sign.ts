@@ -43,7 +43,7 @@ export const benchSign = async (service: Service): Promise<SignBench> => {
     floor: (seconds: number) =>
       load({
         url: `http://127.0.0.1:${floor.match[1]}/sign`,
-        request: () => ({ method: 'POST', headers, body: JSON.stringify({ digest: 'ab'.repeat(32) }) }),
+        request: (nonce) => ({ method: 'POST', headers, body: JSON.stringify(bodyOf(wallet.address, nonce)) }),
         atOnce: AT_ONCE,
         seconds,
       }),
