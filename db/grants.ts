@@ -92,9 +92,13 @@ alter function public.add_strongroom_job owner to ${WORKER_ROLE};
 const APPEND_ONLY_AUDIT = `
 create or replace function public.refuse_change() returns trigger language plpgsql as $$
 begin raise exception '% is append-only', tg_table_name; end $$;
-drop trigger if exists append_only on public.audit;
-create trigger append_only before update or delete or truncate on public.audit
-  for each statement execute function public.refuse_change();
+${['audit', 'audit_chain']
+  .map(
+    (table) => `drop trigger if exists append_only on public.${table};
+create trigger append_only before update or delete or truncate on public.${table}
+  for each statement execute function public.refuse_change();`,
+  )
+  .join('\n')}
 `
 
 export const GRANTS = `
@@ -105,7 +109,8 @@ grant select on ${list(API_READS)} to ${API_ROLE};
 grant select on ${list(WORKER_READS)} to ${WORKER_ROLE};
 grant insert, update on ${list(WORKER_WRITES)} to ${WORKER_ROLE};
 grant delete on ${list(WORKER_DELETES)} to ${WORKER_ROLE};
-grant select, insert on public.audit to ${API_ROLE}, ${WORKER_ROLE};
+grant select, insert on public.audit, public.audit_chain to ${API_ROLE}, ${WORKER_ROLE};
+grant select, insert, delete on public.freezes to ${API_ROLE};
 ${ADD_JOB}
 ${APPEND_ONLY_AUDIT}
 `

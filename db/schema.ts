@@ -26,6 +26,7 @@ import {
   CONTROL_MODES,
   CURSOR_PURPOSES,
   ENVIRONMENTS,
+  FREEZE_SCOPES,
   KEYRING_KINDS,
   NETWORKS,
   TRANSACTION_KINDS,
@@ -233,9 +234,8 @@ export const audit = pgTable(
   'audit',
   {
     id: bigint('id', { mode: 'bigint' }).primaryKey().generatedAlwaysAsIdentity(),
-    projectId: uuid('project_id')
-      .notNull()
-      .references(() => projects.id),
+    /** null for what concerns the whole deployment. */
+    projectId: uuid('project_id').references(() => projects.id),
     at: instant('at').notNull(),
     /** `api_key:<id>`, `session:<id>`, `operator` or `system`. */
     actor: text('actor').notNull(),
@@ -249,6 +249,58 @@ export const audit = pgTable(
   (table) => [
     index('audit_project').on(table.projectId, table.id),
     check('audit_action', oneOf('action', AUDIT_ACTIONS)),
+  ],
+)
+
+/**
+ * The audit rows of a project, or of the deployment, in their order, each bound to all before it. Written by a job about once a second, and only
+ * ever inserted into: whoever changes a row behind a published head is found.
+ */
+export const auditChain = pgTable(
+  'audit_chain',
+  {
+    /** A project's id, or `deployment` for what concerns all of them. */
+    chain: text('chain').notNull(),
+    /** From 1, without a gap. */
+    position: bigint('position', { mode: 'bigint' }).notNull(),
+    auditId: bigint('audit_id', { mode: 'bigint' })
+      .notNull()
+      .references(() => audit.id),
+    /** HMAC-SHA-256 of the previous link's head and the row's MAC: 32 bytes. */
+    head: bytes('head').notNull(),
+    chainedAt: instant('chained_at').notNull().default(now),
+  },
+  (table) => [primaryKey({ columns: [table.chain, table.position] }), unique('audit_chain_once').on(table.auditId)],
+)
+
+/** What an operator has frozen: one row a thing, removed when it is released. */
+export const freezes = pgTable(
+  'freezes',
+  {
+    id: uuid('id').primaryKey().defaultRandom(),
+    scope: text('scope', { enum: FREEZE_SCOPES }).notNull(),
+    /** null where a network is frozen for everybody. */
+    projectId: uuid('project_id').references(() => projects.id),
+    ownerId: text('owner_id'),
+    walletId: uuid('wallet_id').references(() => wallets.id),
+    network: text('network', { enum: NETWORKS }),
+    reason: text('reason').notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+  },
+  (table) => [
+    unique('freezes_once')
+      .on(table.scope, table.projectId, table.ownerId, table.walletId, table.network)
+      .nullsNotDistinct(),
+    check('freezes_scope', oneOf('scope', FREEZE_SCOPES)),
+    check(
+      'freezes_names_its_thing',
+      sql`case ${table.scope}
+        when 'project' then ${table.projectId} is not null and ${table.ownerId} is null and ${table.walletId} is null and ${table.network} is null
+        when 'owner' then ${table.projectId} is not null and ${table.ownerId} is not null and ${table.walletId} is null and ${table.network} is null
+        when 'wallet' then ${table.projectId} is not null and ${table.ownerId} is null and ${table.walletId} is not null and ${table.network} is null
+        else ${table.projectId} is null and ${table.ownerId} is null and ${table.walletId} is null and ${table.network} is not null
+      end`,
+    ),
   ],
 )
 

@@ -46,10 +46,25 @@ export type CursorPurpose = (typeof CURSOR_PURPOSES)[number]
 /** Every act that leaves an audit row. */
 export const AUDIT_ACTIONS = [
   'project_created',
+  'project_activated',
+  'developer_secret_changed',
   'api_key_created',
   'api_key_revoked',
   'wallet_created',
+  'wallet_imported',
+  'wallet_exported',
+  'control_shared',
+  'user_pin_changed',
+  'owner_unlocked',
   'transaction_signed',
   'transaction_submitted',
+  'root_key_rotated',
+  'project_key_rotated',
+  'frozen',
+  'unfrozen',
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
+
+/** What an operator can freeze: the vault then opens nothing of it. */
+export const FREEZE_SCOPES = ['project', 'owner', 'wallet', 'network'] as const
+export type FreezeScope = (typeof FREEZE_SCOPES)[number]

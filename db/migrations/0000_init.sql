@@ -27,14 +27,24 @@ CREATE TABLE "attempts" (
 --> statement-breakpoint
 CREATE TABLE "audit" (
 	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "audit_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
-	"project_id" uuid NOT NULL,
+	"project_id" uuid,
 	"at" timestamp (6) with time zone NOT NULL,
 	"actor" text NOT NULL,
 	"action" text NOT NULL,
 	"subject" text NOT NULL,
 	"details" jsonb NOT NULL,
 	"mac" "bytea" NOT NULL,
-	CONSTRAINT "audit_action" CHECK ("action" in ('project_created', 'api_key_created', 'api_key_revoked', 'wallet_created', 'transaction_signed', 'transaction_submitted'))
+	CONSTRAINT "audit_action" CHECK ("action" in ('project_created', 'project_activated', 'developer_secret_changed', 'api_key_created', 'api_key_revoked', 'wallet_created', 'wallet_imported', 'wallet_exported', 'control_shared', 'user_pin_changed', 'owner_unlocked', 'transaction_signed', 'transaction_submitted', 'root_key_rotated', 'project_key_rotated', 'frozen', 'unfrozen'))
+);
+--> statement-breakpoint
+CREATE TABLE "audit_chain" (
+	"chain" text NOT NULL,
+	"position" bigint NOT NULL,
+	"audit_id" bigint NOT NULL,
+	"head" "bytea" NOT NULL,
+	"chained_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "audit_chain_chain_position_pk" PRIMARY KEY("chain","position"),
+	CONSTRAINT "audit_chain_once" UNIQUE("audit_id")
 );
 --> statement-breakpoint
 CREATE TABLE "collections" (
@@ -87,6 +97,25 @@ CREATE TABLE "developer_keys" (
 	"sealed" "bytea" NOT NULL,
 	"version" integer DEFAULT 1 NOT NULL,
 	"updated_at" timestamp (6) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "freezes" (
+	"id" uuid PRIMARY KEY DEFAULT gen_random_uuid() NOT NULL,
+	"scope" text NOT NULL,
+	"project_id" uuid,
+	"owner_id" text,
+	"wallet_id" uuid,
+	"network" text,
+	"reason" text NOT NULL,
+	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "freezes_once" UNIQUE NULLS NOT DISTINCT("scope","project_id","owner_id","wallet_id","network"),
+	CONSTRAINT "freezes_scope" CHECK ("scope" in ('project', 'owner', 'wallet', 'network')),
+	CONSTRAINT "freezes_names_its_thing" CHECK (case "freezes"."scope"
+        when 'project' then "freezes"."project_id" is not null and "freezes"."owner_id" is null and "freezes"."wallet_id" is null and "freezes"."network" is null
+        when 'owner' then "freezes"."project_id" is not null and "freezes"."owner_id" is not null and "freezes"."wallet_id" is null and "freezes"."network" is null
+        when 'wallet' then "freezes"."project_id" is not null and "freezes"."owner_id" is null and "freezes"."wallet_id" is not null and "freezes"."network" is null
+        else "freezes"."project_id" is null and "freezes"."owner_id" is null and "freezes"."wallet_id" is null and "freezes"."network" is not null
+      end)
 );
 --> statement-breakpoint
 CREATE TABLE "keyrings" (
@@ -263,9 +292,12 @@ CREATE TABLE "workers" (
 ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "attempts" ADD CONSTRAINT "attempts_transaction_id_transactions_id_fk" FOREIGN KEY ("transaction_id") REFERENCES "public"."transactions"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "audit" ADD CONSTRAINT "audit_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "audit_chain" ADD CONSTRAINT "audit_chain_audit_id_audit_id_fk" FOREIGN KEY ("audit_id") REFERENCES "public"."audit"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "collections" ADD CONSTRAINT "collections_transaction_id_transactions_id_fk" FOREIGN KEY ("transaction_id") REFERENCES "public"."transactions"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "collections" ADD CONSTRAINT "collections_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "developer_keys" ADD CONSTRAINT "developer_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "freezes" ADD CONSTRAINT "freezes_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "freezes" ADD CONSTRAINT "freezes_wallet_id_wallets_id_fk" FOREIGN KEY ("wallet_id") REFERENCES "public"."wallets"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "keyrings" ADD CONSTRAINT "keyrings_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "owner_locks" ADD CONSTRAINT "owner_locks_keyring_id_keyrings_id_fk" FOREIGN KEY ("keyring_id") REFERENCES "public"."keyrings"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "pin_guesses" ADD CONSTRAINT "pin_guesses_user_key" FOREIGN KEY ("project_id","owner_id") REFERENCES "public"."user_keys"("project_id","owner_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint

@@ -17,7 +17,8 @@ const ROWS_A_COMMIT_MAX = 500
 export type AuditEntry = { readonly action: AuditAction; readonly details: Readonly<Record<string, string>> }
 
 export type AuditAct = AuditEntry & {
-  readonly projectId: string
+  /** null for what concerns the whole deployment. */
+  readonly projectId: string | null
   /** `api_key:<id>`, `session:<id>`, `operator` or `system`. */
   readonly actor: string
   /** What it was done to: a wallet's id, a project's, an API key's. */
@@ -36,14 +37,14 @@ type Row = AuditAct & { readonly at: Date }
 /** Details in the order of their names: a JSON column does not keep the order in which they were written. */
 const macOf = (key: Uint8Array, row: Row): Uint8Array => {
   const details = Object.entries(row.details).sort(([a], [b]) => (a < b ? -1 : 1))
-  const fields = [row.projectId, row.at.toISOString(), row.actor, row.action, row.subject, ...details.flat()]
+  const fields = [row.projectId ?? '', row.at.toISOString(), row.actor, row.action, row.subject, ...details.flat()]
   return hmac({ key, message: encodeFields(fields) })
 }
 
 /** Whether a row is as it was written, by someone with the service key. */
 export const verifyAuditRow = (input: { readonly sealer: Sealer; readonly row: AuditRow }): boolean => {
-  const { mac, ...row } = input.row
-  const expected = macOf(input.sealer.derive('audit'), row)
+  const { mac, projectId = null, ...row } = input.row
+  const expected = macOf(input.sealer.derive('audit'), { ...row, projectId })
   return mac.length === expected.length && timingSafeEqual(mac, expected)
 }
 

@@ -25,6 +25,16 @@ type Keyring = Project & { readonly keyringId: string }
 type Lock = Keyring & { readonly lockId: string }
 type Wallet = Keyring & { readonly walletId: string }
 
+const CANONICAL_UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/**
+ * For new rows: the ids are sealed into them, and the database gives UUIDs back in lower case. A row that was sealed
+ * under another spelling would never open again.
+ */
+export const requireCanonicalIds = (ids: readonly string[]): void => {
+  if (!ids.every((id) => CANONICAL_UUID.test(id))) throw new Error('an id to seal under is not a UUID in lower case')
+}
+
 const NOWHERE = { keyringId: '', walletId: '' }
 
 /** The identities under which rows are sealed: part of the frozen format. */

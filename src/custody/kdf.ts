@@ -36,8 +36,8 @@ const ARGON2_LANES = 1
 
 export const PIN_SALT_BYTES = 16
 
-/** One a core: more at once would only make each slower. So many times 19 MiB is the most that PINs take of memory. */
-export const ARGON2_CONCURRENCY_MAX = availableParallelism()
+/** One a core, as more at once would only make each slower; and 8 × 19 MiB is the most that PINs may take of memory. */
+export const ARGON2_CONCURRENCY_MAX = Math.min(availableParallelism(), 8)
 
 /** argon2id (RFC 9106) of a PIN: 32 bytes that the caller zeroes. Takes a slot of the argon2 pool: run it inside one. */
 export const stretchPin = (input: { readonly pin: string; readonly salt: Uint8Array }): Promise<Uint8Array> =>

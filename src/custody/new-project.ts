@@ -12,7 +12,7 @@ import { AppError, unreachable } from '../errors.ts'
 import type { Audit } from './audit.ts'
 import { seal } from './envelope.ts'
 import { HeldKeys } from './held-keys.ts'
-import { identityOf, sealDeveloperKey } from './hierarchy.ts'
+import { identityOf, requireCanonicalIds, sealDeveloperKey } from './hierarchy.ts'
 import { KEY_BYTES } from './kdf.ts'
 import type { RootKey } from './root-key.ts'
 
@@ -48,6 +48,7 @@ export const newProject = async (
 ): Promise<NewProject> => {
   using keys = new HeldKeys()
   const { projectId, actor } = input
+  requireCanonicalIds([projectId])
   const secret = secretFor(parts.environment, input.developerSecret)
   const projectKey = keys.hold(randomBytes(KEY_BYTES))
   const identity = identityOf.projectKey({ projectId, version: FIRST_VERSION })

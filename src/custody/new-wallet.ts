@@ -26,7 +26,15 @@ import { type CredentialKeys, notActivated } from './credential-keys.ts'
 import { type Credentials, modesForCreation, type Proof, requireCredentials } from './credentials.ts'
 import { derivationOf, ENTROPY_BYTES } from './derive.ts'
 import { HeldKeys } from './held-keys.ts'
-import { identityOf, openKeyring, openLock, sealKeyring, sealLock, sealWalletKey } from './hierarchy.ts'
+import {
+  identityOf,
+  openKeyring,
+  openLock,
+  requireCanonicalIds,
+  sealKeyring,
+  sealLock,
+  sealWalletKey,
+} from './hierarchy.ts'
 import { KEY_BYTES } from './kdf.ts'
 import type { ProjectKeys } from './project-keys.ts'
 
@@ -164,6 +172,7 @@ const auditOf = (input: NewWalletInput & { readonly keyringId: string; readonly 
 export const newWallet = async (parts: Parts, input: NewWalletInput): Promise<NewWallet> => {
   using keys = new HeldKeys()
   const { walletId, projectId, ownerId, controlMode, credentials } = input
+  requireCanonicalIds([walletId, projectId])
   const derive = derivationOf(input.family)
   const owner = await readOwner(parts.db, { projectId, ownerId })
   if (owner === null) throw notFound('project')

@@ -196,6 +196,23 @@ describe('a wallet', () => {
     expect(await guesses(ownerId)).toEqual({ fails: 0, total: 0 })
   })
 
+  test('or a project with an id that the database would spell otherwise is not made: it would never open again', async () => {
+    const odd = randomUUID().toUpperCase()
+    const input = {
+      ownerId: 'o',
+      controlMode: 'developer',
+      credentials: GIVEN.secret,
+      family: 'evm',
+      actor: ACTOR,
+    } as const
+    const attempts = [
+      custody.vault.newWallet({ ...input, walletId: randomUUID(), projectId: projectId.toUpperCase() }),
+      custody.vault.newWallet({ ...input, walletId: odd, projectId }),
+      custody.vault.newProject({ projectId: odd, developerSecret: null, actor: 'operator' }),
+    ]
+    for (const attempt of attempts) await expect(attempt).rejects.toThrow('not a UUID in lower case')
+  })
+
   test('of a project that does not exist is not found', async () => {
     const input = {
       projectId: randomUUID(),

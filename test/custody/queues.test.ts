@@ -46,10 +46,10 @@ describe('slots', () => {
 
   test('that do not come in time are refused as busy, and lost to nobody', async () => {
     const slots = createSlots({ limit: 1 })
-    const first = slots.run({ deadlineMs: inMs(1000), work: () => sleep(60) })
+    const first = slots.run({ deadlineMs: inMs(1000), work: () => sleep(400) })
     const started = performance.now()
     expect(await codeOf(slots.run({ deadlineMs: inMs(20), work: async () => {} }))).toBe('busy')
-    expect(performance.now() - started).toBeLessThan(55)
+    expect(performance.now() - started).toBeLessThan(350)
     await first
     expect(slots.idle()).toBe(true)
     expect(await slots.run({ deadlineMs: inMs(0), work: async () => 'free' })).toBe('free')

@@ -112,7 +112,9 @@ describe('the roles', () => {
     await expect(owner`delete from audit`.then(() => 'allowed')).rejects.toMatchObject({
       message: 'audit is append-only',
     })
-    await expect(owner`truncate audit`.then(() => 'allowed')).rejects.toMatchObject({ message: 'audit is append-only' })
+    await expect(owner`truncate audit cascade`.then(() => 'allowed')).rejects.toMatchObject({
+      message: 'audit is append-only',
+    })
   })
 })
 
