@@ -1,7 +1,7 @@
 import type { Db } from '../../db/client.ts'
 import { readWalletKeys, type WalletKeyRow } from '../../db/queries/keyrings.ts'
 import type { ControlMode } from '../../db/words.ts'
-import { createBatcher } from './batcher.ts'
+import { createBatcher } from '../batcher.ts'
 import type { CredentialKeys } from './credential-keys.ts'
 import { type Credentials, type Proof, requireCredentials } from './credentials.ts'
 import { HeldKeys } from './held-keys.ts'

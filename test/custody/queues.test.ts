@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createBatcher } from '../../src/custody/batcher.ts'
+import { createBatcher } from '../../src/batcher.ts'
 import { HeldKeys } from '../../src/custody/held-keys.ts'
 import { createSlots } from '../../src/custody/slots.ts'
 import { codeOf, tally } from './support.ts'
