@@ -10,12 +10,12 @@ export type Tx = PostgresJsTransaction<Schema, ExtractTablesWithRelations<Schema
 /** A pool, or a transaction on it: a query takes either, and never opens a transaction itself. */
 export type Queryable = PostgresJsDatabase<Schema> | Tx
 
-/**
- * `$client` is postgres.js itself: what it is given as a template is prepared once a connection and then sent in one
- * message, where drizzle's statements are parsed anew each time. For the few queries of the signing path only.
- */
 export type Db = PostgresJsDatabase<Schema> & {
-  readonly $client: postgres.Sql
+  /**
+   * postgres.js itself, for the few statements of the signing path: what it is given as a template is prepared once a
+   * connection, planned once and then sent in one message, where drizzle's statements are parsed and planned each time.
+   */
+  readonly prepared: postgres.Sql
   /** Ends the pool; waits at most `timeoutSeconds` for what is running. */
   readonly close: (input: { readonly timeoutSeconds: number }) => Promise<void>
 }
@@ -29,17 +29,25 @@ type DbOptions = {
 
 const CONNECT_TIMEOUT_SECONDS = 10
 
+/** Few, so that what is asked at the same time travels together. */
+const PREPARED_CONNECTIONS = 4
+
 /** Opens a pool on one PostgreSQL database; nothing is connected before the first query. */
 export const openDb = (options: DbOptions): Db => {
-  const client = postgres(options.url, {
-    max: options.maxConnections,
-    connect_timeout: CONNECT_TIMEOUT_SECONDS,
-    connection: { application_name: options.applicationName },
-    onnotice: () => {},
+  const common = { connect_timeout: CONNECT_TIMEOUT_SECONDS, onnotice: () => {} }
+  const connection = { application_name: options.applicationName }
+  const client = postgres(options.url, { ...common, max: options.maxConnections, connection })
+  const prepared = postgres(options.url, {
+    ...common,
+    max: PREPARED_CONNECTIONS,
+    // A plan for the lists at hand never pays: these statements find a few rows by their keys.
+    connection: { ...connection, plan_cache_mode: 'force_generic_plan' } as typeof connection,
   })
-  const db = drizzle(client, { schema })
-  return Object.assign(db, {
-    close: ({ timeoutSeconds }: { timeoutSeconds: number }) => client.end({ timeout: timeoutSeconds }),
+  return Object.assign(drizzle(client, { schema }), {
+    prepared,
+    close: async ({ timeoutSeconds }: { timeoutSeconds: number }) => {
+      await Promise.all([client.end({ timeout: timeoutSeconds }), prepared.end({ timeout: timeoutSeconds })])
+    },
   })
 }
 

@@ -13,7 +13,7 @@ export const insertAuditRows = async (tx: Tx, rows: readonly AuditRow[]): Promis
 
 /** Commits rows in their order, as one prepared statement whose text is the same for any number of them. */
 export const commitAuditRows = async (db: Db, rows: readonly AuditRow[]): Promise<void> => {
-  await db.$client`
+  await db.prepared`
     insert into public.audit (project_id, at, actor, action, subject, details, mac)
     select r."projectId", r.at, r.actor, r.action, r.subject, r.details, decode(r.mac, 'hex')
     from jsonb_to_recordset(${textOf(rows)}::text::jsonb) as r(

@@ -42,12 +42,11 @@ const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 
 /** The keys with these hashes that are neither revoked nor expired, by the database's clock; a prepared statement. */
 export const findLiveApiKeys = async (db: Db, hashes: readonly Uint8Array[]): Promise<readonly LiveApiKey[]> => {
-  const rows = await db.$client<(Omit<LiveApiKey, 'lastUsedAt'> & { readonly lastUsedAt: string | null })[]>`
+  return db.prepared<LiveApiKey[]>`
     select id, project_id as "projectId", hash, scopes, last_used_at as "lastUsedAt"
     from public.api_keys
     where hash in (select decode(hex, 'hex') from unnest(${hashes.map(hexOf)}::text[]) as hex)
       and revoked_at is null and (expires_at is null or expires_at > now())`
-  return rows.map((row) => ({ ...row, lastUsedAt: row.lastUsedAt === null ? null : new Date(row.lastUsedAt) }))
 }
 
 /** Notes that a key was used, at most once a minute. */

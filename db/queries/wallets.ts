@@ -43,13 +43,12 @@ export const walletsAt = async (db: Db, places: readonly WalletPlace[]): Promise
   const projectIds = places.map((place) => place.projectId)
   const networks = places.map((place) => place.network)
   const addresses = places.map((place) => place.address)
-  const rows = await db.$client<(Omit<WalletRow, 'createdAt'> & { readonly createdAt: string })[]>`
+  return db.prepared<WalletRow[]>`
     select w.id, w.project_id as "projectId", w.network, w.owner_id as "ownerId", w.name, w.address,
       w.control_mode as "controlMode", w.type, w.keyring_id as "keyringId", w.public_key as "publicKey",
       w.created_at as "createdAt"
     from unnest(${projectIds}::uuid[], ${networks}::text[], ${addresses}::text[]) as place(project_id, network, address)
     join public.wallets w using (project_id, network, address)`
-  return rows.map((row) => ({ ...row, createdAt: new Date(row.createdAt) }))
 }
 
 /** The networks on which a project has a wallet with this address (EVM addresses are one on all four). */
