@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url'
 
-export type Running = { readonly output: () => string; readonly stop: () => Promise<void> }
+export type Running = { readonly pid: number; readonly output: () => string; readonly stop: () => Promise<void> }
 
 const path = (name: string) => fileURLToPath(new URL(`../../${name}`, import.meta.url))
 
@@ -28,7 +28,7 @@ export const start = async (input: {
   const deadline = performance.now() + (input.timeoutMs ?? 30_000)
   for (;;) {
     const match = text.match(input.until)
-    if (match !== null) return { output: () => text, stop, match }
+    if (match !== null) return { pid: child.pid, output: () => text, stop, match }
     if (child.exitCode !== null || performance.now() > deadline) {
       await stop()
       throw new Error(`${input.file} did not start: ${text.slice(-2000)}`)

@@ -1,4 +1,4 @@
-// `bun run bench [--json] [sign] [broadcast] [dev]`: tables with the baseline of the same run beside each figure.
+// `bun run bench [--json] [sign] [custody] [broadcast] [dev]`: tables with the baseline of the same run beside each figure.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -7,6 +7,7 @@ import { startPostgres } from '../../src/devnet/postgres.ts'
 import { startChain } from '../support/chains.ts'
 import { startService } from '../support/service.ts'
 import { benchBroadcast } from './broadcast.ts'
+import { benchCustody } from './custody.ts'
 import { benchDevStart } from './dev-start.ts'
 import { benchSign } from './sign.ts'
 
@@ -40,6 +41,29 @@ try {
       )
     }
     say(`  ratio to the floor                   ${fixed(ratio * 100, 0).padStart(10)}%   (aim: 80%)`)
+  }
+  if (wants('custody')) {
+    const service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
+    const custody = await benchCustody(service)
+    await service.close()
+    results.custody = custody
+    const { developerWallets, userWallets, pinSignatures, bareArgon2PerSecond, pinRatio, memory } = custody
+    say('\nCustody over HTTP                        per second   p50 ms   p99 ms')
+    for (const [name, run] of [
+      ['new developer wallet, 32 at once', developerWallets],
+      ['new user wallet, 32 at once', userWallets],
+      ['sign with a PIN, 64 at once, 16 owners', pinSignatures],
+    ] as const) {
+      say(
+        `  ${name.padEnd(38)} ${fixed(run.perSecond, 0).padStart(9)} ${fixed(run.p50Ms).padStart(8)} ${fixed(run.p99Ms).padStart(8)}`,
+      )
+    }
+    say(
+      `  bare argon2id on all cores             ${fixed(bareArgon2PerSecond, 0).padStart(9)}   → PIN signatures at ${fixed(pinRatio * 100, 0)}% of it`,
+    )
+    say(
+      `  memory of the API: ${fixed(memory.beforeMiB, 0)} MiB before, ${fixed(memory.peakMiB, 0)} MiB at the most with 64 PINs at once`,
+    )
   }
   if (wants('broadcast')) {
     const chain = await startChain('Ethereum')
