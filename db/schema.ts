@@ -347,6 +347,13 @@ export const transactions = pgTable(
     holdsNonce: boolean('holds_nonce').notNull().default(true),
     /** Its block can no longer be reorganised away. */
     final: boolean('final').notNull().default(false),
+    /** How many rungs the fee ladder has; the cancelling attempt comes after them. */
+    rungs: smallint('rungs').notNull(),
+    /** The attempt that is sent: a rung, or `rungs` for the cancel. It only rises. */
+    chosen: smallint('chosen').notNull().default(0),
+    chosenAt: instant('chosen_at'),
+    /** Since when it is its signer's lowest live nonce and broadcast: only then may it climb or expire. */
+    clockStartedAt: instant('clock_started_at'),
     /** The hash that is shown: of the attempt last broadcast, then of the mined one. */
     shownHash: text('shown_hash'),
     minedBlockNumber: bigint('mined_block_number', { mode: 'bigint' }),
@@ -372,6 +379,7 @@ export const transactions = pgTable(
     check('transactions_kind', oneOf('kind', TRANSACTION_KINDS)),
     check('transactions_status', oneOf('status', TRANSACTION_STATUSES)),
     check('transactions_failed_says_why', sql`(${table.status} = 'failed') = (${table.errorCode} is not null)`),
+    check('transactions_chosen', sql`${table.rungs} >= 1 and ${table.chosen} between 0 and ${table.rungs}`),
     check('transactions_live_holds_nonce', sql`${table.holdsNonce} or ${table.status} = 'failed'`),
   ],
 )

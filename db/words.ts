@@ -4,6 +4,7 @@ export const EVM_NETWORKS = ['Ethereum', 'Polygon', 'Base', 'Avalanche'] as cons
 export const SUBSTRATE_NETWORKS = ['Polkadot', 'Vara'] as const
 export const NETWORKS = [...EVM_NETWORKS, ...SUBSTRATE_NETWORKS] as const
 export type EvmNetwork = (typeof EVM_NETWORKS)[number]
+export type SubstrateNetwork = (typeof SUBSTRATE_NETWORKS)[number]
 export type Network = (typeof NETWORKS)[number]
 
 export const CHAIN_FAMILIES = ['evm', 'substrate'] as const

@@ -235,6 +235,10 @@ CREATE TABLE "transactions" (
 	"error" text,
 	"holds_nonce" boolean DEFAULT true NOT NULL,
 	"final" boolean DEFAULT false NOT NULL,
+	"rungs" smallint NOT NULL,
+	"chosen" smallint DEFAULT 0 NOT NULL,
+	"chosen_at" timestamp (6) with time zone,
+	"clock_started_at" timestamp (6) with time zone,
 	"shown_hash" text,
 	"mined_block_number" bigint,
 	"mined_block_hash" text,
@@ -246,6 +250,7 @@ CREATE TABLE "transactions" (
 	CONSTRAINT "transactions_kind" CHECK ("kind" in ('send', 'mint', 'transfer', 'collection')),
 	CONSTRAINT "transactions_status" CHECK ("status" in ('submitted', 'pending', 'success', 'failed')),
 	CONSTRAINT "transactions_failed_says_why" CHECK (("transactions"."status" = 'failed') = ("transactions"."error_code" is not null)),
+	CONSTRAINT "transactions_chosen" CHECK ("transactions"."rungs" >= 1 and "transactions"."chosen" between 0 and "transactions"."rungs"),
 	CONSTRAINT "transactions_live_holds_nonce" CHECK ("transactions"."holds_nonce" or "transactions"."status" = 'failed')
 );
 --> statement-breakpoint

@@ -1,4 +1,4 @@
-import type { Queryable } from '../client.ts'
+import type { Queryable, Tx } from '../client.ts'
 import { deployment } from '../schema.ts'
 
 export type DeploymentRow = Omit<typeof deployment.$inferSelect, 'id' | 'createdAt'>
@@ -6,6 +6,19 @@ export type DeploymentRow = Omit<typeof deployment.$inferSelect, 'id' | 'created
 export const readDeployment = async (db: Queryable): Promise<DeploymentRow | null> => {
   const [row] = await db.select().from(deployment)
   return row ?? null
+}
+
+/**
+ * Which root key the database belongs to, until the transaction ends: `share` keeps it so, `update` is about to change
+ * it, and each waits for the other. @returns null where the database is bound to none yet.
+ */
+export const lockRootKeyId = async (tx: Tx, strength: 'share' | 'update'): Promise<string | null> => {
+  const [row] = await tx.select({ rootKeyId: deployment.rootKeyId }).from(deployment).for(strength)
+  return row?.rootKeyId ?? null
+}
+
+export const updateRootKey = async (tx: Tx, row: Pick<DeploymentRow, 'rootKeyId' | 'rootKeyCheck'>): Promise<void> => {
+  await tx.update(deployment).set(row)
 }
 
 /** Writes the one row, unless another process was faster. */

@@ -87,6 +87,16 @@ export const keepGuess = async (db: Queryable, input: Owner & { readonly lease: 
   return rows.length === 1
 }
 
+/** An operator's act: as if no PIN had ever been wrong. @returns whether there is such an owner with a PIN. */
+export const unlockGuesses = async (db: Queryable, input: Owner): Promise<boolean> => {
+  const rows = await db
+    .update(pinGuesses)
+    .set({ fails: 0, total: 0, lockedUntil: null })
+    .where(ofOwner(input))
+    .returning({ total: pinGuesses.total })
+  return rows.length === 1
+}
+
 /** A guess that was never looked at: the row as it was before the charge. */
 export const takeBackGuess = async (db: Queryable, input: Owner & { readonly lease: string }): Promise<void> => {
   await db

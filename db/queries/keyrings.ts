@@ -2,7 +2,8 @@ import { and, eq, max, sql } from 'drizzle-orm'
 import { alias } from 'drizzle-orm/pg-core'
 import type { Db, Queryable } from '../client.ts'
 import { developerKeys, keyrings, ownerLocks, projectKeys, projects, userKeys, walletKeys } from '../schema.ts'
-import type { ControlMode } from '../words.ts'
+import type { ControlMode, FreezeScope, KeyringKind, Network } from '../words.ts'
+import { frozenScopeOf } from './freezes.ts'
 
 export type UserKeyRow = { readonly salt: Uint8Array; readonly sealed: Uint8Array; readonly version: number }
 export type OwnerLockRow = { readonly id: string; readonly sealed: Uint8Array }
@@ -14,6 +15,7 @@ export type WalletKeyRow = {
   readonly lock: OwnerLockRow
   readonly developerKey: Uint8Array | null
   readonly userKey: UserKeyRow | null
+  readonly frozen: FreezeScope | null
 }
 
 const userKeyColumns = { salt: userKeys.salt, sealed: userKeys.sealed, version: userKeys.version }
@@ -27,6 +29,7 @@ type WalletKeyColumns = {
   readonly userSalt: Uint8Array | null
   readonly userSealed: Uint8Array | null
   readonly userVersion: number | null
+  readonly frozen: FreezeScope | null
 }
 
 const userKeyOf = (row: WalletKeyColumns): UserKeyRow | null =>
@@ -38,7 +41,14 @@ const userKeyOf = (row: WalletKeyColumns): UserKeyRow | null =>
 export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<readonly WalletKeyRow[]> => {
   const rows = await db.prepared<WalletKeyColumns[]>`
     select k.wallet_id as "walletId", k.sealed, l.id as "lockId", l.sealed as "lockSealed",
-      d.sealed as "developerKey", u.salt as "userSalt", u.sealed as "userSealed", u.version as "userVersion"
+      d.sealed as "developerKey", u.salt as "userSalt", u.sealed as "userSealed", u.version as "userVersion",
+      (select f.scope from public.freezes f
+        where (f.scope = 'project' and f.project_id = w.project_id)
+          or (f.scope = 'owner' and f.project_id = w.project_id and f.owner_id = w.owner_id)
+          or (f.scope = 'wallet' and f.project_id = w.project_id and f.wallet_id = w.id)
+          or (f.scope = 'network' and f.network = w.network)
+        order by array_position(array['project', 'owner', 'wallet', 'network'], f.scope)
+        limit 1) as frozen
     from public.wallet_keys k
     join public.wallets w on w.id = k.wallet_id
     join public.owner_locks l on l.keyring_id = w.keyring_id and l.control_mode = w.control_mode
@@ -51,6 +61,7 @@ export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<re
     lock: { id: row.lockId, sealed: row.lockSealed },
     developerKey: row.developerKey,
     userKey: userKeyOf(row),
+    frozen: row.frozen,
   }))
 }
 
@@ -58,6 +69,7 @@ export type OwnerSeedRow = { readonly id: string; readonly sealed: Uint8Array }
 
 /** Where an owner stands before a wallet is made: what there is of keys, seed and locks. */
 export type OwnerRow = {
+  readonly frozen: FreezeScope | null
   readonly projectKeyVersion: number
   readonly developerKey: Uint8Array | null
   readonly userKey: UserKeyRow | null
@@ -69,7 +81,7 @@ export type OwnerRow = {
 /** @returns null where the project does not exist. */
 export const readOwner = async (
   db: Queryable,
-  input: { readonly projectId: string; readonly ownerId: string },
+  input: { readonly projectId: string; readonly ownerId: string; readonly network: Network },
 ): Promise<OwnerRow | null> => {
   const developerLocks = alias(ownerLocks, 'developer_locks')
   const userLocks = alias(ownerLocks, 'user_locks')
@@ -80,6 +92,7 @@ export const readOwner = async (
     .as('newest')
   const [row] = await db
     .select({
+      frozen: frozenScopeOf({ ...input, walletId: null }),
       projectKeyVersion: newest.version,
       developerKey: developerKeys.sealed,
       userKey: userKeyColumns,
@@ -102,8 +115,59 @@ export const readOwner = async (
     .leftJoin(userLocks, and(eq(userLocks.keyringId, keyrings.id), eq(userLocks.controlMode, 'user')))
     .where(eq(projects.id, input.projectId))
   if (row === undefined || row.projectKeyVersion === null) return null
-  const { projectKeyVersion, developerKey, userKey, seed, developerLock, userLock } = row
-  return { projectKeyVersion, developerKey, userKey, seed, locks: { developer: developerLock, user: userLock } }
+  const { frozen, projectKeyVersion, developerKey, userKey, seed, developerLock, userLock } = row
+  return { frozen, projectKeyVersion, developerKey, userKey, seed, locks: { developer: developerLock, user: userLock } }
+}
+
+/** What opens a keyring: all its locks, and both credentials' keys. */
+export type KeyringRow = {
+  readonly frozen: FreezeScope | null
+  readonly kind: KeyringKind
+  readonly sealed: Uint8Array
+  readonly locks: Readonly<Record<ControlMode, OwnerLockRow | null>>
+  readonly developerKey: Uint8Array | null
+  readonly userKey: UserKeyRow | null
+}
+
+/** The keyring of a wallet. */
+export const readKeyring = async (
+  db: Queryable,
+  wallet: {
+    readonly id: string
+    readonly projectId: string
+    readonly ownerId: string
+    readonly network: Network
+    readonly keyringId: string
+  },
+): Promise<KeyringRow | null> => {
+  const { id: walletId, projectId, ownerId, network, keyringId } = wallet
+  const rows = await db
+    .select({
+      frozen: frozenScopeOf({ projectId, ownerId, network, walletId }),
+      kind: keyrings.kind,
+      sealed: keyrings.sealed,
+      controlMode: ownerLocks.controlMode,
+      lock: { id: ownerLocks.id, sealed: ownerLocks.sealed },
+      developerKey: developerKeys.sealed,
+      userKey: userKeyColumns,
+    })
+    .from(keyrings)
+    .innerJoin(ownerLocks, eq(ownerLocks.keyringId, keyrings.id))
+    .leftJoin(developerKeys, eq(developerKeys.projectId, keyrings.projectId))
+    .leftJoin(userKeys, and(eq(userKeys.projectId, keyrings.projectId), eq(userKeys.ownerId, keyrings.ownerId)))
+    .where(and(eq(keyrings.id, keyringId), eq(keyrings.projectId, projectId), eq(keyrings.ownerId, ownerId)))
+  const [row] = rows
+  if (row === undefined) return null
+  const { frozen, kind, sealed, developerKey, userKey } = row
+  const lockOf = (mode: ControlMode) => rows.find(({ controlMode }) => controlMode === mode)?.lock ?? null
+  return {
+    frozen,
+    kind,
+    sealed,
+    locks: { developer: lockOf('developer'), user: lockOf('user') },
+    developerKey,
+    userKey,
+  }
 }
 
 export type NewKeyringRow = typeof keyrings.$inferInsert

@@ -1,7 +1,6 @@
-import { and, eq, lt, or, sql } from 'drizzle-orm'
-import type { Db, Queryable } from '../client.ts'
-import { apiKeys, projects } from '../schema.ts'
-import type { ApiKeyScope } from '../words.ts'
+import { and, eq, sql } from 'drizzle-orm'
+import type { Queryable } from '../client.ts'
+import { projects } from '../schema.ts'
 
 export type Project = typeof projects.$inferSelect
 
@@ -17,49 +16,11 @@ export const findProject = async (db: Queryable, id: string): Promise<Project | 
   return row ?? null
 }
 
-export const insertApiKey = async (
+export const markProjectActivated = async (
   db: Queryable,
-  input: {
-    readonly id: string
-    readonly projectId: string
-    readonly name: string
-    readonly hash: Uint8Array
-    readonly scopes: readonly ApiKeyScope[]
-  },
+  input: { readonly projectId: string; readonly at: Date },
 ): Promise<void> => {
-  await db.insert(apiKeys).values({ ...input, scopes: [...input.scopes] })
-}
-
-export type LiveApiKey = {
-  readonly id: string
-  readonly projectId: string
-  readonly hash: Uint8Array
-  readonly scopes: readonly ApiKeyScope[]
-  readonly lastUsedAt: Date | null
-}
-
-const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
-
-/** The keys with these hashes that are neither revoked nor expired, by the database's clock; a prepared statement. */
-export const findLiveApiKeys = async (db: Db, hashes: readonly Uint8Array[]): Promise<readonly LiveApiKey[]> => {
-  return db.prepared<LiveApiKey[]>`
-    select id, project_id as "projectId", hash, scopes, last_used_at as "lastUsedAt"
-    from public.api_keys
-    where hash in (select decode(hex, 'hex') from unnest(${hashes.map(hexOf)}::text[]) as hex)
-      and revoked_at is null and (expires_at is null or expires_at > now())`
-}
-
-/** Notes that a key was used, at most once a minute. */
-export const touchApiKey = async (db: Queryable, id: string): Promise<void> => {
-  await db
-    .update(apiKeys)
-    .set({ lastUsedAt: sql`now()` })
-    .where(
-      and(
-        eq(apiKeys.id, id),
-        or(sql`${apiKeys.lastUsedAt} is null`, lt(apiKeys.lastUsedAt, sql`now() - interval '1 minute'`)),
-      ),
-    )
+  await db.update(projects).set({ activatedAt: input.at }).where(eq(projects.id, input.projectId))
 }
 
 export const listProjects = async (db: Queryable): Promise<readonly Project[]> =>

@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, gte, inArray, isNotNull, isNull, lte, sql } from 'drizzle-orm'
+import { and, asc, eq, gt, gte, inArray, isNull, lte, ne, type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { attempts, signers, transactions } from '../schema.ts'
 import { type Network, TRANSACTION_STATUSES } from '../words.ts'
@@ -88,35 +88,53 @@ export const findTransactionByHash = async (
   return row?.transaction ?? null
 }
 
+export type WithAttempts = { readonly transaction: TransactionRow; readonly attempts: readonly AttemptRow[] }
+
+/** Rungs from the lowest, then the cancel: an attempt's place in this list is its number. */
+const attemptsOf = (db: Queryable, transactionId: string): Promise<readonly AttemptRow[]> =>
+  db
+    .select()
+    .from(attempts)
+    .where(eq(attempts.transactionId, transactionId))
+    .orderBy(sql`${attempts.kind} = 'cancel'`, asc(attempts.rung))
+
 /** For the worker: a transaction of any project with its attempts, lowest rung first. */
-export const transactionWithAttempts = async (
-  db: Queryable,
-  id: string,
-): Promise<{ readonly transaction: TransactionRow; readonly attempts: readonly AttemptRow[] } | null> => {
+export const transactionWithAttempts = async (db: Queryable, id: string): Promise<WithAttempts | null> => {
   const [transaction] = await db.select().from(transactions).where(eq(transactions.id, id))
-  if (transaction === undefined) return null
-  const rows = await db.select().from(attempts).where(eq(attempts.transactionId, id)).orderBy(asc(attempts.rung))
-  return { transaction, attempts: rows }
+  return transaction === undefined ? null : { transaction, attempts: await attemptsOf(db, id) }
 }
 
-/** A node has the bytes: the transaction is `pending` unless it is already further. */
-export const markBroadcast = async (
-  db: Queryable,
-  input: { readonly network: Network; readonly transactionId: string; readonly hash: string },
+/** The same, and nobody else changes it until the database transaction ends. `at` is the database's time. */
+export const lockTransaction = async (tx: Tx, id: string): Promise<(WithAttempts & { readonly at: Date }) | null> => {
+  const [row] = await tx
+    .select({ transaction: transactions, at: sql<Date>`now()`.mapWith(transactions.createdAt) })
+    .from(transactions)
+    .where(eq(transactions.id, id))
+    .for('update')
+  return row === undefined ? null : { ...row, attempts: await attemptsOf(tx, id) }
+}
+
+/** Writes down what became of a transaction. */
+export const saveTransaction = async (
+  tx: Tx,
+  id: string,
+  change: Partial<typeof transactions.$inferInsert>,
 ): Promise<void> => {
-  await db
+  await tx
+    .update(transactions)
+    .set({ ...change, updatedAt: sql`now()` })
+    .where(eq(transactions.id, id))
+}
+
+/** A node has the bytes of an attempt. */
+export const markAttemptAccepted = async (
+  tx: Tx,
+  input: { readonly network: Network; readonly hash: string },
+): Promise<void> => {
+  await tx
     .update(attempts)
     .set({ broadcastAt: sql`coalesce(${attempts.broadcastAt}, now())`, lastError: null })
     .where(and(eq(attempts.network, input.network), eq(attempts.hash, input.hash)))
-  await db
-    .update(transactions)
-    .set({
-      status: sql`case when ${transactions.status} = 'submitted' then 'pending' else ${transactions.status} end`,
-      shownHash: sql`case when ${transactions.minedBlockHash} is null then ${input.hash} else ${transactions.shownHash} end`,
-      broadcastAt: sql`coalesce(${transactions.broadcastAt}, now())`,
-      updatedAt: sql`now()`,
-    })
-    .where(eq(transactions.id, input.transactionId))
 }
 
 /** What the node said of an attempt that it did not take. */
@@ -149,71 +167,37 @@ export const attemptsAmong = async (
     )
 }
 
-/** A hash of ours is in a block; how it ended is told at the network's confirmation depth. Idempotent for one block. */
-export const markMined = async (
-  db: Queryable,
-  input: {
-    readonly network: Network
-    readonly transactionId: string
-    readonly hash: string
-    readonly blockNumber: bigint
-    readonly blockHash: string
-  },
-): Promise<void> => {
-  await db
-    .update(attempts)
-    .set({ broadcastAt: sql`coalesce(${attempts.broadcastAt}, now())` })
-    .where(and(eq(attempts.network, input.network), eq(attempts.hash, input.hash)))
-  await db
-    .update(transactions)
-    .set({
-      status: 'pending',
-      errorCode: null,
-      error: null,
-      holdsNonce: true,
-      shownHash: input.hash,
-      minedBlockNumber: input.blockNumber,
-      minedBlockHash: input.blockHash,
-      settledAt: null,
-      broadcastAt: sql`coalesce(${transactions.broadcastAt}, now())`,
-      updatedAt: sql`now()`,
-    })
-    .where(
-      and(
-        eq(transactions.id, input.transactionId),
-        eq(transactions.final, false),
-        sql`${transactions.minedBlockHash} is distinct from ${input.blockHash}`,
-      ),
-    )
+const minedWhere = async (db: Queryable, network: Network, where: SQL | undefined): Promise<readonly string[]> => {
+  const rows = await db
+    .select({ id: transactions.id })
+    .from(transactions)
+    .where(and(eq(transactions.network, network), eq(transactions.final, false), where))
+    .orderBy(asc(transactions.minedBlockNumber))
+  return rows.map((row) => row.id)
 }
 
-/** Blocks above this are no longer the chain's: what was mined in them is pending again. */
-export const unmineAbove = async (
+/** Taken to be mined in blocks above this one. */
+export const minedAbove = (
   db: Queryable,
   input: { readonly network: Network; readonly blockNumber: bigint },
-): Promise<number> => {
-  const rows = await db
-    .update(transactions)
-    .set({
-      status: 'pending',
-      errorCode: null,
-      error: null,
-      contractAddress: null,
-      settledAt: null,
-      minedBlockNumber: null,
-      minedBlockHash: null,
-      updatedAt: sql`now()`,
-    })
-    .where(
-      and(
-        eq(transactions.network, input.network),
-        eq(transactions.final, false),
-        gt(transactions.minedBlockNumber, input.blockNumber),
-      ),
-    )
-    .returning({ id: transactions.id })
-  return rows.length
-}
+): Promise<readonly string[]> => minedWhere(db, input.network, gt(transactions.minedBlockNumber, input.blockNumber))
+
+/** Taken to be mined at the height of this block, in another one. */
+export const minedBeside = (
+  db: Queryable,
+  input: { readonly network: Network; readonly blockNumber: bigint; readonly blockHash: string },
+): Promise<readonly string[]> =>
+  minedWhere(
+    db,
+    input.network,
+    and(eq(transactions.minedBlockNumber, input.blockNumber), ne(transactions.minedBlockHash, input.blockHash)),
+  )
+
+/** Mined in blocks up to this one, and not final yet. */
+export const minedUpTo = (
+  db: Queryable,
+  input: { readonly network: Network; readonly blockNumber: bigint },
+): Promise<readonly string[]> => minedWhere(db, input.network, lte(transactions.minedBlockNumber, input.blockNumber))
 
 /** Mined at or below a block, and not told yet. */
 export const minedUnsettled = async (
@@ -234,62 +218,13 @@ export const minedUnsettled = async (
     .orderBy(asc(transactions.minedBlockNumber))
     .limit(input.limit)
 
-type Outcome =
-  | { readonly status: 'success'; readonly contractAddress: string | null }
-  | { readonly status: 'failed'; readonly errorCode: string; readonly error: string }
-
-/** Tells how a mined transaction ended, if it still stands in that block. */
-export const settleMined = async (
-  db: Queryable,
-  input: { readonly transactionId: string; readonly blockHash: string; readonly outcome: Outcome },
-): Promise<void> => {
-  const { outcome } = input
-  await db
-    .update(transactions)
-    .set({
-      status: outcome.status,
-      ...(outcome.status === 'success'
-        ? { contractAddress: outcome.contractAddress }
-        : { errorCode: outcome.errorCode, error: outcome.error }),
-      settledAt: sql`now()`,
-      updatedAt: sql`now()`,
-    })
-    .where(and(eq(transactions.id, input.transactionId), eq(transactions.minedBlockHash, input.blockHash)))
+/** The signed bytes would be bearer instruments; the hashes stay. */
+export const eraseRaw = async (tx: Tx, transactionId: string): Promise<void> => {
+  await tx.update(attempts).set({ raw: null }).where(eq(attempts.transactionId, transactionId))
 }
 
-/** What is mined at or below this block can no longer change; its raw bytes are erased. */
-export const finalizeUpTo = async (
-  db: Queryable,
-  input: { readonly network: Network; readonly blockNumber: bigint },
-): Promise<void> => {
-  const rows = await db
-    .update(transactions)
-    .set({ final: true, updatedAt: sql`now()` })
-    .where(
-      and(
-        eq(transactions.network, input.network),
-        eq(transactions.final, false),
-        isNotNull(transactions.settledAt),
-        lte(transactions.minedBlockNumber, input.blockNumber),
-      ),
-    )
-    .returning({ id: transactions.id })
-  await eraseRaw(
-    db,
-    rows.map((row) => row.id),
-  )
-}
-
-const eraseRaw = async (db: Queryable, transactionIds: readonly string[]): Promise<void> => {
-  if (transactionIds.length === 0) return
-  await db
-    .update(attempts)
-    .set({ raw: null })
-    .where(inArray(attempts.transactionId, [...transactionIds]))
-}
-
-/** Live for longer than `seconds` without being seen in a block: what the reconciler asks the node about. */
-export const longUnmined = async (
+/** Live, and nothing was learnt of it for `seconds`: what the reconciler asks the node about. */
+export const longQuiet = async (
   db: Queryable,
   input: { readonly network: Network; readonly seconds: number; readonly limit: number },
 ): Promise<readonly TransactionRow[]> =>
@@ -300,38 +235,45 @@ export const longUnmined = async (
       and(
         eq(transactions.network, input.network),
         inArray(transactions.status, LIVE),
-        isNull(transactions.minedBlockNumber),
         lte(transactions.updatedAt, sql`now() - make_interval(secs => ${input.seconds})`),
       ),
     )
     .orderBy(asc(transactions.updatedAt))
     .limit(input.limit)
 
-/** Another transaction took the nonce for good: ours can never be mined. */
-export const failNonceTaken = async (db: Queryable, transactionId: string): Promise<void> => {
-  const rows = await db
+export type DueClock = { readonly id: string; readonly due: 'start' | 'climb' | 'expire' }
+
+/**
+ * Of each signer's lowest live transaction that is in no block, once it was broadcast: whether its clock must be started,
+ * its fee must rise, or it must be given up. By the database's clock.
+ */
+export const dueClocks = async (
+  db: Queryable,
+  input: { readonly network: Network; readonly climbAfterSeconds: number; readonly expireAfterSeconds: number },
+): Promise<readonly DueClock[]> =>
+  db.execute<DueClock>(sql`
+    select id, due from (
+      select id, case
+          when clock_started_at is null then 'start'
+          when chosen < rungs and clock_started_at + make_interval(secs => ${input.expireAfterSeconds}) <= now() then 'expire'
+          when chosen + 1 < rungs
+            and greatest(chosen_at, clock_started_at) + make_interval(secs => ${input.climbAfterSeconds}) <= now() then 'climb'
+        end as due
+      from (
+        select distinct on (signer_address) * from public.transactions
+        where network = ${input.network} and status in ('submitted', 'pending') and mined_block_hash is null
+        order by signer_address, nonce
+      ) lowest
+      where broadcast_at is not null
+    ) clocks
+    where due is not null`)
+
+/** From now on the transaction waits with its signer's others behind it. */
+export const startClock = async (db: Queryable, id: string): Promise<void> => {
+  await db
     .update(transactions)
-    .set({
-      status: 'failed',
-      errorCode: 'nonce_taken',
-      error: 'Another transaction of the same key took the nonce.',
-      holdsNonce: false,
-      final: true,
-      settledAt: sql`now()`,
-      updatedAt: sql`now()`,
-    })
-    .where(
-      and(
-        eq(transactions.id, transactionId),
-        inArray(transactions.status, LIVE),
-        isNull(transactions.minedBlockNumber),
-      ),
-    )
-    .returning({ id: transactions.id })
-  await eraseRaw(
-    db,
-    rows.map((row) => row.id),
-  )
+    .set({ clockStartedAt: sql`coalesce(${transactions.clockStartedAt}, now())` })
+    .where(eq(transactions.id, id))
 }
 
 /** Puts a transaction at the end of the reconciler's line. */

@@ -36,6 +36,25 @@ export const findWallet = async (
   return row ?? null
 }
 
+/** A wallet of any project. For operators. */
+export const findWalletById = async (db: Queryable, id: string): Promise<WalletRow | null> => {
+  const [row] = await db.select().from(wallets).where(eq(wallets.id, id))
+  return row ?? null
+}
+
+/** Whether a project has a wallet of this owner. */
+export const hasOwner = async (
+  db: Queryable,
+  input: { readonly projectId: string; readonly ownerId: string },
+): Promise<boolean> => {
+  const [row] = await db
+    .select({ id: wallets.id })
+    .from(wallets)
+    .where(and(eq(wallets.projectId, input.projectId), eq(wallets.ownerId, input.ownerId)))
+    .limit(1)
+  return row !== undefined
+}
+
 export type WalletPlace = { readonly projectId: string; readonly network: Network; readonly address: string }
 
 /** The wallets at many places, each a project, network and address; a prepared statement. */

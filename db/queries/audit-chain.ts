@@ -1,0 +1,158 @@
+// Reading the audit, and the chain over it: rows are read and links are added, and neither is ever changed.
+
+import { and, asc, count, desc, eq, gt, isNull, lte, max, min, notExists, sql } from 'drizzle-orm'
+import type { Queryable } from '../client.ts'
+import { audit, auditChain } from '../schema.ts'
+
+export type AuditRecord = typeof audit.$inferSelect
+
+/** The chain of what concerns the whole deployment; every project's chain has its id. */
+export const DEPLOYMENT_CHAIN = 'deployment'
+
+export const chainOf = (row: Pick<AuditRecord, 'projectId'>): string => row.projectId ?? DEPLOYMENT_CHAIN
+
+/** null: of all chains. */
+const ofChain = (chain: string | null) => {
+  if (chain === null) return undefined
+  return chain === DEPLOYMENT_CHAIN ? isNull(audit.projectId) : eq(audit.projectId, chain)
+}
+
+/** For rows above `above`: a bound that is said twice lets neither side be read from its beginning. */
+const isUnchained = (db: Queryable, above: bigint) =>
+  notExists(
+    db
+      .select({ one: sql`1` })
+      .from(auditChain)
+      .where(and(eq(auditChain.auditId, audit.id), gt(auditChain.auditId, above))),
+  )
+
+/** Rows without a link, in the order of their ids: those above `above`, and up to `upTo` where that is given. */
+export const listUnchained = async (
+  db: Queryable,
+  input: {
+    readonly chain: string | null
+    readonly above: bigint
+    readonly upTo: bigint | null
+    readonly limit: number
+  },
+): Promise<readonly AuditRecord[]> =>
+  db
+    .select()
+    .from(audit)
+    .where(
+      and(
+        gt(audit.id, input.above),
+        input.upTo === null ? undefined : lte(audit.id, input.upTo),
+        ofChain(input.chain),
+        isUnchained(db, input.above),
+      ),
+    )
+    .orderBy(asc(audit.id))
+    .limit(input.limit)
+
+/** The highest id that has a link, or 0. */
+export const newestChainedId = async (db: Queryable): Promise<bigint> => {
+  const [row] = await db.select({ id: max(auditChain.auditId) }).from(auditChain)
+  return row?.id ?? 0n
+}
+
+export type Link = {
+  readonly chain: string
+  readonly position: bigint
+  readonly auditId: bigint
+  readonly head: Uint8Array
+}
+
+const linkColumns = {
+  chain: auditChain.chain,
+  position: auditChain.position,
+  auditId: auditChain.auditId,
+  head: auditChain.head,
+}
+
+/** Where each of these chains ends, however long it is; a chain without links is not among them. */
+export const lastLinks = async (db: Queryable, chains: readonly string[]): Promise<readonly Link[]> => {
+  const ends = await db.execute<{ chain: string; position: string }>(sql`
+    select wanted.chain, last.position
+    from unnest(${sql.param([...chains])}::text[]) as wanted(chain)
+    cross join lateral (
+      select c.position from audit_chain c where c.chain = wanted.chain order by c.position desc limit 1
+    ) last`)
+  if (ends.length === 0) return []
+  const places = ends.map((end) => sql`(${end.chain}, ${end.position}::bigint)`)
+  return db
+    .select(linkColumns)
+    .from(auditChain)
+    .where(sql`(${auditChain.chain}, ${auditChain.position}) in (${sql.join(places, sql`, `)})`)
+}
+
+/** Adds links, all or none. A link whose place or row has been taken meanwhile is a unique violation. */
+export const insertLinks = async (db: Queryable, links: readonly Link[]): Promise<void> => {
+  await db.insert(auditChain).values([...links])
+}
+
+/** The chains to which the newest links belong. */
+export const recentChains = async (db: Queryable, input: { readonly links: number }): Promise<readonly string[]> => {
+  const newest = db
+    .select({ chain: auditChain.chain })
+    .from(auditChain)
+    .orderBy(desc(auditChain.auditId))
+    .limit(input.links)
+    .as('newest')
+  const rows = await db.selectDistinct({ chain: newest.chain }).from(newest)
+  return rows.map((row) => row.chain)
+}
+
+/** Every chain that has a link: one step through the index a chain, however long the chains are. */
+export const listChains = async (db: Queryable): Promise<readonly string[]> => {
+  const rows = await db.execute<{ chain: string }>(sql`
+    with recursive each as (
+      (select chain from audit_chain order by chain limit 1)
+      union all
+      select (select c.chain from audit_chain c where c.chain > each.chain order by c.chain limit 1)
+      from each where each.chain is not null
+    )
+    select chain from each where chain is not null`)
+  return rows.map((row) => row.chain)
+}
+
+/** A link and its row; `exactTime` is false where the row's time has digits that no row is written with. */
+export type ReadLink = Link & { readonly row: (AuditRecord & { readonly exactTime: boolean }) | null }
+
+/** Links of a chain in order, after a position. */
+export const readLinks = async (
+  db: Queryable,
+  input: { readonly chain: string; readonly after: bigint; readonly limit: number },
+): Promise<readonly ReadLink[]> => {
+  const exactTime = sql<boolean | null>`date_trunc('milliseconds', ${audit.at}) = ${audit.at}`
+  const rows = await db
+    .select({ link: linkColumns, row: audit, exactTime })
+    .from(auditChain)
+    .leftJoin(audit, eq(audit.id, auditChain.auditId))
+    .where(and(eq(auditChain.chain, input.chain), gt(auditChain.position, input.after)))
+    .orderBy(asc(auditChain.position))
+    .limit(input.limit)
+  return rows.map(({ link, row, exactTime: exact }) => ({
+    ...link,
+    row: row === null ? null : { ...row, exactTime: exact === true },
+  }))
+}
+
+/** How many rows have no link, and since when. */
+export const countUnchained = async (
+  db: Queryable,
+  input: { readonly chain: string | null },
+): Promise<{ readonly rows: number; readonly oldest: Date | null }> => {
+  const [row] = await db
+    .select({ rows: count(), oldest: min(audit.at) })
+    .from(audit)
+    .where(and(ofChain(input.chain), isUnchained(db, 0n)))
+  return { rows: row?.rows ?? 0, oldest: row?.oldest ?? null }
+}
+
+/** Newest first. */
+export const listAuditRows = async (
+  db: Queryable,
+  input: { readonly chain: string; readonly limit: number },
+): Promise<readonly AuditRecord[]> =>
+  db.select().from(audit).where(ofChain(input.chain)).orderBy(desc(audit.id)).limit(input.limit)

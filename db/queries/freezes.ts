@@ -1,0 +1,64 @@
+import { and, asc, eq, isNull, sql } from 'drizzle-orm'
+import type { PgColumn } from 'drizzle-orm/pg-core'
+import type { Queryable } from '../client.ts'
+import { freezes } from '../schema.ts'
+import { FREEZE_SCOPES, type FreezeScope, type Network } from '../words.ts'
+
+export type FreezeRow = typeof freezes.$inferSelect
+
+/** What is frozen: the columns that its scope takes, and null for the others. */
+export type FrozenThing = Pick<FreezeRow, 'scope' | 'projectId' | 'ownerId' | 'walletId' | 'network'>
+
+const same = <Column extends PgColumn>(column: Column, value: Column['_']['data'] | null) =>
+  value === null ? isNull(column) : eq(column, value)
+
+const ofThing = (thing: FrozenThing) =>
+  and(
+    eq(freezes.scope, thing.scope),
+    same(freezes.projectId, thing.projectId),
+    same(freezes.ownerId, thing.ownerId),
+    same(freezes.walletId, thing.walletId),
+    same(freezes.network, thing.network),
+  )
+
+/** @returns whether it was not frozen before. */
+export const insertFreeze = async (
+  db: Queryable,
+  input: { readonly thing: FrozenThing; readonly reason: string },
+): Promise<boolean> => {
+  const rows = await db
+    .insert(freezes)
+    .values({ ...input.thing, reason: input.reason })
+    .onConflictDoNothing()
+    .returning({ id: freezes.id })
+  return rows.length === 1
+}
+
+/** @returns whether it was frozen. */
+export const deleteFreeze = async (db: Queryable, thing: FrozenThing): Promise<boolean> => {
+  const rows = await db.delete(freezes).where(ofThing(thing)).returning({ id: freezes.id })
+  return rows.length === 1
+}
+
+/** Oldest first. */
+export const listFreezes = async (db: Queryable): Promise<readonly FreezeRow[]> =>
+  db.select().from(freezes).orderBy(asc(freezes.createdAt), asc(freezes.id))
+
+type Place = {
+  readonly projectId: string
+  readonly ownerId: string
+  /** null before there is a wallet, or where none is meant. */
+  readonly walletId: string | null
+  readonly network: Network | null
+}
+
+/** The widest thing that is frozen of a project, an owner, a wallet and a network: a part of a larger query. */
+export const frozenScopeOf = (place: Place) =>
+  sql<FreezeScope | null>`(
+    select scope from ${freezes}
+    where (scope = 'project' and project_id = ${place.projectId}::uuid)
+      or (scope = 'owner' and project_id = ${place.projectId}::uuid and owner_id = ${place.ownerId})
+      or (scope = 'wallet' and project_id = ${place.projectId}::uuid and wallet_id = ${place.walletId}::uuid)
+      or (scope = 'network' and network = ${place.network}::text)
+    order by array_position(${sql.raw(`array[${FREEZE_SCOPES.map((scope) => `'${scope}'`).join(', ')}]`)}, scope)
+    limit 1)`
