@@ -192,6 +192,8 @@ export type Chain = {
   /** Blocks with and above a transaction's own before it is told, and before it is taken as final where the node does not say. */
   readonly depth: { readonly confirmations: number; readonly final: number }
   readonly pollIntervalMs: number
+  /** How long a broadcast transaction waits before it offers more, and before it is given up. */
+  readonly patience: { readonly climbAfterSeconds: number; readonly expireAfterSeconds: number }
 
   /** @returns the canonical text. @throws address_invalid (malformed, wrong checksum), network_mismatch. Pure. */
   parseAddress(text: string, field: string): string
@@ -213,6 +215,10 @@ export type Chain = {
   finalTransactionCount(address: string): Promise<number>
   withNonce(unsigned: Unsigned, nonce: number): Unsigned
   worstCost(unsigned: Unsigned): bigint
+  /** The transaction at rising fees, itself first; alone where the intent fixed a fee. Pure. */
+  ladder(unsigned: Unsigned, intent: Intent): readonly Unsigned[]
+  /** Uses the nonce and does nothing, above the top of the ladder. Pure. */
+  cancel(top: Unsigned, from: string): Unsigned
   /** 32 bytes to sign. Pure. */
   signingBytes(unsigned: Unsigned): Uint8Array
   /** @param signature 65 bytes: r, s, recovery id (0 or 1). Pure. */

@@ -1,6 +1,6 @@
 // The six networks as data. A network that needs a special case anywhere else needs a column here instead.
 
-import type { ChainFamily, Environment, EvmNetwork, Network } from '../../db/words.ts'
+import type { ChainFamily, Environment, EvmNetwork, Network, SubstrateNetwork } from '../../db/words.ts'
 import { NETWORKS } from '../../db/words.ts'
 
 export type NativeCoin = {
@@ -26,6 +26,9 @@ export type EvmNetworkRow = {
   /** Depth after which a block is taken as final where the node does not say. */
   readonly finalDepth: number
   readonly pollIntervalMs: number
+  /** A broadcast transaction that is not mined for so long offers more, and after so long is given up. */
+  readonly climbAfterSeconds: number
+  readonly expireAfterSeconds: number
   /** OP-stack chains charge for their data on layer 1 through this predeploy. */
   readonly gasPriceOracle: string | null
 }
@@ -61,6 +64,8 @@ const ROWS: Record<EvmNetwork, Row> = {
     confirmations: 3,
     finalDepth: 64,
     pollIntervalMs: 2_000,
+    climbAfterSeconds: 60,
+    expireAfterSeconds: 3_600,
     gasPriceOracle: null,
   },
   Polygon: {
@@ -71,6 +76,8 @@ const ROWS: Record<EvmNetwork, Row> = {
     confirmations: 10,
     finalDepth: 256,
     pollIntervalMs: 1_000,
+    climbAfterSeconds: 20,
+    expireAfterSeconds: 1_800,
     gasPriceOracle: null,
   },
   Base: {
@@ -80,6 +87,8 @@ const ROWS: Record<EvmNetwork, Row> = {
     confirmations: 5,
     finalDepth: 1_000,
     pollIntervalMs: 1_000,
+    climbAfterSeconds: 20,
+    expireAfterSeconds: 1_800,
     gasPriceOracle: '0x420000000000000000000000000000000000000F',
   },
   Avalanche: {
@@ -89,12 +98,21 @@ const ROWS: Record<EvmNetwork, Row> = {
     confirmations: 1,
     finalDepth: 12,
     pollIntervalMs: 1_000,
+    climbAfterSeconds: 20,
+    expireAfterSeconds: 1_800,
     gasPriceOracle: null,
   },
 }
 
 /** On the devnet one block confirms, twelve make final, and followers look often: its chains are local. */
-const DEVNET_OVERRIDES = { confirmations: 1, finalDepth: 12, pollIntervalMs: 200, gasPriceOracle: null } as const
+const DEVNET_OVERRIDES = {
+  confirmations: 1,
+  finalDepth: 12,
+  pollIntervalMs: 200,
+  climbAfterSeconds: 3,
+  expireAfterSeconds: 20,
+  gasPriceOracle: null,
+} as const
 
 /** The row of one EVM network in an environment. */
 export const evmNetworkRow = (input: {
@@ -107,6 +125,23 @@ export const evmNetworkRow = (input: {
   network: input.network,
   family: 'evm',
   chainId: CHAIN_IDS[input.network][input.environment],
+})
+
+export type SubstrateNetworkRow = {
+  readonly network: SubstrateNetwork
+  readonly family: 'substrate'
+  /** The first bytes of every SS58 address: the same on the network's testnet. */
+  readonly ss58Prefix: number
+}
+
+/** Prefixes: the registry of SS58 address types (paritytech/ss58-registry). */
+const SS58_PREFIXES: Record<SubstrateNetwork, number> = { Polkadot: 0, Vara: 137 }
+
+/** The row of one Substrate network. */
+export const substrateNetworkRow = (network: SubstrateNetwork): SubstrateNetworkRow => ({
+  network,
+  family: 'substrate',
+  ss58Prefix: SS58_PREFIXES[network],
 })
 
 export const familyOf = (network: Network): ChainFamily =>

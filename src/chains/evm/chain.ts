@@ -10,6 +10,7 @@ import { readCounts, readFinalCount } from './counts.ts'
 import { decodeCall } from './decode.ts'
 import { assemble, signingBytes } from './encode.ts'
 import { readAddressFacts } from './facts.ts'
+import { cancelOf, ladderOf } from './ladder.ts'
 import { mintIntent } from './mint.ts'
 import { readMovements } from './movements.ts'
 import type { Tracing } from './natives.ts'
@@ -39,6 +40,7 @@ export const createEvmChain = ({ row, rpcUrl, memory }: EvmChainInput): Chain =>
     chainId,
     depth: { confirmations: row.confirmations, final: row.finalDepth },
     pollIntervalMs: row.pollIntervalMs,
+    patience: { climbAfterSeconds: row.climbAfterSeconds, expireAfterSeconds: row.expireAfterSeconds },
     parseAddress,
     addressOf,
     complete: (intent) => complete(chainId, intent),
@@ -48,6 +50,11 @@ export const createEvmChain = ({ row, rpcUrl, memory }: EvmChainInput): Chain =>
     finalTransactionCount: (address) => readFinalCount(rpc, { address, finalDepth: row.finalDepth }),
     withNonce: (unsigned, nonce) => ({ ...unsigned, nonce }),
     worstCost,
+    ladder: (unsigned, intent) => {
+      const fixedFees = intent.maxFeePerGas !== undefined || intent.maxPriorityFeePerGas !== undefined
+      return ladderOf({ unsigned, fixedFees, maxFeePerGasCapWei: row.maxFeePerGasCapWei })
+    },
+    cancel: (top, from) => cancelOf({ top, from }),
     signingBytes,
     assemble,
     broadcast: (raw) => broadcast(rpc, raw),

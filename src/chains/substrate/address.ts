@@ -1,0 +1,50 @@
+// SS58 addresses: a prefix that names the network, a public key and a checksum, in base58.
+
+import { checkAddressChecksum, encodeAddress } from '@polkadot/util-crypto/address'
+import { base58Decode } from '@polkadot/util-crypto/base58'
+import { AppError } from '../../errors.ts'
+import type { SubstrateNetworkRow } from '../networks.ts'
+
+const PUBLIC_KEY_BYTES = 32
+const LIKE_EVM = /^0x[0-9a-fA-F]{40}$/
+/** 35 or 36 bytes in base58: a prefix of one or two bytes, 32 bytes, a checksum of two. */
+const LIKE_SS58 = /^[1-9A-HJ-NP-Za-km-z]{46,50}$/
+
+type Account = { readonly prefix: number; readonly publicKey: Uint8Array }
+
+/** null for what is no address of 32 bytes, has a wrong checksum, or is not spelled as it should be. */
+const decode = (text: string): Account | null => {
+  if (!LIKE_SS58.test(text)) return null
+  const bytes = base58Decode(text)
+  const [isValid, end, start, prefix] = checkAddressChecksum(bytes)
+  if (!isValid || end - start !== PUBLIC_KEY_BYTES) return null
+  const publicKey = bytes.slice(start, end)
+  // A prefix below 64 could also be written in two bytes: then one account would have two texts.
+  return encodeAddress(publicKey, prefix) === text ? { prefix, publicKey } : null
+}
+
+/** @param publicKey 32 bytes, sr25519. @throws Error for any other form: a mistake of ours */
+export const addressOf = (row: SubstrateNetworkRow, publicKey: Uint8Array): string => {
+  if (publicKey.length !== PUBLIC_KEY_BYTES) throw new Error('expected 32 bytes of an sr25519 public key')
+  return encodeAddress(publicKey, row.ss58Prefix)
+}
+
+/**
+ * The text of an address of this network.
+ * @throws address_invalid (malformed, wrong checksum), network_mismatch (another network's prefix, an EVM address)
+ */
+export const parseAddress = (row: SubstrateNetworkRow, input: { readonly text: string; readonly field: string }) => {
+  const { text, field } = input
+  const right = `right is an SS58 address with the prefix ${row.ss58Prefix} of ${row.network}`
+  if (LIKE_EVM.test(text)) {
+    throw new AppError('network_mismatch', `Field "${field}" is an address of an EVM network; ${right}.`)
+  }
+  const account = decode(text)
+  if (account === null) {
+    throw new AppError('address_invalid', `Field "${field}" must be an SS58 address with a valid checksum.`)
+  }
+  if (account.prefix !== row.ss58Prefix) {
+    throw new AppError('network_mismatch', `Field "${field}" has the SS58 prefix ${account.prefix}; ${right}.`)
+  }
+  return text
+}
