@@ -4,6 +4,7 @@
  */
 export const ERROR_STATUS = {
   invalid_input: 400,
+  invalid_key: 400,
   address_invalid: 400,
   network_mismatch: 400,
   network_required: 400,
@@ -80,6 +81,21 @@ export class AppError extends Error {
 
 /** The answer for what exists nowhere or belongs to another project: byte for byte the same in both cases. */
 export const notFound = (thing: string): AppError => new AppError('not_found', `This project has no such ${thing}.`)
+
+/** For operators, who see all projects. */
+export const noSuchProject = (): AppError => new AppError('not_found', 'There is no such project.')
+
+/** A name that is safe to say back: that of an unknown field is the caller's own text, which could be anything. */
+const SAFE_NAME = /^[A-Za-z_][A-Za-z0-9_.]{0,63}$/
+
+/** How a sentence names a field of a body or a query string, or null where its name must not be repeated. */
+export const shownName = (path: string): string | null => (SAFE_NAME.test(path) ? `"${path}"` : null)
+
+/** The beginning of a sentence about a field. */
+export const shownField = (path: string): string => {
+  const name = shownName(path)
+  return name === null ? 'A field' : `Field ${name}`
+}
 
 /** For a switch that must be exhaustive: reaching it is a mistake of ours, not of the caller. */
 export const unreachable = (value: never): never => {

@@ -17,17 +17,23 @@ type Deployment = {
   readonly chainIds: Readonly<Record<string, number>>
   /** null in a process that opens no wallet: it cannot write the row, and leaves the root key unchecked. */
   readonly rootKey: RootKey | null
+  /** The one that comes after `rootKey`, in a process that is to live through the change. */
+  readonly nextRootKey?: RootKey | null | undefined
   readonly sealer: Sealer
 }
 
 const CHECK = { purpose: 'deployment', rowId: '1' }
 const ROOT_CHECK = { ...CHECK, projectId: '', keyringId: '', walletId: '' }
 
+/** A new check value: whoever unwraps it has this root key. */
+export const rootKeyCheckOf = (rootKey: RootKey): Promise<Uint8Array> =>
+  rootKey.wrap({ key: randomBytes(KEY_BYTES), identity: ROOT_CHECK })
+
 const makeRow = async (input: Deployment & { readonly rootKey: RootKey }): Promise<DeploymentRow> => ({
   environment: input.environment,
   chainIds: { ...input.chainIds },
   rootKeyId: input.rootKey.id,
-  rootKeyCheck: await input.rootKey.wrap({ key: randomBytes(KEY_BYTES), identity: ROOT_CHECK }),
+  rootKeyCheck: await rootKeyCheckOf(input.rootKey),
   serviceKeyCheck: input.sealer.seal({ ...CHECK, plaintext: randomBytes(KEY_BYTES) }),
 })
 
@@ -48,14 +54,27 @@ const chainsOf = (chainIds: Readonly<Record<string, number>>): string =>
     .sort()
     .join(', ')
 
+/** @throws Error where none of the process's root keys is the one that the database belongs to. */
+const requireRootKey = async (row: DeploymentRow, held: readonly RootKey[]): Promise<void> => {
+  const fitting = held.find(({ id }) => id === row.rootKeyId)
+  if (fitting === undefined) {
+    const found = held.map(({ id }) => id).join(' or ')
+    throw new Error(`The root key does not fit this database: it is ${found}, and should be ${row.rootKeyId}.`)
+  }
+  if (!(await opens(() => fitting.unwrap({ wrapped: row.rootKeyCheck, identity: ROOT_CHECK })))) {
+    throw new Error('The root key does not fit this database: it does not open the check value.')
+  }
+}
+
 /**
  * Binds the database to this environment, these chains and these keys, or checks that it already is.
  * @throws Error with one sentence that says which does not fit; the process must not start.
  */
 export const checkDeployment = async (input: Deployment): Promise<void> => {
   const { db, rootKey, sealer } = input
+  const held = [rootKey, input.nextRootKey ?? null].filter((key) => key !== null)
   // Else the worker, which has the service key, could open wallets.
-  if (rootKey?.id === sealer.id) throw new Error('ROOT_KEY and SERVICE_KEY must be two different keys.')
+  if (held.some(({ id }) => id === sealer.id)) throw new Error('ROOT_KEY and SERVICE_KEY must be two different keys.')
   if (rootKey !== null && (await readDeployment(db)) === null) {
     await insertDeployment(db, await makeRow({ ...input, rootKey }))
   }
@@ -68,12 +87,7 @@ export const checkDeployment = async (input: Deployment): Promise<void> => {
     const [found, expected] = [chainsOf(input.chainIds), chainsOf(row.chainIds)]
     throw new Error(`This process has the chain ids ${found}; this database belongs to ${expected}.`)
   }
-  if (rootKey !== null && row.rootKeyId !== rootKey.id) {
-    throw new Error(`The root key does not fit this database: it is ${rootKey.id}, and should be ${row.rootKeyId}.`)
-  }
-  if (rootKey !== null && !(await opens(() => rootKey.unwrap({ wrapped: row.rootKeyCheck, identity: ROOT_CHECK })))) {
-    throw new Error('The root key does not fit this database: it does not open the check value.')
-  }
+  if (held.length > 0) await requireRootKey(row, held)
   if (!(await opens(() => sealer.open({ ...CHECK, sealed: row.serviceKeyCheck })))) {
     throw new Error('The service key does not fit this database: it does not open the check value.')
   }

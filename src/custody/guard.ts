@@ -1,7 +1,8 @@
 // The guess guard: how often the PIN of an owner may be tried, over all wallets, endpoints and processes.
 //
 // One verification at a time for an owner, in this order:
-//   1. the owner's queue in this process, then a slot of the argon2 pool: nothing is charged while waiting;
+//   1. the owner's queue in this process, then a slot of the argon2 pool: nothing is charged while waiting. Then the
+//      caller's own budget of wrong PINs (budget.ts);
 //   2. a committed UPDATE charges one guess and takes a lease of 10 s. The fifth charge in a row also locks the owner for
 //      24 h, and 100 wrong PINs ever block it. So a crash, or a cut connection, leaves the guess charged;
 //   3. argon2id and the opening of the user key, with no database connection held;
@@ -19,6 +20,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Db } from '../../db/client.ts'
 import { chargeGuess, clearGuesses, keepGuess, takeBackGuess } from '../../db/queries/guesses.ts'
 import { AppError, unreachable } from '../errors.ts'
+import type { Budget } from './budget.ts'
 import { invalidSecret } from './credentials.ts'
 import { createSlots, type Slots } from './slots.ts'
 
@@ -29,6 +31,8 @@ const TAKEN_PAUSE_MS = 10
 type Guess = {
   readonly projectId: string
   readonly ownerId: string
+  /** Who asks, as the audit names it. */
+  readonly actor: string
   /** Of the user key that `evaluate` tries to open. */
   readonly version: number
   /** Stretches the PIN and opens the user key; null: the PIN is wrong. It runs at most once, inside an argon2 slot. */
@@ -38,7 +42,7 @@ type Guess = {
 export type Guard = {
   /**
    * @returns the user key, zeroed by the caller.
-   * @throws INVALID_SECRET, TOO_MANY_FAILED_ATTEMPTS, credential_changed, busy.
+   * @throws INVALID_SECRET, TOO_MANY_FAILED_ATTEMPTS, credential_changed, rate_limited, busy.
    */
   verify(guess: Guess): Promise<Uint8Array>
 }
@@ -82,7 +86,12 @@ const attempt = async (db: Db, guess: Guess): Promise<Uint8Array | null> => {
   }
 }
 
-export const createGuard = ({ db, argon2Slots }: { readonly db: Db; readonly argon2Slots: Slots }): Guard => {
+export const createGuard = (parts: {
+  readonly db: Db
+  readonly argon2Slots: Slots
+  readonly pinBudget: Budget
+}): Guard => {
+  const { db, argon2Slots, pinBudget } = parts
   const queues = new Map<string, Slots>()
 
   const inTurn = async <Result>(
@@ -102,9 +111,11 @@ export const createGuard = ({ db, argon2Slots }: { readonly db: Db; readonly arg
   return {
     verify: (guess) => {
       const deadlineMs = performance.now() + TURN_WAIT_MS
+      const check = () => attempt(db, guess)
       const work = async () => {
         while (performance.now() < deadlineMs) {
-          const userKey = await argon2Slots.run({ deadlineMs, work: () => attempt(db, guess) })
+          const inSlot = () => pinBudget.run({ actor: guess.actor, check })
+          const userKey = await argon2Slots.run({ deadlineMs, work: inSlot })
           if (userKey !== null) return userKey
           await sleep(TAKEN_PAUSE_MS)
         }

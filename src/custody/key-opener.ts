@@ -1,11 +1,13 @@
 import type { Db } from '../../db/client.ts'
 import { readWalletKeys, type WalletKeyRow } from '../../db/queries/keyrings.ts'
-import type { ControlMode } from '../../db/words.ts'
+import type { ControlMode, Network } from '../../db/words.ts'
 import { createBatcher } from '../batcher.ts'
 import type { CredentialKeys } from './credential-keys.ts'
 import { type Credentials, type Proof, requireCredentials } from './credentials.ts'
+import { refuseFrozen } from './frozen.ts'
 import { HeldKeys } from './held-keys.ts'
-import { identityOf, openLock, openWalletKey } from './hierarchy.ts'
+import { openWalletKey } from './hierarchy.ts'
+import { openOwnerLock } from './owner-locks.ts'
 import type { ProjectKeys } from './project-keys.ts'
 
 const READ_TOGETHER_MAX = 500
@@ -14,6 +16,7 @@ export type WalletRef = {
   readonly id: string
   readonly projectId: string
   readonly ownerId: string
+  readonly network: Network
   readonly keyringId: string
   readonly controlMode: ControlMode
 }
@@ -27,26 +30,23 @@ export type KeyRequest = {
 
 type Parts = { readonly db: Db; readonly projectKeys: ProjectKeys; readonly credentialKeys: CredentialKeys }
 
-type Opening = { readonly wallet: WalletRef; readonly proof: Proof; readonly row: WalletKeyRow }
-
-/** The key of the credential of the wallet's control mode: the developer key, or the user key. */
-const openCredential = (parts: Parts, { wallet, proof, row }: Opening): Promise<Uint8Array> => {
-  const { projectId, ownerId } = wallet
-  const { developerSecret: secret, userPin: pin } = proof
-  if (secret !== null) return parts.credentialKeys.openDeveloper({ projectId, sealed: row.developerKey, secret })
-  if (pin === null || row.userKey === null) throw new Error('a user-controlled wallet has an owner without a user key')
-  return parts.credentialKeys.openUser({ projectId, ownerId, row: row.userKey, pin })
+type Opening = {
+  readonly wallet: WalletRef
+  readonly actor: string
+  readonly proof: Proof
+  readonly row: WalletKeyRow
 }
 
 /** From the credential down to the wallet's private key. */
 const openHierarchy = async (parts: Parts, opening: Opening): Promise<Uint8Array> => {
   using keys = new HeldKeys()
-  const { wallet, row } = opening
-  const { id: walletId, projectId, keyringId } = wallet
-  const credentialKey = keys.hold(await openCredential(parts, opening))
-  const lock = { projectId, keyringId, lockId: row.lock.id }
-  const inner = await parts.projectKeys.peel({ identity: identityOf.ownerLock(lock), sealed: row.lock.sealed })
-  const keyringKey = keys.hold(openLock({ ...lock, credentialKey, sealed: inner }))
+  const { wallet, actor, proof, row } = opening
+  const { id: walletId, projectId, ownerId, keyringId } = wallet
+  const opened = await parts.credentialKeys.open({ projectId, ownerId, actor, proof, rows: row, keys })
+  const credentialKey = opened[wallet.controlMode]
+  if (credentialKey === null) throw new Error("a wallet's own credential is always the required one")
+  const { lock } = row
+  const keyringKey = keys.hold(await openOwnerLock(parts.projectKeys, { projectId, keyringId, lock, credentialKey }))
   return openWalletKey({ projectId, keyringId, walletId, keyringKey, sealed: row.sealed })
 }
 
@@ -61,10 +61,11 @@ export const createKeyOpener = (parts: Parts): ((request: KeyRequest) => Promise
     run: async (ids: readonly string[]) =>
       new Map((await readWalletKeys(parts.db, ids)).map((row) => [row.walletId, row])),
   })
-  return async ({ wallet, credentials }) => {
+  return async ({ wallet, credentials, actor }) => {
     const proof = requireCredentials({ modes: [wallet.controlMode], credentials })
     const row = (await readTogether(wallet.id)).get(wallet.id)
     if (row === undefined) throw new Error('a wallet has no sealed key, or no lock of its control mode')
-    return openHierarchy(parts, { wallet, proof, row })
+    refuseFrozen(row.frozen)
+    return openHierarchy(parts, { wallet, actor, proof, row })
   }
 }

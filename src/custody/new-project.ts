@@ -1,23 +1,21 @@
-// A new project: its key, wrapped by the root key, and its developer key under the developer's secret.
-//
-// On testnet the secret is a published constant, so that anyone can try the service. On mainnet it is the developer's
-// own: a project without it has no developer key, and nothing of it opens before it is activated.
+// A new project: its key, wrapped by the root key, and its developer key under the developer's secret. On mainnet the
+// secret comes later: a project without it has no developer key, and nothing of it opens before it is activated.
 
 import { randomBytes } from 'node:crypto'
-import type { Tx } from '../../db/client.ts'
-import { insertDeveloperKey } from '../../db/queries/locks.ts'
-import { insertProjectKey } from '../../db/queries/project-keys.ts'
+import type { Db, Tx } from '../../db/client.ts'
+import { insertDeveloperKey, readDeveloperKey } from '../../db/queries/locks.ts'
+import { insertProjectKey, newestProjectKeyVersion } from '../../db/queries/project-keys.ts'
 import type { Environment } from '../../db/words.ts'
-import { AppError, unreachable } from '../errors.ts'
+import { AppError, noSuchProject } from '../errors.ts'
 import type { Audit } from './audit.ts'
+import { requireDeveloperSecret, TESTNET_DEVELOPER_SECRET } from './developer-secret.ts'
 import { seal } from './envelope.ts'
 import { HeldKeys } from './held-keys.ts'
 import { identityOf, requireCanonicalIds, sealDeveloperKey } from './hierarchy.ts'
 import { KEY_BYTES } from './kdf.ts'
-import type { RootKey } from './root-key.ts'
+import type { ProjectKeys } from './project-keys.ts'
+import type { RootKeys } from './root-keys.ts'
 
-export const TESTNET_DEVELOPER_SECRET = 'testnet-secret'
-const MAINNET_SECRET_CHARACTERS_MIN = 16
 const FIRST_VERSION = 1
 
 export type NewProject = {
@@ -25,25 +23,19 @@ export type NewProject = {
   write(tx: Tx): Promise<void>
 }
 
+/** The secret of a new project, where it has one from the start. */
 const secretFor = (environment: Environment, given: string | null): string | null => {
-  switch (environment) {
-    case 'testnet':
-      if (given === null || given === TESTNET_DEVELOPER_SECRET) return TESTNET_DEVELOPER_SECRET
-      throw new AppError('invalid_input', `On testnet the developer secret is "${TESTNET_DEVELOPER_SECRET}".`)
-    case 'mainnet':
-      if (given === null || given.length >= MAINNET_SECRET_CHARACTERS_MIN) return given
-      throw new AppError(
-        'invalid_input',
-        `On mainnet the developer secret must have at least ${MAINNET_SECRET_CHARACTERS_MIN} characters.`,
-      )
-    default:
-      return unreachable(environment)
-  }
+  const secret = given ?? (environment === 'testnet' ? TESTNET_DEVELOPER_SECRET : null)
+  if (secret !== null) requireDeveloperSecret(environment, secret)
+  return secret
 }
+
+const alreadyActivated = (): AppError =>
+  new AppError('invalid_input', 'This project is activated already: change-developer-secret gives it another secret.')
 
 /** Makes a project's keys; nothing is written before `write`, and the root key is asked outside its transaction. */
 export const newProject = async (
-  parts: { readonly rootKey: RootKey; readonly environment: Environment; readonly audit: Audit },
+  parts: { readonly rootKeys: RootKeys; readonly environment: Environment; readonly audit: Audit },
   input: { readonly projectId: string; readonly developerSecret: string | null; readonly actor: string },
 ): Promise<NewProject> => {
   using keys = new HeldKeys()
@@ -52,7 +44,7 @@ export const newProject = async (
   const secret = secretFor(parts.environment, input.developerSecret)
   const projectKey = keys.hold(randomBytes(KEY_BYTES))
   const identity = identityOf.projectKey({ projectId, version: FIRST_VERSION })
-  const wrapped = await parts.rootKey.wrap({ key: projectKey, identity })
+  const { rootKeyId, wrapped } = await parts.rootKeys.wrap({ key: projectKey, identity })
   const developerKey = keys.hold(randomBytes(KEY_BYTES))
   const sealed =
     secret === null
@@ -65,9 +57,40 @@ export const newProject = async (
         })
   return {
     write: async (tx) => {
-      await insertProjectKey(tx, { projectId, version: FIRST_VERSION, rootKeyId: parts.rootKey.id, wrapped })
+      await parts.rootKeys.hold(tx, rootKeyId)
+      await insertProjectKey(tx, { projectId, version: FIRST_VERSION, rootKeyId, wrapped })
       if (sealed !== null) await insertDeveloperKey(tx, { projectId, sealed })
       await parts.audit.record(tx, { projectId, actor, action: 'project_created', subject: projectId, details: {} })
+    },
+  }
+}
+
+/** Gives a project of mainnet its developer key; nothing is written before `write`. */
+export const activateProject = async (
+  parts: {
+    readonly db: Db
+    readonly environment: Environment
+    readonly projectKeys: ProjectKeys
+    readonly audit: Audit
+  },
+  input: { readonly projectId: string; readonly developerSecret: string; readonly actor: string },
+): Promise<NewProject> => {
+  using keys = new HeldKeys()
+  const { db, environment, projectKeys, audit } = parts
+  const { projectId, developerSecret: secret, actor } = input
+  requireCanonicalIds([projectId])
+  if (environment === 'testnet') throw new AppError('invalid_input', 'On testnet every project is active at once.')
+  requireDeveloperSecret(environment, secret)
+  const version = await newestProjectKeyVersion(db, projectId)
+  if (version === null) throw noSuchProject()
+  if ((await readDeveloperKey(db, projectId)) !== null) throw alreadyActivated()
+  const inner = sealDeveloperKey({ projectId, secret, developerKey: keys.hold(randomBytes(KEY_BYTES)) })
+  const sealed = await projectKeys.addLayer({ version, identity: identityOf.developerKey({ projectId }), inner })
+  return {
+    write: async (tx) => {
+      await projectKeys.hold(tx, { projectId, version })
+      if (!(await insertDeveloperKey(tx, { projectId, sealed }))) throw alreadyActivated()
+      await audit.record(tx, { projectId, actor, action: 'project_activated', subject: projectId, details: {} })
     },
   }
 }

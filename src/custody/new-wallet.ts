@@ -1,10 +1,14 @@
-// A new wallet: the owner's seed is opened with the credentials, or made for a new owner, and the wallet's key derived
-// from it and sealed by itself. All keys are made and zeroed here; what is written later is sealed.
+// A new wallet: a keyring is opened with the credentials, or made, and the wallet's key derived from it and sealed by
+// itself. All keys are made and zeroed here; what is written later is sealed.
 //
-//   the owner has                  it takes                     and makes
-//   no seed                        the mode's credential        a keyring, its seed, a lock of the mode
-//   a lock of the mode             the mode's credential        nothing more
-//   a lock of the other mode only  both credentials             a second lock: control is shared from then on
+//   the wallet comes from       it takes                     and makes
+//   the owner's seed, which
+//     is not there yet          the mode's credential        a keyring, its seed, a lock of the mode
+//     has a lock of the mode    the mode's credential        nothing more
+//     has one of the other only both credentials             a second lock: control is shared from then on
+//   an imported phrase          the mode's credential        a keyring of its own and a lock of the mode; it is the owner's
+//                                                            seed where there is none yet
+//   an imported private key     the mode's credential        a keyring of its own and a lock of the mode
 //
 // A user's credential opens the owner's user key where there is one, and otherwise makes it: the PIN is the owner's.
 
@@ -15,35 +19,33 @@ import {
   insertWalletKey,
   type NewKeyringRow,
   type OwnerRow,
-  type OwnerSeedRow,
   readOwner,
 } from '../../db/queries/keyrings.ts'
-import { insertOwnerLock, insertUserKey, type NewOwnerLockRow, type NewUserKeyRow } from '../../db/queries/locks.ts'
-import { type ChainFamily, CONTROL_MODES, type ControlMode } from '../../db/words.ts'
+import { insertOwnerLock, insertUserKey, type NewUserKeyRow } from '../../db/queries/locks.ts'
+import { type ChainFamily, CONTROL_MODES, type ControlMode, type KeyringKind, type Network } from '../../db/words.ts'
 import { notFound } from '../errors.ts'
 import type { Audit, AuditAct } from './audit.ts'
-import { type CredentialKeys, notActivated } from './credential-keys.ts'
+import { type CredentialKeyOf, type CredentialKeys, notActivated } from './credential-keys.ts'
 import { type Credentials, modesForCreation, type Proof, requireCredentials } from './credentials.ts'
-import { derivationOf, ENTROPY_BYTES } from './derive.ts'
+import { keyPairOf } from './derive.ts'
+import { refuseFrozen } from './frozen.ts'
 import { HeldKeys } from './held-keys.ts'
-import {
-  identityOf,
-  openKeyring,
-  openLock,
-  requireCanonicalIds,
-  sealKeyring,
-  sealLock,
-  sealWalletKey,
-} from './hierarchy.ts'
+import { openKeyring, requireCanonicalIds, sealKeyring, sealWalletKey } from './hierarchy.ts'
+import { type Imported, type ImportedText, readImported } from './imported.ts'
 import { KEY_BYTES } from './kdf.ts'
+import { makeOwnerLock, openOwnerLock } from './owner-locks.ts'
+import { ENTROPY_BYTES } from './phrase.ts'
 import type { ProjectKeys } from './project-keys.ts'
 
 export type NewWalletInput = {
   readonly walletId: string
   readonly projectId: string
   readonly ownerId: string
+  readonly network: Network
   readonly controlMode: ControlMode
   readonly family: ChainFamily
+  /** What the wallet comes from instead of the owner's seed. */
+  readonly imported?: ImportedText | undefined
   readonly credentials: Credentials
   readonly actor: string
 }
@@ -54,7 +56,8 @@ export type NewWallet = {
   readonly publicKey: Uint8Array
   /**
    * Writes keyring, locks and user key where they are new, then calls `insertWallet`, then writes the wallet's sealed key
-   * and the audit row. A concurrent first wallet of the same owner shows as a unique violation: begin again.
+   * and the audit rows. A concurrent first wallet of the same owner shows as a unique violation: begin again.
+   * @throws ProjectKeyRotated: begin again, too.
    */
   write(tx: Tx, insertWallet: () => Promise<void>): Promise<void>
 }
@@ -66,141 +69,119 @@ type Parts = {
   readonly audit: Audit
 }
 
-type Opening = NewWalletInput & { readonly owner: OwnerRow; readonly keys: HeldKeys }
-
-/** The opened keys of the credentials that belong, by control mode. */
-type CredentialKeyOf = Readonly<Record<ControlMode, Uint8Array | null>>
-
-/** Opens the owner's user key with the PIN, or makes it. */
-const openUser = async (
-  parts: Parts,
-  input: Opening & { readonly pin: string },
-): Promise<{ readonly key: Uint8Array; readonly newUserKey: NewUserKeyRow | null }> => {
-  const { projectId, ownerId, owner, pin, keys } = input
-  if (owner.userKey !== null) {
-    const key = await parts.credentialKeys.openUser({ projectId, ownerId, row: owner.userKey, pin })
-    return { key: keys.hold(key), newUserKey: null }
-  }
-  const { projectKeyVersion } = owner
-  const { key, row } = await parts.credentialKeys.makeUser({ projectId, ownerId, pin, projectKeyVersion })
-  return { key: keys.hold(key), newUserKey: row }
+type Opening = NewWalletInput & {
+  readonly owner: OwnerRow
+  readonly importedSecret: Imported | null
+  readonly keys: HeldKeys
 }
 
-/** The secret comes first: a wrong one then costs no guess of the PIN. */
+/** Opens the keys of the credentials; the user key of an owner who has none is made. */
 const openCredentials = async (
   parts: Parts,
   input: Opening & { readonly proof: Proof },
 ): Promise<{ readonly credentialKeyOf: CredentialKeyOf; readonly newUserKey: NewUserKeyRow | null }> => {
-  const { projectId, owner, keys } = input
-  const { developerSecret: secret, userPin: pin } = input.proof
-  const developer =
-    secret === null
-      ? null
-      : keys.hold(await parts.credentialKeys.openDeveloper({ projectId, sealed: owner.developerKey, secret }))
-  if (pin === null) return { credentialKeyOf: { developer, user: null }, newUserKey: null }
-  const { key: user, newUserKey } = await openUser(parts, { ...input, pin })
-  return { credentialKeyOf: { developer, user }, newUserKey }
+  const { projectId, ownerId, actor, owner, proof, keys } = input
+  const { userPin: pin } = proof
+  const of = { projectId, ownerId, actor, rows: owner, keys }
+  if (pin === null || owner.userKey !== null) {
+    return { credentialKeyOf: await parts.credentialKeys.open({ ...of, proof }), newUserKey: null }
+  }
+  const { developer } = await parts.credentialKeys.open({ ...of, proof: { ...proof, userPin: null } })
+  const { projectKeyVersion } = owner
+  const { key, row } = await parts.credentialKeys.makeUser({ projectId, ownerId, pin, projectKeyVersion })
+  return { credentialKeyOf: { developer, user: keys.hold(key) }, newUserKey: row }
 }
 
-type Seed = {
+type Keyring = {
   readonly keyringId: string
+  readonly kind: KeyringKind
   readonly keyringKey: Uint8Array
-  readonly entropy: Uint8Array
-  /** What is to be written where the seed is new. */
+  /** The entropy of a phrase, or an imported key. */
+  readonly secret: Uint8Array
+  /** What is to be written where the keyring is new. */
   readonly newKeyring: NewKeyringRow | null
 }
 
-const makeSeed = (input: Opening): Seed => {
-  const { projectId, ownerId, keys } = input
+const makeKeyring = ({ projectId, ownerId, owner, importedSecret, keys }: Opening): Keyring => {
+  const isSeed = owner.seed === null && importedSecret?.kind !== 'key'
+  const kind = isSeed ? 'seed' : (importedSecret?.kind ?? 'seed')
   const keyringId = randomUUID()
   const keyringKey = keys.hold(randomBytes(KEY_BYTES))
-  const entropy = keys.hold(randomBytes(ENTROPY_BYTES))
-  const sealed = sealKeyring({ projectId, keyringId, kind: 'seed', keyringKey, secret: entropy })
-  return { keyringId, keyringKey, entropy, newKeyring: { id: keyringId, projectId, ownerId, kind: 'seed', sealed } }
+  const secret = importedSecret?.secret ?? keys.hold(randomBytes(ENTROPY_BYTES))
+  const sealed = sealKeyring({ projectId, keyringId, kind, keyringKey, secret })
+  return { keyringId, kind, keyringKey, secret, newKeyring: { id: keyringId, projectId, ownerId, kind, sealed } }
 }
 
 /** Opens the owner's seed by a lock of whose mode the credential was given. */
 const openSeed = async (
   parts: Parts,
-  input: Opening & { readonly seed: OwnerSeedRow; readonly credentialKeyOf: CredentialKeyOf },
-): Promise<Seed> => {
+  input: Opening & { readonly seed: NonNullable<OwnerRow['seed']>; readonly credentialKeyOf: CredentialKeyOf },
+): Promise<Keyring> => {
   const { projectId, owner, seed, keys } = input
-  const keyringId = seed.id
+  const of = { projectId, keyringId: seed.id, kind: 'seed' } as const
   for (const mode of CONTROL_MODES) {
     const lock = owner.locks[mode]
     const credentialKey = input.credentialKeyOf[mode]
     if (lock === null || credentialKey === null) continue
-    const of = { projectId, keyringId, lockId: lock.id }
-    const inner = await parts.projectKeys.peel({ identity: identityOf.ownerLock(of), sealed: lock.sealed })
-    const keyringKey = keys.hold(openLock({ ...of, credentialKey, sealed: inner }))
-    const entropy = keys.hold(openKeyring({ projectId, keyringId, kind: 'seed', keyringKey, sealed: seed.sealed }))
-    return { keyringId, keyringKey, entropy, newKeyring: null }
+    const keyringKey = keys.hold(await openOwnerLock(parts.projectKeys, { ...of, lock, credentialKey }))
+    const secret = keys.hold(openKeyring({ ...of, keyringKey, sealed: seed.sealed }))
+    return { ...of, keyringKey, secret, newKeyring: null }
   }
   throw new Error('an owner has a seed, and none of the required credentials has a lock of it')
 }
 
-/** A lock by which the new wallet's own credential opens the seed from now on. */
-const makeLock = async (
-  parts: Parts,
-  input: Opening & { readonly seed: Seed; readonly credentialKeyOf: CredentialKeyOf },
-): Promise<NewOwnerLockRow> => {
-  const { projectId, owner, controlMode } = input
-  const { keyringId, keyringKey } = input.seed
-  const credentialKey = input.credentialKeyOf[controlMode]
-  if (credentialKey === null) throw new Error("a wallet's own credential is always among the required ones")
-  const lockId = randomUUID()
-  const of = { projectId, keyringId, lockId }
-  const inner = sealLock({ ...of, credentialKey, keyringKey })
-  const identity = identityOf.ownerLock(of)
-  const sealed = await parts.projectKeys.addLayer({ version: owner.projectKeyVersion, identity, inner })
-  return { id: lockId, keyringId, controlMode, sealed }
+const actsOf = (input: Opening & { readonly keyring: Keyring; readonly shares: boolean }): readonly AuditAct[] => {
+  const { projectId, actor, walletId, controlMode, keyring } = input
+  const act = { projectId, actor, subject: walletId }
+  const details = { control_mode: controlMode, keyring_id: keyring.keyringId }
+  const action = input.imported === undefined ? 'wallet_created' : 'wallet_imported'
+  return [
+    { ...act, action, details: { ...details, keyring_kind: keyring.kind } },
+    ...(input.shares ? [{ ...act, action: 'control_shared', details } as const] : []),
+  ]
 }
-
-const auditOf = (input: NewWalletInput & { readonly keyringId: string; readonly shares: boolean }): AuditAct => ({
-  projectId: input.projectId,
-  actor: input.actor,
-  action: 'wallet_created',
-  subject: input.walletId,
-  details: {
-    control_mode: input.controlMode,
-    keyring_id: input.keyringId,
-    ...(input.shares ? { control_shared: 'true' } : {}),
-  },
-})
 
 /** Makes a wallet's keys, as `Vault.newWallet` says. */
 export const newWallet = async (parts: Parts, input: NewWalletInput): Promise<NewWallet> => {
   using keys = new HeldKeys()
-  const { walletId, projectId, ownerId, controlMode, credentials } = input
+  const { walletId, projectId, ownerId, network, controlMode, family, credentials } = input
   requireCanonicalIds([walletId, projectId])
-  const derive = derivationOf(input.family)
-  const owner = await readOwner(parts.db, { projectId, ownerId })
+  const importedSecret = input.imported === undefined ? null : readImported({ family, text: input.imported })
+  if (importedSecret !== null) keys.hold(importedSecret.secret)
+  const owner = await readOwner(parts.db, { projectId, ownerId, network })
   if (owner === null) throw notFound('project')
-  const locked = CONTROL_MODES.filter((mode) => owner.locks[mode] !== null)
+  const seed = importedSecret === null ? owner.seed : null
+  const locked = seed === null ? [] : CONTROL_MODES.filter((mode) => owner.locks[mode] !== null)
   const proof = requireCredentials({ modes: modesForCreation({ mode: controlMode, locked }), credentials })
   if (owner.developerKey === null) throw notActivated()
+  refuseFrozen(owner.frozen)
 
-  const opening = { ...input, owner, keys }
+  const opening = { ...input, owner, importedSecret, keys }
   const { credentialKeyOf, newUserKey } = await openCredentials(parts, { ...opening, proof })
-  const seed =
-    owner.seed === null ? makeSeed(opening) : await openSeed(parts, { ...opening, seed: owner.seed, credentialKeyOf })
-  const newLock = locked.includes(controlMode) ? null : await makeLock(parts, { ...opening, seed, credentialKeyOf })
-  const { keyringId, keyringKey } = seed
-  const { privateKey, publicKey } = derive(seed.entropy)
-  keys.hold(privateKey)
-  const sealed = sealWalletKey({ projectId, keyringId, walletId, keyringKey, privateKey })
-  const act = auditOf({ ...input, keyringId, shares: newLock !== null && locked.length > 0 })
+  const credentialKey = credentialKeyOf[controlMode]
+  if (credentialKey === null) throw new Error("a wallet's own credential is always among the required ones")
+  const keyring = seed === null ? makeKeyring(opening) : await openSeed(parts, { ...opening, seed, credentialKeyOf })
+  const { keyringId, keyringKey } = keyring
+  const { projectKeyVersion } = owner
+  const lockOf = { projectId, keyringId, keyringKey, controlMode, credentialKey, projectKeyVersion }
+  const newLock = locked.includes(controlMode) ? null : await makeOwnerLock(parts.projectKeys, lockOf)
+  const { privateKey, publicKey } = keyPairOf({ family, ...keyring })
+  const sealed = sealWalletKey({ projectId, keyringId, walletId, keyringKey, privateKey: keys.hold(privateKey) })
+  const acts = actsOf({ ...opening, keyring, shares: newLock !== null && locked.length > 0 })
 
   return {
     keyringId,
     publicKey,
     write: async (tx, insertWallet) => {
+      if (newUserKey !== null || newLock !== null) {
+        await parts.projectKeys.hold(tx, { projectId, version: projectKeyVersion })
+      }
       if (newUserKey !== null) await insertUserKey(tx, newUserKey)
-      if (seed.newKeyring !== null) await insertKeyring(tx, seed.newKeyring)
+      if (keyring.newKeyring !== null) await insertKeyring(tx, keyring.newKeyring)
       if (newLock !== null) await insertOwnerLock(tx, newLock)
       await insertWallet()
       await insertWalletKey(tx, { walletId, sealed })
-      await parts.audit.record(tx, act)
+      for (const act of acts) await parts.audit.record(tx, act)
     },
   }
 }

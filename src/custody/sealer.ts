@@ -1,9 +1,10 @@
 // SERVICE_KEY: what every process may seal and open (login codes, webhook secrets, token-signing keys), and the key of
 // the audit rows' MACs. It opens no wallet: no key of the hierarchy is derived from it or sealed under it.
 
+import { encodeFields } from './encoding.ts'
 import { NO_KEY_ID, open, seal } from './envelope.ts'
 import { HeldKeys } from './held-keys.ts'
-import { deriveKey } from './kdf.ts'
+import { deriveKey, hmac } from './kdf.ts'
 import { fingerprintOf, readKey } from './key-source.ts'
 
 export type Sealer = {
@@ -11,6 +12,8 @@ export type Sealer = {
   readonly id: string
   /** HKDF(SERVICE_KEY, purpose): 32 bytes, always the same. */
   derive(purpose: string): Uint8Array
+  /** HMAC-SHA-256 under `derive(purpose)`, 32 bytes: no two different lists of fields have the same. */
+  authenticator(purpose: string): (fields: readonly (string | Uint8Array)[]) => Uint8Array
   seal(input: { readonly purpose: string; readonly rowId: string; readonly plaintext: Uint8Array }): Uint8Array
   /** @throws EnvelopeError for what was sealed for another purpose or row, or by another key. */
   open(input: { readonly purpose: string; readonly rowId: string; readonly sealed: Uint8Array }): Uint8Array
@@ -36,6 +39,10 @@ export const openSealer = async (spec: string): Promise<Sealer> => {
   return {
     id: fingerprintOf(serviceKey),
     derive: (purpose) => deriveKey(serviceKey, [purpose]),
+    authenticator: (purpose) => {
+      const key = deriveKey(serviceKey, [purpose])
+      return (fields) => hmac({ key, message: encodeFields(fields) })
+    },
     seal: ({ plaintext, ...of }) => {
       using keys = new HeldKeys()
       const key = keys.hold(sealingKey(of.purpose))

@@ -23,6 +23,9 @@ const DIGEST_BYTES = 32
 const SIGNATURE_BYTES = 65
 const RECOVERY_OFFSET = 64
 
+/** Whether 32 bytes are a private key: a number from 1 to the order of the group less one. */
+export const isPrivateKey = (bytes: Uint8Array): boolean => noble.utils.isValidSecretKey(bytes)
+
 const loadNative = (): Native | null => {
   try {
     // Not the package's main module: that falls back to another implementation in silence.

@@ -1,34 +1,51 @@
 // The vault: the only place where a plaintext key, seed or credential exists.
 //
 // To read all of it, in this order: envelope (how a secret lies in a row), kdf and hierarchy (which key opens which),
-// key-source, root-key and project-keys (the outer layer), credentials (which one belongs), guard (how often a PIN may
-// be tried), credential-keys (from a credential to its key), key-opener (from there to a wallet's key), derive and
-// secp256k1, new-project and new-wallet (how all of it comes to be), audit, deployment, sealer. The small rest
-// (encoding, held-keys, slots, batcher) explains itself. This file is the door: whoever is outside comes in here.
+// key-source, root-key, root-keys and project-keys (the outer layer), credentials and developer-secret (which one belongs),
+// guard and budget (how often one may be tried), credential-keys (from a credential to its key), owner-locks and
+// key-opener (from there to a wallet's key), phrase, derive, secp256k1 and sr25519, new-project, imported and new-wallet
+// (how all of it comes to be), change-credential and export-keyring, rotate-root and rotate-project (how the outer layer
+// is changed), audit, deployment, sealer. The small rest (encoding, frozen, held-keys, slots, unlock-owner, batcher)
+// explains itself. This file is the door: whoever is outside comes in here.
 //
 // What holds everywhere: no database transaction or connection is held while argon2 runs or the root key is asked; key
 // bytes are zeroed when the block that holds them ends; no error carries a credential, a key or a sealed value.
 
 import type { Db, Tx } from '../../db/client.ts'
-import type { Environment } from '../../db/words.ts'
-import { type AuditAct, type AuditEntry, createAudit } from './audit.ts'
+import { type ChainFamily, type Environment, type Network, SUBSTRATE_NETWORKS } from '../../db/words.ts'
+import { AppError } from '../errors.ts'
+import { type Audit, type AuditAct, type AuditEntry, createAudit } from './audit.ts'
+import { createBudget } from './budget.ts'
+import { changeDeveloperSecret, changeUserPin } from './change-credential.ts'
 import { createCredentialKeys } from './credential-keys.ts'
+import { type ExportedKeyring, exportKeyring } from './export-keyring.ts'
 import { createGuard } from './guard.ts'
+import { type ImportedText, publicKeyOfImported } from './imported.ts'
 import { ARGON2_CONCURRENCY_MAX } from './kdf.ts'
-import { createKeyOpener, type KeyRequest } from './key-opener.ts'
-import { type NewProject, newProject } from './new-project.ts'
+import { createKeyOpener, type KeyRequest, type WalletRef } from './key-opener.ts'
+import { activateProject, type NewProject, newProject } from './new-project.ts'
 import { type NewWallet, type NewWalletInput, newWallet } from './new-wallet.ts'
 import { createProjectKeys } from './project-keys.ts'
 import type { RootKey } from './root-key.ts'
+import { createRootKeys } from './root-keys.ts'
+import { type ProjectRotation, rotateProjectKey } from './rotate-project.ts'
+import { type Progress, type RootRotation, rotateRootKey } from './rotate-root.ts'
 import type { Sealer } from './sealer.ts'
 import { curve } from './secp256k1.ts'
 import { createSlots } from './slots.ts'
+import { unlockOwner } from './unlock-owner.ts'
 
 export type { AuditAct, AuditEntry } from './audit.ts'
 export type { Credentials } from './credentials.ts'
+export { TESTNET_DEVELOPER_SECRET } from './developer-secret.ts'
+export type { ExportedKeyring } from './export-keyring.ts'
+export type { ImportedText } from './imported.ts'
 export type { WalletRef } from './key-opener.ts'
-export { type NewProject, TESTNET_DEVELOPER_SECRET } from './new-project.ts'
+export type { NewProject } from './new-project.ts'
 export type { NewWallet } from './new-wallet.ts'
+export { ProjectKeyRotated } from './project-keys.ts'
+export type { ProjectRotation } from './rotate-project.ts'
+export type { Progress, RootRotation } from './rotate-root.ts'
 
 /** A wallet's opened private key; it is zeroed when `withKey` returns, and every use after that throws. */
 export type KeyHandle = {
@@ -52,65 +69,151 @@ export type Vault = {
     readonly actor: string
   }): Promise<NewProject>
   /**
-   * Opens (or, for a new owner, makes) the owner's seed with the credentials and derives the wallet's key.
-   * Nothing is written but the charge of a PIN guess.
-   * @throws not_implemented, credential_required, credential_ambiguous, project_not_activated, INVALID_SECRET,
-   * TOO_MANY_FAILED_ATTEMPTS, credential_changed, busy.
+   * Makes the developer key of a mainnet project under the developer's secret; `write` writes it.
+   * @throws invalid_input for a secret that is refused and for an active project, not_found.
+   */
+  activateProject(input: {
+    readonly projectId: string
+    readonly developerSecret: string
+    readonly actor: string
+  }): Promise<NewProject>
+  /** The public key that an import would have: it needs no credential. @throws invalid_key. */
+  publicKeyOf(input: { readonly family: ChainFamily; readonly imported: ImportedText }): Uint8Array
+  /**
+   * Opens (or, for a new owner, makes) the owner's seed with the credentials and derives the wallet's key; or takes in
+   * what is imported, as a keyring of its own. Nothing is written but the charge of a PIN guess.
+   * @throws invalid_key, credential_required, credential_ambiguous, project_not_activated, frozen, INVALID_SECRET,
+   * TOO_MANY_FAILED_ATTEMPTS, credential_changed, rate_limited, busy.
    */
   newWallet(input: NewWalletInput): Promise<NewWallet>
   /**
    * Opens the wallet's own sealed key with the credential of its control mode, for as long as `use` runs.
-   * @throws credential_required, credential_ambiguous, project_not_activated, INVALID_SECRET,
-   * TOO_MANY_FAILED_ATTEMPTS, credential_changed, busy, and whatever `use` throws.
+   * @throws credential_required, credential_ambiguous, frozen, project_not_activated, INVALID_SECRET,
+   * TOO_MANY_FAILED_ATTEMPTS, credential_changed, rate_limited, busy, not_implemented, and whatever `use` throws.
    */
   withKey<T>(request: KeyRequest, use: (key: KeyHandle) => Promise<T>): Promise<T>
-  /** Writes the audit row of an act that uses no wallet's key (an API key made or revoked), in the act's transaction. */
-  recordAct(tx: Tx, act: AuditAct): Promise<void>
+  /**
+   * The phrase or the imported key of a wallet's keyring, with the credentials of all its locks; audited.
+   * @throws as `withKey` does.
+   */
+  exportKeyring(request: KeyRequest): Promise<ExportedKeyring>
+  /**
+   * Changes the PIN of a user-controlled wallet's owner: for all of the owner's wallets, as there is one.
+   * @throws frozen, INVALID_SECRET, TOO_MANY_FAILED_ATTEMPTS, credential_changed, rate_limited, busy.
+   */
+  changeUserPin(input: {
+    readonly wallet: WalletRef
+    readonly oldPin: string
+    readonly newPin: string
+    readonly actor: string
+  }): Promise<void>
+  /** @throws not_found, invalid_input, project_not_activated, INVALID_SECRET, credential_changed, rate_limited, busy. */
+  changeDeveloperSecret(input: {
+    readonly projectId: string
+    readonly oldSecret: string
+    readonly newSecret: string
+    readonly actor: string
+  }): Promise<void>
+  /** Forgets an owner's wrong PINs, those in a row and those ever. @throws not_found for an owner without a PIN. */
+  unlockOwner(input: { readonly projectId: string; readonly ownerId: string; readonly actor: string }): Promise<void>
+  /**
+   * Wraps every project key by the next root key, to which the database belongs from then on. Nothing is changed before
+   * all is: it can be killed at any point, and run again.
+   * @throws invalid_input, unavailable, busy.
+   */
+  rotateRootKey(input: {
+    readonly actor: string
+    readonly onProgress: (progress: Progress) => void
+  }): Promise<RootRotation>
+  /**
+   * Makes a new version of a project's key and re-seals under it what lies under older ones, while others use it. It can
+   * be killed at any point; `resume` then finishes what was begun, without one more version.
+   * @throws not_found, unavailable, busy.
+   */
+  rotateProjectKey(input: {
+    readonly projectId: string
+    readonly actor: string
+    readonly resume: boolean
+    readonly onProgress: (progress: Progress) => void
+  }): Promise<ProjectRotation>
+}
+
+const substrate: ReadonlySet<Network> = new Set(SUBSTRATE_NETWORKS)
+const HOUR_MS = 60 * 60 * 1000
+const MINUTE_MS = 60 * 1000
+
+/** How many wrong credentials an API key may send; a process counts its own. */
+export type CredentialLimits = { readonly wrongPinsPerHour: number; readonly wrongSecretsPerMinute: number }
+
+/** Lends an opened key to `use`, and zeroes it afterwards. */
+const useKey = async <T>(
+  parts: { readonly audit: Audit; readonly privateKey: Uint8Array },
+  request: KeyRequest,
+  use: (key: KeyHandle) => Promise<T>,
+): Promise<T> => {
+  const { audit, privateKey } = parts
+  let closed = false
+  const checkOpen = () => {
+    if (closed) throw new Error('a key was used after it was closed')
+  }
+  const actOf = (entry: AuditEntry): AuditAct => {
+    checkOpen()
+    return { ...entry, projectId: request.wallet.projectId, actor: request.actor, subject: request.wallet.id }
+  }
+  try {
+    return await use({
+      sign: (digest) => {
+        checkOpen()
+        return curve.sign({ digest, privateKey })
+      },
+      recordUse: async (tx, entry) => audit.record(tx, actOf(entry)),
+      commitUse: async (entry) => audit.commit(actOf(entry)),
+    })
+  } finally {
+    closed = true
+    privateKey.fill(0)
+  }
 }
 
 /** Builds the vault of a process. */
 export const createVault = (parts: {
   readonly db: Db
   readonly rootKey: RootKey
+  /** The one that comes after it, in a process that is to live through the change. */
+  readonly nextRootKey?: RootKey | null | undefined
   readonly sealer: Sealer
   readonly environment: Environment
+  readonly limits: CredentialLimits
   readonly now: () => Date
 }): Vault => {
   const { db } = parts
   const audit = createAudit(parts)
-  const projectKeys = createProjectKeys(parts)
+  const rootKeys = createRootKeys(parts)
+  const projectKeys = createProjectKeys({ db, rootKeys })
   const argon2Slots = createSlots({ limit: ARGON2_CONCURRENCY_MAX })
-  const guard = createGuard({ db, argon2Slots })
-  const credentialKeys = createCredentialKeys({ projectKeys, guard, argon2Slots })
+  const pinBudget = createBudget({ wrongMax: parts.limits.wrongPinsPerHour, windowMs: HOUR_MS })
+  const secretBudget = createBudget({ wrongMax: parts.limits.wrongSecretsPerMinute, windowMs: MINUTE_MS })
+  const guard = createGuard({ db, argon2Slots, pinBudget })
+  const credentialKeys = createCredentialKeys({ projectKeys, guard, secretBudget, argon2Slots })
   const openKey = createKeyOpener({ db, projectKeys, credentialKeys })
+  const opening = { db, projectKeys, credentialKeys, audit }
 
   return {
-    newProject: (input) => newProject({ ...parts, audit }, input),
-    newWallet: (input) => newWallet({ db, projectKeys, credentialKeys, audit }, input),
-    recordAct: (tx, act) => audit.record(tx, act),
+    newProject: (input) => newProject({ ...parts, rootKeys, audit }, input),
+    activateProject: (input) => activateProject({ ...parts, projectKeys, audit }, input),
+    publicKeyOf: publicKeyOfImported,
+    newWallet: (input) => newWallet(opening, input),
+    exportKeyring: (request) => exportKeyring(opening, request),
+    changeUserPin: (input) => changeUserPin(opening, input),
+    changeDeveloperSecret: (input) => changeDeveloperSecret({ ...opening, ...parts }, input),
+    unlockOwner: (input) => unlockOwner({ db, audit }, input),
+    rotateRootKey: (input) => rotateRootKey({ ...parts, audit }, input),
+    rotateProjectKey: (input) => rotateProjectKey({ db, rootKeys, projectKeys, audit }, input),
     withKey: async (request, use) => {
-      const privateKey = await openKey(request)
-      let closed = false
-      const checkOpen = () => {
-        if (closed) throw new Error('a key was used after it was closed')
-      }
-      const actOf = (entry: AuditEntry): AuditAct => {
-        checkOpen()
-        return { ...entry, projectId: request.wallet.projectId, actor: request.actor, subject: request.wallet.id }
-      }
-      try {
-        return await use({
-          sign: (digest) => {
-            checkOpen()
-            return curve.sign({ digest, privateKey })
-          },
-          recordUse: async (tx, entry) => audit.record(tx, actOf(entry)),
-          commitUse: async (entry) => audit.commit(actOf(entry)),
-        })
-      } finally {
-        closed = true
-        privateKey.fill(0)
-      }
+      // A mini-secret of sr25519 must never sign as a number of secp256k1.
+      if (substrate.has(request.wallet.network))
+        throw new AppError('not_implemented', 'Signing there is not served yet.')
+      return useKey({ audit, privateKey: await openKey(request) }, request, use)
     },
   }
 }

@@ -4,7 +4,7 @@ import { desc, eq, sql } from 'drizzle-orm'
 import { type Db, openDb } from '../../db/client.ts'
 import { insertProject } from '../../db/queries/projects.ts'
 import { audit as auditTable } from '../../db/schema.ts'
-import { type Audit, type AuditAct, createAudit, verifyAuditRow } from '../../src/custody/audit.ts'
+import { type Audit, type AuditAct, auditVerifier, createAudit } from '../../src/custody/audit.ts'
 import type { Sealer } from '../../src/custody/sealer.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import golden from './golden-1.json'
@@ -58,7 +58,7 @@ describe('an audit row', () => {
       at: NOW,
     })
     expect(row.details).toEqual({ network: 'Ethereum', value: '1' })
-    expect(verifyAuditRow({ sealer, row })).toBe(true)
+    expect(auditVerifier(sealer)(row)).toBe(true)
   })
 
   test.each([
@@ -67,7 +67,7 @@ describe('an audit row', () => {
     { z: '1', a: '2', é: '3', '10': '4', '9': '5' },
     { 'quote"': 'back\\slash', line: 'one\ntwo', emoji: '🔑' },
   ])('holds for details of %p', async (details) => {
-    expect(verifyAuditRow({ sealer, row: await written({ details }) })).toBe(true)
+    expect(auditVerifier(sealer)(await written({ details }))).toBe(true)
   })
 
   test('has the frozen MAC', () => {
@@ -81,7 +81,7 @@ describe('an audit row', () => {
       details: { b: '2', a: '1' },
       mac: bytesOf(golden.auditMac),
     } as const
-    expect(verifyAuditRow({ sealer: frozen, row })).toBe(true)
+    expect(auditVerifier(frozen)(row)).toBe(true)
   })
 
   test.each([
@@ -99,18 +99,18 @@ describe('an audit row', () => {
     ['MAC, which is cut off', { mac: new Uint8Array(0) }],
   ] as const)('does not hold with a changed %s', async (_what, change) => {
     const row = await written()
-    expect(verifyAuditRow({ sealer, row: { ...row, ...change } })).toBe(false)
+    expect(auditVerifier(sealer)({ ...row, ...change })).toBe(false)
   })
 
   test('does not hold where its fields are divided otherwise', async () => {
     const row = await written({ actor: 'ab', subject: 'cd' })
-    expect(verifyAuditRow({ sealer, row: { ...row, actor: 'a', subject: 'bcd' } })).toBe(false)
+    expect(auditVerifier(sealer)({ ...row, actor: 'a', subject: 'bcd' })).toBe(false)
     const moved = await written({ subject: 's', details: { a: '1', b: '2' } })
-    expect(verifyAuditRow({ sealer, row: { ...moved, subject: 'sa', details: { '1': 'b', '2': '' } } })).toBe(false)
+    expect(auditVerifier(sealer)({ ...moved, subject: 'sa', details: { '1': 'b', '2': '' } })).toBe(false)
   })
 
   test('does not hold under another service key', async () => {
-    expect(verifyAuditRow({ sealer: await openTestSealer(0x99), row: await written() })).toBe(false)
+    expect(auditVerifier(await openTestSealer(0x99))(await written())).toBe(false)
   })
 
   test('can be neither changed nor removed by the process that wrote it', async () => {

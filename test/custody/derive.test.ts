@@ -5,9 +5,11 @@ import { HARDENED_OFFSET, HDKey } from '@scure/bip32'
 import { entropyToMnemonic, mnemonicToEntropy } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
 import { mnemonicToAccount } from 'viem/accounts'
-import { derivationOf, ENTROPY_BYTES, privateKeyAt, seedOf } from '../../src/custody/derive.ts'
+import type { ChainFamily } from '../../db/words.ts'
+import { keyPairOf, privateKeyAt } from '../../src/custody/derive.ts'
+import { ENTROPY_BYTES, seedOf } from '../../src/custody/phrase.ts'
 import { bytesOf, hexOf } from './support.ts'
-import { ANVIL, BIP_32, BIP_32_INVALID, BIP_39 } from './vectors.ts'
+import { ANVIL, BIP_32, BIP_32_INVALID, BIP_39, SR25519 } from './vectors.ts'
 
 const indicesOf = (path: string): number[] =>
   path
@@ -51,25 +53,44 @@ describe('BIP-32', () => {
   })
 })
 
+const ofPhrase = (family: ChainFamily, phrase: string) =>
+  keyPairOf({ family, kind: 'seed', secret: mnemonicToEntropy(phrase, wordlist) })
+
 describe("a wallet's key pair", () => {
   test('of the phrase of anvil is its first account', () => {
-    const { privateKey, publicKey } = derivationOf('evm')(mnemonicToEntropy(ANVIL.phrase, wordlist))
+    const { privateKey, publicKey } = ofPhrase('evm', ANVIL.phrase)
     expect(hexOf(privateKey)).toBe(ANVIL.privateKey)
     expect(addressOf(publicKey)).toBe(ANVIL.address)
   })
 
   test.each(BIP_39.slice(0, 8))('of $entropy is what another library derives', ({ entropy, phrase }) => {
-    const { publicKey } = derivationOf('evm')(bytesOf(entropy))
+    const { publicKey } = keyPairOf({ family: 'evm', kind: 'phrase', secret: bytesOf(entropy) })
     expect(`0x${addressOf(publicKey)}`).toBe(mnemonicToAccount(phrase).address.toLowerCase())
   })
 
-  test('leaves the entropy as it was, as its owner zeroes it', () => {
-    const entropy = new Uint8Array(16).fill(1)
-    derivationOf('evm')(entropy)
-    expect(hexOf(entropy)).toBe('01'.repeat(16))
+  test.each(SR25519)('on Substrate is the published one: $phrase', ({ phrase, miniSecret, publicKey }) => {
+    const pair = ofPhrase('substrate', phrase)
+    expect(hexOf(pair.privateKey)).toBe(miniSecret)
+    expect(hexOf(pair.publicKey)).toBe(publicKey)
+    const imported = keyPairOf({ family: 'substrate', kind: 'key', secret: bytesOf(miniSecret) })
+    expect(hexOf(imported.publicKey)).toBe(publicKey)
   })
 
-  test('on Substrate is not implemented yet', () => {
-    expect(() => derivationOf('substrate')).toThrow(expect.objectContaining({ code: 'not_implemented' }))
+  test('of an imported key is that key, in bytes of its own', () => {
+    const secret = bytesOf(ANVIL.privateKey)
+    const { privateKey, publicKey } = keyPairOf({ family: 'evm', kind: 'key', secret })
+    expect(hexOf(privateKey)).toBe(ANVIL.privateKey)
+    expect(addressOf(publicKey)).toBe(ANVIL.address)
+    expect(privateKey.buffer).not.toBe(secret.buffer)
+    secret.fill(0)
+    expect(hexOf(privateKey)).toBe(ANVIL.privateKey)
+  })
+
+  test.each(['evm', 'substrate'] as const)('on %s leaves the secret as it was, as its owner zeroes it', (family) => {
+    for (const kind of ['seed', 'key'] as const) {
+      const secret = new Uint8Array(32).fill(1)
+      keyPairOf({ family, kind, secret })
+      expect(hexOf(secret)).toBe('01'.repeat(32))
+    }
   })
 })

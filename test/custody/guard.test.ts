@@ -4,11 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
 import { type Db, openDb } from '../../db/client.ts'
 import { chargeGuess } from '../../db/queries/guesses.ts'
+import { createBudget } from '../../src/custody/budget.ts'
 import { createGuard, type Guard } from '../../src/custody/guard.ts'
 import { createSlots } from '../../src/custody/slots.ts'
 import { AppError } from '../../src/errors.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
-import { codeOf, tally } from './support.ts'
+import { ACTOR, codeOf, tally } from './support.ts'
 
 const DAY_SECONDS = 24 * 60 * 60
 
@@ -21,7 +22,12 @@ let guard: Guard
 let otherGuard: Guard
 const projectId = randomUUID()
 
-const guardOn = (pool: Db, limit = 2) => createGuard({ db: pool, argon2Slots: createSlots({ limit }) })
+const guardOn = (pool: Db, limit = 2, wrongMax = 1_000) =>
+  createGuard({
+    db: pool,
+    argon2Slots: createSlots({ limit }),
+    pinBudget: createBudget({ wrongMax, windowMs: 3_600_000 }),
+  })
 
 beforeAll(async () => {
   database = await createDatabase()
@@ -64,7 +70,7 @@ const stateOf = async (ownerId: string): Promise<Row> => {
 const right = async () => new Uint8Array(32).fill(1)
 const wrong = async () => null
 const verify = (ownerId: string, evaluate: () => Promise<Uint8Array | null>, by = guard) =>
-  by.verify({ projectId, ownerId, version: 1, evaluate })
+  by.verify({ projectId, ownerId, actor: ACTOR, version: 1, evaluate })
 
 const refusal = async (promise: Promise<unknown>): Promise<AppError> => {
   try {
@@ -201,7 +207,7 @@ describe('a locked owner', () => {
     await sql`insert into projects (id, name) values (${elsewhere}, 'Other')`
     await sql`insert into user_keys (project_id, owner_id, salt, sealed) values (${elsewhere}, ${ownerId}, '\\x00', '\\x00')`
     await sql`insert into pin_guesses (project_id, owner_id) values (${elsewhere}, ${ownerId})`
-    const guess = { projectId: elsewhere, ownerId, version: 1, evaluate: right }
+    const guess = { projectId: elsewhere, ownerId, actor: ACTOR, version: 1, evaluate: right }
     expect(await codeOf(guard.verify(guess))).toBe('resolved')
   })
 })
@@ -272,6 +278,29 @@ describe('many at once', () => {
     const owners = await Promise.all(Array.from({ length: 12 }, () => owner()))
     await Promise.all(owners.map((ownerId) => verify(ownerId, evaluate, narrow)))
     expect(most).toBe(2)
+  })
+})
+
+describe('a caller whose budget of wrong PINs is spent', () => {
+  test('is refused before the owner is charged or the PIN is looked at; other callers are not', async () => {
+    const narrow = guardOn(db, 2, 1)
+    const [first, second] = [await owner(), await owner()]
+    const notLookedAt = () => Promise.reject(new Error('it was looked at'))
+    expect(await codeOf(verify(first, wrong, narrow))).toBe('INVALID_SECRET')
+    const error = await refusal(verify(second, notLookedAt, narrow))
+    expect([error.code, error.status]).toEqual(['rate_limited', 429])
+    expect(await stateOf(second)).toEqual({ fails: 0, total: 0, locked: false, leased: false })
+    const guess = { projectId, ownerId: second, actor: 'api_key:another', version: 1, evaluate: right }
+    expect(await codeOf(narrow.verify(guess))).toBe('resolved')
+  })
+
+  test('does not spend it by waiting for its turn, or at a locked owner', async () => {
+    const narrow = guardOn(db, 2, 1)
+    const locked = await owner({ fails: 5, lockedSeconds: 3600 })
+    for (let count = 0; count < 3; count += 1) {
+      expect(await codeOf(verify(locked, wrong, narrow))).toBe('TOO_MANY_FAILED_ATTEMPTS')
+    }
+    expect(await codeOf(verify(await owner(), wrong, narrow))).toBe('INVALID_SECRET')
   })
 })
 

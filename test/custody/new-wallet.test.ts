@@ -145,14 +145,12 @@ describe('a wallet', () => {
       guesses: 1,
       wallets: 2,
       wallet_keys: 2,
-      audit: 2,
+      audit: 3,
     })
-    const rows = await custody.db.execute(sql`select details from audit a join wallets w on w.id::text = a.subject
-      where w.owner_id = ${ownerId} order by a.id`)
-    expect(rows.map((each) => (each.details as Record<string, string>).control_shared ?? 'not')).toEqual([
-      'not',
-      'true',
-    ])
+    const rows = await custody.db.execute(sql`select a.action, a.details from audit a
+      join wallets w on w.id::text = a.subject where w.owner_id = ${ownerId} order by a.id`)
+    expect(rows.map((each) => each.action)).toEqual(['wallet_created', 'wallet_created', 'control_shared'])
+    expect(rows[2]?.details).toMatchObject({ control_mode: 'user' })
   })
 
   test('of one owner has the same public key on every network and in both modes; of another owner, another', async () => {
@@ -173,7 +171,14 @@ describe('a wallet', () => {
 
   test('leaves nothing behind where it is not written', async () => {
     const ownerId = randomUUID()
-    const input = { walletId: randomUUID(), projectId, ownerId, family: 'evm', actor: ACTOR } as const
+    const input = {
+      walletId: randomUUID(),
+      projectId,
+      ownerId,
+      network: 'Ethereum',
+      family: 'evm',
+      actor: ACTOR,
+    } as const
     await custody.vault.newWallet({ ...input, controlMode: 'user', credentials: GIVEN.pin })
     const none = { keyrings: 0, locks: 0, user_keys: 0, guesses: 0, wallets: 0, wallet_keys: 0, audit: 0 }
     expect(await counts(ownerId)).toEqual(none)
@@ -186,13 +191,20 @@ describe('a wallet', () => {
     expect(await counts(ownerId)).toEqual(none)
   })
 
-  test('on Substrate is not implemented, and costs no guess', async () => {
+  test('on Substrate has an sr25519 key of the same seed, which never signs as one of secp256k1', async () => {
     const ownerId = await OWNERS['a user lock']()
-    const input = { walletId: randomUUID(), projectId, ownerId, controlMode: 'user', actor: ACTOR } as const
-    const credentials = { userPin: '999999' }
-    expect(await codeOf(custody.vault.newWallet({ ...input, credentials, family: 'substrate' }))).toBe(
-      'not_implemented',
-    )
+    const wallet = await custody.wallet({
+      projectId,
+      ownerId,
+      controlMode: 'user',
+      credentials: GIVEN.pin,
+      network: 'Vara',
+    })
+    expect(wallet.publicKey.length).toBe(32)
+    expect(await counts(ownerId)).toMatchObject({ keyrings: 1, locks: 1, wallets: 2, wallet_keys: 2 })
+    const sign = (credentials: { userPin: string }) =>
+      codeOf(custody.vault.withKey({ wallet, credentials, actor: ACTOR }, async (key) => key.sign(new Uint8Array(32))))
+    expect(await sign({ userPin: '999999' })).toBe('not_implemented')
     expect(await guesses(ownerId)).toEqual({ fails: 0, total: 0 })
   })
 
@@ -202,6 +214,7 @@ describe('a wallet', () => {
       ownerId: 'o',
       controlMode: 'developer',
       credentials: GIVEN.secret,
+      network: 'Ethereum',
       family: 'evm',
       actor: ACTOR,
     } as const

@@ -8,6 +8,7 @@ import { EnvelopeError, keyIdOf } from '../../src/custody/envelope.ts'
 import { identityOf } from '../../src/custody/hierarchy.ts'
 import { createProjectKeys } from '../../src/custody/project-keys.ts'
 import type { RootKey } from '../../src/custody/root-key.ts'
+import { createRootKeys } from '../../src/custody/root-keys.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { hexOf, openTestRootKey } from './support.ts'
 
@@ -57,7 +58,7 @@ describe('a project key', () => {
   const identity = () => identityOf.developerKey({ projectId })
 
   test('adds a layer under its version, and takes it off', async () => {
-    const keys = createProjectKeys({ db, rootKey })
+    const keys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey }) })
     const sealed = await keys.addLayer({ version: 1, identity: identity(), inner })
     expect(keyIdOf(sealed)).toBe(1)
     expect(hexOf(await keys.peel({ identity: identity(), sealed }))).toBe(hexOf(inner))
@@ -65,7 +66,7 @@ describe('a project key', () => {
 
   test('of every version opens what it sealed, so that rotation needs no pause', async () => {
     await addVersion(2)
-    const keys = createProjectKeys({ db, rootKey })
+    const keys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey }) })
     const old = await keys.addLayer({ version: 1, identity: identity(), inner })
     const young = await keys.addLayer({ version: 2, identity: identity(), inner })
     expect([keyIdOf(old), keyIdOf(young)]).toEqual([1, 2])
@@ -79,7 +80,7 @@ describe('a project key', () => {
 
   test('is unwrapped once for many that ask at the same time, and remembered', async () => {
     during = () => sleep(30)
-    const keys = createProjectKeys({ db, rootKey })
+    const keys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey }) })
     const layers = Array.from({ length: 50 }, () => keys.addLayer({ version: 1, identity: identity(), inner }))
     await Promise.all(layers)
     await keys.addLayer({ version: 1, identity: identity(), inner })
@@ -88,7 +89,7 @@ describe('a project key', () => {
 
   test('is asked for again after a failure, which is not remembered', async () => {
     during = () => Promise.reject(new Error('the service is away'))
-    const keys = createProjectKeys({ db, rootKey })
+    const keys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey }) })
     const add = () => keys.addLayer({ version: 1, identity: identity(), inner })
     const failed = await Promise.allSettled([add(), add(), add()])
     expect(failed.map((each) => each.status === 'rejected' && String(each.reason))).toEqual(
@@ -102,12 +103,12 @@ describe('a project key', () => {
     during = async () => {
       await db.execute('select 1')
     }
-    const keys = createProjectKeys({ db, rootKey })
+    const keys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey }) })
     expect(keyIdOf(await keys.addLayer({ version: 1, identity: identity(), inner }))).toBe(1)
   })
 
   test('that another root key wrapped is a mistake of the set-up, and that one is not asked', async () => {
-    const keys = createProjectKeys({ db, rootKey: { ...rootKey, id: 'key:another' } })
+    const keys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey: { ...rootKey, id: 'key:another' } }) })
     const add = keys.addLayer({ version: 1, identity: identity(), inner })
     await expect(add).rejects.toThrow('wrapped by another root key')
     await add.catch(() => {})
@@ -115,7 +116,7 @@ describe('a project key', () => {
   })
 
   test('of a version or a project that does not exist is a mistake of ours', async () => {
-    const keys = createProjectKeys({ db, rootKey })
+    const keys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey }) })
     await expect(keys.addLayer({ version: 9, identity: identity(), inner })).rejects.toThrow('does not exist')
     const other = identityOf.developerKey({ projectId: randomUUID() })
     await expect(keys.addLayer({ version: 1, identity: other, inner })).rejects.toThrow('does not exist')
@@ -127,7 +128,7 @@ describe('a project key', () => {
       identity: identityOf.projectKey({ projectId, version: 1 }),
     })
     await insertProjectKey(db, { projectId, version: 3, rootKeyId: rootKey.id, wrapped: row })
-    const keys = createProjectKeys({ db, rootKey })
+    const keys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey }) })
     await expect(keys.addLayer({ version: 3, identity: identity(), inner })).rejects.toThrow(EnvelopeError)
   })
 })

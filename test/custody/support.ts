@@ -5,16 +5,23 @@ import { join } from 'node:path'
 import { type Db, openDb } from '../../db/client.ts'
 import { insertProject } from '../../db/queries/projects.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
-import type { ControlMode, Environment, Network } from '../../db/words.ts'
-import { openRootKey } from '../../src/custody/root-key.ts'
+import type { ChainFamily, ControlMode, Environment, Network } from '../../db/words.ts'
+import { openRootKey, type RootKey } from '../../src/custody/root-key.ts'
 import { openSealer } from '../../src/custody/sealer.ts'
-import { type Credentials, createVault, type Vault, type WalletRef } from '../../src/custody/vault.ts'
+import {
+  type Credentials,
+  createVault,
+  type ImportedText,
+  type Vault,
+  type WalletRef,
+} from '../../src/custody/vault.ts'
 import { AppError } from '../../src/errors.ts'
 import { createDatabase } from '../support/postgres.ts'
 
 export const ACTOR = 'api_key:00000000-0000-4000-8000-000000000000'
 export const NOW = new Date('2025-01-02T03:04:05.678Z')
 export const SECRET = 'testnet-secret'
+const LIMITS = { wrongPinsPerHour: 1_000, wrongSecretsPerMinute: 1_000 }
 
 export const bytesOf = (hex: string): Uint8Array => new Uint8Array(Buffer.from(hex, 'hex'))
 export const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
@@ -52,8 +59,8 @@ export type Custody = {
   readonly db: Db
   readonly url: string
   readonly vault: Vault
-  /** Another process's vault: its own pool, cache and queues. */
-  another(): Promise<Vault>
+  /** Another process's vault: its own pool, cache and queues. It has the same keys, or others. */
+  another(keys?: { readonly rootKey?: RootKey; readonly nextRootKey?: RootKey }): Promise<Vault>
   project(secret?: string | null): Promise<string>
   wallet(input: WalletInput): Promise<TestWallet>
   /** The two steps of `wallet`: what the second writes was decided by the first. */
@@ -67,17 +74,29 @@ export type WalletInput = {
   readonly controlMode: ControlMode
   readonly credentials: Credentials
   readonly network?: Network
+  readonly imported?: ImportedText
   readonly vault?: Vault
 }
 
 /** A fresh database with the rights of the API's role, and a vault on it. */
-export const openCustody = async (environment: Environment = 'testnet'): Promise<Custody> => {
+export const openCustody = async (
+  environment: Environment = 'testnet',
+  openKey: () => Promise<RootKey> = openTestRootKey,
+): Promise<Custody> => {
   const database = await createDatabase()
   const pools: Db[] = []
-  const another = async () => {
+  const another = async (keys: { readonly rootKey?: RootKey; readonly nextRootKey?: RootKey } = {}) => {
     const db = openDb({ url: database.apiUrl, maxConnections: 10, applicationName: 'custody-test' })
     pools.push(db)
-    const parts = { db, rootKey: await openTestRootKey(), sealer: await openTestSealer(), environment, now: () => NOW }
+    const parts = {
+      db,
+      rootKey: keys.rootKey ?? (await openKey()),
+      nextRootKey: keys.nextRootKey,
+      sealer: await openTestSealer(),
+      environment,
+      limits: LIMITS,
+      now: () => NOW,
+    }
     return { db, vault: createVault(parts) }
   }
   const { db, vault } = await another()
@@ -85,7 +104,7 @@ export const openCustody = async (environment: Environment = 'testnet'): Promise
     db,
     url: database.url,
     vault,
-    another: async () => (await another()).vault,
+    another: async (keys) => (await another(keys)).vault,
     project: async (developerSecret = null) => {
       const projectId = randomUUID()
       const made = await vault.newProject({ projectId, developerSecret, actor: 'operator' })
@@ -107,9 +126,10 @@ export const openCustody = async (environment: Environment = 'testnet'): Promise
 const prepareWallet = async (db: Db, input: WalletInput & { readonly vault: Vault }) => {
   const id = randomUUID()
   const { projectId, ownerId, controlMode, network = 'Ethereum' } = input
-  const made = await input.vault.newWallet({ ...input, walletId: id, family: 'evm', actor: ACTOR })
+  const family: ChainFamily = network === 'Polkadot' || network === 'Vara' ? 'substrate' : 'evm'
+  const made = await input.vault.newWallet({ ...input, network, walletId: id, family, actor: ACTOR })
   const { keyringId, publicKey } = made
-  const address = `0x${hexOf(publicKey.subarray(25))}${network}`
+  const address = `0x${hexOf(publicKey)}${network}`
   const row = {
     id,
     projectId,
@@ -128,7 +148,7 @@ const prepareWallet = async (db: Db, input: WalletInput & { readonly vault: Vaul
         await insertWallet(tx, row)
       }),
     )
-    return { id, projectId, ownerId, keyringId, controlMode, publicKey }
+    return { id, projectId, ownerId, network, keyringId, controlMode, publicKey }
   }
   return { write }
 }

@@ -546,3 +546,54 @@ export const ANVIL = {
   privateKey: 'ac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80',
   address: 'f39fd6e51aad88f6f4ce6ab8827279cfffb92266',
 }
+
+/**
+ * sr25519 key pairs of phrases without a path, as Substrate's own `subkey inspect` prints them. The first is Substrate's
+ * development phrase (sp-core's DEV_PHRASE), printed in many of its manuals; the second is in the answer to question 1939
+ * of substrate.stackexchange.com; the third is in the manual of subkey at docs.substrate.io.
+ */
+export const SR25519 = [
+  {
+    phrase: 'bottom drive obey lake curtain smoke basket hold race lonely fit walk',
+    miniSecret: 'fac7959dbfe72f052e5a0c3c8d6530f202b02fd8f9f5ca3580ec8deb7797479e',
+    publicKey: '46ebddef8cd9bb167dc30878d7113b7e168e6f0646beffd77d69d39bad76b47a',
+  },
+  {
+    phrase: 'trip embody match refuse exchange cabin brand try write eight lamp endorse',
+    miniSecret: 'a444d232c8a70098d94add70f9ceb4702c58aca4558966e2ce7d59c153306389',
+    publicKey: '6a5bfc392d5479b306d85c1e03766207b5443466f8e4668eedb97c26918e2e79',
+  },
+  {
+    phrase: 'caution juice atom organ advance problem want pledge someone senior holiday very',
+    miniSecret: 'c8fa03532fb22ee1f7f6908b9c02b4e72483f0dbd66e4cd456b8f34c6230b849',
+    publicKey: 'd6a3105d6768e956e9e5d41050ac29843f98561410d3a47f9dd5b3b227ab8746',
+  },
+]
+
+/**
+ * SS58 addresses. The development phrase's: prefix 42 from subkey's manual, prefix 0 from the test data of Parity Signer
+ * (there called Alice's root). //Alice's: prefix 0 is Substrate's `15oF4uVJ…` of the Polkadot wiki, prefix 137 is in the
+ * documentation of gear's macro `actor_id`.
+ */
+export const SS58 = [
+  {
+    publicKey: '46ebddef8cd9bb167dc30878d7113b7e168e6f0646beffd77d69d39bad76b47a',
+    prefix: 42,
+    address: '5DfhGyQdFobKM8NsWvEeAKk5EQQgYe9AydgJ7rMB6E1EqRzV',
+  },
+  {
+    publicKey: '46ebddef8cd9bb167dc30878d7113b7e168e6f0646beffd77d69d39bad76b47a',
+    prefix: 0,
+    address: '12bzRJfh7arnnfPPUZHeJUaE62QLEwhK48QnH9LXeK2m1iZU',
+  },
+  {
+    publicKey: 'd43593c715fdd31c61141abd04a99fd6822c8558854ccde39a5684e7a56da27d',
+    prefix: 0,
+    address: '15oF4uVJwmo4TdGW7VfQxNLavjCXviqxT9S1MgbjMNHr6Sp5',
+  },
+  {
+    publicKey: 'd43593c715fdd31c61141abd04a99fd6822c8558854ccde39a5684e7a56da27d',
+    prefix: 137,
+    address: 'kGkLEU3e3XXkJp2WK4eNpVmSab5xUNL9QtmLPh8QfCL2EgotW',
+  },
+]

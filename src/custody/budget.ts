@@ -1,0 +1,56 @@
+// Budgets: how many wrong credentials one API key may send in a while. A key whose budget is spent guesses no more, not
+// even rightly, until the window ends; no owner and no other key is locked by it. The budget of PINs stops one PIN from
+// being tried on many owners, which the limit of each owner (guard.ts) does not see.
+//
+// It is counted in this process's memory: what must hold over all processes and restarts, five in a row and a hundred
+// ever, is in the database. A count there would be one row that every PIN of a key waits for. So n processes are n
+// budgets, and a restart begins new ones.
+
+import { LRUCache } from 'lru-cache'
+import { AppError } from '../errors.ts'
+
+const ACTORS_MAX = 10_000
+
+export type Budget = {
+  /**
+   * Runs the check of a credential. It is charged before, so that many at once cannot overspend, and given back unless
+   * the credential turns out to be wrong. @throws rate_limited, before the check; and whatever the check throws.
+   */
+  run<Result>(input: { readonly actor: string; readonly check: () => Promise<Result> }): Promise<Result>
+}
+
+const isWrong = (error: unknown): boolean => error instanceof AppError && error.code === 'INVALID_SECRET'
+
+/** At most `wrongMax` wrong credentials an actor in `windowMs`, from the first one on. */
+export const createBudget = (limit: { readonly wrongMax: number; readonly windowMs: number }): Budget => {
+  const windows = new LRUCache<string, { spent: number }>({ max: ACTORS_MAX, ttl: limit.windowMs })
+
+  const windowOf = (actor: string): { spent: number } => {
+    const open = windows.get(actor)
+    if (open !== undefined) return open
+    const opened = { spent: 0 }
+    windows.set(actor, opened)
+    return opened
+  }
+
+  return {
+    run: async ({ actor, check }) => {
+      const window = windowOf(actor)
+      if (window.spent >= limit.wrongMax) {
+        throw new AppError('rate_limited', 'Too many wrong credentials came with this API key: wait and try again.', {
+          retryable: true,
+          retryAfterSeconds: Math.max(1, Math.ceil(windows.getRemainingTTL(actor) / 1000)),
+        })
+      }
+      window.spent += 1
+      try {
+        const result = await check()
+        window.spent -= 1
+        return result
+      } catch (error) {
+        if (!isWrong(error)) window.spent -= 1
+        throw error
+      }
+    },
+  }
+}

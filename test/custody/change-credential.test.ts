@@ -1,0 +1,358 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import postgres, { type Sql } from 'postgres'
+import { keyIdOf } from '../../src/custody/envelope.ts'
+import { identityOf } from '../../src/custody/hierarchy.ts'
+import { createProjectKeys } from '../../src/custody/project-keys.ts'
+import { createRootKeys } from '../../src/custody/root-keys.ts'
+import type { Credentials, Vault, WalletRef } from '../../src/custody/vault.ts'
+import { ACTOR, type Custody, codeOf, openCustody, openTestRootKey, SECRET, tally } from './support.ts'
+import { ANVIL, SR25519 } from './vectors.ts'
+
+const OLD = '123456'
+const NEW = '654321'
+const secret = { developerSecret: SECRET }
+
+let custody: Custody
+let other: Vault
+let sql: Sql
+let projectId: string
+
+beforeAll(async () => {
+  custody = await openCustody()
+  other = await custody.another()
+  sql = postgres(custody.url, { max: 3, onnotice: () => {} })
+  projectId = await custody.project()
+})
+afterAll(async () => {
+  await sql.end()
+  await custody.close()
+})
+
+const userWallet = (ownerId: string = randomUUID()) =>
+  custody.wallet({ projectId, ownerId, controlMode: 'user', credentials: { userPin: OLD } })
+
+const change = (wallet: WalletRef, pins: { readonly oldPin?: string; readonly newPin?: string } = {}, by?: Vault) =>
+  (by ?? custody.vault).changeUserPin({ wallet, oldPin: OLD, newPin: NEW, actor: ACTOR, ...pins })
+
+const sign = (wallet: WalletRef, credentials: Credentials, by: Vault = custody.vault) =>
+  by.withKey({ wallet, credentials, actor: ACTOR }, async (key) => key.sign(new Uint8Array(32)))
+
+const guesses = async ({ ownerId }: WalletRef) => {
+  const [row] = await sql`select fails, total, lease from pin_guesses where owner_id = ${ownerId}`
+  return { ...row }
+}
+const NO_GUESS = { fails: 0, total: 0, lease: null }
+
+const versionOf = async ({ ownerId }: WalletRef) => {
+  const [row] = await sql`select version, sealed from user_keys where owner_id = ${ownerId}`
+  return { version: row?.version as number, sealed: row?.sealed as Uint8Array }
+}
+
+const acts = async (subject: string, action: string) => {
+  const rows = await sql`select actor, details from audit where subject = ${subject} and action = ${action}`
+  return rows.map((row) => ({ ...row }))
+}
+
+describe('a change of the PIN', () => {
+  test('is for all of the owner’s wallets, imported ones too, on every network, and in every process', async () => {
+    const ownerId = randomUUID()
+    const input = { projectId, ownerId, controlMode: 'user', credentials: { userPin: OLD } } as const
+    const wallets = [
+      await custody.wallet(input),
+      await custody.wallet({ ...input, network: 'Base' }),
+      await custody.wallet({ ...input, network: 'Polygon', imported: { privateKey: ANVIL.privateKey } }),
+      await custody.wallet({ ...input, network: 'Avalanche', imported: { mnemonicPhrase: ANVIL.phrase } }),
+    ] as const
+    await change(wallets[2])
+    for (const wallet of wallets) {
+      expect((await sign(wallet, { userPin: NEW }, other)).length).toBe(65)
+      expect(await codeOf(sign(wallet, { userPin: OLD }))).toBe('INVALID_SECRET')
+    }
+    expect(await acts(ownerId, 'user_pin_changed')).toEqual([{ actor: ACTOR, details: { wallet: wallets[2].id } }])
+  })
+
+  test('rewrites one row, and nothing else of the owner', async () => {
+    const wallet = await userWallet()
+    const content = async () => ({
+      locks: await sql`select * from owner_locks where keyring_id = ${wallet.keyringId}`,
+      keyrings: await sql`select * from keyrings where owner_id = ${wallet.ownerId}`,
+      keys: await sql`select * from wallet_keys where wallet_id = ${wallet.id}`,
+      wallets: await sql`select * from wallets where owner_id = ${wallet.ownerId}`,
+    })
+    const [before, was] = [await content(), await versionOf(wallet)]
+    await change(wallet)
+    expect(await content()).toEqual(before)
+    const now = await versionOf(wallet)
+    expect([was.version, now.version]).toEqual([1, 2])
+    expect(Buffer.compare(was.sealed, now.sealed)).not.toBe(0)
+  })
+
+  test('does not change the PIN of another owner, or of an owner of that name in another project', async () => {
+    const ownerId = randomUUID()
+    const elsewhere = await custody.project()
+    const input = { ownerId, controlMode: 'user', credentials: { userPin: OLD } } as const
+    const [mine, theirs] = [await userWallet(ownerId), await custody.wallet({ ...input, projectId: elsewhere })]
+    await change(mine)
+    expect((await sign(theirs, { userPin: OLD })).length).toBe(65)
+  })
+
+  test('leaves the developer’s wallets of the owner as they are', async () => {
+    const ownerId = randomUUID()
+    const input = { projectId, ownerId } as const
+    const theirs = await custody.wallet({ ...input, controlMode: 'developer', credentials: secret })
+    const both = { ...secret, userPin: OLD }
+    const mine = await custody.wallet({ ...input, controlMode: 'user', credentials: both, network: 'Base' })
+    await change(mine)
+    expect((await sign(theirs, secret)).length).toBe(65)
+    expect((await sign(mine, { userPin: NEW })).length).toBe(65)
+  })
+
+  test('with a wrong old PIN is refused, and charged once', async () => {
+    const wallet = await userWallet()
+    expect(await codeOf(change(wallet, { oldPin: '000000' }))).toBe('INVALID_SECRET')
+    expect(await guesses(wallet)).toEqual({ fails: 1, total: 1, lease: null })
+    expect((await sign(wallet, { userPin: OLD })).length).toBe(65)
+    expect(await acts(wallet.ownerId, 'user_pin_changed')).toEqual([])
+  })
+
+  test('is a guess like any other: it counts with those of signing, and five lock', async () => {
+    const wallet = await userWallet()
+    for (const oldPin of ['000000', '000001', '000002']) await codeOf(change(wallet, { oldPin }))
+    for (const userPin of ['000003', '000004']) await codeOf(sign(wallet, { userPin }))
+    expect(await codeOf(change(wallet))).toBe('TOO_MANY_FAILED_ATTEMPTS')
+    expect((await versionOf(wallet)).version).toBe(1)
+  })
+
+  test('back and forth opens as before', async () => {
+    const wallet = await userWallet()
+    await change(wallet)
+    await change(wallet, { oldPin: NEW, newPin: OLD })
+    expect((await sign(wallet, { userPin: OLD })).length).toBe(65)
+    expect((await versionOf(wallet)).version).toBe(3)
+    expect(await guesses(wallet)).toEqual(NO_GUESS)
+  })
+
+  test('of a frozen owner is refused, and nobody is charged', async () => {
+    const wallet = await userWallet()
+    await sql`insert into freezes (scope, project_id, owner_id, reason)
+      values ('owner', ${projectId}, ${wallet.ownerId}, 'test')`
+    expect(await codeOf(change(wallet, { oldPin: '000000' }))).toBe('frozen')
+    expect(await guesses(wallet)).toEqual(NO_GUESS)
+  })
+})
+
+/** Holds a row until so many changes have come to their statement with what they read, and then lets them go on. */
+const meeting = async <T>(
+  by: Sql,
+  at: { readonly table: 'user_keys' | 'developer_keys'; readonly where: string; readonly count: number },
+  start: () => Promise<T>,
+): Promise<T> => {
+  let started: Promise<T> | undefined
+  await by.begin(async (tx) => {
+    await tx.unsafe(`select 1 from ${at.table} where ${at.where} for update`)
+    started = start()
+    // Not in the transaction, to which the view does not change.
+    const waiting = () => by`select 1 from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like ${`%update "${at.table}"%`}`
+    for (let tries = 0; (await waiting()).length < at.count; tries += 1) {
+      if (tries > 1000) throw new Error('they do not come to their statement together')
+      await sleep(10)
+    }
+  })
+  if (started === undefined) throw new Error('nothing was started')
+  return started
+}
+
+describe('changes of one PIN at once', () => {
+  test('over two processes, all with the right PIN: one wins, the others are told so, and nobody is charged', async () => {
+    const wallet = await userWallet()
+    const pins = Array.from({ length: 8 }, (_, index) => `00000${index}`)
+    const at = { table: 'user_keys', where: `owner_id = '${wallet.ownerId}'`, count: 8 } as const
+    const results = await meeting(sql, at, () =>
+      Promise.all(pins.map((newPin, index) => codeOf(change(wallet, { newPin }, index % 2 ? other : custody.vault)))),
+    )
+    expect(results.filter((code) => code === 'resolved').length).toBe(1)
+    expect(results.filter((code) => code === 'credential_changed').length).toBe(7)
+    expect(await guesses(wallet)).toEqual(NO_GUESS)
+    expect((await versionOf(wallet)).version).toBe(2)
+    const won = pins[results.indexOf('resolved')] ?? ''
+    expect((await sign(wallet, { userPin: won })).length).toBe(65)
+    expect((await acts(wallet.ownerId, 'user_pin_changed')).length).toBe(1)
+  })
+
+  test('and signatures: what waits with the old version is told that it changed, and is not charged', async () => {
+    const wallet = await userWallet()
+    const lease = randomUUID()
+    await sql`update pin_guesses set lease = ${lease}, lease_until = now() + interval '10 seconds'
+      where owner_id = ${wallet.ownerId}`
+    const signing = tally(Array.from({ length: 30 }, () => sign(wallet, { userPin: OLD })))
+    await sleep(500)
+    // As a change in another process leaves it, when it gives its lease back.
+    await sql`update user_keys set version = version + 1 where owner_id = ${wallet.ownerId}`
+    await sql`update pin_guesses set lease = null, lease_until = null where owner_id = ${wallet.ownerId}`
+    expect(await signing).toEqual({ credential_changed: 30 })
+    expect(await guesses(wallet)).toEqual(NO_GUESS)
+  })
+})
+
+describe('a change of the PIN and a rotation', () => {
+  const reseal = async (wallet: WalletRef) => {
+    const projectKeys = createProjectKeys({
+      db: custody.db,
+      rootKeys: createRootKeys({ db: custody.db, rootKey: await openTestRootKey() }),
+    })
+    const { sealed } = await versionOf(wallet)
+    const identity = identityOf.userKey(wallet)
+    const inner = await projectKeys.peel({ identity, sealed })
+    return projectKeys.addLayer({ version: keyIdOf(sealed), identity, inner })
+  }
+
+  test('a re-seal that wins is no change of the PIN: the change is tried again over it', async () => {
+    const wallet = await userWallet()
+    const resealed = await reseal(wallet)
+    let changing: Promise<string> | undefined
+    await sql.begin(async (tx) => {
+      await tx`select 1 from user_keys where owner_id = ${wallet.ownerId} for update`
+      changing = codeOf(change(wallet))
+      const waiting = () => sql`select 1 from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and query like '%update "user_keys"%'`
+      for (let tries = 0; (await waiting()).length === 0; tries += 1) {
+        if (tries > 1000) throw new Error('the change does not come to its statement')
+        await sleep(10)
+      }
+      await tx`update user_keys set sealed = ${Buffer.from(resealed)} where owner_id = ${wallet.ownerId}`
+    })
+    expect(await changing).toBe('resolved')
+    expect((await versionOf(wallet)).version).toBe(2)
+    expect((await sign(wallet, { userPin: NEW })).length).toBe(65)
+    expect((await acts(wallet.ownerId, 'user_pin_changed')).length).toBe(1)
+  })
+
+  test('rotations all the while lose no change, and no row stays under an older key', async () => {
+    const of = await custody.project()
+    const input = { projectId: of, controlMode: 'user', credentials: { userPin: OLD } } as const
+    const wallets = await Promise.all(
+      Array.from({ length: 4 }, () => custody.wallet({ ...input, ownerId: randomUUID() })),
+    )
+    let done = false
+    const rotating = (async () => {
+      while (!done) {
+        await other.rotateProjectKey({ projectId: of, actor: 'operator', resume: false, onProgress: () => {} })
+      }
+    })()
+    await Promise.all(
+      wallets.map(async (wallet) => {
+        for (let count = 0; count < 6; count += 1) {
+          await change(wallet, count % 2 ? { oldPin: NEW, newPin: OLD } : {})
+        }
+      }),
+    )
+    done = true
+    await rotating
+    await other.rotateProjectKey({ projectId: of, actor: 'operator', resume: true, onProgress: () => {} })
+    const [newest] = await sql`select max(version) as version from project_keys where project_id = ${of}`
+    expect(newest?.version).toBeGreaterThan(1)
+    for (const wallet of wallets) {
+      const row = await versionOf(wallet)
+      expect([row.version, keyIdOf(row.sealed)]).toEqual([7, newest?.version])
+      expect((await sign(wallet, { userPin: OLD })).length).toBe(65)
+    }
+  }, 30_000)
+})
+
+describe('a change of the developer secret', () => {
+  const FIRST = 'correct horse battery staple'
+  const SECOND = 'another secret of this project'
+  let mainnet: Custody
+  let mainnetSql: Sql
+  beforeAll(async () => {
+    mainnet = await openCustody('mainnet')
+    mainnetSql = postgres(mainnet.url, { max: 2, onnotice: () => {} })
+  })
+  afterAll(async () => {
+    await mainnetSql.end()
+    await mainnet.close()
+  })
+
+  const swap = (of: string, oldSecret = FIRST, newSecret = SECOND, by = mainnet.vault) =>
+    by.changeDeveloperSecret({ projectId: of, oldSecret, newSecret, actor: 'operator' })
+  const open = (wallet: WalletRef, developerSecret: string) =>
+    mainnet.vault.withKey({ wallet, credentials: { developerSecret }, actor: ACTOR }, async (key) =>
+      Buffer.from(key.sign(new Uint8Array(32).fill(3))).toString('hex'),
+    )
+  const developerWallet = (of: string) =>
+    mainnet.wallet({
+      projectId: of,
+      ownerId: randomUUID(),
+      controlMode: 'developer',
+      credentials: { developerSecret: FIRST },
+    })
+
+  test('rewraps one row: every wallet opens with the new one and signs as before, none with the old one', async () => {
+    const of = await mainnet.project(FIRST)
+    const wallets = [await developerWallet(of), await developerWallet(of)]
+    const before = await Promise.all(wallets.map((wallet) => open(wallet, FIRST)))
+    await swap(of)
+    expect(await Promise.all(wallets.map((wallet) => open(wallet, SECOND)))).toEqual(before)
+    for (const wallet of wallets) expect(await codeOf(open(wallet, FIRST))).toBe('INVALID_SECRET')
+    const rows = await mainnetSql`select actor, details from audit where action = 'developer_secret_changed'
+      and project_id = ${of} and subject = ${of}`
+    expect(rows.map((row) => ({ ...row }))).toEqual([{ actor: 'operator', details: {} }])
+  })
+
+  test('with a wrong old secret, or to one that is refused, changes nothing', async () => {
+    const of = await mainnet.project(FIRST)
+    const wallet = await developerWallet(of)
+    expect(await codeOf(swap(of, 'not the secret at all'))).toBe('INVALID_SECRET')
+    for (const refused of ['fifteen letters', 'testnet-secret', 'testnet-secret-and-more', 'a'.repeat(257), '']) {
+      expect(await codeOf(swap(of, FIRST, refused))).toBe('invalid_input')
+    }
+    expect(await codeOf(swap(of, FIRST, 'with a line\nend in it'))).toBe('invalid_input')
+    expect(await codeOf(swap(of, FIRST, `half a pair \ud800 in it`))).toBe('invalid_input')
+    expect((await open(wallet, FIRST)).length).toBe(130)
+  })
+
+  test('at once: one wins', async () => {
+    const of = await mainnet.project(FIRST)
+    const another = await mainnet.another()
+    const owner = postgres(mainnet.url, { max: 1, onnotice: () => {} })
+    let swaps: Promise<unknown>[] = []
+    // Both have read the row, and proved the old secret, before either can write.
+    await owner.begin(async (tx) => {
+      await tx`select from developer_keys where project_id = ${of} for update`
+      swaps = [swap(of), swap(of, FIRST, 'a third secret, longer', another)]
+      for (const each of swaps) each.catch(() => {})
+      const waiting = () => mainnetSql`
+        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+      while ((await waiting()).length < 2) await Bun.sleep(5)
+    })
+    await owner.end()
+    expect(await tally(swaps)).toEqual({ resolved: 1, credential_changed: 1 })
+  })
+
+  test('of a project that has none yet, or that does not exist', async () => {
+    expect(await codeOf(swap(await mainnet.project(null)))).toBe('project_not_activated')
+    expect(await codeOf(swap(randomUUID()))).toBe('not_found')
+  })
+
+  test('on testnet is refused: the constant stays', async () => {
+    const by = custody.vault
+    expect(await codeOf(swap(projectId, SECRET, 'a secret of my own, long', by))).toBe('invalid_input')
+  })
+})
+
+test('a wallet of an imported mini-secret follows the owner’s PIN, too', async () => {
+  const ownerId = randomUUID()
+  const [vector] = SR25519
+  const input = { projectId, ownerId, controlMode: 'user', credentials: { userPin: OLD } } as const
+  const imported = { privateKey: vector?.miniSecret ?? '' }
+  const wallet = await custody.wallet({ ...input, network: 'Polkadot', imported })
+  await change(wallet)
+  const request = { wallet, credentials: { userPin: NEW }, actor: ACTOR }
+  expect(await custody.vault.exportKeyring(request)).toEqual({
+    mnemonicPhrase: null,
+    privateKey: `0x${vector?.miniSecret}`,
+  })
+})

@@ -1,0 +1,207 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import { validateMnemonic } from '@scure/bip39'
+import { wordlist } from '@scure/bip39/wordlists/english.js'
+import postgres, { type Sql } from 'postgres'
+import { mnemonicToAccount } from 'viem/accounts'
+import type { ControlMode } from '../../db/words.ts'
+import type { Credentials, WalletRef } from '../../src/custody/vault.ts'
+import { ACTOR, type Custody, codeOf, hexOf, openCustody, SECRET, type WalletInput } from './support.ts'
+import { ANVIL, BIP_39, SR25519 } from './vectors.ts'
+
+const PIN = '123456'
+const GIVEN = {
+  nothing: {},
+  secret: { developerSecret: SECRET },
+  pin: { userPin: PIN },
+  both: { developerSecret: SECRET, userPin: PIN },
+  'a wrong secret': { developerSecret: 'not-the-secret' },
+  'a wrong PIN': { userPin: '000000' },
+  'a wrong secret and a wrong PIN': { developerSecret: 'not-the-secret', userPin: '000000' },
+  'the secret and a wrong PIN': { developerSecret: SECRET, userPin: '000000' },
+  'a wrong secret and the PIN': { developerSecret: 'not-the-secret', userPin: PIN },
+} as const satisfies Record<string, Credentials>
+type Given = keyof typeof GIVEN
+
+let custody: Custody
+let sql: Sql
+let projectId: string
+
+beforeAll(async () => {
+  custody = await openCustody()
+  sql = postgres(custody.url, { max: 1, onnotice: () => {} })
+  projectId = await custody.project()
+})
+afterAll(async () => {
+  await sql.end()
+  await custody.close()
+})
+
+const make = (input: Partial<WalletInput> & { readonly controlMode: ControlMode; readonly credentials: Credentials }) =>
+  custody.wallet({ projectId, ownerId: randomUUID(), ...input })
+
+const OWNERS: Record<string, () => Promise<{ developer?: WalletRef; user?: WalletRef }>> = {
+  'a developer lock': async () => ({ developer: await make({ controlMode: 'developer', credentials: GIVEN.secret }) }),
+  'a user lock': async () => ({ user: await make({ controlMode: 'user', credentials: GIVEN.pin }) }),
+  'both locks': async () => {
+    const ownerId = randomUUID()
+    const developer = await make({ ownerId, controlMode: 'developer', credentials: GIVEN.secret })
+    const user = await make({ ownerId, controlMode: 'user', credentials: GIVEN.both, network: 'Base' })
+    return { developer, user }
+  },
+}
+
+const exported = (wallet: WalletRef, given: Given) =>
+  custody.vault.exportKeyring({ wallet, credentials: GIVEN[given], actor: ACTOR })
+
+const guesses = async ({ ownerId }: WalletRef) => {
+  const [row] = await sql`select fails from pin_guesses where owner_id = ${ownerId}`
+  return row === undefined ? null : (row.fails as number)
+}
+
+const audited = async ({ id }: WalletRef) => {
+  const rows = await sql`select actor, details from audit where subject = ${id} and action = 'wallet_exported'`
+  return rows.map((row) => ({ ...row }))
+}
+
+const requires = 'credential_required'
+const ambiguous = 'credential_ambiguous'
+const wrong = 'INVALID_SECRET'
+const alone: Record<ControlMode, Record<Given, string>> = {
+  developer: {
+    nothing: requires,
+    secret: 'given',
+    pin: requires,
+    both: ambiguous,
+    'a wrong secret': wrong,
+    'a wrong PIN': requires,
+    'a wrong secret and a wrong PIN': ambiguous,
+    'the secret and a wrong PIN': ambiguous,
+    'a wrong secret and the PIN': ambiguous,
+  },
+  user: {
+    nothing: requires,
+    secret: requires,
+    pin: 'given',
+    both: ambiguous,
+    'a wrong secret': requires,
+    'a wrong PIN': wrong,
+    'a wrong secret and a wrong PIN': ambiguous,
+    'the secret and a wrong PIN': ambiguous,
+    'a wrong secret and the PIN': ambiguous,
+  },
+}
+const shared: Record<Given, string> = {
+  nothing: requires,
+  secret: requires,
+  pin: requires,
+  both: 'given',
+  'a wrong secret': requires,
+  'a wrong PIN': requires,
+  'a wrong secret and a wrong PIN': wrong,
+  'the secret and a wrong PIN': wrong,
+  'a wrong secret and the PIN': wrong,
+}
+const cases = [
+  ...Object.entries(alone.developer).map(([given, expected]) => ['a developer lock', 'developer', given, expected]),
+  ...Object.entries(alone.user).map(([given, expected]) => ['a user lock', 'user', given, expected]),
+  ...Object.entries(shared).map(([given, expected]) => ['both locks', 'developer', given, expected]),
+  ...Object.entries(shared).map(([given, expected]) => ['both locks', 'user', given, expected]),
+] as [string, ControlMode, Given, string][]
+
+describe('an export', () => {
+  test.each(cases)('from a keyring with %s, by its %s wallet, with %s: %s', async (locks, mode, given, expected) => {
+    const wallet = (await OWNERS[locks]?.())?.[mode]
+    if (wallet === undefined) throw new Error('there is no such wallet')
+    if (expected !== 'given') {
+      expect(await codeOf(exported(wallet, given))).toBe(expected)
+      expect(await audited(wallet)).toEqual([])
+      const pinWasLookedAt = expected === wrong && 'userPin' in GIVEN[given] && !given.startsWith('a wrong secret')
+      expect(await guesses(wallet)).toBe(locks === 'a developer lock' ? null : pinWasLookedAt ? 1 : 0)
+      return
+    }
+    const { mnemonicPhrase, privateKey } = await exported(wallet, given)
+    expect(privateKey).toBeNull()
+    expect(validateMnemonic(mnemonicPhrase ?? '', wordlist)).toBe(true)
+    expect(mnemonicPhrase?.split(' ').length).toBe(12)
+    const details = { keyring_id: wallet.keyringId, keyring_kind: 'seed' }
+    expect(await audited(wallet)).toEqual([{ actor: ACTOR, details }])
+  })
+
+  test('is the phrase that the wallets of every network come from', async () => {
+    const ownerId = randomUUID()
+    const input = { ownerId, controlMode: 'user', credentials: GIVEN.pin } as const
+    const evm = await make(input)
+    const substrate = await make({ ...input, network: 'Vara' })
+    const { mnemonicPhrase } = await exported(evm, 'pin')
+    expect(mnemonicToAccount(mnemonicPhrase ?? '').publicKey).toBe(`0x${hexOf(evm.publicKey)}`)
+    expect((await exported(substrate, 'pin')).mnemonicPhrase).toBe(mnemonicPhrase)
+  })
+
+  test.each([
+    ['EVM key', 'Ethereum', { privateKey: `0x${ANVIL.privateKey.toUpperCase()}` }, null, `0x${ANVIL.privateKey}`],
+    ['mini-secret', 'Polkadot', { privateKey: SR25519[0]?.miniSecret ?? '' }, null, `0x${SR25519[0]?.miniSecret}`],
+    ['phrase', 'Vara', { mnemonicPhrase: ` ${SR25519[0]?.phrase.toUpperCase()} ` }, SR25519[0]?.phrase, null],
+    ['phrase of 24 words', 'Base', { mnemonicPhrase: BIP_39.at(-1)?.phrase ?? '' }, BIP_39.at(-1)?.phrase, null],
+  ] as const)('of an imported %s is what was imported', async (_what, network, imported, phrase, key) => {
+    const wallet = await make({ controlMode: 'developer', credentials: GIVEN.secret, network, imported })
+    expect(await exported(wallet, 'secret')).toEqual({ mnemonicPhrase: phrase ?? null, privateKey: key })
+  })
+
+  test('of one keyring tells nothing of another one of its owner, whose lock it does not take', async () => {
+    const ownerId = randomUUID()
+    const seed = await make({ ownerId, controlMode: 'user', credentials: GIVEN.pin })
+    const imported = { privateKey: ANVIL.privateKey }
+    const theirs = await make({
+      ownerId,
+      controlMode: 'developer',
+      credentials: GIVEN.secret,
+      imported,
+      network: 'Base',
+    })
+    expect((await exported(theirs, 'secret')).privateKey).toBe(`0x${ANVIL.privateKey}`)
+    expect((await exported(seed, 'pin')).privateKey).toBeNull()
+    expect(await codeOf(exported(seed, 'secret'))).toBe(requires)
+  })
+
+  test.each(['project', 'owner', 'wallet', 'network'])(
+    'of a frozen %s is refused, and nobody is charged',
+    async (scope) => {
+      const of = await custody.project()
+      const input = { projectId: of, ownerId: randomUUID(), network: 'Avalanche' } as const
+      const wallet = await custody.wallet({ ...input, controlMode: 'user', credentials: GIVEN.pin })
+      await sql`insert into freezes ${sql({
+        scope,
+        project_id: scope === 'network' ? null : of,
+        owner_id: scope === 'owner' ? wallet.ownerId : null,
+        wallet_id: scope === 'wallet' ? wallet.id : null,
+        network: scope === 'network' ? 'Avalanche' : null,
+        reason: 'test',
+      })}`
+      expect(await codeOf(exported(wallet, 'a wrong PIN'))).toBe('frozen')
+      expect(await guesses(wallet)).toBe(0)
+      await sql`delete from freezes`
+      expect(await codeOf(exported(wallet, 'pin'))).toBe('resolved')
+    },
+  )
+
+  test('that the audit cannot note gives nothing', async () => {
+    const wallet = await make({ controlMode: 'developer', credentials: GIVEN.secret })
+    await sql`alter table audit add constraint refuse check (action <> 'wallet_exported') not valid`
+    const attempt = exported(wallet, 'secret').then(() => 'given')
+    await expect(attempt).rejects.toThrow()
+    await attempt.catch(() => {})
+    await sql`alter table audit drop constraint refuse`
+  })
+
+  test.each(['projectId', 'ownerId', 'keyringId'] as const)(
+    'does not open where the wallet is said to have another %s',
+    async (field) => {
+      const [wallet, another] = [
+        await make({ controlMode: 'developer', credentials: GIVEN.secret }),
+        await make({ projectId: await custody.project(), controlMode: 'developer', credentials: GIVEN.secret }),
+      ]
+      await expect(exported({ ...wallet, [field]: another[field] }, 'secret')).rejects.toThrow('has no keyring')
+    },
+  )
+})

@@ -1,0 +1,148 @@
+// What the three services have in common: a server on this machine, keys with versions that really encrypt, and ways to
+// behave badly. Each of them is a file beside this one, which says where its shapes come from.
+
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import type { Limits } from '../../../src/custody/root-key/key-service.ts'
+import type { RootKey } from '../../../src/custody/root-key.ts'
+
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+
+/** AES-256 keys, counted from 1; the newest encrypts. */
+export class VersionedKey {
+  readonly #versions: Buffer[] = [randomBytes(32)]
+  /** Versions below this one are kept and not used, as an operator may decide. */
+  leastVersion = 1
+
+  get newest(): number {
+    return this.#versions.length
+  }
+
+  rotate(): void {
+    this.#versions.push(randomBytes(32))
+  }
+
+  encrypt(input: { readonly plaintext: Uint8Array; readonly bound: Uint8Array }): Buffer {
+    const nonce = randomBytes(NONCE_BYTES)
+    const cipher = createCipheriv('aes-256-gcm', this.#versions.at(-1) ?? Buffer.alloc(0), nonce)
+    cipher.setAAD(input.bound)
+    return Buffer.concat([nonce, cipher.update(input.plaintext), cipher.final(), cipher.getAuthTag()])
+  }
+
+  /** null where it does not decrypt: changed, bound to something else, or of another key. */
+  decrypt(input: {
+    readonly version: number
+    readonly ciphertext: Uint8Array
+    readonly bound: Uint8Array
+  }): Buffer | null {
+    const { version, ciphertext, bound } = input
+    const key = this.#versions[version - 1]
+    if (key === undefined || ciphertext.length < NONCE_BYTES + TAG_BYTES) return null
+    try {
+      const decipher = createDecipheriv('aes-256-gcm', key, ciphertext.subarray(0, NONCE_BYTES))
+      decipher.setAAD(bound)
+      decipher.setAuthTag(ciphertext.subarray(-TAG_BYTES))
+      return Buffer.concat([decipher.update(ciphertext.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()])
+    } catch {
+      return null
+    }
+  }
+}
+
+export type Behaviour =
+  | 'well'
+  /** 5xx, as the service words it. */
+  | 'failing'
+  /** Takes the request and never answers. */
+  | 'silent'
+  | 'throttling'
+  /** 200, and a page of HTML. */
+  | 'rubbish'
+  /** 200, and an object without any of the fields. */
+  | 'empty'
+  /** 5xx and HTML, as a load balancer answers. */
+  | 'broken proxy'
+  /** A policy of the service does not allow it. */
+  | 'denying'
+  /** The key was switched off at the service. */
+  | 'disabled'
+
+export type Counts = { encrypt: number; decrypt: number }
+
+/** A service as a test sees it. */
+export type TestService = {
+  /** As a sentence names it. */
+  readonly name: string
+  /** Requests that came, whatever became of them. */
+  readonly calls: Counts
+  /** Requests to decrypt what was bound to something else, or changed. */
+  readonly undecryptable: () => number
+  /** Behaves so for so many requests, and well afterwards. */
+  behave(behaviour: Behaviour, requests?: number): void
+  /** All bodies and headers that came, as text: what a careless service might log. */
+  readonly heard: () => string
+  open(input?: { readonly key?: 'first' | 'second'; readonly limits?: Limits }): Promise<RootKey>
+  /** A new version of the first key; old ones go on decrypting. */
+  rotate(): void
+  /** The second byte of what it wraps, and what the version after `rotate`, if it tells any, is. */
+  readonly told: { readonly mark: number; readonly versions: boolean }
+  stop(): Promise<void>
+}
+
+export const PAGE = '<html><title>502 Bad Gateway</title></html>'
+
+export const json = (status: number, body: unknown, headers: Record<string, string> = {}): Response =>
+  new Response(JSON.stringify(body), { status, headers: { 'content-type': 'application/json', ...headers } })
+
+type Answer = (input: { readonly request: Request; readonly body: string; readonly behaviour: Behaviour }) => Response
+
+/** A server that counts, listens and misbehaves. */
+export const serve = (answer: Answer) => {
+  const calls: Counts = { encrypt: 0, decrypt: 0 }
+  const heard: string[] = []
+  let behaviour: Behaviour = 'well'
+  let requestsLeft = Number.POSITIVE_INFINITY
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: async (request) => {
+      const body = await request.text()
+      heard.push(JSON.stringify([...request.headers]), body)
+      const now = requestsLeft > 0 ? behaviour : 'well'
+      requestsLeft -= 1
+      if (now === 'silent') return new Promise<Response>(() => {})
+      if (now === 'rubbish') return new Response(PAGE, { headers: { 'content-type': 'text/html' } })
+      if (now === 'broken proxy') return new Response(PAGE, { status: 502, headers: { 'content-type': 'text/html' } })
+      if (now === 'empty') return json(200, {})
+      return answer({ request, body, behaviour: now })
+    },
+  })
+  return {
+    url: `http://127.0.0.1:${server.port}`,
+    port: server.port ?? 0,
+    calls,
+    heard: () => heard.join('\n'),
+    behave: (next: Behaviour, requests = Number.POSITIVE_INFINITY) => {
+      behaviour = next
+      requestsLeft = requests
+    },
+    stop: () => server.stop(true),
+  }
+}
+
+/** Sets variables of the environment, as an operator would. @returns what puts the old ones back. */
+export const setEnvironment = (variables: Readonly<Record<string, string>>): (() => void) => {
+  const before = Object.keys(variables).map((name) => [name, process.env[name]] as const)
+  Object.assign(process.env, variables)
+  return () => {
+    for (const [name, value] of before) {
+      if (value === undefined) delete process.env[name]
+      else process.env[name] = value
+    }
+  }
+}
+
+/** As in production, without the pause. */
+export const BRISK: Limits = { attemptTimeoutMs: 5_000, attemptsMax: 2, pauseMs: 5 }
+/** For services that never answer. */
+export const HASTY: Limits = { attemptTimeoutMs: 400, attemptsMax: 2, pauseMs: 5 }

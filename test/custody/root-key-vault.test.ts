@@ -1,0 +1,168 @@
+// The vault end to end on every provider: a project, wallets, signatures, another process, a check of the database, a
+// service that is away; and how often the service is asked.
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import { secp256k1 } from '@noble/curves/secp256k1.js'
+import postgres, { type Sql } from 'postgres'
+import { checkDeployment } from '../../src/custody/deployment.ts'
+import type { RootKey } from '../../src/custody/root-key.ts'
+import type { Vault } from '../../src/custody/vault.ts'
+import { startAwsKms } from './root-key-services/aws-kms.ts'
+import { startGcpKms } from './root-key-services/gcp-kms.ts'
+import { BRISK, type TestService } from './root-key-services/service.ts'
+import { startVault } from './root-key-services/vault.ts'
+import {
+  ACTOR,
+  type Custody,
+  codeOf,
+  openCustody,
+  openTestRootKey,
+  openTestSealer,
+  SECRET,
+  type TestWallet,
+} from './support.ts'
+
+const PIN = '493817'
+const digest = new Uint8Array(32).fill(7)
+
+/** Without a start where this process holds the key itself. */
+type Provider = { readonly start: (() => Promise<TestService>) | null; readonly id: RegExp }
+const PROVIDERS: readonly (readonly [string, Provider])[] = [
+  ['a file', { start: null, id: /^key:[0-9a-f]{16}$/ }],
+  ['AWS KMS', { start: startAwsKms, id: /^aws-kms:1234abcd-/ }],
+  ['Google Cloud KMS', { start: startGcpKms, id: /^gcp-kms:projects\/a-project\/.*\/cryptoKeys\/root$/ }],
+  [
+    'Vault',
+    { start: () => startVault(), id: /^vault-transit:127\.0\.0\.1:[0-9]+\/team\/wallets\/keys\/transit\/strongroom$/ },
+  ],
+]
+
+describe.each(PROVIDERS)('a vault on a root key from %s', (_what, { start, id }) => {
+  let service: TestService
+  let custody: Custody
+  let sql: Sql
+  let wallets: readonly TestWallet[]
+
+  const openKey = (): Promise<RootKey> => (start === null ? openTestRootKey() : service.open({ limits: BRISK }))
+  const sign = (vault: Vault, wallet: TestWallet): Promise<Uint8Array> => {
+    const credentials = wallet.controlMode === 'user' ? { userPin: PIN } : { developerSecret: SECRET }
+    return vault.withKey({ wallet, credentials, actor: ACTOR }, async (key) => key.sign(digest))
+  }
+  const signedBy = async (vault: Vault, wallet: TestWallet): Promise<boolean> => {
+    const signature = await sign(vault, wallet)
+    return secp256k1.verify(signature.subarray(0, 64), digest, wallet.publicKey, { prehash: false, lowS: true })
+  }
+  const signAll = async (vault: Vault): Promise<readonly boolean[]> =>
+    Promise.all(wallets.map((wallet) => signedBy(vault, wallet)))
+  const check = async (rootKey: RootKey): Promise<string> =>
+    checkDeployment({
+      db: custody.db,
+      environment: 'testnet',
+      chainIds: { Ethereum: 11155111 },
+      rootKey,
+      sealer: await openTestSealer(),
+    }).then(
+      () => 'fits',
+      (error: unknown) => String(error),
+    )
+
+  beforeAll(async () => {
+    if (start !== null) service = await start()
+    custody = await openCustody('testnet', openKey)
+    sql = postgres(custody.url, { max: 1, onnotice: () => {} })
+    const projectId = await custody.project()
+    const of = { projectId, ownerId: randomUUID() }
+    wallets = [
+      await custody.wallet({ ...of, controlMode: 'developer', credentials: { developerSecret: SECRET } }),
+      await custody.wallet({ projectId, ownerId: randomUUID(), controlMode: 'user', credentials: { userPin: PIN } }),
+    ]
+  })
+  afterAll(async () => {
+    await sql.end()
+    await custody.close()
+    await service?.stop()
+  })
+
+  test('signs for its wallets, in any process', async () => {
+    expect(await signAll(custody.vault)).toEqual([true, true])
+    expect(await signAll(await custody.another())).toEqual([true, true])
+  })
+
+  test('names in the row which key wrapped it', async () => {
+    const rows = await sql`select root_key_id from project_keys`
+    expect(rows.length).toBeGreaterThan(0)
+    for (const row of rows) expect(row.root_key_id).toMatch(id)
+  })
+
+  test('does not open a project’s key that lies in another project’s row', async () => {
+    const [one, other] = [await custody.project(), await custody.project()]
+    const credentials = { developerSecret: SECRET }
+    const of = { ownerId: randomUUID(), controlMode: 'developer' as const, credentials }
+    const wallet = await custody.wallet({ ...of, projectId: one })
+    await sql`update project_keys set wrapped = (select wrapped from project_keys where project_id = ${other}) where project_id = ${one}`
+    await expect(sign(await custody.another(), wallet)).rejects.toThrow('A sealed value did not open')
+  })
+
+  test('binds the database to it', async () => {
+    expect(await check(await openKey())).toBe('fits')
+    expect(await check(await openKey())).toBe('fits')
+  })
+
+  if (start === null) return
+  afterEach(() => service.behave('well'))
+
+  test('asks the service once a project and process, and not for every signature', async () => {
+    const vault = await custody.another()
+    const before = { ...service.calls }
+    for (let round = 0; round < 10; round += 1) await signAll(vault)
+    expect(service.calls).toEqual({ ...before, decrypt: before.decrypt + 1 })
+  })
+
+  test('signs for wallets from before the provider rotated its key, and makes new ones after it', async () => {
+    service.rotate()
+    const vault = await custody.another()
+    expect(await signAll(vault)).toEqual([true, true])
+    const projectId = await custody.project()
+    const credentials = { developerSecret: SECRET }
+    const wallet = await custody.wallet({ projectId, ownerId: randomUUID(), controlMode: 'developer', credentials })
+    expect(await signedBy(await custody.another(), wallet)).toBe(true)
+  })
+
+  test('answers 503 while the service is away and the project’s key is not remembered, and recovers by itself', async () => {
+    expect(await signAll(custody.vault)).toEqual([true, true])
+    const [wallet] = wallets
+    if (wallet === undefined) throw new Error('there is no wallet')
+    const other = await custody.another()
+    service.behave('failing')
+    expect(await signAll(custody.vault)).toEqual([true, true])
+    expect(await codeOf(sign(other, wallet))).toBe('unavailable')
+    expect(await codeOf(custody.project())).toBe('unavailable')
+    service.behave('well')
+    expect(await signedBy(other, wallet)).toBe(true)
+  })
+
+  test('does not charge a right PIN as a guess while the service is away', async () => {
+    const other = await custody.another()
+    const wallet = wallets[1]
+    if (wallet === undefined) throw new Error('there is no wallet')
+    service.behave('failing')
+    expect(await codeOf(sign(other, wallet))).toBe('unavailable')
+    const [guesses] = await sql`select fails, total from pin_guesses where owner_id = ${wallet.ownerId}`
+    expect({ ...guesses }).toEqual({ fails: 0, total: 0 })
+  })
+
+  test('lets no process start with another key or without the service', async () => {
+    expect(await check(await openKey())).toBe('fits')
+    const other = await service.open({ key: 'second', limits: BRISK })
+    expect(await check(other)).toContain('The root key does not fit this database: it is ')
+    const disguised = { ...other, id: (await openKey()).id }
+    expect(await check(disguised)).toContain(
+      'The root key does not fit this database: it does not open the check value.',
+    )
+    service.behave('failing')
+    expect(await check(await openKey())).toContain(
+      `${service.name}, which holds the root key, cannot be reached, or fails`,
+    )
+  })
+})

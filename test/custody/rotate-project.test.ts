@@ -1,0 +1,313 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import postgres, { type Sql } from 'postgres'
+import { insertWallet } from '../../db/queries/wallets.ts'
+import type { ProjectRotation, Vault } from '../../src/custody/vault.ts'
+import { ACTOR, type Custody, codeOf, hexOf, openCustody, SECRET, type TestWallet } from './support.ts'
+
+const PIN = '123456'
+const secret = { developerSecret: SECRET }
+const pin = { userPin: PIN }
+const digest = new Uint8Array(32).fill(7)
+
+let custody: Custody
+let sql: Sql
+let projectId: string
+
+beforeAll(async () => {
+  custody = await openCustody()
+  sql = postgres(custody.url, { max: 4, onnotice: () => {} })
+})
+afterAll(async () => {
+  await sql.end()
+  await custody.close()
+})
+beforeEach(async () => {
+  projectId = await custody.project()
+})
+
+const rotate = (input: { readonly resume?: boolean; readonly vault?: Vault } = {}): Promise<ProjectRotation> => {
+  const { resume = false, vault = custody.vault } = input
+  return vault.rotateProjectKey({ projectId, resume, actor: 'operator', onProgress: () => {} })
+}
+
+const developerWallet = (ownerId: string = randomUUID()) =>
+  custody.wallet({ projectId, ownerId, controlMode: 'developer', credentials: secret })
+const userWallet = (ownerId: string = randomUUID(), vault: Vault = custody.vault) =>
+  custody.wallet({ projectId, ownerId, controlMode: 'user', credentials: pin, vault })
+
+const sign = (wallet: TestWallet, vault: Vault = custody.vault, userPin = PIN) =>
+  vault.withKey(
+    { wallet, credentials: wallet.controlMode === 'user' ? { userPin } : secret, actor: ACTOR },
+    async (key) => hexOf(key.sign(digest)),
+  )
+
+/** How many rows of the project lie under each version of its key. */
+const versions = async (): Promise<Record<string, number>> => {
+  const rows = await sql<{ version: number; rows: number }[]>`
+    select get_byte(sealed, 5) as version, count(*)::int as rows from (
+      select sealed from developer_keys where project_id = ${projectId}
+      union all select sealed from user_keys where project_id = ${projectId}
+      union all select l.sealed from owner_locks l join keyrings k on k.id = l.keyring_id where k.project_id = ${projectId}
+    ) s group by 1 order by 1`
+  return Object.fromEntries(rows.map((row) => [row.version, row.rows]))
+}
+
+/** All rows of custody, but for the sealed bytes of outer layers. */
+const everythingElse = async () => {
+  const of = (query: Promise<readonly Record<string, unknown>[]>) => query.then((rows) => JSON.stringify([...rows]))
+  return Promise.all([
+    of(sql`select project_id, version, updated_at from developer_keys order by project_id`),
+    of(sql`select project_id, owner_id, salt, version, updated_at from user_keys order by project_id, owner_id`),
+    of(sql`select * from pin_guesses order by project_id, owner_id`),
+    of(sql`select id, keyring_id, control_mode, created_at from owner_locks order by id`),
+    of(sql`select * from keyrings order by id`),
+    of(sql`select * from wallet_keys order by wallet_id`),
+    of(sql`select * from wallets order by id`),
+    of(sql`select * from project_keys where version = 1 order by project_id`),
+  ])
+}
+
+describe("a rotation of a project's key", () => {
+  test('lays every row of the project under a new version, and changes nothing else', async () => {
+    const other = projectId
+    const otherWallet = await developerWallet()
+    projectId = await custody.project()
+    const wallets = await Promise.all([
+      ...Array.from({ length: 230 }, () => developerWallet()),
+      userWallet(),
+      userWallet(),
+    ])
+    const shared = randomUUID()
+    const input = { projectId, ownerId: shared, controlMode: 'user', credentials: { ...secret, ...pin } } as const
+    wallets.push(await developerWallet(shared), await custody.wallet({ ...input, network: 'Base' }))
+    const before = await everythingElse()
+    const signatures = await Promise.all(wallets.map((wallet) => sign(wallet)))
+
+    expect(await rotate()).toEqual({ version: 2, resealed: 238, broken: { rows: 0, first: [] } })
+    expect(await versions()).toEqual({ 2: 238 })
+    expect(await everythingElse()).toEqual(before)
+    expect(await Promise.all(wallets.map((wallet) => sign(wallet)))).toEqual(signatures)
+    const fresh = await custody.another()
+    expect(await Promise.all(wallets.map((wallet) => sign(wallet, fresh)))).toEqual(signatures)
+    expect(await sql`select from project_keys where project_id = ${other}`).toHaveLength(1)
+    projectId = other
+    expect(await versions()).toEqual({ 1: 2 })
+    expect(await codeOf(sign(otherWallet, fresh))).toBe('resolved')
+  })
+
+  test('tells how far it is', async () => {
+    await Promise.all(Array.from({ length: 120 }, () => developerWallet()))
+    const progress: unknown[] = []
+    const onProgress = (each: unknown) => progress.push(each)
+    await custody.vault.rotateProjectKey({ projectId, resume: false, actor: 'operator', onProgress })
+    expect(progress).toEqual([1, 101, 121].map((done) => ({ done, total: 121 })))
+  })
+
+  test('can be done again and again', async () => {
+    const wallet = await userWallet()
+    const signature = await sign(wallet)
+    for (const version of [2, 3, 4]) expect(await rotate()).toMatchObject({ version, resealed: 3 })
+    expect(await versions()).toEqual({ 4: 3 })
+    expect(await sign(wallet)).toBe(signature)
+  })
+
+  test.each(["o'brien", 'a,b', '{"x": 1}', 'NULL', 'back\\slash', '"', ' ', 'zoë 🔑', '{}', '\n'])(
+    'reaches the owner %p',
+    async (ownerId) => {
+      const wallet = await userWallet(ownerId)
+      const signature = await sign(wallet)
+      expect(await rotate()).toMatchObject({ resealed: 3, broken: { rows: 0 } })
+      expect(await versions()).toEqual({ 2: 3 })
+      expect(await sign(wallet, await custody.another())).toBe(signature)
+    },
+  )
+
+  test('leaves one audit row, of the project', async () => {
+    await rotate()
+    const rows = await sql`select actor, subject, details from audit
+      where project_id = ${projectId} and action = 'project_key_rotated'`
+    expect([...rows]).toEqual([{ actor: 'operator', subject: projectId, details: { version: '2' } }])
+  })
+
+  test('of a project that does not exist is refused', async () => {
+    projectId = randomUUID()
+    expect(await codeOf(rotate())).toBe('not_found')
+    expect(await codeOf(rotate({ resume: true }))).toBe('not_found')
+  })
+
+  test('needs no credential: a project of mainnet before its activation has a new version, and nothing under it', async () => {
+    const mainnet = await openCustody('mainnet')
+    const id = await mainnet.project()
+    const input = { projectId: id, resume: false, actor: 'operator', onProgress: () => {} }
+    expect(await mainnet.vault.rotateProjectKey(input)).toEqual({
+      version: 2,
+      resealed: 0,
+      broken: { rows: 0, first: [] },
+    })
+    await mainnet.close()
+  })
+
+  test('to be resumed makes no version of its own, and finishes what lies under older ones', async () => {
+    const wallets = await Promise.all(Array.from({ length: 3 }, () => developerWallet()))
+    const rows = await sql`select l.id, l.sealed from owner_locks l where keyring_id = ${wallets[0]?.keyringId ?? ''}`
+    await rotate()
+    // As a run that was killed leaves it.
+    await sql`update owner_locks set sealed = ${rows[0]?.sealed} where id = ${rows[0]?.id}`
+    expect(await versions()).toEqual({ 1: 1, 2: 3 })
+    expect(await rotate({ resume: true })).toMatchObject({ version: 2, resealed: 1 })
+    expect(await versions()).toEqual({ 2: 4 })
+    expect(await rotate({ resume: true })).toMatchObject({ version: 2, resealed: 0 })
+    expect(await sql`select from project_keys where project_id = ${projectId}`).toHaveLength(2)
+  })
+
+  test('names rows that do not open, leaves them as they are, and does the rest', async () => {
+    const wallets = await Promise.all(Array.from({ length: 30 }, () => developerWallet()))
+    const [broken] = await sql<{ id: string; sealed: Uint8Array }[]>`
+      update owner_locks set sealed = set_byte(sealed, 30, get_byte(sealed, 30) # 1)
+      where keyring_id = ${wallets[7]?.keyringId ?? ''} returning id, sealed`
+    const user = await userWallet('cut off')
+    await sql`update user_keys set sealed = substring(sealed for 4) where project_id = ${projectId}`
+    const result = await rotate()
+    expect(result.resealed).toBe(31)
+    expect(result.broken.rows).toBe(2)
+    expect([...result.broken.first].sort()).toEqual([`owner_lock ${broken?.id}`, 'user_key cut off'])
+    const [after] = await sql`select sealed from owner_locks where id = ${broken?.id ?? ''}`
+    expect(hexOf(after?.sealed)).toBe(hexOf(broken?.sealed ?? new Uint8Array()))
+    expect(await codeOf(sign(user))).toBe('internal')
+    for (const [index, wallet] of wallets.entries()) {
+      expect(await codeOf(sign(wallet))).toBe(index === 7 ? 'internal' : 'resolved')
+    }
+  })
+})
+
+describe('a rotation that meets others', () => {
+  test('makes a wallet begin again that was prepared before, and nothing of it is written', async () => {
+    const ownerId = randomUUID()
+    const prepared = await custody.prepare({ projectId, ownerId, controlMode: 'user', credentials: pin })
+    await rotate()
+    await expect(prepared.write()).rejects.toThrow('was changed meanwhile')
+    expect(await codeOf(prepared.write())).toBe('busy')
+    expect(await sql`select from user_keys where owner_id = ${ownerId}`).toHaveLength(0)
+    expect(await sql`select from keyrings where owner_id = ${ownerId}`).toHaveLength(0)
+    const again = await custody.prepare({ projectId, ownerId, controlMode: 'user', credentials: pin })
+    expect(await codeOf(sign(await again.write()))).toBe('resolved')
+    expect(await versions()).toEqual({ 2: 3 })
+  })
+
+  test('lets a wallet be written that needs no new lock', async () => {
+    const ownerId = randomUUID()
+    await developerWallet(ownerId)
+    const input = { projectId, ownerId, controlMode: 'developer', credentials: secret, network: 'Base' } as const
+    const prepared = await custody.prepare(input)
+    await rotate()
+    expect(await codeOf(sign(await prepared.write()))).toBe('resolved')
+  })
+
+  test('waits for a wallet that is just being written, and takes its rows along', async () => {
+    const of = { projectId, ownerId: 'in flight', network: 'Ethereum', controlMode: 'developer' } as const
+    const id = randomUUID()
+    const input = { ...of, walletId: id, family: 'evm', credentials: secret, actor: ACTOR } as const
+    const made = await custody.vault.newWallet(input)
+    const { keyringId, publicKey } = made
+    const written = Promise.withResolvers<void>()
+    const release = Promise.withResolvers<void>()
+    const writing = custody.db.transaction((tx) =>
+      made.write(tx, async () => {
+        await insertWallet(tx, { ...of, id, keyringId, publicKey, address: id, name: 'w', type: 'eoa' })
+        written.resolve()
+        await release.promise
+      }),
+    )
+    await written.promise
+    let ended = false
+    const rotation = rotate().finally(() => {
+      ended = true
+    })
+    await sleep(150)
+    expect(ended).toBe(false)
+    release.resolve()
+    await writing
+    expect(await rotation).toMatchObject({ version: 2, resealed: 2 })
+    expect(await versions()).toEqual({ 2: 2 })
+    expect(await codeOf(sign({ ...of, id, keyringId, publicKey }))).toBe('resolved')
+  })
+
+  test('does not replace a row that was changed since it was read, and re-seals what it has become', async () => {
+    const [wallet, other] = [await userWallet('changing'), await userWallet('still')]
+    const changed = Promise.withResolvers<void>()
+    const release = Promise.withResolvers<void>()
+    // A change of the PIN that has read version 1 and is about to commit while the rotation has the earlier bytes.
+    const [before] = await sql`select sealed, salt from user_keys where owner_id = 'changing'`
+    await custody.vault.changeUserPin({ wallet, oldPin: PIN, newPin: '654321', actor: ACTOR })
+    const [after] = await sql`select sealed, salt from user_keys where owner_id = 'changing'`
+    await sql`update user_keys set sealed = ${before?.sealed}, salt = ${before?.salt} where owner_id = 'changing'`
+    const change = sql.begin(async (tx) => {
+      await tx`update user_keys set sealed = ${after?.sealed}, salt = ${after?.salt} where owner_id = 'changing'`
+      changed.resolve()
+      await release.promise
+    })
+    await changed.promise
+    const rotation = rotate()
+    await sleep(150)
+    release.resolve()
+    await change
+    expect(await rotation).toMatchObject({ broken: { rows: 0 } })
+    expect(await versions()).toEqual({ 2: 5 })
+    expect(await codeOf(sign(wallet, custody.vault, '654321'))).toBe('resolved')
+    expect(await codeOf(sign(wallet))).toBe('INVALID_SECRET')
+    expect(await codeOf(sign(other))).toBe('resolved')
+  })
+
+  test('loses no change of a PIN and no new wallet while it runs over and over', async () => {
+    const another = await custody.another()
+    const wallets = await Promise.all(Array.from({ length: 6 }, () => userWallet()))
+    const signatures = await Promise.all(wallets.map((wallet) => sign(wallet)))
+    let running = true
+    const rotations = (async () => {
+      let count = 0
+      for (; running; count += 1) await rotate({ vault: another })
+      return count
+    })()
+    const changes = wallets.map(async (wallet, index) => {
+      for (let round = 0; round < 4; round += 1) {
+        const [oldPin, newPin] = [`${PIN.slice(1)}${round}`, `${PIN.slice(1)}${round + 1}`]
+        await custody.vault.changeUserPin({ wallet, oldPin: round === 0 ? PIN : oldPin, newPin, actor: ACTOR })
+        const signature = await sign(wallet, custody.vault, newPin)
+        expect(signature).toBe(signatures[index] ?? '')
+      }
+    })
+    const made: TestWallet[] = []
+    const creations = Array.from({ length: 40 }, async () => {
+      for (let tries = 0; ; tries += 1) {
+        try {
+          made.push(await developerWallet())
+          return
+        } catch (error) {
+          if (!String(error).includes('was changed meanwhile') || tries > 50) throw error
+        }
+      }
+    })
+    await Promise.all([...changes, ...creations])
+    running = false
+    const newest = (await rotations) + 1
+    expect(newest).toBeGreaterThan(5)
+    expect(await versions()).toEqual({ [newest]: 1 + 6 + 6 + 40 })
+    expect(made).toHaveLength(40)
+    for (const wallet of made) expect(await codeOf(sign(wallet))).toBe('resolved')
+    const finals = await Promise.all(wallets.map((wallet) => sign(wallet, custody.vault, `${PIN.slice(1)}4`)))
+    expect(finals).toEqual(signatures)
+    const [guesses] = await sql`select sum(total)::int as total from pin_guesses where project_id = ${projectId}`
+    expect(guesses).toEqual({ total: 0 })
+  }, 30_000)
+
+  test('runs at the same time as others: all rows end under the newest version', async () => {
+    const wallets = await Promise.all(Array.from({ length: 150 }, () => developerWallet()))
+    const vaults = [custody.vault, await custody.another(), await custody.another()]
+    const results = await Promise.all(vaults.map((vault) => rotate({ vault })))
+    expect(results.map(({ version }) => version).sort()).toEqual([2, 3, 4])
+    expect(await versions()).toEqual({ 4: 151 })
+    expect(await codeOf(Promise.all(wallets.map((wallet) => sign(wallet))))).toBe('resolved')
+  })
+})

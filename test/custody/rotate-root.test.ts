@@ -1,0 +1,291 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import postgres, { type Sql } from 'postgres'
+import { insertProject } from '../../db/queries/projects.ts'
+import { checkDeployment } from '../../src/custody/deployment.ts'
+import type { RootKey } from '../../src/custody/root-key.ts'
+import type { Vault } from '../../src/custody/vault.ts'
+import {
+  ACTOR,
+  type Custody,
+  codeOf,
+  hexOf,
+  openCustody,
+  openTestRootKey,
+  openTestSealer,
+  SECRET,
+  type TestWallet,
+} from './support.ts'
+
+const chainIds = { Ethereum: 11155111 }
+const digest = new Uint8Array(32).fill(7)
+
+let custody: Custody
+let sql: Sql
+let from: RootKey
+let to: RootKey
+let rotating: Vault
+
+beforeEach(async () => {
+  custody = await openCustody()
+  sql = postgres(custody.url, { max: 3, onnotice: () => {} })
+  from = await openTestRootKey()
+  to = await openTestRootKey(0x83)
+  await checkDeployment({
+    db: custody.db,
+    environment: 'testnet',
+    chainIds,
+    rootKey: from,
+    sealer: await openTestSealer(),
+  })
+  rotating = await custody.another({ nextRootKey: to })
+})
+afterEach(async () => {
+  await sql.end()
+  await custody.close()
+})
+
+const rotate = (vault: Vault = rotating) => vault.rotateRootKey({ actor: 'operator', onProgress: () => {} })
+
+const starts = async (keys: { readonly rootKey: RootKey; readonly nextRootKey?: RootKey }): Promise<boolean> =>
+  checkDeployment({ db: custody.db, environment: 'testnet', chainIds, sealer: await openTestSealer(), ...keys }).then(
+    () => true,
+    () => false,
+  )
+
+const newWallet = (projectId: string, vault: Vault = custody.vault) =>
+  custody.wallet({
+    vault,
+    projectId,
+    ownerId: randomUUID(),
+    controlMode: 'developer',
+    credentials: { developerSecret: SECRET },
+  })
+
+const sign = (wallet: TestWallet, vault: Vault) =>
+  vault.withKey({ wallet, credentials: { developerSecret: SECRET }, actor: ACTOR }, async (key) =>
+    hexOf(key.sign(digest)),
+  )
+
+const state = async () => {
+  const [row] = await sql<{ id: string }[]>`select root_key_id as id from deployment`
+  const keys = await sql<{ id: string; keys: number }[]>`
+    select root_key_id as id, count(*)::int as keys from project_keys group by 1 order by 1`
+  return { deployment: row?.id, keys: Object.fromEntries(keys.map((each) => [each.id, each.keys])) }
+}
+
+const write = (made: Awaited<ReturnType<Vault['newProject']>>, projectId: string) =>
+  custody.db.transaction(async (tx) => {
+    await insertProject(tx, { id: projectId, name: 'Test', activatedAt: null })
+    await made.write(tx)
+  })
+
+describe('a rotation of the root key', () => {
+  test('wraps every project key anew; wallets have the same keys, and what is made is wrapped by the new one', async () => {
+    const projects = await Promise.all(Array.from({ length: 230 }, () => custody.project()))
+    const wallets = await Promise.all(projects.slice(0, 5).map((projectId) => newWallet(projectId)))
+    const before = await Promise.all(wallets.map((wallet) => sign(wallet, custody.vault)))
+    const progress: unknown[] = []
+    const result = await rotating.rotateRootKey({ actor: 'operator', onProgress: (each) => progress.push(each) })
+    expect(result).toEqual({ rootKeyId: to.id, rewrapped: 230, already: false })
+    expect(progress).toEqual([100, 200, 230].map((done) => ({ done, total: 230 })))
+    expect(await state()).toEqual({ deployment: to.id, keys: { [to.id]: 230 } })
+    const after = await custody.another({ rootKey: to })
+    expect(await Promise.all(wallets.map((wallet) => sign(wallet, after)))).toEqual(before)
+    const projectId = randomUUID()
+    await write(await after.newProject({ projectId, developerSecret: null, actor: 'operator' }), projectId)
+    expect(await state()).toEqual({ deployment: to.id, keys: { [to.id]: 231 } })
+  })
+
+  test('lets processes with the new key start, and no others', async () => {
+    const ends = { rootKey: from, nextRootKey: to }
+    expect([await starts({ rootKey: from }), await starts({ rootKey: to }), await starts(ends)]).toEqual([
+      true,
+      false,
+      true,
+    ])
+    await rotate()
+    expect([await starts({ rootKey: from }), await starts({ rootKey: to }), await starts(ends)]).toEqual([
+      false,
+      true,
+      true,
+    ])
+  })
+
+  test('is not noticed by a process that has both keys, before and after', async () => {
+    const [one, other] = [await newWallet(await custody.project()), await newWallet(await custody.project())]
+    const both = await custody.another({ nextRootKey: to })
+    const signature = await sign(one, both)
+    await rotate()
+    expect(await sign(one, both)).toBe(signature)
+    expect(await codeOf(sign(other, both))).toBe('resolved')
+    const projectId = randomUUID()
+    await write(await both.newProject({ projectId, developerSecret: null, actor: 'operator' }), projectId)
+    expect((await state()).keys).toEqual({ [to.id]: 3 })
+  })
+
+  test('leaves a process with the old key alone what it remembers; for the rest it is unavailable', async () => {
+    const [one, other] = [await newWallet(await custody.project()), await newWallet(await custody.project())]
+    const old = await custody.another()
+    const signature = await sign(one, old)
+    await rotate()
+    expect(await sign(one, old)).toBe(signature)
+    expect(await codeOf(sign(other, old))).toBe('unavailable')
+    await expect(sign(other, old)).rejects.toThrow('must be restarted with the present one')
+    expect(await codeOf(old.newProject({ projectId: randomUUID(), developerSecret: null, actor: 'operator' }))).toBe(
+      'unavailable',
+    )
+  })
+
+  test('of a database that belongs to the new key already does nothing, and says so', async () => {
+    await custody.project()
+    await rotate()
+    const before = await sql`select wrapped from project_keys`
+    expect(await rotate()).toEqual({ rootKeyId: to.id, rewrapped: 0, already: true })
+    expect(await sql`select wrapped from project_keys`).toEqual(before)
+    expect(await sql`select from audit where action = 'root_key_rotated'`).toHaveLength(1)
+  })
+
+  test('leaves one audit row, of the deployment', async () => {
+    await custody.project()
+    await rotate()
+    const rows = await sql`select project_id, actor, subject, details from audit where action = 'root_key_rotated'`
+    expect([...rows]).toEqual([
+      { project_id: null, actor: 'operator', subject: to.id, details: { from: from.id, to: to.id, project_keys: '1' } },
+    ])
+  })
+
+  test('goes there and back again', async () => {
+    const wallet = await newWallet(await custody.project())
+    const signature = await sign(wallet, custody.vault)
+    await rotate()
+    await rotate(await custody.another({ rootKey: to, nextRootKey: from }))
+    expect((await state()).deployment).toBe(from.id)
+    expect(await sign(wallet, await custody.another())).toBe(signature)
+  })
+
+  test('to the key that is in use is refused', async () => {
+    const same = await custody.another({ nextRootKey: from })
+    expect(await codeOf(rotate(same))).toBe('invalid_input')
+  })
+})
+
+describe('a rotation that meets others', () => {
+  /** The next root key; `then` runs once, while the first project key is wrapped. */
+  const meanwhile = (then: () => Promise<unknown>): RootKey => {
+    let ran = false
+    return {
+      ...to,
+      wrap: async (input) => {
+        if (!ran) {
+          ran = true
+          await then()
+        }
+        return to.wrap(input)
+      },
+    }
+  }
+
+  test('takes along a project that is made while it runs', async () => {
+    await custody.project()
+    let made = ''
+    const next = meanwhile(async () => {
+      made = await custody.project()
+    })
+    expect(await rotate(await custody.another({ nextRootKey: next }))).toMatchObject({ rewrapped: 2 })
+    expect(await state()).toEqual({ deployment: to.id, keys: { [to.id]: 2 } })
+    expect(await codeOf(newWallet(made, await custody.another({ rootKey: to })))).toBe('resolved')
+  })
+
+  test('waits for a project that is just being written, and takes it along', async () => {
+    const projectId = randomUUID()
+    const made = await custody.vault.newProject({ projectId, developerSecret: null, actor: 'operator' })
+    const written = Promise.withResolvers<void>()
+    const release = Promise.withResolvers<void>()
+    const writing = custody.db.transaction(async (tx) => {
+      await insertProject(tx, { id: projectId, name: 'Test', activatedAt: null })
+      await made.write(tx)
+      written.resolve()
+      await release.promise
+    })
+    await written.promise
+    let ended = false
+    const rotation = rotate().finally(() => {
+      ended = true
+    })
+    await sleep(150)
+    expect(ended).toBe(false)
+    release.resolve()
+    await writing
+    expect(await rotation).toMatchObject({ rewrapped: 1 })
+    expect((await state()).keys).toEqual({ [to.id]: 1 })
+  })
+
+  test('makes a project begin again that was wrapped before and is written after', async () => {
+    const projectId = randomUUID()
+    const made = await custody.vault.newProject({ projectId, developerSecret: null, actor: 'operator' })
+    await rotate()
+    expect(await codeOf(write(made, projectId))).toBe('busy')
+    expect(await state()).toEqual({ deployment: to.id, keys: {} })
+    expect(await sql`select from projects`).toHaveLength(0)
+  })
+
+  test('runs at the same time as another one to the same key: one of them does it', async () => {
+    await Promise.all(Array.from({ length: 20 }, () => custody.project()))
+    const results = await Promise.all([rotate(), rotate(await custody.another({ nextRootKey: to })), rotate()])
+    expect(results.map(({ already }) => already).sort()).toEqual([false, true, true])
+    expect(await state()).toEqual({ deployment: to.id, keys: { [to.id]: 20 } })
+    expect(await sql`select from audit where action = 'root_key_rotated'`).toHaveLength(1)
+  })
+
+  test('that is overtaken by one to a third key changes nothing', async () => {
+    await custody.project()
+    const third = await openTestRootKey(0x84)
+    const next = meanwhile(async () => rotate(await custody.another({ nextRootKey: third })))
+    await expect(rotate(await custody.another({ nextRootKey: next }))).rejects.toThrow('by somebody else meanwhile')
+    expect(await state()).toEqual({ deployment: third.id, keys: { [third.id]: 1 } })
+  })
+})
+
+describe('a rotation that fails changes nothing', () => {
+  const failing: [string, () => Partial<RootKey>, string][] = [
+    ['where the next key is away', () => ({ wrap: () => Promise.reject(new Error('away')) }), 'away'],
+    ['where the next key does not unwrap', () => ({ unwrap: () => Promise.reject(new Error('refused')) }), 'refused'],
+    [
+      'where the next key gives back another key',
+      () => ({ unwrap: async () => new Uint8Array(32).fill(1) }),
+      'does not give back what it wrapped',
+    ],
+    [
+      'where the next key gives back too little',
+      () => ({ unwrap: async () => new Uint8Array(0) }),
+      'does not give back what it wrapped',
+    ],
+  ]
+  test.each(failing)('%s', async (_what, change, sentence) => {
+    const wallet = await newWallet(await custody.project())
+    const next = { ...to, ...change() }
+    await expect(rotate(await custody.another({ nextRootKey: next }))).rejects.toThrow(sentence)
+    expect(await state()).toEqual({ deployment: from.id, keys: { [from.id]: 1 } })
+    expect(await codeOf(sign(wallet, await custody.another()))).toBe('resolved')
+  })
+
+  test('where one of many does not unwrap', async () => {
+    await Promise.all(Array.from({ length: 30 }, () => custody.project()))
+    await sql`update project_keys set wrapped = set_byte(wrapped, 20, get_byte(wrapped, 20) # 1)
+      where project_id = (select max(project_id::text)::uuid from project_keys)`
+    await expect(rotate()).rejects.toThrow('did not open')
+    expect(await state()).toEqual({ deployment: from.id, keys: { [from.id]: 30 } })
+  })
+
+  test('where one is wrapped by a key that is neither', async () => {
+    await custody.project()
+    await custody.project()
+    await sql`update project_keys set root_key_id = 'key:other'
+      where project_id = (select max(project_id::text)::uuid from project_keys)`
+    await expect(rotate()).rejects.toThrow('wrapped by key:other, which is not the present root key')
+    expect((await state()).deployment).toBe(from.id)
+    expect((await state()).keys[to.id]).toBeUndefined()
+  })
+})
