@@ -6,6 +6,8 @@ import { parsePayload } from './payload.ts'
 
 const FIRST_DELAY_SECONDS = 1
 const MAX_DELAY_SECONDS = 30
+/** From here on the delay is the longest; a node may refuse for days. */
+const MAX_TRIES_COUNTED = 10
 
 /** Sends again after a growing while; where it gives up, the reconciler comes back to it. */
 export const broadcastTransactionTask =
@@ -17,7 +19,7 @@ export const broadcastTransactionTask =
     await addJob(
       ctx.db,
       'broadcast_transaction',
-      { transactionId, tries: tries + 1 },
+      { transactionId, tries: Math.min(tries + 1, MAX_TRIES_COUNTED) },
       { key: `broadcast:${transactionId}`, delaySeconds },
     )
   }

@@ -21,9 +21,14 @@ export const followBlocksTask =
   (ctx: WorkerCtx, name: FollowerTask): Task =>
   async (payload, helpers) => {
     const { network } = parsePayload(name, payload)
-    const chain = ctx.chains.get(network)
+    const chain = ctx.chains.withNode(network)
     const signal = helpers.abortSignal ?? new AbortController().signal
-    const { startAgain } = await follow(ctx, { chain, signal, step: () => STEPS[name](ctx, chain) })
+    const { startAgain } = await follow(ctx, {
+      what: keyOf(name, network),
+      pauseMs: chain.pollIntervalMs,
+      signal,
+      step: () => STEPS[name](ctx, chain),
+    })
     if (startAgain) await addJob(ctx.db, name, { network }, { key: keyOf(name, network), whenKeyed: 'replace' })
   }
 

@@ -2,6 +2,7 @@ import type { TaskList } from 'graphile-worker'
 import type { JobName } from '../../db/jobs.ts'
 import type { WorkerCtx } from '../../src/context.ts'
 import { broadcastTransactionTask } from './broadcast-transaction.ts'
+import { chainAuditTask } from './chain-audit.ts'
 import { followBlocksTask } from './follow-blocks.ts'
 import { reconcileTask } from './reconcile.ts'
 
@@ -11,5 +12,6 @@ export const createTasks = (ctx: WorkerCtx): TaskList =>
     broadcast_transaction: broadcastTransactionTask(ctx),
     track_blocks: followBlocksTask(ctx, 'track_blocks'),
     index_blocks: followBlocksTask(ctx, 'index_blocks'),
+    chain_audit: chainAuditTask(ctx),
     reconcile: reconcileTask(ctx),
   }) satisfies Record<JobName, unknown>

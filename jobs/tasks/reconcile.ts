@@ -3,6 +3,7 @@ import { addJob } from '../../db/jobs.ts'
 import { unlockJobsOfDeadWorkers } from '../../db/queries/workers.ts'
 import type { WorkerCtx } from '../../src/context.ts'
 import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
+import { startChaining } from './chain-audit.ts'
 import { startFollowers } from './follow-blocks.ts'
 import { parsePayload } from './payload.ts'
 
@@ -23,5 +24,6 @@ export const reconcileTask =
     }
     await unlockJobsOfDeadWorkers(ctx.db)
     await startFollowers(ctx)
+    await startChaining(ctx)
     await Promise.all(ctx.chains.all.map((chain) => reconcileTransactions(ctx, chain)))
   }

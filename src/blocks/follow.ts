@@ -1,9 +1,8 @@
-import type { Chain } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
 
 /**
- * What one step of a follower came to: `advanced` (there may be more at once), `caught_up` (wait for a block),
- * `overtaken` (somebody else moved the cursor: this follower is one too many).
+ * What one step of a follower came to: `advanced` (there may be more at once), `caught_up` (wait a while),
+ * `overtaken` (somebody else went on from there: this follower is one too many).
  */
 export type StepResult = 'advanced' | 'caught_up' | 'overtaken'
 
@@ -13,14 +12,20 @@ const SHIFT_MS = 30_000
 const MAX_BACKOFF_MS = 10_000
 
 /**
- * Steps along a network's blocks until its shift ends or the process stops.
+ * Steps along something that grows (a network's blocks, the audit rows) until its shift ends or the process stops.
  * @returns whether the follower should be started again: not where another one overtook it.
  */
 export const follow = async (
   ctx: Pick<WorkerCtx, 'log'>,
-  input: { readonly chain: Chain; readonly signal: AbortSignal; readonly step: () => Promise<StepResult> },
+  input: {
+    /** For the log. */
+    readonly what: string
+    readonly pauseMs: number
+    readonly signal: AbortSignal
+    readonly step: () => Promise<StepResult>
+  },
 ): Promise<{ readonly startAgain: boolean }> => {
-  const { chain, signal, step } = input
+  const { what, pauseMs, signal, step } = input
   const endsAt = Date.now() + SHIFT_MS
   let failures = 0
   while (!signal.aborted && Date.now() < endsAt) {
@@ -28,11 +33,11 @@ export const follow = async (
       const result = await step()
       failures = 0
       if (result === 'overtaken') return { startAgain: false }
-      if (result === 'caught_up') await pause(chain.pollIntervalMs, signal)
+      if (result === 'caught_up') await pause(pauseMs, signal)
     } catch (err) {
       failures += 1
-      ctx.log.warn({ err, network: chain.network, failures }, 'a follower could not step')
-      await pause(Math.min(chain.pollIntervalMs * 2 ** failures, MAX_BACKOFF_MS), signal)
+      ctx.log.warn({ err, what, failures }, 'a follower could not step')
+      await pause(Math.min(pauseMs * 2 ** failures, MAX_BACKOFF_MS), signal)
     }
   }
   return { startAgain: true }

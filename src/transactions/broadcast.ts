@@ -1,13 +1,13 @@
 import {
   type AttemptRow,
-  markBroadcast,
   noteAttemptError,
-  type TransactionRow,
   transactionWithAttempts,
+  type WithAttempts,
 } from '../../db/queries/transactions.ts'
 import type { Chain, Hex } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
 import { unreachable } from '../errors.ts'
+import { learn, type News } from './learn.ts'
 
 /** Whether the job is done, or should be tried again after a while because nothing certain is known. */
 export type BroadcastResult = 'done' | 'try_again'
@@ -15,31 +15,34 @@ export type BroadcastResult = 'done' | 'try_again'
 const isRaw = (text: string | null): text is Hex => text?.startsWith('0x') === true
 
 /**
- * Sends a transaction's recorded bytes. Sending is idempotent, so no lock is held; an ambiguous answer leaves everything
- * as it is, and neither frees a nonce nor fails an intent.
+ * Sends the chosen attempt's recorded bytes. Sending is idempotent, so no lock is held; an ambiguous answer leaves
+ * everything as it is, and neither frees a nonce nor fails an intent.
  */
 export const broadcastTransaction = async (ctx: WorkerCtx, transactionId: string): Promise<BroadcastResult> => {
   const found = await transactionWithAttempts(ctx.db, transactionId)
-  if (found === null || found.transaction.minedBlockHash !== null || found.transaction.settledAt !== null) return 'done'
-  const attempt = found.attempts.find((each) => each.kind === 'rung' && each.raw !== null)
+  if (found === null || found.transaction.minedBlockHash !== null || found.transaction.final) return 'done'
+  const attempt = found.attempts[found.transaction.chosen]
   if (attempt === undefined || !isRaw(attempt.raw)) return 'done'
-  const chain = ctx.chains.get(found.transaction.network)
-  return heed(ctx, { chain, transaction: found.transaction, attempt, outcome: await chain.broadcast(attempt.raw) })
+  const chain = ctx.chains.withNode(found.transaction.network)
+  return heed(ctx, { chain, found, attempt, outcome: await chain.broadcast(attempt.raw) })
 }
 
 type Heard = {
   readonly chain: Chain
-  readonly transaction: TransactionRow
+  readonly found: WithAttempts
   readonly attempt: AttemptRow
   readonly outcome: Awaited<ReturnType<Chain['broadcast']>>
 }
 
+const tell = (ctx: WorkerCtx, { found }: Pick<Heard, 'found'>, news: News): Promise<void> =>
+  ctx.db.transaction((tx) => learn(tx, { transactionId: found.transaction.id, news }))
+
 const heed = async (ctx: WorkerCtx, heard: Heard): Promise<BroadcastResult> => {
-  const { transaction, attempt, outcome } = heard
-  const { network } = transaction
+  const { found, attempt, outcome } = heard
+  const { network, id: transactionId } = found.transaction
   switch (outcome.kind) {
     case 'accepted':
-      await markBroadcast(ctx.db, { network, transactionId: transaction.id, hash: attempt.hash })
+      await tell(ctx, heard, { kind: 'accepted', hash: attempt.hash })
       return 'done'
     case 'nonce_too_low':
       return heedUsedNonce(ctx, heard)
@@ -50,11 +53,10 @@ const heed = async (ctx: WorkerCtx, heard: Heard): Promise<BroadcastResult> => {
     case 'insufficient_funds':
     case 'rejected':
     case 'unknown':
-      ctx.log.warn(
-        { network, transactionId: transaction.id, outcome: outcome.kind },
-        'the node did not take a transaction',
-      )
+      ctx.log.warn({ network, transactionId, outcome: outcome.kind }, 'the node did not take a transaction')
       await noteAttemptError(ctx.db, { network, hash: attempt.hash, error: `${outcome.kind}: ${outcome.reason}` })
+      // No clock runs for what no node has taken, and time alone would not make the offer better.
+      if (outcome.kind === 'underpriced') await tell(ctx, heard, { kind: 'climb_due' })
       return 'try_again'
     default:
       return unreachable(outcome)
@@ -63,13 +65,14 @@ const heed = async (ctx: WorkerCtx, heard: Heard): Promise<BroadcastResult> => {
 
 /** The nonce is mined: by our own bytes (the tracker tells), or by a stranger's (the reconciler decides when that is final). */
 const heedUsedNonce = async (ctx: WorkerCtx, heard: Heard): Promise<BroadcastResult> => {
-  const { chain, transaction, attempt } = heard
-  const { network } = transaction
-  const status = await chain.status(attempt.hash as Hex)
-  if (status.kind === 'unknown') {
-    await noteAttemptError(ctx.db, { network, hash: attempt.hash, error: 'the nonce is used on the chain' })
+  const { chain, found, attempt } = heard
+  for (const { hash } of found.attempts) {
+    const status = await chain.status(hash as Hex)
+    if (status.kind === 'unknown') continue
+    await tell(ctx, heard, { kind: 'accepted', hash })
     return 'done'
   }
-  await markBroadcast(ctx.db, { network, transactionId: transaction.id, hash: attempt.hash })
+  const { network } = found.transaction
+  await noteAttemptError(ctx.db, { network, hash: attempt.hash, error: 'the nonce is used on the chain' })
   return 'done'
 }

@@ -14,7 +14,8 @@ type UnsignedTransactionText = {
 
 const UINT256_END = 1n << 256n
 const UINT64_END = 1n << 64n
-const NONCE_END = BigInt(Number.MAX_SAFE_INTEGER)
+/** Beyond, a number is no longer exact. */
+const NONCE_END = 1n << 53n
 
 const FORM = /^(?:0x[0-9a-fA-F]{1,64}|[0-9]{1,78})$/
 

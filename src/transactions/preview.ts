@@ -24,7 +24,7 @@ export const previewTransactions = async (
   input: PreviewInput,
 ): Promise<readonly PreviewResult[]> => {
   const network = input.network ?? (await onlyNetwork(ctx, { ...input, address: input.from, field: 'from' }))
-  const chain = ctx.chains.get(network)
+  const chain = ctx.chains.withNode(network)
   const from = chain.parseAddress(input.from, 'from')
   const [only] = input.unsignedTransactions
   const intents =

@@ -1,16 +1,14 @@
-import { addJob } from '../../db/jobs.ts'
 import {
-  failNonceTaken,
-  longUnmined,
-  markMined,
+  longQuiet,
   type TransactionRow,
   touchTransaction,
   transactionWithAttempts,
 } from '../../db/queries/transactions.ts'
 import type { Chain, Hex } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
+import { learn, type News } from './learn.ts'
 
-/** How long a transaction may be live without being seen in a block before the node is asked about it. */
+/** How long nothing may be learnt of a live transaction before the node is asked about it. */
 const QUIET_SECONDS = 20
 const BATCH = 200
 
@@ -19,7 +17,7 @@ const BATCH = 200
  * up on the chain, and sent again where the chain does not have it.
  */
 export const reconcileTransactions = async (ctx: WorkerCtx, chain: Chain): Promise<void> => {
-  const rows = await longUnmined(ctx.db, { network: chain.network, seconds: QUIET_SECONDS, limit: BATCH })
+  const rows = await longQuiet(ctx.db, { network: chain.network, seconds: QUIET_SECONDS, limit: BATCH })
   for (const row of rows) {
     try {
       await reconcileOne(ctx, { chain, row })
@@ -34,26 +32,30 @@ const reconcileOne = async (
   ctx: WorkerCtx,
   input: { readonly chain: Chain; readonly row: TransactionRow },
 ): Promise<void> => {
+  const news = await newsOf(ctx, input)
+  if (news === null) return
+  await ctx.db.transaction((tx) => learn(tx, { transactionId: input.row.id, news }))
+}
+
+/** What the node says of a transaction that was quiet; null where it says nothing new. */
+const newsOf = async (
+  ctx: WorkerCtx,
+  input: { readonly chain: Chain; readonly row: TransactionRow },
+): Promise<News | null> => {
   const { chain, row } = input
   const found = await transactionWithAttempts(ctx.db, row.id)
-  for (const attempt of found?.attempts ?? []) {
-    const status = await chain.status(attempt.hash as Hex)
+  const excluded: News | null = row.minedBlockHash === null ? null : { kind: 'excluded', blockHash: row.minedBlockHash }
+  let isKnown = false
+  for (const { hash } of found?.attempts ?? []) {
+    const status = await chain.status(hash as Hex)
     if (status.kind === 'mined') {
-      await markMined(ctx.db, { ...status, network: chain.network, transactionId: row.id, hash: attempt.hash })
-      return
+      return { kind: 'included', hash, blockNumber: status.blockNumber, blockHash: status.blockHash }
     }
-    if (status.kind === 'pending') return
+    if (status.kind === 'pending') isKnown = true
   }
-  if (await isNonceTakenForGood(chain, row)) {
-    await failNonceTaken(ctx.db, row.id)
-    return
-  }
-  await addJob(
-    ctx.db,
-    'broadcast_transaction',
-    { transactionId: row.id },
-    { key: `broadcast:${row.id}`, whenKeyed: 'replace' },
-  )
+  if (excluded !== null) return excluded
+  if (isKnown) return null
+  return { kind: (await isNonceTakenForGood(chain, row)) ? 'usurped' : 'forgotten' }
 }
 
 /** None of our hashes is on the chain, yet the nonce was used in a block that can no longer go away. */

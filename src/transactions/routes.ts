@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { actorOf, type Caller } from '../auth/caller.ts'
-import { authentication } from '../auth/plugin.ts'
+import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { answers, credentialsOf, TransactionResult } from '../http.ts'
 import { previewTransactions } from './preview.ts'
@@ -40,9 +40,9 @@ const shownStatus = (row: Awaited<ReturnType<typeof statusById>>): TransactionSt
   ...(row.errorCode === null ? {} : { code: row.errorCode }),
 })
 
-export const transactionRoutes = (ctx: Ctx) =>
+export const transactionRoutes = (ctx: Ctx, authentication: Authentication) =>
   new Elysia({ prefix: '/transactions', normalize: false })
-    .use(authentication(ctx))
+    .use(authentication)
     .post(
       '/preview',
       async ({ body, caller }) => {

@@ -32,7 +32,7 @@ export const statusByHash = async (
   ctx: StatusCtx,
   input: { readonly projectId: string; readonly network: Network; readonly hash: string },
 ): Promise<StatusOfHash> => {
-  const chain = ctx.chains.get(input.network)
+  const chain = ctx.chains.withNode(input.network)
   const hash = input.hash.toLowerCase() as Hex
   const row = await findTransactionByHash(ctx.db, { ...input, hash })
   if (row !== null) return { hash: row.shownHash, status: row.status, contractAddress: row.contractAddress }

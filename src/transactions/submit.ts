@@ -81,15 +81,39 @@ const record = async (tx: Tx, input: Omit<RecordInput, 'intent'> & { readonly in
     Math.min(input.intent.nonce ?? prepared.pendingCount, prepared.pendingCount),
   )
   const nonce = chooseNonce(input.intent.nonce, { ...prepared, held })
-  const unsigned = chain.withNonce(prepared.unsigned, nonce)
-  const { raw, hash } = chain.assemble(unsigned, input.key.sign(chain.signingBytes(unsigned)))
-  await insertTransaction(tx, rowOf(input, unsigned), [
-    { network: signer.network, hash, transactionId, kind: 'rung', rung: 0, raw },
-  ])
+  const rungs = chain.ladder(chain.withNonce(prepared.unsigned, nonce), input.intent)
+  const [first] = rungs
+  const top = rungs.at(-1)
+  if (first === undefined || top === undefined) throw new Error('a fee ladder has no rung')
+  // The credential is gone later: all that may ever be sent for this intent is signed now.
+  const signed = [...rungs, chain.cancel(top, signer.address)].map((unsigned) =>
+    chain.assemble(unsigned, input.key.sign(chain.signingBytes(unsigned))),
+  )
+  await insertTransaction(
+    tx,
+    { ...rowOf(input, first), rungs: rungs.length },
+    signed.map(({ raw, hash }, index) => {
+      const isCancel = index === rungs.length
+      return {
+        network: signer.network,
+        hash,
+        transactionId,
+        kind: isCancel ? 'cancel' : 'rung',
+        rung: isCancel ? 0 : index,
+        raw,
+      }
+    }),
+  )
   await input.alsoRecord?.(tx, transactionId)
   await input.key.recordUse(tx, {
     action: 'transaction_submitted',
-    details: { network: signer.network, transaction: transactionId, kind: input.kind, hash, nonce: String(nonce) },
+    details: {
+      network: signer.network,
+      transaction: transactionId,
+      kind: input.kind,
+      hash: signed[0]?.hash ?? '',
+      nonce: String(nonce),
+    },
   })
   await addJob(tx, 'broadcast_transaction', { transactionId }, { key: `broadcast:${transactionId}` })
 }

@@ -6,12 +6,12 @@ import type { Tx } from '../../db/client.ts'
 import { type BlockPoint, beginCursor, type Follower, readCursor } from '../../db/queries/cursors.ts'
 import {
   attemptsAmong,
-  finalizeUpTo,
-  markMined,
+  minedAbove,
+  minedBeside,
   minedUnsettled,
-  settleMined,
+  minedUpTo,
   type TransactionRow,
-  unmineAbove,
+  transactionWithAttempts,
 } from '../../db/queries/transactions.ts'
 import { advance } from '../blocks/advance.ts'
 import type { StepResult } from '../blocks/follow.ts'
@@ -19,6 +19,8 @@ import { finalNumberOf, type Head, isReorganised } from '../blocks/fork.ts'
 import { rewind } from '../blocks/rewind.ts'
 import type { BlockWithHashes, Chain, Hex } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
+import { runClocks } from './clocks.ts'
+import { learn } from './learn.ts'
 
 const SETTLE_BATCH = 100
 
@@ -33,15 +35,20 @@ export const trackStep = async (ctx: WorkerCtx, chain: Chain): Promise<StepResul
   }
   const next = cursor.number < head.latest.number ? await chain.block(cursor.number + 1n) : null
   if (isReorganised({ cursor, latest: head.latest, next })) {
-    const undo = (tx: Tx, fork: BlockPoint) => unmineAbove(tx, { network: chain.network, blockNumber: fork.number })
+    const undo = async (tx: Tx, fork: BlockPoint) => {
+      const gone = await minedAbove(tx, { network: chain.network, blockNumber: fork.number })
+      await exclude(tx, gone)
+      return gone.length
+    }
     return rewind(ctx, { chain, head, follower, cursor, undo })
   }
   if (next === null) {
-    await settleDeepEnough(ctx, { chain, head })
+    await settleDeepEnough(ctx, { chain, head, tracked: cursor.number })
+    await runClocks(ctx, chain)
     return 'caught_up'
   }
   const moved = await takeIn(ctx, { chain, follower, cursor, next, head })
-  if (moved) await settleDeepEnough(ctx, { chain, head })
+  if (moved) await settleDeepEnough(ctx, { chain, head, tracked: next.number })
   return moved ? 'advanced' : 'overtaken'
 }
 
@@ -62,22 +69,39 @@ const takeIn = async (
     ...input,
     blocks: [next],
     write: async (tx) => {
-      for (const hit of hits) {
-        await markMined(tx, { ...hit, network, blockNumber: next.number, blockHash: next.hash })
+      // The reconciler may have found one in a block that was gone again before it was taken in here.
+      const block = { blockNumber: next.number, blockHash: next.hash }
+      await exclude(tx, await minedBeside(tx, { network, ...block }))
+      for (const { transactionId, hash } of hits) {
+        await learn(tx, { transactionId, news: { kind: 'included', hash, ...block } })
       }
     },
   })
 }
 
+/** They are in no block of the chain any more. */
+const exclude = async (tx: Tx, transactionIds: readonly string[]): Promise<void> => {
+  for (const transactionId of transactionIds) {
+    const blockHash = (await transactionWithAttempts(tx, transactionId))?.transaction.minedBlockHash ?? null
+    if (blockHash !== null) await learn(tx, { transactionId, news: { kind: 'excluded', blockHash } })
+  }
+}
+
+const lower = (one: bigint, other: bigint): bigint => (one < other ? one : other)
+
+/** Only blocks that were taken in count: of those above nobody would notice that they went away. */
 const settleDeepEnough = async (
   ctx: WorkerCtx,
-  input: { readonly chain: Chain; readonly head: Head },
+  input: { readonly chain: Chain; readonly head: Head; readonly tracked: bigint },
 ): Promise<void> => {
-  const { chain, head } = input
-  const upToBlock = head.latest.number - BigInt(chain.depth.confirmations - 1)
+  const { chain, head, tracked } = input
+  const upToBlock = lower(head.latest.number - BigInt(chain.depth.confirmations - 1), tracked)
   const rows = await minedUnsettled(ctx.db, { network: chain.network, upToBlock, limit: SETTLE_BATCH })
   await Promise.all(rows.map((row) => settle(ctx, { chain, row })))
-  await finalizeUpTo(ctx.db, { network: chain.network, blockNumber: finalNumberOf(chain, head) })
+  const finalNumber = lower(finalNumberOf(chain, head), tracked)
+  for (const transactionId of await minedUpTo(ctx.db, { network: chain.network, blockNumber: finalNumber })) {
+    await ctx.db.transaction((tx) => learn(tx, { transactionId, news: { kind: 'finalized' } }))
+  }
 }
 
 /** Tells how it ended, unless its block is gone meanwhile: then the next step sees the reorganisation. */
@@ -86,18 +110,11 @@ const settle = async (
   input: { readonly chain: Chain; readonly row: TransactionRow },
 ): Promise<void> => {
   const { chain, row } = input
-  if (row.shownHash === null || row.minedBlockHash === null) return
-  const status = await chain.status(row.shownHash as Hex)
-  if (status.kind !== 'mined' || status.blockHash !== row.minedBlockHash) return
-  await settleMined(ctx.db, {
-    transactionId: row.id,
-    blockHash: row.minedBlockHash,
-    outcome: status.success
-      ? { status: 'success', contractAddress: status.contractAddress }
-      : {
-          status: 'failed',
-          errorCode: 'execution_reverted',
-          error: 'The transaction was mined, and its execution reverted.',
-        },
-  })
+  const { shownHash, minedBlockHash: blockHash } = row
+  if (shownHash === null || blockHash === null) return
+  const status = await chain.status(shownHash as Hex)
+  if (status.kind !== 'mined' || status.blockHash !== blockHash) return
+  const { success, contractAddress } = status
+  const news = { kind: 'confirmed', blockHash, success, contractAddress } as const
+  await ctx.db.transaction((tx) => learn(tx, { transactionId: row.id, news }))
 }

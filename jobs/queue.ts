@@ -1,0 +1,143 @@
+// The job queue of one worker process: graphile-worker on a pool of its own.
+
+import { randomUUID } from 'node:crypto'
+import { EventEmitter } from 'node:events'
+import { Logger, parseCrontab, type Runner, run, type WorkerEvents } from 'graphile-worker'
+import pg from 'pg'
+import { addJob } from '../db/jobs.ts'
+import { enrolWorker, unlockJobsOfDeadWorkers } from '../db/queries/workers.ts'
+import type { WorkerCtx } from '../src/context.ts'
+import type { Log } from '../src/log.ts'
+import { CRONTAB } from './crontab.ts'
+import { startChaining } from './tasks/chain-audit.ts'
+import { startFollowers } from './tasks/follow-blocks.ts'
+import { createTasks } from './tasks/index.ts'
+
+/** Running jobs are asked to end this long after the queue is told to. */
+const ABORT_AFTER_MS = 50
+const POLL_INTERVAL_MS = 1_000
+/** Beyond one a running job: for listening, and for taking jobs. */
+const SPARE_CONNECTIONS = 2
+/** A queue that ends by itself may wait for ever for what its lost connections owe it. */
+const ABANDON_AFTER_MS = 2_000
+/** What a killed worker held a moment ago is not given back at once: it might be of one that is only just beginning. */
+const FIRST_RECONCILE_SECONDS = 4
+
+export type Queue = {
+  /** Resolves when the queue has ended, told to or not. Never rejects. */
+  readonly ended: Promise<void>
+  /** Lets running jobs end. May be called again. */
+  readonly stop: () => Promise<void>
+}
+
+const loggerOf = (log: Log): Logger =>
+  new Logger(() => (level, message, meta) => {
+    const from = 'graphile-worker'
+    // The sentence of a failed job repeats that of its error, and so the values of a failed statement.
+    if (meta?.error !== undefined) log.error({ from, err: meta.error }, 'a job or the queue failed')
+    else if (level === 'error') log.error({ from }, message)
+    else if (level === 'warning') log.warn({ from }, message)
+    else log.debug({ from }, message)
+  })
+
+type Started = { readonly runner: Runner; readonly events: WorkerEvents; readonly disconnect: () => void }
+
+/** Enrols the process when its queue is made, and again with every new connection: whoever found it without one took it for dead. */
+const enrolling = (
+  ctx: WorkerCtx,
+  input: { readonly events: WorkerEvents; readonly pgPool: pg.Pool; readonly applicationName: string },
+): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const { events, pgPool, applicationName } = input
+    events.on('pool:create', ({ workerPool }) => {
+      const row = { id: workerPool.id, applicationName }
+      enrolWorker(ctx.db, row).then(resolve, reject)
+      pgPool.on('connect', () => {
+        enrolWorker(ctx.db, row).catch((err: unknown) => ctx.log.warn({ err }, 'could not enrol again'))
+      })
+    })
+  })
+
+/** @returns a function that ends every connection, those in use too: the jobs that are locked by this pool are then a dead one's. */
+const keepConnections = (ctx: WorkerCtx, pgPool: pg.Pool): (() => void) => {
+  const clients = new Set<pg.PoolClient>()
+  const lost = (err: Error) => ctx.log.warn({ err }, 'a connection of the job queue was lost')
+  pgPool.on('error', lost)
+  pgPool.on('connect', (client) => {
+    clients.add(client)
+    client.on('error', lost)
+  })
+  pgPool.on('remove', (client) => clients.delete(client))
+  return () => {
+    pgPool.end().catch(lost)
+    // A pool waits for those in use; the type of a pool's client hides that it can be ended.
+    for (const client of clients) (client as pg.ClientBase as pg.Client).end().catch(lost)
+  }
+}
+
+const startRunner = async (ctx: WorkerCtx): Promise<Started> => {
+  const applicationName = `strongroom-jobs-${randomUUID()}`
+  const maxPoolSize = ctx.config.workerConcurrency + SPARE_CONNECTIONS
+  const connectionString = ctx.config.databaseUrl.reveal()
+  const pgPool = new pg.Pool({ connectionString, max: maxPoolSize, application_name: applicationName })
+  const disconnect = keepConnections(ctx, pgPool)
+  const events: WorkerEvents = new EventEmitter()
+  const enrolled = enrolling(ctx, { events, pgPool, applicationName })
+  const runner = await run({
+    pgPool,
+    events,
+    noHandleSignals: true,
+    taskList: createTasks(ctx),
+    parsedCronItems: parseCrontab(CRONTAB),
+    logger: loggerOf(ctx.log),
+    preset: {
+      worker: {
+        concurrentJobs: ctx.config.workerConcurrency,
+        maxPoolSize,
+        pollInterval: POLL_INTERVAL_MS,
+        localQueue: { size: ctx.config.workerConcurrency * 2 },
+        completeJobBatchDelay: 0,
+        // Without it a job whose failure cannot be written down ends the process.
+        failJobBatchDelay: 0,
+        gracefulShutdownAbortTimeout: ABORT_AFTER_MS,
+      },
+    },
+  }).catch((error: unknown) => {
+    disconnect()
+    throw error
+  })
+  await enrolled.catch((error: unknown) => {
+    runner.stop().catch(() => {})
+    disconnect()
+    throw error
+  })
+  return { runner, events, disconnect }
+}
+
+/**
+ * Gives back what dead workers held, makes sure that networks are followed and audit rows chained, and begins to take jobs.
+ * @throws Error where the database is away.
+ */
+export const beginQueue = async (ctx: WorkerCtx): Promise<Queue> => {
+  await unlockJobsOfDeadWorkers(ctx.db)
+  await startFollowers(ctx)
+  await startChaining(ctx)
+  await addJob(ctx.db, 'reconcile', { again: false }, { key: 'reconcile:start', delaySeconds: FIRST_RECONCILE_SECONDS })
+  const { runner, events, disconnect } = await startRunner(ctx)
+  let told = false
+  const abandoned = new Promise<void>((resolve) => {
+    events.on('pool:gracefulShutdown', () => {
+      if (!told) setTimeout(resolve, ABANDON_AFTER_MS)
+    })
+  })
+  const over = runner.promise.catch((err: unknown) => ctx.log.error({ err }, 'the job queue failed'))
+  const ended = Promise.race([over, abandoned]).then(disconnect)
+  return {
+    ended,
+    stop: async () => {
+      if (!told) runner.stop().catch((err: unknown) => ctx.log.warn({ err }, 'the job queue was ending already'))
+      told = true
+      await ended
+    },
+  }
+}

@@ -1,0 +1,24 @@
+import type { Task } from 'graphile-worker'
+import { addJob } from '../../db/jobs.ts'
+import { createChainer } from '../../src/audit/chain.ts'
+import { follow } from '../../src/blocks/follow.ts'
+import type { WorkerCtx } from '../../src/context.ts'
+import { parsePayload } from './payload.ts'
+
+const KEY = 'chain_audit'
+const PAUSE_MS = 1_000
+
+/** One shift of chaining audit rows; at its end it adds the next one. */
+export const chainAuditTask = (ctx: WorkerCtx): Task => {
+  const chainer = createChainer(ctx)
+  return async (payload, helpers) => {
+    parsePayload('chain_audit', payload)
+    const signal = helpers.abortSignal ?? new AbortController().signal
+    const { startAgain } = await follow(ctx, { what: KEY, pauseMs: PAUSE_MS, signal, step: () => chainer.step() })
+    if (startAgain) await addJob(ctx.db, 'chain_audit', {}, { key: KEY, whenKeyed: 'replace' })
+  }
+}
+
+/** Makes sure that audit rows are chained; what is running or waiting already is left alone. */
+export const startChaining = (ctx: WorkerCtx): Promise<void> =>
+  addJob(ctx.db, 'chain_audit', {}, { key: KEY, whenKeyed: 'keep' })

@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { encodeFunctionData, type Hex, parseEther } from 'viem'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { countRows } from '../support/rows.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const network = 'Ethereum'
+const FROM = fundedAccount(0).address
+const TO = fundedAccount(5).address
+const FIELDS = ['arguments', 'contract', 'from', 'function_name', 'network', 'simulation', 'to']
+const TOKEN_FIELDS = [
+  'contract_address',
+  'decimals',
+  'display_decimals',
+  'logo_url',
+  'name',
+  'network',
+  'symbol',
+  'uuid',
+]
+
+let chain: TestChain
+let service: Service
+
+beforeAll(async () => {
+  chain = await startChain(network)
+  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
+})
+
+afterAll(async () => {
+  await service.close()
+  await chain.stop()
+})
+
+const preview = async (unsigned_transaction: Record<string, unknown>, rest: Record<string, unknown> = {}) => {
+  const answer = await service.post('/transactions/preview', { network, from: FROM, unsigned_transaction, ...rest })
+  expect(answer.status).toBe(200)
+  expect(Object.keys(answer.json).sort()).toEqual(FIELDS)
+  return answer.json
+}
+
+describe('a preview', () => {
+  test('of a payment has the coin as a token, and no call', async () => {
+    const result = await preview({ to: TO, value: parseEther('1.5').toString() })
+    expect(result).toMatchObject({ network, from: FROM, to: TO, contract: null, function_name: null, arguments: null })
+    const [change] = result.simulation.asset_changes
+    expect(result.simulation).toMatchObject({ success: true, error: null })
+    expect(change).toMatchObject({ amount: '1.5', raw_amount: '1500000000000000000', from: FROM, to: TO, nft: null })
+    expect(Object.keys(change.token).sort()).toEqual(TOKEN_FIELDS)
+    expect(change.token).toMatchObject({ contract_address: 'ETH', symbol: 'ETH', decimals: 18 })
+  })
+
+  test('of the same with nulls, in hex and lower case is the same', async () => {
+    const plain = await preview({ to: TO, value: '5' })
+    const nulls = { input: null, gasLimit: null, maxFeePerGas: null, maxPriorityFeePerGas: null, nonce: null }
+    expect(await preview({ to: TO.toLowerCase(), value: '0x5', ...nulls })).toEqual(plain)
+    expect(await preview({ to: TO, value: '5', input: '' }, { from: FROM.toLowerCase() })).toEqual(plain)
+  })
+
+  test('of a creation has an empty destination', async () => {
+    const result = await preview({ input: '0x600160005360016000f3' })
+    expect(result).toMatchObject({ to: '', contract: null, simulation: { success: true, asset_changes: [] } })
+  })
+
+  test('of a call to a token names function and arguments, and shows what it moves', async () => {
+    const token = await chain.deploy('TestToken', ['Dollars', 'USD', 6])
+    await chain.write({ contract: token, functionName: 'mint', args: [FROM, 5_000_000n] })
+    const call = (functionName: string, args: readonly unknown[]): Hex =>
+      encodeFunctionData({ abi: token.abi, functionName, args })
+    const result = await preview({ to: token.address, input: call('transfer', [TO, 1_250_000n]) })
+    expect(result).toMatchObject({ function_name: 'transfer', arguments: { to: TO, value: '1250000' } })
+    expect(Object.keys(result.contract).sort()).toEqual(
+      ['network', 'address', 'type', 'name', 'logo_url', 'token', 'nft'].sort(),
+    )
+    expect(result.contract).toMatchObject({ type: 'token', address: token.address, nft: null })
+    expect(result.simulation.asset_changes).toMatchObject([{ amount: '1.25', raw_amount: '1250000', nft: null }])
+    const approval = await preview({ to: token.address, input: call('approve', [TO, 7n]) })
+    expect(approval).toMatchObject({ function_name: 'approve', arguments: { spender: TO, value: '7' } })
+    expect(approval.simulation.asset_changes).toEqual([])
+    const unknown = await preview({ to: token.address, input: '0x12345678' })
+    expect(unknown).toMatchObject({ function_name: null, arguments: null, simulation: { success: false } })
+    expect(unknown.simulation.error).toStartWith('execution reverted')
+  })
+
+  test('of an NFT shows the collection and the token', async () => {
+    const collection = await chain.deploy('WizardCollection', ['Test Wizard', 'TWZ', FROM])
+    await chain.write({ contract: collection, functionName: 'safeMint', args: [FROM, 'ipfs://x'] })
+    const input = encodeFunctionData({
+      abi: collection.abi,
+      functionName: 'transferFrom',
+      args: [FROM, TO, 0n],
+    })
+    const result = await preview({ to: collection.address, input })
+    expect(result.contract).toMatchObject({
+      type: 'nft',
+      token: null,
+      nft: { network, contract_address: collection.address, name: 'Test Wizard', symbol: 'TWZ', image_url: '' },
+    })
+    expect(result).toMatchObject({ function_name: 'transferFrom', arguments: { from: FROM, to: TO, tokenId: '0' } })
+    const [change] = result.simulation.asset_changes
+    expect(change).toMatchObject({ amount: '1', raw_amount: '1', token: null })
+    expect(Object.keys(change.nft).sort()).toEqual(
+      ['owner_wallet_address', 'contract_address', 'token_id', 'metadata'].sort(),
+    )
+  })
+
+  test('of what the sender cannot pay gas for is not refused for it', async () => {
+    const { address } = await service.newWallet({ network })
+    expect((await preview({ to: TO }, { from: address })).simulation).toMatchObject({ success: true, error: null })
+    const poor = await preview({ to: TO, value: '1' }, { from: address })
+    expect(poor.simulation.success).toBe(false)
+  })
+
+  test('needs no wallet of the project where the network is named, and finds it where one is', async () => {
+    const { address } = await service.newWallet({ network })
+    expect((await preview({ to: TO }, { from: address, network: null })).network).toBe(network)
+    const answer = await service.post('/transactions/preview', { from: FROM, unsigned_transaction: { to: TO } })
+    expect({ status: answer.status, code: answer.json.code }).toEqual({ status: 400, code: 'network_required' })
+  })
+
+  test('changes nothing, neither on the chain nor here', async () => {
+    const before = [await countRows(service.database.url), await chain.publicClient.getBlockNumber()] as const
+    await preview({ to: TO, value: '1' })
+    expect([await countRows(service.database.url), await chain.publicClient.getBlockNumber()]).toEqual([...before])
+  })
+})
+
+describe('a bundle', () => {
+  const bundle = (unsigned_transactions: readonly unknown[]) =>
+    service.post('/transactions/preview-bundle', { network, from: FROM, unsigned_transactions })
+
+  test('has one result for each, in order, each as if the earlier ones had happened', async () => {
+    const { address } = await service.newWallet({ network })
+    const answer = await service.post('/transactions/preview-bundle', {
+      network,
+      from: address,
+      unsigned_transactions: [{ to: TO, value: '5' }, { to: TO }],
+    })
+    expect(answer.json.map((result: { simulation: { success: boolean } }) => result.simulation.success)).toEqual([
+      false,
+      true,
+    ])
+    const fifty = await bundle(Array.from({ length: 50 }, (_, value) => ({ to: TO, value: String(value + 1) })))
+    expect(fifty.json).toHaveLength(50)
+    const amounts = fifty.json.map((result: { simulation: { asset_changes: { raw_amount: string }[] } }) =>
+      Number(result.simulation.asset_changes[0]?.raw_amount),
+    )
+    expect(amounts).toEqual(Array.from({ length: 50 }, (_, value) => value + 1))
+  })
+
+  test('names the element that is wrong', async () => {
+    for (const [wrong, field] of [
+      [{ to: TO, value: '-1' }, 'unsigned_transactions.1.value'],
+      [{ to: '0x12' }, 'unsigned_transactions.1.to'],
+      [{}, 'unsigned_transactions.1.to'],
+      [null, 'unsigned_transactions.1'],
+      [{ to: TO, gas: '1' }, 'unsigned_transactions.1.gas'],
+    ] as const) {
+      const answer = await bundle([{ to: TO }, wrong])
+      expect(answer.status).toBe(400)
+      expect(answer.json.error).toContain(`"${field}"`)
+    }
+  })
+})

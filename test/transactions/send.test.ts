@@ -1,0 +1,258 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import postgres, { type Sql } from 'postgres'
+import { type Hex, parseEther } from 'viem'
+import { createProject } from '../../src/projects/create.ts'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { countRows } from '../support/rows.ts'
+import { type Answer, type Service, startService } from '../support/service.ts'
+
+const network = 'Ethereum'
+const SECRET = 'testnet-secret'
+const RECIPIENT = fundedAccount(5).address
+const UNKNOWN_HASH = `0x${'12'.repeat(32)}`
+
+let chain: TestChain
+let service: Service
+let sql: Sql
+
+beforeAll(async () => {
+  chain = await startChain(network)
+  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
+  sql = postgres(service.database.url, { max: 1 })
+})
+
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+  await chain.stop()
+})
+
+const told = (answer: Answer) => ({ status: answer.status, code: answer.json?.code })
+
+/** A funded wallet, and what it sends. No worker runs here: what is recorded stays as it was recorded. */
+const sender = async (funds?: bigint) => {
+  const { address } = await service.newWallet({ network })
+  await chain.fund(address, funds)
+  const send = (unsigned: Record<string, unknown> = {}, rest: Record<string, unknown> = {}) =>
+    service.post('/transactions/sign-and-send', {
+      network,
+      signer_wallet_address: address,
+      unsigned_transaction: { to: RECIPIENT, value: '1', ...unsigned },
+      developer_secret: SECRET,
+      ...rest,
+    })
+  const nonces = async () =>
+    (
+      await sql<{ nonce: string }[]>`select nonce from transactions where signer_address = ${address} order by nonce`
+    ).map((row) => Number(row.nonce))
+  return { address, send, nonces }
+}
+
+const hashOf = async (transactionId: string): Promise<string> =>
+  (await sql<{ hash: string }[]>`select hash from attempts where transaction_id = ${transactionId}`)[0]?.hash ?? ''
+
+describe('what is recorded', () => {
+  test('is told as submitted, without a hash until a node has it', async () => {
+    const { send } = await sender()
+    const answer = await send()
+    expect(answer.status).toBe(200)
+    expect(answer.json).toEqual({ transaction_id: expect.any(String), network, status: 'submitted' })
+    const id = answer.json.transaction_id
+    const byId = await service.get('/transactions/status-by-id', { id: id.toUpperCase() })
+    expect(byId.json).toEqual({
+      transaction_id: id,
+      transaction_hash: null,
+      network,
+      status: 'submitted',
+      contract_address: null,
+    })
+    const transaction_hash = await hashOf(id)
+    const byHash = await service.get('/transactions/status-by-hash', { network, transaction_hash })
+    expect(byHash.json).toEqual({ transaction_hash: null, network, status: 'submitted', contract_address: null })
+  })
+
+  test('is one transaction, one attempt, one audit row and one job, and the job has an id and nothing else', async () => {
+    const { send } = await sender()
+    const before = await countRows(service.database.url)
+    const id = (await send()).json.transaction_id
+    const after = await countRows(service.database.url)
+    const more = Object.entries(after).flatMap(([table, count]) => (count === before[table] ? [] : [table]))
+    expect(more.sort()).toEqual([
+      'graphile_worker._private_jobs',
+      'public.attempts',
+      'public.audit',
+      'public.signers',
+      'public.transactions',
+    ])
+    const [job] = await sql<{ payload: unknown }[]>`
+      select payload from graphile_worker._private_jobs where key = ${`broadcast:${id}`}`
+    expect(job?.payload).toEqual({ transactionId: id })
+  })
+})
+
+describe('the nonce', () => {
+  test('is the next one, or the same given by the caller in any writing', async () => {
+    const { send, nonces } = await sender()
+    for (const nonce of ['0', '0x1', null, '3']) expect((await send({ nonce })).status).toBe(200)
+    expect(await nonces()).toEqual([0, 1, 2, 3])
+  })
+
+  test('that a pending one of ours has is a conflict, above the next a gap; nothing is recorded', async () => {
+    const { send, nonces } = await sender()
+    await send()
+    await send()
+    expect(told(await send({ nonce: '0' }))).toEqual({ status: 409, code: 'nonce_conflict' })
+    expect(told(await send({ nonce: '1' }))).toEqual({ status: 409, code: 'nonce_conflict' })
+    const gap = await send({ nonce: '3' })
+    expect(told(gap)).toEqual({ status: 400, code: 'nonce_gap' })
+    expect(gap.json.error).toContain('2')
+    expect(await nonces()).toEqual([0, 1])
+  })
+
+  test('that is mined is too low, and one that an outside transaction waits with is a conflict', async () => {
+    const { address, send, nonces } = await sender()
+    const outside = async (nonce: number): Promise<Hex> => {
+      const raw = await service.post('/transactions/sign', {
+        network,
+        signer_wallet_address: address,
+        unsigned_transaction: { to: RECIPIENT, value: '1', nonce: String(nonce) },
+        developer_secret: SECRET,
+      })
+      return (await chain.rpc('eth_sendRawTransaction', [raw.json])) as Hex
+    }
+    await chain.receiptOf(await outside(0))
+    expect(told(await send({ nonce: '0' }))).toEqual({ status: 400, code: 'nonce_too_low' })
+    await chain.setAutomine(false)
+    try {
+      await outside(1)
+      expect(told(await send({ nonce: '1' }))).toEqual({ status: 409, code: 'nonce_conflict' })
+      expect((await send()).status).toBe(200)
+      expect(await nonces()).toEqual([2])
+    } finally {
+      await chain.setAutomine(true)
+      await chain.mine()
+    }
+  })
+
+  test('of many at once is each its own, without a gap', async () => {
+    const { send, nonces } = await sender()
+    const sent = await Promise.all(Array.from({ length: 15 }, () => send()))
+    expect(sent.map((answer) => answer.status)).toEqual(Array(15).fill(200))
+    expect(await nonces()).toEqual(Array.from({ length: 15 }, (_, index) => index))
+  })
+
+  test('of one that is refused goes to the next', async () => {
+    const { send, nonces } = await sender()
+    const results = await Promise.all([
+      send(),
+      send({ value: parseEther('5000').toString() }),
+      send(),
+      send({}, { developer_secret: 'x' }),
+      send(),
+    ])
+    expect(results.map((answer) => answer.status)).toEqual([200, 400, 200, 403, 200])
+    expect(await nonces()).toEqual([0, 1, 2])
+  })
+})
+
+describe('the balance', () => {
+  test('must pay for what is pending as well; the refusal names the address and what is missing', async () => {
+    const { address, send, nonces } = await sender(parseEther('1'))
+    const half = parseEther('0.6').toString()
+    expect((await send({ value: half })).status).toBe(200)
+    const refused = await send({ value: half })
+    expect(told(refused)).toEqual({ status: 400, code: 'balance_insufficient' })
+    expect(refused.json.error).toContain(address)
+    expect(refused.json.error).toContain('ETH')
+    expect(await nonces()).toEqual([0])
+  })
+
+  test('is not promised twice to requests that come together', async () => {
+    const { send, nonces } = await sender(parseEther('1'))
+    const half = parseEther('0.6').toString()
+    const sent = await Promise.all([1, 2, 3].map(() => send({ value: half })))
+    expect(sent.map((answer) => answer.json.code ?? answer.json.status).sort()).toEqual([
+      'balance_insufficient',
+      'balance_insufficient',
+      'submitted',
+    ])
+    expect(await nonces()).toEqual([0])
+  })
+})
+
+describe('what fails before it is recorded leaves nothing behind', () => {
+  test('whatever the reason', async () => {
+    const { send } = await sender()
+    const token = await chain.deploy('TestToken', ['Test', 'TST', 18])
+    const before = await countRows(service.database.url)
+    const revert = `0xa9059cbb${RECIPIENT.slice(2).toLowerCase().padStart(64, '0')}${'1'.padStart(64, '0')}`
+    for (const [unsigned, rest, code] of [
+      [{ to: token.address, value: '0', input: revert }, {}, 'execution_reverted'],
+      [{ value: parseEther('5000').toString() }, {}, 'balance_insufficient'],
+      [{ maxFeePerGas: '1', maxPriorityFeePerGas: '2' }, {}, 'fee_too_low'],
+      [{ nonce: '5' }, {}, 'nonce_gap'],
+      [{}, { developer_secret: 'wrong' }, 'INVALID_SECRET'],
+      [{}, { developer_secret: null }, 'credential_required'],
+      [{}, { user_pin: '493817' }, 'credential_ambiguous'],
+      [{}, { signer_wallet_address: RECIPIENT }, 'not_found'],
+    ] as const) {
+      expect((await send(unsigned, rest)).json.code).toBe(code)
+    }
+    const collection = { network, name: 'N', symbol: 'S', image_url: 'ipfs://x', developer_secret: SECRET }
+    // The project's own wallet has nothing here.
+    expect((await service.post('/nfts/collections', collection)).json.code).toBe('balance_insufficient')
+    const metadata = { name: 'N', description: 'D', image: 'ipfs://x' }
+    const mint = { network, contract_address: token.address, metadata, developer_secret: SECRET }
+    expect((await service.post('/nfts/mint', mint)).json.code).toBe('mint_unsupported')
+    expect(await countRows(service.database.url)).toEqual(before)
+  })
+})
+
+describe('status by hash', () => {
+  test('knows any transaction of the chain, in any letters of its hash', async () => {
+    const { transactionHash } = await chain.send({ to: RECIPIENT, value: 1n })
+    for (const hash of [transactionHash, `0x${transactionHash.slice(2).toUpperCase()}`]) {
+      const answer = await service.get('/transactions/status-by-hash', { network, transaction_hash: hash })
+      expect(answer.json).toEqual({
+        transaction_hash: transactionHash,
+        network,
+        status: 'success',
+        contract_address: null,
+      })
+    }
+  })
+
+  test('tells a waiting one as pending, and one that reverted as failed', async () => {
+    await chain.setAutomine(false)
+    const token = await chain.walletClient.sendTransaction({ to: RECIPIENT, value: 1n })
+    try {
+      const query = { network, transaction_hash: token }
+      expect((await service.get('/transactions/status-by-hash', query)).json.status).toBe('pending')
+    } finally {
+      await chain.setAutomine(true)
+      await chain.mine()
+    }
+    // Reverts at once: PUSH1 00 PUSH1 00 REVERT, as creation code.
+    const reverted = await chain.walletClient.sendTransaction({ data: '0x60006000fd', gas: 100_000n })
+    await chain.receiptOf(reverted)
+    const answer = await service.get('/transactions/status-by-hash', { network, transaction_hash: reverted })
+    expect(answer.json).toMatchObject({ status: 'failed', contract_address: null })
+  })
+
+  test("of another project's unsent transaction is that of an unknown one", async () => {
+    const other = service.as(await createProject(service.ctx, { name: 'Other', actor: 'operator' }))
+    const { send } = await sender()
+    const id = (await send()).json.transaction_id
+    const asked = (query: { hash: string; id: string }) =>
+      Promise.all([
+        other.get('/transactions/status-by-hash', { network, transaction_hash: query.hash }),
+        other.get('/transactions/status-by-id', { id: query.id }),
+      ])
+    const theirs = await asked({ hash: await hashOf(id), id })
+    const unknown = await asked({ hash: UNKNOWN_HASH, id: crypto.randomUUID() })
+    expect(theirs.map(({ status, text }) => ({ status, text }))).toEqual(
+      unknown.map(({ status, text }) => ({ status, text })),
+    )
+    expect(told(theirs[0])).toEqual({ status: 404, code: 'transaction_not_found' })
+  })
+})

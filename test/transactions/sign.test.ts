@@ -1,0 +1,231 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type Hex, parseTransaction, recoverTransactionAddress, type TransactionSerializedEIP1559 } from 'viem'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { type Gate, startGate } from '../support/gate.ts'
+import { countRows } from '../support/rows.ts'
+import { type Answer, type Service, startService } from '../support/service.ts'
+
+const SECRET = 'testnet-secret'
+const RECIPIENT = fundedAccount(5).address
+const NOWHERE = 'http://127.0.0.1:1'
+/** A contract of one byte of code. */
+const CREATION = '0x600160005360016000f3'
+const MAX = (1n << 256n) - 1n
+
+const COMPLETE = {
+  to: RECIPIENT,
+  value: '5',
+  input: '0x',
+  gasLimit: '21000',
+  maxFeePerGas: '200',
+  maxPriorityFeePerGas: '100',
+  nonce: '7',
+}
+
+let chain: TestChain
+let gate: Gate
+let service: Service
+let address: Hex
+
+beforeAll(async () => {
+  chain = await startChain('Ethereum')
+  gate = startGate(chain.rpcUrl)
+  service = await startService({ rpcUrls: { Ethereum: gate.url, Polygon: NOWHERE } })
+  address = (await service.newWallet({ network: 'Ethereum' })).address
+})
+
+afterAll(async () => {
+  await service.close()
+  await gate.stop()
+  await chain.stop()
+})
+
+const sign = (unsigned_transaction: Record<string, unknown>, rest: Record<string, unknown> = {}) =>
+  service.post('/transactions/sign', {
+    network: 'Ethereum',
+    signer_wallet_address: address,
+    unsigned_transaction,
+    developer_secret: SECRET,
+    ...rest,
+  })
+
+const told = (answer: Answer) => ({ status: answer.status, code: answer.json?.code })
+
+const signed = async (answer: Answer) => {
+  expect(answer.status).toBe(200)
+  const raw = answer.json as TransactionSerializedEIP1559
+  expect(await recoverTransactionAddress({ serializedTransaction: raw })).toBe(address)
+  return parseTransaction(raw)
+}
+
+/** Runs with the node away, and puts it back. */
+const withoutNode = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+  gate.setAway(true)
+  try {
+    return await work()
+  } finally {
+    gate.setAway(false)
+  }
+}
+
+describe('with every field given', () => {
+  test('the transaction is the one that was asked for, on the chain of its network, and no node is asked', async () => {
+    const transaction = await withoutNode(async () => signed(await sign(COMPLETE)))
+    expect(transaction).toMatchObject({
+      type: 'eip1559',
+      chainId: chain.chainId,
+      to: RECIPIENT.toLowerCase() as Hex,
+      value: 5n,
+      gas: 21_000n,
+      maxFeePerGas: 200n,
+      maxPriorityFeePerGas: 100n,
+      nonce: 7,
+    })
+  })
+
+  test('the same is signed for the same, however it is written', async () => {
+    const plain = (await sign(COMPLETE)).json
+    const same = [
+      {
+        ...COMPLETE,
+        value: '0x5',
+        gasLimit: '0x5208',
+        maxFeePerGas: '0xC8',
+        maxPriorityFeePerGas: '0x64',
+        nonce: '0x7',
+      },
+      { ...COMPLETE, value: '005', nonce: '0x007' },
+      { ...COMPLETE, input: '' },
+      { ...COMPLETE, input: null },
+      { ...COMPLETE, to: RECIPIENT.toLowerCase() },
+      { ...COMPLETE, to: `0x${RECIPIENT.slice(2).toUpperCase()}` },
+    ]
+    for (const each of same) expect((await sign(each)).json).toBe(plain)
+    const signers = [address.toLowerCase(), `0x${address.slice(2).toUpperCase()}`]
+    for (const signer_wallet_address of signers) {
+      expect((await sign(COMPLETE, { signer_wallet_address })).json).toBe(plain)
+    }
+    expect((await sign(COMPLETE, { network: null, user_pin: null })).json).toBe(plain)
+  })
+
+  test('call data keeps its bytes, whatever the letters', async () => {
+    expect((await signed(await sign({ ...COMPLETE, input: '0xABcdEF00' }))).data).toBe('0xabcdef00')
+  })
+
+  test('the largest of everything is signed, and one more is refused', async () => {
+    const largest = {
+      ...COMPLETE,
+      value: MAX.toString(),
+      maxFeePerGas: MAX.toString(),
+      maxPriorityFeePerGas: `0x${MAX.toString(16)}`,
+      gasLimit: ((1n << 64n) - 1n).toString(),
+      nonce: ((1n << 53n) - 1n).toString(),
+    }
+    expect(await signed(await sign(largest))).toMatchObject({
+      value: MAX,
+      maxFeePerGas: MAX,
+      gas: (1n << 64n) - 1n,
+      nonce: Number.MAX_SAFE_INTEGER,
+    })
+    for (const field of ['value', 'maxFeePerGas', 'gasLimit', 'nonce'] as const) {
+      const answer = await sign({ ...largest, [field]: (BigInt(largest[field]) + 1n).toString() })
+      expect(told(answer)).toEqual({ status: 400, code: 'invalid_input' })
+      expect(answer.json.error).toContain(`"unsigned_transaction.${field}"`)
+    }
+  })
+
+  test('the smallest is zero throughout', async () => {
+    const zero = { value: '0', gasLimit: '0x0', maxFeePerGas: '0', maxPriorityFeePerGas: '0', nonce: '0' }
+    const transaction = await signed(await sign({ to: RECIPIENT, ...zero }))
+    expect([transaction.value ?? 0n, transaction.gas ?? 0n, transaction.nonce ?? 0]).toEqual([0n, 0n, 0])
+  })
+
+  test('a tip above the fee cap is refused', async () => {
+    const answer = await sign({ ...COMPLETE, maxPriorityFeePerGas: '201' })
+    expect(told(answer)).toEqual({ status: 400, code: 'fee_too_low' })
+  })
+
+  test('quantities in other writings are refused', async () => {
+    for (const value of ['0X5', '+5', '٥', '5n', '5.0', '0x', '-0', '5 ', '0b1', '1_000']) {
+      expect({ value, ...told(await sign({ ...COMPLETE, value })) }).toEqual({
+        value,
+        status: 400,
+        code: 'invalid_input',
+      })
+    }
+  })
+})
+
+describe('what is missing', () => {
+  test('is filled in: the next nonce, gas that suffices, fees that the network takes', async () => {
+    const transaction = await signed(await sign({ to: RECIPIENT, value: '1' }))
+    expect(transaction).toMatchObject({ gas: 21_000n, value: 1n })
+    expect(transaction.nonce ?? 0).toBe(0)
+    const { baseFeePerGas } = await chain.publicClient.getBlock()
+    expect(transaction.maxFeePerGas).toBeGreaterThan(baseFeePerGas ?? 0n)
+  })
+
+  test('and only that: what was given stays', async () => {
+    const transaction = await signed(
+      await sign({ to: RECIPIENT, gasLimit: '50000', nonce: '3', maxFeePerGas: '9000000000' }),
+    )
+    expect(transaction).toMatchObject({ gas: 50_000n, nonce: 3, maxFeePerGas: 9_000_000_000n })
+  })
+
+  test('may be the destination, for a creation; without both that and input there is nothing to do', async () => {
+    for (const unsigned of [{ input: CREATION }, { to: null, input: CREATION }]) {
+      const transaction = await signed(await sign(unsigned))
+      expect(transaction.to).toBeUndefined()
+      expect(transaction.data).toBe(CREATION)
+    }
+    for (const unsigned of [{}, { to: null, input: '' }, { value: '1', input: '0x' }]) {
+      expect(told(await sign(unsigned))).toEqual({ status: 400, code: 'invalid_input' })
+    }
+  })
+
+  test('cannot be filled in while the node is away: nothing is signed, and nothing is left behind', async () => {
+    const before = await countRows(service.database.url)
+    await withoutNode(async () => {
+      for (const field of ['nonce', 'gasLimit', 'maxFeePerGas', 'maxPriorityFeePerGas']) {
+        const answer = await sign({ ...COMPLETE, [field]: null })
+        expect({ field, ...told(answer) }).toEqual({ field, status: 503, code: 'node_unavailable' })
+      }
+      expect(told(await sign({ to: RECIPIENT }, { developer_secret: 'wrong' }))).toEqual({
+        status: 403,
+        code: 'INVALID_SECRET',
+      })
+    })
+    expect(await countRows(service.database.url)).toEqual(before)
+  })
+
+  test('a call that would revert is refused with its reason', async () => {
+    const token = await chain.deploy('TestToken', ['Test', 'TST', 18])
+    const transfer = `0xa9059cbb${RECIPIENT.slice(2).toLowerCase().padStart(64, '0')}${'1'.padStart(64, '0')}`
+    const answer = await sign({ to: token.address, input: transfer })
+    expect(told(answer)).toEqual({ status: 400, code: 'execution_reverted' })
+    expect(answer.json.error).toContain('ERC20InsufficientBalance')
+  })
+})
+
+describe('the network', () => {
+  test('is the one on which the project has the address, where that is one alone', async () => {
+    expect((await sign(COMPLETE, { network: null })).status).toBe(200)
+    const owner = crypto.randomUUID()
+    const [{ address: shared }] = await Promise.all([
+      service.newWallet({ network: 'Ethereum', ownerId: owner }),
+      service.newWallet({ network: 'Polygon', ownerId: owner }),
+    ])
+    const ambiguous = await sign(COMPLETE, { network: null, signer_wallet_address: shared })
+    expect(told(ambiguous)).toEqual({ status: 400, code: 'network_required' })
+    const chainIds = []
+    for (const network of ['Ethereum', 'Polygon']) {
+      const answer = await sign(COMPLETE, { network, signer_wallet_address: shared })
+      chainIds.push(parseTransaction(answer.json as Hex).chainId)
+    }
+    expect(chainIds).toEqual([11_155_111, 80_002])
+  })
+
+  test('must be one on which the project has the wallet', async () => {
+    expect(told(await sign(COMPLETE, { network: 'Polygon' }))).toEqual({ status: 404, code: 'not_found' })
+  })
+})

@@ -1,0 +1,164 @@
+// The tracker and the reconciler step by step, in this process: what one learns between two steps of the other.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import postgres, { type Sql } from 'postgres'
+import { type Hex, keccak256 } from 'viem'
+import type { Chain } from '../../src/chains/chain.ts'
+import { readConfig } from '../../src/config.ts'
+import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
+import { broadcastTransaction } from '../../src/transactions/broadcast.ts'
+import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
+import { trackStep } from '../../src/transactions/track.ts'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const network = 'Ethereum'
+const MAX_STEPS = 100
+
+let node: TestChain
+let service: Service
+let sql: Sql
+let ctx: WorkerCtx
+let chain: Chain
+
+beforeAll(async () => {
+  node = await startChain(network)
+  service = await startService({ rpcUrls: { [network]: node.rpcUrl } })
+  const variables = { ...service.variables, DATABASE_URL: service.database.workerUrl, ROOT_KEY: '' }
+  ctx = await createWorkerCtx({ config: readConfig(variables), process: 'test-worker' })
+  chain = ctx.chains.get(network)
+  sql = postgres(service.database.url, { max: 1 })
+})
+
+afterAll(async () => {
+  await sql.end()
+  await ctx.db.close({ timeoutSeconds: 2 })
+  await service.close()
+  await node.stop()
+})
+
+const step = () => trackStep(ctx, chain)
+
+const catchUp = async () => {
+  for (let steps = 0; steps < MAX_STEPS; steps += 1) if ((await step()) === 'caught_up') return
+  throw new Error('the tracker did not catch up')
+}
+
+/** As after a long silence: then the reconciler asks. */
+const reconcile = async () => {
+  await sql`update transactions set updated_at = now() - interval '1 hour' where not final`
+  await reconcileTransactions(ctx, chain)
+}
+
+const send = async (): Promise<string> => {
+  const { address } = await service.newWallet({ network })
+  await node.fund(address)
+  const answer = await service.post('/transactions/sign-and-send', {
+    network,
+    signer_wallet_address: address,
+    unsigned_transaction: { to: fundedAccount(5).address, value: '1' },
+    developer_secret: 'testnet-secret',
+  })
+  return answer.json.transaction_id
+}
+
+const rowOf = async (id: string) => {
+  const [row] = await sql<{ status: string; block: string | null; number: string | null }[]>`
+    select status, mined_block_hash as block, mined_block_number as number from transactions where id = ${id}`
+  return { status: row?.status, block: row?.block, number: Number(row?.number) }
+}
+
+const clearJobs = () => sql`delete from graphile_worker._private_jobs`
+const isToBeSent = async (id: string) =>
+  (await sql`select from graphile_worker._private_jobs where key = ${`broadcast:${id}`}`).length === 1
+
+describe('what the reconciler finds in a block that the tracker has not taken in', () => {
+  test('is told only once the tracker is there', async () => {
+    await catchUp()
+    await node.mine(2)
+    const id = await send()
+    await broadcastTransaction(ctx, id)
+    await reconcile()
+    expect(await rowOf(id)).toMatchObject({ status: 'pending', block: expect.any(String) })
+    await step()
+    await step()
+    expect((await rowOf(id)).status).toBe('pending')
+    await catchUp()
+    expect((await rowOf(id)).status).toBe('success')
+  })
+
+  test('waits again where that block is gone before the tracker comes, and is sent again', async () => {
+    await catchUp()
+    const id = await send()
+    await broadcastTransaction(ctx, id)
+    await reconcile()
+    const lost = await rowOf(id)
+    expect(lost.block).toBeString()
+    await node.reorg({ depth: 1 })
+    await clearJobs()
+    await catchUp()
+    expect(await rowOf(id)).toMatchObject({ status: 'pending', block: null })
+    expect(await isToBeSent(id)).toBe(true)
+    await broadcastTransaction(ctx, id)
+    await catchUp()
+    const found = await rowOf(id)
+    expect(found).toMatchObject({ status: 'success', number: lost.number + 1 })
+  })
+})
+
+describe('a transaction that is taken to be in a block where it is not', () => {
+  test('is found out by the reconciler, and sent again', async () => {
+    await catchUp()
+    const id = await send()
+    const nowhere = keccak256(id as Hex)
+    const { number } = await node.publicClient.getBlock()
+    await sql`
+      update transactions set status = 'pending', mined_block_number = ${String(number)}, mined_block_hash = ${nowhere}
+      where id = ${id}`
+    await clearJobs()
+    await catchUp()
+    expect(await rowOf(id)).toMatchObject({ status: 'pending', block: nowhere })
+    await reconcile()
+    expect(await rowOf(id)).toMatchObject({ status: 'pending', block: null })
+    await reconcile()
+    expect(await isToBeSent(id)).toBe(true)
+    await broadcastTransaction(ctx, id)
+    await catchUp()
+    expect((await rowOf(id)).status).toBe('success')
+  })
+})
+
+describe('a reorganisation', () => {
+  test('takes back what was told, however deep, and leaves what was mined below it', async () => {
+    await catchUp()
+    const [below, above, top] = [await send(), await send(), await send()]
+    for (const id of [below, above, top]) await broadcastTransaction(ctx, id)
+    await catchUp()
+    for (const id of [below, above, top]) expect((await rowOf(id)).status).toBe('success')
+    const kept = await rowOf(below)
+    await clearJobs()
+    await node.reorg({ depth: 2 })
+    await catchUp()
+    expect(await rowOf(below)).toEqual(kept)
+    for (const id of [above, top]) {
+      expect(await rowOf(id)).toMatchObject({ status: 'pending', block: null })
+      expect(await isToBeSent(id)).toBe(true)
+    }
+    for (const id of [above, top]) await broadcastTransaction(ctx, id)
+    await catchUp()
+    for (const id of [below, above, top]) expect((await rowOf(id)).status).toBe('success')
+  })
+
+  test('that drops blocks without others in their place is noticed too', async () => {
+    await catchUp()
+    const back = await node.snapshot()
+    const id = await send()
+    await broadcastTransaction(ctx, id)
+    await catchUp()
+    expect((await rowOf(id)).status).toBe('success')
+    await back()
+    await node.mine(3)
+    await catchUp()
+    expect(await rowOf(id)).toMatchObject({ status: 'pending', block: null })
+  })
+})

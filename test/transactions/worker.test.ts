@@ -1,0 +1,363 @@
+// What may happen to a worker while it works, on real parts: a chain behind a gate that can keep a request waiting, and
+// workers as processes that are killed.
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import postgres, { type Sql } from 'postgres'
+import { encodeFunctionData, type Hex } from 'viem'
+import { addJob } from '../../db/jobs.ts'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { type Gate, startGate } from '../support/gate.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const network = 'Ethereum'
+const SECRET = 'testnet-secret'
+const RECIPIENT = fundedAccount(5).address
+/** anvil calls a block final that has two epochs of 32 on top of it. */
+const BLOCKS_TO_FINAL = 70
+
+let chain: TestChain
+let gate: Gate
+let service: Service
+let sql: Sql
+let workers: ReturnType<Service['startWorker']>[] = []
+
+beforeAll(async () => {
+  chain = await startChain(network)
+  gate = startGate(chain.rpcUrl)
+  service = await startService({ rpcUrls: { [network]: gate.url } })
+  sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
+})
+
+afterEach(async () => {
+  gate.setAway(false)
+  for (const worker of workers) worker.kill('SIGTERM')
+  await Promise.all(workers.map((worker) => worker.exited))
+  workers = []
+})
+
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+  await gate.stop()
+  await chain.stop()
+})
+
+const startWorker = () => {
+  const worker = service.startWorker()
+  workers.push(worker)
+  return worker
+}
+
+/** As by the kernel, for want of memory: no handler runs. */
+const kill = async (worker: ReturnType<Service['startWorker']>) => {
+  worker.kill('SIGKILL')
+  await worker.exited
+}
+
+const fundedWallet = async (): Promise<Hex> => {
+  const { address } = await service.newWallet({ network })
+  await chain.fund(address)
+  return address
+}
+
+const send = async (from: Hex, unsigned: Record<string, string> = { to: RECIPIENT, value: '1' }): Promise<string> => {
+  const answer = await service.post('/transactions/sign-and-send', {
+    network,
+    signer_wallet_address: from,
+    unsigned_transaction: unsigned,
+    developer_secret: SECRET,
+  })
+  expect(answer.json).toMatchObject({ status: 'submitted' })
+  return answer.json.transaction_id
+}
+
+const statusOf = async (id: string) => (await service.get('/transactions/status-by-id', { id })).json
+
+const until = async <Value>(look: () => Promise<Value>, right: (value: Value) => boolean): Promise<Value> => {
+  const deadline = Date.now() + 20_000
+  for (;;) {
+    const value = await look()
+    if (right(value) || Date.now() > deadline) return value
+    await Bun.sleep(20)
+  }
+}
+
+const sentCount = (address: Hex) => chain.publicClient.getTransactionCount({ address })
+
+/** Makes the jobs that are running look as if they had been for long: a dead worker's are then given back at once. */
+const ageLocks = () => sql`update graphile_worker._private_jobs set locked_at = locked_at - interval '1 minute'`
+
+/** Makes what waits look as if nobody had looked at it for long, and has the reconciler look. */
+const reconcile = async () => {
+  await sql`update transactions set updated_at = updated_at - interval '1 minute' where not final`
+  await addJob(service.ctx.db, 'reconcile', { again: false })
+}
+
+describe('a worker that is killed', () => {
+  const steps = [
+    ['before the node hears of the transaction', 'before', 'eth_sendRawTransaction', 'forgotten'],
+    ['after the node took it, before that is written down', 'after', 'eth_sendRawTransaction', 'answered'],
+    ['after it was mined, before that is told', 'before', 'eth_getTransactionReceipt', 'forgotten'],
+  ] as const
+
+  for (const [name, when, method, how] of steps) {
+    test(`${name}: the next one ends it, and it has one effect`, async () => {
+      const wallet = await fundedWallet()
+      const worker = startWorker()
+      const held = gate.hold(when, method)
+      const id = await send(wallet)
+      await held.reached
+      await kill(worker)
+      held.release(how)
+      await ageLocks()
+      startWorker()
+      expect((await service.settled(id)).json).toMatchObject({ status: 'success' })
+      expect(await sentCount(wallet)).toBe(1)
+    })
+  }
+
+  test('leaves its jobs to one that starts at once, which takes them within seconds', async () => {
+    const wallet = await fundedWallet()
+    const worker = startWorker()
+    const held = gate.hold('before', 'eth_sendRawTransaction')
+    const id = await send(wallet)
+    await held.reached
+    await kill(worker)
+    held.release('forgotten')
+    startWorker()
+    const begun = Date.now()
+    expect((await service.settled(id)).json).toMatchObject({ status: 'success' })
+    expect(Date.now() - begun).toBeLessThan(10_000)
+  })
+
+  test('leaves its jobs to one that runs beside it, whose own are left alone', async () => {
+    const [wallet, other] = [await fundedWallet(), await fundedWallet()]
+    const killed = startWorker()
+    const first = gate.hold('before', 'eth_sendRawTransaction')
+    const id = await send(wallet)
+    await first.reached
+    // So that it is the other one that takes the next job.
+    killed.kill('SIGSTOP')
+    startWorker()
+    const second = gate.hold('before', 'eth_sendRawTransaction')
+    const otherId = await send(other)
+    await second.reached
+    const jobOf = async () =>
+      (
+        await sql`select locked_by, attempts from graphile_worker._private_jobs where key = ${`broadcast:${otherId}`}`
+      )[0]
+    const running = await jobOf()
+    await kill(killed)
+    first.release('forgotten')
+    await ageLocks()
+    await addJob(service.ctx.db, 'reconcile', { again: false })
+    expect((await service.settled(id)).json).toMatchObject({ status: 'success' })
+    expect(await jobOf()).toEqual(running)
+    second.release('answered')
+    expect((await service.settled(otherId)).json).toMatchObject({ status: 'success' })
+    expect([await sentCount(wallet), await sentCount(other)]).toEqual([1, 1])
+  })
+
+  test('by SIGTERM while a node keeps it waiting ends within seconds, and the next one goes on', async () => {
+    const wallet = await fundedWallet()
+    const worker = startWorker()
+    const held = gate.hold('before', 'eth_sendRawTransaction')
+    const id = await send(wallet)
+    await held.reached
+    worker.kill('SIGTERM')
+    held.release('forgotten')
+    await worker.exited
+    expect(worker.exitCode).toBe(0)
+    startWorker()
+    await reconcile()
+    expect((await service.settled(id)).json).toMatchObject({ status: 'success' })
+    expect(await sentCount(wallet)).toBe(1)
+  })
+})
+
+describe('a worker whose database connections are cut', () => {
+  /** Of the worker alone: its own pool, and the job queue's. */
+  const cut = () => sql`
+    select pg_terminate_backend(pid) from pg_stat_activity
+    where datname = ${service.database.name}
+      and (application_name = 'strongroom-worker' or application_name like 'strongroom-jobs-%')`
+
+  test('again and again, while it sends: every transaction is mined once', async () => {
+    const wallet = await fundedWallet()
+    const worker = startWorker()
+    const ids = [await send(wallet)]
+    await service.settled(ids[0] ?? '')
+    let connectionsCut = 0
+    for (let each = 0; each < 10; each += 1) {
+      ids.push(await send(wallet))
+      connectionsCut += (await cut()).length
+    }
+    expect(connectionsCut).toBeGreaterThan(4)
+    const statuses = async () => {
+      // A job that failed waits longer each time, and so does whoever looks after what is left of queues that ended.
+      await sql`update graphile_worker._private_jobs set run_at = now() where run_at > now()`
+      await addJob(service.ctx.db, 'reconcile', { again: false })
+      return Promise.all(ids.map(async (id) => (await statusOf(id)).status))
+    }
+    const settled = await until(statuses, (all) => all.every((status) => status === 'success'))
+    expect(settled).toEqual(ids.map(() => 'success'))
+    expect(await sentCount(wallet)).toBe(ids.length)
+    expect(worker.exitCode).toBeNull()
+  })
+
+  test('just when it says that a job is done: it goes on with others', async () => {
+    const wallet = await fundedWallet()
+    const worker = startWorker()
+    const held = gate.hold('after', 'eth_sendRawTransaction')
+    const first = await send(wallet)
+    await held.reached
+    await sql.begin(async (tx) => {
+      await tx`lock table graphile_worker._private_jobs in share row exclusive mode`
+      held.release()
+      // Within the transaction the view would not change.
+      const deletes = () => sql`
+        select from pg_stat_activity
+        where datname = ${service.database.name} and wait_event_type = 'Lock'
+          and query like '%delete from "graphile_worker"._private_jobs%'`
+      expect((await until(deletes, (rows) => rows.length > 0)).length).toBe(1)
+      await cut()
+    })
+    expect((await service.settled(first)).json).toMatchObject({ status: 'success' })
+    expect((await service.settled(await send(wallet))).json).toMatchObject({ status: 'success' })
+    expect(worker.exitCode).toBeNull()
+  })
+})
+
+describe('a node that is away', () => {
+  test('for a while: what was recorded before is sent when it is back', async () => {
+    const wallet = await fundedWallet()
+    const id = await send(wallet)
+    gate.setAway(true)
+    startWorker()
+    const lastError = async () =>
+      (
+        await sql<{ error: string | null }[]>`
+        select max(last_error) as error from attempts where transaction_id = ${id}`
+      )[0]
+    expect((await until(lastError, (row) => row?.error != null))?.error).toStartWith('unknown: ')
+    expect(await statusOf(id)).toMatchObject({ status: 'submitted', transaction_hash: null })
+    gate.setAway(false)
+    expect((await service.settled(id)).json).toMatchObject({ status: 'success' })
+    expect(await sentCount(wallet)).toBe(1)
+  })
+
+  test('when a transaction is asked for: nothing is recorded, and the next gets its nonce', async () => {
+    const wallet = await fundedWallet()
+    const counts = () =>
+      sql`select (select count(*) from transactions) as transactions, (select count(*) from audit) as audit`
+    const before = await counts()
+    gate.setAway(true)
+    const refused = await service.post('/transactions/sign-and-send', {
+      network,
+      signer_wallet_address: wallet,
+      unsigned_transaction: { to: RECIPIENT, value: '1' },
+      developer_secret: SECRET,
+    })
+    expect({ status: refused.status, code: refused.json.code }).toEqual({ status: 503, code: 'node_unavailable' })
+    expect([...(await counts())]).toEqual([...before])
+    gate.setAway(false)
+    startWorker()
+    expect((await service.settled(await send(wallet))).json.status).toBe('success')
+  })
+})
+
+describe('a chain that changes its mind', () => {
+  const blockOf = async (id: string) =>
+    (await sql<{ hash: string | null }[]>`select mined_block_hash as hash from transactions where id = ${id}`)[0]?.hash
+
+  test('a reorganised transaction is pending again, and is mined in the end, once', async () => {
+    const wallet = await fundedWallet()
+    startWorker()
+    const id = await send(wallet)
+    const settled = await service.settled(id)
+    const lost = await blockOf(id)
+    const held = gate.hold('before', 'eth_sendRawTransaction')
+    await chain.reorg({ depth: 1 })
+    await held.reached
+    expect(await statusOf(id)).toMatchObject({ status: 'pending', contract_address: null })
+    expect(await sentCount(wallet)).toBe(0)
+    held.release()
+    const again = await service.settled(id)
+    expect(again.json).toEqual(settled.json)
+    expect(await blockOf(id)).not.toBe(lost)
+    expect(await sentCount(wallet)).toBe(1)
+  })
+
+  test('an execution that fails on the chain is told as failed, with why', async () => {
+    const wallet = await fundedWallet()
+    const token = await chain.deploy('TestToken', ['Test', 'TST', 18])
+    const owner = fundedAccount(0).address
+    await chain.write({ contract: token, functionName: 'mint', args: [owner, 5n] })
+    await chain.write({ contract: token, functionName: 'approve', args: [wallet, 5n] })
+    const args = [owner, RECIPIENT, 5n]
+    const input = encodeFunctionData({ abi: token.abi, functionName: 'transferFrom', args })
+    const id = await send(wallet, { to: token.address, input })
+    await chain.write({ contract: token, functionName: 'approve', args: [wallet, 0n] })
+    startWorker()
+    const settled = (await service.settled(id)).json
+    expect(settled).toMatchObject({ status: 'failed', code: 'execution_reverted', contract_address: null })
+    expect(settled.transaction_hash).toMatch(/^0x[0-9a-f]{64}$/)
+    const query = { network, transaction_hash: settled.transaction_hash }
+    expect((await service.get('/transactions/status-by-hash', query)).json.status).toBe('failed')
+  })
+})
+
+describe('what is final', () => {
+  /** Of all its attempts: whether any is still there as bytes, and whether each has its hash. */
+  const rawOf = async (id: string) => {
+    const rows = await sql<{ raw: boolean; hash: boolean }[]>`
+      select bool_or(raw is not null) as raw, bool_and(length(hash) = 66) as hash
+      from attempts where transaction_id = ${id}`
+    return rows.map(({ raw, hash }) => ({ raw, hash }))
+  }
+
+  test('keeps its hash and loses its signed bytes, and not before', async () => {
+    const wallet = await fundedWallet()
+    startWorker()
+    const id = await send(wallet)
+    await service.settled(id)
+    expect(await rawOf(id)).toEqual([{ raw: true, hash: true }])
+    await chain.mine(BLOCKS_TO_FINAL)
+    expect(
+      await until(
+        () => rawOf(id),
+        ([attempt]) => attempt?.raw === false,
+      ),
+    ).toEqual([{ raw: false, hash: true }])
+    expect(await statusOf(id)).toMatchObject({ status: 'success' })
+  })
+
+  test('an outside transaction with our nonce fails ours once it is final, and the nonce goes to nobody', async () => {
+    const wallet = await fundedWallet()
+    const id = await send(wallet, { to: RECIPIENT, value: '1' })
+    const outside = await service.post('/transactions/sign', {
+      network,
+      signer_wallet_address: wallet,
+      unsigned_transaction: { to: RECIPIENT, value: '2', nonce: '0' },
+      developer_secret: SECRET,
+    })
+    await chain.receiptOf((await chain.rpc('eth_sendRawTransaction', [outside.json])) as Hex)
+    startWorker()
+    const noted = async () =>
+      (
+        await sql<{ error: string | null }[]>`
+        select max(last_error) as error from attempts where transaction_id = ${id}`
+      )[0]
+    await until(noted, (row) => row?.error != null)
+    await reconcile()
+    const jobs = () => sql`select from graphile_worker.jobs where task_identifier = 'reconcile' and run_at <= now()`
+    await until(jobs, (rows) => rows.length === 0)
+    expect((await statusOf(id)).status).toBe('submitted')
+    await chain.mine(BLOCKS_TO_FINAL)
+    await reconcile()
+    expect((await service.settled(id)).json).toMatchObject({ status: 'failed', code: 'nonce_taken' })
+    expect(await rawOf(id)).toEqual([{ raw: false, hash: true }])
+    expect((await service.settled(await send(wallet))).json.status).toBe('success')
+    expect(await sentCount(wallet)).toBe(2)
+  })
+})
