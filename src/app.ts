@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { type AnyElysia, Elysia } from 'elysia'
 import { activityRoutes } from './activity/routes.ts'
 import { corsHeaders, preflight } from './auth/origins.ts'
-import { readJsonBody } from './body.ts'
+import { authentication } from './auth/plugin.ts'
 import type { Ctx } from './context.ts'
+import { AppError } from './errors.ts'
 import { answerOf, methodNotAllowed } from './failure.ts'
 import { healthRoutes } from './health/routes.ts'
 import { metadataRoutes } from './metadata/routes.ts'
@@ -14,21 +15,31 @@ import { transactionRoutes } from './transactions/routes.ts'
 import { unservedRoutes } from './unserved/routes.ts'
 import { walletRoutes } from './wallets/routes.ts'
 
+const HOST = /^[a-z0-9._:[\]-]*$/i
+
+/** The server makes the URL of the header as it came: a slash in it would move the path. @throws invalid_input. */
+const refuseOddHost = (request: Request): void => {
+  if (HOST.test(request.headers.get('host') ?? '') && URL.canParse(request.url)) return
+  throw new AppError('invalid_input', 'The header Host must name a host and perhaps a port.')
+}
+
 /**
  * The whole HTTP interface; it does not listen. Unknown properties are refused rather than dropped (`normalize: false`),
  * bodies are read by our own parser, and every failure leaves through the one error handler.
  */
 export const createApp = (ctx: Ctx): AnyElysia => {
-  const app: AnyElysia = new Elysia({ normalize: false })
+  const auth = authentication(ctx)
+  // By default the path begins at the first slash behind the eleventh character: a short host name would end before it.
+  const app: AnyElysia = new Elysia({ normalize: false, handler: { standardHostname: false } })
     .onRequest(({ request, set }) => {
       set.headers['x-request-id'] = randomUUID()
+      refuseOddHost(request)
       const origin = request.headers.get('origin')
       if (request.method === 'OPTIONS') return preflight(ctx, origin)
       return origin === null
         ? undefined
         : corsHeaders(ctx, origin).then((headers) => void Object.assign(set.headers, headers))
     })
-    .onParse({ as: 'global' }, async ({ request }) => (await readJsonBody(request)) ?? {})
     .onTransform({ as: 'global' }, ({ request }) => checkQuery(request.url))
     .onError({ as: 'global' }, ({ error, code, request, set }) => {
       const allowed = code === 'NOT_FOUND' ? methodNotAllowed(app.routes, request) : null
@@ -49,12 +60,12 @@ export const createApp = (ctx: Ctx): AnyElysia => {
       return answer.body
     })
     .use(healthRoutes(ctx))
-    .use(walletRoutes(ctx))
-    .use(transactionRoutes(ctx))
-    .use(nftRoutes(ctx))
+    .use(walletRoutes(ctx, auth))
+    .use(transactionRoutes(ctx, auth))
+    .use(nftRoutes(ctx, auth))
     .use(metadataRoutes(ctx))
-    .use(activityRoutes(ctx))
-    .use(unservedRoutes(ctx))
+    .use(activityRoutes(ctx, auth))
+    .use(unservedRoutes(auth))
     .use(openapiRoutes(ctx, () => app))
   return app
 }

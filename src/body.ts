@@ -1,47 +1,57 @@
 // Reading a request's body: everything about its text that no schema can say is checked here, before any effect.
 
 import { visit } from 'jsonc-parser'
-import { AppError } from './errors.ts'
+import { AppError, shownField } from './errors.ts'
 
 /** The largest body that is looked at; 1 MB of call data is 2 MB of hex. */
-export const MAX_BODY_BYTES = 4 * 1024 * 1024
-/** Read this far so that the answer can still be an ErrorResponse; the server cuts off beyond. */
-export const MAX_READ_BYTES = 16 * 1024 * 1024
+const MAX_BODY_BYTES = 4 * 1024 * 1024
+/** Read this far, keeping nothing, as many a client hears an answer only when it has sent everything. */
+const MAX_READ_BYTES = 16 * 1024 * 1024
 
 const NUL = String.fromCharCode(0)
 
 /** @throws invalid_input where a text holds NUL or half a surrogate pair: PostgreSQL could not keep it as it came. */
 export const checkText = (text: string, field: string): void => {
-  if (text.includes(NUL)) throw new AppError('invalid_input', `Field "${field}" must not contain the NUL character.`)
-  if (!text.isWellFormed()) throw new AppError('invalid_input', `Field "${field}" must be well-formed Unicode.`)
+  if (text.includes(NUL)) {
+    throw new AppError('invalid_input', `${shownField(field)} must not contain the NUL character.`)
+  }
+  if (!text.isWellFormed()) throw new AppError('invalid_input', `${shownField(field)} must be well-formed Unicode.`)
 }
 
 const MAX_DEPTH = 32
 
 /** `null` equals absent: such properties are dropped, at every depth. */
-const withoutNulls = (value: unknown, path: string, depth: number): unknown => {
+const withoutNulls = (value: unknown, path: string): unknown => {
   if (typeof value === 'string') checkText(value, path || 'body')
   if (typeof value !== 'object' || value === null) return value
-  if (depth > MAX_DEPTH) throw new AppError('invalid_input', `The body must not be nested deeper than ${MAX_DEPTH}.`)
-  if (Array.isArray(value)) return value.map((item, index) => withoutNulls(item, `${path}.${index}`, depth + 1))
+  if (Array.isArray(value)) return value.map((item, index) => withoutNulls(item, `${path}.${index}`))
   const kept: Record<string, unknown> = Object.create(null)
   for (const [key, item] of Object.entries(value)) {
     checkText(key, 'body')
-    if (item !== null) kept[key] = withoutNulls(item, path ? `${path}.${key}` : key, depth + 1)
+    if (item !== null) kept[key] = withoutNulls(item, path ? `${path}.${key}` : key)
   }
   return { ...kept }
 }
 
-/** JSON.parse keeps the last of two equal keys: what was checked elsewhere may then not be what is done here. */
-const refuseDuplicateKeys = (text: string): void => {
+/**
+ * JSON.parse keeps the last of two equal keys: what was checked elsewhere may then not be what is done here. It also
+ * reads any depth, which whoever walks through the value afterwards would not survive.
+ */
+const refuseDuplicateKeysAndDepth = (text: string): void => {
   const open: Set<string>[] = []
+  const begin = () => {
+    if (open.push(new Set()) > MAX_DEPTH) {
+      throw new AppError('invalid_input', `The body must not be nested deeper than ${MAX_DEPTH}.`)
+    }
+  }
+  const end = () => {
+    open.pop()
+  }
   visit(text, {
-    onObjectBegin: () => {
-      open.push(new Set())
-    },
-    onObjectEnd: () => {
-      open.pop()
-    },
+    onObjectBegin: begin,
+    onArrayBegin: begin,
+    onObjectEnd: end,
+    onArrayEnd: end,
     onObjectProperty: (key) => {
       const keys = open.at(-1)
       if (keys?.has(key)) throw new AppError('invalid_input', 'The body must not name a field twice.')
@@ -51,12 +61,18 @@ const refuseDuplicateKeys = (text: string): void => {
 }
 
 const readBounded = async (request: Request): Promise<Uint8Array> => {
-  const declared = Number(request.headers.get('content-length') ?? 0)
-  const bytes = declared > MAX_READ_BYTES ? null : new Uint8Array(await request.arrayBuffer())
-  if (bytes === null || bytes.byteLength > MAX_BODY_BYTES) {
-    throw new AppError('body_too_large', `The body must not be larger than ${MAX_BODY_BYTES} bytes.`)
+  const declared = request.headers.get('content-length')
+  // The server takes no more than what was declared.
+  if (declared !== null && Number(declared) <= MAX_BODY_BYTES) return new Uint8Array(await request.arrayBuffer())
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of request.body ?? []) {
+    length += chunk.byteLength
+    if (length <= MAX_BODY_BYTES) chunks.push(chunk)
+    if (length > MAX_READ_BYTES) break
   }
-  return bytes
+  if (length <= MAX_BODY_BYTES) return Buffer.concat(chunks)
+  throw new AppError('body_too_large', `The body must not be larger than ${MAX_BODY_BYTES} bytes.`)
 }
 
 /**
@@ -81,6 +97,6 @@ export const readJsonBody = async (request: Request): Promise<unknown> => {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new AppError('invalid_input', 'The body must be a JSON object.')
   }
-  refuseDuplicateKeys(text)
-  return withoutNulls(value, '', 0)
+  refuseDuplicateKeysAndDepth(text)
+  return withoutNulls(value, '')
 }

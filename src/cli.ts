@@ -2,20 +2,39 @@
 // The operator's commands. Results go to standard output, everything else to standard error.
 
 import { Command, CommanderError } from 'commander'
+import { apiKeyCommands } from './cli/api-key.ts'
+import { auditCommands } from './cli/audit.ts'
 import { databaseCommands } from './cli/db.ts'
+import { freezeCommands, unfreezeCommands } from './cli/freeze.ts'
+import { keyCommands } from './cli/keys.ts'
+import { sentenceOf } from './cli/operator.ts'
+import { ownerCommands } from './cli/owner.ts'
 import { projectCommands } from './cli/project.ts'
 
 const program = new Command('strongroom')
-  .description("Strongroom's commands for operators. They read the same environment as the servers.")
-  .configureOutput({ writeErr: (text) => process.stderr.write(text) })
-  .exitOverride()
+  .description(
+    "Strongroom's commands for operators. They read the same environment as the servers; `--help` behind any of them says more.",
+  )
   .addCommand(projectCommands())
+  .addCommand(apiKeyCommands())
+  .addCommand(ownerCommands())
+  .addCommand(freezeCommands())
+  .addCommand(unfreezeCommands())
+  .addCommand(keyCommands())
+  .addCommand(auditCommands())
   .addCommand(databaseCommands())
+
+/** Commands throw what they would otherwise end the process with. */
+const throwExits = (command: Command): void => {
+  command.exitOverride()
+  for (const each of command.commands) throwExits(each)
+}
+throwExits(program)
 
 try {
   await program.parseAsync()
 } catch (error) {
   if (error instanceof CommanderError) process.exit(error.exitCode)
-  process.stderr.write(`${error instanceof Error ? error.message : 'unknown failure'}\n`)
+  process.stderr.write(`${sentenceOf(error)}\n`)
   process.exit(1)
 }

@@ -22,6 +22,16 @@ export class Secret {
   }
 }
 
+/** Where the root key is: `file:/path`, `fd:3`, or a key of a service. */
+export type RootKeyConfig = {
+  readonly spec: string
+  /** How HashiCorp Vault is asked; null where another keeps the key. */
+  readonly vault: {
+    readonly token: Secret | { readonly file: string }
+    readonly namespace: string | null
+  } | null
+}
+
 export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const
 
 export type Config = {
@@ -35,12 +45,17 @@ export type Config = {
   readonly publicBaseUrl: string
   readonly databaseUrl: Secret
   readonly databaseMaxConnections: number
-  /** Where the root key comes from (`file:/path`, `fd:3`); null in a process that opens no wallet. */
-  readonly rootKey: string | null
+  /** null in a process that opens no wallet. */
+  readonly rootKey: RootKeyConfig | null
+  /** The root key that comes after it, while it is being changed. */
+  readonly nextRootKey: RootKeyConfig | null
   readonly serviceKey: string
   /** A node a network; a network without one answers 501. */
   readonly rpcUrls: Readonly<Partial<Record<EvmNetwork, Secret>>>
   readonly rateLimitPerSecond: number
+  /** Wrong credentials of an API key: a process counts its own. */
+  readonly wrongPinsPerHour: number
+  readonly wrongSecretsPerMinute: number
   readonly workerConcurrency: number
   readonly logLevel: (typeof LOG_LEVELS)[number]
 }
@@ -86,6 +101,26 @@ const url = (name: string, text: string, protocols: readonly string[]): string =
 const flag = (variables: Variables, name: string): boolean =>
   oneOf(variables, name, ['true', 'false'], 'false') === 'true'
 
+const vaultOf = (variables: Variables): RootKeyConfig['vault'] => {
+  const [token, file] = [variables.VAULT_TOKEN?.trim(), variables.VAULT_TOKEN_FILE?.trim()]
+  if (token && file) throw new Error('Of VAULT_TOKEN and VAULT_TOKEN_FILE only one must be set.')
+  const held = file
+    ? { file }
+    : new Secret(required(variables, 'VAULT_TOKEN', 'a token of Vault, or VAULT_TOKEN_FILE a file with one'))
+  return { token: held, namespace: variables.VAULT_NAMESPACE?.trim() || null }
+}
+
+const rootKeyOf = (variables: Variables, name: string): RootKeyConfig | null => {
+  const spec = variables[name]?.trim()
+  return spec ? readRootKeyConfig(spec, variables) : null
+}
+
+/** A root key that is given where it is and not by its variable. @throws Error. */
+export const readRootKeyConfig = (spec: string, variables: Variables = process.env): RootKeyConfig => ({
+  spec,
+  vault: spec.startsWith('vault-transit:') ? vaultOf(variables) : null,
+})
+
 /** For commands that need nothing but the database. @throws Error. */
 export const readDatabaseUrl = (variables: Variables = process.env): Secret =>
   new Secret(
@@ -120,10 +155,13 @@ export const readConfig = (variables: Variables = process.env): Config => {
     publicBaseUrl,
     databaseUrl: readDatabaseUrl(variables),
     databaseMaxConnections: wholeNumber(variables, 'DATABASE_MAX_CONNECTIONS', 20, 500),
-    rootKey: variables.ROOT_KEY?.trim() || null,
+    rootKey: rootKeyOf(variables, 'ROOT_KEY'),
+    nextRootKey: rootKeyOf(variables, 'ROOT_KEY_NEXT'),
     serviceKey: required(variables, 'SERVICE_KEY', 'where the service key is: file:/path or fd:N'),
     rpcUrls,
     rateLimitPerSecond: wholeNumber(variables, 'RATE_LIMIT_PER_SECOND', 50, 1_000_000),
+    wrongPinsPerHour: wholeNumber(variables, 'WRONG_PINS_PER_HOUR', devnet ? 10_000 : 100, 1_000_000),
+    wrongSecretsPerMinute: wholeNumber(variables, 'WRONG_SECRETS_PER_MINUTE', devnet ? 10_000 : 60, 1_000_000),
     workerConcurrency: wholeNumber(variables, 'WORKER_CONCURRENCY', 24, 500),
     logLevel: oneOf(variables, 'LOG_LEVEL', LOG_LEVELS, 'info'),
   }

@@ -4,25 +4,31 @@ import type { Db } from '../db/client.ts'
 import { openDb } from '../db/client.ts'
 import { readFacts, writeFacts } from '../db/queries/facts.ts'
 import { type WalletPlace, type WalletRow, walletsAt } from '../db/queries/wallets.ts'
-import { EVM_NETWORKS, type Network } from '../db/words.ts'
+import { EVM_NETWORKS, type Network, SUBSTRATE_NETWORKS } from '../db/words.ts'
 import { createBatcher } from './batcher.ts'
 import type { Chain } from './chains/chain.ts'
 import { createEvmChain } from './chains/evm/chain.ts'
-import { evmNetworkRow } from './chains/networks.ts'
+import { evmNetworkRow, substrateNetworkRow } from './chains/networks.ts'
+import { createSubstrateChain } from './chains/substrate/chain.ts'
 import type { Config } from './config.ts'
+import { type Audit, createAudit } from './custody/audit.ts'
 import { checkDeployment } from './custody/deployment.ts'
 import { openRootKey } from './custody/root-key.ts'
-import { openSealer } from './custody/sealer.ts'
+import { openSealer, type Sealer } from './custody/sealer.ts'
 import { createVault, type Vault } from './custody/vault.ts'
 import { AppError } from './errors.ts'
 import { createLog, type Log } from './log.ts'
 import { createMailboxes, type Mailboxes } from './transactions/mailbox.ts'
 
 export type Chains = {
-  /** @throws not_implemented for a network that this deployment does not serve. */
+  /** For keys and addresses. @throws not_implemented for a network that this deployment does not serve. */
   get(network: Network): Chain
-  /** Those that are served, in the order of the closed list. */
+  /** For what a node must answer. @throws not_implemented for a network without one. */
+  withNode(network: Network): Chain
+  /** Those with a node, in the order of the closed list. */
   readonly all: readonly Chain[]
+  /** Those on which wallets are made, likewise. */
+  readonly served: readonly Chain[]
 }
 
 export type Ctx = {
@@ -30,6 +36,10 @@ export type Ctx = {
   readonly db: Db
   readonly chains: Chains
   readonly vault: Vault
+  /** `SERVICE_KEY`, which opens no wallet. */
+  readonly sealer: Sealer
+  /** For acts that use no wallet's key. */
+  readonly audit: Pick<Audit, 'record'>
   readonly mailboxes: Mailboxes
   /** A project's wallet at an address; requests that look at the same time share one query. */
   readonly walletAt: (place: WalletPlace) => Promise<WalletRow | null>
@@ -42,7 +52,7 @@ export type WorkerCtx = Omit<Ctx, 'vault' | 'mailboxes' | 'walletAt'>
 
 const createChains = (input: { readonly config: Config; readonly db: Db }): Chains => {
   const { config, db } = input
-  const chains = new Map<Network, Chain>()
+  const withNode = new Map<Network, Chain>()
   for (const network of EVM_NETWORKS) {
     const rpcUrl = config.rpcUrls[network]
     if (rpcUrl === undefined) continue
@@ -51,21 +61,34 @@ const createChains = (input: { readonly config: Config; readonly db: Db }): Chai
       readFacts: (query: { network: Network; addresses: readonly string[] }) => readFacts(db, query),
       writeFacts: (fact: Parameters<typeof writeFacts>[1]) => writeFacts(db, fact),
     }
-    chains.set(network, createEvmChain({ row, rpcUrl: rpcUrl.reveal(), memory }))
+    withNode.set(network, createEvmChain({ row, rpcUrl: rpcUrl.reveal(), memory }))
+  }
+  const served = new Map(withNode)
+  for (const network of SUBSTRATE_NETWORKS) served.set(network, createSubstrateChain(substrateNetworkRow(network)))
+  const oneOf = (chains: ReadonlyMap<Network, Chain>) => (network: Network) => {
+    const chain = chains.get(network)
+    if (chain === undefined) throw new AppError('not_implemented', `${network} is not served by this deployment.`)
+    return chain
   }
   return {
-    get: (network) => {
-      const chain = chains.get(network)
-      if (chain === undefined) throw new AppError('not_implemented', `${network} is not served by this deployment.`)
-      return chain
-    },
-    all: [...chains.values()],
+    get: oneOf(served),
+    withNode: oneOf(withNode),
+    all: [...withNode.values()],
+    served: [...served.values()],
   }
 }
 
 type Process = { readonly config: Config; readonly process: string }
 
-const createBase = (input: Process): WorkerCtx => {
+type Base = Omit<WorkerCtx, 'sealer' | 'audit'>
+
+const withService = (base: Base, sealer: Sealer): WorkerCtx => ({
+  ...base,
+  sealer,
+  audit: createAudit({ ...base, sealer }),
+})
+
+const createBase = (input: Process): Base => {
   const db = openDb({
     url: input.config.databaseUrl.reveal(),
     maxConnections: input.config.databaseMaxConnections,
@@ -103,10 +126,13 @@ export const createCtx = async (input: Process): Promise<Ctx> => {
   const base = createBase(input)
   const { environment } = config
   const rootKey = await openRootKey(config.rootKey)
+  const nextRootKey = config.nextRootKey && (await openRootKey(config.nextRootKey))
   const sealer = await openSealer(config.serviceKey)
-  await checkDeployment({ db: base.db, environment, chainIds: chainIdsOf(config), rootKey, sealer })
-  const vault = createVault({ db: base.db, rootKey, sealer, environment, now: base.now })
-  return { ...base, vault, mailboxes: createMailboxes(), walletAt: createWalletAt(base.db) }
+  const chainIds = chainIdsOf(config)
+  await checkDeployment({ db: base.db, environment, chainIds, rootKey, nextRootKey, sealer })
+  const vault = createVault({ db: base.db, rootKey, nextRootKey, sealer, environment, limits: config, now: base.now })
+  const mailboxes = createMailboxes()
+  return { ...withService(base, sealer), vault, mailboxes, walletAt: createWalletAt(base.db) }
 }
 
 /** The context of a process without a vault. @throws Error where the keys or the environment do not fit the database. */
@@ -116,7 +142,7 @@ export const createWorkerCtx = async (input: Process): Promise<WorkerCtx> => {
   const { environment } = config
   const sealer = await openSealer(config.serviceKey)
   await checkDeployment({ db: base.db, environment, chainIds: chainIdsOf(config), rootKey: null, sealer })
-  return base
+  return withService(base, sealer)
 }
 
 /** What the database's check row binds a deployment to, whichever of the networks it serves. */

@@ -1,7 +1,8 @@
 // From whatever was thrown to the ErrorResponse that leaves: no value of the caller's, no message of an unknown error.
 
 import { ValueErrorType } from '@sinclair/typebox/errors'
-import { AppError, ERROR_STATUS, type ErrorCode } from './errors.ts'
+import { isDatabaseAway } from '../db/client.ts'
+import { AppError, ERROR_STATUS, type ErrorCode, shownName } from './errors.ts'
 
 export type Answer = {
   readonly status: number
@@ -28,14 +29,14 @@ export const answerOf = (thrown: unknown): Answer => {
   switch (codeOf(thrown)) {
     case 'VALIDATION':
       return validationAnswer(thrown)
-    case 'PARSE':
-      return answer('invalid_input', 'The body must be valid JSON in UTF-8.')
     case 'INVALID_COOKIE_SIGNATURE':
       return answer('invalid_input', 'The cookies must be as they were set.')
     case 'NOT_FOUND':
       return answer('not_found', 'There is no such path.')
     default:
-      return answer('internal', 'Something failed on our side; nothing was done.', true)
+      return isDatabaseAway(thrown)
+        ? answer('unavailable', 'The database was away: whether this was done is not known.', true)
+        : answer('internal', 'Something failed on our side; nothing was done.', true)
   }
 }
 
@@ -64,16 +65,13 @@ const findingOf = (thrown: unknown): { readonly part: string; readonly finding: 
   return { part, finding: { type, path, schema: schema as Record<string, unknown> } }
 }
 
-/** A name that is safe to say back: an unknown one is the caller's own text, which could be anything. */
-const SAFE_NAME = /^[A-Za-z_][A-Za-z0-9_.]{0,63}$/
-
 const validationAnswer = (thrown: unknown): Answer => {
   const { part, finding } = findingOf(thrown)
   // An answer of ours that does not fit its schema is not the caller's mistake.
   if (part === 'response') return answer('internal', 'Something failed on our side.', true)
   if (finding === null) return answer('invalid_input', `The ${part} is not valid.`)
   const field = finding.path.slice(1).replaceAll('/', '.')
-  const name = SAFE_NAME.test(field) ? `"${field}"` : null
+  const name = shownName(field)
   if (name === null) {
     return answer(
       'invalid_input',

@@ -34,9 +34,32 @@ export const StatusField = OneOf(TRANSACTION_STATUSES, {
   description: '`submitted` (recorded) → `pending` (broadcast) → `success` or `failed`.',
 })
 
+type TextLength = { readonly minLength: number; readonly maxLength: number }
+
+/** Characters as JSON Schema and people count them: an emoji is one, and two of JavaScript's. */
+const isTextOfLength = ({ minLength, maxLength }: TextLength, value: unknown): boolean =>
+  typeof value === 'string' &&
+  value.length >= minLength &&
+  (value.length <= maxLength || (value.length <= 2 * maxLength && [...value].length <= maxLength))
+
+TypeRegistry.Set('Text', isTextOfLength)
+
+/** A text of some length. */
+export const Text = (length: TextLength, options: { readonly description: string; readonly examples: string[] }) =>
+  Type.Unsafe<string>({
+    [Kind]: 'Text',
+    type: 'string',
+    ...length,
+    rule:
+      length.minLength === 0
+        ? `a text of at most ${length.maxLength} characters`
+        : `a text of ${length.minLength} to ${length.maxLength} characters`,
+    ...options,
+  })
+
 /** A name or an owner id. */
 export const ShortText = (description: string, example: string) =>
-  Type.String({ minLength: 1, maxLength: 256, description, rule: 'a text of 1 to 256 characters', examples: [example] })
+  Text({ minLength: 1, maxLength: 256 }, { description, examples: [example] })
 
 export const AddressField = (description: string) =>
   Type.String({

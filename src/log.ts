@@ -3,9 +3,44 @@ import type { Config } from './config.ts'
 
 export type Log = pino.Logger
 
+const MAX_CAUSES = 4
+/** What says where a failure was, and quotes no value: PostgreSQL's `detail` and `where` do. */
+const SAFE_FACTS = ['code', 'constraint_name', 'table_name', 'routine', 'trouble', 'retryable'] as const
+
+const textOf = (error: Error, name: string): string | null => {
+  const value: unknown = Reflect.get(error, name)
+  return typeof value === 'string' || typeof value === 'boolean' ? String(value) : null
+}
+
+/** The sentence of an error, where it is not made of values: a failed statement lists its parameters in it. */
+const messageOf = (error: Error): string => {
+  const query = textOf(error, 'query')
+  if (query !== null && 'params' in error) return `Failed query: ${query}`
+  return textOf(error, 'code') === 'VALIDATION' ? 'A value does not fit its schema.' : error.message
+}
+
+/** The frames alone: a stack begins with the message. */
+const framesOf = (error: Error): string => (error.stack ?? '').match(/(?:^|\n)\s+at [\s\S]*/)?.[0].trim() ?? ''
+
+/** An error as it is logged: type, sentence and frames of each cause, and nothing that came in a request. */
+export const shownError = (error: unknown, causes = 0): unknown => {
+  if (!(error instanceof Error)) return { type: typeof error }
+  const facts = SAFE_FACTS.flatMap((name) => {
+    const text = textOf(error, name)
+    return text === null ? [] : [[name, text] as const]
+  })
+  return {
+    type: error.name,
+    message: messageOf(error),
+    ...Object.fromEntries(facts),
+    stack: framesOf(error),
+    ...(error.cause === undefined || causes >= MAX_CAUSES ? {} : { cause: shownError(error.cause, causes + 1) }),
+  }
+}
+
 /**
- * JSON lines on standard output. Errors are logged as type, sentence and stack of each cause;
- * values of requests are never handed to the log, so there is nothing to redact.
+ * JSON lines on standard output. Errors are logged without the values that they carry, and values of requests are never
+ * handed to the log, so there is nothing to redact.
  */
 export const createLog = (input: { readonly config: Pick<Config, 'logLevel'>; readonly process: string }): Log =>
   pino(
@@ -13,7 +48,7 @@ export const createLog = (input: { readonly config: Pick<Config, 'logLevel'>; re
       level: input.config.logLevel,
       base: { process: input.process, pid: process.pid },
       timestamp: pino.stdTimeFunctions.isoTime,
-      serializers: { err: pino.stdSerializers.errWithCause },
+      serializers: { err: (error: unknown) => shownError(error) },
     },
     pino.destination({ fd: 1, sync: true }),
   )

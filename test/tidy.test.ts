@@ -104,7 +104,14 @@ describe('who may import whom', () => {
   })
 
   test('signing-key libraries stay in custody', () => {
-    const libraries = ['secp256k1', '@noble/curves', '@scure/bip32', '@scure/bip39', '@node-rs/argon2']
+    const libraries = [
+      'secp256k1',
+      '@noble/curves',
+      '@scure/bip32',
+      '@scure/bip39',
+      '@scure/sr25519',
+      '@node-rs/argon2',
+    ]
     expect(strays((name) => isPackage(name, libraries), within('src/custody/', 'src/devnet/'))).toEqual([])
   })
 
@@ -126,11 +133,15 @@ describe('who may import whom', () => {
     ).toEqual([])
   })
 
-  test('others enter custody by the vault and the sealer; only context.ts also builds it', () => {
-    const inner = (name: string) =>
-      name.startsWith('src/custody/') && !['src/custody/vault.ts', 'src/custody/sealer.ts'].includes(name)
-    expect(strays(inner, within('src/custody/', 'src/context.ts'))).toEqual([])
-    const queries = ['keyrings', 'locks', 'guesses', 'audit'].map((name) => `db/queries/${name}.ts`)
+  test('others enter custody by the vault and the sealer; context.ts builds it, and src/audit verifies its rows', () => {
+    const doors = ['src/custody/vault.ts', 'src/custody/sealer.ts']
+    const inner = (name: string) => name.startsWith('src/custody/') && !doors.includes(name)
+    expect(strays(inner, within('src/custody/', 'src/context.ts', 'src/audit/'))).toEqual([])
+    const others = (name: string) => inner(name) && name !== 'src/custody/audit.ts'
+    expect(strays(others, within('src/custody/', 'src/context.ts'))).toEqual([])
+    const queries = ['keyrings', 'locks', 'guesses', 'audit', 'project-keys', 'outer-layers'].map(
+      (name) => `db/queries/${name}.ts`,
+    )
     expect(strays((name) => queries.includes(name), within('src/custody/', 'db/'))).toEqual([])
   })
 

@@ -1,14 +1,17 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { authentication } from '../auth/plugin.ts'
+import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { answers, pagingOf } from '../http.ts'
 import { itemOf } from './item.ts'
 import { listActivity } from './list.ts'
 import { ListActivityQuery, WalletActivityItem } from './schema.ts'
 
-export const activityRoutes = (ctx: Pick<Ctx, 'db' | 'chains' | 'config' | 'now' | 'log'>) =>
-  new Elysia({ prefix: '/activity', normalize: false }).use(authentication(ctx)).get(
+export const activityRoutes = (
+  ctx: Pick<Ctx, 'db' | 'chains' | 'config' | 'now' | 'log'>,
+  authentication: Authentication,
+) =>
+  new Elysia({ prefix: '/activity', normalize: false }).use(authentication).get(
     '',
     async ({ query, caller }) => {
       const activities = await listActivity(ctx, {

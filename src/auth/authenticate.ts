@@ -1,5 +1,6 @@
 import type { Db } from '../../db/client.ts'
-import { findLiveApiKeys, findProject, type LiveApiKey, touchApiKey } from '../../db/queries/projects.ts'
+import { findLiveApiKeys, type LiveApiKey, touchApiKey } from '../../db/queries/api-keys.ts'
+import { findProject } from '../../db/queries/projects.ts'
 import { createBatcher } from '../batcher.ts'
 import { AppError } from '../errors.ts'
 import type { Log } from '../log.ts'

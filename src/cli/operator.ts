@@ -1,17 +1,43 @@
-import { readConfig } from '../config.ts'
-import { type Ctx, createCtx } from '../context.ts'
+import type { Command } from 'commander'
+import { type Config, readConfig } from '../config.ts'
+import { type Ctx, createCtx, createWorkerCtx, type WorkerCtx } from '../context.ts'
 
 /** How the audit names whoever works with the command line. */
 export const OPERATOR = 'operator'
 
 /** Runs a command with the full context, and always ends its connections. */
-export const withCtx = async (command: (ctx: Ctx) => Promise<void>): Promise<void> => {
-  const ctx = await createCtx({ config: { ...readConfig(), logLevel: 'silent' }, process: 'cli' })
+export const withCtx = async (command: (ctx: Ctx) => Promise<void>, config: Config = readConfig()): Promise<void> => {
+  const ctx = await createCtx({ config: { ...config, logLevel: 'silent' }, process: 'cli' })
   try {
     await command(ctx)
   } finally {
     await ctx.db.close({ timeoutSeconds: 5 })
   }
+}
+
+/** Runs a command that opens no wallet: it needs no ROOT_KEY. */
+export const withServiceCtx = async (command: (ctx: WorkerCtx) => Promise<void>): Promise<void> => {
+  const ctx = await createWorkerCtx({ config: { ...readConfig(), logLevel: 'silent' }, process: 'cli' })
+  try {
+    await command(ctx)
+  } finally {
+    await ctx.db.close({ timeoutSeconds: 5 })
+  }
+}
+
+/** For arguments that do not fit together; ends like any other mistake of usage. */
+export const usageError = (command: Command, sentence: string): never => command.error(`error: ${sentence}`)
+
+/** What a failure is told as; of a failed statement what the database said, without the statement and its values. */
+export const sentenceOf = (error: unknown): string => {
+  if (!(error instanceof Error)) return 'Something failed.'
+  if ('query' in error && 'params' in error && error.cause !== undefined) return `Database: ${sentenceOf(error.cause)}`
+  return error.message || ('code' in error ? String(error.code) : error.name)
+}
+
+/** Progress: not part of the result. */
+export const note = (text: string): void => {
+  process.stderr.write(`${text}\n`)
 }
 
 export const print = (text: string): void => {

@@ -1,8 +1,11 @@
 import { Command } from 'commander'
+import { activateProject } from '../projects/activate.ts'
 import { createProject } from '../projects/create.ts'
 import { listProjects } from '../projects/list.ts'
 import { setAllowedOrigins } from '../projects/origins.ts'
+import { uuid } from './arguments.ts'
 import { OPERATOR, print, printJson, withCtx } from './operator.ts'
+import { readSecrets } from './secrets.ts'
 
 export const projectCommands = (): Command => {
   const command = new Command('project').description('Developer accounts: the tenants of this service.')
@@ -20,6 +23,26 @@ export const projectCommands = (): Command => {
         print('Keep the key now: it is stored only as a hash and cannot be shown again.')
       }),
     )
+  command
+    .command('activate')
+    .description("Set a mainnet project's developer secret, read from standard input, and make the project wallets.")
+    .argument('<project-id>', 'the project', uuid)
+    .action(async (projectId: string) => {
+      const [developerSecret = ''] = await readSecrets(['developer secret'])
+      await withCtx((ctx) => activateProject(ctx, { projectId, developerSecret, actor: OPERATOR }))
+      print('The project is active. Nobody can recover the secret: keep it.')
+    })
+  command
+    .command('change-developer-secret')
+    .description(
+      'Give a mainnet project another developer secret; both are read from standard input, the old one first.',
+    )
+    .argument('<project-id>', 'the project', uuid)
+    .action(async (projectId: string) => {
+      const [oldSecret = '', newSecret = ''] = await readSecrets(['old developer secret', 'new developer secret'])
+      await withCtx((ctx) => ctx.vault.changeDeveloperSecret({ projectId, oldSecret, newSecret, actor: OPERATOR }))
+      print('The developer secret is changed: the old one opens nothing any more.')
+    })
   command
     .command('list')
     .description('List the projects, oldest first.')

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { closed } from '../http.ts'
+import { closed, ShortText, Text } from '../http.ts'
 
 const IMAGE = 'ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi'
 
@@ -17,19 +17,11 @@ export const UriField = (description: string) =>
 /** EIP-721 metadata to be hosted. */
 export const MetadataBody = Type.Object(
   {
-    name: Type.String({
-      minLength: 1,
-      maxLength: 256,
-      description: "The token's name.",
-      rule: 'a text of 1 to 256 characters',
-      examples: ['Door #1'],
-    }),
-    description: Type.String({
-      maxLength: 4096,
-      description: 'What the token is.',
-      rule: 'a text of at most 4096 characters',
-      examples: ['A red door.'],
-    }),
+    name: ShortText("The token's name.", 'Door #1'),
+    description: Text(
+      { minLength: 0, maxLength: 4096 },
+      { description: 'What the token is.', examples: ['A red door.'] },
+    ),
     image: UriField("Where the token's image is."),
   },
   {

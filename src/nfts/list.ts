@@ -24,7 +24,7 @@ type ListCtx = Pick<Ctx, 'db' | 'chains' | 'config' | 'log'>
  * @throws invalid_input, wallet_forbidden, address_invalid, network_mismatch, not_implemented.
  */
 export const listNfts = async (ctx: ListCtx, input: ListNftsInput): Promise<readonly HeldNft[]> => {
-  const chain = ctx.chains.get(input.network)
+  const chain = ctx.chains.withNode(input.network)
   const holdings = await holdingsOf(ctx, input)
   const metadata = await metadataOfTokens(ctx, { chain, tokens: holdings })
   return holdings.map((holding, index) => ({ ...holding, metadata: metadata[index] ?? null }))
@@ -37,7 +37,7 @@ const holdingsOf = async (ctx: ListCtx, input: ListNftsInput): Promise<readonly 
     return holdingsOfAddress(ctx.db, { network, address, limit, offset })
   }
   if (contractAddress !== undefined && walletAddress === undefined) {
-    const contract = ctx.chains.get(network).parseAddress(contractAddress, 'contract_address')
+    const contract = ctx.chains.withNode(network).parseAddress(contractAddress, 'contract_address')
     return holdingsOfContract(ctx.db, { projectId, network, contract, limit, offset })
   }
   throw new AppError('invalid_input', 'Exactly one of "wallet_address" and "contract_address" must be given.')

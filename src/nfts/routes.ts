@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import { actorOf, type Caller } from '../auth/caller.ts'
-import { authentication } from '../auth/plugin.ts'
+import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { answers, credentialsOf, pagingOf, TransactionResult } from '../http.ts'
 import { shownSubmitted } from '../transactions/shown.ts'
@@ -17,9 +17,9 @@ const detail = (summary: string, description: string) => ({ detail: { tags: ['NF
 
 const principal = (caller: Caller) => ({ projectId: caller.projectId, actor: actorOf(caller) })
 
-export const nftRoutes = (ctx: Ctx) =>
+export const nftRoutes = (ctx: Ctx, authentication: Authentication) =>
   new Elysia({ prefix: '/nfts', normalize: false })
-    .use(authentication(ctx))
+    .use(authentication)
     .get(
       '',
       async ({ query, caller }) => {

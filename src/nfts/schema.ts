@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { AddressField, CredentialFields, closed, NetworkField, ShortText } from '../http.ts'
+import { AddressField, CredentialFields, closed, NetworkField, ShortText, Text } from '../http.ts'
 import { MetadataBody, UriField } from '../metadata/schema.ts'
 
 const COLLECTION = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
@@ -15,13 +15,7 @@ export const CreateCollectionBody = Type.Object(
     network: NetworkField,
     from: Sender,
     name: ShortText("The collection's name.", 'Doors'),
-    symbol: Type.String({
-      minLength: 1,
-      maxLength: 32,
-      description: "The collection's symbol.",
-      rule: 'a text of 1 to 32 characters',
-      examples: ['DOOR'],
-    }),
+    symbol: Text({ minLength: 1, maxLength: 32 }, { description: "The collection's symbol.", examples: ['DOOR'] }),
     image_url: UriField("Where the collection's image is."),
     base_uri: Type.Optional(
       UriField('Goes before the token id, for tokens that are minted without a URI of their own.'),

@@ -36,7 +36,7 @@ export const resolveSender = async (ctx: Ctx, input: SenderQuery): Promise<Sende
   }
   const { developerSecret } = input.credentials
   return {
-    chain: ctx.chains.get(network),
+    chain: ctx.chains.withNode(network),
     wallet: () => projectWallet(ctx, { projectId, actor, network, developerSecret }),
   }
 }

@@ -45,22 +45,45 @@ const isJson = (value: unknown): value is Json => typeof value === 'object' && v
 const hoist = (value: unknown, schemas: Record<string, unknown>): unknown => {
   if (Array.isArray(value)) return value.map((item) => hoist(item, schemas))
   if (!isJson(value)) return value
-  const walked = Object.fromEntries(Object.entries(value).map(([key, item]) => [key, hoist(item, schemas)]))
+  const walked: Record<string, unknown> = {}
+  for (const [key, item] of Object.entries(value)) {
+    // A schema's `rule` is for our own sentences; a property may have the name too, and is then an object.
+    if (key !== 'rule' || typeof item !== 'string') walked[key] = hoist(item, schemas)
+  }
   const { title, type } = walked
   if (typeof title !== 'string' || typeof type !== 'string') return walked
   schemas[title] = walked
   return { $ref: `#/components/schemas/${title}` }
 }
 
+/** Whatever the type of its value, every answer is JSON: the generator takes a text for plain text. */
+const asJson = (content: unknown): Json =>
+  isJson(content) ? { content: { 'application/json': Object.values(content)[0] } } : {}
+
 const withMeanings = (responses: unknown): unknown =>
   isJson(responses)
     ? Object.fromEntries(
         Object.entries(responses).map(([status, response]) => [
           status,
-          isJson(response) ? { ...response, description: MEANING[status] ?? status } : response,
+          isJson(response)
+            ? { ...response, ...asJson(response.content), description: MEANING[status] ?? status }
+            : response,
         ]),
       )
     : responses
+
+/** Names of operations that their path does not give. */
+const OPERATIONS: Readonly<Record<string, string>> = {
+  'get /activity': 'activity_list',
+  'get /wallets': 'wallets_list',
+  'post /wallets': 'wallets_create',
+  'get /nfts': 'nfts_list',
+  'post /nfts/collections': 'nfts_create_collection',
+  'get /metadata/{file}': 'metadata_get',
+}
+
+const operationIdOf = (method: string, path: string): string =>
+  OPERATIONS[`${method} ${path}`] ?? path.slice(1).replaceAll(/[/-]/g, '_')
 
 /** @param paths as the generator made them; it does not see that our own parser reads JSON. */
 export const describe = (input: {
@@ -76,6 +99,7 @@ export const describe = (input: {
     const body = bodies.get(`${method} ${path}`) ?? null
     return {
       ...operation,
+      operationId: operationIdOf(method, path),
       ...(body === null ? {} : { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
       responses: withMeanings(operation.responses),
       ...(input.open.some((start) => path.startsWith(start)) ? { security: [] } : {}),

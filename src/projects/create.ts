@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { insertApiKey, insertProject } from '../../db/queries/projects.ts'
+import { insertProject } from '../../db/queries/projects.ts'
 import { API_KEY_SCOPES } from '../../db/words.ts'
-import { newApiKey } from '../auth/api-key.ts'
+import { addApiKey } from '../api-keys/create.ts'
 import type { Ctx } from '../context.ts'
 import { TESTNET_DEVELOPER_SECRET } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
@@ -26,24 +26,15 @@ export const createProject = async (
   }
   const projectId = randomUUID()
   const developerSecret = ctx.config.environment === 'testnet' ? TESTNET_DEVELOPER_SECRET : null
-  const apiKey = newApiKey()
-  const apiKeyId = randomUUID()
-  const apiKeyName = 'First key'
   const keys = await ctx.vault.newProject({ projectId, developerSecret, actor: input.actor })
-  await ctx.db.transaction(async (tx) => {
+  const apiKey = await ctx.db.transaction(async (tx) => {
     await insertProject(tx, { id: projectId, name, activatedAt: developerSecret === null ? null : ctx.now() })
     await keys.write(tx)
-    await insertApiKey(tx, { id: apiKeyId, projectId, name: apiKeyName, hash: apiKey.hash, scopes: API_KEY_SCOPES })
-    await ctx.vault.recordAct(tx, {
-      projectId,
-      actor: input.actor,
-      action: 'api_key_created',
-      subject: apiKeyId,
-      details: { name: apiKeyName },
-    })
+    const { actor } = input
+    return addApiKey(ctx, tx, { projectId, name: 'First key', scopes: API_KEY_SCOPES, expiresAt: null, actor })
   })
   if (developerSecret !== null) {
-    for (const { network } of ctx.chains.all) {
+    for (const { network } of ctx.chains.served) {
       await createProjectWallet(ctx, { projectId, network, developerSecret, actor: input.actor })
     }
   }

@@ -1,6 +1,8 @@
 import { setAllowedOrigins as update } from '../../db/queries/projects.ts'
 import type { WorkerCtx } from '../context.ts'
-import { AppError, notFound } from '../errors.ts'
+import { AppError, noSuchProject } from '../errors.ts'
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 /** A scheme, a host and perhaps a port: what a browser sends as `Origin`. */
 const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text
@@ -16,5 +18,7 @@ export const setAllowedOrigins = async (
   if (!input.origins.every(isOrigin)) {
     throw new AppError('invalid_input', 'Each origin must be like https://app.example.com, without a path.')
   }
-  if (!(await update(ctx.db, input))) throw notFound('project')
+  if (!UUID.test(input.projectId) || !(await update(ctx.db, input))) {
+    throw noSuchProject()
+  }
 }

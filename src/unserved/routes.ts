@@ -1,17 +1,10 @@
 // Endpoints of the interface that later work brings: they answer 501 as an ErrorResponse, after the caller is known.
 
 import { Elysia } from 'elysia'
-import { authentication } from '../auth/plugin.ts'
-import type { Ctx } from '../context.ts'
+import type { Authentication } from '../auth/plugin.ts'
 import { AppError } from '../errors.ts'
 
-const BEHIND_AUTHENTICATION = [
-  '/wallets/import',
-  '/wallets/change-user-pin',
-  '/policies/revoke',
-  '/users/passkey/begin-registration',
-  '/users/logout',
-]
+const BEHIND_AUTHENTICATION = ['/policies/revoke', '/users/passkey/begin-registration', '/users/logout']
 const OPEN = [
   ['POST', '/users/verify-login'],
   ['GET', '/users/session-challenge'],
@@ -24,10 +17,10 @@ const refuse = (): never => {
 
 const hidden = { detail: { hide: true } }
 
-export const unservedRoutes = (ctx: Ctx) => {
+export const unservedRoutes = (authentication: Authentication) => {
   const open = new Elysia()
   for (const [method, path] of OPEN) open.route(method, path, refuse, hidden)
-  const closed = new Elysia().use(authentication(ctx))
+  const closed = new Elysia().use(authentication)
   for (const path of BEHIND_AUTHENTICATION) closed.post(path, refuse, hidden)
   return new Elysia().use(open).use(closed)
 }

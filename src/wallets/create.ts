@@ -3,7 +3,7 @@ import { violatedConstraint } from '../../db/client.ts'
 import { findWallet, insertWallet, type WalletRow } from '../../db/queries/wallets.ts'
 import type { ControlMode, Network, WalletType } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
-import type { Credentials } from '../custody/vault.ts'
+import { type Credentials, type ImportedText, ProjectKeyRotated } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 
 export type CreateWalletInput = {
@@ -14,6 +14,8 @@ export type CreateWalletInput = {
   readonly ownerId: string
   readonly controlMode: ControlMode
   readonly type: WalletType
+  /** What the key comes from, instead of the owner's seed. */
+  readonly imported?: ImportedText
   readonly credentials: Credentials
 }
 
@@ -28,6 +30,10 @@ const RACED = new Set([
 
 const exists = (input: CreateWalletInput): AppError =>
   new AppError('wallet_exists', `The owner already has a wallet on ${input.network}.`)
+
+/** Nothing is said about other projects: they may have the same address. */
+export const addressTaken = (network: Network): AppError =>
+  new AppError('wallet_exists', `This project already has a wallet with this address on ${network}.`)
 
 /**
  * Creates a wallet; the owner's seed too where this is the first.
@@ -63,8 +69,10 @@ export const createWallet = async (ctx: Ctx, input: CreateWalletInput): Promise<
       })
     } catch (error) {
       const constraint = violatedConstraint(error)
-      if (constraint === 'wallets_one_a_network' || constraint === 'wallets_address') throw exists(input)
-      if (constraint === null || !RACED.has(constraint) || tries >= MAX_TRIES) throw error
+      if (constraint === 'wallets_one_a_network') throw exists(input)
+      if (constraint === 'wallets_address') throw addressTaken(network)
+      const raced = error instanceof ProjectKeyRotated || (constraint !== null && RACED.has(constraint))
+      if (!raced || tries >= MAX_TRIES) throw error
     }
   }
 }

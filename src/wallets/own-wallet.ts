@@ -14,7 +14,7 @@ export const ownWallet = async (
   input: { readonly projectId: string; readonly network: Network; readonly walletAddress: string },
 ): Promise<{ readonly chain: Chain; readonly address: string }> => {
   const { projectId, network } = input
-  const chain = ctx.chains.get(network)
+  const chain = ctx.chains.withNode(network)
   const address = chain.parseAddress(input.walletAddress, 'wallet_address')
   if ((await findWallet(ctx.db, { projectId, network, by: { address } })) === null) {
     throw new AppError('wallet_forbidden', 'Field "wallet_address" must be the address of a wallet of this project.')

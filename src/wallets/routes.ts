@@ -1,20 +1,28 @@
 import { randomUUID } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { actorOf } from '../auth/caller.ts'
-import { authentication } from '../auth/plugin.ts'
+import { actorOf, type Caller } from '../auth/caller.ts'
+import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { answers, credentialsOf, pagingOf } from '../http.ts'
+import { changeUserPin } from './change-user-pin.ts'
 import { createWallet } from './create.ts'
+import { exportWallet } from './export.ts'
 import { getWallet } from './get.ts'
+import { importWallet } from './import.ts'
 import { listWallets } from './list.ts'
 import {
+  ChangeUserPinBody,
   CreateWalletBody,
+  ExportedWallet,
+  ExportWalletBody,
   GetByAddressQuery,
   GetByIdQuery,
   GetByOwnerIdQuery,
+  ImportWalletBody,
   ListWalletsQuery,
+  Success,
   Wallet,
 } from './schema.ts'
 
@@ -29,6 +37,17 @@ const shown = (row: Row): Wallet => ({
   address: row.address,
 })
 
+const newWalletInput = (body: CreateWalletBody, caller: Caller) => ({
+  projectId: caller.projectId,
+  actor: actorOf(caller),
+  network: body.network,
+  name: body.name,
+  ownerId: body.owner_id ?? randomUUID(),
+  controlMode: body.control_mode,
+  type: body.type ?? 'eoa',
+  credentials: credentialsOf(body),
+})
+
 const detail = (summary: string, description: string) => ({ detail: { tags: ['Wallets'], summary, description } })
 
 const ownerIdOf = (query: { ownerID?: string; owner_id?: string }): string => {
@@ -39,28 +58,69 @@ const ownerIdOf = (query: { ownerID?: string; owner_id?: string }): string => {
   return ownerId
 }
 
-export const walletRoutes = (ctx: Ctx) =>
+export const walletRoutes = (ctx: Ctx, authentication: Authentication) =>
   new Elysia({ prefix: '/wallets', normalize: false })
-    .use(authentication(ctx))
+    .use(authentication)
+    .post('', async ({ body, caller }) => shown(await createWallet(ctx, newWalletInput(body, caller))), {
+      body: CreateWalletBody,
+      response: answers(Wallet),
+      ...detail('Create a wallet', 'Wallets of one `owner_id` on different networks come from the same seed phrase.'),
+    })
     .post(
-      '',
+      '/import',
       async ({ body, caller }) =>
         shown(
-          await createWallet(ctx, {
-            projectId: caller.projectId,
-            actor: actorOf(caller),
-            network: body.network,
-            name: body.name,
-            ownerId: body.owner_id ?? randomUUID(),
-            controlMode: body.control_mode,
-            type: body.type ?? 'eoa',
-            credentials: credentialsOf(body),
+          await importWallet(ctx, {
+            ...newWalletInput(body, caller),
+            privateKey: body.private_key,
+            mnemonicPhrase: body.mnemonic_phrase,
           }),
         ),
       {
-        body: CreateWalletBody,
+        body: ImportWalletBody,
         response: answers(Wallet),
-        ...detail('Create a wallet', 'Wallets of one `owner_id` on different networks come from the same seed phrase.'),
+        ...detail('Import a wallet', 'From a private key or a phrase; an address can be imported once into a project.'),
+      },
+    )
+    .post(
+      '/change-user-pin',
+      async ({ body, caller }) => {
+        await changeUserPin(ctx, {
+          projectId: caller.projectId,
+          actor: actorOf(caller),
+          network: body.network,
+          address: body.address,
+          oldPin: body.old_user_pin,
+          newPin: body.new_user_pin,
+        })
+        return { success: true as const }
+      },
+      {
+        body: ChangeUserPinBody,
+        response: answers(Success),
+        ...detail('Change a user PIN', "For all of the owner's user-controlled wallets, on every network."),
+      },
+    )
+    .post(
+      '/export',
+      async ({ body, caller, set }) => {
+        set.headers['cache-control'] = 'no-store'
+        const exported = await exportWallet(ctx, {
+          projectId: caller.projectId,
+          actor: actorOf(caller),
+          network: body.network,
+          address: body.address,
+          credentials: credentialsOf(body),
+        })
+        return { mnemonic_phrase: exported.mnemonicPhrase, private_key: exported.privateKey }
+      },
+      {
+        body: ExportWalletBody,
+        response: answers(ExportedWallet),
+        ...detail(
+          'Export a wallet',
+          'The phrase or the imported key. Where developer and user share control, it takes both credentials.',
+        ),
       },
     )
     .get(

@@ -10,6 +10,7 @@ import {
   OneOf,
   PagingFields,
   ShortText,
+  UserPinField,
   UuidField,
 } from '../http.ts'
 
@@ -30,40 +31,111 @@ export const Wallet = Type.Object(
 )
 export type Wallet = Static<typeof Wallet>
 
-export const CreateWalletBody = Type.Object(
-  {
-    network: NetworkField,
-    name: ShortText("The wallet's name.", 'Main wallet'),
-    owner_id: Type.Optional(
-      ShortText(
-        'Who the wallet is for; one owner has one seed phrase on all networks. A fresh UUID where absent.',
-        'user-1',
-      ),
+const NewWalletFields = {
+  network: NetworkField,
+  name: ShortText("The wallet's name.", 'Main wallet'),
+  owner_id: Type.Optional(
+    ShortText(
+      'Who the wallet is for; one owner has one seed phrase on all networks. A fresh UUID where absent.',
+      'user-1',
     ),
-    control_mode: ControlModeField,
-    type: Type.Optional(
-      OneOf(WALLET_TYPES, {
+  ),
+  control_mode: ControlModeField,
+  type: Type.Optional(
+    OneOf(WALLET_TYPES, {
+      description:
+        '`eoa`, the default: an address of the key itself; `contract`: a smart contract that the key controls.',
+    }),
+  ),
+  ...CredentialFields,
+}
+
+export const CreateWalletBody = Type.Object(NewWalletFields, {
+  ...closed,
+  title: 'CreateWallet',
+  examples: [
+    {
+      network: 'Ethereum',
+      name: 'Main wallet',
+      owner_id: 'user-1',
+      control_mode: 'developer',
+      developer_secret: 'testnet-secret',
+    },
+  ],
+})
+export type CreateWalletBody = Static<typeof CreateWalletBody>
+
+/** The development phrase of the Substrate tools: known to everybody, and worth nothing. */
+const KNOWN_PHRASE = 'bottom drive obey lake curtain smoke basket hold race lonely fit walk'
+
+/** What is right of them is judged in the vault, and answered as `invalid_key`. */
+export const ImportWalletBody = Type.Object(
+  {
+    ...NewWalletFields,
+    private_key: Type.Optional(
+      Type.String({
         description:
-          '`eoa`, the default: an address of the key itself; `contract`: a smart contract that the key controls.',
+          '32 bytes in hex, with or without 0x: a private key on the EVM networks, an sr25519 mini-secret on Polkadot and Vara.',
+        examples: ['0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d'],
       }),
     ),
-    ...CredentialFields,
+    mnemonic_phrase: Type.Optional(
+      Type.String({
+        description:
+          '12, 15, 18, 21 or 24 English words (BIP-39). It becomes the seed phrase of an owner who has none, for all networks.',
+        examples: [KNOWN_PHRASE],
+      }),
+    ),
   },
   {
     ...closed,
-    title: 'CreateWallet',
+    title: 'ImportWallet',
+    description: 'As for creation, and exactly one of `private_key` and `mnemonic_phrase`.',
     examples: [
       {
-        network: 'Ethereum',
-        name: 'Main wallet',
-        owner_id: 'user-1',
-        control_mode: 'developer',
-        developer_secret: 'testnet-secret',
+        network: 'Polkadot',
+        name: 'Imported wallet',
+        owner_id: 'user-2',
+        control_mode: 'user',
+        user_pin: '493817',
+        mnemonic_phrase: KNOWN_PHRASE,
       },
     ],
   },
 )
-export type CreateWalletBody = Static<typeof CreateWalletBody>
+
+const ADDRESS = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+
+export const ChangeUserPinBody = Type.Object(
+  {
+    network: NetworkField,
+    address: AddressField("The address of one of the owner's user-controlled wallets."),
+    old_user_pin: UserPinField,
+    new_user_pin: UserPinField,
+  },
+  {
+    ...closed,
+    title: 'ChangeUserPin',
+    examples: [{ network: 'Ethereum', address: ADDRESS, old_user_pin: '493817', new_user_pin: '270956' }],
+  },
+)
+
+export const Success = Type.Object({ success: Type.Literal(true) }, { ...closed, title: 'Success' })
+
+export const ExportWalletBody = Type.Object(
+  { network: NetworkField, address: AddressField('A wallet of the project.'), ...CredentialFields },
+  { ...closed, title: 'ExportWallet', examples: [{ network: 'Ethereum', address: ADDRESS, user_pin: '493817' }] },
+)
+
+const nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
+
+export const ExportedWallet = Type.Object(
+  {
+    mnemonic_phrase: nullable('The phrase that the key comes from; null for an imported private key.'),
+    private_key: nullable('The imported private key, 0x and 64 hex digits; null where there is a phrase.'),
+  },
+  { ...closed, title: 'ExportedWallet', examples: [{ mnemonic_phrase: KNOWN_PHRASE, private_key: null }] },
+)
 
 export const GetByIdQuery = t.Object({ network: NetworkField, id: UuidField("The wallet's id.") }, closed)
 

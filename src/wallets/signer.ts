@@ -19,7 +19,7 @@ type Signer = { readonly chain: Chain; readonly address: string }
  * a wallet with the address. @throws network_required, address_invalid, network_mismatch, not_implemented.
  */
 export const resolveSigner = async (ctx: Pick<Ctx, 'db' | 'chains'>, input: SignerQuery): Promise<Signer> => {
-  const chain = ctx.chains.get(input.network ?? (await onlyNetwork(ctx, input)))
+  const chain = ctx.chains.withNode(input.network ?? (await onlyNetwork(ctx, input)))
   return { chain, address: chain.parseAddress(input.address, input.field) }
 }
 

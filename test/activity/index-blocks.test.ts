@@ -221,9 +221,9 @@ describe('collections that were created here', () => {
     await world.sql`insert into signers (network, address) values ('Ethereum', ${outsider.address}) on conflict do nothing`
     await world.sql`
       insert into transactions (id, project_id, wallet_id, network, signer_address, kind, nonce, value, input, gas_limit,
-        worst_cost, status, contract_address)
+        worst_cost, rungs, status, contract_address)
       select gen_random_uuid(), project_id, id, network, ${outsider.address}, 'collection',
-        (select count(*) from transactions), 0, '0x', 0, 0, 'success', ${getAddress(nfts.address)}
+        (select count(*) from transactions), 0, '0x', 0, 0, 1, 'success', ${getAddress(nfts.address)}
       from wallets limit 1`
     return nfts
   }

@@ -5,9 +5,10 @@ import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import postgres from 'postgres'
 import { openDb } from '../../db/client.ts'
+import { insertApiKey } from '../../db/queries/api-keys.ts'
 import { readFacts, writeFacts } from '../../db/queries/facts.ts'
 import { insertKeyring } from '../../db/queries/keyrings.ts'
-import { insertApiKey, insertProject } from '../../db/queries/projects.ts'
+import { insertProject } from '../../db/queries/projects.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import { indexStep } from '../../src/activity/index-blocks.ts'
@@ -18,6 +19,7 @@ import { createEvmChain } from '../../src/chains/evm/chain.ts'
 import { evmNetworkRow } from '../../src/chains/networks.ts'
 import { type Config, Secret } from '../../src/config.ts'
 import type { WorkerCtx } from '../../src/context.ts'
+import { createAudit } from '../../src/custody/audit.ts'
 import { AppError } from '../../src/errors.ts'
 import { answerOf } from '../../src/failure.ts'
 import { answers, pagingOf } from '../../src/http.ts'
@@ -27,6 +29,7 @@ import { listNfts } from '../../src/nfts/list.ts'
 import { ListNftsQuery, Nft } from '../../src/nfts/list-schema.ts'
 import { shownNft } from '../../src/nfts/listing.ts'
 import { checkQuery } from '../../src/query.ts'
+import { openTestSealer } from '../custody/support.ts'
 import { startChain } from '../support/chains.ts'
 import { createDatabase } from '../support/postgres.ts'
 
@@ -43,13 +46,18 @@ const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = 
   databaseUrl: new Secret(databaseUrl),
   databaseMaxConnections: 4,
   rootKey: null,
+  nextRootKey: null,
   serviceKey: 'fd:0',
   rpcUrls: { Ethereum: new Secret(rpcUrl) },
   rateLimitPerSecond: 1_000_000,
+  wrongPinsPerHour: 1_000,
+  wrongSecretsPerMinute: 1_000,
   workerConcurrency: 1,
   logLevel: 'silent',
   ...changes,
 })
+
+const sealer = await openTestSealer()
 
 const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
   const db = openDb({
@@ -63,18 +71,19 @@ const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
     rpcUrl,
     memory: { readFacts: (query) => readFacts(db, query), writeFacts: (fact) => writeFacts(db, fact) },
   })
+  const get = (network: Network) => {
+    if (network === 'Ethereum') return chain
+    throw new AppError('not_implemented', `${network} is not served by this deployment.`)
+  }
+  const now = () => new Date()
   return {
     config,
     db,
-    chains: {
-      get: (network) => {
-        if (network === 'Ethereum') return chain
-        throw new AppError('not_implemented', `${network} is not served by this deployment.`)
-      },
-      all: [chain],
-    },
-    now: () => new Date(),
+    chains: { get, withNode: get, all: [chain], served: [chain] },
+    now,
     log: createLog({ config, process: 'test' }),
+    sealer,
+    audit: createAudit({ db, sealer, now }),
   }
 }
 
@@ -86,7 +95,7 @@ const createTestApp = (ctx: WorkerCtx) =>
       set.status = answer.status
       return answer.body
     })
-    .use(activityRoutes(ctx))
+    .use(activityRoutes(ctx, authentication(ctx)))
     .use(metadataRoutes(ctx))
     .use(
       new Elysia({ prefix: '/nfts', normalize: false }).use(authentication(ctx)).get(
@@ -137,7 +146,14 @@ export const startWorld = async () => {
     const id = randomUUID()
     const key = newApiKey()
     await insertProject(api.db, { id, name: 'Test', activatedAt: null })
-    await insertApiKey(api.db, { id: randomUUID(), projectId: id, name: 'first', hash: key.hash, scopes: ['read'] })
+    await insertApiKey(api.db, {
+      id: randomUUID(),
+      projectId: id,
+      name: 'first',
+      hash: key.hash,
+      scopes: ['read'],
+      expiresAt: null,
+    })
     return { id, apiKey: key.text }
   }
 

@@ -147,6 +147,7 @@ describe('what the tables refuse', () => {
     input: '0x',
     gas_limit: '21000',
     worst_cost: '0',
+    rungs: 1,
     ...row,
   })
 

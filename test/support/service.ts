@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { EvmNetwork, Network } from '../../db/words.ts'
 import { createApp } from '../../src/app.ts'
-import { MAX_READ_BYTES } from '../../src/body.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Ctx, createCtx } from '../../src/context.ts'
+import { listen } from '../../src/listen.ts'
 import { createProject } from '../../src/projects/create.ts'
 import { createDatabase, type TestDatabase } from './postgres.ts'
 
@@ -60,12 +60,7 @@ export const startService = async (
   const folder = await mkdtemp(join(tmpdir(), 'strongroom-service-'))
   const variables = { ...(await variablesOf({ database, folder, rpcUrls: input.rpcUrls ?? {} })), ...input.variables }
   const ctx: Ctx = await createCtx({ config: readConfig(variables), process: 'test' })
-  const server = Bun.serve({
-    hostname: '127.0.0.1',
-    port: 0,
-    maxRequestBodySize: MAX_READ_BYTES + 1024,
-    fetch: createApp(ctx).fetch,
-  })
+  const server = listen({ fetch: createApp(ctx).fetch, hostname: '127.0.0.1', port: 0, log: ctx.log })
   const baseUrl = `http://127.0.0.1:${server.port}`
   const project = await createProject(ctx, { name: 'Test', actor: 'operator' })
   const workers = new Set<ReturnType<typeof Bun.spawn>>()

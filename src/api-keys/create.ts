@@ -1,0 +1,57 @@
+import { randomUUID } from 'node:crypto'
+import type { Tx } from '../../db/client.ts'
+import { insertApiKey } from '../../db/queries/api-keys.ts'
+import { findProject } from '../../db/queries/projects.ts'
+import type { ApiKeyScope } from '../../db/words.ts'
+import { newApiKey } from '../auth/api-key.ts'
+import type { WorkerCtx } from '../context.ts'
+import { AppError, noSuchProject } from '../errors.ts'
+
+const NAME_LENGTH_MAX = 256
+
+type NewApiKeyInput = {
+  readonly projectId: string
+  readonly name: string
+  readonly scopes: readonly ApiKeyScope[]
+  readonly expiresAt: Date | null
+  readonly actor: string
+}
+
+/** @param text is shown once and kept nowhere. */
+export type MadeApiKey = { readonly id: string; readonly text: string }
+
+/** Writes a new API key and its audit row, in the caller's transaction. */
+export const addApiKey = async (ctx: Pick<WorkerCtx, 'audit'>, tx: Tx, input: NewApiKeyInput): Promise<MadeApiKey> => {
+  const { projectId, name, scopes, expiresAt, actor } = input
+  const { text, hash } = newApiKey()
+  const id = randomUUID()
+  await insertApiKey(tx, { id, projectId, name, hash, scopes, expiresAt })
+  await ctx.audit.record(tx, {
+    projectId,
+    actor,
+    action: 'api_key_created',
+    subject: id,
+    details: { name, scopes: scopes.join(' '), ...(expiresAt === null ? {} : { expires_at: expiresAt.toISOString() }) },
+  })
+  return { id, text }
+}
+
+/**
+ * Makes an API key of a project.
+ * @throws invalid_input for a name that is empty or too long, no scope, and an expiry that has passed; not_found.
+ */
+export const createApiKey = async (
+  ctx: Pick<WorkerCtx, 'db' | 'audit' | 'now'>,
+  input: NewApiKeyInput,
+): Promise<MadeApiKey> => {
+  const name = input.name.trim()
+  if (name.length === 0 || name.length > NAME_LENGTH_MAX) {
+    throw new AppError('invalid_input', `The name must be a text of 1 to ${NAME_LENGTH_MAX} characters.`)
+  }
+  if (input.scopes.length === 0) throw new AppError('invalid_input', 'An API key must have a scope.')
+  if (input.expiresAt !== null && input.expiresAt <= ctx.now()) {
+    throw new AppError('invalid_input', 'The expiry must lie ahead.')
+  }
+  if ((await findProject(ctx.db, input.projectId)) === null) throw noSuchProject()
+  return ctx.db.transaction((tx) => addApiKey(ctx, tx, { ...input, name }))
+}

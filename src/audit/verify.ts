@@ -1,0 +1,144 @@
+import {
+  type AuditRecord,
+  chainOf,
+  countUnchained,
+  type Link,
+  listChains,
+  listUnchained,
+  type ReadLink,
+  readLinks,
+} from '../../db/queries/audit-chain.ts'
+import type { WorkerCtx } from '../context.ts'
+import { auditVerifier } from '../custody/audit.ts'
+import { createLinkMaker, type LinkMaker } from './link.ts'
+
+const LINKS_A_PAGE = 1_000
+
+/** A head that was noted somewhere else than in the database. */
+export type NotedHead = { readonly chain: string; readonly position: bigint; readonly head: Uint8Array }
+
+/** The first thing that is wrong in a chain, or in the rows that are not chained yet. */
+export type Broken = {
+  readonly chain: string
+  /** null: not chained yet. */
+  readonly position: bigint | null
+  /** null where the link itself is missing. */
+  readonly auditId: bigint | null
+  readonly trouble: string
+}
+
+export type Verification = {
+  /** The chains that hold, each with its last link. */
+  readonly ends: readonly Link[]
+  readonly broken: readonly Broken[]
+  readonly rows: bigint
+  readonly unchained: { readonly rows: number; readonly oldest: Date | null }
+}
+
+type Check = {
+  readonly makeLink: LinkMaker
+  readonly isAsWritten: (row: AuditRecord) => boolean
+  readonly heads: readonly NotedHead[]
+  readonly onProgress: (rows: bigint) => void
+}
+
+const same = (one: Uint8Array, other: Uint8Array): boolean => Buffer.compare(one, other) === 0
+
+/** What is wrong with a link that comes after `previous`, or null. */
+const troubleOf = (
+  check: Check,
+  input: { readonly chain: string; readonly previous: Link | null; readonly link: ReadLink },
+): string | null => {
+  const { chain, previous, link } = input
+  const { row } = link
+  if (row === null) return 'its audit row is gone'
+  if (chainOf(row) !== chain) return 'its audit row belongs to another chain'
+  if (!row.exactTime || !check.isAsWritten(row)) return 'its audit row is not as it was written'
+  if (!same(check.makeLink({ previous, row }).head, link.head)) return 'it does not follow from what comes before it'
+  const noted = check.heads.filter((head) => head.chain === chain && head.position === link.position)
+  if (noted.some(({ head }) => !same(head, link.head))) return 'its head is not the one that was noted'
+  return null
+}
+
+type Walk = { readonly end: Link | null; readonly broken: Broken | null }
+
+/** From the first link on, until the chain ends or breaks. */
+const walk = async (ctx: Pick<WorkerCtx, 'db'>, check: Check, chain: string): Promise<Walk> => {
+  let end: Link | null = null
+  for (;;) {
+    const after: bigint = end?.position ?? 0n
+    const links = await readLinks(ctx.db, { chain, after, limit: LINKS_A_PAGE })
+    for (const link of links) {
+      const expected: bigint = (end?.position ?? 0n) + 1n
+      if (link.position !== expected) {
+        const trouble = `the links up to position ${link.position - 1n} are gone`
+        return { end, broken: { chain, position: expected, auditId: null, trouble } }
+      }
+      const trouble = troubleOf(check, { chain, previous: end, link })
+      const { position, auditId } = link
+      if (trouble !== null) return { end, broken: { chain, position, auditId, trouble } }
+      end = link
+    }
+    check.onProgress(BigInt(links.length))
+    if (links.length < LINKS_A_PAGE) return { end, broken: missingHead(check, { chain, end }) }
+  }
+}
+
+/** A noted head that lies beyond the end: links behind it were removed. */
+const missingHead = (check: Check, of: { readonly chain: string; readonly end: Link | null }): Broken | null => {
+  const last = of.end?.position ?? 0n
+  const beyond = check.heads.find((head) => head.chain === of.chain && head.position > last)
+  if (beyond === undefined) return null
+  const trouble = `the chain ends here, and a head was noted at position ${beyond.position}`
+  return { chain: of.chain, position: last + 1n, auditId: null, trouble }
+}
+
+/** The first row that is not chained yet and not as it was written. */
+const brokenTail = async (
+  ctx: Pick<WorkerCtx, 'db'>,
+  check: Check,
+  input: { readonly chain: string | null },
+): Promise<Broken | null> => {
+  for (let above = 0n; ; ) {
+    const rows = await listUnchained(ctx.db, { chain: input.chain, above, upTo: null, limit: LINKS_A_PAGE })
+    const row = rows.find((each) => !check.isAsWritten(each))
+    if (row !== undefined) {
+      return { chain: chainOf(row), position: null, auditId: row.id, trouble: 'the audit row is not as it was written' }
+    }
+    const last = rows.at(-1)
+    if (last === undefined || rows.length < LINKS_A_PAGE) return null
+    above = last.id
+  }
+}
+
+/**
+ * Recomputes the MAC of every audit row and every link of its chain, and compares with heads that were noted elsewhere.
+ * @param input.chain a project's id, `deployment`, or null for all.
+ */
+export const verifyAudit = async (
+  ctx: Pick<WorkerCtx, 'db' | 'sealer'>,
+  input: {
+    readonly chain: string | null
+    readonly heads: readonly NotedHead[]
+    readonly onProgress: (rows: bigint) => void
+  },
+): Promise<Verification> => {
+  let rows = 0n
+  const onProgress = (more: bigint) => {
+    rows += more
+    input.onProgress(rows)
+  }
+  const makeLink = createLinkMaker(ctx.sealer)
+  const check = { makeLink, isAsWritten: auditVerifier(ctx.sealer), heads: input.heads, onProgress }
+  const known = input.chain === null ? await listChains(ctx.db) : [input.chain]
+  const ends: Link[] = []
+  const broken: Broken[] = []
+  for (const chain of new Set([...known, ...input.heads.map((head) => head.chain)])) {
+    const walked = await walk(ctx, check, chain)
+    if (walked.broken !== null) broken.push(walked.broken)
+    else if (walked.end !== null) ends.push(walked.end)
+  }
+  const tail = await brokenTail(ctx, check, input)
+  if (tail !== null) broken.push(tail)
+  return { ends, broken, rows, unchained: await countUnchained(ctx.db, input) }
+}

@@ -1,0 +1,90 @@
+import { Command } from 'commander'
+import { API_KEY_SCOPES, type ApiKeyScope } from '../../db/words.ts'
+import { createApiKey } from '../api-keys/create.ts'
+import { listApiKeys } from '../api-keys/list.ts'
+import { revokeApiKey } from '../api-keys/revoke.ts'
+import { instant, listOf, uuid } from './arguments.ts'
+import { OPERATOR, print, printJson, withServiceCtx } from './operator.ts'
+
+type CreateOptions = {
+  project: string
+  name: string
+  scopes: readonly ApiKeyScope[]
+  expires?: Date
+  json?: boolean
+}
+
+const create = ({ project: projectId, name, scopes, expires, json }: CreateOptions) =>
+  withServiceCtx(async (ctx) => {
+    const expiresAt = expires ?? null
+    const { id, text } = await createApiKey(ctx, { projectId, name, scopes, expiresAt, actor: OPERATOR })
+    if (json) {
+      return printJson({
+        api_key_id: id,
+        api_key: text,
+        project_id: projectId,
+        name: name.trim(),
+        scopes,
+        expires_at: expiresAt?.toISOString() ?? null,
+      })
+    }
+    print(`api key id: ${id}`)
+    print(`api key:    ${text}`)
+    print(`scopes:     ${scopes.join(', ')}`)
+    print(`expires:    ${expiresAt?.toISOString() ?? 'never'}`)
+    print('Keep the key now: it is stored only as a hash and cannot be shown again.')
+  })
+
+const list = ({ project, json }: { project: string; json?: boolean }) =>
+  withServiceCtx(async (ctx) => {
+    const keys = (await listApiKeys(ctx, project)).map((key) => ({
+      id: key.id,
+      name: key.name,
+      scopes: key.scopes,
+      created_at: key.createdAt.toISOString(),
+      expires_at: key.expiresAt?.toISOString() ?? null,
+      last_used_at: key.lastUsedAt?.toISOString() ?? null,
+      revoked_at: key.revokedAt?.toISOString() ?? null,
+    }))
+    if (json) return printJson(keys)
+    for (const key of keys) {
+      const life = key.revoked_at === null ? `expires ${key.expires_at ?? 'never'}` : `revoked ${key.revoked_at}`
+      print(`${key.id}  ${key.scopes.join(',')}  ${life}  last used ${key.last_used_at ?? 'never'}  ${key.name}`)
+    }
+  })
+
+const revoke = (id: string) =>
+  withServiceCtx(async (ctx) => {
+    const isNew = await revokeApiKey(ctx, { id, actor: OPERATOR })
+    print(
+      isNew ? 'The API key is revoked: it is refused from the next request on.' : 'The API key was revoked already.',
+    )
+  })
+
+export const apiKeyCommands = (): Command => {
+  const command = new Command('api-key').description(
+    "Projects' API keys: stored as hashes, each with a name, scopes and an expiry.",
+  )
+  command
+    .command('create')
+    .description('Make an API key; it is shown once.')
+    .requiredOption('--project <id>', 'the project', uuid)
+    .requiredOption('--name <name>', 'what the key is called')
+    .option(
+      '--scopes <list>',
+      'read: look-ups, lists and previews; sign: sign, send, mint, transfer, collections; admin: new wallets, import, export, PIN changes, policies',
+      listOf(API_KEY_SCOPES),
+      API_KEY_SCOPES,
+    )
+    .option('--expires <time>', 'when it ends, for instance 2027-01-31T00:00:00Z; never by default', instant)
+    .option('--json', 'print { api_key_id, api_key, project_id, name, scopes, expires_at }')
+    .action(create)
+  command
+    .command('list')
+    .description("List a project's API keys, oldest first; revoked and expired ones too.")
+    .requiredOption('--project <id>', 'the project', uuid)
+    .option('--json', 'print a JSON array')
+    .action(list)
+  command.command('revoke').description('Revoke an API key, at once.').argument('<api-key-id>', '', uuid).action(revoke)
+  return command
+}

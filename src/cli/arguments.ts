@@ -1,0 +1,52 @@
+// How commands read their arguments: what does not fit is refused with one sentence, before anything is opened.
+
+import { InvalidArgumentError } from 'commander'
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+const INSTANT = /^(\d{4})-(\d{2})-(\d{2})T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/
+
+/** @throws InvalidArgumentError */
+export const uuid = (text: string): string => {
+  if (!UUID.test(text)) throw new InvalidArgumentError('It must be a UUID.')
+  return text.toLowerCase()
+}
+
+/** @throws InvalidArgumentError */
+export const wholeNumber =
+  (input: { readonly from: number; readonly to: number }) =>
+  (text: string): number => {
+    const value = /^[0-9]{1,9}$/.test(text) ? Number(text) : Number.NaN
+    if (value >= input.from && value <= input.to) return value
+    throw new InvalidArgumentError(`It must be a whole number from ${input.from} to ${input.to}.`)
+  }
+
+/** @throws InvalidArgumentError */
+export const oneOf =
+  <Word extends string>(words: readonly Word[]) =>
+  (text: string): Word => {
+    const word = words.find((each) => each === text)
+    if (word === undefined) throw new InvalidArgumentError(`It must be one of ${words.join(', ')}.`)
+    return word
+  }
+
+/** A list of words with commas between them. @throws InvalidArgumentError */
+export const listOf =
+  <Word extends string>(words: readonly Word[]) =>
+  (text: string): readonly Word[] => [...new Set(text.split(',').map((each) => oneOf(words)(each.trim())))]
+
+/** A moment with its time zone, as ISO 8601 writes it. @throws InvalidArgumentError */
+export const instant = (text: string): Date => {
+  const [, year, month, day] = INSTANT.exec(text) ?? []
+  const at = new Date(text)
+  // The 31st of February would become a day of March.
+  const daysOfMonth = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()
+  if (day === undefined || Number.isNaN(at.getTime()) || Number(day) > daysOfMonth) {
+    throw new InvalidArgumentError('It must be a time like 2027-01-31T00:00:00Z.')
+  }
+  return at
+}
+
+/** For an option that may be given several times. */
+export const several =
+  <Value>(parse: (text: string) => Value) =>
+  (text: string, earlier: readonly Value[] = []): readonly Value[] => [...earlier, parse(text)]

@@ -1,0 +1,110 @@
+import { Command, InvalidArgumentError } from 'commander'
+import { shownHead } from '../audit/link.ts'
+import { listAudit } from '../audit/list.ts'
+import { type Broken, type NotedHead, type Verification, verifyAudit } from '../audit/verify.ts'
+import { several, uuid, wholeNumber } from './arguments.ts'
+import { note, print, printJson, withServiceCtx } from './operator.ts'
+
+const HEAD = /^(deployment|[0-9a-f-]{36}):([1-9][0-9]{0,17}):([0-9a-f]{64})$/i
+const PROGRESS_ROWS = 100_000n
+
+const head = (text: string): NotedHead => {
+  const [, chain, position, hex] = HEAD.exec(text) ?? []
+  if (chain === undefined || position === undefined || hex === undefined) {
+    throw new InvalidArgumentError('It must be CHAIN:POSITION:HEX, as the log has it.')
+  }
+  return { chain: chain.toLowerCase(), position: BigInt(position), head: new Uint8Array(Buffer.from(hex, 'hex')) }
+}
+
+const sentenceOf = ({ chain, position, auditId, trouble }: Broken): string => {
+  const where = position === null ? 'a row that is not chained yet' : `position ${position}`
+  return `BROKEN: chain ${chain}, ${where}${auditId === null ? '' : `, audit row ${auditId}`}: ${trouble}.`
+}
+
+const shownVerification = ({ ends, broken, rows, unchained }: Verification) => ({
+  ok: broken.length === 0,
+  rows: Number(rows),
+  broken: broken.map(({ chain, position, auditId, trouble }) => ({
+    chain,
+    position: position === null ? null : String(position),
+    audit_id: auditId === null ? null : String(auditId),
+    trouble,
+  })),
+  heads: ends.map(shownHead),
+  unchained: { rows: unchained.rows, oldest: unchained.oldest?.toISOString() ?? null },
+})
+
+const printVerification = (verification: Verification, input: { readonly heads: boolean }): void => {
+  const { ends, broken, rows, unchained } = verification
+  for (const each of broken) print(sentenceOf(each))
+  if (input.heads) for (const end of ends) print(shownHead(end))
+  const since = unchained.oldest === null ? '' : `, the oldest of ${unchained.oldest.toISOString()}`
+  print(`Unchained tail: ${unchained.rows} rows${since}.`)
+  print(broken.length === 0 ? `The audit holds: ${rows} rows in ${ends.length} chains.` : 'The audit does not hold.')
+}
+
+type VerifyOptions = { project?: string; head?: readonly NotedHead[]; heads?: boolean; json?: boolean }
+
+const verify = ({ project, head: heads = [], heads: showHeads = false, json }: VerifyOptions) =>
+  withServiceCtx(async (ctx) => {
+    let shown = 0n
+    const onProgress = (rows: bigint) => {
+      if (rows - shown < PROGRESS_ROWS) return
+      shown = rows
+      note(`${rows} rows verified`)
+    }
+    const verification = await verifyAudit(ctx, { chain: project ?? null, heads, onProgress })
+    if (json) printJson(shownVerification(verification))
+    else printVerification(verification, { heads: showHeads })
+    if (verification.broken.length > 0) process.exitCode = 1
+  })
+
+const list = ({ project, limit, json }: { project: string; limit: number; json?: boolean }) =>
+  withServiceCtx(async (ctx) => {
+    const rows = await listAudit(ctx, { projectId: project, limit })
+    if (json) {
+      return printJson(
+        rows.map(({ id, at, actor, action, subject, details }) => ({
+          id: String(id),
+          at: at.toISOString(),
+          actor,
+          action,
+          subject,
+          details,
+        })),
+      )
+    }
+    for (const { id, at, actor, action, subject, details } of rows) {
+      print(`${id}  ${at.toISOString()}  ${action}  ${subject}  by ${actor}  ${JSON.stringify(details)}`)
+    }
+  })
+
+export const auditCommands = (): Command => {
+  const command = new Command('audit').description(
+    'The audit: who did what to what, and whether that is still all true.',
+  )
+  command
+    .command('verify')
+    .summary('Recompute every audit row and every link of the chains.')
+    .description(
+      'Recompute every audit row and every link of the chains; exit code 1 where something does not hold. Somebody who ' +
+        'has the service key can rewrite all of it, and is found by a head that was noted elsewhere: see --head.',
+    )
+    .option('--project <id>', 'only the chain of this project', uuid)
+    .option(
+      '--head <chain:position:hex>',
+      'prove that this head, from the log, is still there; several times',
+      several(head),
+    )
+    .option('--heads', 'print the head of each chain that holds, to be noted')
+    .option('--json', 'print { ok, rows, broken, heads, unchained }')
+    .action(verify)
+  command
+    .command('list')
+    .description("Print a project's audit rows, newest first.")
+    .requiredOption('--project <id>', 'the project', uuid)
+    .option('--limit <rows>', 'at most so many', wholeNumber({ from: 1, to: 100_000 }), 100)
+    .option('--json', 'print a JSON array')
+    .action(list)
+  return command
+}

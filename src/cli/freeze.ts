@@ -1,0 +1,112 @@
+import { Command } from 'commander'
+import { NETWORKS, type Network } from '../../db/words.ts'
+import { freeze } from '../freezes/freeze.ts'
+import { listFreezes } from '../freezes/list.ts'
+import type { Target } from '../freezes/thing.ts'
+import { unfreeze } from '../freezes/unfreeze.ts'
+import { oneOf, uuid } from './arguments.ts'
+import { OPERATOR, print, printJson, withServiceCtx } from './operator.ts'
+
+const STILL_SENT =
+  'From the next request on nothing of it is signed, made, exported or changed. Transactions that were already recorded are still sent.'
+
+const nameOf = (target: Target): string => {
+  switch (target.scope) {
+    case 'owner':
+      return `owner ${target.ownerId} of project ${target.projectId}`
+    case 'project':
+      return `project ${target.projectId}`
+    case 'wallet':
+      return `wallet ${target.walletId}`
+    case 'network':
+      return `network ${target.network}`
+  }
+}
+
+const runFreeze = (target: Target, { reason }: { reason: string }) =>
+  withServiceCtx(async (ctx) => {
+    const isNew = await freeze(ctx, { target, reason, actor: OPERATOR })
+    print(isNew ? `Frozen: ${nameOf(target)}. ${STILL_SENT}` : `Frozen already: ${nameOf(target)}.`)
+    if (isNew && target.scope === 'wallet') {
+      print(
+        "The owner's wallets on the other networks may hold the same private key: freeze the owner to stop them too.",
+      )
+    }
+  })
+
+const runUnfreeze = (target: Target, { reason }: { reason: string }) =>
+  withServiceCtx(async (ctx) => {
+    const wasFrozen = await unfreeze(ctx, { target, reason, actor: OPERATOR })
+    print(wasFrozen ? `Released: ${nameOf(target)}.` : `Not frozen: ${nameOf(target)}.`)
+  })
+
+type Run = (target: Target, options: { reason: string }) => Promise<void>
+
+/** The four things that can be frozen, as subcommands. */
+const addTargets = (
+  command: Command,
+  input: { readonly verb: string; readonly withReason: (each: Command) => Command; readonly run: Run },
+) => {
+  const { verb, withReason, run } = input
+  const add = (name: string, what: string) => withReason(command.command(name).description(`${verb} ${what}.`))
+  add('project', 'all wallets of a project, and the making of more')
+    .argument('<project-id>', '', uuid)
+    .action((projectId: string, options) => run({ scope: 'project', projectId }, options))
+  add('owner', 'all wallets of an owner, on every network')
+    .argument('<project-id>', '', uuid)
+    .argument('<owner-id>')
+    .action((projectId: string, ownerId: string, options) => run({ scope: 'owner', projectId, ownerId }, options))
+  add('wallet', 'one wallet')
+    .argument('<wallet-id>', '', uuid)
+    .action((walletId: string, options) => run({ scope: 'wallet', walletId }, options))
+  add('network', "every project's wallets on a network")
+    .argument('<network>', NETWORKS.join(', '), oneOf(NETWORKS))
+    .action((network: Network, options) => run({ scope: 'network', network }, options))
+}
+
+const list = ({ json }: { json?: boolean }) =>
+  withServiceCtx(async (ctx) => {
+    const rows = await listFreezes(ctx)
+    if (json) {
+      return printJson(
+        rows.map((row) => ({
+          scope: row.scope,
+          project_id: row.projectId,
+          owner_id: row.ownerId,
+          wallet_id: row.walletId,
+          network: row.network,
+          reason: row.reason,
+          created_at: row.createdAt.toISOString(),
+        })),
+      )
+    }
+    for (const { scope, projectId, ownerId, walletId, network, reason, createdAt } of rows) {
+      const thing = [network, walletId, ownerId, projectId].filter((each) => each !== null).join(' of project ')
+      print(`${createdAt.toISOString()}  ${scope} ${thing}: ${reason}`)
+    }
+    if (rows.length === 0) print('Nothing is frozen.')
+  })
+
+export const freezeCommands = (): Command => {
+  const command = new Command('freeze').description(
+    'Stop the use of keys: signing, new wallets, import, export and PIN changes answer 403 "frozen", on every process from the next request on.',
+  )
+  const withReason = (each: Command) =>
+    each.requiredOption('--reason <text>', 'why; the audit keeps it, callers do not see it')
+  addTargets(command, { verb: 'Freeze', withReason, run: runFreeze })
+  command
+    .command('list')
+    .description('List what is frozen, oldest first.')
+    .option('--json', 'print a JSON array')
+    .action(list)
+  return command
+}
+
+export const unfreezeCommands = (): Command => {
+  const command = new Command('unfreeze').description(
+    'Release what was frozen; a wallet of a frozen project stays frozen with it.',
+  )
+  const withReason = (each: Command) => each.option('--reason <text>', 'why; the audit keeps it', '')
+  addTargets(command, { verb: 'Release', withReason, run: runUnfreeze })
+  return command
+}

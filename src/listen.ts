@@ -1,0 +1,31 @@
+import { answerOf } from './failure.ts'
+import type { Log } from './log.ts'
+
+const IDLE_TIMEOUT_SECONDS = 60
+/** Bun answers a larger body itself, and with nothing: so it is never to be the one. What the app leaves unread is not kept. */
+const NO_LIMIT_BYTES = Number.MAX_SAFE_INTEGER
+
+/**
+ * Listens on a port. The only place where the server is Bun's.
+ * @param input.port 0 chooses a free one.
+ */
+export const listen = (input: {
+  readonly fetch: (request: Request) => Response | Promise<Response>
+  readonly hostname: string
+  readonly port: number
+  readonly log: Log
+}) =>
+  Bun.serve({
+    hostname: input.hostname,
+    port: input.port,
+    fetch: input.fetch,
+    maxRequestBodySize: NO_LIMIT_BYTES,
+    idleTimeout: IDLE_TIMEOUT_SECONDS,
+    // Bun's own page for a failure shows its source text, its stack and the folder.
+    development: false,
+    error: (error) => {
+      input.log.error({ err: error }, 'failed outside of the app')
+      const { status, body } = answerOf(error)
+      return Response.json(body, { status })
+    },
+  })

@@ -1,0 +1,23 @@
+import type { Network } from '../../db/words.ts'
+import type { Ctx } from '../context.ts'
+import type { Credentials, ExportedKeyring } from '../custody/vault.ts'
+import { getWallet } from './get.ts'
+
+/**
+ * The phrase that a wallet's key comes from, or its imported key. The answer must be stored by nobody on its way.
+ * @throws not_found, and what the vault throws for credentials.
+ */
+export const exportWallet = async (
+  ctx: Ctx,
+  input: {
+    readonly projectId: string
+    readonly actor: string
+    readonly network: Network
+    readonly address: string
+    readonly credentials: Credentials
+  },
+): Promise<ExportedKeyring> => {
+  const { projectId, actor, network, address, credentials } = input
+  const wallet = await getWallet(ctx, { projectId, network, by: { address } })
+  return ctx.vault.exportKeyring({ wallet, credentials, actor })
+}

@@ -1,0 +1,248 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { createHmac, hkdfSync } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { shownHead } from '../../src/audit/link.ts'
+import { openAudit, type TestAudit } from './support.ts'
+
+let audit: TestAudit
+
+beforeEach(async () => {
+  audit = await openAudit()
+})
+afterEach(() => audit.close())
+
+type Row = { chain: string; position: string; audit_id: string; head: Buffer; mac: Buffer }
+
+const links = (chain?: string) =>
+  audit.superuser<Row[]>`select c.chain, c.position, c.audit_id, c.head, a.mac from audit_chain c
+    join audit a on a.id = c.audit_id where ${chain ?? null}::text is null or c.chain = ${chain ?? null}
+    order by c.chain, c.position`
+
+/** The chain by hand: written from its description, with nothing of src. */
+const headByHand = (serviceKey: Uint8Array, parts: readonly (string | Uint8Array)[]): string => {
+  const field = (part: string | Uint8Array) => {
+    const bytes = Buffer.from(part)
+    const length = Buffer.alloc(4)
+    length.writeUInt32BE(bytes.length)
+    return Buffer.concat([length, bytes])
+  }
+  const key = Buffer.from(hkdfSync('sha256', serviceKey, new Uint8Array(), field('audit chain'), 32))
+  return createHmac('sha256', key)
+    .update(Buffer.concat(parts.map(field)))
+    .digest('hex')
+}
+
+describe('the chain', () => {
+  test("has each project's rows, and the deployment's, in order and without a gap", async () => {
+    const { one, other } = audit
+    await audit.write(one, null, other, one, null, one)
+    await audit.chain()
+    const rows = await links()
+    expect(rows.map(({ chain, position, audit_id }) => [chain, position, audit_id])).toEqual(
+      [
+        [one, '1', '1'],
+        [one, '2', '4'],
+        [one, '3', '6'],
+        [other, '1', '3'],
+        ['deployment', '1', '2'],
+        ['deployment', '2', '5'],
+      ].sort(([a = '', b = ''], [c = '', d = '']) => (a + b < c + d ? -1 : 1)),
+    )
+  })
+
+  test('binds each row to all before it, as described', async () => {
+    await audit.write(audit.one, audit.one, null)
+    await audit.chain()
+    const serviceKey = new Uint8Array(32).fill(0x22)
+    for (const chain of [audit.one, 'deployment']) {
+      let previous: Uint8Array = new Uint8Array()
+      for (const { position, audit_id, head, mac } of await links(chain)) {
+        expect(head.toString('hex')).toBe(headByHand(serviceKey, [chain, position, previous, audit_id, mac]))
+        previous = head
+      }
+    }
+  })
+
+  test('goes on where it ended, in any process, and does nothing where nothing is new', async () => {
+    await audit.write(audit.one)
+    await audit.chain()
+    await audit.write(audit.one, audit.one)
+    expect(await audit.chainer().step()).toBe('caught_up')
+    const rows = await links()
+    expect(rows.map(({ position }) => position)).toEqual(['1', '2', '3'])
+    expect(await audit.chainer().step()).toBe('caught_up')
+    expect(await links()).toEqual(rows)
+    expect((await audit.verify()).broken).toEqual([])
+  })
+
+  test('takes a bounded number of rows a step', async () => {
+    await Promise.all(Array.from({ length: 2_300 }, () => audit.audit.commit(audit.act())))
+    const { step } = audit.chainer()
+    const counts: number[] = []
+    for (let steps = 0; steps < 3; steps += 1) {
+      await step()
+      counts.push((await links()).length)
+    }
+    expect(counts).toEqual([1_000, 2_000, 2_300])
+    expect(await audit.verify()).toMatchObject({ rows: 2_300n, broken: [], unchained: { rows: 0, oldest: null } })
+  })
+
+  test('gives a row that was slow to commit the next place, and waits for nobody', async () => {
+    const release = Promise.withResolvers<void>()
+    const inserted = Promise.withResolvers<void>()
+    const slow = audit.api.transaction(async (tx) => {
+      await audit.audit.record(tx, audit.act())
+      inserted.resolve()
+      await release.promise
+    })
+    await inserted.promise
+    await audit.write(audit.one)
+    const { step } = audit.chainer()
+    await step()
+    expect((await links()).map((row) => row.audit_id)).toEqual(['2'])
+    release.resolve()
+    await slow
+    await step()
+    expect((await links()).map((row) => row.audit_id)).toEqual(['2', '1'])
+    expect(await audit.verify()).toMatchObject({ broken: [], unchained: { rows: 0 } })
+  })
+
+  test('finds a row that was slower than thousands of others', async () => {
+    const release = Promise.withResolvers<void>()
+    const inserted = Promise.withResolvers<void>()
+    const slow = audit.api.transaction(async (tx) => {
+      await audit.audit.record(tx, audit.act(null))
+      inserted.resolve()
+      await release.promise
+    })
+    await inserted.promise
+    for (let batch = 0; batch < 2; batch += 1) {
+      await Promise.all(Array.from({ length: 5_750 }, () => audit.audit.commit(audit.act())))
+    }
+    await audit.chain()
+    release.resolve()
+    await slow
+    const { step } = audit.chainer()
+    let steps = 0
+    while ((await links('deployment')).length === 0 && steps < 10) {
+      await step()
+      steps += 1
+      // New rows all the time do not keep it from looking.
+      await audit.write(audit.one)
+    }
+    expect(steps).toBeLessThanOrEqual(3)
+    expect((await links('deployment')).map((row) => row.audit_id)).toEqual(['1'])
+  }, 30_000)
+
+  test('is never doubled by two processes: the one that comes too late is overtaken', async () => {
+    await Promise.all(
+      Array.from({ length: 900 }, (_, index) => audit.audit.commit(audit.act(index % 3 ? audit.one : null))),
+    )
+    const results = await Promise.all([audit.chainer().step(), audit.chainer().step(), audit.chainer().step()])
+    expect(results.filter((result) => result === 'caught_up').length).toBeGreaterThanOrEqual(1)
+    expect(results.every((result) => result === 'caught_up' || result === 'overtaken')).toBe(true)
+    expect((await links()).length).toBe(900)
+    expect((await audit.verify()).broken).toEqual([])
+  })
+
+  test('is written while rows are written, and holds all along', async () => {
+    let writing = true
+    const { step } = audit.chainer()
+    const chaining = (async () => {
+      while (writing) {
+        await step()
+        expect((await audit.verify()).broken).toEqual([])
+      }
+    })()
+    const writers = Array.from({ length: 6 }, async (_, index) => {
+      for (let count = 0; count < 60; count += 1) {
+        if (count % 3 > 0) await audit.write(index % 2 ? audit.one : audit.other)
+        else {
+          await audit.api.transaction(async (tx) => {
+            await audit.audit.record(tx, audit.act(null))
+            await sleep(index * 3)
+          })
+        }
+      }
+    })
+    await Promise.all(writers)
+    writing = false
+    await chaining
+    await audit.chain()
+    expect(await audit.verify()).toMatchObject({ rows: 360n, broken: [], unchained: { rows: 0 } })
+  })
+
+  test('raises an alarm for a row that this service did not write, and chains it all the same', async () => {
+    await audit.superuser`insert into audit (project_id, at, actor, action, subject, details, mac)
+      values (${audit.one}, now(), 'operator', 'transaction_signed', 'x', '{}', '\\x00')`
+    await audit.chain()
+    expect(await links()).toHaveLength(1)
+    expect(audit.lines.filter(({ level }) => level >= 50)).toMatchObject([
+      { msg: 'an audit row was not written by this service', rows: 1, auditId: '1' },
+    ])
+  })
+
+  test.each(['worker', 'api'] as const)('is only added to by the %s', async (role) => {
+    await audit.write(audit.one)
+    await audit.chain()
+    const db = audit[role]
+    for (const statement of ["update audit_chain set head = ''", 'delete from audit_chain', 'truncate audit_chain']) {
+      await expect(db.execute(statement).then(() => 'done')).rejects.toThrow()
+    }
+    await expect(audit.superuser`delete from audit_chain`.then(() => 'done')).rejects.toThrow('append-only')
+  })
+})
+
+describe('heads in the log', () => {
+  const published = () => audit.lines.filter(({ msg }) => msg === 'audit head').map(({ head }) => head)
+  const heads = async () => (await audit.verify()).ends.map(shownHead)
+
+  test('appear when they move, one line a chain, and can be proved as they are', async () => {
+    await audit.write(audit.one, audit.one, null)
+    const { step } = audit.chainer()
+    await step()
+    expect(published().sort()).toEqual((await heads()).sort())
+    await step()
+    expect(published()).toHaveLength(2)
+    const [line] = audit.lines
+    expect(line).toMatchObject({ chain: audit.one, position: '2', level: 30 })
+  })
+
+  test('of a chain that moves all the time appear once in ten seconds, the newest', async () => {
+    const { step } = audit.chainer()
+    for (let second = 0; second < 25; second += 1) {
+      await audit.write(audit.one)
+      await step()
+      audit.clock.now = new Date(audit.clock.now.getTime() + 1_000)
+    }
+    expect(published().map((head) => String(head).split(':')[1])).toEqual(['1', '11', '21'])
+    await step()
+    expect(published()).toHaveLength(3)
+    audit.clock.now = new Date(audit.clock.now.getTime() + 10_000)
+    await step()
+    expect(published().at(-1)).toBe((await heads())[0])
+    expect(published()).toHaveLength(4)
+  })
+
+  test('of many chains appear some at a time, and each in its turn', async () => {
+    const projects = Array.from({ length: 50 }, () => crypto.randomUUID())
+    await audit.superuser`insert into projects ${audit.superuser(projects.map((id) => ({ id, name: 'P' })))}`
+    await audit.write(...projects)
+    const { step } = audit.chainer()
+    const counts: number[] = []
+    for (let steps = 0; steps < 4; steps += 1) {
+      await step()
+      counts.push(published().length)
+    }
+    expect(counts).toEqual([20, 40, 50, 50])
+    expect(new Set(published()).size).toBe(50)
+  })
+
+  test('that a process did not come to publish are published by the next one', async () => {
+    await audit.write(audit.one)
+    await audit.chain()
+    audit.lines.length = 0
+    await audit.chainer().step()
+    expect(published()).toEqual(await heads())
+  })
+})

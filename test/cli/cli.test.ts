@@ -1,0 +1,162 @@
+// The operator's commands as they are run: each a process of its own.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { fileURLToPath } from 'node:url'
+import postgres from 'postgres'
+import { type Service, startService } from '../support/service.ts'
+
+const NOWHERE = 'http://127.0.0.1:1'
+const file = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
+
+let service: Service
+
+beforeAll(async () => {
+  service = await startService({ rpcUrls: { Ethereum: NOWHERE, Base: NOWHERE } })
+})
+
+afterAll(() => service.close())
+
+type Variables = Readonly<Record<string, string>>
+
+const run = async (path: string, args: readonly string[], variables: Variables) => {
+  const child = Bun.spawn(['bun', '--no-env-file', file(path), ...args], {
+    env: { PATH: process.env.PATH ?? '', ...variables },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
+  return { exitCode: await child.exited, output, errors }
+}
+
+const cli = (args: readonly string[], variables: Variables = service.variables) => run('src/cli.ts', args, variables)
+
+describe('project create', () => {
+  test('prints with --json the id and the key of a project that works at once, and nothing else', async () => {
+    const { exitCode, output, errors } = await cli(['project', 'create', '--name', 'Made by hand', '--json'])
+    expect({ exitCode, errors }).toEqual({ exitCode: 0, errors: '' })
+    const project = JSON.parse(output)
+    expect(Object.keys(project).sort()).toEqual(['api_key', 'project_id'])
+    expect(output.trim().split('\n')).toHaveLength(1)
+    const client = service.as({ projectId: project.project_id, apiKey: project.api_key })
+    const wallets = await client.get('/wallets', { network: 'Base' })
+    expect(wallets.json).toHaveLength(1)
+    expect(wallets.json[0].owner_id).toBe(project.project_id)
+  })
+
+  test('prints without it the same for people', async () => {
+    const { exitCode, output } = await cli(['project', 'create', '--name', 'Made by hand'])
+    expect(exitCode).toBe(0)
+    expect(output).toMatch(/^project id: [0-9a-f-]{36}\napi key: {4}sk_[A-Za-z0-9_-]{43}\n/)
+  })
+
+  test('refuses a name that is none, and makes nothing', async () => {
+    const sql = postgres(service.database.url, { max: 1 })
+    const count = async () => (await sql`select count(*) from projects`)[0]
+    const before = await count()
+    const { exitCode, output, errors } = await cli(['project', 'create', '--name', ' '])
+    expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' })
+    expect(errors).toContain('1 to 256 characters')
+    expect(await count()).toEqual(before)
+    await sql.end()
+  })
+})
+
+describe('project list and origins', () => {
+  test('list what there is, oldest first', async () => {
+    const { exitCode, output } = await cli(['project', 'list', '--json'])
+    expect(exitCode).toBe(0)
+    const [first] = JSON.parse(output)
+    expect(first).toEqual({
+      id: service.project.projectId,
+      name: 'Test',
+      created_at: expect.any(String),
+      activated_at: expect.any(String),
+    })
+  })
+
+  test('let pages of an origin call from then on', async () => {
+    const origin = 'https://app.example.com'
+    const call = async () => (await service.call('/wallets?network=Base', { headers: { origin } })).status
+    expect(await call()).toBe(403)
+    const { exitCode, output } = await cli(['project', 'origins', service.project.projectId, origin])
+    expect({ exitCode, output }).toEqual({ exitCode: 0, output: `Allowed now: ${origin}\n` })
+    expect(await call()).toBe(200)
+  })
+
+  test('say what is wrong with a project or an origin', async () => {
+    const unknown = await cli(['project', 'origins', 'no-uuid', 'https://app.example.com'])
+    expect(unknown).toEqual({ exitCode: 1, output: '', errors: 'There is no such project.\n' })
+    const path = await cli(['project', 'origins', service.project.projectId, 'https://app.example.com/x'])
+    expect(path.exitCode).toBe(1)
+    expect(path.errors).toContain('without a path')
+  })
+})
+
+describe('help and mistakes', () => {
+  test('--help lists the commands, and needs no environment', async () => {
+    const { exitCode, output, errors } = await cli(['--help'], {})
+    expect({ exitCode, errors }).toEqual({ exitCode: 0, errors: '' })
+    expect(output).toMatch(/^Usage: strongroom/)
+    for (const command of ['project', 'db']) expect(output).toContain(`  ${command} `)
+    expect((await cli(['project', '--help'], {})).output).toContain('create')
+  })
+
+  test('a mistake in the arguments is told on standard error, and nothing is done', async () => {
+    for (const [args, sentence] of [
+      [['frobnicate'], "unknown command 'frobnicate'"],
+      [['project', 'create'], "required option '--name <name>'"],
+      [['project', 'create', '--name', 'x', '--colour'], "unknown option '--colour'"],
+      [['project', 'origins'], "missing required argument 'project-id'"],
+    ] as const) {
+      const { exitCode, output, errors } = await cli(args)
+      expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' })
+      expect(errors).toContain(sentence)
+    }
+  })
+})
+
+describe('an environment that is not complete', () => {
+  const MARK = 'hunter2'
+
+  test('is told by the name of the variable and what is right, by every process, without a value', async () => {
+    const complete = { ...service.variables, DATABASE_URL: `postgres://user:${MARK}@127.0.0.1:1/${MARK}` }
+    for (const [change, name] of [
+      [{ ENVIRONMENT: '' }, 'ENVIRONMENT'],
+      [{ ENVIRONMENT: MARK }, 'ENVIRONMENT'],
+      [{ DATABASE_URL: '' }, 'DATABASE_URL'],
+      [{ DATABASE_URL: MARK }, 'DATABASE_URL'],
+      [{ SERVICE_KEY: '' }, 'SERVICE_KEY'],
+      [{ PORT: MARK }, 'PORT'],
+      [{ BASE_RPC_URL: MARK }, 'BASE_RPC_URL'],
+      [{ LOG_LEVEL: MARK }, 'LOG_LEVEL'],
+    ] as const) {
+      const { exitCode, output, errors } = await cli(['project', 'list'], { ...complete, ...change })
+      expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' })
+      expect(errors).toStartWith(`${name} must be `)
+      expect(errors.trim().split('\n')).toHaveLength(1)
+      expect(errors).not.toContain(MARK)
+    }
+    for (const [path, sentence] of [
+      ['src/server.ts', 'The server cannot start: ENVIRONMENT must be'],
+      ['jobs/worker.ts', 'The worker cannot start: ENVIRONMENT must be'],
+    ] as const) {
+      const { exitCode, errors } = await run(path, [], { ...complete, ENVIRONMENT: '' })
+      expect(exitCode).toBe(1)
+      expect(errors).toStartWith(sentence)
+      expect(errors).not.toContain(MARK)
+    }
+  })
+
+  test('is a root key for the API and for commands that open wallets', async () => {
+    const { exitCode, errors } = await cli(['project', 'create', '--name', 'x'], { ...service.variables, ROOT_KEY: '' })
+    expect(exitCode).toBe(1)
+    expect(errors).toStartWith('ROOT_KEY must ')
+  })
+
+  test('is told too where it fits another database', async () => {
+    const mainnet = { ...service.variables, ENVIRONMENT: 'mainnet', DEVNET: 'false' }
+    const { exitCode, output, errors } = await cli(['project', 'list'], mainnet)
+    expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' })
+    expect(errors).toContain('testnet')
+  })
+})

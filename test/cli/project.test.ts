@@ -1,0 +1,214 @@
+// The operator's commands on a project of mainnet, as processes of their own: secrets come from standard input.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import postgres, { type Sql } from 'postgres'
+import { SUBSTRATE_NETWORKS } from '../../db/words.ts'
+import { createProject } from '../../src/projects/create.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const NOWHERE = 'http://127.0.0.1:1'
+const SECRET = 'correct horse battery staple'
+const NEXT = 'another secret of this project'
+const PIN = '493817'
+const CLI = new URL('../../src/cli.ts', import.meta.url).pathname
+
+let service: Service
+let sql: Sql
+
+beforeAll(async () => {
+  service = await startService({
+    rpcUrls: { Ethereum: NOWHERE, Base: NOWHERE },
+    variables: { ENVIRONMENT: 'mainnet', DEVNET: 'false', RATE_LIMIT_PER_SECOND: '100000' },
+  })
+  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+})
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+})
+
+const run = async (args: readonly string[], input: string | Uint8Array, variables = service.variables) => {
+  const child = Bun.spawn(['bun', CLI, 'project', ...args], {
+    env: { PATH: process.env.PATH ?? '', ...variables },
+    stdin: Buffer.from(input),
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [out, err] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
+  const code = await child.exited
+  for (const secret of [SECRET, NEXT, 'fifteen letters']) expect(out + err).not.toContain(secret)
+  return { code, out, err }
+}
+
+const newProject = async () => {
+  const project = await createProject(service.ctx, { name: 'Mainnet', actor: 'operator' })
+  return { ...project, ...service.as(project) }
+}
+type Project = Awaited<ReturnType<typeof newProject>>
+
+const activate = ({ projectId }: Project, input = `${SECRET}\n`) => run(['activate', projectId], input)
+const changeSecret = ({ projectId }: Project, input = `${SECRET}\n${NEXT}\n`) =>
+  run(['change-developer-secret', projectId], input)
+
+const create = ({ post }: Project, body: Record<string, unknown>) =>
+  post('/wallets', { network: 'Ethereum', name: 'W', owner_id: randomUUID(), ...body })
+const developer = (developer_secret: string) => ({ control_mode: 'developer', developer_secret })
+const user = { control_mode: 'user', user_pin: PIN }
+
+const rows = async ({ projectId }: Project) => {
+  const [row] = await sql`select (select count(*)::int from developer_keys where project_id = ${projectId}) as keys,
+    (select count(*)::int from wallets where project_id = ${projectId}) as wallets,
+    (select count(*)::int from audit where project_id = ${projectId} and action = 'project_activated') as audited,
+    (select activated_at is not null from projects where id = ${projectId}) as active`
+  return { ...row }
+}
+const NOTHING = { keys: 0, wallets: 0, audited: 0, active: false }
+
+describe('a project of mainnet before its activation', () => {
+  test('makes, imports and mints nothing: 403 project_not_activated', async () => {
+    const project = await newProject()
+    const private_key = '1'.padStart(64, '0')
+    const from = { network: 'Ethereum', contract_address: `0x${'1'.repeat(40)}`, uri: 'ipfs://x' }
+    const answers = [
+      await create(project, developer(SECRET)),
+      await create(project, developer('testnet-secret')),
+      await create(project, user),
+      await project.post('/wallets/import', { network: 'Base', name: 'I', private_key, ...user }),
+      await project.post('/nfts/mint', { ...from, developer_secret: SECRET }),
+    ]
+    for (const { status, json } of answers) expect([status, json.code]).toEqual([403, 'project_not_activated'])
+    expect(await rows(project)).toEqual(NOTHING)
+  })
+})
+
+describe('project activate', () => {
+  test('takes the secret from standard input, and makes the project wallets', async () => {
+    const project = await newProject()
+    expect(await activate(project)).toMatchObject({ code: 0, err: '' })
+    const networks = ['Ethereum', 'Base', ...SUBSTRATE_NETWORKS]
+    expect(await rows(project)).toEqual({ keys: 1, wallets: networks.length, audited: 1, active: true })
+    for (const network of networks) {
+      const found = await project.get('/wallets/get-by-owner-id', { network, ownerID: project.projectId })
+      expect(found.status).toBe(200)
+    }
+    expect((await create(project, developer(SECRET))).status).toBe(200)
+    expect((await create(project, user)).status).toBe(200)
+    expect((await create(project, developer('testnet-secret'))).json.code).toBe('INVALID_SECRET')
+    const [act] = await sql`select actor, details from audit
+      where project_id = ${project.projectId} and action = 'project_activated'`
+    expect({ ...act }).toEqual({ actor: 'operator', details: {} })
+  })
+
+  test('takes the secret as it stands: spaces count, a line end does not', async () => {
+    const project = await newProject()
+    expect((await activate(project, ` ${SECRET} \r\n`)).code).toBe(0)
+    expect((await create(project, developer(SECRET))).json.code).toBe('INVALID_SECRET')
+    expect((await create(project, developer(` ${SECRET} `))).status).toBe(200)
+  })
+
+  test.each([
+    ['nothing', ''],
+    ['fifteen characters', 'fifteen letters'],
+    ['the constant of testnet', 'testnet-secret'],
+    ['the constant of testnet, made longer', 'testnet-secret-of-mine'],
+    ['257 characters', 'a'.repeat(257)],
+    ['two lines', `${SECRET}\n${SECRET}\n`],
+    ['a control character', `${SECRET}\t`],
+    ['bytes that are no UTF-8', new Uint8Array([0xff, ...Buffer.from(SECRET)])],
+    ['a flood', 'a'.repeat(10_000)],
+  ])('refuses %s', async (_what, input) => {
+    const project = await newProject()
+    const { code, out, err } = await run(['activate', project.projectId], input)
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toMatch(/^[A-Z].*\.\n$/)
+    expect(await rows(project)).toEqual(NOTHING)
+  })
+
+  test('takes no secret from the command line', async () => {
+    const project = await newProject()
+    const refused = await run(['activate', project.projectId, 'a secret on the line'], '')
+    expect(refused.code).toBe(1)
+    expect(await rows(project)).toEqual(NOTHING)
+  })
+
+  test('is once: a second one changes nothing, and says what does', async () => {
+    const project = await newProject()
+    await activate(project)
+    const again = await activate(project, `${NEXT}\n`)
+    expect(again.code).toBe(1)
+    expect(again.err).toContain('change-developer-secret')
+    expect((await create(project, developer(SECRET))).status).toBe(200)
+  })
+
+  test('at once, twice: one wins', async () => {
+    const project = await newProject()
+    const vault = service.ctx.vault
+    const input = { projectId: project.projectId, actor: 'operator' }
+    const made = [
+      await vault.activateProject({ ...input, developerSecret: SECRET }),
+      await vault.activateProject({ ...input, developerSecret: NEXT }),
+    ]
+    const written = await Promise.allSettled(made.map((each) => service.ctx.db.transaction((tx) => each.write(tx))))
+    expect(written.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+  })
+
+  test('refuses a project that does not exist, or is named by no id', async () => {
+    expect((await run(['activate', randomUUID()], SECRET)).err).toBe('There is no such project.\n')
+    expect((await run(['activate', 'mine'], SECRET)).err).toContain('It must be a UUID.')
+  })
+
+  test('of a project named in capitals seals under its id as the database spells it', async () => {
+    const project = await newProject()
+    expect((await run(['activate', project.projectId.toUpperCase()], SECRET)).code).toBe(0)
+    expect((await create(project, developer(SECRET))).status).toBe(200)
+  })
+})
+
+describe('project change-developer-secret', () => {
+  test('takes the old and the new one, rewraps one row, and the wallets stay', async () => {
+    const project = await newProject()
+    await activate(project)
+    const wallet = (await create(project, developer(SECRET))).json
+    const phrase = async (developer_secret: string) =>
+      (await project.post('/wallets/export', { network: 'Ethereum', address: wallet.address, developer_secret })).json
+    const before = await phrase(SECRET)
+    expect(await changeSecret(project)).toMatchObject({ code: 0, err: '' })
+    expect(await phrase(NEXT)).toEqual(before)
+    expect(await phrase(SECRET)).toMatchObject({ code: 'INVALID_SECRET' })
+    const [row] = await sql`select version from developer_keys where project_id = ${project.projectId}`
+    expect(row?.version).toBe(2)
+  })
+
+  test.each([
+    ['a wrong old one', `not the secret at all\n${NEXT}\n`],
+    ['one line', `${SECRET}\n`],
+    ['three lines', `${SECRET}\n${NEXT}\n${NEXT}\n`],
+    ['a short new one', `${SECRET}\nfifteen letters\n`],
+    ['the constant of testnet', `${SECRET}\ntestnet-secret\n`],
+  ])('refuses %s', async (_what, input) => {
+    const project = await newProject()
+    await activate(project)
+    const { code, out } = await changeSecret(project, input)
+    expect([code, out]).toEqual([1, ''])
+    expect((await create(project, developer(SECRET))).status).toBe(200)
+  })
+
+  test('refuses a project that is not active yet', async () => {
+    const project = await newProject()
+    expect((await changeSecret(project)).err).toContain('must be activated first')
+  })
+})
+
+describe('on testnet', () => {
+  test('there is nothing to activate or to change: the secret is the constant', async () => {
+    const testnet = await startService({ rpcUrls: {} })
+    const { projectId } = testnet.project
+    const refusals = [
+      await run(['activate', projectId], SECRET, testnet.variables),
+      await run(['change-developer-secret', projectId], `testnet-secret\n${SECRET}\n`, testnet.variables),
+    ]
+    await testnet.close()
+    expect(refusals.map(({ code, err }) => [code, /testnet/.test(err)])).toEqual(Array(2).fill([1, true]))
+  }, 20_000)
+})

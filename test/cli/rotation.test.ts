@@ -1,0 +1,315 @@
+// The proof of rotation: a thousand wallets have the same addresses and give the same signatures (RFC 6979: the same key
+// and digest always give the same) before and after, while others sign, and with both commands killed again and again.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import { rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import postgres, { type Sql } from 'postgres'
+import { insertProject } from '../../db/queries/projects.ts'
+import type { WalletRow } from '../../db/queries/wallets.ts'
+import { readConfig } from '../../src/config.ts'
+import { type Ctx, createCtx } from '../../src/context.ts'
+import { createWallet } from '../../src/wallets/create.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const DEVELOPER_WALLETS = 960
+const USER_WALLETS = 40
+const OTHER_PROJECTS = 400
+const AT_ONCE = 8
+const KILLS = 6
+const SECRET = 'testnet-secret'
+const PIN = '493817'
+const digest = new Uint8Array(32).fill(9)
+const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
+
+let service: Service
+let sql: Sql
+let wallets: readonly WalletRow[]
+let before: readonly string[]
+let newRootKey: string
+
+/** Numbers from 0 to 1 that are the same in every run (mulberry32). */
+const seeded = (seed: number) => () => {
+  seed = (seed + 0x6d2b79f5) | 0
+  let value = Math.imul(seed ^ (seed >>> 15), 1 | seed)
+  value = (value + Math.imul(value ^ (value >>> 7), 61 | value)) ^ value
+  return ((value ^ (value >>> 14)) >>> 0) / 4294967296
+}
+
+const inTurns = async <Item, Result>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<Result>,
+): Promise<Result[]> => {
+  const results: Result[] = []
+  for (let start = 0; start < items.length; start += AT_ONCE) {
+    results.push(...(await Promise.all(items.slice(start, start + AT_ONCE).map(work))))
+  }
+  return results
+}
+
+const credentialsOf = (wallet: WalletRow) =>
+  wallet.controlMode === 'user' ? { userPin: PIN } : { developerSecret: SECRET }
+
+/** What a wallet is to the world: its address, and a signature. */
+const faceOf =
+  (ctx: Ctx) =>
+  async (wallet: WalletRow): Promise<string> => {
+    const request = { wallet, credentials: credentialsOf(wallet), actor: 'operator' }
+    const signature = await ctx.vault.withKey(request, async (key) => Buffer.from(key.sign(digest)).toString('hex'))
+    const [row] = await sql<{ address: string }[]>`select address from wallets where id = ${wallet.id}`
+    return `${row?.address} ${signature}`
+  }
+
+const start = (args: readonly string[], variables: Record<string, string>) =>
+  Bun.spawn(['bun', '--no-env-file', CLI, 'keys', ...args], {
+    env: { PATH: process.env.PATH ?? '', ...variables },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+
+const run = async (args: readonly string[], variables = service.variables) => {
+  const child = start(args, variables)
+  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
+  return { exitCode: await child.exited, output, errors }
+}
+
+/** Ends a command with SIGKILL, so long after it has written so many lines of progress. @returns whether it ran still. */
+const killed = async (args: readonly string[], when: { readonly lines: number; readonly delayMs: number }) => {
+  const child = start(args, service.variables)
+  let lines = 0
+  const reading = (async () => {
+    for await (const chunk of child.stderr) {
+      lines += Buffer.from(chunk).toString().split('\n').length - 1
+      if (lines >= when.lines) return
+    }
+  })()
+  if (when.lines > 0) await reading
+  await sleep(when.delayMs)
+  const ran = child.exitCode === null
+  child.kill('SIGKILL')
+  await child.exited
+  return ran
+}
+
+/** Signs over HTTP until it is told to stop. @returns how many answers there were, and those that were not as ever. */
+const signMeanwhile = async () => {
+  const [one, other] = [wallets[0], wallets.at(-1)]
+  if (one === undefined || other === undefined) throw new Error('there are no wallets')
+  const sign = (wallet: WalletRow) =>
+    service.post('/transactions/sign', {
+      network: wallet.network,
+      signer_wallet_address: wallet.address,
+      ...(wallet.controlMode === 'user' ? { user_pin: PIN } : { developer_secret: SECRET }),
+      unsigned_transaction: {
+        to: '0x000000000000000000000000000000000000dEaD',
+        value: '1',
+        nonce: '0',
+        gasLimit: '21000',
+        maxFeePerGas: '1000000000',
+        maxPriorityFeePerGas: '1000000000',
+      },
+    })
+  const expected = new Map([
+    [one, (await sign(one)).text],
+    [other, (await sign(other)).text],
+  ])
+  for (const text of expected.values()) expect(text).toMatch(/^"0x02/)
+  let running = true
+  const strange: string[] = []
+  let answers = 0
+  const loops = [one, other].map(async (wallet) => {
+    while (running) {
+      const answer = await sign(wallet)
+      answers += 1
+      if (answer.status !== 200 || answer.text !== expected.get(wallet)) strange.push(answer.text)
+    }
+  })
+  return {
+    stop: async () => {
+      running = false
+      await Promise.all(loops)
+      return { answers, strange }
+    },
+  }
+}
+
+const makeProject = async () => {
+  const projectId = randomUUID()
+  const made = await service.ctx.vault.newProject({ projectId, developerSecret: null, actor: 'operator' })
+  await service.ctx.db.transaction(async (tx) => {
+    await insertProject(tx, { id: projectId, name: 'One of many', activatedAt: new Date() })
+    await made.write(tx)
+  })
+}
+
+beforeAll(async () => {
+  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
+  sql = postgres(service.database.url, { max: 4, onnotice: () => {} })
+  newRootKey = join(tmpdir(), `strongroom-rotation-${process.pid}.key`)
+  await writeFile(newRootKey, new Uint8Array(32).fill(0x91), { mode: 0o600 })
+  const modes = [...Array(DEVELOPER_WALLETS).fill('developer'), ...Array(USER_WALLETS).fill('user')] as (
+    | 'developer'
+    | 'user'
+  )[]
+  wallets = await inTurns(modes, (controlMode) =>
+    createWallet(service.ctx, {
+      projectId: service.project.projectId,
+      actor: 'operator',
+      network: 'Ethereum',
+      name: 'One of a thousand',
+      ownerId: randomUUID(),
+      controlMode,
+      type: 'eoa',
+      credentials: controlMode === 'user' ? { userPin: PIN } : { developerSecret: SECRET },
+    }),
+  )
+  before = await inTurns(wallets, faceOf(service.ctx))
+}, 60_000)
+
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+  await rm(newRootKey, { force: true })
+})
+
+const someOf = <Item>(items: readonly Item[]): readonly Item[] => items.filter((_item, index) => index % 97 === 0)
+
+/** The versions under which the project's rows lie. */
+const versions = async (): Promise<readonly number[]> => {
+  const rows = await sql<{ version: number }[]>`
+    select distinct get_byte(sealed, 5) as version from (
+      select sealed from developer_keys where project_id = ${service.project.projectId}
+      union all select sealed from user_keys
+      union all select l.sealed from owner_locks l join keyrings k on k.id = l.keyring_id
+        where k.project_id = ${service.project.projectId}
+    ) s order by 1`
+  return rows.map((row) => row.version)
+}
+
+test('a thousand wallets differ', () => {
+  expect(new Set(before).size).toBe(1_000)
+})
+
+describe('keys rotate-project', () => {
+  test('killed again and again leaves every wallet as it was; run again it ends what was begun', async () => {
+    const random = seeded(20_250_102)
+    const meanwhile = await signMeanwhile()
+    let ranStill = 0
+    const mixed: number[] = []
+    for (let kill = 0; kill < KILLS; kill += 1) {
+      const lines = Math.floor(random() * 10)
+      const delayMs = random() * (lines === 0 ? 400 : 5)
+      const args = ['rotate-project', service.project.projectId, ...(kill % 3 === 2 ? ['--resume'] : [])]
+      if (await killed(args, { lines, delayMs })) ranStill += 1
+      mixed.push((await versions()).length)
+      expect(await inTurns(someOf(wallets), faceOf(service.ctx))).toEqual([...someOf(before)])
+    }
+    // The kills came in the middle of the work, and not before or after it.
+    expect(ranStill).toBeGreaterThan(KILLS / 2)
+    expect(Math.max(...mixed)).toBeGreaterThan(1)
+
+    const resumed = await run(['rotate-project', service.project.projectId, '--resume'])
+    expect(resumed.exitCode).toBe(0)
+    expect(await versions()).toHaveLength(1)
+    const last = await run(['rotate-project', service.project.projectId])
+    expect({ exitCode: last.exitCode, output: last.output }).toEqual({
+      exitCode: 0,
+      output: `project ${service.project.projectId}: version ${(await versions())[0]}, 1042 rows re-sealed\n`,
+    })
+    expect(last.errors.trim().split('\n').at(-1)).toBe(
+      `project ${service.project.projectId}, rows re-sealed: 1042 of 1042`,
+    )
+    const { answers, strange } = await meanwhile.stop()
+    expect(strange).toEqual([])
+    expect(answers).toBeGreaterThan(100)
+    expect(await inTurns(wallets, faceOf(service.ctx))).toEqual([...before])
+  }, 120_000)
+
+  test('--all takes every project, and names neither or both are refused', async () => {
+    await makeProject()
+    const { exitCode, output } = await run(['rotate-project', '--all'])
+    expect(exitCode).toBe(0)
+    expect(output.trim().split('\n')).toHaveLength(2)
+    for (const args of [['rotate-project'], ['rotate-project', service.project.projectId, '--all']]) {
+      const refused = await run(args)
+      expect(refused).toEqual({ exitCode: 1, output: '', errors: 'error: name one project, or give --all\n' })
+    }
+    expect((await run(['rotate-project', randomUUID()])).errors).toBe('There is no such project.\n')
+  })
+})
+
+describe('keys rotate-root', () => {
+  const rotate = () => ['rotate-root', '--to', `file:${newRootKey}`]
+
+  /** The root key that the database belongs to, and those that wrapped project keys. */
+  const belongsTo = async () => {
+    const [row] = await sql<{ id: string }[]>`select root_key_id as id from deployment`
+    const keys = await sql<{ id: string }[]>`select distinct root_key_id as id from project_keys`
+    return { deployment: row?.id ?? '', keys: keys.map((key) => key.id) }
+  }
+
+  test('killed again and again has changed all or nothing; run again it changes all', async () => {
+    await inTurns(Array.from({ length: OTHER_PROJECTS }), makeProject)
+    const from = (await belongsTo()).deployment
+    const random = seeded(20_250_103)
+    const meanwhile = await signMeanwhile()
+    // So that kills hit the transaction, too: each row of it takes its time.
+    await sql`create function take_time() returns trigger language plpgsql as $$
+      begin perform pg_sleep(0.002); return new; end $$`
+    await sql`create trigger take_time before update on project_keys for each row execute function take_time()`
+    await sql`create trigger take_time before update on deployment for each row execute function take_time()`
+    let ranStill = 0
+    for (let kill = 0; kill < KILLS; kill += 1) {
+      const lines = kill === 0 ? 0 : 1 + Math.floor(random() * 4)
+      if (await killed(rotate(), { lines, delayMs: random() * (lines === 0 ? 300 : 400) })) ranStill += 1
+      expect(await belongsTo()).toEqual({ deployment: from, keys: [from] })
+      expect(await inTurns(someOf(wallets), faceOf(service.ctx))).toEqual([...someOf(before)])
+    }
+    expect(ranStill).toBe(KILLS)
+    await sql`drop function take_time() cascade`
+
+    const done = await run(rotate())
+    const to = (await belongsTo()).deployment
+    expect(done).toMatchObject({ exitCode: 0 })
+    expect(done.output).toContain(`The database belongs to ${to} now;`)
+    expect(to).not.toBe(from)
+    expect(await belongsTo()).toEqual({ deployment: to, keys: [to] })
+    const again = await run(rotate())
+    expect(again).toEqual({
+      exitCode: 0,
+      output: `The database belongs to ${to} already: nothing was done.\n`,
+      errors: '',
+    })
+
+    // The process with the earlier key goes on with the project that it has in use; the new one opens everything.
+    const { answers, strange } = await meanwhile.stop()
+    expect(strange).toEqual([])
+    expect(answers).toBeGreaterThan(50)
+    const renewed = { ...service.variables, ROOT_KEY: `file:${newRootKey}` }
+    const ctx = await createCtx({ config: readConfig(renewed), process: 'test' })
+    expect(await inTurns(wallets, faceOf(ctx))).toEqual([...before])
+    await ctx.db.close({ timeoutSeconds: 5 })
+    const refused = await run(['rotate-project', '--all'])
+    expect(refused).toMatchObject({ exitCode: 1, output: '' })
+    expect(refused.errors).toContain(`it is ${from}, and should be ${to}`)
+  }, 120_000)
+
+  test('refuses a key that it cannot read, the service key, and none, without a word of what was given', async () => {
+    for (const [args, sentence] of [
+      [['rotate-root'], "required option '--to <root key>'"],
+      [['rotate-root', '--to', '6d61726b6d61726b6d61726b6d61726b'], 'must begin with file:'],
+      [['rotate-root', '--to', 'file:/nowhere/at/all'], 'cannot be opened'],
+      [['rotate-root', '--to', service.variables.SERVICE_KEY ?? ''], 'two different keys'],
+    ] as const) {
+      const { exitCode, output, errors } = await run(args, { ...service.variables, ROOT_KEY: `file:${newRootKey}` })
+      expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' })
+      expect(errors).toContain(sentence)
+      expect(errors).not.toContain('6d61726b')
+      expect(errors.trim().split('\n')).toHaveLength(1)
+    }
+  })
+})

@@ -1,0 +1,84 @@
+import { describe, expect, test } from 'bun:test'
+import { sql } from 'drizzle-orm'
+import postgres from 'postgres'
+import { isDatabaseAway, openDb } from '../../db/client.ts'
+import { createDatabase } from '../support/postgres.ts'
+
+const CUTS = 10
+const PARALLEL = 16
+const NAME = 'strongroom-cut'
+
+/** Ends every connection of the pool under test, as a restart or a fail-over of the server does. */
+const cutter = (url: string) => {
+  const admin = postgres(url, { max: 1 })
+  return {
+    cut: () => admin`
+      select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and application_name = ${NAME}`,
+    admin,
+  }
+}
+
+describe('when the connections are cut under load', () => {
+  test('each query and transaction ends, with its own result or an error, and the pool goes on', async () => {
+    const database = await createDatabase()
+    const { admin, cut } = cutter(database.url)
+    await admin`create table pairs (n int not null)`
+    await admin`grant all on pairs to public`
+    const db = openDb({ url: database.apiUrl, maxConnections: 4, applicationName: NAME })
+    const errors: unknown[] = []
+    let [next, done, stopping] = [0, 0, false]
+    const one = async (n: number): Promise<void> => {
+      const [row] = await db.prepared<{ n: number }[]>`select ${n}::int as n`
+      expect(row?.n).toBe(n)
+      await db.transaction(async (tx) => {
+        await tx.execute(sql`insert into pairs values (${n})`)
+        await tx.execute(sql`insert into pairs values (${n})`)
+      })
+      done += 1
+    }
+    const load = async (): Promise<void> => {
+      while (!stopping) await one(next++).catch((error: unknown) => errors.push(error))
+    }
+    try {
+      const loads = Array.from({ length: PARALLEL }, load)
+      for (let cuts = 0; cuts < CUTS; cuts += 1) {
+        await Bun.sleep(50)
+        await cut()
+      }
+      const before = done
+      stopping = true
+      // A query that is lost would keep its loop here for ever.
+      await Promise.all(loads)
+      expect(before).toBeGreaterThan(0)
+      await Promise.all(Array.from({ length: PARALLEL }, () => one(next++)))
+      expect(errors.length).toBeGreaterThan(0)
+      expect(errors.filter((error) => !isDatabaseAway(error))).toEqual([])
+      const halves = await admin`select n from pairs group by n having count(*) <> 2`
+      expect([...halves]).toEqual([])
+    } finally {
+      stopping = true
+      await db.close({ timeoutSeconds: 1 })
+      await admin.end()
+      await database.close()
+    }
+  }, 20_000)
+})
+
+describe('whether the database is away', () => {
+  const failing = (code: string) => Object.assign(new Error('x'), { code })
+
+  test('is told by the code, however deep it lies', () => {
+    for (const code of ['08006', '57P01', '53300', 'CONNECTION_CLOSED', 'CONNECT_TIMEOUT', 'ECONNREFUSED']) {
+      expect(isDatabaseAway(new Error('Failed query', { cause: failing(code) }))).toBe(true)
+    }
+  })
+
+  test('is not told of a statement that the database refused', () => {
+    for (const code of ['23505', '42501', '22P02', 'UNDEFINED_VALUE']) {
+      expect(isDatabaseAway(new Error('Failed query', { cause: failing(code) }))).toBe(false)
+    }
+    expect(isDatabaseAway(new Error('x'))).toBe(false)
+    expect(isDatabaseAway(null)).toBe(false)
+  })
+})

@@ -1,0 +1,368 @@
+// What an operator freezes, the vault of every process refuses from the next request on, before it looks at a credential.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import postgres, { type Sql } from 'postgres'
+import type { Network } from '../../db/words.ts'
+import { createApp } from '../../src/app.ts'
+import { readConfig } from '../../src/config.ts'
+import { type Ctx, createCtx } from '../../src/context.ts'
+import { freeze } from '../../src/freezes/freeze.ts'
+import type { Target } from '../../src/freezes/thing.ts'
+import { unfreeze } from '../../src/freezes/unfreeze.ts'
+import { listen } from '../../src/listen.ts'
+import { createProject } from '../../src/projects/create.ts'
+import { fundedAccount, startChain } from '../support/chains.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const PIN = '493817'
+const SECRET = 'testnet-secret'
+const REASON = 'a marked reason 9f2c'
+const NOBODY = '0x000000000000000000000000000000000000dEaD'
+
+let service: Service
+let sql: Sql
+/** Another API process's context, and where it listens. */
+let other: { readonly ctx: Ctx; readonly url: string; readonly stop: () => Promise<void> }
+
+beforeAll(async () => {
+  const nowhere = 'http://127.0.0.1:1'
+  service = await startService({ rpcUrls: { Ethereum: nowhere, Polygon: nowhere, Base: nowhere } })
+  sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
+  const ctx = await createCtx({ config: readConfig(service.variables), process: 'other' })
+  const server = listen({ fetch: createApp(ctx).fetch, hostname: '127.0.0.1', port: 0, log: ctx.log })
+  const stop = async () => {
+    await server.stop(true)
+    await ctx.db.close({ timeoutSeconds: 5 })
+  }
+  other = { ctx, url: `http://127.0.0.1:${server.port}`, stop }
+})
+afterAll(async () => {
+  await sql.end()
+  await other.stop()
+  await service.close()
+})
+beforeEach(async () => {
+  await sql`delete from freezes`
+})
+
+type Wallet = Awaited<ReturnType<Service['newWallet']>> & { readonly pin?: string }
+
+const userWallet = async (network: Network = 'Ethereum', ownerId: string = randomUUID()): Promise<Wallet> => ({
+  ...(await service.newWallet({ network, ownerId, pin: PIN })),
+  pin: PIN,
+})
+const developerWallet = (network: Network = 'Ethereum', ownerId: string = randomUUID()): Promise<Wallet> =>
+  service.newWallet({ network, ownerId })
+
+const credentialsOf = (wallet: Wallet, wrong = false) =>
+  wallet.pin === undefined ? { developer_secret: SECRET } : { user_pin: wrong ? '000000' : wallet.pin }
+
+const COMPLETE = { gasLimit: '21000', maxFeePerGas: '2', maxPriorityFeePerGas: '1', nonce: '0' }
+
+const signBody = (wallet: Wallet, wrong = false) => ({
+  network: wallet.network,
+  signer_wallet_address: wallet.address,
+  unsigned_transaction: { to: NOBODY, value: '1', ...COMPLETE },
+  ...credentialsOf(wallet, wrong),
+})
+
+/** Every way to the vault, for a wallet that is there. `otherwise` is the answer where nothing is frozen. */
+const WAYS: Record<
+  string,
+  { path: string; body: (wallet: Wallet, wrong?: boolean) => unknown; otherwise: number; userOnly?: true }
+> = {
+  sign: { path: '/transactions/sign', body: signBody, otherwise: 200 },
+  'sign and send': { path: '/transactions/sign-and-send', body: signBody, otherwise: 503 },
+  transfer: {
+    path: '/nfts/transfer',
+    body: (wallet, wrong) => ({
+      ...credentialsOf(wallet, wrong),
+      network: wallet.network,
+      from: wallet.address,
+      contract_address: NOBODY,
+      recipient: NOBODY,
+      token_id: '1',
+    }),
+    otherwise: 503,
+  },
+  mint: {
+    path: '/nfts/mint',
+    body: (wallet, wrong) => ({
+      ...credentialsOf(wallet, wrong),
+      network: wallet.network,
+      from: wallet.address,
+      contract_address: NOBODY,
+      recipient: NOBODY,
+    }),
+    otherwise: 503,
+  },
+  collection: {
+    path: '/nfts/collections',
+    body: (wallet, wrong) => ({
+      ...credentialsOf(wallet, wrong),
+      network: wallet.network,
+      from: wallet.address,
+      name: 'C',
+      symbol: 'C',
+      image_url: 'https://example.com/c.png',
+    }),
+    otherwise: 503,
+  },
+  export: {
+    path: '/wallets/export',
+    body: (wallet, wrong) => ({ network: wallet.network, address: wallet.address, ...credentialsOf(wallet, wrong) }),
+    otherwise: 200,
+  },
+  'change of the PIN': {
+    path: '/wallets/change-user-pin',
+    body: (wallet, wrong) => ({
+      network: wallet.network,
+      address: wallet.address,
+      old_user_pin: wrong ? '000000' : PIN,
+      new_user_pin: PIN,
+    }),
+    otherwise: 200,
+    userOnly: true,
+  },
+}
+
+const targetOf = (scope: Target['scope'], wallet: Wallet): Target => {
+  const { projectId } = service.project
+  switch (scope) {
+    case 'project':
+      return { scope, projectId }
+    case 'owner':
+      return { scope, projectId, ownerId: wallet.owner_id }
+    case 'wallet':
+      return { scope, walletId: wallet.id }
+    case 'network':
+      return { scope, network: wallet.network }
+  }
+}
+
+const freezeIt = (target: Target) => freeze(service.ctx, { target, reason: REASON, actor: 'operator' })
+const release = (target: Target) => unfreeze(service.ctx, { target, reason: '', actor: 'operator' })
+
+const guesses = async (ownerId: string) => {
+  const [row] = await sql`select fails, total from pin_guesses where owner_id = ${ownerId}`
+  return row === undefined ? null : { ...row }
+}
+
+const frozenAnswer = (scope: string) => ({
+  error: `This ${scope} is frozen: nothing of it is signed, made or opened.`,
+  code: 'frozen',
+})
+
+describe('a frozen thing', () => {
+  const cases = (['project', 'owner', 'wallet', 'network'] as const).flatMap((scope) =>
+    Object.entries(WAYS).flatMap(([name, way]) =>
+      (way.userOnly ? (['user'] as const) : (['user', 'developer'] as const)).map((mode) => ({ scope, name, mode })),
+    ),
+  )
+
+  test.each(cases)(
+    '$scope refuses $name with the $mode’s credential, right or wrong, and is open again after',
+    async (of) => {
+      const way = WAYS[of.name]
+      if (way === undefined) throw new Error('no such way')
+      const wallet = of.mode === 'user' ? await userWallet() : await developerWallet()
+      const target = targetOf(of.scope, wallet)
+      await freezeIt(target)
+      for (const wrong of [false, true]) {
+        const answer = await service.post(way.path, way.body(wallet, wrong))
+        expect({ status: answer.status, json: answer.json }).toEqual({ status: 403, json: frozenAnswer(of.scope) })
+      }
+      if (of.mode === 'user') expect(await guesses(wallet.owner_id)).toEqual({ fails: 0, total: 0 })
+      await release(target)
+      expect((await service.post(way.path, way.body(wallet))).status).toBe(way.otherwise)
+    },
+  )
+
+  test.each(['project', 'owner', 'network'] as const)('%s refuses new wallets, and imports', async (scope) => {
+    const wallet = await userWallet('Polygon')
+    const target = targetOf(scope, wallet)
+    await freezeIt(target)
+    const [network, ownerId] = scope === 'network' ? ['Polygon', randomUUID()] : ['Base', wallet.owner_id]
+    const body = { network, name: 'w', owner_id: ownerId, control_mode: 'user' }
+    const private_key = `0x${'12'.repeat(31)}${Math.floor(Math.random() * 80 + 10)}`
+    for (const user_pin of [PIN, '000000']) {
+      expect((await service.post('/wallets', { ...body, user_pin })).json).toEqual(frozenAnswer(scope))
+      expect((await service.post('/wallets/import', { ...body, user_pin, private_key })).json).toEqual(
+        frozenAnswer(scope),
+      )
+    }
+    expect(
+      await sql`select from wallets where network = ${String(network)} and owner_id = ${String(ownerId)}`,
+    ).toHaveLength(0)
+    expect(await guesses(wallet.owner_id)).toEqual({ fails: 0, total: 0 })
+    await release(target)
+    expect((await service.post('/wallets', { ...body, user_pin: PIN })).status).toBe(200)
+  })
+
+  test('is refused by every other process at the next request, and released likewise', async () => {
+    const wallet = await developerWallet()
+    const sign = async () => {
+      const response = await fetch(`${other.url}/transactions/sign`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${service.project.apiKey}`,
+          'x-walletkit-project-id': service.project.projectId,
+          'content-type': 'application/json',
+        },
+        body: JSON.stringify(signBody(wallet)),
+      })
+      await response.text()
+      return response.status
+    }
+    const target = targetOf('wallet', wallet)
+    for (let round = 0; round < 5; round += 1) {
+      expect(await sign()).toBe(200)
+      await freezeIt(target)
+      expect(await sign()).toBe(403)
+      await release(target)
+    }
+    expect(await sign()).toBe(200)
+  })
+
+  test('leaves everything else open', async () => {
+    const ownerId = randomUUID()
+    const wallet = await developerWallet('Ethereum', ownerId)
+    const sameOwner = await developerWallet('Polygon', ownerId)
+    const sameNetwork = await developerWallet('Ethereum')
+    const elsewhere = await createProject(service.ctx, { name: 'Other', actor: 'operator' })
+    const theirs = service.as(elsewhere)
+    const theirWallet = await theirs.newWallet({ network: 'Ethereum', ownerId })
+    const statuses = async () => [
+      (await service.post('/transactions/sign', signBody(wallet))).status,
+      (await service.post('/transactions/sign', signBody(sameOwner))).status,
+      (await service.post('/transactions/sign', signBody(sameNetwork))).status,
+      (await theirs.post('/transactions/sign', signBody(theirWallet))).status,
+    ]
+    const expected = {
+      wallet: [403, 200, 200, 200],
+      owner: [403, 403, 200, 200],
+      network: [403, 200, 403, 403],
+      project: [403, 403, 403, 200],
+    }
+    for (const scope of ['wallet', 'owner', 'network', 'project'] as const) {
+      await freezeIt(targetOf(scope, wallet))
+      expect({ scope, statuses: await statuses() }).toEqual({ scope, statuses: expected[scope] })
+      await release(targetOf(scope, wallet))
+    }
+    expect(await statuses()).toEqual([200, 200, 200, 200])
+  })
+
+  test('that is frozen twice over names the widest, and stays frozen until all is released', async () => {
+    const wallet = await developerWallet()
+    const scopes = ['network', 'wallet', 'owner', 'project'] as const
+    for (const scope of scopes) await freezeIt(targetOf(scope, wallet))
+    const told: string[] = []
+    for (const scope of ['project', 'owner', 'wallet', 'network'] as const) {
+      told.push((await service.post('/transactions/sign', signBody(wallet))).json.error)
+      await release(targetOf(scope, wallet))
+    }
+    expect(told).toEqual(['project', 'owner', 'wallet', 'network'].map((scope) => frozenAnswer(scope).error))
+    expect((await service.post('/transactions/sign', signBody(wallet))).status).toBe(200)
+  })
+
+  test('can still be looked at', async () => {
+    const wallet = await developerWallet()
+    await freezeIt(targetOf('project', wallet))
+    const { network, address, id } = wallet
+    expect((await service.get('/wallets/get-by-address', { network, address })).json.id).toBe(id)
+    expect((await service.get('/wallets', { network })).status).toBe(200)
+  })
+
+  test('does not hide that a request is malformed, or that a wallet is not there', async () => {
+    const wallet = await developerWallet()
+    await freezeIt(targetOf('project', wallet))
+    expect(
+      (await service.post('/transactions/sign', { ...signBody(wallet), developer_secret: undefined })).json.code,
+    ).toBe('credential_required')
+    const nobody = await service.post('/transactions/sign', { ...signBody(wallet), signer_wallet_address: NOBODY })
+    expect(nobody.json.code).toBe('not_found')
+  })
+})
+
+describe('an operator', () => {
+  test('leaves audit rows, with the reason that callers never see', async () => {
+    const wallet = await developerWallet()
+    await sql`select setval(pg_get_serial_sequence('audit', 'id'), (select max(id) from audit))`
+    const [before] = await sql<{ id: string }[]>`select max(id) as id from audit`
+    const { projectId } = service.project
+    for (const scope of ['project', 'owner', 'wallet', 'network'] as const) {
+      await freezeIt(targetOf(scope, wallet))
+      await unfreeze(service.ctx, { target: targetOf(scope, wallet), reason: 'it is over', actor: 'operator' })
+    }
+    const rows =
+      await sql`select project_id, actor, action, subject, details from audit where id > ${before?.id ?? 0} order by id`
+    const pair = (project_id: string | null, scope: string, subject: string) => [
+      { project_id, actor: 'operator', action: 'frozen', subject, details: { scope, reason: REASON } },
+      { project_id, actor: 'operator', action: 'unfrozen', subject, details: { scope, reason: 'it is over' } },
+    ]
+    expect([...rows]).toEqual([
+      ...pair(projectId, 'project', projectId),
+      ...pair(projectId, 'owner', wallet.owner_id),
+      ...pair(projectId, 'wallet', wallet.id),
+      ...pair(null, 'network', 'Ethereum'),
+    ])
+  })
+
+  test('who freezes what is frozen, or releases what is not, changes nothing', async () => {
+    const wallet = await developerWallet()
+    const target = targetOf('owner', wallet)
+    expect(await release(target)).toBe(false)
+    const results = await Promise.all([freezeIt(target), freezeIt(target), freezeIt(target)])
+    expect(results.sort()).toEqual([false, false, true])
+    const frozen = await sql`select from audit where action = 'frozen' and subject = ${wallet.owner_id}`
+    expect(frozen).toHaveLength(1)
+    const releases = await Promise.all([release(target), release(target)])
+    expect(releases.sort()).toEqual([false, true])
+  })
+
+  test('cannot freeze what does not exist, or without a reason', async () => {
+    const { projectId } = service.project
+    const wallet = await developerWallet()
+    for (const target of [
+      { scope: 'project', projectId: randomUUID() },
+      { scope: 'owner', projectId, ownerId: 'nobody' },
+      { scope: 'owner', projectId: randomUUID(), ownerId: wallet.owner_id },
+      { scope: 'wallet', walletId: randomUUID() },
+    ] as const) {
+      expect(freezeIt(target)).rejects.toMatchObject({ code: 'not_found' })
+      expect(release(target)).rejects.toMatchObject({ code: 'not_found' })
+    }
+    for (const reason of ['', ' ', 'x'.repeat(1_001)]) {
+      const attempt = freeze(service.ctx, { target: targetOf('wallet', wallet), reason, actor: 'operator' })
+      expect(attempt).rejects.toMatchObject({ code: 'invalid_input' })
+    }
+    expect(await sql`select from freezes`).toHaveLength(0)
+  })
+})
+
+test('a transaction that was recorded before the freeze is still sent', async () => {
+  const chain = await startChain('Ethereum')
+  const real = await startService({ rpcUrls: { Ethereum: chain.rpcUrl } })
+  try {
+    const wallet = await real.newWallet({ network: 'Ethereum' })
+    await chain.fund(wallet.address)
+    const send = () =>
+      real.post('/transactions/sign-and-send', {
+        network: 'Ethereum',
+        signer_wallet_address: wallet.address,
+        unsigned_transaction: { to: fundedAccount(5).address, value: '12345' },
+        developer_secret: SECRET,
+      })
+    const recorded = await send()
+    expect(recorded.status).toBe(200)
+    const target = { scope: 'project', projectId: real.project.projectId } as const
+    await freeze(real.ctx, { target, reason: REASON, actor: 'operator' })
+    expect((await send()).json.code).toBe('frozen')
+    real.startWorker()
+    expect((await real.settled(recorded.json.transaction_id)).json.status).toBe('success')
+  } finally {
+    await real.close()
+    await chain.stop()
+  }
+}, 40_000)

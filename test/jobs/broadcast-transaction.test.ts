@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { JobHelpers } from 'graphile-worker'
+import postgres, { type Sql } from 'postgres'
+import { broadcastTransactionTask } from '../../jobs/tasks/broadcast-transaction.ts'
+import { readConfig } from '../../src/config.ts'
+import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
+import { startChain, type TestChain } from '../support/chains.ts'
+import { type Gate, startGate } from '../support/gate.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const network = 'Ethereum'
+
+let chain: TestChain
+let gate: Gate
+let service: Service
+let ctx: WorkerCtx
+let sql: Sql
+
+beforeAll(async () => {
+  chain = await startChain(network)
+  gate = startGate(chain.rpcUrl)
+  service = await startService({ rpcUrls: { [network]: gate.url } })
+  const variables = { ...service.variables, DATABASE_URL: service.database.workerUrl, ROOT_KEY: '' }
+  ctx = await createWorkerCtx({ config: readConfig(variables), process: 'test-worker' })
+  sql = postgres(service.database.url, { max: 1 })
+})
+
+afterAll(async () => {
+  await sql.end()
+  await ctx.db.close({ timeoutSeconds: 2 })
+  await service.close()
+  await gate.stop()
+  await chain.stop()
+})
+
+const send = async (): Promise<string> => {
+  const { address } = await service.newWallet({ network })
+  await chain.fund(address)
+  const answer = await service.post('/transactions/sign-and-send', {
+    network,
+    signer_wallet_address: address,
+    unsigned_transaction: { to: address, value: '1' },
+    developer_secret: 'testnet-secret',
+  })
+  return answer.json.transaction_id
+}
+
+test('goes on for as long as a node is away, ever more slowly up to a bound', async () => {
+  const task = broadcastTransactionTask(ctx)
+  const transactionId = await send()
+  gate.setAway(true)
+  let payload: unknown = { transactionId }
+  const delays: number[] = []
+  for (let tries = 0; tries < 20; tries += 1) {
+    await task(payload, {} as JobHelpers)
+    const [job] = await sql<{ payload: unknown; delay: number }[]>`
+      select payload, round(extract(epoch from run_at - now()))::int as delay
+      from graphile_worker._private_jobs where key = ${`broadcast:${transactionId}`}`
+    payload = job?.payload
+    delays.push(job?.delay ?? -1)
+  }
+  expect(delays.slice(0, 6)).toEqual([1, 2, 4, 8, 16, 30])
+  expect(delays.slice(6)).toEqual(delays.slice(6).map(() => 30))
+  gate.setAway(false)
+  await task(payload, {} as JobHelpers)
+  const status = await service.get('/transactions/status-by-id', { id: transactionId })
+  expect(status.json.status).toBe('pending')
+  // As written by a version that counted further.
+  await task({ transactionId: await send(), tries: 1_000 }, {} as JobHelpers)
+})
+
+test('refuses a payload that is not of its form: a mistake of ours, which the queue shows', async () => {
+  const task = broadcastTransactionTask(ctx)
+  for (const payload of [{}, null, [], { transactionId: 5 }, { transactionId: 'x', tries: -1 }]) {
+    expect(task(payload, {} as JobHelpers)).rejects.toThrow('malformed')
+  }
+})

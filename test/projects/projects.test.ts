@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createHash } from 'node:crypto'
+import postgres, { type Sql } from 'postgres'
+import { EVM_NETWORKS } from '../../db/words.ts'
+import { createProject } from '../../src/projects/create.ts'
+import { setAllowedOrigins } from '../../src/projects/origins.ts'
+import { startChain, type TestChain } from '../support/chains.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const NOWHERE = 'http://127.0.0.1:1'
+const SECRET = 'testnet-secret'
+
+let chain: TestChain
+let service: Service
+let sql: Sql
+
+beforeAll(async () => {
+  chain = await startChain('Ethereum')
+  service = await startService({
+    rpcUrls: { Ethereum: chain.rpcUrl, Polygon: NOWHERE, Base: NOWHERE, Avalanche: NOWHERE },
+  })
+  sql = postgres(service.database.url, { max: 1 })
+})
+
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+  await chain.stop()
+})
+
+const create = (name: string) => createProject(service.ctx, { name, actor: 'operator' })
+
+describe('a new project', () => {
+  test('has a wallet of its own on every network, with one address, controlled by the developer', async () => {
+    const project = await create('  My product  ')
+    const client = service.as(project)
+    const wallets = await Promise.all(
+      EVM_NETWORKS.map((network) => client.get('/wallets/get-by-owner-id', { network, ownerID: project.projectId })),
+    )
+    expect(wallets.map((answer) => answer.status)).toEqual([200, 200, 200, 200])
+    expect(new Set(wallets.map((answer) => answer.json.address)).size).toBe(1)
+    const [row] = await sql<{ name: string }[]>`select name from projects where id = ${project.projectId}`
+    expect(row?.name).toBe('My product')
+  })
+
+  test('has an API key of which only the hash is kept, and says in the audit who made it', async () => {
+    const project = await create('Keys')
+    expect(project.apiKey).toMatch(/^sk_[A-Za-z0-9_-]{43}$/)
+    const keys = await sql<{ hash: Buffer }[]>`select hash from api_keys where project_id = ${project.projectId}`
+    expect(keys.map(({ hash }) => hash.toString('hex'))).toEqual([
+      createHash('sha256').update(project.apiKey).digest('hex'),
+    ])
+    const acts = await sql<{ action: string; actor: string }[]>`
+      select distinct action, actor from audit where project_id = ${project.projectId} order by action`
+    expect(acts.map(({ action }) => action)).toEqual(['api_key_created', 'project_created', 'wallet_created'])
+    expect(new Set(acts.map(({ actor }) => actor))).toEqual(new Set(['operator']))
+  })
+
+  test('needs a name of a length that can be shown', async () => {
+    const [before] = await sql`select count(*) from projects`
+    for (const name of ['', '   ', 'x'.repeat(257)]) {
+      expect(create(name)).rejects.toMatchObject({ code: 'invalid_input' })
+    }
+    expect((await sql`select count(*) from projects`)[0]).toEqual(before)
+  })
+})
+
+describe('the project wallet', () => {
+  test('is made at the first request with the secret where it is missing, and once', async () => {
+    const project = await create('Later')
+    const client = service.as(project)
+    const found = () => client.get('/wallets/get-by-owner-id', { network: 'Ethereum', ownerID: project.projectId })
+    const { address } = (await found()).json
+    // As for a network that was added after the project was made.
+    await sql`delete from wallet_keys where wallet_id in (
+      select id from wallets where project_id = ${project.projectId} and network = 'Ethereum')`
+    await sql`delete from wallets where project_id = ${project.projectId} and network = 'Ethereum'`
+    expect((await found()).status).toBe(404)
+    const collection = { network: 'Ethereum', name: 'N', symbol: 'S', image_url: 'ipfs://x' }
+    const refused = await client.post('/nfts/collections', { ...collection, developer_secret: 'wrong' })
+    expect(refused.json.code).toBe('INVALID_SECRET')
+    expect((await found()).status).toBe(404)
+    await chain.fund(address)
+    const created = await Promise.all(
+      [1, 2].map(() => client.post('/nfts/collections', { ...collection, developer_secret: SECRET })),
+    )
+    expect(created.map((answer) => answer.status)).toEqual([200, 200])
+    expect((await found()).json).toMatchObject({ address, owner_id: project.projectId })
+  })
+})
+
+describe('origins', () => {
+  const set = (projectId: string, origins: readonly string[]) => setAllowedOrigins(service.ctx, { projectId, origins })
+
+  test('are replaced as a whole', async () => {
+    const { projectId } = service.project
+    await set(projectId, ['https://a.example', 'http://localhost:5173'])
+    await set(projectId, ['https://b.example:8443'])
+    const [row] = await sql<{ origins: string[] }[]>`
+      select allowed_origins as origins from projects where id = ${projectId}`
+    expect(row?.origins).toEqual(['https://b.example:8443'])
+  })
+
+  test('are a scheme and a host, and nothing else', async () => {
+    for (const origin of [
+      'https://a.example/',
+      'https://a.example/x',
+      'a.example',
+      '*',
+      'null',
+      '',
+      'https://A.example',
+    ]) {
+      expect(set(service.project.projectId, [origin])).rejects.toMatchObject({ code: 'invalid_input' })
+    }
+  })
+
+  test('are those of a project that exists', async () => {
+    for (const projectId of [crypto.randomUUID(), 'no-uuid', '']) {
+      expect(set(projectId, [])).rejects.toMatchObject({ code: 'not_found' })
+    }
+  })
+})

@@ -1,0 +1,18 @@
+import postgres from 'postgres'
+
+/** Every row of every table, the job queue's included, so that "nothing is left behind" can be said of all of them. */
+export const countRows = async (url: string): Promise<Record<string, number>> => {
+  const sql = postgres(url, { max: 1 })
+  try {
+    const tables = await sql<{ name: string }[]>`
+      select schemaname || '.' || relname as name from pg_stat_user_tables where schemaname in ('public', 'graphile_worker')`
+    const counts: Record<string, number> = {}
+    for (const { name } of tables) {
+      const [row] = await sql.unsafe<{ n: number }[]>(`select count(*)::int as n from ${name}`)
+      counts[name] = row?.n ?? -1
+    }
+    return counts
+  } finally {
+    await sql.end()
+  }
+}

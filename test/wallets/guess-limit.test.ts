@@ -1,0 +1,372 @@
+// The guess limit as callers meet it: one count an owner, whatever the endpoint, the network or the process.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomBytes, randomUUID } from 'node:crypto'
+import postgres, { type Sql } from 'postgres'
+import { generatePrivateKey } from 'viem/accounts'
+import { createApp } from '../../src/app.ts'
+import { newApiKey } from '../../src/auth/api-key.ts'
+import { readConfig } from '../../src/config.ts'
+import { createCtx } from '../../src/context.ts'
+import { stretchPin } from '../../src/custody/kdf.ts'
+import { createProject } from '../../src/projects/create.ts'
+import { startChain, type TestChain } from '../support/chains.ts'
+import { type Answer, type Service, startService } from '../support/service.ts'
+
+const NOWHERE = 'http://127.0.0.1:1'
+const PIN = '493817'
+const WRONG = '000000'
+const ADDRESS = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+
+let chain: TestChain
+let service: Service
+let sql: Sql
+
+beforeAll(async () => {
+  chain = await startChain('Ethereum')
+  service = await startService({ rpcUrls: { Ethereum: chain.rpcUrl, Polygon: NOWHERE, Base: NOWHERE } })
+  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+})
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+  await chain.stop()
+})
+
+/** An owner with wallets on three networks, all of one PIN. */
+const newOwner = async () => {
+  const ownerId = randomUUID()
+  const [ethereum, base, vara] = [
+    await service.newWallet({ network: 'Ethereum', ownerId, pin: PIN }),
+    await service.newWallet({ network: 'Base', ownerId, pin: PIN }),
+    await service.newWallet({ network: 'Vara', ownerId, pin: PIN }),
+  ]
+  return { ownerId, ethereum, base, vara }
+}
+type Owner = Awaited<ReturnType<typeof newOwner>>
+
+const unsigned = {
+  to: ADDRESS,
+  value: '1',
+  gasLimit: '21000',
+  nonce: '0',
+  maxFeePerGas: '3000000000',
+  maxPriorityFeePerGas: '1000000000',
+}
+
+const signWith = (network: string, address: string, user_pin: string, by: Pick<Service, 'post'> = service) =>
+  by.post('/transactions/sign', { network, signer_wallet_address: address, unsigned_transaction: unsigned, user_pin })
+
+/** Every endpoint that takes a PIN. */
+const ENDPOINTS: readonly ((owner: Owner, pin: string) => Promise<Answer>)[] = [
+  ({ ethereum }, pin) => signWith('Ethereum', ethereum.address, pin),
+  ({ base }, pin) => signWith('Base', base.address, pin),
+  ({ ethereum }, user_pin) =>
+    service.post('/transactions/sign-and-send', {
+      network: 'Ethereum',
+      signer_wallet_address: ethereum.address,
+      unsigned_transaction: { to: ADDRESS, value: '1' },
+      user_pin,
+    }),
+  ({ vara }, user_pin) => service.post('/wallets/export', { network: 'Vara', address: vara.address, user_pin }),
+  ({ ethereum }, old_user_pin) =>
+    service.post('/wallets/change-user-pin', {
+      network: 'Ethereum',
+      address: ethereum.address,
+      old_user_pin,
+      new_user_pin: '270956',
+    }),
+  ({ ownerId }, user_pin) =>
+    service.post('/wallets', { network: 'Polygon', name: 'P', owner_id: ownerId, control_mode: 'user', user_pin }),
+  ({ ownerId }, user_pin) =>
+    service.post('/wallets/import', {
+      network: 'Polkadot',
+      name: 'I',
+      owner_id: ownerId,
+      control_mode: 'user',
+      private_key: generatePrivateKey(),
+      user_pin,
+    }),
+  ({ ethereum: { address } }, user_pin) =>
+    service.post('/nfts/mint', {
+      network: 'Ethereum',
+      from: address,
+      contract_address: ADDRESS,
+      uri: 'ipfs://x',
+      user_pin,
+    }),
+  ({ ethereum: { address } }, user_pin) =>
+    service.post('/nfts/transfer', {
+      network: 'Ethereum',
+      from: address,
+      contract_address: ADDRESS,
+      recipient: ADDRESS,
+      token_id: '1',
+      user_pin,
+    }),
+  ({ ethereum: { address } }, user_pin) =>
+    service.post('/nfts/collections', {
+      network: 'Ethereum',
+      from: address,
+      name: 'C',
+      symbol: 'C',
+      image_url: 'https://example.com/c.png',
+      user_pin,
+    }),
+]
+
+const counts = async (ownerId: string) => {
+  const [row] = await sql`select fails, total, coalesce(locked_until > now(), false) as locked
+    from pin_guesses where owner_id = ${ownerId}`
+  return { ...row }
+}
+
+const lock = (ownerId: string, row: { fails: number; total: number } = { fails: 5, total: 5 }) =>
+  sql`update pin_guesses set ${sql(row)}, locked_until = case when ${row.fails} = 5 then now() + interval '1 day' end
+    where owner_id = ${ownerId}`
+
+const tally = (answers: readonly Answer[]) => {
+  const found: Record<string, number> = {}
+  for (const { status, json } of answers) {
+    const key = status === 200 ? 'success' : `${status} ${json.code}`
+    found[key] = (found[key] ?? 0) + 1
+  }
+  return found
+}
+
+const at = <Item>(items: readonly Item[], index: number): Item => {
+  const item = items[index % items.length]
+  if (item === undefined) throw new Error('there are no items')
+  return item
+}
+
+const unlock = async (args: readonly string[]) => {
+  const path = new URL('../../src/cli.ts', import.meta.url).pathname
+  const child = Bun.spawn(['bun', path, 'owner', 'unlock', ...args], {
+    env: { PATH: process.env.PATH ?? '', ...service.variables },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [out, err] = [await new Response(child.stdout).text(), await new Response(child.stderr).text()]
+  return { code: await child.exited, out, err }
+}
+
+describe('wrong PINs', () => {
+  test('two hundred at once over all endpoints and networks of an owner: five are looked at', async () => {
+    const owner = await newOwner()
+    const answers = await Promise.all(Array.from({ length: 200 }, (_, index) => at(ENDPOINTS, index)(owner, WRONG)))
+    expect(tally(answers)).toEqual({ '403 INVALID_SECRET': 5, '403 TOO_MANY_FAILED_ATTEMPTS': 195 })
+    expect(await counts(owner.ownerId)).toEqual({ fails: 5, total: 5, locked: true })
+  })
+
+  test.each(ENDPOINTS.map((_, index) => index))('one at endpoint %d is charged once', async (index) => {
+    const owner = await newOwner()
+    const answer = await at(ENDPOINTS, index)(owner, WRONG)
+    expect([answer.status, answer.json.code]).toEqual([403, 'INVALID_SECRET'])
+    expect(await counts(owner.ownerId)).toEqual({ fails: 1, total: 1, locked: false })
+  })
+
+  test('on the wallet of another project charge nobody, and answer 404 as for a wallet that nobody has', async () => {
+    const other = service.as(await createProject(service.ctx, { name: 'Other', actor: 'operator' }))
+    const theirs = await other.newWallet({ network: 'Ethereum', pin: PIN })
+    const nobody = `0x${randomBytes(20).toString('hex')}`
+    for (let count = 0; count < 7; count += 1) {
+      const [one, none] = [await signWith('Ethereum', theirs.address, WRONG), await signWith('Ethereum', nobody, WRONG)]
+      expect([one.status, none.status, one.text]).toEqual([404, 404, none.text])
+    }
+    expect(await counts(theirs.owner_id)).toEqual({ fails: 0, total: 0, locked: false })
+    expect((await signWith('Ethereum', theirs.address, PIN, other)).status).toBe(200)
+  })
+
+  test('that are no PINs, and credentials of the other mode, charge nobody', async () => {
+    const owner = await newOwner()
+    const body = { network: 'Ethereum', signer_wallet_address: owner.ethereum.address, unsigned_transaction: unsigned }
+    for (const credential of [{ user_pin: '12345' }, { developer_secret: 'testnet-secret' }, {}]) {
+      expect((await service.post('/transactions/sign', { ...body, ...credential })).status).toBe(400)
+    }
+    expect(await counts(owner.ownerId)).toEqual({ fails: 0, total: 0, locked: false })
+  })
+})
+
+describe('right PINs', () => {
+  test('sixty-four at once over endpoints and networks all succeed, where one more failure would lock', async () => {
+    const owner = await newOwner()
+    await chain.fund(owner.ethereum.address)
+    await lock(owner.ownerId, { fails: 4, total: 98 })
+    const [sign, signOnBase, send, exported] = ENDPOINTS
+    if (!sign || !signOnBase || !send || !exported) throw new Error('there are no endpoints')
+    const used = [sign, signOnBase, send, exported]
+    const answers = await Promise.all(Array.from({ length: 64 }, (_, index) => at(used, index)(owner, PIN)))
+    expect(tally(answers)).toEqual({ success: 64 })
+    expect(await counts(owner.ownerId)).toEqual({ fails: 0, total: 98, locked: false })
+  })
+})
+
+describe('a locked owner', () => {
+  test('is refused at every endpoint, with the right PIN as with a wrong one, and nothing is done', async () => {
+    const owner = await newOwner()
+    await lock(owner.ownerId)
+    for (const endpoint of ENDPOINTS) {
+      for (const pin of [PIN, WRONG]) {
+        const answer = await endpoint(owner, pin)
+        expect([answer.status, answer.json.code]).toEqual([403, 'TOO_MANY_FAILED_ATTEMPTS'])
+        expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(86_000)
+      }
+    }
+    expect(await counts(owner.ownerId)).toEqual({ fails: 5, total: 5, locked: true })
+  })
+
+  test('is told the same to a right PIN as to a wrong one, in the same time, and neither is looked at', async () => {
+    const owner = await newOwner()
+    await lock(owner.ownerId)
+    const rowVersion = async () => (await sql`select xmin::text from pin_guesses where owner_id = ${owner.ownerId}`)[0]
+    const before = await rowVersion()
+    const texts = new Set<string>()
+    const headers = new Set<string>()
+    const times: Record<string, number[]> = { [PIN]: [], [WRONG]: [] }
+    for (let count = 0; count < 120; count += 1) {
+      const pin = count % 2 ? PIN : WRONG
+      const started = performance.now()
+      const answer = await signWith('Ethereum', owner.ethereum.address, pin)
+      times[pin]?.push(performance.now() - started)
+      texts.add(answer.text)
+      headers.add([...answer.headers.keys()].sort().join())
+    }
+    expect([texts.size, headers.size]).toEqual([1, 1])
+    // A PIN is looked at under a lease, which is a change of this row: there was none.
+    expect(await rowVersion()).toEqual(before)
+    const median = (pin: string) => times[pin]?.sort((a, b) => a - b)[30] ?? Number.NaN
+    const started = performance.now()
+    for (let count = 0; count < 10; count += 1) await stretchPin({ pin: PIN, salt: new Uint8Array(16) })
+    const argon2Ms = (performance.now() - started) / 10
+    expect(Math.abs(median(PIN) - median(WRONG))).toBeLessThan(argon2Ms / 2)
+  })
+
+  test('stays locked when the service starts anew', async () => {
+    const owner = await newOwner()
+    await lock(owner.ownerId)
+    const ctx = await createCtx({ config: readConfig(service.variables), process: 'again' })
+    const request = new Request('http://localhost/wallets/export', {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${service.project.apiKey}`,
+        'x-walletkit-project-id': service.project.projectId,
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify({ network: 'Ethereum', address: owner.ethereum.address, user_pin: PIN }),
+    })
+    const answer = await createApp(ctx).fetch(request)
+    await ctx.db.close({ timeoutSeconds: 5 })
+    expect([answer.status, (await answer.json()).code]).toEqual([403, 'TOO_MANY_FAILED_ATTEMPTS'])
+  })
+
+  test('is unlocked by an operator, and so is one that was blocked for ever; the audit says who', async () => {
+    for (const row of [
+      { fails: 5, total: 5 },
+      { fails: 0, total: 100 },
+    ]) {
+      const owner = await newOwner()
+      await lock(owner.ownerId, row)
+      expect((await signWith('Ethereum', owner.ethereum.address, PIN)).json.code).toBe('TOO_MANY_FAILED_ATTEMPTS')
+      const done = await unlock(['--project', service.project.projectId.toUpperCase(), '--owner', owner.ownerId])
+      expect(done).toEqual({ code: 0, out: 'The owner is unlocked.\n', err: '' })
+      expect(await counts(owner.ownerId)).toEqual({ fails: 0, total: 0, locked: false })
+      expect((await signWith('Ethereum', owner.ethereum.address, PIN)).status).toBe(200)
+      const rows = await sql`select actor, project_id, details from audit
+        where action = 'owner_unlocked' and subject = ${owner.ownerId}`
+      expect(rows.map((each) => ({ ...each }))).toEqual([
+        { actor: 'operator', project_id: service.project.projectId, details: {} },
+      ])
+    }
+  })
+
+  test('is not unlocked by a command that names another owner, another project, or nothing that exists', async () => {
+    const owner = await newOwner()
+    await lock(owner.ownerId)
+    const { projectId } = await createProject(service.ctx, { name: 'Other', actor: 'operator' })
+    const refusals = [
+      await unlock(['--project', service.project.projectId, '--owner', randomUUID()]),
+      await unlock(['--project', projectId, '--owner', owner.ownerId]),
+      await unlock(['--project', 'mine', '--owner', owner.ownerId]),
+      await unlock(['--owner', owner.ownerId]),
+    ]
+    expect(refusals.map(({ code, out }) => [code, out])).toEqual(Array(4).fill([1, '']))
+    for (const { err } of refusals) expect(err).not.toMatch(/select|update|Failed query/i)
+    expect(await counts(owner.ownerId)).toEqual({ fails: 5, total: 5, locked: true })
+  }, 20_000)
+})
+
+describe('an API key', () => {
+  /** A service with small budgets, and a second key of its project. */
+  const withBudgets = async (work: (narrow: Service, second: ReturnType<Service['as']>) => Promise<void>) => {
+    const narrow = await startService({
+      rpcUrls: { Ethereum: NOWHERE },
+      variables: { WRONG_PINS_PER_HOUR: '3', WRONG_SECRETS_PER_MINUTE: '3' },
+    })
+    const [key, admin] = [newApiKey(), postgres(narrow.database.url, { max: 1 })]
+    const { projectId } = narrow.project
+    await admin`insert into api_keys (project_id, name, hash, scopes)
+      values (${projectId}, 'second', ${Buffer.from(key.hash)}, ${['read', 'sign', 'admin']})`
+    await admin.end()
+    try {
+      await work(narrow, narrow.as({ projectId, apiKey: key.text }))
+    } finally {
+      await narrow.close()
+    }
+  }
+
+  test('that tries one PIN on many owners is stopped, and neither owners nor other keys are', async () => {
+    await withBudgets(async (narrow, second) => {
+      const made = Array.from({ length: 6 }, () => narrow.newWallet({ network: 'Ethereum', pin: PIN }))
+      const wallets = await Promise.all(made)
+      const answers = await Promise.all(wallets.map(({ address }) => signWith('Ethereum', address, WRONG, narrow)))
+      expect(tally(answers)).toEqual({ '403 INVALID_SECRET': 3, '429 rate_limited': 3 })
+      const refused = await signWith('Ethereum', wallets[0]?.address ?? '', PIN, narrow)
+      expect([refused.status, refused.json.code]).toEqual([429, 'rate_limited'])
+      const seconds = Number(refused.headers.get('retry-after'))
+      expect(seconds).toBeGreaterThan(3_500)
+      expect(seconds).toBeLessThanOrEqual(3_600)
+      for (const { address } of wallets) {
+        expect((await signWith('Ethereum', address, PIN, second)).status).toBe(200)
+      }
+      const byPin = await narrow.post('/wallets', {
+        network: 'Ethereum',
+        name: 'D',
+        control_mode: 'developer',
+        developer_secret: 'testnet-secret',
+      })
+      expect(byPin.status).toBe(200)
+    })
+  })
+
+  test('that tries secrets is stopped, and locks nobody: the secret opens with another key, and PINs do with this one', async () => {
+    await withBudgets(async (narrow, second) => {
+      const theirs = await narrow.newWallet({ network: 'Ethereum' })
+      const mine = await narrow.newWallet({ network: 'Ethereum', pin: PIN })
+      const signTheirs = (by: Pick<Service, 'post'>, developer_secret: string) =>
+        by.post('/transactions/sign', {
+          network: 'Ethereum',
+          signer_wallet_address: theirs.address,
+          unsigned_transaction: unsigned,
+          developer_secret,
+        })
+      for (let count = 0; count < 3; count += 1) {
+        expect((await signTheirs(narrow, 'wrong')).json.code).toBe('INVALID_SECRET')
+      }
+      const refused = await signTheirs(narrow, 'testnet-secret')
+      expect([refused.status, refused.json.code]).toEqual([429, 'rate_limited'])
+      expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60)
+      expect((await signTheirs(second, 'testnet-secret')).status).toBe(200)
+      expect((await signWith('Ethereum', mine.address, PIN, narrow)).status).toBe(200)
+    })
+  })
+
+  test('may be wrong a hundred times an hour, on the devnet ten thousand times', () => {
+    const { WRONG_PINS_PER_HOUR: _, ...variables } = service.variables
+    expect(readConfig(variables).wrongPinsPerHour).toBe(10_000)
+    expect(readConfig({ ...variables, DEVNET: 'false' }).wrongPinsPerHour).toBe(100)
+    expect(readConfig({ ...variables, DEVNET: 'false' }).wrongSecretsPerMinute).toBe(60)
+    expect(readConfig({ ...variables, WRONG_PINS_PER_HOUR: '7' }).wrongPinsPerHour).toBe(7)
+    expect(() => readConfig({ ...variables, WRONG_PINS_PER_HOUR: '0' })).toThrow('WRONG_PINS_PER_HOUR must be')
+  })
+})
