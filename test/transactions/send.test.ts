@@ -155,6 +155,17 @@ describe('the nonce', () => {
   })
 })
 
+describe('a gas limit', () => {
+  test('above that of a block is refused: no node would take it, nor anything behind it', async () => {
+    const { send, nonces } = await sender(parseEther('1000'))
+    const refused = await send({ value: '1', gasLimit: '100000000' })
+    expect(told(refused)).toEqual({ status: 400, code: 'invalid_input' })
+    expect(refused.json.error).toContain('"unsigned_transaction.gasLimit"')
+    expect(await nonces()).toEqual([])
+    expect((await send({ value: '1', gasLimit: '100000' })).status).toBe(200)
+  })
+})
+
 describe('the balance', () => {
   test('must pay for what is pending as well; the refusal names the address and what is missing', async () => {
     const { address, send, nonces } = await sender(parseEther('1'))

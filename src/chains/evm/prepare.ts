@@ -15,7 +15,7 @@ import { isExecutionFailure, isNoFunds, isPendingMissing } from './nodeErrors.ts
 import { failureOf } from './reverts.ts'
 import { type Answer, type Question, question, type Rpc, type RpcError } from './rpc.ts'
 import { type Fees, fillIn, worstCost } from './unsigned.ts'
-import { MalformedAnswer, quantity, smallQuantity, toQuantity } from './wire.ts'
+import { MalformedAnswer, quantity, record, smallQuantity, toQuantity } from './wire.ts'
 
 /** Estimates are nearly exact, and the state moves on until the transaction is mined. A plain transfer needs no margin. */
 const ESTIMATE_MARGIN_PERCENT = 20n
@@ -57,6 +57,21 @@ const settleGas = async (
   if (gas.ok || !isPendingMissing(gas.error)) return gas
   context.limits.noPending = true
   return context.rpc.try(gasQuestion(context, from, intent))
+}
+
+/** Asked only where the caller fixed a gas limit: an estimate never exceeds a block. */
+const blockGasLimitQuestion = (intent: Intent): Question<bigint> | null =>
+  intent.gasLimit === undefined
+    ? null
+    : question('eth_getBlockByNumber', ['latest', false], (block) => quantity(record(block).gasLimit))
+
+/** Recorded all the same, it would be refused by every node, and the sender's later nonces with it. @throws invalid_input */
+const assertFitsBlock = (intent: Intent, blockGasLimit: bigint | null): void => {
+  if (intent.gasLimit === undefined || blockGasLimit === null || intent.gasLimit <= blockGasLimit) return
+  throw new AppError(
+    'invalid_input',
+    `Field "unsigned_transaction.gasLimit" must not be above the gas limit of a block, ${blockGasLimit}.`,
+  )
 }
 
 const marginOf = (intent: Intent, gas: bigint): bigint => {
@@ -157,8 +172,10 @@ export const prepare = async (
     feeQuestion(intent),
     l1FeeQuestion(row, intent),
     gasQuestion(context, from, intent),
+    blockGasLimitQuestion(intent),
   ])
-  const [mined, pending, purse, market, l1Fee, firstGas] = answers
+  const [mined, pending, purse, market, l1Fee, firstGas, blockGasLimit] = answers
+  assertFitsBlock(intent, rpc.need(blockGasLimit))
   const minedCount = rpc.need(mined)
   const pendingCount = Math.max(minedCount, rpc.need(pending))
   const balance = rpc.need(purse)
