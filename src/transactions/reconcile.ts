@@ -1,9 +1,11 @@
+import { readCursor } from '../../db/queries/cursors.ts'
 import {
   longQuiet,
   type TransactionRow,
   touchTransaction,
   transactionWithAttempts,
 } from '../../db/queries/transactions.ts'
+import { finalNumberOf } from '../blocks/fork.ts'
 import type { Chain, Hex } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
 import { learn, type News } from './learn.ts'
@@ -55,9 +57,20 @@ const newsOf = async (
   }
   if (excluded !== null) return excluded
   if (isKnown) return null
-  return { kind: (await isNonceTakenForGood(chain, row)) ? 'usurped' : 'forgotten' }
+  return { kind: (await isNonceTakenForGood(ctx, input)) ? 'usurped' : 'forgotten' }
 }
 
-/** None of our hashes is on the chain, yet the nonce was used in a block that can no longer go away. */
-const isNonceTakenForGood = async (chain: Chain, row: TransactionRow): Promise<boolean> =>
-  (await chain.finalTransactionCount(row.signerAddress)) > row.nonce
+/**
+ * The nonce was used in a block that can no longer go away, and the tracker, which has taken in every block up to there,
+ * met none of our hashes: a node that lags behind or has forgotten them proves nothing.
+ */
+const isNonceTakenForGood = async (
+  ctx: Pick<WorkerCtx, 'db'>,
+  input: { readonly chain: Chain; readonly row: TransactionRow },
+): Promise<boolean> => {
+  const { chain, row } = input
+  if ((await chain.finalTransactionCount(row.signerAddress)) <= row.nonce) return false
+  const head = await chain.head()
+  const cursor = await readCursor(ctx.db, { network: chain.network, purpose: 'track' })
+  return cursor !== null && cursor.number >= finalNumberOf(chain, head)
+}

@@ -354,6 +354,10 @@ describe('what is final', () => {
     await until(jobs, (rows) => rows.length === 0)
     expect((await statusOf(id)).status).toBe('submitted')
     await chain.mine(BLOCKS_TO_FINAL)
+    // It is told once the tracker has looked through every final block without meeting ours.
+    const latest = await chain.publicClient.getBlockNumber({ cacheTime: 0 })
+    const tracked = () => sql<{ at: string }[]>`select block_number as at from cursors where purpose = 'track'`
+    await until(tracked, (rows) => BigInt(rows[0]?.at ?? 0) >= latest)
     await reconcile()
     expect((await service.settled(id)).json).toMatchObject({ status: 'failed', code: 'nonce_taken' })
     expect(await rawOf(id)).toEqual([{ raw: false, hash: true }])
