@@ -21,7 +21,7 @@ export type AuditAct = AuditEntry & {
   readonly projectId: string | null
   /** `api_key:<id>`, `session:<id>`, `operator` or `system`. */
   readonly actor: string
-  /** What it was done to: a wallet's id, a project's, an API key's. */
+  /** What it was done to: a wallet's id, a project's, an API key's, an owner's. */
   readonly subject: string
 }
 

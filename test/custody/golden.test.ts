@@ -87,6 +87,13 @@ describe('of the first version', () => {
     )
   })
 
+  test('so it does to an imported phrase and to an imported key', () => {
+    const keyringKey = keyringKeyBy(golden.developerLockId, golden.developerLock, developerKey())
+    const of = { projectId, keyringId, keyringKey }
+    expect(hexOf(openKeyring({ ...of, kind: 'phrase', sealed: bytesOf(golden.phrase) }))).toBe(golden.phraseEntropy)
+    expect(hexOf(openKeyring({ ...of, kind: 'key', sealed: bytesOf(golden.imported) }))).toBe(golden.importedKey)
+  })
+
   test('a keyring does not open as one of another kind', () => {
     const keyringKey = keyringKeyBy(golden.developerLockId, golden.developerLock, developerKey())
     const of = { projectId, keyringId, keyringKey, sealed: bytesOf(golden.seed) }

@@ -172,6 +172,23 @@ describe('the tables', () => {
       await custody.wallet({ ...input, controlMode: 'user', credentials: { userPin: PIN } })
       const { keyringKey, credentialKey, entropy, privateKey } = found.user
       for (const key of [keyringKey, credentialKey, entropy, privateKey]) expect(zeroed.has(hexOf(key))).toBe(true)
+      zeroed.clear()
+      const both = { developerSecret: SECRET, userPin: PIN }
+      await custody.vault.exportKeyring({ wallet, credentials: both, actor: ACTOR })
+      const opened = [keyringKey, credentialKey, found.developer.credentialKey, entropy]
+      for (const key of opened) expect(zeroed.has(hexOf(key))).toBe(true)
+      for (const [oldPin, newPin] of [
+        [PIN, '271828'],
+        ['271828', PIN],
+      ] as const) {
+        zeroed.clear()
+        await custody.vault.changeUserPin({ wallet, oldPin, newPin, actor: ACTOR })
+        expect(zeroed.has(hexOf(credentialKey))).toBe(true)
+      }
+      zeroed.clear()
+      const imported = { privateKey: hexOf(new Uint8Array(32).fill(0x5a)) }
+      await custody.wallet({ ...input, network: 'Vara', imported, controlMode: 'user', credentials: { userPin: PIN } })
+      expect(zeroed.has(imported.privateKey)).toBe(true)
     } finally {
       Buffer.prototype.fill = fill
       Uint8Array.prototype.fill = fillBytes
