@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { NETWORKS, type Network } from '../../db/words.ts'
+import { unreachable } from '../errors.ts'
 import { freeze } from '../freezes/freeze.ts'
 import { listFreezes } from '../freezes/list.ts'
 import type { Target } from '../freezes/thing.ts'
@@ -20,6 +21,8 @@ const nameOf = (target: Target): string => {
       return `wallet ${target.walletId}`
     case 'network':
       return `network ${target.network}`
+    default:
+      return unreachable(target)
   }
 }
 

@@ -229,6 +229,57 @@ describe('keys rotate-project', () => {
     expect(await inTurns(wallets, faceOf(service.ctx))).toEqual([...before])
   }, 120_000)
 
+  test('refuses and loses no new wallet and no change of a PIN that comes meanwhile', async () => {
+    const { projectId } = service.project
+    let running = true
+    const users = wallets.filter(({ controlMode }) => controlMode === 'user').slice(0, 3)
+    const pins = new Map(users.map((wallet) => [wallet, PIN]))
+    const made: { address: string }[] = []
+    const refused: string[] = []
+    const post = async (path: string, body: unknown) => {
+      const answer = await service.post(path, body)
+      if (answer.status !== 200) refused.push(answer.text)
+      return answer.json
+    }
+    const creating = Array.from({ length: 2 }, async () => {
+      while (running) {
+        const body = { network: 'Ethereum', name: 'w', control_mode: 'developer', developer_secret: SECRET }
+        made.push(await post('/wallets', body))
+      }
+    })
+    const changing = users.map(async (wallet, index) => {
+      for (let round = 0; running; round += 1) {
+        const next = String(100_000 + index * 10_000 + (round % 1_000))
+        await post('/wallets/change-user-pin', {
+          network: wallet.network,
+          address: wallet.address,
+          old_user_pin: pins.get(wallet),
+          new_user_pin: next,
+        })
+        pins.set(wallet, next)
+      }
+    })
+    for (let count = 0; count < 3; count += 1) expect((await run(['rotate-project', projectId])).exitCode).toBe(0)
+    running = false
+    await Promise.all([...creating, ...changing])
+    expect(refused).toEqual([])
+    expect(made.length).toBeGreaterThan(20)
+    expect(await versions()).toHaveLength(1)
+    for (const [wallet, pin] of pins) {
+      const request = { wallet, credentials: { userPin: pin }, actor: 'operator' }
+      const signature = await service.ctx.vault.withKey(request, async (key) =>
+        Buffer.from(key.sign(digest)).toString('hex'),
+      )
+      expect(before[wallets.indexOf(wallet)]).toEndWith(` ${signature}`)
+      await service.ctx.vault.changeUserPin({ wallet, oldPin: pin, newPin: PIN, actor: 'operator' })
+    }
+    const addresses = made.map(({ address }) => address)
+    const rows = await sql<WalletRow[]>`select id, project_id as "projectId", owner_id as "ownerId", network,
+      keyring_id as "keyringId", control_mode as "controlMode" from wallets where address = any(${addresses})`
+    expect(rows).toHaveLength(made.length)
+    expect(new Set(await inTurns(rows, faceOf(service.ctx))).size).toBe(made.length)
+  }, 60_000)
+
   test('--all takes every project, and names neither or both are refused', async () => {
     await makeProject()
     const { exitCode, output } = await run(['rotate-project', '--all'])
@@ -272,6 +323,8 @@ describe('keys rotate-root', () => {
     expect(ranStill).toBe(KILLS)
     await sql`drop function take_time() cascade`
 
+    const both = { ...service.variables, ROOT_KEY_NEXT: `file:${newRootKey}` }
+    const prepared = await createCtx({ config: readConfig(both), process: 'test' })
     const done = await run(rotate())
     const to = (await belongsTo()).deployment
     expect(done).toMatchObject({ exitCode: 0 })
@@ -285,6 +338,9 @@ describe('keys rotate-root', () => {
       errors: '',
     })
 
+    // A process with both keys, which has not used the project before, goes on as if nothing had been.
+    expect(await inTurns(someOf(wallets), faceOf(prepared))).toEqual([...someOf(before)])
+    await prepared.db.close({ timeoutSeconds: 5 })
     // The process with the earlier key goes on with the project that it has in use; the new one opens everything.
     const { answers, strange } = await meanwhile.stop()
     expect(strange).toEqual([])

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
+import { OUTER_LAYER_KINDS } from '../../db/queries/outer-layers.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
 import type { ProjectRotation, Vault } from '../../src/custody/vault.ts'
 import { ACTOR, type Custody, codeOf, hexOf, openCustody, SECRET, type TestWallet } from './support.ts'
@@ -180,6 +181,14 @@ describe("a rotation of a project's key", () => {
       expect(await codeOf(sign(wallet))).toBe(index === 7 ? 'internal' : 'resolved')
     }
   })
+})
+
+test('every table with sealed values is one whose outer layer is rotated, or has none', async () => {
+  const rows = await sql<{ name: string }[]>`
+    select table_name as name from information_schema.columns
+    where table_schema = 'public' and column_name = 'sealed' order by 1`
+  const rotated = OUTER_LAYER_KINDS.map((kind) => `${kind}s`)
+  expect(rows.map(({ name }) => name)).toEqual([...rotated, 'keyrings', 'wallet_keys'].sort())
 })
 
 describe('a rotation that meets others', () => {

@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import { type Service, startService } from '../support/service.ts'
+
+const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
+const STILL_SENT =
+  'From the next request on nothing of it is signed, made, exported or changed. Transactions that were already recorded are still sent.'
+
+let service: Service
+
+beforeAll(async () => {
+  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
+})
+afterAll(() => service.close())
+
+/** Without the root key: who may stop the use of keys need not be able to use them. */
+const cli = async (...args: readonly string[]) => {
+  const child = Bun.spawn(['bun', '--no-env-file', CLI, ...args], {
+    env: { PATH: process.env.PATH ?? '', ...service.variables, ROOT_KEY: '' },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
+  return { exitCode: await child.exited, output, errors }
+}
+
+const sign = async (wallet: { readonly address: string }) =>
+  service.post('/transactions/sign', {
+    network: 'Ethereum',
+    signer_wallet_address: wallet.address,
+    developer_secret: 'testnet-secret',
+    unsigned_transaction: {
+      to: wallet.address,
+      value: '1',
+      nonce: '0',
+      gasLimit: '21000',
+      maxFeePerGas: '2',
+      maxPriorityFeePerGas: '1',
+    },
+  })
+
+describe('freeze and unfreeze', () => {
+  test('act on the running service at once, and say what they do and what they do not', async () => {
+    const wallet = await service.newWallet({ network: 'Ethereum', ownerId: 'somebody' })
+    const { projectId } = service.project
+    const things = [
+      [['project', projectId], `project ${projectId}`],
+      [['owner', projectId, 'somebody'], `owner somebody of project ${projectId}`],
+      [['wallet', wallet.id.toUpperCase()], `wallet ${wallet.id}`],
+      [['network', 'Ethereum'], 'network Ethereum'],
+    ] as const
+    for (const [thing, name] of things) {
+      expect((await sign(wallet)).status).toBe(200)
+      const frozen = await cli('freeze', ...thing, '--reason', 'stolen laptop')
+      expect({ exitCode: frozen.exitCode, errors: frozen.errors }).toEqual({ exitCode: 0, errors: '' })
+      expect(frozen.output.split('\n')[0]).toBe(`Frozen: ${name}. ${STILL_SENT}`)
+      expect(frozen.output.includes('freeze the owner')).toBe(thing[0] === 'wallet')
+      expect((await sign(wallet)).json.code).toBe('frozen')
+      expect((await cli('freeze', ...thing, '--reason', 'again')).output).toBe(`Frozen already: ${name}.\n`)
+      expect((await cli('unfreeze', ...thing)).output).toBe(`Released: ${name}.\n`)
+      expect((await cli('unfreeze', ...thing, '--reason', 'x')).output).toBe(`Not frozen: ${name}.\n`)
+    }
+    expect((await sign(wallet)).status).toBe(200)
+  }, 60_000)
+
+  test('list what is frozen, and why', async () => {
+    const wallet = await service.newWallet({ network: 'Ethereum', ownerId: 'another' })
+    const { projectId } = service.project
+    expect((await cli('freeze', 'list')).output).toBe('Nothing is frozen.\n')
+    await cli('freeze', 'owner', projectId, 'another', '--reason', 'asked for it')
+    await cli('freeze', 'wallet', wallet.id, '--reason', 'too')
+    await cli('freeze', 'network', 'Polygon', '--reason', 'node is strange')
+    const { output } = await cli('freeze', 'list', '--json')
+    const nothing = { project_id: null, owner_id: null, wallet_id: null, network: null, created_at: expect.any(String) }
+    expect(JSON.parse(output)).toEqual([
+      { ...nothing, scope: 'owner', project_id: projectId, owner_id: 'another', reason: 'asked for it' },
+      { ...nothing, scope: 'wallet', project_id: projectId, wallet_id: wallet.id, reason: 'too' },
+      { ...nothing, scope: 'network', network: 'Polygon', reason: 'node is strange' },
+    ])
+    const lines = (await cli('freeze', 'list')).output.trim().split('\n')
+    expect(lines.map((line) => line.replace(/^\S+ {2}/, ''))).toEqual([
+      `owner another of project ${projectId}: asked for it`,
+      `wallet ${wallet.id} of project ${projectId}: too`,
+      'network Polygon: node is strange',
+    ])
+  }, 30_000)
+
+  test.each([
+    [['freeze'], 'Usage: strongroom freeze'],
+    [['freeze', 'project', 'x', '--reason', 'r'], 'It must be a UUID.'],
+    [['freeze', 'project', randomUUID(), '--reason', 'r'], 'There is no such project.'],
+    [['freeze', 'wallet', randomUUID(), '--reason', 'r'], 'There is no wallet with this id.'],
+    [['freeze', 'wallet', randomUUID()], "required option '--reason <text>'"],
+    [['freeze', 'network', 'ethereum', '--reason', 'r'], 'It must be one of Ethereum, Polygon'],
+    [['freeze', 'everything', '--reason', 'r'], "unknown command 'everything'"],
+    [['unfreeze', 'owner', randomUUID(), 'o'], 'This project has no such owner.'],
+  ])('%p is refused', async (args, sentence) => {
+    const { exitCode, output, errors } = await cli(...args)
+    expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' })
+    expect(errors).toContain(sentence)
+  })
+
+  test('need the rights of the API: the worker cannot', async () => {
+    const child = Bun.spawn(
+      ['bun', '--no-env-file', CLI, 'freeze', 'project', service.project.projectId, '--reason', 'r'],
+      {
+        env: { PATH: process.env.PATH ?? '', ...service.variables, DATABASE_URL: service.database.workerUrl },
+        stdout: 'pipe',
+        stderr: 'pipe',
+      },
+    )
+    expect(await new Response(child.stderr).text()).toBe('Database: permission denied for table freezes\n')
+    expect(await child.exited).toBe(1)
+  })
+})

@@ -1,0 +1,44 @@
+import { expect, test } from 'bun:test'
+import { fileURLToPath } from 'node:url'
+
+const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
+
+const COMMANDS = [
+  'project',
+  'api-key',
+  'api-key create',
+  'api-key list',
+  'api-key revoke',
+  'owner',
+  'freeze',
+  'freeze project',
+  'freeze owner',
+  'freeze wallet',
+  'freeze network',
+  'freeze list',
+  'unfreeze',
+  'unfreeze wallet',
+  'keys',
+  'keys rotate-root',
+  'keys rotate-project',
+  'audit',
+  'audit verify',
+  'audit list',
+  'db',
+]
+
+test.each(COMMANDS)('%s --help says what it does, and needs no environment', async (command) => {
+  const child = Bun.spawn(['bun', '--no-env-file', CLI, ...command.split(' '), '--help'], {
+    env: { PATH: process.env.PATH ?? '' },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
+  expect({ exitCode: await child.exited, errors }).toEqual({ exitCode: 0, errors: '' })
+  const [usage, empty, description] = output.split('\n')
+  expect(usage).toStartWith(`Usage: strongroom ${command}`)
+  expect(empty).toBe('')
+  expect(description).toMatch(/^[A-Z].{10,}/)
+  // Each subcommand and option has a sentence of its own.
+  for (const line of output.split('\n')) expect(line).not.toMatch(/^ {2}-{0,2}[a-z][\w-]*( [<[]\S+)*$/)
+})

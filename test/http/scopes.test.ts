@@ -1,0 +1,145 @@
+// What each call asks of an API key: every endpoint, with every set of scopes.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { API_KEY_SCOPES, type ApiKeyScope } from '../../db/words.ts'
+import { createApiKey } from '../../src/api-keys/create.ts'
+import { createApp } from '../../src/app.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const ENDPOINTS = {
+  'GET /wallets': 'read',
+  'GET /wallets/get-by-id': 'read',
+  'GET /wallets/get-by-address': 'read',
+  'GET /wallets/get-by-owner-id': 'read',
+  'GET /transactions/status-by-hash': 'read',
+  'GET /transactions/status-by-id': 'read',
+  'GET /nfts': 'read',
+  'GET /activity': 'read',
+  'POST /transactions/preview': 'read',
+  'POST /transactions/preview-bundle': 'read',
+  'POST /transactions/sign': 'sign',
+  'POST /transactions/sign-and-send': 'sign',
+  'POST /nfts/collections': 'sign',
+  'POST /nfts/mint': 'sign',
+  'POST /nfts/transfer': 'sign',
+  'POST /wallets': 'admin',
+  'POST /wallets/import': 'admin',
+  'POST /wallets/export': 'admin',
+  'POST /wallets/change-user-pin': 'admin',
+  'POST /policies/revoke': 'admin',
+  // They want a session of a user, and no API key at all.
+  'POST /users/passkey/begin-registration': 'admin',
+  'POST /users/logout': 'admin',
+} as const satisfies Record<string, ApiKeyScope>
+
+/** Without a bearer, or with one that is not looked at. */
+const OPEN =
+  /^(GET \/(healthz|readyz|metadata\/:file|openapi.*|users\/session-challenge)|POST \/users\/(verify-login|login-with-discoverable-passkey))$/
+
+const SETS: readonly (readonly ApiKeyScope[])[] = [
+  ['read'],
+  ['sign'],
+  ['admin'],
+  ['read', 'sign'],
+  ['read', 'admin'],
+  ['sign', 'admin'],
+  ['read', 'sign', 'admin'],
+]
+
+let service: Service
+const clients = new Map<string, ReturnType<Service['as']>>()
+
+beforeAll(async () => {
+  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
+  const { projectId } = service.project
+  for (const scopes of SETS) {
+    const input = { projectId, name: scopes.join(), scopes, expiresAt: null, actor: 'operator' }
+    const { text } = await createApiKey(service.ctx, input)
+    clients.set(scopes.join(), service.as({ projectId, apiKey: text }))
+  }
+})
+afterAll(() => service.close())
+
+const call = (scopes: readonly ApiKeyScope[], endpoint: string, rawBody = '{') => {
+  const client = clients.get(scopes.join())
+  const [method = '', path = ''] = endpoint.split(' ')
+  if (client === undefined) throw new Error('there is no such key')
+  const headers = { 'content-type': 'application/json' }
+  return client.call(path, method === 'GET' ? {} : { method, rawBody, headers })
+}
+
+test('the table has every endpoint that wants an API key', () => {
+  const routes = createApp(service.ctx).routes.map(({ method, path }) => `${method} ${path}`)
+  const closed = routes.filter((route) => !OPEN.test(route))
+  expect([...new Set(closed)].sort()).toEqual(Object.keys(ENDPOINTS).sort())
+})
+
+describe.each(Object.entries(ENDPOINTS))('%s needs "%s"', (endpoint, scope) => {
+  test.each(SETS.map((scopes) => [scopes.join(' and '), scopes] as const))(
+    'with a key for %s',
+    async (_name, scopes) => {
+      const answer = await call(scopes, endpoint)
+      if (scopes.some((each) => each === scope)) {
+        // It is let in, and what it sends is looked at.
+        expect(answer.json.code).not.toBe('scope_required')
+        expect([400, 501]).toContain(answer.status)
+      } else {
+        expect({ status: answer.status, json: answer.json }).toEqual({
+          status: 403,
+          json: { error: `The API key lacks the scope "${scope}", which this call needs.`, code: 'scope_required' },
+        })
+      }
+    },
+  )
+})
+
+describe('scopes', () => {
+  test('are judged on a path with a slash at its end like on the path without', async () => {
+    expect((await call(['read'], 'POST /transactions/sign/')).json.code).toBe('scope_required')
+    expect((await call(['sign'], 'POST /transactions/sign/')).json.code).toBe('invalid_input')
+    expect((await call(['read'], 'POST /wallets/')).json.code).toBe('scope_required')
+  })
+
+  test('do not change what a path or a method that does not exist answers', async () => {
+    expect((await call(['read'], 'POST /nowhere')).status).toBe(404)
+    expect((await call(['read'], 'GET /transactions/sign')).status).toBe(405)
+  })
+
+  test('come after the caller: an unknown key learns nothing of them', async () => {
+    const stranger = service.as({ projectId: service.project.projectId, apiKey: `sk_${'A'.repeat(43)}` })
+    expect((await stranger.post('/transactions/sign', {})).json.code).toBe('unauthorized')
+  })
+
+  test('of a first key are all', async () => {
+    for (const endpoint of Object.keys(ENDPOINTS)) {
+      const [method = '', path = ''] = endpoint.split(' ')
+      const answer = await service.call(path, method === 'GET' ? {} : { body: {} })
+      expect(answer.json.code).not.toBe('scope_required')
+    }
+    expect(API_KEY_SCOPES).toEqual(['read', 'sign', 'admin'])
+  })
+
+  test('let a key do its work and no other', async () => {
+    const made = await clients.get('admin')?.newWallet({ network: 'Ethereum' })
+    const body = {
+      network: 'Ethereum',
+      signer_wallet_address: made?.address,
+      developer_secret: 'testnet-secret',
+      unsigned_transaction: {
+        to: made?.address,
+        value: '1',
+        nonce: '0',
+        gasLimit: '21000',
+        maxFeePerGas: '2',
+        maxPriorityFeePerGas: '1',
+      },
+    }
+    expect((await clients.get('sign')?.post('/transactions/sign', body))?.status).toBe(200)
+    for (const scopes of ['read', 'admin', 'read,admin']) {
+      expect((await clients.get(scopes)?.post('/transactions/sign', body))?.json.code).toBe('scope_required')
+    }
+    const query = { network: 'Ethereum', address: made?.address ?? '' }
+    expect((await clients.get('read')?.get('/wallets/get-by-address', query))?.json.id).toBe(made?.id)
+    expect((await clients.get('admin')?.get('/wallets/get-by-address', query))?.status).toBe(403)
+  })
+})
