@@ -168,6 +168,7 @@ export const keyrings = pgTable(
   },
   (table) => [
     uniqueIndex('keyrings_one_seed').on(table.projectId, table.ownerId).where(sql`${table.kind} = 'seed'`),
+    index('keyrings_project').on(table.projectId),
     check('keyrings_kind', oneOf('kind', KEYRING_KINDS)),
   ],
 )

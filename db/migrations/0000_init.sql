@@ -318,6 +318,7 @@ CREATE INDEX "api_keys_project" ON "api_keys" USING btree ("project_id");--> sta
 CREATE INDEX "audit_project" ON "audit" USING btree ("project_id","id");--> statement-breakpoint
 CREATE INDEX "collections_project" ON "collections" USING btree ("project_id","network","created_at");--> statement-breakpoint
 CREATE UNIQUE INDEX "keyrings_one_seed" ON "keyrings" USING btree ("project_id","owner_id") WHERE "keyrings"."kind" = 'seed';--> statement-breakpoint
+CREATE INDEX "keyrings_project" ON "keyrings" USING btree ("project_id");--> statement-breakpoint
 CREATE INDEX "movements_listed" ON "movements" USING btree ("network","address","block_number","log_index","item_index","id");--> statement-breakpoint
 CREATE INDEX "movements_block" ON "movements" USING btree ("network","block_number");--> statement-breakpoint
 CREATE INDEX "movements_held" ON "movements" USING btree ("network","address","contract","token_id") WHERE token_id is not null;--> statement-breakpoint
