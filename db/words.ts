@@ -35,7 +35,6 @@ export const TRANSACTION_KINDS = ['send', 'mint', 'transfer', 'collection'] as c
 export type TransactionKind = (typeof TRANSACTION_KINDS)[number]
 
 export const ATTEMPT_KINDS = ['rung', 'cancel'] as const
-export type AttemptKind = (typeof ATTEMPT_KINDS)[number]
 
 export const ASSET_STANDARDS = ['native', 'erc20', 'erc721', 'erc1155', 'other'] as const
 export type AssetStandard = (typeof ASSET_STANDARDS)[number]

@@ -1,7 +1,6 @@
 // The six networks as data. A network that needs a special case anywhere else needs a column here instead.
 
 import type { ChainFamily, Environment, EvmNetwork, Network, SubstrateNetwork } from '../../db/words.ts'
-import { NETWORKS } from '../../db/words.ts'
 
 export type NativeCoin = {
   /** The word that clients compare with in place of a contract address. */
@@ -147,8 +146,6 @@ export const substrateNetworkRow = (network: SubstrateNetwork): SubstrateNetwork
 export const familyOf = (network: Network): ChainFamily =>
   network === 'Polkadot' || network === 'Vara' ? 'substrate' : 'evm'
 
-export const isEvmNetwork = (network: Network): network is EvmNetwork => familyOf(network) === 'evm'
-
 /** The native coins of all six networks, for tokens and previews. */
 export const NATIVE_COINS: Record<Network, NativeCoin> = {
   Ethereum: ETHER,
@@ -158,6 +155,3 @@ export const NATIVE_COINS: Record<Network, NativeCoin> = {
   Polkadot: { word: 'DOT', name: 'Polkadot', symbol: 'DOT', decimals: 10, displayDecimals: 4 },
   Vara: { word: 'VARA', name: 'Vara', symbol: 'VARA', decimals: 12, displayDecimals: 4 },
 }
-
-/** For texts of the edge: `Ethereum, Polygon, …`. */
-export const NETWORK_NAMES = NETWORKS.join(', ')
