@@ -167,26 +167,28 @@ export const attemptsAmong = async (
     )
 }
 
-const minedWhere = async (db: Queryable, network: Network, where: SQL | undefined): Promise<readonly string[]> => {
+export type MinedIn = { readonly transactionId: string; readonly blockHash: string }
+
+const minedWhere = async (db: Queryable, network: Network, where: SQL | undefined): Promise<readonly MinedIn[]> => {
   const rows = await db
-    .select({ id: transactions.id })
+    .select({ transactionId: transactions.id, blockHash: transactions.minedBlockHash })
     .from(transactions)
     .where(and(eq(transactions.network, network), eq(transactions.final, false), where))
     .orderBy(asc(transactions.minedBlockNumber))
-  return rows.map((row) => row.id)
+  return rows.flatMap(({ transactionId, blockHash }) => (blockHash === null ? [] : [{ transactionId, blockHash }]))
 }
 
 /** Taken to be mined in blocks above this one. */
 export const minedAbove = (
   db: Queryable,
   input: { readonly network: Network; readonly blockNumber: bigint },
-): Promise<readonly string[]> => minedWhere(db, input.network, gt(transactions.minedBlockNumber, input.blockNumber))
+): Promise<readonly MinedIn[]> => minedWhere(db, input.network, gt(transactions.minedBlockNumber, input.blockNumber))
 
 /** Taken to be mined at the height of this block, in another one. */
 export const minedBeside = (
   db: Queryable,
   input: { readonly network: Network; readonly blockNumber: bigint; readonly blockHash: string },
-): Promise<readonly string[]> =>
+): Promise<readonly MinedIn[]> =>
   minedWhere(
     db,
     input.network,
@@ -197,9 +199,9 @@ export const minedBeside = (
 export const minedUpTo = (
   db: Queryable,
   input: { readonly network: Network; readonly blockNumber: bigint },
-): Promise<readonly string[]> => minedWhere(db, input.network, lte(transactions.minedBlockNumber, input.blockNumber))
+): Promise<readonly MinedIn[]> => minedWhere(db, input.network, lte(transactions.minedBlockNumber, input.blockNumber))
 
-/** Mined at or below a block, and not told yet. */
+/** Mined at or below a block, and not told yet; a mined cancel is told by nothing but being final. */
 export const minedUnsettled = async (
   db: Queryable,
   input: { readonly network: Network; readonly upToBlock: bigint; readonly limit: number },
@@ -212,6 +214,9 @@ export const minedUnsettled = async (
         eq(transactions.network, input.network),
         eq(transactions.final, false),
         isNull(transactions.settledAt),
+        sql`not exists (
+          select from ${attempts} attempt
+          where attempt.network = ${transactions.network} and attempt.hash = ${transactions.shownHash} and attempt.kind = 'cancel')`,
         lte(transactions.minedBlockNumber, input.upToBlock),
       ),
     )

@@ -7,7 +7,7 @@ import { learn } from './learn.ts'
  * Lets a network's waiting transactions climb and expire: of each signer only the lowest, as nothing behind it can be mined
  * before it is.
  */
-export const runClocks = async (ctx: Pick<WorkerCtx, 'db' | 'now' | 'log'>, chain: Chain): Promise<void> => {
+export const runClocks = async (ctx: Pick<WorkerCtx, 'db' | 'log'>, chain: Chain): Promise<void> => {
   const { network } = chain
   for (const { id: transactionId, due } of await dueClocks(ctx.db, { network, ...chain.patience })) {
     if (due === 'start') {

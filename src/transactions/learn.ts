@@ -136,7 +136,7 @@ export const learn = async (tx: Tx, input: { readonly transactionId: string; rea
   if (news.kind === 'accepted' || news.kind === 'included') await markAttemptAccepted(tx, { network, hash: news.hash })
   const before = stateOf(found)
   const { state, effects } = transition({ ladder: { rungs }, state: before, event })
-  // A node that has taken another attempt changes no state, and is shown all the same.
+  // What stays as it was is the same object.
   if (state !== before) await saveTransaction(tx, transactionId, columnsOf(found, { state, news, at: found.at }))
   for (const effect of effects) {
     if (effect.kind === 'erase_raw') await eraseRaw(tx, transactionId)

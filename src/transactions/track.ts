@@ -6,12 +6,12 @@ import type { Tx } from '../../db/client.ts'
 import { type BlockPoint, beginCursor, type Follower, readCursor } from '../../db/queries/cursors.ts'
 import {
   attemptsAmong,
+  type MinedIn,
   minedAbove,
   minedBeside,
   minedUnsettled,
   minedUpTo,
   type TransactionRow,
-  transactionWithAttempts,
 } from '../../db/queries/transactions.ts'
 import { advance } from '../blocks/advance.ts'
 import type { StepResult } from '../blocks/follow.ts'
@@ -80,10 +80,9 @@ const takeIn = async (
 }
 
 /** They are in no block of the chain any more. */
-const exclude = async (tx: Tx, transactionIds: readonly string[]): Promise<void> => {
-  for (const transactionId of transactionIds) {
-    const blockHash = (await transactionWithAttempts(tx, transactionId))?.transaction.minedBlockHash ?? null
-    if (blockHash !== null) await learn(tx, { transactionId, news: { kind: 'excluded', blockHash } })
+const exclude = async (tx: Tx, mined: readonly MinedIn[]): Promise<void> => {
+  for (const { transactionId, blockHash } of mined) {
+    await learn(tx, { transactionId, news: { kind: 'excluded', blockHash } })
   }
 }
 
@@ -99,7 +98,7 @@ const settleDeepEnough = async (
   const rows = await minedUnsettled(ctx.db, { network: chain.network, upToBlock, limit: SETTLE_BATCH })
   await Promise.all(rows.map((row) => settle(ctx, { chain, row })))
   const finalNumber = lower(finalNumberOf(chain, head), tracked)
-  for (const transactionId of await minedUpTo(ctx.db, { network: chain.network, blockNumber: finalNumber })) {
+  for (const { transactionId } of await minedUpTo(ctx.db, { network: chain.network, blockNumber: finalNumber })) {
     await ctx.db.transaction((tx) => learn(tx, { transactionId, news: { kind: 'finalized' } }))
   }
 }
