@@ -33,6 +33,7 @@ const WORKER_READS = [
   schema.collections,
   schema.metadataDocuments,
   schema.workers,
+  schema.idempotencyKeys,
 ].map(getTableName)
 
 const WORKER_WRITES = [
@@ -47,7 +48,7 @@ const WORKER_WRITES = [
   schema.workers,
 ].map(getTableName)
 
-const WORKER_DELETES = [schema.seenBlocks, schema.movements, schema.workers].map(getTableName)
+const WORKER_DELETES = [schema.seenBlocks, schema.movements, schema.workers, schema.idempotencyKeys].map(getTableName)
 
 const API_READS_AND_WRITES = [
   schema.deployment,
@@ -61,6 +62,7 @@ const API_READS_AND_WRITES = [
   schema.tokenUris,
   schema.collections,
   schema.metadataDocuments,
+  schema.idempotencyKeys,
 ].map(getTableName)
 
 const API_READS = [schema.cursors, schema.movements].map(getTableName)

@@ -23,6 +23,8 @@ export const JOB_PAYLOADS = {
   chain_audit: Type.Object({}),
   /** Reads our tables for what was left behind, and starts it again. */
   reconcile: Type.Object({ again: Type.Boolean() }),
+  /** Drops the idempotency keys whose day is over. */
+  drop_idempotency_keys: Type.Object({}),
 } as const
 
 export type JobName = keyof typeof JOB_PAYLOADS

@@ -8,6 +8,7 @@ import {
   foreignKey,
   index,
   integer,
+  json,
   jsonb,
   pgTable,
   primaryKey,
@@ -544,6 +545,29 @@ export const metadataDocuments = pgTable('metadata_documents', {
   body: text('body').notNull(),
   createdAt: instant('created_at').notNull().default(now),
 })
+
+/** The first answers to requests that came with an `Idempotency-Key`, for a day. */
+export const idempotencyKeys = pgTable(
+  'idempotency_keys',
+  {
+    projectId: uuid('project_id')
+      .notNull()
+      .references(() => projects.id),
+    /** Who asked, as the audit names them. */
+    principal: text('principal').notNull(),
+    /** The path's template. */
+    path: text('path').notNull(),
+    key: text('key').notNull(),
+    /** A MAC over the body, without credentials: equal for equal requests, and tells nothing of them. */
+    fingerprint: bytes('fingerprint').notNull(),
+    answer: json('answer').notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+  },
+  (table) => [
+    primaryKey({ columns: [table.projectId, table.principal, table.path, table.key] }),
+    index('idempotency_keys_age').on(table.createdAt),
+  ],
+)
 
 // The worker.
 

@@ -1,2 +1,5 @@
-/** Reconciling runs every 30 s: a minute is the finest that a crontab can say, so the task adds the second half itself. */
-export const CRONTAB = '* * * * * reconcile ?max=5 {"again":true}'
+export const CRONTAB = [
+  // Every 30 s: a minute is the finest that a crontab can say, so the task adds the second half itself.
+  '* * * * * reconcile ?max=5 {"again":true}',
+  '17 * * * * drop_idempotency_keys',
+].join('\n')

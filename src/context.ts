@@ -18,7 +18,7 @@ import { openSealer, type Sealer } from './custody/sealer.ts'
 import { createVault, type Vault } from './custody/vault.ts'
 import { AppError } from './errors.ts'
 import { createLog, type Log } from './log.ts'
-import { createMailboxes, type Mailboxes } from './transactions/mailbox.ts'
+import { createMailboxes, type Mailboxes } from './mailbox.ts'
 
 export type Chains = {
   /** For keys and addresses. @throws not_implemented for a network that this deployment does not serve. */
@@ -40,6 +40,7 @@ export type Ctx = {
   readonly sealer: Sealer
   /** For acts that use no wallet's key. */
   readonly audit: Pick<Audit, 'record'>
+  /** By signer. */
   readonly mailboxes: Mailboxes
   /** A project's wallet at an address; requests that look at the same time share one query. */
   readonly walletAt: (place: WalletPlace) => Promise<WalletRow | null>

@@ -165,6 +165,20 @@ export const answers = <Schema extends TSchema>(success: Schema) => ({
   503: ErrorResponse,
 })
 
+/** For the description of a route that takes the header `Idempotency-Key`. */
+export const IDEMPOTENT = {
+  parameters: [
+    {
+      name: 'Idempotency-Key',
+      in: 'header' as const,
+      required: false,
+      description:
+        'At most 200 characters, kept 24 h. The same key and body again: the first answer, and nothing is done twice; another body: 409 `idempotency_mismatch`.',
+      schema: { type: 'string' as const, minLength: 1, maxLength: 200 },
+    },
+  ],
+}
+
 export const TransactionResult = Type.Object(
   {
     transaction_id: UuidField('Our id of the transaction, stable from now on.'),

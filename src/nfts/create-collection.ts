@@ -2,6 +2,7 @@ import { insertCollection } from '../../db/queries/collections.ts'
 import type { Network } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
 import type { Credentials } from '../custody/vault.ts'
+import type { Remember } from '../idempotency/once.ts'
 import { describeMetadata, hostMetadata } from '../metadata/host.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
 import { resolveSender } from './sender.ts'
@@ -16,6 +17,7 @@ export type CreateCollectionInput = {
   readonly imageUrl: string
   readonly baseUri?: string | undefined
   readonly credentials: Credentials
+  readonly remember?: Remember<Submitted> | undefined
 }
 
 /**
@@ -36,6 +38,7 @@ export const createCollection = async (ctx: Ctx, input: CreateCollectionInput): 
     chain,
     wallet,
     credentials: input.credentials,
+    remember: input.remember,
     intent: async () =>
       chain.collectionIntent({
         name,

@@ -2,6 +2,7 @@ import type { Network } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
 import type { Credentials } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
+import type { Remember } from '../idempotency/once.ts'
 import { describeMetadata, hostMetadata } from '../metadata/host.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
 import { resolveSender } from './sender.ts'
@@ -16,6 +17,7 @@ export type MintInput = {
   readonly metadata?: { readonly name: string; readonly description: string; readonly image: string } | undefined
   readonly uri?: string | undefined
   readonly credentials: Credentials
+  readonly remember?: Remember<Submitted> | undefined
 }
 
 /**
@@ -41,6 +43,7 @@ export const mintNft = async (ctx: Ctx, input: MintInput): Promise<Submitted> =>
     chain,
     wallet,
     credentials: input.credentials,
+    remember: input.remember,
     intent: () => chain.mintIntent({ contract, from: wallet.address, recipient, uri }),
     alsoRecord: async (tx) => {
       if (document !== null) await hostMetadata(tx, document)

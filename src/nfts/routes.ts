@@ -3,7 +3,8 @@ import { Elysia } from 'elysia'
 import { actorOf, type Caller } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { answers, credentialsOf, pagingOf, TransactionResult } from '../http.ts'
+import { answers, credentialsOf, IDEMPOTENT, pagingOf, TransactionResult } from '../http.ts'
+import { createOnce } from '../idempotency/once.ts'
 import { shownSubmitted } from '../transactions/shown.ts'
 import { createCollection } from './create-collection.ts'
 import { listNfts } from './list.ts'
@@ -14,11 +15,15 @@ import { CreateCollectionBody, MintBody, TransferBody } from './schema.ts'
 import { transferNft } from './transfer.ts'
 
 const detail = (summary: string, description: string) => ({ detail: { tags: ['NFTs'], summary, description } })
+const idempotent = (summary: string, description: string) => ({
+  detail: { ...detail(summary, description).detail, ...IDEMPOTENT },
+})
 
 const principal = (caller: Caller) => ({ projectId: caller.projectId, actor: actorOf(caller) })
 
-export const nftRoutes = (ctx: Ctx, authentication: Authentication) =>
-  new Elysia({ prefix: '/nfts', normalize: false })
+export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
+  const once = createOnce(ctx)
+  return new Elysia({ prefix: '/nfts', normalize: false })
     .use(authentication)
     .get(
       '',
@@ -40,9 +45,9 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) =>
     )
     .post(
       '/collections',
-      async ({ body, caller }) =>
-        shownSubmitted(
-          await createCollection(ctx, {
+      ({ body, caller, request: { headers }, route: path }) =>
+        once({ caller, headers, path, body, show: shownSubmitted }, (remember) =>
+          createCollection(ctx, {
             ...principal(caller),
             network: body.network,
             from: body.from,
@@ -51,12 +56,13 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) =>
             imageUrl: body.image_url,
             baseUri: body.base_uri,
             credentials: credentialsOf(body),
+            remember,
           }),
         ),
       {
         body: CreateCollectionBody,
         response: answers(TransactionResult),
-        ...detail(
+        ...idempotent(
           'Create a collection',
           'An ERC-721 contract with ERC-2981, owned by the sender. Its address is in the status of the transaction.',
         ),
@@ -64,9 +70,9 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) =>
     )
     .post(
       '/mint',
-      async ({ body, caller }) =>
-        shownSubmitted(
-          await mintNft(ctx, {
+      ({ body, caller, request: { headers }, route: path }) =>
+        once({ caller, headers, path, body, show: shownSubmitted }, (remember) =>
+          mintNft(ctx, {
             ...principal(caller),
             network: body.network,
             from: body.from,
@@ -75,12 +81,13 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) =>
             metadata: body.metadata,
             uri: body.uri,
             credentials: credentialsOf(body),
+            remember,
           }),
         ),
       {
         body: MintBody,
         response: answers(TransactionResult),
-        ...detail(
+        ...idempotent(
           'Mint an NFT',
           'How the collection mints is found by simulation. `metadata` is hosted here; or give `uri`.',
         ),
@@ -88,9 +95,9 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) =>
     )
     .post(
       '/transfer',
-      async ({ body, caller }) =>
-        shownSubmitted(
-          await transferNft(ctx, {
+      ({ body, caller, request: { headers }, route: path }) =>
+        once({ caller, headers, path, body, show: shownSubmitted }, (remember) =>
+          transferNft(ctx, {
             ...principal(caller),
             network: body.network,
             from: body.from,
@@ -98,11 +105,13 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) =>
             recipient: body.recipient,
             tokenId: body.token_id,
             credentials: credentialsOf(body),
+            remember,
           }),
         ),
       {
         body: TransferBody,
         response: answers(TransactionResult),
-        ...detail('Transfer an NFT', 'From a wallet of the project to any address.'),
+        ...idempotent('Transfer an NFT', 'From a wallet of the project to any address.'),
       },
     )
+}

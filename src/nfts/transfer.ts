@@ -1,6 +1,7 @@
 import type { Network } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
 import type { Credentials } from '../custody/vault.ts'
+import type { Remember } from '../idempotency/once.ts'
 import { parseTokenId } from '../transactions/intent.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
 import { resolveSigner, walletOf } from '../wallets/signer.ts'
@@ -14,6 +15,7 @@ export type TransferNftInput = {
   readonly recipient: string
   readonly tokenId: string
   readonly credentials: Credentials
+  readonly remember?: Remember<Submitted> | undefined
 }
 
 /** Transfers one NFT from a wallet of the project. @throws invalid_input and what walletOf and submitIntent throw. */
@@ -32,6 +34,7 @@ export const transferNft = async (ctx: Ctx, input: TransferNftInput): Promise<Su
     chain,
     wallet,
     credentials,
+    remember: input.remember,
     intent: () => chain.transferNftIntent({ contract, from: address, recipient, tokenId, amount: 1n }),
   })
 }

@@ -3,7 +3,8 @@ import { Elysia } from 'elysia'
 import { actorOf, type Caller } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { answers, credentialsOf, TransactionResult } from '../http.ts'
+import { answers, credentialsOf, IDEMPOTENT, TransactionResult } from '../http.ts'
+import { createOnce } from '../idempotency/once.ts'
 import { previewTransactions } from './preview.ts'
 import { PreviewBody, PreviewBundleBody, PreviewResult } from './preview-schema.ts'
 import {
@@ -20,6 +21,9 @@ import { signTransaction } from './sign.ts'
 import { statusByHash, statusById } from './status.ts'
 
 const detail = (summary: string, description: string) => ({ detail: { tags: ['Transactions'], summary, description } })
+const idempotent = (summary: string, description: string) => ({
+  detail: { ...detail(summary, description).detail, ...IDEMPOTENT },
+})
 
 const signInput = (body: typeof SignBody.static, caller: Caller) => ({
   projectId: caller.projectId,
@@ -40,8 +44,9 @@ const shownStatus = (row: Awaited<ReturnType<typeof statusById>>): TransactionSt
   ...(row.errorCode === null ? {} : { code: row.errorCode }),
 })
 
-export const transactionRoutes = (ctx: Ctx, authentication: Authentication) =>
-  new Elysia({ prefix: '/transactions', normalize: false })
+export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
+  const once = createOnce(ctx)
+  return new Elysia({ prefix: '/transactions', normalize: false })
     .use(authentication)
     .post(
       '/preview',
@@ -97,11 +102,14 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) =>
     )
     .post(
       '/sign-and-send',
-      async ({ body, caller }) => shownSubmitted(await signAndSend(ctx, signInput(body, caller))),
+      ({ body, caller, request: { headers }, route: path }) =>
+        once({ caller, headers, path, body, show: shownSubmitted }, (remember) =>
+          signAndSend(ctx, { ...signInput(body, caller), remember }),
+        ),
       {
         body: SignBody,
         response: answers(TransactionResult),
-        ...detail('Sign and send a transaction', 'Answers once it is recorded; a job sends it. See status-by-id.'),
+        ...idempotent('Sign and send a transaction', 'Answers once it is recorded; a job sends it. See status-by-id.'),
       },
     )
     .get(
@@ -134,3 +142,4 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) =>
         ...detail('Status by id', 'Of what sign-and-send, mint, transfer or collections answered.'),
       },
     )
+}

@@ -19,6 +19,7 @@ import type { Chain, Hex, Intent, Prepared, Unsigned } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import type { Credentials, KeyHandle } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
+import type { Remember } from '../idempotency/once.ts'
 import { displayAmount, nativeToken } from '../tokens/token.ts'
 import { chooseNonce } from './nonce.ts'
 
@@ -33,6 +34,7 @@ export type SubmitInput = {
   readonly intent: () => Promise<Intent>
   /** Rows of the resource itself, in the same database transaction. */
   readonly alsoRecord?: (tx: Tx, transactionId: string) => Promise<void>
+  readonly remember?: Remember<Submitted> | undefined
 }
 
 export type Submitted = { readonly transactionId: string; readonly network: Network; readonly status: 'submitted' }
@@ -44,14 +46,18 @@ export type Submitted = { readonly transactionId: string; readonly network: Netw
  */
 export const submitIntent = (ctx: Ctx, input: SubmitInput): Promise<Submitted> => {
   const signer = { network: input.chain.network, address: input.wallet.address }
-  return ctx.mailboxes.run(signer, () =>
+  return ctx.mailboxes.run(`${signer.network}/${signer.address}`, () =>
     ctx.vault.withKey({ wallet: input.wallet, credentials: input.credentials, actor: input.actor }, async (key) => {
       const intent = await input.intent()
       const behind = (await liveTransactions(ctx.db, signer)).map(intentOf)
       const prepared = await input.chain.prepare(intent, signer.address, { behind })
       const transactionId = randomUUID()
-      await ctx.db.transaction((tx) => record(tx, { ...input, signer, key, intent, prepared, transactionId }))
-      return { transactionId, network: signer.network, status: 'submitted' }
+      const submitted = { transactionId, network: signer.network, status: 'submitted' } as const
+      await ctx.db.transaction(async (tx) => {
+        await record(tx, { ...input, signer, key, intent, prepared, transactionId })
+        await input.remember?.(tx, submitted)
+      })
+      return submitted
     }),
   )
 }

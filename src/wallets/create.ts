@@ -5,6 +5,7 @@ import type { ControlMode, Network, WalletType } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
 import { type Credentials, type ImportedText, ProjectKeyRotated } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
+import type { Remember } from '../idempotency/once.ts'
 
 export type CreateWalletInput = {
   readonly projectId: string
@@ -17,6 +18,7 @@ export type CreateWalletInput = {
   /** What the key comes from, instead of the owner's seed. */
   readonly imported?: ImportedText
   readonly credentials: Credentials
+  readonly remember?: Remember<WalletRow> | undefined
 }
 
 /** Two first wallets of one owner made at once both make a seed: the loser of the race begins again with the winner's. */
@@ -65,6 +67,7 @@ export const createWallet = async (ctx: Ctx, input: CreateWalletInput): Promise<
           })
         })
         if (row === undefined) throw new Error('the vault wrote a wallet without its row')
+        await input.remember?.(tx, row)
         return row
       })
     } catch (error) {

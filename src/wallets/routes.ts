@@ -5,7 +5,8 @@ import { actorOf, type Caller } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { answers, credentialsOf, pagingOf } from '../http.ts'
+import { answers, credentialsOf, IDEMPOTENT, pagingOf } from '../http.ts'
+import { createOnce } from '../idempotency/once.ts'
 import { changeUserPin } from './change-user-pin.ts'
 import { createWallet } from './create.ts'
 import { exportWallet } from './export.ts'
@@ -49,6 +50,9 @@ const newWalletInput = (body: CreateWalletBody, caller: Caller) => ({
 })
 
 const detail = (summary: string, description: string) => ({ detail: { tags: ['Wallets'], summary, description } })
+const idempotent = (summary: string, description: string) => ({
+  detail: { ...detail(summary, description).detail, ...IDEMPOTENT },
+})
 
 const ownerIdOf = (query: { ownerID?: string; owner_id?: string }): string => {
   const ownerId = query.ownerID ?? query.owner_id
@@ -58,28 +62,43 @@ const ownerIdOf = (query: { ownerID?: string; owner_id?: string }): string => {
   return ownerId
 }
 
-export const walletRoutes = (ctx: Ctx, authentication: Authentication) =>
-  new Elysia({ prefix: '/wallets', normalize: false })
+export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
+  const once = createOnce(ctx)
+  return new Elysia({ prefix: '/wallets', normalize: false })
     .use(authentication)
-    .post('', async ({ body, caller }) => shown(await createWallet(ctx, newWalletInput(body, caller))), {
-      body: CreateWalletBody,
-      response: answers(Wallet),
-      ...detail('Create a wallet', 'Wallets of one `owner_id` on different networks come from the same seed phrase.'),
-    })
+    .post(
+      '',
+      ({ body, caller, request: { headers }, route: path }) =>
+        once({ caller, headers, path, body, show: shown }, (remember) =>
+          createWallet(ctx, { ...newWalletInput(body, caller), remember }),
+        ),
+      {
+        body: CreateWalletBody,
+        response: answers(Wallet),
+        ...idempotent(
+          'Create a wallet',
+          'Wallets of one `owner_id` on different networks come from the same seed phrase.',
+        ),
+      },
+    )
     .post(
       '/import',
-      async ({ body, caller }) =>
-        shown(
-          await importWallet(ctx, {
+      ({ body, caller, request: { headers }, route: path }) =>
+        once({ caller, headers, path, body, show: shown }, (remember) =>
+          importWallet(ctx, {
             ...newWalletInput(body, caller),
             privateKey: body.private_key,
             mnemonicPhrase: body.mnemonic_phrase,
+            remember,
           }),
         ),
       {
         body: ImportWalletBody,
         response: answers(Wallet),
-        ...detail('Import a wallet', 'From a private key or a phrase; an address can be imported once into a project.'),
+        ...idempotent(
+          'Import a wallet',
+          'From a private key or a phrase; an address can be imported once into a project.',
+        ),
       },
     )
     .post(
@@ -179,3 +198,4 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) =>
         ...detail('Get a wallet by owner', 'A wallet by network and owner id.'),
       },
     )
+}

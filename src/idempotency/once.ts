@@ -1,0 +1,101 @@
+// `Idempotency-Key`: a request that comes again, because its answer was lost, is answered as the first time and does
+// nothing. The answer is kept in the database transaction of the effect itself: there is never one without the other.
+
+import { timingSafeEqual } from 'node:crypto'
+import canonicalize from 'canonicalize'
+import type { Tx } from '../../db/client.ts'
+import {
+  type FirstAnswer,
+  findFirstAnswer,
+  type IdempotencyScope,
+  insertFirstAnswer,
+} from '../../db/queries/idempotency-keys.ts'
+import { actorOf, type Caller } from '../auth/caller.ts'
+import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
+import { createMailboxes } from '../mailbox.ts'
+
+/** Called by a verb at the end of its database transaction, with what it will return. */
+export type Remember<Result> = (tx: Tx, result: Result) => Promise<void>
+
+type Request<Result, Answer> = {
+  readonly caller: Caller
+  readonly headers: Headers
+  /** The template of the path. */
+  readonly path: string
+  readonly body: object
+  readonly show: (result: Result) => Answer
+}
+
+/**
+ * Does a thing once per (project, principal, path, key); without the header, as often as it is asked for.
+ * @throws invalid_input for a key of a wrong form, idempotency_mismatch, and whatever the verb throws.
+ */
+export type Once = <Result, Answer>(
+  request: Request<Result, Answer>,
+  verb: (remember: Remember<Result>) => Promise<Result>,
+) => Promise<Answer>
+
+const MAX_KEY_CHARACTERS = 200
+
+const keyOf = (headers: Headers): string | null => {
+  const key = headers.get('idempotency-key')
+  if (key === null) return null
+  if (key.length >= 1 && key.length <= MAX_KEY_CHARACTERS) return key
+  throw new AppError('invalid_input', `The header Idempotency-Key must be of 1 to ${MAX_KEY_CHARACTERS} characters.`)
+}
+
+/** A guessable secret is in no fingerprint, and a request may be repeated after the PIN was changed. */
+const withoutCredentials = (body: object): object => {
+  const { developer_secret: _secret, user_pin: _pin, ...rest } = body as Record<string, unknown>
+  return rest
+}
+
+/** Thrown in the effect's transaction, to undo it: another process was faster. */
+class AnsweredMeanwhile extends Error {}
+
+const nothing = async (): Promise<void> => {}
+
+export const createOnce = (ctx: Pick<Ctx, 'db' | 'sealer'>): Once => {
+  const fingerprintOf = ctx.sealer.authenticator('idempotency')
+  const mailboxes = createMailboxes()
+
+  const firstAnswer = async (scope: IdempotencyScope, fingerprint: Uint8Array): Promise<FirstAnswer | null> => {
+    const first = await findFirstAnswer(ctx.db, scope)
+    if (first === null || timingSafeEqual(first.fingerprint, fingerprint)) return first
+    throw new AppError(
+      'idempotency_mismatch',
+      'This Idempotency-Key was used with another body; send the same body, or a new key.',
+    )
+  }
+
+  return async <Result, Answer>(
+    { caller, headers, path, body, show }: Request<Result, Answer>,
+    verb: (remember: Remember<Result>) => Promise<Result>,
+  ): Promise<Answer> => {
+    const key = keyOf(headers)
+    if (key === null) return show(await verb(nothing))
+    const scope = { projectId: caller.projectId, principal: actorOf(caller), path, key }
+    // A key that is imported is in it too: the MAC tells nothing of it, and another one is another request.
+    const fingerprint = fingerprintOf([canonicalize(withoutCredentials(body)) ?? ''])
+    const remember: Remember<Result> = async (tx, result) => {
+      const kept = await insertFirstAnswer(tx, scope, { fingerprint, answer: show(result) })
+      if (!kept) throw new AnsweredMeanwhile()
+    }
+    // The same request many times at once: the others wait for the first, and find its answer.
+    return mailboxes.run(Object.values(scope).join('\n'), async () => {
+      const first = await firstAnswer(scope, fingerprint)
+      if (first !== null) return first.answer as Answer
+      try {
+        return show(await verb(remember))
+      } catch (error) {
+        // It may have failed because the same request succeeded elsewhere, or at the very moment of its commit.
+        const meanwhile = await firstAnswer(scope, fingerprint).catch((reason: unknown) => {
+          throw reason instanceof AppError ? reason : error
+        })
+        if (meanwhile === null) throw error
+        return meanwhile.answer as Answer
+      }
+    })
+  }
+}

@@ -1,0 +1,319 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import type { JobHelpers } from 'graphile-worker'
+import postgres, { type Sql } from 'postgres'
+import { generatePrivateKey } from 'viem/accounts'
+import { API_KEY_SCOPES } from '../../db/words.ts'
+import { dropIdempotencyKeysTask } from '../../jobs/tasks/drop-idempotency-keys.ts'
+import { createApiKey } from '../../src/api-keys/create.ts'
+import { createApp } from '../../src/app.ts'
+import { readConfig } from '../../src/config.ts'
+import { type Ctx, createCtx, createWorkerCtx } from '../../src/context.ts'
+import { listen } from '../../src/listen.ts'
+import { createProject } from '../../src/projects/create.ts'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { type Gate, startGate } from '../support/gate.ts'
+import { countRows } from '../support/rows.ts'
+import { type Answer, type Service, startService } from '../support/service.ts'
+
+const network = 'Ethereum'
+const SECRET = 'testnet-secret'
+const RECIPIENT = fundedAccount(5).address
+
+let chain: TestChain
+let gate: Gate
+let service: Service
+let sql: Sql
+/** A second API process as far as the database can tell: nothing is shared in memory. */
+let second: { readonly ctx: Ctx; readonly server: ReturnType<typeof listen>; readonly url: string }
+
+beforeAll(async () => {
+  chain = await startChain(network)
+  gate = startGate(chain.rpcUrl)
+  service = await startService({ rpcUrls: { [network]: gate.url } })
+  sql = postgres(service.database.url, { max: 1 })
+  const ctx = await createCtx({ config: readConfig(service.variables), process: 'second' })
+  const server = listen({ fetch: createApp(ctx).fetch, hostname: '127.0.0.1', port: 0, log: ctx.log })
+  second = { ctx, server, url: `http://127.0.0.1:${server.port}` }
+})
+
+afterAll(async () => {
+  await sql.end()
+  await second.server.stop(true)
+  await second.ctx.db.close({ timeoutSeconds: 2 })
+  await service.close()
+  await gate.stop()
+  await chain.stop()
+})
+
+const told = (answer: Answer) => ({ status: answer.status, code: answer.json?.code })
+
+/** By the names of our tables. */
+const rows = async (): Promise<Record<string, number>> =>
+  Object.fromEntries(
+    Object.entries(await countRows(service.database.url)).map(([table, count]) => [
+      table.replace('public.', ''),
+      count,
+    ]),
+  )
+
+/** Sends one request many times at once, every other one to the other process. */
+const atOnce = (times: number, path: string, body: object, key: string): Promise<readonly string[]> =>
+  Promise.all(
+    Array.from({ length: times }, async (_, index) => {
+      const response = await fetch((index % 2 === 0 ? service.baseUrl : second.url) + path, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${service.project.apiKey}`,
+          'x-walletkit-project-id': service.project.projectId,
+          'content-type': 'application/json',
+          'idempotency-key': key,
+        },
+        body: JSON.stringify(body),
+      })
+      return `${response.status} ${await response.text()}`
+    }),
+  )
+
+const payment = async () => {
+  const { address } = await service.newWallet({ network })
+  await chain.fund(address)
+  return {
+    network,
+    signer_wallet_address: address,
+    unsigned_transaction: { to: RECIPIENT, value: '1' },
+    developer_secret: SECRET,
+  }
+}
+
+/** A collection that is on the chain, and a wallet that may mint of it. */
+const collection = async () => {
+  const { address: from } = await service.newWallet({ network })
+  await chain.fund(from)
+  const named = { network, from, name: 'Keys', symbol: 'KEY', image_url: 'https://example.com/k.png' }
+  const answer = await service.post('/nfts/collections', { ...named, developer_secret: SECRET })
+  const worker = service.startWorker()
+  const status = await service.settled(answer.json.transaction_id)
+  const mint = { network, from, contract_address: status.json.contract_address, developer_secret: SECRET }
+  const minted = await service.post('/nfts/mint', { ...mint, uri: 'https://example.com/1' })
+  await service.settled(minted.json.transaction_id)
+  worker.kill('SIGTERM')
+  await worker.exited
+  return { from, contract: status.json.contract_address as string, named }
+}
+
+describe('the same key and body, 50 times at once at two processes', () => {
+  test('is one transaction and 50 equal answers', async () => {
+    const body = await payment()
+    const before = await rows()
+    const answers = await atOnce(50, '/transactions/sign-and-send', body, randomUUID())
+    expect(new Set(answers).size).toBe(1)
+    expect(answers[0]).toStartWith('200 {"transaction_id":')
+    const after = await rows()
+    expect(after.transactions).toBe((before.transactions ?? 0) + 1)
+    expect(after.idempotency_keys).toBe((before.idempotency_keys ?? 0) + 1)
+    const [told] = await sql<{ count: number }[]>`
+      select count(*)::int as count from audit where action = 'transaction_submitted'
+      and details->>'transaction' = ${JSON.parse((answers[0] ?? '').slice(4)).transaction_id}`
+    expect(told?.count).toBe(1)
+  })
+
+  test.each([
+    ['/wallets', { network, name: 'A', control_mode: 'user', user_pin: '493817' }],
+    [
+      '/wallets/import',
+      { network, name: 'A', control_mode: 'developer', developer_secret: SECRET, private_key: generatePrivateKey() },
+    ],
+  ])('%s: one wallet, though another request would say that it exists', async (path, body) => {
+    const owned = { ...body, owner_id: randomUUID() }
+    const before = await rows()
+    const answers = await atOnce(50, path, owned, 'a wallet')
+    expect(new Set(answers).size).toBe(1)
+    expect(answers[0]).toStartWith('200 {"id":')
+    expect((await rows()).wallets).toBe((before.wallets ?? 0) + 1)
+    expect(told(await service.post(path, owned))).toEqual({ status: 409, code: 'wallet_exists' })
+  })
+
+  test('mint, transfer and collections alike', async () => {
+    const { from, contract, named } = await collection()
+    const common = { network, from, contract_address: contract, developer_secret: SECRET }
+    const requests = [
+      ['/nfts/collections', { ...named, developer_secret: SECRET }],
+      ['/nfts/mint', { ...common, metadata: { name: 'a', description: 'b', image: 'https://example.com/i.png' } }],
+      ['/nfts/transfer', { ...common, recipient: RECIPIENT, token_id: '1' }],
+    ] as const
+    for (const [path, body] of requests) {
+      const before = await rows()
+      const answers = await atOnce(10, path, body, 'the same key for each path')
+      expect(new Set(answers).size).toBe(1)
+      expect(answers[0]).toStartWith('200 ')
+      expect((await rows()).transactions).toBe((before.transactions ?? 0) + 1)
+    }
+  })
+})
+
+describe('what is the same', () => {
+  const send = (body: object, key: string, who: Pick<Service, 'post'> = service) =>
+    who.post('/transactions/sign-and-send', body, { 'idempotency-key': key })
+
+  test('the order of fields, nulls and the credential do not matter; anything else does', async () => {
+    const body = await payment()
+    const first = await send(body, 'k1')
+    const { network: named, ...rest } = body
+    const again = [
+      { ...rest, network: named },
+      { ...body, user_pin: null, unsigned_transaction: { value: '1', input: null, to: RECIPIENT } },
+      { ...body, developer_secret: 'not the secret' },
+    ]
+    for (const same of again) expect((await send(same, 'k1')).text).toBe(first.text)
+    const others = [
+      { ...body, unsigned_transaction: { to: RECIPIENT, value: '2' } },
+      { ...body, unsigned_transaction: { to: RECIPIENT, value: '0x1' } },
+      { ...rest },
+    ]
+    const before = await rows()
+    for (const other of others) {
+      expect(told(await send(other, 'k1'))).toEqual({ status: 409, code: 'idempotency_mismatch' })
+    }
+    expect(await rows()).toEqual(before)
+    expect((await send(body, 'k2')).text).not.toBe(first.text)
+  })
+
+  test('another key to import under the same idempotency key is refused, not answered', async () => {
+    const body = { network, name: 'A', control_mode: 'developer', developer_secret: SECRET, owner_id: randomUUID() }
+    const post = (private_key: string) =>
+      service.post('/wallets/import', { ...body, private_key }, { 'idempotency-key': 'an import' })
+    expect((await post(generatePrivateKey())).status).toBe(200)
+    expect(told(await post(generatePrivateKey()))).toEqual({ status: 409, code: 'idempotency_mismatch' })
+  })
+
+  test('each API key and each project has keys of its own', async () => {
+    const body = await payment()
+    const first = await send(body, 'mine')
+    const { projectId } = service.project
+    const { text: apiKey } = await createApiKey(service.ctx, {
+      projectId,
+      name: 'Another',
+      actor: 'operator',
+      scopes: API_KEY_SCOPES,
+      expiresAt: null,
+    })
+    const other = await send(body, 'mine', service.as({ projectId, apiKey }))
+    expect(other.status).toBe(200)
+    expect(other.text).not.toBe(first.text)
+    const stranger = await createProject(service.ctx, { name: 'Stranger', actor: 'operator' })
+    expect(told(await send(body, 'mine', service.as(stranger)))).toEqual({ status: 404, code: 'not_found' })
+  })
+
+  test('what failed is not kept: the same key may succeed later', async () => {
+    const { address } = await service.newWallet({ network })
+    const body = { ...(await payment()), signer_wallet_address: address }
+    const before = await rows()
+    expect(told(await send(body, 'later'))).toEqual({ status: 400, code: 'balance_insufficient' })
+    expect(await rows()).toEqual(before)
+    await chain.fund(address)
+    expect((await send(body, 'later')).status).toBe(200)
+  })
+
+  test('a client that went away before the answer gets it when it asks again', async () => {
+    const body = await payment()
+    const held = gate.hold('after', 'eth_getTransactionCount')
+    const headers = { 'idempotency-key': 'gone', 'content-type': 'application/json' }
+    const abort = new AbortController()
+    const lost = fetch(`${service.baseUrl}/transactions/sign-and-send`, {
+      method: 'POST',
+      headers: {
+        ...headers,
+        authorization: `Bearer ${service.project.apiKey}`,
+        'x-walletkit-project-id': service.project.projectId,
+      },
+      body: JSON.stringify(body),
+      signal: abort.signal,
+    }).then(
+      () => 'answered',
+      () => 'lost',
+    )
+    await held.reached
+    abort.abort()
+    expect(await lost).toBe('lost')
+    held.release()
+    const [one, two] = [await send(body, 'gone'), await send(body, 'gone')]
+    expect(one.status).toBe(200)
+    expect(two.text).toBe(one.text)
+    const [count] = await sql<{ count: number }[]>`
+      select count(*)::int as count from transactions where signer_address = ${body.signer_wallet_address}`
+    expect(count?.count).toBe(1)
+  })
+})
+
+describe('a key', () => {
+  test.each([
+    ['is 200 characters at the most', 'k'.repeat(201)],
+    ['is not empty', ''],
+  ])('%s', async (_, key) => {
+    const answer = await service.post('/wallets', {}, { 'idempotency-key': key })
+    expect(told(answer)).toEqual({ status: 400, code: 'invalid_input' })
+  })
+
+  test('of 200 characters is taken', async () => {
+    const body = { network, name: 'A', control_mode: 'developer', developer_secret: SECRET }
+    const key = 'é'.repeat(200)
+    const first = await service.post('/wallets', body, { 'idempotency-key': key })
+    expect(first.status).toBe(200)
+    expect((await service.post('/wallets', body, { 'idempotency-key': key })).text).toBe(first.text)
+  })
+
+  test('is ignored where an answer holds a secret or nothing is recorded', async () => {
+    const { address } = await service.newWallet({ network })
+    const before = await rows()
+    const body = { network, address, developer_secret: SECRET }
+    const headers = { 'idempotency-key': 'k'.repeat(500) }
+    expect((await service.post('/wallets/export', body, headers)).status).toBe(200)
+    expect((await rows()).idempotency_keys).toBe(before.idempotency_keys ?? 0)
+  })
+
+  test('lives a day, and is dropped by the worker afterwards', async () => {
+    const body = await payment()
+    const send = () => service.post('/transactions/sign-and-send', body, { 'idempotency-key': 'a day' })
+    const age = (interval: string) =>
+      sql`update idempotency_keys set created_at = now() - ${interval}::interval where key = 'a day'`
+    const first = await send()
+    await age('23 hours 59 minutes')
+    expect((await send()).text).toBe(first.text)
+    await age('24 hours')
+    const next = await send()
+    expect(next.status).toBe(200)
+    expect(next.text).not.toBe(first.text)
+    expect((await send()).text).toBe(next.text)
+
+    await age('24 hours')
+    const before = await rows()
+    const worker = await createWorkerCtx({
+      config: readConfig({ ...service.variables, DATABASE_URL: service.database.workerUrl, ROOT_KEY: '' }),
+      process: 'test-worker',
+    })
+    await dropIdempotencyKeysTask(worker)({}, {} as JobHelpers)
+    await worker.db.close({ timeoutSeconds: 2 })
+    expect((await rows()).idempotency_keys).toBe((before.idempotency_keys ?? 0) - 1)
+  })
+})
+
+test('what is stored holds no secret, in any form that could be tried out', async () => {
+  const privateKey = generatePrivateKey()
+  const pin = '604913'
+  const body = { network, name: 'Secret', control_mode: 'user', user_pin: pin, private_key: privateKey }
+  const answer = await service.post('/wallets/import', body, { 'idempotency-key': 'holds no secret' })
+  expect(answer.status).toBe(200)
+  const [row] = await sql<{ text: string; fingerprint: Uint8Array }[]>`
+    select idempotency_keys::text as text, fingerprint from idempotency_keys where key = 'holds no secret'`
+  expect(row?.fingerprint.length).toBe(32)
+  expect(row?.text).not.toContain(pin)
+  expect(row?.text).not.toContain(privateKey.slice(2))
+  // Not a plain digest of the body, with or without the PIN: whoever has the table cannot try anything out on it.
+  const { user_pin: _pin, ...rest } = body
+  for (const tried of [body, rest]) {
+    const sorted = JSON.stringify(Object.fromEntries(Object.entries(tried).sort(([a], [b]) => (a < b ? -1 : 1))))
+    const digest = new Bun.CryptoHasher('sha256').update(sorted).digest('hex')
+    expect(row?.text).not.toContain(digest)
+  }
+})
