@@ -6,6 +6,10 @@ import * as schema from './schema.ts'
 
 type Schema = typeof schema
 
+/**
+ * A database transaction. Statements that need nothing of each other may be sent together (`Promise.all`), but each must be
+ * the last of its branch: what went on after another one failed would be sent behind the rollback.
+ */
 export type Tx = PostgresJsTransaction<Schema, ExtractTablesWithRelations<Schema>>
 /** A pool, or a transaction on it: a query takes either, and never opens a transaction itself. */
 export type Queryable = PostgresJsDatabase<Schema> | Tx
@@ -29,6 +33,29 @@ type DbOptions = {
 
 const CONNECT_TIMEOUT_SECONDS = 10
 
+/** Longer statements carry lists, of another length each time: kept, they would fill the memory of every connection. */
+const PREPARED_LENGTH_MAX = 1_500
+
+type Unsafe = postgres.Sql['unsafe']
+
+const preparingShort =
+  (unsafe: Unsafe): Unsafe =>
+  (query, parameters, options) =>
+    unsafe(query, parameters, { ...options, prepare: query.length <= PREPARED_LENGTH_MAX })
+
+/**
+ * drizzle sends its statements unprepared. Each would be parsed and planned anew and take two round trips, as postgres.js
+ * asks for the types of the parameters first; and the next would wait for it, where prepared ones travel together.
+ */
+const preparing = (client: postgres.Sql): postgres.Sql => {
+  const begin = client.begin.bind(client)
+  return Object.assign(client, {
+    unsafe: preparingShort(client.unsafe),
+    begin: (work: (tx: postgres.TransactionSql) => unknown) =>
+      begin((tx) => work(Object.assign(tx, { unsafe: preparingShort(tx.unsafe) }))),
+  })
+}
+
 /** Few, so that what is asked at the same time travels together. */
 const PREPARED_CONNECTIONS = 4
 
@@ -42,7 +69,7 @@ const PREPARED_CONNECTIONS = 4
 export const openDb = (options: DbOptions): Db => {
   const common = { connect_timeout: CONNECT_TIMEOUT_SECONDS, onnotice: () => {} }
   const connection = { application_name: options.applicationName }
-  const client = postgres(options.url, { ...common, max: options.maxConnections, connection })
+  const client = preparing(postgres(options.url, { ...common, max: options.maxConnections, connection }))
   const prepared = postgres(options.url, {
     ...common,
     max: PREPARED_CONNECTIONS,

@@ -1,11 +1,14 @@
 // What each kind of process may do in the database, as SQL that can run again and again.
-// The two group roles cannot log in: an operator's login users are made members of them.
+// The group roles cannot log in: an operator's login users are made members of them.
 
 import { getTableName } from 'drizzle-orm'
+import { COUNT_TRANSACTIONS } from './counting.ts'
 import * as schema from './schema.ts'
 
 export const API_ROLE = 'strongroom_api'
 export const WORKER_ROLE = 'strongroom_worker'
+/** Reads the operators' views (views.sql), and no table. */
+export const VIEWER_ROLE = 'strongroom_viewer'
 
 /** Where keys lie, even sealed: closed to the worker, and to nobody else's eyes than the API's. */
 const CUSTODY_TABLES = [
@@ -26,6 +29,7 @@ const WORKER_READS = [
   schema.transactions,
   schema.attempts,
   schema.cursors,
+  schema.followedNetworks,
   schema.seenBlocks,
   schema.movements,
   schema.contractFacts,
@@ -38,9 +42,11 @@ const WORKER_READS = [
 
 const WORKER_WRITES = [
   schema.deployment,
+  schema.signers,
   schema.transactions,
   schema.attempts,
   schema.cursors,
+  schema.followedNetworks,
   schema.seenBlocks,
   schema.movements,
   schema.contractFacts,
@@ -69,7 +75,7 @@ const API_READS = [schema.cursors, schema.movements].map(getTableName)
 
 const list = (tables: readonly string[]) => tables.map((table) => `public.${table}`).join(', ')
 
-export const CREATE_ROLES = [API_ROLE, WORKER_ROLE]
+export const CREATE_ROLES = [API_ROLE, WORKER_ROLE, VIEWER_ROLE]
   .map(
     (role) => `do $$ begin
   if not exists (select from pg_roles where rolname = '${role}') then create role ${role} nologin; end if;
@@ -78,16 +84,45 @@ end $$;`,
   )
   .join('\n')
 
-/** Adding a job is a function of the worker's role: the API can call it, and can neither read nor change a job. */
-const ADD_JOB = `
+/**
+ * Adding a job, and running a failed one again, are functions of the worker's role: the API can call them, and can neither
+ * change a job otherwise nor read one but through the operators' views.
+ */
+const JOB_FUNCTIONS = `
 create or replace function public.add_strongroom_job(
   task text, payload json, job_key text, job_key_mode text, run_at timestamptz, max_attempts int
 ) returns void language sql security definer set search_path = pg_catalog, pg_temp as $$
   select graphile_worker.add_job(task, payload, null, run_at, max_attempts, job_key, 0, null, job_key_mode);
 $$;
-revoke all on function public.add_strongroom_job from public;
-grant execute on function public.add_strongroom_job to ${API_ROLE}, ${WORKER_ROLE};
-alter function public.add_strongroom_job owner to ${WORKER_ROLE};
+create or replace function public.retry_strongroom_jobs(job_ids bigint[])
+returns setof bigint language sql security definer set search_path = pg_catalog, pg_temp as $$
+  select id from graphile_worker.reschedule_jobs(job_ids, run_at := now(), attempts := 0);
+$$;
+${['add_strongroom_job', 'retry_strongroom_jobs']
+  .map(
+    (name) => `revoke all on function public.${name} from public;
+grant execute on function public.${name} to ${API_ROLE}, ${WORKER_ROLE};
+alter function public.${name} owner to ${WORKER_ROLE};`,
+  )
+  .join('\n')}
+`
+
+/** How the queue does, a task: numbers alone, as the API may see no job. */
+const JOB_NUMBERS = `
+create or replace function public.strongroom_job_numbers()
+returns table (task text, ready bigint, failed bigint, oldest_ready_seconds double precision)
+language sql stable security definer set search_path = pg_catalog, pg_temp as $$
+  select task.identifier,
+    count(*) filter (where job.is_available and job.run_at <= now()),
+    -- One that was overtaken by another of its key has no error.
+    count(*) filter (where job.attempts >= job.max_attempts and job.locked_at is null and job.last_error is not null),
+    extract(epoch from now() - min(job.run_at) filter (where job.is_available and job.run_at <= now()))
+  from graphile_worker._private_jobs job join graphile_worker._private_tasks task on task.id = job.task_id
+  group by task.identifier;
+$$;
+revoke all on function public.strongroom_job_numbers from public;
+grant execute on function public.strongroom_job_numbers to ${API_ROLE}, ${WORKER_ROLE};
+alter function public.strongroom_job_numbers owner to ${WORKER_ROLE};
 `
 
 /** Audit rows are written once: not even their table's owner changes or removes one without dropping this trigger. */
@@ -112,7 +147,14 @@ grant select on ${list(WORKER_READS)} to ${WORKER_ROLE};
 grant insert, update on ${list(WORKER_WRITES)} to ${WORKER_ROLE};
 grant delete on ${list(WORKER_DELETES)} to ${WORKER_ROLE};
 grant select, insert on public.audit, public.audit_chain to ${API_ROLE}, ${WORKER_ROLE};
-grant select, insert, delete on public.freezes to ${API_ROLE};
-${ADD_JOB}
+grant select, insert, delete on public.freezes, public.abi_items to ${API_ROLE};
+grant select, insert on public.counts to ${API_ROLE}, ${WORKER_ROLE};
+grant delete on public.counts to ${WORKER_ROLE};
+-- Whoever is no superuser gives a function only to a role that could have made it.
+grant create on schema public to ${WORKER_ROLE};
+${JOB_FUNCTIONS}
+${JOB_NUMBERS}
+revoke create on schema public from ${WORKER_ROLE};
+${COUNT_TRANSACTIONS}
 ${APPEND_ONLY_AUDIT}
 `

@@ -25,6 +25,8 @@ export const JOB_PAYLOADS = {
   reconcile: Type.Object({ again: Type.Boolean() }),
   /** Drops the idempotency keys whose day is over. */
   drop_idempotency_keys: Type.Object({}),
+  /** Adds up what was counted. */
+  compact_counts: Type.Object({}),
 } as const
 
 export type JobName = keyof typeof JOB_PAYLOADS
@@ -33,8 +35,11 @@ export type JobPayload<Name extends JobName> = Static<(typeof JOB_PAYLOADS)[Name
 type JobOptions = {
   /** At most one waiting job has this key. */
   readonly key?: string
-  /** `replace` updates a waiting job with the key; `keep` leaves whatever holds the key, running or failed. */
-  readonly whenKeyed?: 'replace' | 'keep'
+  /**
+   * `replace` updates a waiting job with the key; `keep` leaves what holds the key, but one that failed is due at once;
+   * `new` is for a key that nothing can hold yet, and takes a fifth of the time.
+   */
+  readonly whenKeyed?: 'replace' | 'keep' | 'new'
   readonly delaySeconds?: number
 }
 
@@ -48,8 +53,17 @@ export const addJob = async <Name extends JobName>(
   payload: JobPayload<Name>,
   options: JobOptions = {},
 ): Promise<void> => {
-  const mode = options.whenKeyed === 'keep' ? 'unsafe_dedupe' : 'replace'
+  const { whenKeyed = 'replace' } = options
+  const mode = whenKeyed === 'replace' ? 'replace' : 'unsafe_dedupe'
+  if (whenKeyed === 'keep') await takeUpAgain(db, options.key ?? '')
   await db.execute(sql`select public.add_strongroom_job(
     ${name}, ${JSON.stringify(payload)}::json, ${options.key ?? null}, ${options.key === undefined ? null : mode},
     now() + make_interval(secs => ${options.delaySeconds ?? 0}), ${MAX_ATTEMPTS})`)
+}
+
+/** A job that failed waits ever longer, up to days, and is given up in the end. One that is running is left alone. */
+const takeUpAgain = async (db: Queryable, key: string): Promise<void> => {
+  await db.execute(sql`select graphile_worker.reschedule_jobs(
+    array(select id from graphile_worker._private_jobs where key = ${key} and (last_error is not null or not is_available)),
+    run_at := now(), attempts := 0)`)
 }

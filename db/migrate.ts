@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { drizzle } from 'drizzle-orm/postgres-js'
 import { migrate as runDrizzleMigrations } from 'drizzle-orm/postgres-js/migrator'
@@ -7,6 +8,7 @@ import postgres from 'postgres'
 import { CREATE_ROLES, GRANTS, WORKER_ROLE } from './grants.ts'
 
 const MIGRATIONS_FOLDER = fileURLToPath(new URL('./migrations', import.meta.url))
+const VIEWS = readFileSync(new URL('./views.sql', import.meta.url), 'utf8')
 
 /** Two processes that migrate at once would otherwise run the same statements: the second waits here. */
 const MIGRATION_LOCK = 7_215_001
@@ -14,7 +16,8 @@ const MIGRATION_LOCK = 7_215_001
 const quoted = (identifier: string) => `"${identifier.replaceAll('"', '""')}"`
 
 /**
- * Brings a database to the newest schema: our tables, graphile-worker's (owned by the worker's role), roles and grants.
+ * Brings a database to the newest schema: our tables, graphile-worker's (owned by the worker's role), roles, grants, and the
+ * operators' views.
  * Idempotent, and safe to run at once from several processes.
  * @param databaseUrl of a role that may create roles and owns the database.
  */
@@ -22,6 +25,8 @@ export async function migrate(databaseUrl: string): Promise<void> {
   const client = postgres(databaseUrl, { max: 1, onnotice: () => {} })
   try {
     await client`select pg_advisory_lock(${MIGRATION_LOCK})`
+    // A column or a view that a view stands on can neither be changed nor dropped.
+    await client.unsafe('drop schema if exists strongroom_views cascade')
     await runDrizzleMigrations(drizzle(client), { migrationsFolder: MIGRATIONS_FOLDER })
     await client.unsafe(CREATE_ROLES)
     const [row] = await client<{ database: string }[]>`select current_database() as database`
@@ -31,6 +36,7 @@ export async function migrate(databaseUrl: string): Promise<void> {
     await migrateJobTables(databaseUrl)
     await client.unsafe(`revoke create on database ${database} from ${WORKER_ROLE}`)
     await client.unsafe(GRANTS)
+    await client.begin((tx) => tx.unsafe(VIEWS))
   } finally {
     await client.end({ timeout: 5 })
   }

@@ -5,6 +5,7 @@ import {
   bigint,
   boolean,
   check,
+  doublePrecision,
   foreignKey,
   index,
   integer,
@@ -20,20 +21,26 @@ import {
 } from 'drizzle-orm/pg-core'
 import { bytes, instant, uint256 } from './columns.ts'
 import {
+  ABI_ITEM_KINDS,
   API_KEY_SCOPES,
   ASSET_STANDARDS,
   ATTEMPT_KINDS,
   AUDIT_ACTIONS,
   CONTROL_MODES,
+  type CounterName,
   CURSOR_PURPOSES,
   ENVIRONMENTS,
   FREEZE_SCOPES,
+  type HistogramName,
   KEYRING_KINDS,
   NETWORKS,
   TRANSACTION_KINDS,
   TRANSACTION_STATUSES,
   WALLET_TYPES,
 } from './words.ts'
+
+type AbiInput = { readonly name: string; readonly type: string; readonly components?: readonly AbiInput[] }
+type AbiItem = { readonly name: string; readonly inputs: readonly AbiInput[] }
 
 /** A closed list is text with a CHECK: a new word is then one migration, without an ALTER TYPE. */
 const oneOf = (column: string, words: readonly string[]) =>
@@ -315,6 +322,11 @@ export const signers = pgTable(
     network: text('network', { enum: NETWORKS }).notNull(),
     address: text('address').notNull(),
     createdAt: instant('created_at').notNull().default(now),
+    /** What the node last said of it while something of it waited, for operators: nothing is decided by these. */
+    minedCount: bigint('mined_count', { mode: 'number' }),
+    pendingCount: bigint('pending_count', { mode: 'number' }),
+    balance: uint256('balance'),
+    heardAt: instant('heard_at'),
   },
   (table) => [primaryKey({ columns: [table.network, table.address] })],
 )
@@ -354,7 +366,7 @@ export const transactions = pgTable(
     /** The attempt that is sent: a rung, or `rungs` for the cancel. It only rises. */
     chosen: smallint('chosen').notNull().default(0),
     chosenAt: instant('chosen_at'),
-    /** Since when it is its signer's lowest live nonce and broadcast: only then may it climb or expire. */
+    /** Since when it is its signer's lowest live nonce and was offered to a node: only then may it climb or expire. */
     clockStartedAt: instant('clock_started_at'),
     /** The hash that is shown: of the attempt last broadcast, then of the mined one. */
     shownHash: text('shown_hash'),
@@ -427,6 +439,15 @@ export const cursors = pgTable(
   ],
 )
 
+/** The networks that workers follow, and by which rules: written by every worker again and again, for operators. */
+export const followedNetworks = pgTable('followed_networks', {
+  network: text('network', { enum: NETWORKS }).primaryKey(),
+  confirmations: integer('confirmations').notNull(),
+  climbAfterSeconds: integer('climb_after_seconds').notNull(),
+  expireAfterSeconds: integer('expire_after_seconds').notNull(),
+  updatedAt: instant('updated_at').notNull().default(now),
+})
+
 /** Hashes of the blocks that are not final yet: how a follower finds where a reorganisation forked off. */
 export const seenBlocks = pgTable(
   'seen_blocks',
@@ -484,6 +505,34 @@ export const movements = pgTable(
     index('movements_collection').on(table.network, table.contract, table.tokenId).where(sql`token_id is not null`),
     check('movements_direction', sql`direction in ('in', 'out')`),
     check('movements_standard', oneOf('standard', ASSET_STANDARDS)),
+  ],
+)
+
+/** What operators added with `abi add`: a row a function or an error, a name a file. */
+export const abiItems = pgTable(
+  'abi_items',
+  {
+    id: bigint('id', { mode: 'bigint' }).primaryKey().generatedAlwaysAsIdentity(),
+    abiName: text('abi_name').notNull(),
+    /** Both null where it is for every contract of every network. */
+    network: text('network', { enum: NETWORKS }),
+    address: text('address'),
+    kind: text('kind', { enum: ABI_ITEM_KINDS }).notNull(),
+    /** `0x` and four bytes. */
+    selector: text('selector').notNull(),
+    /** `transfer(address,uint256)`. */
+    signature: text('signature').notNull(),
+    /** `{ name, inputs }`, as a JSON ABI has them. */
+    item: jsonb('item').$type<AbiItem>().notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+  },
+  (table) => [
+    unique('abi_items_once').on(table.abiName, table.kind, table.signature),
+    index('abi_items_selector').on(table.selector, table.kind),
+    check('abi_items_kind', oneOf('kind', ABI_ITEM_KINDS)),
+    check('abi_items_network', oneOf('network', NETWORKS)),
+    check('abi_items_bound', sql`(${table.network} is null) = (${table.address} is null)`),
+    check('abi_items_selector_form', sql`${table.selector} ~ '^0x[0-9a-f]{8}$'`),
   ],
 )
 
@@ -579,4 +628,18 @@ export const workers = pgTable('workers', {
   id: text('id').primaryKey(),
   applicationName: text('application_name').notNull(),
   startedAt: instant('started_at').notNull().default(now),
+})
+
+// Metrics.
+
+/**
+ * What was counted, as differences: whoever does what is counted inserts a row in the same database transaction, so that
+ * nobody waits for a counter and what is rolled back was not counted. A total is the sum of its rows; a job replaces rows
+ * by their sums. The names have no CHECK: no payment may fail for how a metric is called.
+ */
+export const counts = pgTable('counts', {
+  id: bigint('id', { mode: 'bigint' }).primaryKey().generatedAlwaysAsIdentity(),
+  name: text('name').$type<CounterName | HistogramName>().notNull(),
+  labels: jsonb('labels').$type<Record<string, string>>().notNull(),
+  amount: doublePrecision('amount').notNull(),
 })

@@ -39,6 +39,10 @@ export const ATTEMPT_KINDS = ['rung', 'cancel'] as const
 export const ASSET_STANDARDS = ['native', 'erc20', 'erc721', 'erc1155', 'other'] as const
 export type AssetStandard = (typeof ASSET_STANDARDS)[number]
 
+/** What of an ABI is kept: calls and reverts are told by them. */
+export const ABI_ITEM_KINDS = ['function', 'error'] as const
+export type AbiItemKind = (typeof ABI_ITEM_KINDS)[number]
+
 /** Where a follower of blocks stands: each purpose keeps a cursor of its own on each network. */
 export const CURSOR_PURPOSES = ['track', 'index'] as const
 export type CursorPurpose = (typeof CURSOR_PURPOSES)[number]
@@ -62,9 +66,34 @@ export const AUDIT_ACTIONS = [
   'project_key_rotated',
   'frozen',
   'unfrozen',
+  'transaction_retried',
+  'transaction_cancelled',
+  'job_retried',
+  'abi_added',
+  'abi_removed',
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 
 /** What an operator can freeze: the vault then opens nothing of it. */
 export const FREEZE_SCOPES = ['project', 'owner', 'wallet', 'network'] as const
 export type FreezeScope = (typeof FREEZE_SCOPES)[number]
+
+/** What is counted in the table `counts`: the names of the metrics, without their common prefix. */
+export const COUNTERS = [
+  'transactions_accepted_total',
+  'transactions_broadcast_total',
+  'transactions_mined_total',
+  'transactions_put_back_total',
+  'transactions_succeeded_total',
+  'transactions_failed_total',
+  'ladder_steps_total',
+  'reorganisations_total',
+  'reorganised_blocks_total',
+  'node_failures_total',
+  'job_errors_total',
+] as const
+export type CounterName = (typeof COUNTERS)[number]
+
+/** Likewise, but distributions: a count a bucket, labelled `le` by its upper bound, and without that label the sum. */
+export const HISTOGRAMS = ['job_wait_seconds', 'job_duration_seconds'] as const
+export type HistogramName = (typeof HISTOGRAMS)[number]

@@ -8,6 +8,7 @@ import { addJob } from '../db/jobs.ts'
 import { enrolWorker, unlockJobsOfDeadWorkers } from '../db/queries/workers.ts'
 import type { WorkerCtx } from '../src/context.ts'
 import type { Log } from '../src/log.ts'
+import { countJobs } from './count.ts'
 import { CRONTAB } from './crontab.ts'
 import { startChaining } from './tasks/chain-audit.ts'
 import { startFollowers } from './tasks/follow-blocks.ts'
@@ -82,6 +83,7 @@ const startRunner = async (ctx: WorkerCtx): Promise<Started> => {
   const pgPool = new pg.Pool({ connectionString, max: maxPoolSize, application_name: applicationName })
   const disconnect = keepConnections(ctx, pgPool)
   const events: WorkerEvents = new EventEmitter()
+  countJobs(events, ctx.tally)
   const enrolled = enrolling(ctx, { events, pgPool, applicationName })
   const runner = await run({
     pgPool,

@@ -1,7 +1,9 @@
 // The worker process: config → context (without a vault) → graphile-worker → drain on SIGTERM.
 
+import { isDatabaseAway } from '../db/client.ts'
 import { readConfig } from '../src/config.ts'
 import { createWorkerCtx, type WorkerCtx } from '../src/context.ts'
+import { startFlushing } from '../src/metrics/tally.ts'
 import { beginQueue, type Queue } from './queue.ts'
 
 /** Running jobs are asked to end when the process is told to stop; it goes after this, whether they have or not. */
@@ -10,9 +12,9 @@ const FIRST_PAUSE_MS = 200
 const MAX_PAUSE_MS = 10_000
 
 /** The queue ends by itself where it loses the database at a bad moment: then another takes its place. */
-const keepWorking = async (ctx: WorkerCtx, input: { readonly queue: Queue; readonly stopping: AbortSignal }) => {
+const keepWorking = async (ctx: WorkerCtx, input: { readonly queue: Queue | null; readonly stopping: AbortSignal }) => {
   const { stopping } = input
-  let queue: Queue | null = input.queue
+  let { queue } = input
   stopping.addEventListener('abort', () => void queue?.stop())
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
     await queue?.ended
@@ -34,7 +36,12 @@ const keepWorking = async (ctx: WorkerCtx, input: { readonly queue: Queue; reado
 const main = async (): Promise<void> => {
   const config = readConfig()
   const ctx = await createWorkerCtx({ config, process: 'worker' })
-  const queue = await beginQueue(ctx)
+  const stopFlushing = startFlushing(ctx.tally)
+  const queue = await beginQueue(ctx).catch((error: unknown) => {
+    // It was there a moment ago: it comes back.
+    if (isDatabaseAway(error)) return null
+    throw error
+  })
   ctx.log.info({ networks: ctx.chains.all.map((chain) => chain.network) }, 'working')
 
   const stopping = new AbortController()
@@ -43,10 +50,14 @@ const main = async (): Promise<void> => {
     setTimeout(() => process.exit(1), DRAIN_MS)
     stopping.abort()
   }
+  // A queue that ends while the database is away gives its jobs back in a promise that nobody waits for (graphile-worker
+  // 0.18.0, LocalQueue.setModeReleased); another queue takes its place, and the jobs of the old one are a dead one's.
+  process.on('unhandledRejection', (err) => ctx.log.error({ err }, 'something failed that nobody waited for'))
   process.once('SIGTERM', () => stop('SIGTERM'))
   process.once('SIGINT', () => stop('SIGINT'))
 
   await keepWorking(ctx, { queue, stopping: stopping.signal })
+  await stopFlushing()
   await ctx.db.close({ timeoutSeconds: 2 })
   process.exit(0)
 }

@@ -8,6 +8,8 @@ import { AppError } from './errors.ts'
 import { answerOf, methodNotAllowed } from './failure.ts'
 import { healthRoutes } from './health/routes.ts'
 import { metadataRoutes } from './metadata/routes.ts'
+import { createRequestMetrics } from './metrics/requests.ts'
+import { metricsRoutes } from './metrics/routes.ts'
 import { nftRoutes } from './nfts/routes.ts'
 import { openapiRoutes } from './openapi/routes.ts'
 import { checkQuery } from './query.ts'
@@ -29,9 +31,11 @@ const refuseOddHost = (request: Request): void => {
  */
 export const createApp = (ctx: Ctx): AnyElysia => {
   const auth = authentication(ctx)
+  const requests = createRequestMetrics()
   // By default the path begins at the first slash behind the eleventh character: a short host name would end before it.
   const app: AnyElysia = new Elysia({ normalize: false, handler: { standardHostname: false } })
     .onRequest(({ request, set }) => {
+      requests.begin(request)
       set.headers['x-request-id'] = randomUUID()
       refuseOddHost(request)
       const origin = request.headers.get('origin')
@@ -59,7 +63,11 @@ export const createApp = (ctx: Ctx): AnyElysia => {
       set.status = answer.status
       return answer.body
     })
+    .onAfterResponse({ as: 'global' }, ({ request, route, set }) =>
+      requests.end(request, { route, status: set.status }),
+    )
     .use(healthRoutes(ctx))
+    .use(metricsRoutes(ctx, requests))
     .use(walletRoutes(ctx, auth))
     .use(transactionRoutes(ctx, auth))
     .use(nftRoutes(ctx, auth))

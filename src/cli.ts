@@ -2,14 +2,17 @@
 // The operator's commands. Results go to standard output, everything else to standard error.
 
 import { Command, CommanderError } from 'commander'
+import { abiCommands } from './cli/abi.ts'
 import { apiKeyCommands } from './cli/api-key.ts'
 import { auditCommands } from './cli/audit.ts'
 import { databaseCommands } from './cli/db.ts'
 import { freezeCommands, unfreezeCommands } from './cli/freeze.ts'
+import { jobCommands } from './cli/jobs.ts'
 import { keyCommands } from './cli/keys.ts'
 import { sentenceOf } from './cli/operator.ts'
 import { ownerCommands } from './cli/owner.ts'
 import { projectCommands } from './cli/project.ts'
+import { transactionCommands } from './cli/tx.ts'
 
 const program = new Command('strongroom')
   .description(
@@ -20,7 +23,10 @@ const program = new Command('strongroom')
   .addCommand(ownerCommands())
   .addCommand(freezeCommands())
   .addCommand(unfreezeCommands())
+  .addCommand(transactionCommands())
+  .addCommand(jobCommands())
   .addCommand(keyCommands())
+  .addCommand(abiCommands())
   .addCommand(auditCommands())
   .addCommand(databaseCommands())
 

@@ -52,12 +52,16 @@ export type Config = {
   readonly serviceKey: string
   /** A node a network; a network without one answers 501. */
   readonly rpcUrls: Readonly<Partial<Record<EvmNetwork, Secret>>>
+  /** How long a node may take to answer. */
+  readonly nodeTimeoutMs: number
   readonly rateLimitPerSecond: number
   /** Wrong credentials of an API key: a process counts its own. */
   readonly wrongPinsPerHour: number
   readonly wrongSecretsPerMinute: number
   readonly workerConcurrency: number
   readonly logLevel: (typeof LOG_LEVELS)[number]
+  /** The bearer token of `/metrics`; null where anybody may read them. */
+  readonly metricsToken: Secret | null
 }
 
 type Variables = Readonly<Record<string, string | undefined>>
@@ -115,6 +119,16 @@ const rootKeyOf = (variables: Variables, name: string): RootKeyConfig | null => 
   return spec ? readRootKeyConfig(spec, variables) : null
 }
 
+/** What a bearer token is made of (RFC 6750 §2.1). */
+const TOKEN = /^[A-Za-z0-9._~+/=-]{16,256}$/
+
+const tokenOf = (variables: Variables, name: string): Secret | null => {
+  const text = variables[name]?.trim()
+  if (!text) return null
+  if (!TOKEN.test(text)) throw problem(name, '16 to 256 letters, digits or any of . _ ~ + / = -')
+  return new Secret(text)
+}
+
 /** A root key that is given where it is and not by its variable. @throws Error. */
 export const readRootKeyConfig = (spec: string, variables: Variables = process.env): RootKeyConfig => ({
   spec,
@@ -159,10 +173,12 @@ export const readConfig = (variables: Variables = process.env): Config => {
     nextRootKey: rootKeyOf(variables, 'ROOT_KEY_NEXT'),
     serviceKey: required(variables, 'SERVICE_KEY', 'where the service key is: file:/path or fd:N'),
     rpcUrls,
+    nodeTimeoutMs: wholeNumber(variables, 'NODE_TIMEOUT_MS', 15_000, 45_000),
     rateLimitPerSecond: wholeNumber(variables, 'RATE_LIMIT_PER_SECOND', 50, 1_000_000),
     wrongPinsPerHour: wholeNumber(variables, 'WRONG_PINS_PER_HOUR', devnet ? 10_000 : 100, 1_000_000),
     wrongSecretsPerMinute: wholeNumber(variables, 'WRONG_SECRETS_PER_MINUTE', devnet ? 10_000 : 60, 1_000_000),
     workerConcurrency: wholeNumber(variables, 'WORKER_CONCURRENCY', 24, 500),
     logLevel: oneOf(variables, 'LOG_LEVEL', LOG_LEVELS, 'info'),
+    metricsToken: tokenOf(variables, 'METRICS_TOKEN'),
   }
 }

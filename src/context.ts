@@ -2,12 +2,14 @@
 
 import type { Db } from '../db/client.ts'
 import { openDb } from '../db/client.ts'
+import { readAbiItems } from '../db/queries/abis.ts'
 import { readFacts, writeFacts } from '../db/queries/facts.ts'
 import { type WalletPlace, type WalletRow, walletsAt } from '../db/queries/wallets.ts'
 import { EVM_NETWORKS, type Network, SUBSTRATE_NETWORKS } from '../db/words.ts'
 import { createBatcher } from './batcher.ts'
-import type { Chain } from './chains/chain.ts'
+import type { Chain, ChainMemory } from './chains/chain.ts'
 import { createEvmChain } from './chains/evm/chain.ts'
+import type { NodeTrouble } from './chains/evm/rpc.ts'
 import { evmNetworkRow, substrateNetworkRow } from './chains/networks.ts'
 import { createSubstrateChain } from './chains/substrate/chain.ts'
 import type { Config } from './config.ts'
@@ -19,6 +21,7 @@ import { createVault, type Vault } from './custody/vault.ts'
 import { AppError } from './errors.ts'
 import { createLog, type Log } from './log.ts'
 import { createMailboxes, type Mailboxes } from './mailbox.ts'
+import { createTally, type Tally } from './metrics/tally.ts'
 
 export type Chains = {
   /** For keys and addresses. @throws not_implemented for a network that this deployment does not serve. */
@@ -44,6 +47,8 @@ export type Ctx = {
   readonly mailboxes: Mailboxes
   /** A project's wallet at an address; requests that look at the same time share one query. */
   readonly walletAt: (place: WalletPlace) => Promise<WalletRow | null>
+  /** What no row of the database shows. */
+  readonly tally: Tally
   readonly now: () => Date
   readonly log: Log
 }
@@ -51,18 +56,21 @@ export type Ctx = {
 /** The worker's context: it has no vault, so that no job can open a wallet. */
 export type WorkerCtx = Omit<Ctx, 'vault' | 'mailboxes' | 'walletAt'>
 
-const createChains = (input: { readonly config: Config; readonly db: Db }): Chains => {
-  const { config, db } = input
+const createChains = (input: { readonly config: Config; readonly db: Db; readonly tally: Tally }): Chains => {
+  const { config, db, tally } = input
   const withNode = new Map<Network, Chain>()
   for (const network of EVM_NETWORKS) {
     const rpcUrl = config.rpcUrls[network]
     if (rpcUrl === undefined) continue
     const row = evmNetworkRow({ network, environment: config.environment, devnet: config.devnet })
-    const memory = {
+    const memory: ChainMemory = {
+      readAbiItems: (query) => readAbiItems(db, query),
       readFacts: (query: { network: Network; addresses: readonly string[] }) => readFacts(db, query),
       writeFacts: (fact: Parameters<typeof writeFacts>[1]) => writeFacts(db, fact),
     }
-    withNode.set(network, createEvmChain({ row, rpcUrl: rpcUrl.reveal(), memory }))
+    const onTrouble = (trouble: NodeTrouble) => tally.add('node_failures_total', { network, trouble })
+    const node = { rpcUrl: rpcUrl.reveal(), timeoutMs: config.nodeTimeoutMs, onTrouble }
+    withNode.set(network, createEvmChain({ row, memory, ...node }))
   }
   const served = new Map(withNode)
   for (const network of SUBSTRATE_NETWORKS) served.set(network, createSubstrateChain(substrateNetworkRow(network)))
@@ -95,12 +103,15 @@ const createBase = (input: Process): Base => {
     maxConnections: input.config.databaseMaxConnections,
     applicationName: `strongroom-${input.process}`,
   })
+  const log = createLog(input)
+  const tally = createTally({ db, log })
   return {
     config: input.config,
     db,
-    chains: createChains({ config: input.config, db }),
+    chains: createChains({ config: input.config, db, tally }),
+    tally,
     now: () => new Date(),
-    log: createLog(input),
+    log,
   }
 }
 

@@ -42,6 +42,7 @@ export const ERROR_STATUS = {
   internal: 500,
   not_implemented: 501,
   node_unavailable: 503,
+  wrong_chain: 503,
   busy: 503,
   unavailable: 503,
 } as const satisfies Record<string, number>

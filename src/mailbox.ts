@@ -6,25 +6,30 @@ import { AppError } from './errors.ts'
 
 /** More than this waiting for one thing is not patience but a fault. */
 const MAX_WAITING = 2_000
+/** Likewise for a time; what then begins must still be answered before the server gives the connection up (listen.ts). */
+const MAX_WAIT_MS = 45_000
 
 export type Mailboxes = {
   /** Runs `work` after everything that was handed in before under the same name. @throws busy. */
   run<T>(name: string, work: () => Promise<T>): Promise<T>
 }
 
-export const createMailboxes = (): Mailboxes => {
+const busy = (): AppError =>
+  new AppError('busy', 'Too many requests wait for their turn here; try again later.', { retryAfterSeconds: 1 })
+
+export const createMailboxes = ({ maxWaitMs = MAX_WAIT_MS }: { readonly maxWaitMs?: number } = {}): Mailboxes => {
   const queues = new Map<string, PQueue>()
   return {
     run: async (name, work) => {
       const queue = queues.get(name) ?? new PQueue({ concurrency: 1 })
-      if (queue.size >= MAX_WAITING) {
-        throw new AppError('busy', 'Too many requests wait for their turn here; try again later.', {
-          retryAfterSeconds: 1,
-        })
-      }
+      if (queue.size >= MAX_WAITING) throw busy()
       queues.set(name, queue)
+      const beginBefore = performance.now() + maxWaitMs
       try {
-        return await queue.add(work)
+        return await queue.add(() => {
+          if (performance.now() > beginBefore) throw busy()
+          return work()
+        })
       } finally {
         if (queue.size === 0 && queue.pending === 0) queues.delete(name)
       }

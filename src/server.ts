@@ -4,6 +4,7 @@ import { createApp } from './app.ts'
 import { readConfig } from './config.ts'
 import { createCtx } from './context.ts'
 import { listen } from './listen.ts'
+import { startFlushing } from './metrics/tally.ts'
 
 /** Requests that are running when the process is told to stop get this long. */
 const DRAIN_MS = 10_000
@@ -11,6 +12,7 @@ const DRAIN_MS = 10_000
 const main = async (): Promise<void> => {
   const config = readConfig()
   const ctx = await createCtx({ config, process: 'api' })
+  const stopFlushing = startFlushing(ctx.tally)
   const server = listen({ fetch: createApp(ctx).fetch, hostname: config.host, port: config.port, log: ctx.log })
   ctx.log.info({ url: `http://${server.hostname}:${server.port}`, environment: config.environment }, 'listening')
 
@@ -18,6 +20,7 @@ const main = async (): Promise<void> => {
     ctx.log.info({ signal }, 'stopping')
     const givenUp = setTimeout(() => process.exit(1), DRAIN_MS)
     await server.stop(false)
+    await stopFlushing()
     await ctx.db.close({ timeoutSeconds: 2 })
     clearTimeout(givenUp)
     process.exit(0)

@@ -150,6 +150,26 @@ export const countUnchained = async (
   return { rows: row?.rows ?? 0, oldest: row?.oldest ?? null }
 }
 
+export type UnchainedTail = { readonly rows: number; readonly oldestSeconds: number | null }
+
+/** Beyond it the tail is no longer counted: nobody needs to know it more exactly, and a scrape must stay cheap. */
+export const COUNTED_TAIL_MAX = 10_000
+
+/**
+ * The rows above the newest one that has a link: how far chaining is behind, without a look at what is older.
+ * `oldestSeconds` is since the first of them, and null where there is none.
+ */
+export const unchainedTail = async (db: Queryable): Promise<UnchainedTail> => {
+  const [row] = await db.execute<UnchainedTail>(sql`
+    select count(*)::int as rows,
+      extract(epoch from now() - (array_agg(tail.at order by tail.id))[1])::float8 as "oldestSeconds"
+    from (
+      select id, at from audit where id > (select coalesce(max(audit_id), 0) from audit_chain)
+      order by id limit ${COUNTED_TAIL_MAX}
+    ) tail`)
+  return row ?? { rows: 0, oldestSeconds: null }
+}
+
 /** Newest first. */
 export const listAuditRows = async (
   db: Queryable,

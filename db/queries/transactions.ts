@@ -1,4 +1,4 @@
-import { and, asc, eq, gt, gte, inArray, isNull, lte, ne, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, gte, inArray, isNotNull, isNull, lte, ne, not, or, type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { attempts, signers, transactions } from '../schema.ts'
 import { type Network, TRANSACTION_STATUSES } from '../words.ts'
@@ -7,54 +7,114 @@ export type TransactionRow = typeof transactions.$inferSelect
 export type AttemptRow = typeof attempts.$inferSelect
 export type Signer = { readonly network: Network; readonly address: string }
 
+/** As their indexes have it: a plan that is kept could not prove it of a parameter. */
+const isUnfinished = not(transactions.final)
+
 const LIVE = TRANSACTION_STATUSES.filter((status) => status === 'submitted' || status === 'pending')
+
+/** What is live is not final and holds its nonce: said again, so that the indexes of what is unfinished are used. */
+const isLive = and(inArray(transactions.status, LIVE), eq(transactions.final, false), transactions.holdsNonce)
 
 const ofSigner = (signer: Signer) =>
   and(eq(transactions.network, signer.network), eq(transactions.signerAddress, signer.address))
 
 /** Locks the actor's row until the transaction ends: the choice of a nonce, the signing and the insert happen under it. */
 export const lockSigner = async (tx: Tx, signer: Signer): Promise<void> => {
+  const lock = () =>
+    tx
+      .select({ address: signers.address })
+      .from(signers)
+      .where(and(eq(signers.network, signer.network), eq(signers.address, signer.address)))
+      .for('update')
+  if ((await lock()).length > 0) return
   await tx.insert(signers).values(signer).onConflictDoNothing()
-  await tx
-    .select({ address: signers.address })
-    .from(signers)
-    .where(and(eq(signers.network, signer.network), eq(signers.address, signer.address)))
-    .for('update')
+  await lock()
 }
 
-/** The signer's mailbox: what is recorded and not yet settled, in nonce order, whatever project it is of. */
-export const liveTransactions = async (db: Queryable, signer: Signer): Promise<readonly TransactionRow[]> =>
-  db
-    .select()
-    .from(transactions)
-    .where(and(ofSigner(signer), inArray(transactions.status, LIVE)))
-    .orderBy(asc(transactions.nonce))
-
-/** Nonces from `from` on that a live or mined transaction of ours holds. */
-export const heldNonces = async (db: Queryable, signer: Signer, from: number): Promise<ReadonlySet<number>> => {
+/** Whether anything is recorded on a network that is not final. */
+export const hasUnfinished = async (db: Queryable, network: Network): Promise<boolean> => {
   const rows = await db
-    .select({ nonce: transactions.nonce })
+    .select({ id: transactions.id })
     .from(transactions)
-    .where(and(ofSigner(signer), transactions.holdsNonce, gte(transactions.nonce, from)))
-  return new Set(rows.map((row) => row.nonce))
+    .where(and(eq(transactions.network, network), eq(transactions.final, false)))
+    .limit(1)
+  return rows.length > 0
 }
 
-/** The sum of what the signer's live transactions from a nonce on may still take. */
-export const liveWorstCost = async (db: Queryable, signer: Signer, fromNonce: number): Promise<bigint> => {
-  const [row] = await db
-    .select({ total: sql<string>`coalesce(sum(${transactions.worstCost}), 0)::text` })
+export type UnminedRow = Pick<
+  TransactionRow,
+  'signerAddress' | 'nonce' | 'to' | 'value' | 'input' | 'gasLimit' | 'status'
+> & { readonly ageSeconds: number }
+
+/**
+ * What is live and in no block yet: all of the signer's, whatever project it is of; and of the project's other signers what
+ * goes to the same address, or creates a contract. The newest `limit` of them, in the order in which they were recorded.
+ */
+export const unminedBefore = async (
+  db: Queryable,
+  input: { readonly signer: Signer; readonly projectId: string; readonly to: string | null; readonly limit: number },
+): Promise<readonly UnminedRow[]> => {
+  const { signer, projectId, to, limit } = input
+  const isRelated = or(to === null ? undefined : eq(transactions.to, to), isNull(transactions.to))
+  const rows = await db
+    .select({
+      signerAddress: transactions.signerAddress,
+      nonce: transactions.nonce,
+      to: transactions.to,
+      value: transactions.value,
+      input: transactions.input,
+      gasLimit: transactions.gasLimit,
+      status: transactions.status,
+      ageSeconds: sql<number>`extract(epoch from now() - ${transactions.createdAt})::float8`,
+    })
     .from(transactions)
-    .where(and(ofSigner(signer), inArray(transactions.status, LIVE), gte(transactions.nonce, fromNonce)))
-  return BigInt(row?.total ?? '0')
+    .where(
+      and(
+        eq(transactions.network, signer.network),
+        isLive,
+        isNull(transactions.minedBlockHash),
+        or(eq(transactions.signerAddress, signer.address), and(eq(transactions.projectId, projectId), isRelated)),
+      ),
+    )
+    .orderBy(desc(transactions.createdAt), desc(transactions.nonce))
+    .limit(limit)
+  return rows.toReversed()
 }
 
-export const insertTransaction = async (
-  tx: Tx,
-  row: typeof transactions.$inferInsert,
-  signed: readonly (typeof attempts.$inferInsert)[],
-): Promise<void> => {
+export type Held = {
+  /** Which a live or mined transaction of ours holds. */
+  readonly nonces: ReadonlySet<number>
+  /** The sum of what the live ones may still take. */
+  readonly liveWorstCost: bigint
+}
+
+/** What the signer's transactions from a nonce on hold: what is live holds its nonce too. */
+export const readHeld = async (db: Queryable, signer: Signer, fromNonce: number): Promise<Held> => {
+  const rows = await db
+    .select({ nonce: transactions.nonce, worstCost: transactions.worstCost, status: transactions.status })
+    .from(transactions)
+    .where(and(ofSigner(signer), transactions.holdsNonce, gte(transactions.nonce, fromNonce)))
+  const live = rows.filter(({ status }) => LIVE.some((each) => each === status))
+  return {
+    nonces: new Set(rows.map(({ nonce }) => nonce)),
+    liveWorstCost: live.reduce((sum, { worstCost }) => sum + worstCost, 0n),
+  }
+}
+
+export const insertTransaction = async (tx: Tx, row: typeof transactions.$inferInsert): Promise<void> => {
   await tx.insert(transactions).values(row)
-  await tx.insert(attempts).values([...signed])
+}
+
+/** Everything that is signed for a transaction, as a statement whose text is the same for any number of attempts. */
+export const insertAttempts = async (
+  tx: Tx,
+  of: { readonly network: Network; readonly transactionId: string },
+  signed: readonly Pick<AttemptRow, 'hash' | 'kind' | 'rung' | 'raw'>[],
+): Promise<void> => {
+  await tx.execute(sql`
+    insert into public.attempts (network, hash, transaction_id, kind, rung, raw)
+    select ${of.network}, attempt.hash, ${of.transactionId}::uuid, attempt.kind, attempt.rung, attempt.raw
+    from json_to_recordset(${JSON.stringify(signed)}::text::json) as attempt(hash text, kind text, rung smallint, raw text)`)
 }
 
 /** By our id, within a project. */
@@ -90,13 +150,15 @@ export const findTransactionByHash = async (
 
 export type WithAttempts = { readonly transaction: TransactionRow; readonly attempts: readonly AttemptRow[] }
 
-/** Rungs from the lowest, then the cancel: an attempt's place in this list is its number. */
+/** Rungs from the lowest, then the cancel: an attempt's place in this order is its number. */
+const IN_THEIR_ORDER = [sql`${attempts.kind} = 'cancel'`, asc(attempts.rung)]
+
 const attemptsOf = (db: Queryable, transactionId: string): Promise<readonly AttemptRow[]> =>
   db
     .select()
     .from(attempts)
     .where(eq(attempts.transactionId, transactionId))
-    .orderBy(sql`${attempts.kind} = 'cancel'`, asc(attempts.rung))
+    .orderBy(...IN_THEIR_ORDER)
 
 /** For the worker: a transaction of any project with its attempts, lowest rung first. */
 export const transactionWithAttempts = async (db: Queryable, id: string): Promise<WithAttempts | null> => {
@@ -106,12 +168,47 @@ export const transactionWithAttempts = async (db: Queryable, id: string): Promis
 
 /** The same, and nobody else changes it until the database transaction ends. `at` is the database's time. */
 export const lockTransaction = async (tx: Tx, id: string): Promise<(WithAttempts & { readonly at: Date }) | null> => {
-  const [row] = await tx
-    .select({ transaction: transactions, at: sql<Date>`now()`.mapWith(transactions.createdAt) })
-    .from(transactions)
-    .where(eq(transactions.id, id))
-    .for('update')
-  return row === undefined ? null : { ...row, attempts: await attemptsOf(tx, id) }
+  const [[row], itsAttempts] = await Promise.all([
+    tx
+      .select({ transaction: transactions, at: sql<Date>`now()`.mapWith(transactions.createdAt) })
+      .from(transactions)
+      .where(eq(transactions.id, id))
+      .for('update'),
+    attemptsOf(tx, id),
+  ])
+  return row === undefined ? null : { ...row, attempts: itsAttempts }
+}
+
+/** A locked transaction as the chain's news need it, with its attempts' hashes in their order. */
+export type Locked = {
+  readonly transaction: TransactionRow
+  readonly hashes: readonly string[]
+  readonly at: Date
+}
+
+/** Many at once, each once, by their ids; in one order for everybody, so that nobody waits in a circle. */
+export const lockTransactions = async (tx: Tx, ids: readonly string[]): Promise<ReadonlyMap<string, Locked>> => {
+  const wanted = sql`any(${sql.param(ids)}::uuid[])`
+  const [rows, hashes] = await Promise.all([
+    tx
+      .select({ transaction: transactions, at: sql<Date>`now()`.mapWith(transactions.createdAt) })
+      .from(transactions)
+      .where(eq(transactions.id, wanted))
+      .orderBy(asc(transactions.id))
+      .for('update'),
+    tx
+      .select({ transactionId: attempts.transactionId, hash: attempts.hash })
+      .from(attempts)
+      .where(eq(attempts.transactionId, wanted))
+      .orderBy(...IN_THEIR_ORDER),
+  ])
+  const hashesOf = Map.groupBy(hashes, ({ transactionId }) => transactionId)
+  return new Map(
+    rows.map(({ transaction, at }) => {
+      const itsHashes = (hashesOf.get(transaction.id) ?? []).map(({ hash }) => hash)
+      return [transaction.id, { transaction, at, hashes: itsHashes }]
+    }),
+  )
 }
 
 /** Writes down what became of a transaction. */
@@ -161,8 +258,8 @@ export const attemptsAmong = async (
     .where(
       and(
         eq(attempts.network, input.network),
-        inArray(attempts.hash, [...input.hashes]),
-        eq(transactions.final, false),
+        eq(attempts.hash, sql`any(${sql.param(input.hashes)}::text[])`),
+        isUnfinished,
       ),
     )
 }
@@ -173,7 +270,7 @@ const minedWhere = async (db: Queryable, network: Network, where: SQL | undefine
   const rows = await db
     .select({ transactionId: transactions.id, blockHash: transactions.minedBlockHash })
     .from(transactions)
-    .where(and(eq(transactions.network, network), eq(transactions.final, false), where))
+    .where(and(eq(transactions.network, network), isUnfinished, isNotNull(transactions.minedBlockNumber), where))
     .orderBy(asc(transactions.minedBlockNumber))
   return rows.flatMap(({ transactionId, blockHash }) => (blockHash === null ? [] : [{ transactionId, blockHash }]))
 }
@@ -205,15 +302,16 @@ export const minedUpTo = (
 export const minedUnsettled = async (
   db: Queryable,
   input: { readonly network: Network; readonly upToBlock: bigint; readonly limit: number },
-): Promise<readonly TransactionRow[]> =>
-  db
-    .select()
+): Promise<readonly (MinedIn & { readonly hash: string })[]> => {
+  const rows = await db
+    .select({ transactionId: transactions.id, blockHash: transactions.minedBlockHash, hash: transactions.shownHash })
     .from(transactions)
     .where(
       and(
         eq(transactions.network, input.network),
-        eq(transactions.final, false),
+        isUnfinished,
         isNull(transactions.settledAt),
+        isNotNull(transactions.minedBlockNumber),
         sql`not exists (
           select from ${attempts} attempt
           where attempt.network = ${transactions.network} and attempt.hash = ${transactions.shownHash} and attempt.kind = 'cancel')`,
@@ -222,6 +320,10 @@ export const minedUnsettled = async (
     )
     .orderBy(asc(transactions.minedBlockNumber))
     .limit(input.limit)
+  return rows.flatMap(({ transactionId, blockHash, hash }) =>
+    blockHash === null || hash === null ? [] : [{ transactionId, blockHash, hash }],
+  )
+}
 
 /** The signed bytes would be bearer instruments; the hashes stay. */
 export const eraseRaw = async (tx: Tx, transactionId: string): Promise<void> => {
@@ -239,7 +341,7 @@ export const longQuiet = async (
     .where(
       and(
         eq(transactions.network, input.network),
-        inArray(transactions.status, LIVE),
+        isLive,
         lte(transactions.updatedAt, sql`now() - make_interval(secs => ${input.seconds})`),
       ),
     )
@@ -249,8 +351,8 @@ export const longQuiet = async (
 export type DueClock = { readonly id: string; readonly due: 'start' | 'climb' | 'expire' }
 
 /**
- * Of each signer's lowest live transaction that is in no block, once it was broadcast: whether its clock must be started,
- * its fee must rise, or it must be given up. By the database's clock.
+ * Of each signer's lowest live transaction that is in no block, once a node was asked to take it: whether its clock must
+ * be started, its fee must rise (only of what a node took), or it must be given up. By the database's clock.
  */
 export const dueClocks = async (
   db: Queryable,
@@ -261,24 +363,25 @@ export const dueClocks = async (
       select id, case
           when clock_started_at is null then 'start'
           when chosen < rungs and clock_started_at + make_interval(secs => ${input.expireAfterSeconds}) <= now() then 'expire'
-          when chosen + 1 < rungs
+          when chosen + 1 < rungs and broadcast_at is not null
             and greatest(chosen_at, clock_started_at) + make_interval(secs => ${input.climbAfterSeconds}) <= now() then 'climb'
         end as due
       from (
         select distinct on (signer_address) * from public.transactions
-        where network = ${input.network} and status in ('submitted', 'pending') and mined_block_hash is null
+        where network = ${input.network} and not final and status in ('submitted', 'pending') and mined_block_hash is null
         order by signer_address, nonce
       ) lowest
-      where broadcast_at is not null
+      where broadcast_at is not null or exists (
+        select from public.attempts attempt where attempt.transaction_id = lowest.id and attempt.last_error is not null)
     ) clocks
     where due is not null`)
 
-/** From now on the transaction waits with its signer's others behind it. */
-export const startClock = async (db: Queryable, id: string): Promise<void> => {
+/** From now on each of these transactions waits with its signer's others behind it. */
+export const startClocks = async (db: Queryable, ids: readonly string[]): Promise<void> => {
   await db
     .update(transactions)
     .set({ clockStartedAt: sql`coalesce(${transactions.clockStartedAt}, now())` })
-    .where(eq(transactions.id, id))
+    .where(eq(transactions.id, sql`any(${sql.param(ids)}::uuid[])`))
 }
 
 /** Puts a transaction at the end of the reconciler's line. */

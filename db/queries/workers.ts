@@ -13,14 +13,12 @@ export const enrolWorker = async (
   await db.insert(workers).values(input).onConflictDoNothing()
 }
 
-/**
- * Gives back the jobs that were locked by pools without a connection: a killed process would otherwise hold them for
- * the queue's four hours. Idempotent; every task may run twice, and a pool that only lost its connections for a moment
- * enrols again with the next one. @returns how many pools were found dead with jobs.
- */
-export const unlockJobsOfDeadWorkers = async (db: Queryable): Promise<number> => {
-  const rows = await db.execute<{ id: string }>(sql`
-    select distinct job.locked_by as id
+type HeldJob = { readonly id: string; readonly pool: string; readonly isReplaced: boolean }
+
+/** Locked by pools without a connection; those that were replaced meanwhile will not be run by anybody. */
+const jobsOfDeadWorkers = (db: Queryable): Promise<readonly HeldJob[]> =>
+  db.execute<HeldJob>(sql`
+    select job.id, job.locked_by as pool, job.key is null and job.attempts >= job.max_attempts as "isReplaced"
     from graphile_worker._private_jobs job
     where job.locked_by is not null
       and (
@@ -32,12 +30,32 @@ export const unlockJobsOfDeadWorkers = async (db: Queryable): Promise<number> =>
         join pg_stat_activity session on session.application_name = worker.application_name
         where worker.id = job.locked_by
       )`)
-  const dead = rows.map((row) => row.id)
-  if (dead.length > 0) {
-    await db.execute(sql`select graphile_worker.force_unlock_workers(${sql.param(dead)}::text[])`)
-  }
+
+const idsOf = (jobs: readonly HeldJob[]) => sql`${sql.param(jobs.map(({ id }) => id))}::bigint[]`
+
+/**
+ * Gives back the jobs that were locked by pools without a connection: a killed process would otherwise hold them for
+ * the queue's four hours. Dying is not the job's failure, so its tries are counted from nothing: else a follower would be
+ * given up for good after as many deaths. What a newer job has replaced is removed.
+ * Idempotent; every task may run twice, and a pool that only lost its connections for a moment enrols again with the next
+ * one. @returns how many pools were found dead with jobs.
+ */
+export const unlockJobsOfDeadWorkers = async (db: Queryable): Promise<number> => {
+  const dead = await db.transaction(async (tx) => {
+    const jobs = await jobsOfDeadWorkers(tx)
+    const pools = [...new Set(jobs.map(({ pool }) => pool))]
+    if (pools.length === 0) return 0
+    await tx.execute(sql`select graphile_worker.force_unlock_workers(${sql.param(pools)}::text[])`)
+    await tx.execute(sql`select graphile_worker.complete_jobs(${idsOf(jobs.filter((job) => job.isReplaced))})`)
+    await tx.execute(
+      sql`select graphile_worker.reschedule_jobs(${idsOf(jobs.filter((job) => !job.isReplaced))}, attempts := 0)`,
+    )
+    return pools.length
+  })
+  // Not in the transaction, where the list of sessions does not change: it would lack a worker that has come since.
   await db.execute(sql`
     delete from public.workers worker
-    where not exists (select from pg_stat_activity session where session.application_name = worker.application_name)`)
-  return dead.length
+    where not exists (select from pg_stat_activity session where session.application_name = worker.application_name)
+      and not exists (select from graphile_worker._private_jobs job where job.locked_by = worker.id)`)
+  return dead
 }

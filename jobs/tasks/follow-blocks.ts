@@ -1,5 +1,6 @@
 import type { Task } from 'graphile-worker'
 import { addJob } from '../../db/jobs.ts'
+import { noteFollowedNetwork } from '../../db/queries/standings.ts'
 import { indexStep } from '../../src/activity/index-blocks.ts'
 import { follow, type StepResult } from '../../src/blocks/follow.ts'
 import type { Chain } from '../../src/chains/chain.ts'
@@ -34,7 +35,8 @@ export const followBlocksTask =
 
 /** Makes sure that each network has its two followers; what is running or waiting already is left alone. */
 export const startFollowers = async (ctx: WorkerCtx): Promise<void> => {
-  for (const { network } of ctx.chains.all) {
+  for (const { network, depth, patience } of ctx.chains.all) {
+    await noteFollowedNetwork(ctx.db, { network, confirmations: depth.confirmations, ...patience })
     await addJob(ctx.db, 'track_blocks', { network }, { key: keyOf('track_blocks', network), whenKeyed: 'keep' })
     await addJob(ctx.db, 'index_blocks', { network }, { key: keyOf('index_blocks', network), whenKeyed: 'keep' })
   }

@@ -3,6 +3,7 @@ import type { JobName } from '../../db/jobs.ts'
 import type { WorkerCtx } from '../../src/context.ts'
 import { broadcastTransactionTask } from './broadcast-transaction.ts'
 import { chainAuditTask } from './chain-audit.ts'
+import { compactCountsTask } from './compact-counts.ts'
 import { dropIdempotencyKeysTask } from './drop-idempotency-keys.ts'
 import { followBlocksTask } from './follow-blocks.ts'
 import { reconcileTask } from './reconcile.ts'
@@ -15,5 +16,6 @@ export const createTasks = (ctx: WorkerCtx): TaskList =>
     index_blocks: followBlocksTask(ctx, 'index_blocks'),
     chain_audit: chainAuditTask(ctx),
     reconcile: reconcileTask(ctx),
+    compact_counts: compactCountsTask(ctx),
     drop_idempotency_keys: dropIdempotencyKeysTask(ctx),
   }) satisfies Record<JobName, unknown>

@@ -2,6 +2,7 @@ import type { Task } from 'graphile-worker'
 import { addJob } from '../../db/jobs.ts'
 import { unlockJobsOfDeadWorkers } from '../../db/queries/workers.ts'
 import type { WorkerCtx } from '../../src/context.ts'
+import { hearSigners } from '../../src/transactions/hear-signers.ts'
 import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
 import { startChaining } from './chain-audit.ts'
 import { startFollowers } from './follow-blocks.ts'
@@ -26,4 +27,5 @@ export const reconcileTask =
     await startFollowers(ctx)
     await startChaining(ctx)
     await Promise.all(ctx.chains.all.map((chain) => reconcileTransactions(ctx, chain)))
+    await Promise.all(ctx.chains.all.map((chain) => hearSigners(ctx, chain)))
   }

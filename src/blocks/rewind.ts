@@ -1,4 +1,5 @@
 import type { Tx } from '../../db/client.ts'
+import { addCounts } from '../../db/queries/counts.ts'
 import { type BlockPoint, type Follower, forgetBlocksAbove, rememberBlocks } from '../../db/queries/cursors.ts'
 import type { Chain } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
@@ -30,6 +31,11 @@ export const rewind = async (
       await forgetBlocksAbove(tx, follower, fork.number)
       await rememberBlocks(tx, { follower, blocks: [fork], finalNumber: 0n })
       const undone = await input.undo(tx, fork)
+      const depthBlocks = Number(cursor.number - fork.number)
+      await addCounts(tx, [
+        { name: 'reorganisations_total', labels: { ...follower }, amount: 1 },
+        { name: 'reorganised_blocks_total', labels: { ...follower }, amount: depthBlocks },
+      ])
       ctx.log.warn(
         { network: chain.network, purpose: follower.purpose, fork: String(fork.number), undone },
         'the chain was reorganised',

@@ -2,7 +2,7 @@
 // It knows no database and no resource; what it must remember reaches it as ChainMemory.
 // Amounts are base units (wei, planck) as bigint. Addresses are canonical texts (EIP-55, SS58) as parseAddress returns them.
 
-import type { AssetStandard, ChainFamily, Network } from '../../db/words.ts'
+import type { AbiItemKind, AssetStandard, ChainFamily, Network } from '../../db/words.ts'
 
 export type Hex = `0x${string}`
 
@@ -34,20 +34,37 @@ export type EvmUnsigned = {
 /** Substrate extrinsics join here; callers only ever hand an Unsigned back to the chain that made it. */
 export type Unsigned = EvmUnsigned
 
+/** An intent that was recorded before, with what it was recorded as. */
+export type RecordedIntent = Intent & { readonly from: string; readonly nonce: number }
+
 export type PrepareOptions = {
-  /** The signer's live intents, in nonce order: a revert is judged again behind them. */
-  readonly behind: readonly Intent[]
+  /**
+   * What was recorded before and is not known to be mined, in that order. It is asked for only where the intent does not
+   * stand on its own: then it is judged again behind them.
+   */
+  readonly behind: () => Promise<readonly RecordedIntent[]>
 }
 
 export type Prepared = {
   /** Its nonce is the chain's pending count unless the intent fixed one. */
   readonly unsigned: Unsigned
+  /** The same at the market's fees, which are its own unless the intent fixed them. */
+  readonly atMarket: Unsigned
   /** Transactions of the sender that are mined, and mined or waiting in the node's pool. */
   readonly minedCount: number
   readonly pendingCount: number
   readonly balance: bigint
   /** The most that this transaction can take from the sender: value, gas at the fee cap, and the network's own surcharge. */
   readonly worstCost: bigint
+}
+
+/** How a sender stands with the chain just now. */
+export type Standing = {
+  /** Transactions that are mined, and mined or waiting in the node's pool. */
+  readonly minedCount: number
+  readonly pendingCount: number
+  readonly balance: bigint
+  readonly nextBaseFeePerGas: bigint
 }
 
 /** A signed encoding: the hash is known before anything is sent. */
@@ -139,6 +156,19 @@ export type AddressFacts = {
   readonly decimals: number
 }
 
+/** A parameter as a JSON ABI tells it; `name` may be empty, `components` are those of a tuple or of an array of tuples. */
+export type AbiInput = { readonly name: string; readonly type: string; readonly components?: readonly AbiInput[] }
+
+/** A function or an error as it is declared. */
+export type AbiItem = { readonly name: string; readonly inputs: readonly AbiInput[] }
+
+/** What an operator added: for every contract, or for those at some addresses of the network that was asked about. */
+export type AddedAbiItem = AbiItem & {
+  readonly selector: string
+  readonly isGeneral: boolean
+  readonly addresses: readonly string[]
+}
+
 export type DecodedCall = {
   /** The bare name (`transfer`). */
   readonly functionName: string
@@ -178,8 +208,14 @@ export type CollectionRequest = {
   readonly owner: string
 }
 
-/** Facts that outlive a process, handed in by context.ts. */
+/** What outlives a process, handed in by context.ts. */
 export type ChainMemory = {
+  /** The operator's functions or errors with these selectors, as of now, in the order of adding. */
+  readAbiItems(input: {
+    network: Network
+    kind: AbiItemKind
+    selectors: readonly string[]
+  }): Promise<readonly AddedAbiItem[]>
   readFacts(input: { network: Network; addresses: readonly string[] }): Promise<ReadonlyMap<string, AddressFacts>>
   writeFacts(input: { network: Network; address: string; facts: AddressFacts }): Promise<void>
 }
@@ -211,23 +247,29 @@ export type Chain = {
   fill(intent: Intent, from: string, nonce: number): Promise<Unsigned>
   /** Mined and pending transaction counts of a sender. @throws node_unavailable. */
   transactionCounts(address: string): Promise<{ readonly minedCount: number; readonly pendingCount: number }>
+  /** For operators: what decides whether the sender's next transaction can be mined. @throws node_unavailable. */
+  standing(address: string): Promise<Standing>
   /** The sender's mined count as of the newest final block (the node's word, else the network's depth). @throws node_unavailable. */
   finalTransactionCount(address: string): Promise<number>
   withNonce(unsigned: Unsigned, nonce: number): Unsigned
   worstCost(unsigned: Unsigned): bigint
   /** The transaction at rising fees, itself first; alone where the intent fixed a fee. Pure. */
   ladder(unsigned: Unsigned, intent: Intent): readonly Unsigned[]
-  /** Uses the nonce and does nothing, above the top of the ladder. Pure. */
-  cancel(top: Unsigned, from: string): Unsigned
+  /** Uses the nonce and does nothing: above the ladder's top, and above that of the ladder that begins at the market. Pure. */
+  cancel(input: { readonly top: Unsigned; readonly atMarket: Unsigned; readonly from: string }): Unsigned
   /** 32 bytes to sign. Pure. */
   signingBytes(unsigned: Unsigned): Uint8Array
   /** @param signature 65 bytes: r, s, recovery id (0 or 1). Pure. */
   assemble(unsigned: Unsigned, signature: Uint8Array): Signed
+  /** What `assemble` was given. Pure. @throws Error for bytes that it did not make. */
+  disassemble(raw: Hex): Unsigned
 
-  /** Sends once, without a retry inside; "already known" is `accepted`. Never throws for what a node says. */
+  /** Sends once, without a retry inside, and only to a node of the right chain; "already known" is `accepted`. Never throws for what a node says. */
   broadcast(raw: Hex): Promise<BroadcastOutcome>
   /** @throws node_unavailable. */
   status(hash: Hex): Promise<HashStatus>
+  /** Of many, in bounded batches. @throws node_unavailable. */
+  statuses(hashes: readonly Hex[]): Promise<readonly HashStatus[]>
 
   /** One round trip for the whole bundle, in sequence; a failed element fails alone. @throws node_unavailable. */
   preview(from: string, intents: readonly Intent[]): Promise<readonly Preview[]>
@@ -254,6 +296,11 @@ export type Chain = {
   movements(input: { readonly fromBlock: bigint; readonly toBlock: bigint }): Promise<readonly BlockMovements[] | null>
   /** The chain id that the node itself reports, to compare with ours. @throws node_unavailable. */
   nodeChainId(): Promise<number>
+  /**
+   * Before a signature for which the node is asked nothing else: it must have shown the right chain id.
+   * @returns null where there is nothing to wait for. @throws node_unavailable, wrong_chain, later.
+   */
+  confirmNode(): Promise<void> | null
 }
 
 /** A node refused a range of blocks for its width or its number of results: ask for less. */

@@ -5,6 +5,8 @@ const WAITING_MAX = 1000
 const busy = (): AppError =>
   new AppError('busy', 'Too many PINs are being verified at the moment: try again.', { retryAfterSeconds: 1 })
 
+export type SlotsLoad = { readonly running: number; readonly waiting: number }
+
 export type Slots = {
   /**
    * Runs `work` as soon as one of the slots is free, first come, first served.
@@ -14,6 +16,8 @@ export type Slots = {
   run<Result>(input: { readonly deadlineMs: number; readonly work: () => Promise<Result> }): Promise<Result>
   /** Nothing runs and nothing waits. */
   idle(): boolean
+  /** How many run and how many wait. */
+  load(): SlotsLoad
 }
 
 /** At most `limit` works at a time; further ones wait in a queue that is bounded in length and in time. */
@@ -64,5 +68,6 @@ export const createSlots = ({ limit }: { readonly limit: number }): Slots => {
       }
     },
     idle: () => free === limit,
+    load: () => ({ running: limit - free, waiting: waiting.size }),
   }
 }

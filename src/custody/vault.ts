@@ -32,7 +32,7 @@ import { type ProjectRotation, rotateProjectKey } from './rotate-project.ts'
 import { type Progress, type RootRotation, rotateRootKey } from './rotate-root.ts'
 import type { Sealer } from './sealer.ts'
 import { curve } from './secp256k1.ts'
-import { createSlots } from './slots.ts'
+import { createSlots, type SlotsLoad } from './slots.ts'
 import { unlockOwner } from './unlock-owner.ts'
 
 export type { AuditAct, AuditEntry } from './audit.ts'
@@ -136,6 +136,8 @@ export type Vault = {
     readonly resume: boolean
     readonly onProgress: (progress: Progress) => void
   }): Promise<ProjectRotation>
+  /** How many PINs are being verified, and how many wait for it. */
+  argon2Load(): SlotsLoad
 }
 
 const substrate: ReadonlySet<Network> = new Set(SUBSTRATE_NETWORKS)
@@ -202,6 +204,7 @@ export const createVault = (parts: {
     newProject: (input) => newProject({ ...parts, rootKeys, audit }, input),
     activateProject: (input) => activateProject({ ...parts, projectKeys, audit }, input),
     publicKeyOf: publicKeyOfImported,
+    argon2Load: argon2Slots.load,
     newWallet: (input) => newWallet(opening, input),
     exportKeyring: (request) => exportKeyring(opening, request),
     changeUserPin: (input) => changeUserPin(opening, input),

@@ -34,6 +34,8 @@ export type PostgresOptions = {
   readonly port?: number
   /** False for tests: a crash of the machine may then destroy the data, and everything is faster. */
   readonly durable: boolean
+  /** Further settings of the server, for a caller with wishes of its own. */
+  readonly settings?: Readonly<Record<string, string>>
 }
 
 const PASSWORD_FILE = 'strongroom.password'
@@ -131,7 +133,7 @@ const releasePidFile = async (directory: string): Promise<void> => {
   }
 }
 
-const serverSettings = (port: number, durable: boolean): readonly string[] => {
+const serverSettings = (port: number, { durable, settings: further }: PostgresOptions): readonly string[] => {
   const settings = {
     listen_addresses: '127.0.0.1',
     port,
@@ -144,6 +146,7 @@ const serverSettings = (port: number, durable: boolean): readonly string[] => {
     max_wal_senders: 0,
     // Autovacuum enters a template database now and then, and a database that somebody is in cannot be cloned.
     ...(durable ? {} : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', autovacuum: 'off' }),
+    ...further,
   }
   return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
 }
@@ -173,7 +176,7 @@ const startServer = async (cluster: Cluster, options: PostgresOptions): Promise<
     const port = options.port ?? (await freePort())
     const server = await startTethered({
       program: join(cluster.binaries, 'bin', 'postgres'),
-      args: ['-D', data, ...serverSettings(port, options.durable)],
+      args: ['-D', data, ...serverSettings(port, options)],
       env: ENVIRONMENT,
       cwd: cluster.directory,
       logPath,

@@ -59,7 +59,7 @@ const readFromChain = async (
       return isKept(uri) ? [{ contract, tokenId, uri }] : []
     })
   } catch (err) {
-    if (!(err instanceof AppError) || err.code !== 'node_unavailable') throw err
+    if (!(err instanceof AppError) || err.status !== 503) throw err
     ctx.log.warn({ err, network: chain.network, tokens: tokens.length }, 'token URIs could not be read')
     return []
   }

@@ -7,6 +7,7 @@ import {
 import type { Chain, Hex } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
 import { unreachable } from '../errors.ts'
+import { displayAmount, nativeToken } from '../tokens/token.ts'
 import { learn, type News } from './learn.ts'
 
 /** Whether the job is done, or should be tried again after a while because nothing certain is known. */
@@ -54,12 +55,44 @@ const heed = async (ctx: WorkerCtx, heard: Heard): Promise<BroadcastResult> => {
     case 'rejected':
     case 'unknown':
       ctx.log.warn({ network, transactionId, outcome: outcome.kind }, 'the node did not take a transaction')
-      await noteAttemptError(ctx.db, { network, hash: attempt.hash, error: `${outcome.kind}: ${outcome.reason}` })
-      // No clock runs for what no node has taken, and time alone would not make the offer better.
+      await noteAttemptError(ctx.db, {
+        network,
+        hash: attempt.hash,
+        error: `${outcome.kind}: ${outcome.kind === 'insufficient_funds' ? await lackOf(heard, outcome) : outcome.reason}`,
+      })
+      // By the clock only what a node took climbs.
       if (outcome.kind === 'underpriced') await tell(ctx, heard, { kind: 'climb_due' })
+      if (outcome.kind === 'insufficient_funds') await offerLower(ctx, heard)
       return 'try_again'
     default:
       return unreachable(outcome)
+  }
+}
+
+/** Who lacks how much: go-ethereum says it itself, others are asked what there is. */
+const lackOf = async ({ chain, found, attempt }: Heard, { reason }: { readonly reason: string }): Promise<string> => {
+  const { network, signerAddress } = found.transaction
+  if (!isRaw(attempt.raw) || /overshot [0-9]/.test(reason)) return reason
+  const standing = await chain.standing(signerAddress).catch(() => null)
+  const missing = standing === null ? 0n : chain.worstCost(chain.disassemble(attempt.raw)) - standing.balance
+  if (missing <= 0n) return reason
+  const { decimals, symbol } = nativeToken(network)
+  return `${signerAddress} lacks ${displayAmount(missing, decimals)} ${symbol} (${reason})`
+}
+
+/**
+ * A rung that cannot be paid is skipped: until it can, the highest one below it that can is kept in the node's pool, which
+ * may have lost it. Nothing is sent beside the cancel.
+ */
+const offerLower = async (ctx: WorkerCtx, heard: Heard): Promise<void> => {
+  const { chain, found } = heard
+  const { chosen, rungs } = found.transaction
+  if (chosen === rungs) return
+  for (const { hash, raw } of found.attempts.slice(0, chosen).toReversed()) {
+    if (!isRaw(raw)) return
+    const outcome = await chain.broadcast(raw)
+    if (outcome.kind === 'accepted') await tell(ctx, heard, { kind: 'accepted', hash })
+    if (outcome.kind !== 'insufficient_funds') return
   }
 }
 

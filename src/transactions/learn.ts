@@ -5,11 +5,11 @@ import type { Tx } from '../../db/client.ts'
 import { addJob } from '../../db/jobs.ts'
 import {
   eraseRaw,
-  lockTransaction,
+  type Locked,
+  lockTransactions,
   markAttemptAccepted,
   saveTransaction,
   type TransactionRow,
-  type WithAttempts,
 } from '../../db/queries/transactions.ts'
 import { unreachable } from '../errors.ts'
 import {
@@ -47,21 +47,21 @@ const SENTENCES: Record<FailureCode, string> = {
 const isFailureCode = (text: string | null): text is FailureCode => text !== null && text in SENTENCES
 
 /** The state that a row says. */
-const stateOf = ({ transaction, attempts }: WithAttempts): TransactionState => {
+const stateOf = ({ transaction, hashes }: Locked): TransactionState => {
   const { final, status, errorCode, chosen, minedBlockHash: blockHash } = transaction
   if (final) return { kind: 'done', outcome: status !== 'success' && isFailureCode(errorCode) ? errorCode : 'success' }
   if (blockHash === null) return { kind: 'waiting', chosen, broadcast: transaction.broadcastAt !== null }
-  const attempt = attempts.findIndex(({ hash }) => hash === transaction.shownHash)
+  const attempt = hashes.indexOf(transaction.shownHash ?? '')
   const told = transaction.settledAt === null ? null : status === 'success' ? 'success' : 'failed'
   return { kind: 'mined', chosen, attempt, blockHash, told }
 }
 
 /** The event that news are, or null where they are not of this transaction as it stands. */
-const eventOf = ({ transaction, attempts }: WithAttempts, news: News): TransactionEvent | null => {
+const eventOf = ({ transaction, hashes }: Locked, news: News): TransactionEvent | null => {
   switch (news.kind) {
     case 'accepted':
     case 'included': {
-      const attempt = attempts.findIndex(({ hash }) => hash === news.hash)
+      const attempt = hashes.indexOf(news.hash)
       return attempt === -1 ? null : { ...news, attempt }
     }
     case 'excluded':
@@ -86,11 +86,9 @@ const NO_FAILURE: Columns = { errorCode: null, error: null }
 
 /** What is written of a state; `at` is the database's time where something happens for the first time. */
 const columnsOf = (
-  found: WithAttempts,
-  input: { readonly state: TransactionState; readonly news: News; readonly at: Date },
+  { transaction, hashes, at }: Locked,
+  { state, news }: { readonly state: TransactionState; readonly news: News },
 ): Columns => {
-  const { transaction, attempts } = found
-  const { state, news, at } = input
   const common: Columns = { status: statusOf(state), holdsNonce: holdsNonce(state) }
   switch (state.kind) {
     case 'waiting':
@@ -99,6 +97,8 @@ const columnsOf = (
         ...NO_FAILURE,
         chosen: state.chosen,
         chosenAt: state.chosen === transaction.chosen ? transaction.chosenAt : at,
+        // What it waited before it was mined does not count against it.
+        clockStartedAt: news.kind === 'excluded' ? null : transaction.clockStartedAt,
         broadcastAt: state.broadcast ? (transaction.broadcastAt ?? at) : null,
         shownHash: news.kind === 'accepted' ? news.hash : transaction.shownHash,
         ...{ contractAddress: null, settledAt: null, minedBlockNumber: null, minedBlockHash: null },
@@ -108,7 +108,7 @@ const columnsOf = (
         ...common,
         ...(state.told === 'failed' ? failure('execution_reverted') : NO_FAILURE),
         broadcastAt: transaction.broadcastAt ?? at,
-        shownHash: attempts[state.attempt]?.hash ?? transaction.shownHash,
+        shownHash: hashes[state.attempt] ?? transaction.shownHash,
         minedBlockHash: state.blockHash,
         minedBlockNumber: news.kind === 'included' ? news.blockNumber : transaction.minedBlockNumber,
         settledAt: state.told === null ? null : (transaction.settledAt ?? at),
@@ -126,24 +126,41 @@ const columnsOf = (
   }
 }
 
+export type Learnt = { readonly transactionId: string; readonly news: News }
+
 /** Takes in what was learnt of a transaction. Idempotent: news that change nothing write nothing. */
-export const learn = async (tx: Tx, input: { readonly transactionId: string; readonly news: News }): Promise<void> => {
-  const { transactionId, news } = input
-  const found = await lockTransaction(tx, transactionId)
-  const event = found === null ? null : eventOf(found, news)
-  if (found === null || event === null) return
-  const { network, rungs } = found.transaction
-  if (news.kind === 'accepted' || news.kind === 'included') await markAttemptAccepted(tx, { network, hash: news.hash })
+export const learn = (tx: Tx, learnt: Learnt): Promise<void> => learnAll(tx, [learnt])
+
+/** The same of many, each of them another transaction. */
+export const learnAll = async (tx: Tx, learnt: readonly Learnt[]): Promise<void> => {
+  if (learnt.length === 0) return
+  const ids = new Set(learnt.map(({ transactionId }) => transactionId))
+  if (ids.size < learnt.length) throw new Error('expected news of each transaction once')
+  const locked = await lockTransactions(tx, [...ids])
+  await Promise.all(
+    learnt.flatMap(({ transactionId, news }) => {
+      const found = locked.get(transactionId)
+      return found === undefined ? [] : writesOf(tx, found, news)
+    }),
+  )
+}
+
+/** What is written because of news: statements that need nothing of each other. */
+const writesOf = (tx: Tx, found: Locked, news: News): readonly Promise<void>[] => {
+  const { id, network, rungs } = found.transaction
+  const event = eventOf(found, news)
+  if (event === null) return []
   const before = stateOf(found)
   const { state, effects } = transition({ ladder: { rungs }, state: before, event })
-  // What stays as it was is the same object.
-  if (state !== before) await saveTransaction(tx, transactionId, columnsOf(found, { state, news, at: found.at }))
-  for (const effect of effects) {
-    if (effect.kind === 'erase_raw') await eraseRaw(tx, transactionId)
-    else await addSending(tx, found.transaction)
-  }
+  const isAccepted = news.kind === 'accepted' || news.kind === 'included'
+  return [
+    ...(isAccepted ? [markAttemptAccepted(tx, { network, hash: news.hash })] : []),
+    // What stays as it was is the same object.
+    ...(state === before ? [] : [saveTransaction(tx, id, columnsOf(found, { state, news }))]),
+    ...effects.map(({ kind }) => (kind === 'erase_raw' ? eraseRaw(tx, id) : addSending(tx, found.transaction))),
+  ]
 }
 
 /** The job sends whichever attempt is chosen when it runs; nodes that have it already say so. */
-const addSending = (tx: Tx, { id: transactionId }: Pick<TransactionRow, 'id'>): Promise<void> =>
+export const addSending = (tx: Tx, { id: transactionId }: Pick<TransactionRow, 'id'>): Promise<void> =>
   addJob(tx, 'broadcast_transaction', { transactionId }, { key: `broadcast:${transactionId}` })

@@ -46,17 +46,25 @@ const newsOf = async (
 ): Promise<News | null> => {
   const { chain, row } = input
   const found = await transactionWithAttempts(ctx.db, row.id)
+  if (found === null) return null
   const excluded: News | null = row.minedBlockHash === null ? null : { kind: 'excluded', blockHash: row.minedBlockHash }
-  let isKnown = false
-  for (const { hash } of found?.attempts ?? []) {
+  const { chosen } = found.transaction
+  // The chosen one first: where that waits as it should, no other needs to be asked about.
+  const inTurn = [...found.attempts.entries()].sort(
+    ([one], [other]) => Number(other === chosen) - Number(one === chosen),
+  )
+  const pending = new Set<number>()
+  for (const [attempt, { hash }] of inTurn) {
     const status = await chain.status(hash as Hex)
     if (status.kind === 'mined') {
       return { kind: 'included', hash, blockNumber: status.blockNumber, blockHash: status.blockHash }
     }
-    if (status.kind === 'pending') isKnown = true
+    if (status.kind === 'pending') pending.add(attempt)
+    if (excluded === null && pending.has(chosen)) return null
   }
   if (excluded !== null) return excluded
-  if (isKnown) return null
+  // Another one alone may never be mined, and the job that was to replace it may be lost.
+  if (pending.size > 0) return { kind: 'forgotten' }
   return { kind: (await isNonceTakenForGood(ctx, input)) ? 'usurped' : 'forgotten' }
 }
 

@@ -1,4 +1,4 @@
-import { heldNonces } from '../../db/queries/transactions.ts'
+import { readHeld } from '../../db/queries/transactions.ts'
 import type { Network } from '../../db/words.ts'
 import type { Chain, Intent, Unsigned } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
@@ -17,9 +17,10 @@ export type SignInput = {
 }
 
 /**
- * Signs a transaction and sends nothing. With every field given it asks no node; no nonce is reserved.
+ * Signs a transaction and sends nothing. With every field given it asks no node, once that is known to be of the right
+ * chain; no nonce is reserved.
  * @returns the raw signed transaction.
- * @throws not_found, network_required, the vault's credential errors, execution_reverted, node_unavailable.
+ * @throws not_found, network_required, the vault's credential errors, execution_reverted, node_unavailable, wrong_chain.
  */
 export const signTransaction = async (ctx: Ctx, input: SignInput): Promise<string> => {
   const signer = await resolveSigner(ctx, { ...input, address: input.signerAddress, field: 'signer_wallet_address' })
@@ -27,6 +28,8 @@ export const signTransaction = async (ctx: Ctx, input: SignInput): Promise<strin
   const intent = parseIntent(chain, input.unsignedTransaction)
   const complete = chain.complete(intent)
   const wallet = await walletOf(ctx, { projectId: input.projectId, signer })
+  const unconfirmed = complete === null ? null : chain.confirmNode()
+  if (unconfirmed !== null) await unconfirmed
   return ctx.vault.withKey({ wallet, credentials: input.credentials, actor: input.actor }, async (key) => {
     const unsigned = complete ?? (await filled(ctx, { chain, intent, from: wallet.address }))
     const { raw, hash } = chain.assemble(unsigned, key.sign(chain.signingBytes(unsigned)))
@@ -51,6 +54,6 @@ const filled = async (
   const { chain, intent, from } = input
   if (intent.nonce !== undefined) return chain.fill(intent, from, intent.nonce)
   const { pendingCount } = await chain.transactionCounts(from)
-  const held = await heldNonces(ctx.db, { network: chain.network, address: from }, pendingCount)
-  return chain.fill(intent, from, nextNonce({ pendingCount, held }))
+  const { nonces } = await readHeld(ctx.db, { network: chain.network, address: from }, pendingCount)
+  return chain.fill(intent, from, nextNonce({ pendingCount, held: nonces }))
 }

@@ -5,23 +5,17 @@
 import { randomUUID } from 'node:crypto'
 import type { Tx } from '../../db/client.ts'
 import { addJob } from '../../db/jobs.ts'
-import {
-  heldNonces,
-  insertTransaction,
-  liveTransactions,
-  liveWorstCost,
-  lockSigner,
-  type TransactionRow,
-} from '../../db/queries/transactions.ts'
+import { type Held, insertAttempts, insertTransaction, lockSigner, readHeld } from '../../db/queries/transactions.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { Network, TransactionKind } from '../../db/words.ts'
-import type { Chain, Hex, Intent, Prepared, Unsigned } from '../chains/chain.ts'
+import type { Chain, Intent, Prepared, Unsigned } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import type { Credentials, KeyHandle } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { displayAmount, nativeToken } from '../tokens/token.ts'
 import { chooseNonce } from './nonce.ts'
+import { recordedBefore } from './recorded-before.ts'
 
 export type SubmitInput = {
   readonly projectId: string
@@ -49,7 +43,7 @@ export const submitIntent = (ctx: Ctx, input: SubmitInput): Promise<Submitted> =
   return ctx.mailboxes.run(`${signer.network}/${signer.address}`, () =>
     ctx.vault.withKey({ wallet: input.wallet, credentials: input.credentials, actor: input.actor }, async (key) => {
       const intent = await input.intent()
-      const behind = (await liveTransactions(ctx.db, signer)).map(intentOf)
+      const behind = () => recordedBefore(ctx, { signer, projectId: input.projectId, to: intent.to })
       const prepared = await input.chain.prepare(intent, signer.address, { behind })
       const transactionId = randomUUID()
       const submitted = { transactionId, network: signer.network, status: 'submitted' } as const
@@ -62,14 +56,6 @@ export const submitIntent = (ctx: Ctx, input: SubmitInput): Promise<Submitted> =
   )
 }
 
-const intentOf = (row: TransactionRow): Intent => ({
-  to: row.to,
-  value: row.value,
-  input: row.input.startsWith('0x') ? (row.input as Hex) : '0x',
-  gasLimit: row.gasLimit,
-  nonce: row.nonce,
-})
-
 type RecordInput = SubmitInput & {
   readonly signer: { readonly network: Network; readonly address: string }
   readonly key: KeyHandle
@@ -80,48 +66,40 @@ type RecordInput = SubmitInput & {
 const record = async (tx: Tx, input: Omit<RecordInput, 'intent'> & { readonly intent: Intent }): Promise<void> => {
   const { chain, signer, prepared, transactionId } = input
   await lockSigner(tx, signer)
-  await refuseOverdraft(tx, input)
-  const held = await heldNonces(
-    tx,
-    signer,
-    Math.min(input.intent.nonce ?? prepared.pendingCount, prepared.pendingCount),
-  )
-  const nonce = chooseNonce(input.intent.nonce, { ...prepared, held })
+  const held = await readHeld(tx, signer, prepared.minedCount)
+  refuseOverdraft(input, held)
+  const nonce = chooseNonce(input.intent.nonce, { ...prepared, held: held.nonces })
   const rungs = chain.ladder(chain.withNonce(prepared.unsigned, nonce), input.intent)
   const [first] = rungs
   const top = rungs.at(-1)
   if (first === undefined || top === undefined) throw new Error('a fee ladder has no rung')
   // The credential is gone later: all that may ever be sent for this intent is signed now.
-  const signed = [...rungs, chain.cancel(top, signer.address)].map((unsigned) =>
+  const cancel = chain.cancel({ top, atMarket: prepared.atMarket, from: signer.address })
+  const signed = [...rungs, cancel].map((unsigned) =>
     chain.assemble(unsigned, input.key.sign(chain.signingBytes(unsigned))),
   )
-  await insertTransaction(
-    tx,
-    { ...rowOf(input, first), rungs: rungs.length },
-    signed.map(({ raw, hash }, index) => {
-      const isCancel = index === rungs.length
-      return {
+  await insertTransaction(tx, { ...rowOf(input, first), rungs: rungs.length })
+  await Promise.all([
+    insertAttempts(
+      tx,
+      { network: signer.network, transactionId },
+      signed.map((attempt, index) =>
+        index === rungs.length ? { ...attempt, kind: 'cancel', rung: 0 } : { ...attempt, kind: 'rung', rung: index },
+      ),
+    ),
+    input.key.recordUse(tx, {
+      action: 'transaction_submitted',
+      details: {
         network: signer.network,
-        hash,
-        transactionId,
-        kind: isCancel ? 'cancel' : 'rung',
-        rung: isCancel ? 0 : index,
-        raw,
-      }
+        transaction: transactionId,
+        kind: input.kind,
+        hash: signed[0]?.hash ?? '',
+        nonce: String(nonce),
+      },
     }),
-  )
+    addJob(tx, 'broadcast_transaction', { transactionId }, { key: `broadcast:${transactionId}`, whenKeyed: 'new' }),
+  ])
   await input.alsoRecord?.(tx, transactionId)
-  await input.key.recordUse(tx, {
-    action: 'transaction_submitted',
-    details: {
-      network: signer.network,
-      transaction: transactionId,
-      kind: input.kind,
-      hash: signed[0]?.hash ?? '',
-      nonce: String(nonce),
-    },
-  })
-  await addJob(tx, 'broadcast_transaction', { transactionId }, { key: `broadcast:${transactionId}` })
 }
 
 const rowOf = (input: Omit<RecordInput, 'intent'> & { readonly intent: Intent }, unsigned: Unsigned) => ({
@@ -140,11 +118,10 @@ const rowOf = (input: Omit<RecordInput, 'intent'> & { readonly intent: Intent },
 })
 
 /** Summed again under the lock: what was recorded since `prepare` counts too. @throws balance_insufficient. */
-const refuseOverdraft = async (tx: Tx, input: Pick<RecordInput, 'signer' | 'prepared'>): Promise<void> => {
+const refuseOverdraft = (input: Pick<RecordInput, 'signer' | 'prepared'>, held: Held): void => {
   const { signer, prepared } = input
-  // What is mined has left the balance already, though the tracker may not have told it yet.
-  const promised = await liveWorstCost(tx, signer, prepared.minedCount)
-  const missing = promised + prepared.worstCost - prepared.balance
+  // Held from the mined count on: what is mined has left the balance already, though the tracker may not have told it yet.
+  const missing = held.liveWorstCost + prepared.worstCost - prepared.balance
   if (missing <= 0n) return
   const coin = nativeToken(signer.network)
   throw new AppError(

@@ -6,12 +6,12 @@ import type { Tx } from '../../db/client.ts'
 import { type BlockPoint, beginCursor, type Follower, readCursor } from '../../db/queries/cursors.ts'
 import {
   attemptsAmong,
+  hasUnfinished,
   type MinedIn,
   minedAbove,
   minedBeside,
   minedUnsettled,
   minedUpTo,
-  type TransactionRow,
 } from '../../db/queries/transactions.ts'
 import { advance } from '../blocks/advance.ts'
 import type { StepResult } from '../blocks/follow.ts'
@@ -20,8 +20,9 @@ import { rewind } from '../blocks/rewind.ts'
 import type { BlockWithHashes, Chain, Hex } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
 import { runClocks } from './clocks.ts'
-import { learn } from './learn.ts'
+import { type Learnt, learnAll } from './learn.ts'
 
+/** So many are told, or made final, in one database transaction. */
 const SETTLE_BATCH = 100
 
 /** Takes in the next block of a network, or a reorganisation, and settles what is deep enough. */
@@ -30,7 +31,7 @@ export const trackStep = async (ctx: WorkerCtx, chain: Chain): Promise<StepResul
   const head = await chain.head()
   const cursor = await readCursor(ctx.db, follower)
   if (cursor === null) {
-    await beginCursor(ctx.db, follower, head.latest)
+    await beginCursor(ctx.db, follower, await firstBlock(ctx, { chain, head }))
     return 'advanced'
   }
   const next = cursor.number < head.latest.number ? await chain.block(cursor.number + 1n) : null
@@ -50,6 +51,22 @@ export const trackStep = async (ctx: WorkerCtx, chain: Chain): Promise<StepResul
   const moved = await takeIn(ctx, { chain, follower, cursor, next, head })
   if (moved) await settleDeepEnough(ctx, { chain, head, tracked: next.number })
   return moved ? 'advanced' : 'overtaken'
+}
+
+/**
+ * Where there is nothing yet, whatever comes is mined above the head that was just read. Else a worker may have sent some
+ * of it before the tracker's first step.
+ */
+const firstBlock = async (
+  ctx: Pick<WorkerCtx, 'db'>,
+  input: { readonly chain: Chain; readonly head: Head },
+): Promise<BlockPoint> => {
+  const { chain, head } = input
+  if (!(await hasUnfinished(ctx.db, chain.network))) return head.latest
+  const number = finalNumberOf(chain, head)
+  const block = await chain.block(number)
+  if (block === null) throw new Error(`the node of ${chain.network} has no block ${number}`)
+  return block
 }
 
 const takeIn = async (
@@ -72,18 +89,25 @@ const takeIn = async (
       // The reconciler may have found one in a block that was gone again before it was taken in here.
       const block = { blockNumber: next.number, blockHash: next.hash }
       await exclude(tx, await minedBeside(tx, { network, ...block }))
-      for (const { transactionId, hash } of hits) {
-        await learn(tx, { transactionId, news: { kind: 'included', hash, ...block } })
-      }
+      // No chain has two transactions of one nonce in a block; a node that says so is not believed in both.
+      const byTransaction = new Map(hits.map(({ transactionId, hash }) => [transactionId, hash]))
+      await learnAll(
+        tx,
+        [...byTransaction].map(([transactionId, hash]) => ({
+          transactionId,
+          news: { kind: 'included', hash, ...block },
+        })),
+      )
     },
   })
 }
 
 /** They are in no block of the chain any more. */
 const exclude = async (tx: Tx, mined: readonly MinedIn[]): Promise<void> => {
-  for (const { transactionId, blockHash } of mined) {
-    await learn(tx, { transactionId, news: { kind: 'excluded', blockHash } })
-  }
+  await learnAll(
+    tx,
+    mined.map(({ transactionId, blockHash }) => ({ transactionId, news: { kind: 'excluded', blockHash } })),
+  )
 }
 
 const lower = (one: bigint, other: bigint): bigint => (one < other ? one : other)
@@ -95,25 +119,35 @@ const settleDeepEnough = async (
 ): Promise<void> => {
   const { chain, head, tracked } = input
   const upToBlock = lower(head.latest.number - BigInt(chain.depth.confirmations - 1), tracked)
-  const rows = await minedUnsettled(ctx.db, { network: chain.network, upToBlock, limit: SETTLE_BATCH })
-  await Promise.all(rows.map((row) => settle(ctx, { chain, row })))
+  let isMore = true
+  while (isMore) isMore = await tellBatch(ctx, { chain, upToBlock })
   const finalNumber = lower(finalNumberOf(chain, head), tracked)
-  for (const { transactionId } of await minedUpTo(ctx.db, { network: chain.network, blockNumber: finalNumber })) {
-    await ctx.db.transaction((tx) => learn(tx, { transactionId, news: { kind: 'finalized' } }))
+  const final = await minedUpTo(ctx.db, { network: chain.network, blockNumber: finalNumber })
+  for (let at = 0; at < final.length; at += SETTLE_BATCH) {
+    const finalized = final
+      .slice(at, at + SETTLE_BATCH)
+      .map(({ transactionId }): Learnt => ({ transactionId, news: { kind: 'finalized' } }))
+    await ctx.db.transaction((tx) => learnAll(tx, finalized))
   }
 }
 
-/** Tells how it ended, unless its block is gone meanwhile: then the next step sees the reorganisation. */
-const settle = async (
+/**
+ * Tells how transactions ended, unless their block is gone meanwhile: then the next step sees the reorganisation.
+ * @returns whether more may be told at once: not where the node did not know one of them, which would come again and again.
+ */
+const tellBatch = async (
   ctx: WorkerCtx,
-  input: { readonly chain: Chain; readonly row: TransactionRow },
-): Promise<void> => {
-  const { chain, row } = input
-  const { shownHash, minedBlockHash: blockHash } = row
-  if (shownHash === null || blockHash === null) return
-  const status = await chain.status(shownHash as Hex)
-  if (status.kind !== 'mined' || status.blockHash !== blockHash) return
-  const { success, contractAddress } = status
-  const news = { kind: 'confirmed', blockHash, success, contractAddress } as const
-  await ctx.db.transaction((tx) => learn(tx, { transactionId: row.id, news }))
+  { chain, upToBlock }: { readonly chain: Chain; readonly upToBlock: bigint },
+): Promise<boolean> => {
+  const rows = await minedUnsettled(ctx.db, { network: chain.network, upToBlock, limit: SETTLE_BATCH })
+  if (rows.length === 0) return false
+  const statuses = await chain.statuses(rows.map(({ hash }) => hash as Hex))
+  const told = rows.flatMap(({ transactionId, blockHash }, index): readonly Learnt[] => {
+    const status = statuses[index]
+    if (status?.kind !== 'mined' || status.blockHash !== blockHash) return []
+    const { success, contractAddress } = status
+    return [{ transactionId, news: { kind: 'confirmed', blockHash, success, contractAddress } }]
+  })
+  await ctx.db.transaction((tx) => learnAll(tx, told))
+  return told.length === SETTLE_BATCH
 }

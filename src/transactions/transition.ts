@@ -39,11 +39,11 @@ export type TransactionEvent =
   | { readonly kind: 'finalized'; readonly blockHash: string }
   /** The nonce is used in a final block, and not by one of its attempts. */
   | { readonly kind: 'usurped' }
-  /** No node in reach has any of its attempts, and the nonce is unused. */
+  /** No node in reach has the attempt that was chosen, nor has it used the nonce. */
   | { readonly kind: 'forgotten' }
-  /** It is its signer's lowest live nonce, was broadcast, and has not been mined for so long that the fee must rise. */
+  /** It is its signer's lowest live nonce, and has not been mined for so long that the fee must rise; or a node asks for more. */
   | { readonly kind: 'climb_due' }
-  /** The same, for so long that it is given up. */
+  /** It is its signer's lowest live nonce, and was offered so long ago, taken or not, that it is given up; or an operator says so. */
   | { readonly kind: 'expiry_due' }
 
 /** Effects are idempotent: they may be carried out twice, and are asked for again where they were lost. */

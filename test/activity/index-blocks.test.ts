@@ -346,7 +346,6 @@ describe('a worker that stops', () => {
   test('two at once: one is overtaken, nothing is twice', async () => {
     await world.index()
     const expected = await count()
-    await startAnew()
     const workers = [world.open(), world.open(), world.open()]
     let overtaken = 0
     const caughtUp = async (ctx: WorkerCtx): Promise<void> => {
@@ -355,10 +354,14 @@ describe('a worker that stops', () => {
         if (result === 'overtaken') overtaken += 1
       }
     }
-    await Promise.all(workers.map(caughtUp))
+    // They seldom come so evenly after each other that none gets in another's way.
+    for (let round = 0; round < 20 && overtaken === 0; round += 1) {
+      await startAnew()
+      await Promise.all(workers.map(caughtUp))
+      expect(await count()).toBe(expected)
+      expect([...(await duplicates())]).toEqual([])
+    }
     expect(overtaken).toBeGreaterThan(0)
-    expect(await count()).toBe(expected)
-    expect([...(await duplicates())]).toEqual([])
   })
 })
 

@@ -25,6 +25,7 @@ import { answerOf } from '../../src/failure.ts'
 import { answers, pagingOf } from '../../src/http.ts'
 import { createLog } from '../../src/log.ts'
 import { metadataRoutes } from '../../src/metadata/routes.ts'
+import { createTally } from '../../src/metrics/tally.ts'
 import { listNfts } from '../../src/nfts/list.ts'
 import { ListNftsQuery, Nft } from '../../src/nfts/list-schema.ts'
 import { shownNft } from '../../src/nfts/listing.ts'
@@ -49,11 +50,13 @@ const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = 
   nextRootKey: null,
   serviceKey: 'fd:0',
   rpcUrls: { Ethereum: new Secret(rpcUrl) },
+  nodeTimeoutMs: 15_000,
   rateLimitPerSecond: 1_000_000,
   wrongPinsPerHour: 1_000,
   wrongSecretsPerMinute: 1_000,
   workerConcurrency: 1,
   logLevel: 'silent',
+  metricsToken: null,
   ...changes,
 })
 
@@ -69,19 +72,25 @@ const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
   const chain = createEvmChain({
     row,
     rpcUrl,
-    memory: { readFacts: (query) => readFacts(db, query), writeFacts: (fact) => writeFacts(db, fact) },
+    memory: {
+      readAbiItems: async () => [],
+      readFacts: (query) => readFacts(db, query),
+      writeFacts: (fact) => writeFacts(db, fact),
+    },
   })
   const get = (network: Network) => {
     if (network === 'Ethereum') return chain
     throw new AppError('not_implemented', `${network} is not served by this deployment.`)
   }
   const now = () => new Date()
+  const log = createLog({ config, process: 'test' })
   return {
     config,
     db,
     chains: { get, withNode: get, all: [chain], served: [chain] },
     now,
-    log: createLog({ config, process: 'test' }),
+    tally: createTally({ db, log }),
+    log,
     sealer,
     audit: createAudit({ db, sealer, now }),
   }

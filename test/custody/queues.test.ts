@@ -18,8 +18,11 @@ describe('slots', () => {
       await sleep(1)
       running -= 1
     }
-    await Promise.all(Array.from({ length: 50 }, () => slots.run({ deadlineMs: inMs(5000), work })))
+    const all = Array.from({ length: 50 }, () => slots.run({ deadlineMs: inMs(5000), work }))
+    expect(slots.load()).toEqual({ running: 3, waiting: 47 })
+    await Promise.all(all)
     expect([most, running, slots.idle()]).toEqual([3, 0, true])
+    expect(slots.load()).toEqual({ running: 0, waiting: 0 })
   })
 
   test('are given in the order of asking', async () => {

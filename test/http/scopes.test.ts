@@ -34,7 +34,7 @@ const ENDPOINTS = {
 
 /** Without a bearer, or with one that is not looked at. */
 const OPEN =
-  /^(GET \/(healthz|readyz|metadata\/:file|openapi.*|users\/session-challenge)|POST \/users\/(verify-login|login-with-discoverable-passkey))$/
+  /^(GET \/(healthz|readyz|metrics|metadata\/:file|openapi.*|users\/session-challenge)|POST \/users\/(verify-login|login-with-discoverable-passkey))$/
 
 const SETS: readonly (readonly ApiKeyScope[])[] = [
   ['read'],

@@ -1,6 +1,11 @@
+// A node's address in front of a real node, where a test can keep requests waiting, spoil answers, or change the node.
+
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { callRpc } from '../../src/devnet/rpc.ts'
 
 type Request = { readonly id: unknown; readonly method: string; readonly params: readonly unknown[] }
+type Reply = { id: unknown; result?: unknown; error?: unknown }
 
 /** One request that is kept waiting. */
 export type Held = {
@@ -12,11 +17,112 @@ export type Held = {
 
 type Trap = { readonly method: string; readonly when: 'before' | 'after'; readonly stop: () => Promise<boolean> }
 
-/** A node's address in front of a real node, where a test can keep requests waiting, or make the node seem away. */
-export const startGate = (rpcUrl: string) => {
+/** An HTTP answer under way: what the node said, and the means to say something else. */
+type Exchange = {
+  /** The reply to the question that is to be spoilt. */
+  readonly spoilt: Reply
+  /** As it stands now. */
+  readonly text: () => string
+  readonly response: ServerResponse
+}
+
+const ANSWER_LIMIT_BYTES = 134_217_728
+const CHUNK = Buffer.alloc(1_048_576, ' ')
+
+const end = ({ response }: Exchange, status: number, text: string): void => {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(text)
+}
+
+/** A change of one reply, the HTTP answer being as it should. */
+const changing =
+  (change: (reply: Reply) => void) =>
+  (exchange: Exchange): void => {
+    change(exchange.spoilt)
+    end(exchange, 200, exchange.text())
+  }
+
+/**
+ * What may become of a node's HTTP answer. The node itself has heard the question and done what it was asked to: of all
+ * ways to fail that is the one that tempts to do it twice.
+ */
+export const ANSWER_FAULTS = {
+  'drops the connection': ({ response }) => void response.destroy(),
+  'breaks off within its answer': ({ response, text }) => {
+    response.writeHead(200, { 'content-length': String(text().length) })
+    response.write(text().slice(0, -5), () => response.destroy())
+  },
+  'answers 500': (exchange) => end(exchange, 500, exchange.text()),
+  'answers 503 with a page': (exchange) => end(exchange, 503, '<html>Service unavailable</html>'),
+  'answers 429': (exchange) => end(exchange, 429, ''),
+  'answers with a page': (exchange) => end(exchange, 200, '<html>Welcome</html>'),
+  'answers nothing': (exchange) => end(exchange, 200, ''),
+  'answers half of its JSON': (exchange) => end(exchange, 200, exchange.text().slice(0, -5)),
+  'answers a number': (exchange) => end(exchange, 200, '42'),
+  'answers more than anybody reads': ({ response }) => {
+    let left = ANSWER_LIMIT_BYTES / CHUNK.length + 1
+    const go = (): void => {
+      while (left > 0 && !response.destroyed) {
+        left -= 1
+        if (!response.write(CHUNK)) return void response.once('drain', go)
+      }
+      response.end()
+    }
+    go()
+  },
+  hangs: () => {},
+} as const satisfies Record<string, (exchange: Exchange) => void>
+
+/** What may become of the answer to one question, the rest of the batch being as it should. */
+export const REPLY_FAULTS = {
+  'answers another question': changing((reply) => {
+    reply.id = 'of somebody else'
+  }),
+  'answers neither result nor error': changing((reply) => {
+    delete reply.result
+    delete reply.error
+  }),
+  'answers null': changing((reply) => {
+    delete reply.error
+    reply.result = null
+  }),
+  'answers in another form': changing((reply) => {
+    delete reply.error
+    reply.result = [{ nonsense: true }]
+  }),
+  'answers an internal error': changing((reply) => {
+    delete reply.result
+    reply.error = { code: -32_603, message: 'Internal error' }
+  }),
+} as const satisfies Record<string, (exchange: Exchange) => void>
+
+const FAULTS = { ...ANSWER_FAULTS, ...REPLY_FAULTS }
+export type Fault = keyof typeof FAULTS
+
+const namesOf = <Name extends string>(faults: Record<Name, unknown>): readonly Name[] => Object.keys(faults) as Name[]
+export const ANSWER_FAULT_NAMES = namesOf(ANSWER_FAULTS)
+export const REPLY_FAULT_NAMES = namesOf(REPLY_FAULTS)
+
+type Spell = {
+  readonly fault: Fault
+  readonly method: string
+  readonly where: (params: readonly unknown[]) => boolean
+  left: number
+}
+
+const readBody = async (request: IncomingMessage): Promise<string> => {
+  const chunks: Buffer[] = []
+  for await (const chunk of request) chunks.push(chunk)
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+/** Stands in front of one node, or of several in turn. */
+export const startGate = (...nodes: readonly string[]) => {
   const traps: Trap[] = []
+  let spells: Spell[] = []
+  let rpcUrls = nodes
+  let turn = 0
   let away = false
-  const calls: string[] = []
+  const asked: (readonly string[])[] = []
 
   const sprung = async (methods: readonly string[], when: Trap['when']): Promise<boolean> => {
     const index = traps.findIndex((trap) => trap.when === when && methods.includes(trap.method))
@@ -24,26 +130,44 @@ export const startGate = (rpcUrl: string) => {
     return trap === undefined ? true : trap.stop()
   }
 
-  const server = Bun.serve({
-    hostname: '127.0.0.1',
-    port: 0,
-    idleTimeout: 0,
-    fetch: async (request) => {
-      const body = (await request.json()) as Request | readonly Request[]
-      const methods = [body].flat().map(({ method }) => method)
-      calls.push(...methods)
-      const gone = () => new Response('bad gateway', { status: 502 })
-      if (away || !(await sprung(methods, 'before'))) return gone()
-      const answer = await fetch(rpcUrl, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-      }).catch(() => null)
-      if (answer === null) return gone()
-      const text = await answer.text()
-      return (await sprung(methods, 'after')) ? new Response(text, { status: answer.status }) : gone()
-    },
+  /** The first question of a request that is to be spoilt, and how. */
+  const spellOn = (requests: readonly Request[]): { readonly fault: Fault; readonly id: unknown } | null => {
+    for (const { id, method, params } of requests) {
+      const spell = spells.find((each) => each.left > 0 && each.method === method && each.where(params))
+      if (spell === undefined) continue
+      spell.left -= 1
+      return { fault: spell.fault, id }
+    }
+    return null
+  }
+
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const body = await readBody(request)
+    const parsed = JSON.parse(body) as Request | readonly Request[]
+    const requests = [parsed].flat() as readonly Request[]
+    const methods = requests.map(({ method }) => method)
+    asked.push(methods)
+    const gone = () => void response.writeHead(502).end('bad gateway')
+    if (away || !(await sprung(methods, 'before'))) return gone()
+    const spell = spellOn(requests)
+    const rpcUrl = rpcUrls[turn++ % rpcUrls.length] ?? ''
+    const headers = { 'content-type': 'application/json' }
+    const real = await fetch(rpcUrl, { method: 'POST', headers, body }).catch(() => null)
+    if (real === null) return gone()
+    const text = await real.text()
+    if (!(await sprung(methods, 'after'))) return gone()
+    if (spell === null) return void response.writeHead(real.status, headers).end(text)
+    const decoded = JSON.parse(text) as Reply | Reply[]
+    const replies = [decoded].flat()
+    const spoilt = replies.find(({ id }) => id === spell.id)
+    if (spoilt === undefined) throw new Error('the node left a question out')
+    FAULTS[spell.fault]({ spoilt, response, text: () => JSON.stringify(decoded) })
+  }
+
+  const server = createServer((request, response) => {
+    answer(request, response).catch(() => response.destroy())
   })
+  server.listen(0, '127.0.0.1')
 
   /** Keeps the next request of a method waiting: before the node hears it, or after it has answered. */
   const hold = (when: Trap['when'], method: string): Held => {
@@ -61,16 +185,39 @@ export const startGate = (rpcUrl: string) => {
   }
 
   return {
-    url: `http://127.0.0.1:${server.port}`,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     hold,
+    /** Spoils the answers to a method's next questions, all of them by default. */
+    spoil: (spell: {
+      readonly fault: Fault
+      readonly method: string
+      readonly times?: number
+      readonly where?: (params: readonly unknown[]) => boolean
+    }) => {
+      const { times = Number.POSITIVE_INFINITY, where = () => true, ...rest } = spell
+      spells.push({ ...rest, where, left: times })
+    },
+    /** From now on nothing is spoilt. */
+    heal: () => {
+      spells = []
+    },
+    /** From now on it stands in front of these, each request going to the next one. */
+    lead: (...others: readonly string[]) => {
+      rpcUrls = others
+    },
     /** From now on every request is answered with 502, or by the node again. */
     setAway: (value: boolean) => {
       away = value
     },
     /** How often a method was asked for so far. */
-    count: (method: string) => calls.filter((each) => each === method).length,
-    rpc: (method: string, params: readonly unknown[] = []) => callRpc(rpcUrl, method, params),
-    stop: () => server.stop(true),
+    count: (method: string) => asked.flat().filter((each) => each === method).length,
+    /** The methods of each request so far, taken out. */
+    takeRequests: () => asked.splice(0),
+    rpc: (method: string, params: readonly unknown[] = []) => callRpc(rpcUrls[0] ?? '', method, params),
+    stop: async () => {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
   }
 }
 

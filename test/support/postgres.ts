@@ -66,8 +66,10 @@ const asSuperuser = async <Result>(work: (sql: Sql) => Promise<Result>): Promise
   }
 }
 
-const urlOf = async (database: string, user?: string): Promise<string> => {
-  const url = new URL(await server())
+const urlOf = async (database: string, user?: string): Promise<string> => urlOn(await server(), database, user)
+
+const urlOn = (serverUrl: string, database: string, user?: string): string => {
+  const url = new URL(serverUrl)
   url.pathname = `/${database}`
   if (user !== undefined) {
     url.username = user
@@ -85,6 +87,14 @@ const templateName = (): string => {
   return `strongroom_template_${digest.digest('hex').slice(0, 16)}`
 }
 
+const makeLoginUsers = async (sql: Sql): Promise<void> => {
+  for (const [user, role] of Object.entries(LOGIN_USERS)) {
+    const [known] = await sql`select from pg_roles where rolname = ${user}`
+    if (known === undefined) await sql`create role ${sql(user)} login in role ${sql(role)}`
+    await sql.unsafe(`alter role ${user} password '${LOGIN_PASSWORD}'`)
+  }
+}
+
 const buildTemplate = async (name: string): Promise<void> => {
   await asSuperuser(async (sql) => {
     await sql`select pg_advisory_lock(${TEMPLATE_LOCK})`
@@ -94,11 +104,7 @@ const buildTemplate = async (name: string): Promise<void> => {
     await sql`drop database if exists ${sql(unfinished)} with (force)`
     await sql`create database ${sql(unfinished)}`
     await migrate(await urlOf(unfinished))
-    for (const [user, role] of Object.entries(LOGIN_USERS)) {
-      const [known] = await sql`select from pg_roles where rolname = ${user}`
-      if (known === undefined) await sql`create role ${sql(user)} login in role ${sql(role)}`
-      await sql.unsafe(`alter role ${user} password '${LOGIN_PASSWORD}'`)
-    }
+    await makeLoginUsers(sql)
     await sql`alter database ${sql(unfinished)} rename to ${sql(name)}`
   })
 }
@@ -127,6 +133,17 @@ const dropDatabase = async (name: string): Promise<void> => {
     return left
   })
   if (leaked.length > 0) throw new Error(`The test left connections to its database open: ${leaked.join('; ')}.`)
+}
+
+/** The database of a server of the test's own, which it may restart; it goes with its server. */
+export const createDatabaseOn = async (serverUrl: string): Promise<TestDatabase> => {
+  const name = new URL(serverUrl).pathname.slice(1)
+  await migrate(serverUrl)
+  const sql = postgres(serverUrl, { max: 1, onnotice: () => {} })
+  await makeLoginUsers(sql)
+  await sql.end()
+  const [apiUrl = '', workerUrl = ''] = Object.keys(LOGIN_USERS).map((user) => urlOn(serverUrl, name, user))
+  return { name, url: serverUrl, apiUrl, workerUrl, close: async () => {} }
 }
 
 /** A fresh database, copied from a template that holds the migrated schema. */

@@ -54,9 +54,14 @@ const variablesOf = async (input: {
 
 /** The whole service on a database of its own: the API in this process over real HTTP, workers as processes on demand. */
 export const startService = async (
-  input: { readonly rpcUrls?: Partial<Record<EvmNetwork, string>>; readonly variables?: Record<string, string> } = {},
+  input: {
+    readonly rpcUrls?: Partial<Record<EvmNetwork, string>>
+    readonly variables?: Record<string, string>
+    /** A fresh one by default. */
+    readonly database?: TestDatabase
+  } = {},
 ) => {
-  const database = await createDatabase()
+  const database = input.database ?? (await createDatabase())
   const folder = await mkdtemp(join(tmpdir(), 'strongroom-service-'))
   const variables = { ...(await variablesOf({ database, folder, rpcUrls: input.rpcUrls ?? {} })), ...input.variables }
   const ctx: Ctx = await createCtx({ config: readConfig(variables), process: 'test' })
@@ -65,7 +70,7 @@ export const startService = async (
   const project = await createProject(ctx, { name: 'Test', actor: 'operator' })
   const workers = new Set<ReturnType<typeof Bun.spawn>>()
 
-  const startWorker = () => {
+  const startWorker = (changes: Record<string, string> = {}) => {
     const worker = Bun.spawn(['bun', WORKER_PATH], {
       env: {
         PATH: process.env.PATH ?? '',
@@ -73,6 +78,7 @@ export const startService = async (
         ROOT_KEY: '',
         DATABASE_URL: database.workerUrl,
         LOG_LEVEL: 'warn',
+        ...changes,
       },
       stdout: 'inherit',
       stderr: 'inherit',
@@ -88,7 +94,8 @@ export const startService = async (
     project,
     variables,
     startWorker,
-    as: (who: { readonly projectId: string; readonly apiKey: string }) => clientOf(baseUrl, who),
+    /** @param at another API process. */
+    as: (who: { readonly projectId: string; readonly apiKey: string }, at = baseUrl) => clientOf(at, who),
     ...clientOf(baseUrl, project),
     close: async () => {
       for (const worker of workers) {

@@ -1,188 +1,218 @@
-// The fee ladder and the cancel on a real chain: what is stuck offers more, what can never be mined is given up.
+// The fee ladder on a real chain, behind a pool that refuses what go-ethereum's refuses: what is stuck offers more, and in
+// the end is given up.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import postgres, { type Sql } from 'postgres'
-import type { Hex } from 'viem'
-import { addJob } from '../../db/jobs.ts'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
-import { type Service, startService } from '../support/service.ts'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { evmNetworkRow } from '../../src/chains/networks.ts'
+import { GWEI, type LadderWorld, network, startLadderWorld } from './ladder-world.ts'
 
-const network = 'Ethereum'
-const GWEI = 1_000_000_000n
-const RECIPIENT = fundedAccount(5).address
+const ETHER = 10n ** 18n
+const { maxFeePerGasCapWei } = evmNetworkRow({ network, environment: 'testnet', devnet: true })
 
-let chain: TestChain
-let service: Service
-let sql: Sql
+let world: LadderWorld
 
 beforeAll(async () => {
-  chain = await startChain(network)
-  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
-  sql = postgres(service.database.url, { max: 1 })
-  service.startWorker()
+  world = await startLadderWorld()
 })
 
-afterAll(async () => {
-  await sql.end()
-  await service.close()
-  await chain.stop()
+afterEach(async () => {
+  world.node.breakOff(() => false)
+  await world.mineAt(GWEI)
 })
 
-const fundedWallet = async (): Promise<Hex> => {
-  const { address } = await service.newWallet({ network })
-  await chain.fund(address)
-  return address
-}
+afterAll(() => world.close())
 
-const send = async (from: Hex, unsigned_transaction: Record<string, string>): Promise<string> => {
-  const answer = await service.post('/transactions/sign-and-send', {
-    network,
-    signer_wallet_address: from,
-    unsigned_transaction,
-    developer_secret: 'testnet-secret',
-  })
-  expect(answer.json).toMatchObject({ status: 'submitted' })
-  return answer.json.transaction_id
-}
+/** Of a sender's transactions the attempts that the pool took, in order; and what it said to the others. */
+const poolTook = (from: `0x${string}`) =>
+  world.node.verdictsOn(from).flatMap(({ hash, refusal }) => (refusal === null ? [hash] : []))
 
-type Row = { chosen: number; rungs: number; status: string; shown_hash: string | null }
+const poolSaid = (from: `0x${string}`) =>
+  world.node.verdictsOn(from).flatMap(({ refusal }) => (refusal === null ? [] : [refusal]))
 
-const rowOf = async (id: string): Promise<Row> => {
-  const [row] = await sql<Row[]>`select chosen, rungs, status, shown_hash from transactions where id = ${id}`
-  if (row === undefined) throw new Error('the transaction is not recorded')
-  return row
-}
-
-const until = async (id: string, right: (row: Row) => boolean): Promise<Row> => {
-  const deadline = Date.now() + 15_000
-  for (;;) {
-    const row = await rowOf(id)
-    if (right(row) || Date.now() > deadline) return row
-    await Bun.sleep(20)
-  }
-}
-
-/** As if the clocks of what waits had been started long ago. */
-const age = (id: string, seconds: number) => sql`
-  update transactions set
-    clock_started_at = clock_started_at - make_interval(secs => ${seconds}),
-    chosen_at = chosen_at - make_interval(secs => ${seconds})
-  where id = ${id}`
-
-const clockStarted = async (id: string) => {
-  for (let tries = 0; tries < 500; tries += 1) {
-    const [row] = await sql`select from transactions where id = ${id} and clock_started_at is not null`
-    if (row !== undefined) return
-    await Bun.sleep(20)
-  }
-  throw new Error('its clock was not started')
-}
-
-const hashesOf = async (id: string): Promise<readonly string[]> =>
-  (
-    await sql<{ hash: string }[]>`
-    select hash from attempts where transaction_id = ${id} order by kind = 'cancel', rung`
-  ).map((row) => row.hash)
-
-/** Holds blocks back, so that a transaction waits. */
-const withoutMining = async (work: () => Promise<void>): Promise<void> => {
-  await chain.setAutomine(false)
-  try {
-    await work()
-  } finally {
-    await chain.setAutomine(true)
-    await chain.rpc('anvil_setNextBlockBaseFeePerGas', ['0x1'])
-    await chain.mine()
-  }
-}
+const minedIn = async () => (await world.chain.publicClient.getBlock()).transactions
 
 describe('a base fee that rises above the first rung', () => {
   test('makes it climb until it is mined; the hash shown is the mined one, and every hash leads to it', async () => {
-    const from = await fundedWallet()
-    let id = ''
-    await withoutMining(async () => {
-      id = await send(from, { to: RECIPIENT, value: '7' })
-      await until(id, (row) => row.status === 'pending')
-      const [hash] = await hashesOf(id)
-      const sent = (await chain.rpc('eth_getTransactionByHash', [hash])) as { maxFeePerGas: Hex }
-      const baseFee = (BigInt(sent.maxFeePerGas) * 130n) / 100n
-      for (let climbs = 1; climbs <= 2; climbs += 1) {
-        await clockStarted(id)
-        await age(id, 4)
-        await until(id, (row) => row.chosen >= climbs)
-      }
-      const hashes = await hashesOf(id)
-      await until(id, (row) => row.shown_hash === hashes[row.chosen])
-      await chain.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${baseFee.toString(16)}`])
-      await chain.mine()
-    })
-    const settled = (await service.settled(id)).json
-    expect(settled.status).toBe('success')
-    const hashes = await hashesOf(id)
-    expect(hashes.indexOf(settled.transaction_hash)).toBeGreaterThanOrEqual(2)
-    const receipt = await chain.publicClient.getTransactionReceipt({ hash: settled.transaction_hash })
-    expect(receipt.status).toBe('success')
-    for (const hash of hashes) {
-      const byHash = await service.get('/transactions/status-by-hash', { network, transaction_hash: hash })
-      expect(byHash.json).toMatchObject({ transaction_hash: settled.transaction_hash, status: 'success' })
+    const from = await world.wallet()
+    const id = await world.send(from, { value: '7' })
+    await world.taken(id)
+    const hashes = (await world.attemptsOf(id)).map(({ hash }) => hash)
+    // Above 1.25² of the first, and below 1.25³.
+    const baseFee = ((world.node.verdictsOn(from)[0]?.feeCap ?? 0n) * 170n) / 100n
+    await world.mineAt(baseFee)
+    for (let rung = 1; rung <= 3; rung += 1) {
+      expect(await minedIn()).toEqual([])
+      await world.climb(id)
+      await world.taken(id)
+      const shown = { transaction_hash: hashes[rung], status: 'pending' }
+      expect(await world.statusOf(id)).toMatchObject(shown)
+      for (const hash of hashes) expect(await world.statusOfHash(hash)).toMatchObject(shown)
+      await world.mineAt(baseFee)
     }
-    expect(await chain.publicClient.getTransactionCount({ address: from })).toBe(1)
+    expect(await minedIn()).toEqual(hashes.slice(3, 4))
+    const settled = (await world.service.settled(id)).json
+    expect(settled).toMatchObject({ status: 'success', transaction_hash: hashes[3], contract_address: null })
+    for (const hash of hashes) {
+      expect(await world.statusOfHash(hash)).toMatchObject({ status: 'success', transaction_hash: hashes[3] })
+    }
+    expect({ took: poolTook(from), said: poolSaid(from) }).toEqual({ took: hashes.slice(0, 4), said: [] })
+    for (const { feeCap } of world.node.verdictsOn(from)) expect(feeCap).toBeLessThanOrEqual(maxFeePerGasCapWei)
+    expect(await world.chain.publicClient.getTransactionCount({ address: from })).toBe(1)
   })
-})
 
-describe('a transaction that can never be mined', () => {
-  test('is given up after its time: the cancel uses the nonce, it is failed as expired, and the next one goes through', async () => {
-    const from = await fundedWallet()
-    let id = ''
-    let next = ''
-    await withoutMining(async () => {
-      id = await send(from, {
-        to: RECIPIENT,
-        value: '7',
-        maxFeePerGas: (20n * GWEI).toString(),
-        maxPriorityFeePerGas: GWEI.toString(),
-      })
-      next = await send(from, { to: RECIPIENT, value: '8' })
-      await until(id, (row) => row.status === 'pending')
-      await clockStarted(id)
-      // A fee that the caller fixed has no ladder.
-      await age(id, 4)
-      expect(await rowOf(id)).toMatchObject({ chosen: 0, rungs: 1 })
-      await age(id, 30)
-      const given = await until(id, (row) => row.chosen === row.rungs)
-      expect(given).toMatchObject({ chosen: 1, status: 'pending' })
-      const [, cancel] = await hashesOf(id)
-      await until(id, (row) => row.shown_hash === cancel)
-      await chain.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${(21n * GWEI).toString(16)}`])
-      await chain.mine()
-    })
+  test('above the last rung too: every rung replaces the one before, the cancel the last, and it is expired', async () => {
+    const from = await world.wallet()
+    const id = await world.send(from)
+    const { rungs } = await world.taken(id)
+    expect(rungs).toBe(6)
+    for (let rung = 1; rung < rungs; rung += 1) {
+      await world.climb(id)
+      await world.taken(id)
+    }
+    await world.age(id, 15)
+    const top = world.node.verdictsOn(from).at(-1)?.feeCap ?? 0n
+    await world.expire(id)
+    await world.taken(id)
+    await world.mineAt(top + 1n)
+    const hashes = (await world.attemptsOf(id)).map(({ hash }) => hash)
+    expect(await minedIn()).toEqual(hashes.slice(rungs))
+    expect({ took: poolTook(from), said: poolSaid(from) }).toEqual({ took: hashes, said: [] })
     // Told only when it is final.
-    expect((await rowOf(id)).status).toBe('pending')
-    // This node drops from its pool what stood behind a replaced transaction; the reconciler finds that out.
-    await sql`update transactions set updated_at = updated_at - interval '1 minute' where id = ${next}`
-    await addJob(service.ctx.db, 'reconcile', { again: false })
-    expect((await service.settled(next)).json.status).toBe('success')
-    await chain.mine(70)
-    expect((await service.settled(id)).json).toMatchObject({ status: 'failed', code: 'expired' })
-    expect(await chain.publicClient.getTransactionCount({ address: from })).toBe(2)
-    const [, cancel] = await hashesOf(id)
-    const mined = await chain.publicClient.getTransaction({ hash: cancel as Hex })
-    expect(mined).toMatchObject({ from: from.toLowerCase(), to: from.toLowerCase(), value: 0n, input: '0x' })
+    await world.until(id, ({ shown_hash }) => shown_hash === hashes[rungs])
+    expect((await world.statusOf(id)).status).toBe('pending')
+    await world.mineToFinal()
+    const told = { transaction_hash: hashes[rungs], status: 'failed' }
+    expect((await world.service.settled(id)).json).toMatchObject({ ...told, code: 'expired' })
+    for (const hash of hashes) expect(await world.statusOfHash(hash)).toMatchObject(told)
   })
 })
 
-describe('what stands behind another', () => {
-  test('neither climbs nor expires: its clock is not running', async () => {
-    const from = await fundedWallet()
-    await withoutMining(async () => {
-      const first = await send(from, { to: RECIPIENT, value: '1' })
-      const second = await send(from, { to: RECIPIENT, value: '2' })
-      await until(second, (row) => row.status === 'pending')
-      await clockStarted(first)
-      await age(second, 100)
-      await age(first, 4)
-      await until(first, (row) => row.chosen === 1)
-      expect((await rowOf(second)).chosen).toBe(0)
-    })
+describe('fees that the caller fixed', () => {
+  const fixed = (feeCap: bigint, tip: bigint) => ({
+    maxFeePerGas: feeCap.toString(),
+    maxPriorityFeePerGas: tip.toString(),
   })
+
+  test('have no ladder; the cancel replaces what they offered, and the next one goes through', async () => {
+    const from = await world.wallet()
+    const id = await world.send(from, { value: '7', ...fixed(20n * GWEI, GWEI) })
+    const next = await world.send(from, { value: '8' })
+    await world.taken(next)
+    await world.age(id, 15)
+    expect(await world.rowOf(id)).toMatchObject({ chosen: 0, rungs: 1 })
+    expect(await world.expire(id)).toMatchObject({ chosen: 1, status: 'pending' })
+    await world.taken(id)
+    const [, cancel] = await world.attemptsOf(id)
+    expect(poolTook(from)).toContain(cancel?.hash ?? '0x')
+    expect(poolSaid(from)).toEqual([])
+    await world.mineAt(21n * GWEI)
+    expect(await minedIn()).toEqual(cancel === undefined ? [] : [cancel.hash])
+    await world.mineAt(GWEI)
+    await world.mineToFinal()
+    expect((await world.service.settled(next)).json.status).toBe('success')
+    expect((await world.service.settled(id)).json).toMatchObject({ status: 'failed', code: 'expired' })
+    expect(await world.chain.publicClient.getTransactionCount({ address: from })).toBe(2)
+  })
+
+  test('below what any block asks for: the cancel offers what the market does', async () => {
+    const from = await world.wallet()
+    const id = await world.send(from, fixed(GWEI / 100n, GWEI / 1_000n))
+    await world.taken(id)
+    await world.mineAt(GWEI)
+    await world.expire(id)
+    await world.taken(id)
+    await world.mineAt(2n * GWEI)
+    await world.mineToFinal()
+    expect((await world.service.settled(id)).json).toMatchObject({ status: 'failed', code: 'expired' })
+    expect(poolSaid(from)).toEqual([])
+  })
+})
+
+describe('a rung that the sender cannot pay', () => {
+  /** In the pool at its first rung, with so many behind it, and the sender has just enough for all of them. */
+  const poor = async ({ behind }: { readonly behind: number }) => {
+    const from = await world.wallet()
+    const id = await world.send(from, { value: ETHER.toString() })
+    const next: string[] = []
+    while (next.length < behind) next.push(await world.send(from))
+    for (const each of [id, ...next]) await world.taken(each)
+    const taken = world.node.verdictsOn(from).filter(({ refusal }) => refusal === null)
+    await world.chain.fund(
+      from,
+      taken.reduce((sum, { cost }) => sum + cost, 0n),
+    )
+    const hashes = (await world.attemptsOf(id)).map(({ hash }) => hash)
+    return { from, id, next, hashes }
+  }
+
+  const climbInVain = async (id: string): Promise<string | null> => {
+    await world.climb(id)
+    const { cause } = await world.refused(id)
+    expect(cause).toMatch(/^insufficient_funds: .* overshot \d+$/)
+    return cause
+  }
+
+  test('is skipped, and so are those above it: the cancel replaces what is in the pool', async () => {
+    const { from, id, next, hashes } = await poor({ behind: 1 })
+    // It could pay the second rung, but not with what stands behind it.
+    expect(await climbInVain(id)).toMatch(/queued cost \d+, tx bumped \d+/)
+    for (let rung = 2; rung < 6; rung += 1) await climbInVain(id)
+    await world.expire(id)
+    await world.taken(id)
+    expect(poolTook(from).filter((hash) => hashes.includes(hash))).toEqual(
+      hashes.filter((_, at) => at === 0 || at === 6),
+    )
+    await world.mineToFinal()
+    expect((await world.service.settled(id)).json).toMatchObject({ status: 'failed', code: 'expired' })
+    for (const each of next) expect((await world.service.settled(each)).json.status).toBe('success')
+  })
+
+  test('is taken when there is money for it, though others were skipped', async () => {
+    const { from, id, hashes } = await poor({ behind: 0 })
+    await climbInVain(id)
+    await climbInVain(id)
+    await world.chain.fund(from, 2n * ETHER)
+    await world.taken(id)
+    await world.node.mine()
+    expect((await world.service.settled(id)).json).toMatchObject({ status: 'success', transaction_hash: hashes[2] })
+  })
+
+  test('does not keep the one below from a node that has lost it', async () => {
+    const { from, id, hashes } = await poor({ behind: 0 })
+    await climbInVain(id)
+    await world.node.forget()
+    await world.until(id, () => poolTook(from).length === 2)
+    expect(await world.statusOf(id)).toMatchObject({ status: 'pending', transaction_hash: hashes[0] })
+    await world.node.mine()
+    expect((await world.service.settled(id)).json).toMatchObject({ status: 'success', transaction_hash: hashes[0] })
+  })
+})
+
+test('a rung that no node answered for is climbed past, and the one above it is taken', async () => {
+  const from = await world.wallet()
+  const id = await world.send(from)
+  await world.taken(id)
+  world.node.breakOff((tx) => tx.from === from.toLowerCase())
+  await world.climb(id)
+  expect((await world.refused(id)).cause).toBe('unknown: The Ethereum node answered with HTTP status 502.')
+  await world.climb(id)
+  world.node.breakOff(() => false)
+  await world.taken(id)
+  const hashes = (await world.attemptsOf(id)).map(({ hash }) => hash)
+  expect({ took: poolTook(from), said: poolSaid(from) }).toEqual({
+    took: hashes.filter((_, rung) => rung === 0 || rung === 2),
+    said: [],
+  })
+  await world.node.mine()
+  expect((await world.service.settled(id)).json).toMatchObject({ status: 'success', transaction_hash: hashes[2] })
+})
+
+test('what stands behind another neither climbs nor expires: its clock is not running', async () => {
+  const from = await world.wallet()
+  const first = await world.send(from, { value: '1' })
+  const second = await world.send(from, { value: '2' })
+  await world.taken(second)
+  await world.until(first, ({ clock }) => clock)
+  await world.sql`update transactions set chosen_at = now() - interval '1 hour' where id = ${second}`
+  await world.climb(first)
+  expect(await world.rowOf(second)).toMatchObject({ chosen: 0, clock: false })
 })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Hex, parseTransaction, recoverTransactionAddress, type TransactionSerializedEIP1559 } from 'viem'
+import { startFakeNode } from '../chains/evm/fakeNode.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, startGate } from '../support/gate.ts'
 import { countRows } from '../support/rows.ts'
@@ -7,7 +8,6 @@ import { type Answer, type Service, startService } from '../support/service.ts'
 
 const SECRET = 'testnet-secret'
 const RECIPIENT = fundedAccount(5).address
-const NOWHERE = 'http://127.0.0.1:1'
 /** A contract of one byte of code. */
 const CREATION = '0x600160005360016000f3'
 const MAX = (1n << 256n) - 1n
@@ -24,18 +24,22 @@ const COMPLETE = {
 
 let chain: TestChain
 let gate: Gate
+let polygon: ReturnType<typeof startFakeNode>
 let service: Service
 let address: Hex
 
 beforeAll(async () => {
   chain = await startChain('Ethereum')
   gate = startGate(chain.rpcUrl)
-  service = await startService({ rpcUrls: { Ethereum: gate.url, Polygon: NOWHERE } })
+  // It can say who it is, and nothing else.
+  polygon = startFakeNode({ behaviour: ({ method }) => (method === 'eth_chainId' ? { result: '0x13882' } : undefined) })
+  service = await startService({ rpcUrls: { Ethereum: gate.url, Polygon: polygon.rpcUrl } })
   address = (await service.newWallet({ network: 'Ethereum' })).address
 })
 
 afterAll(async () => {
   await service.close()
+  await polygon.stop()
   await gate.stop()
   await chain.stop()
 })
@@ -69,7 +73,8 @@ const withoutNode = async <Result>(work: () => Promise<Result>): Promise<Result>
 }
 
 describe('with every field given', () => {
-  test('the transaction is the one that was asked for, on the chain of its network, and no node is asked', async () => {
+  test('the transaction is the one that was asked for, on the chain of its network, and a node that has said who it is is asked nothing', async () => {
+    await sign(COMPLETE)
     const transaction = await withoutNode(async () => signed(await sign(COMPLETE)))
     expect(transaction).toMatchObject({
       type: 'eip1559',

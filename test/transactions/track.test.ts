@@ -128,6 +128,25 @@ describe('a transaction that is taken to be in a block where it is not', () => {
   })
 })
 
+test('an attempt that was chosen, and whose sending was lost, is sent though a lower one waits', async () => {
+  await catchUp()
+  await node.setAutomine(false)
+  const id = await send()
+  await broadcastTransaction(ctx, id)
+  await clearJobs()
+  await reconcile()
+  expect(await isToBeSent(id)).toBe(false)
+  await sql`update transactions set chosen = rungs where id = ${id}`
+  await reconcile()
+  expect(await isToBeSent(id)).toBe(true)
+  await broadcastTransaction(ctx, id)
+  await clearJobs()
+  await reconcile()
+  expect(await isToBeSent(id)).toBe(false)
+  await node.mine()
+  await node.setAutomine(true)
+})
+
 describe('a reorganisation', () => {
   test('takes back what was told, however deep, and leaves what was mined below it', async () => {
     await catchUp()

@@ -1,177 +1,54 @@
-// The functions that we know, as their standards declare them: argument names are the EIPs', leading underscores removed.
-// One selector can belong to two standards (ERC-20's and ERC-721's transferFrom): then the contract's standard decides.
+// The functions and errors that we know, by selector.
+// One function can belong to two standards (ERC-20's and ERC-721's transferFrom): then the contract's standard decides.
 
-import { type AbiParameter, parseAbi, toFunctionSelector } from 'viem'
+import { parseAbi } from 'viem'
 import type { AssetStandard } from '../../../db/words.ts'
-import type { Hex } from '../chain.ts'
-
-type Declarations = {
-  readonly standard: AssetStandard
-  readonly source: string
-  readonly structs?: readonly string[]
-  readonly functions: readonly string[]
-}
-
-const DECLARATIONS: readonly Declarations[] = [
-  {
-    standard: 'erc20',
-    source: 'EIP-20, and the extensions of OpenZeppelin Contracts',
-    functions: [
-      'function transfer(address to, uint256 value)',
-      'function approve(address spender, uint256 value)',
-      'function transferFrom(address from, address to, uint256 value)',
-      'function increaseAllowance(address spender, uint256 addedValue)',
-      'function decreaseAllowance(address spender, uint256 subtractedValue)',
-      'function mint(address to, uint256 value)',
-      'function burn(uint256 value)',
-      'function burnFrom(address account, uint256 value)',
-    ],
-  },
-  {
-    standard: 'erc20',
-    source: 'EIP-2612; the older permit of Dai',
-    functions: [
-      'function permit(address owner, address spender, uint256 value, uint256 deadline, uint8 v, bytes32 r, bytes32 s)',
-      'function permit(address holder, address spender, uint256 nonce, uint256 expiry, bool allowed, uint8 v, bytes32 r, bytes32 s)',
-    ],
-  },
-  {
-    standard: 'erc20',
-    source: 'EIP-4626',
-    functions: [
-      'function deposit(uint256 assets, address receiver)',
-      'function mint(uint256 shares, address receiver)',
-      'function withdraw(uint256 assets, address receiver, address owner)',
-      'function redeem(uint256 shares, address receiver, address owner)',
-    ],
-  },
-  {
-    standard: 'erc20',
-    source: 'WETH9',
-    functions: ['function deposit()', 'function withdraw(uint256 wad)'],
-  },
-  {
-    standard: 'erc721',
-    source: 'EIP-721, and the burnable extension of OpenZeppelin Contracts',
-    functions: [
-      'function transferFrom(address from, address to, uint256 tokenId)',
-      'function safeTransferFrom(address from, address to, uint256 tokenId)',
-      'function safeTransferFrom(address from, address to, uint256 tokenId, bytes data)',
-      'function approve(address approved, uint256 tokenId)',
-      'function setApprovalForAll(address operator, bool approved)',
-      'function burn(uint256 tokenId)',
-    ],
-  },
-  {
-    standard: 'erc721',
-    source: 'the mints of OpenZeppelin’s wizard, thirdweb, the EIP-721 tutorials and ERC721A',
-    functions: [
-      'function safeMint(address to)',
-      'function safeMint(address to, string uri)',
-      'function safeMint(address to, uint256 tokenId)',
-      'function safeMint(address to, uint256 tokenId, string uri)',
-      'function mint(address to)',
-      'function mint(address to, string uri)',
-      'function mint(address to, uint256 tokenId)',
-      'function mintTo(address to)',
-      'function mintTo(address to, string uri)',
-      'function mintNFT(address recipient, string tokenURI)',
-      'function awardItem(address player, string tokenURI)',
-      'function mint(uint256 quantity)',
-    ],
-  },
-  {
-    standard: 'erc1155',
-    source: 'EIP-1155, and the preset of OpenZeppelin Contracts',
-    functions: [
-      'function safeTransferFrom(address from, address to, uint256 id, uint256 value, bytes data)',
-      'function safeBatchTransferFrom(address from, address to, uint256[] ids, uint256[] values, bytes data)',
-      'function mint(address to, uint256 id, uint256 value, bytes data)',
-      'function mintBatch(address to, uint256[] ids, uint256[] values, bytes data)',
-      'function mintTo(address to, uint256 tokenId, string uri, uint256 amount)',
-      'function burn(address account, uint256 id, uint256 value)',
-      'function burnBatch(address account, uint256[] ids, uint256[] values)',
-    ],
-  },
-  {
-    standard: 'other',
-    source: 'OpenZeppelin Contracts: Ownable, Ownable2Step, AccessControl, Pausable, UUPSUpgradeable',
-    functions: [
-      'function transferOwnership(address newOwner)',
-      'function acceptOwnership()',
-      'function renounceOwnership()',
-      'function grantRole(bytes32 role, address account)',
-      'function revokeRole(bytes32 role, address account)',
-      'function renounceRole(bytes32 role, address callerConfirmation)',
-      'function pause()',
-      'function unpause()',
-      'function upgradeToAndCall(address newImplementation, bytes data)',
-      'function multicall(bytes[] data)',
-    ],
-  },
-  {
-    standard: 'other',
-    source: 'Multicall3',
-    structs: [
-      'struct Call { address target; bytes callData; }',
-      'struct Call3 { address target; bool allowFailure; bytes callData; }',
-      'struct Call3Value { address target; bool allowFailure; uint256 value; bytes callData; }',
-    ],
-    functions: [
-      'function aggregate(Call[] calls)',
-      'function tryAggregate(bool requireSuccess, Call[] calls)',
-      'function blockAndAggregate(Call[] calls)',
-      'function tryBlockAndAggregate(bool requireSuccess, Call[] calls)',
-      'function aggregate3(Call3[] calls)',
-      'function aggregate3Value(Call3Value[] calls)',
-    ],
-  },
-  {
-    standard: 'other',
-    source: 'Safe 1.3 and 1.4: Safe, SafeProxyFactory, MultiSend',
-    functions: [
-      'function execTransaction(address to, uint256 value, bytes data, uint8 operation, uint256 safeTxGas, uint256 baseGas, uint256 gasPrice, address gasToken, address refundReceiver, bytes signatures)',
-      'function approveHash(bytes32 hashToApprove)',
-      'function addOwnerWithThreshold(address owner, uint256 threshold)',
-      'function removeOwner(address prevOwner, address owner, uint256 threshold)',
-      'function swapOwner(address prevOwner, address oldOwner, address newOwner)',
-      'function changeThreshold(uint256 threshold)',
-      'function enableModule(address module)',
-      'function disableModule(address prevModule, address module)',
-      'function createProxyWithNonce(address singleton, bytes initializer, uint256 saltNonce)',
-      'function multiSend(bytes transactions)',
-    ],
-  },
-]
+import type { AbiInput, AbiItem } from '../chain.ts'
+import { selectorOf, signatureOf } from './abiTypes.ts'
+import { ERROR_DECLARATIONS } from './errorDeclarations.ts'
+import { STANDARD_DECLARATIONS } from './functionDeclarations.ts'
+import { PROTOCOL_DECLARATIONS } from './protocolDeclarations.ts'
 
 /** A function, and the standard that declares it. */
-export type KnownFunction = {
-  readonly standard: AssetStandard
-  readonly name: string
-  readonly inputs: readonly AbiParameter[]
+export type KnownFunction = AbiItem & { readonly standard: AssetStandard }
+
+type Parameter = {
+  readonly name?: string | undefined
+  readonly type: string
+  readonly components?: readonly Parameter[]
 }
 
-const parsed = (declaration: string, structs: readonly string[]): KnownFunction & { readonly selector: Hex } => {
-  const signatures: readonly string[] = [declaration, ...structs]
-  const item = parseAbi(signatures).find(({ type }) => type === 'function')
-  if (item?.type !== 'function') throw new Error(`expected the declaration of a function: ${declaration}`)
-  return { standard: 'other', name: item.name, inputs: item.inputs, selector: toFunctionSelector(item) }
-}
+const inputOf = ({ name = '', type, components }: Parameter): AbiInput => ({
+  name,
+  type,
+  ...(components === undefined ? {} : { components: components.map(inputOf) }),
+})
 
-const index = (): ReadonlyMap<string, readonly KnownFunction[]> => {
-  const functions = new Map<string, KnownFunction[]>()
-  for (const { standard, structs = [], functions: declarations } of DECLARATIONS) {
-    for (const declaration of declarations) {
-      const { selector, name, inputs } = parsed(declaration, structs)
-      const others = functions.get(selector)
-      if (others === undefined) functions.set(selector, [{ standard, name, inputs }])
-      else others.push({ standard, name, inputs })
-    }
-  }
-  return functions
-}
+/** In the order of the declarations; structs may come among them. */
+const parsed = (declarations: readonly string[]): readonly AbiItem[] =>
+  parseAbi(declarations).flatMap((item) =>
+    item.type === 'function' || item.type === 'error' ? [{ name: item.name, inputs: item.inputs.map(inputOf) }] : [],
+  )
 
-const FUNCTIONS = index()
+const bySelector = <Item extends AbiItem>(items: readonly Item[]): ReadonlyMap<string, readonly Item[]> =>
+  Map.groupBy(items, (item) => selectorOf(signatureOf(item)))
 
-/** Every function that we know with this selector, in the order of the list above. */
+const FUNCTIONS = bySelector(
+  [...STANDARD_DECLARATIONS, ...PROTOCOL_DECLARATIONS].flatMap(({ standard, structs = [], functions }) =>
+    parsed([...structs, ...functions]).map((item): KnownFunction => ({ ...item, standard })),
+  ),
+)
+
+const ERRORS = bySelector(parsed(ERROR_DECLARATIONS.flatMap(({ errors }) => errors.map((error) => `error ${error}`))))
+
+/** Every function that we know with this selector, in the order of the declarations. */
 export const knownFunctions = (selector: string): readonly KnownFunction[] => FUNCTIONS.get(selector) ?? []
+
+/** Likewise of errors. */
+export const knownErrors = (selector: string): readonly AbiItem[] => ERRORS.get(selector) ?? []
+
+/** How many selectors are known. */
+export const knownSelectors = (): { readonly functions: readonly string[]; readonly errors: readonly string[] } => ({
+  functions: [...FUNCTIONS.keys()],
+  errors: [...ERRORS.keys()],
+})

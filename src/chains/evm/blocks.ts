@@ -2,7 +2,7 @@
 
 import type { BlockRef, BlockWithHashes, Hex } from '../chain.ts'
 import { isBlockMissing } from './nodeErrors.ts'
-import { type Answer, BULK_TIMEOUT_MS, type Question, question, type Rpc } from './rpc.ts'
+import { type Answer, type Question, question, type Rpc } from './rpc.ts'
 import { bytes, hash, listOf, nullable, quantity, record, smallQuantity, toQuantity } from './wire.ts'
 
 const parseRef = (value: unknown): BlockRef => {
@@ -33,7 +33,7 @@ const headerQuestion = (number: bigint): Question<BlockHeader | null> =>
 /** Blocks by number, with the hashes of their transactions; null for what the node does not have. @throws NodeUnavailable. */
 export const readHeaders = async (rpc: Rpc, numbers: readonly bigint[]): Promise<readonly (BlockHeader | null)[]> => {
   const answers: readonly Answer<BlockHeader | null>[] = await rpc.tryAll(numbers.map(headerQuestion), {
-    timeoutMs: BULK_TIMEOUT_MS,
+    size: 'bulk',
   })
   // Most nodes answer null, some refuse.
   return answers.map((answer) => (!answer.ok && isBlockMissing(answer.error) ? null : rpc.need(answer)))

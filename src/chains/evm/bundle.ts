@@ -1,4 +1,4 @@
-// A bundle: calls of one sender that see each other's effects, where one that fails fails alone.
+// A bundle: calls that see each other's effects, of one sender but where they say otherwise; one that fails fails alone.
 // Nodes run a failing call within eth_simulateV1, but refuse the whole request for one that they would not even start (too
 // little balance for its value, too little gas, …). So: what no node would run is set aside beforehand; after a refusal the
 // elements to blame are found and set aside, and the rest runs again.
@@ -55,7 +55,7 @@ const findUnfunded = async (
   let left = balance
   const unfunded: number[] = []
   for (const [index, call] of calls.entries()) {
-    if (call.value > left) {
+    if ((call.from ?? from) === from && call.value > left) {
       unfunded.push(index)
       continue
     }

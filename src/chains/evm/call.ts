@@ -2,15 +2,15 @@ import type { Hex, Intent } from '../chain.ts'
 import { type Question, question } from './rpc.ts'
 import { bytes, hexText, type JsonRecord, toQuantity } from './wire.ts'
 
-/** What of an intent matters to its execution. */
-export type Call = Pick<Intent, 'to' | 'value' | 'input' | 'gasLimit'>
+/** What of an intent matters to its execution. `from` is named where it is not the sender of all calls. */
+export type Call = Pick<Intent, 'to' | 'value' | 'input' | 'gasLimit'> & { readonly from?: string }
 
 /**
  * A transaction object of the execution API. It names no fees: with them a node also asks for gas money, and whether
  * an execution succeeds must not depend on that. It names no nonce: the order of calls gives it.
  */
 export const transactionObject = (from: string, call: Call): JsonRecord => ({
-  from,
+  from: call.from ?? from,
   ...(call.to === null ? {} : { to: call.to }),
   ...(call.value === 0n ? {} : { value: toQuantity(call.value) }),
   ...(call.input === '0x' ? {} : { data: call.input }),

@@ -8,27 +8,38 @@ import { broadcast } from './broadcast.ts'
 import type { SimulationLimits } from './bundle.ts'
 import { readCounts, readFinalCount } from './counts.ts'
 import { decodeCall } from './decode.ts'
-import { assemble, signingBytes } from './encode.ts'
+import { assemble, disassemble, signingBytes } from './encode.ts'
 import { readAddressFacts } from './facts.ts'
-import { cancelOf, ladderOf } from './ladder.ts'
+import { identified } from './identity.ts'
+import { cancelOf, higherOf, ladderOf } from './ladder.ts'
 import { mintIntent } from './mint.ts'
 import { readMovements } from './movements.ts'
 import type { Tracing } from './natives.ts'
 import { collectionIntent, readTokenUris, transferNftIntent } from './nfts.ts'
 import { fill, prepare } from './prepare.ts'
 import { previewBundle } from './preview.ts'
-import { createRpc, question } from './rpc.ts'
-import { readStatus } from './status.ts'
+import { createRpc, type NodeTrouble } from './rpc.ts'
+import { readStanding } from './standing.ts'
+import { readStatus, readStatuses } from './status.ts'
+import { withTroubleTold } from './trouble.ts'
 import { complete, worstCost } from './unsigned.ts'
-import { smallQuantity } from './wire.ts'
 
 /** A network as data, the node that serves it, and what is remembered of it between processes. */
-export type EvmChainInput = { readonly row: EvmNetworkRow; readonly rpcUrl: string; readonly memory: ChainMemory }
+export type EvmChainInput = {
+  readonly row: EvmNetworkRow
+  readonly rpcUrl: string
+  /** How long the node may take to answer; logs, blocks and traces may take some times as long. */
+  readonly timeoutMs?: number
+  readonly memory: ChainMemory
+  /** Hears of each failure of the node. */
+  readonly onTrouble?: (trouble: NodeTrouble) => void
+}
 
 /** Free of keys; it connects to nothing before it is asked something. */
-export const createEvmChain = ({ row, rpcUrl, memory }: EvmChainInput): Chain => {
+export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: EvmChainInput): Chain => {
   const { network, family, chainId } = row
-  const rpc = createRpc({ rpcUrl, network })
+  const known = identified({ plain: createRpc({ ...node, network }), network, chainId })
+  const { rpc, bulk, outbound, readChainId, confirm } = withTroubleTold(known, onTrouble)
   // What the node turns out not to be able to do, so that it is not asked again and again.
   const limits: SimulationLimits = { noSimulation: false, noCreations: false, noPending: false }
   const tracing: Tracing = { tracer: 'unknown', noBlockReceipts: false }
@@ -47,6 +58,7 @@ export const createEvmChain = ({ row, rpcUrl, memory }: EvmChainInput): Chain =>
     prepare: (intent, from, options) => prepare({ rpc, row, limits }, { intent, from, options }),
     fill: (intent, from, nonce) => fill({ rpc, row, limits }, { intent, from, nonce }),
     transactionCounts: (address) => readCounts(rpc, address),
+    standing: (address) => readStanding(rpc, address),
     finalTransactionCount: (address) => readFinalCount(rpc, { address, finalDepth: row.finalDepth }),
     withNonce: (unsigned, nonce) => ({ ...unsigned, nonce }),
     worstCost,
@@ -54,12 +66,18 @@ export const createEvmChain = ({ row, rpcUrl, memory }: EvmChainInput): Chain =>
       const fixedFees = intent.maxFeePerGas !== undefined || intent.maxPriorityFeePerGas !== undefined
       return ladderOf({ unsigned, fixedFees, maxFeePerGasCapWei: row.maxFeePerGasCapWei })
     },
-    cancel: (top, from) => cancelOf({ top, from }),
+    cancel: ({ top, atMarket, from }) => {
+      const { maxFeePerGasCapWei } = row
+      const marketTop = ladderOf({ unsigned: atMarket, fixedFees: false, maxFeePerGasCapWei }).at(-1) ?? atMarket
+      return cancelOf({ top: higherOf(top, marketTop), from })
+    },
     signingBytes,
     assemble,
-    broadcast: (raw) => broadcast(rpc, raw),
+    disassemble,
+    broadcast: (raw) => broadcast(outbound, raw),
     status: (hash) => readStatus(rpc, hash),
-    preview: (from, intents) => previewBundle({ rpc, limits, facts }, { from, intents }),
+    statuses: (hashes) => readStatuses(rpc, hashes),
+    preview: (from, intents) => previewBundle({ rpc, limits, network, memory, facts }, { from, intents }),
     decode: decodeCall,
     facts,
     tokenUris: (tokens) => readTokenUris(rpc, tokens),
@@ -71,7 +89,8 @@ export const createEvmChain = ({ row, rpcUrl, memory }: EvmChainInput): Chain =>
     collectionIntent,
     head: () => readHead(rpc),
     block: (number) => readBlock(rpc, number),
-    movements: (range) => readMovements({ rpc, tracing }, range),
-    nodeChainId: () => rpc.ask(question('eth_chainId', [], smallQuantity)),
+    movements: (range) => readMovements({ rpc: bulk, tracing }, range),
+    nodeChainId: readChainId,
+    confirmNode: confirm,
   }
 }

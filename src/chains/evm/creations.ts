@@ -26,7 +26,8 @@ const plan = (calls: readonly Call[], creations: readonly Creation[], overrides:
     if (creation === undefined) segments.at(-1)?.calls.push(call)
     else {
       const { address, code } = creation
-      const run = { to: address, value: call.value, input: '0x' } as const
+      const sender = call.from === undefined ? {} : { from: call.from }
+      const run = { ...sender, to: address, value: call.value, input: '0x' } as const
       segments.push({ overrides: { [address]: { code: call.input } }, calls: [run] })
       segments.push({ overrides: { [address]: { code: code ?? '0x' } }, calls: [] })
     }
@@ -45,16 +46,32 @@ const judge = (call: Call, end: SimulatedCall): SimulatedCall => {
   return { ...end, gasUsed }
 }
 
+/** Each of a sender's calls uses one nonce. */
+const creationsIn = async (
+  rpc: Rpc,
+  input: { readonly from: string; readonly calls: readonly Call[] },
+): Promise<readonly Creation[]> => {
+  const senders = input.calls.map((call) => call.from ?? input.from)
+  const asked = [...new Set(senders)]
+  const counts = await rpc.askAll(
+    asked.map((sender) => question('eth_getTransactionCount', [sender, 'latest'], smallQuantity)),
+  )
+  const next = new Map(asked.map((sender, index) => [sender, counts[index] ?? 0]))
+  return input.calls.flatMap(({ to }, index) => {
+    const sender = senders[index] ?? input.from
+    const nonce = next.get(sender) ?? 0
+    next.set(sender, nonce + 1)
+    return to === null ? [{ index, address: createdAddress(sender, nonce), code: null }] : []
+  })
+}
+
 /** @throws NodeUnavailable. A refusal of the whole is an answer. */
 export const runWithCreations = async (
   rpc: Rpc,
   input: { readonly from: string; readonly calls: readonly Call[]; readonly overrides: Overrides },
 ): Promise<Answer<readonly SimulatedCall[]>> => {
   const { from, calls } = input
-  const nonce = await rpc.ask(question('eth_getTransactionCount', [from, 'latest'], smallQuantity))
-  const creations: Creation[] = [...calls.keys()]
-    .filter((index) => calls[index]?.to === null)
-    .map((index) => ({ index, address: createdAddress(from, nonce + index), code: null }))
+  const creations = await creationsIn(rpc, { from, calls })
   for (let run = 1; ; run += 1) {
     const answer = await simulate(rpc, { from, segments: plan(calls, creations, input.overrides) })
     if (!answer.ok) return answer

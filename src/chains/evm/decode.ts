@@ -1,65 +1,79 @@
-// What a call says, by the ABIs that we know. A guess would be worse than silence: data that does not encode again to the
-// same bytes was not made for this function.
+// What a call or a revert says, by the declarations that we know. A guess would be worse than silence, so:
+// 1. What the operator bound to the called contract (or to the implementation behind it) decides where it has the selector.
+// 2. Else what is built in and the operator's other declarations decide together. Of one signature, the built-in names are
+//    shown (those of the contract's standard first), then those that were added first.
+// 3. Where declarations of different signatures share the selector, the one that the data is exactly of is it; if that is
+//    none or several, nothing is said.
 
-import { type AbiParameter, decodeAbiParameters, encodeAbiParameters } from 'viem'
 import type { AssetStandard } from '../../../db/words.ts'
-import type { DecodedCall, Hex, Intent } from '../chain.ts'
-import { type KnownFunction, knownFunctions } from './abis.ts'
+import type { AbiItem, DecodedCall, Hex, Intent } from '../chain.ts'
+import { knownErrors, knownFunctions } from './abis.ts'
+import { signatureOf } from './abiTypes.ts'
+import { readArguments } from './abiValues.ts'
 
-/** Decoding costs microseconds a word; call data above this is shown as it is. */
+/**
+ * Nodes keep no larger transaction in their pools (go-ethereum core/txpool/legacypool, txMaxSize), and decoding costs
+ * microseconds a word: call data above this is shown as it is.
+ */
 const DECODE_LIMIT_BYTES = 131_072
 
-const nameOf = (parameter: AbiParameter, index: number): string => parameter.name?.replace(/^_+/, '') || String(index)
-
-const componentsOf = (parameter: AbiParameter): readonly AbiParameter[] =>
-  'components' in parameter ? parameter.components : []
-
-/** Integers become decimal strings, whatever their width; tuples become objects by their components' names. */
-const readable = (parameter: AbiParameter, value: unknown): unknown => {
-  const item = /^(.*)\[\d*\]$/.exec(parameter.type)
-  if (item !== null && Array.isArray(value)) {
-    return value.map((each: unknown) => readable({ ...parameter, type: item[1] ?? '' }, each))
-  }
-  if (parameter.type === 'tuple') {
-    const fields: Readonly<Record<string, unknown>> = typeof value === 'object' && value !== null ? { ...value } : {}
-    const components = componentsOf(parameter)
-    return Object.fromEntries(
-      components.map((component, index) => [
-        nameOf(component, index),
-        readable(component, Array.isArray(value) ? value[index] : fields[component.name ?? '']),
-      ]),
-    )
-  }
-  return typeof value === 'bigint' || typeof value === 'number' ? String(value) : value
+/** What the operator declared with one selector, in the order of adding. */
+export type Declared = {
+  /** For the called contract. */
+  readonly bound: readonly AbiItem[]
+  readonly general: readonly AbiItem[]
 }
 
-const decodeArguments = (inputs: readonly AbiParameter[], data: Hex): readonly unknown[] | null => {
-  if (inputs.length === 0) return data === '0x' ? [] : null
-  try {
-    const values = decodeAbiParameters(inputs, data)
-    return encodeAbiParameters(inputs, values) === data ? values : null
-  } catch {
-    return null
+export const NOTHING_DECLARED: Declared = { bound: [], general: [] }
+
+/** A declaration, and the arguments by their bare names. */
+export type Reading = AbiItem & { readonly arguments: Readonly<Record<string, unknown>> }
+
+/** By the one declaration that the data is exactly of. */
+const readAs = (items: readonly AbiItem[], data: string): Reading | null => {
+  const bySignature = new Map<string, AbiItem>()
+  for (const item of items) {
+    const signature = signatureOf(item)
+    if (!bySignature.has(signature)) bySignature.set(signature, item)
   }
+  const readings = [...bySignature.values()].flatMap((item) => {
+    const values = readArguments(item.inputs, data)
+    return values === null ? [] : [{ ...item, arguments: values }]
+  })
+  return readings.length === 1 ? (readings[0] ?? null) : null
 }
 
-/** The contract's own standard decides between functions of one selector; without it, the first of the list. */
-const choose = (selector: string, standard: AssetStandard | undefined): KnownFunction | undefined => {
+const read = (input: Hex, builtIn: readonly AbiItem[], { bound, general }: Declared): Reading | null => {
+  if (input.length < 10 || input.length > 2 + 2 * DECODE_LIMIT_BYTES) return null
+  return readAs(bound.length > 0 ? bound : [...builtIn, ...general], input.slice(10))
+}
+
+/** The selector of call data; null where it is shorter. Pure. */
+export const selectorIn = (input: Hex): Hex | null =>
+  input.length < 10 ? null : `0x${input.slice(2, 10).toLowerCase()}`
+
+/** Those of the contract's own standard first. */
+const functionsOf = (selector: string, standard: AssetStandard | undefined): readonly AbiItem[] => {
   const functions = knownFunctions(selector)
-  return functions.find((each) => each.standard === standard) ?? functions[0]
+  const own = functions.filter((each) => each.standard === standard)
+  return own.length === 0 ? functions : [...own, ...functions]
 }
 
 /** Whether the meaning of a call depends on the standard of the contract it goes to. Pure. */
-export const dependsOnStandard = (input: Hex): boolean => knownFunctions(input.slice(0, 10).toLowerCase()).length > 1
+export const dependsOnStandard = (input: Hex): boolean => knownFunctions(selectorIn(input) ?? '').length > 1
 
 /** Null for a creation, a plain transfer, an unknown selector, and data that is not exactly of the function. Pure. */
-export const decodeCall = (intent: Pick<Intent, 'to' | 'input'>, standard?: AssetStandard): DecodedCall | null => {
-  const input = intent.input.toLowerCase()
-  if (intent.to === null || input.length < 10 || (input.length - 2) / 2 > DECODE_LIMIT_BYTES) return null
-  const known = choose(input.slice(0, 10), standard)
-  if (known === undefined) return null
-  const values = decodeArguments(known.inputs, `0x${input.slice(10)}`)
-  if (values === null) return null
-  const named = known.inputs.map((parameter, index) => [nameOf(parameter, index), readable(parameter, values[index])])
-  return { functionName: known.name, arguments: Object.fromEntries(named) }
+export const decodeCall = (
+  { to, input }: Pick<Intent, 'to' | 'input'>,
+  standard?: AssetStandard,
+  declared: Declared = NOTHING_DECLARED,
+): DecodedCall | null => {
+  const selector = selectorIn(input)
+  if (to === null || selector === null) return null
+  const reading = read(input, functionsOf(selector, standard), declared)
+  return reading === null ? null : { functionName: reading.name, arguments: reading.arguments }
 }
+
+/** Null for an unknown error, and data that is not exactly of it. Pure. */
+export const decodeError = (data: Hex, declared: Declared = NOTHING_DECLARED): Reading | null =>
+  read(data, knownErrors(selectorIn(data) ?? ''), declared)

@@ -2,7 +2,9 @@
 // The keccak of the unsigned form is what is signed; the keccak of the signed form is the transaction's hash.
 
 import { keccak_256 } from '@noble/hashes/sha3.js'
+import { parseTransaction, type TransactionSerializedEIP1559 } from 'viem'
 import type { EvmUnsigned, Hex, Signed } from '../chain.ts'
+import { checksum } from './address.ts'
 import { hexText } from './wire.ts'
 
 /** The order of secp256k1's group (SEC 2 §2.4.1). */
@@ -66,4 +68,21 @@ export const assemble = (unsigned: EvmUnsigned, signature: Uint8Array): Signed =
   if (s === 0n || s > GROUP_ORDER / 2n) throw new Error('expected s of a signature in the lower half')
   const raw = typed(payload(unsigned) + rlpQuantity(yParity) + rlpQuantity(r) + rlpQuantity(s))
   return { raw, hash: toHex(digest(raw)) }
+}
+
+/** What `assemble` was given. Pure. @throws Error for bytes of another form. */
+export const disassemble = (raw: Hex): EvmUnsigned => {
+  const parsed = parseTransaction(raw as TransactionSerializedEIP1559)
+  if (parsed.type !== 'eip1559') throw new Error('expected a transaction of EIP-1559')
+  return {
+    family: 'evm',
+    chainId: parsed.chainId,
+    nonce: parsed.nonce ?? 0,
+    to: parsed.to == null ? null : checksum(parsed.to.toLowerCase()),
+    value: parsed.value ?? 0n,
+    input: parsed.data ?? '0x',
+    gasLimit: parsed.gas ?? 0n,
+    maxFeePerGas: parsed.maxFeePerGas ?? 0n,
+    maxPriorityFeePerGas: parsed.maxPriorityFeePerGas ?? 0n,
+  }
 }

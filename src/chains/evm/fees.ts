@@ -26,11 +26,13 @@ const parseHistory = (value: unknown): FeeMarket => {
   }
 }
 
+/** What the next block asks for. */
+export const marketQuestion = (): Question<FeeMarket> =>
+  question('eth_feeHistory', [`0x${HISTORY_BLOCKS}`, 'latest', [REWARD_PERCENTILE]], parseHistory)
+
 /** null where the intent fixes both fees. */
 export const feeQuestion = (intent: Intent): Question<FeeMarket> | null =>
-  intent.maxFeePerGas !== undefined && intent.maxPriorityFeePerGas !== undefined
-    ? null
-    : question('eth_feeHistory', [`0x${HISTORY_BLOCKS}`, 'latest', [REWARD_PERCENTILE]], parseHistory)
+  intent.maxFeePerGas !== undefined && intent.maxPriorityFeePerGas !== undefined ? null : marketQuestion()
 
 const lower = (one: bigint, other: bigint): bigint => (one < other ? one : other)
 const higher = (one: bigint, other: bigint): bigint => (one > other ? one : other)

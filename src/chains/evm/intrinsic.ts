@@ -10,6 +10,9 @@ const INIT_CODE_WORD_GAS = 2n
 /** EIP-2028. */
 const ZERO_BYTE_GAS = 4n
 const OTHER_BYTE_GAS = 16n
+/** EIP-7623. */
+const FLOOR_TOKEN_GAS = 10n
+const FLOOR_TOKENS_OTHER_BYTE = 4n
 /** EIP-3860: twice EIP-170's limit of the code itself. */
 export const INIT_CODE_LIMIT_BYTES = 49_152
 /** EIP-170. */
@@ -29,6 +32,15 @@ export const intrinsicGas = (call: Call): bigint => {
   if (call.to !== null) return TRANSACTION_GAS + data
   const words = (zeros + others + 31n) / 32n
   return TRANSACTION_GAS + CREATION_GAS + data + words * INIT_CODE_WORD_GAS
+}
+
+/**
+ * EIP-7623's floor: as much as the data of a call costs where nothing is run, wherever the network has it or not (without,
+ * it is the intrinsic gas, which is less). Pure.
+ */
+export const dataOnlyGas = (call: Call): bigint => {
+  const { zeros, others } = count(call.input)
+  return TRANSACTION_GAS + FLOOR_TOKEN_GAS * (zeros + others * FLOOR_TOKENS_OTHER_BYTE)
 }
 
 /** Why no node would run this call, whatever the state; null where it would. Pure. */

@@ -1,8 +1,10 @@
 // The fee ladder. The credential that signs is gone when the fee turns out too low, so the same transaction is signed several
 // times at once, with the same nonce and rising fees; and once more as a transaction that does nothing, above them all.
+// A fee that the caller fixed may be too low for ever, so the cancel offers what it would if nobody had fixed one.
 
 import type { EvmUnsigned } from '../chain.ts'
 import { intrinsicGas } from './intrinsic.ts'
+import type { Fees } from './unsigned.ts'
 
 /** go-ethereum replaces a pooled transaction where both fee fields rise by 10 % (core/txpool/legacypool, PriceBump). */
 const RAISE_PERCENT = 25n
@@ -37,6 +39,15 @@ export const ladderOf = (input: {
   }
   return rungs
 }
+
+const higher = (one: bigint, other: bigint): bigint => (one > other ? one : other)
+
+/** A transaction at the higher of two offers, field by field: what replaces it replaces both. Pure. */
+export const higherOf = (unsigned: EvmUnsigned, other: Fees): EvmUnsigned => ({
+  ...unsigned,
+  maxFeePerGas: higher(unsigned.maxFeePerGas, other.maxFeePerGas),
+  maxPriorityFeePerGas: higher(unsigned.maxPriorityFeePerGas, other.maxPriorityFeePerGas),
+})
 
 /** Uses the nonce and does nothing: to the sender itself, without value or data, above the top rung. Pure. */
 export const cancelOf = (input: { readonly top: EvmUnsigned; readonly from: string }): EvmUnsigned => {

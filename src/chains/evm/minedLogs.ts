@@ -6,7 +6,7 @@ import type { BlockHeader } from './blocks.ts'
 import { TRANSFER_TOPICS } from './logs.ts'
 import { isBlockMissing, isMethodMissing, isRangeTooWide } from './nodeErrors.ts'
 import { blockReceiptsQuestion, type MinedLog, parseMinedLog } from './receipts.ts'
-import { BULK_TIMEOUT_MS, NodeUnavailable, type Question, question, type Rpc } from './rpc.ts'
+import { NodeUnavailable, type Question, question, type Rpc } from './rpc.ts'
 import type { RawLog } from './simulate.ts'
 import { listOf, toQuantity } from './wire.ts'
 
@@ -19,7 +19,7 @@ const isTransfer = ({ topics: [topic] }: RawLog): boolean => TRANSFER_TOPICS.som
 
 /** A single block cannot be asked for in halves; its receipts have no limit of results. */
 const readOneBlock = async (rpc: Rpc, number: bigint, cause: unknown): Promise<readonly MinedLog[]> => {
-  const answer = await rpc.try(blockReceiptsQuestion(number), { timeoutMs: BULK_TIMEOUT_MS })
+  const answer = await rpc.try(blockReceiptsQuestion(number), { size: 'bulk' })
   if (!answer.ok && isMethodMissing(answer.error)) throw new RangeTooWide(cause)
   return (rpc.need(answer) ?? []).flatMap(({ logs }) => logs.filter(isTransfer))
 }
@@ -29,7 +29,7 @@ export const readLogs = async (rpc: Rpc, { fromBlock, toBlock }: Range): Promise
   const isOne = fromBlock === toBlock
   const where = { fromBlock: toQuantity(fromBlock), toBlock: toQuantity(toBlock) }
   try {
-    const answer = await rpc.try(logsQuestion(where), { timeoutMs: BULK_TIMEOUT_MS })
+    const answer = await rpc.try(logsQuestion(where), { size: 'bulk' })
     if (answer.ok) return answer.value
     if (isBlockMissing(answer.error)) return null
     if (!isRangeTooWide(answer.error)) throw rpc.refusal(answer.error)
@@ -72,7 +72,7 @@ export const readMissingLogs = async (
   const doubtful = headers.filter((header) => !found.has(header.hash) && mayHaveTransfers(header))
   const answers = await rpc.tryAll(
     doubtful.map((header) => logsQuestion({ blockHash: header.hash })),
-    { timeoutMs: BULK_TIMEOUT_MS },
+    { size: 'bulk' },
   )
   const logs: MinedLog[] = []
   for (const answer of answers) {

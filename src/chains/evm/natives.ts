@@ -6,7 +6,7 @@ import type { Hex } from '../chain.ts'
 import type { BlockHeader } from './blocks.ts'
 import { isMethodMissing, isStateMissing } from './nodeErrors.ts'
 import { blockReceiptsQuestion, type Receipt, receiptQuestion } from './receipts.ts'
-import { BULK_TIMEOUT_MS, question, type Rpc } from './rpc.ts'
+import { question, type Rpc } from './rpc.ts'
 import { type CoinMove, TRACERS, type TracedBlock, type Tracer, traceQuestion } from './traces.ts'
 import { hash, listOf, nullable, quantity, rawAddress, record, toQuantity } from './wire.ts'
 
@@ -25,7 +25,7 @@ export type NativesContext = { readonly rpc: Rpc; readonly tracing: Tracing }
 
 const findTracer = async ({ rpc }: NativesContext, number: bigint): Promise<Tracer | 'none'> => {
   for (const tracer of TRACERS) {
-    const answer = await rpc.try(traceQuestion(tracer, number), { timeoutMs: BULK_TIMEOUT_MS })
+    const answer = await rpc.try(traceQuestion(tracer, number), { size: 'bulk' })
     if (answer.ok || isStateMissing(answer.error)) return tracer
     if (!isMethodMissing(answer.error)) throw rpc.refusal(answer.error)
   }
@@ -48,7 +48,7 @@ const readTraced = async (
   if (tracer === 'none' || tracer === 'unknown') return new Map()
   const answers = await rpc.tryAll(
     headers.map(({ number }) => traceQuestion(tracer, number)),
-    { timeoutMs: BULK_TIMEOUT_MS, batchLimit: TRACE_BATCH_LIMIT },
+    { size: 'bulk', batchLimit: TRACE_BATCH_LIMIT },
   )
   const moves = new Map<Hex, BlockMoves>()
   for (const [index, header] of headers.entries()) {
@@ -85,7 +85,7 @@ const readReceipts = async (
   { rpc, tracing }: NativesContext,
   block: { readonly number: bigint; readonly hashes: readonly Hex[] },
 ): Promise<readonly (Receipt | null)[]> => {
-  const options = { timeoutMs: BULK_TIMEOUT_MS }
+  const options = { size: 'bulk' } as const
   if (!tracing.noBlockReceipts) {
     const answer = await rpc.try(blockReceiptsQuestion(block.number), options)
     if (answer.ok) return answer.value ?? []
@@ -133,7 +133,7 @@ export const readNatives = async (
     untraced.map(({ number }) =>
       question('eth_getBlockByNumber', [toQuantity(number), true], nullable(parseFullBlock)),
     ),
-    { timeoutMs: BULK_TIMEOUT_MS, batchLimit: FULL_BLOCK_BATCH_LIMIT },
+    { size: 'bulk', batchLimit: FULL_BLOCK_BATCH_LIMIT },
   )
   for (const [index, header] of untraced.entries()) {
     const own = await readOwnMoves(context, header, blocks[index] ?? null)

@@ -4,18 +4,18 @@
 
 import { encodeFunctionData, formatUnits, parseAbi } from 'viem'
 import { AppError } from '../../errors.ts'
-import type { EvmUnsigned, Intent, Prepared, PrepareOptions } from '../chain.ts'
+import type { EvmUnsigned, Intent, Prepared, PrepareOptions, RecordedIntent } from '../chain.ts'
 import type { EvmNetworkRow } from '../networks.ts'
 import { runBundle, type SimulationLimits } from './bundle.ts'
 import { readQuestion, transactionObject } from './call.ts'
 import { serializeUnsigned } from './encode.ts'
-import { assertRelayed, chooseFees, feeQuestion } from './fees.ts'
-import { intrinsicGas } from './intrinsic.ts'
+import { assertRelayed, chooseFees, feeQuestion, marketQuestion } from './fees.ts'
+import { dataOnlyGas, intrinsicGas } from './intrinsic.ts'
 import { isExecutionFailure, isNoFunds, isPendingMissing } from './nodeErrors.ts'
 import { failureOf } from './reverts.ts'
-import { type Answer, type Question, question, type Rpc, type RpcError } from './rpc.ts'
+import { type Answer, type Question, question, type Rpc } from './rpc.ts'
 import { type Fees, fillIn, worstCost } from './unsigned.ts'
-import { MalformedAnswer, quantity, record, smallQuantity, toQuantity } from './wire.ts'
+import { bytes, MalformedAnswer, quantity, record, smallQuantity, toQuantity } from './wire.ts'
 
 /** Estimates are nearly exact, and the state moves on until the transaction is mined. A plain transfer needs no margin. */
 const ESTIMATE_MARGIN_PERCENT = 20n
@@ -25,6 +25,8 @@ const ESTIMATE_MARGIN_PERCENT = 20n
  */
 const GAS_USED_MARGIN_PERCENT = 50n
 const TRANSACTION_GAS = 21_000n
+/** go-ethereum stops its search 1.5 % above what is needed (eth/gasestimator). */
+const ESTIMATE_ERROR_PERCENT = 3n
 /** Layer 1's fees may rise until the transaction is included. */
 const L1_FEE_MARGIN_PERCENT = 25n
 /** What the sender is given to estimate the gas of a transfer that it cannot pay. */
@@ -45,7 +47,10 @@ const gasQuestion = (context: PrepareContext, from: string, intent: Intent): Que
   const { gasLimit } = intent
   const params = [transactionObject(from, intent), stateOf(context)]
   if (gasLimit === undefined) return question('eth_estimateGas', params, quantity)
-  return question('eth_call', params, () => gasLimit)
+  return question('eth_call', params, (result) => {
+    bytes(result)
+    return gasLimit
+  })
 }
 
 /** The same once more on the newest block, for a node that turns out to have no pending state. */
@@ -136,27 +141,54 @@ const explainNoFunds = async (
   return insufficient(context.row, { from, needed, balance, least: intent.gasLimit === undefined && !gas.ok })
 }
 
-/** Runs the signer's live transactions first, in case this one depends on them. @throws execution_reverted */
-const judgeBehind = async (
-  context: PrepareContext,
-  state: {
-    readonly intent: Intent
-    readonly from: string
-    readonly behind: readonly Intent[]
-    readonly minedCount: number
-    readonly error: RpcError
-  },
-): Promise<bigint> => {
-  const { intent, from, error } = state
-  // One that was mined meanwhile has had its effect.
-  const live = state.behind.filter(({ nonce }) => nonce === undefined || nonce >= state.minedCount)
-  if (live.length === 0) throw reverted(failureOf(error), error)
+/** Those that were mined meanwhile have had their effect. @throws node_unavailable. */
+const stillLive = async (rpc: Rpc, behind: readonly RecordedIntent[]): Promise<readonly RecordedIntent[]> => {
+  const senders = [...new Set(behind.map(({ from }) => from))]
+  const counts = await rpc.askAll(
+    senders.map((sender) => question('eth_getTransactionCount', [sender, 'latest'], smallQuantity)),
+  )
+  const minedCount = new Map(senders.map((sender, index) => [sender, counts[index] ?? 0]))
+  return behind.filter(({ from, nonce }) => nonce >= (minedCount.get(from) ?? 0))
+}
+
+type Judged = {
+  readonly intent: Intent
+  readonly from: string
+  readonly behind: PrepareOptions['behind']
+  readonly gas: Answer<bigint>
+}
+
+/** The gas limit of what stands on its own. @throws execution_reverted */
+const alone = ({ intent, gas }: Pick<Judged, 'intent' | 'gas'>): bigint => {
+  if (!gas.ok) throw reverted(failureOf(gas.error), gas.error)
+  return marginOf(intent, gas.value)
+}
+
+/** Runs first what was recorded before, in case this one depends on it. @returns the gas limit @throws execution_reverted */
+const judgeBehind = async (context: PrepareContext, judged: Judged): Promise<bigint> => {
+  const { intent, from, gas } = judged
+  const live = await stillLive(context.rpc, await judged.behind())
+  // Only a creation, or a call of another contract, puts code at an address that has none.
+  const mayMatter = (each: RecordedIntent) =>
+    !gas.ok || each.to === null || (each.input !== '0x' && each.to !== intent.to)
+  if (!live.some(mayMatter)) return alone(judged)
   const ends = await runBundle(context.rpc, context.limits, { from, calls: [...live, intent] })
   const end = ends?.at(-1)
-  if (end === undefined) throw reverted(failureOf(error), error)
-  if (end.failure !== null) throw reverted(end.failure, error)
+  if (end === undefined) return alone(judged)
+  if (end.failure !== null) throw reverted(end.failure, gas.ok ? null : gas.error)
+  if (gas.ok && end.gasUsed <= gas.value) return alone(judged)
   return intent.gasLimit ?? raised(end.gasUsed, GAS_USED_MARGIN_PERCENT)
 }
+
+/**
+ * Whether a call took so little that there seems to be no contract at its address: it may be one that is not created yet,
+ * and then the estimate is far too low.
+ */
+const ranNothing = (intent: Intent, gas: bigint): boolean =>
+  intent.to !== null &&
+  intent.input !== '0x' &&
+  intent.gasLimit === undefined &&
+  gas <= raised(dataOnlyGas(intent), ESTIMATE_ERROR_PERCENT)
 
 /** @throws execution_reverted, balance_insufficient, fee_too_low, node_unavailable. */
 export const prepare = async (
@@ -169,30 +201,32 @@ export const prepare = async (
     question('eth_getTransactionCount', [from, 'latest'], smallQuantity),
     question('eth_getTransactionCount', [from, 'pending'], smallQuantity),
     question('eth_getBalance', [from, 'latest'], quantity),
-    feeQuestion(intent),
+    marketQuestion(),
     l1FeeQuestion(row, intent),
     gasQuestion(context, from, intent),
     blockGasLimitQuestion(intent),
   ])
-  const [mined, pending, purse, market, l1Fee, firstGas, blockGasLimit] = answers
+  const [mined, pending, purse, feeHistory, l1Fee, firstGas, blockGasLimit] = answers
   assertFitsBlock(intent, rpc.need(blockGasLimit))
   const minedCount = rpc.need(mined)
   const pendingCount = Math.max(minedCount, rpc.need(pending))
   const balance = rpc.need(purse)
   const surcharge = rpc.need(l1Fee) ?? 0n
-  const fees = chooseFees(intent, rpc.need(market), row)
+  const market = rpc.need(feeHistory)
+  const fees = chooseFees(intent, market, row)
   assertRelayed(fees, row)
   const gas = await settleGas(context, { from, intent, gas: firstGas })
-  let gasLimit: bigint
-  if (gas.ok) gasLimit = marginOf(intent, gas.value)
-  else if (isNoFunds(gas.error)) throw await explainNoFunds(context, { intent, from, fees, surcharge })
-  else if (!isExecutionFailure(gas.error)) throw rpc.refusal(gas.error)
-  else
-    gasLimit = await judgeBehind(context, { intent, from, behind: input.options.behind, minedCount, error: gas.error })
+  if (!gas.ok && isNoFunds(gas.error)) throw await explainNoFunds(context, { intent, from, fees, surcharge })
+  if (!gas.ok && !isExecutionFailure(gas.error)) throw rpc.refusal(gas.error)
+  const standsAlone = gas.ok && !ranNothing(intent, gas.value)
+  const judged = { intent, from, gas, behind: input.options.behind }
+  const gasLimit = standsAlone ? alone(judged) : await judgeBehind(context, judged)
   const unsigned = fillIn(intent, { ...fees, chainId: row.chainId, nonce: intent.nonce ?? pendingCount, gasLimit })
   const cost = worstCost(unsigned) + surcharge
   if (balance < cost) throw insufficient(row, { from, needed: cost, balance, least: false })
-  return { unsigned, minedCount, pendingCount, balance, worstCost: cost }
+  const { maxFeePerGas: _, maxPriorityFeePerGas: __, ...unfixed } = intent
+  const atMarket = { ...unsigned, ...chooseFees(unfixed, market, row) }
+  return { unsigned, atMarket, minedCount, pendingCount, balance, worstCost: cost }
 }
 
 const estimateForSigning = async (context: PrepareContext, from: string, intent: Intent): Promise<bigint> => {

@@ -6,10 +6,10 @@ import type { Network } from '../../../db/words.ts'
 import { AppError } from '../../errors.ts'
 import { MalformedAnswer, record } from './wire.ts'
 
-/** For everything that a wallet waits for. */
+/** How long a node may take to answer where nothing else is configured. */
 export const RPC_TIMEOUT_MS = 15_000
-/** For what only the indexer and the tracker ask: logs, blocks, traces. */
-export const BULK_TIMEOUT_MS = 60_000
+/** So many times as long for what only the indexer and the tracker ask: logs, blocks, traces. */
+const BULK_TIMEOUT_TIMES = 4
 /** Requests in one JSON-RPC batch: geth allows 1,000, hosted nodes often 100. */
 export const RPC_BATCH_LIMIT = 100
 /** Batches of one question under way at once. */
@@ -18,14 +18,14 @@ export const RPC_PARALLEL_LIMIT = 4
 export const RPC_ANSWER_LIMIT_BYTES = 134_217_728
 
 /** How a node was out of reach; `too_large` is our own limit on an answer, or the node's (HTTP 413). */
-export type NodeTrouble = 'unreachable' | 'timeout' | 'http' | 'unreadable' | 'too_large' | 'refused'
+export type NodeTrouble = 'unreachable' | 'timeout' | 'http' | 'unreadable' | 'too_large' | 'refused' | 'wrong_chain'
 
-/** The node cannot be reached, cannot be read, or refused a question that it should answer. */
+/** The node cannot be reached, cannot be read, refused a question that it should answer, or is another chain's. */
 export class NodeUnavailable extends AppError {
   readonly trouble: NodeTrouble
 
   constructor(trouble: NodeTrouble, sentence: string, cause?: unknown) {
-    super('node_unavailable', sentence, { cause })
+    super(trouble === 'wrong_chain' ? 'wrong_chain' : 'node_unavailable', sentence, { cause })
     this.name = 'NodeUnavailable'
     this.trouble = trouble
   }
@@ -61,12 +61,17 @@ export type Question<T> = {
 /** What the node said: a result, or no. */
 export type Answer<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: RpcError }
 
-type AnyQuestions = readonly (Question<unknown> | null)[]
+export type AnyQuestions = readonly (Question<unknown> | null)[]
 type ValueOf<Q> = Q extends Question<infer T> ? T : null
-type AnswersOf<Q extends AnyQuestions> = { readonly [K in keyof Q]: Answer<ValueOf<Q[K]>> }
+export type AnswersOf<Q extends AnyQuestions> = { readonly [K in keyof Q]: Answer<ValueOf<Q[K]>> }
 type ValuesOf<Q extends AnyQuestions> = { readonly [K in keyof Q]: ValueOf<Q[K]> }
 
-type AskOptions = { readonly timeoutMs?: number; readonly batchLimit?: number }
+export type AskOptions = {
+  readonly size?: 'bulk'
+  readonly batchLimit?: number
+  /** Asked in each batch too, before its own questions. Where its parser throws, the batch does. */
+  readonly along?: Question<unknown>
+}
 
 /** A client of one node. */
 export type Rpc = {
@@ -90,7 +95,7 @@ export const question = <T>(
   parse: (result: unknown) => T,
 ): Question<T> => ({ method, params, parse })
 
-type Wire = { readonly rpcUrl: string; readonly network: Network; nextId: number }
+type Wire = { readonly rpcUrl: string; readonly network: Network; readonly timeoutMs: number; nextId: number }
 type Sent = { readonly id: number; readonly question: Question<unknown> }
 
 /** Errors of fetch carry the URL in a property and often in their message: only what is safe is kept. */
@@ -173,7 +178,8 @@ const readAnswer = (method: string, response: unknown): Answer<unknown> => {
 const matchAnswers = (sent: readonly Sent[], body: unknown): readonly Answer<unknown>[] => {
   if (!Array.isArray(body)) {
     const answers = sent.map(({ question: { method } }) => readAnswer(method, body))
-    if (sent.length > 1 && answers.some(({ ok }) => ok)) throw new MalformedAnswer('an answer for each question')
+    const isOwn = sent.length === 1 && record(body).id === sent[0]?.id
+    if (!isOwn && answers.some(({ ok }) => ok)) throw new MalformedAnswer('an answer for each question')
     return answers
   }
   const byId = new Map<unknown, unknown>()
@@ -183,6 +189,9 @@ const matchAnswers = (sent: readonly Sent[], body: unknown): readonly Answer<unk
 
 const unreadable = (wire: Wire, method: string, cause: MalformedAnswer): NodeUnavailable =>
   new NodeUnavailable('unreadable', `The ${wire.network} node answered ${method} in an unknown form.`, cause)
+
+const refused = (network: Network, error: RpcError): NodeUnavailable =>
+  new NodeUnavailable('refused', `The ${network} node refused ${error.method}.`, error)
 
 const parseAnswer = (wire: Wire, { method, parse }: Question<unknown>, answer: Answer<unknown>): Answer<unknown> => {
   if (!answer.ok) return answer
@@ -194,11 +203,15 @@ const parseAnswer = (wire: Wire, { method, parse }: Question<unknown>, answer: A
   }
 }
 
-const sendBatch = async (
-  wire: Wire,
-  questions: readonly Question<unknown>[],
-  timeoutMs: number,
-): Promise<readonly Answer<unknown>[]> => {
+type Batch = {
+  readonly questions: readonly Question<unknown>[]
+  readonly along: Question<unknown> | undefined
+  readonly timeoutMs: number
+}
+
+const sendBatch = async (wire: Wire, batch: Batch): Promise<readonly Answer<unknown>[]> => {
+  const { along, timeoutMs } = batch
+  const questions = along === undefined ? batch.questions : [along, ...batch.questions]
   const sent = questions.map((each) => ({ id: wire.nextId++, question: each }))
   const requests = sent.map(({ id, question: { method, params } }) => ({ jsonrpc: '2.0', id, method, params }))
   const body = JSON.stringify(requests.length === 1 ? requests[0] : requests)
@@ -210,45 +223,43 @@ const sendBatch = async (
     if (error instanceof MalformedAnswer) throw unreadable(wire, questions[0]?.method ?? 'a batch', error)
     throw error
   }
-  return questions.map((each, index) => {
+  const read = questions.map((each, index) => {
     const answer = answers[index]
     if (answer === undefined) throw unreadable(wire, each.method, new MalformedAnswer('an answer'))
     return parseAnswer(wire, each, answer)
   })
+  return along === undefined ? read : withoutFirst(wire, read)
+}
+
+/** A node that refuses what was asked along is believed only where it refuses all the rest as well. */
+const withoutFirst = (wire: Wire, [first, ...rest]: readonly Answer<unknown>[]): readonly Answer<unknown>[] => {
+  if (first !== undefined && !first.ok && rest.some(({ ok }) => ok)) throw refused(wire.network, first.error)
+  return rest
 }
 
 const sendAll = async (
   wire: Wire,
   questions: readonly Question<unknown>[],
-  { timeoutMs = RPC_TIMEOUT_MS, batchLimit = RPC_BATCH_LIMIT }: AskOptions,
+  { size, batchLimit = RPC_BATCH_LIMIT, along }: AskOptions,
 ): Promise<readonly Answer<unknown>[]> => {
+  const timeoutMs = size === 'bulk' ? wire.timeoutMs * BULK_TIMEOUT_TIMES : wire.timeoutMs
   const batches: (readonly Question<unknown>[])[] = []
-  for (let at = 0; at < questions.length; at += batchLimit) batches.push(questions.slice(at, at + batchLimit))
+  const width = along === undefined ? batchLimit : Math.max(1, batchLimit - 1)
+  for (let at = 0; at < questions.length; at += width) batches.push(questions.slice(at, at + width))
   const answers: (readonly Answer<unknown>[])[] = []
   let next = 0
   const work = async (): Promise<void> => {
     for (let index = next++; index < batches.length; index = next++) {
-      answers[index] = await sendBatch(wire, batches[index] ?? [], timeoutMs)
+      answers[index] = await sendBatch(wire, { questions: batches[index] ?? [], along, timeoutMs })
     }
   }
   await Promise.all(Array.from({ length: Math.min(RPC_PARALLEL_LIMIT, batches.length) }, work))
   return answers.flat()
 }
 
-/** A client of one node. Every call may throw NodeUnavailable (`node_unavailable`, retryable). */
-export const createRpc = (input: { readonly rpcUrl: string; readonly network: Network }): Rpc => {
-  const wire: Wire = { ...input, nextId: 1 }
-
-  const tryAll: Rpc['tryAll'] = async <const Q extends AnyQuestions>(questions: Q, options: AskOptions = {}) => {
-    const asked = questions.filter((each) => each !== null)
-    const answers = await sendAll(wire, asked, options)
-    let next = 0
-    const all = questions.map((each) => (each === null ? { ok: true, value: null } : answers[next++]))
-    // The mapped tuple type says of each place what its question's own parser returned.
-    return all as unknown as AnswersOf<Q>
-  }
-  const refusal = (error: RpcError): NodeUnavailable =>
-    new NodeUnavailable('refused', `The ${wire.network} node refused ${error.method}.`, error)
+/** Every way to ask, from the one that the others come down to. */
+export const rpcOf = (network: Network, tryAll: Rpc['tryAll']): Rpc => {
+  const refusal = (error: RpcError): NodeUnavailable => refused(network, error)
   const need = <T>(answer: Answer<T>): T => {
     if (!answer.ok) throw refusal(answer.error)
     return answer.value
@@ -265,4 +276,21 @@ export const createRpc = (input: { readonly rpcUrl: string; readonly network: Ne
     try: async (one, options) => (await tryAll([one], options))[0],
     ask: async (one, options) => need((await tryAll([one], options))[0]),
   }
+}
+
+/** A client of one node. Every call may throw NodeUnavailable (`node_unavailable`, retryable). */
+export const createRpc = (input: {
+  readonly rpcUrl: string
+  readonly network: Network
+  readonly timeoutMs?: number
+}): Rpc => {
+  const wire: Wire = { timeoutMs: RPC_TIMEOUT_MS, ...input, nextId: 1 }
+  return rpcOf(input.network, async <const Q extends AnyQuestions>(questions: Q, options: AskOptions = {}) => {
+    const asked = questions.filter((each) => each !== null)
+    const answers = await sendAll(wire, asked, options)
+    let next = 0
+    const all = questions.map((each) => (each === null ? { ok: true, value: null } : answers[next++]))
+    // The mapped tuple type says of each place what its question's own parser returned.
+    return all as unknown as AnswersOf<Q>
+  })
 }

@@ -39,12 +39,13 @@ const parseCall = (value: unknown, call: Call, blockGasLimit: bigint): Simulated
     return { failure: null, returnData: returned, gasUsed, logs: nullable(listOf(parseLog))(result.logs) ?? [] }
   }
   const { message, data } = nullable(record)(result.error) ?? {}
+  const returnData = returned === '0x' && isHex(data) ? data : returned
   const failure = simulatedFailure({
     message: typeof message === 'string' ? message : '',
-    data: returned === '0x' && isHex(data) ? data : returned,
+    data: returnData,
     keptGas: gasUsed < (call.gasLimit ?? blockGasLimit),
   })
-  return { failure, returnData: returned, gasUsed, logs: [] }
+  return { failure, returnData, gasUsed, logs: [] }
 }
 
 const parseBlocks = (value: unknown, segments: readonly Segment[]): readonly SimulatedCall[] => {

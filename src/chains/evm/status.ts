@@ -1,7 +1,7 @@
 import type { HashStatus, Hex } from '../chain.ts'
 import { checksum } from './address.ts'
-import { question, type Rpc } from './rpc.ts'
-import { hash, type JsonRecord, nullable, quantity, rawAddress, record } from './wire.ts'
+import { type Question, question, type Rpc } from './rpc.ts'
+import { hash, nullable, quantity, rawAddress, record } from './wire.ts'
 
 type Receipt = {
   readonly success: boolean
@@ -23,15 +23,43 @@ const parseReceipt = (value: unknown): Receipt => {
   }
 }
 
-/** Where a hash stands, in one round trip. @throws NodeUnavailable. */
-export const readStatus = async (rpc: Rpc, transactionHash: Hex): Promise<HashStatus> => {
-  const [receipt, transaction, newest]: readonly [Receipt | null, JsonRecord | null, bigint] = await rpc.askAll([
-    question('eth_getTransactionReceipt', [transactionHash], nullable(parseReceipt)),
-    question('eth_getTransactionByHash', [transactionHash], nullable(record)),
-    question('eth_blockNumber', [], quantity),
-  ])
-  if (receipt === null) return transaction === null ? { kind: 'unknown' } : { kind: 'pending' }
+const receiptQuestion = (transactionHash: Hex): Question<Receipt | null> =>
+  question('eth_getTransactionReceipt', [transactionHash], nullable(parseReceipt))
+
+const isKnownQuestion = (transactionHash: Hex): Question<boolean> =>
+  question('eth_getTransactionByHash', [transactionHash], (value) => nullable(record)(value) !== null)
+
+const newestQuestion: Question<bigint> = question('eth_blockNumber', [], quantity)
+
+const mined = (receipt: Receipt, newest: bigint): HashStatus => {
   const depth = Number(newest - receipt.blockNumber) + 1
   // The receipt and the newest block may come from two nodes behind one address, one of them behind.
   return { kind: 'mined', ...receipt, confirmations: Math.max(1, depth) }
+}
+
+const unmined = (isKnown: boolean | undefined): HashStatus => ({ kind: isKnown === true ? 'pending' : 'unknown' })
+
+/** Where a hash stands, in one round trip. @throws NodeUnavailable. */
+export const readStatus = async (rpc: Rpc, transactionHash: Hex): Promise<HashStatus> => {
+  const [receipt, isKnown, newest]: readonly [Receipt | null, boolean, bigint] = await rpc.askAll([
+    receiptQuestion(transactionHash),
+    isKnownQuestion(transactionHash),
+    newestQuestion,
+  ])
+  return receipt === null ? unmined(isKnown) : mined(receipt, newest)
+}
+
+/** Where many hashes stand: the receipts of all, then whether those without one are known. @throws NodeUnavailable. */
+export const readStatuses = async (rpc: Rpc, hashes: readonly Hex[]): Promise<readonly HashStatus[]> => {
+  const [newest, ...receipts]: readonly [bigint, ...(Receipt | null)[]] = await rpc.askAll([
+    newestQuestion,
+    ...hashes.map(receiptQuestion),
+  ])
+  const withoutReceipt = hashes.filter((_, index) => receipts[index] === null)
+  const answers: readonly boolean[] = await rpc.askAll(withoutReceipt.map(isKnownQuestion))
+  const isKnown = new Map(withoutReceipt.map((hash, index) => [hash, answers[index]]))
+  return hashes.map((hash, index) => {
+    const receipt = receipts[index] ?? null
+    return receipt === null ? unmined(isKnown.get(hash)) : mined(receipt, newest)
+  })
 }

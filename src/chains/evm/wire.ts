@@ -13,7 +13,8 @@ export class MalformedAnswer extends Error {
 /** An object of JSON, its fields not looked at yet. */
 export type JsonRecord = Readonly<Record<string, unknown>>
 
-const isRecord = (value: unknown): value is JsonRecord =>
+/** Whether a value is an object that is no list. */
+export const isRecord = (value: unknown): value is JsonRecord =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const HEX = /^0x(?:[0-9a-f]{2})*$/

@@ -24,6 +24,7 @@ export const createSubstrateChain = (row: SubstrateNetworkRow): Chain => {
     prepare: refuseLater,
     fill: refuseLater,
     transactionCounts: refuseLater,
+    standing: refuseLater,
     finalTransactionCount: refuseLater,
     withNonce: refuse,
     worstCost: refuse,
@@ -31,8 +32,10 @@ export const createSubstrateChain = (row: SubstrateNetworkRow): Chain => {
     cancel: refuse,
     signingBytes: refuse,
     assemble: refuse,
+    disassemble: refuse,
     broadcast: refuseLater,
     status: refuseLater,
+    statuses: refuseLater,
     preview: refuseLater,
     decode: refuse,
     facts: refuseLater,
@@ -44,5 +47,6 @@ export const createSubstrateChain = (row: SubstrateNetworkRow): Chain => {
     block: refuseLater,
     movements: refuseLater,
     nodeChainId: refuseLater,
+    confirmNode: refuse,
   }
 }

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { keccak256, parseTransaction, recoverTransactionAddress } from 'viem'
 import { privateKeyToAccount, sign } from 'viem/accounts'
 import type { EvmUnsigned, Hex } from '../../../src/chains/chain.ts'
-import { assemble, serializeUnsigned, signingBytes } from '../../../src/chains/evm/encode.ts'
+import { assemble, disassemble, serializeUnsigned, signingBytes } from '../../../src/chains/evm/encode.ts'
 
 const GROUP_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 const PRIVATE_KEY: Hex = `0x${'46'.repeat(32)}`
@@ -67,7 +67,7 @@ test('signs the published vectors of EIP-1559', async () => {
   }
 })
 
-test('signs byte for byte what a viem account signs', async () => {
+test('signs byte for byte what a viem account signs, and reads it back', async () => {
   const account = privateKeyToAccount(PRIVATE_KEY)
   const quantity = fc.bigInt({ min: 0n, max: 2n ** 96n })
   const unsigned = fc.record({
@@ -96,6 +96,7 @@ test('signs byte for byte what a viem account signs', async () => {
         maxPriorityFeePerGas,
       })
       expect(ours.raw).toBe(theirs)
+      expect(disassemble(ours.raw)).toEqual({ ...rest, family: 'evm', maxFeePerGas, maxPriorityFeePerGas })
     }),
     { numRuns: 200, seed: 20_260_101 },
   )

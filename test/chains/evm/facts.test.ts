@@ -102,7 +102,7 @@ test('remembers contracts, and asks for them once', async () => {
   expect((await counted.facts([token])).get(token)?.symbol).toBe('TST')
   expect(counting.calls).toEqual([])
   await counted.facts([token, rich])
-  expect(counting.calls).toEqual([['eth_getCode']])
+  expect(counting.calls).toEqual([['eth_chainId', 'eth_getCode']])
   expect([...memory.kept.keys()]).toEqual([token])
   counting.stop()
 })

@@ -3,7 +3,10 @@
 type Request = { readonly jsonrpc: '2.0'; readonly id: number; readonly method: string; readonly params: unknown[] }
 type Reply = { readonly result: unknown } | { readonly error: { code: number; message: string; data?: unknown } }
 
-/** `undefined` passes the request on; without a real node behind, that is "Method not found". */
+/**
+ * `undefined` passes the request on; without a real node behind, that is "Method not found". With one, the chain id is that
+ * node's, and no behaviour is asked for it.
+ */
 export type Behaviour = (request: Request) => Reply | undefined | Promise<Reply | undefined>
 
 const methodNotFound = (method: string): Reply => ({
@@ -24,7 +27,8 @@ export const startFakeNode = (input: { readonly behaviour?: Behaviour; readonly 
   let behaviour: Behaviour = input.behaviour ?? (() => undefined)
   const calls: string[][] = []
   const answer = async (request: Request): Promise<unknown> => {
-    const reply = await behaviour(request)
+    const isIdentity = request.method === 'eth_chainId' && input.behind !== undefined
+    const reply = isIdentity ? undefined : await behaviour(request)
     if (reply !== undefined) return { jsonrpc: '2.0', id: request.id, ...reply }
     if (input.behind !== undefined) return forward(input.behind, request)
     return { jsonrpc: '2.0', id: request.id, ...methodNotFound(request.method) }

@@ -5,6 +5,7 @@ export const createMemory = (): ChainMemory & { readonly kept: Map<string, Addre
   const kept = new Map<string, AddressFacts>()
   return {
     kept,
+    readAbiItems: async () => [],
     readFacts: async ({ addresses }) =>
       new Map(
         addresses.flatMap((address) => (kept.has(address) ? [[address, kept.get(address) as AddressFacts]] : [])),

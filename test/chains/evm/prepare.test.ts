@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { encodeFunctionData, getAddress, type Hex, parseAbi, parseEther, parseGwei } from 'viem'
+import { encodeFunctionData, getAddress, getContractAddress, type Hex, parseAbi, parseEther, parseGwei } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import type { Chain, Intent, Prepared } from '../../../src/chains/chain.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
@@ -44,8 +44,11 @@ afterAll(async () => {
 const to = (address: string, input: Hex = '0x', value = 0n): Intent => ({ to: address, value, input })
 const call = (functionName: string, args: readonly unknown[] = [], value = 0n): Intent =>
   to(failing.address, encodeFunctionData({ abi: failing.abi, functionName, args }), value)
-const prepare = (intent: Intent, from: string = rich, behind: readonly Intent[] = []): Promise<Prepared> =>
-  chain.prepare(intent, from, { behind })
+const nothing = async () => []
+const recorded = (behind: readonly (Intent & { readonly nonce: number })[]) => async () =>
+  behind.map((each) => ({ ...each, from: rich }))
+const prepare = (intent: Intent, from: string = rich, behind: Parameters<typeof recorded>[0] = []): Promise<Prepared> =>
+  chain.prepare(intent, from, { behind: recorded(behind) })
 
 const fake = (behaviour: Behaviour, change: Partial<EvmNetworkRow> = {}) => {
   const proxy = startFakeNode({ behind: node.rpcUrl, behaviour })
@@ -56,7 +59,7 @@ const fake = (behaviour: Behaviour, change: Partial<EvmNetworkRow> = {}) => {
 
 test('fills in a plain transfer in one round trip', async () => {
   const { proxy, chain: counted } = fake(() => undefined)
-  const prepared = await counted.prepare(to(other, '0x', 5n), rich, { behind: [] })
+  const prepared = await counted.prepare(to(other, '0x', 5n), rich, { behind: nothing })
   expect(proxy.calls.length).toBe(1)
   const nonce = await node.publicClient.getTransactionCount({ address: rich })
   const { baseFeePerGas } = await node.publicClient.getBlock()
@@ -178,6 +181,33 @@ test('what depends on a live transaction is judged behind it', async () => {
   expect(fixed.unsigned.gasLimit).toBe(90_000n)
 })
 
+test('a call to where no contract is yet is judged behind what may create it, and else on its own', async () => {
+  const { proxy, chain: counted } = fake(() => undefined)
+  const { minedCount } = await prepare(to(other))
+  const keep = { ...call('keep', [5n]), to: getContractAddress({ from: rich, nonce: BigInt(minedCount) }) }
+  const gasBehind = async (earlier: Intent): Promise<bigint> => {
+    const behind = recorded([{ ...earlier, nonce: minedCount }])
+    return (await counted.prepare(keep, rich, { behind })).unsigned.gasLimit
+  }
+  const alone = await gasBehind(to(other, '0x', 1n))
+  expect(await gasBehind(to(keep.to, '0x1234'))).toBe(alone)
+  expect(proxy.calls.flat()).not.toContain('eth_simulateV1')
+  const behindCreation = await gasBehind({ to: null, value: 0n, input: oddContract('Failing').bytecode })
+  expect(behindCreation).toBeGreaterThan(alone + 20_000n)
+})
+
+test('what another sender recorded before counts as well, with its own nonces', async () => {
+  const [owner, spender] = [fundedAccount(0).address, fundedAccount(2).address]
+  const nonce = await node.publicClient.getTransactionCount({ address: owner })
+  const data = (functionName: string, args: readonly unknown[]) =>
+    encodeFunctionData({ abi: erc20, functionName, args } as Parameters<typeof encodeFunctionData>[0])
+  const approve = { ...to(token.address, data('approve', [spender, 30n])), from: owner }
+  const move = to(token.address, data('transferFrom', [owner, other, 30n]))
+  const behind = (at: number) => ({ behind: async () => [{ ...approve, nonce: at }] })
+  await expect(chain.prepare(move, spender, behind(nonce - 1))).rejects.toMatchObject({ code: 'execution_reverted' })
+  expect((await chain.prepare(move, spender, behind(nonce))).unsigned.gasLimit).toBeGreaterThan(40_000n)
+})
+
 test('a live transaction that is mined meanwhile has had its effect, and is not run again', async () => {
   const keep = (number: bigint): Intent => call('keep', [number])
   const { minedCount } = await prepare(to(other))
@@ -196,7 +226,7 @@ test('on a node that cannot simulate, the first judgement stands', async () => {
     method === 'eth_simulateV1' ? { error: { code: -32601, message: 'Method not found' } } : undefined,
   )
   const behind = [{ ...call('keep', [4n]), nonce: 10_000 }]
-  await expect(old.prepare(call('need', [4n]), rich, { behind })).rejects.toMatchObject({
+  await expect(old.prepare(call('need', [4n]), rich, { behind: recorded(behind) })).rejects.toMatchObject({
     code: 'execution_reverted',
     message: 'execution reverted: kept differs',
   })
@@ -243,8 +273,9 @@ test('one wei decides', async () => {
 
 test('names the coin of the network', async () => {
   const polygon = evmNetworkRow({ network: 'Polygon', environment: 'testnet', devnet: true })
-  const polygonChain = createEvmChain({ row: polygon, rpcUrl: node.rpcUrl, memory: createMemory() })
-  await expect(polygonChain.prepare(to(other), poor, { behind: [] })).rejects.toMatchObject({
+  const onThisNode = { ...polygon, chainId: row.chainId }
+  const polygonChain = createEvmChain({ row: onThisNode, rpcUrl: node.rpcUrl, memory: createMemory() })
+  await expect(polygonChain.prepare(to(other), poor, { behind: nothing })).rejects.toMatchObject({
     message: expect.stringContaining('POL'),
   })
 })
@@ -274,7 +305,7 @@ test('a network’s layer 1 fee is in the worst cost, with a margin, and in the 
   const fees = { maxFeePerGas: parseGwei('20'), maxPriorityFeePerGas: parseGwei('1') }
   const intent = { ...to(other, '0x', 5n), ...fees }
   const own = 5n + 21_000n * fees.maxFeePerGas
-  const prepared = await base.prepare(intent, rich, { behind: [] })
+  const prepared = await base.prepare(intent, rich, { behind: nothing })
   expect(prepared.worstCost).toBe(own + 500_000n)
   expect(base.worstCost(prepared.unsigned)).toBe(own)
   // getL1FeeUpperBound(uint256) and the size of the unsigned transaction, at its longest.
@@ -282,9 +313,9 @@ test('a network’s layer 1 fee is in the worst cost, with a margin, and in the 
   expect(BigInt(`0x${String(asked).slice(10)}`)).toBeGreaterThan(45n)
   expect(BigInt(`0x${String(asked).slice(10)}`)).toBeLessThan(90n)
   await node.fund(poor, own + 499_999n)
-  await expect(base.prepare(intent, poor, { behind: [] })).rejects.toMatchObject({ code: 'balance_insufficient' })
+  await expect(base.prepare(intent, poor, { behind: nothing })).rejects.toMatchObject({ code: 'balance_insufficient' })
   await node.fund(poor, own + 500_000n)
-  await expect(base.prepare(intent, poor, { behind: [] })).resolves.toBeDefined()
+  await expect(base.prepare(intent, poor, { behind: nothing })).resolves.toBeDefined()
 })
 
 test('a node without a pending state is asked for the newest one, and asked so from then on', async () => {
@@ -293,12 +324,12 @@ test('a node without a pending state is asked for the newest one, and asked so f
       ? { error: { code: -32000, message: 'pending state is not available' } }
       : undefined,
   )
-  expect((await unmined.prepare(to(other), rich, { behind: [] })).unsigned.gasLimit).toBe(21_000n)
+  expect((await unmined.prepare(to(other), rich, { behind: nothing })).unsigned.gasLimit).toBe(21_000n)
   expect((await unmined.fill(to(other), rich, 0)).gasLimit).toBe(21_000n)
   proxy.calls.length = 0
-  await unmined.prepare({ ...to(other), gasLimit: 22_000n }, rich, { behind: [] })
+  await unmined.prepare({ ...to(other), gasLimit: 22_000n }, rich, { behind: nothing })
   expect(proxy.calls.length).toBe(1)
-  await expect(unmined.prepare(call('keep', [1n], 5n), poor, { behind: [] })).rejects.toMatchObject({
+  await expect(unmined.prepare(call('keep', [1n], 5n), poor, { behind: nothing })).rejects.toMatchObject({
     code: 'balance_insufficient',
   })
 })
@@ -307,7 +338,7 @@ test('a refusal that is not about the transaction is an unavailable node', async
   const { chain: busy } = fake(({ method }) =>
     method === 'eth_estimateGas' ? { error: { code: -32005, message: 'daily request count exceeded' } } : undefined,
   )
-  await expect(busy.prepare(to(other), rich, { behind: [] })).rejects.toMatchObject({ code: 'node_unavailable' })
+  await expect(busy.prepare(to(other), rich, { behind: nothing })).rejects.toMatchObject({ code: 'node_unavailable' })
   await expect(busy.fill(to(other), rich, 0)).rejects.toMatchObject({ code: 'node_unavailable' })
 })
 

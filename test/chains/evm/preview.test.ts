@@ -81,7 +81,7 @@ test('an element sees the effects of earlier ones, and one that fails fails alon
   expect(previews.map(({ error }) => error)).toEqual([
     null,
     null,
-    `execution reverted: ERC20InsufficientAllowance(${rich}, 0, 30)`,
+    `execution reverted: ERC20InsufficientAllowance(spender: ${rich}, allowance: 0, needed: 30)`,
     null,
     'execution reverted: no way',
     null,
@@ -386,7 +386,7 @@ test('one round trip for a bundle of known contracts', async () => {
   const previews = await counted.preview(rich, bundle)
   counting.stop()
   expect(previews.every(({ success }) => success)).toBe(true)
-  expect(counting.calls).toEqual([['eth_simulateV1']])
+  expect(counting.calls).toEqual([['eth_chainId', 'eth_simulateV1']])
 })
 
 test('a node without eth_simulateV1 is asked by eth_call, and says nothing of changes', async () => {

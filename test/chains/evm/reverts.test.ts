@@ -1,5 +1,7 @@
 import { expect, test } from 'bun:test'
 import { encodeAbiParameters, encodeErrorResult, type Hex, parseAbi } from 'viem'
+import type { AbiInput, AbiItem } from '../../../src/chains/chain.ts'
+import { selectorOf, signatureOf } from '../../../src/chains/evm/abiTypes.ts'
 import {
   isExecutionFailure,
   isMethodMissing,
@@ -40,11 +42,11 @@ test('reads texts, panics and the errors that it knows', () => {
     ['0x4e487b71', 'a panic that cannot be read'],
     [
       encodeErrorResult({ abi, errorName: 'OwnableUnauthorizedAccount', args: [alice] }),
-      `OwnableUnauthorizedAccount(${alice})`,
+      `OwnableUnauthorizedAccount(account: ${alice})`,
     ],
     [
       encodeErrorResult({ abi, errorName: 'ERC20InsufficientBalance', args: [alice, 1n, 2n] }),
-      `ERC20InsufficientBalance(${alice}, 1, 2)`,
+      `ERC20InsufficientBalance(sender: ${alice}, balance: 1, needed: 2)`,
     ],
     [encodeErrorResult({ abi, errorName: 'EnforcedPause' }), 'EnforcedPause()'],
     [encodeErrorResult({ abi, errorName: 'Strange', args: [1n] }).slice(0, 10) as Hex, 'custom error 0x'],
@@ -187,4 +189,67 @@ test('texts lose what hides or reorders, and keep every script', () => {
   const started = performance.now()
   expect(cleanText(' \n'.repeat(5_000_000), 64)).toBe('')
   expect(performance.now() - started).toBeLessThan(200)
+})
+
+const custom = (name: string, inputs: readonly AbiInput[], values: string): { error: AbiItem; data: Hex } => {
+  const error = { name, inputs }
+  return { error, data: `${selectorOf(signatureOf(error))}${values}` }
+}
+const word = (hex: string): string => hex.padStart(64, '0')
+
+test('an error that the operator declared is told with the names of what it carries', () => {
+  const inputs: AbiInput[] = [
+    { name: '_who', type: 'address' },
+    { name: '', type: 'int8' },
+    { name: 'why', type: 'string' },
+    {
+      name: 'doors',
+      type: 'tuple[]',
+      components: [
+        { name: 'open', type: 'bool' },
+        { name: '', type: 'bytes4' },
+      ],
+    },
+  ]
+  const text = Buffer.from('a)", b\n\u202e')
+  const values = [
+    word(alice.slice(2).toLowerCase()),
+    'f'.repeat(64),
+    word('80'),
+    word('c0'),
+    word(text.length.toString(16)),
+    text.toString('hex').padEnd(64, '0'),
+    word('1'),
+    word('1'),
+    'aabbccdd'.padEnd(64, '0'),
+  ].join('')
+  const { error, data } = custom('Barred', inputs, values)
+  const told = `Barred(who: ${alice}, -1, why: "a)\\", b\\n", doors: [{open: true, 0xaabbccdd}])`
+  expect(revertReason(data, { bound: [], general: [error] })).toBe(told)
+  expect(revertReason(data, { bound: [error], general: [] })).toBe(told)
+  expect(revertReason(data)).toBe(`custom error ${data.slice(0, 10)}`)
+  // One byte more than it declares.
+  expect(revertReason(`${data}00`, { bound: [error], general: [] })).toBe(`custom error ${data.slice(0, 10)}`)
+})
+
+test('what an error carries is one bounded line too, and takes no time to speak of', () => {
+  const long = 'x'.repeat(120_000)
+  const values = word('20') + word(long.length.toString(16)) + Buffer.from(long).toString('hex')
+  const { error, data } = custom('Long', [{ name: 'text', type: 'string' }], values)
+  const started = performance.now()
+  const reason = revertReason(data, { bound: [], general: [error] })
+  expect(performance.now() - started).toBeLessThan(100)
+  expect(reason).toStartWith('Long(text: "xxx')
+  expect([...reason].length).toBe(REASON_LIMIT)
+})
+
+test('texts and panics are what Solidity made them, whatever was declared', () => {
+  const declared = (name: string, type: string) => ({
+    bound: [{ name, inputs: [{ name: 'fooled', type }] }],
+    general: [],
+  })
+  expect(revertReason(text('no way'), declared('Error', 'string'))).toBe('no way')
+  expect(revertReason(`0x4e487b71${word('12')}`, declared('Panic', 'uint256'))).toBe(
+    'panic: division or modulo by zero (0x12)',
+  )
 })

@@ -21,10 +21,10 @@ const fake = (behaviour: Behaviour) => {
   return { node, rpc: createRpc({ rpcUrl: node.rpcUrl, network: 'Ethereum' }) }
 }
 
-const raw = (respond: () => Response | Promise<Response>) => {
+const raw = (respond: () => Response | Promise<Response>, timeoutMs = 15_000) => {
   const server = startRawServer(respond)
   open.push(server)
-  return createRpc({ rpcUrl: server.rpcUrl, network: 'Ethereum' })
+  return createRpc({ rpcUrl: server.rpcUrl, network: 'Ethereum', timeoutMs })
 }
 
 const blockNumber = question('eth_blockNumber', [], quantity)
@@ -132,6 +132,9 @@ test('unreadable answers are an unavailable node', async () => {
     ['{}'],
     ['{"jsonrpc":"2.0","id":1}'],
     ['[{"jsonrpc":"2.0","id":999999,"result":"0x1"}]'],
+    ['{"jsonrpc":"2.0","id":999999,"result":"0x1"}'],
+    ['{"jsonrpc":"2.0","id":null,"result":"0x1"}'],
+    ['{"jsonrpc":"2.0","result":"0x1"}'],
     ['{"jsonrpc":"2.0","id":1,"result":"ten"}'],
     ['{"jsonrpc":"2.0","id":1,"result":null}'],
     ['{"jsonrpc":"2.0","id":1,"result":"0x"}'],
@@ -162,8 +165,8 @@ test('a JSON-RPC error with a 4xx status is read as one', async () => {
 })
 
 test('gives up on a node that hangs, before and within its answer', async () => {
-  const never = raw(() => new Promise<Response>(() => {}))
-  const error = await failure(never.ask(blockNumber, { timeoutMs: 100 }))
+  const never = raw(() => new Promise<Response>(() => {}), 100)
+  const error = await failure(never.ask(blockNumber))
   expect(error).toMatchObject({ trouble: 'timeout', message: expect.stringContaining('100 ms') })
   const stalls = raw(
     () =>
@@ -172,8 +175,9 @@ test('gives up on a node that hangs, before and within its answer', async () => 
           start: (controller) => controller.enqueue(new TextEncoder().encode('{"jsonrpc":"2.0",')),
         }),
       ),
+    200,
   )
-  expect((await failure(stalls.ask(blockNumber, { timeoutMs: 200 }))).trouble).toBe('timeout')
+  expect((await failure(stalls.ask(blockNumber))).trouble).toBe('timeout')
 })
 
 test('reads no further than its limit', async () => {

@@ -56,7 +56,9 @@ test('asks in one round trip', async () => {
   const proxy = startFakeNode({ behind: node.rpcUrl })
   await chainAt(proxy.rpcUrl).status(`0x${'12'.repeat(32)}`)
   proxy.stop()
-  expect(proxy.calls).toEqual([['eth_getTransactionReceipt', 'eth_getTransactionByHash', 'eth_blockNumber']])
+  expect(proxy.calls).toEqual([
+    ['eth_chainId', 'eth_getTransactionReceipt', 'eth_getTransactionByHash', 'eth_blockNumber'],
+  ])
 })
 
 test('a newest block that is behind the receipt’s still is one confirmation', async () => {

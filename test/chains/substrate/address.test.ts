@@ -96,7 +96,7 @@ describe('a Substrate network', () => {
   test('is served for addresses alone: what needs a node is refused, and connects to nothing', async () => {
     expect(() => chain.complete(intent)).toThrow(expect.objectContaining({ code: 'not_implemented' }))
     for (const asked of [
-      chain.prepare(intent, ALICE.Vara, { behind: [] }),
+      chain.prepare(intent, ALICE.Vara, { behind: async () => [] }),
       chain.preview(ALICE.Vara, [intent]),
       chain.status('0x00'),
       chain.head(),

@@ -1,0 +1,71 @@
+import { eq, sql } from 'drizzle-orm'
+import type { Db, Queryable, Tx } from '../client.ts'
+import { abiItems } from '../schema.ts'
+import type { AbiItemKind, EvmNetwork, Network } from '../words.ts'
+
+type AbiItemRow = typeof abiItems.$inferInsert
+
+/** null: for every contract. */
+export type AbiBinding = { readonly network: EvmNetwork; readonly address: string } | null
+
+export type AddedItemRow = AbiItemRow['item'] & {
+  readonly selector: string
+  readonly isGeneral: boolean
+  readonly addresses: readonly string[]
+}
+
+/** Those with these selectors that are for every contract or bound on this network, oldest first; a prepared statement. */
+export const readAbiItems = async (
+  db: Db,
+  input: { readonly network: Network; readonly kind: AbiItemKind; readonly selectors: readonly string[] },
+): Promise<readonly AddedItemRow[]> => {
+  if (input.selectors.length === 0) return []
+  const rows = await db.prepared<(Omit<AddedItemRow, 'name' | 'inputs'> & { readonly item: AbiItemRow['item'] })[]>`
+    select selector, item, bool_or(address is null) as "isGeneral", array_remove(array_agg(address), null) as addresses
+    from public.abi_items
+    where selector = any(${[...input.selectors]}::text[]) and kind = ${input.kind}
+      and (network is null or network = ${input.network})
+    group by selector, item
+    order by min(id)`
+  return rows.map(({ item, ...row }) => ({ ...item, ...row }))
+}
+
+/** @returns whether there was none of this name; all of its rows come and go together. */
+export const insertAbi = async (
+  tx: Tx,
+  input: {
+    readonly name: string
+    readonly binding: AbiBinding
+    readonly items: readonly Pick<AbiItemRow, 'kind' | 'selector' | 'signature' | 'item'>[]
+  },
+): Promise<boolean> => {
+  const { name, binding, items } = input
+  // Two at a time would mix under one name.
+  await tx.execute(sql`select pg_advisory_xact_lock(hashtext('abi_items'))`)
+  const there = await tx.select({ id: abiItems.id }).from(abiItems).where(eq(abiItems.abiName, name)).limit(1)
+  if (there.length > 0) return false
+  const { network, address } = binding ?? { network: null, address: null }
+  await tx.insert(abiItems).values(items.map((item) => ({ abiName: name, network, address, ...item })))
+  return true
+}
+
+/** @returns how many functions and errors it had. */
+export const deleteAbi = async (db: Queryable, name: string): Promise<number> => {
+  const rows = await db.delete(abiItems).where(eq(abiItems.abiName, name)).returning({ id: abiItems.id })
+  return rows.length
+}
+
+/** One row a name, oldest first. */
+export const listAbis = async (db: Queryable) =>
+  db
+    .select({
+      name: abiItems.abiName,
+      network: abiItems.network,
+      address: abiItems.address,
+      functions: sql<number>`(count(*) filter (where ${abiItems.kind} = 'function'))::int`,
+      errors: sql<number>`(count(*) filter (where ${abiItems.kind} = 'error'))::int`,
+      createdAt: sql<Date>`min(${abiItems.createdAt})`.mapWith(abiItems.createdAt),
+    })
+    .from(abiItems)
+    .groupBy(abiItems.abiName, abiItems.network, abiItems.address)
+    .orderBy(sql`min(${abiItems.id})`)

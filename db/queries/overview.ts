@@ -1,0 +1,270 @@
+// The operators' views (views.sql), and the few questions that the command line asks of them.
+
+import { and, asc, desc, eq, inArray, or, sql } from 'drizzle-orm'
+import { bigint, boolean, integer, pgSchema, text, uuid } from 'drizzle-orm/pg-core'
+import type { Queryable, Tx } from '../client.ts'
+import { instant, uint256 } from '../columns.ts'
+import { attempts, audit, transactions } from '../schema.ts'
+import {
+  ATTEMPT_KINDS,
+  NETWORKS,
+  type Network,
+  TRANSACTION_KINDS,
+  TRANSACTION_STATUSES,
+  type TransactionStatus,
+} from '../words.ts'
+
+const overview = pgSchema('strongroom_views')
+
+const network = () => text('network', { enum: NETWORKS }).notNull()
+const status = (name: string) => text(name, { enum: TRANSACTION_STATUSES })
+
+export const JOB_STATES = ['due', 'scheduled', 'running', 'abandoned', 'failing', 'given_up'] as const
+export type JobState = (typeof JOB_STATES)[number]
+
+export const transactionOverview = overview
+  .view('transactions', {
+    id: uuid('id').notNull(),
+    projectId: uuid('project_id').notNull(),
+    walletId: uuid('wallet_id').notNull(),
+    network: network(),
+    signerAddress: text('signer_address').notNull(),
+    nonce: bigint('nonce', { mode: 'number' }).notNull(),
+    kind: text('kind', { enum: TRANSACTION_KINDS }).notNull(),
+    to: text('to'),
+    value: uint256('value').notNull(),
+    status: status('status').notNull(),
+    final: boolean('final').notNull(),
+    createdAt: instant('created_at').notNull(),
+    age: text('age').notNull(),
+    late: boolean('late').notNull(),
+    cause: text('cause'),
+    why: text('why'),
+    waitsFor: uuid('waits_for'),
+    attempt: integer('attempt').notNull(),
+    rungs: integer('rungs').notNull(),
+    cancelling: boolean('cancelling').notNull(),
+    attemptHash: text('attempt_hash').notNull(),
+    acceptedAt: instant('accepted_at'),
+    refusal: text('refusal'),
+    climbsAt: instant('climbs_at'),
+    givesUpAt: instant('gives_up_at'),
+    shownHash: text('shown_hash'),
+    minedBlockNumber: bigint('mined_block_number', { mode: 'bigint' }),
+    minedBlockHash: text('mined_block_hash'),
+    minedAttempt: text('mined_attempt', { enum: ATTEMPT_KINDS }),
+    confirmations: bigint('confirmations', { mode: 'number' }),
+    confirmationsNeeded: integer('confirmations_needed'),
+    errorCode: text('error_code'),
+    error: text('error'),
+    contractAddress: text('contract_address'),
+    broadcastAt: instant('broadcast_at'),
+    settledAt: instant('settled_at'),
+    updatedAt: instant('updated_at').notNull(),
+    jobId: bigint('job_id', { mode: 'bigint' }),
+    jobState: text('job_state', { enum: JOB_STATES }),
+    jobRunAt: instant('job_run_at'),
+    jobAttempts: integer('job_attempts'),
+    jobError: text('job_error'),
+  })
+  .existing()
+
+export const attemptOverview = overview
+  .view('attempts', {
+    transactionId: uuid('transaction_id').notNull(),
+    network: network(),
+    attempt: integer('attempt').notNull(),
+    kind: text('kind', { enum: ATTEMPT_KINDS }).notNull(),
+    hash: text('hash').notNull(),
+    chosen: boolean('chosen').notNull(),
+    mined: boolean('mined').notNull(),
+    acceptedAt: instant('accepted_at'),
+    refusal: text('refusal'),
+    sendable: boolean('sendable').notNull(),
+  })
+  .existing()
+
+export const signerOverview = overview
+  .view('signers', {
+    network: network(),
+    address: text('address').notNull(),
+    live: integer('live').notNull(),
+    waiting: integer('waiting').notNull(),
+    late: integer('late').notNull(),
+    oldestLiveAt: instant('oldest_live_at'),
+    lowestWaitingNonce: bigint('lowest_waiting_nonce', { mode: 'number' }),
+    lowestWaitingTransaction: uuid('lowest_waiting_transaction'),
+    missingNonce: bigint('missing_nonce', { mode: 'number' }),
+    minedCount: bigint('mined_count', { mode: 'number' }),
+    pendingCount: bigint('pending_count', { mode: 'number' }),
+    balance: uint256('balance'),
+    heardAt: instant('heard_at'),
+  })
+  .existing()
+
+export const jobOverview = overview
+  .view('jobs', {
+    id: bigint('id', { mode: 'bigint' }).notNull(),
+    task: text('task').notNull(),
+    key: text('key'),
+    state: text('state', { enum: JOB_STATES }).notNull(),
+    runAt: instant('run_at').notNull(),
+    attempts: integer('attempts').notNull(),
+    maxAttempts: integer('max_attempts').notNull(),
+    lastError: text('last_error'),
+    lockedAt: instant('locked_at'),
+    lockedBy: text('locked_by'),
+    createdAt: instant('created_at').notNull(),
+    updatedAt: instant('updated_at').notNull(),
+    network: text('network', { enum: NETWORKS }),
+    transactionId: uuid('transaction_id'),
+    projectId: uuid('project_id'),
+    signerAddress: text('signer_address'),
+    nonce: bigint('nonce', { mode: 'number' }),
+    transactionStatus: status('transaction_status'),
+  })
+  .existing()
+
+export type TransactionOverview = typeof transactionOverview.$inferSelect
+export type AttemptOverview = typeof attemptOverview.$inferSelect
+export type SignerOverview = typeof signerOverview.$inferSelect
+export type JobOverview = typeof jobOverview.$inferSelect
+
+const LIVE: readonly TransactionStatus[] = ['submitted', 'pending']
+
+export type TransactionFilter = {
+  readonly statuses: readonly TransactionStatus[]
+  readonly network?: Network
+  readonly projectId?: string
+  /** Canonical. */
+  readonly signerAddress?: string
+  /** Only those that are late. */
+  readonly late?: boolean
+}
+
+/** What is live is listed with the oldest first, else the newest. */
+export const listTransactions = async (
+  db: Queryable,
+  input: TransactionFilter & { readonly limit: number },
+): Promise<readonly TransactionOverview[]> => {
+  const { projectId, signerAddress, late = false } = input
+  const statuses = late ? LIVE.filter((each) => input.statuses.includes(each)) : input.statuses
+  const isLive = statuses.every((each) => LIVE.includes(each))
+  const order = isLive ? asc : desc
+  // Chosen from the table first: the view works out the why of each row that it is asked for.
+  const listed = db
+    .select({ id: transactions.id })
+    .from(transactions)
+    .where(
+      and(
+        inArray(transactions.status, [...statuses]),
+        // What is live is not final: said aloud, the index of what is not final is found.
+        isLive ? eq(transactions.final, false) : undefined,
+        input.network === undefined ? undefined : eq(transactions.network, input.network),
+        projectId === undefined ? undefined : eq(transactions.projectId, projectId),
+        signerAddress === undefined ? undefined : eq(transactions.signerAddress, signerAddress),
+      ),
+    )
+    .orderBy(order(transactions.createdAt), order(transactions.nonce))
+    .limit(input.limit)
+  return (
+    db
+      .select()
+      .from(transactionOverview)
+      // As an array, which an index looks up; what is late is among the oldest.
+      .where(and(sql`${transactionOverview.id} = any(array(${listed}))`, late ? transactionOverview.late : undefined))
+      .orderBy(order(transactionOverview.createdAt), order(transactionOverview.nonce))
+  )
+}
+
+/** By our id, or by the hash of one of its attempts; of any project. */
+export const findTransactionOverview = async (
+  db: Queryable,
+  key: { readonly id: string } | { readonly hash: string },
+): Promise<TransactionOverview | null> => {
+  const id = 'id' in key ? key.id : await transactionIdOf(db, key.hash)
+  if (id === null) return null
+  const [row] = await db.select().from(transactionOverview).where(eq(transactionOverview.id, id))
+  return row ?? null
+}
+
+const transactionIdOf = async (db: Queryable, hash: string): Promise<string | null> => {
+  // The key of the table begins with the network.
+  const [row] = await db
+    .select({ id: attempts.transactionId })
+    .from(attempts)
+    .where(and(inArray(attempts.network, [...NETWORKS]), eq(attempts.hash, hash)))
+    .limit(1)
+  return row?.id ?? null
+}
+
+/** In the order in which they are chosen. */
+export const listAttempts = async (db: Queryable, transactionId: string): Promise<readonly AttemptOverview[]> =>
+  db
+    .select()
+    .from(attemptOverview)
+    .where(eq(attemptOverview.transactionId, transactionId))
+    .orderBy(asc(attemptOverview.attempt))
+
+export const findSigner = async (
+  db: Queryable,
+  signer: { readonly network: Network; readonly address: string },
+): Promise<SignerOverview | null> => {
+  const [row] = await db
+    .select()
+    .from(signerOverview)
+    .where(and(eq(signerOverview.network, signer.network), eq(signerOverview.address, signer.address)))
+  return row ?? null
+}
+
+/** What was done to a transaction by whom, oldest first. */
+export const listActs = async (
+  db: Queryable,
+  input: { readonly projectId: string; readonly transactionId: string },
+): Promise<readonly Pick<typeof audit.$inferSelect, 'id' | 'at' | 'actor' | 'action'>[]> =>
+  db
+    .select({ id: audit.id, at: audit.at, actor: audit.actor, action: audit.action })
+    .from(audit)
+    .where(
+      and(
+        eq(audit.projectId, input.projectId),
+        or(eq(audit.subject, input.transactionId), sql`${audit.details}->>'transaction' = ${input.transactionId}`),
+      ),
+    )
+    .orderBy(asc(audit.id))
+
+export type JobFilter = { readonly task?: string; readonly failed?: boolean; readonly transactionId?: string }
+
+const FAILED = ['failing', 'given_up'] as const satisfies readonly JobState[]
+
+const ofJobs = ({ task, failed, transactionId }: JobFilter) =>
+  and(
+    task === undefined ? undefined : eq(jobOverview.task, task),
+    transactionId === undefined ? undefined : eq(jobOverview.transactionId, transactionId),
+    failed === true ? inArray(jobOverview.state, [...FAILED]) : undefined,
+  )
+
+/** In the order in which they are to run. */
+export const listJobs = async (
+  db: Queryable,
+  input: JobFilter & { readonly limit: number },
+): Promise<readonly JobOverview[]> =>
+  db
+    .select()
+    .from(jobOverview)
+    .where(ofJobs(input))
+    .orderBy(asc(jobOverview.runAt), asc(jobOverview.id))
+    .limit(input.limit)
+
+export const findJob = async (db: Queryable, id: bigint): Promise<JobOverview | null> => {
+  const [row] = await db.select().from(jobOverview).where(eq(jobOverview.id, id))
+  return row ?? null
+}
+
+/** Lets jobs run again now, as if they had never failed. @returns those that were not running. */
+export const retryJobs = async (tx: Tx, ids: readonly bigint[]): Promise<ReadonlySet<bigint>> => {
+  const rows = await tx.execute<{ id: string }>(
+    sql`select public.retry_strongroom_jobs(${sql.param(ids.map(String))}::bigint[]) as id`,
+  )
+  return new Set(rows.map((row) => BigInt(row.id)))
+}

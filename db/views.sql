@@ -1,0 +1,395 @@
+-- What operators look at: each transaction beside its signer, its attempts and its job, and why it is not done.
+-- `cli tx` and `cli jobs` read these views too, so that there is one place for the why. Made anew by every `db migrate`: they
+-- stand on our tables and on graphile-worker's public view, and both change. They belong to the worker's role, whose rights
+-- they use; who reads them needs rights to nothing below. None shows an attempt's raw bytes or a job's payload.
+
+create schema strongroom_views authorization strongroom_worker;
+set local role strongroom_worker;
+
+comment on schema strongroom_views is 'Views for operators, made anew by every migration: build nothing on them. docs/operations.md explains them.';
+
+-- A length of time as people say it.
+create function strongroom_views.span(seconds numeric) returns text language sql immutable as $$
+  select case
+    when seconds < 120 then greatest(floor(seconds), 0) || ' s'
+    when seconds < 7200 then floor(seconds / 60) || ' min'
+    when seconds < 172800 then floor(seconds / 3600) || ' h'
+    else floor(seconds / 86400) || ' d'
+  end
+$$;
+create function strongroom_views.since(at timestamptz) returns text language sql stable as $$
+  select strongroom_views.span(extract(epoch from now() - at))
+$$;
+create function strongroom_views.due(at timestamptz) returns text language sql stable as $$
+  select case when at > now() then 'in ' || strongroom_views.span(ceil(extract(epoch from at - now()))) else 'now' end
+$$;
+
+create function strongroom_views.times(count integer) returns text language sql immutable as $$
+  select case count when 1 then 'once' else count || ' times' end
+$$;
+
+-- Jobs.
+
+create view strongroom_views.workers as
+select worker.id, worker.started_at,
+  exists (select from pg_stat_activity session where session.application_name = worker.application_name) as lives
+from public.workers worker;
+
+create view strongroom_views.jobs as
+select job.id, job.task_identifier as task, job.key,
+  case
+    when job.locked_at is not null and not coalesce(worker.lives, job.locked_at > now() - interval '3 s') then 'abandoned'
+    when job.locked_at is not null then 'running'
+    when job.attempts >= job.max_attempts then 'given_up'
+    when job.last_error is not null and job.attempts > 0 then 'failing'
+    when job.run_at > now() then 'scheduled'
+    else 'due'
+  end as state,
+  job.run_at, job.attempts, job.max_attempts,
+  -- Further lines would be the values of a failed statement.
+  left(split_part(job.last_error, E'\n', 1), 300) as last_error,
+  job.locked_at, job.locked_by, job.created_at, job.updated_at,
+  coalesce(transaction.network, substring(job.key from '^(?:track|index)_blocks:([A-Za-z]+)$')) as network,
+  transaction.id as transaction_id, transaction.project_id, transaction.signer_address, transaction.nonce,
+  transaction.status as transaction_status
+from graphile_worker.jobs job
+left join strongroom_views.workers worker on worker.id = job.locked_by
+left join lateral (
+  select * from public.transactions
+  where id = substring(job.key from '^broadcast:([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$')::uuid
+  limit 1
+) transaction on true;
+
+-- Signers.
+
+-- Of each signer with something in no block the lowest such nonce: the one that all others wait for. What the node said of the
+-- signer counts only where it was asked since that was recorded.
+create view strongroom_views.lowest_waiting as
+select lowest.network, lowest.signer_address, lowest.id as transaction_id, lowest.nonce,
+  heard.mined_count, heard.pending_count, missing.nonce as missing_nonce
+from (
+  select distinct on (network, signer_address) network, signer_address, id, nonce, created_at
+  from public.transactions
+  where not final and status in ('submitted', 'pending') and mined_block_hash is null
+  order by network, signer_address, nonce
+) lowest
+left join public.signers heard
+  on heard.network = lowest.network and heard.address = lowest.signer_address and heard.heard_at > lowest.created_at
+left join lateral (
+  select min(candidate) as nonce
+  from generate_series(heard.mined_count, least(lowest.nonce, heard.mined_count + 1000) - 1) candidate
+  where not exists (
+    select from public.transactions ours
+    where ours.network = lowest.network and ours.signer_address = lowest.signer_address
+      and ours.nonce = candidate and ours.holds_nonce
+  )
+) missing on true;
+
+create view strongroom_views.signers as
+select signer.network, signer.address,
+  coalesce(live.transactions, 0) as live, coalesce(live.waiting, 0) as waiting, coalesce(live.late, 0) as late,
+  live.oldest_at as oldest_live_at,
+  lowest.nonce as lowest_waiting_nonce, lowest.transaction_id as lowest_waiting_transaction, lowest.missing_nonce,
+  signer.mined_count, signer.pending_count, signer.balance, signer.heard_at
+from public.signers signer
+left join (
+  select network, signer_address, count(*) as transactions, min(created_at) as oldest_at,
+    count(*) filter (where mined_block_hash is null) as waiting,
+    count(*) filter (where created_at < now() - interval '1 minute') as late
+  from public.transactions
+  where not final and status in ('submitted', 'pending')
+  group by network, signer_address
+) live on live.network = signer.network and live.signer_address = signer.address
+left join strongroom_views.lowest_waiting lowest
+  on lowest.network = signer.network and lowest.signer_address = signer.address;
+
+-- Transactions.
+
+create view strongroom_views.attempts as
+select attempt.transaction_id, attempt.network,
+  case attempt.kind when 'cancel' then transaction.rungs else attempt.rung end + 1 as attempt,
+  attempt.kind, attempt.hash,
+  case attempt.kind when 'cancel' then transaction.rungs else attempt.rung end = transaction.chosen as chosen,
+  coalesce(attempt.hash = transaction.shown_hash and transaction.mined_block_hash is not null, false) as mined,
+  attempt.broadcast_at as accepted_at, attempt.last_error as refusal, attempt.raw is not null as sendable
+from public.attempts attempt
+join public.transactions transaction on transaction.id = attempt.transaction_id;
+
+-- First a word for the cause, from the strongest evidence to the weakest; then its sentence. What belongs to one row is looked
+-- up by its key, with a limit that tells the planner so: by its own estimates it would walk through whole tables.
+create view strongroom_views.transactions as
+with lowest_waiting as materialized (select * from strongroom_views.lowest_waiting)
+select transaction.id, transaction.project_id, transaction.wallet_id, transaction.network, transaction.signer_address,
+  transaction.nonce, transaction.kind, transaction."to", transaction.value, transaction.status, transaction.final,
+  transaction.created_at, strongroom_views.since(transaction.created_at) as age,
+  state.live and transaction.created_at < now() - interval '1 minute' as late,
+  cause.word as cause, why.sentence as why,
+  case when cause.word = 'behind' then lowest.transaction_id end as waits_for,
+  transaction.chosen + 1 as attempt, transaction.rungs, state.cancelling, chosen.hash as attempt_hash,
+  chosen.broadcast_at as accepted_at, chosen.last_error as refusal, clock.climbs_at, clock.gives_up_at,
+  transaction.shown_hash, transaction.mined_block_number, transaction.mined_block_hash, shown.kind as mined_attempt,
+  depth.blocks as confirmations, followed.confirmations as confirmations_needed,
+  transaction.error_code, transaction.error, transaction.contract_address,
+  transaction.broadcast_at, transaction.settled_at, transaction.updated_at,
+  job.id as job_id, job.state as job_state, job.run_at as job_run_at, job.attempts as job_attempts,
+  job.last_error as job_error
+from public.transactions transaction
+left join lateral (
+  select * from public.attempts
+  where transaction_id = transaction.id
+    and kind = case when transaction.chosen = transaction.rungs then 'cancel' else 'rung' end
+    and rung = case when transaction.chosen = transaction.rungs then 0 else transaction.chosen end
+  limit 1
+) chosen on true
+left join lateral (
+  select kind from public.attempts
+  where network = transaction.network and hash = transaction.shown_hash and transaction.mined_block_hash is not null
+  limit 1
+) shown on true
+left join lowest_waiting lowest
+  on lowest.network = transaction.network and lowest.signer_address = transaction.signer_address
+  and transaction.status in ('submitted', 'pending') and transaction.mined_block_hash is null
+left join lateral (select * from strongroom_views.jobs where key = 'broadcast:' || transaction.id limit 1) job on true
+left join lateral (
+  select state, last_error from strongroom_views.jobs where key = 'track_blocks:' || transaction.network limit 1
+) follower on true
+left join public.followed_networks followed on followed.network = transaction.network
+left join public.cursors tracked on tracked.network = transaction.network and tracked.purpose = 'track'
+cross join lateral (
+  select transaction.status in ('submitted', 'pending') as live, transaction.mined_block_hash is not null as mined,
+    transaction.chosen = transaction.rungs as cancelling
+) state
+cross join lateral (
+  select greatest(tracked.block_number - transaction.mined_block_number + 1, 0) as blocks
+) depth
+cross join lateral (
+  select
+    -- By the clock only what a node took climbs.
+    case when transaction.chosen + 1 < transaction.rungs and transaction.broadcast_at is not null
+      then greatest(transaction.chosen_at, transaction.clock_started_at) end
+      + make_interval(secs => followed.climb_after_seconds) as climbs_at,
+    case when not state.cancelling then transaction.clock_started_at end
+      + make_interval(secs => followed.expire_after_seconds) as gives_up_at
+) clock
+cross join lateral (
+  select case
+    when not state.live and transaction.final then null
+    when not state.live then 'not_final'
+    when state.mined and shown.kind = 'cancel' then 'cancel_mined'
+    when state.mined then 'confirming'
+    when lowest.transaction_id <> transaction.id then 'behind'
+    when lowest.pending_count > lowest.missing_nonce then 'outside_nonce'
+    when lowest.missing_nonce is not null or chosen.last_error = 'waits for a lower nonce' then 'nonce_gap'
+    when lowest.mined_count > transaction.nonce or chosen.last_error = 'the nonce is used on the chain' then 'nonce_used'
+    when chosen.last_error like 'insufficient_funds: %' then 'unpayable'
+    when chosen.last_error like 'underpriced: %' then 'fee_too_low'
+    when chosen.last_error like 'unknown: %' then 'node_trouble'
+    when chosen.last_error is not null then 'refused'
+    when chosen.broadcast_at is null then 'not_sent'
+    else 'in_pool'
+  end as word
+) cause
+cross join lateral (
+  select case
+    when job.id is null then 'no job sends it: the reconciler adds one within a minute'
+    when job.state = 'running' then 'it is being sent now'
+    when job.state = 'abandoned' then 'its job is held by a worker that is gone, and given back within a minute where another one runs'
+    when job.state = 'given_up' then format('its job failed %s, and is tried no more: %s', strongroom_views.times(job.attempts), job.last_error)
+    when job.state = 'failing'
+      then format('its job failed %s, and is tried again %s: %s', strongroom_views.times(job.attempts), strongroom_views.due(job.run_at), job.last_error)
+    when job.state = 'scheduled' then 'it is sent again ' || strongroom_views.due(job.run_at)
+    when exists (select from strongroom_views.workers where lives) then 'its job is due, and the workers are busy'
+    else 'its job is due, and no worker is running'
+  end as words
+) sending
+cross join lateral (
+  select case
+    when state.cancelling then ''
+    when transaction.rungs = 1 then ' at the fee that its caller fixed'
+    else format(' at rung %s of %s', transaction.chosen + 1, transaction.rungs)
+  end
+  || case
+    when clock.climbs_at is not null then '; it climbs ' || strongroom_views.due(clock.climbs_at)
+    when clock.gives_up_at is not null then '; it is given up ' || strongroom_views.due(clock.gives_up_at)
+    else ''
+  end as words
+) offer
+cross join lateral (
+  select case
+    when followed.updated_at is null then format('; no worker follows %s', transaction.network)
+    when followed.updated_at < now() - interval '2 minutes'
+      then format('; no worker has followed %s for %s', transaction.network, strongroom_views.since(followed.updated_at))
+    when follower.state in ('failing', 'given_up')
+      then format('; the follower of %s failed: %s', transaction.network, follower.last_error)
+    when tracked.updated_at < now() - interval '1 minute'
+      then format('; no block was taken in for %s', strongroom_views.since(tracked.updated_at))
+    else ''
+  end as words
+) following
+cross join lateral (
+  select rtrim(regexp_replace(chosen.last_error, '^[a-z_]+: ', ''), '.') as words
+) refusal
+cross join lateral (
+  select
+    case when state.live and not state.mined and state.cancelling then 'given up; ' else '' end
+    || case cause.word
+      when 'not_final' then format('told; in block %s, %s deep, and not final yet%s',
+        transaction.mined_block_number, depth.blocks, following.words)
+      when 'cancel_mined' then format('given up; its cancelling transaction is in block %s, %s deep, and told when that is final%s',
+        transaction.mined_block_number, depth.blocks, following.words)
+      when 'confirming' then format('mined in block %s, %s of %s confirmations%s',
+        transaction.mined_block_number, depth.blocks, coalesce(followed.confirmations::text, '?'), following.words)
+      when 'behind' then format('waits for nonce %s of the same signer (transaction %s)', lowest.nonce, lowest.transaction_id)
+      when 'outside_nonce' then format('waits for nonce %s, which a transaction from outside holds in the node''s pool',
+        lowest.missing_nonce)
+      when 'nonce_gap' then format('waits for nonce %s, which nobody holds (a dropped transaction from outside?): the signer''s next transaction takes it',
+        coalesce(lowest.missing_nonce::text, 'below ' || transaction.nonce))
+      when 'nonce_used' then format('nonce %s is used on the chain: by an attempt of this, in a block that is not taken in yet, or by a transaction from outside, and then told when that is final%s',
+        transaction.nonce, following.words)
+      when 'unpayable' then format('%s: %s; %s',
+        case when state.cancelling then 'not even the cancelling transaction can be paid' else 'it cannot be paid' end,
+        refusal.words, sending.words)
+      when 'fee_too_low' then format('the node finds the fee too low%s: %s; %s', offer.words, refusal.words, sending.words)
+      when 'node_trouble' then format('the node did not say that it took it: %s; %s', refusal.words, sending.words)
+      when 'refused' then format('the node refuses it: %s; %s', refusal.words, sending.words)
+      when 'not_sent' then 'not sent: ' || sending.words
+      when 'in_pool' then format('in the node''s pool for %s%s%s', strongroom_views.since(chosen.broadcast_at), offer.words, following.words)
+    end as sentence
+) why;
+
+create view strongroom_views.late_transactions as
+select id, project_id, network, signer_address, nonce, kind, status, created_at, age, cause, why, waits_for, attempt,
+  rungs, cancelling, refusal, job_id, job_state, job_error
+from strongroom_views.transactions
+where late;
+
+-- What each column means, for whoever asks the database itself.
+
+comment on view strongroom_views.workers is 'The job pools that were started and not yet found dead.';
+comment on column strongroom_views.workers.id is 'As graphile-worker names the pool.';
+comment on column strongroom_views.workers.started_at is 'When it was enrolled.';
+comment on column strongroom_views.workers.lives is 'Whether it has a connection to the database.';
+
+comment on view strongroom_views.jobs is 'The jobs that wait, run or have failed; one that succeeded is gone. Payloads are not shown.';
+comment on column strongroom_views.jobs.id is 'As graphile-worker numbers it.';
+comment on column strongroom_views.jobs.task is 'What it does.';
+comment on column strongroom_views.jobs.key is 'At most one waiting job has it: broadcast:<transaction>, track_blocks:<network>, …';
+comment on column strongroom_views.jobs.state is 'due, scheduled (not before run_at), running, abandoned (held by a worker that is gone), failing (failed, and tried again at run_at), given_up (failed for the last time).';
+comment on column strongroom_views.jobs.run_at is 'When it is to run.';
+comment on column strongroom_views.jobs.attempts is 'How often it was begun.';
+comment on column strongroom_views.jobs.max_attempts is 'After so many it is given up.';
+comment on column strongroom_views.jobs.last_error is 'The first line of what it failed with.';
+comment on column strongroom_views.jobs.locked_at is 'Since when a worker runs it.';
+comment on column strongroom_views.jobs.locked_by is 'Which worker.';
+comment on column strongroom_views.jobs.created_at is 'When it was added.';
+comment on column strongroom_views.jobs.updated_at is 'When it last changed.';
+comment on column strongroom_views.jobs.network is 'The network that it is about, where it is about one.';
+comment on column strongroom_views.jobs.transaction_id is 'The transaction that it sends.';
+comment on column strongroom_views.jobs.project_id is 'Its project.';
+comment on column strongroom_views.jobs.signer_address is 'Its signer.';
+comment on column strongroom_views.jobs.nonce is 'Its nonce.';
+comment on column strongroom_views.jobs.transaction_status is 'Its status.';
+
+comment on view strongroom_views.lowest_waiting is 'Of each signer with something in no block, the lowest such transaction: nothing behind it can be mined before it.';
+comment on column strongroom_views.lowest_waiting.network is 'The network.';
+comment on column strongroom_views.lowest_waiting.signer_address is 'The signer.';
+comment on column strongroom_views.lowest_waiting.transaction_id is 'The transaction.';
+comment on column strongroom_views.lowest_waiting.nonce is 'Its nonce.';
+comment on column strongroom_views.lowest_waiting.mined_count is 'How many transactions of the signer the node had mined when it was last asked; null where that was before this one.';
+comment on column strongroom_views.lowest_waiting.pending_count is 'The same, with those in its pool.';
+comment on column strongroom_views.lowest_waiting.missing_nonce is 'The lowest nonce that was unused then, below this one, and that nothing of ours holds; null where there is none.';
+
+comment on view strongroom_views.signers is 'How each signer does.';
+comment on column strongroom_views.signers.network is 'The network.';
+comment on column strongroom_views.signers.address is 'The address.';
+comment on column strongroom_views.signers.live is 'Its transactions that are submitted or pending.';
+comment on column strongroom_views.signers.waiting is 'Those of them that are in no block.';
+comment on column strongroom_views.signers.late is 'Those of them that have been live for more than a minute.';
+comment on column strongroom_views.signers.oldest_live_at is 'When the oldest live one was recorded.';
+comment on column strongroom_views.signers.lowest_waiting_nonce is 'The nonce that all others wait for.';
+comment on column strongroom_views.signers.lowest_waiting_transaction is 'The transaction that has it.';
+comment on column strongroom_views.signers.missing_nonce is 'A lower nonce that nobody here holds, and that the chain waits for.';
+comment on column strongroom_views.signers.mined_count is 'How many of its transactions the node had mined when it was last asked. It is asked while something has waited for 20 s.';
+comment on column strongroom_views.signers.pending_count is 'The same, with those in its pool.';
+comment on column strongroom_views.signers.balance is 'What it had then, in base units.';
+comment on column strongroom_views.signers.heard_at is 'When that was.';
+
+comment on view strongroom_views.attempts is 'The signed encodings of each transaction: rungs at rising fees, then the cancel. Their bytes are not shown.';
+comment on column strongroom_views.attempts.transaction_id is 'The transaction.';
+comment on column strongroom_views.attempts.network is 'The network.';
+comment on column strongroom_views.attempts.attempt is 'Its place on the ladder, from 1; the cancel is last.';
+comment on column strongroom_views.attempts.kind is 'rung or cancel.';
+comment on column strongroom_views.attempts.hash is 'Its hash.';
+comment on column strongroom_views.attempts.chosen is 'Whether it is the one that is sent.';
+comment on column strongroom_views.attempts.mined is 'Whether it is in a block.';
+comment on column strongroom_views.attempts.accepted_at is 'When a node first took it.';
+comment on column strongroom_views.attempts.refusal is 'What the node said when it was last sent, where it did not take it.';
+comment on column strongroom_views.attempts.sendable is 'Whether its bytes are kept: until the nonce is final.';
+
+comment on view strongroom_views.transactions is 'Each transaction beside its signer, its chosen attempt and its job, and why it is not done.';
+comment on column strongroom_views.transactions.id is 'Our id.';
+comment on column strongroom_views.transactions.project_id is 'Its project.';
+comment on column strongroom_views.transactions.wallet_id is 'Its wallet.';
+comment on column strongroom_views.transactions.network is 'The network.';
+comment on column strongroom_views.transactions.signer_address is 'The address that sends it.';
+comment on column strongroom_views.transactions.nonce is 'Its nonce.';
+comment on column strongroom_views.transactions.kind is 'What it was asked for as: send, mint, transfer or collection.';
+comment on column strongroom_views.transactions."to" is 'Whom it calls or pays; null for a contract creation.';
+comment on column strongroom_views.transactions.value is 'In base units.';
+comment on column strongroom_views.transactions.status is 'submitted, pending, success or failed.';
+comment on column strongroom_views.transactions.final is 'Whether no reorganisation can change it any more.';
+comment on column strongroom_views.transactions.created_at is 'When it was recorded.';
+comment on column strongroom_views.transactions.age is 'How long ago.';
+comment on column strongroom_views.transactions.late is 'Whether it has been live for more than a minute.';
+comment on column strongroom_views.transactions.cause is 'Why it is not done, as one of the words in docs/operations.md; null where it is.';
+comment on column strongroom_views.transactions.why is 'The same as a sentence.';
+comment on column strongroom_views.transactions.waits_for is 'The transaction that must be mined before it, where it stands behind another one.';
+comment on column strongroom_views.transactions.attempt is 'Which of its attempts is sent, from 1; one more than rungs is the cancel.';
+comment on column strongroom_views.transactions.rungs is 'How many rungs its fee ladder has.';
+comment on column strongroom_views.transactions.cancelling is 'Whether it is given up: only the cancel is sent.';
+comment on column strongroom_views.transactions.attempt_hash is 'The hash of the attempt that is sent.';
+comment on column strongroom_views.transactions.accepted_at is 'When a node first took that.';
+comment on column strongroom_views.transactions.refusal is 'What the node said when it was last sent, where it did not take it.';
+comment on column strongroom_views.transactions.climbs_at is 'When it offers more, if it is not mined by then.';
+comment on column strongroom_views.transactions.gives_up_at is 'When it is given up, if it is not mined by then.';
+comment on column strongroom_views.transactions.shown_hash is 'The hash that callers are told.';
+comment on column strongroom_views.transactions.mined_block_number is 'The block that it is in.';
+comment on column strongroom_views.transactions.mined_block_hash is 'That block''s hash.';
+comment on column strongroom_views.transactions.mined_attempt is 'rung or cancel: which kind of attempt is in it.';
+comment on column strongroom_views.transactions.confirmations is 'Blocks with and above its own that were taken in.';
+comment on column strongroom_views.transactions.confirmations_needed is 'So many before it is told.';
+comment on column strongroom_views.transactions.error_code is 'Why it failed.';
+comment on column strongroom_views.transactions.error is 'The same as a sentence.';
+comment on column strongroom_views.transactions.contract_address is 'The contract that it created.';
+comment on column strongroom_views.transactions.broadcast_at is 'When a node first took one of its attempts.';
+comment on column strongroom_views.transactions.settled_at is 'When it was told.';
+comment on column strongroom_views.transactions.updated_at is 'When something was last learnt of it.';
+comment on column strongroom_views.transactions.job_id is 'Its job in the queue; null where there is none.';
+comment on column strongroom_views.transactions.job_state is 'As in strongroom_views.jobs.';
+comment on column strongroom_views.transactions.job_run_at is 'When that job is to run.';
+comment on column strongroom_views.transactions.job_attempts is 'How often it was begun.';
+comment on column strongroom_views.transactions.job_error is 'What it failed with.';
+
+comment on view strongroom_views.late_transactions is 'The transactions that have been live for more than a minute, with what tells why. Columns as in strongroom_views.transactions.';
+comment on column strongroom_views.late_transactions.id is 'Our id.';
+comment on column strongroom_views.late_transactions.project_id is 'Its project.';
+comment on column strongroom_views.late_transactions.network is 'The network.';
+comment on column strongroom_views.late_transactions.signer_address is 'The address that sends it.';
+comment on column strongroom_views.late_transactions.nonce is 'Its nonce.';
+comment on column strongroom_views.late_transactions.kind is 'What it was asked for as: send, mint, transfer or collection.';
+comment on column strongroom_views.late_transactions.status is 'submitted, pending, success or failed.';
+comment on column strongroom_views.late_transactions.created_at is 'When it was recorded.';
+comment on column strongroom_views.late_transactions.age is 'How long ago.';
+comment on column strongroom_views.late_transactions.cause is 'Why it is not done, as one of the words in docs/operations.md; null where it is.';
+comment on column strongroom_views.late_transactions.why is 'The same as a sentence.';
+comment on column strongroom_views.late_transactions.waits_for is 'The transaction that must be mined before it, where it stands behind another one.';
+comment on column strongroom_views.late_transactions.attempt is 'Which of its attempts is sent, from 1; one more than rungs is the cancel.';
+comment on column strongroom_views.late_transactions.rungs is 'How many rungs its fee ladder has.';
+comment on column strongroom_views.late_transactions.cancelling is 'Whether it is given up: only the cancel is sent.';
+comment on column strongroom_views.late_transactions.refusal is 'What the node said when it was last sent, where it did not take it.';
+comment on column strongroom_views.late_transactions.job_id is 'Its job in the queue; null where there is none.';
+comment on column strongroom_views.late_transactions.job_state is 'As in strongroom_views.jobs.';
+comment on column strongroom_views.late_transactions.job_error is 'What it failed with.';
+
+grant usage on schema strongroom_views to strongroom_api, strongroom_viewer;
+grant select on all tables in schema strongroom_views to strongroom_api, strongroom_viewer;

@@ -1,0 +1,57 @@
+import { type AbiBinding, insertAbi } from '../../db/queries/abis.ts'
+import type { EvmNetwork } from '../../db/words.ts'
+import { parseAbiFile } from '../chains/evm/abiFile.ts'
+import { parseAddress } from '../chains/evm/address.ts'
+import type { WorkerCtx } from '../context.ts'
+import { AppError } from '../errors.ts'
+
+const NAME_LENGTH_MAX = 128
+/** One line of visible characters, so that a list shows which is which. */
+const NAME = /^[^\p{C}\p{Z}](?:[^\p{C}\p{Zl}\p{Zp}]*[^\p{C}\p{Z}])?$/u
+
+export type AddedAbi = {
+  readonly name: string
+  readonly binding: AbiBinding
+  readonly functions: number
+  readonly errors: number
+}
+
+/**
+ * Keeps the functions and errors of a JSON ABI: previews decode by them from the next one on, on every process.
+ * @param input.text the file
+ * @param input.name what it is removed by; the contract's own name in an artifact, else `fallbackName`, where it is absent
+ * @param input.binding the contract whose ABI it is; null keeps it for every contract
+ * @throws invalid_input (also where there is an ABI of this name), address_invalid.
+ */
+export const addAbi = async (
+  ctx: Pick<WorkerCtx, 'db' | 'audit'>,
+  input: {
+    readonly text: string
+    readonly name?: string | undefined
+    readonly fallbackName: string
+    readonly binding: { readonly network: EvmNetwork; readonly address: string } | null
+    readonly actor: string
+  },
+): Promise<AddedAbi> => {
+  const { items, contractName } = parseAbiFile(input.text)
+  const name = input.name ?? contractName ?? input.fallbackName
+  if (name.length > NAME_LENGTH_MAX || !NAME.test(name)) {
+    throw new AppError('invalid_input', `The name must be one line of 1 to ${NAME_LENGTH_MAX} characters.`)
+  }
+  const binding = input.binding && { ...input.binding, address: parseAddress(input.binding.address, 'address') }
+  const added = await ctx.db.transaction(async (tx) => {
+    if (!(await insertAbi(tx, { name, binding, items }))) return false
+    const details = { network: binding?.network ?? '', address: binding?.address ?? '', items: String(items.length) }
+    const act = { projectId: null, actor: input.actor, action: 'abi_added', subject: name, details } as const
+    await ctx.audit.record(tx, act)
+    return true
+  })
+  if (!added) {
+    throw new AppError(
+      'invalid_input',
+      `There is an ABI named "${name}": remove it first, or give this one another name.`,
+    )
+  }
+  const functions = items.filter(({ kind }) => kind === 'function').length
+  return { name, binding, functions, errors: items.length - functions }
+}

@@ -1,0 +1,132 @@
+// A JSON ABI from a file: the array itself, or a compiler's artifact that has it in `abi` (Hardhat, Foundry, Truffle). It is
+// outside data: whatever could not be read or shown later is refused here, with a sentence that names the place.
+
+import type { AbiItemKind } from '../../../db/words.ts'
+import { AppError } from '../../errors.ts'
+import type { AbiInput, AbiItem, Hex } from '../chain.ts'
+import { layoutOf, selectorOf, signatureOf } from './abiTypes.ts'
+import { isRecord, type JsonRecord } from './wire.ts'
+
+/** Artifacts hold byte code and syntax trees beside the ABI; the largest are a few megabytes. */
+export const ABI_FILE_BYTES_MAX = 16_777_216
+const ITEMS_MAX = 2_000
+/** Of one function or error, those within tuples included. */
+const PARAMETERS_MAX = 256
+const DEPTH_MAX = 8
+const NAME_LENGTH_MAX = 128
+
+/** Solidity's identifiers; Vyper's are among them. */
+const IDENTIFIER = /^[A-Za-z_$][A-Za-z0-9_$]*$/
+const ARRAYS = /(\[\d*\])*$/
+/** What an ABI can hold besides functions and errors. */
+const OTHER_TYPES = ['constructor', 'event', 'fallback', 'receive']
+
+/** A function or an error with what it is found by. */
+export type DeclaredAbiItem = {
+  readonly kind: AbiItemKind
+  readonly selector: Hex
+  readonly signature: string
+  readonly item: AbiItem
+}
+
+const refused = (sentence: string): AppError => new AppError('invalid_input', sentence)
+
+type Counter = { left: number }
+
+const nameIn = (value: unknown, at: string): string => {
+  if (typeof value !== 'string' || value.length > NAME_LENGTH_MAX || !IDENTIFIER.test(value)) {
+    throw refused(
+      `The ABI's ${at} must have a name of letters, digits, _ and $, at most ${NAME_LENGTH_MAX} characters.`,
+    )
+  }
+  return value
+}
+
+const inputIn = (
+  value: unknown,
+  at: string,
+  bounds: { readonly counter: Counter; readonly depth: number },
+): AbiInput => {
+  const { counter, depth } = bounds
+  counter.left -= 1
+  if (counter.left < 0 || depth > DEPTH_MAX) {
+    throw refused(`The ABI's ${at} goes beyond ${PARAMETERS_MAX} parameters or ${DEPTH_MAX} tuples within each other.`)
+  }
+  if (!isRecord(value) || typeof value.type !== 'string')
+    throw refused(`The ABI's ${at} must be an object with a type.`)
+  const name = value.name === undefined || value.name === null || value.name === '' ? '' : nameIn(value.name, at)
+  const { type } = value
+  const dimensions = ARRAYS.exec(type)?.[0].split('[').length ?? 1
+  const input: AbiInput = type.startsWith('tuple')
+    ? { name, type, components: inputsIn(value.components, at, { counter, depth: depth + 1 }) }
+    : { name, type }
+  if (dimensions - 1 > DEPTH_MAX || layoutOf(input) === null) {
+    throw refused(
+      `The ABI's ${at} has the type ${JSON.stringify(type.slice(0, 64))}; right are the types of the ABI, like uint256 or address[].`,
+    )
+  }
+  return input
+}
+
+const inputsIn = (
+  value: unknown,
+  at: string,
+  bounds: { readonly counter: Counter; readonly depth: number },
+): readonly AbiInput[] => {
+  if (!Array.isArray(value)) throw refused(`The ABI's ${at} must have a list of inputs or components.`)
+  return value.map((each: unknown, index) => inputIn(each, `${at}, parameter ${index},`, bounds))
+}
+
+/** null for what is neither a function nor an error. */
+const itemIn = (value: unknown, index: number): DeclaredAbiItem | null => {
+  const at = `item ${index}`
+  if (!isRecord(value)) throw refused(`The ABI's ${at} must be an object.`)
+  // The specification: a type that is not told is "function".
+  const { type: kind = 'function' } = value
+  if (kind !== 'function' && kind !== 'error') {
+    if (OTHER_TYPES.some((other) => other === kind)) return null
+    throw refused(`The ABI's ${at} must be of the type function, error, ${OTHER_TYPES.join(', ')}.`)
+  }
+  const counter = { left: PARAMETERS_MAX }
+  const item = { name: nameIn(value.name, at), inputs: inputsIn(value.inputs ?? [], at, { counter, depth: 0 }) }
+  const signature = signatureOf(item)
+  return { kind, signature, selector: selectorOf(signature), item }
+}
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw refused('The file must be JSON: an ABI, or an artifact with one in "abi".')
+  }
+}
+
+const abiIn = (json: unknown): readonly unknown[] => {
+  const abi = isRecord(json) ? json.abi : json
+  if (!Array.isArray(abi)) throw refused('The file must be a JSON array, or an object with one in "abi".')
+  if (abi.length > ITEMS_MAX) throw refused(`The ABI must have at most ${ITEMS_MAX} items; it has ${abi.length}.`)
+  return abi
+}
+
+/**
+ * The functions and errors of a JSON ABI, each signature once.
+ * @returns also what the artifact calls its contract, null where it does not.
+ * @throws invalid_input
+ */
+export const parseAbiFile = (
+  text: string,
+): { readonly contractName: string | null; readonly items: readonly DeclaredAbiItem[] } => {
+  const json = parsed(text)
+  const bySignature = new Map<string, DeclaredAbiItem>()
+  for (const [index, value] of abiIn(json).entries()) {
+    const item = itemIn(value, index)
+    const key = `${item?.kind} ${item?.signature}`
+    if (item !== null && !bySignature.has(key)) bySignature.set(key, item)
+  }
+  if (bySignature.size === 0) throw refused('The ABI must have at least one function or error.')
+  const contractName = isRecord(json) ? contractNameIn(json) : null
+  return { contractName, items: [...bySignature.values()] }
+}
+
+const contractNameIn = ({ contractName }: JsonRecord): string | null =>
+  typeof contractName === 'string' && IDENTIFIER.test(contractName) ? contractName.slice(0, NAME_LENGTH_MAX) : null

@@ -1,0 +1,52 @@
+// What the operator declared of calls and errors: asked for anew each time, so that what is added or removed counts at the
+// next preview on every process. It costs one query; implementations are looked for only where a declaration of the selector
+// is bound to another address.
+
+import type { AbiItemKind, Network } from '../../../db/words.ts'
+import type { AddedAbiItem, ChainMemory, Hex } from '../chain.ts'
+import { type Declared, NOTHING_DECLARED } from './decode.ts'
+import { readImplementations } from './proxies.ts'
+import type { Rpc } from './rpc.ts'
+
+/** A selector, and the contract that was called with it or whose call failed with it; null for a creation. */
+export type Place = { readonly selector: Hex; readonly to: string | null }
+
+type Context = {
+  readonly rpc: Rpc
+  readonly memory: Pick<ChainMemory, 'readAbiItems'>
+  readonly network: Network
+}
+
+const isBoundTo = ({ addresses }: AddedAbiItem, address: string | null): boolean =>
+  address !== null && addresses.includes(address)
+
+/** Where declarations of the selector are bound, though none to the contract itself. */
+const mayBeBehind = (items: readonly AddedAbiItem[], { to, selector }: Place): boolean => {
+  const own = items.filter((item) => item.selector === selector && item.addresses.length > 0)
+  return to !== null && own.length > 0 && !own.some((item) => isBoundTo(item, to))
+}
+
+/**
+ * One for each place. An error may come from any contract that the called one calls: so those that are bound elsewhere are
+ * as good as general ones. @throws NodeUnavailable.
+ */
+export const readDeclared = async (
+  { rpc, memory, network }: Context,
+  { kind, places }: { readonly kind: AbiItemKind; readonly places: readonly (Place | null)[] },
+): Promise<readonly Declared[]> => {
+  const asked = places.filter((place) => place !== null)
+  const selectors = [...new Set(asked.map(({ selector }) => selector))]
+  const items = selectors.length === 0 ? [] : await memory.readAbiItems({ network, kind, selectors })
+  const proxies = asked.flatMap((place) => (mayBeBehind(items, place) && place.to !== null ? [place.to] : []))
+  const implementations = await readImplementations(rpc, [...new Set(proxies)])
+  return places.map((place) => {
+    if (place === null) return NOTHING_DECLARED
+    const { to, selector } = place
+    const own = items.filter((item) => item.selector === selector)
+    const addresses = [to, ...(implementations.get(to ?? '') ?? [])]
+    return {
+      bound: own.filter((item) => addresses.some((address) => isBoundTo(item, address))),
+      general: own.filter(({ isGeneral }) => isGeneral || kind === 'error'),
+    }
+  })
+}

@@ -1,0 +1,75 @@
+// Whose code a contract runs. It is read anew each time, because an upgrade changes it: but only where the operator bound a
+// declaration that may apply, in one batch (two where there is a beacon). A proxy behind a proxy is not followed.
+
+import type { Hex } from '../chain.ts'
+import { checksum, ZERO_ADDRESS } from './address.ts'
+import { readQuestion } from './call.ts'
+import { type Answer, question, type Rpc } from './rpc.ts'
+import { bytes } from './wire.ts'
+
+const SLOTS = {
+  /** ERC-1967: keccak256('eip1967.proxy.implementation') - 1. */
+  implementation: '0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc',
+  /** ERC-1967: keccak256('eip1967.proxy.beacon') - 1. */
+  beacon: '0xa3f0ad74e5423aebfd80d3ef4346578335a9a72aeaee59ff6cb3582b35133d50',
+  /** Before it: keccak256('org.zeppelinos.proxy.implementation'), of USDC among others. */
+  older: '0x7050c9e0f4ca769c69bd3a8ef740bc37934f8e2c036e5a723fd8ee048ed3f8c3',
+} as const satisfies Record<string, Hex>
+
+/** ERC-1167's minimal proxy, perhaps with arguments behind its code; EIP-7702's delegation of an account. */
+const CODE = /^0x(?:363d3d373d3d3d363d73([0-9a-f]{40})5af43d82803e903d91602b57fd5bf3|ef0100([0-9a-f]{40})$)/
+
+/** `implementation()` of ERC-1967's beacons. */
+const BEACON_IMPLEMENTATION = '0x5c60da1b'
+const BEACON_GAS_LIMIT = 2_000_000n
+
+/** An address in the lower 20 bytes of a word, checksummed; null for none. */
+const addressIn = (word: unknown): string | null => {
+  if (typeof word !== 'string' || !/^0x0{24}[0-9a-f]{40}$/i.test(word)) return null
+  const address = checksum(`0x${word.slice(26).toLowerCase()}`)
+  return address === ZERO_ADDRESS ? null : address
+}
+
+/** What a node does not tell is taken as no proxy: it only leaves a call without names. */
+const told = (answer: Answer<string | null> | null | undefined): string | null => (answer?.ok ? answer.value : null)
+
+const addressInCode = (code: unknown): string | null => {
+  const [, minimal, delegate] = CODE.exec(bytes(code)) ?? []
+  const address = minimal ?? delegate
+  return address === undefined ? null : checksum(`0x${address}`)
+}
+
+/** The implementations behind some addresses; an address that is no proxy has none. @throws NodeUnavailable. */
+export const readImplementations = async (
+  rpc: Rpc,
+  addresses: readonly string[],
+): Promise<ReadonlyMap<string, readonly string[]>> => {
+  const slots = [SLOTS.beacon, SLOTS.implementation, SLOTS.older]
+  const perAddress = slots.length + 1
+  const answers = await rpc.tryAll(
+    addresses.flatMap((address) => [
+      ...slots.map((slot) => question('eth_getStorageAt', [address, slot, 'latest'], addressIn)),
+      question('eth_getCode', [address, 'latest'], addressInCode),
+    ]),
+  )
+  const places = addresses.map((_, at) => {
+    const [beacon = null, ...direct] = answers.slice(at * perAddress, (at + 1) * perAddress).map(told)
+    return { beacon, direct }
+  })
+  const behindBeacons = await rpc.tryAll(
+    places.map(({ beacon }) =>
+      beacon === null
+        ? null
+        : {
+            ...readQuestion({ to: beacon, data: BEACON_IMPLEMENTATION, gasLimit: BEACON_GAS_LIMIT }),
+            parse: addressIn,
+          },
+    ),
+  )
+  return new Map(
+    addresses.map((address, at) => {
+      const all = [...(places[at]?.direct ?? []), told(behindBeacons[at])]
+      return [address, [...new Set(all.filter((each) => each !== null))]]
+    }),
+  )
+}

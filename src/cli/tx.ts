@@ -1,0 +1,233 @@
+import { Command, InvalidArgumentError } from 'commander'
+import { listTransactions, type TransactionOverview } from '../../db/queries/overview.ts'
+import {
+  NETWORKS,
+  type Network,
+  SUBSTRATE_NETWORKS,
+  TRANSACTION_STATUSES,
+  type TransactionStatus,
+} from '../../db/words.ts'
+import { parseAddress as parseEvmAddress } from '../chains/evm/address.ts'
+import { substrateNetworkRow } from '../chains/networks.ts'
+import { parseAddress as parseSubstrateAddress } from '../chains/substrate/address.ts'
+import { displayAmount, nativeToken } from '../tokens/token.ts'
+import { cancelTransaction } from '../transactions/cancel.ts'
+import { type InspectedAttempt, type Inspection, inspectTransaction, type NodeView } from '../transactions/inspect.ts'
+import { retryTransaction } from '../transactions/retry.ts'
+import { listOf, oneOf, UUID, uuid, wholeNumber } from './arguments.ts'
+import { OPERATOR, print, printJson, withServiceCtx } from './operator.ts'
+import { shownRow, table } from './shown.ts'
+
+const HASH = /^0x[0-9a-f]{64}$/i
+const GWEI_DECIMALS = 9
+
+const idOrHash = (argument: string): { readonly id: string } | { readonly hash: string } => {
+  if (HASH.test(argument)) return { hash: argument.toLowerCase() }
+  if (UUID.test(argument)) return { id: argument.toLowerCase() }
+  throw new InvalidArgumentError('It must be a UUID, or a hash of 32 bytes.')
+}
+
+const ADDRESS_FORMS: readonly ((text: string) => string)[] = [
+  (text) => parseEvmAddress(text, 'signer'),
+  ...SUBSTRATE_NETWORKS.map(
+    (network) => (text: string) => parseSubstrateAddress(substrateNetworkRow(network), { text, field: 'signer' }),
+  ),
+]
+
+/** Of any network. @returns the canonical text. */
+const address = (text: string): string => {
+  for (const parse of ADDRESS_FORMS) {
+    try {
+      return parse(text)
+    } catch {}
+  }
+  throw new InvalidArgumentError('It must be an address with a right checksum, or a 0x address in one case.')
+}
+
+const attemptOf = ({ cancelling, attempt, rungs }: Pick<TransactionOverview, 'cancelling' | 'attempt' | 'rungs'>) =>
+  cancelling ? 'cancel' : `${attempt} of ${rungs}`
+
+type ListOptions = {
+  network?: Network
+  status: readonly TransactionStatus[]
+  late?: boolean
+  project?: string
+  signer?: string
+  limit: number
+  json?: boolean
+}
+
+const list = ({ network, status, late, project, signer, limit, json }: ListOptions) =>
+  withServiceCtx(async (ctx) => {
+    const rows = await listTransactions(ctx.db, {
+      statuses: status,
+      limit,
+      ...(network === undefined ? {} : { network }),
+      ...(late === undefined ? {} : { late }),
+      ...(project === undefined ? {} : { projectId: project }),
+      ...(signer === undefined ? {} : { signerAddress: signer }),
+    })
+    if (json) return printJson(rows.map(shownRow))
+    if (rows.length === 0) return print('No such transaction.')
+    const head = ['ID', 'NETWORK', 'SIGNER', 'NONCE', 'KIND', 'STATUS', 'AGE', 'ATTEMPT', 'WHY']
+    const lines = rows.map((row) => [
+      ...[row.id, row.network, row.signerAddress, String(row.nonce), row.kind, row.status, row.age, attemptOf(row)],
+      row.why ?? row.error ?? '',
+    ])
+    print(table([head, ...lines]))
+  })
+
+const gwei = (wei: bigint): string => `${displayAmount(wei, GWEI_DECIMALS)} gwei`
+
+const coins = (network: Network, raw: bigint): string => {
+  const { decimals, symbol } = nativeToken(network)
+  return `${displayAmount(raw, decimals)} ${symbol}`
+}
+
+const time = (at: Date | null): string => at?.toISOString() ?? '-'
+
+const attemptLine = (network: Network, attempt: InspectedAttempt): readonly string[] => {
+  const { offer } = attempt
+  const offered =
+    offer === null
+      ? '-'
+      : `${gwei(offer.maxFeePerGas)}, tip ${gwei(offer.maxPriorityFeePerGas)}, at most ${coins(network, offer.worstCost)}`
+  const marks = [attempt.chosen ? 'chosen' : '', attempt.mined ? 'mined' : '', attempt.refusal ?? '']
+  return [
+    ...[`  ${attempt.attempt}`, attempt.kind, attempt.hash, offered, `accepted ${time(attempt.acceptedAt)}`],
+    marks.filter((mark) => mark !== '').join(', '),
+  ]
+}
+
+const nodeLines = (network: Network, node: NodeView): readonly string[] => {
+  if (node.kind === 'silent') return [node.sentence]
+  const { minedCount, pendingCount, balance, nextBaseFeePerGas } = node.standing
+  return [
+    `${minedCount} of the signer's transactions are mined, ${pendingCount} with the pool; it has ${coins(network, balance)}`,
+    `the next base fee is ${gwei(nextBaseFeePerGas)}${node.feeBelowBaseFee === true ? ': above what the chosen attempt offers' : ''}`,
+    ...(node.lacks === null || node.lacks === 0n
+      ? []
+      : [`the signer lacks ${coins(network, node.lacks)} for the chosen attempt`]),
+  ]
+}
+
+const facts = ({ transaction: row, jobs, node }: Inspection): readonly (readonly [string, string])[] => {
+  const block = row.minedBlockNumber === null ? '-' : `${row.minedBlockNumber}, ${row.minedBlockHash}`
+  return [
+    ['id', row.id],
+    ['project', row.projectId],
+    ['wallet', row.walletId],
+    ['signer', `${row.signerAddress} on ${row.network}, nonce ${row.nonce}`],
+    ['kind', row.kind],
+    ['to', row.to ?? `a contract creation${row.contractAddress === null ? '' : `: ${row.contractAddress}`}`],
+    ['value', coins(row.network, row.value)],
+    ['status', `${row.status}${row.final ? ', final' : ''}${row.late ? ', late' : ''}`],
+    ['why', row.why ?? (row.errorCode === null ? '-' : `${row.errorCode}: ${row.error}`)],
+    ['attempt', attemptOf(row)],
+    ['climbs', time(row.climbsAt)],
+    ['given up', time(row.givesUpAt)],
+    ['hash', row.shownHash ?? '-'],
+    ['block', block],
+    ['recorded', time(row.createdAt)],
+    ['broadcast', time(row.broadcastAt)],
+    ['settled', time(row.settledAt)],
+    ...jobs.map((job): readonly [string, string] => {
+      const tries = `${job.attempts} of ${job.maxAttempts} attempts${job.lastError === null ? '' : `: ${job.lastError}`}`
+      return ['job', `${job.id}, ${job.state}, due ${time(job.runAt)}, ${tries}`]
+    }),
+    ...(node === null ? [] : nodeLines(row.network, node)).map((line): readonly [string, string] => ['node now', line]),
+  ]
+}
+
+const printInspection = (inspection: Inspection): void => {
+  const { transaction, attempts, acts } = inspection
+  print(table(facts(inspection).map(([name, value]) => [`${name}:`, value])))
+  print('attempts:')
+  print(table(attempts.map((attempt) => attemptLine(transaction.network, attempt))))
+  print('audit:')
+  print(table(acts.map((act) => [`  ${act.id}`, time(act.at), act.action, `by ${act.actor}`])))
+}
+
+const shownNode = (node: NodeView | null): unknown => {
+  if (node === null) return null
+  if (node.kind === 'silent') return { error: node.sentence }
+  const { standing, ...meaning } = node
+  const { kind: _, ...shown } = shownRow(meaning)
+  return { ...shownRow(standing), ...shown }
+}
+
+const show = (key: { readonly id: string } | { readonly hash: string }, { json }: { json?: boolean }) =>
+  withServiceCtx(async (ctx) => {
+    const inspection = await inspectTransaction(ctx, key)
+    if (!json) return printInspection(inspection)
+    const { transaction, attempts, signer, jobs, acts, node } = inspection
+    printJson({
+      transaction: shownRow(transaction),
+      attempts: attempts.map(({ offer, ...attempt }) => ({
+        ...shownRow(attempt),
+        offer: offer === null ? null : shownRow(offer),
+      })),
+      signer: signer === null ? null : shownRow(signer),
+      jobs: jobs.map(shownRow),
+      audit: acts.map(shownRow),
+      node: shownNode(node),
+    })
+  })
+
+const retry = (id: string) =>
+  withServiceCtx(async (ctx) => {
+    await retryTransaction(ctx, { id, actor: OPERATOR })
+    print('A job sends it now, where a worker runs. `tx show` tells what comes of it.')
+  })
+
+const cancel = (id: string) =>
+  withServiceCtx(async (ctx) => {
+    const isNew = await cancelTransaction(ctx, { id, actor: OPERATOR })
+    print(
+      isNew
+        ? 'Given up: from now on only its cancelling transaction is sent, which uses up the nonce.'
+        : 'It was given up already.',
+    )
+    print(
+      'What a node was sent before may be mined all the same, and then counts. It ends as failed (expired) once the cancelling transaction is final.',
+    )
+  })
+
+export const transactionCommands = (): Command => {
+  const command = new Command('tx').description('Transactions: what is not done, why, and what can be done about it.')
+  command
+    .command('list')
+    .description('List transactions with the reason why each is not done: live ones by default, the oldest first.')
+    .option('--network <network>', NETWORKS.join(', '), oneOf(NETWORKS))
+    .option(
+      '--status <list>',
+      `${TRANSACTION_STATUSES.join(', ')}; with an ended one among them the newest come first`,
+      listOf(TRANSACTION_STATUSES),
+      ['submitted', 'pending'],
+    )
+    .option('--late', 'only those that have been live for more than a minute')
+    .option('--project <id>', 'only those of a project', uuid)
+    .option('--signer <address>', 'only those that this address sends', address)
+    .option('--limit <rows>', 'at most so many', wholeNumber({ from: 1, to: 100_000 }), 100)
+    .option('--json', 'print a JSON array, with all columns of the view strongroom_views.transactions')
+    .action(list)
+  command
+    .command('show')
+    .description('Show everything of one transaction, and what the node says of its signer just now.')
+    .argument('<id|hash>', 'our id, or the hash of any of its attempts', idOrHash)
+    .option('--json', 'print { transaction, attempts, signer, jobs, audit, node }')
+    .action(show)
+  command
+    .command('retry')
+    .description('Send the chosen attempt again now; sending is idempotent.')
+    .argument('<id>', 'the transaction', uuid)
+    .action(retry)
+  command
+    .command('cancel')
+    .description(
+      'Give a transaction up now: from then on only its cancelling transaction is sent, which uses up the nonce.',
+    )
+    .argument('<id>', 'the transaction', uuid)
+    .action(cancel)
+  return command
+}

@@ -1,0 +1,94 @@
+import {
+  type AttemptOverview,
+  findSigner,
+  findTransactionOverview,
+  type JobOverview,
+  listActs,
+  listAttempts,
+  listJobs,
+  type SignerOverview,
+  type TransactionOverview,
+} from '../../db/queries/overview.ts'
+import { transactionWithAttempts } from '../../db/queries/transactions.ts'
+import type { Chain, Hex, Standing, Unsigned } from '../chains/chain.ts'
+import type { WorkerCtx } from '../context.ts'
+import { noSuchTransaction } from './waiting.ts'
+
+const JOBS_SHOWN = 10
+
+/** An attempt, and what it offers as long as its bytes are kept. */
+export type InspectedAttempt = AttemptOverview & {
+  readonly offer: (Pick<Unsigned, 'maxFeePerGas' | 'maxPriorityFeePerGas'> & { readonly worstCost: bigint }) | null
+}
+
+/** What the node says just now of the signer, and what that means for the attempt that is sent. */
+export type NodeView =
+  | { readonly kind: 'silent'; readonly sentence: string }
+  | {
+      readonly kind: 'heard'
+      readonly standing: Standing
+      /** Wei that the signer lacks for the chosen attempt: 0 where it can be paid, null where its bytes are gone. */
+      readonly lacks: bigint | null
+      readonly feeBelowBaseFee: boolean | null
+    }
+
+export type Inspection = {
+  readonly transaction: TransactionOverview
+  readonly attempts: readonly InspectedAttempt[]
+  readonly signer: SignerOverview | null
+  readonly jobs: readonly JobOverview[]
+  readonly acts: Awaited<ReturnType<typeof listActs>>
+  /** null for what is final: no node decides about it any more. */
+  readonly node: NodeView | null
+}
+
+type InspectCtx = Pick<WorkerCtx, 'db' | 'chains'>
+
+/** Everything of one transaction, of any project; never its signed bytes. For operators. @throws transaction_not_found. */
+export const inspectTransaction = async (
+  ctx: InspectCtx,
+  key: { readonly id: string } | { readonly hash: string },
+): Promise<Inspection> => {
+  const transaction = await findTransactionOverview(ctx.db, key)
+  if (transaction === null) throw noSuchTransaction()
+  const { id: transactionId, network, signerAddress: address, projectId } = transaction
+  const [overviews, raws, signer, jobs, acts] = await Promise.all([
+    listAttempts(ctx.db, transactionId),
+    transactionWithAttempts(ctx.db, transactionId),
+    findSigner(ctx.db, { network, address }),
+    listJobs(ctx.db, { transactionId, limit: JOBS_SHOWN }),
+    listActs(ctx.db, { projectId, transactionId }),
+  ])
+  const chain = ctx.chains.all.find((each) => each.network === network) ?? null
+  const attempts = overviews.map((overview) => {
+    const raw = raws?.attempts.find(({ hash }) => hash === overview.hash)?.raw ?? null
+    return { ...overview, offer: chain === null || raw === null ? null : offerOf(chain, raw as Hex) }
+  })
+  const node = transaction.final ? null : await askNode({ chain, transaction, attempts })
+  return { transaction, attempts, signer, jobs, acts, node }
+}
+
+const offerOf = (chain: Chain, raw: Hex): InspectedAttempt['offer'] => {
+  const unsigned = chain.disassemble(raw)
+  const { maxFeePerGas, maxPriorityFeePerGas } = unsigned
+  return { maxFeePerGas, maxPriorityFeePerGas, worstCost: chain.worstCost(unsigned) }
+}
+
+const askNode = async (input: {
+  readonly chain: Chain | null
+  readonly transaction: TransactionOverview
+  readonly attempts: readonly InspectedAttempt[]
+}): Promise<NodeView> => {
+  const { chain, transaction, attempts } = input
+  if (chain === null) return { kind: 'silent', sentence: `No node of ${transaction.network} is configured here.` }
+  try {
+    const standing = await chain.standing(transaction.signerAddress)
+    const offer = attempts.find((attempt) => attempt.chosen)?.offer ?? null
+    if (offer === null) return { kind: 'heard', standing, lacks: null, feeBelowBaseFee: null }
+    const missing = offer.worstCost - standing.balance
+    const feeBelowBaseFee = offer.maxFeePerGas < standing.nextBaseFeePerGas
+    return { kind: 'heard', standing, lacks: missing > 0n ? missing : 0n, feeBelowBaseFee }
+  } catch (error) {
+    return { kind: 'silent', sentence: error instanceof Error ? error.message : 'The node did not answer.' }
+  }
+}

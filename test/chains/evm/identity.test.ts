@@ -1,0 +1,207 @@
+// Which node is believed: one that says the right chain id, and says it again.
+
+import { afterEach, describe, expect, test } from 'bun:test'
+import { identified } from '../../../src/chains/evm/identity.ts'
+import { createRpc, NodeUnavailable, question, RPC_BATCH_LIMIT } from '../../../src/chains/evm/rpc.ts'
+import { quantity } from '../../../src/chains/evm/wire.ts'
+import { startFakeNode } from './fakeNode.ts'
+
+const [RIGHT, WRONG] = [11_155_111, 1]
+const LONG_MS = 3_600_000
+
+const open: { stop: () => unknown }[] = []
+afterEach(async () => {
+  for (const each of open.splice(0)) await each.stop()
+})
+
+/** A node that answers everything with 7, and the chain ids in turn; the last of them from then on. */
+const start = (...chainIds: readonly number[]) => {
+  const state = { chainIds: [...chainIds], now: 0 }
+  const node = startFakeNode({
+    behaviour: ({ method }) => {
+      if (method !== 'eth_chainId') return { result: '0x7' }
+      const [chainId = 0] = state.chainIds.length > 1 ? state.chainIds.splice(0, 1) : state.chainIds
+      return { result: `0x${chainId.toString(16)}` }
+    },
+  })
+  open.push(node)
+  const plain = createRpc({ rpcUrl: node.rpcUrl, network: 'Ethereum', timeoutMs: 1_000 })
+  const identity = identified({ plain, network: 'Ethereum', chainId: RIGHT, nowMs: () => state.now })
+  /** Taken out, so that what comes next is seen alone. */
+  const calls = () => node.calls.splice(0).map((methods) => methods.join(' '))
+  return { state, node, calls, ...identity }
+}
+
+const seven = question('seven', [], quantity)
+const send = question('eth_sendRawTransaction', [], quantity)
+
+const refusal = async (promise: Promise<unknown>): Promise<unknown> => {
+  const error = await promise.then(
+    () => null,
+    (reason: unknown) => reason,
+  )
+  return error instanceof NodeUnavailable ? error.code : error
+}
+
+describe('a question', () => {
+  test('takes the chain id along each time, in every batch', async () => {
+    const { rpc, node, calls } = start(RIGHT)
+    expect(await rpc.ask(seven)).toBe(7n)
+    expect(await rpc.askAll([seven, null, seven])).toEqual([7n, null, 7n])
+    expect(calls()).toEqual(['eth_chainId seven', 'eth_chainId seven seven'])
+    const many = Array.from({ length: 2 * RPC_BATCH_LIMIT }, () => seven)
+    expect(await rpc.askAll(many)).toEqual(many.map(() => 7n))
+    const sizes = node.calls.map(([first, ...rest]) => [first, rest.length])
+    expect(sizes.toSorted((one, other) => Number(other[1]) - Number(one[1]))).toEqual([
+      ['eth_chainId', RPC_BATCH_LIMIT - 1],
+      ['eth_chainId', RPC_BATCH_LIMIT - 1],
+      ['eth_chainId', 2],
+    ])
+  })
+
+  test('for large answers takes it along while the node was not right lately', async () => {
+    const { state, bulk, calls } = start(RIGHT)
+    for (let each = 0; each < 2; each += 1) expect(await bulk.ask(seven)).toBe(7n)
+    expect(calls()).toEqual(['eth_chainId seven', 'seven'])
+    state.now += LONG_MS
+    expect(await bulk.ask(seven)).toBe(7n)
+    expect(calls()).toEqual(['eth_chainId seven'])
+  })
+
+  test('for large answers takes it along after a request that failed', async () => {
+    const { bulk, calls } = start(RIGHT, WRONG)
+    await bulk.ask(seven)
+    const broken = question('eth_broken', [], () => quantity(null))
+    expect(await refusal(bulk.ask(broken))).toBe('node_unavailable')
+    calls()
+    expect(await refusal(bulk.ask(seven))).toBe('wrong_chain')
+    expect(calls()).toEqual(['eth_chainId seven'])
+  })
+
+  test('is answered by nobody where another chain does, until the right one is back', async () => {
+    const { rpc } = start(WRONG, WRONG, RIGHT)
+    await expect(rpc.ask(seven)).rejects.toMatchObject({
+      code: 'wrong_chain',
+      retryable: true,
+      message: 'The Ethereum node answers for chain id 1, and must for 11155111.',
+    })
+    expect(await refusal(rpc.askAll([seven, seven]))).toBe('wrong_chain')
+    expect(await rpc.ask(seven)).toBe(7n)
+  })
+
+  test('with another node behind each request gets the right one’s answers, and no others', async () => {
+    const { rpc } = start(RIGHT, WRONG, RIGHT, WRONG, RIGHT)
+    const ends: unknown[] = []
+    for (let each = 0; each < 5; each += 1) ends.push(await refusal(rpc.ask(seven)))
+    expect(ends).toEqual([null, 'wrong_chain', null, 'wrong_chain', null])
+  })
+
+  test('sends nothing where there is nothing to ask', async () => {
+    const { rpc, calls } = start(RIGHT)
+    expect(await rpc.askAll([null, null])).toEqual([null, null])
+    expect(calls()).toEqual([])
+  })
+
+  test('a node that refuses to say who it is is not believed; what it refuses altogether stays a refusal', async () => {
+    const { rpc, node } = start(RIGHT)
+    const no = { error: { code: -32005, message: 'query returned more than 10000 results' } }
+    node.behave(({ method }) => (method === 'eth_chainId' ? no : { result: '0x7' }))
+    expect(await refusal(rpc.try(seven))).toBe('node_unavailable')
+    node.behave(() => no)
+    expect(await rpc.try(seven)).toMatchObject({ ok: false, error: { message: no.error.message } })
+  })
+
+  test('an answer for the chain id that is none is an unavailable node', async () => {
+    const { rpc, node } = start(RIGHT)
+    for (const result of [null, 11_155_111, '11155111', '', '0x', {}, `0x${'f'.repeat(60)}`]) {
+      node.behave(({ method }) => ({ result: method === 'eth_chainId' ? result : '0x7' }))
+      expect([result, await refusal(rpc.ask(seven))]).toEqual([result, 'node_unavailable'])
+    }
+  })
+})
+
+describe('bytes', () => {
+  test('go to a node that was right lately, and to no other', async () => {
+    const { state, outbound, calls } = start(RIGHT, RIGHT, WRONG, RIGHT)
+    for (let each = 0; each < 2; each += 1) await outbound.try(send)
+    expect(calls()).toEqual(['eth_chainId', 'eth_sendRawTransaction', 'eth_sendRawTransaction'])
+    state.now += LONG_MS
+    await outbound.try(send)
+    expect(calls()).toEqual(['eth_chainId', 'eth_sendRawTransaction'])
+    state.now += LONG_MS
+    expect(await refusal(outbound.try(send))).toBe('wrong_chain')
+    expect(calls()).toEqual(['eth_chainId'])
+    await outbound.try(send)
+    expect(calls()).toEqual(['eth_chainId', 'eth_sendRawTransaction'])
+  })
+
+  test('go out at once where a question has just shown the right one', async () => {
+    const { rpc, outbound, calls } = start(RIGHT)
+    await rpc.ask(seven)
+    await outbound.try(send)
+    expect(calls()).toEqual(['eth_chainId seven', 'eth_sendRawTransaction'])
+  })
+
+  test('that are sent at once ask once who it is', async () => {
+    const { outbound, calls } = start(RIGHT)
+    await Promise.all(Array.from({ length: 20 }, () => outbound.try(send)))
+    expect(calls().filter((methods) => methods === 'eth_chainId').length).toBe(1)
+  })
+})
+
+describe('a signature that asks nothing else', () => {
+  test('waits for the first answer, and then for none', async () => {
+    const { confirm, calls } = start(RIGHT)
+    const [one, other] = [confirm(), confirm()]
+    expect([one === null, other === null]).toEqual([false, false])
+    await Promise.all([one, other])
+    expect(confirm()).toBeNull()
+    expect(calls()).toEqual(['eth_chainId'])
+  })
+
+  test('is not to be while the node answers for another chain, or was last heard to', async () => {
+    const { confirm, node } = start(WRONG, WRONG, RIGHT)
+    for (let each = 0; each < 2; each += 1) expect(await refusal(confirm() ?? Promise.resolve())).toBe('wrong_chain')
+    await confirm()
+    expect(confirm()).toBeNull()
+    await node.stop()
+    const { confirm: wrong, node: away } = start(WRONG)
+    expect(await refusal(wrong() ?? Promise.resolve())).toBe('wrong_chain')
+    await away.stop()
+    expect(await refusal(wrong() ?? Promise.resolve())).toBe('node_unavailable')
+  })
+
+  test('waits once for a node that never answers, and then for none', async () => {
+    const { state, confirm, node } = start(RIGHT)
+    await node.stop()
+    await confirm()
+    for (let each = 0; each < 2; each += 1) {
+      state.now += LONG_MS
+      expect(confirm()).toBeNull()
+    }
+  })
+
+  test('counts on the last answer, however old, which is asked for anew meanwhile', async () => {
+    const { state, confirm, readChainId, node, calls } = start(RIGHT, WRONG)
+    await confirm()
+    calls()
+    state.now += LONG_MS
+    expect([confirm(), confirm(), confirm()]).toEqual([null, null, null])
+    // Whoever asks now shares the question that is under way.
+    expect(await readChainId()).toBe(WRONG)
+    expect(calls()).toEqual(['eth_chainId'])
+    expect(await refusal(confirm() ?? Promise.resolve())).toBe('wrong_chain')
+    await node.stop()
+  })
+
+  test('goes on while the node is away, which is tried now and then', async () => {
+    const { state, confirm, readChainId, node } = start(RIGHT)
+    await confirm()
+    await node.stop()
+    for (let each = 0; each < 3; each += 1) {
+      state.now += LONG_MS
+      expect(confirm()).toBeNull()
+      expect(await refusal(readChainId())).toBe('node_unavailable')
+    }
+  })
+})

@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import postgres, { type Sql } from 'postgres'
+import { addAbi } from '../../src/abis/add.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
+const ADDRESS = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
+const ABI = [
+  { type: 'function', name: 'open', inputs: [{ name: 'door', type: 'uint256' }] },
+  { type: 'error', name: 'Locked', inputs: [] },
+]
+
+let service: Service
+let sql: Sql
+let folder: string
+
+beforeAll(async () => {
+  service = await startService()
+  sql = postgres(service.database.url, { max: 1 })
+  folder = await mkdtemp(join(tmpdir(), 'strongroom-abi-'))
+})
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** With the API's login and without the root key, as the other commands that open no wallet. */
+const cli = async (...args: readonly string[]) => {
+  const child = Bun.spawn(['bun', '--no-env-file', CLI, 'abi', ...args], {
+    env: { PATH: process.env.PATH ?? '', ...service.variables, ROOT_KEY: '' },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
+  return { exitCode: await child.exited, output, errors }
+}
+
+const file = async (name: string, content: unknown): Promise<string> => {
+  const path = join(folder, name)
+  await writeFile(path, typeof content === 'string' ? content : JSON.stringify(content))
+  return path
+}
+
+const good = (output: string) => ({ exitCode: 0, errors: '', output })
+
+test('adds an ABI for every contract or for one, lists and removes them, and leaves an audit row for each act', async () => {
+  expect(await cli('list')).toEqual(good('No ABI was added.\n'))
+  const plain = await file('doors.json', ABI)
+  expect(await cli('add', plain)).toEqual(
+    good('Added doors: 1 function and 1 error, for every contract. Previews show them from now on.\n'),
+  )
+  const artifact = await file('Door.json', { contractName: 'Door', abi: ABI.slice(0, 1), bytecode: '0x' })
+  const bound = ['--network', 'Ethereum', '--address', ADDRESS.toLowerCase()]
+  expect(await cli('add', artifact, ...bound)).toEqual(
+    good(`Added Door: 1 function and 0 errors, for ${ADDRESS} on Ethereum. Previews show them from now on.\n`),
+  )
+  expect(JSON.parse((await cli('list', '--json')).output)).toEqual([
+    {
+      name: 'doors',
+      network: null,
+      address: null,
+      functions: 1,
+      errors: 1,
+      created_at: expect.stringMatching(/^20.*Z$/),
+    },
+    { name: 'Door', network: 'Ethereum', address: ADDRESS, functions: 1, errors: 0, created_at: expect.any(String) },
+  ])
+  const { output } = await cli('list')
+  expect(output.split('\n').map((line) => line.replace(/^\S+ {2}/, ''))).toEqual([
+    'doors: 1 function, 1 error, for every contract',
+    `Door: 1 function, 0 errors, for ${ADDRESS} on Ethereum`,
+    '',
+  ])
+  expect(await cli('remove', 'doors')).toEqual(good('Removed doors.\n'))
+  expect(await cli('remove', 'doors')).toEqual({
+    exitCode: 1,
+    output: '',
+    errors: 'There is no ABI named "doors"; "abi list" shows which there are.\n',
+  })
+  const acts = await sql`select actor, action, subject, details from audit where action like 'abi%' order by at`
+  expect([...acts]).toEqual([
+    { actor: 'operator', action: 'abi_added', subject: 'doors', details: { items: '2', network: '', address: '' } },
+    {
+      actor: 'operator',
+      action: 'abi_added',
+      subject: 'Door',
+      details: { items: '1', network: 'Ethereum', address: ADDRESS },
+    },
+    { actor: 'operator', action: 'abi_removed', subject: 'doors', details: { items: '2' } },
+  ])
+}, 60_000)
+
+test('refuses what it cannot use with one sentence, and keeps nothing of it', async () => {
+  const before = await sql`select * from abi_items`
+  const plain = await file('plain.json', ABI)
+  const huge = await file('huge.json', '')
+  await truncate(huge, 16_777_217)
+  const refused: readonly (readonly [readonly string[], string])[] = [
+    [['add', join(folder, 'missing.json')], 'ENOENT'],
+    [['add', huge], 'at most 16777216 bytes; it has 16777217'],
+    [['add', plain, '--network', 'Ethereum'], '--network and --address belong together'],
+    [
+      ['add', plain, '--network', 'Polkadot', '--address', ADDRESS],
+      'must be one of Ethereum, Polygon, Base, Avalanche',
+    ],
+  ]
+  for (const [args, sentence] of refused) {
+    const { exitCode, output, errors } = await cli(...args)
+    expect([args, exitCode, output, errors.trim().split('\n').length]).toEqual([args, 1, '', 1])
+    expect(errors).toContain(sentence)
+  }
+  const add = (text: string, name: string, address?: string) => {
+    const binding = address === undefined ? null : ({ network: 'Ethereum', address } as const)
+    return addAbi(service.ctx, { text, name, fallbackName: 'x', binding, actor: 'operator' })
+  }
+  const text = JSON.stringify(ABI)
+  const bad = JSON.stringify([...ABI, { type: 'function', name: 'f', inputs: [{ type: 'uint7' }] }])
+  const refusedByVerb: readonly (readonly [Parameters<typeof add>, string])[] = [
+    [[bad, 'bad'], 'has the type "uint7"'],
+    [[text, ''], 'one line of 1 to 128 characters'],
+    [[text, 'a\nb'], 'one line of 1 to 128 characters'],
+    [[text, 'Door'], 'There is an ABI named "Door": remove it first, or give this one another name.'],
+    [[text, 'short', '0x12'], 'must be an address'],
+    [[text, 'mistyped', ADDRESS.replace('aA', 'AA')], 'wrong checksum'],
+  ]
+  for (const [input, sentence] of refusedByVerb) await expect(add(...input)).rejects.toThrow(sentence)
+  expect([...(await sql`select * from abi_items`)]).toEqual([...before])
+}, 60_000)
+
+test('of those that come at once under one name one is kept, unmixed', async () => {
+  const add = (door: number) => {
+    const text = JSON.stringify([{ type: 'function', name: `open${door}`, inputs: [] }])
+    return addAbi(service.ctx, { text, name: 'same', fallbackName: 'x', binding: null, actor: 'operator' })
+  }
+  // Connections are there before, so that none is behind the others.
+  await Promise.all(Array.from({ length: 10 }, () => service.ctx.db.execute('select pg_sleep(0.2)')))
+  const ends = await Promise.allSettled(Array.from({ length: 10 }, (_, door) => add(door)))
+  expect(ends.filter(({ status }) => status === 'fulfilled').length).toBe(1)
+  expect((await sql`select count(*)::int from abi_items where abi_name = 'same'`)[0]?.count).toBe(1)
+})
+
+test('the worker sees none of it', async () => {
+  const worker = postgres(service.database.workerUrl, { max: 1 })
+  await expect(worker`select * from abi_items`.then(() => 'allowed')).rejects.toMatchObject({ code: '42501' })
+  await worker.end()
+})

@@ -1,0 +1,156 @@
+// What tests of the operator's view of submission need: a chain that mines when it is told to, a gate in front of it, the
+// service, workers on demand, and the command line with the API's login and without the root key.
+
+import { fileURLToPath } from 'node:url'
+import postgres from 'postgres'
+import type { Hex } from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { addJob } from '../../db/jobs.ts'
+import { fundedAccount, startChain } from '../support/chains.ts'
+import { startGate } from '../support/gate.ts'
+import { startService } from '../support/service.ts'
+
+const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
+const WORKER = fileURLToPath(new URL('../../jobs/worker.ts', import.meta.url))
+const PATIENCE_MS = 20_000
+const POLL_MS = 20
+
+export const network = 'Ethereum'
+export const RECIPIENT = fundedAccount(5).address
+export const SECRET = { developer_secret: 'testnet-secret' }
+
+export type Why = {
+  readonly cause: string | null
+  readonly why: string | null
+  readonly late: boolean
+  readonly waits_for: string | null
+  readonly status: string
+  readonly cancelling: boolean
+}
+
+export const startOperatorWorld = async () => {
+  // With a slot an epoch, a block is final that has two on top of it.
+  const chain = await startChain(network, { flags: ['--slots-in-an-epoch', '1'] })
+  const gate = startGate(chain.rpcUrl)
+  const service = await startService({ rpcUrls: { [network]: gate.url } })
+  const sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
+  /** As the command line sees it: with the rights of the API. */
+  const asOperator = postgres(service.database.apiUrl, { max: 1 })
+  const workers = new Set<ReturnType<typeof Bun.spawn>>()
+
+  /** A worker, also one with other variables than the service's own. */
+  const startWorker = (variables: Record<string, string> = {}) => {
+    const worker = Bun.spawn(['bun', '--no-env-file', WORKER], {
+      env: {
+        PATH: process.env.PATH ?? '',
+        ...service.variables,
+        ...{ ROOT_KEY: '', DATABASE_URL: service.database.workerUrl, LOG_LEVEL: 'warn' },
+        ...variables,
+      },
+      stdout: 'inherit',
+      stderr: 'inherit',
+    })
+    workers.add(worker)
+    return worker
+  }
+
+  const stopWorkers = async (): Promise<void> => {
+    for (const worker of workers) worker.kill('SIGTERM')
+    await Promise.all([...workers].map((worker) => worker.exited))
+    workers.clear()
+  }
+
+  const cli = async (...args: readonly string[]) => {
+    const child = Bun.spawn(['bun', '--no-env-file', CLI, ...args], {
+      env: { PATH: process.env.PATH ?? '', ...service.variables, ROOT_KEY: '' },
+      stdout: 'pipe',
+      stderr: 'pipe',
+    })
+    const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
+    return { exitCode: await child.exited, output, errors }
+  }
+
+  /** What a command prints with `--json`. */
+  const cliJson = async (...args: readonly string[]) => {
+    const { exitCode, output, errors } = await cli(...args, '--json')
+    if (exitCode !== 0 || errors !== '') throw new Error(`${args.join(' ')}: ${errors}`)
+    return JSON.parse(output)
+  }
+
+  const wallet = async (balance = 10n ** 20n): Promise<Hex> => {
+    const { address } = await service.newWallet({ network })
+    await chain.fund(address, balance)
+    return address
+  }
+
+  /** A wallet whose key somebody else has too. */
+  const sharedWallet = async () => {
+    const privateKey = generatePrivateKey()
+    const account = privateKeyToAccount(privateKey)
+    const answer = await service.post('/wallets/import', {
+      ...{ network, name: 'Shared', control_mode: 'developer', private_key: privateKey, ...SECRET },
+    })
+    if (answer.status !== 200) throw new Error(`not imported: ${answer.text}`)
+    await chain.fund(account.address, 10n ** 20n)
+    return account
+  }
+
+  const send = async (from: Hex, unsigned: Record<string, string> = {}): Promise<string> => {
+    const answer = await service.post('/transactions/sign-and-send', {
+      ...{
+        network,
+        signer_wallet_address: from,
+        unsigned_transaction: { to: RECIPIENT, value: '1', ...unsigned },
+        ...SECRET,
+      },
+    })
+    if (answer.status !== 200) throw new Error(`not recorded: ${answer.text}`)
+    return answer.json.transaction_id
+  }
+
+  const whyOf = async (id: string): Promise<Why> => {
+    const [row] = await asOperator<Why[]>`
+      select cause, why, late, waits_for, status, cancelling from strongroom_views.transactions where id = ${id}`
+    if (row === undefined) throw new Error('the transaction is not recorded')
+    return row
+  }
+
+  const until = async <Value>(look: () => Promise<Value>, right: (value: Value) => boolean): Promise<Value> => {
+    const deadline = Date.now() + PATIENCE_MS
+    for (;;) {
+      const value = await look()
+      if (right(value)) return value
+      if (Date.now() > deadline) throw new Error(`it did not come to that: ${JSON.stringify(value)}`)
+      await Bun.sleep(POLL_MS)
+    }
+  }
+
+  return {
+    ...{ chain, gate, service, sql, startWorker, stopWorkers, cli, cliJson, wallet, sharedWallet, send, whyOf, until },
+    /** Waits until the view gives this cause. */
+    becomes: (id: string, cause: string | null): Promise<Why> =>
+      until(
+        () => whyOf(id),
+        (row) => row.cause === cause,
+      ),
+    /** Whatever waits is looked after as if it had waited for a minute. */
+    reconcile: async (): Promise<void> => {
+      await sql`update transactions set created_at = created_at - interval '1 minute', updated_at = updated_at - interval '1 minute'
+        where not final`
+      await sql`update signers set heard_at = heard_at - interval '30 s'`
+      await addJob(service.ctx.db, 'reconcile', { again: false })
+    },
+    /** Jobs that wait before they try again do so now. */
+    hurry: () =>
+      sql`update graphile_worker._private_jobs set run_at = now() where key like 'broadcast:%' and run_at > now()`,
+    close: async () => {
+      await stopWorkers()
+      await Promise.all([sql.end(), asOperator.end()])
+      await service.close()
+      await gate.stop()
+      await chain.stop()
+    },
+  }
+}
+
+export type OperatorWorld = Awaited<ReturnType<typeof startOperatorWorld>>

@@ -1,0 +1,102 @@
+// The operators' views: described, readable for those who may, and closed to secrets.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import postgres, { type Sql } from 'postgres'
+import { migrate } from '../../db/migrate.ts'
+import { createDatabase, type TestDatabase } from '../support/postgres.ts'
+
+let database: TestDatabase
+let owner: Sql
+
+beforeAll(async () => {
+  database = await createDatabase()
+  owner = postgres(database.url, { max: 1, onnotice: () => {} })
+})
+
+afterAll(async () => {
+  await owner.end()
+  await database.close()
+})
+
+type Described = { readonly view: string; readonly column: string; readonly comment: string | null }
+
+const describedColumns = (sql: Sql) => sql<Described[]>`
+  select c.relname as view, a.attname as column, col_description(c.oid, a.attnum) as comment
+  from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0
+  where c.relnamespace = 'strongroom_views'::regnamespace and c.relkind = 'v' order by c.relname, a.attnum`
+
+const viewNames = async () => [...new Set((await describedColumns(owner)).map(({ view }) => view))]
+
+/** As a login user of its own, who is gone afterwards. */
+const as = async (options: string, work: (sql: Sql, name: string) => Promise<void>): Promise<void> => {
+  const name = `somebody_${crypto.randomUUID().replaceAll('-', '')}`
+  await owner.unsafe(`create role ${name} login password 'test' ${options}`)
+  const url = new URL(database.url)
+  ;[url.username, url.password] = [name, 'test']
+  const sql = postgres(url.href, { max: 1, onnotice: () => {} })
+  try {
+    await work(sql, name)
+  } finally {
+    await sql.end()
+    await owner.unsafe(`reassign owned by ${name} to current_user; drop owned by ${name}; drop role ${name}`)
+  }
+}
+
+describe('the views', () => {
+  test('say of themselves and of each column what it is; the documentation has them too', async () => {
+    const columns = await describedColumns(owner)
+    expect(await viewNames()).toEqual([
+      ...['attempts', 'jobs', 'late_transactions', 'lowest_waiting', 'signers', 'transactions', 'workers'],
+    ])
+    expect(columns.filter(({ comment }) => comment === null || comment.length < 5)).toEqual([])
+    const page = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')
+    expect((await viewNames()).filter((view) => !page.includes(`\n### \`strongroom_views.${view}\`\n`))).toEqual([])
+    expect(columns.filter(({ column, comment }) => !page.includes(`\n| \`${column}\` | ${comment} |\n`))).toEqual([])
+  })
+
+  test('give no cause that the documentation does not explain', () => {
+    const views = readFileSync(new URL('../../db/views.sql', import.meta.url), 'utf8')
+    const page = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')
+    const [, words = ''] = /cross join lateral \(\n {2}select case\n(.*?)end as word\n/s.exec(views) ?? []
+    const causes = [...words.matchAll(/(?:then|else) '([a-z_]+)'/g)].map(([, cause]) => cause)
+    expect(causes.length).toBe(13)
+    expect(causes.filter((cause) => !page.includes(`\n| \`${cause}\` | `))).toEqual([])
+  })
+
+  test('are read by a viewer, who reads no table and changes nothing', () =>
+    as('in role strongroom_viewer', async (viewer) => {
+      for (const view of await viewNames()) await viewer.unsafe(`select * from strongroom_views.${view}`)
+      const denied = (query: string) =>
+        expect(viewer.unsafe(query).then(() => 'allowed')).rejects.toMatchObject({ code: '42501' })
+      for (const table of ['transactions', 'attempts', 'keyrings', 'audit']) await denied(`select from public.${table}`)
+      await denied('select from graphile_worker.jobs')
+      await denied('delete from strongroom_views.workers')
+      await denied('select public.retry_strongroom_jobs(array[1])')
+    }))
+
+  test('show neither the bytes of an attempt nor the payload of a job', async () => {
+    const names = (await describedColumns(owner)).map(({ column }) => column)
+    expect(names.filter((name) => ['raw', 'payload', 'sealed', 'input', 'mac'].includes(name))).toEqual([])
+  })
+})
+
+test('a role that may create roles and owns the database migrates it: no superuser is needed', () =>
+  as('createrole', async (somebody, name) => {
+    // Where the group roles are older than it, it must have been given them.
+    await owner.unsafe(`grant strongroom_api, strongroom_worker, strongroom_viewer to ${name} with admin option`)
+    await owner.unsafe(`create database ${name} owner ${name}`)
+    const url = new URL(database.url)
+    ;[url.username, url.password, url.pathname] = [name, 'test', `/${name}`]
+    try {
+      await migrate(url.href)
+      await migrate(url.href)
+      expect(await somebody`select 1 as one`).toMatchObject([{ one: 1 }])
+      const sql = postgres(url.href, { max: 1 })
+      const views = await sql`select from strongroom_views.transactions`
+      await sql.end()
+      expect([...views]).toEqual([])
+    } finally {
+      await owner.unsafe(`drop database ${name}`)
+    }
+  }))

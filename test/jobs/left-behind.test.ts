@@ -1,0 +1,84 @@
+// What workers leave behind in the queue when they die, by the tables: no process is needed for it.
+
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import postgres, { type Sql } from 'postgres'
+import { type Db, openDb } from '../../db/client.ts'
+import { addJob } from '../../db/jobs.ts'
+import { enrolWorker, unlockJobsOfDeadWorkers } from '../../db/queries/workers.ts'
+import { createDatabase, type TestDatabase } from '../support/postgres.ts'
+
+const KEY = 'track_blocks:Ethereum'
+const MORE_THAN_A_JOBS_TRIES = 30
+
+let database: TestDatabase
+let sql: Sql
+let db: Db
+
+beforeAll(async () => {
+  database = await createDatabase()
+  sql = postgres(database.url, { max: 1, onnotice: () => {} })
+  db = openDb({ url: database.workerUrl, maxConnections: 2, applicationName: 'alive' })
+})
+
+beforeEach(async () => {
+  await sql`delete from graphile_worker._private_jobs`
+})
+
+afterAll(async () => {
+  await sql.end()
+  await db.close({ timeoutSeconds: 2 })
+  await database.close()
+})
+
+const keepFollower = () => addJob(db, 'track_blocks', { network: 'Ethereum' }, { key: KEY, whenKeyed: 'keep' })
+
+/** A worker takes what is there, as the queue does. */
+const take = async (pool: string, applicationName = 'gone') => {
+  await enrolWorker(db, { id: pool, applicationName })
+  await sql`
+    update graphile_worker._private_jobs set locked_by = ${pool}, locked_at = now(), attempts = attempts + 1
+    where is_available and run_at <= now()`
+}
+
+const jobs = () => sql<
+  { key: string | null; held: string | null; available: boolean; attempts: number; due: boolean }[]
+>`
+  select key, locked_by as held, is_available as available, attempts, run_at <= now() as due
+  from graphile_worker._private_jobs order by id`
+
+test('a job that was cut off by deaths of workers, however many, is still there to be taken', async () => {
+  await keepFollower()
+  for (let death = 0; death < MORE_THAN_A_JOBS_TRIES; death += 1) {
+    await take(`pool-${death}`)
+    expect(await unlockJobsOfDeadWorkers(db)).toBe(1)
+  }
+  expect([...(await jobs())]).toEqual([{ key: KEY, held: null, available: true, attempts: 0, due: true }])
+})
+
+test('a job that a dead worker had, and that was replaced meanwhile, goes: only the newer one is done', async () => {
+  await keepFollower()
+  await take('pool-replaced')
+  await addJob(db, 'track_blocks', { network: 'Ethereum' }, { key: KEY })
+  expect((await jobs()).length).toBe(2)
+  await unlockJobsOfDeadWorkers(db)
+  expect([...(await jobs())]).toEqual([{ key: KEY, held: null, available: true, attempts: 0, due: true }])
+})
+
+test('what a living worker has is left to it, and it stays known', async () => {
+  await keepFollower()
+  await take('pool-alive', 'alive')
+  expect(await unlockJobsOfDeadWorkers(db)).toBe(0)
+  await keepFollower()
+  expect([...(await jobs())]).toEqual([{ key: KEY, held: 'pool-alive', available: false, attempts: 1, due: true }])
+  expect((await sql`select id from workers`).map(({ id }) => id)).toEqual(['pool-alive'])
+})
+
+test('a follower that failed for long, or was given up, is due as soon as somebody makes sure that it is there', async () => {
+  await keepFollower()
+  const failed = { last_error: 'Ethereum is not served by this deployment.', run_at: new Date(Date.now() + 86_400_000) }
+  for (const attempts of [12, 25]) {
+    await sql`update graphile_worker._private_jobs set ${sql({ ...failed, attempts })}`
+    await keepFollower()
+    expect([...(await jobs())]).toEqual([{ key: KEY, held: null, available: true, attempts: 0, due: true }])
+  }
+})

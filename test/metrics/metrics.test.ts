@@ -1,0 +1,568 @@
+// GET /metrics of the whole service: a real API, worker and chain, and figures that are exactly right.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import parse from 'parse-prometheus-text-format'
+import postgres, { type Sql } from 'postgres'
+import { encodeFunctionData, type Hex } from 'viem'
+import { pingDatabase } from '../../db/client.ts'
+import { addJob } from '../../db/jobs.ts'
+import { readConfig } from '../../src/config.ts'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { type Gate, startGate } from '../support/gate.ts'
+import { type Service, startService } from '../support/service.ts'
+import { type Metrics, readMetrics } from './exposition.ts'
+
+const network = 'Ethereum'
+const SECRET = 'testnet-secret'
+const RECIPIENT = fundedAccount(5).address
+const GWEI = 1_000_000_000n
+/** anvil calls a block final that has two epochs of 32 on top of it. */
+const BLOCKS_TO_FINAL = 70
+const REORGANISED_BLOCKS = 3
+const NOBODY = { authorization: undefined, 'x-walletkit-project-id': undefined }
+
+let chain: TestChain
+let gate: Gate
+let service: Service
+let sql: Sql
+
+beforeAll(async () => {
+  chain = await startChain(network)
+  gate = startGate(chain.rpcUrl)
+  service = await startService({ rpcUrls: { [network]: gate.url } })
+  sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
+})
+
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+  await gate.stop()
+  await chain.stop()
+})
+
+const scrape = async (from: Service = service): Promise<Metrics> => {
+  const answer = await from.call('/metrics', { headers: NOBODY })
+  expect(answer.status).toBe(200)
+  return readMetrics(answer.text)
+}
+
+const until = async <Value>(look: () => Promise<Value>, right: (value: Value) => boolean): Promise<Value> => {
+  const deadline = Date.now() + 20_000
+  for (;;) {
+    const value = await look()
+    if (right(value) || Date.now() > deadline) return value
+    await Bun.sleep(20)
+  }
+}
+
+const fundedWallet = async (): Promise<Hex> => {
+  const { address } = await service.newWallet({ network })
+  await chain.fund(address)
+  return address
+}
+
+const send = async (from: Hex, unsigned_transaction: Record<string, string>): Promise<string> => {
+  const answer = await service.post('/transactions/sign-and-send', {
+    network,
+    signer_wallet_address: from,
+    unsigned_transaction,
+    developer_secret: SECRET,
+  })
+  expect(answer.json).toMatchObject({ status: 'submitted' })
+  return answer.json.transaction_id
+}
+
+const pay = (from: Hex) => send(from, { to: RECIPIENT, value: '1' })
+
+const stop = async (worker: ReturnType<Service['startWorker']>) => {
+  worker.kill('SIGTERM')
+  await worker.exited
+}
+
+/** As if its clock had been started long ago. */
+const age = async (id: string, seconds: number) => {
+  const started = () => sql`select from transactions where id = ${id} and clock_started_at is not null`
+  expect((await until(started, (rows) => rows.length === 1)).length).toBe(1)
+  await sql`
+    update transactions set
+      clock_started_at = clock_started_at - make_interval(secs => ${seconds}),
+      chosen_at = chosen_at - make_interval(secs => ${seconds})
+    where id = ${id}`
+}
+
+const chosenOf = async (id: string) =>
+  (await sql<{ chosen: number }[]>`select chosen from transactions where id = ${id}`)[0]?.chosen ?? -1
+
+describe('before anything has happened', () => {
+  test('every series that can be foreseen is there, with 0', async () => {
+    const metrics = await scrape()
+    for (const [name, labels] of [
+      ['transactions_accepted_total', { network, kind: 'mint' }],
+      ['transactions_broadcast_total', { network }],
+      ['transactions_mined_total', { network }],
+      ['transactions_put_back_total', { network }],
+      ['transactions_succeeded_total', { network }],
+      ['transactions_failed_total', { network, code: 'expired' }],
+      ['transactions_unfinished', { network, status: 'pending' }],
+      ['transactions_oldest_age_seconds', { network, status: 'submitted' }],
+      ['ladder_steps_total', { network, step: 'cancel' }],
+      ['reorganisations_total', { network, purpose: 'track' }],
+      ['reorganised_blocks_total', { network, purpose: 'index' }],
+      ['node_failures_total', { network, trouble: 'timeout' }],
+      ['job_errors_total', { task: 'broadcast_transaction' }],
+      ['jobs_ready', { task: 'track_blocks' }],
+      ['jobs_failed', { task: 'reconcile' }],
+      ['jobs_oldest_ready_age_seconds', { task: 'chain_audit' }],
+    ] as const) {
+      expect({ name, value: metrics.value(name, labels) }).toEqual({ name, value: 0 })
+    }
+    expect(metrics.value('database_up')).toBe(1)
+    expect(metrics.value('node_up', { network })).toBe(1)
+  })
+
+  test('and the process is told of: memory, processor time, descriptors, the event loop', async () => {
+    const { series } = await scrape()
+    const of = (name: string) => series.find((each) => each.name === name)?.value ?? Number.NaN
+    expect(of('process_resident_memory_bytes')).toBeGreaterThan(20_000_000)
+    expect(of('process_resident_memory_bytes')).toBeLessThan(20_000_000_000)
+    expect(of('process_cpu_seconds_total')).toBeGreaterThan(0)
+    expect(of('process_open_fds')).toBeGreaterThan(3)
+    expect(of('nodejs_eventloop_lag_p99_seconds')).toBeGreaterThanOrEqual(0)
+  })
+})
+
+describe('without a worker', () => {
+  test('what is accepted waits, and is seen to wait', async () => {
+    const wallet = await fundedWallet()
+    const before = await scrape()
+    const id = await pay(wallet)
+    await sql`update transactions set created_at = created_at - interval '90 seconds' where id = ${id}`
+    await sql`update graphile_worker._private_jobs set run_at = run_at - interval '90 seconds'`
+    const after = await scrape()
+    const of = (name: string, labels: Record<string, string>) => after.value(name, { network, ...labels })
+    expect(of('transactions_accepted_total', { kind: 'send' })).toBe(1)
+    expect(of('transactions_unfinished', { status: 'submitted' })).toBe(1)
+    expect(of('transactions_oldest_age_seconds', { status: 'submitted' })).toBeCloseTo(92, -1)
+    expect(of('transactions_oldest_age_seconds', { status: 'pending' })).toBe(0)
+    expect(of('transactions_broadcast_total', {})).toBe(0)
+    expect(after.value('jobs_ready', { task: 'broadcast_transaction' })).toBe(1)
+    expect(after.value('jobs_oldest_ready_age_seconds', { task: 'broadcast_transaction' })).toBeCloseTo(92, -1)
+    expect(after.value('audit_unchained_rows') - before.value('audit_unchained_rows')).toBe(1)
+    expect(after.value('audit_unchained_age_seconds')).toBeGreaterThan(0)
+  })
+})
+
+describe('a story with a payment, a mint, a revert, a climb, a cancel and a reorganisation', () => {
+  let worker: ReturnType<Service['startWorker']>
+
+  /** What the rows themselves say. */
+  const rows = async () => {
+    const [row] = await sql<Record<string, number>[]>`
+      select count(*)::int as accepted, count(broadcast_at)::int as broadcast, count(mined_block_hash)::int as mined,
+        count(*) filter (where status = 'success')::int as succeeded,
+        count(*) filter (where error_code = 'expired')::int as expired,
+        count(*) filter (where error_code = 'execution_reverted')::int as reverted,
+        coalesce(sum(chosen) filter (where chosen < rungs), 0)::int as rungs,
+        count(*) filter (where chosen = rungs)::int as cancels
+      from transactions where network = ${network}`
+    return row ?? {}
+  }
+
+  const figures = (metrics: Metrics) => {
+    const sum = (name: string, labels: Record<string, string> = {}) => metrics.sum(name, { network, ...labels })
+    return {
+      accepted: sum('transactions_accepted_total'),
+      broadcast: sum('transactions_broadcast_total'),
+      mined: sum('transactions_mined_total') - sum('transactions_put_back_total'),
+      succeeded: sum('transactions_succeeded_total'),
+      expired: sum('transactions_failed_total', { code: 'expired' }),
+      reverted: sum('transactions_failed_total', { code: 'execution_reverted' }),
+      rungs: sum('ladder_steps_total', { step: 'rung' }),
+      cancels: sum('ladder_steps_total', { step: 'cancel' }),
+    }
+  }
+
+  const mintOne = async () => {
+    const collection = await service.post('/nfts/collections', {
+      network,
+      name: 'Doors',
+      symbol: 'DOOR',
+      image_url: 'https://example.com/d.png',
+      developer_secret: SECRET,
+    })
+    const made = (await service.settled(collection.json.transaction_id)).json
+    const minted = await service.post('/nfts/mint', {
+      network,
+      contract_address: made.contract_address,
+      recipient: RECIPIENT,
+      metadata: { name: 'Door #1', description: 'A red door.', image: 'https://example.com/d1.png' },
+      developer_secret: SECRET,
+    })
+    expect((await service.settled(minted.json.transaction_id)).json.status).toBe('success')
+  }
+
+  /** Accepted while it would succeed, and mined when it does not any more. */
+  const revertOne = async () => {
+    const wallet = await fundedWallet()
+    const token = await chain.deploy('TestToken', ['Test', 'TST', 18])
+    const owner = fundedAccount(0).address
+    await chain.write({ contract: token, functionName: 'mint', args: [owner, 5n] })
+    await chain.write({ contract: token, functionName: 'approve', args: [wallet, 5n] })
+    const args = [owner, RECIPIENT, 5n]
+    const input = encodeFunctionData({ abi: token.abi, functionName: 'transferFrom', args })
+    const held = gate.hold('before', 'eth_sendRawTransaction')
+    const id = await send(wallet, { to: token.address, input })
+    await held.reached
+    await chain.write({ contract: token, functionName: 'approve', args: [wallet, 0n] })
+    held.release()
+    expect((await service.settled(id)).json).toMatchObject({ status: 'failed', code: 'execution_reverted' })
+  }
+
+  const climbAndExpire = async () => {
+    const [climber, other] = [await fundedWallet(), await fundedWallet()]
+    await chain.setAutomine(false)
+    const climbing = await pay(climber)
+    const fixed = { maxFeePerGas: (20n * GWEI).toString(), maxPriorityFeePerGas: GWEI.toString() }
+    const expiring = await send(other, { to: RECIPIENT, value: '7', ...fixed })
+    for (let climbs = 1; climbs <= 2; climbs += 1) {
+      await age(climbing, 4)
+      await until(
+        () => chosenOf(climbing),
+        (chosen) => chosen >= climbs,
+      )
+    }
+    await age(expiring, 30)
+    await until(
+      () => chosenOf(expiring),
+      (chosen) => chosen === 1,
+    )
+    const { series } = await scrape()
+    const pending = { network, status: 'pending' }
+    const isPending = (name: string) =>
+      series.find((each) => each.name === `strongroom_${name}` && Bun.deepEquals(each.labels, pending))?.value ?? 0
+    expect(isPending('transactions_unfinished')).toBe(2)
+    expect(isPending('transactions_oldest_age_seconds')).toBeGreaterThan(0)
+    // Above the fee that was fixed, so that it is the cancel that is mined.
+    const sentAs = (chosen: number) => () =>
+      sql`select from transactions where id = ${expiring} and shown_hash = (
+        select hash from attempts where transaction_id = ${expiring} and kind = ${chosen === 1 ? 'cancel' : 'rung'})`
+    await until(sentAs(1), (found) => found.length === 1)
+    await chain.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${(21n * GWEI).toString(16)}`])
+    await chain.mine()
+    await chain.setAutomine(true)
+    await chain.rpc('anvil_setNextBlockBaseFeePerGas', ['0x1'])
+    await chain.mine()
+    expect((await service.settled(climbing)).json.status).toBe('success')
+  }
+
+  const followed = async () => {
+    const head = await chain.publicClient.getBlockNumber({ cacheTime: 0 })
+    const metrics = await scrape()
+    const behind = metrics.series.filter((each) => each.name === 'strongroom_blocks_behind')
+    const [row] = await sql<{ least: string }[]>`select min(block_number) as least from cursors`
+    return behind.length === 2 && BigInt(row?.least ?? -1) === head && behind.every(({ value }) => value === 0)
+  }
+
+  const reorganiseOne = async () => {
+    const wallet = await fundedWallet()
+    const id = await pay(wallet)
+    expect((await service.settled(id)).json.status).toBe('success')
+    await chain.mine(2)
+    expect(await until(followed, (all) => all)).toBe(true)
+    const held = gate.hold('before', 'eth_sendRawTransaction')
+    await chain.reorg({ depth: REORGANISED_BLOCKS })
+    await held.reached
+    held.release()
+    expect((await service.settled(id)).json.status).toBe('success')
+  }
+
+  const finish = async () => {
+    await chain.mine(BLOCKS_TO_FINAL)
+    const left = async () => (await scrape()).sum('transactions_unfinished', { network })
+    expect(await until(left, (transactions) => transactions === 0)).toBe(0)
+  }
+
+  test('is counted exactly', async () => {
+    await chain.fund(
+      (await service.get('/wallets/get-by-owner-id', { network, ownerID: service.project.projectId })).json.address,
+    )
+    worker = service.startWorker()
+    const wallet = await fundedWallet()
+    for (const id of [await pay(wallet), await pay(wallet)]) await service.settled(id)
+    await mintOne()
+    await revertOne()
+    await climbAndExpire()
+    await reorganiseOne()
+    await finish()
+
+    const metrics = await scrape()
+    const expected = await rows()
+    expect(figures(metrics)).toEqual(expected as ReturnType<typeof figures>)
+    // One was accepted before.
+    const accepted = { send: 7, collection: 1, mint: 1, transfer: 0 }
+    for (const [kind, value] of Object.entries(accepted)) {
+      expect({ kind, value: metrics.value('transactions_accepted_total', { network, kind }) }).toEqual({ kind, value })
+    }
+    expect(expected).toMatchObject({
+      accepted: 9,
+      broadcast: 9,
+      mined: 9,
+      succeeded: 7,
+      expired: 1,
+      reverted: 1,
+      cancels: 1,
+    })
+    expect(expected.rungs).toBeGreaterThanOrEqual(2)
+    expect(metrics.value('transactions_put_back_total', { network })).toBe(1)
+    for (const purpose of ['track', 'index']) {
+      expect(metrics.value('reorganisations_total', { network, purpose })).toBe(1)
+      expect(metrics.value('reorganised_blocks_total', { network, purpose })).toBe(REORGANISED_BLOCKS)
+    }
+    expect(metrics.sum('transactions_oldest_age_seconds', { network })).toBe(0)
+  })
+
+  test('and just so after the rows were added up', async () => {
+    const before = await scrape()
+    const [newest] = await sql<{ id: string }[]>`select max(id) as id from counts`
+    await addJob(service.ctx.db, 'compact_counts', {})
+    const left = () => sql`select from counts where id <= ${newest?.id ?? 0}`
+    expect((await until(left, (counted) => counted.length === 0)).length).toBe(0)
+    expect(figures(await scrape())).toEqual(figures(before))
+  })
+
+  test('a worker that ends leaves how its jobs waited, ran and failed', async () => {
+    await sql`select public.add_strongroom_job('broadcast_transaction', '{}', null, null, now(), 1)`
+    const task = 'broadcast_transaction'
+    const failed = async () => (await scrape()).value('jobs_failed', { task })
+    expect(await until(failed, (jobs) => jobs === 1)).toBe(1)
+    const before = await scrape()
+    await stop(worker)
+    const after = await scrape()
+    expect(after.value('job_errors_total', { task })).toBe(1)
+    const ran = (metrics: Metrics, name: string, task: string) => metrics.sum(`${name}_count`, { task })
+    const broadcasts = ran(after, 'job_duration_seconds', 'broadcast_transaction')
+    expect(broadcasts).toBeGreaterThanOrEqual(9)
+    expect(ran(after, 'job_wait_seconds', 'broadcast_transaction')).toBe(broadcasts)
+    expect(after.sum('job_duration_seconds_sum', { task: 'broadcast_transaction' })).toBeGreaterThan(0)
+    for (const task of ['track_blocks', 'index_blocks', 'chain_audit', 'compact_counts', 'reconcile']) {
+      expect({ task, ran: ran(after, 'job_duration_seconds', task) > 0 }).toEqual({ task, ran: true })
+    }
+    // They were running until it ended.
+    expect(ran(after, 'job_duration_seconds', 'track_blocks')).toBeGreaterThan(
+      before.sum('job_duration_seconds_count', { task: 'track_blocks' }),
+    )
+  })
+
+  test('blocks that come meanwhile are what the followers are behind', async () => {
+    const [row] = await sql<{ at: string }[]>`select block_number as at from cursors where purpose = 'track'`
+    await chain.mine(7)
+    const behind = async () => (await scrape()).value('blocks_behind', { network, purpose: 'track' })
+    const head = await chain.publicClient.getBlockNumber({ cacheTime: 0 })
+    const expected = Number(head - BigInt(row?.at ?? 0))
+    expect(expected).toBeGreaterThanOrEqual(7)
+    expect(await until(behind, (blocks) => blocks === expected)).toBe(expected)
+    expect((await scrape()).value('cursor_age_seconds', { network, purpose: 'track' })).toBeGreaterThan(0)
+  })
+})
+
+describe('a node that is away', () => {
+  test('is told, and keeps no scrape waiting', async () => {
+    const failures = async () => (await scrape()).sum('node_failures_total', { network, trouble: 'http' })
+    const before = await failures()
+    gate.setAway(true)
+    await service.get('/transactions/status-by-hash', { network, transaction_hash: `0x${'ab'.repeat(32)}` })
+    expect(await failures()).toBeGreaterThan(before)
+    const up = async () => (await scrape()).value('node_up', { network })
+    expect(await until(up, (value) => value === 0)).toBe(0)
+    gate.setAway(false)
+    expect(await until(up, (value) => value === 1)).toBe(1)
+  })
+
+  test('that does not answer at all keeps a scrape waiting for a second', async () => {
+    const head = await scrape()
+    await Bun.sleep(1_001)
+    const held = gate.hold('before', 'eth_getBlockByNumber')
+    const begun = performance.now()
+    const metrics = await scrape()
+    expect(performance.now() - begun).toBeLessThan(2_500)
+    expect(metrics.value('node_up', { network })).toBe(0)
+    const track = { network, purpose: 'track' }
+    expect(metrics.value('blocks_behind', track)).toBe(head.value('blocks_behind', track))
+    held.release()
+  })
+})
+
+describe('a database that is away', () => {
+  const isBack = async () => {
+    const up = async () => (await scrape()).value('database_up')
+    expect(await until(up, (value) => value === 1)).toBe(1)
+  }
+
+  test('leaves what the process knows', async () => {
+    const { name, url } = service.database
+    const admin = postgres(url.replace(/\/[^/]*$/, '/postgres'), { max: 1 })
+    await admin.unsafe(`alter database ${name} with allow_connections false`)
+    await admin`
+      select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = ${name} and application_name = 'strongroom-test'`
+    const metrics = await scrape()
+    expect(metrics.value('database_up')).toBe(0)
+    expect(metrics.series.some(({ name }) => name === 'process_resident_memory_bytes')).toBe(true)
+    expect(metrics.series.some(({ name }) => name === 'strongroom_transactions_accepted_total')).toBe(false)
+    await admin.unsafe(`alter database ${name} with allow_connections true`)
+    await admin.end()
+    await isBack()
+  })
+
+  const isBounded = async (scrapes: Promise<readonly Metrics[]>) => {
+    const begun = performance.now()
+    const all = await scrapes
+    expect(performance.now() - begun).toBeLessThan(4_500)
+    expect(all.map((metrics) => metrics.value('database_up'))).toEqual(all.map(() => 0))
+  }
+
+  test('that keeps everybody waiting keeps scrapes waiting for some seconds, and is asked by one of them', async () => {
+    const locked = Promise.withResolvers<void>()
+    const held = Promise.withResolvers<void>()
+    const holding = sql.begin(async (tx) => {
+      await tx`lock table transactions in access exclusive mode`
+      locked.resolve()
+      await held.promise
+    })
+    await locked.promise
+    let most = 0
+    let isOver = false
+    const scrapes = isBounded(Promise.all(Array.from({ length: 20 }, () => scrape()))).finally(() => {
+      isOver = true
+    })
+    while (!isOver) {
+      const waiting = await sql`
+        select from pg_stat_activity where datname = ${service.database.name} and wait_event_type = 'Lock'`
+      most = Math.max(most, waiting.length)
+      await Bun.sleep(10)
+    }
+    await scrapes
+    expect(most).toBe(1)
+    held.resolve()
+    await holding
+    await isBack()
+  })
+
+  test('to which no connection is free keeps no scrape waiting for longer', async () => {
+    const held = Promise.withResolvers<void>()
+    const { databaseMaxConnections } = service.ctx.config
+    const taken = Array.from({ length: databaseMaxConnections }, () => Promise.withResolvers<void>())
+    const holding = taken.map(({ resolve }) =>
+      service.ctx.db.transaction(async (tx) => {
+        await pingDatabase(tx)
+        resolve()
+        await held.promise
+      }),
+    )
+    await Promise.all(taken.map(({ promise }) => promise))
+    await isBounded(Promise.all([scrape()]))
+    held.resolve()
+    await Promise.all(holding)
+    await isBack()
+  })
+})
+
+describe('requests', () => {
+  const requests = (metrics: Metrics, labels: Record<string, string>) =>
+    metrics.sum('http_request_duration_seconds_count', labels)
+
+  test('are counted by method, template of the path and status, whatever became of them', async () => {
+    const before = await scrape()
+    const { address } = await service.newWallet({ network })
+    await service.get('/wallets/get-by-address', { network, address })
+    await service.get('/wallets/get-by-id', { network, id: 'not-a-uuid' })
+    await service.call('/metadata/unknown.json')
+    await service.call('/wallets', { headers: NOBODY })
+    await service.call('/wallets', { method: 'DELETE' })
+    await service.call('/nowhere/at/all')
+    const expected = [
+      [{ method: 'POST', route: '/wallets', status: '200' }, 1],
+      [{ method: 'GET', route: '/wallets/get-by-address', status: '200' }, 1],
+      [{ method: 'GET', route: '/wallets/get-by-id', status: '400' }, 1],
+      [{ method: 'GET', route: '/metadata/:file', status: '404' }, 1],
+      [{ method: 'GET', route: '/wallets', status: '400' }, 1],
+      [{ method: 'DELETE', route: 'other', status: '405' }, 1],
+      [{ method: 'GET', route: 'other', status: '404' }, 1],
+    ] as const
+    const counted = async () => {
+      const after = await scrape()
+      return expected.map(([labels]) => requests(after, labels) - requests(before, labels))
+    }
+    const wanted = expected.map(([, times]) => times)
+    expect(await until(counted, (times) => Bun.deepEquals(times, wanted))).toEqual(wanted)
+  })
+
+  test('of any method and path make no series of their own', async () => {
+    const labels = async () => {
+      const { series } = await scrape()
+      return new Set(
+        series
+          .filter(({ family }) => family === 'strongroom_http_request_duration_seconds')
+          .map((each) => JSON.stringify([each.labels.method, each.labels.route, each.labels.status])),
+      )
+    }
+    const before = await labels()
+    for (let each = 0; each < 20; each += 1) await service.call(`/nowhere/${each}`, { method: 'GET' })
+    expect(await labels()).toEqual(before)
+  })
+})
+
+describe('what is shown', () => {
+  test('is read the same by a parser of others', async () => {
+    const { text } = await service.call('/metrics', { headers: NOBODY })
+    const ours = readMetrics(text)
+    const theirs = parse(text)
+    expect(new Set(theirs.map(({ name }) => name))).toEqual(new Set(ours.series.map(({ family }) => family)))
+    const accepted = theirs.find(({ name }) => name === 'strongroom_transactions_accepted_total')
+    expect(accepted).toMatchObject({ type: 'COUNTER' })
+    expect(accepted?.metrics).toContainEqual({ labels: { network, kind: 'collection' }, value: '1' })
+    const ran = theirs.find(({ name }) => name === 'strongroom_job_duration_seconds')
+    expect(ran).toMatchObject({ type: 'HISTOGRAM' })
+  })
+
+  test('names no wallet, no transaction, no project and no caller', async () => {
+    const { text, headers } = await service.call('/metrics', { headers: NOBODY })
+    expect(headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
+    expect(headers.get('cache-control')).toBe('no-store')
+    expect(text).not.toMatch(/0x[0-9a-f]{8}/i)
+    expect(text).not.toMatch(/[0-9a-f]{8}-[0-9a-f]{4}-/i)
+    expect(text).not.toContain(service.project.projectId)
+    const names = new Set(readMetrics(text).series.flatMap(({ labels }) => Object.keys(labels)))
+    expect([...names].sort()).toEqual(
+      ['code', 'kind', 'le', 'method', 'network', 'purpose', 'route', 'status', 'step', 'task', 'trouble'].sort(),
+    )
+  })
+})
+
+describe('a token', () => {
+  const TOKEN = 'a-token-of-some-length'
+
+  test('where there is one, lets nobody else read them', async () => {
+    const guarded = await startService({ variables: { METRICS_TOKEN: TOKEN } })
+    try {
+      const read = (authorization: string | undefined) =>
+        guarded.call('/metrics', { headers: { ...NOBODY, authorization } })
+      for (const wrong of [undefined, 'Bearer ', `Bearer ${TOKEN}x`, TOKEN, `Bearer ${guarded.project.apiKey}`]) {
+        const answer = await read(wrong)
+        expect({ wrong, status: answer.status }).toEqual({ wrong, status: 401 })
+        expect(answer.json).toEqual({ error: expect.stringContaining('METRICS_TOKEN'), code: 'unauthorized' })
+      }
+      const right = await read(`Bearer ${TOKEN}`)
+      expect(right.status).toBe(200)
+      expect(readMetrics(right.text).value('database_up')).toBe(1)
+    } finally {
+      await guarded.close()
+    }
+  })
+
+  test('that is too short, or cannot be sent as a bearer, is refused at the start', () => {
+    for (const METRICS_TOKEN of ['short', 'a token with spaces in it']) {
+      expect(() => readConfig({ ...service.variables, METRICS_TOKEN })).toThrow('METRICS_TOKEN must be 16 to 256')
+    }
+  })
+})

@@ -1,0 +1,148 @@
+// A process of the service behind wires of its own, which is killed as by the kernel when one of its messages comes by.
+
+import { fileURLToPath } from 'node:url'
+import { type Moment, startDatabaseWire, startNodeWire, type Wire } from './wire.ts'
+
+/** A step boundary: the nth message of a kind, counted from when the point was chosen. */
+export type Point = { readonly wire: Wire; readonly kind: string; readonly nth: number; readonly moment: Moment }
+
+const START_TIMEOUT_MS = 30_000
+const OUTPUT_KEPT = 20_000
+
+const pathOf = (file: string) => fileURLToPath(new URL(`../../${file}`, import.meta.url))
+
+type Life = {
+  readonly child: Bun.Subprocess<'ignore', 'pipe', 'pipe'>
+  readonly ready: Promise<RegExpMatchArray | null>
+}
+
+/** @returns `ready`: what `until` found in the output; null where the process ended before. */
+const spawn = (input: {
+  readonly file: string
+  readonly variables: Record<string, string>
+  readonly until: RegExp
+  readonly keep: (text: string) => void
+}): Life => {
+  const child = Bun.spawn([process.execPath, pathOf(input.file)], {
+    env: { PATH: process.env.PATH ?? '', ...input.variables },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const { promise, resolve } = Promise.withResolvers<RegExpMatchArray | null>()
+  const timer = setTimeout(() => resolve(null), START_TIMEOUT_MS)
+  const read = async (stream: ReadableStream<Uint8Array>) => {
+    let begun = ''
+    let isReady = false
+    for await (const chunk of stream) {
+      const text = Buffer.from(chunk).toString()
+      input.keep(text)
+      if (isReady) continue
+      begun += text
+      const match = begun.match(input.until)
+      isReady = match !== null
+      if (match !== null) resolve(match)
+    }
+  }
+  void Promise.all([read(child.stdout), read(child.stderr)]).then(() => resolve(null))
+  void promise.then(() => clearTimeout(timer))
+  return { child, ready: promise }
+}
+
+/**
+ * One process of the service with its database and its node behind wires.
+ * @param input.until is looked for in its output: then it is ready.
+ */
+export const createMortal = async (input: {
+  readonly file: 'src/server.ts' | 'jobs/worker.ts'
+  readonly variables: Record<string, string>
+  readonly databaseUrl: string
+  readonly node: { readonly variable: string; readonly rpcUrl: string }
+  readonly until: RegExp
+}) => {
+  let life: Life | null = null
+  let counts = new Map<string, number>()
+  let total = 0
+  let aim: ((wire: Wire, kind: string, nth: number) => Moment | null) | null = null
+  let loss: { readonly kind: string; readonly nth: number; readonly moment: Moment } | null = null
+  let output = ''
+  let killed = Promise.withResolvers<void>()
+  const keep = (text: string) => {
+    output = (output + text).slice(-OUTPUT_KEPT)
+  }
+  const tap = {
+    heard: (wire: Wire, kind: string): Moment | null => {
+      const name = `${wire} ${kind}`
+      const nth = (counts.get(name) ?? 0) + 1
+      counts.set(name, nth)
+      total += 1
+      const moment = aim?.(wire, kind, nth) ?? null
+      if (moment !== null) aim = null
+      return moment
+    },
+    dead: () => life?.child.kill('SIGKILL'),
+    loses: (kind: string): Moment | null => {
+      if (loss === null || kind !== loss.kind) return null
+      const { moment, nth } = loss
+      loss = nth === 1 ? null : { ...loss, nth: nth - 1 }
+      return nth === 1 ? moment : null
+    },
+  }
+  const database = await startDatabaseWire({ url: input.databaseUrl, tap })
+  const node = startNodeWire({ rpcUrl: input.node.rpcUrl, tap })
+  const variables = { ...input.variables, DATABASE_URL: database.url, [input.node.variable]: node.url }
+
+  const recount = () => {
+    counts = new Map()
+    total = 0
+  }
+  return {
+    /** Starts it, and resolves when it is ready; null where it was killed before. */
+    start: (): Promise<RegExpMatchArray | null> => {
+      killed = Promise.withResolvers<void>()
+      life = spawn({ file: input.file, variables, until: input.until, keep })
+      void life.child.exited.then(() => killed.resolve())
+      return life.ready
+    },
+    /** Counts from nothing, and kills it at a point. */
+    killAt: (point: Point): void => {
+      recount()
+      aim = (wire, kind, nth) => (wire === point.wire && kind === point.kind && nth === point.nth ? point.moment : null)
+    },
+    /** Counts from nothing, and kills it at the nth message of any kind. */
+    killAtMessage: (at: { readonly message: number; readonly moment: Moment }): void => {
+      recount()
+      aim = () => (total === at.message ? at.moment : null)
+    },
+    /** Counts from nothing, and lets it live. */
+    spare: (): void => {
+      recount()
+      aim = null
+    },
+    /** Of its next requests of a kind to the node the nth is lost, or its answer; null: none is. */
+    lose: (what: typeof loss): void => {
+      loss = what
+    },
+    /** How many messages of each kind, as `wire kind`. */
+    counted: (): ReadonlyMap<string, number> => counts,
+    isAlive: (): boolean => life !== null && life.child.exitCode === null && life.child.signalCode === null,
+    /** Resolves when it has ended. */
+    ended: (): Promise<void> => killed.promise,
+    /** As by the kernel, for want of memory: no handler runs. */
+    kill: async (): Promise<void> => {
+      life?.child.kill('SIGKILL')
+      await life?.child.exited
+    },
+    output: () => output,
+    stop: async (): Promise<void> => {
+      if (life !== null) {
+        life.child.kill('SIGTERM')
+        await life.child.exited
+      }
+      await database.stop()
+      await node.stop()
+    },
+  }
+}
+
+export type Mortal = Awaited<ReturnType<typeof createMortal>>

@@ -1,0 +1,176 @@
+// The wires of a process, with somebody in the middle: PostgreSQL's protocol and JSON-RPC over HTTP are passed on message
+// by message, and at any message the wire can go dead, before the other side hears it or after it has answered. To a node
+// a request can also be lost, or its answer: the one who asked is told 502.
+//
+// A message is what makes the other side do something: to PostgreSQL an executed statement (its Parse, Bind and Describe
+// come along; the login counts for nothing), to a node one HTTP request, a batch being one.
+
+import { createConnection, createServer, type Socket } from 'node:net'
+
+export type Wire = 'db' | 'node'
+
+/** Where it happens: the message was not passed on, or it was, and its answer is kept back. */
+export type Moment = 'before' | 'after'
+
+export type Tap = {
+  /** Told of every message before it is passed on. @returns the moment at which the wire is to go dead, null to pass it. */
+  readonly heard: (wire: Wire, kind: string) => Moment | null
+  /** The wire is dead: the message waits for ever. */
+  readonly dead: () => void
+  /** Asked of every message to a node. @returns the moment at which it is lost, null to pass it. */
+  readonly loses: (kind: string) => Moment | null
+}
+
+/** What a statement is about, short enough for a table: `select transactions for update`, `commit (add_strongroom_job)`. */
+export const kindOfQuery = (query: string): string => {
+  const text = query.replaceAll('"', '').replace(/\s+/g, ' ').trim().toLowerCase()
+  const verb = /^[a-z]+/.exec(text)?.[0] ?? '?'
+  const about =
+    /^select (?:public|graphile_worker|pg_catalog)?\.?([a-z_]+)\(/.exec(text)?.[1] ??
+    /\b(?:from|into|update|join) (?:only )?([a-z_.]+)/.exec(text)?.[1]?.replace(/^.*\./, '') ??
+    ''
+  return `${verb} ${about}${/ for (?:no key )?update/.test(text) ? ' for update' : ''}`.trim()
+}
+
+/** Cuts a stream of frames, each a type byte, a length of four bytes that counts itself, and a body. */
+const createFramer = (input: { readonly untypedFirst: boolean; readonly onFrame: (frame: Buffer) => void }) => {
+  let rest: Buffer = Buffer.alloc(0)
+  let typeBytes = input.untypedFirst ? 0 : 1
+  return (chunk: Buffer): void => {
+    rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk])
+    while (rest.length >= typeBytes + 4) {
+      const end = typeBytes + rest.readUInt32BE(typeBytes)
+      if (rest.length < end) return
+      const frame = rest.subarray(0, end)
+      rest = rest.subarray(end)
+      typeBytes = 1
+      input.onFrame(frame)
+    }
+  }
+}
+
+const textAt = (frame: Buffer, offset: number): string => frame.toString('utf8', offset, frame.indexOf(0, offset))
+
+/** What a client sends until it waits for an answer, one such flight after the other, each with the statement it executes. */
+const createFlights = (onFlight: (flight: { bytes: Buffer; kind: string | null; isSynced: boolean }) => void) => {
+  const prepared = new Map<string, string>()
+  let frames: Buffer[] = []
+  let kind: string | null = null
+  let last = ''
+  let isFirst = true
+  return createFramer({
+    untypedFirst: true,
+    onFrame: (frame) => {
+      const type = isFirst ? 'startup' : String.fromCharCode(frame[0] ?? 0)
+      isFirst = false
+      frames.push(frame)
+      if (type === 'P') {
+        const name = textAt(frame, 5)
+        prepared.set(name, kindOfQuery(textAt(frame, 6 + Buffer.byteLength(name))))
+      }
+      if (type === 'B') kind = prepared.get(textAt(frame, 6 + Buffer.byteLength(textAt(frame, 5)))) ?? '?'
+      if (type === 'Q') kind = kindOfQuery(textAt(frame, 5))
+      if (['P', 'B', 'D', 'E', 'C'].includes(type)) return
+      const bytes = Buffer.concat(frames)
+      // Which transaction it ends is told by what came last in it.
+      const shown = kind === 'commit' ? `commit (${last})` : kind
+      if (kind !== null) last = kind
+      frames = []
+      kind = null
+      onFlight({ bytes, kind: shown, isSynced: ['startup', 'S', 'Q'].includes(type) })
+    },
+  })
+}
+
+const carry = (input: { readonly client: Socket; readonly server: Socket; readonly tap: Tap }): void => {
+  const { client, server, tap } = input
+  /** ReadyForQuery messages that the server owes: for its start, each Sync and each simple query. */
+  let owed = 0
+  let state: 'open' | 'last answer' | 'dead' = 'open'
+  const die = () => {
+    state = 'dead'
+    tap.dead()
+  }
+  const fromClient = createFlights(({ bytes, kind, isSynced }) => {
+    if (state !== 'open') return
+    const moment = kind === null ? null : tap.heard('db', kind)
+    if (moment === 'before') return die()
+    if (isSynced) owed += 1
+    if (moment === 'after') state = 'last answer'
+    server.write(bytes)
+  })
+  const fromServer = createFramer({
+    untypedFirst: false,
+    onFrame: (frame) => {
+      if (state === 'dead') return
+      if (state === 'open' || owed > 1) client.write(frame)
+      if (frame[0] !== 0x5a) return
+      owed -= 1
+      if (state === 'last answer' && owed === 0) die()
+    },
+  })
+  client.on('data', fromClient)
+  server.on('data', fromServer)
+  for (const [one, other] of [
+    [client, server],
+    [server, client],
+  ] as const) {
+    one.setNoDelay(true)
+    // An end is all that the other side needs to know.
+    one.on('error', () => {})
+    one.on('close', () => other.destroy())
+  }
+}
+
+/** A PostgreSQL server's address in front of the real one. @returns the same URL with another port. */
+export const startDatabaseWire = async (input: { readonly url: string; readonly tap: Tap }) => {
+  const to = new URL(input.url)
+  const sockets = new Set<Socket>()
+  const server = createServer((client) => {
+    const upstream = createConnection({ host: to.hostname, port: Number(to.port) })
+    for (const socket of [client, upstream]) {
+      sockets.add(socket)
+      socket.on('close', () => sockets.delete(socket))
+    }
+    carry({ client, server: upstream, tap: input.tap })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  const url = new URL(input.url)
+  url.hostname = '127.0.0.1'
+  url.port = String(typeof address === 'object' ? address?.port : '')
+  return {
+    url: url.href,
+    stop: async () => {
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
+
+/** A node's address in front of the real one. */
+export const startNodeWire = (input: { readonly rpcUrl: string; readonly tap: Tap }) => {
+  const { rpcUrl, tap } = input
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    idleTimeout: 0,
+    fetch: async (request) => {
+      const body = await request.text()
+      const asked = [JSON.parse(body)].flat() as readonly { readonly method: string }[]
+      const kind = [...new Set(asked.map(({ method }) => method))].join(' ')
+      const moment = tap.heard('node', kind)
+      const loss = moment === null ? tap.loses(kind) : null
+      const answer =
+        moment === 'before' || loss === 'before'
+          ? null
+          : await fetch(rpcUrl, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+      const text = await answer?.text()
+      if (loss !== null) return new Response('bad gateway', { status: 502 })
+      if (moment === null) return new Response(text, { status: answer?.status ?? 502 })
+      tap.dead()
+      return new Promise<Response>(() => {})
+    },
+  })
+  return { url: `http://127.0.0.1:${server.port}`, stop: () => server.stop(true) }
+}

@@ -1,0 +1,242 @@
+// Intents that depend on what was recorded a moment ago. The node knows nothing of it: its pending state is that of its
+// newest block, as with hosted nodes, blocks are held back, and where a test says so the worker's sending too.
+
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import { type Address, encodeDeployData, encodeFunctionData, getContractAddress, type Hex } from 'viem'
+import { createProject } from '../../src/projects/create.ts'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { testContract } from '../support/contracts.ts'
+import { type Gate, startGate } from '../support/gate.ts'
+import { type Answer, type Service, startService } from '../support/service.ts'
+
+const network = 'Ethereum'
+const SECRET = 'testnet-secret'
+const RECIPIENT = fundedAccount(5).address
+/** Longer than a request waits for what was recorded before it to be sent. */
+const REFUSED_WITHIN_MS = 5_000
+
+type Asked = { readonly method: string; readonly params: readonly unknown[] }
+
+/** A node in front of another that judges calls by its newest block, whatever it has in its pool. */
+const startPoollessNode = (rpcUrl: string) => {
+  const judged = new Set(['eth_estimateGas', 'eth_call'])
+  const onNewest = (asked: Asked): Asked =>
+    judged.has(asked.method) && asked.params[1] === 'pending'
+      ? { ...asked, params: asked.params.with(1, 'latest') }
+      : asked
+  return Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: async (request) => {
+      const asked = (await request.json()) as Asked | readonly Asked[]
+      const body = JSON.stringify(Array.isArray(asked) ? asked.map(onNewest) : onNewest(asked as Asked))
+      return fetch(rpcUrl, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    },
+  })
+}
+
+let chain: TestChain
+let node: ReturnType<typeof startPoollessNode>
+let gate: Gate
+let service: Service
+let worker: ReturnType<Service['startWorker']>
+
+beforeAll(async () => {
+  chain = await startChain(network)
+  node = startPoollessNode(chain.rpcUrl)
+  gate = startGate(`http://127.0.0.1:${node.port}`)
+  service = await startService({ rpcUrls: { [network]: gate.url } })
+  worker = service.startWorker()
+})
+
+afterAll(async () => {
+  await service.close()
+  await gate.stop()
+  await node.stop(true)
+  await chain.stop()
+})
+
+beforeEach(() => chain.setAutomine(false))
+afterEach(() => chain.setAutomine(true))
+
+const fundedWallet = async (): Promise<Address> => {
+  const { address } = await service.newWallet({ network })
+  await chain.fund(address)
+  return address
+}
+
+type Unsigned = { readonly to?: Address; readonly input: Hex; readonly gasLimit?: string }
+
+const send = (from: Address, unsigned: Unsigned): Promise<Answer> =>
+  service.post('/transactions/sign-and-send', {
+    network,
+    signer_wallet_address: from,
+    unsigned_transaction: unsigned,
+    developer_secret: SECRET,
+  })
+
+const accepted = (answer: Answer): string => {
+  expect(answer.json).toMatchObject({ status: 'submitted' })
+  return answer.json.transaction_id
+}
+
+const isPending = async (id: string): Promise<void> => {
+  const deadline = Date.now() + 20_000
+  const status = async () => (await service.get('/transactions/status-by-id', { id })).json.status
+  while ((await status()) !== 'pending' && Date.now() < deadline) await Bun.sleep(10)
+  expect(await status()).toBe('pending')
+}
+
+/** Lets all of them be mined in one block, and looks at where they are in it. */
+const minedInOrder = async (ids: readonly string[]): Promise<void> => {
+  for (const id of ids) await isPending(id)
+  await chain.mine()
+  const receipts = []
+  for (const id of ids) {
+    const { status, transaction_hash: hash } = (await service.settled(id)).json
+    expect(status).toBe('success')
+    receipts.push(await chain.publicClient.getTransactionReceipt({ hash }))
+  }
+  const places = receipts.map(({ blockNumber, transactionIndex }) => Number(blockNumber) * 1_000 + transactionIndex)
+  expect(places).toEqual(places.toSorted((one, other) => one - other))
+}
+
+/** A token with some of it in the hands of `holder`. */
+const tokenOf = async (holder: Address) => {
+  await chain.setAutomine(true)
+  const token = await chain.deploy('TestToken', ['Test', 'TST', 18])
+  await chain.write({ contract: token, functionName: 'mint', args: [holder, 100n] })
+  await chain.setAutomine(false)
+  const call = (functionName: string, args: readonly unknown[]): Unsigned => ({
+    to: token.address,
+    input: encodeFunctionData({ abi: token.abi, functionName, args }),
+  })
+  const balanceOf = (address: Address) =>
+    chain.publicClient.readContract({ ...token, functionName: 'balanceOf', args: [address] })
+  return { ...token, call, balanceOf }
+}
+
+/** Deployed by its first transaction, the token is where a client can tell beforehand. */
+const creationOf = async (from: Address) => {
+  const { abi, bytecode } = await testContract('TestToken')
+  const address = getContractAddress({ from, nonce: 0n })
+  const creation: Unsigned = { input: encodeDeployData({ abi, bytecode, args: ['Test', 'TST', 18] }) }
+  const mint: Unsigned = {
+    to: address,
+    input: encodeFunctionData({ abi, functionName: 'mint', args: [RECIPIENT, 7n] }),
+  }
+  const minted = () => chain.publicClient.readContract({ abi, address, functionName: 'balanceOf', args: [RECIPIENT] })
+  return { creation, mint, minted }
+}
+
+describe('of the same signer, while the first one is on its way to the node', () => {
+  test('approve, then transferFrom', async () => {
+    const wallet = await fundedWallet()
+    const token = await tokenOf(wallet)
+    const sending = gate.hold('before', 'eth_sendRawTransaction')
+    const approve = accepted(await send(wallet, token.call('approve', [wallet, 30n])))
+    await sending.reached
+    const move = accepted(await send(wallet, token.call('transferFrom', [wallet, RECIPIENT, 30n])))
+    sending.release()
+    await minedInOrder([approve, move])
+    expect(await token.balanceOf(RECIPIENT)).toBe(30n)
+  })
+
+  test('the creation of a contract, then a call of it: with gas for what it will run', async () => {
+    const wallet = await fundedWallet()
+    const { creation, mint, minted } = await creationOf(wallet)
+    const sending = gate.hold('before', 'eth_sendRawTransaction')
+    const ids = [accepted(await send(wallet, creation)), accepted(await send(wallet, mint))]
+    await sending.reached
+    sending.release()
+    await minedInOrder(ids)
+    expect(await minted()).toBe(7n)
+  })
+})
+
+describe('of another signer of the project', () => {
+  test('approve, then transferFrom: it waits until the approval is sent', async () => {
+    const [owner, spender] = [await fundedWallet(), await fundedWallet()]
+    const token = await tokenOf(owner)
+    const sending = gate.hold('before', 'eth_sendRawTransaction')
+    const approve = accepted(await send(owner, token.call('approve', [spender, 30n])))
+    await sending.reached
+    const moving = send(spender, token.call('transferFrom', [owner, RECIPIENT, 30n]))
+    // It has been judged on its own by now, and was not refused.
+    expect(await Promise.race([moving, Bun.sleep(200)])).toBeUndefined()
+    sending.release()
+    await minedInOrder([approve, accepted(await moving)])
+    expect(await token.balanceOf(RECIPIENT)).toBe(30n)
+  })
+
+  test('approve, then transferFrom, and once more by what that left', async () => {
+    const [owner, spender] = [await fundedWallet(), await fundedWallet()]
+    const token = await tokenOf(owner)
+    const ids = [accepted(await send(owner, token.call('approve', [spender, 30n])))]
+    ids.push(accepted(await send(spender, token.call('transferFrom', [owner, spender, 30n]))))
+    ids.push(accepted(await send(spender, token.call('transfer', [RECIPIENT, 30n]))))
+    await minedInOrder(ids)
+    expect(await token.balanceOf(RECIPIENT)).toBe(30n)
+  })
+
+  test('a mint, then the transfer by who got it', async () => {
+    const [minter, holder] = [await fundedWallet(), await fundedWallet()]
+    await chain.setAutomine(true)
+    const nfts = await chain.deploy('WizardCollection', ['Doors', 'DOOR', minter])
+    await chain.setAutomine(false)
+    const common = { network, contract_address: nfts.address, developer_secret: SECRET }
+    const mint = await service.post('/nfts/mint', { ...common, from: minter, recipient: holder, uri: 'ipfs://door' })
+    const transfer = await service.post('/nfts/transfer', {
+      ...common,
+      from: holder,
+      recipient: RECIPIENT,
+      token_id: '0',
+    })
+    await minedInOrder([accepted(mint), accepted(transfer)])
+    const owner = await chain.publicClient.readContract({ ...nfts, functionName: 'ownerOf', args: [0n] })
+    expect(owner).toBe(RECIPIENT)
+  })
+
+  test('the creation of a contract, then a call of it', async () => {
+    const [creator, caller] = [await fundedWallet(), await fundedWallet()]
+    const { creation, mint, minted } = await creationOf(creator)
+    const ids = [accepted(await send(creator, creation)), accepted(await send(caller, mint))]
+    await minedInOrder(ids)
+    expect(await minted()).toBe(7n)
+  })
+
+  test('what can never run is refused, though there is something that it could wait for', async () => {
+    const [owner, spender] = [await fundedWallet(), await fundedWallet()]
+    const token = await tokenOf(owner)
+    worker.kill('SIGSTOP')
+    try {
+      const approve = accepted(await send(owner, token.call('approve', [spender, 30n])))
+      const begun = Date.now()
+      const refused = await send(spender, token.call('transferFrom', [owner, RECIPIENT, 31n]))
+      expect(refused.json).toMatchObject({ code: 'execution_reverted' })
+      expect(Date.now() - begun).toBeLessThan(REFUSED_WITHIN_MS)
+      worker.kill('SIGCONT')
+      await minedInOrder([approve])
+    } finally {
+      worker.kill('SIGCONT')
+    }
+  })
+
+  test("another project's transactions are nothing to wait for, and nothing to stand on", async () => {
+    const other = service.as(await createProject(service.ctx, { name: 'Other', actor: 'operator' }))
+    const theirs = await other.newWallet({ network })
+    await chain.fund(theirs.address)
+    const owner = await fundedWallet()
+    const token = await tokenOf(owner)
+    const approve = accepted(await send(owner, token.call('approve', [theirs.address, 30n])))
+    await isPending(approve)
+    const refused = await other.post('/transactions/sign-and-send', {
+      network,
+      signer_wallet_address: theirs.address,
+      unsigned_transaction: token.call('transferFrom', [owner, RECIPIENT, 30n]),
+      developer_secret: SECRET,
+    })
+    expect(refused.json).toMatchObject({ code: 'execution_reverted' })
+    await minedInOrder([approve])
+  })
+})

@@ -1,0 +1,199 @@
+// What callers see of a node's faults: for each call that asks a node, each question that it asks, and each way to fail, a
+// clean answer in time and nothing left behind.
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import postgres, { type Sql } from 'postgres'
+import type { Hex } from 'viem'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { ANSWER_FAULT_NAMES, type Fault, type Gate, REPLY_FAULT_NAMES, startGate } from '../support/gate.ts'
+import { type Answer, type Service, startService } from '../support/service.ts'
+
+const network = 'Ethereum'
+const RECIPIENT = fundedAccount(5).address
+const NODE_TIMEOUT_MS = 2_000
+/** What our own part may take on a busy machine. */
+const GRACE_MS = 5_000
+
+let chain: TestChain
+let gate: Gate
+let service: Service
+let sql: Sql
+let wallets: Hex[]
+let collection: Hex
+let token: Hex
+
+const newWallet = async (): Promise<Hex> => {
+  const { address } = await service.newWallet({ network })
+  await chain.fund(address)
+  return address
+}
+
+beforeAll(async () => {
+  chain = await startChain(network)
+  gate = startGate(chain.rpcUrl)
+  const variables = { NODE_TIMEOUT_MS: String(NODE_TIMEOUT_MS) }
+  service = await startService({ rpcUrls: { [network]: gate.url }, variables })
+  sql = postgres(service.database.url, { max: 1 })
+  wallets = await Promise.all(Array.from({ length: 8 }, newWallet))
+  token = (await chain.deploy('TestToken', ['Test', 'TST', 6])).address
+  collection = (await chain.deploy('WizardCollection', ['Doors', 'DOOR', wallets[4]])).address
+})
+
+afterEach(() => gate.heal())
+
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+  await gate.stop()
+  await chain.stop()
+})
+
+const post = (path: string, body: Record<string, unknown>) => service.post(path, { network, ...body })
+const by = { developer_secret: 'testnet-secret' }
+
+const sending = (path: string, wallet: Hex | undefined, rest: Record<string, string> = {}) =>
+  post(path, { ...by, signer_wallet_address: wallet, unsigned_transaction: { to: RECIPIENT, value: '1', ...rest } })
+
+const liveOf = async (wallet: Hex | undefined) =>
+  (await sql`select from transactions where signer_address = ${wallet ?? ''}`).length
+
+/** Of what nobody has. */
+const TRANSFER = `0xa9059cbb${RECIPIENT.slice(2).toLowerCase().padStart(64, '0')}${'1'.padStart(64, '0')}`
+
+/** Each from a wallet of its own, so that none waits for another. */
+const CALLS = {
+  'sign-and-send': () => sending('/transactions/sign-and-send', wallets[0]),
+  'sign-and-send with a gas limit': () => sending('/transactions/sign-and-send', wallets[1], { gasLimit: '21000' }),
+  sign: () => sending('/transactions/sign', wallets[2]),
+  preview: () =>
+    post('/transactions/preview', { from: wallets[3], unsigned_transaction: { to: RECIPIENT, value: '1' } }),
+  mint: () =>
+    post('/nfts/mint', {
+      ...by,
+      from: wallets[4],
+      contract_address: collection,
+      recipient: RECIPIENT,
+      uri: 'ipfs://d',
+    }),
+  collections: () =>
+    post('/nfts/collections', { ...by, from: wallets[5], name: 'D', symbol: 'D', image_url: 'https://a.example/d' }),
+  'a sign-and-send that reverts, also behind what is pending': async () => {
+    if ((await liveOf(wallets[6])) === 0) await sending('/transactions/sign-and-send', wallets[6])
+    return sending('/transactions/sign-and-send', wallets[6], { to: token, value: '0', input: TRANSFER })
+  },
+  'a sign-and-send that cannot be paid': () =>
+    sending('/transactions/sign-and-send', wallets[7], { value: (10n ** 30n).toString() }),
+  'status-by-hash': () =>
+    service.get('/transactions/status-by-hash', { network, transaction_hash: `0x${'12'.repeat(32)}` }),
+} as const satisfies Record<string, () => Promise<Answer>>
+
+type CallName = keyof typeof CALLS
+const CALL_NAMES = Object.keys(CALLS) as CallName[]
+
+const HEALTHY: Partial<Record<CallName, { status: number; code: string }>> = {
+  'a sign-and-send that reverts, also behind what is pending': { status: 400, code: 'execution_reverted' },
+  'a sign-and-send that cannot be paid': { status: 400, code: 'balance_insufficient' },
+  'status-by-hash': { status: 404, code: 'transaction_not_found' },
+}
+
+/** No such transaction: then null is an answer. */
+const MAY_BE_NULL = ['eth_getTransactionReceipt', 'eth_getTransactionByHash']
+
+/** Big and slow, and the same whatever was asked. */
+const ONCE: readonly Fault[] = ['hangs', 'answers more than anybody reads']
+
+const recorded = async () =>
+  (
+    await sql`
+    select (select count(*) from transactions) as transactions, (select count(*) from attempts) as attempts,
+      (select count(*) from audit) as audit, (select count(*) from collections) as collections,
+      (select count(*) from graphile_worker._private_jobs) as jobs`
+  )[0]
+
+const expectClean = (answer: Answer, code = 'node_unavailable') => {
+  expect({ status: answer.status, json: answer.json }).toEqual({
+    status: 503,
+    json: { error: expect.any(String), code },
+  })
+  expect(answer.json.error).toMatch(/^The Ethereum node .*\.$/)
+  expect(answer.text).not.toContain('127.0.0.1')
+}
+
+describe('a node that fails', () => {
+  for (const name of CALL_NAMES) {
+    test(`at any question of ${name}, in any way: a clean answer, and nothing is left behind`, async () => {
+      const { status, json } = await CALLS[name]()
+      expect({ status, code: json.code }).toEqual(HEALTHY[name] ?? { status: 200, code: undefined })
+      const healthy = { status }
+      gate.takeRequests()
+      expect(await CALLS[name]()).toMatchObject(healthy)
+      const requests = gate.takeRequests()
+      const cases = requests.flatMap((methods) => [
+        // What becomes of the whole answer does not depend on which of its questions is looked at.
+        ...ANSWER_FAULT_NAMES.filter((fault) => !ONCE.includes(fault)).map((fault) => ({
+          fault,
+          method: methods[0] ?? '',
+        })),
+        ...[...new Set(methods)].flatMap((method) => REPLY_FAULT_NAMES.map((fault) => ({ fault, method }))),
+      ])
+      expect(cases.length).toBeGreaterThan(10)
+      const before = await recorded()
+      for (const { fault, method } of cases) {
+        if (fault === 'answers null' && MAY_BE_NULL.includes(method)) continue
+        gate.spoil({ fault, method })
+        const answer = await CALLS[name]()
+        gate.heal()
+        expect({ fault, method, status: answer.status, code: answer.json?.code }).toEqual({
+          ...{ fault, method },
+          ...{ status: 503, code: 'node_unavailable' },
+        })
+        expectClean(answer)
+      }
+      expect(await recorded()).toEqual(before)
+      expect(await CALLS[name]()).toMatchObject(healthy)
+    })
+  }
+
+  test('by answering more than anybody reads is given up, whatever was asked', async () => {
+    const before = await recorded()
+    for (const [name, method] of [
+      ['sign-and-send', 'eth_feeHistory'],
+      ['preview', 'eth_simulateV1'],
+    ] as const) {
+      gate.spoil({ fault: 'answers more than anybody reads', method })
+      expectClean(await CALLS[name]())
+    }
+    expect(await recorded()).toEqual(before)
+  })
+
+  test('by hanging is waited for as long as is configured, and the answer says how long that is', async () => {
+    const before = await recorded()
+    for (const method of ['eth_chainId', 'eth_simulateV1', 'eth_getCode', 'eth_getTransactionReceipt']) {
+      gate.spoil({ fault: 'hangs', method })
+    }
+    const begun = performance.now()
+    const answers = await Promise.all(CALL_NAMES.map((name) => CALLS[name]()))
+    expect(performance.now() - begun).toBeWithin(NODE_TIMEOUT_MS, NODE_TIMEOUT_MS + GRACE_MS)
+    for (const answer of answers) {
+      expectClean(answer)
+      expect(answer.json.error).toBe(`The Ethereum node did not answer within ${NODE_TIMEOUT_MS} ms.`)
+    }
+    expect(await recorded()).toEqual(before)
+  })
+})
+
+test('what was accepted between the faults is mined in the end, without a gap', async () => {
+  const ids = (await sql<{ id: string }[]>`select id from transactions`).map(({ id }) => id)
+  const worker = service.startWorker()
+  const settled = await Promise.all(ids.map((id) => service.settled(id)))
+  worker.kill('SIGTERM')
+  await worker.exited
+  expect(settled.map(({ json }) => json.status)).toEqual(ids.map(() => 'success'))
+  const held = await sql<{ signer: Hex; n: number; highest: number }[]>`
+    select signer_address as signer, count(*)::int as n, max(nonce)::int as highest from transactions group by 1`
+  expect(held.length).toBe(5)
+  for (const { signer, n, highest } of held) {
+    const mined = await chain.publicClient.getTransactionCount({ address: signer })
+    expect({ n, highest: highest + 1 }).toEqual({ n: mined, highest: mined })
+  }
+})

@@ -1,0 +1,147 @@
+// What tests of the ladder need around it: a chain that mines when it is told to, go-ethereum's pool in front of it, the
+// service with a worker, and clocks that can be put back.
+
+import postgres from 'postgres'
+import type { Hex } from 'viem'
+import { addJob } from '../../db/jobs.ts'
+import { fundedAccount, startChain } from '../support/chains.ts'
+import { startGethRules } from '../support/geth-rules.ts'
+import { startService } from '../support/service.ts'
+
+export const network = 'Ethereum'
+export const GWEI = 1_000_000_000n
+export const RECIPIENT = fundedAccount(5).address
+
+/** With a slot an epoch, a block is final that has two on top of it. */
+const SLOTS = ['--slots-in-an-epoch', '1']
+const BLOCKS_TO_FINAL = 3
+/** Of the devnet, and some. */
+const CLIMB_SECONDS = 4
+const EXPIRE_SECONDS = 30
+const PATIENCE_MS = 15_000
+const POLL_MS = 20
+
+export type Row = {
+  readonly chosen: number
+  readonly rungs: number
+  readonly status: string
+  readonly shown_hash: string | null
+  readonly clock: boolean
+  /** What the node last said of the attempt that is chosen, where it did not take it. */
+  readonly cause: string | null
+}
+
+export type Attempt = { readonly hash: Hex; readonly raw: Hex | null; readonly error: string | null }
+
+export const startLadderWorld = async () => {
+  const chain = await startChain(network, { flags: SLOTS })
+  const node = startGethRules(chain.rpcUrl)
+  const service = await startService({ rpcUrls: { [network]: node.url } })
+  const sql = postgres(service.database.url, { max: 1 })
+  service.startWorker()
+  await chain.setAutomine(false)
+
+  const wallet = async (balance = 10n ** 21n): Promise<Hex> => {
+    const { address } = await service.newWallet({ network })
+    await chain.fund(address, balance)
+    return address
+  }
+
+  const send = async (from: Hex, unsigned: Record<string, string> = {}): Promise<string> => {
+    const answer = await service.post('/transactions/sign-and-send', {
+      network,
+      signer_wallet_address: from,
+      unsigned_transaction: { to: RECIPIENT, value: '1', ...unsigned },
+      developer_secret: 'testnet-secret',
+    })
+    if (answer.status !== 200) throw new Error(`not recorded: ${answer.text}`)
+    return answer.json.transaction_id
+  }
+
+  const attemptsOf = (id: string): Promise<readonly Attempt[]> => sql<Attempt[]>`
+    select hash, raw, last_error as error from attempts where transaction_id = ${id} order by kind = 'cancel', rung`
+
+  const rowOf = async (id: string): Promise<Row> => {
+    const [row] = await sql<Row[]>`
+      select chosen, rungs, status, shown_hash, clock_started_at is not null as clock, (
+        select last_error from attempts
+        where transaction_id = id and case when chosen = rungs then kind = 'cancel' else rung = chosen and kind = 'rung' end
+      ) as cause
+      from transactions where id = ${id}`
+    if (row === undefined) throw new Error('the transaction is not recorded')
+    return row
+  }
+
+  /** Jobs that wait before they try again do so now, and the worker is told. */
+  const hurry = async (): Promise<void> => {
+    const hurried = await sql`
+      update graphile_worker._private_jobs set run_at = now() where key like 'broadcast:%' and run_at > now() returning id`
+    if (hurried.length > 0) await sql`select pg_notify('jobs:insert', '{"r":0.5,"count":1}')`
+  }
+
+  const until = async (id: string, right: (row: Row) => boolean): Promise<Row> => {
+    const deadline = Date.now() + PATIENCE_MS
+    for (;;) {
+      const row = await rowOf(id)
+      if (right(row)) return row
+      if (Date.now() > deadline) throw new Error(`it did not come to that: ${JSON.stringify(row)}`)
+      await hurry()
+      await Bun.sleep(POLL_MS)
+    }
+  }
+
+  /** As if its clock had been started, and its attempt chosen, so long ago. */
+  const age = async (id: string, seconds: number): Promise<void> => {
+    await until(id, (row) => row.clock)
+    await sql`
+      update transactions set
+        clock_started_at = now() - make_interval(secs => ${seconds}),
+        chosen_at = now() - make_interval(secs => ${seconds})
+      where id = ${id}`
+  }
+
+  return {
+    ...{ chain, node, service, sql, wallet, send, attemptsOf, rowOf, until, age },
+    /** Waits for so long that it offers more. */
+    climb: async (id: string): Promise<Row> => {
+      const { chosen } = await rowOf(id)
+      await age(id, CLIMB_SECONDS)
+      return until(id, (row) => row.chosen > chosen)
+    },
+    /** Waits for so long that it is given up. */
+    expire: async (id: string): Promise<Row> => {
+      await age(id, EXPIRE_SECONDS)
+      return until(id, (row) => row.chosen === row.rungs)
+    },
+    /** Until the node has the attempt that is chosen. */
+    taken: async (id: string): Promise<Row> => {
+      const attempts = await attemptsOf(id)
+      return until(id, (row) => row.shown_hash === attempts[row.chosen]?.hash && row.cause === null)
+    },
+    /** Until the node has refused the attempt that is chosen, or has not answered. */
+    refused: (id: string): Promise<Row> => until(id, (row) => row.cause !== null),
+    /** Whatever is quiet is looked after. */
+    reconcile: async (): Promise<void> => {
+      await sql`update transactions set updated_at = updated_at - interval '1 minute' where not final`
+      await addJob(service.ctx.db, 'reconcile', { again: false })
+    },
+    /** A block that asks for so much. */
+    mineAt: async (baseFeeWei: bigint): Promise<void> => {
+      await chain.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${baseFeeWei.toString(16)}`])
+      await node.mine()
+    },
+    /** Enough blocks for what is in the next one to be final. */
+    mineToFinal: () => node.mine(BLOCKS_TO_FINAL + 1),
+    statusOf: async (id: string) => (await service.get('/transactions/status-by-id', { id })).json,
+    statusOfHash: async (hash: string) =>
+      (await service.get('/transactions/status-by-hash', { network, transaction_hash: hash })).json,
+    close: async () => {
+      await sql.end()
+      await service.close()
+      await node.stop()
+      await chain.stop()
+    },
+  }
+}
+
+export type LadderWorld = Awaited<ReturnType<typeof startLadderWorld>>

@@ -1,0 +1,236 @@
+// A node of another chain behind a network's URL, from the start or from some moment on: nothing is signed for that network,
+// nothing is sent there, and what it says of blocks and transactions is not believed.
+
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
+import postgres, { type Sql } from 'postgres'
+import type { Hex } from 'viem'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { type Gate, startGate } from '../support/gate.ts'
+import { type Answer, type Service, startService } from '../support/service.ts'
+
+const network = 'Ethereum'
+const RECIPIENT = fundedAccount(5).address
+const COLLECTION = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
+const WRONG = {
+  status: 503,
+  json: { error: 'The Ethereum node answers for chain id 80002, and must for 11155111.', code: 'wrong_chain' },
+}
+
+let right: TestChain
+let wrong: TestChain
+/** In front of the wrong chain alone: what came there. */
+let wrongGate: Gate
+let gate: Gate
+let away: Gate
+let service: Service
+let sql: Sql
+let wallet: Hex
+let workers: ReturnType<Service['startWorker']>[] = []
+
+beforeAll(async () => {
+  ;[right, wrong] = await Promise.all([startChain(network), startChain('Polygon')])
+  wrongGate = startGate(wrong.rpcUrl)
+  gate = startGate(wrongGate.url)
+  away = startGate(wrong.rpcUrl)
+  away.setAway(true)
+  service = await startService({ rpcUrls: { [network]: gate.url, Base: away.url } })
+  sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
+  wallet = (await service.newWallet({ network })).address
+  // There it could pay, too.
+  await Promise.all([right.fund(wallet), wrong.fund(wallet)])
+})
+
+afterEach(async () => {
+  for (const worker of workers) worker.kill('SIGTERM')
+  await Promise.all(workers.map((worker) => worker.exited))
+  workers = []
+})
+
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+  for (const each of [gate, wrongGate, away]) await each.stop()
+  await Promise.all([right.stop(), wrong.stop()])
+})
+
+const startWorker = () => {
+  // It would complain all the time, and rightly so.
+  workers.push(service.startWorker({ LOG_LEVEL: 'silent' }))
+}
+
+const by = { network, developer_secret: 'testnet-secret' }
+const sending = (path: string, rest: Record<string, string> = {}) =>
+  service.post(path, {
+    ...by,
+    signer_wallet_address: wallet,
+    unsigned_transaction: { to: RECIPIENT, value: '1', ...rest },
+  })
+
+const COMPLETE = { gasLimit: '21000', maxFeePerGas: '9000000000', maxPriorityFeePerGas: '1000000000', nonce: '7' }
+const signComplete = () => sending('/transactions/sign', COMPLETE)
+const signAndSend = () => sending('/transactions/sign-and-send')
+
+const CALLS: Record<string, () => Promise<Answer>> = {
+  'sign, with every field given': signComplete,
+  sign: () => sending('/transactions/sign'),
+  'sign-and-send': signAndSend,
+  'sign-and-send, with every field given': () => sending('/transactions/sign-and-send', { ...COMPLETE, nonce: '0' }),
+  preview: () =>
+    service.post('/transactions/preview', {
+      network,
+      from: wallet,
+      unsigned_transaction: { to: RECIPIENT, value: '1' },
+    }),
+  mint: () =>
+    service.post('/nfts/mint', {
+      ...by,
+      from: wallet,
+      contract_address: COLLECTION,
+      recipient: RECIPIENT,
+      uri: 'ipfs://door',
+    }),
+  transfer: () =>
+    service.post('/nfts/transfer', {
+      ...by,
+      from: wallet,
+      contract_address: COLLECTION,
+      recipient: RECIPIENT,
+      token_id: '1',
+    }),
+  collections: () =>
+    service.post('/nfts/collections', {
+      ...by,
+      from: wallet,
+      name: 'Doors',
+      symbol: 'DOOR',
+      image_url: 'https://example.com/d.png',
+    }),
+  'status-by-hash': () =>
+    service.get('/transactions/status-by-hash', { network, transaction_hash: `0x${'12'.repeat(32)}` }),
+}
+
+const recorded = async () =>
+  (
+    await sql`
+    select (select count(*) from transactions) as transactions, (select count(*) from attempts) as attempts,
+      (select count(*) from audit) as audit, (select count(*) from collections) as collections,
+      (select count(*) from graphile_worker._private_jobs) as jobs`
+  )[0]
+
+const networks = async () => (await service.get('/readyz')).json.networks
+
+const until = async <Value>(look: () => Promise<Value>, isRight: (value: Value) => boolean): Promise<Value> => {
+  const deadline = Date.now() + 20_000
+  for (;;) {
+    const value = await look()
+    if (isRight(value) || Date.now() > deadline) return value
+    await Bun.sleep(20)
+  }
+}
+
+const statusOf = async (id: string) => (await service.get('/transactions/status-by-id', { id })).json
+const minedCount = () => right.publicClient.getTransactionCount({ address: wallet })
+
+const expectRefused = async () => {
+  const before = await recorded()
+  for (const [name, call] of Object.entries(CALLS)) {
+    const { status, json } = await call()
+    expect({ name, status, json }).toEqual({ name, ...WRONG })
+  }
+  expect(await recorded()).toEqual(before)
+  expect(await networks()).toMatchObject({ [network]: 'wrong_chain' })
+}
+
+test('a node that nobody has seen yet, and that is away: what needs no node is signed, until it is seen to be wrong', async () => {
+  const base = await service.newWallet({ network: 'Base' })
+  const body = { ...by, network: 'Base', signer_wallet_address: base.address }
+  const complete = { ...body, unsigned_transaction: { to: RECIPIENT, value: '1', ...COMPLETE } }
+  expect((await service.post('/transactions/sign', complete)).status).toBe(200)
+  const before = await recorded()
+  const filledIn = await service.post('/transactions/sign', { ...body, unsigned_transaction: { to: RECIPIENT } })
+  expect(filledIn).toMatchObject({ status: 503, json: { code: 'node_unavailable' } })
+  away.setAway(false)
+  expect(await networks()).toMatchObject({ Base: 'wrong_chain' })
+  expect(await service.post('/transactions/sign', complete)).toMatchObject({
+    status: 503,
+    json: { code: 'wrong_chain' },
+  })
+  expect(await recorded()).toEqual(before)
+  expect(await networks()).toEqual({ [network]: 'wrong_chain', Base: 'wrong_chain' })
+})
+
+test('a node of another chain from the start: nothing is signed, nothing is previewed, and /readyz says so', async () => {
+  await expectRefused()
+})
+
+test('when the right one is there, the process goes on without a restart', async () => {
+  gate.lead(right.rpcUrl)
+  expect((await signComplete()).status).toBe(200)
+  expect((await signAndSend()).json).toMatchObject({ status: 'submitted' })
+  expect(await networks()).toMatchObject({ [network]: 'ready' })
+})
+
+test('a node that becomes another chain’s is believed in nothing from its first answer on', async () => {
+  gate.lead(wrongGate.url)
+  expect(await signAndSend()).toMatchObject(WRONG)
+  await expectRefused()
+})
+
+test('a worker sends nothing to it and learns nothing from it; when the right one is back, all is mined once', async () => {
+  gate.lead(right.rpcUrl)
+  const first = (await signAndSend()).json.transaction_id
+  gate.lead(wrongGate.url)
+  gate.takeRequests()
+  startWorker()
+  const lastError = async () =>
+    (await sql`select max(last_error) as error from attempts where transaction_id = ${first}`)[0]?.error
+  expect(await until(lastError, (error) => error !== null)).toBe(`unknown: ${WRONG.json.error}`)
+  expect(await statusOf(first)).toMatchObject({ status: 'submitted', transaction_hash: null })
+  expect([...(await sql`select from cursors`)]).toEqual([])
+  expect(wrongGate.count('eth_sendRawTransaction')).toBe(0)
+  gate.lead(right.rpcUrl)
+  expect((await service.settled(first)).json).toMatchObject({ status: 'success' })
+  const rows = () => sql`select id, status, mined_block_hash, shown_hash from transactions order by id`
+  const told = async () => [...(await until(rows, (all) => all.every(({ status }) => status === 'success')))]
+  const before = await told()
+  const cursors = () => sql`select network, purpose, block_number, block_hash from cursors order by purpose`
+  const at = [...(await cursors())]
+  expect(at.length).toBe(2)
+  // From one moment to the next it is another chain, a longer one, and nobody rewinds to it.
+  await wrong.mine(50)
+  gate.lead(wrongGate.url)
+  const asked = wrongGate.count('eth_chainId')
+  await until(
+    async () => wrongGate.count('eth_chainId'),
+    (count) => count >= asked + 6,
+  )
+  expect([...(await cursors())]).toEqual(at)
+  expect(await told()).toEqual(before)
+  gate.lead(right.rpcUrl)
+  expect((await service.settled((await signAndSend()).json.transaction_id)).json).toMatchObject({ status: 'success' })
+  expect(await minedCount()).toBe(before.length + 1)
+  expect(wrongGate.count('eth_sendRawTransaction')).toBe(0)
+})
+
+test('of two nodes that answer in turn, one of them another chain’s, only the right one counts', async () => {
+  const before = await minedCount()
+  gate.lead(right.rpcUrl, wrongGate.url)
+  startWorker()
+  const answers: Answer[] = []
+  for (let each = 0; each < 12; each += 1) answers.push(await signAndSend())
+  const accepted = answers.filter(({ status }) => status === 200)
+  for (const refused of answers.filter(({ status }) => status !== 200)) expect(refused).toMatchObject(WRONG)
+  expect(accepted.length).toBeWithin(1, answers.length)
+  const asked = wrongGate.count('eth_chainId')
+  await until(
+    async () => wrongGate.count('eth_chainId'),
+    (count) => count >= asked + 6,
+  )
+  gate.lead(right.rpcUrl)
+  // It has waited for longer each time.
+  await sql`update graphile_worker._private_jobs set run_at = now() where run_at > now()`
+  const settled = await Promise.all(accepted.map(({ json }) => service.settled(json.transaction_id)))
+  expect(settled.map(({ json }) => json.status)).toEqual(accepted.map(() => 'success'))
+  expect(await minedCount()).toBe(before + accepted.length)
+  expect(await wrong.publicClient.getTransactionCount({ address: wallet })).toBe(0)
+})
