@@ -32,6 +32,7 @@ const WORKER_READS = [
   schema.followedNetworks,
   schema.seenBlocks,
   schema.movements,
+  schema.backfills,
   schema.contractFacts,
   schema.tokenUris,
   schema.collections,
@@ -49,6 +50,7 @@ const WORKER_WRITES = [
   schema.followedNetworks,
   schema.seenBlocks,
   schema.movements,
+  schema.backfills,
   schema.contractFacts,
   schema.tokenUris,
   schema.workers,
@@ -92,7 +94,9 @@ const JOB_FUNCTIONS = `
 create or replace function public.add_strongroom_job(
   task text, payload json, job_key text, job_key_mode text, run_at timestamptz, max_attempts int
 ) returns void language sql security definer set search_path = pg_catalog, pg_temp as $$
-  select graphile_worker.add_job(task, payload, null, run_at, max_attempts, job_key, 0, null, job_key_mode);
+  -- What was is found again only when nothing else waits.
+  select graphile_worker.add_job(task, payload, null, run_at, max_attempts, job_key,
+    case task when 'backfill_wallet' then 10 else 0 end, null, job_key_mode);
 $$;
 create or replace function public.retry_strongroom_jobs(job_ids bigint[])
 returns setof bigint language sql security definer set search_path = pg_catalog, pg_temp as $$
@@ -147,7 +151,8 @@ grant select on ${list(WORKER_READS)} to ${WORKER_ROLE};
 grant insert, update on ${list(WORKER_WRITES)} to ${WORKER_ROLE};
 grant delete on ${list(WORKER_DELETES)} to ${WORKER_ROLE};
 grant select, insert on public.audit, public.audit_chain to ${API_ROLE}, ${WORKER_ROLE};
-grant select, insert, delete on public.freezes, public.abi_items to ${API_ROLE};
+grant select, insert, delete on public.freezes, public.abi_items, public.listed_tokens to ${API_ROLE};
+grant select, insert on public.backfills to ${API_ROLE};
 grant select, insert on public.counts to ${API_ROLE}, ${WORKER_ROLE};
 grant delete on public.counts to ${WORKER_ROLE};
 -- Whoever is no superuser gives a function only to a role that could have made it.

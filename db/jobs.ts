@@ -19,6 +19,8 @@ export const JOB_PAYLOADS = {
   track_blocks: networkPayload,
   /** Follows a network's blocks and keeps the movements that touch known addresses. */
   index_blocks: networkPayload,
+  /** Walks back through what an address moved before it became a wallet's. */
+  backfill_wallet: Type.Object({ ...networkPayload.properties, address: Type.String() }),
   /** Chains the audit rows as they come. */
   chain_audit: Type.Object({}),
   /** Reads our tables for what was left behind, and starts it again. */

@@ -172,6 +172,8 @@ export const keyrings = pgTable(
     kind: text('kind', { enum: KEYRING_KINDS }).notNull(),
     /** The seed's entropy or the imported key, under the keyring key. */
     sealed: bytes('sealed').notNull(),
+    /** Brought by a caller: its addresses may have moved something before we knew them. */
+    imported: boolean('imported').notNull().default(false),
     createdAt: instant('created_at').notNull().default(now),
   },
   (table) => [
@@ -388,6 +390,12 @@ export const transactions = pgTable(
       .on(table.network, table.signerAddress, table.nonce)
       .where(sql`${table.holdsNonce}`),
     index('transactions_unfinished').on(table.network, table.updatedAt).where(sql`not ${table.final}`),
+    index('transactions_in_a_block')
+      .on(table.network, table.minedBlockNumber)
+      .where(sql`not ${table.final} and ${table.minedBlockNumber} is not null`),
+    index('transactions_untold')
+      .on(table.network, table.minedBlockNumber)
+      .where(sql`not ${table.final} and ${table.minedBlockNumber} is not null and ${table.settledAt} is null`),
     index('transactions_project').on(table.projectId, table.createdAt),
     index('transactions_created').on(table.network, table.contractAddress).where(sql`contract_address is not null`),
     check('transactions_kind', oneOf('kind', TRANSACTION_KINDS)),
@@ -508,6 +516,35 @@ export const movements = pgTable(
   ],
 )
 
+/**
+ * The walks back through what an address moved before it became a wallet's: from where the indexer stood, downwards. One
+ * an address, whichever projects have it.
+ */
+export const backfills = pgTable(
+  'backfills',
+  {
+    network: text('network', { enum: NETWORKS }).notNull(),
+    address: text('address').notNull(),
+    /** The key was made then, and moved nothing before; null for an imported one. */
+    keyMadeAt: instant('key_made_at'),
+    requestedAt: instant('requested_at').notNull().default(now),
+    /** The indexer watches the address in every block above `from_block`. */
+    begunAt: instant('begun_at'),
+    fromBlock: bigint('from_block', { mode: 'bigint' }),
+    /** Everything from here up to `from_block` is in our tables; the coin's movements from the next column on only. */
+    reachedBlock: bigint('reached_block', { mode: 'bigint' }),
+    coinsReachedBlock: bigint('coins_reached_block', { mode: 'bigint' }),
+    doneAt: instant('done_at'),
+  },
+  (table) => [
+    primaryKey({ columns: [table.network, table.address] }),
+    index('backfills_begun').on(table.network, table.begunAt),
+    index('backfills_open').on(table.requestedAt).where(sql`done_at is null`),
+    check('backfills_network', oneOf('network', NETWORKS)),
+    check('backfills_begins_whole', sql`num_nonnulls(begun_at, from_block, reached_block) in (0, 3)`),
+  ],
+)
+
 /** What operators added with `abi add`: a row a function or an error, a name a file. */
 export const abiItems = pgTable(
   'abi_items',
@@ -533,6 +570,30 @@ export const abiItems = pgTable(
     check('abi_items_network', oneOf('network', NETWORKS)),
     check('abi_items_bound', sql`(${table.network} is null) = (${table.address} is null)`),
     check('abi_items_selector_form', sql`${table.selector} ~ '^0x[0-9a-f]{8}$'`),
+  ],
+)
+
+/** What operators imported with `tokens import`: how tokens are shown. What a token is, its contract says. */
+export const listedTokens = pgTable(
+  'listed_tokens',
+  {
+    network: text('network', { enum: NETWORKS }).notNull(),
+    /** Canonical, as `parseAddress` returns it. */
+    address: text('address').notNull(),
+    listName: text('list_name').notNull(),
+    name: text('name').notNull(),
+    symbol: text('symbol').notNull(),
+    /** Empty where the list has none. */
+    logoUrl: text('logo_url').notNull(),
+    /** null where the list does not say. */
+    displayDecimals: smallint('display_decimals'),
+    importedAt: instant('imported_at').notNull().default(now),
+  },
+  (table) => [
+    primaryKey({ columns: [table.network, table.address] }),
+    index('listed_tokens_list').on(table.listName),
+    check('listed_tokens_network', oneOf('network', NETWORKS)),
+    check('listed_tokens_display_decimals', sql`display_decimals between 0 and 255`),
   ],
 )
 

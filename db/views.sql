@@ -263,6 +263,13 @@ select id, project_id, network, signer_address, nonce, kind, status, created_at,
 from strongroom_views.transactions
 where late;
 
+-- Activity.
+
+create view strongroom_views.backfills as
+select network, address, requested_at, from_block, reached_block, coins_reached_block, done_at,
+  case when done_at is not null then 'done' when begun_at is null then 'not begun' else 'walking' end as state
+from public.backfills;
+
 -- What each column means, for whoever asks the database itself.
 
 comment on view strongroom_views.workers is 'The job pools that were started and not yet found dead.';
@@ -289,6 +296,16 @@ comment on column strongroom_views.jobs.project_id is 'Its project.';
 comment on column strongroom_views.jobs.signer_address is 'Its signer.';
 comment on column strongroom_views.jobs.nonce is 'Its nonce.';
 comment on column strongroom_views.jobs.transaction_status is 'Its status.';
+
+comment on view strongroom_views.backfills is 'The walks back through what an address moved before it became a wallet''s.';
+comment on column strongroom_views.backfills.network is 'The network.';
+comment on column strongroom_views.backfills.address is 'The address, whichever projects have it.';
+comment on column strongroom_views.backfills.requested_at is 'When its first wallet with a past was made.';
+comment on column strongroom_views.backfills.from_block is 'The walk goes down from here; above it the indexer looks for the address itself.';
+comment on column strongroom_views.backfills.reached_block is 'Everything from here on is listed.';
+comment on column strongroom_views.backfills.coins_reached_block is 'Coin movements are listed from here on; below, what tokens tell by events.';
+comment on column strongroom_views.backfills.done_at is 'When it came to its end: the first block, or before the key was made.';
+comment on column strongroom_views.backfills.state is 'not begun, walking or done.';
 
 comment on view strongroom_views.lowest_waiting is 'Of each signer with something in no block, the lowest such transaction: nothing behind it can be mined before it.';
 comment on column strongroom_views.lowest_waiting.network is 'The network.';

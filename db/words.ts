@@ -71,6 +71,8 @@ export const AUDIT_ACTIONS = [
   'job_retried',
   'abi_added',
   'abi_removed',
+  'token_list_imported',
+  'token_list_removed',
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 

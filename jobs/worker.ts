@@ -17,6 +17,8 @@ const keepWorking = async (ctx: WorkerCtx, input: { readonly queue: Queue | null
   let { queue } = input
   stopping.addEventListener('abort', () => void queue?.stop())
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
+    // Told to stop while it began: nobody has stopped it yet.
+    if (stopping.aborted) await queue?.stop()
     await queue?.ended
     if (stopping.aborted) return
     if (queue !== null) {
@@ -28,8 +30,6 @@ const keepWorking = async (ctx: WorkerCtx, input: { readonly queue: Queue | null
       return null
     })
     if (queue === null) await new Promise((resolve) => setTimeout(resolve, pauseMs))
-    // Told to stop while it began: nobody has stopped it yet.
-    else if (stopping.aborted) await queue.stop()
   }
 }
 
@@ -37,13 +37,6 @@ const main = async (): Promise<void> => {
   const config = readConfig()
   const ctx = await createWorkerCtx({ config, process: 'worker' })
   const stopFlushing = startFlushing(ctx.tally)
-  const queue = await beginQueue(ctx).catch((error: unknown) => {
-    // It was there a moment ago: it comes back.
-    if (isDatabaseAway(error)) return null
-    throw error
-  })
-  ctx.log.info({ networks: ctx.chains.all.map((chain) => chain.network) }, 'working')
-
   const stopping = new AbortController()
   const stop = (signal: string): void => {
     ctx.log.info({ signal }, 'stopping')
@@ -56,6 +49,12 @@ const main = async (): Promise<void> => {
   process.once('SIGTERM', () => stop('SIGTERM'))
   process.once('SIGINT', () => stop('SIGINT'))
 
+  const queue = await beginQueue(ctx).catch((error: unknown) => {
+    // It was there a moment ago: it comes back.
+    if (isDatabaseAway(error)) return null
+    throw error
+  })
+  ctx.log.info({ networks: ctx.chains.all.map((chain) => chain.network) }, 'working')
   await keepWorking(ctx, { queue, stopping: stopping.signal })
   await stopFlushing()
   await ctx.db.close({ timeoutSeconds: 2 })

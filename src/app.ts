@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { type AnyElysia, Elysia } from 'elysia'
 import { activityRoutes } from './activity/routes.ts'
+import { addressRoutes } from './addresses/routes.ts'
 import { corsHeaders, preflight } from './auth/origins.ts'
 import { authentication } from './auth/plugin.ts'
 import type { Ctx } from './context.ts'
@@ -13,6 +14,7 @@ import { metricsRoutes } from './metrics/routes.ts'
 import { nftRoutes } from './nfts/routes.ts'
 import { openapiRoutes } from './openapi/routes.ts'
 import { checkQuery } from './query.ts'
+import { tokenRoutes } from './tokens/routes.ts'
 import { transactionRoutes } from './transactions/routes.ts'
 import { unservedRoutes } from './unserved/routes.ts'
 import { walletRoutes } from './wallets/routes.ts'
@@ -73,6 +75,8 @@ export const createApp = (ctx: Ctx): AnyElysia => {
     .use(nftRoutes(ctx, auth))
     .use(metadataRoutes(ctx))
     .use(activityRoutes(ctx, auth))
+    .use(tokenRoutes(ctx, auth))
+    .use(addressRoutes(ctx, auth))
     .use(unservedRoutes(auth))
     .use(openapiRoutes(ctx, () => app))
   return app

@@ -12,6 +12,7 @@ import { keyCommands } from './cli/keys.ts'
 import { sentenceOf } from './cli/operator.ts'
 import { ownerCommands } from './cli/owner.ts'
 import { projectCommands } from './cli/project.ts'
+import { tokenCommands } from './cli/tokens.ts'
 import { transactionCommands } from './cli/tx.ts'
 
 const program = new Command('strongroom')
@@ -27,6 +28,7 @@ const program = new Command('strongroom')
   .addCommand(jobCommands())
   .addCommand(keyCommands())
   .addCommand(abiCommands())
+  .addCommand(tokenCommands())
   .addCommand(auditCommands())
   .addCommand(databaseCommands())
 

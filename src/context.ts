@@ -22,6 +22,7 @@ import { AppError } from './errors.ts'
 import { createLog, type Log } from './log.ts'
 import { createMailboxes, type Mailboxes } from './mailbox.ts'
 import { createTally, type Tally } from './metrics/tally.ts'
+import { createLearner, type Learner } from './transactions/learn.ts'
 
 export type Chains = {
   /** For keys and addresses. @throws not_implemented for a network that this deployment does not serve. */
@@ -47,6 +48,8 @@ export type Ctx = {
   readonly mailboxes: Mailboxes
   /** A project's wallet at an address; requests that look at the same time share one query. */
   readonly walletAt: (place: WalletPlace) => Promise<WalletRow | null>
+  /** Takes in what was learnt of a transaction, in one database transaction with what comes at the same time. */
+  readonly learn: Learner
   /** What no row of the database shows. */
   readonly tally: Tally
   readonly now: () => Date
@@ -110,6 +113,7 @@ const createBase = (input: Process): Base => {
     db,
     chains: createChains({ config: input.config, db, tally }),
     tally,
+    learn: createLearner(db),
     now: () => new Date(),
     log,
   }

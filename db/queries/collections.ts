@@ -1,7 +1,71 @@
+import { and, asc, eq } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
-import { collections } from '../schema.ts'
+import { collections, transactions } from '../schema.ts'
+import type { Network } from '../words.ts'
 
 /** Records what a collection was created with, beside the transaction that creates it. */
 export const insertCollection = async (db: Queryable, row: typeof collections.$inferInsert): Promise<void> => {
   await db.insert(collections).values(row)
 }
+
+export type CollectionRow = {
+  readonly network: Network
+  /** null is none that is listed. */
+  readonly contractAddress: string | null
+  readonly name: string
+  readonly symbol: string
+  readonly imageUrl: string
+}
+
+const SHOWN = {
+  network: collections.network,
+  contractAddress: transactions.contractAddress,
+  name: collections.name,
+  symbol: collections.symbol,
+  imageUrl: collections.imageUrl,
+}
+
+/** Collections that a wallet of a project created and that are on the chain, oldest first. */
+export const collectionsOfWallet = async (
+  db: Queryable,
+  input: {
+    readonly projectId: string
+    readonly network: Network
+    readonly ownerAddress: string
+    readonly limit: number
+    readonly offset: number
+  },
+): Promise<readonly CollectionRow[]> =>
+  db
+    .select(SHOWN)
+    .from(collections)
+    .innerJoin(transactions, eq(transactions.id, collections.transactionId))
+    .where(
+      and(
+        eq(collections.projectId, input.projectId),
+        eq(collections.network, input.network),
+        eq(collections.ownerAddress, input.ownerAddress),
+        eq(transactions.status, 'success'),
+      ),
+    )
+    .orderBy(asc(collections.createdAt), asc(collections.transactionId))
+    .limit(input.limit)
+    .offset(input.offset)
+
+/** Those that a project created at an address, of one network or of all. */
+export const collectionsAt = async (
+  db: Queryable,
+  input: { readonly projectId: string; readonly network?: Network | undefined; readonly contractAddress: string },
+): Promise<readonly CollectionRow[]> =>
+  db
+    .select(SHOWN)
+    .from(collections)
+    .innerJoin(transactions, eq(transactions.id, collections.transactionId))
+    .where(
+      and(
+        eq(collections.projectId, input.projectId),
+        input.network === undefined ? undefined : eq(collections.network, input.network),
+        eq(transactions.contractAddress, input.contractAddress),
+        eq(transactions.status, 'success'),
+      ),
+    )

@@ -16,6 +16,12 @@ export const readCursor = async (db: Queryable, follower: Follower): Promise<Blo
   return row === undefined ? null : { number: row.blockNumber, hash: row.blockHash }
 }
 
+/** The same, and it stays there until the database transaction ends. */
+export const holdCursor = async (tx: Tx, follower: Follower): Promise<BlockPoint | null> => {
+  const [row] = await tx.select().from(cursors).where(at(follower)).for('share')
+  return row === undefined ? null : { number: row.blockNumber, hash: row.blockHash }
+}
+
 /** Begins at a block, if nobody has begun yet. */
 export const beginCursor = async (db: Queryable, follower: Follower, point: BlockPoint): Promise<void> => {
   await db
@@ -64,6 +70,15 @@ export const rememberBlocks = async (
 
 export const forgetBlocksAbove = async (tx: Tx, follower: Follower, number: bigint): Promise<void> => {
   await tx.delete(seenBlocks).where(and(seen(follower), gt(seenBlocks.number, number)))
+}
+
+/** The hash of the block that a follower took in at a height; null where it has none there, or where that is final. */
+export const seenHash = async (db: Queryable, follower: Follower, number: bigint): Promise<string | null> => {
+  const [row] = await db
+    .select({ hash: seenBlocks.hash })
+    .from(seenBlocks)
+    .where(and(seen(follower), eq(seenBlocks.number, number)))
+  return row?.hash ?? null
 }
 
 /** Newest first. */

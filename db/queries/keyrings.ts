@@ -65,7 +65,12 @@ export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<re
   }))
 }
 
-export type OwnerSeedRow = { readonly id: string; readonly sealed: Uint8Array }
+export type OwnerSeedRow = {
+  readonly id: string
+  readonly sealed: Uint8Array
+  readonly imported: boolean
+  readonly createdAt: Date
+}
 
 /** Where an owner stands before a wallet is made: what there is of keys, seed and locks. */
 export type OwnerRow = {
@@ -96,7 +101,7 @@ export const readOwner = async (
       projectKeyVersion: newest.version,
       developerKey: developerKeys.sealed,
       userKey: userKeyColumns,
-      seed: { id: keyrings.id, sealed: keyrings.sealed },
+      seed: { id: keyrings.id, sealed: keyrings.sealed, imported: keyrings.imported, createdAt: keyrings.createdAt },
       developerLock: { id: developerLocks.id, sealed: developerLocks.sealed },
       userLock: { id: userLocks.id, sealed: userLocks.sealed },
     })

@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, inArray, isNotNull, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { movements, transactions, wallets } from '../schema.ts'
 import type { Network } from '../words.ts'
@@ -41,6 +41,29 @@ export const listMovements = async (
     .orderBy(desc(movements.blockNumber), desc(movements.logIndex), desc(movements.itemIndex), desc(movements.id))
     .limit(input.limit)
     .offset(input.offset)
+
+/** Contracts of fungible tokens that ever came in to an address, those that came last first. */
+export const contractsReceived = async (
+  db: Queryable,
+  input: { readonly network: Network; readonly address: string; readonly limit: number },
+): Promise<readonly string[]> => {
+  const rows = await db
+    .select({ contract: movements.contract })
+    .from(movements)
+    .where(
+      and(
+        eq(movements.network, input.network),
+        eq(movements.address, input.address),
+        eq(movements.direction, 'in'),
+        isNull(movements.tokenId),
+        isNotNull(movements.contract),
+      ),
+    )
+    .groupBy(movements.contract)
+    .orderBy(desc(sql`max(${movements.blockNumber})`), asc(movements.contract))
+    .limit(input.limit)
+  return rows.flatMap((row) => row.contract ?? [])
+}
 
 /** Which of these contracts are collections that were created here, by any project. */
 export const createdCollectionsAmong = async (

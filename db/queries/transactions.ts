@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gt, gte, inArray, isNotNull, isNull, lte, ne, not, or, type SQL, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gte, inArray, isNull, lte, not, or, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { attempts, signers, transactions } from '../schema.ts'
 import { type Network, TRANSACTION_STATUSES } from '../words.ts'
@@ -8,12 +8,12 @@ export type AttemptRow = typeof attempts.$inferSelect
 export type Signer = { readonly network: Network; readonly address: string }
 
 /** As their indexes have it: a plan that is kept could not prove it of a parameter. */
-const isUnfinished = not(transactions.final)
+export const isUnfinished = not(transactions.final)
 
 const LIVE = TRANSACTION_STATUSES.filter((status) => status === 'submitted' || status === 'pending')
 
 /** What is live is not final and holds its nonce: said again, so that the indexes of what is unfinished are used. */
-const isLive = and(inArray(transactions.status, LIVE), eq(transactions.final, false), transactions.holdsNonce)
+const isLive = and(inArray(transactions.status, LIVE), isUnfinished, transactions.holdsNonce)
 
 const ofSigner = (signer: Signer) =>
   and(eq(transactions.network, signer.network), eq(transactions.signerAddress, signer.address))
@@ -36,7 +36,7 @@ export const hasUnfinished = async (db: Queryable, network: Network): Promise<bo
   const rows = await db
     .select({ id: transactions.id })
     .from(transactions)
-    .where(and(eq(transactions.network, network), eq(transactions.final, false)))
+    .where(and(eq(transactions.network, network), isUnfinished))
     .limit(1)
   return rows.length > 0
 }
@@ -153,6 +153,9 @@ export type WithAttempts = { readonly transaction: TransactionRow; readonly atte
 /** Rungs from the lowest, then the cancel: an attempt's place in this order is its number. */
 const IN_THEIR_ORDER = [sql`${attempts.kind} = 'cancel'`, asc(attempts.rung)]
 
+/** The cancel comes after the rungs. */
+const isChosen = sql`case ${attempts.kind} when 'cancel' then ${transactions.rungs} else ${attempts.rung} end = ${transactions.chosen}`
+
 const attemptsOf = (db: Queryable, transactionId: string): Promise<readonly AttemptRow[]> =>
   db
     .select()
@@ -211,27 +214,47 @@ export const lockTransactions = async (tx: Tx, ids: readonly string[]): Promise<
   )
 }
 
-/** Writes down what became of a transaction. */
-export const saveTransaction = async (
-  tx: Tx,
-  id: string,
-  change: Partial<typeof transactions.$inferInsert>,
-): Promise<void> => {
-  await tx
-    .update(transactions)
-    .set({ ...change, updatedAt: sql`now()` })
-    .where(eq(transactions.id, id))
+const textOf = (rows: readonly object[]): string =>
+  JSON.stringify(rows, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value))
+
+/**
+ * Writes down what became of transactions: every column that can still change once it is recorded. The ids are said again
+ * as a list, as the size of a record set is a guess to the planner, and its plan would be a scan.
+ */
+export const saveTransactions = async (tx: Tx, rows: readonly TransactionRow[]): Promise<void> => {
+  if (rows.length === 0) return
+  await tx.execute(sql`
+    update public.transactions saved
+    set status = row.status, error_code = row."errorCode", error = row.error, holds_nonce = row."holdsNonce",
+      final = row.final, chosen = row.chosen, chosen_at = row."chosenAt", clock_started_at = row."clockStartedAt",
+      shown_hash = row."shownHash", mined_block_number = row."minedBlockNumber",
+      mined_block_hash = row."minedBlockHash", contract_address = row."contractAddress",
+      broadcast_at = row."broadcastAt", settled_at = row."settledAt", updated_at = now()
+    from json_to_recordset(${textOf(rows)}::text::json) as row(
+      id uuid, status text, "errorCode" text, error text, "holdsNonce" boolean, final boolean, chosen smallint,
+      "chosenAt" timestamptz, "clockStartedAt" timestamptz, "shownHash" text, "minedBlockNumber" bigint,
+      "minedBlockHash" text, "contractAddress" text, "broadcastAt" timestamptz, "settledAt" timestamptz)
+    where saved.id = row.id and saved.id = any(${sql.param(rows.map(({ id }) => id))}::uuid[])`)
 }
 
-/** A node has the bytes of an attempt. */
-export const markAttemptAccepted = async (
+/** A node has the bytes of these attempts. */
+export const markAttemptsAccepted = async (
   tx: Tx,
-  input: { readonly network: Network; readonly hash: string },
+  accepted: readonly { readonly network: Network; readonly hash: string }[],
 ): Promise<void> => {
+  if (accepted.length === 0) return
+  // No hash is on two networks, as the chain's id is in it.
+  const networks = [...new Set(accepted.map(({ network }) => network))]
+  const hashes = accepted.map(({ hash }) => hash)
   await tx
     .update(attempts)
     .set({ broadcastAt: sql`coalesce(${attempts.broadcastAt}, now())`, lastError: null })
-    .where(and(eq(attempts.network, input.network), eq(attempts.hash, input.hash)))
+    .where(
+      and(
+        eq(attempts.network, sql`any(${sql.param(networks)}::text[])`),
+        eq(attempts.hash, sql`any(${sql.param(hashes)}::text[])`),
+      ),
+    )
 }
 
 /** What the node said of an attempt that it did not take. */
@@ -245,99 +268,34 @@ export const noteAttemptError = async (
     .where(and(eq(attempts.network, input.network), eq(attempts.hash, input.hash)))
 }
 
-/** Which of a block's hashes are attempts of unfinished transactions: one query a block. */
-export const attemptsAmong = async (
-  db: Queryable,
-  input: { readonly network: Network; readonly hashes: readonly string[] },
-): Promise<readonly { readonly hash: string; readonly transactionId: string }[]> => {
-  if (input.hashes.length === 0) return []
-  return db
-    .select({ hash: attempts.hash, transactionId: attempts.transactionId })
-    .from(attempts)
-    .innerJoin(transactions, eq(transactions.id, attempts.transactionId))
-    .where(
-      and(
-        eq(attempts.network, input.network),
-        eq(attempts.hash, sql`any(${sql.param(input.hashes)}::text[])`),
-        isUnfinished,
-      ),
-    )
-}
-
-export type MinedIn = { readonly transactionId: string; readonly blockHash: string }
-
-const minedWhere = async (db: Queryable, network: Network, where: SQL | undefined): Promise<readonly MinedIn[]> => {
-  const rows = await db
-    .select({ transactionId: transactions.id, blockHash: transactions.minedBlockHash })
-    .from(transactions)
-    .where(and(eq(transactions.network, network), isUnfinished, isNotNull(transactions.minedBlockNumber), where))
-    .orderBy(asc(transactions.minedBlockNumber))
-  return rows.flatMap(({ transactionId, blockHash }) => (blockHash === null ? [] : [{ transactionId, blockHash }]))
-}
-
-/** Taken to be mined in blocks above this one. */
-export const minedAbove = (
-  db: Queryable,
-  input: { readonly network: Network; readonly blockNumber: bigint },
-): Promise<readonly MinedIn[]> => minedWhere(db, input.network, gt(transactions.minedBlockNumber, input.blockNumber))
-
-/** Taken to be mined at the height of this block, in another one. */
-export const minedBeside = (
-  db: Queryable,
-  input: { readonly network: Network; readonly blockNumber: bigint; readonly blockHash: string },
-): Promise<readonly MinedIn[]> =>
-  minedWhere(
-    db,
-    input.network,
-    and(eq(transactions.minedBlockNumber, input.blockNumber), ne(transactions.minedBlockHash, input.blockHash)),
-  )
-
-/** Mined in blocks up to this one, and not final yet. */
-export const minedUpTo = (
-  db: Queryable,
-  input: { readonly network: Network; readonly blockNumber: bigint },
-): Promise<readonly MinedIn[]> => minedWhere(db, input.network, lte(transactions.minedBlockNumber, input.blockNumber))
-
-/** Mined at or below a block, and not told yet; a mined cancel is told by nothing but being final. */
-export const minedUnsettled = async (
-  db: Queryable,
-  input: { readonly network: Network; readonly upToBlock: bigint; readonly limit: number },
-): Promise<readonly (MinedIn & { readonly hash: string })[]> => {
-  const rows = await db
-    .select({ transactionId: transactions.id, blockHash: transactions.minedBlockHash, hash: transactions.shownHash })
-    .from(transactions)
-    .where(
-      and(
-        eq(transactions.network, input.network),
-        isUnfinished,
-        isNull(transactions.settledAt),
-        isNotNull(transactions.minedBlockNumber),
-        sql`not exists (
-          select from ${attempts} attempt
-          where attempt.network = ${transactions.network} and attempt.hash = ${transactions.shownHash} and attempt.kind = 'cancel')`,
-        lte(transactions.minedBlockNumber, input.upToBlock),
-      ),
-    )
-    .orderBy(asc(transactions.minedBlockNumber))
-    .limit(input.limit)
-  return rows.flatMap(({ transactionId, blockHash, hash }) =>
-    blockHash === null || hash === null ? [] : [{ transactionId, blockHash, hash }],
-  )
-}
-
 /** The signed bytes would be bearer instruments; the hashes stay. */
-export const eraseRaw = async (tx: Tx, transactionId: string): Promise<void> => {
-  await tx.update(attempts).set({ raw: null }).where(eq(attempts.transactionId, transactionId))
+export const eraseRaw = async (tx: Tx, transactionIds: readonly string[]): Promise<void> => {
+  if (transactionIds.length === 0) return
+  await tx
+    .update(attempts)
+    .set({ raw: null })
+    .where(eq(attempts.transactionId, sql`any(${sql.param(transactionIds)}::uuid[])`))
 }
 
-/** Live, and nothing was learnt of it for `seconds`: what the reconciler asks the node about. */
+export type QuietRow = Pick<TransactionRow, 'id' | 'signerAddress' | 'nonce' | 'minedBlockHash'> & {
+  readonly chosenHash: string
+}
+
+/** Live, and nothing was learnt of it for `seconds`: what the reconciler asks the node about. The longest quiet first. */
 export const longQuiet = async (
   db: Queryable,
   input: { readonly network: Network; readonly seconds: number; readonly limit: number },
-): Promise<readonly TransactionRow[]> =>
+): Promise<readonly QuietRow[]> =>
   db
-    .select()
+    .select({
+      id: transactions.id,
+      signerAddress: transactions.signerAddress,
+      nonce: transactions.nonce,
+      minedBlockHash: transactions.minedBlockHash,
+      chosenHash: attempts.hash,
+    })
     .from(transactions)
+    .innerJoin(attempts, and(eq(attempts.transactionId, transactions.id), isChosen))
     .where(
       and(
         eq(transactions.network, input.network),
@@ -367,8 +325,9 @@ export const dueClocks = async (
             and greatest(chosen_at, clock_started_at) + make_interval(secs => ${input.climbAfterSeconds}) <= now() then 'climb'
         end as due
       from (
-        select distinct on (signer_address) * from public.transactions
-        where network = ${input.network} and not final and status in ('submitted', 'pending') and mined_block_hash is null
+        select distinct on (signer_address) id, rungs, chosen, chosen_at, clock_started_at, broadcast_at
+        from public.transactions
+        where network = ${input.network} and not final and status in ('submitted', 'pending') and mined_block_number is null
         order by signer_address, nonce
       ) lowest
       where broadcast_at is not null or exists (
@@ -384,7 +343,10 @@ export const startClocks = async (db: Queryable, ids: readonly string[]): Promis
     .where(eq(transactions.id, sql`any(${sql.param(ids)}::uuid[])`))
 }
 
-/** Puts a transaction at the end of the reconciler's line. */
-export const touchTransaction = async (db: Queryable, id: string): Promise<void> => {
-  await db.update(transactions).set({ updatedAt: sql`now()` }).where(eq(transactions.id, id))
+/** Puts transactions at the end of the reconciler's line. */
+export const touchTransactions = async (db: Queryable, ids: readonly string[]): Promise<void> => {
+  await db
+    .update(transactions)
+    .set({ updatedAt: sql`now()` })
+    .where(eq(transactions.id, sql`any(${sql.param(ids)}::uuid[])`))
 }

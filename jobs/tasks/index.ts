@@ -1,6 +1,7 @@
 import type { TaskList } from 'graphile-worker'
 import type { JobName } from '../../db/jobs.ts'
 import type { WorkerCtx } from '../../src/context.ts'
+import { backfillWalletTask } from './backfill-wallet.ts'
 import { broadcastTransactionTask } from './broadcast-transaction.ts'
 import { chainAuditTask } from './chain-audit.ts'
 import { compactCountsTask } from './compact-counts.ts'
@@ -14,6 +15,7 @@ export const createTasks = (ctx: WorkerCtx): TaskList =>
     broadcast_transaction: broadcastTransactionTask(ctx),
     track_blocks: followBlocksTask(ctx, 'track_blocks'),
     index_blocks: followBlocksTask(ctx, 'index_blocks'),
+    backfill_wallet: backfillWalletTask(ctx),
     chain_audit: chainAuditTask(ctx),
     reconcile: reconcileTask(ctx),
     compact_counts: compactCountsTask(ctx),

@@ -4,6 +4,7 @@ import { unlockJobsOfDeadWorkers } from '../../db/queries/workers.ts'
 import type { WorkerCtx } from '../../src/context.ts'
 import { hearSigners } from '../../src/transactions/hear-signers.ts'
 import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
+import { startBackfills } from './backfill-wallet.ts'
 import { startChaining } from './chain-audit.ts'
 import { startFollowers } from './follow-blocks.ts'
 import { parsePayload } from './payload.ts'
@@ -25,6 +26,7 @@ export const reconcileTask =
     }
     await unlockJobsOfDeadWorkers(ctx.db)
     await startFollowers(ctx)
+    await startBackfills(ctx)
     await startChaining(ctx)
     await Promise.all(ctx.chains.all.map((chain) => reconcileTransactions(ctx, chain)))
     await Promise.all(ctx.chains.all.map((chain) => hearSigners(ctx, chain)))

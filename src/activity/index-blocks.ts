@@ -4,14 +4,16 @@
 // worker neither skips nor doubles anything; a reorganisation deletes what is above its fork, and reads it again.
 
 import type { Tx } from '../../db/client.ts'
+import { databaseTime, hasBackfillBegunSince } from '../../db/queries/backfills.ts'
 import { type BlockPoint, beginCursor, type Follower, readCursor } from '../../db/queries/cursors.ts'
-import { deleteMovementsAbove, insertMovements, type MovementRow } from '../../db/queries/movements.ts'
+import { deleteMovementsAbove, insertMovements } from '../../db/queries/movements.ts'
 import { advance } from '../blocks/advance.ts'
 import type { StepResult } from '../blocks/follow.ts'
 import { type Head, isReorganised } from '../blocks/fork.ts'
 import { rewind } from '../blocks/rewind.ts'
 import type { BlockMovements, Chain } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
+import { corrected } from './corrected.ts'
 import { keptRows } from './kept.ts'
 import { readRange } from './read-range.ts'
 import { watchedIn } from './watched.ts'
@@ -47,6 +49,9 @@ const firstBlock = async (
   return genesis ?? input.head.latest
 }
 
+/** Thrown inside a database transaction to undo it. */
+class WatchedChanged extends Error {}
+
 const takeIn = async (
   ctx: WorkerCtx,
   input: {
@@ -57,25 +62,22 @@ const takeIn = async (
     readonly blocks: readonly BlockMovements[]
   },
 ): Promise<StepResult> => {
-  const { chain, blocks } = input
+  const { chain } = input
   const { network } = chain
-  const watched = await watchedIn(ctx, { network, blocks })
+  const time = await databaseTime(ctx.db)
+  const watched = await watchedIn(ctx, { network, blocks: input.blocks })
+  const blocks = await corrected(ctx, { chain, blocks: input.blocks, watched })
   const rows = keptRows({ network, blocks, watched })
-  await readFactsAhead(ctx, { chain, rows })
-  const moved = await advance(ctx, { ...input, write: (tx) => insertMovements(tx, rows) })
-  return moved ? 'advanced' : 'overtaken'
-}
-
-/** So that a listing need not ask the node. What a strange contract answers must not hold up the chain. */
-const readFactsAhead = async (
-  ctx: Pick<WorkerCtx, 'log'>,
-  input: { readonly chain: Chain; readonly rows: readonly MovementRow[] },
-): Promise<void> => {
-  const { chain, rows } = input
-  const contracts = new Set(rows.flatMap((row) => row.contract ?? []))
+  const write = async (tx: Tx) => {
+    // A backfill leaves all above the cursor to us, and its wallet may be younger than our look.
+    if (await hasBackfillBegunSince(tx, { network, time })) throw new WatchedChanged()
+    await insertMovements(tx, rows)
+  }
   try {
-    await chain.facts([...contracts])
-  } catch (err) {
-    ctx.log.warn({ err, network: chain.network }, 'the facts of moved tokens could not be read')
+    const moved = await advance(ctx, { ...input, write })
+    return moved ? 'advanced' : 'overtaken'
+  } catch (error) {
+    if (error instanceof WatchedChanged) return 'advanced'
+    throw error
   }
 }

@@ -3,7 +3,7 @@ import type { Activity } from './list.ts'
 import type { WalletActivityItem } from './schema.ts'
 
 /** An activity as the wire shows it. Pure. */
-export const itemOf = ({ movement, facts }: Activity): WalletActivityItem => {
+export const itemOf = ({ movement, facts, look }: Activity): WalletActivityItem => {
   const { network, contract, tokenId, direction } = movement
   const shown = {
     uuid: movement.id,
@@ -18,7 +18,7 @@ export const itemOf = ({ movement, facts }: Activity): WalletActivityItem => {
     return { ...shown, type: direction === 'in' ? 'receive_token' : 'send_token', metadata: { amount }, token }
   }
   if (tokenId === null) {
-    const token = tokenOf({ network, address: contract, facts })
+    const token = tokenOf({ network, address: contract, facts, look })
     const amount = displayAmount(movement.amount, token.decimals)
     return { ...shown, type: direction === 'in' ? 'receive_token' : 'send_token', metadata: { amount }, token }
   }
@@ -27,6 +27,6 @@ export const itemOf = ({ movement, facts }: Activity): WalletActivityItem => {
     type: direction === 'in' ? 'receive_nft' : 'send_nft',
     metadata: { amount: movement.amount.toString(), token_id: tokenId.toString() },
     // A contract may claim decimals that an NFT cannot have.
-    token: tokenOf({ network, address: contract, facts: { ...facts, decimals: 0 } }),
+    token: tokenOf({ network, address: contract, facts: { ...facts, decimals: 0 }, look }),
   }
 }

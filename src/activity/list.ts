@@ -2,12 +2,16 @@ import { listMovements, type MovementRow } from '../../db/queries/movements.ts'
 import type { Network } from '../../db/words.ts'
 import type { AddressFacts } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
+import { tokenLooks } from '../tokens/looks.ts'
+import type { TokenLook } from '../tokens/token.ts'
 import { ownWallet } from '../wallets/own-wallet.ts'
 
 export type Activity = {
   readonly movement: MovementRow
   /** Of the token's or collection's contract; null for the native coin. */
   readonly facts: AddressFacts | null
+  /** What a list says of how the contract's tokens are shown. */
+  readonly look?: TokenLook | undefined
 }
 
 /**
@@ -29,8 +33,15 @@ export const listActivity = async (
   const { chain, address } = await ownWallet(ctx, input)
   const rows = await listMovements(ctx.db, { network, address, limit, offset })
   const contracts = new Set(rows.flatMap((row) => row.contract ?? []))
-  const facts = await chain.facts([...contracts])
-  return rows.map((movement) => ({ movement, facts: factsOf(facts, movement) }))
+  const [facts, looks] = await Promise.all([
+    chain.facts([...contracts]),
+    tokenLooks(ctx.db, { chain, addresses: [...contracts] }),
+  ])
+  return rows.map((movement) => ({
+    movement,
+    facts: factsOf(facts, movement),
+    look: looks.get(movement.contract ?? ''),
+  }))
 }
 
 const factsOf = (facts: ReadonlyMap<string, AddressFacts>, { contract }: MovementRow): AddressFacts | null => {

@@ -29,7 +29,8 @@ export const activityRoutes = (
         tags: ['Activity'],
         summary: 'List activity',
         description:
-          'What happened to a wallet of the project, newest first: coins, tokens and NFTs that came in and went out.',
+          'What happened to a wallet of the project, newest first: coins, tokens and NFTs that came in and went out. ' +
+          'New items push older ones to later pages: who walks on sees some twice, by uuid, and misses none.',
       },
     },
   )

@@ -156,6 +156,8 @@ export type AddressFacts = {
   readonly decimals: number
 }
 
+export type Balances = { readonly coin: bigint; readonly tokens: ReadonlyMap<string, bigint> }
+
 /** A parameter as a JSON ABI tells it; `name` may be empty, `components` are those of a tuple or of an array of tuples. */
 export type AbiInput = { readonly name: string; readonly type: string; readonly components?: readonly AbiInput[] }
 
@@ -227,6 +229,8 @@ export type Chain = {
   readonly chainId: number
   /** Blocks with and above a transaction's own before it is told, and before it is taken as final where the node does not say. */
   readonly depth: { readonly confirmations: number; readonly final: number }
+  /** How far below the indexer's cursor blocks are read whole for a wallet with a past. */
+  readonly wholeBackfillBlocks: number
   readonly pollIntervalMs: number
   /** How long a broadcast transaction waits before it offers more, and before it is given up. */
   readonly patience: { readonly climbAfterSeconds: number; readonly expireAfterSeconds: number }
@@ -278,6 +282,13 @@ export type Chain = {
 
   /** Facts of many addresses, from memory where they are known. @throws node_unavailable. */
   facts(addresses: readonly string[]): Promise<ReadonlyMap<string, AddressFacts>>
+  /**
+   * What an address holds at one block: the coin, and those of these tokens that say a balance above zero. Tokens that fail
+   * or answer something else are left out. @throws node_unavailable.
+   */
+  balances(input: { readonly address: string; readonly contracts: readonly string[] }): Promise<Balances>
+  /** The address that a name stands for (ENS), null where it has none. @throws invalid_input, not_implemented, node_unavailable. */
+  addressOfName(name: string): Promise<string | null>
   /** tokenURI / uri of many tokens; null where the contract has none. @throws node_unavailable. */
   tokenUris(tokens: readonly { contract: string; tokenId: bigint }[]): Promise<readonly (string | null)[]>
 
@@ -294,6 +305,15 @@ export type Chain = {
   block(number: bigint): Promise<BlockWithHashes | null>
   /** Every movement in a range of blocks, both ends included, or null where the node does not have all of them (yet). @throws node_unavailable, RangeTooWide. */
   movements(input: { readonly fromBlock: bigint; readonly toBlock: bigint }): Promise<readonly BlockMovements[] | null>
+  /**
+   * What events that index an address tell of it, both ends of the range included: only blocks with such events, oldest
+   * first; null where the node is not of one mind about them. No coin movements. @throws node_unavailable, RangeTooWide.
+   */
+  eventMovements(input: {
+    readonly address: string
+    readonly fromBlock: bigint
+    readonly toBlock: bigint
+  }): Promise<readonly BlockMovements[] | null>
   /** The chain id that the node itself reports, to compare with ours. @throws node_unavailable. */
   nodeChainId(): Promise<number>
   /**

@@ -24,12 +24,19 @@ export type EvmNetworkRow = {
   readonly confirmations: number
   /** Depth after which a block is taken as final where the node does not say. */
   readonly finalDepth: number
+  /**
+   * So many blocks below the indexer are read whole for a wallet with a past: there internal coin movements and transfers
+   * without indexed addresses are found as well. Below them only what eth_getLogs finds by address. At least `finalDepth`.
+   */
+  readonly wholeBackfillBlocks: number
   readonly pollIntervalMs: number
   /** A broadcast transaction that is not mined for so long offers more, and after so long is given up. */
   readonly climbAfterSeconds: number
   readonly expireAfterSeconds: number
   /** OP-stack chains charge for their data on layer 1 through this predeploy. */
   readonly gasPriceOracle: string | null
+  /** The ENS registry (EIP-137), where the network has one: at the same address on Ethereum's testnets. */
+  readonly nameRegistry: string | null
 }
 
 const GWEI = 1_000_000_000n
@@ -62,10 +69,13 @@ const ROWS: Record<EvmNetwork, Row> = {
     maxFeePerGasCapWei: 2_000n * GWEI,
     confirmations: 3,
     finalDepth: 64,
+    // A day: some ten minutes of a node that traces.
+    wholeBackfillBlocks: 7_200,
     pollIntervalMs: 2_000,
     climbAfterSeconds: 60,
     expireAfterSeconds: 3_600,
     gasPriceOracle: null,
+    nameRegistry: '0x00000000000C2E074eC69A0dFb2997BA6C7d2e1e',
   },
   Polygon: {
     coin: POL,
@@ -74,10 +84,13 @@ const ROWS: Record<EvmNetwork, Row> = {
     maxFeePerGasCapWei: 20_000n * GWEI,
     confirmations: 10,
     finalDepth: 256,
+    // Two hours.
+    wholeBackfillBlocks: 3_600,
     pollIntervalMs: 1_000,
     climbAfterSeconds: 20,
     expireAfterSeconds: 1_800,
     gasPriceOracle: null,
+    nameRegistry: null,
   },
   Base: {
     coin: ETHER,
@@ -85,10 +98,13 @@ const ROWS: Record<EvmNetwork, Row> = {
     maxFeePerGasCapWei: 500n * GWEI,
     confirmations: 5,
     finalDepth: 1_000,
+    // Two hours.
+    wholeBackfillBlocks: 3_600,
     pollIntervalMs: 1_000,
     climbAfterSeconds: 20,
     expireAfterSeconds: 1_800,
     gasPriceOracle: '0x420000000000000000000000000000000000000F',
+    nameRegistry: null,
   },
   Avalanche: {
     coin: AVAX,
@@ -96,10 +112,13 @@ const ROWS: Record<EvmNetwork, Row> = {
     maxFeePerGasCapWei: 2_000n * GWEI,
     confirmations: 1,
     finalDepth: 12,
+    // Two hours.
+    wholeBackfillBlocks: 3_600,
     pollIntervalMs: 1_000,
     climbAfterSeconds: 20,
     expireAfterSeconds: 1_800,
     gasPriceOracle: null,
+    nameRegistry: null,
   },
 }
 
@@ -107,6 +126,7 @@ const ROWS: Record<EvmNetwork, Row> = {
 const DEVNET_OVERRIDES = {
   confirmations: 1,
   finalDepth: 12,
+  wholeBackfillBlocks: 100_000,
   pollIntervalMs: 200,
   climbAfterSeconds: 3,
   expireAfterSeconds: 20,

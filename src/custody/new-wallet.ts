@@ -54,6 +54,8 @@ export type NewWallet = {
   readonly keyringId: string
   /** 65 bytes uncompressed secp256k1, or 32 bytes sr25519. */
   readonly publicKey: Uint8Array
+  /** Since when the key may have been used: from now on, ever since it was made here, or ever for one that was brought. */
+  readonly keyUsedSince: 'now' | Date | 'ever'
   /**
    * Writes keyring, locks and user key where they are new, then calls `insertWallet`, then writes the wallet's sealed key
    * and the audit rows. A concurrent first wallet of the same owner shows as a unique violation: begin again.
@@ -109,7 +111,9 @@ const makeKeyring = ({ projectId, ownerId, owner, importedSecret, keys }: Openin
   const keyringKey = keys.hold(randomBytes(KEY_BYTES))
   const secret = importedSecret?.secret ?? keys.hold(randomBytes(ENTROPY_BYTES))
   const sealed = sealKeyring({ projectId, keyringId, kind, keyringKey, secret })
-  return { keyringId, kind, keyringKey, secret, newKeyring: { id: keyringId, projectId, ownerId, kind, sealed } }
+  const imported = importedSecret !== null
+  const newKeyring: NewKeyringRow = { id: keyringId, projectId, ownerId, kind, sealed, imported }
+  return { keyringId, kind, keyringKey, secret, newKeyring }
 }
 
 /** Opens the owner's seed by a lock of whose mode the credential was given. */
@@ -128,6 +132,11 @@ const openSeed = async (
     return { ...of, keyringKey, secret, newKeyring: null }
   }
   throw new Error('an owner has a seed, and none of the required credentials has a lock of it')
+}
+
+const keyUsedSince = ({ newKeyring }: Keyring, { seed }: OwnerRow): NewWallet['keyUsedSince'] => {
+  if (newKeyring !== null) return newKeyring.imported === true ? 'ever' : 'now'
+  return seed === null || seed.imported ? 'ever' : seed.createdAt
 }
 
 const actsOf = (input: Opening & { readonly keyring: Keyring; readonly shares: boolean }): readonly AuditAct[] => {
@@ -172,6 +181,7 @@ export const newWallet = async (parts: Parts, input: NewWalletInput): Promise<Ne
   return {
     keyringId,
     publicKey,
+    keyUsedSince: keyUsedSince(keyring, owner),
     write: async (tx, insertWallet) => {
       if (newUserKey !== null || newLock !== null) {
         await parts.projectKeys.hold(tx, { projectId, version: projectKeyVersion })

@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
 import { AddressField, closed, NetworkField, PagingFields } from '../http.ts'
 import { NftMetadata } from '../metadata/schema.ts'
+import { NftCollection } from '../transactions/preview-schema.ts'
 
 export const ListNftsQuery = t.Object(
   {
@@ -27,3 +28,15 @@ export const Nft = Type.Object(
   { ...closed, title: 'Nft' },
 )
 export type Nft = Static<typeof Nft>
+
+export const ListCollectionsQuery = t.Object(
+  { network: NetworkField, wallet_address: AddressField('A wallet of the project.'), ...PagingFields },
+  closed,
+)
+
+export const CollectionByAddressQuery = t.Object(
+  { contract_address: AddressField('The collection.'), network: t.Optional(NetworkField) },
+  closed,
+)
+
+export { NftCollection }

@@ -6,9 +6,11 @@ import type { Ctx } from '../context.ts'
 import { answers, credentialsOf, IDEMPOTENT, pagingOf, TransactionResult } from '../http.ts'
 import { createOnce } from '../idempotency/once.ts'
 import { shownSubmitted } from '../transactions/shown.ts'
+import { collectionByAddress } from './collection-by-address.ts'
+import { listCollections } from './collections.ts'
 import { createCollection } from './create-collection.ts'
 import { listNfts } from './list.ts'
-import { ListNftsQuery, Nft } from './list-schema.ts'
+import { CollectionByAddressQuery, ListCollectionsQuery, ListNftsQuery, Nft, NftCollection } from './list-schema.ts'
 import { shownNft } from './listing.ts'
 import { mintNft } from './mint.ts'
 import { CreateCollectionBody, MintBody, TransferBody } from './schema.ts'
@@ -41,6 +43,38 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
         query: ListNftsQuery,
         response: answers(Type.Array(Nft)),
         ...detail('List NFTs', 'Held by a wallet of the project, or of one collection by all wallets of the project.'),
+      },
+    )
+    .get(
+      '/collections',
+      ({ query, caller }) =>
+        listCollections(ctx, {
+          projectId: caller.projectId,
+          network: query.network,
+          walletAddress: query.wallet_address,
+          ...pagingOf(query),
+        }),
+      {
+        query: ListCollectionsQuery,
+        response: answers(Type.Array(NftCollection)),
+        ...detail('List collections', 'Those that a wallet of the project created here, oldest first.'),
+      },
+    )
+    .get(
+      '/collection-by-address',
+      ({ query, caller }) =>
+        collectionByAddress(ctx, {
+          projectId: caller.projectId,
+          network: query.network,
+          contractAddress: query.contract_address,
+        }),
+      {
+        query: CollectionByAddressQuery,
+        response: answers(NftCollection),
+        ...detail(
+          'Get a collection',
+          'One that the project created here; with `network` also any other of that network.',
+        ),
       },
     )
     .post(

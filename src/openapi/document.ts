@@ -25,6 +25,8 @@ const TAGS = [
   { name: 'Transactions', description: 'Preview, sign, send, and what became of it.' },
   { name: 'NFTs', description: 'Collections, minting, transfers, holdings.' },
   { name: 'Activity', description: 'What happened to an address.' },
+  { name: 'Tokens', description: 'What an address holds.' },
+  { name: 'Addresses', description: 'What an address is, and names.' },
   { name: 'Health', description: 'For operators and load balancers.' },
 ]
 
@@ -79,6 +81,7 @@ const OPERATIONS: Readonly<Record<string, string>> = {
   'post /wallets': 'wallets_create',
   'get /nfts': 'nfts_list',
   'post /nfts/collections': 'nfts_create_collection',
+  'get /nfts/collections': 'nfts_list_collections',
   'get /metadata/{file}': 'metadata_get',
 }
 

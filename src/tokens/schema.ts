@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { closed, NetworkField, UuidField } from '../http.ts'
+import { t } from 'elysia'
+import { AddressField, closed, NetworkField, UuidField } from '../http.ts'
 
 export const Token = Type.Object(
   {
@@ -23,3 +24,18 @@ export const Token = Type.Object(
   { ...closed, title: 'Token' },
 )
 export type Token = Static<typeof Token>
+
+export const BalancesQuery = t.Object(
+  { network: NetworkField, wallet_address: AddressField('A wallet of the project.') },
+  closed,
+)
+
+export const TokenBalance = Type.Object(
+  {
+    ...Token.properties,
+    raw_balance: Type.String({ description: 'In base units.', examples: ['1500000000000000000'] }),
+    display_balance: Type.String({ description: 'In whole coins, exact.', examples: ['1.5'] }),
+  },
+  { ...closed, title: 'TokenBalance' },
+)
+export type TokenBalance = Static<typeof TokenBalance>

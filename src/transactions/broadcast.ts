@@ -8,7 +8,7 @@ import type { Chain, Hex } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
 import { unreachable } from '../errors.ts'
 import { displayAmount, nativeToken } from '../tokens/token.ts'
-import { learn, type News } from './learn.ts'
+import type { News } from './learn.ts'
 
 /** Whether the job is done, or should be tried again after a while because nothing certain is known. */
 export type BroadcastResult = 'done' | 'try_again'
@@ -36,7 +36,7 @@ type Heard = {
 }
 
 const tell = (ctx: WorkerCtx, { found }: Pick<Heard, 'found'>, news: News): Promise<void> =>
-  ctx.db.transaction((tx) => learn(tx, { transactionId: found.transaction.id, news }))
+  ctx.learn({ transactionId: found.transaction.id, news })
 
 const heed = async (ctx: WorkerCtx, heard: Heard): Promise<BroadcastResult> => {
   const { found, attempt, outcome } = heard

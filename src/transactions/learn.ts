@@ -1,21 +1,24 @@
 // The interpreter of transition.ts: a row becomes a state, news an event; the new state and its effects are written in one
 // database transaction. Every change of a transaction after it was recorded goes through here.
 
-import type { Tx } from '../../db/client.ts'
+import type { Db, Tx } from '../../db/client.ts'
 import { addJob } from '../../db/jobs.ts'
 import {
   eraseRaw,
   type Locked,
   lockTransactions,
-  markAttemptAccepted,
-  saveTransaction,
+  markAttemptsAccepted,
+  saveTransactions,
   type TransactionRow,
 } from '../../db/queries/transactions.ts'
+import type { Network } from '../../db/words.ts'
+import { createBatcher } from '../batcher.ts'
 import { unreachable } from '../errors.ts'
 import {
   type FailureCode,
   holdsNonce,
   statusOf,
+  type TransactionEffect,
   type TransactionEvent,
   type TransactionState,
   transition,
@@ -79,7 +82,7 @@ const eventOf = ({ transaction, hashes }: Locked, news: News): TransactionEvent 
   }
 }
 
-type Columns = Parameters<typeof saveTransaction>[2]
+type Columns = Partial<TransactionRow>
 
 const failure = (code: FailureCode): Columns => ({ errorCode: code, error: SENTENCES[code] })
 const NO_FAILURE: Columns = { errorCode: null, error: null }
@@ -128,36 +131,80 @@ const columnsOf = (
 
 export type Learnt = { readonly transactionId: string; readonly news: News }
 
+/** Takes in what was learnt of a transaction. */
+export type Learner = (learnt: Learnt) => Promise<void>
+
+const LEARNT_TOGETHER_MAX = 100
+
+/** A learner whose news share database transactions. */
+export const createLearner = (db: Db): Learner =>
+  createBatcher({
+    sizeMax: LEARNT_TOGETHER_MAX,
+    run: (learnt: readonly Learnt[]) => db.transaction((tx) => learnAll(tx, learnt)),
+  })
+
 /** Takes in what was learnt of a transaction. Idempotent: news that change nothing write nothing. */
 export const learn = (tx: Tx, learnt: Learnt): Promise<void> => learnAll(tx, [learnt])
 
-/** The same of many, each of them another transaction. */
+/** The same of many. */
 export const learnAll = async (tx: Tx, learnt: readonly Learnt[]): Promise<void> => {
-  if (learnt.length === 0) return
-  const ids = new Set(learnt.map(({ transactionId }) => transactionId))
-  if (ids.size < learnt.length) throw new Error('expected news of each transaction once')
-  const locked = await lockTransactions(tx, [...ids])
-  await Promise.all(
-    learnt.flatMap(({ transactionId, news }) => {
-      const found = locked.get(transactionId)
-      return found === undefined ? [] : writesOf(tx, found, news)
-    }),
-  )
+  const first = new Map<string, News>()
+  const again: Learnt[] = []
+  for (const each of learnt) {
+    // What is learnt of a transaction twice is taken in one after the other.
+    if (first.has(each.transactionId)) again.push(each)
+    else first.set(each.transactionId, each.news)
+  }
+  if (first.size > 0) await learnOnce(tx, first)
+  if (again.length > 0) await learnAll(tx, again)
 }
 
-/** What is written because of news: statements that need nothing of each other. */
-const writesOf = (tx: Tx, found: Locked, news: News): readonly Promise<void>[] => {
-  const { id, network, rungs } = found.transaction
+/** @param newsOf each transaction's, by its id. */
+const learnOnce = async (tx: Tx, newsOf: ReadonlyMap<string, News>): Promise<void> => {
+  const locked = await lockTransactions(tx, [...newsOf.keys()])
+  const consequences = [...newsOf].flatMap(([transactionId, news]) => {
+    const found = locked.get(transactionId)
+    return found === undefined ? [] : consequencesOf(found, news)
+  })
+  const those = (kind: TransactionEffect['kind']) =>
+    consequences.flatMap(({ id, effects }) => (effects.some((effect) => effect.kind === kind) ? [id] : []))
+  await Promise.all([
+    markAttemptsAccepted(
+      tx,
+      consequences.flatMap(({ accepted }) => accepted),
+    ),
+    saveTransactions(
+      tx,
+      consequences.flatMap(({ saved }) => saved),
+    ),
+    eraseRaw(tx, those('erase_raw')),
+    ...those('send').map((id) => addSending(tx, { id })),
+  ])
+}
+
+type Consequences = {
+  readonly id: string
+  readonly accepted: readonly { readonly network: Network; readonly hash: string }[]
+  readonly saved: readonly TransactionRow[]
+  readonly effects: readonly TransactionEffect[]
+}
+
+/** What news make of a transaction; nothing where they are not of it as it stands. */
+const consequencesOf = (found: Locked, news: News): readonly Consequences[] => {
+  const { transaction } = found
+  const { id, network, rungs } = transaction
   const event = eventOf(found, news)
   if (event === null) return []
   const before = stateOf(found)
   const { state, effects } = transition({ ladder: { rungs }, state: before, event })
-  const isAccepted = news.kind === 'accepted' || news.kind === 'included'
   return [
-    ...(isAccepted ? [markAttemptAccepted(tx, { network, hash: news.hash })] : []),
-    // What stays as it was is the same object.
-    ...(state === before ? [] : [saveTransaction(tx, id, columnsOf(found, { state, news }))]),
-    ...effects.map(({ kind }) => (kind === 'erase_raw' ? eraseRaw(tx, id) : addSending(tx, found.transaction))),
+    {
+      id,
+      accepted: news.kind === 'accepted' || news.kind === 'included' ? [{ network, hash: news.hash }] : [],
+      // What stays as it was is the same object.
+      saved: state === before ? [] : [{ ...transaction, ...columnsOf(found, { state, news }) }],
+      effects,
+    },
   ]
 }
 

@@ -38,7 +38,7 @@ export const PreviewBundleBody = Type.Object(
 const OrNull = <Schema extends Parameters<typeof Type.Union>[0][number]>(schema: Schema) =>
   Type.Union([schema, Type.Null()])
 
-const ContractNft = Type.Object(
+export const NftCollection = Type.Object(
   {
     network: NetworkField,
     contract_address: Type.String(),
@@ -46,8 +46,9 @@ const ContractNft = Type.Object(
     image_url: Type.String(),
     symbol: Type.String(),
   },
-  closed,
+  { ...closed, title: 'NftCollection' },
 )
+export type NftCollection = Static<typeof NftCollection>
 
 export const PreviewContract = Type.Object(
   {
@@ -57,7 +58,7 @@ export const PreviewContract = Type.Object(
     name: Type.String(),
     logo_url: Type.String(),
     token: OrNull(Token),
-    nft: OrNull(ContractNft),
+    nft: OrNull(NftCollection),
   },
   { ...closed, title: 'PreviewContract' },
 )

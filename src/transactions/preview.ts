@@ -1,10 +1,12 @@
 import type { Network } from '../../db/words.ts'
 import type { AddressFacts, Chain, Intent, Movement, Preview } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
+import { contractOf } from '../tokens/contract.ts'
+import { type TokenLooks, tokenLooks } from '../tokens/looks.ts'
 import { displayAmount, nativeToken, tokenOf } from '../tokens/token.ts'
 import { onlyNetwork } from '../wallets/signer.ts'
 import { parseIntent } from './intent.ts'
-import type { AssetChange, PreviewContract, PreviewResult } from './preview-schema.ts'
+import type { AssetChange, PreviewResult } from './preview-schema.ts'
 
 export type PreviewInput = {
   readonly projectId: string
@@ -31,12 +33,18 @@ export const previewTransactions = async (
     input.unsignedTransactions.length === 1 && only !== undefined
       ? [parseIntent(chain, only)]
       : input.unsignedTransactions.map((text, index) => parseIntent(chain, text, `unsigned_transactions.${index}`))
-  const previews = await chain.preview(from, intents)
-  const facts = await chain.facts(addressesIn(intents, previews))
+  // What is called is known before what moves: one round trip for both.
+  const [previews, called] = await Promise.all([chain.preview(from, intents), chain.facts(addressesIn(intents, []))])
+  const addresses = addressesIn(intents, previews)
+  const [moved, looks] = await Promise.all([
+    chain.facts(addresses.filter((address) => !called.has(address))),
+    tokenLooks(ctx.db, { chain, addresses }),
+  ])
+  const facts = new Map([...called, ...moved])
   return intents.map((intent, index) => {
     const preview = previews[index]
     if (preview === undefined) throw new Error('the chain previewed fewer transactions than it was given')
-    return resultOf({ chain, from, intent, preview, facts })
+    return resultOf({ chain, from, intent, preview, facts, looks })
   })
 }
 
@@ -55,38 +63,36 @@ const resultOf = (input: {
   readonly intent: Intent
   readonly preview: Preview
   readonly facts: Facts
+  readonly looks: TokenLooks
 }): PreviewResult => {
-  const { chain, from, intent, preview, facts } = input
+  const { chain, from, intent, preview, facts, looks } = input
+  const { network } = chain
   const called = intent.to === null ? undefined : facts.get(intent.to)
   return {
-    network: chain.network,
+    network,
     from,
     to: intent.to ?? '',
-    contract: intent.to === null || called === undefined ? null : contractOf(chain.network, intent.to, called),
+    contract:
+      intent.to === null || called === undefined
+        ? null
+        : contractOf({ network, address: intent.to, facts: called, look: looks.get(intent.to) }),
     function_name: preview.decoded?.functionName ?? null,
     arguments: preview.decoded === null ? null : { ...preview.decoded.arguments },
     simulation: {
       success: preview.success,
-      asset_changes: preview.changes?.map((change) => changeOf(chain.network, change, facts)) ?? null,
+      asset_changes: preview.changes?.map((change) => changeOf({ network, change, facts, looks })) ?? null,
       error: preview.error,
     },
   }
 }
 
-const isNft = (facts: AddressFacts): boolean => facts.standard === 'erc721' || facts.standard === 'erc1155'
-
-/** null for an address without code. */
-const contractOf = (network: Network, address: string, facts: AddressFacts): PreviewContract | null => {
-  if (!facts.isContract) return null
-  const shown = { network, address, name: facts.name, logo_url: '' }
-  if (facts.standard === 'erc20')
-    return { ...shown, type: 'token', token: tokenOf({ network, address, facts }), nft: null }
-  if (!isNft(facts)) return { ...shown, type: 'other', token: null, nft: null }
-  const nft = { network, contract_address: address, name: facts.name, image_url: '', symbol: facts.symbol }
-  return { ...shown, type: 'nft', token: null, nft }
-}
-
-const changeOf = (network: Network, change: Movement, facts: Facts): AssetChange => {
+const changeOf = (input: {
+  readonly network: Network
+  readonly change: Movement
+  readonly facts: Facts
+  readonly looks: TokenLooks
+}): AssetChange => {
+  const { network, change, facts, looks } = input
   const { from, to, contract, tokenId } = change
   const moved = { from, to, raw_amount: change.amount.toString() }
   if (contract === null) {
@@ -98,6 +104,6 @@ const changeOf = (network: Network, change: Movement, facts: Facts): AssetChange
     return { ...moved, amount: change.amount.toString(), token: null, nft }
   }
   const known = facts.get(contract) ?? { isContract: true, standard: 'erc20', name: '', symbol: '', decimals: 0 }
-  const token = tokenOf({ network, address: contract, facts: known })
+  const token = tokenOf({ network, address: contract, facts: known, look: looks.get(contract) })
   return { ...moved, amount: displayAmount(change.amount, token.decimals), token, nft: null }
 }

@@ -6,13 +6,13 @@ import type { Tx } from '../../db/client.ts'
 import { type BlockPoint, beginCursor, type Follower, readCursor } from '../../db/queries/cursors.ts'
 import {
   attemptsAmong,
-  hasUnfinished,
   type MinedIn,
   minedAbove,
   minedBeside,
   minedUnsettled,
   minedUpTo,
-} from '../../db/queries/transactions.ts'
+} from '../../db/queries/mined.ts'
+import { hasUnfinished } from '../../db/queries/transactions.ts'
 import { advance } from '../blocks/advance.ts'
 import type { StepResult } from '../blocks/follow.ts'
 import { finalNumberOf, type Head, isReorganised } from '../blocks/fork.ts'
@@ -44,7 +44,8 @@ export const trackStep = async (ctx: WorkerCtx, chain: Chain): Promise<StepResul
     return rewind(ctx, { chain, head, follower, cursor, undo })
   }
   if (next === null) {
-    await settleDeepEnough(ctx, { chain, head, tracked: cursor.number })
+    // A head above a block that the node does not show says nothing of whether the cursor's is still the chain's.
+    if (cursor.number === head.latest.number) await settleDeepEnough(ctx, { chain, head, tracked: cursor.number })
     await runClocks(ctx, chain)
     return 'caught_up'
   }
@@ -89,11 +90,9 @@ const takeIn = async (
       // The reconciler may have found one in a block that was gone again before it was taken in here.
       const block = { blockNumber: next.number, blockHash: next.hash }
       await exclude(tx, await minedBeside(tx, { network, ...block }))
-      // No chain has two transactions of one nonce in a block; a node that says so is not believed in both.
-      const byTransaction = new Map(hits.map(({ transactionId, hash }) => [transactionId, hash]))
       await learnAll(
         tx,
-        [...byTransaction].map(([transactionId, hash]) => ({
+        hits.map(({ transactionId, hash }) => ({
           transactionId,
           news: { kind: 'included', hash, ...block },
         })),

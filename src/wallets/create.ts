@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { violatedConstraint } from '../../db/client.ts'
 import { findWallet, insertWallet, type WalletRow } from '../../db/queries/wallets.ts'
 import type { ControlMode, Network, WalletType } from '../../db/words.ts'
+import { requestBackfill } from '../activity/request-backfill.ts'
 import type { Ctx } from '../context.ts'
 import { type Credentials, type ImportedText, ProjectKeyRotated } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
@@ -67,6 +68,10 @@ export const createWallet = async (ctx: Ctx, input: CreateWalletInput): Promise<
           })
         })
         if (row === undefined) throw new Error('the vault wrote a wallet without its row')
+        if (chain.family === 'evm' && made.keyUsedSince !== 'now') {
+          const keyMadeAt = made.keyUsedSince === 'ever' ? null : made.keyUsedSince
+          await requestBackfill(tx, { network, address: row.address, keyMadeAt })
+        }
         await input.remember?.(tx, row)
         return row
       })

@@ -42,3 +42,11 @@ test('each direction of each kind has its type', () => {
   )
   expect(types).toEqual(['receive_token', 'receive_nft', 'send_token', 'send_nft'])
 })
+
+test('a list says how a token looks, and never how its amount is read', () => {
+  const look = { logoUrl: 'https://example.com/odd.png', displayDecimals: 9 }
+  expect(itemOf({ ...activity({}, 3), look })).toMatchObject({
+    metadata: { amount: '1.5' },
+    token: { decimals: 3, display_decimals: 3, logo_url: look.logoUrl },
+  })
+})

@@ -147,6 +147,22 @@ describe('paging', () => {
     expect(all[0]?.metadata.amount).toBe('0.000000000000000007')
   })
 
+  test('misses nothing while new items arrive in front: some come twice', async () => {
+    const before = await activity(bob.address, '&page_size=100')
+    const seen: string[] = []
+    for (let page = 1; ; page += 1) {
+      const items = await activity(bob.address, `&page=${page}&page_size=2`)
+      seen.push(...items.map(({ uuid }) => uuid))
+      if (items.length < 2) break
+      if (page % 2 === 1) {
+        await world.chain.send({ to: bob.address, value: 1n })
+        await world.index()
+      }
+    }
+    expect(before.map(({ uuid }) => uuid).filter((uuid) => !seen.includes(uuid))).toEqual([])
+    expect(seen.length).toBeGreaterThan(new Set(seen).size)
+  })
+
   test('has 20 items where nothing is said, and takes an empty or null value for nothing', async () => {
     await world.sql`
       insert into movements (id, network, address, direction, counterparty, standard, amount, block_number,

@@ -30,6 +30,7 @@ import { listNfts } from '../../src/nfts/list.ts'
 import { ListNftsQuery, Nft } from '../../src/nfts/list-schema.ts'
 import { shownNft } from '../../src/nfts/listing.ts'
 import { checkQuery } from '../../src/query.ts'
+import { createLearner } from '../../src/transactions/learn.ts'
 import { openTestSealer } from '../custody/support.ts'
 import { startChain } from '../support/chains.ts'
 import { createDatabase } from '../support/postgres.ts'
@@ -90,6 +91,7 @@ const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
     chains: { get, withNode: get, all: [chain], served: [chain] },
     now,
     tally: createTally({ db, log }),
+    learn: createLearner(db),
     log,
     sealer,
     audit: createAudit({ db, sealer, now }),

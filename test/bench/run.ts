@@ -1,4 +1,5 @@
-// `bun run bench [--json] [sign] [custody] [broadcast] [dev]`: tables with the baseline of the same run beside each figure.
+// `bun run bench [--json] [sign] [custody] [broadcast] [submit] [track] [preview] [dev]`: tables with the baseline of the
+// same run beside each figure.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -9,7 +10,11 @@ import { startService } from '../support/service.ts'
 import { benchBroadcast } from './broadcast.ts'
 import { benchCustody } from './custody.ts'
 import { benchDevStart } from './dev-start.ts'
+import { benchPreview } from './preview.ts'
 import { benchSign } from './sign.ts'
+import { COUNTING_SETTINGS } from './statements.ts'
+import { benchSubmit } from './submit.ts'
+import { benchTrack } from './track.ts'
 
 const json = process.argv.includes('--json')
 const wanted = process.argv.slice(2).filter((each) => !each.startsWith('--'))
@@ -21,7 +26,11 @@ const fixed = (value: number, digits = 1) => value.toFixed(digits)
 
 const folder = await mkdtemp(join(tmpdir(), 'strongroom-bench-'))
 // As durable as in production: a committed insert waits for the disk, here as there.
-const server = await startPostgres({ dataDirectory: join(folder, 'postgres'), durable: true })
+const server = await startPostgres({
+  dataDirectory: join(folder, 'postgres'),
+  durable: true,
+  settings: COUNTING_SETTINGS,
+})
 process.env.STRONGROOM_TEST_POSTGRES_URL = server.url
 const results: Record<string, unknown> = {}
 
@@ -75,6 +84,72 @@ try {
     say(
       `\nRecorded → broadcast, ${latency.perSecond}/s, ${latency.intents} intents: p50 ${fixed(latency.p50Ms)} ms, p99 ${fixed(latency.p99Ms)} ms`,
     )
+  }
+  if (wants('submit')) {
+    // A block a second, as on the fastest networks, and room in it for all that comes.
+    const chain = await startChain('Ethereum', { flags: ['--block-time', '1', '--gas-limit', '1000000000'] })
+    const service = await startService({ rpcUrls: { Ethereum: chain.rpcUrl } })
+    const submit = await benchSubmit({ service, chain, postgresPid: server.process.pid })
+    await service.close()
+    await chain.stop()
+    results.submit = submit
+    const { cpuMs, counted } = submit
+    const total = Object.values(cpuMs).reduce((sum, ms) => sum + ms, 0)
+    say('\nIntents, from the request until mined and told, 128 signers, 64 at once')
+    say(
+      `  ${fixed(submit.perSecond, 0)}/s; the node alone: ${fixed(submit.nodePerSecond, 0)} transactions/s pushed and mined, ${fixed(submit.nodeAsksPerSecond, 0)}/s asked about; answers p50 ${fixed(submit.p50Ms)} ms, p99 ${fixed(submit.p99Ms)} ms`,
+    )
+    say(
+      `  CPU time of one: ${fixed(total, 2)} ms (${Object.entries(cpuMs)
+        .map(([part, ms]) => `${part} ${fixed(ms, 2)}`)
+        .join(
+          ', ',
+        )}), so that the machine is ${fixed(submit.busy * 100, 0)}% busy; of one pushed at the node: ${fixed(submit.nodeCpuMs, 2)} ms`,
+    )
+    say(
+      `  one takes ${fixed(counted.requests)} requests to the node with ${fixed(counted.calls)} calls (${fixed(counted.bytes / 1000)} kB), ${fixed(counted.statements)} statements and ${fixed(counted.databaseMs, 2)} ms in the database`,
+    )
+  }
+  if (wants('track')) {
+    const chain = await startChain('Ethereum')
+    const service = await startService({ rpcUrls: { Ethereum: chain.rpcUrl } })
+    const track = await benchTrack({ service, chain })
+    await service.close()
+    await chain.stop()
+    results.track = track
+    const figures = ({
+      ms,
+      databaseMs,
+      statements,
+      requests,
+      calls,
+      bytes,
+      longestBatch,
+    }: (typeof track.rounds)[number]) =>
+      [fixed(ms), fixed(databaseMs), statements, requests, calls, fixed(bytes / 1000, 0), longestBatch]
+        .map((figure) => String(figure).padStart(10))
+        .join('')
+    say('\nTracking                             ms     db ms statements  requests     calls        kB  longest batch')
+    for (const block of track.blocks) {
+      say(`  ${`${block.pending} pending, block with ${block.mined}`.padEnd(28)}${figures(block)}`)
+    }
+    for (const round of track.rounds) {
+      say(`  ${`${round.pending} pending, reconciler`.padEnd(28)}${figures(round)}`)
+    }
+  }
+  if (wants('preview')) {
+    const chain = await startChain('Ethereum')
+    const costs = await benchPreview({ chain, start: (rpcUrl) => startService({ rpcUrls: { Ethereum: rpcUrl } }) })
+    await chain.stop()
+    results.preview = costs
+    say(
+      '\nPreview over HTTP, one at a time         own p50 ms   node p50 ms   requests to the node   (aim: own ≤ 2 ms)',
+    )
+    for (const { what, ownMs, nodeMs, requests } of costs) {
+      say(
+        `  ${what.padEnd(38)} ${fixed(ownMs, 2).padStart(10)} ${fixed(nodeMs, 2).padStart(13)} ${fixed(requests, 0).padStart(22)}`,
+      )
+    }
   }
   if (wants('dev')) {
     const dev = await benchDevStart()

@@ -10,16 +10,15 @@ export const COUNTING_SETTINGS = {
 }
 
 export type StatementCounts = {
-  /** Statements that clients sent, `begin` and `commit` among them. */
+  /** Statements that clients sent, but for those that begin and end transactions. */
   readonly statements: number
-  readonly commits: number
   /** Planning and execution, without waiting for clients. */
   readonly ms: number
   /** The dearest first. */
   readonly dearest: readonly { readonly query: string; readonly calls: number; readonly ms: number }[]
 }
 
-const DEAREST_MAX = 40
+const DEAREST_MAX = 20
 
 /** Counts statements of connections that are made after this. @param input.url the database, as superuser. */
 export const countStatements = async (input: { readonly url: string; readonly database: string }) => {
@@ -32,13 +31,14 @@ export const countStatements = async (input: { readonly url: string; readonly da
     take: async (): Promise<StatementCounts> => {
       const rows = await sql<{ query: string; calls: number; ms: number }[]>`
         select query, calls::int as calls, total_exec_time + total_plan_time as ms
-        from pg_stat_statements(true) where dbid = (select oid from pg_database where datname = ${input.database})
+        from pg_stat_statements(true)
+        where dbid = (select oid from pg_database where datname = ${input.database})
+          and query !~* '^(begin|commit|rollback)'
         order by ms desc`
       await sql`select pg_stat_statements_reset()`
       const sum = (of: (row: (typeof rows)[number]) => number) => rows.reduce((total, row) => total + of(row), 0)
       return {
         statements: sum((row) => row.calls),
-        commits: sum((row) => (/^commit/i.test(row.query) ? row.calls : 0)),
         ms: sum((row) => row.ms),
         dearest: rows.slice(0, DEAREST_MAX),
       }

@@ -18,9 +18,12 @@ const statOf = (pid: number): Stat | null => {
   }
 }
 
-/** CPU time so far of a process and its children; of this process alone where it is that. */
+/** CPU time so far of a process and its children; of this process alone, as all others are its children. */
 export const cpuMsOf = (pid: number): number => {
-  if (pid === process.pid) return (process.cpuUsage().user + process.cpuUsage().system) / 1000
+  if (pid === process.pid) {
+    const { user, system } = process.cpuUsage()
+    return (user + system) / 1000
+  }
   let ticks = statOf(pid)?.ticks ?? 0
   for (const name of readdirSync('/proc')) {
     const stat = /^[0-9]+$/.test(name) ? statOf(Number(name)) : null

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { sql } from 'drizzle-orm'
 import postgres from 'postgres'
-import { isDatabaseAway, openDb } from '../../db/client.ts'
+import { isDatabaseAway, openDb, type Queryable } from '../../db/client.ts'
 import { createDatabase } from '../support/postgres.ts'
 
 const CUTS = 10
@@ -32,8 +32,9 @@ describe('when the connections are cut under load', () => {
       const [row] = await db.prepared<{ n: number }[]>`select ${n}::int as n`
       expect(row?.n).toBe(n)
       await db.transaction(async (tx) => {
-        await tx.execute(sql`insert into pairs values (${n})`)
-        await tx.execute(sql`insert into pairs values (${n})`)
+        await tx.execute(sql`select ${n}::int`)
+        const insert = () => tx.execute(sql`insert into pairs values (${n})`)
+        await Promise.all([insert(), insert()])
       })
       done += 1
     }
@@ -63,6 +64,35 @@ describe('when the connections are cut under load', () => {
       await database.close()
     }
   }, 20_000)
+})
+
+describe('a statement', () => {
+  test('is prepared once a connection where it is short, in a transaction too, and not where it carries a list', async () => {
+    const database = await createDatabase()
+    const db = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: NAME })
+    const ask = (tx: Queryable, numbers: readonly number[]) =>
+      tx.execute(
+        sql`select ${sql.join(
+          numbers.map((number) => sql`${number}::int`),
+          sql` + `,
+        )} as mine`,
+      )
+    try {
+      const prepared = await db.transaction(async (tx) => {
+        for (let times = 0; times < 3; times += 1) {
+          expect(await ask(tx, [1, 2])).toMatchObject([{ mine: 3 }])
+          expect(await ask(tx, Array(200).fill(1))).toMatchObject([{ mine: 200 }])
+        }
+        return tx.execute(sql`select from pg_prepared_statements where statement like '% as mine'`)
+      })
+      expect(prepared).toHaveLength(1)
+      await ask(db, [1, 2])
+      expect(await db.execute(sql`select from pg_prepared_statements where statement like '% as mine'`)).toHaveLength(1)
+    } finally {
+      await db.close({ timeoutSeconds: 1 })
+      await database.close()
+    }
+  })
 })
 
 describe('whether the database is away', () => {

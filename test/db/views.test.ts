@@ -47,7 +47,7 @@ describe('the views', () => {
   test('say of themselves and of each column what it is; the documentation has them too', async () => {
     const columns = await describedColumns(owner)
     expect(await viewNames()).toEqual([
-      ...['attempts', 'jobs', 'late_transactions', 'lowest_waiting', 'signers', 'transactions', 'workers'],
+      ...['attempts', 'backfills', 'jobs', 'late_transactions', 'lowest_waiting', 'signers', 'transactions', 'workers'],
     ])
     expect(columns.filter(({ comment }) => comment === null || comment.length < 5)).toEqual([])
     const page = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')

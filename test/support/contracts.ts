@@ -19,6 +19,18 @@ export type TestContractName =
   | 'MultiToken'
   | 'RevertingCollection'
   | 'CoinForwarder'
+  | 'OddToken'
+  | 'WrappedCoin'
+  | 'Stake'
+  | 'RebasingToken'
+  | 'PaysAtBirth'
+  | 'BurnableToken'
+  | 'BurnableNft'
+  | 'BurnableMulti'
+  | 'Previewed'
+  | 'NameRegistry'
+  | 'NameResolver'
+  | 'WildcardResolver'
 
 const SOURCE_FOLDER = new URL('../contracts/', import.meta.url)
 

@@ -51,7 +51,7 @@ describe('a Token', () => {
     ['Polkadot', 'DOT', 'DOT', 10],
     ['Vara', 'VARA', 'VARA', 12],
   ] as const)('of the coin of %s has its word for an address', (network, word, symbol, decimals) => {
-    expect(nativeToken(network)).toMatchObject({ network, contract_address: word, symbol, decimals, logo_url: '' })
+    expect(nativeToken(network)).toMatchObject({ network, contract_address: word, symbol, decimals })
   })
 
   test('fits its schema, of coins and of contracts', () => {

@@ -92,10 +92,14 @@ const catchUp = async () => {
   throw new Error('the tracker did not catch up')
 }
 
-const expectMinedOnce = async (sent: Sent) => {
-  // The node answers a moment before it has mined.
-  const receipt = () => chain.rpc('eth_getTransactionReceipt', [sent.hash])
+/** The node answers a moment before it has mined. */
+const untilMined = async ({ hash }: Sent) => {
+  const receipt = () => chain.rpc('eth_getTransactionReceipt', [hash])
   for (const deadline = Date.now() + 5_000; (await receipt()) === null && Date.now() < deadline; ) await Bun.sleep(5)
+}
+
+const expectMinedOnce = async (sent: Sent) => {
+  await untilMined(sent)
   await catchUp()
   expect((await rowOf(sent))?.status).toBe('success')
   expect(await chain.publicClient.getTransactionCount({ address: sent.wallet })).toBe(1)
@@ -177,6 +181,7 @@ describe('the tracker, of whose node', () => {
         if (SLOW.includes(fault)) continue
         const sent = await record()
         await broadcastTransaction(ctx, sent.id)
+        await untilMined(sent)
         gate.spoil({ fault, method })
         const codes = new Set<string | null>()
         for (let steps = 0; steps < 3; steps += 1) codes.add(await codeOf(trackStep(ctx, node)))
@@ -197,6 +202,7 @@ describe('the tracker, of whose node', () => {
     await catchUp()
     const sent = await record()
     await broadcastTransaction(ctx, sent.id)
+    await untilMined(sent)
     for (const method of ['eth_chainId', 'eth_getTransactionReceipt']) {
       gate.spoil({ fault: 'hangs', method })
       const ends: unknown[] = []

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { encodeFunctionData, type Hex, parseEther } from 'viem'
+import { type Behaviour, startFakeNode } from '../chains/evm/fakeNode.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { countRows } from '../support/rows.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -148,6 +149,29 @@ describe('a bundle', () => {
     expect(amounts).toEqual(Array.from({ length: 50 }, (_, value) => value + 1))
   })
 
+  test('has 1 to 50 elements', async () => {
+    for (const length of [0, 51]) {
+      const answer = await bundle(Array.from({ length }, () => ({ to: TO, value: '1' })))
+      expect({ status: answer.status, code: answer.json.code }).toEqual({ status: 400, code: 'invalid_input' })
+      expect(answer.json.error).toContain('a list of 1 to 50 transactions')
+    }
+    expect((await bundle([{ to: TO, value: '1' }])).json).toHaveLength(1)
+  })
+
+  test('takes nonces and prices that no chain would', async () => {
+    const { address } = await service.newWallet({ network })
+    const odd = { to: TO, nonce: '999', maxFeePerGas: '1', maxPriorityFeePerGas: '1', gasLimit: '100000' }
+    const dear = { to: TO, nonce: '0', maxFeePerGas: parseEther('1').toString(), maxPriorityFeePerGas: '1' }
+    const answer = await service.post('/transactions/preview-bundle', {
+      network,
+      from: address,
+      unsigned_transactions: [odd, dear, dear],
+    })
+    expect(answer.json.map((result: { simulation: unknown }) => result.simulation)).toEqual(
+      [1, 2, 3].map(() => ({ success: true, asset_changes: [], error: null })),
+    )
+  })
+
   test('names the element that is wrong', async () => {
     for (const [wrong, field] of [
       [{ to: TO, value: '-1' }, 'unsigned_transactions.1.value'],
@@ -160,5 +184,60 @@ describe('a bundle', () => {
       expect(answer.status).toBe(400)
       expect(answer.json.error).toContain(`"${field}"`)
     }
+  })
+})
+
+describe('at the node', () => {
+  const at = async (behaviour: Behaviour, use: (post: Service['post'], calls: string[][]) => Promise<void>) => {
+    const proxy = startFakeNode({ behind: chain.rpcUrl, behaviour })
+    const counted = await startService({ rpcUrls: { [network]: proxy.rpcUrl } })
+    try {
+      await use(counted.post, proxy.calls)
+    } finally {
+      await counted.close()
+      await proxy.stop()
+    }
+  }
+
+  test('1 and 20 elements of known contracts are one request', async () => {
+    const token = await chain.deploy('TestToken', ['Dollars', 'USD', 6])
+    await chain.write({ contract: token, functionName: 'mint', args: [FROM, 100n] })
+    const input = encodeFunctionData({ abi: token.abi, functionName: 'transfer', args: [TO, 1n] })
+    await at(
+      () => undefined,
+      async (post, calls) => {
+        for (const length of [1, 20]) {
+          const unsigned_transactions = Array.from({ length }, () => ({ to: token.address, input }))
+          const body = { network, from: FROM, unsigned_transactions }
+          await post('/transactions/preview-bundle', body)
+          calls.length = 0
+          const { json } = await post('/transactions/preview-bundle', body)
+          expect(json).toHaveLength(length)
+          expect(calls).toEqual([['eth_chainId', 'eth_simulateV1']])
+        }
+      },
+    )
+  })
+
+  test('whether an account is called is asked while the simulation runs', async () => {
+    const asked = Promise.withResolvers<void>()
+    await at(
+      async ({ method }) => {
+        if (method === 'eth_getCode') asked.resolve()
+        // Answered only after the other: one behind the other would wait for the node's time limit.
+        if (method === 'eth_simulateV1') await asked.promise
+        return undefined
+      },
+      async (post, calls) => {
+        const answer = await post('/transactions/preview', { network, from: FROM, unsigned_transaction: { to: TO } })
+        expect(answer.json).toMatchObject({ contract: null, simulation: { success: true } })
+        expect(
+          calls
+            .flat()
+            .filter((method) => method !== 'eth_chainId')
+            .sort(),
+        ).toEqual(['eth_getCode', 'eth_simulateV1'])
+      },
+    )
   })
 })

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
-import { generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
+import { english, generateMnemonic, generatePrivateKey, mnemonicToAccount, privateKeyToAccount } from 'viem/accounts'
 import { EVM_NETWORKS } from '../../db/words.ts'
 import { createProject } from '../../src/projects/create.ts'
 import { ANVIL, BIP_39, SR25519, SS58 } from '../custody/vectors.ts'
@@ -287,5 +287,38 @@ describe('what cannot be imported', () => {
     for (const value of [key, key.slice(2), 'vermilion', 'junk', '0'.repeat(31)])
       expect(answer.text).not.toContain(value)
     expect(await keyrings(ownerId)).toEqual([])
+  })
+})
+
+describe('what an address moved before', () => {
+  const backfillsOf = async (address: string) =>
+    (
+      await sql`select network, key_made_at is not null as made_here, exists (
+        select from graphile_worker.jobs where key = 'backfill:' || network || ':' || address) as job
+        from backfills where address = ${address} order by network`
+    ).map(({ network, made_here, job }) => [network, made_here, job])
+
+  test('is looked for where the key was brought, on each network, once for two projects', async () => {
+    const first = await newProject()
+    const phrase = generateMnemonic(english)
+    const owner_id = randomUUID()
+    const { json } = await first.importWallet({ owner_id, mnemonic_phrase: phrase, ...developer })
+    expect(await backfillsOf(json.address)).toEqual([['Ethereum', false, true]])
+    await first.post('/wallets', { network: 'Base', name: 'More', owner_id, ...developer })
+    const second = await newProject()
+    await second.importWallet({ mnemonic_phrase: phrase, ...developer })
+    expect(await backfillsOf(json.address)).toEqual([
+      ['Base', false, true],
+      ['Ethereum', false, true],
+    ])
+  })
+
+  test('is not looked for where the key is new, and elsewhere only since it was made', async () => {
+    const { post } = await newProject()
+    const body = { name: 'New', owner_id: randomUUID(), ...developer }
+    const { json } = await post('/wallets', { network: 'Ethereum', ...body })
+    expect(await backfillsOf(json.address)).toEqual([])
+    await post('/wallets', { network: 'Base', ...body })
+    expect(await backfillsOf(json.address)).toEqual([['Base', true, true]])
   })
 })

@@ -5,39 +5,48 @@
 // - For balance, all culprits are found by one run in which the sender is rich: its native Transfer logs tell what the
 //   sender really had before each call.
 // - For anything else, the first culprit ends the shortest prefix that is refused: a binary search.
+// All elements share the gas of one block (go-ethereum, and its cap for RPC), so one that fails by using up what there is
+// would take it from those behind it. What failed has no effect but on the nonce: it is set aside with its end, and the rest
+// runs again.
 
 import type { Call } from './call.ts'
 import { runWithCreations } from './creations.ts'
 import { hopeless } from './intrinsic.ts'
+import type { SimulationLimits } from './limits.ts'
 import { transfersOf } from './logs.ts'
 import { cannotSimulateCreation, isExecutionFailure, isMethodMissing, isNoFunds } from './nodeErrors.ts'
 import { failureOf } from './reverts.ts'
-import { type Answer, question, type Rpc, type RpcError } from './rpc.ts'
+import { type Answer, NodeUnavailable, question, type Rpc, type RpcError } from './rpc.ts'
 import { notFunded, type Overrides, refused, type SimulatedCall, simulateQuestion } from './simulate.ts'
 import { quantity } from './wire.ts'
 
 /** Rounds of setting aside; a bundle that still is refused is refused as a whole. */
 const ROUND_LIMIT = 8
+/** No further question is asked after so long: with the last one's own time limit, a slow node is given up then. */
+const PATIENCE_MS = 30_000
 /** What the sender is given to find out what it could not pay: no coin's supply comes near. */
 const RICH = 2n ** 200n
+/** A third of the smallest block gas limit of the networks: a failed call that used less leaves enough for others. */
+const GREEDY_GAS = 10_000_000n
 
 type Run = Answer<readonly SimulatedCall[]>
 type Runner = (from: string, calls: readonly Call[], overrides: Overrides) => Promise<Run>
 
-/** What a node turned out not to be able to do, learnt once. */
-export type SimulationLimits = { noSimulation: boolean; noCreations: boolean; noPending: boolean }
-
-const runner =
-  (rpc: Rpc, limits: SimulationLimits): Runner =>
-  async (from, calls, overrides) => {
+const runner = (rpc: Rpc, limits: SimulationLimits, nowMs: () => number): Runner => {
+  const endMs = nowMs() + PATIENCE_MS
+  return async (from, calls, overrides) => {
+    if (nowMs() > endMs) {
+      throw new NodeUnavailable('timeout', `The node did not simulate all of it within ${PATIENCE_MS} ms.`)
+    }
     const creates = calls.some(({ to }) => to === null)
-    if (!(creates && limits.noCreations)) {
+    if (!(creates && limits.lacks('creations'))) {
       const answer = await rpc.try(simulateQuestion(from, [{ overrides, calls }]))
       if (answer.ok || !creates || !cannotSimulateCreation(answer.error)) return answer
-      limits.noCreations = true
+      limits.learn('creations')
     }
     return runWithCreations(rpc, { from, calls, overrides })
   }
+}
 
 /** The indexes of calls whose value the sender did not have when their turn came. */
 const findUnfunded = async (
@@ -68,26 +77,37 @@ const findUnfunded = async (
   return unfunded
 }
 
-/** The call for which the node refuses the run, and its words. */
+/** Failed calls that may have taken the gas of one behind them: of the run's `length`, more than `ends` were to run. */
+const greedyIn = (ends: readonly SimulatedCall[], length: number): readonly number[] => {
+  const lastFailure = length > ends.length ? length : ends.findLastIndex(({ failure }) => failure !== null)
+  return ends.flatMap(({ failure, gasUsed }, at) =>
+    failure !== null && gasUsed >= GREEDY_GAS && at < lastFailure ? [at] : [],
+  )
+}
+
+/** The call for which the node refuses the run, its words, and the ends of those before it. */
 const findFirstCulprit = async (
   run: Runner,
   from: string,
   calls: readonly Call[],
   whole: RpcError,
-): Promise<{ readonly index: number; readonly error: RpcError }> => {
+): Promise<{ readonly index: number; readonly error: RpcError; readonly before: readonly SimulatedCall[] }> => {
   let runs = 0
+  let before: readonly SimulatedCall[] = []
   let refusedAt = calls.length
   let error = whole
   while (refusedAt - runs > 1) {
     const middle = (runs + refusedAt) >> 1
     const answer = await run(from, calls.slice(0, middle), {})
-    if (answer.ok) runs = middle
-    else {
+    if (answer.ok) {
+      runs = middle
+      before = answer.value
+    } else {
       refusedAt = middle
       error = answer.error
     }
   }
-  return { index: refusedAt - 1, error }
+  return { index: refusedAt - 1, error, before }
 }
 
 /**
@@ -97,11 +117,16 @@ const findFirstCulprit = async (
 export const runBundle = async (
   rpc: Rpc,
   limits: SimulationLimits,
-  input: { readonly from: string; readonly calls: readonly Call[] },
+  input: {
+    readonly from: string
+    readonly calls: readonly Call[]
+    /** A clock that only goes forward, in milliseconds. */
+    readonly nowMs?: () => number
+  },
 ): Promise<readonly SimulatedCall[] | null> => {
-  if (limits.noSimulation) return null
+  if (limits.lacks('simulation')) return null
   const { from } = input
-  const run = runner(rpc, limits)
+  const run = runner(rpc, limits, input.nowMs ?? (() => performance.now()))
   const ends: (SimulatedCall | undefined)[] = input.calls.map((call) => {
     const reason = hopeless(call)
     return reason === null ? undefined : refused(reason)
@@ -116,11 +141,13 @@ export const runBundle = async (
     if (calls.length === 0) break
     const answer = await run(from, calls, {})
     if (answer.ok) {
-      for (const [at, end] of answer.value.entries()) setAside(at, end)
+      const greedy = round === ROUND_LIMIT ? [] : greedyIn(answer.value, calls.length)
+      for (const [at, end] of answer.value.entries()) if (greedy.length === 0 || greedy.includes(at)) setAside(at, end)
+      if (greedy.length > 0) continue
       break
     }
     if (isMethodMissing(answer.error)) {
-      limits.noSimulation = true
+      limits.learn('simulation')
       return null
     }
     // Not about any call: too many requests, no such block.
@@ -132,8 +159,10 @@ export const runBundle = async (
     const unfunded = isNoFunds(answer.error) ? await findUnfunded(rpc, run, from, calls) : []
     for (const at of unfunded) setAside(at, notFunded)
     if (unfunded.length > 0) continue
-    const { index, error } = await findFirstCulprit(run, from, calls, answer.error)
-    setAside(index, refused(failureOf(error)))
+    const { index, error, before } = await findFirstCulprit(run, from, calls, answer.error)
+    const greedy = greedyIn(before, calls.length)
+    for (const at of greedy) setAside(at, before[at] ?? refused(failureOf(error)))
+    if (greedy.length === 0) setAside(index, refused(failureOf(error)))
   }
   return ends.map((end) => end ?? refused('execution failed: not simulated'))
 }

@@ -22,6 +22,8 @@ export const readQuestion = (input: {
   readonly to: string
   readonly data: Hex
   readonly gasLimit?: bigint
+  /** The newest one where it is absent. */
+  readonly blockNumber?: bigint
 }): Question<Hex> =>
   question(
     'eth_call',
@@ -31,7 +33,7 @@ export const readQuestion = (input: {
         data: input.data,
         ...(input.gasLimit === undefined ? {} : { gas: toQuantity(input.gasLimit) }),
       },
-      'latest',
+      input.blockNumber === undefined ? 'latest' : toQuantity(input.blockNumber),
     ],
     bytes,
   )

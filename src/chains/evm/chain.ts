@@ -3,17 +3,19 @@
 import type { Chain, ChainMemory } from '../chain.ts'
 import type { EvmNetworkRow } from '../networks.ts'
 import { addressOf, parseAddress } from './address.ts'
+import { readBalances } from './balances.ts'
 import { readBlock, readHead } from './blocks.ts'
 import { broadcast } from './broadcast.ts'
-import type { SimulationLimits } from './bundle.ts'
 import { readCounts, readFinalCount } from './counts.ts'
 import { decodeCall } from './decode.ts'
 import { assemble, disassemble, signingBytes } from './encode.ts'
 import { readAddressFacts } from './facts.ts'
 import { identified } from './identity.ts'
 import { cancelOf, higherOf, ladderOf } from './ladder.ts'
+import { createLimits } from './limits.ts'
 import { mintIntent } from './mint.ts'
-import { readMovements } from './movements.ts'
+import { readEventMovements, readMovements } from './movements.ts'
+import { readAddressOfName } from './names.ts'
 import type { Tracing } from './natives.ts'
 import { collectionIntent, readTokenUris, transferNftIntent } from './nfts.ts'
 import { fill, prepare } from './prepare.ts'
@@ -40,8 +42,7 @@ export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: E
   const { network, family, chainId } = row
   const known = identified({ plain: createRpc({ ...node, network }), network, chainId })
   const { rpc, bulk, outbound, readChainId, confirm } = withTroubleTold(known, onTrouble)
-  // What the node turns out not to be able to do, so that it is not asked again and again.
-  const limits: SimulationLimits = { noSimulation: false, noCreations: false, noPending: false }
+  const limits = createLimits()
   const tracing: Tracing = { tracer: 'unknown', noBlockReceipts: false }
   const facts: Chain['facts'] = (addresses) => readAddressFacts({ rpc, memory, network }, addresses)
 
@@ -50,6 +51,7 @@ export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: E
     family,
     chainId,
     depth: { confirmations: row.confirmations, final: row.finalDepth },
+    wholeBackfillBlocks: row.wholeBackfillBlocks,
     pollIntervalMs: row.pollIntervalMs,
     patience: { climbAfterSeconds: row.climbAfterSeconds, expireAfterSeconds: row.expireAfterSeconds },
     parseAddress,
@@ -80,6 +82,8 @@ export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: E
     preview: (from, intents) => previewBundle({ rpc, limits, network, memory, facts }, { from, intents }),
     decode: decodeCall,
     facts,
+    balances: (input) => readBalances(rpc, input),
+    addressOfName: (name) => readAddressOfName({ rpc, row }, name),
     tokenUris: (tokens) => readTokenUris(rpc, tokens),
     mintIntent: (request) => mintIntent(rpc, limits, request),
     transferNftIntent: async (request) => {
@@ -90,6 +94,7 @@ export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: E
     head: () => readHead(rpc),
     block: (number) => readBlock(rpc, number),
     movements: (range) => readMovements({ rpc: bulk, tracing }, range),
+    eventMovements: (range) => readEventMovements(bulk, range),
     nodeChainId: readChainId,
     confirmNode: confirm,
   }

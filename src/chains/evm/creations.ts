@@ -28,7 +28,8 @@ const plan = (calls: readonly Call[], creations: readonly Creation[], overrides:
       const { address, code } = creation
       const sender = call.from === undefined ? {} : { from: call.from }
       const run = { ...sender, to: address, value: call.value, input: '0x' } as const
-      segments.push({ overrides: { [address]: { code: call.input } }, calls: [run] })
+      // EIP-161: a contract begins with nonce 1.
+      segments.push({ overrides: { [address]: { code: call.input, nonce: 1 } }, calls: [run] })
       segments.push({ overrides: { [address]: { code: code ?? '0x' } }, calls: [] })
     }
   }

@@ -31,8 +31,22 @@ export type Transfer = {
 const WORD_DIGITS = 64
 const ADDRESS_PADDING = '0'.repeat(24)
 
+/** Whether a log says that the native coin moved: no contract emits it. Pure. */
+export const isCoinLog = ({ address, topics }: RawLog): boolean =>
+  address === NATIVE_LOG_ADDRESS && topics[0] === TRANSFER_TOPIC
+
+/** The log by which eth_simulateV1 tells a movement of the native coin. Pure. */
+export const coinLog = (move: { readonly from: Hex; readonly to: Hex; readonly amount: bigint }): RawLog => {
+  const wordOf = (address: Hex): Hex => `0x${ADDRESS_PADDING}${address.slice(2)}`
+  return {
+    address: NATIVE_LOG_ADDRESS,
+    topics: [TRANSFER_TOPIC, wordOf(move.from), wordOf(move.to)],
+    data: `0x${move.amount.toString(16).padStart(WORD_DIGITS, '0')}`,
+  }
+}
+
 /** The address in a word of 64 digits; null where its upper bytes are not zero, which no compiler emits. */
-const addressIn = (word: string | undefined): Hex | null =>
+export const addressIn = (word: string | undefined): Hex | null =>
   word?.length === WORD_DIGITS && word.startsWith(ADDRESS_PADDING) ? `0x${word.slice(24)}` : null
 
 const wordsOf = (data: Hex): readonly string[] => {

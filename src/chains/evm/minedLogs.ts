@@ -12,8 +12,13 @@ import { listOf, toQuantity } from './wire.ts'
 
 type Range = { readonly fromBlock: bigint; readonly toBlock: bigint }
 
-const logsQuestion = (where: Record<string, Hex>): Question<readonly MinedLog[]> =>
-  question('eth_getLogs', [{ ...where, topics: [TRANSFER_TOPICS] }], listOf(parseMinedLog))
+/** As eth_getLogs takes them: a topic, one of some, or null for any. */
+export type TopicFilter = readonly (Hex | readonly Hex[] | null)[]
+
+const ANY_TRANSFER: TopicFilter = [TRANSFER_TOPICS]
+
+const logsQuestion = (where: Record<string, Hex>, topics: TopicFilter): Question<readonly MinedLog[]> =>
+  question('eth_getLogs', [{ ...where, topics }], listOf(parseMinedLog))
 
 const isTransfer = ({ topics: [topic] }: RawLog): boolean => TRANSFER_TOPICS.some((each) => each === topic)
 
@@ -24,12 +29,19 @@ const readOneBlock = async (rpc: Rpc, number: bigint, cause: unknown): Promise<r
   return (rpc.need(answer) ?? []).flatMap(({ logs }) => logs.filter(isTransfer))
 }
 
-/** All transfer events of the range; null where the node does not have all of it yet. @throws RangeTooWide, NodeUnavailable. */
-export const readLogs = async (rpc: Rpc, { fromBlock, toBlock }: Range): Promise<readonly MinedLog[] | null> => {
+/**
+ * All transfer events of the range, or those that a filter lets through (where one block is already too much, all of it);
+ * null where the node does not have all of it yet. @throws RangeTooWide, NodeUnavailable.
+ */
+export const readLogs = async (
+  rpc: Rpc,
+  { fromBlock, toBlock }: Range,
+  topics = ANY_TRANSFER,
+): Promise<readonly MinedLog[] | null> => {
   const isOne = fromBlock === toBlock
   const where = { fromBlock: toQuantity(fromBlock), toBlock: toQuantity(toBlock) }
   try {
-    const answer = await rpc.try(logsQuestion(where), { size: 'bulk' })
+    const answer = await rpc.try(logsQuestion(where, topics), { size: 'bulk' })
     if (answer.ok) return answer.value
     if (isBlockMissing(answer.error)) return null
     if (!isRangeTooWide(answer.error)) throw rpc.refusal(answer.error)
@@ -71,7 +83,7 @@ export const readMissingLogs = async (
 ): Promise<readonly MinedLog[] | null> => {
   const doubtful = headers.filter((header) => !found.has(header.hash) && mayHaveTransfers(header))
   const answers = await rpc.tryAll(
-    doubtful.map((header) => logsQuestion({ blockHash: header.hash })),
+    doubtful.map((header) => logsQuestion({ blockHash: header.hash }, ANY_TRANSFER)),
     { size: 'bulk' },
   )
   const logs: MinedLog[] = []

@@ -5,8 +5,8 @@ import { encodeFunctionData, keccak256, parseAbi, stringToHex } from 'viem'
 import { AppError } from '../../errors.ts'
 import type { Hex, Intent, MintRequest } from '../chain.ts'
 import { ZERO_ADDRESS } from './address.ts'
-import type { SimulationLimits } from './bundle.ts'
 import { type Call, transactionObject } from './call.ts'
+import type { SimulationLimits } from './limits.ts'
 import { transfersOf } from './logs.ts'
 import { isExecutionFailure, isMethodMissing } from './nodeErrors.ts'
 import { failureOf, tellingness } from './reverts.ts'
@@ -132,8 +132,8 @@ export const mintIntent = async (rpc: Rpc, limits: SimulationLimits, request: Mi
   if (code === '0x') throw new AppError('mint_unsupported', 'There is no contract at contract_address.')
   const tried = candidates(request)
   const calls = tried.map(({ input }) => ({ to: request.contract, value: 0n, input }))
-  const simulated = limits.noSimulation ? null : await simulateTrials(rpc, request, calls)
-  if (simulated === null) limits.noSimulation = true
+  const simulated = limits.lacks('simulation') ? null : await simulateTrials(rpc, request, calls)
+  if (simulated === null) limits.learn('simulation')
   const trials = simulated ?? (await callTrials(rpc, request, calls))
   const taken = calls[trials.findIndex(({ minted }) => minted)]
   if (taken === undefined) throw unsupported(trials)

@@ -10,8 +10,8 @@
 import { type BlockMovements, type BlockRef, type Hex, RangeTooWide, type RecordedMovement } from '../chain.ts'
 import { checksum } from './address.ts'
 import { type BlockHeader, readHeaders } from './blocks.ts'
-import { movementOf, transfersOf } from './logs.ts'
-import { readLogs, readMissingLogs } from './minedLogs.ts'
+import { movementOf, TRANSFER_BATCH_TOPIC, TRANSFER_SINGLE_TOPIC, TRANSFER_TOPIC, transfersOf } from './logs.ts'
+import { readLogs, readMissingLogs, type TopicFilter } from './minedLogs.ts'
 import { type BlockMoves, type NativesContext, readNatives } from './natives.ts'
 import type { MinedLog } from './receipts.ts'
 import { NodeUnavailable, type Rpc } from './rpc.ts'
@@ -102,4 +102,36 @@ export const readMovements = async (
     if (isTooMuch && range.toBlock > range.fromBlock) throw new RangeTooWide(error)
     throw error
   }
+}
+
+/** Where the events index whom they concern (EIP-20, EIP-721: topics 1 and 2; EIP-1155: 2 and 3). */
+const filtersOf = (address: string): readonly TopicFilter[] => {
+  const whom: Hex = `0x${address.slice(2).toLowerCase().padStart(64, '0')}`
+  const multi = [TRANSFER_SINGLE_TOPIC, TRANSFER_BATCH_TOPIC] as const
+  return [
+    [TRANSFER_TOPIC, whom],
+    [TRANSFER_TOPIC, null, whom],
+    [multi, null, whom],
+    [multi, null, null, whom],
+  ]
+}
+
+/** As `eventMovements` of chain.ts says; other addresses' movements may be among them. @throws RangeTooWide, NodeUnavailable. */
+export const readEventMovements = async (
+  rpc: Rpc,
+  input: Range & { readonly address: string },
+): Promise<readonly BlockMovements[] | null> => {
+  const answers = await Promise.all(filtersOf(input.address).map((topics) => readLogs(rpc, input, topics)))
+  const logs = new Map<string, MinedLog>()
+  for (const answer of answers) {
+    if (answer === null) return null
+    for (const log of answer) logs.set(`${log.blockHash}/${log.logIndex}`, log)
+  }
+  const ordered = [...logs.values()].sort((a, b) => a.logIndex - b.logIndex)
+  const byBlock = Map.groupBy(ordered, ({ blockHash }) => blockHash)
+  const numbers = [...new Set(ordered.map(({ blockNumber }) => blockNumber))].sort((a, b) => (a < b ? -1 : 1))
+  const headers = (await readHeaders(rpc, numbers)).flatMap((header) => header ?? [])
+  if (headers.length !== numbers.length || headers.some(({ hash }) => !byBlock.has(hash))) return null
+  if (byBlock.size !== headers.length) return null
+  return headers.map((header) => blockMovements(header, byBlock.get(header.hash) ?? [], undefined))
 }

@@ -6,11 +6,12 @@ import { encodeFunctionData, formatUnits, parseAbi } from 'viem'
 import { AppError } from '../../errors.ts'
 import type { EvmUnsigned, Intent, Prepared, PrepareOptions, RecordedIntent } from '../chain.ts'
 import type { EvmNetworkRow } from '../networks.ts'
-import { runBundle, type SimulationLimits } from './bundle.ts'
+import { runBundle } from './bundle.ts'
 import { readQuestion, transactionObject } from './call.ts'
 import { serializeUnsigned } from './encode.ts'
 import { assertRelayed, chooseFees, feeQuestion, marketQuestion } from './fees.ts'
 import { dataOnlyGas, intrinsicGas } from './intrinsic.ts'
+import type { SimulationLimits } from './limits.ts'
 import { isExecutionFailure, isNoFunds, isPendingMissing } from './nodeErrors.ts'
 import { failureOf } from './reverts.ts'
 import { type Answer, type Question, question, type Rpc } from './rpc.ts'
@@ -40,7 +41,7 @@ export type PrepareContext = { readonly rpc: Rpc; readonly row: EvmNetworkRow; r
 const raised = (amount: bigint, percent: bigint): bigint => amount + (amount * percent) / 100n
 
 /** The state that a transaction will meet, as far as the node can tell. */
-const stateOf = ({ limits }: PrepareContext): string => (limits.noPending ? 'latest' : 'pending')
+const stateOf = ({ limits }: PrepareContext): string => (limits.lacks('pending') ? 'latest' : 'pending')
 
 /** A caller's gas limit is kept; whether the call succeeds within it is asked all the same. */
 const gasQuestion = (context: PrepareContext, from: string, intent: Intent): Question<bigint> => {
@@ -60,7 +61,7 @@ const settleGas = async (
 ): Promise<Answer<bigint>> => {
   const { from, intent, gas } = input
   if (gas.ok || !isPendingMissing(gas.error)) return gas
-  context.limits.noPending = true
+  context.limits.learn('pending')
   return context.rpc.try(gasQuestion(context, from, intent))
 }
 

@@ -1,25 +1,40 @@
 // What a bundle would do: one eth_simulateV1 for all of it, and the standards of the contracts that it touches (kept after
 // the first time), because some calls and events mean one thing for ERC-20 and another for ERC-721.
+// On a node without eth_simulateV1 each element is run alone on the newest block: eth_call tells how it ends, debug_traceCall
+// (where the node has it) what it moves, and a failure says that the elements before it were not taken into account.
 
 import type { Network } from '../../../db/words.ts'
 import type { AddressFacts, ChainMemory, Hex, Intent, Movement, Preview } from '../chain.ts'
 import { asStandard } from '../chain.ts'
-import { runBundle, type SimulationLimits } from './bundle.ts'
+import { runBundle } from './bundle.ts'
 import { type Call, transactionObject } from './call.ts'
+import { type CallTrace, callTraceQuestion, logProbe } from './callTraces.ts'
 import { type Place, readDeclared } from './declared.ts'
 import { decodeCall, dependsOnStandard, selectorIn } from './decode.ts'
 import { hopeless } from './intrinsic.ts'
-import { movementOf, transfersOf } from './logs.ts'
-import { isExecutionFailure, isRevert, revertData } from './nodeErrors.ts'
+import type { SimulationLimits } from './limits.ts'
+import { movementOf } from './logs.ts'
+import { isExecutionFailure, isMethodMissing, isRevert, revertData } from './nodeErrors.ts'
 import { customErrorIn, failureOf, revertFailure } from './reverts.ts'
-import { question, type Rpc } from './rpc.ts'
+import { withRevmSetRight } from './revmTransfers.ts'
+import { NodeUnavailable, question, type Rpc } from './rpc.ts'
+import type { RawLog } from './simulate.ts'
 import { bytes } from './wire.ts'
+import { toldTransfers } from './wrapped.ts'
+
+type Change = {
+  readonly movement: Movement
+  /** By an event that only a token's tells as a transfer. */
+  readonly isWrap: boolean
+}
 
 type End = {
   readonly failure: string | null
   /** What a revert returned, for those who know more declarations. */
   readonly reverted: Hex
-  readonly changes: readonly Movement[] | null
+  readonly changes: readonly Change[] | null
+  /** What is to be said of a failure besides. */
+  readonly remark: string
 }
 
 type Context = {
@@ -30,29 +45,70 @@ type Context = {
   readonly facts: (addresses: readonly string[]) => Promise<ReadonlyMap<string, AddressFacts>>
 }
 
-/** For a node without eth_simulateV1: each element alone, on the newest block, and no word of what it moves. */
-const callEach = async (rpc: Rpc, from: string, calls: readonly Call[]): Promise<readonly End[]> => {
+const changesOf = (logs: readonly RawLog[]): readonly Change[] =>
+  toldTransfers(logs).map(({ transfer, isWrap }) => ({ movement: movementOf(transfer), isWrap }))
+
+const REMARK = ' (elements before it were not taken into account: the node cannot simulate a bundle)'
+
+/** Of each call alone, null for one that was not told; null where none is. What the node says is no failure: eth_call tells the end. */
+const traceEach = async (
+  { rpc, limits }: Context,
+  from: string,
+  calls: readonly Call[],
+): Promise<readonly (CallTrace | null)[] | null> => {
+  if (limits.lacks('call traces')) return null
+  try {
+    const [probe, ...traces] = await rpc.tryAll([
+      logProbe(from),
+      ...calls.map((call) => (hopeless(call) === null ? callTraceQuestion(from, call) : null)),
+    ])
+    if (probe.ok ? probe.value?.logs.length === 1 : !isMethodMissing(probe.error)) {
+      return traces.map((trace) => (trace.ok ? trace.value : null))
+    }
+    limits.learn('call traces')
+    return null
+  } catch (error) {
+    if (error instanceof NodeUnavailable) return null
+    throw error
+  }
+}
+
+/** A block may have come between the two: then the trace may have failed where the call did not. */
+const tracedChanges = (trace: CallTrace | null | undefined): readonly Change[] | null =>
+  trace === null || trace === undefined || trace.failed ? null : changesOf(trace.logs)
+
+/** For a node without eth_simulateV1. */
+const callEach = async (context: Context, from: string, calls: readonly Call[]): Promise<readonly End[]> => {
+  const { rpc } = context
   const reasons = calls.map(hopeless)
-  const answers = await rpc.tryAll(
-    calls.map((call, index) =>
-      reasons[index] === null ? question('eth_call', [transactionObject(from, call), 'latest'], bytes) : null,
+  const [answers, traces] = await Promise.all([
+    rpc.tryAll(
+      calls.map((call, index) =>
+        reasons[index] === null ? question('eth_call', [transactionObject(from, call), 'latest'], bytes) : null,
+      ),
     ),
-  )
+    traceEach(context, from, calls),
+  ])
   return answers.map((answer, index) => {
     if (!answer.ok && !isExecutionFailure(answer.error)) throw rpc.refusal(answer.error)
     const failure = reasons[index] ?? (answer.ok ? null : failureOf(answer.error))
     const reverted = answer.ok || !isRevert(answer.error) ? null : revertData(answer.error)
-    return { failure, reverted: reverted ?? '0x', changes: null }
+    const moved = failure === null ? tracedChanges(traces?.[index]) : []
+    const changes = traces === null ? null : moved
+    return { failure, reverted: reverted ?? '0x', changes, remark: index === 0 || answer.ok ? '' : REMARK }
   })
 }
 
-const simulateAll = async ({ rpc, limits }: Context, from: string, calls: readonly Call[]): Promise<readonly End[]> => {
-  const ends = await runBundle(rpc, limits, { from, calls })
-  if (ends === null) return callEach(rpc, from, calls)
+const simulateAll = async (context: Context, from: string, calls: readonly Call[]): Promise<readonly End[]> => {
+  const { rpc, limits } = context
+  const ran = await runBundle(rpc, limits, { from, calls })
+  if (ran === null) return callEach(context, from, calls)
+  const ends = await withRevmSetRight({ rpc, limits }, { from, calls, ends: ran })
   return ends.map(({ failure, returnData, logs }) => ({
     failure,
     reverted: failure === null ? '0x' : returnData,
-    changes: logs.flatMap(transfersOf).map(movementOf),
+    changes: changesOf(logs),
+    remark: '',
   }))
 }
 
@@ -60,7 +116,7 @@ const simulateAll = async ({ rpc, limits }: Context, from: string, calls: readon
 const contractsIn = (intents: readonly Intent[], ends: readonly End[]): readonly string[] => {
   const called = intents.flatMap(({ to, input }) => (to !== null && dependsOnStandard(input) ? [to] : []))
   const moved = ends.flatMap(({ changes }) =>
-    (changes ?? []).flatMap(({ standard, contract }) =>
+    (changes ?? []).flatMap(({ movement: { standard, contract } }) =>
       contract !== null && (standard === 'erc20' || standard === 'erc721') ? [contract] : [],
     ),
   )
@@ -69,7 +125,13 @@ const contractsIn = (intents: readonly Intent[], ends: readonly End[]): readonly
 
 const placeOf = ({ to }: Intent, selector: Hex | null): Place | null => (selector === null ? null : { to, selector })
 
-const NOT_SIMULATED: End = { failure: 'execution failed: not simulated', reverted: '0x', changes: null }
+const NOT_SIMULATED: End = { failure: 'execution failed: not simulated', reverted: '0x', changes: null, remark: '' }
+
+const shownChanges = (changes: readonly Change[], facts: ReadonlyMap<string, AddressFacts>): readonly Movement[] =>
+  changes.flatMap(({ movement, isWrap }) => {
+    const standard = facts.get(movement.contract ?? '')?.standard
+    return isWrap && standard !== 'erc20' ? [] : [asStandard(movement, standard)]
+  })
 
 /** @throws NodeUnavailable. */
 export const previewBundle = async (
@@ -92,13 +154,14 @@ export const previewBundle = async (
     }),
   ])
   return intents.map((intent, index) => {
-    const { failure, reverted, changes } = ends[index] ?? NOT_SIMULATED
+    const { failure, reverted, changes, remark } = ends[index] ?? NOT_SIMULATED
     const standard = intent.to === null ? undefined : facts.get(intent.to)?.standard
+    const error = customErrorIn(reverted) === null ? failure : revertFailure(reverted, errors[index])
     return {
       decoded: decodeCall(intent, standard, functions[index]),
       success: failure === null,
-      error: customErrorIn(reverted) === null ? failure : revertFailure(reverted, errors[index]),
-      changes: changes?.map((change) => asStandard(change, facts.get(change.contract ?? '')?.standard)) ?? null,
+      error: failure === null ? null : `${error}${remark}`,
+      changes: changes === null ? null : shownChanges(changes, facts),
     }
   })
 }

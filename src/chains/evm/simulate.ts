@@ -18,8 +18,10 @@ export type SimulatedCall = {
   readonly logs: readonly RawLog[]
 }
 
-/** `balance` stands in for what an account has; `code` for what it is. */
-export type Overrides = Readonly<Record<string, { readonly balance?: bigint; readonly code?: Hex }>>
+/** `balance` stands in for what an account has; `code` for what it is; `nonce` for what it has sent or created. */
+export type Overrides = Readonly<
+  Record<string, { readonly balance?: bigint; readonly code?: Hex; readonly nonce?: number }>
+>
 
 /** Calls that run one after the other, with what is assumed before the first of them. */
 export type Segment = { readonly overrides: Overrides; readonly calls: readonly Call[] }
@@ -60,11 +62,12 @@ const parseBlocks = (value: unknown, segments: readonly Segment[]): readonly Sim
 
 const overridesObject = (overrides: Overrides): Record<string, unknown> =>
   Object.fromEntries(
-    Object.entries(overrides).map(([address, { balance, code }]) => [
+    Object.entries(overrides).map(([address, { balance, code, nonce }]) => [
       address,
       {
         ...(balance === undefined ? {} : { balance: toQuantity(balance) }),
         ...(code === undefined ? {} : { code }),
+        ...(nonce === undefined ? {} : { nonce: toQuantity(nonce) }),
       },
     ]),
   )

@@ -51,6 +51,7 @@ export const readStatus = async (rpc: Rpc, transactionHash: Hex): Promise<HashSt
 
 /** Where many hashes stand: the receipts of all, then whether those without one are known. @throws NodeUnavailable. */
 export const readStatuses = async (rpc: Rpc, hashes: readonly Hex[]): Promise<readonly HashStatus[]> => {
+  if (hashes.length === 0) return []
   const [newest, ...receipts]: readonly [bigint, ...(Receipt | null)[]] = await rpc.askAll([
     newestQuestion,
     ...hashes.map(receiptQuestion),

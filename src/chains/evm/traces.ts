@@ -90,7 +90,8 @@ const parseFlatTraces = (value: unknown): TracedBlock => {
   return { blockHash, moves: new Map([...frames].map(([key, each]) => [key, movesOf(each)])) }
 }
 
-const MOVING_TYPES = ['CALL', 'CREATE', 'CREATE2', 'SELFDESTRUCT']
+/** Frames of callTracer whose value is moved. */
+export const MOVING_TYPES: readonly string[] = ['CALL', 'CREATE', 'CREATE2', 'SELFDESTRUCT']
 
 /** The node bounds the depth of calls at 1024 (EIP-150 makes it less), so the recursion is bounded too. */
 const parseTree = (value: unknown, path: readonly number[], frames: Frame[]): void => {
@@ -125,9 +126,9 @@ export const TRACERS = ['trace_block', 'debug_traceBlockByNumber'] as const
 export type Tracer = (typeof TRACERS)[number]
 
 /** Traces are not specified as blocks and logs are: one that cannot be read is none, and not the node's failure. */
-const orNull =
-  (parse: (value: unknown) => TracedBlock) =>
-  (value: unknown): TracedBlock | null => {
+export const orNull =
+  <T>(parse: (value: unknown) => T) =>
+  (value: unknown): T | null => {
     try {
       return parse(value)
     } catch (error) {

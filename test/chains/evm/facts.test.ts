@@ -151,3 +151,12 @@ test('no answer at all is no text', () => {
   ]
   for (const data of cases) expect(textIn(data, 64)).toBe('')
 })
+
+test('a minimal proxy (EIP-1167) is what its implementation makes of it', async () => {
+  const { address } = await node.deploy('TestToken', ['Behind', 'BHD', 6])
+  // The bytecode of the EIP; decimals are the implementation's immutable, names the proxy's own, empty storage.
+  const code = `363d3d373d3d3d363d73${address.slice(2).toLowerCase()}5af43d82803e903d91602b57fd5bf3`
+  const proxy = getAddress('0x00000000000000000000000000000000000011a7')
+  await node.rpc('anvil_setCode', [proxy, `0x${code}`])
+  expect(await factsOf(proxy)).toEqual({ isContract: true, standard: 'erc20', name: '', symbol: '', decimals: 6 })
+})

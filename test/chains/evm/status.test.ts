@@ -61,6 +61,28 @@ test('asks in one round trip', async () => {
   ])
 })
 
+test('tells of many what it tells of one, and looks up only what has no receipt', async () => {
+  const { transactionHash: mined } = await node.send({ to: other, value: 1n })
+  await node.setAutomine(false)
+  const pending = await node.walletClient.sendTransaction({ to: other, value: 1n })
+  const hashes = [mined, `0x${'12'.repeat(32)}`, pending] as const
+  const one = await Promise.all(hashes.map((hash) => chain.status(hash)))
+  expect(one.map(({ kind }) => kind)).toEqual(['mined', 'unknown', 'pending'])
+  const proxy = startFakeNode({ behind: node.rpcUrl })
+  const proxied = chainAt(proxy.rpcUrl)
+  expect(await proxied.statuses(hashes)).toEqual(one)
+  expect(await proxied.statuses([])).toEqual([])
+  proxy.stop()
+  await node.mine()
+  await node.setAutomine(true)
+  const receipts = Array(3).fill('eth_getTransactionReceipt')
+  const lookUps = Array(2).fill('eth_getTransactionByHash')
+  expect(proxy.calls).toEqual([
+    ['eth_chainId', 'eth_blockNumber', ...receipts],
+    ['eth_chainId', ...lookUps],
+  ])
+})
+
 test('a newest block that is behind the receipt’s still is one confirmation', async () => {
   const hash = (await node.send({ to: other, value: 1n })).transactionHash
   const lagging = startFakeNode({

@@ -1,0 +1,110 @@
+import { and, asc, eq, gte, isNull, lte, sql } from 'drizzle-orm'
+import type { Queryable, Tx } from '../client.ts'
+import { backfills, cursors, seenBlocks } from '../schema.ts'
+import type { Network } from '../words.ts'
+import type { BlockPoint } from './cursors.ts'
+
+export type BackfillRow = typeof backfills.$inferSelect
+export type BackfillPlace = { readonly network: Network; readonly address: string }
+
+const at = ({ network, address }: BackfillPlace) => and(eq(backfills.network, network), eq(backfills.address, address))
+
+/** Nothing happens where the address has one already: then it is watched, and its past is ours. */
+export const insertBackfill = async (
+  db: Queryable,
+  input: BackfillPlace & { readonly keyMadeAt: Date | null },
+): Promise<void> => {
+  await db.insert(backfills).values(input).onConflictDoNothing()
+}
+
+export const readBackfill = async (db: Queryable, place: BackfillPlace): Promise<BackfillRow | null> => {
+  const [row] = await db.select().from(backfills).where(at(place))
+  return row ?? null
+}
+
+/** Those that are not done, oldest first. */
+export const openBackfills = (db: Queryable, input: { readonly limit: number }): Promise<readonly BackfillPlace[]> =>
+  db
+    .select({ network: backfills.network, address: backfills.address })
+    .from(backfills)
+    .where(isNull(backfills.doneAt))
+    .orderBy(asc(backfills.requestedAt))
+    .limit(input.limit)
+
+/** Holds the indexer of a network where it stands until the transaction ends; null before it began. */
+export const holdIndexer = async (tx: Tx, network: Network): Promise<BlockPoint | null> => {
+  const [row] = await tx
+    .select({ number: cursors.blockNumber, hash: cursors.blockHash })
+    .from(cursors)
+    .where(and(eq(cursors.network, network), eq(cursors.purpose, 'index')))
+    .for('update')
+  return row ?? null
+}
+
+/** The indexer must be held meanwhile: whoever looked for wallets before must see by `hasBackfillBegunSince` that one came. */
+export const beginBackfill = async (tx: Tx, place: BackfillPlace, fromBlock: bigint): Promise<void> => {
+  await tx
+    .update(backfills)
+    .set({ begunAt: sql`clock_timestamp()`, fromBlock, reachedBlock: fromBlock + 1n })
+    .where(and(at(place), isNull(backfills.begunAt)))
+}
+
+/** The database's own clock. */
+export const databaseTime = async (db: Queryable): Promise<string> => {
+  const [row] = await db.execute<{ time: string }>(sql`select clock_timestamp()::text as time`)
+  if (row === undefined) throw new Error('the database told no time')
+  return row.time
+}
+
+export const hasBackfillBegunSince = async (
+  tx: Tx,
+  input: { readonly network: Network; readonly time: string },
+): Promise<boolean> => {
+  const [row] = await tx
+    .select({ address: backfills.address })
+    .from(backfills)
+    .where(and(eq(backfills.network, input.network), gte(backfills.begunAt, sql`${input.time}::timestamptz`)))
+    .limit(1)
+  return row !== undefined
+}
+
+/** @returns false where somebody else has moved it meanwhile: then the caller's transaction must not commit. */
+export const moveBackfill = async (
+  tx: Tx,
+  input: {
+    readonly place: BackfillPlace
+    readonly from: bigint
+    readonly to: bigint
+    readonly coins: boolean
+    readonly done: boolean
+  },
+): Promise<boolean> => {
+  const { place, from, to, coins, done } = input
+  const rows = await tx
+    .update(backfills)
+    .set({
+      reachedBlock: to,
+      ...(coins ? { coinsReachedBlock: to } : {}),
+      ...(done ? { doneAt: sql`now()` } : {}),
+    })
+    .where(and(at(place), eq(backfills.reachedBlock, from)))
+    .returning({ network: backfills.network })
+  return rows.length === 1
+}
+
+/** What the indexer saw in a range: its blocks that are not final. */
+export const seenByIndexer = (
+  tx: Tx,
+  input: { readonly network: Network; readonly fromBlock: bigint; readonly toBlock: bigint },
+): Promise<readonly BlockPoint[]> =>
+  tx
+    .select({ number: seenBlocks.number, hash: seenBlocks.hash })
+    .from(seenBlocks)
+    .where(
+      and(
+        eq(seenBlocks.network, input.network),
+        eq(seenBlocks.purpose, 'index'),
+        gte(seenBlocks.number, input.fromBlock),
+        lte(seenBlocks.number, input.toBlock),
+      ),
+    )

@@ -1,0 +1,86 @@
+import { and, eq, inArray, sql } from 'drizzle-orm'
+import type { Queryable, Tx } from '../client.ts'
+import { listedTokens } from '../schema.ts'
+import type { Network } from '../words.ts'
+
+export type ListedTokenRow = Omit<typeof listedTokens.$inferInsert, 'listName' | 'importedAt' | 'displayDecimals'> & {
+  readonly displayDecimals: number | null
+}
+
+/** 7 values each, of the 65,535 that one statement can have. */
+const ROWS_A_STATEMENT = 2_000
+
+/** Replaces what was imported under this name; a token of another list becomes this one's. */
+export const replaceTokenList = async (
+  tx: Tx,
+  input: { readonly listName: string; readonly tokens: readonly ListedTokenRow[] },
+): Promise<void> => {
+  const { listName, tokens } = input
+  // Two at a time would wait for each other's rows.
+  await tx.execute(sql`select pg_advisory_xact_lock(hashtext('listed_tokens'))`)
+  await deleteTokenList(tx, listName)
+  for (let from = 0; from < tokens.length; from += ROWS_A_STATEMENT) {
+    const rows = tokens.slice(from, from + ROWS_A_STATEMENT)
+    for (const network of new Set(rows.map((row) => row.network))) {
+      const addresses = rows.filter((row) => row.network === network).map((row) => row.address)
+      await tx
+        .delete(listedTokens)
+        .where(and(eq(listedTokens.network, network), inArray(listedTokens.address, addresses)))
+    }
+    await tx.insert(listedTokens).values(rows.map((row) => ({ ...row, listName })))
+  }
+}
+
+/** @returns how many tokens it had. */
+export const deleteTokenList = async (db: Queryable, listName: string): Promise<number> => {
+  const { count } = await db.delete(listedTokens).where(eq(listedTokens.listName, listName))
+  return count
+}
+
+/** One row a list, oldest first. */
+export const readTokenLists = async (db: Queryable) =>
+  db
+    .select({
+      name: listedTokens.listName,
+      tokens: sql<number>`count(*)::int`,
+      importedAt: sql<Date>`min(${listedTokens.importedAt})`.mapWith(listedTokens.importedAt),
+    })
+    .from(listedTokens)
+    .groupBy(listedTokens.listName)
+    .orderBy(sql`3`, listedTokens.listName)
+
+export type TokenLookRow = {
+  readonly address: string
+  readonly logoUrl: string
+  readonly displayDecimals: number | null
+}
+
+/** How the listed ones of these tokens are shown: rows of the primary key. */
+export const readTokenLooks = async (
+  db: Queryable,
+  input: { readonly network: Network; readonly addresses: readonly string[] },
+): Promise<readonly TokenLookRow[]> => {
+  if (input.addresses.length === 0) return []
+  return db
+    .select({
+      address: listedTokens.address,
+      logoUrl: listedTokens.logoUrl,
+      displayDecimals: listedTokens.displayDecimals,
+    })
+    .from(listedTokens)
+    .where(and(eq(listedTokens.network, input.network), inArray(listedTokens.address, [...input.addresses])))
+}
+
+/** Addresses of a network's listed tokens, in their order. */
+export const listedAddresses = async (
+  db: Queryable,
+  input: { readonly network: Network; readonly limit: number },
+): Promise<readonly string[]> => {
+  const rows = await db
+    .select({ address: listedTokens.address })
+    .from(listedTokens)
+    .where(eq(listedTokens.network, input.network))
+    .orderBy(listedTokens.address)
+    .limit(input.limit)
+  return rows.map((row) => row.address)
+}

@@ -1,0 +1,87 @@
+// Transactions and the blocks that they are in, as the tracker asks for them.
+
+import { and, asc, eq, gt, isNotNull, isNull, lte, ne, type SQL, sql } from 'drizzle-orm'
+import type { Queryable } from '../client.ts'
+import { attempts, transactions } from '../schema.ts'
+import type { Network } from '../words.ts'
+import { isUnfinished } from './transactions.ts'
+
+/** Which of a block's hashes are attempts of unfinished transactions: one query a block. */
+export const attemptsAmong = async (
+  db: Queryable,
+  input: { readonly network: Network; readonly hashes: readonly string[] },
+): Promise<readonly { readonly hash: string; readonly transactionId: string }[]> => {
+  if (input.hashes.length === 0) return []
+  return db
+    .select({ hash: attempts.hash, transactionId: attempts.transactionId })
+    .from(attempts)
+    .innerJoin(transactions, eq(transactions.id, attempts.transactionId))
+    .where(
+      and(
+        eq(attempts.network, input.network),
+        eq(attempts.hash, sql`any(${sql.param(input.hashes)}::text[])`),
+        isUnfinished,
+      ),
+    )
+}
+
+export type MinedIn = { readonly transactionId: string; readonly blockHash: string }
+
+const minedWhere = async (db: Queryable, network: Network, where: SQL | undefined): Promise<readonly MinedIn[]> => {
+  const rows = await db
+    .select({ transactionId: transactions.id, blockHash: transactions.minedBlockHash })
+    .from(transactions)
+    .where(and(eq(transactions.network, network), isUnfinished, isNotNull(transactions.minedBlockNumber), where))
+    .orderBy(asc(transactions.minedBlockNumber))
+  return rows.flatMap(({ transactionId, blockHash }) => (blockHash === null ? [] : [{ transactionId, blockHash }]))
+}
+
+/** Taken to be mined in blocks above this one. */
+export const minedAbove = (
+  db: Queryable,
+  input: { readonly network: Network; readonly blockNumber: bigint },
+): Promise<readonly MinedIn[]> => minedWhere(db, input.network, gt(transactions.minedBlockNumber, input.blockNumber))
+
+/** Taken to be mined at the height of this block, in another one. */
+export const minedBeside = (
+  db: Queryable,
+  input: { readonly network: Network; readonly blockNumber: bigint; readonly blockHash: string },
+): Promise<readonly MinedIn[]> =>
+  minedWhere(
+    db,
+    input.network,
+    and(eq(transactions.minedBlockNumber, input.blockNumber), ne(transactions.minedBlockHash, input.blockHash)),
+  )
+
+/** Mined in blocks up to this one, and not final yet. */
+export const minedUpTo = (
+  db: Queryable,
+  input: { readonly network: Network; readonly blockNumber: bigint },
+): Promise<readonly MinedIn[]> => minedWhere(db, input.network, lte(transactions.minedBlockNumber, input.blockNumber))
+
+/** Mined at or below a block, and not told yet; a mined cancel is told by nothing but being final. */
+export const minedUnsettled = async (
+  db: Queryable,
+  input: { readonly network: Network; readonly upToBlock: bigint; readonly limit: number },
+): Promise<readonly (MinedIn & { readonly hash: string })[]> => {
+  const rows = await db
+    .select({ transactionId: transactions.id, blockHash: transactions.minedBlockHash, hash: transactions.shownHash })
+    .from(transactions)
+    .where(
+      and(
+        eq(transactions.network, input.network),
+        isUnfinished,
+        isNull(transactions.settledAt),
+        isNotNull(transactions.minedBlockNumber),
+        sql`not exists (
+          select from ${attempts} attempt
+          where attempt.network = ${transactions.network} and attempt.hash = ${transactions.shownHash} and attempt.kind = 'cancel')`,
+        lte(transactions.minedBlockNumber, input.upToBlock),
+      ),
+    )
+    .orderBy(asc(transactions.minedBlockNumber))
+    .limit(input.limit)
+  return rows.flatMap(({ transactionId, blockHash, hash }) =>
+    blockHash === null || hash === null ? [] : [{ transactionId, blockHash, hash }],
+  )
+}

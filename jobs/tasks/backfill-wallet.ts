@@ -1,0 +1,38 @@
+import type { Task } from 'graphile-worker'
+import { addJob } from '../../db/jobs.ts'
+import { openBackfills } from '../../db/queries/backfills.ts'
+import { backfillShift } from '../../src/activity/backfill.ts'
+import { backfillJobKey } from '../../src/activity/request-backfill.ts'
+import type { WorkerCtx } from '../../src/context.ts'
+import { parsePayload } from './payload.ts'
+
+const WAIT_SECONDS = 5
+const TAKEN_UP_AT_ONCE = 1_000
+
+/** One shift of a walk back; at its end it adds the next one. */
+export const backfillWalletTask =
+  (ctx: WorkerCtx): Task =>
+  async (payload, helpers) => {
+    const { network, address } = parsePayload('backfill_wallet', payload)
+    const chain = ctx.chains.withNode(network)
+    const signal = helpers.abortSignal ?? new AbortController().signal
+    const result = await backfillShift(ctx, { chain, address, signal })
+    if (result === 'done') return
+    const delaySeconds = result === 'wait' ? WAIT_SECONDS : 0
+    await addJob(
+      ctx.db,
+      'backfill_wallet',
+      { network, address },
+      { key: backfillJobKey({ network, address }), whenKeyed: 'replace', delaySeconds },
+    )
+  }
+
+/** Makes sure that each walk that is not done goes on; what is running or waiting already is left alone. */
+export const startBackfills = async (ctx: WorkerCtx): Promise<void> => {
+  const served = new Set(ctx.chains.all.map(({ network }) => network))
+  for (const { network, address } of await openBackfills(ctx.db, { limit: TAKEN_UP_AT_ONCE })) {
+    if (!served.has(network)) continue
+    const key = backfillJobKey({ network, address })
+    await addJob(ctx.db, 'backfill_wallet', { network, address }, { key, whenKeyed: 'keep' })
+  }
+}

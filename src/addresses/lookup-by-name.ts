@@ -1,0 +1,7 @@
+import type { Ctx } from '../context.ts'
+
+/** The address of an ENS name, null where it has none. @throws invalid_input, not_implemented (no Ethereum node), node_unavailable. */
+export const lookupByName = async (
+  ctx: Pick<Ctx, 'chains'>,
+  input: { readonly name: string },
+): Promise<string | null> => ctx.chains.withNode('Ethereum').addressOfName(input.name)

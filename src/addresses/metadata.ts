@@ -1,0 +1,34 @@
+import type { Network } from '../../db/words.ts'
+import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
+import { contractOf } from '../tokens/contract.ts'
+import { tokenLooks } from '../tokens/looks.ts'
+import { ADDRESSES_MAX, type AddressesMetadata } from './schema.ts'
+
+/**
+ * What addresses are, by the text that each was sent as.
+ * @param input.texts in any letter case: a checksum is not judged
+ * @throws invalid_input (too many), address_invalid, network_mismatch, not_implemented, node_unavailable.
+ */
+export const addressesMetadata = async (
+  ctx: Pick<Ctx, 'db' | 'chains'>,
+  input: { readonly network: Network; readonly texts: readonly string[] },
+): Promise<AddressesMetadata> => {
+  const { network, texts } = input
+  const chain = ctx.chains.withNode(network)
+  if (texts.length > ADDRESSES_MAX) {
+    throw new AppError('invalid_input', `Field "addresses" must be 1 to ${ADDRESSES_MAX} addresses.`)
+  }
+  const canonical = new Map(texts.map((text) => [text, chain.parseAddress(text.toLowerCase(), 'addresses')]))
+  const addresses = [...new Set(canonical.values())]
+  const [facts, looks] = await Promise.all([chain.facts(addresses), tokenLooks(ctx.db, { chain, addresses })])
+  return Object.fromEntries(
+    [...canonical].map(([text, address]) => {
+      const known = facts.get(address)
+      return [
+        text,
+        known === undefined ? null : contractOf({ network, address, facts: known, look: looks.get(address) }),
+      ]
+    }),
+  )
+}

@@ -1,0 +1,30 @@
+import { Elysia } from 'elysia'
+import type { Authentication } from '../auth/plugin.ts'
+import type { Ctx } from '../context.ts'
+import { answers } from '../http.ts'
+import { lookupByName } from './lookup-by-name.ts'
+import { addressesMetadata } from './metadata.ts'
+import { AddressesMetadata, Lookup, LookupQuery, MetadataQuery } from './schema.ts'
+
+const detail = (summary: string, description: string) => ({ detail: { tags: ['Addresses'], summary, description } })
+
+export const addressRoutes = (ctx: Pick<Ctx, 'db' | 'chains'>, authentication: Authentication) =>
+  new Elysia({ prefix: '/addresses', normalize: false })
+    .use(authentication)
+    .get(
+      '/metadata',
+      ({ query }) => addressesMetadata(ctx, { network: query.network, texts: query.addresses.split(',') }),
+      {
+        query: MetadataQuery,
+        response: answers(AddressesMetadata),
+        ...detail(
+          'Tell what addresses are',
+          'Tokens, collections and other contracts, by what they say of themselves.',
+        ),
+      },
+    )
+    .get('/lookup-by-name', async ({ query }) => ({ address: await lookupByName(ctx, { name: query.name }) }), {
+      query: LookupQuery,
+      response: answers(Lookup),
+      ...detail('Look up a name', 'The address of an ENS name on Ethereum.'),
+    })

@@ -1,0 +1,47 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { t } from 'elysia'
+import { closed, NetworkField } from '../http.ts'
+import { PreviewContract } from '../transactions/preview-schema.ts'
+
+export const ADDRESSES_MAX = 100
+
+export const MetadataQuery = t.Object(
+  {
+    network: NetworkField,
+    addresses: t.String({
+      minLength: 1,
+      maxLength: 16_384,
+      description: `1 to ${ADDRESSES_MAX} addresses with commas between them, in any letter case.`,
+      rule: `1 to ${ADDRESSES_MAX} addresses with commas between them`,
+      examples: ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8,0x5fbdb2315678afecb367f032d93f642f64180aa3'],
+    }),
+  },
+  closed,
+)
+
+export const AddressesMetadata = Type.Record(Type.String(), Type.Union([PreviewContract, Type.Null()]), {
+  description: 'By address, as it was sent; null for what is no contract.',
+})
+export type AddressesMetadata = Static<typeof AddressesMetadata>
+
+export const LookupQuery = t.Object(
+  {
+    name: t.String({
+      minLength: 1,
+      maxLength: 512,
+      description: 'An ENS name.',
+      rule: 'a name like alice.eth',
+      examples: ['alice.eth'],
+    }),
+  },
+  closed,
+)
+
+export const Lookup = Type.Object(
+  {
+    address: Type.Union([Type.String(), Type.Null()], {
+      description: 'null where the name has none on the chain itself: what lies elsewhere (EIP-3668) is not fetched.',
+    }),
+  },
+  { ...closed, title: 'NameLookup' },
+)

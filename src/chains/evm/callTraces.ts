@@ -1,0 +1,70 @@
+// debug_traceCall with go-ethereum's callTracer, which tells frames and, asked for them, the logs within each. A trace is read
+// as the logs that eth_simulateV1 would give: one for each movement of the coin, among the contracts' own, in order.
+
+import { type Call, transactionObject } from './call.ts'
+import { coinLog } from './logs.ts'
+import { type Question, question } from './rpc.ts'
+import { parseLog, type RawLog } from './simulate.ts'
+import { MOVING_TYPES, orNull } from './traces.ts'
+import { isHex, type JsonRecord, list, nullable, quantity, rawAddress, record, smallQuantity } from './wire.ts'
+
+/** The end of one call that was traced. */
+export type CallTrace = {
+  readonly failed: boolean
+  /** None of a failed call. */
+  readonly logs: readonly RawLog[]
+  /** The same as revm-inspectors tells it: with payments to inner calls that failed, without what a self-destruction leaves. */
+  readonly asRevm: readonly RawLog[]
+}
+
+const TRACER = { tracer: 'callTracer', tracerConfig: { withLog: true } }
+
+/** PUSH1 0, PUSH1 0, LOG0, STOP. */
+const LOGGING_INIT_CODE = '0x60006000a000'
+
+const hasFailed = (frame: JsonRecord): boolean => frame.error !== null && frame.error !== undefined
+
+const ownMove = (frame: JsonRecord): RawLog | null => {
+  if (typeof frame.type !== 'string' || !MOVING_TYPES.includes(frame.type) || !isHex(frame.to)) return null
+  const amount = nullable(quantity)(frame.value) ?? 0n
+  return amount === 0n ? null : coinLog({ from: rawAddress(frame.from), to: rawAddress(frame.to), amount })
+}
+
+type Lists = { readonly logs: RawLog[]; readonly asRevm: RawLog[] }
+
+/** A log's `position` counts the inner calls before it. Nodes bound the depth of calls at 1024, so the recursion is too. */
+const walk = (frame: JsonRecord, lists: Lists): void => {
+  const move = ownMove(frame)
+  if (move !== null && frame.type !== 'SELFDESTRUCT') lists.asRevm.push(move)
+  if (hasFailed(frame)) return
+  if (move !== null) lists.logs.push(move)
+  const inner = nullable(list)(frame.calls) ?? []
+  const logs = (nullable(list)(frame.logs) ?? []).map(record)
+  let told = 0
+  for (let position = 0; position <= inner.length; position += 1) {
+    for (; told < logs.length; told += 1) {
+      const log = logs[told]
+      if (log === undefined || (nullable(smallQuantity)(log.position) ?? inner.length) > position) break
+      const own = parseLog(log)
+      lists.logs.push(own)
+      lists.asRevm.push(own)
+    }
+    if (position < inner.length) walk(record(inner[position]), lists)
+  }
+}
+
+const parseTrace = (value: unknown): CallTrace => {
+  const frame = record(value)
+  if (hasFailed(frame)) return { failed: true, logs: [], asRevm: [] }
+  const lists: Lists = { logs: [], asRevm: [] }
+  walk(frame, lists)
+  return { failed: false, ...lists }
+}
+
+/** One call on top of the newest block; null where its trace cannot be read. */
+export const callTraceQuestion = (from: string, call: Call): Question<CallTrace | null> =>
+  question('debug_traceCall', [transactionObject(from, call), 'latest', TRACER], orNull(parseTrace))
+
+/** A creation that does nothing but log: a node whose traces do not show that shows no logs at all. */
+export const logProbe = (from: string): Question<CallTrace | null> =>
+  callTraceQuestion(from, { to: null, value: 0n, input: LOGGING_INIT_CODE })

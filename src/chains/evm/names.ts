@@ -1,0 +1,104 @@
+// Names (ENS): normalised (ENSIP-15), hashed (EIP-137), looked up in the registry. A resolver of a parent answers for a name
+// below it only as a wildcard (ENSIP-10). What a resolver would have fetched from elsewhere (EIP-3668) reverts, and is not
+// followed: the server opens no stranger's URL, so such a name has no address here.
+
+import { decodeAbiParameters, encodeFunctionData, parseAbi, toHex } from 'viem'
+import { namehash, normalize, packetToBytes } from 'viem/ens'
+import { AppError } from '../../errors.ts'
+import type { Hex } from '../chain.ts'
+import type { EvmNetworkRow } from '../networks.ts'
+import { checksum, ZERO_ADDRESS } from './address.ts'
+import { readQuestion } from './call.ts'
+import { isExecutionFailure } from './nodeErrors.ts'
+import type { Answer, Rpc } from './rpc.ts'
+import { hexText } from './wire.ts'
+
+const ABI = parseAbi([
+  'function resolver(bytes32 node) view returns (address)',
+  'function supportsInterface(bytes4 interfaceID) view returns (bool)',
+  'function addr(bytes32 node) view returns (address)',
+  'function resolve(bytes name, bytes data) view returns (bytes)',
+])
+
+/** ENSIP-10: `resolve(bytes,bytes)`. */
+const EXTENDED_RESOLVER = '0x9061b923'
+/** What a stranger's resolver may burn. */
+const READ_GAS_LIMIT = 5_000_000n
+/** RFC 1035 §3.1 in bytes; ENSIP-10 encodes a name so. */
+const NAME_BYTES_MAX = 253
+const LABEL_BYTES_MAX = 63
+
+const returned = (rpc: Rpc, answer: Answer<Hex> | undefined): Hex | null => {
+  if (answer === undefined) return null
+  if (answer.ok) return answer.value
+  if (isExecutionFailure(answer.error)) return null
+  throw rpc.refusal(answer.error)
+}
+
+const addressIn = (data: Hex | null): string | null => {
+  if (data === null || data.length !== 66 || !/^0x0{24}/.test(data)) return null
+  const address = checksum(`0x${data.slice(26)}`)
+  return address === ZERO_ADDRESS ? null : address
+}
+
+/** The bytes that `resolve` returned hold what `addr` would have. */
+const innerOf = (data: Hex | null): Hex | null => {
+  if (data === null) return null
+  try {
+    return decodeAbiParameters([{ type: 'bytes' }], data)[0]
+  } catch {
+    return null
+  }
+}
+
+/** @throws invalid_input for what ENSIP-15 refuses. Pure. */
+export const normalizedName = (name: string): string => {
+  const normal = (() => {
+    try {
+      return normalize(name)
+    } catch {
+      return ''
+    }
+  })()
+  const sizes = normal.split('.').map((label) => Buffer.byteLength(label))
+  const fits = Buffer.byteLength(normal) <= NAME_BYTES_MAX && sizes.every((size) => size > 0 && size <= LABEL_BYTES_MAX)
+  if (!fits) throw new AppError('invalid_input', 'Field "name" must be a name like alice.eth, valid by ENSIP-15.')
+  return normal
+}
+
+/** The name itself, then its parents. */
+const lineage = (name: string): readonly string[] => {
+  const labels = name.split('.')
+  return labels.map((_, index) => labels.slice(index).join('.'))
+}
+
+/** @throws invalid_input, not_implemented (no registry), NodeUnavailable. */
+export const readAddressOfName = async (
+  context: { readonly rpc: Rpc; readonly row: Pick<EvmNetworkRow, 'network' | 'nameRegistry'> },
+  input: string,
+): Promise<string | null> => {
+  const { rpc, row } = context
+  const registry = row.nameRegistry
+  if (registry === null) throw new AppError('not_implemented', `${row.network} has no registry of names.`)
+  const name = normalizedName(input)
+  const read = (to: string, data: Hex) => readQuestion({ to, data, gasLimit: READ_GAS_LIMIT })
+  const found: readonly Answer<Hex>[] = await rpc.tryAll(
+    lineage(name).map((each) =>
+      read(registry, encodeFunctionData({ abi: ABI, functionName: 'resolver', args: [namehash(each)] })),
+    ),
+  )
+  const resolvers = found.map((answer) => addressIn(returned(rpc, answer)))
+  const at = resolvers.findIndex((each) => each !== null)
+  const resolver = resolvers[at] ?? null
+  if (resolver === null) return null
+  const addr = encodeFunctionData({ abi: ABI, functionName: 'addr', args: [hexText(namehash(name))] })
+  const packet = toHex(packetToBytes(name))
+  const answers: readonly Answer<Hex>[] = await rpc.tryAll([
+    read(resolver, encodeFunctionData({ abi: ABI, functionName: 'supportsInterface', args: [EXTENDED_RESOLVER] })),
+    read(resolver, encodeFunctionData({ abi: ABI, functionName: 'resolve', args: [packet, addr] })),
+    read(resolver, addr),
+  ])
+  const [extended, resolved, direct] = answers.map((answer) => returned(rpc, answer))
+  if (extended?.length === 66 && BigInt(extended) === 1n) return addressIn(innerOf(resolved ?? null))
+  return at === 0 ? addressIn(direct ?? null) : null
+}

@@ -1,0 +1,69 @@
+// anvil and reth (revm-inspectors, TransferInspector) write the log of a payment before the call that takes it begins, so it
+// stays where that call fails and the payment is undone; and they write none for what a self-destruction leaves. A trace tells
+// better. It is of one call on top of the newest block, and the call may have run behind others: so it is believed where, told
+// in their way, it gives the very logs of the simulation. Asked only where coins moved within a call: a self-destruction
+// alone is not seen on such a node.
+
+import type { Call } from './call.ts'
+import { type CallTrace, callTraceQuestion } from './callTraces.ts'
+import type { SimulationLimits } from './limits.ts'
+import { isCoinLog } from './logs.ts'
+import { isMethodMissing } from './nodeErrors.ts'
+import { NodeUnavailable, type Question, question, type Rpc } from './rpc.ts'
+import type { RawLog, SimulatedCall } from './simulate.ts'
+
+const IS_REVM = /^anvil|reth\//i
+
+/** Coins that moved within the call, and not with it. */
+const hasInternalMoves = (call: Call, { logs }: SimulatedCall): boolean =>
+  logs.filter(isCoinLog).length > (call.value > 0n ? 1 : 0)
+
+const isSame = (one: readonly RawLog[], other: readonly RawLog[]): boolean =>
+  one.length === other.length &&
+  one.every(({ address, topics, data }, index) => {
+    const log = other[index]
+    return address === log?.address && data === log.data && topics.join() === log.topics.join()
+  })
+
+const withTrace = (end: SimulatedCall, trace: CallTrace | null): SimulatedCall =>
+  trace !== null && isSame(trace.asRevm, end.logs) ? { ...end, logs: trace.logs } : end
+
+const ask = async (rpc: Rpc, traces: readonly Question<CallTrace | null>[]) => {
+  const version = question('web3_clientVersion', [], (value) => String(value))
+  try {
+    return await rpc.tryAll([version, ...traces])
+  } catch (error) {
+    if (error instanceof NodeUnavailable) return null
+    throw error
+  }
+}
+
+/** The ends of calls, as runBundle tells them, with what coins moved set right. One round trip more where there may be a difference. */
+export const withRevmSetRight = async (
+  { rpc, limits }: { readonly rpc: Rpc; readonly limits: SimulationLimits },
+  input: { readonly from: string; readonly calls: readonly Call[]; readonly ends: readonly SimulatedCall[] },
+): Promise<readonly SimulatedCall[]> => {
+  const { from, calls, ends } = input
+  const places = calls.flatMap((call, index) => {
+    const end = ends[index]
+    return end !== undefined && hasInternalMoves(call, end) ? [{ call, index }] : []
+  })
+  if (places.length === 0 || limits.lacks('revm transfers') || limits.lacks('call traces')) return ends
+  const answers = await ask(
+    rpc,
+    places.map(({ call }) => callTraceQuestion(from, call)),
+  )
+  // What was simulated is worth telling without it.
+  if (answers === null) return ends
+  const [client, ...traces] = answers
+  if (!client.ok || !IS_REVM.test(client.value)) {
+    limits.learn('revm transfers')
+    return ends
+  }
+  if (traces.some((trace) => !trace.ok && isMethodMissing(trace.error))) limits.learn('call traces')
+  const traced = new Map(places.map(({ index }, at) => [index, traces[at]]))
+  return ends.map((end, index) => {
+    const trace = traced.get(index)
+    return trace?.ok ? withTrace(end, trace.value) : end
+  })
+}

@@ -1,0 +1,61 @@
+import { readFile, stat } from 'node:fs/promises'
+import { Command } from 'commander'
+import { importTokenList } from '../tokens/import-list.ts'
+import { TOKEN_LIST_FILE_BYTES_MAX } from '../tokens/list-file.ts'
+import { listTokenLists } from '../tokens/list-lists.ts'
+import { removeTokenList } from '../tokens/remove-list.ts'
+import { OPERATOR, print, printJson, withServiceCtx } from './operator.ts'
+import { shownRow } from './shown.ts'
+
+/** @throws Error for what is no file of a sensible size. */
+const textOf = async (path: string): Promise<string> => {
+  const { size } = await stat(path)
+  if (size > TOKEN_LIST_FILE_BYTES_MAX) {
+    throw new Error(`The file must have at most ${TOKEN_LIST_FILE_BYTES_MAX} bytes; it has ${size}.`)
+  }
+  return readFile(path, 'utf8')
+}
+
+const counted = (count: number): string => `${count} token${count === 1 ? '' : 's'}`
+
+const importFile = async (path: string) => {
+  const text = await textOf(path)
+  await withServiceCtx(async (ctx) => {
+    const { name, version, tokens, skipped } = await importTokenList(ctx, { text, actor: OPERATOR })
+    const others = skipped === 0 ? '' : `, and skipped ${counted(skipped)} of other chains`
+    print(`Imported ${name} ${version}: ${counted(tokens.length)}${others}.`)
+  })
+}
+
+const list = ({ json }: { json?: boolean }) =>
+  withServiceCtx(async (ctx) => {
+    const rows = await listTokenLists(ctx)
+    if (json) return printJson(rows.map(shownRow))
+    for (const row of rows) print(`${row.importedAt.toISOString()}  ${row.name}: ${counted(row.tokens)}`)
+    if (rows.length === 0) print('No token list was imported.')
+  })
+
+export const tokenCommands = (): Command => {
+  const command = new Command('tokens').description('Token lists: logos, and how many decimals are shown to people.')
+  command
+    .command('import')
+    .description('Import a token list, in place of what was imported under its name before.')
+    .argument('<file>', 'JSON in the Token Lists format; decimals to show in "extensions.displayDecimals"')
+    .action(importFile)
+  command
+    .command('list')
+    .description('List what was imported, oldest first.')
+    .option('--json', 'print a JSON array')
+    .action(list)
+  command
+    .command('remove')
+    .description('Remove what was imported under a name.')
+    .argument('<name>')
+    .action((name: string) =>
+      withServiceCtx(async (ctx) => {
+        await removeTokenList(ctx, { name, actor: OPERATOR })
+        print(`Removed ${name}.`)
+      }),
+    )
+  return command
+}

@@ -1,0 +1,35 @@
+import { collectionsAt } from '../../db/queries/collections.ts'
+import type { Network } from '../../db/words.ts'
+import { parseAddress } from '../chains/evm/address.ts'
+import type { Ctx } from '../context.ts'
+import { AppError, notFound } from '../errors.ts'
+import { contractOf } from '../tokens/contract.ts'
+import { tokenLooks } from '../tokens/looks.ts'
+import type { NftCollection } from '../transactions/preview-schema.ts'
+import { shownCollection } from './collections.ts'
+
+/**
+ * One collection: as the project created it, else, where the network is named, as its contract says.
+ * @throws not_found, network_required (created at the same address of several networks), address_invalid,
+ * network_mismatch, not_implemented, node_unavailable.
+ */
+export const collectionByAddress = async (
+  ctx: Pick<Ctx, 'db' | 'chains'>,
+  input: { readonly projectId: string; readonly network?: Network | undefined; readonly contractAddress: string },
+): Promise<NftCollection> => {
+  const { projectId, network } = input
+  const chain = network === undefined ? null : ctx.chains.withNode(network)
+  const contractAddress = (chain?.parseAddress ?? parseAddress)(input.contractAddress, 'contract_address')
+  const rows = await collectionsAt(ctx.db, { projectId, network, contractAddress })
+  const [own, another] = rows.flatMap(shownCollection)
+  if (another !== undefined) {
+    throw new AppError('network_required', 'Field "network" must be given: several networks have it at this address.')
+  }
+  if (own !== undefined) return own
+  if (chain === null) throw notFound('collection')
+  const facts = (await chain.facts([contractAddress])).get(contractAddress)
+  const look = (await tokenLooks(ctx.db, { chain, addresses: [contractAddress] })).get(contractAddress)
+  const shown = facts && contractOf({ network: chain.network, address: contractAddress, facts, look })
+  if (!shown?.nft) throw notFound('collection')
+  return shown.nft
+}

@@ -1,0 +1,49 @@
+import { listedAddresses } from '../../db/queries/listed-tokens.ts'
+import { contractsReceived } from '../../db/queries/movements.ts'
+import type { Network } from '../../db/words.ts'
+import type { Ctx } from '../context.ts'
+import { ownWallet } from '../wallets/own-wallet.ts'
+import { DEFAULT_LOOKS } from './default-list.ts'
+import { tokenLooks } from './looks.ts'
+import type { TokenBalance } from './schema.ts'
+import { displayAmount, nativeToken, tokenOf } from './token.ts'
+
+/** So many tokens that came in, those that came last; and so many that lists name. */
+const RECEIVED_MAX = 250
+const LISTED_MAX = 250
+
+/**
+ * What a wallet of the project holds, at one block: the coin, then the tokens that came in to it (those that came last
+ * first), then those that lists name; but for the coin, only what is above zero.
+ * @throws wallet_forbidden, address_invalid, network_mismatch, not_implemented, node_unavailable.
+ */
+export const tokenBalances = async (
+  ctx: Pick<Ctx, 'db' | 'chains'>,
+  input: { readonly projectId: string; readonly network: Network; readonly walletAddress: string },
+): Promise<TokenBalance[]> => {
+  const { network } = input
+  const { chain, address } = await ownWallet(ctx, input)
+  const [received, listed] = await Promise.all([
+    contractsReceived(ctx.db, { network, address, limit: RECEIVED_MAX }),
+    listedAddresses(ctx.db, { network, limit: LISTED_MAX }),
+  ])
+  const known = DEFAULT_LOOKS.get(chain.chainId)?.keys() ?? []
+  const { coin, tokens } = await chain.balances({
+    address,
+    contracts: [...new Set([...received, ...known, ...listed])],
+  })
+  const addresses = [...tokens.keys()]
+  const [facts, looks] = await Promise.all([chain.facts(addresses), tokenLooks(ctx.db, { chain, addresses })])
+  const native = nativeToken(network)
+  return [
+    { ...native, raw_balance: coin.toString(), display_balance: displayAmount(coin, native.decimals) },
+    ...addresses.flatMap((contract) => {
+      const said = facts.get(contract)
+      const balance = tokens.get(contract) ?? 0n
+      // A list may name a collection, whose balance counts its tokens.
+      if (said === undefined || said.standard === 'erc721' || said.standard === 'erc1155') return []
+      const token = tokenOf({ network, address: contract, facts: said, look: looks.get(contract) })
+      return [{ ...token, raw_balance: balance.toString(), display_balance: displayAmount(balance, token.decimals) }]
+    }),
+  ]
+}

@@ -1,0 +1,29 @@
+import { replaceTokenList } from '../../db/queries/listed-tokens.ts'
+import { EVM_NETWORKS } from '../../db/words.ts'
+import { evmNetworkRow } from '../chains/networks.ts'
+import type { WorkerCtx } from '../context.ts'
+import { parseTokenListFile, type TokenListFile } from './list-file.ts'
+
+/**
+ * Keeps how the tokens of a list are shown, in place of what was imported under the list's name before. A token that
+ * another list has goes over to this one.
+ * @throws what parseTokenListFile throws.
+ */
+export const importTokenList = async (
+  ctx: Pick<WorkerCtx, 'db' | 'audit' | 'config'>,
+  input: { readonly text: string; readonly actor: string },
+): Promise<TokenListFile> => {
+  const { environment, devnet } = ctx.config
+  const networks = new Map(
+    EVM_NETWORKS.map((network) => [evmNetworkRow({ network, environment, devnet }).chainId, network]),
+  )
+  const file = parseTokenListFile({ text: input.text, networks })
+  const { name, version, tokens, skipped } = file
+  await ctx.db.transaction(async (tx) => {
+    await replaceTokenList(tx, { listName: name, tokens })
+    const details = { version, tokens: String(tokens.length), skipped: String(skipped) }
+    const act = { projectId: null, actor: input.actor, action: 'token_list_imported', subject: name, details } as const
+    await ctx.audit.record(tx, act)
+  })
+  return file
+}

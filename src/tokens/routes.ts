@@ -1,0 +1,27 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import type { Authentication } from '../auth/plugin.ts'
+import type { Ctx } from '../context.ts'
+import { answers } from '../http.ts'
+import { tokenBalances } from './balances.ts'
+import { BalancesQuery, TokenBalance } from './schema.ts'
+
+export const tokenRoutes = (ctx: Pick<Ctx, 'db' | 'chains'>, authentication: Authentication) =>
+  new Elysia({ prefix: '/tokens', normalize: false }).use(authentication).get(
+    '/balances',
+    ({ query, caller }) =>
+      tokenBalances(ctx, {
+        projectId: caller.projectId,
+        network: query.network,
+        walletAddress: query.wallet_address,
+      }),
+    {
+      query: BalancesQuery,
+      response: answers(Type.Array(TokenBalance)),
+      detail: {
+        tags: ['Tokens'],
+        summary: 'List balances',
+        description: 'What a wallet of the project holds: the coin first, then tokens with a balance above zero.',
+      },
+    },
+  )

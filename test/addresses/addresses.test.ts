@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type Address, getAddress, type Hex, zeroAddress } from 'viem'
+import { namehash } from 'viem/ens'
+import { readAddressOfName } from '../../src/chains/evm/names.ts'
+import { createRpc } from '../../src/chains/evm/rpc.ts'
+import { evmNetworkRow } from '../../src/chains/networks.ts'
+import { importTokenList } from '../../src/tokens/import-list.ts'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const REGISTRY = '0x00000000000C2E074eC69A0dFb2997BA6C7d2e1e'
+const alice = fundedAccount(1).address
+
+let chain: TestChain
+let service: Service
+
+beforeAll(async () => {
+  chain = await startChain('Ethereum')
+  service = await startService({ rpcUrls: { Ethereum: chain.rpcUrl } })
+})
+afterAll(async () => {
+  await service?.close()
+  await chain?.stop()
+})
+
+const metadata = (addresses: string) => service.get('/addresses/metadata', { network: 'Ethereum', addresses })
+const lookup = (name: string) => service.get('/addresses/lookup-by-name', { name })
+
+describe('what addresses are', () => {
+  test('is told by the text that each was sent as, in any letters', async () => {
+    const token = await chain.deploy('TestToken', ['Coin', 'COIN', 6])
+    const nft = await chain.deploy('WizardCollection', ['Doors', 'DOOR', alice])
+    const logoURI = 'https://example.com/coin.png'
+    const listed = {
+      chainId: chain.chainId,
+      address: token.address,
+      name: 'Another',
+      symbol: 'X',
+      decimals: 9,
+      logoURI,
+    }
+    const list = {
+      name: 'L',
+      version: { major: 1, minor: 0, patch: 0 },
+      tokens: [{ ...listed, extensions: { displayDecimals: 3 } }],
+    }
+    await importTokenList(service.ctx, { text: JSON.stringify(list), actor: 'operator' })
+    const upper = `0X${token.address.slice(2).toUpperCase()}`
+    const { status, json } = await metadata(`${token.address},${upper},${nft.address.toLowerCase()},${alice}`)
+    expect(status).toBe(200)
+    const network = 'Ethereum'
+    // The list says how it looks; what it is and how its amounts are read the contract says.
+    const shown = {
+      ...{ network, address: token.address, type: 'token', name: 'Coin', logo_url: logoURI, nft: null },
+      token: {
+        ...{ uuid: expect.any(String), network, contract_address: token.address, name: 'Coin', symbol: 'COIN' },
+        ...{ decimals: 6, display_decimals: 3, logo_url: logoURI },
+      },
+    }
+    expect(json).toEqual({
+      [token.address]: shown,
+      [upper]: shown,
+      [nft.address.toLowerCase()]: {
+        ...{ network, address: nft.address, type: 'nft', name: 'Doors', logo_url: '', token: null },
+        nft: { network, contract_address: nft.address, name: 'Doors', image_url: '', symbol: 'DOOR' },
+      },
+      [alice]: null,
+    })
+  })
+
+  test('is told of a hundred addresses, and refused of more or of what is none', async () => {
+    const some = (count: number) => Array.from({ length: count }, (_, at) => `0x${String(at).padStart(40, '0')}`).join()
+    expect(Object.keys((await metadata(some(100))).json).length).toBe(100)
+    expect((await metadata(some(101))).json.code).toBe('invalid_input')
+    expect((await metadata(`${alice},`)).json.code).toBe('address_invalid')
+    expect((await metadata('__proto__')).json.code).toBe('address_invalid')
+    const elsewhere = await service.get('/addresses/metadata', { network: 'Vara', addresses: alice })
+    expect(elsewhere.status).toBe(501)
+  })
+})
+
+describe('names', () => {
+  let registry: Awaited<ReturnType<TestChain['deploy']>>
+
+  beforeAll(async () => {
+    const deployed = await chain.deploy('NameRegistry')
+    const code = await chain.publicClient.getCode({ address: deployed.address })
+    await chain.rpc('anvil_setCode', [REGISTRY, code])
+    registry = { address: REGISTRY, abi: deployed.abi }
+  })
+
+  const setResolver = (name: string, to: Address) =>
+    chain.write({ contract: registry, functionName: 'setResolver', args: [namehash(name), to] })
+
+  // EIP-137, "namehash algorithm".
+  test.each([
+    ['', '0x0000000000000000000000000000000000000000000000000000000000000000'],
+    ['eth', '0x93cdeb708b7545dc668eb9280176169d1c33cfd8ed6f04690a0bcc88a93fc4ae'],
+    ['foo.eth', '0xde9b09fd7c5f901e23a3f19fecc54828e9c848539801e86591bd9801b019f84f'],
+  ] as const)('have the hash of EIP-137: %p', (name, hash: Hex) => expect(namehash(name)).toBe(hash))
+
+  test('lead to their address, in other letters too', async () => {
+    const resolver = await chain.deploy('NameResolver')
+    await setResolver('foo.eth', resolver.address)
+    // Asked for by the vector, not by the library that is under test.
+    const node = '0xde9b09fd7c5f901e23a3f19fecc54828e9c848539801e86591bd9801b019f84f'
+    await chain.write({ contract: resolver, functionName: 'setAddr', args: [node, alice] })
+    expect((await lookup('foo.eth')).json).toEqual({ address: getAddress(alice) })
+    expect((await lookup('FOO.eth')).json).toEqual({ address: getAddress(alice) })
+    expect((await lookup('bar.eth')).json).toEqual({ address: null })
+    // A resolver that is no wildcard answers for no name below its own.
+    await chain.write({ contract: resolver, functionName: 'setAddr', args: [namehash('sub.foo.eth'), alice] })
+    expect((await lookup('sub.foo.eth')).json).toEqual({ address: null })
+  })
+
+  test('below a wildcard lead where it says (ENSIP-10)', async () => {
+    const wildcard = await chain.deploy('WildcardResolver', [alice, ''])
+    await setResolver('wild.eth', wildcard.address)
+    for (const name of ['wild.eth', 'a.wild.eth', 'a.b.wild.eth']) {
+      expect((await lookup(name)).json).toEqual({ address: getAddress(alice) })
+    }
+    const nobody = await chain.deploy('WildcardResolver', [zeroAddress, ''])
+    await setResolver('nobody.eth', nobody.address)
+    expect((await lookup('nobody.eth')).json).toEqual({ address: null })
+  })
+
+  test('that lie elsewhere (EIP-3668) have no address here, and nothing is fetched', async () => {
+    let fetched = 0
+    const stranger = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response(String(++fetched)) })
+    const offchain = await chain.deploy('WildcardResolver', [
+      alice,
+      `http://127.0.0.1:${stranger.port}/{sender}/{data}`,
+    ])
+    await setResolver('off.eth', offchain.address)
+    expect((await lookup('a.off.eth')).json).toEqual({ address: null })
+    expect(fetched).toBe(0)
+    await stranger.stop(true)
+  })
+
+  test('whose resolver is an account, or fails, have none', async () => {
+    await setResolver('account.eth', alice)
+    expect((await lookup('account.eth')).json).toEqual({ address: null })
+    const failing = await chain.deploy('TestToken', ['Coin', 'COIN', 6])
+    await setResolver('failing.eth', failing.address)
+    expect((await lookup('failing.eth')).json).toEqual({ address: null })
+  })
+
+  test.each([
+    'a..eth',
+    '.eth',
+    'eth.',
+    'a b.eth',
+    'a\u200b_b.eth',
+    'аpple.eth',
+    `${'a'.repeat(64)}.eth`,
+    'x_y.eth',
+    `[${'0'.repeat(64)}].eth`,
+  ])('that ENSIP-15 or a label’s length forbids are refused: %p', async (name) => {
+    const { status, json } = await lookup(name)
+    expect({ status, code: json.code }).toEqual({ status: 400, code: 'invalid_input' })
+  })
+
+  test('are of Ethereum alone', async () => {
+    const row = evmNetworkRow({ network: 'Base', environment: 'mainnet', devnet: false })
+    const rpc = createRpc({ rpcUrl: chain.rpcUrl, network: 'Base' })
+    await expect(readAddressOfName({ rpc, row }, 'foo.eth')).rejects.toMatchObject({ code: 'not_implemented' })
+  })
+})
+
+describe('balances', () => {
+  test('are the coin and what lists name or what came in, at its own decimals', async () => {
+    const { address } = await service.newWallet({ network: 'Ethereum' })
+    const balances = (wallet: string) =>
+      service.get('/tokens/balances', { network: 'Ethereum', wallet_address: wallet })
+    const [coin, ...none] = (await balances(address)).json
+    expect(coin).toMatchObject({ contract_address: 'ETH', raw_balance: '0', display_balance: '0' })
+    expect(none).toEqual([])
+    const listed = await chain.deploy('TestToken', ['Listed', 'L', 6])
+    const moved = await chain.deploy('TestToken', ['Moved', 'M', 18])
+    const empty = await chain.deploy('TestToken', ['Empty', 'E', 18])
+    const nft = await chain.deploy('WizardCollection', ['Doors', 'DOOR', fundedAccount(0).address])
+    const odd = await chain.deploy('NameRegistry')
+    const tokens = [listed, empty, nft, odd, { address: alice }].map((each) => ({
+      ...{ chainId: chain.chainId, address: each.address, name: 'x', symbol: 'x', decimals: 1 },
+    }))
+    const list = { name: 'B', version: { major: 1, minor: 0, patch: 0 }, tokens }
+    await importTokenList(service.ctx, { text: JSON.stringify(list), actor: 'operator' })
+    await chain.fund(address, 1_500_000_000_000_000_000n)
+    await chain.write({ contract: listed, functionName: 'mint', args: [address, 1_250_000n] })
+    await chain.write({ contract: moved, functionName: 'mint', args: [address, 7n] })
+    await chain.write({ contract: nft, functionName: 'safeMint', args: [address, 'ipfs://x'] })
+    const shown = async () =>
+      (await balances(address.toLowerCase())).json.map((each: Record<string, unknown>) => [
+        ...[each.symbol, each.decimals, each.raw_balance, each.display_balance],
+      ])
+    const before = [
+      ['ETH', 18, '1500000000000000000', '1.5'],
+      ['L', 6, '1250000', '1.25'],
+    ]
+    expect(await shown()).toEqual(before)
+    await insertReceived(moved.address, address)
+    expect(await shown()).toEqual([before[0], ['M', 18, '7', '0.000000000000000007'], before[1]])
+    expect((await balances(alice)).json.code).toBe('wallet_forbidden')
+  })
+})
+
+/** As the indexer does for what came in. */
+const insertReceived = async (contract: string, address: string) => {
+  const owner = new Bun.SQL(service.database.url, { max: 1 })
+  await owner`insert into movements (network, address, direction, counterparty, standard, contract, amount, block_number,
+    transaction_hash, log_index, item_index, at) values ('Ethereum', ${address}, 'in', ${alice}, 'erc20', ${contract}, 7, 1,
+    '0x01', 0, 0, now())`
+  await owner.close()
+}

@@ -1,0 +1,230 @@
+// Previews of what costs a node much or goes wrong at it: each ends, in a known time, with a clear result or error.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { encodeFunctionData, getAddress } from 'viem'
+import type { Chain, Hex, Intent, Preview } from '../../../src/chains/chain.ts'
+import { runBundle } from '../../../src/chains/evm/bundle.ts'
+import { createEvmChain } from '../../../src/chains/evm/chain.ts'
+import { createLimits } from '../../../src/chains/evm/limits.ts'
+import { createRpc } from '../../../src/chains/evm/rpc.ts'
+import { evmNetworkRow } from '../../../src/chains/networks.ts'
+import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
+import { type Behaviour, startFakeNode, startRawServer } from './fakeNode.ts'
+import { createMemory } from './memory.ts'
+
+const row = evmNetworkRow({ network: 'Ethereum', environment: 'testnet', devnet: true })
+const rich = fundedAccount(0).address
+const other = fundedAccount(1).address
+const poor = getAddress('0x00000000000000000000000000000000000abcde')
+/** A preview may take the node's time limit, and little more. */
+const WITHIN_MS = 15_000
+
+let node: TestChain
+let chain: Chain
+let tracing: Chain
+let proxy: ReturnType<typeof startFakeNode>
+let previewed: Awaited<ReturnType<TestChain['deploy']>>
+
+const noSimulation: Behaviour = ({ method }) =>
+  method === 'eth_simulateV1' ? { error: { code: -32601, message: 'Method not found' } } : undefined
+const chainAt = (rpcUrl: string, timeoutMs?: number): Chain =>
+  createEvmChain({ row, rpcUrl, memory: createMemory(), ...(timeoutMs === undefined ? {} : { timeoutMs }) })
+const call = (functionName: string, args: readonly unknown[] = [], value = 0n): Intent => ({
+  to: previewed.address,
+  value,
+  input: encodeFunctionData({ abi: previewed.abi, functionName, args }),
+})
+const pay = (value: bigint): Intent => ({ to: other, value, input: '0x' })
+const timed = async <T>(work: Promise<T>): Promise<T> => {
+  const begun = performance.now()
+  const result = await work
+  expect(performance.now() - begun).toBeLessThan(WITHIN_MS)
+  return result
+}
+const errors = (previews: readonly Preview[]) => previews.map(({ error }) => error?.slice(0, 18) ?? null)
+
+beforeAll(async () => {
+  node = await startChain('Ethereum')
+  proxy = startFakeNode({ behind: node.rpcUrl, behaviour: noSimulation })
+  chain = chainAt(node.rpcUrl)
+  tracing = chainAt(proxy.rpcUrl)
+  previewed = await node.deploy('Previewed')
+})
+afterAll(async () => {
+  await proxy?.stop()
+  await node?.stop()
+})
+
+const WAYS = [
+  ['simulated', () => chain],
+  ['traced', () => tracing],
+] as const
+
+describe.each(WAYS)('%s', (_, way) => {
+  test('what runs out of gas fails alone', async () => {
+    const previews = await timed(way().preview(rich, [call('loop'), call('endless'), pay(1n), call('keep', [1n])]))
+    expect(errors(previews)).toEqual([expect.any(String), expect.any(String), null, null])
+    expect(previews[0]?.error).toStartWith('execution failed: ')
+    expect(previews.map(({ changes }) => changes?.length)).toEqual([0, 0, 1, 0])
+  })
+
+  test('a deep recursion that ends is run to its end', async () => {
+    const [preview] = await timed(way().preview(rich, [call('deep', [150n])]))
+    expect(preview).toMatchObject({ success: true, error: null, changes: [] })
+  })
+
+  test('much return data does no harm', async () => {
+    const previews = await timed(
+      way().preview(rich, [call('giveBack', [1_000_000n]), call('refuseWith', [1_000_000n])]),
+    )
+    expect(previews[0]).toMatchObject({ success: true, error: null })
+    expect(previews[1]?.error).toStartWith('execution reverted: ')
+    expect(previews[1]?.error?.length).toBeLessThan(400)
+  })
+
+  test('delegate calls to precompiles move nothing, and a coin for one does', async () => {
+    const [preview] = await timed(way().preview(rich, [call('precompiles', [], 3n)]))
+    const at = getAddress(previewed.address)
+    expect(preview?.changes?.map(({ from, to, amount }) => [from, to, amount])).toEqual([
+      [rich, at, 3n],
+      [at, getAddress('0x0000000000000000000000000000000000000004'), 3n],
+    ])
+  })
+
+  test('a megabyte of call data gets a clear result', async () => {
+    const long: Hex = `0x${'00'.repeat(1_000_000)}`
+    const previews = await timed(
+      way().preview(rich, [
+        { to: other, value: 1n, input: long },
+        { to: previewed.address, value: 0n, input: `0x12345678${long.slice(2)}` },
+        { to: null, value: 0n, input: long },
+      ]),
+    )
+    expect(errors(previews)).toEqual([null, 'execution reverted', 'execution failed: '])
+    expect(previews[2]?.error).toContain('initcode')
+  })
+
+  test('a sender without funds, and one that is a contract, are previewed', async () => {
+    for (const from of [poor, getAddress(previewed.address)]) {
+      const [kept, paid] = await way().preview(from, [call('keep', [1n]), pay(1n)])
+      expect(kept).toMatchObject({ success: true, error: null, changes: [] })
+      expect(paid?.error).toStartWith('insufficient funds for transfer')
+    }
+  })
+})
+
+test('any of fifty elements may fail alone, and those behind it run on what came before', async () => {
+  const failing = [0, 1, 24, 48, 49]
+  const bundle = Array.from({ length: 50 }, (_, index) =>
+    failing.includes(index) ? call('refuse', [], 1n) : pay(BigInt(index)),
+  )
+  const previews = await timed(chain.preview(rich, bundle))
+  expect(previews.map(({ success }) => success)).toEqual(bundle.map((_, index) => !failing.includes(index)))
+  expect(previews.map(({ changes }) => changes?.map(({ amount }) => Number(amount)))).toEqual(
+    bundle.map((_, index) => (failing.includes(index) || index === 0 ? [] : [index])),
+  )
+})
+
+test('what uses up the gas of a node that gives one block to all of a bundle takes it from none behind it', async () => {
+  // As go-ethereum: a call without a limit may use what is left, and with nothing left the whole request is refused.
+  const limit = 30_000_000n
+  const pooled = startFakeNode({
+    behind: node.rpcUrl,
+    behaviour: async ({ method, params }) => {
+      if (method !== 'eth_simulateV1') return undefined
+      const [{ blockStateCalls }] = params as [{ blockStateCalls: { calls: Record<string, unknown>[] }[] }]
+      const [{ calls } = { calls: [] }] = blockStateCalls
+      let left = limit
+      const given: Record<string, unknown>[] = []
+      const outOfGas: number[] = []
+      let ends: Record<string, unknown>[] = []
+      for (const each of calls) {
+        if (left < 21_000n) return { error: { code: -38013, message: `err: intrinsic gas too low: have ${left}` } }
+        given.push({ ...each, gas: `0x${left.toString(16)}` })
+        const asked = { blockStateCalls: [{ calls: given }], validation: false, traceTransfers: true }
+        const [block] = (await node.rpc(method, [asked, 'latest'])) as [{ calls: Record<string, unknown>[] }]
+        ends = block.calls
+        const used = BigInt(String(ends.at(-1)?.gasUsed))
+        if (used === left) outOfGas.push(given.length - 1)
+        left -= used
+      }
+      const told = ends.map((end, at) => (outOfGas.includes(at) ? { ...end, error: { message: 'out of gas' } } : end))
+      return { result: [{ calls: told, gasLimit: `0x${limit.toString(16)}` }] }
+    },
+  })
+  const previews = await chainAt(pooled.rpcUrl).preview(rich, [
+    call('keep', [7n]),
+    call('loop'),
+    call('needKept', [7n]),
+    call('burnMost'),
+    call('keep', [8n]),
+    call('needKept', [8n]),
+    call('needKept', [7n]),
+    call('loop'),
+  ])
+  pooled.stop()
+  expect(errors(previews)).toEqual([
+    null,
+    'execution failed: ',
+    null,
+    'execution reverted',
+    null,
+    null,
+    'execution reverted',
+    'execution failed: ',
+  ])
+  expect(previews[6]?.error).toBe('execution reverted: kept differs')
+})
+
+test('a node that does not answer is told as such when its time is over', async () => {
+  const silent = startFakeNode({ behaviour: () => new Promise(() => {}) })
+  const begun = performance.now()
+  await expect(chainAt(silent.rpcUrl, 300).preview(rich, [pay(1n)])).rejects.toMatchObject({
+    code: 'node_unavailable',
+    trouble: 'timeout',
+    message: 'The Ethereum node did not answer within 300 ms.',
+  })
+  expect(performance.now() - begun).toBeLessThan(2_000)
+  silent.stop()
+})
+
+test('a node that refuses slowly is not asked for ever', async () => {
+  let nowMs = 0
+  const slow = startFakeNode({
+    behaviour: () => {
+      nowMs += 14_000
+      return { error: { code: -38013, message: 'intrinsic gas too low' } }
+    },
+  })
+  const rpc = createRpc({ rpcUrl: slow.rpcUrl, network: 'Ethereum' })
+  const calls = Array.from({ length: 50 }, () => pay(1n))
+  const ran = runBundle(rpc, createLimits(), { from: rich, calls, nowMs: () => nowMs })
+  await expect(ran).rejects.toMatchObject({ code: 'node_unavailable', trouble: 'timeout' })
+  expect(slow.calls.length).toBe(3)
+  slow.stop()
+})
+
+test('a node that answers rubbish is told as such', async () => {
+  const id = evmNetworkRow({ network: 'Ethereum', environment: 'testnet', devnet: true }).chainId
+  const results: unknown[] = [
+    null,
+    'yes',
+    [],
+    [{}],
+    [{ calls: [] }],
+    [{ calls: [{ status: '0x1' }] }],
+    [{ calls: [{ status: '0x1', gasUsed: '0x1', logs: [{ address: other }] }] }],
+    [{ calls: [{ status: 'good', gasUsed: '0x1' }] }],
+  ]
+  const odd = startFakeNode({})
+  for (const result of results) {
+    odd.behave(({ method }) => ({ result: method === 'eth_chainId' ? `0x${id.toString(16)}` : result }))
+    await expect(chainAt(odd.rpcUrl).preview(rich, [pay(1n)])).rejects.toMatchObject({ code: 'node_unavailable' })
+  }
+  odd.stop()
+  for (const text of ['', '<html>', '[]', '{}', 'null', '{"jsonrpc":"2.0","id":1}']) {
+    const raw = startRawServer(() => new Response(text))
+    await expect(chainAt(raw.rpcUrl).preview(rich, [pay(1n)])).rejects.toMatchObject({ code: 'node_unavailable' })
+    raw.stop()
+  }
+})

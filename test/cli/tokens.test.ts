@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import postgres, { type Sql } from 'postgres'
+import { importTokenList } from '../../src/tokens/import-list.ts'
+import { tokenLooks } from '../../src/tokens/looks.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
+const SEPOLIA = 11_155_111
+const USDC = '0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238'
+const DOOR = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
+const TOKEN = { chainId: SEPOLIA, address: DOOR, name: 'Door', symbol: 'DOOR', decimals: 18 }
+
+let service: Service
+let sql: Sql
+let folder: string
+
+beforeAll(async () => {
+  service = await startService()
+  sql = postgres(service.database.url, { max: 1 })
+  folder = await mkdtemp(join(tmpdir(), 'strongroom-tokens-'))
+})
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+  await rm(folder, { recursive: true, force: true })
+})
+
+/** With the API's login and without the root key, as the other commands that open no wallet. */
+const cli = async (...args: readonly string[]) => {
+  const child = Bun.spawn(['bun', '--no-env-file', CLI, 'tokens', ...args], {
+    env: { PATH: process.env.PATH ?? '', ...service.variables, ROOT_KEY: '' },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
+  return { exitCode: await child.exited, output, errors }
+}
+
+const listOf = (name: string, tokens: readonly object[], patch = 0) =>
+  JSON.stringify({ name, version: { major: 1, minor: 0, patch }, tokens })
+const importList = (text: string) => importTokenList(service.ctx, { text, actor: 'operator' })
+const looksOf = async (...addresses: readonly string[]) =>
+  Object.fromEntries(await tokenLooks(service.ctx.db, { chain: { network: 'Ethereum', chainId: SEPOLIA }, addresses }))
+const good = (output: string) => ({ exitCode: 0, errors: '', output })
+
+test('imports, lists and removes lists, and leaves an audit row for each act', async () => {
+  expect(await cli('list')).toEqual(good('No token list was imported.\n'))
+  const path = join(folder, 'list.json')
+  await writeFile(path, listOf('Doors', [TOKEN, { ...TOKEN, chainId: 1 }, { ...TOKEN, chainId: 10 }]))
+  // Mainnet's chain is none of a testnet deployment.
+  expect(await cli('import', path)).toEqual(
+    good('Imported Doors 1.0.0: 1 token, and skipped 2 tokens of other chains.\n'),
+  )
+  expect(JSON.parse((await cli('list', '--json')).output)).toEqual([
+    { name: 'Doors', tokens: 1, imported_at: expect.stringMatching(/^20.*Z$/) },
+  ])
+  expect((await cli('list')).output).toMatch(/^20\S+Z {2}Doors: 1 token\n$/)
+  expect(await cli('remove', 'Doors')).toEqual(good('Removed Doors.\n'))
+  expect(await cli('remove', 'Doors')).toEqual({
+    exitCode: 1,
+    output: '',
+    errors: 'There is no token list named "Doors"; "tokens list" shows which there are.\n',
+  })
+  await truncate(path, 10_000_001)
+  expect(await cli('import', path)).toEqual({
+    exitCode: 1,
+    output: '',
+    errors: 'The file must have at most 10000000 bytes; it has 10000001.\n',
+  })
+  const acts = await sql`select actor, action, subject, details from audit where action like 'token%' order by at`
+  expect([...acts]).toEqual([
+    {
+      actor: 'operator',
+      action: 'token_list_imported',
+      subject: 'Doors',
+      details: { version: '1.0.0', tokens: '1', skipped: '2' },
+    },
+    { actor: 'operator', action: 'token_list_removed', subject: 'Doors', details: { tokens: '1' } },
+  ])
+}, 60_000)
+
+test('what is imported goes before the default list, which fills in what it leaves open', async () => {
+  const [byDefault] = Object.values(await looksOf(USDC))
+  expect(byDefault).toEqual({ logoUrl: expect.stringContaining('trustwallet'), displayDecimals: 2 })
+  await importList(listOf('Looks', [{ ...TOKEN, address: USDC, logoURI: 'https://example.com/usdc.png' }]))
+  expect(await looksOf(USDC, DOOR)).toEqual({ [USDC]: { logoUrl: 'https://example.com/usdc.png', displayDecimals: 2 } })
+  await importList(listOf('Looks', [{ ...TOKEN, address: USDC, extensions: { displayDecimals: 5 } }]))
+  expect(await looksOf(USDC)).toEqual({ [USDC]: { logoUrl: byDefault?.logoUrl ?? '', displayDecimals: 5 } })
+  const elsewhere = { chain: { network: 'Base', chainId: 84_532 }, addresses: [USDC] } as const
+  expect(await tokenLooks(service.ctx.db, elsewhere)).toEqual(new Map())
+})
+
+test('importing again replaces the list, and a token of two lists is the later one’s', async () => {
+  const logo = (logoURI: string) => ({ ...TOKEN, logoURI })
+  await importList(listOf('One', [logo('https://one.example'), { ...TOKEN, address: USDC }]))
+  await importList(listOf('Two', [logo('https://two.example')]))
+  expect((await looksOf(DOOR))[DOOR]?.logoUrl).toBe('https://two.example')
+  await importList(listOf('One', [logo('https://one.example/again')], 1))
+  const rows = await sql`select list_name, address, logo_url from listed_tokens where list_name in ('One', 'Two')`
+  expect([...rows]).toEqual([{ list_name: 'One', address: DOOR, logo_url: 'https://one.example/again' }])
+})
+
+test('keeps nothing of a list with a mistake, and takes the largest in a few seconds', async () => {
+  const before = await sql`select count(*)::int from listed_tokens`
+  await expect(importList(listOf('Bad', [TOKEN, { ...TOKEN, address: '0x12' }]))).rejects.toThrow('tokens.1.address')
+  expect([...(await sql`select count(*)::int from listed_tokens`)]).toEqual([...before])
+  const tokens = Array.from({ length: 50_000 }, (_, at) => ({ ...TOKEN, address: `0x${String(at).padStart(40, '0')}` }))
+  for (const patch of [0, 1]) await importList(listOf('Large', tokens, patch))
+  expect((await sql`select count(*)::int from listed_tokens where list_name = 'Large'`)[0]?.count).toBe(50_000)
+}, 30_000)
+
+test('the worker sees none of it', async () => {
+  const worker = postgres(service.database.workerUrl, { max: 1 })
+  await expect(worker`select * from listed_tokens`.then(() => 'allowed')).rejects.toMatchObject({ code: '42501' })
+  await worker.end()
+})

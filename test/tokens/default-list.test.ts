@@ -1,0 +1,30 @@
+import { expect, test } from 'bun:test'
+import { ENVIRONMENTS, EVM_NETWORKS } from '../../db/words.ts'
+import { parseAddress } from '../../src/chains/evm/address.ts'
+import { evmNetworkRow } from '../../src/chains/networks.ts'
+import { COIN_LOGOS, DEFAULT_LOOKS } from '../../src/tokens/default-list.ts'
+
+const chainIds = ENVIRONMENTS.flatMap((environment) =>
+  EVM_NETWORKS.map((network) => evmNetworkRow({ network, environment, devnet: false }).chainId),
+)
+
+test('the default list has tokens of every EVM network, on mainnet and on testnet', () => {
+  expect([...DEFAULT_LOOKS.keys()].sort()).toEqual([...chainIds].sort())
+})
+
+test('each of its addresses has its checksum, and each logo is a file of one repository', () => {
+  const entries = [...DEFAULT_LOOKS.values()].flatMap((looks) => [...looks])
+  expect(entries.length).toBeGreaterThan(40)
+  for (const [address, { logoUrl, displayDecimals }] of entries) {
+    expect(parseAddress(address, 'address')).toBe(address)
+    expect(logoUrl).toMatch(/^(?:|https:\/\/raw\.githubusercontent\.com\/trustwallet\/assets\/master\/.*\/logo\.png)$/)
+    expect(displayDecimals).toBeWithin(2, 9)
+    const [, inLogo] = /\/assets\/(0x\w+)\//.exec(logoUrl) ?? []
+    if (inLogo !== undefined) expect(parseAddress(inLogo, 'logo')).toBe(inLogo)
+  }
+})
+
+test('the coins have logos, but for one that has none', () => {
+  const without = Object.entries(COIN_LOGOS).filter(([, logo]) => !logo.startsWith('https://'))
+  expect(without).toEqual([['Vara', '']])
+})

@@ -1,0 +1,155 @@
+// Many transactions at once: what the tracker and the reconciler ask a node is bounded in each request and in their number.
+
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import postgres, { type Sql } from 'postgres'
+import type { Chain } from '../../src/chains/chain.ts'
+import { RPC_BATCH_LIMIT } from '../../src/chains/evm/rpc.ts'
+import { readConfig } from '../../src/config.ts'
+import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
+import { broadcastTransaction } from '../../src/transactions/broadcast.ts'
+import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
+import { trackStep } from '../../src/transactions/track.ts'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { type Gate, startGate } from '../support/gate.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const network = 'Ethereum'
+/** More than one batch of receipts. */
+const MANY = 150
+
+let chain: TestChain
+let gate: Gate
+let service: Service
+let ctx: WorkerCtx
+let node: Chain
+let sql: Sql
+let signer: string
+
+beforeAll(async () => {
+  chain = await startChain(network)
+  gate = startGate(chain.rpcUrl)
+  service = await startService({ rpcUrls: { [network]: gate.url } })
+  const variables = { ...service.variables, DATABASE_URL: service.database.workerUrl, ROOT_KEY: '' }
+  ctx = await createWorkerCtx({ config: readConfig(variables), process: 'test-worker' })
+  node = ctx.chains.withNode(network)
+  sql = postgres(service.database.url, { max: 1 })
+})
+
+afterAll(async () => {
+  await sql.end()
+  await ctx.db.close({ timeoutSeconds: 2 })
+  await service.close()
+  await gate.stop()
+  await chain.stop()
+})
+
+const catchUp = async () => {
+  while ((await trackStep(ctx, node)) !== 'caught_up');
+}
+
+const send = async (): Promise<string> => {
+  const answer = await service.post('/transactions/sign-and-send', {
+    network,
+    signer_wallet_address: signer,
+    unsigned_transaction: { to: fundedAccount(5).address, value: '1', gasLimit: '21000' },
+    developer_secret: 'testnet-secret',
+  })
+  return answer.json.transaction_id
+}
+
+/** So many of one signer, all of them in the node's pool. */
+const sendMany = async (count: number): Promise<readonly string[]> => {
+  const ids = await Promise.all(Array.from({ length: count }, send))
+  await Promise.all(ids.map((id) => broadcastTransaction(ctx, id)))
+  await sql`delete from graphile_worker._private_jobs`
+  return ids
+}
+
+const statuses = async (ids: readonly string[]) =>
+  (await sql`select distinct status from transactions where id = any(${ids})`).map(({ status }) => status)
+
+beforeEach(async () => {
+  gate.heal()
+  await chain.setAutomine(true)
+  await catchUp()
+  await chain.setAutomine(false)
+  signer = (await service.newWallet({ network })).address
+  await chain.fund(signer as `0x${string}`)
+})
+
+test('all of a block are told in its step, their receipts asked for once each, in bounded batches', async () => {
+  const ids = await sendMany(MANY)
+  expect(await statuses(ids)).toEqual(['pending'])
+  await chain.mine()
+  gate.takeRequests()
+  expect(await trackStep(ctx, node)).toBe('advanced')
+  expect(await statuses(ids)).toEqual(['success'])
+  const requests = gate.takeRequests()
+  expect(requests.flat().filter((method) => method === 'eth_getTransactionReceipt')).toHaveLength(MANY)
+  expect(requests.flat()).not.toContain('eth_getTransactionByHash')
+  expect(Math.max(...requests.map(({ length }) => length))).toBeLessThanOrEqual(RPC_BATCH_LIMIT)
+  expect(requests.length).toBeLessThan(10)
+})
+
+test('a receipt that the node does not have yet is asked for again, and holds up no other', async () => {
+  const ids = await sendMany(3)
+  await chain.mine()
+  const [late] = await sql<{ hash: string }[]>`select shown_hash as hash from transactions where id = ${ids[1] ?? ''}`
+  const isLate = ([hash]: readonly unknown[]) => hash === late?.hash
+  gate.spoil({ fault: 'answers null', method: 'eth_getTransactionReceipt', where: isLate })
+  await catchUp()
+  expect(await statuses([ids[0] ?? '', ids[2] ?? ''])).toEqual(['success'])
+  expect(await statuses([ids[1] ?? ''])).toEqual(['pending'])
+  gate.heal()
+  await catchUp()
+  expect(await statuses(ids)).toEqual(['success'])
+})
+
+test('what waits in the pool is asked about in a few bounded batches, and what is not there is sent again', async () => {
+  const ids = await sendMany(MANY)
+  const forgotten = ids[100] ?? ''
+  const [row] = await sql<{ hash: string }[]>`select shown_hash as hash from transactions where id = ${forgotten}`
+  const isForgotten = ([hash]: readonly unknown[]) => hash === row?.hash
+  gate.spoil({ fault: 'answers null', method: 'eth_getTransactionByHash', where: isForgotten })
+  const quiet = () => sql`update transactions set updated_at = now() - interval '1 hour' where not final`
+  const toBeSent = async () =>
+    (await sql<{ key: string }[]>`select key from graphile_worker._private_jobs`).map(({ key }) => key)
+  await quiet()
+  gate.takeRequests()
+  await reconcileTransactions(ctx, node)
+  const requests = gate.takeRequests()
+  expect(await toBeSent()).toEqual([`broadcast:${forgotten}`])
+  expect(Math.max(...requests.map(({ length }) => length))).toBeLessThanOrEqual(RPC_BATCH_LIMIT)
+  // Receipts and look-ups in two batches each; what is left is about the one.
+  expect(requests.filter(({ length }) => length > 8)).toHaveLength(4)
+  expect(requests.length).toBeLessThan(30)
+  const unasked = await sql`
+    select from transactions where status = 'pending' and updated_at < now() - interval '1 minute'`
+  expect(unasked).toHaveLength(0)
+
+  // Where a batch cannot be read each is asked about by itself.
+  gate.heal()
+  await sql`delete from graphile_worker._private_jobs`
+  gate.spoil({ fault: 'answers in another form', method: 'eth_getTransactionReceipt', times: 1 })
+  await quiet()
+  await reconcileTransactions(ctx, node)
+  expect(await toBeSent()).toEqual([])
+  await chain.mine()
+  await catchUp()
+  expect(await statuses(ids)).toEqual(['success'])
+})
+
+test('news of one transaction that come at the same time are taken in one after the other', async () => {
+  const id = await send()
+  const attempts = await sql<
+    { hash: string }[]
+  >`select hash from attempts where transaction_id = ${id} order by kind desc, rung`
+  const accepted = { kind: 'accepted', hash: attempts[0]?.hash ?? '' } as const
+  await Promise.all([
+    ctx.learn({ transactionId: id, news: accepted }),
+    ctx.learn({ transactionId: id, news: { kind: 'climb_due' } }),
+    ctx.learn({ transactionId: id, news: { kind: 'climb_due' } }),
+  ])
+  const [row] = await sql`select status, chosen from transactions where id = ${id}`
+  expect({ ...row }).toEqual({ status: 'pending', chosen: 2 })
+})

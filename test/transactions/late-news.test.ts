@@ -1,0 +1,180 @@
+// News that are late, or say less than they seem to: a look at the chain that outlives a reorganisation, a node that knows
+// nothing, a head above blocks that the node does not show. None of them may decide what the tracker alone can know.
+
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import postgres, { type Sql } from 'postgres'
+import { toHex } from 'viem'
+import type { Chain } from '../../src/chains/chain.ts'
+import { readConfig } from '../../src/config.ts'
+import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
+import { broadcastTransaction } from '../../src/transactions/broadcast.ts'
+import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
+import { trackStep } from '../../src/transactions/track.ts'
+import { startFakeNode } from '../chains/evm/fakeNode.ts'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const network = 'Ethereum'
+const MAX_STEPS = 200
+/** anvil calls a block final that has two epochs of 32 on top of it. */
+const BLOCKS_TO_FINAL = 64
+
+let node: TestChain
+let between: ReturnType<typeof startFakeNode>
+let service: Service
+let sql: Sql
+let ctx: WorkerCtx
+let chain: Chain
+
+beforeAll(async () => {
+  node = await startChain(network)
+  between = startFakeNode({ behind: node.rpcUrl })
+  service = await startService({ rpcUrls: { [network]: between.rpcUrl } })
+  const variables = { ...service.variables, DATABASE_URL: service.database.workerUrl, ROOT_KEY: '' }
+  ctx = await createWorkerCtx({ config: readConfig(variables), process: 'test-worker' })
+  chain = ctx.chains.get(network)
+  sql = postgres(service.database.url, { max: 2 })
+})
+
+afterAll(async () => {
+  await sql.end()
+  await ctx.db.close({ timeoutSeconds: 2 })
+  await service.close()
+  await between.stop()
+  await node.stop()
+})
+
+beforeEach(() => between.behave(() => undefined))
+
+const step = () => trackStep(ctx, chain)
+
+const catchUp = async () => {
+  for (let steps = 0; steps < MAX_STEPS; steps += 1) if ((await step()) === 'caught_up') return
+  throw new Error('the tracker did not catch up')
+}
+
+/** As after a long silence: then the reconciler asks. */
+const reconcile = async () => {
+  await sql`update transactions set updated_at = now() - interval '1 hour' where not final`
+  await reconcileTransactions(ctx, chain)
+}
+
+const send = async (): Promise<string> => {
+  const { address } = await service.newWallet({ network })
+  await node.fund(address)
+  const answer = await service.post('/transactions/sign-and-send', {
+    network,
+    signer_wallet_address: address,
+    unsigned_transaction: { to: fundedAccount(5).address, value: '1' },
+    developer_secret: 'testnet-secret',
+  })
+  return answer.json.transaction_id
+}
+
+const rowOf = async (id: string) => {
+  const [row] = await sql<{ status: string; block: string | null; final: boolean; code: string | null }[]>`
+    select status, mined_block_hash as block, final, error_code as code from transactions where id = ${id}`
+  return row
+}
+
+/** The node has the chain's blocks, and has forgotten every transaction. */
+const knowNothing = () =>
+  between.behave(({ method }) =>
+    method === 'eth_getTransactionReceipt' || method === 'eth_getTransactionByHash' ? { result: null } : undefined,
+  )
+
+test('a look that outlives a reorganisation puts nothing into a block that the tracker has left', async () => {
+  await catchUp()
+  const id = await send()
+  await broadcastTransaction(ctx, id)
+  const asked = Promise.withResolvers<void>()
+  const answered = Promise.withResolvers<void>()
+  const { transaction_hash: hash } = (await service.get('/transactions/status-by-id', { id })).json
+  const receipt = await node.rpc('eth_getTransactionReceipt', [hash])
+  expect(receipt).toMatchObject({ transactionHash: hash })
+  between.behave(async ({ method }) => {
+    if (method !== 'eth_getTransactionReceipt') return undefined
+    asked.resolve()
+    await answered.promise
+    return { result: receipt }
+  })
+  const looking = reconcile()
+  await asked.promise
+  await node.reorg({ depth: 1 })
+  between.behave(() => undefined)
+  await catchUp()
+  answered.resolve()
+  await looking
+  expect(await rowOf(id)).toMatchObject({ status: 'pending', block: null })
+})
+
+test('what was mined in a block that the tracker took in before it knew the transaction is found', async () => {
+  await catchUp()
+  const id = await send()
+  // As if its bytes were sent by somebody while they were being recorded.
+  await sql`update attempts set hash = reverse(hash) where transaction_id = ${id}`
+  await broadcastTransaction(ctx, id)
+  await catchUp()
+  expect(await rowOf(id)).toMatchObject({ block: null })
+  await sql`update attempts set hash = reverse(hash) where transaction_id = ${id}`
+  await reconcile()
+  await catchUp()
+  expect(await rowOf(id)).toMatchObject({ status: 'success', block: expect.any(String) })
+})
+
+test('a node that knows nothing of a mined transaction does not take it out of its block', async () => {
+  await catchUp()
+  const id = await send()
+  await broadcastTransaction(ctx, id)
+  await reconcile()
+  const found = await rowOf(id)
+  expect(found).toMatchObject({ status: 'pending', block: expect.any(String) })
+  knowNothing()
+  await reconcile()
+  expect(await rowOf(id)).toEqual(found)
+  between.behave(() => undefined)
+  await catchUp()
+  expect(await rowOf(id)).toMatchObject({ status: 'success', block: found?.block })
+})
+
+test('nothing is final in a block that the chain has left, whatever its head is', async () => {
+  await catchUp()
+  const id = await send()
+  await broadcastTransaction(ctx, id)
+  await catchUp()
+  expect(await rowOf(id)).toMatchObject({ status: 'success', final: false })
+  await node.reorg({ depth: 1 })
+  const number = await node.publicClient.getBlockNumber({ cacheTime: 0 })
+  await node.mine(BLOCKS_TO_FINAL + 6)
+  // One node behind the address says how far the chain is, another one lags.
+  const lagging = toHex(number + 1n)
+  between.behave(({ method, params }) =>
+    method === 'eth_getBlockByNumber' && params[0] === lagging ? { result: null } : undefined,
+  )
+  expect(await step()).toBe('caught_up')
+  expect(await rowOf(id)).toMatchObject({ final: false })
+  between.behave(() => undefined)
+  await catchUp()
+  expect(await rowOf(id)).toMatchObject({ status: 'pending', block: null, final: false })
+})
+
+test('a nonce is not told as taken while the tracker stands where the chain went another way', async () => {
+  await catchUp()
+  const id = await send()
+  await node.mine()
+  await catchUp()
+  // The tracker's block is replaced by one that has the transaction.
+  const [attempt] = await sql<
+    { raw: string }[]
+  >`select raw from attempts where transaction_id = ${id} and rung = 0 and kind = 'rung'`
+  await node.rpc('anvil_reorg', [1, [[attempt?.raw, 0]]])
+  const { hash } = await node.publicClient.getBlock()
+  await node.mine(BLOCKS_TO_FINAL)
+  expect((await node.publicClient.getBlock({ blockTag: 'finalized' })).hash).toBe(hash)
+  knowNothing()
+  await reconcile()
+  expect(await rowOf(id)).toMatchObject({ status: 'submitted', code: null })
+  between.behave(() => undefined)
+  await catchUp()
+  expect(await rowOf(id)).toMatchObject({ status: 'success', block: hash })
+})

@@ -1,0 +1,106 @@
+// What the explored worlds share: the rules under test, and what no single step may do. The rules are the running code's
+// own; a test replaces one by a broken rule and sees it found.
+
+import {
+  holdsNonce,
+  type Ladder,
+  type TransactionEffect,
+  type TransactionEvent,
+  type TransactionState,
+  transition,
+} from '../../src/transactions/transition.ts'
+import { Broken } from '../support/explore.ts'
+
+/** Two rungs and the cancel. */
+export const LADDER: Ladder = { rungs: 2 }
+export const CANCEL = LADDER.rungs
+
+export type Rules = {
+  readonly transition: typeof transition
+  readonly holdsNonce: typeof holdsNonce
+  /** What a worker makes of an answer that it did not hear. */
+  readonly onUnknown: TransactionEvent | null
+  /** Whether a node that has not heard of a mined attempt proves to the reconciler that its block is gone. */
+  readonly believesSilence: boolean
+  /** Whether the reconciler's news of a block are taken in though the tracker has come by its height. */
+  readonly takesStaleNews: boolean
+  /** Whether it is taken for granted that the chain has the block where the tracker stands. */
+  readonly trustsItsPlace: boolean
+}
+
+export const RULES: Rules = {
+  transition,
+  holdsNonce,
+  onUnknown: null,
+  believesSilence: false,
+  takesStaleNews: false,
+  trustsItsPlace: false,
+}
+
+export type Fed = {
+  readonly state: TransactionState
+  /** The effects, as far as they matter to others. */
+  readonly isSent: boolean
+  readonly isErased: boolean
+}
+
+/** Feeds one event to one transaction. @throws Broken where a claim about single steps does not hold. */
+export const feed = (rules: Rules, state: TransactionState, event: TransactionEvent): Fed => {
+  const next = rules.transition({ ladder: LADDER, state, event })
+  const broken = brokenStep({ before: state, event, after: next.state, effects: next.effects })
+  if (broken !== null) throw new Broken(broken)
+  return {
+    state: next.state,
+    isSent: next.effects.some((effect) => effect.kind === 'send'),
+    isErased: next.effects.some((effect) => effect.kind === 'erase_raw'),
+  }
+}
+
+const brokenStep = (step: {
+  readonly before: TransactionState
+  readonly event: TransactionEvent
+  readonly after: TransactionState
+  readonly effects: readonly TransactionEffect[]
+}): string | null => {
+  const { before, event, after, effects } = step
+  if (before.kind === 'done') {
+    return after === before && effects.length === 0 ? null : 'what was told for good is told otherwise'
+  }
+  if (after.kind === 'done') return null
+  if (after.chosen < before.chosen) return 'a lower attempt is chosen after a higher one'
+  const stray = effects.some((effect) => effect.kind === 'send' && effect.attempt !== after.chosen)
+  if (stray) return 'an attempt is sent that is not the chosen one'
+  const stays = after.kind === 'mined' && before.kind === 'mined' && after.blockHash === before.blockHash
+  if (event.kind === 'excluded' && stays) return 'it stays in a block that is gone'
+  const isTold = after.kind === 'mined' && after.told !== null && !(stays && before.told === after.told)
+  if (isTold && event.kind !== 'confirmed') return 'told before its block is deep enough'
+  return null
+}
+
+/** What a final outcome says of the transaction that used the nonce in a final block. @returns the sentence that is not true. */
+export const brokenOutcome = (
+  outcome: Extract<TransactionState, { kind: 'done' }>['outcome'],
+  final: { readonly attempt: number | 'stranger'; readonly reverted: boolean } | null,
+): string | null => {
+  const isRung = final !== null && final.attempt !== 'stranger' && final.attempt !== CANCEL
+  switch (outcome) {
+    case 'success':
+      return isRung && !final.reverted ? null : 'told success for good, and it is not final'
+    case 'execution_reverted':
+      return isRung && final.reverted ? null : 'told execution_reverted, and it is not final'
+    case 'expired':
+      return final?.attempt === CANCEL ? null : 'told expired, and the cancel is not final'
+    case 'nonce_taken':
+      return final?.attempt === 'stranger' ? null : 'told nonce_taken, and it is not'
+  }
+}
+
+/** What is told of a transaction in a block of the chain, before that is final. @returns the sentence that is not true. */
+export const brokenTold = (
+  state: Extract<TransactionState, { kind: 'mined' }>,
+  receipt: { readonly reverted: boolean },
+): string | null => {
+  if (state.told === null) return null
+  if (state.attempt === CANCEL) return 'a cancel is told before it is final'
+  return (state.told === 'failed') === receipt.reverted ? null : 'told otherwise than its receipt says'
+}

@@ -1,0 +1,595 @@
+// A small world, told plainly: API processes that record intents, jobs, workers that read, send and write down and may die
+// between any two of these, a tracker, a reconciler, a node that mines, forgets and is reorganised, a stranger who uses the
+// key. What a transaction makes of it is the running code's own transition function. Time does not exist here: whatever may
+// happen next, happens in some branch. Each misfortune has a budget: how often it may happen in one history.
+//
+// It is plain, so it grows fast; folded-world.ts goes further, and is held against this one.
+
+import {
+  FIRST_STATE,
+  holdsNonce,
+  type TransactionEvent,
+  type TransactionState,
+} from '../../src/transactions/transition.ts'
+import type { Model, Move } from '../support/explore.ts'
+import { brokenOutcome, brokenTold, CANCEL, feed, type Rules } from './rules.ts'
+
+export const STRANGER = 'x'
+const WORKERS_MAX = 2
+
+/** Between reading the row and writing down what the node said. */
+type Worker = { readonly attempt: number; readonly heard: Heard | null }
+/** Of a block where it says so: that the transaction is in it, or not any more. */
+type Look = { readonly event: TransactionEvent; readonly blockHash: string | null }
+type Heard = 'accepted' | 'refused' | 'nonce_too_low' | 'unknown'
+
+export type Intent = {
+  readonly nonce: number
+  readonly state: TransactionState
+  readonly hasRaw: boolean
+  /** Broadcast jobs that wait. */
+  readonly jobs: number
+  readonly workers: readonly Worker[]
+  /** What the reconciler has learnt from the node and not yet written down. */
+  readonly look: Look | null
+}
+
+export type Signer = {
+  /** Requests that have read the chain and not yet recorded: the pending count that each saw. */
+  readonly prepared: readonly (number | null)[]
+  /** null: not recorded yet, or never will be. */
+  readonly intents: readonly (Intent | null)[]
+  readonly lost: readonly boolean[]
+  /** By nonce: `intent.attempt`, or the stranger's. */
+  readonly pool: Readonly<Record<number, string>>
+}
+
+/** `mined` by signer, in nonce order; what was reverted ends in `!`. A hash begins with its height. */
+export type Block = { readonly hash: string; readonly mined: readonly (readonly string[])[] }
+
+export type SmallWorld = {
+  readonly signers: readonly Signer[]
+  readonly chain: readonly Block[]
+  /** How many blocks are final; that never shrinks. */
+  readonly final: number
+  /** The blocks that the tracker has taken in. */
+  readonly tracked: readonly Block[]
+  readonly left: Readonly<Budget>
+}
+
+/** How often each misfortune may happen in one history. */
+export type Budget = {
+  readonly crash: number
+  readonly lostJob: number
+  readonly doubledJob: number
+  /** A second worker on one intent, beside the first. */
+  readonly beside: number
+  /** The reconciler stalls between its look at the node and writing down what it saw. */
+  readonly stall: number
+  /** An answer that the worker does not hear. */
+  readonly silence: number
+  /** The pool of a node is empty. */
+  readonly forget: number
+  /** A node that knows none of our transactions, whether mined or not. */
+  readonly lag: number
+  readonly reorg: number
+  readonly stranger: number
+  readonly revert: number
+  readonly climb: number
+  readonly expire: number
+}
+
+/** How many blocks, itself among them, make a block deep enough to be told; and how many above it make it final. */
+export type Depth = { readonly confirmations: number; readonly final: number }
+
+type SmallMove = Move<SmallWorld>
+type At = { readonly at: number; readonly index: number }
+
+const good = (name: string, world: SmallWorld): SmallMove => ({ name, world, isPromised: true })
+const chance = (name: string, world: SmallWorld): SmallMove => ({ name, world, isPromised: false })
+
+export const minedOf = (world: SmallWorld, signer: number, upTo = world.chain.length): readonly string[] =>
+  world.chain.slice(0, upTo).flatMap((block) => block.mined[signer] ?? [])
+
+export const attemptOf = (tx: string): number => Number.parseInt(tx.split('.')[1] ?? '', 10)
+export const isReverted = (tx: string): boolean => tx.endsWith('!')
+export const isOf = (tx: string, index: number): boolean => tx.split('.')[0] === String(index)
+export const heightOf = (hash: string): number => Number.parseInt(hash, 10)
+
+export const pendingCount = (world: SmallWorld, signer: number): number => {
+  let count = minedOf(world, signer).length
+  while (world.signers[signer]?.pool[count] !== undefined) count += 1
+  return count
+}
+
+const set = <Item>(list: readonly Item[], at: number, item: Item): readonly Item[] =>
+  list.map((each, index) => (index === at ? item : each))
+
+const withSigner = (world: SmallWorld, at: number, change: Partial<Signer>): SmallWorld => ({
+  ...world,
+  signers: world.signers.map((signer, index) => (index === at ? { ...signer, ...change } : signer)),
+})
+
+const spend = (world: SmallWorld, what: keyof Budget): SmallWorld => ({
+  ...world,
+  left: { ...world.left, [what]: world.left[what] - 1 },
+})
+
+const setIntent = (world: SmallWorld, { at, index }: At, intent: Intent): SmallWorld => {
+  const signer = world.signers[at]
+  return signer === undefined ? world : withSigner(world, at, { intents: set(signer.intents, index, intent) })
+}
+
+/** The state and its effects are one database transaction: sending is a job in the queue. */
+const tell = (rules: Rules, intent: Intent, event: TransactionEvent): Intent => {
+  const { state, isSent, isErased } = feed(rules, intent.state, event)
+  return {
+    ...intent,
+    state,
+    jobs: isSent ? Math.max(intent.jobs, 1) : intent.jobs,
+    hasRaw: intent.hasRaw && !isErased,
+  }
+}
+
+const recorded = (world: SmallWorld): readonly (At & { readonly intent: Intent; readonly signer: Signer })[] =>
+  world.signers.flatMap((signer, at) =>
+    signer.intents.flatMap((intent, index) => (intent === null ? [] : [{ at, index, intent, signer }])),
+  )
+
+const eachIntent = (world: SmallWorld, change: (intent: Intent, of: At) => Intent): SmallWorld => ({
+  ...world,
+  signers: world.signers.map((signer, at) => ({
+    ...signer,
+    intents: signer.intents.map((intent, index) => (intent === null ? null : change(intent, { at, index }))),
+  })),
+})
+
+const recording = (world: SmallWorld, rules: Rules): SmallMove[] =>
+  world.signers.flatMap((signer, at) =>
+    signer.intents.flatMap((intent, index): SmallMove[] => {
+      if (intent !== null || signer.lost[index]) return []
+      const seen = signer.prepared[index] ?? null
+      if (seen === null) {
+        // They differ by nothing, so the first that has not begun begins.
+        const first = signer.intents.findIndex(
+          (each, i) => each === null && !signer.lost[i] && signer.prepared[i] === null,
+        )
+        if (first !== index) return []
+        const prepared = set(signer.prepared, index, pendingCount(world, at))
+        return [chance(`prepare ${at}.${index}`, withSigner(world, at, { prepared }))]
+      }
+      const held = new Set(
+        signer.intents.flatMap((each) => (each !== null && rules.holdsNonce(each.state) ? [each.nonce] : [])),
+      )
+      let nonce = seen
+      while (held.has(nonce)) nonce += 1
+      const fresh: Intent = { nonce, state: FIRST_STATE, hasRaw: true, jobs: 1, workers: [], look: null }
+      const intents = set(signer.intents, index, fresh)
+      const prepared = set(signer.prepared, index, null)
+      return [chance(`record ${at}.${index} at ${nonce}`, withSigner(world, at, { intents, prepared }))]
+    }),
+  )
+
+/** What a node does with bytes: each way that a node is known to take. */
+const offered = (
+  world: SmallWorld,
+  input: { readonly at: number; readonly nonce: number; readonly tx: string },
+): readonly (readonly [SmallWorld, Heard])[] => {
+  const { at, nonce, tx } = input
+  const signer = world.signers[at]
+  if (signer === undefined || nonce < minedOf(world, at).length) return [[world, 'nonce_too_low']]
+  const there = signer.pool[nonce]
+  const replaced = withSigner(world, at, { pool: { ...signer.pool, [nonce]: tx } })
+  if (there === undefined || there === tx) return [[replaced, 'accepted']]
+  if (there === STRANGER) {
+    return [
+      [replaced, 'accepted'],
+      [world, 'refused'],
+    ]
+  }
+  return attemptOf(tx) > attemptOf(there) ? [[replaced, 'accepted']] : [[world, 'refused']]
+}
+
+const taking = (world: SmallWorld): SmallMove[] =>
+  recorded(world).flatMap(({ at, index, intent }) => {
+    const { state, hasRaw } = intent
+    const isBeside = intent.workers.length > 0
+    if (intent.jobs === 0 || intent.workers.length === WORKERS_MAX || (isBeside && world.left.beside === 0)) return []
+    const from = isBeside ? spend(world, 'beside') : world
+    const idle = { ...intent, jobs: intent.jobs - 1 }
+    const name = `take ${at}.${index}`
+    if (state.kind !== 'waiting' || !hasRaw) return [good(name, setIntent(from, { at, index }, idle))]
+    const workers = [...intent.workers, { attempt: state.chosen, heard: null }]
+    return [(isBeside ? chance : good)(name, setIntent(from, { at, index }, { ...idle, workers }))]
+  })
+
+const sending = (world: SmallWorld): SmallMove[] =>
+  recorded(world).flatMap(({ at, index, intent }) =>
+    intent.workers.flatMap(({ attempt, heard }, which) => {
+      if (heard !== null) return []
+      const name = `send ${at}.${index}.${attempt}`
+      return offered(world, { at, nonce: intent.nonce, tx: `${index}.${attempt}` }).flatMap(([next, answer]) => {
+        const after = (how: Heard) => {
+          const workers = set(intent.workers, which, { attempt, heard: how })
+          return setIntent(next, { at, index }, { ...intent, workers })
+        }
+        const silent = world.left.silence > 0 ? [chance(`${name}, unheard`, spend(after('unknown'), 'silence'))] : []
+        return [good(`${name}, ${answer}`, after(answer)), ...silent]
+      })
+    }),
+  )
+
+/** What a worker writes down of an answer, and whether it asks for another try. */
+const heed = (
+  world: SmallWorld,
+  rules: Rules,
+  input: At & { readonly intent: Intent; readonly worker: Worker },
+): Intent => {
+  const { at, index, intent, worker } = input
+  const again = (next: Intent): Intent => ({ ...next, jobs: Math.max(next.jobs, 1) })
+  switch (worker.heard) {
+    case 'accepted':
+      return tell(rules, intent, { kind: 'accepted', attempt: worker.attempt })
+    case 'nonce_too_low': {
+      const mined = minedOf(world, at).find((tx) => isOf(tx, index))
+      return mined === undefined ? intent : tell(rules, intent, { kind: 'accepted', attempt: attemptOf(mined) })
+    }
+    case 'refused':
+      return again(tell(rules, intent, { kind: 'climb_due' }))
+    case 'unknown':
+      return again(rules.onUnknown === null ? intent : tell(rules, intent, rules.onUnknown))
+    case null:
+      return intent
+  }
+}
+
+const writing = (world: SmallWorld, rules: Rules): SmallMove[] =>
+  recorded(world).flatMap(({ at, index, intent }) =>
+    intent.workers.flatMap((worker, which) => {
+      if (worker.heard === null) return []
+      const workers = intent.workers.filter((_, each) => each !== which)
+      const heeded = heed(world, rules, { at, index, intent: { ...intent, workers }, worker })
+      return [good(`write ${at}.${index} ${worker.heard}`, setIntent(world, { at, index }, heeded))]
+    }),
+  )
+
+/** What a miner may take of a pool: any number of transactions in a row, each of which may be reverted. */
+const takings = (world: SmallWorld, at: number): readonly (readonly string[])[] => {
+  const pool = world.signers[at]?.pool ?? {}
+  const first = minedOf(world, at).length
+  const lists: (readonly string[])[] = [[]]
+  for (let nonce = first, longest: (readonly string[])[] = [[]]; pool[nonce] !== undefined; nonce += 1) {
+    const tx = pool[nonce] ?? ''
+    const ways = tx !== STRANGER && attemptOf(tx) !== CANCEL ? [tx, `${tx}!`] : [tx]
+    longest = longest.flatMap((list) => ways.map((way) => [...list, way]))
+    lists.push(...longest)
+  }
+  return lists
+}
+
+/** Whether an empty block makes something final, or comes in the place of one that somebody has seen. */
+const isBlockAwaited = (world: SmallWorld, depth: Depth): boolean => {
+  const seen = recorded(world).flatMap(({ intent: { state, look } }) => [
+    ...(state.kind === 'mined' ? [heightOf(state.blockHash) + 1] : []),
+    ...(look?.blockHash ? [heightOf(look.blockHash) + 1] : []),
+  ])
+  return (
+    world.chain.slice(world.final).some(({ mined }) => mined.flat().length > 0) ||
+    world.chain.length < Math.max(world.tracked.length, world.final === 0 ? 0 : world.final + depth.final, ...seen)
+  )
+}
+
+const mining = (world: SmallWorld, depth: Depth): SmallMove[] => {
+  const blocks = world.signers.reduce<readonly (readonly (readonly string[])[])[]>(
+    (lists, _, at) => lists.flatMap((mined) => takings(world, at).map((taken) => [...mined, taken])),
+    [[]],
+  )
+  return blocks.flatMap((mined) => {
+    const reverted = mined.flat().filter(isReverted).length
+    if (reverted > world.left.revert) return []
+    if (mined.flat().length === 0 && !isBlockAwaited(world, depth)) return []
+    const hash = `${world.chain.length}:${mined.map((each) => each.join(',')).join(';')}:${world.left.reorg}`
+    const chain = [...world.chain, { hash, mined }]
+    const signers = world.signers.map((signer, at) => {
+      const first = minedOf(world, at).length + (mined[at]?.length ?? 0)
+      const pool = Object.fromEntries(Object.entries(signer.pool).filter(([nonce]) => Number(nonce) >= first))
+      return { ...signer, pool }
+    })
+    const final = Math.max(world.final, chain.length - depth.final)
+    const left = { ...world.left, revert: world.left.revert - reverted }
+    return [good(`mine ${hash}`, { ...world, signers, chain, final, left })]
+  })
+}
+
+const reorganising = (world: SmallWorld): SmallMove[] => {
+  if (world.left.reorg === 0) return []
+  return world.chain.slice(world.final).flatMap((_, above) => {
+    const shorter = spend({ ...world, chain: world.chain.slice(0, world.final + above) }, 'reorg')
+    const restored = shorter.signers.map((signer, at) => {
+      const first = minedOf(shorter, at).length
+      const back = minedOf(world, at)
+        .slice(first)
+        .map((tx, index) => [first + index, tx.replace('!', '')])
+      return { ...signer, pool: { ...signer.pool, ...Object.fromEntries(back) } }
+    })
+    const name = `reorg to ${shorter.chain.length}`
+    return [chance(`${name}, dropped`, shorter), chance(`${name}, back in the pool`, { ...shorter, signers: restored })]
+  })
+}
+
+/** Whether the chain has the block where the tracker stands. */
+export const stands = ({ tracked, chain }: Pick<SmallWorld, 'tracked' | 'chain'>): boolean =>
+  tracked.every((block, height) => chain[height]?.hash === block.hash)
+
+const knowsPlace = (world: SmallWorld, rules: Rules): boolean => rules.trustsItsPlace || stands(world)
+
+/** It goes back where the chain has another block, to the newest that both have. */
+export const rewound = (world: SmallWorld, rules: Rules): SmallWorld => {
+  const { tracked, chain } = world
+  const fork = tracked.findIndex((block, height) => chain[height]?.hash !== block.hash)
+  const next = eachIntent(world, (intent) =>
+    intent.state.kind === 'mined' && heightOf(intent.state.blockHash) >= fork
+      ? tell(rules, intent, { kind: 'excluded' })
+      : intent,
+  )
+  return { ...next, tracked: tracked.slice(0, fork) }
+}
+
+const tracking = (world: SmallWorld, rules: Rules): SmallMove[] => {
+  const { tracked, chain } = world
+  if (!stands(world)) return chain.length < tracked.length ? [] : [good('track: rewind', rewound(world, rules))]
+  const height = tracked.length
+  const block = chain[height]
+  if (block === undefined) return []
+  const next = eachIntent(world, (intent, { at, index }) => {
+    const { state } = intent
+    const isBeside = state.kind === 'mined' && heightOf(state.blockHash) === height && state.blockHash !== block.hash
+    const apart = isBeside ? tell(rules, intent, { kind: 'excluded' }) : intent
+    const tx = block.mined[at]?.find((each) => isOf(each, index))
+    if (tx === undefined) return apart
+    return tell(rules, apart, { kind: 'included', attempt: attemptOf(tx), blockHash: block.hash })
+  })
+  return [good('track: next block', { ...next, tracked: [...tracked, block] })]
+}
+
+/** Whether what is mined at a height is deep enough to be told: also the tracker has taken it in. */
+const isDeep = (world: SmallWorld, depth: Depth, height: number): boolean =>
+  height < Math.min(world.tracked.length, world.chain.length - depth.confirmations + 1)
+
+const settling = (world: SmallWorld, rules: Rules, depth: Depth): SmallMove[] =>
+  recorded(world).flatMap(({ at, index, intent }) => {
+    const { state } = intent
+    if (state.kind !== 'mined' || !knowsPlace(world, rules)) return []
+    const { blockHash } = state
+    const height = heightOf(blockHash)
+    const block = world.chain[height]
+    const told = (event: TransactionEvent) =>
+      good(`${event.kind} ${at}.${index}`, setIntent(world, { at, index }, tell(rules, intent, event)))
+    const tx = block?.hash === blockHash ? block.mined[at]?.find((each) => isOf(each, index)) : undefined
+    const isReceiptDue = state.told === null && tx !== undefined && isDeep(world, depth, height)
+    return [
+      ...(isReceiptDue ? [told({ kind: 'confirmed', blockHash, success: !isReverted(tx) })] : []),
+      ...(height < Math.min(world.tracked.length, world.final) ? [told({ kind: 'finalized', blockHash })] : []),
+    ]
+  })
+
+/** What the reconciler makes of what a node says; `knows`: whether the node knows our transactions. */
+const lookOf = (
+  world: SmallWorld,
+  rules: Rules,
+  input: At & { readonly intent: Intent; readonly signer: Signer; readonly knows: boolean },
+): Look | null => {
+  const { at, index, intent, signer, knows } = input
+  const { state, nonce } = intent
+  if (state.kind === 'done') return null
+  const found = world.chain.find((block) => knows && block.mined[at]?.some((tx) => isOf(tx, index)))
+  const tx = found?.mined[at]?.find((each) => isOf(each, index))
+  if (found !== undefined && tx !== undefined) {
+    const { hash: blockHash } = found
+    return { event: { kind: 'included', attempt: attemptOf(tx), blockHash }, blockHash }
+  }
+  if (state.kind === 'mined') {
+    const there = world.chain[heightOf(state.blockHash)]
+    const isGone = there !== undefined && there.hash !== state.blockHash
+    return isGone || rules.believesSilence ? { event: { kind: 'excluded' }, blockHash: state.blockHash } : null
+  }
+  if (knows && signer.pool[nonce] === `${index}.${state.chosen}`) return null
+  const isUsed = minedOf(world, at, world.final).length > nonce
+  const isTaken = isUsed && knowsPlace(world, rules) && world.tracked.length >= world.final
+  return { event: { kind: isTaken ? 'usurped' : 'forgotten' }, blockHash: null }
+}
+
+const looking = (world: SmallWorld, rules: Rules): SmallMove[] => {
+  if (recorded(world).some(({ intent }) => intent.look !== null)) return []
+  return recorded(world).flatMap((of) => {
+    const { at, index, intent } = of
+    if (intent.state.kind === 'mined' && intent.state.told !== null) return []
+    const looks = (from: SmallWorld, knows: boolean): SmallMove[] => {
+      const look = lookOf(from, rules, { ...of, knows })
+      if (look === null) return []
+      const name = `look at ${at}.${index}: ${look.event.kind}`
+      const held = setIntent(from, { at, index }, { ...intent, look })
+      const stalled = from.left.stall > 0 ? [chance(`${name}, stalled`, spend(held, 'stall'))] : []
+      return [(knows ? good : chance)(name, written(held, rules, { at, index, intent, look })), ...stalled]
+    }
+    return [...looks(world, true), ...(world.left.lag > 0 ? looks(spend(world, 'lag'), false) : [])]
+  })
+}
+
+/** Writes a look down, unless it is of a block that the transaction is not in, or that the tracker has come by. */
+const written = (
+  world: SmallWorld,
+  rules: Rules,
+  input: At & { readonly intent: Intent; readonly look: Look },
+): SmallWorld => {
+  const { at, index, intent, look } = input
+  const { event, blockHash } = look
+  const seen = { ...intent, look: null }
+  const isPassed = event.kind === 'included' && heightOf(event.blockHash) < world.tracked.length
+  const isElsewhere = event.kind === 'excluded' && intent.state.kind === 'mined' && intent.state.blockHash !== blockHash
+  const isDropped = isElsewhere || (isPassed && !rules.takesStaleNews)
+  return setIntent(world, { at, index }, isDropped ? seen : tell(rules, seen, event))
+}
+
+const goingOn = (world: SmallWorld, rules: Rules): SmallMove[] =>
+  recorded(world).flatMap(({ at, index, intent }) =>
+    intent.look === null
+      ? []
+      : [good(`reconcile ${at}.${index}`, written(world, rules, { at, index, intent, look: intent.look }))],
+  )
+
+const clocks = (world: SmallWorld, rules: Rules): SmallMove[] =>
+  world.signers.flatMap((_, at) => {
+    const live = recorded(world).filter((of) => of.at === at && of.intent.state.kind === 'waiting')
+    const lowest = live.sort((a, b) => a.intent.nonce - b.intent.nonce)[0]
+    if (lowest === undefined) return []
+    const { index, intent } = lowest
+    const due = (kind: 'climb_due' | 'expiry_due', what: keyof Budget): SmallMove[] => {
+      if (world.left[what] === 0) return []
+      const next = setIntent(world, { at, index }, tell(rules, intent, { kind }))
+      return [chance(`${kind} ${at}.${index}`, spend(next, what))]
+    }
+    return [...due('climb_due', 'climb'), ...due('expiry_due', 'expire')]
+  })
+
+/** Every process at once: what they held is gone, and what they had taken is in the queue again. */
+const crashing = (world: SmallWorld): SmallMove[] => {
+  if (world.left.crash === 0) return []
+  const crashed = eachIntent(world, (intent) => ({
+    ...intent,
+    workers: [],
+    look: null,
+    jobs: Math.min(intent.jobs + intent.workers.length, WORKERS_MAX),
+  }))
+  const signers = crashed.signers.map((signer) => ({
+    ...signer,
+    lost: signer.lost.map((lost, index) => lost || signer.prepared[index] !== null),
+    prepared: signer.prepared.map(() => null),
+  }))
+  return [chance('crash', spend({ ...crashed, signers }, 'crash'))]
+}
+
+const misfortunes = (world: SmallWorld): SmallMove[] => {
+  const moves: SmallMove[] = crashing(world)
+  for (const [at, signer] of world.signers.entries()) {
+    if (world.left.forget > 0 && Object.keys(signer.pool).length > 0) {
+      moves.push(chance(`forget ${at}`, spend(withSigner(world, at, { pool: {} }), 'forget')))
+    }
+  }
+  for (const { at, index, intent } of recorded(world)) {
+    if (intent.jobs === 0) continue
+    const jobs = (count: number) => setIntent(world, { at, index }, { ...intent, jobs: count })
+    if (world.left.lostJob > 0) moves.push(chance(`lose job ${at}.${index}`, spend(jobs(0), 'lostJob')))
+    if (world.left.doubledJob > 0) moves.push(chance(`double job ${at}.${index}`, spend(jobs(2), 'doubledJob')))
+  }
+  return moves
+}
+
+/** Somebody else uses a key; and a gap that they leave is filled by the signer's next intent. */
+const strangers = (world: SmallWorld, rules: Rules): SmallMove[] =>
+  world.signers.flatMap((signer, at) => {
+    const moves: SmallMove[] = []
+    const first = minedOf(world, at).length
+    const intents = signer.intents.flatMap((intent) => (intent === null ? [] : [intent]))
+    const highest = Math.max(first, ...intents.map(({ nonce }) => nonce + 1))
+    for (let nonce = first; world.left.stranger > 0 && nonce <= highest; nonce += 1) {
+      const pool = { ...signer.pool, [nonce]: STRANGER }
+      moves.push(chance(`stranger at ${at}:${nonce}`, spend(withSigner(world, at, { pool }), 'stranger')))
+    }
+    const stays = Object.entries(signer.pool).filter(([, tx]) => tx !== STRANGER)
+    if (stays.length < Object.keys(signer.pool).length) {
+      moves.push(chance('stranger drops', withSigner(world, at, { pool: Object.fromEntries(stays) })))
+    }
+    const gap = pendingCount(world, at)
+    const isHeld = intents.some(({ nonce, state }) => nonce === gap && rules.holdsNonce(state))
+    if (!isHeld && intents.some(({ nonce, state }) => state.kind === 'waiting' && nonce > gap)) {
+      const pool = { ...signer.pool, [gap]: STRANGER }
+      moves.push(good(`next intent fills ${at}:${gap}`, withSigner(world, at, { pool })))
+    }
+    return moves
+  })
+
+/** What must hold in every state. @returns the sentence that does not. */
+const brokenIn = (world: SmallWorld): string | null => {
+  for (const [at, signer] of world.signers.entries()) {
+    const held = signer.intents.flatMap((each) => (each !== null && holdsNonce(each.state) ? [each.nonce] : []))
+    if (new Set(held).size !== held.length) return 'two intents hold one nonce'
+    const final = minedOf(world, at, world.final)
+    for (const [index, intent] of signer.intents.entries()) {
+      if (intent === null) continue
+      const mined = minedOf(world, at).filter((tx) => isOf(tx, index))
+      if (mined.length > 1) return 'an intent was mined twice'
+      const broken = brokenIntent(intent, { world, at, index, final })
+      if (broken !== null) return broken
+    }
+  }
+  return null
+}
+
+const brokenIntent = (
+  { state, nonce }: Intent,
+  of: At & { readonly world: SmallWorld; readonly final: readonly string[] },
+): string | null => {
+  const { world, at, index } = of
+  if (state.kind === 'done') {
+    const tx = of.final[nonce]
+    if (tx === undefined) return brokenOutcome(state.outcome, null)
+    const attempt = isOf(tx, index) ? attemptOf(tx) : 'stranger'
+    return brokenOutcome(state.outcome, { attempt, reverted: isReverted(tx) })
+  }
+  // What the tracker has not noticed yet, it may still tell.
+  if (state.kind === 'waiting' || state.told === null || !stands(world)) return null
+  const block = world.chain[heightOf(state.blockHash)]
+  if (block === undefined || block.hash !== state.blockHash) return 'told of a block that is gone'
+  const tx = block.mined[at]?.find((each) => isOf(each, index)) ?? ''
+  return brokenTold(state, { reverted: isReverted(tx) })
+}
+
+const isEnd = (world: SmallWorld): boolean => recorded(world).every(({ intent }) => intent.state.kind === 'done')
+
+/** The plain model. @param input.signers how many intents each signer has. */
+export const smallWorld = (input: {
+  readonly signers: readonly number[]
+  readonly budget: Partial<Budget>
+  readonly rules: Rules
+  readonly depth?: Depth
+}): Model<SmallWorld> => {
+  const { rules, depth = { confirmations: 1, final: 1 } } = input
+  return {
+    start: {
+      signers: input.signers.map((count) => ({
+        prepared: Array(count).fill(null),
+        intents: Array(count).fill(null),
+        lost: Array(count).fill(false),
+        pool: {},
+      })),
+      chain: [],
+      final: 0,
+      tracked: [],
+      left: { ...NOTHING, ...input.budget },
+    },
+    key: (world) => JSON.stringify(world),
+    movesFrom: (world) => [
+      ...recording(world, rules),
+      ...taking(world),
+      ...sending(world),
+      ...writing(world, rules),
+      ...mining(world, depth),
+      ...reorganising(world),
+      ...tracking(world, rules),
+      ...settling(world, rules, depth),
+      ...looking(world, rules),
+      ...goingOn(world, rules),
+      ...clocks(world, rules),
+      ...misfortunes(world),
+      ...strangers(world, rules),
+    ],
+    brokenIn,
+    isEnd,
+  }
+}
+
+const NOTHING: Budget = {
+  ...{ crash: 0, lostJob: 0, doubledJob: 0, beside: 0, stall: 0, silence: 0, forget: 0, lag: 0 },
+  ...{ reorg: 0, stranger: 0, revert: 0, climb: 0, expire: 0 },
+}
