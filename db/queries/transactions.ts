@@ -318,20 +318,20 @@ export const dueClocks = async (
 ): Promise<readonly DueClock[]> =>
   db.execute<DueClock>(sql`
     select id, due from (
-      select id, case
+      select waiting.id, case
           when clock_started_at is null then 'start'
           when chosen < rungs and clock_started_at + make_interval(secs => ${input.expireAfterSeconds}) <= now() then 'expire'
           when chosen + 1 < rungs and broadcast_at is not null
             and greatest(chosen_at, clock_started_at) + make_interval(secs => ${input.climbAfterSeconds}) <= now() then 'climb'
         end as due
       from (
-        select distinct on (signer_address) id, rungs, chosen, chosen_at, clock_started_at, broadcast_at
-        from public.transactions
-        where network = ${input.network} and not final and status in ('submitted', 'pending') and mined_block_number is null
-        order by signer_address, nonce
+        select network, signer_address, min(nonce) as nonce from public.transactions
+        where network = ${input.network} and not final and mined_block_number is null
+        group by network, signer_address
       ) lowest
-      where broadcast_at is not null or exists (
-        select from public.attempts attempt where attempt.transaction_id = lowest.id and attempt.last_error is not null)
+      join public.transactions waiting using (network, signer_address, nonce)
+      where waiting.holds_nonce and (broadcast_at is not null or exists (
+        select from public.attempts attempt where attempt.transaction_id = waiting.id and attempt.last_error is not null))
     ) clocks
     where due is not null`)
 

@@ -1,6 +1,6 @@
 // How the coins and the well-known tokens are shown where no operator has said it, by chain id. Only looks: what a token is
-// called and how its amounts are read, its contract says. Addresses: the issuers' own pages (Circle, Tether, Chainlink,
-// Uniswap, Coinbase, Sky) and the networks' canonical bridges. Logos: files of trustwallet/assets; "" where it has none.
+// called and how its amounts are read, its contract says, so a wrong address here could lend a strange token a logo and
+// nothing else. Logos: files of trustwallet/assets; "" where it has none.
 
 import type { Network } from '../../db/words.ts'
 import type { TokenLook } from './token.ts'

@@ -94,24 +94,18 @@ const newsOf = async (
   const found = await transactionWithAttempts(ctx.db, row.id)
   if (found === null) return null
   const { chosen, minedBlockHash } = found.transaction
-  // The chosen one first: where that waits as it should, no other needs to be asked about.
-  const inTurn = [...found.attempts.entries()].sort(
-    ([one], [other]) => Number(other === chosen) - Number(one === chosen),
-  )
-  const pending = new Set<number>()
-  for (const [attempt, { hash }] of inTurn) {
-    const status = await chain.status(hash as Hex)
-    if (status.kind === 'mined') {
-      return { kind: 'included', hash, blockNumber: status.blockNumber, blockHash: status.blockHash }
-    }
-    if (status.kind === 'pending') pending.add(attempt)
-    if (minedBlockHash === null && pending.has(chosen)) return null
+  const statuses = await chain.statuses(found.attempts.map(({ hash }) => hash as Hex))
+  for (const [attempt, { hash }] of found.attempts.entries()) {
+    const status = statuses[attempt]
+    if (status?.kind !== 'mined') continue
+    return { kind: 'included', hash, blockNumber: status.blockNumber, blockHash: status.blockHash }
   }
   if (minedBlockHash !== null) {
     return (await isBlockGone(chain, found.transaction)) ? { kind: 'excluded', blockHash: minedBlockHash } : null
   }
+  if (statuses[chosen]?.kind === 'pending') return null
   // Another one alone may never be mined, and the job that was to replace it may be lost.
-  if (pending.size > 0) return { kind: 'forgotten' }
+  if (statuses.some(({ kind }) => kind === 'pending')) return { kind: 'forgotten' }
   return { kind: (await isNonceTakenForGood(ctx, input)) ? 'usurped' : 'forgotten' }
 }
 

@@ -182,11 +182,13 @@ export const benchTrack = async (input: {
   const { service, chain } = input
   await chain.setAutomine(false)
   const node = startCountingNode(chain.rpcUrl)
+  // Connected before anything is counted: what is looked up here is not the tracker's.
+  const sql = postgres(service.database.url, { max: 1 })
+  await sql`select 1`
   const statements = await countStatements({ url: service.database.url, database: service.database.name })
   const rights = { ROOT_KEY: '', DATABASE_URL: service.database.workerUrl }
   const variables = { ...service.variables, ...rights, ETHEREUM_RPC_URL: node.rpcUrl }
   const ctx = await createWorkerCtx({ config: readConfig(variables), process: 'bench' })
-  const sql = postgres(service.database.url, { max: 1 })
   const { id: walletId } = await service.newWallet({ network: NETWORK })
   const signers = await createSigners(chain, { count: SIGNERS })
   const world: World = { service, chain, ctx, sql, node, statements, signers, walletId }

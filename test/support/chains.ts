@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   type Account,
   type Address,
@@ -18,6 +19,8 @@ import { evmNetworkRow } from '../../src/chains/networks.ts'
 import { type AnvilOptions, startAnvil } from '../../src/devnet/anvil.ts'
 import { callRpc } from '../../src/devnet/rpc.ts'
 import { type TestContractName, testContract } from './contracts.ts'
+
+const POOL_DEADLINE_MS = 10_000
 
 /** One transaction as a test sends it; the sender defaults to the first funded account. */
 type Sending = { readonly to: Address; readonly value?: bigint; readonly data?: Hex; readonly account?: Account }
@@ -89,6 +92,14 @@ export const startChain = async (network: EvmNetwork, options: Omit<AnvilOptions
 
   const mine = (blocks = 1): Promise<void> => testClient.mine({ blocks })
 
+  /** Waits until all of the pool is in blocks: where a block comes with every transaction, the answer comes a moment before. */
+  const poolMined = async (): Promise<void> => {
+    const isEmpty = async () => Number(((await rpc('txpool_status')) as { readonly pending: Hex }).pending) === 0
+    for (const deadline = Date.now() + POOL_DEADLINE_MS; !(await isEmpty()); await sleep(2)) {
+      if (Date.now() > deadline) throw new Error('the chain did not mine what is in its pool')
+    }
+  }
+
   /** From now on blocks come only from `mine`, or again with every transaction. */
   const setAutomine = (on: boolean): Promise<void> => testClient.setAutomine(on)
 
@@ -106,7 +117,7 @@ export const startChain = async (network: EvmNetwork, options: Omit<AnvilOptions
   const stop = anvil.stop
   return {
     ...{ network, chainId, chain, rpcUrl, pid: anvil.pid, ...clients },
-    ...{ rpc, receiptOf, send, deploy, write, fund, mine, setAutomine, reorg, snapshot, stop },
+    ...{ rpc, receiptOf, send, deploy, write, fund, mine, poolMined, setAutomine, reorg, snapshot, stop },
   }
 }
 

@@ -71,6 +71,12 @@ const send = async (): Promise<string> => {
   return answer.json.transaction_id
 }
 
+/** Into the node, and into a block. */
+const broadcast = async (id: string) => {
+  await broadcastTransaction(ctx, id)
+  await node.poolMined()
+}
+
 const rowOf = async (id: string) => {
   const [row] = await sql<{ status: string; block: string | null; final: boolean; code: string | null }[]>`
     select status, mined_block_hash as block, final, error_code as code from transactions where id = ${id}`
@@ -86,7 +92,7 @@ const knowNothing = () =>
 test('a look that outlives a reorganisation puts nothing into a block that the tracker has left', async () => {
   await catchUp()
   const id = await send()
-  await broadcastTransaction(ctx, id)
+  await broadcast(id)
   const asked = Promise.withResolvers<void>()
   const answered = Promise.withResolvers<void>()
   const { transaction_hash: hash } = (await service.get('/transactions/status-by-id', { id })).json
@@ -113,7 +119,7 @@ test('what was mined in a block that the tracker took in before it knew the tran
   const id = await send()
   // As if its bytes were sent by somebody while they were being recorded.
   await sql`update attempts set hash = reverse(hash) where transaction_id = ${id}`
-  await broadcastTransaction(ctx, id)
+  await broadcast(id)
   await catchUp()
   expect(await rowOf(id)).toMatchObject({ block: null })
   await sql`update attempts set hash = reverse(hash) where transaction_id = ${id}`
@@ -125,7 +131,7 @@ test('what was mined in a block that the tracker took in before it knew the tran
 test('a node that knows nothing of a mined transaction does not take it out of its block', async () => {
   await catchUp()
   const id = await send()
-  await broadcastTransaction(ctx, id)
+  await broadcast(id)
   await reconcile()
   const found = await rowOf(id)
   expect(found).toMatchObject({ status: 'pending', block: expect.any(String) })
@@ -140,7 +146,7 @@ test('a node that knows nothing of a mined transaction does not take it out of i
 test('nothing is final in a block that the chain has left, whatever its head is', async () => {
   await catchUp()
   const id = await send()
-  await broadcastTransaction(ctx, id)
+  await broadcast(id)
   await catchUp()
   expect(await rowOf(id)).toMatchObject({ status: 'success', final: false })
   await node.reorg({ depth: 1 })

@@ -62,6 +62,12 @@ const send = async (): Promise<string> => {
   return answer.json.transaction_id
 }
 
+/** Into the node, and into a block. */
+const broadcast = async (id: string) => {
+  await broadcastTransaction(ctx, id)
+  await node.poolMined()
+}
+
 const rowOf = async (id: string) => {
   const [row] = await sql<{ status: string; block: string | null; number: string | null }[]>`
     select status, mined_block_hash as block, mined_block_number as number from transactions where id = ${id}`
@@ -77,7 +83,7 @@ describe('what the reconciler finds in a block that the tracker has not taken in
     await catchUp()
     await node.mine(2)
     const id = await send()
-    await broadcastTransaction(ctx, id)
+    await broadcast(id)
     await reconcile()
     expect(await rowOf(id)).toMatchObject({ status: 'pending', block: expect.any(String) })
     await step()
@@ -90,7 +96,7 @@ describe('what the reconciler finds in a block that the tracker has not taken in
   test('waits again where that block is gone before the tracker comes, and is sent again', async () => {
     await catchUp()
     const id = await send()
-    await broadcastTransaction(ctx, id)
+    await broadcast(id)
     await reconcile()
     const lost = await rowOf(id)
     expect(lost.block).toBeString()
@@ -99,7 +105,7 @@ describe('what the reconciler finds in a block that the tracker has not taken in
     await catchUp()
     expect(await rowOf(id)).toMatchObject({ status: 'pending', block: null })
     expect(await isToBeSent(id)).toBe(true)
-    await broadcastTransaction(ctx, id)
+    await broadcast(id)
     await catchUp()
     const found = await rowOf(id)
     expect(found).toMatchObject({ status: 'success', number: lost.number + 1 })
@@ -122,7 +128,7 @@ describe('a transaction that is taken to be in a block where it is not', () => {
     expect(await rowOf(id)).toMatchObject({ status: 'pending', block: null })
     await reconcile()
     expect(await isToBeSent(id)).toBe(true)
-    await broadcastTransaction(ctx, id)
+    await broadcast(id)
     await catchUp()
     expect((await rowOf(id)).status).toBe('success')
   })
@@ -151,7 +157,7 @@ describe('a reorganisation', () => {
   test('takes back what was told, however deep, and leaves what was mined below it', async () => {
     await catchUp()
     const [below, above, top] = [await send(), await send(), await send()]
-    for (const id of [below, above, top]) await broadcastTransaction(ctx, id)
+    for (const id of [below, above, top]) await broadcast(id)
     await catchUp()
     for (const id of [below, above, top]) expect((await rowOf(id)).status).toBe('success')
     const kept = await rowOf(below)
@@ -163,7 +169,7 @@ describe('a reorganisation', () => {
       expect(await rowOf(id)).toMatchObject({ status: 'pending', block: null })
       expect(await isToBeSent(id)).toBe(true)
     }
-    for (const id of [above, top]) await broadcastTransaction(ctx, id)
+    for (const id of [above, top]) await broadcast(id)
     await catchUp()
     for (const id of [below, above, top]) expect((await rowOf(id)).status).toBe('success')
   })
@@ -172,7 +178,7 @@ describe('a reorganisation', () => {
     await catchUp()
     const back = await node.snapshot()
     const id = await send()
-    await broadcastTransaction(ctx, id)
+    await broadcast(id)
     await catchUp()
     expect((await rowOf(id)).status).toBe('success')
     await back()
