@@ -29,8 +29,8 @@ import { identityOf, sealDeveloperKey } from './hierarchy.ts'
 import type { WalletRef } from './key-opener.ts'
 import { ProjectKeyRotated, type ProjectKeys } from './project-keys.ts'
 
-/** Rotations that may come between in a row. */
-const TRIES_MAX = 10
+/** Rotations that may come between in a row: more than there ever are, even where one follows the other without a pause. */
+const TRIES_MAX = 200
 
 type Parts = {
   readonly db: Db
