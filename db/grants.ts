@@ -33,6 +33,7 @@ const WORKER_READS = [
   schema.seenBlocks,
   schema.movements,
   schema.backfills,
+  schema.doubtfulContracts,
   schema.contractFacts,
   schema.tokenUris,
   schema.collections,
@@ -51,12 +52,19 @@ const WORKER_WRITES = [
   schema.seenBlocks,
   schema.movements,
   schema.backfills,
+  schema.doubtfulContracts,
   schema.contractFacts,
   schema.tokenUris,
   schema.workers,
 ].map(getTableName)
 
-const WORKER_DELETES = [schema.seenBlocks, schema.movements, schema.workers, schema.idempotencyKeys].map(getTableName)
+const WORKER_DELETES = [
+  schema.seenBlocks,
+  schema.movements,
+  schema.doubtfulContracts,
+  schema.workers,
+  schema.idempotencyKeys,
+].map(getTableName)
 
 const API_READS_AND_WRITES = [
   schema.deployment,
@@ -71,9 +79,19 @@ const API_READS_AND_WRITES = [
   schema.collections,
   schema.metadataDocuments,
   schema.idempotencyKeys,
+  schema.users,
 ].map(getTableName)
 
-const API_READS = [schema.cursors, schema.movements].map(getTableName)
+/** Ways in and sessions. Whoever uses up a row of them deletes it; the worker clears away what is over. */
+const LOGIN_TABLES = [
+  schema.emailCodes,
+  schema.nonces,
+  schema.sessionChallenges,
+  schema.sessions,
+  schema.throttles,
+].map(getTableName)
+
+const API_READS = [schema.cursors, schema.movements, schema.doubtfulContracts].map(getTableName)
 
 const list = (tables: readonly string[]) => tables.map((table) => `public.${table}`).join(', ')
 
@@ -152,6 +170,11 @@ grant insert, update on ${list(WORKER_WRITES)} to ${WORKER_ROLE};
 grant delete on ${list(WORKER_DELETES)} to ${WORKER_ROLE};
 grant select, insert on public.audit, public.audit_chain to ${API_ROLE}, ${WORKER_ROLE};
 grant select, insert, delete on public.freezes, public.abi_items, public.listed_tokens to ${API_ROLE};
+grant select, insert, update, delete on ${list(LOGIN_TABLES)}, public.passkeys, public.token_keys to ${API_ROLE};
+grant select, delete on ${list(LOGIN_TABLES)} to ${WORKER_ROLE};
+grant select, insert, update, delete on public.token_keys to ${WORKER_ROLE};
+grant select, insert on public.mails to ${API_ROLE};
+grant select, update, delete on public.mails to ${WORKER_ROLE};
 grant select, insert on public.backfills to ${API_ROLE};
 grant select, insert on public.counts to ${API_ROLE}, ${WORKER_ROLE};
 grant delete on public.counts to ${WORKER_ROLE};

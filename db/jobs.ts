@@ -27,6 +27,10 @@ export const JOB_PAYLOADS = {
   reconcile: Type.Object({ again: Type.Boolean() }),
   /** Drops the idempotency keys whose day is over. */
   drop_idempotency_keys: Type.Object({}),
+  /** Drops what is over of logins and sessions, and gives access tokens their next key when it is due. */
+  clean_logins: Type.Object({}),
+  /** Sends a mail that is waiting. */
+  send_mail: Type.Object({ mailId: Type.String() }),
   /** Adds up what was counted. */
   compact_counts: Type.Object({}),
 } as const

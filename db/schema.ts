@@ -2,6 +2,7 @@
 
 import { sql } from 'drizzle-orm'
 import {
+  type AnyPgColumn,
   bigint,
   boolean,
   check,
@@ -29,11 +30,16 @@ import {
   CONTROL_MODES,
   type CounterName,
   CURSOR_PURPOSES,
+  EMAIL_CODE_PURPOSES,
   ENVIRONMENTS,
   FREEZE_SCOPES,
+  HINDRANCES,
   type HistogramName,
   KEYRING_KINDS,
+  LOGIN_WAYS,
   NETWORKS,
+  NONCE_KINDS,
+  SESSION_ENDS,
   TRANSACTION_KINDS,
   TRANSACTION_STATUSES,
   WALLET_TYPES,
@@ -70,6 +76,8 @@ export const projects = pgTable('projects', {
   id: uuid('id').primaryKey().defaultRandom(),
   name: text('name').notNull(),
   allowedOrigins: text('allowed_origins').array().notNull().default(sql`'{}'`),
+  /** The WebAuthn RP ID of its users' passkeys; null: the host of the page that asks. */
+  passkeyRpId: text('passkey_rp_id'),
   createdAt: instant('created_at').notNull().default(now),
   activatedAt: instant('activated_at'),
 })
@@ -472,7 +480,8 @@ export const seenBlocks = pgTable(
 export const movements = pgTable(
   'movements',
   {
-    id: uuid('id').primaryKey().defaultRandom(),
+    /** Follows from what it is of (UUIDv5 over network, transaction, log, item, address and direction): nothing is kept twice. */
+    id: uuid('id').primaryKey(),
     network: text('network', { enum: NETWORKS }).notNull(),
     address: text('address').notNull(),
     direction: text('direction', { enum: ['in', 'out'] }).notNull(),
@@ -489,14 +498,6 @@ export const movements = pgTable(
     at: instant('at').notNull(),
   },
   (table) => [
-    unique('movements_once').on(
-      table.network,
-      table.transactionHash,
-      table.logIndex,
-      table.itemIndex,
-      table.address,
-      table.direction,
-    ),
     // Listed backwards. Not as .desc(): that puts nulls last, and a plain `order by … desc` would not find the index.
     index('movements_listed').on(
       table.network,
@@ -507,10 +508,16 @@ export const movements = pgTable(
       table.id,
     ),
     index('movements_block').on(table.network, table.blockNumber),
-    index('movements_held')
-      .on(table.network, table.address, table.contract, table.tokenId)
+    // Of these two the last columns are what is added up: a sum over many rows reads the index alone.
+    index('movements_held_by')
+      .on(table.network, table.address, table.contract, table.tokenId, table.direction, table.amount)
       .where(sql`token_id is not null`),
-    index('movements_collection').on(table.network, table.contract, table.tokenId).where(sql`token_id is not null`),
+    index('movements_held_of')
+      .on(table.network, table.contract, table.tokenId, table.address, table.direction, table.amount)
+      .where(sql`token_id is not null`),
+    index('movements_received')
+      .on(table.network, table.address, table.contract, table.blockNumber)
+      .where(sql`direction = 'in' and token_id is null and contract is not null`),
     check('movements_direction', sql`direction in ('in', 'out')`),
     check('movements_standard', oneOf('standard', ASSET_STANDARDS)),
   ],
@@ -534,6 +541,14 @@ export const backfills = pgTable(
     /** Everything from here up to `from_block` is in our tables; the coin's movements from the next column on only. */
     reachedBlock: bigint('reached_block', { mode: 'bigint' }),
     coinsReachedBlock: bigint('coins_reached_block', { mode: 'bigint' }),
+    /** Those within transactions, which only a node that traces tells, from this one on. */
+    tracedReachedBlock: bigint('traced_reached_block', { mode: 'bigint' }),
+    /** Why it does not go on, since when, how often it was tried again, and when it will be. All of it ends with the next step. */
+    hindrance: text('hindrance', { enum: HINDRANCES }),
+    hindranceReason: text('hindrance_reason'),
+    hinderedAt: instant('hindered_at'),
+    tries: integer('tries').notNull().default(0),
+    nextTryAt: instant('next_try_at'),
     doneAt: instant('done_at'),
   },
   (table) => [
@@ -542,6 +557,31 @@ export const backfills = pgTable(
     index('backfills_open').on(table.requestedAt).where(sql`done_at is null`),
     check('backfills_network', oneOf('network', NETWORKS)),
     check('backfills_begins_whole', sql`num_nonnulls(begun_at, from_block, reached_block) in (0, 3)`),
+    check('backfills_hindrance', oneOf('hindrance', HINDRANCES)),
+    check(
+      'backfills_hindered_whole',
+      sql`num_nonnulls(hindrance, hindrance_reason, hindered_at, next_try_at) = case tries when 0 then 0 else 4 end`,
+    ),
+  ],
+)
+
+/**
+ * Contracts that did not say of what standard they are when movements of theirs were kept: those of these blocks stand as
+ * their events tell them, until the contract is asked again.
+ */
+export const doubtfulContracts = pgTable(
+  'doubtful_contracts',
+  {
+    network: text('network', { enum: NETWORKS }).notNull(),
+    contract: text('contract').notNull(),
+    fromBlock: bigint('from_block', { mode: 'bigint' }).notNull(),
+    toBlock: bigint('to_block', { mode: 'bigint' }).notNull(),
+    tries: integer('tries').notNull().default(0),
+    nextTryAt: instant('next_try_at').notNull().default(now),
+  },
+  (table) => [
+    primaryKey({ columns: [table.network, table.contract] }),
+    check('doubtful_contracts_network', oneOf('network', NETWORKS)),
   ],
 )
 
@@ -646,7 +686,15 @@ export const collections = pgTable(
     imageUrl: text('image_url').notNull(),
     createdAt: instant('created_at').notNull().default(now),
   },
-  (table) => [index('collections_project').on(table.projectId, table.network, table.createdAt)],
+  (table) => [
+    index('collections_listed').on(
+      table.projectId,
+      table.network,
+      table.ownerAddress,
+      table.createdAt,
+      table.transactionId,
+    ),
+  ],
 )
 
 /** Hosted EIP-721 metadata, addressed by the SHA-256 of its text. */
@@ -677,6 +725,208 @@ export const idempotencyKeys = pgTable(
     primaryKey({ columns: [table.projectId, table.principal, table.path, table.key] }),
     index('idempotency_keys_age').on(table.createdAt),
   ],
+)
+
+// Users: who they are, how they log in, and their sessions. No row holds a code or a token that could be used.
+
+/** An end user of a project. One who came without any proof has neither an e-mail address nor a wallet. */
+export const users = pgTable(
+  'users',
+  {
+    id: uuid('id').primaryKey(),
+    projectId: uuid('project_id')
+      .notNull()
+      .references(() => projects.id),
+    /** Proven, in lower case. */
+    email: text('email'),
+    /** Proven, as src/users/sign-in-wallet.ts names it: an address, or a contract's address with its chain. */
+    signInWallet: text('sign_in_wallet'),
+    createdAt: instant('created_at').notNull().default(now),
+  },
+  (table) => [
+    unique('users_email').on(table.projectId, table.email),
+    unique('users_sign_in_wallet').on(table.projectId, table.signInWallet),
+    unique('users_project').on(table.projectId, table.id),
+  ],
+)
+
+const ofUser = (table: { readonly projectId: AnyPgColumn; readonly userId: AnyPgColumn }) =>
+  foreignKey({ columns: [table.projectId, table.userId], foreignColumns: [users.projectId, users.id] })
+
+/** WebAuthn credentials (its section 4, "credential record"). */
+export const passkeys = pgTable(
+  'passkeys',
+  {
+    id: uuid('id').primaryKey().defaultRandom(),
+    projectId: uuid('project_id').notNull(),
+    userId: uuid('user_id').notNull(),
+    credentialId: bytes('credential_id').notNull(),
+    /** COSE_Key. */
+    publicKey: bytes('public_key').notNull(),
+    rpId: text('rp_id').notNull(),
+    signCount: bigint('sign_count', { mode: 'number' }).notNull(),
+    transports: text('transports').array().notNull(),
+    aaguid: uuid('aaguid').notNull(),
+    backupEligible: boolean('backup_eligible').notNull(),
+    backedUp: boolean('backed_up').notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+    lastUsedAt: instant('last_used_at'),
+  },
+  (table) => [
+    unique('passkeys_credential').on(table.projectId, table.credentialId),
+    index('passkeys_user').on(table.projectId, table.userId),
+    ofUser(table),
+  ],
+)
+
+/** The one live code that was mailed for a user, under a MAC. The user may not exist yet. */
+export const emailCodes = pgTable(
+  'email_codes',
+  {
+    projectId: uuid('project_id')
+      .notNull()
+      .references(() => projects.id),
+    userId: uuid('user_id').notNull(),
+    purpose: text('purpose', { enum: EMAIL_CODE_PURPOSES }).notNull(),
+    email: text('email').notNull(),
+    codeMac: bytes('code_mac').notNull(),
+    tries: smallint('tries').notNull().default(0),
+    createdAt: instant('created_at').notNull().default(now),
+    expiresAt: instant('expires_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.projectId, table.userId, table.purpose] }),
+    index('email_codes_expiry').on(table.expiresAt),
+    check('email_codes_purpose', oneOf('purpose', EMAIL_CODE_PURPOSES)),
+  ],
+)
+
+/** Numbers that must come back signed, once: a row is deleted when it is used. */
+export const nonces = pgTable(
+  'nonces',
+  {
+    projectId: uuid('project_id')
+      .notNull()
+      .references(() => projects.id),
+    kind: text('kind', { enum: NONCE_KINDS }).notNull(),
+    nonce: text('nonce').notNull(),
+    /** Of whom the answer must be; null: of anybody. */
+    userId: uuid('user_id'),
+    /** The wallet that must sign, or the RP ID. */
+    target: text('target').notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+    expiresAt: instant('expires_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.projectId, table.kind, table.nonce] }),
+    index('nonces_expiry').on(table.expiresAt),
+    check('nonces_kind', oneOf('kind', NONCE_KINDS)),
+  ],
+)
+
+/** A login that begins on one device and is completed on another, or behind a mailed link. */
+export const sessionChallenges = pgTable(
+  'session_challenges',
+  {
+    id: uuid('id').primaryKey(),
+    projectId: uuid('project_id')
+      .notNull()
+      .references(() => projects.id),
+    codeHash: bytes('code_hash').notNull(),
+    /** Of the second secret, which travels by mail alone; null where a logged-in device completes it. */
+    linkHash: bytes('link_hash'),
+    email: text('email'),
+    /** Who is logged in by it: of a mailed link known at once, else when it is completed. */
+    userId: uuid('user_id'),
+    askerAddress: text('asker_address').notNull(),
+    askerDevice: text('asker_device').notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+    expiresAt: instant('expires_at').notNull(),
+    completedAt: instant('completed_at'),
+    /** When the first device got its session: it gets one. */
+    usedAt: instant('used_at'),
+  },
+  (table) => [
+    unique('session_challenges_code').on(table.codeHash),
+    unique('session_challenges_link').on(table.linkHash),
+    index('session_challenges_expiry').on(table.expiresAt),
+    check('session_challenges_link_email', sql`(link_hash is null) = (email is null)`),
+    check('session_challenges_completed', sql`completed_at is null or user_id is not null`),
+    check('session_challenges_used', sql`used_at is null or completed_at is not null`),
+  ],
+)
+
+export const sessions = pgTable(
+  'sessions',
+  {
+    id: uuid('id').primaryKey(),
+    projectId: uuid('project_id').notNull(),
+    userId: uuid('user_id').notNull(),
+    way: text('way', { enum: LOGIN_WAYS }).notNull(),
+    askerAddress: text('asker_address').notNull(),
+    askerDevice: text('asker_device').notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+    /** The number of the refresh token that is due; the token follows from it and the service key. */
+    generation: integer('generation').notNull().default(1),
+    refreshedAt: instant('refreshed_at').notNull().default(now),
+    /** When the refresh token that is due expires. */
+    expiresAt: instant('expires_at').notNull(),
+    endedAt: instant('ended_at'),
+    endedBy: text('ended_by', { enum: SESSION_ENDS }),
+  },
+  (table) => [
+    index('sessions_user').on(table.projectId, table.userId, table.createdAt),
+    index('sessions_expiry').on(table.expiresAt),
+    ofUser(table),
+    check('sessions_way', oneOf('way', LOGIN_WAYS)),
+    check('sessions_ended', sql`(ended_at is null) = (ended_by is null)`),
+    check('sessions_ended_by', oneOf('ended_by', SESSION_ENDS)),
+  ],
+)
+
+/** The Ed25519 keys of access tokens, sealed with the service key. */
+export const tokenKeys = pgTable('token_keys', {
+  /** The JWK thumbprint (RFC 7638): `kid`. */
+  id: text('id').primaryKey(),
+  /** JWK's `x`. */
+  publicKey: text('public_key').notNull(),
+  sealed: bytes('sealed').notNull(),
+  createdAt: instant('created_at').notNull().default(now),
+  /** Published before, so that whoever keeps the published keys for a while knows it by then. */
+  signsFrom: instant('signs_from').notNull(),
+  /** When the last token that it signed has expired; null for the newest. */
+  publishedUntil: instant('published_until'),
+})
+
+/** Mails on their way. The text is sealed with the service key, and erased when it was sent or is too late. */
+export const mails = pgTable(
+  'mails',
+  {
+    id: uuid('id').primaryKey(),
+    projectId: uuid('project_id')
+      .notNull()
+      .references(() => projects.id),
+    recipient: text('recipient').notNull(),
+    subject: text('subject').notNull(),
+    sealed: bytes('sealed'),
+    createdAt: instant('created_at').notNull().default(now),
+    /** Later than this it is not sent any more. */
+    expiresAt: instant('expires_at').notNull(),
+    sentAt: instant('sent_at'),
+    failure: text('failure'),
+  },
+  (table) => [index('mails_age').on(table.createdAt)],
+)
+
+/** How often something was tried in a window of time; the keys are MACs, so that no address is read here. */
+export const throttles = pgTable(
+  'throttles',
+  {
+    key: bytes('key').primaryKey(),
+    tries: integer('tries').notNull(),
+    windowEndsAt: instant('window_ends_at').notNull(),
+  },
+  (table) => [index('throttles_window').on(table.windowEndsAt)],
 )
 
 // The worker.

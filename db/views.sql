@@ -266,8 +266,10 @@ where late;
 -- Activity.
 
 create view strongroom_views.backfills as
-select network, address, requested_at, from_block, reached_block, coins_reached_block, done_at,
-  case when done_at is not null then 'done' when begun_at is null then 'not begun' else 'walking' end as state
+select network, address, requested_at, from_block, reached_block, coins_reached_block, traced_reached_block, done_at,
+  case when done_at is not null then 'done' when hindrance is not null then 'hindered' when begun_at is null then 'not begun'
+    else 'walking' end as state,
+  hindrance, hindrance_reason as reason, hindered_at, tries, next_try_at
 from public.backfills;
 
 -- What each column means, for whoever asks the database itself.
@@ -304,8 +306,14 @@ comment on column strongroom_views.backfills.requested_at is 'When its first wal
 comment on column strongroom_views.backfills.from_block is 'The walk goes down from here; above it the indexer looks for the address itself.';
 comment on column strongroom_views.backfills.reached_block is 'Everything from here on is listed.';
 comment on column strongroom_views.backfills.coins_reached_block is 'Coin movements are listed from here on; below, what tokens tell by events.';
+comment on column strongroom_views.backfills.traced_reached_block is 'Coin movements within transactions are listed from here on; below, what transactions carry.';
 comment on column strongroom_views.backfills.done_at is 'When it came to its end: the first block, or before the key was made.';
-comment on column strongroom_views.backfills.state is 'not begun, walking or done.';
+comment on column strongroom_views.backfills.state is 'not begun, walking, hindered or done.';
+comment on column strongroom_views.backfills.hindrance is 'Why it does not go on below reached_block: pruned, behind, refused or away. Null where it does.';
+comment on column strongroom_views.backfills.reason is 'The same as a sentence.';
+comment on column strongroom_views.backfills.hindered_at is 'Since when.';
+comment on column strongroom_views.backfills.tries is 'How often it was tried in vain since then.';
+comment on column strongroom_views.backfills.next_try_at is 'When it is tried again.';
 
 comment on view strongroom_views.lowest_waiting is 'Of each signer with something in no block, the lowest such transaction: nothing behind it can be mined before it.';
 comment on column strongroom_views.lowest_waiting.network is 'The network.';

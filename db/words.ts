@@ -47,6 +47,13 @@ export type AbiItemKind = (typeof ABI_ITEM_KINDS)[number]
 export const CURSOR_PURPOSES = ['track', 'index'] as const
 export type CursorPurpose = (typeof CURSOR_PURPOSES)[number]
 
+/**
+ * What a walk back through the blocks waits for: the node no longer has them; it does not have them yet, or is not of one
+ * mind with the indexer; it answers, but not that question; it is out of reach.
+ */
+export const HINDRANCES = ['pruned', 'behind', 'refused', 'away'] as const
+export type Hindrance = (typeof HINDRANCES)[number]
+
 /** Every act that leaves an audit row. */
 export const AUDIT_ACTIONS = [
   'project_created',
@@ -73,12 +80,33 @@ export const AUDIT_ACTIONS = [
   'abi_removed',
   'token_list_imported',
   'token_list_removed',
+  'session_revoked',
+  'passkey_added',
+  'passkey_removed',
+  'email_added',
+  'token_key_rotated',
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 
 /** What an operator can freeze: the vault then opens nothing of it. */
 export const FREEZE_SCOPES = ['project', 'owner', 'wallet', 'network'] as const
 export type FreezeScope = (typeof FREEZE_SCOPES)[number]
+
+/** How a session began. */
+export const LOGIN_WAYS = ['email_code', 'magic_link', 'wallet', 'passkey', 'session_challenge', 'anonymous'] as const
+export type LoginWay = (typeof LOGIN_WAYS)[number]
+
+/** What a mailed code is for: to log in, or to give a user who is logged in an e-mail address. */
+export const EMAIL_CODE_PURPOSES = ['login', 'add_email'] as const
+export type EmailCodePurpose = (typeof EMAIL_CODE_PURPOSES)[number]
+
+/** What a single-use number must be answered with. */
+export const NONCE_KINDS = ['wallet', 'passkey_login', 'passkey_registration'] as const
+export type NonceKind = (typeof NONCE_KINDS)[number]
+
+/** `logout`: its user ended it. `reuse`: a refresh token came that had been used. `operator`: the command line. */
+export const SESSION_ENDS = ['logout', 'reuse', 'operator'] as const
+export type SessionEnd = (typeof SESSION_ENDS)[number]
 
 /** What is counted in the table `counts`: the names of the metrics, without their common prefix. */
 export const COUNTERS = [

@@ -3,20 +3,30 @@ import { type AnyElysia, Elysia } from 'elysia'
 import { activityRoutes } from './activity/routes.ts'
 import { addressRoutes } from './addresses/routes.ts'
 import { corsHeaders, preflight } from './auth/origins.ts'
-import { authentication } from './auth/plugin.ts'
+import { authentication, projectDoor } from './auth/plugin.ts'
+import { tokenKeyRoutes } from './auth/routes.ts'
 import type { Ctx } from './context.ts'
 import { AppError } from './errors.ts'
 import { answerOf, methodNotAllowed } from './failure.ts'
 import { healthRoutes } from './health/routes.ts'
+import { loginRoutes } from './login/routes.ts'
+import { devMailboxRoutes } from './mail/routes.ts'
 import { metadataRoutes } from './metadata/routes.ts'
 import { createRequestMetrics } from './metrics/requests.ts'
 import { metricsRoutes } from './metrics/routes.ts'
 import { nftRoutes } from './nfts/routes.ts'
 import { openapiRoutes } from './openapi/routes.ts'
+import { pageRoutes } from './pages/routes.ts'
 import { checkQuery } from './query.ts'
 import { tokenRoutes } from './tokens/routes.ts'
 import { transactionRoutes } from './transactions/routes.ts'
 import { unservedRoutes } from './unserved/routes.ts'
+import { challengeRoutes } from './users/challenge-routes.ts'
+import { emailRoutes } from './users/email-routes.ts'
+import { linkRoutes } from './users/link-routes.ts'
+import { passkeyRoutes } from './users/passkey-routes.ts'
+import { userRoutes } from './users/routes.ts'
+import { walletLoginRoutes } from './users/wallet-routes.ts'
 import { walletRoutes } from './wallets/routes.ts'
 
 const HOST = /^[a-z0-9._:[\]-]*$/i
@@ -33,6 +43,7 @@ const refuseOddHost = (request: Request): void => {
  */
 export const createApp = (ctx: Ctx): AnyElysia => {
   const auth = authentication(ctx)
+  const door = projectDoor(ctx)
   const requests = createRequestMetrics()
   // By default the path begins at the first slash behind the eleventh character: a short host name would end before it.
   const app: AnyElysia = new Elysia({ normalize: false, handler: { standardHostname: false } })
@@ -77,6 +88,16 @@ export const createApp = (ctx: Ctx): AnyElysia => {
     .use(activityRoutes(ctx, auth))
     .use(tokenRoutes(ctx, auth))
     .use(addressRoutes(ctx, auth))
+    .use(tokenKeyRoutes(ctx))
+    .use(userRoutes(ctx, door))
+    .use(walletLoginRoutes(ctx, door))
+    .use(passkeyRoutes(ctx, door, auth))
+    .use(emailRoutes(ctx, door, auth))
+    .use(challengeRoutes(ctx, door, auth))
+    .use(linkRoutes(ctx))
+    .use(pageRoutes())
+    .use(loginRoutes(ctx))
+    .use(devMailboxRoutes(ctx))
     .use(unservedRoutes(auth))
     .use(openapiRoutes(ctx, () => app))
   return app

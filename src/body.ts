@@ -100,3 +100,16 @@ export const readJsonBody = async (request: Request): Promise<unknown> => {
   refuseDuplicateKeysAndDepth(text)
   return withoutNulls(value, '')
 }
+
+/**
+ * The fields of an HTML form; none where there is no body.
+ * @throws body_too_large, content_type_unsupported.
+ */
+export const readFormBody = async (request: Request): Promise<ReadonlyMap<string, string>> => {
+  const bytes = await readBounded(request)
+  const contentType = request.headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase()
+  if (bytes.byteLength > 0 && contentType !== 'application/x-www-form-urlencoded') {
+    throw new AppError('content_type_unsupported', 'The form must be sent as application/x-www-form-urlencoded.')
+  }
+  return new Map(new URLSearchParams(new TextDecoder().decode(bytes)))
+}

@@ -12,8 +12,10 @@ import { keyCommands } from './cli/keys.ts'
 import { sentenceOf } from './cli/operator.ts'
 import { ownerCommands } from './cli/owner.ts'
 import { projectCommands } from './cli/project.ts'
+import { sessionCommands } from './cli/sessions.ts'
 import { tokenCommands } from './cli/tokens.ts'
 import { transactionCommands } from './cli/tx.ts'
+import { userCommands } from './cli/users.ts'
 
 const program = new Command('strongroom')
   .description(
@@ -22,6 +24,8 @@ const program = new Command('strongroom')
   .addCommand(projectCommands())
   .addCommand(apiKeyCommands())
   .addCommand(ownerCommands())
+  .addCommand(userCommands())
+  .addCommand(sessionCommands())
   .addCommand(freezeCommands())
   .addCommand(unfreezeCommands())
   .addCommand(transactionCommands())

@@ -62,6 +62,13 @@ export type Config = {
   readonly logLevel: (typeof LOG_LEVELS)[number]
   /** The bearer token of `/metrics`; null where anybody may read them. */
   readonly metricsToken: Secret | null
+  readonly accessTokenSeconds: number
+  /** How many proxies of ours stand before this service and add to X-Forwarded-For. */
+  readonly trustedProxies: number
+  /** Where mail goes: `smtp://` or `smtps://`, with user and password; null where none is sent. */
+  readonly mailUrl: Secret | null
+  /** The sender of mails. */
+  readonly mailFrom: string
 }
 
 type Variables = Readonly<Record<string, string | undefined>>
@@ -129,6 +136,11 @@ const tokenOf = (variables: Variables, name: string): Secret | null => {
   return new Secret(text)
 }
 
+const mailUrlOf = (variables: Variables): Secret | null => {
+  const text = variables.MAIL_URL?.trim()
+  return text ? new Secret(url('MAIL_URL', text, ['smtp:', 'smtps:'])) : null
+}
+
 /** A root key that is given where it is and not by its variable. @throws Error. */
 export const readRootKeyConfig = (spec: string, variables: Variables = process.env): RootKeyConfig => ({
   spec,
@@ -180,5 +192,9 @@ export const readConfig = (variables: Variables = process.env): Config => {
     workerConcurrency: wholeNumber(variables, 'WORKER_CONCURRENCY', 24, 500),
     logLevel: oneOf(variables, 'LOG_LEVEL', LOG_LEVELS, 'info'),
     metricsToken: tokenOf(variables, 'METRICS_TOKEN'),
+    accessTokenSeconds: wholeNumber(variables, 'ACCESS_TOKEN_SECONDS', 86_400, 604_800, 60),
+    trustedProxies: wholeNumber(variables, 'TRUSTED_PROXIES', 0, 10, 0),
+    mailUrl: mailUrlOf(variables),
+    mailFrom: variables.MAIL_FROM?.trim() || `Strongroom <no-reply@${new URL(publicBaseUrl).hostname}>`,
   }
 }

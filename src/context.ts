@@ -6,6 +6,7 @@ import { readAbiItems } from '../db/queries/abis.ts'
 import { readFacts, writeFacts } from '../db/queries/facts.ts'
 import { type WalletPlace, type WalletRow, walletsAt } from '../db/queries/wallets.ts'
 import { EVM_NETWORKS, type Network, SUBSTRATE_NETWORKS } from '../db/words.ts'
+import { type AccessTokens, createAccessTokens } from './auth/access-token.ts'
 import { createBatcher } from './batcher.ts'
 import type { Chain, ChainMemory } from './chains/chain.ts'
 import { createEvmChain } from './chains/evm/chain.ts'
@@ -20,6 +21,7 @@ import { openSealer, type Sealer } from './custody/sealer.ts'
 import { createVault, type Vault } from './custody/vault.ts'
 import { AppError } from './errors.ts'
 import { createLog, type Log } from './log.ts'
+import { createMailer, type Mailer } from './mail/mailer.ts'
 import { createMailboxes, type Mailboxes } from './mailbox.ts'
 import { createTally, type Tally } from './metrics/tally.ts'
 import { createLearner, type Learner } from './transactions/learn.ts'
@@ -42,6 +44,8 @@ export type Ctx = {
   readonly vault: Vault
   /** `SERVICE_KEY`, which opens no wallet. */
   readonly sealer: Sealer
+  /** Users' access tokens. */
+  readonly tokens: AccessTokens
   /** For acts that use no wallet's key. */
   readonly audit: Pick<Audit, 'record'>
   /** By signer. */
@@ -50,6 +54,8 @@ export type Ctx = {
   readonly walletAt: (place: WalletPlace) => Promise<WalletRow | null>
   /** Takes in what was learnt of a transaction, in one database transaction with what comes at the same time. */
   readonly learn: Learner
+  /** null where no mail is sent. Only the worker talks to the server. */
+  readonly mailer: Mailer | null
   /** What no row of the database shows. */
   readonly tally: Tally
   readonly now: () => Date
@@ -57,7 +63,7 @@ export type Ctx = {
 }
 
 /** The worker's context: it has no vault, so that no job can open a wallet. */
-export type WorkerCtx = Omit<Ctx, 'vault' | 'mailboxes' | 'walletAt'>
+export type WorkerCtx = Omit<Ctx, 'vault' | 'mailboxes' | 'walletAt' | 'tokens'>
 
 const createChains = (input: { readonly config: Config; readonly db: Db; readonly tally: Tally }): Chains => {
   const { config, db, tally } = input
@@ -69,7 +75,7 @@ const createChains = (input: { readonly config: Config; readonly db: Db; readonl
     const memory: ChainMemory = {
       readAbiItems: (query) => readAbiItems(db, query),
       readFacts: (query: { network: Network; addresses: readonly string[] }) => readFacts(db, query),
-      writeFacts: (fact: Parameters<typeof writeFacts>[1]) => writeFacts(db, fact),
+      writeFacts: (facts: Parameters<typeof writeFacts>[1]) => writeFacts(db, facts),
     }
     const onTrouble = (trouble: NodeTrouble) => tally.add('node_failures_total', { network, trouble })
     const node = { rpcUrl: rpcUrl.reveal(), timeoutMs: config.nodeTimeoutMs, onTrouble }
@@ -79,8 +85,9 @@ const createChains = (input: { readonly config: Config; readonly db: Db; readonl
   for (const network of SUBSTRATE_NETWORKS) served.set(network, createSubstrateChain(substrateNetworkRow(network)))
   const oneOf = (chains: ReadonlyMap<Network, Chain>) => (network: Network) => {
     const chain = chains.get(network)
-    if (chain === undefined) throw new AppError('not_implemented', `${network} is not served by this deployment.`)
-    return chain
+    if (chain !== undefined) return chain
+    const lacks = served.has(network) ? 'has no node in' : 'is not served by'
+    throw new AppError('not_implemented', `${network} ${lacks} this deployment.`)
   }
   return {
     get: oneOf(served),
@@ -114,6 +121,7 @@ const createBase = (input: Process): Base => {
     chains: createChains({ config: input.config, db, tally }),
     tally,
     learn: createLearner(db),
+    mailer: createMailer(input.config),
     now: () => new Date(),
     log,
   }
@@ -148,7 +156,8 @@ export const createCtx = async (input: Process): Promise<Ctx> => {
   await checkDeployment({ db: base.db, environment, chainIds, rootKey, nextRootKey, sealer })
   const vault = createVault({ db: base.db, rootKey, nextRootKey, sealer, environment, limits: config, now: base.now })
   const mailboxes = createMailboxes()
-  return { ...withService(base, sealer), vault, mailboxes, walletAt: createWalletAt(base.db) }
+  const tokens = createAccessTokens({ ...base, sealer })
+  return { ...withService(base, sealer), vault, tokens, mailboxes, walletAt: createWalletAt(base.db) }
 }
 
 /** The context of a process without a vault. @throws Error where the keys or the environment do not fit the database. */

@@ -80,13 +80,24 @@ const validationAnswer = (thrown: unknown): Answer => {
   }
   switch (finding.type) {
     case ValueErrorType.ObjectAdditionalProperties:
-      return answer('invalid_input', `Field ${name} is unknown here.`)
+      return answer('invalid_input', `Field ${name} is unknown here${knownIn(finding.schema)}.`)
     case ValueErrorType.ObjectRequiredProperty:
       return answer('invalid_input', `Field ${name} is required.`)
+    case ValueErrorType.String:
+      return answer('invalid_input', `Field ${name} must be ${textRuleOf(finding.schema)}.`)
     default:
       return answer('invalid_input', `Field ${name} must be ${ruleOf(finding.schema)}.`)
   }
 }
+
+const knownIn = ({ properties }: Record<string, unknown>): string => {
+  const names = typeof properties === 'object' && properties !== null ? Object.keys(properties) : []
+  return names.length === 0 ? '' : `; known are ${names.join(', ')}`
+}
+
+/** For what is no text at all: who sends the number 1 is not helped by hearing that digits are right. */
+const textRuleOf = (schema: Record<string, unknown>): string =>
+  typeof schema.rule === 'string' ? `a text: ${schema.rule}` : 'a text'
 
 /** The schema's own word on what would be right, else its type. */
 const ruleOf = (schema: Record<string, unknown>): string => {

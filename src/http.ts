@@ -70,13 +70,14 @@ export const AddressField = (description: string) =>
     examples: ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8'],
   })
 
-export const UuidField = (description: string) =>
-  Type.String({
-    pattern: '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$',
-    description,
-    rule: 'a UUID',
-    examples: ['5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f'],
-  })
+const UUID = '[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}'
+const UUID_TEXT = { rule: 'a UUID', examples: ['5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f'] }
+
+export const UuidField = (description: string) => Type.String({ pattern: `^${UUID}$`, description, ...UUID_TEXT })
+
+/** Of a query string: an empty value and `null` are as if absent. */
+export const OptionalUuidText = (description: string) =>
+  t.Optional(t.String({ pattern: `^(?:|null|${UUID})$`, description, ...UUID_TEXT }))
 
 export const DeveloperSecretField = Type.String({
   minLength: 1,

@@ -1,5 +1,6 @@
 import { answerOf } from './failure.ts'
 import type { Log } from './log.ts'
+import { notePeer } from './peer.ts'
 
 const IDLE_TIMEOUT_SECONDS = 60
 /** Bun answers a larger body itself, and with nothing: so it is never to be the one. What the app leaves unread is not kept. */
@@ -18,7 +19,10 @@ export const listen = (input: {
   Bun.serve({
     hostname: input.hostname,
     port: input.port,
-    fetch: input.fetch,
+    fetch: (request, server) => {
+      notePeer(request, () => server.requestIP(request)?.address ?? null)
+      return input.fetch(request)
+    },
     maxRequestBodySize: NO_LIMIT_BYTES,
     idleTimeout: IDLE_TIMEOUT_SECONDS,
     // Bun's own page for a failure shows its source text, its stack and the folder.

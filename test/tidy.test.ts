@@ -86,6 +86,10 @@ describe('who may import whom', () => {
     expect(strays((name) => isPackage(name, ['graphile-worker', 'pg']), within('jobs/', 'db/migrate.ts'))).toEqual([])
   })
 
+  test('nodemailer stays where mails are', () => {
+    expect(strays((name) => isPackage(name, ['nodemailer']), within('src/mail/'))).toEqual([])
+  })
+
   test('a verb never knows HTTP: elysia stays in server, app, http, routes, schemas and the auth plugin', () => {
     const edge = matching(
       /^src\/(server|app|http)\.ts$/,

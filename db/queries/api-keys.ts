@@ -27,14 +27,12 @@ export type LiveApiKey = {
   readonly lastUsedAt: Date | null
 }
 
-const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
-
-/** The keys with these hashes that are neither revoked nor expired, by the database's clock; a prepared statement. */
-export const findLiveApiKeys = async (db: Db, hashes: readonly Uint8Array[]): Promise<readonly LiveApiKey[]> => {
+/** The keys with these hashes (in hex) that are neither revoked nor expired, by the database's clock; a prepared statement. */
+export const findLiveApiKeys = async (db: Db, hexHashes: readonly string[]): Promise<readonly LiveApiKey[]> => {
   return db.prepared<LiveApiKey[]>`
     select id, project_id as "projectId", hash, scopes, last_used_at as "lastUsedAt"
     from public.api_keys
-    where hash in (select decode(hex, 'hex') from unnest(${hashes.map(hexOf)}::text[]) as hex)
+    where hash in (select decode(hex, 'hex') from unnest(${[...hexHashes]}::text[]) as hex)
       and revoked_at is null and (expires_at is null or expires_at > now())`
 }
 

@@ -1,7 +1,7 @@
-import { and, asc, eq, gte, isNull, lte, sql } from 'drizzle-orm'
+import { and, asc, eq, gte, isNull, lte, or, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { backfills, cursors, seenBlocks } from '../schema.ts'
-import type { Network } from '../words.ts'
+import type { Hindrance, Network } from '../words.ts'
 import type { BlockPoint } from './cursors.ts'
 
 export type BackfillRow = typeof backfills.$inferSelect
@@ -22,12 +22,12 @@ export const readBackfill = async (db: Queryable, place: BackfillPlace): Promise
   return row ?? null
 }
 
-/** Those that are not done, oldest first. */
+/** Those that are not done and do not wait for their next try, oldest first. */
 export const openBackfills = (db: Queryable, input: { readonly limit: number }): Promise<readonly BackfillPlace[]> =>
   db
     .select({ network: backfills.network, address: backfills.address })
     .from(backfills)
-    .where(isNull(backfills.doneAt))
+    .where(and(isNull(backfills.doneAt), or(isNull(backfills.nextTryAt), lte(backfills.nextTryAt, sql`now()`))))
     .orderBy(asc(backfills.requestedAt))
     .limit(input.limit)
 
@@ -68,6 +68,30 @@ export const hasBackfillBegunSince = async (
   return row !== undefined
 }
 
+const UNHINDERED = { hindrance: null, hindranceReason: null, hinderedAt: null, tries: 0, nextTryAt: null }
+
+/** Writes down that a walk does not go on, and when it is tried again. Since when: since it last went on. */
+export const hinderBackfill = async (
+  db: Queryable,
+  input: {
+    readonly place: BackfillPlace
+    readonly hindrance: Hindrance
+    readonly reason: string
+    readonly tries: number
+    readonly afterSeconds: number
+  },
+): Promise<void> => {
+  const { place, hindrance, reason, tries, afterSeconds } = input
+  await db
+    .update(backfills)
+    .set({
+      ...{ hindrance, hindranceReason: reason, tries },
+      hinderedAt: sql`coalesce(${backfills.hinderedAt}, now())`,
+      nextTryAt: sql`now() + make_interval(secs => ${afterSeconds})`,
+    })
+    .where(and(at(place), isNull(backfills.doneAt)))
+}
+
 /** @returns false where somebody else has moved it meanwhile: then the caller's transaction must not commit. */
 export const moveBackfill = async (
   tx: Tx,
@@ -75,16 +99,20 @@ export const moveBackfill = async (
     readonly place: BackfillPlace
     readonly from: bigint
     readonly to: bigint
-    readonly coins: boolean
+    /** How far coins are known now, and those within transactions; absent where that has not moved. */
+    readonly coinsTo?: bigint
+    readonly tracedTo?: bigint
     readonly done: boolean
   },
 ): Promise<boolean> => {
-  const { place, from, to, coins, done } = input
+  const { place, from, to, coinsTo, tracedTo, done } = input
   const rows = await tx
     .update(backfills)
     .set({
+      ...UNHINDERED,
       reachedBlock: to,
-      ...(coins ? { coinsReachedBlock: to } : {}),
+      ...(coinsTo === undefined ? {} : { coinsReachedBlock: coinsTo }),
+      ...(tracedTo === undefined ? {} : { tracedReachedBlock: tracedTo }),
       ...(done ? { doneAt: sql`now()` } : {}),
     })
     .where(and(at(place), eq(backfills.reachedBlock, from)))

@@ -1,7 +1,8 @@
-import { and, asc, eq } from 'drizzle-orm'
+import { and, asc, eq, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
 import { collections, transactions } from '../schema.ts'
 import type { Network } from '../words.ts'
+import type { Reach } from './wallets.ts'
 
 /** Records what a collection was created with, beside the transaction that creates it. */
 export const insertCollection = async (db: Queryable, row: typeof collections.$inferInsert): Promise<void> => {
@@ -52,10 +53,10 @@ export const collectionsOfWallet = async (
     .limit(input.limit)
     .offset(input.offset)
 
-/** Those that a project created at an address, of one network or of all. */
+/** Those that wallets within reach created at an address, of one network or of all. */
 export const collectionsAt = async (
   db: Queryable,
-  input: { readonly projectId: string; readonly network?: Network | undefined; readonly contractAddress: string },
+  input: Reach & { readonly network?: Network | undefined; readonly contractAddress: string },
 ): Promise<readonly CollectionRow[]> =>
   db
     .select(SHOWN)
@@ -64,6 +65,9 @@ export const collectionsAt = async (
     .where(
       and(
         eq(collections.projectId, input.projectId),
+        input.ownedBy === null
+          ? undefined
+          : sql`exists (select from public.wallets w where w.id = ${transactions.walletId} and w.owner_id = ${input.ownedBy})`,
         input.network === undefined ? undefined : eq(collections.network, input.network),
         eq(transactions.contractAddress, input.contractAddress),
         eq(transactions.status, 'success'),

@@ -60,11 +60,17 @@ export type JobNumbers = {
   readonly oldestReadySeconds: number | null
 }
 
+/** A state that is a number of rows. */
+export type RowsInState = { readonly network: Network; readonly state: string; readonly rows: number }
+
 export type Numbers = {
   readonly totals: readonly Count[]
   readonly unfinished: readonly Unfinished[]
   readonly followed: readonly FollowedTo[]
   readonly jobs: readonly JobNumbers[]
+  /** Walks back through the blocks that are not done; and contracts that did not say what they are, in no state. */
+  readonly backfills: readonly RowsInState[]
+  readonly doubtful: readonly RowsInState[]
   readonly audit: UnchainedTail
 }
 
@@ -77,7 +83,7 @@ export const readNumbers = (db: Db, input: { readonly timeoutMs: number }): Prom
     async (tx) => {
       await tx.execute(sql`select set_config('statement_timeout', ${String(input.timeoutMs)}, true)`)
       // One after the other on the connection, and asked together.
-      const [totals, unfinished, followed, jobs, audit] = await Promise.all([
+      const [totals, unfinished, followed, jobs, backfills, doubtful, audit] = await Promise.all([
         tx.execute<Count>(sql`select name, labels, sum(amount) as amount from public.counts group by name, labels`),
         tx.execute<Unfinished>(sql`
           select network, status, count(*)::int as transactions,
@@ -90,10 +96,16 @@ export const readNumbers = (db: Db, input: { readonly timeoutMs: number }): Prom
         tx.execute<JobNumbers>(sql`
           select task, ready::int, failed::int, oldest_ready_seconds as "oldestReadySeconds"
           from public.strongroom_job_numbers()`),
+        tx.execute<RowsInState>(sql`
+          select network, coalesce(hindrance, case when begun_at is null then 'not_begun' else 'walking' end) as state,
+            count(*)::int as rows
+          from public.backfills where done_at is null group by 1, 2`),
+        tx.execute<RowsInState>(sql`
+          select network, '' as state, count(*)::int as rows from public.doubtful_contracts group by 1`),
         unchainedTail(tx),
       ])
       const read = followed.map((row) => ({ ...row, blockNumber: BigInt(row.blockNumber) }))
-      return { totals, unfinished, followed: read, jobs, audit }
+      return { totals, unfinished, followed: read, jobs, backfills, doubtful, audit }
     },
     { isolationLevel: 'repeatable read', accessMode: 'read only' },
   )

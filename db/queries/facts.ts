@@ -1,4 +1,4 @@
-import { and, eq, inArray } from 'drizzle-orm'
+import { and, eq, inArray, type SQL, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
 import { contractFacts, tokenUris } from '../schema.ts'
 import type { AssetStandard, Network } from '../words.ts'
@@ -11,38 +11,59 @@ export type ContractFactsRow = {
   readonly decimals: number
 }
 
-/** What is remembered of some contracts, by address. */
+/** A proxy that is read before it is set up has no name yet, and no decimals: what has no name is read anew after so long. */
+const NAMELESS_MINUTES = 10
+
+const isNameless = (): SQL => sql`${contractFacts.name} = '' and ${contractFacts.symbol} = ''`
+
+/** What is remembered of some contracts, by address; what is doubtful should be read anew. */
 export const readFacts = async (
   db: Queryable,
   input: { readonly network: Network; readonly addresses: readonly string[] },
-): Promise<ReadonlyMap<string, ContractFactsRow>> => {
+): Promise<ReadonlyMap<string, ContractFactsRow & { readonly isDoubtful: boolean }>> => {
   if (input.addresses.length === 0) return new Map()
+  const { address, standard, name, symbol, decimals } = contractFacts
+  const isOld = sql`${contractFacts.readAt} < now() - make_interval(mins => ${NAMELESS_MINUTES})`
+  const isDoubtful = sql<boolean>`${isNameless()} and ${isOld}`
   const rows = await db
-    .select()
+    .select({ address, standard, name, symbol, decimals, isDoubtful })
     .from(contractFacts)
     .where(and(eq(contractFacts.network, input.network), inArray(contractFacts.address, [...input.addresses])))
-  return new Map(
-    rows.map(({ address, standard, name, symbol, decimals }) => [
-      address,
-      { isContract: true, standard, name, symbol, decimals },
-    ]),
-  )
+  return new Map(rows.map(({ address: at, ...facts }) => [at, { ...facts, isContract: true }]))
 }
 
-/** Remembers a contract; what was known before stays. */
+/** 6 values each, of the 65,535 that one statement can have. */
+const ROWS_A_STATEMENT = 5_000
+
+/** Remembers contracts, by address; what was known before with a name stays. */
 export const writeFacts = async (
   db: Queryable,
   input: {
     readonly network: Network
-    readonly address: string
-    readonly facts: Pick<ContractFactsRow, 'standard' | 'name' | 'symbol' | 'decimals'>
+    readonly facts: ReadonlyMap<string, Pick<ContractFactsRow, 'standard' | 'name' | 'symbol' | 'decimals'>>
   },
 ): Promise<void> => {
-  const { standard, name, symbol, decimals } = input.facts
-  await db
-    .insert(contractFacts)
-    .values({ network: input.network, address: input.address, standard, name, symbol, decimals })
-    .onConflictDoNothing()
+  const { network } = input
+  // In one order, that two who write the same ones do not wait for each other.
+  const rows = [...input.facts]
+    .map(([address, { standard, name, symbol, decimals }]) => ({ network, address, standard, name, symbol, decimals }))
+    .sort((a, b) => (a.address < b.address ? -1 : 1))
+  for (let from = 0; from < rows.length; from += ROWS_A_STATEMENT) {
+    await db
+      .insert(contractFacts)
+      .values(rows.slice(from, from + ROWS_A_STATEMENT))
+      .onConflictDoUpdate({
+        target: [contractFacts.network, contractFacts.address],
+        set: {
+          standard: sql`excluded.standard`,
+          name: sql`excluded.name`,
+          symbol: sql`excluded.symbol`,
+          decimals: sql`excluded.decimals`,
+          readAt: sql`now()`,
+        },
+        setWhere: isNameless(),
+      })
+  }
 }
 
 type TokenRef = { readonly contract: string; readonly tokenId: bigint }
@@ -53,14 +74,14 @@ export const readTokenUris = async (
   input: { readonly network: Network; readonly tokens: readonly TokenRef[] },
 ): Promise<ReadonlyMap<string, string>> => {
   if (input.tokens.length === 0) return new Map()
+  const pairs = input.tokens.map(({ contract, tokenId }) => sql`(${contract}, ${tokenId.toString()}::numeric)`)
   const rows = await db
     .select()
     .from(tokenUris)
     .where(
       and(
         eq(tokenUris.network, input.network),
-        inArray(tokenUris.contract, [...new Set(input.tokens.map((token) => token.contract))]),
-        inArray(tokenUris.tokenId, [...new Set(input.tokens.map((token) => token.tokenId))]),
+        sql`(${tokenUris.contract}, ${tokenUris.tokenId}) in (values ${sql.join(pairs, sql`, `)})`,
       ),
     )
   return new Map(rows.map((row) => [`${row.contract}/${row.tokenId}`, row.uri]))

@@ -1,21 +1,55 @@
-import { and, asc, desc, eq, gt, inArray, isNotNull, isNull, sql } from 'drizzle-orm'
-import type { Queryable, Tx } from '../client.ts'
+import { and, asc, desc, eq, getTableColumns, gt, inArray, isNotNull, type SQL, sql } from 'drizzle-orm'
+import { type Queryable, type Tx, violatedConstraint } from '../client.ts'
 import { movements, transactions, wallets } from '../schema.ts'
 import type { Network } from '../words.ts'
+import type { Reach } from './wallets.ts'
 
 export type MovementRow = typeof movements.$inferSelect
 
-/** 14 values each, of the 65,535 that one statement can have. */
-const ROWS_AN_INSERT = 1_000
+/** Some 2 MB of text in one message. */
+const ROWS_AN_INSERT = 5_000
 
-/** A movement that is already there stays as it is. */
+/**
+ * A movement that is already there stays as it is. Hardly ever is one there, and as PostgreSQL takes a third longer where it
+ * has to look for one first, it is told to only where it came upon one.
+ */
 export const insertMovements = async (tx: Tx, rows: readonly MovementRow[]): Promise<void> => {
   for (let from = 0; from < rows.length; from += ROWS_AN_INSERT) {
-    await tx
-      .insert(movements)
-      .values(rows.slice(from, from + ROWS_AN_INSERT))
-      .onConflictDoNothing()
+    const some = rows.slice(from, from + ROWS_AN_INSERT)
+    try {
+      await tx.transaction((savepoint) => insertTogether(savepoint, some, sql``))
+    } catch (error) {
+      if (violatedConstraint(error) === null) throw error
+      await insertTogether(tx, some, sql`on conflict do nothing`)
+    }
   }
+}
+
+/** PostgreSQL's text of an array: it quotes and escapes as JSON does, but for control characters, of which we write none. */
+const arrayText = (values: readonly (string | number | null)[]): string => `{${JSON.stringify(values).slice(1, -1)}}`
+
+/** A list for each column: a parameter for each value would cost three times as much. */
+const insertTogether = async (tx: Tx, rows: readonly MovementRow[], onConflict: SQL): Promise<void> => {
+  const list = (of: (row: MovementRow) => string | number | null) => arrayText(rows.map(of))
+  await tx.execute(sql`
+    insert into ${movements} (id, network, address, direction, counterparty, standard, contract, token_id, amount,
+      block_number, transaction_hash, log_index, item_index, at)
+    select * from unnest(
+      ${list(({ id }) => id)}::uuid[],
+      ${list(({ network }) => network)}::text[],
+      ${list(({ address }) => address)}::text[],
+      ${list(({ direction }) => direction)}::text[],
+      ${list(({ counterparty }) => counterparty)}::text[],
+      ${list(({ standard }) => standard)}::text[],
+      ${list(({ contract }) => contract)}::text[],
+      ${list(({ tokenId }) => tokenId?.toString() ?? null)}::numeric[],
+      ${list(({ amount }) => amount.toString())}::numeric[],
+      ${list(({ blockNumber }) => blockNumber.toString())}::bigint[],
+      ${list(({ transactionHash }) => transactionHash)}::text[],
+      ${list(({ logIndex }) => logIndex)}::integer[],
+      ${list(({ itemIndex }) => itemIndex)}::integer[],
+      ${list(({ at }) => at.toISOString())}::timestamptz[])
+    ${onConflict}`)
 }
 
 /** Blocks above this are no longer the chain's. @returns how many movements went with them. */
@@ -29,40 +63,80 @@ export const deleteMovementsAbove = async (
   return count
 }
 
-/** What touched an address, newest first: the order of the index `movements_listed`, which is all that is read. */
+type Page = { readonly limit: number; readonly offset: number }
+
+/** Where a movement is in the list of its address. */
+type ListKey = Pick<MovementRow, 'blockNumber' | 'logIndex' | 'itemIndex' | 'id'>
+
+/** null where the address has no such movement. */
+export const findListKey = async (
+  db: Queryable,
+  input: { readonly network: Network; readonly address: string; readonly id: string },
+): Promise<ListKey | null> => {
+  // By its id alone: asked for all three, the planner would take the index of the address, and read all of its list.
+  const [row] = await db.select().from(movements).where(eq(movements.id, input.id))
+  return row?.network === input.network && row.address === input.address ? row : null
+}
+
+const NEWEST_FIRST = [
+  desc(movements.blockNumber),
+  desc(movements.logIndex),
+  desc(movements.itemIndex),
+  desc(movements.id),
+]
+
+const olderThan = ({ blockNumber, logIndex, itemIndex, id }: ListKey) =>
+  sql`(${movements.blockNumber}, ${movements.logIndex}, ${movements.itemIndex}, ${movements.id})
+    < (${blockNumber}::bigint, ${logIndex}::integer, ${itemIndex}::integer, ${id}::uuid)`
+
+/**
+ * What touched an address, newest first: the order of the index `movements_listed`. What lies before the page is passed in
+ * that index alone, and only the page's own rows are read.
+ * @param input.before only what is older than this.
+ */
 export const listMovements = async (
   db: Queryable,
-  input: { readonly network: Network; readonly address: string; readonly limit: number; readonly offset: number },
-): Promise<readonly MovementRow[]> =>
-  db
-    .select()
+  input: Page & { readonly network: Network; readonly address: string; readonly before: ListKey | null },
+): Promise<readonly MovementRow[]> => {
+  const { network, address, before, limit, offset } = input
+  const older = before === null ? undefined : olderThan(before)
+  const page = db
+    .select({ id: movements.id })
     .from(movements)
-    .where(and(eq(movements.network, input.network), eq(movements.address, input.address)))
-    .orderBy(desc(movements.blockNumber), desc(movements.logIndex), desc(movements.itemIndex), desc(movements.id))
-    .limit(input.limit)
-    .offset(input.offset)
+    .where(and(eq(movements.network, network), eq(movements.address, address), older))
+    .orderBy(...NEWEST_FIRST)
+    .limit(limit)
+    .offset(offset)
+    .as('page')
+  return db
+    .select(getTableColumns(movements))
+    .from(page)
+    .innerJoin(movements, eq(movements.id, page.id))
+    .orderBy(...NEWEST_FIRST)
+}
 
-/** Contracts of fungible tokens that ever came in to an address, those that came last first. */
+/**
+ * Contracts of fungible tokens that ever came in to an address, those that came last first. The index `movements_received`
+ * is entered once a contract, at its last movement, so that it does not matter how often each came.
+ */
 export const contractsReceived = async (
   db: Queryable,
   input: { readonly network: Network; readonly address: string; readonly limit: number },
 ): Promise<readonly string[]> => {
-  const rows = await db
-    .select({ contract: movements.contract })
-    .from(movements)
-    .where(
-      and(
-        eq(movements.network, input.network),
-        eq(movements.address, input.address),
-        eq(movements.direction, 'in'),
-        isNull(movements.tokenId),
-        isNotNull(movements.contract),
-      ),
+  const { network, address, limit } = input
+  const last = (below: SQL) => sql`
+    select contract, block_number from movements
+    where network = ${network} and address = ${address} and direction = 'in' and token_id is null
+      and contract is not null ${below}
+    order by contract desc, block_number desc limit 1`
+  const rows = await db.execute<{ contract: string }>(sql`
+    with recursive received as (
+      (${last(sql``)})
+      union all
+      select next.* from received, lateral (${last(sql`and contract < received.contract`)}) as next
     )
-    .groupBy(movements.contract)
-    .orderBy(desc(sql`max(${movements.blockNumber})`), asc(movements.contract))
-    .limit(input.limit)
-  return rows.flatMap((row) => row.contract ?? [])
+    select contract from received order by block_number desc, contract limit ${limit}`)
+  return rows.map((row) => row.contract)
 }
 
 /** Which of these contracts are collections that were created here, by any project. */
@@ -91,8 +165,6 @@ export type HoldingRow = { readonly address: string; readonly contract: string; 
 /** What came in and has not gone out again. */
 const held = sql`sum(case ${movements.direction} when 'in' then ${movements.amount} else -${movements.amount} end) > 0`
 
-type Page = { readonly limit: number; readonly offset: number }
-
 /** The NFTs of an address, by contract and token id. */
 export const holdingsOfAddress = async (
   db: Queryable,
@@ -112,10 +184,10 @@ export const holdingsOfAddress = async (
   return rows.flatMap(complete)
 }
 
-/** The NFTs of a contract that are in wallets of a project, by token id and address. */
+/** The NFTs of a contract that are in wallets within reach, by token id and address. */
 export const holdingsOfContract = async (
   db: Queryable,
-  input: Page & { readonly network: Network; readonly contract: string; readonly projectId: string },
+  input: Page & Reach & { readonly network: Network; readonly contract: string },
 ): Promise<readonly HoldingRow[]> => {
   const rows = await db
     .select({ address: movements.address, contract: movements.contract, tokenId: movements.tokenId })
@@ -124,6 +196,7 @@ export const holdingsOfContract = async (
       wallets,
       and(
         eq(wallets.projectId, input.projectId),
+        input.ownedBy === null ? undefined : eq(wallets.ownerId, input.ownedBy),
         eq(wallets.network, movements.network),
         eq(wallets.address, movements.address),
       ),

@@ -56,3 +56,11 @@ export const setAllowedOrigins = async (
     .returning({ id: projects.id })
   return rows.length === 1
 }
+
+/** @param input.rpId null: the host of the page that asks. */
+export const setPasskeyRpId = async (
+  db: Queryable,
+  input: { readonly projectId: string; readonly rpId: string | null },
+): Promise<void> => {
+  await db.update(projects).set({ passkeyRpId: input.rpId }).where(eq(projects.id, input.projectId))
+}

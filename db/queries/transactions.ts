@@ -2,6 +2,7 @@ import { and, asc, desc, eq, gte, inArray, isNull, lte, not, or, sql } from 'dri
 import type { Queryable, Tx } from '../client.ts'
 import { attempts, signers, transactions } from '../schema.ts'
 import { type Network, TRANSACTION_STATUSES } from '../words.ts'
+import type { Reach } from './wallets.ts'
 
 export type TransactionRow = typeof transactions.$inferSelect
 export type AttemptRow = typeof attempts.$inferSelect
@@ -117,34 +118,36 @@ export const insertAttempts = async (
     from json_to_recordset(${JSON.stringify(signed)}::text::json) as attempt(hash text, kind text, rung smallint, raw text)`)
 }
 
-/** By our id, within a project. */
+const within = ({ projectId, ownedBy }: Reach) =>
+  and(
+    eq(transactions.projectId, projectId),
+    ownedBy === null
+      ? undefined
+      : sql`exists (select from public.wallets w where w.id = ${transactions.walletId} and w.owner_id = ${ownedBy})`,
+  )
+
+/** By our id. */
 export const findTransaction = async (
   db: Queryable,
-  input: { readonly projectId: string; readonly id: string },
+  input: Reach & { readonly id: string },
 ): Promise<TransactionRow | null> => {
   const [row] = await db
     .select()
     .from(transactions)
-    .where(and(eq(transactions.id, input.id), eq(transactions.projectId, input.projectId)))
+    .where(and(eq(transactions.id, input.id), within(input)))
   return row ?? null
 }
 
-/** The project's transaction that one of its attempts' hashes belongs to. */
+/** The transaction within reach that one of its attempts' hashes belongs to. */
 export const findTransactionByHash = async (
   db: Queryable,
-  input: { readonly projectId: string; readonly network: Network; readonly hash: string },
+  input: Reach & { readonly network: Network; readonly hash: string },
 ): Promise<TransactionRow | null> => {
   const [row] = await db
     .select({ transaction: transactions })
     .from(attempts)
     .innerJoin(transactions, eq(transactions.id, attempts.transactionId))
-    .where(
-      and(
-        eq(attempts.network, input.network),
-        eq(attempts.hash, input.hash),
-        eq(transactions.projectId, input.projectId),
-      ),
-    )
+    .where(and(eq(attempts.network, input.network), eq(attempts.hash, input.hash), within(input)))
   return row?.transaction ?? null
 }
 

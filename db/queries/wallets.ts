@@ -11,12 +11,22 @@ export const insertWallet = async (db: Queryable, row: typeof wallets.$inferInse
   return inserted
 }
 
+/** What a caller sees: the wallets of a project, or those of one owner alone; all else is as if it did not exist. */
+export type Reach = {
+  readonly projectId: string
+  /** null: every owner's. */
+  readonly ownedBy: string | null
+}
+
+const within = (reach: Reach) =>
+  and(eq(wallets.projectId, reach.projectId), reach.ownedBy === null ? undefined : eq(wallets.ownerId, reach.ownedBy))
+
 type WalletKey = { readonly id: string } | { readonly address: string } | { readonly ownerId: string }
 
-/** One wallet of a project on a network, by one of its three keys. */
+/** One wallet within reach on a network, by one of its three keys. */
 export const findWallet = async (
   db: Queryable,
-  input: { readonly projectId: string; readonly network: Network; readonly by: WalletKey },
+  input: Reach & { readonly network: Network; readonly by: WalletKey },
 ): Promise<WalletRow | null> => {
   const { by } = input
   const [row] = await db
@@ -24,7 +34,7 @@ export const findWallet = async (
     .from(wallets)
     .where(
       and(
-        eq(wallets.projectId, input.projectId),
+        within(input),
         eq(wallets.network, input.network),
         'id' in by
           ? eq(wallets.id, by.id)
@@ -70,27 +80,27 @@ export const walletsAt = async (db: Db, places: readonly WalletPlace[]): Promise
     join public.wallets w using (project_id, network, address)`
 }
 
-/** The networks on which a project has a wallet with this address (EVM addresses are one on all four). */
+/** The networks on which a wallet within reach has this address (EVM addresses are one on all four). */
 export const networksOfAddress = async (
   db: Queryable,
-  input: { readonly projectId: string; readonly address: string },
+  input: Reach & { readonly address: string },
 ): Promise<readonly Network[]> => {
   const rows = await db
     .select({ network: wallets.network })
     .from(wallets)
-    .where(and(eq(wallets.projectId, input.projectId), eq(wallets.address, input.address)))
+    .where(and(within(input), eq(wallets.address, input.address)))
   return rows.map((row) => row.network)
 }
 
 /** Oldest first. */
 export const listWallets = async (
   db: Queryable,
-  input: { readonly projectId: string; readonly network: Network; readonly limit: number; readonly offset: number },
+  input: Reach & { readonly network: Network; readonly limit: number; readonly offset: number },
 ): Promise<readonly WalletRow[]> =>
   db
     .select()
     .from(wallets)
-    .where(and(eq(wallets.projectId, input.projectId), eq(wallets.network, input.network)))
+    .where(and(within(input), eq(wallets.network, input.network)))
     .orderBy(asc(wallets.createdAt), asc(wallets.id))
     .limit(input.limit)
     .offset(input.offset)

@@ -6,7 +6,6 @@ import { backfillJobKey } from '../../src/activity/request-backfill.ts'
 import type { WorkerCtx } from '../../src/context.ts'
 import { parsePayload } from './payload.ts'
 
-const WAIT_SECONDS = 5
 const TAKEN_UP_AT_ONCE = 1_000
 
 /** One shift of a walk back; at its end it adds the next one. */
@@ -16,9 +15,8 @@ export const backfillWalletTask =
     const { network, address } = parsePayload('backfill_wallet', payload)
     const chain = ctx.chains.withNode(network)
     const signal = helpers.abortSignal ?? new AbortController().signal
-    const result = await backfillShift(ctx, { chain, address, signal })
-    if (result === 'done') return
-    const delaySeconds = result === 'wait' ? WAIT_SECONDS : 0
+    const delaySeconds = await backfillShift(ctx, { chain, address, signal })
+    if (delaySeconds === null) return
     await addJob(
       ctx.db,
       'backfill_wallet',

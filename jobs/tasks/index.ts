@@ -4,10 +4,12 @@ import type { WorkerCtx } from '../../src/context.ts'
 import { backfillWalletTask } from './backfill-wallet.ts'
 import { broadcastTransactionTask } from './broadcast-transaction.ts'
 import { chainAuditTask } from './chain-audit.ts'
+import { cleanLoginsTask } from './clean-logins.ts'
 import { compactCountsTask } from './compact-counts.ts'
 import { dropIdempotencyKeysTask } from './drop-idempotency-keys.ts'
 import { followBlocksTask } from './follow-blocks.ts'
 import { reconcileTask } from './reconcile.ts'
+import { sendMailTask } from './send-mail.ts'
 
 /** Every task by its name. */
 export const createTasks = (ctx: WorkerCtx): TaskList =>
@@ -18,6 +20,8 @@ export const createTasks = (ctx: WorkerCtx): TaskList =>
     backfill_wallet: backfillWalletTask(ctx),
     chain_audit: chainAuditTask(ctx),
     reconcile: reconcileTask(ctx),
+    clean_logins: cleanLoginsTask(ctx),
+    send_mail: sendMailTask(ctx),
     compact_counts: compactCountsTask(ctx),
     drop_idempotency_keys: dropIdempotencyKeysTask(ctx),
   }) satisfies Record<JobName, unknown>

@@ -1,6 +1,7 @@
 import type { Task } from 'graphile-worker'
 import { addJob } from '../../db/jobs.ts'
 import { unlockJobsOfDeadWorkers } from '../../db/queries/workers.ts'
+import { settleDoubts } from '../../src/activity/settle-doubts.ts'
 import type { WorkerCtx } from '../../src/context.ts'
 import { hearSigners } from '../../src/transactions/hear-signers.ts'
 import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
@@ -30,4 +31,5 @@ export const reconcileTask =
     await startChaining(ctx)
     await Promise.all(ctx.chains.all.map((chain) => reconcileTransactions(ctx, chain)))
     await Promise.all(ctx.chains.all.map((chain) => hearSigners(ctx, chain)))
+    await Promise.all(ctx.chains.all.map((chain) => settleDoubts(ctx, chain)))
   }

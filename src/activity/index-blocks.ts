@@ -13,7 +13,7 @@ import { type Head, isReorganised } from '../blocks/fork.ts'
 import { rewind } from '../blocks/rewind.ts'
 import type { BlockMovements, Chain } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
-import { corrected } from './corrected.ts'
+import { corrected, writeDoubts } from './corrected.ts'
 import { keptRows } from './kept.ts'
 import { readRange } from './read-range.ts'
 import { watchedIn } from './watched.ts'
@@ -66,12 +66,13 @@ const takeIn = async (
   const { network } = chain
   const time = await databaseTime(ctx.db)
   const watched = await watchedIn(ctx, { network, blocks: input.blocks })
-  const blocks = await corrected(ctx, { chain, blocks: input.blocks, watched })
-  const rows = keptRows({ network, blocks, watched })
+  const set = await corrected(ctx, { chain, blocks: input.blocks, watched })
+  const rows = keptRows({ network, blocks: set.blocks, watched })
   const write = async (tx: Tx) => {
     // A backfill leaves all above the cursor to us, and its wallet may be younger than our look.
     if (await hasBackfillBegunSince(tx, { network, time })) throw new WatchedChanged()
     await insertMovements(tx, rows)
+    await writeDoubts(tx, { chain, corrected: set })
   }
   try {
     const moved = await advance(ctx, { ...input, write })

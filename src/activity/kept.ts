@@ -12,21 +12,38 @@ const NOBODY = '0x0000000000000000000000000000000000000000'
 
 type Side = { readonly address: string; readonly counterparty: string; readonly direction: 'in' | 'out' }
 
+type Input = { readonly blocks: readonly BlockMovements[]; readonly watched: Watched }
+
 /** The rows that we keep of some blocks: one for each end of a movement that we watch. Pure. */
-export const keptRows = (input: {
-  readonly network: Network
-  readonly blocks: readonly BlockMovements[]
-  readonly watched: Watched
-}): readonly MovementRow[] => {
-  const { network, blocks, watched } = input
-  return blocks.flatMap((block) =>
-    block.movements.flatMap((movement) =>
-      sidesOf(movement)
-        .filter(({ address }) => isKept(watched, movement, address))
-        .map((side) => rowOf({ network, block, movement, side })),
-    ),
-  )
+export const keptRows = ({
+  network,
+  blocks,
+  watched,
+}: Input & { readonly network: Network }): readonly MovementRow[] => {
+  const rows: MovementRow[] = []
+  for (const block of blocks) {
+    for (const movement of block.movements) {
+      for (const side of keptSides(watched, movement)) rows.push(rowOf({ network, block, movement, side }))
+    }
+  }
+  return rows
 }
+
+/** The contracts of those rows. Pure. */
+export const keptContracts = ({ blocks, watched }: Input): ReadonlySet<string> => {
+  const contracts = new Set<string>()
+  for (const { movements } of blocks) {
+    for (const movement of movements) {
+      const { contract } = movement
+      if (contract !== null && !contracts.has(contract) && keptSides(watched, movement).length > 0)
+        contracts.add(contract)
+    }
+  }
+  return contracts
+}
+
+const keptSides = (watched: Watched, movement: RecordedMovement): readonly Side[] =>
+  sidesOf(movement).filter(({ address }) => isKept(watched, movement, address))
 
 const sidesOf = ({ from, to }: RecordedMovement): readonly Side[] => [
   { address: from, counterparty: to, direction: 'out' },

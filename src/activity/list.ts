@@ -1,7 +1,9 @@
-import { listMovements, type MovementRow } from '../../db/queries/movements.ts'
+import { findListKey, listMovements, type MovementRow } from '../../db/queries/movements.ts'
+import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { AddressFacts } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
 import { tokenLooks } from '../tokens/looks.ts'
 import type { TokenLook } from '../tokens/token.ts'
 import { ownWallet } from '../wallets/own-wallet.ts'
@@ -16,22 +18,25 @@ export type Activity = {
 
 /**
  * What happened to a wallet of the project, newest first.
- * @throws wallet_forbidden, address_invalid, network_mismatch, not_implemented; node_unavailable where a contract is
- * listed of which nothing is remembered: without its decimals an amount would be wrong.
+ * @param input.before the uuid of an item: only those after it in the list, the older ones. Whoever goes on from the last
+ * item that he has seen sees each once, whatever comes in meanwhile, and far down as fast as at the top.
+ * @throws wallet_forbidden, address_invalid, network_mismatch, not_implemented, invalid_input (no such item);
+ * node_unavailable where a contract is listed of which nothing is remembered: without its decimals an amount would be wrong.
  */
 export const listActivity = async (
   ctx: Pick<Ctx, 'db' | 'chains'>,
-  input: {
-    readonly projectId: string
+  input: Reach & {
     readonly network: Network
     readonly walletAddress: string
+    readonly before: string | null
     readonly limit: number
     readonly offset: number
   },
 ): Promise<readonly Activity[]> => {
   const { network, limit, offset } = input
   const { chain, address } = await ownWallet(ctx, input)
-  const rows = await listMovements(ctx.db, { network, address, limit, offset })
+  const before = input.before === null ? null : await listKeyOf(ctx, { network, address, id: input.before })
+  const rows = await listMovements(ctx.db, { network, address, before, limit, offset })
   const contracts = new Set(rows.flatMap((row) => row.contract ?? []))
   const [facts, looks] = await Promise.all([
     chain.facts([...contracts]),
@@ -42,6 +47,19 @@ export const listActivity = async (
     facts: factsOf(facts, movement),
     look: looks.get(movement.contract ?? ''),
   }))
+}
+
+const listKeyOf = async (
+  ctx: Pick<Ctx, 'db'>,
+  input: { readonly network: Network; readonly address: string; readonly id: string },
+) => {
+  const key = await findListKey(ctx.db, input)
+  if (key !== null) return key
+  // A reorganisation may have taken it away.
+  throw new AppError(
+    'invalid_input',
+    'Field "before" must be the uuid of an item in this list; begin again without it.',
+  )
 }
 
 const factsOf = (facts: ReadonlyMap<string, AddressFacts>, { contract }: MovementRow): AddressFacts | null => {

@@ -1,5 +1,5 @@
 import type { BlockPoint } from '../../db/queries/cursors.ts'
-import type { Head } from '../blocks/fork.ts'
+import { finalNumberOf, type Head } from '../blocks/fork.ts'
 import { type BlockMovements, type Chain, RangeTooWide } from '../chains/chain.ts'
 import { FIRST_WIDTH, MAX_EVENTS_WIDTH, MAX_WIDTH, widthAfterRefusal, widthAfterSuccess } from './range-width.ts'
 
@@ -11,6 +11,13 @@ export type Range =
 
 /** What was learnt of a node lives as long as its chain object does: a restart learns it again in a few ranges. */
 const widths = new WeakMap<Chain, number>()
+const eventWidths = new WeakMap<Chain, number>()
+
+/**
+ * The range after the one that is taken in, read meanwhile: so the node and the database work at the same time. Only blocks
+ * that are final, which are the same however late they are taken in.
+ */
+const ahead = new WeakMap<Chain, { readonly fromBlock: bigint; readonly range: Promise<Range> }>()
 
 /**
  * Reads the blocks after a cursor, as many as the node has shown that it serves at once; none at the end of the chain.
@@ -20,22 +27,44 @@ export const readRange = async (
   chain: Chain,
   input: { readonly cursor: BlockPoint; readonly head: Head },
 ): Promise<Range> => {
-  const behind = Number(input.head.latest.number - input.cursor.number)
-  if (behind <= 0) return { kind: 'read', blocks: [] }
-  const width = widths.get(chain) ?? FIRST_WIDTH
-  return readBlocks(chain, { width, asked: Math.min(width, behind), fromBlock: input.cursor.number + 1n })
+  const { head } = input
+  const fromBlock = input.cursor.number + 1n
+  const known = ahead.get(chain)
+  ahead.delete(chain)
+  const range =
+    known?.fromBlock === fromBlock ? await known.range : await readUpTo(chain, { fromBlock, last: head.latest.number })
+  const next = range.kind === 'read' ? range.blocks.at(-1) : undefined
+  if (next !== undefined) readAhead(chain, { fromBlock: next.number + 1n, last: finalNumberOf(chain, head) })
+  return range
 }
 
-/** Reads blocks below one that was read already, as many at once; at least one. @throws as readRange. */
-export const readRangeBelow = async (
+const readUpTo = async (
   chain: Chain,
-  input: { readonly above: bigint; readonly floor: bigint },
-): Promise<Range & { readonly fromBlock: bigint }> => {
-  const width = widths.get(chain) ?? FIRST_WIDTH
-  const asked = Math.min(width, Number(input.above - input.floor))
-  const fromBlock = input.above - BigInt(asked)
-  return { ...(await readBlocks(chain, { width, asked, fromBlock })), fromBlock }
+  { fromBlock, last }: { readonly fromBlock: bigint; readonly last: bigint },
+): Promise<Range> => {
+  if (last < fromBlock) return { kind: 'read', blocks: [] }
+  const width = blocksAtOnce(chain)
+  return readBlocks(chain, { width, asked: Math.min(width, Number(last - fromBlock) + 1), fromBlock })
 }
+
+const readAhead = (chain: Chain, input: { readonly fromBlock: bigint; readonly last: bigint }): void => {
+  if (input.last < input.fromBlock) return
+  const range = readUpTo(chain, input)
+  // Its failure is told to whoever takes it in; where nobody does, to nobody.
+  range.catch(() => {})
+  ahead.set(chain, { fromBlock: input.fromBlock, range })
+}
+
+/** How many blocks are read at once: whole, or by events that index an address. */
+export const blocksAtOnce = (chain: Chain): number => widths.get(chain) ?? FIRST_WIDTH
+export const eventBlocksAtOnce = (chain: Chain): number => eventWidths.get(chain) ?? MAX_WIDTH
+
+/** Some blocks, not more than at once. @throws as readRange. */
+type Below = { readonly fromBlock: bigint; readonly asked: number }
+
+/** Reads blocks whole. @throws as readRange. */
+export const readRangeBelow = (chain: Chain, { fromBlock, asked }: Below): Promise<Range> =>
+  readBlocks(chain, { width: blocksAtOnce(chain), asked, fromBlock })
 
 const readBlocks = async (
   chain: Chain,
@@ -58,28 +87,23 @@ const readBlocks = async (
   }
 }
 
-const eventWidths = new WeakMap<Chain, number>()
-
 /** Likewise, but only what events that index an address tell of it. @throws as readRange. */
 export const readEventsBelow = async (
   chain: Chain,
-  input: { readonly above: bigint; readonly address: string },
-): Promise<Range & { readonly fromBlock: bigint }> => {
-  const { above, address } = input
-  const width = eventWidths.get(chain) ?? MAX_WIDTH
-  const asked = above < BigInt(width) ? Number(above) : width
-  const fromBlock = above - BigInt(asked)
+  { fromBlock, asked, address }: Below & { readonly address: string },
+): Promise<Range> => {
+  const width = eventBlocksAtOnce(chain)
   try {
-    const blocks = await chain.eventMovements({ address, fromBlock, toBlock: above - 1n })
-    if (blocks === null) return { kind: 'not_there', fromBlock }
+    const blocks = await chain.eventMovements({ address, fromBlock, toBlock: fromBlock + BigInt(asked - 1) })
+    if (blocks === null) return { kind: 'not_there' }
     const movementsRead = blocks.reduce((sum, block) => sum + block.movements.length, 0)
     const max = MAX_EVENTS_WIDTH
     eventWidths.set(chain, widthAfterSuccess({ width, blocksRead: asked, movementsRead, max }))
-    return { kind: 'read', blocks, fromBlock }
+    return { kind: 'read', blocks }
   } catch (error) {
     if (!(error instanceof RangeTooWide) || asked === 1) throw error
     eventWidths.set(chain, widthAfterRefusal(asked))
-    return { kind: 'too_wide', fromBlock }
+    return { kind: 'too_wide' }
   }
 }
 

@@ -1,11 +1,12 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import { reachOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { answers, pagingOf } from '../http.ts'
 import { itemOf } from './item.ts'
 import { listActivity } from './list.ts'
-import { ListActivityQuery, WalletActivityItem } from './schema.ts'
+import { beforeOf, ListActivityQuery, WalletActivityItem } from './schema.ts'
 
 export const activityRoutes = (
   ctx: Pick<Ctx, 'db' | 'chains' | 'config' | 'now' | 'log'>,
@@ -15,9 +16,10 @@ export const activityRoutes = (
     '',
     async ({ query, caller }) => {
       const activities = await listActivity(ctx, {
-        projectId: caller.projectId,
+        ...reachOf(caller),
         network: query.network,
         walletAddress: query.wallet_address,
+        before: beforeOf(query),
         ...pagingOf(query),
       })
       return activities.map(itemOf)
@@ -30,7 +32,8 @@ export const activityRoutes = (
         summary: 'List activity',
         description:
           'What happened to a wallet of the project, newest first: coins, tokens and NFTs that came in and went out. ' +
-          'New items push older ones to later pages: who walks on sees some twice, by uuid, and misses none.',
+          'New items push older ones to later pages: who walks on sees some twice, by uuid, and misses none. Who asks ' +
+          'with `before`, the uuid of the last item seen, instead of the next page sees each once.',
       },
     },
   )

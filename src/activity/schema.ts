@@ -1,12 +1,22 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
-import { AddressField, closed, NetworkField, PagingFields, UuidField } from '../http.ts'
+import { AddressField, closed, NetworkField, OptionalUuidText, PagingFields, UuidField } from '../http.ts'
 import { Token } from '../tokens/schema.ts'
 
 export const ListActivityQuery = t.Object(
-  { network: NetworkField, wallet_address: AddressField('A wallet of the project.'), ...PagingFields },
+  {
+    network: NetworkField,
+    wallet_address: AddressField('A wallet of the project.'),
+    before: OptionalUuidText(
+      'Only what comes after the item with this uuid: what is older. Pages are counted from there.',
+    ),
+    ...PagingFields,
+  },
   closed,
 )
+
+export const beforeOf = (query: { readonly before?: string }): string | null =>
+  query.before === undefined || query.before === '' || query.before === 'null' ? null : query.before
 
 export const WalletActivityItem = Type.Object(
   {

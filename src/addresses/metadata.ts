@@ -19,7 +19,9 @@ export const addressesMetadata = async (
   if (texts.length > ADDRESSES_MAX) {
     throw new AppError('invalid_input', `Field "addresses" must be 1 to ${ADDRESSES_MAX} addresses.`)
   }
-  const canonical = new Map(texts.map((text) => [text, chain.parseAddress(text.toLowerCase(), 'addresses')]))
+  const canonical = new Map(
+    texts.map((text, index) => [text, chain.parseAddress(text.toLowerCase(), `addresses.${index}`)]),
+  )
   const addresses = [...new Set(canonical.values())]
   const [facts, looks] = await Promise.all([chain.facts(addresses), tokenLooks(ctx.db, { chain, addresses })])
   return Object.fromEntries(

@@ -1,9 +1,10 @@
 import type { Db } from '../../db/client.ts'
 import { findLiveApiKeys, type LiveApiKey, touchApiKey } from '../../db/queries/api-keys.ts'
-import { findProject } from '../../db/queries/projects.ts'
+import { findProject, type Project } from '../../db/queries/projects.ts'
+import { findLiveSessions } from '../../db/queries/sessions.ts'
 import { createBatcher } from '../batcher.ts'
+import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import type { Log } from '../log.ts'
 import { hashApiKey } from './api-key.ts'
 import type { Caller } from './caller.ts'
 
@@ -14,50 +15,80 @@ const MAX_KEYS_A_QUERY = 200
 
 export type Authenticate = (headers: Headers) => Promise<Caller>
 
+type AuthenticateCtx = Pick<Ctx, 'db' | 'now' | 'log' | 'tokens'>
+
+/** Finds keys or sessions that are asked for at the same time in one query. */
+const togetherBy = <Row>(find: (ids: readonly string[]) => Promise<readonly Row[]>, idOf: (row: Row) => string) => {
+  const findTogether = createBatcher({
+    sizeMax: MAX_KEYS_A_QUERY,
+    // Most requests of a project come with one key.
+    run: async (ids: readonly string[]) => new Map((await find([...new Set(ids)])).map((row) => [idOf(row), row])),
+  })
+  return async (id: string): Promise<Row | null> => (await findTogether(id)).get(id) ?? null
+}
+
 /**
  * Tells who is calling from the project header and the bearer token. Every request asks the database, so that a
  * revocation acts at once; requests that arrive together share one query.
- * @throws project_required, project_unknown, project_mismatch, unauthorized, token_source_unsupported.
+ * @throws project_required, project_unknown, project_mismatch, unauthorized, session_ended, token_source_unsupported.
  */
-export const createAuthenticate = (ctx: {
-  readonly db: Db
-  readonly now: () => Date
-  readonly log: Log
-}): Authenticate => {
-  const findTogether = createBatcher({
-    sizeMax: MAX_KEYS_A_QUERY,
-    run: async (hashes: readonly Uint8Array[]) => {
-      const rows = await findLiveApiKeys(ctx.db, hashes)
-      return new Map(rows.map((row) => [Buffer.from(row.hash).toString('hex'), row]))
-    },
-  })
-  const findKey = async (hash: Uint8Array): Promise<LiveApiKey | null> =>
-    (await findTogether(hash)).get(Buffer.from(hash).toString('hex')) ?? null
+export const createAuthenticate = (ctx: AuthenticateCtx): Authenticate => {
+  const hexOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
+  const findKey = togetherBy(
+    (hashes) => findLiveApiKeys(ctx.db, hashes),
+    (row) => hexOf(row.hash),
+  )
+  const findSession = togetherBy(
+    (ids) => findLiveSessions(ctx.db, ids),
+    (row) => row.id,
+  )
 
   const noteUse = (key: LiveApiKey): void => {
     if (key.lastUsedAt !== null && ctx.now().getTime() - key.lastUsedAt.getTime() < LAST_USED_PRECISION_MS) return
     touchApiKey(ctx.db, key.id).catch((err: unknown) => ctx.log.warn({ err }, 'could not note the use of an API key'))
   }
 
+  const callerOf = async (bearer: string): Promise<Caller | null> => {
+    const hash = hashApiKey(bearer)
+    if (hash !== null) {
+      const key = await findKey(hexOf(hash))
+      if (key === null) return null
+      noteUse(key)
+      return { kind: 'api_key', projectId: key.projectId, apiKeyId: key.id, scopes: key.scopes }
+    }
+    const token = bearer === '' ? null : await ctx.tokens.verify(bearer)
+    if (token === null) return null
+    const { projectId, userId, sessionId } = token
+    if (token.expiresAtMs <= ctx.now().getTime() || (await findSession(sessionId)) === null) {
+      throw new AppError('session_ended', 'The access token has expired, or its session has ended; log in again.')
+    }
+    return { kind: 'user', projectId, userId, sessionId }
+  }
+
   return async (headers) => {
     const projectId = readProjectHeader(headers)
     refuseForeignToken(headers)
-    const hash = hashApiKey(BEARER.exec(headers.get('authorization') ?? '')?.[1] ?? '')
-    const key = hash === null ? null : await findKey(hash)
-    if (key === null || key.projectId !== projectId) {
-      if ((await findProject(ctx.db, projectId)) === null) {
-        throw new AppError('project_unknown', 'No project has the id in the header X-WalletKit-Project-ID.')
-      }
-      throw key === null
-        ? new AppError('unauthorized', 'The header Authorization must be "Bearer " and a valid API key.')
-        : new AppError('project_mismatch', 'The API key belongs to another project than the header names.')
-    }
-    noteUse(key)
-    return { kind: 'api_key', projectId, apiKeyId: key.id, scopes: key.scopes }
+    const caller = await callerOf(bearerOf(headers))
+    if (caller?.projectId === projectId) return caller
+    await requireProject(ctx, projectId)
+    throw caller === null
+      ? new AppError('unauthorized', 'The header Authorization must be "Bearer " and a valid API key or access token.')
+      : new AppError('project_mismatch', 'The API key or access token is of another project than the header names.')
   }
 }
 
-const readProjectHeader = (headers: Headers): string => {
+/** The bearer token (RFC 6750 §2.1), or ''. */
+export const bearerOf = (headers: Headers): string => BEARER.exec(headers.get('authorization') ?? '')?.[1] ?? ''
+
+/** @throws project_unknown */
+export const requireProject = async (ctx: { readonly db: Db }, projectId: string): Promise<Project> => {
+  const project = await findProject(ctx.db, projectId)
+  if (project !== null) return project
+  throw new AppError('project_unknown', 'No project has the id in the header X-WalletKit-Project-ID.')
+}
+
+/** @throws project_required */
+export const readProjectHeader = (headers: Headers): string => {
   const text = (headers.get('x-walletkit-project-id') ?? headers.get('x-project-id') ?? '').trim()
   if (UUID.test(text)) return text.toLowerCase()
   throw new AppError('project_required', 'The header X-WalletKit-Project-ID must be the UUID of your project.')

@@ -1,13 +1,38 @@
-// Who is calling. An API key speaks for a whole project.
+import type { Reach } from '../../db/queries/wallets.ts'
+// Who is calling. An API key speaks for a whole project; an access token for one of its end users, and only for what is
+// theirs.
 
 import type { ApiKeyScope } from '../../db/words.ts'
+import { AppError } from '../errors.ts'
 
-export type Caller = {
+export type ApiKeyCaller = {
   readonly kind: 'api_key'
   readonly projectId: string
   readonly apiKeyId: string
   readonly scopes: readonly ApiKeyScope[]
 }
 
+export type UserCaller = {
+  readonly kind: 'user'
+  readonly projectId: string
+  readonly userId: string
+  readonly sessionId: string
+}
+
+export type Caller = ApiKeyCaller | UserCaller
+
+/** What a caller sees: a user nothing but their own. */
+export const reachOf = (caller: Caller): Reach => ({
+  projectId: caller.projectId,
+  ownedBy: caller.kind === 'user' ? caller.userId : null,
+})
+
 /** How the audit names a caller. */
-export const actorOf = (caller: Caller): string => `api_key:${caller.apiKeyId}`
+export const actorOf = (caller: Caller): string =>
+  caller.kind === 'api_key' ? `api_key:${caller.apiKeyId}` : `user:${caller.userId}`
+
+/** @throws user_session_required for an API key. */
+export const requireUser = (caller: Caller): UserCaller => {
+  if (caller.kind === 'user') return caller
+  throw new AppError('user_session_required', 'This call takes the access token of a user, not an API key.')
+}

@@ -25,7 +25,7 @@ const PREFLIGHT_MAX_AGE_SECONDS = '600'
 const LOCALHOST = /^http:\/\/localhost(:[0-9]{1,5})?$/
 
 /** Our own pages, and on a developer's machine any local one. */
-const isOwnOrigin = (ctx: OriginCtx, origin: string): boolean =>
+export const isOwnOrigin = (ctx: Pick<OriginCtx, 'config'>, origin: string): boolean =>
   origin === new URL(ctx.config.publicBaseUrl).origin || (ctx.config.devnet && LOCALHOST.test(origin))
 
 /** The headers that let a page of this origin read the answer; none where no project allows it. */
@@ -55,13 +55,18 @@ export const preflight = async (ctx: OriginCtx, origin: string | null): Promise<
   })
 }
 
+/** Whether pages of an origin may act for a project. */
+export const isOriginOf = async (
+  ctx: OriginCtx,
+  input: { readonly projectId: string; readonly origin: string },
+): Promise<boolean> => isOwnOrigin(ctx, input.origin) || isOriginAllowed(ctx.db, input)
+
 /** @throws origin_not_allowed where a browser sent the request from a page that the project does not know. */
 export const checkOrigin = async (
   ctx: OriginCtx,
   input: { readonly projectId: string; readonly origin: string | null },
 ): Promise<void> => {
   const { origin, projectId } = input
-  if (origin === null || isOwnOrigin(ctx, origin)) return
-  if (await isOriginAllowed(ctx.db, { origin, projectId })) return
+  if (origin === null || (await isOriginOf(ctx, { origin, projectId }))) return
   throw new AppError('origin_not_allowed', 'The project does not allow requests from pages of this origin.')
 }

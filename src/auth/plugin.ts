@@ -3,16 +3,17 @@ import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import { readJsonBody } from '../body.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { createAuthenticate } from './authenticate.ts'
+import { type Asker, askerOf } from '../peer.ts'
+import { createAuthenticate, readProjectHeader, requireProject } from './authenticate.ts'
 import type { Caller } from './caller.ts'
 import { checkOrigin } from './origins.ts'
 import { requireScope } from './scopes.ts'
 
-type AuthCtx = Pick<Ctx, 'db' | 'now' | 'log' | 'config'>
+type AuthCtx = Pick<Ctx, 'db' | 'now' | 'log' | 'config' | 'tokens'>
 
 /**
  * Gives every route behind it a `caller`, before the body is read: who may not come in learns nothing else.
- * One for all resources of a process: the rate limit is per API key and process.
+ * One for all resources of a process: the rate limit is per API key or user, and process.
  */
 export const authentication = (ctx: AuthCtx) => {
   const authenticate = createAuthenticate(ctx)
@@ -20,7 +21,7 @@ export const authentication = (ctx: AuthCtx) => {
   const admit = async ({ request, route }: { request: Request; route: string }): Promise<Caller> => {
     const caller = await authenticate(request.headers)
     await checkOrigin(ctx, { projectId: caller.projectId, origin: request.headers.get('origin') })
-    await limiter.consume(caller.apiKeyId).catch((refusal: unknown) => {
+    await limiter.consume(caller.kind === 'user' ? caller.userId : caller.apiKeyId).catch((refusal: unknown) => {
       throw tooMany(refusal)
     })
     requireScope(caller, { method: request.method, route })
@@ -40,9 +41,38 @@ export const authentication = (ctx: AuthCtx) => {
 
 export type Authentication = ReturnType<typeof authentication>
 
+/** Who asks where nobody is logged in: a page or program of a project. */
+export type Asked = { readonly projectId: string; readonly asker: Asker; readonly origin: string | null }
+
+/**
+ * For what needs no bearer: gives every route behind it `asked`, before the body is read. A bearer that is sent is ignored.
+ */
+export const projectDoor = (ctx: AuthCtx) => {
+  const limiter = new RateLimiterMemory({ points: ctx.config.rateLimitPerSecond, duration: 1 })
+  const admit = async (request: Request): Promise<Asked> => {
+    const asker = askerOf(ctx.config, request)
+    await limiter.consume(asker.address).catch((refusal: unknown) => {
+      throw tooMany(refusal)
+    })
+    const { id: projectId } = await requireProject(ctx, readProjectHeader(request.headers))
+    const origin = request.headers.get('origin')
+    await checkOrigin(ctx, { projectId, origin })
+    return { projectId, asker, origin }
+  }
+  const admitted = new WeakMap<Request, Asked>()
+  return new Elysia({ name: 'project-door' })
+    .onParse({ as: 'scoped' }, async ({ request }) => {
+      admitted.set(request, await admit(request))
+      return (await readJsonBody(request)) ?? {}
+    })
+    .derive({ as: 'scoped' }, async ({ request }) => ({ asked: admitted.get(request) ?? (await admit(request)) }))
+}
+
+export type ProjectDoor = ReturnType<typeof projectDoor>
+
 const tooMany = (refusal: unknown): unknown =>
   refusal instanceof RateLimiterRes
-    ? new AppError('rate_limited', 'Too many requests with this API key; wait and try again.', {
+    ? new AppError('rate_limited', 'Too many requests by this caller; wait and try again.', {
         retryable: true,
         retryAfterSeconds: Math.max(1, Math.ceil(refusal.msBeforeNext / 1000)),
       })

@@ -3,7 +3,7 @@
 
 import type { ApiKeyScope } from '../../db/words.ts'
 import { AppError } from '../errors.ts'
-import type { Caller } from './caller.ts'
+import { type Caller, requireUser } from './caller.ts'
 
 /** By path, as the route declares it. Every GET takes `read`; a POST that is not listed takes `admin`. */
 export const SCOPE_OF_POST: ReadonlyMap<string, ApiKeyScope> = new Map<string, ApiKeyScope>([
@@ -31,8 +31,16 @@ export type Call = { readonly method: string; readonly route: string }
 const scopeOf = ({ method, route }: Call): ApiKeyScope =>
   method === 'GET' ? 'read' : (SCOPE_OF_POST.get(route) ?? 'admin')
 
-/** @throws scope_required */
+/** Who a user is and how they log in is theirs alone, whatever an API key may do. */
+const OF_USERS = /^\/users\/|^\/wallets\/get-by-network$/
+
+/**
+ * A user has no scopes: what an access token reaches is decided by whose things they are.
+ * @throws scope_required, user_session_required
+ */
 export const requireScope = (caller: Caller, call: Call): void => {
+  if (caller.kind === 'user') return
+  if (OF_USERS.test(call.route)) requireUser(caller)
   const scope = scopeOf(call)
   if (caller.scopes.includes(scope)) return
   throw new AppError('scope_required', `The API key lacks the scope "${scope}", which this call needs.`)

@@ -144,9 +144,16 @@ export type RecordedMovement = Movement & {
   readonly itemIndex: number
 }
 
-export type BlockMovements = BlockRef & { readonly movements: readonly RecordedMovement[] }
+export type BlockMovements = BlockRef & {
+  readonly movements: readonly RecordedMovement[]
+  /** Coins that moved within transactions are among them. */
+  readonly isTraced: boolean
+}
 
-/** What is known of an address, read once from the chain: hostile names are bounded and kept as text. */
+/** What a node has of a block: all that `movements` needs, no longer, or not yet. */
+export type History = 'kept' | 'pruned' | 'not_there'
+
+/** What is known of an address, read from the chain and kept: hostile names are bounded and kept as text. */
 export type AddressFacts = {
   readonly isContract: boolean
   readonly standard: AssetStandard
@@ -210,6 +217,15 @@ export type CollectionRequest = {
   readonly owner: string
 }
 
+/** A message as text, and a signature of it as hex of any length. */
+export type SignedMessage = { readonly address: string; readonly message: string; readonly signature: Hex }
+
+/**
+ * Who signed. `key`: the one private key that an address follows from, on every network of the family. `contract`: the
+ * code at the address, which speaks for this network alone: on another one somebody else's may stand there.
+ */
+export type MessageSigner = 'key' | 'contract'
+
 /** What outlives a process, handed in by context.ts. */
 export type ChainMemory = {
   /** The operator's functions or errors with these selectors, as of now, in the order of adding. */
@@ -218,8 +234,12 @@ export type ChainMemory = {
     kind: AbiItemKind
     selectors: readonly string[]
   }): Promise<readonly AddedAbiItem[]>
-  readFacts(input: { network: Network; addresses: readonly string[] }): Promise<ReadonlyMap<string, AddressFacts>>
-  writeFacts(input: { network: Network; address: string; facts: AddressFacts }): Promise<void>
+  /** What is doubtful may have changed since it was read. */
+  readFacts(input: {
+    network: Network
+    addresses: readonly string[]
+  }): Promise<ReadonlyMap<string, AddressFacts & { readonly isDoubtful: boolean }>>
+  writeFacts(input: { network: Network; facts: ReadonlyMap<string, AddressFacts> }): Promise<void>
 }
 
 export type Chain = {
@@ -268,6 +288,12 @@ export type Chain = {
   /** What `assemble` was given. Pure. @throws Error for bytes that it did not make. */
   disassemble(raw: Hex): Unsigned
 
+  /**
+   * Who of an address signed a message: EIP-191, ERC-1271 and ERC-6492; or sr25519. null: nobody.
+   * @throws node_unavailable where only a contract could tell.
+   */
+  verifyMessage(signed: SignedMessage): Promise<MessageSigner | null>
+
   /** Sends once, without a retry inside, and only to a node of the right chain; "already known" is `accepted`. Never throws for what a node says. */
   broadcast(raw: Hex): Promise<BroadcastOutcome>
   /** @throws node_unavailable. */
@@ -314,6 +340,8 @@ export type Chain = {
     readonly fromBlock: bigint
     readonly toBlock: bigint
   }): Promise<readonly BlockMovements[] | null>
+  /** Whether the node still has a block and its events: whoever has it has those above it. @throws node_unavailable. */
+  history(number: bigint): Promise<History>
   /** The chain id that the node itself reports, to compare with ours. @throws node_unavailable. */
   nodeChainId(): Promise<number>
   /**

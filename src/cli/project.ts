@@ -3,6 +3,7 @@ import { activateProject } from '../projects/activate.ts'
 import { createProject } from '../projects/create.ts'
 import { listProjects } from '../projects/list.ts'
 import { setAllowedOrigins } from '../projects/origins.ts'
+import { setPasskeyDomain } from '../projects/passkey-domain.ts'
 import { uuid } from './arguments.ts'
 import { OPERATOR, print, printJson, withCtx } from './operator.ts'
 import { readSecrets } from './secrets.ts'
@@ -54,6 +55,12 @@ export const projectCommands = (): Command => {
         for (const project of projects) print(`${project.id}  ${project.created_at}  ${project.name}`)
       }),
     )
+  addPageCommands(command)
+  return command
+}
+
+/** What concerns the pages of a project. */
+const addPageCommands = (command: Command): void => {
   command
     .command('origins')
     .description('Set from which web origins browsers may call for a project; replaces the earlier list.')
@@ -65,5 +72,19 @@ export const projectCommands = (): Command => {
         print(origins.length === 0 ? 'No origin is allowed now.' : `Allowed now: ${origins.join(', ')}`)
       }),
     )
-  return command
+  command
+    .command('passkey-domain')
+    .description(
+      "Set the domain of a project's passkeys (WebAuthn's RP ID): the host of an allowed origin, or a domain above it. It is not looked up in the Public Suffix List; browsers refuse what is there.",
+    )
+    .argument('<project-id>', 'the project', uuid)
+    .argument('[domain]', 'for instance example.com; without it, the host of the page that asks')
+    .action((projectId: string, domain?: string) =>
+      withCtx(async (ctx) => {
+        await setPasskeyDomain(ctx, { projectId, rpId: domain ?? null })
+        print(
+          `New passkeys are of ${domain ?? 'the host of the page that asks'}. Those of another domain open nothing now.`,
+        )
+      }),
+    )
 }

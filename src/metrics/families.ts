@@ -8,6 +8,7 @@ import {
   ATTEMPT_KINDS,
   type CounterName,
   CURSOR_PURPOSES,
+  HINDRANCES,
   HISTOGRAMS,
   type HistogramName,
   type Network,
@@ -227,6 +228,27 @@ const followerFamilies = ({ followed }: Numbers, heads: Heads): readonly Family[
   ]
 }
 
+const BACKFILL_STATES = ['not_begun', 'walking', ...HINDRANCES]
+
+const activityFamilies = ({ backfills, doubtful }: Numbers, networks: readonly Labels[]): readonly Family[] => [
+  gauge(
+    'backfills_open',
+    'Walks back through what an address moved before it became a wallet, by what they wait for.',
+    filledIn(
+      all(networks, each('state', BACKFILL_STATES)),
+      backfills.map(({ network, state, rows }) => ({ labels: { network, state }, value: rows })),
+    ),
+  ),
+  gauge(
+    'doubtful_contracts',
+    'Contracts that did not say of what standard they are when movements of theirs were kept; they are asked again.',
+    filledIn(
+      networks,
+      doubtful.map(({ network, rows }) => ({ labels: { network }, value: rows })),
+    ),
+  ),
+]
+
 const auditFamilies = ({ audit }: Numbers): readonly Family[] => [
   gauge('audit_unchained_rows', `Audit rows that no chain holds yet; counted up to ${COUNTED_TAIL_MAX}.`, [
     { labels: {}, value: audit.rows },
@@ -254,6 +276,7 @@ export const deploymentFamilies = (input: {
     ...transactionFamilies(numbers, networks),
     ...followerFamilies(numbers, heads),
     ...jobFamilies(numbers),
+    ...activityFamilies(numbers, networks),
     ...auditFamilies(numbers),
   ]
 }

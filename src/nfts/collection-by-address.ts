@@ -1,4 +1,5 @@
 import { collectionsAt } from '../../db/queries/collections.ts'
+import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import { parseAddress } from '../chains/evm/address.ts'
 import type { Ctx } from '../context.ts'
@@ -15,12 +16,12 @@ import { shownCollection } from './collections.ts'
  */
 export const collectionByAddress = async (
   ctx: Pick<Ctx, 'db' | 'chains'>,
-  input: { readonly projectId: string; readonly network?: Network | undefined; readonly contractAddress: string },
+  input: Reach & { readonly network?: Network | undefined; readonly contractAddress: string },
 ): Promise<NftCollection> => {
-  const { projectId, network } = input
+  const { network } = input
   const chain = network === undefined ? null : ctx.chains.withNode(network)
   const contractAddress = (chain?.parseAddress ?? parseAddress)(input.contractAddress, 'contract_address')
-  const rows = await collectionsAt(ctx.db, { projectId, network, contractAddress })
+  const rows = await collectionsAt(ctx.db, { ...input, contractAddress })
   const [own, another] = rows.flatMap(shownCollection)
   if (another !== undefined) {
     throw new AppError('network_required', 'Field "network" must be given: several networks have it at this address.')

@@ -1,4 +1,5 @@
 import { type CollectionRow, collectionsOfWallet } from '../../db/queries/collections.ts'
+import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
 import type { NftCollection } from '../transactions/preview-schema.ts'
@@ -24,8 +25,7 @@ export const shownCollection = (row: CollectionRow): readonly NftCollection[] =>
  */
 export const listCollections = async (
   ctx: Pick<Ctx, 'db' | 'chains'>,
-  input: {
-    readonly projectId: string
+  input: Reach & {
     readonly network: Network
     readonly walletAddress: string
     readonly limit: number

@@ -1,4 +1,5 @@
 import { insertCollection } from '../../db/queries/collections.ts'
+import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
 import type { Credentials } from '../custody/vault.ts'
@@ -7,8 +8,7 @@ import { describeMetadata, hostMetadata } from '../metadata/host.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
 import { resolveSender } from './sender.ts'
 
-export type CreateCollectionInput = {
-  readonly projectId: string
+export type CreateCollectionInput = Reach & {
   readonly actor: string
   readonly network: Network
   readonly from?: string | undefined

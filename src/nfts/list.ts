@@ -1,4 +1,5 @@
 import { type HoldingRow, holdingsOfAddress, holdingsOfContract } from '../../db/queries/movements.ts'
+import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
@@ -6,8 +7,7 @@ import { metadataOfTokens } from '../metadata/of-tokens.ts'
 import type { NftMetadata } from '../metadata/schema.ts'
 import { ownWallet } from '../wallets/own-wallet.ts'
 
-export type ListNftsInput = {
-  readonly projectId: string
+export type ListNftsInput = Reach & {
   readonly network: Network
   readonly walletAddress?: string | undefined
   readonly contractAddress?: string | undefined
@@ -20,7 +20,7 @@ export type HeldNft = HoldingRow & { readonly metadata: NftMetadata | null }
 type ListCtx = Pick<Ctx, 'db' | 'chains' | 'config' | 'log'>
 
 /**
- * The NFTs in one wallet of the project, or those of one collection in any of them, by contract and token id.
+ * The NFTs in one wallet within reach, or those of one collection in any of them, by contract and token id.
  * @throws invalid_input, wallet_forbidden, address_invalid, network_mismatch, not_implemented.
  */
 export const listNfts = async (ctx: ListCtx, input: ListNftsInput): Promise<readonly HeldNft[]> => {
@@ -31,14 +31,14 @@ export const listNfts = async (ctx: ListCtx, input: ListNftsInput): Promise<read
 }
 
 const holdingsOf = async (ctx: ListCtx, input: ListNftsInput): Promise<readonly HoldingRow[]> => {
-  const { projectId, network, walletAddress, contractAddress, limit, offset } = input
+  const { projectId, ownedBy, network, walletAddress, contractAddress, limit, offset } = input
   if (walletAddress !== undefined && contractAddress === undefined) {
-    const { address } = await ownWallet(ctx, { projectId, network, walletAddress })
+    const { address } = await ownWallet(ctx, { ...input, walletAddress })
     return holdingsOfAddress(ctx.db, { network, address, limit, offset })
   }
   if (contractAddress !== undefined && walletAddress === undefined) {
     const contract = ctx.chains.withNode(network).parseAddress(contractAddress, 'contract_address')
-    return holdingsOfContract(ctx.db, { projectId, network, contract, limit, offset })
+    return holdingsOfContract(ctx.db, { projectId, ownedBy, network, contract, limit, offset })
   }
   throw new AppError('invalid_input', 'Exactly one of "wallet_address" and "contract_address" must be given.')
 }

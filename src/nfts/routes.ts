@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { actorOf, type Caller } from '../auth/caller.ts'
+import { actorOf, type Caller, reachOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { answers, credentialsOf, IDEMPOTENT, pagingOf, TransactionResult } from '../http.ts'
@@ -21,7 +21,7 @@ const idempotent = (summary: string, description: string) => ({
   detail: { ...detail(summary, description).detail, ...IDEMPOTENT },
 })
 
-const principal = (caller: Caller) => ({ projectId: caller.projectId, actor: actorOf(caller) })
+const principal = (caller: Caller) => ({ ...reachOf(caller), actor: actorOf(caller) })
 
 export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
   const once = createOnce(ctx)
@@ -31,7 +31,7 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
       '',
       async ({ query, caller }) => {
         const held = await listNfts(ctx, {
-          projectId: caller.projectId,
+          ...reachOf(caller),
           network: query.network,
           walletAddress: query.wallet_address,
           contractAddress: query.contract_address,
@@ -49,7 +49,7 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
       '/collections',
       ({ query, caller }) =>
         listCollections(ctx, {
-          projectId: caller.projectId,
+          ...reachOf(caller),
           network: query.network,
           walletAddress: query.wallet_address,
           ...pagingOf(query),
@@ -64,7 +64,7 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
       '/collection-by-address',
       ({ query, caller }) =>
         collectionByAddress(ctx, {
-          projectId: caller.projectId,
+          ...reachOf(caller),
           network: query.network,
           contractAddress: query.contract_address,
         }),

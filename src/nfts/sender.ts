@@ -1,14 +1,14 @@
-import type { WalletRow } from '../../db/queries/wallets.ts'
+import type { Reach, WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Chain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import type { Credentials } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { projectWallet } from '../projects/wallet.ts'
+import { getWallet } from '../wallets/get.ts'
 import { resolveSigner, walletOf } from '../wallets/signer.ts'
 
-type SenderQuery = {
-  readonly projectId: string
+type SenderQuery = Reach & {
   readonly actor: string
   readonly network?: Network | undefined
   readonly from?: string | undefined
@@ -22,17 +22,21 @@ type Sender = {
 }
 
 /**
- * Who mints or creates: the wallet named by `from`, else the project's own wallet on the network.
+ * Who mints or creates: the wallet named by `from`, else on the network a user's own, and for an API key the project's.
  * @throws network_required, address_invalid, network_mismatch, not_implemented.
  */
 export const resolveSender = async (ctx: Ctx, input: SenderQuery): Promise<Sender> => {
-  const { projectId, actor, network, from } = input
+  const { projectId, ownedBy, actor, network, from } = input
   if (from !== undefined) {
-    const signer = await resolveSigner(ctx, { projectId, network, address: from, field: 'from' })
-    return { chain: signer.chain, wallet: () => walletOf(ctx, { projectId, signer }) }
+    const signer = await resolveSigner(ctx, { ...input, address: from, field: 'from' })
+    return { chain: signer.chain, wallet: () => walletOf(ctx, { ...input, signer }) }
   }
   if (network === undefined) {
     throw new AppError('network_required', 'Field "network" is required where "from" does not tell it.')
+  }
+  if (ownedBy !== null) {
+    const own = () => getWallet(ctx, { projectId, ownedBy, network, by: { ownerId: ownedBy } })
+    return { chain: ctx.chains.withNode(network), wallet: own }
   }
   const { developerSecret } = input.credentials
   return {

@@ -1,3 +1,4 @@
+import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
 import type { Credentials } from '../custody/vault.ts'
@@ -6,8 +7,7 @@ import { parseTokenId } from '../transactions/intent.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
 import { resolveSigner, walletOf } from '../wallets/signer.ts'
 
-export type TransferNftInput = {
-  readonly projectId: string
+export type TransferNftInput = Reach & {
   readonly actor: string
   readonly network?: Network | undefined
   readonly from: string
@@ -20,13 +20,13 @@ export type TransferNftInput = {
 
 /** Transfers one NFT from a wallet of the project. @throws invalid_input and what walletOf and submitIntent throw. */
 export const transferNft = async (ctx: Ctx, input: TransferNftInput): Promise<Submitted> => {
-  const { projectId, actor, network, credentials } = input
-  const signer = await resolveSigner(ctx, { projectId, network, address: input.from, field: 'from' })
+  const { projectId, actor, credentials } = input
+  const signer = await resolveSigner(ctx, { ...input, address: input.from, field: 'from' })
   const { chain, address } = signer
   const contract = chain.parseAddress(input.contractAddress, 'contract_address')
   const recipient = chain.parseAddress(input.recipient, 'recipient')
   const tokenId = parseTokenId(input.tokenId, 'token_id')
-  const wallet = await walletOf(ctx, { projectId, signer })
+  const wallet = await walletOf(ctx, { ...input, signer })
   return submitIntent(ctx, {
     projectId,
     actor,

@@ -8,7 +8,7 @@ export type DescribedRoute = { readonly method: string; readonly path: string; r
 const MEANING: Readonly<Record<string, string>> = {
   200: 'Success.',
   400: 'The input is not valid; `code` tells why.',
-  401: 'Nobody known is calling: the API key or the project is wrong.',
+  401: 'Nobody known is calling: the bearer or the project is wrong, or the login was not proven.',
   403: 'The caller or the credential may not do this.',
   404: 'There is no such thing in this project.',
   409: 'It conflicts with what exists.',
@@ -27,18 +27,19 @@ const TAGS = [
   { name: 'Activity', description: 'What happened to an address.' },
   { name: 'Tokens', description: 'What an address holds.' },
   { name: 'Addresses', description: 'What an address is, and names.' },
+  { name: 'Users', description: 'How end users log in, and their sessions.' },
   { name: 'Health', description: 'For operators and load balancers.' },
 ]
 
 const DESCRIPTION = [
   'Wallet custody, transaction preview and submission, NFTs and activity.',
-  'Press **Authorize** and enter your project id and an API key; then each call below can be tried.',
+  "Press **Authorize** and enter your project id and an API key, or a user's access token; then each call below can be tried.",
   'Every failure is an `ErrorResponse`: one sentence for people, one `code` for programs.',
 ].join(' ')
 
 const SECURITY_SCHEMES = {
   project: { type: 'apiKey', in: 'header', name: 'X-WalletKit-Project-ID', description: 'Your project id.' },
-  bearer: { type: 'http', scheme: 'bearer', description: 'An API key of the project.' },
+  bearer: { type: 'http', scheme: 'bearer', description: "An API key of the project, or a user's access token." },
 }
 
 const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -93,19 +94,20 @@ export const describe = (input: {
   readonly config: Pick<Config, 'publicBaseUrl'>
   readonly paths: Json
   readonly routes: readonly DescribedRoute[]
-  /** Paths that need neither project nor bearer. */
-  readonly open: readonly string[]
+  /** What a path asks for; null: project and bearer. */
+  readonly securityOf: (path: string) => readonly Json[] | null
 }): Json => {
   const schemas: Record<string, unknown> = {}
   const bodies = new Map(input.routes.map(({ method, path, body }) => [`${method.toLowerCase()} ${path}`, body]))
   const operationOf = (path: string, method: string, operation: Json): Json => {
     const body = bodies.get(`${method} ${path}`) ?? null
+    const security = input.securityOf(path)
     return {
       ...operation,
       operationId: operationIdOf(method, path),
       ...(body === null ? {} : { requestBody: { required: true, content: { 'application/json': { schema: body } } } }),
       responses: withMeanings(operation.responses),
-      ...(input.open.some((start) => path.startsWith(start)) ? { security: [] } : {}),
+      ...(security === null ? {} : { security }),
     }
   }
   const paths = Object.fromEntries(

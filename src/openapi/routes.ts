@@ -7,7 +7,10 @@ import { ASSET_NAMES, CONTENT_SECURITY_POLICY, PAGE, SCRIPT, viewerAsset } from 
 
 const hidden = { detail: { hide: true } }
 const scriptDigest = createHash('sha256').update(SCRIPT).digest('base64')
-const OPEN_PATHS = ['/healthz', '/readyz', '/metadata/']
+/** Neither project nor bearer is asked for. */
+const OPEN = /^\/(?:healthz|readyz|metadata\/.*|\.well-known\/.*|users\/session-challenge)$/
+/** The project is, and nobody is logged in yet. */
+const WAYS_IN = /^\/users\/(?:login-.*|verify-login|refresh-token|create-session-challenge)$/
 
 const documentOf = (ctx: Pick<Ctx, 'config'>, app: AnyElysia) =>
   describe({
@@ -15,7 +18,7 @@ const documentOf = (ctx: Pick<Ctx, 'config'>, app: AnyElysia) =>
     paths: { ...toOpenAPISchema(app).paths },
     // The generator would read any object as a schema; ours are all objects with a title.
     routes: app.routes.map(({ method, path, hooks }) => ({ method, path, body: hooks?.body ?? null })),
-    open: OPEN_PATHS,
+    securityOf: (path) => (OPEN.test(path) ? [] : WAYS_IN.test(path) ? [{ project: [] }] : null),
   })
 
 /** /openapi/json from the routes' own schemas, and a page at /openapi that lets a person try each call. */

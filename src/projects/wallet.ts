@@ -30,7 +30,7 @@ export const createProjectWallet = (ctx: Ctx, input: ProjectWalletInput): Promis
  */
 export const projectWallet = async (ctx: Ctx, input: ProjectWalletInput): Promise<WalletRow> => {
   const by = { ownerId: input.projectId }
-  const find = () => findWallet(ctx.db, { projectId: input.projectId, network: input.network, by })
+  const find = () => findWallet(ctx.db, { projectId: input.projectId, ownedBy: null, network: input.network, by })
   const found = await find()
   if (found !== null) return found
   try {

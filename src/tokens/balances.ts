@@ -1,5 +1,6 @@
 import { listedAddresses } from '../../db/queries/listed-tokens.ts'
 import { contractsReceived } from '../../db/queries/movements.ts'
+import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
 import { ownWallet } from '../wallets/own-wallet.ts'
@@ -19,7 +20,7 @@ const LISTED_MAX = 250
  */
 export const tokenBalances = async (
   ctx: Pick<Ctx, 'db' | 'chains'>,
-  input: { readonly projectId: string; readonly network: Network; readonly walletAddress: string },
+  input: Reach & { readonly network: Network; readonly walletAddress: string },
 ): Promise<TokenBalance[]> => {
   const { network } = input
   const { chain, address } = await ownWallet(ctx, input)

@@ -1,17 +1,14 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 
 /**
  * The UUID of a name within a namespace, the same one wherever it is computed (RFC 9562 §5.5, version 5). Pure.
  * @param input.namespace a UUID.
  */
-export const nameUuid = (input: { readonly namespace: string; readonly name: string }): string => {
-  const bytes = createHash('sha1')
-    .update(Buffer.from(input.namespace.replaceAll('-', ''), 'hex'))
-    .update(input.name, 'utf8')
-    .digest()
-    .subarray(0, 16)
-  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x50, 6)
-  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8)
-  const hex = bytes.toString('hex')
-  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-')
+export const nameUuid = ({ namespace, name }: { readonly namespace: string; readonly name: string }): string => {
+  const bytes = Buffer.concat([Buffer.from(namespace.replaceAll('-', ''), 'hex'), Buffer.from(name, 'utf8')])
+  const digest = hash('sha1', bytes, 'hex')
+  const variant = ((Number.parseInt(digest.charAt(16), 16) & 0x3) | 0x8).toString(16)
+  const third = `5${digest.slice(13, 16)}`
+  const fourth = `${variant}${digest.slice(17, 20)}`
+  return [digest.slice(0, 8), digest.slice(8, 12), third, fourth, digest.slice(20, 32)].join('-')
 }

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
+import { reachOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { answers } from '../http.ts'
@@ -11,7 +12,7 @@ export const tokenRoutes = (ctx: Pick<Ctx, 'db' | 'chains'>, authentication: Aut
     '/balances',
     ({ query, caller }) =>
       tokenBalances(ctx, {
-        projectId: caller.projectId,
+        ...reachOf(caller),
         network: query.network,
         walletAddress: query.wallet_address,
       }),

@@ -1,6 +1,8 @@
+import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { AddressFacts, Chain, Intent, Movement, Preview } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
 import { contractOf } from '../tokens/contract.ts'
 import { type TokenLooks, tokenLooks } from '../tokens/looks.ts'
 import { displayAmount, nativeToken, tokenOf } from '../tokens/token.ts'
@@ -8,8 +10,7 @@ import { onlyNetwork } from '../wallets/signer.ts'
 import { parseIntent } from './intent.ts'
 import type { AssetChange, PreviewResult } from './preview-schema.ts'
 
-export type PreviewInput = {
-  readonly projectId: string
+export type PreviewInput = Reach & {
   readonly network?: Network | undefined
   readonly from: string
   readonly unsignedTransactions: readonly Parameters<typeof parseIntent>[1][]
@@ -17,14 +18,32 @@ export type PreviewInput = {
 
 type Facts = ReadonlyMap<string, AddressFacts>
 
+/** A preview asks the node in turns. All of them may take so many times what one may, */
+const TURNS = 3
+/** and less than the minute after which the server ends a silent connection. */
+const LIMIT_MS = 50_000
+
 /**
  * What a bundle would do, in sequence, without sending it; a failed element fails alone.
  * @throws network_required, address_invalid, network_mismatch, invalid_input, node_unavailable.
  */
 export const previewTransactions = async (
-  ctx: Pick<Ctx, 'db' | 'chains'>,
+  ctx: Pick<Ctx, 'config' | 'db' | 'chains'>,
   input: PreviewInput,
 ): Promise<readonly PreviewResult[]> => {
+  const limitMs = Math.min(TURNS * ctx.config.nodeTimeoutMs, LIMIT_MS)
+  const late = Promise.withResolvers<never>()
+  const timer = setTimeout(() => {
+    late.reject(new AppError('node_unavailable', `The node did not answer all of a preview within ${limitMs} ms.`))
+  }, limitMs)
+  try {
+    return await Promise.race([previewAll(ctx, input), late.promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+const previewAll = async (ctx: Pick<Ctx, 'db' | 'chains'>, input: PreviewInput): Promise<readonly PreviewResult[]> => {
   const network = input.network ?? (await onlyNetwork(ctx, { ...input, address: input.from, field: 'from' }))
   const chain = ctx.chains.withNode(network)
   const from = chain.parseAddress(input.from, 'from')

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { actorOf, type Caller } from '../auth/caller.ts'
+import { actorOf, type Caller, reachOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { answers, credentialsOf, IDEMPOTENT, TransactionResult } from '../http.ts'
@@ -26,7 +26,7 @@ const idempotent = (summary: string, description: string) => ({
 })
 
 const signInput = (body: typeof SignBody.static, caller: Caller) => ({
-  projectId: caller.projectId,
+  ...reachOf(caller),
   actor: actorOf(caller),
   network: body.network,
   signerAddress: body.signer_wallet_address,
@@ -52,7 +52,7 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
       '/preview',
       async ({ body, caller }) => {
         const [result] = await previewTransactions(ctx, {
-          projectId: caller.projectId,
+          ...reachOf(caller),
           network: body.network,
           from: body.from,
           unsignedTransactions: [body.unsigned_transaction],
@@ -73,7 +73,7 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
       '/preview-bundle',
       async ({ body, caller }) => [
         ...(await previewTransactions(ctx, {
-          projectId: caller.projectId,
+          ...reachOf(caller),
           network: body.network,
           from: body.from,
           unsignedTransactions: body.unsigned_transactions,
@@ -116,7 +116,7 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
       '/status-by-hash',
       async ({ query, caller }) => {
         const found = await statusByHash(ctx, {
-          projectId: caller.projectId,
+          ...reachOf(caller),
           network: query.network,
           hash: query.transaction_hash,
         })
@@ -135,7 +135,7 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
     )
     .get(
       '/status-by-id',
-      async ({ query, caller }) => shownStatus(await statusById(ctx, { projectId: caller.projectId, id: query.id })),
+      async ({ query, caller }) => shownStatus(await statusById(ctx, { ...reachOf(caller), id: query.id })),
       {
         query: StatusByIdQuery,
         response: answers(TransactionStatusById),

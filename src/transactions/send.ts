@@ -13,6 +13,6 @@ export const signAndSend = async (
   const signer = await resolveSigner(ctx, { ...input, address: input.signerAddress, field: 'signer_wallet_address' })
   const { chain } = signer
   const intent = parseIntent(chain, input.unsignedTransaction)
-  const wallet = await walletOf(ctx, { projectId: input.projectId, signer })
+  const wallet = await walletOf(ctx, { ...input, signer })
   return submitIntent(ctx, { ...input, chain, wallet, kind: 'send', intent: async () => intent })
 }

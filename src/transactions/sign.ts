@@ -1,4 +1,5 @@
 import { readHeld } from '../../db/queries/transactions.ts'
+import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Chain, Intent, Unsigned } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
@@ -7,8 +8,7 @@ import { resolveSigner, walletOf } from '../wallets/signer.ts'
 import { parseIntent } from './intent.ts'
 import { nextNonce } from './nonce.ts'
 
-export type SignInput = {
-  readonly projectId: string
+export type SignInput = Reach & {
   readonly actor: string
   readonly network?: Network | undefined
   readonly signerAddress: string
@@ -27,7 +27,7 @@ export const signTransaction = async (ctx: Ctx, input: SignInput): Promise<strin
   const { chain } = signer
   const intent = parseIntent(chain, input.unsignedTransaction)
   const complete = chain.complete(intent)
-  const wallet = await walletOf(ctx, { projectId: input.projectId, signer })
+  const wallet = await walletOf(ctx, { ...input, signer })
   const unconfirmed = complete === null ? null : chain.confirmNode()
   if (unconfirmed !== null) await unconfirmed
   return ctx.vault.withKey({ wallet, credentials: input.credentials, actor: input.actor }, async (key) => {

@@ -1,4 +1,5 @@
 import { findTransaction, findTransactionByHash, type TransactionRow } from '../../db/queries/transactions.ts'
+import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network, TransactionStatus } from '../../db/words.ts'
 import type { Chain, Hex } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
@@ -14,23 +15,20 @@ export type StatusOfHash = {
 
 const unknown = () => new AppError('transaction_not_found', 'No such transaction is known.')
 
-/** Our record of an intent. @throws transaction_not_found, also for another project's. */
-export const statusById = async (
-  ctx: StatusCtx,
-  input: { readonly projectId: string; readonly id: string },
-): Promise<TransactionRow> => {
-  const row = await findTransaction(ctx.db, { projectId: input.projectId, id: input.id.toLowerCase() })
+/** Our record of an intent. @throws transaction_not_found, also for others'. */
+export const statusById = async (ctx: StatusCtx, input: Reach & { readonly id: string }): Promise<TransactionRow> => {
+  const row = await findTransaction(ctx.db, { ...input, id: input.id.toLowerCase() })
   if (row === null) throw unknown()
   return row
 }
 
 /**
- * The status of any hash: our own record where the hash is one of the project's attempts (then the hash that is shown is
+ * The status of any hash: our own record where the hash is of an attempt within reach (then the hash that is shown is
  * the mined one), else what the chain says. @throws transaction_not_found, node_unavailable, not_implemented.
  */
 export const statusByHash = async (
   ctx: StatusCtx,
-  input: { readonly projectId: string; readonly network: Network; readonly hash: string },
+  input: Reach & { readonly network: Network; readonly hash: string },
 ): Promise<StatusOfHash> => {
   const chain = ctx.chains.withNode(input.network)
   const hash = input.hash.toLowerCase() as Hex

@@ -1,3 +1,4 @@
+import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
@@ -9,8 +10,7 @@ import { getWallet } from './get.ts'
  */
 export const changeUserPin = async (
   ctx: Ctx,
-  input: {
-    readonly projectId: string
+  input: Reach & {
     readonly actor: string
     readonly network: Network
     readonly address: string
@@ -18,8 +18,8 @@ export const changeUserPin = async (
     readonly newPin: string
   },
 ): Promise<void> => {
-  const { projectId, actor, network, address, oldPin, newPin } = input
-  const wallet = await getWallet(ctx, { projectId, network, by: { address } })
+  const { actor, address, oldPin, newPin } = input
+  const wallet = await getWallet(ctx, { ...input, by: { address } })
   if (wallet.controlMode !== 'user') {
     throw new AppError('invalid_input', 'This wallet is controlled by the developer: it has no PIN.')
   }

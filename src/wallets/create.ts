@@ -46,7 +46,7 @@ export const createWallet = async (ctx: Ctx, input: CreateWalletInput): Promise<
   const chain = ctx.chains.get(input.network)
   if (input.type === 'contract') throw new AppError('not_implemented', 'Wallets of type "contract" are not served yet.')
   const { projectId, network, ownerId } = input
-  if ((await findWallet(ctx.db, { projectId, network, by: { ownerId } })) !== null) throw exists(input)
+  if ((await findWallet(ctx.db, { projectId, ownedBy: null, network, by: { ownerId } })) !== null) throw exists(input)
   for (let tries = 1; ; tries += 1) {
     const walletId = randomUUID()
     const made = await ctx.vault.newWallet({ ...input, walletId, family: chain.family })

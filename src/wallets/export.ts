@@ -1,3 +1,4 @@
+import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
 import type { Credentials, ExportedKeyring } from '../custody/vault.ts'
@@ -9,15 +10,14 @@ import { getWallet } from './get.ts'
  */
 export const exportWallet = async (
   ctx: Ctx,
-  input: {
-    readonly projectId: string
+  input: Reach & {
     readonly actor: string
     readonly network: Network
     readonly address: string
     readonly credentials: Credentials
   },
 ): Promise<ExportedKeyring> => {
-  const { projectId, actor, network, address, credentials } = input
-  const wallet = await getWallet(ctx, { projectId, network, by: { address } })
+  const { actor, address, credentials } = input
+  const wallet = await getWallet(ctx, { ...input, by: { address } })
   return ctx.vault.exportKeyring({ wallet, credentials, actor })
 }

@@ -1,4 +1,4 @@
-import { findWallet, type WalletRow } from '../../db/queries/wallets.ts'
+import { findWallet, type Reach, type WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
 import { notFound } from '../errors.ts'
@@ -6,12 +6,12 @@ import { notFound } from '../errors.ts'
 type Key = { readonly id: string } | { readonly address: string } | { readonly ownerId: string }
 
 /**
- * One wallet of the project.
- * @throws not_found (the same for one that does not exist and one of another project), address_invalid, not_implemented.
+ * One wallet within reach.
+ * @throws not_found (the same for one that does not exist and one that others have), address_invalid, not_implemented.
  */
 export const getWallet = async (
   ctx: Pick<Ctx, 'db' | 'chains'>,
-  input: { readonly projectId: string; readonly network: Network; readonly by: Key },
+  input: Reach & { readonly network: Network; readonly by: Key },
 ): Promise<WalletRow> => {
   const chain = ctx.chains.get(input.network)
   const by = 'address' in input.by ? { address: chain.parseAddress(input.by.address, 'address') } : input.by

@@ -26,6 +26,7 @@ export const importWallet = async (ctx: Ctx, input: ImportWalletInput): Promise<
   const { projectId, network } = input
   const chain = ctx.chains.get(network)
   const address = chain.addressOf(ctx.vault.publicKeyOf({ family: chain.family, imported }))
-  if ((await findWallet(ctx.db, { projectId, network, by: { address } })) !== null) throw addressTaken(network)
+  if ((await findWallet(ctx.db, { projectId, ownedBy: null, network, by: { address } })) !== null)
+    throw addressTaken(network)
   return createWallet(ctx, { ...rest, imported })
 }

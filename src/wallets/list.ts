@@ -1,11 +1,11 @@
-import { listWallets as selectWallets, type WalletRow } from '../../db/queries/wallets.ts'
+import { type Reach, listWallets as selectWallets, type WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
 
-/** The project's wallets on a network, oldest first. @throws not_implemented. */
+/** The wallets within reach on a network, oldest first. @throws not_implemented. */
 export const listWallets = async (
   ctx: Pick<Ctx, 'db' | 'chains'>,
-  input: { readonly projectId: string; readonly network: Network; readonly limit: number; readonly offset: number },
+  input: Reach & { readonly network: Network; readonly limit: number; readonly offset: number },
 ): Promise<readonly WalletRow[]> => {
   ctx.chains.get(input.network)
   return selectWallets(ctx.db, input)

@@ -1,4 +1,4 @@
-import { findWallet } from '../../db/queries/wallets.ts'
+import { findWallet, type Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Chain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
@@ -11,12 +11,12 @@ import { AppError } from '../errors.ts'
  */
 export const ownWallet = async (
   ctx: Pick<Ctx, 'db' | 'chains'>,
-  input: { readonly projectId: string; readonly network: Network; readonly walletAddress: string },
+  input: Reach & { readonly network: Network; readonly walletAddress: string },
 ): Promise<{ readonly chain: Chain; readonly address: string }> => {
-  const { projectId, network } = input
+  const { network } = input
   const chain = ctx.chains.withNode(network)
   const address = chain.parseAddress(input.walletAddress, 'wallet_address')
-  if ((await findWallet(ctx.db, { projectId, network, by: { address } })) === null) {
+  if ((await findWallet(ctx.db, { ...input, by: { address } })) === null) {
     throw new AppError('wallet_forbidden', 'Field "wallet_address" must be the address of a wallet of this project.')
   }
   return { chain, address }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { actorOf, type Caller } from '../auth/caller.ts'
+import { actorOf, type Caller, reachOf, requireUser } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
@@ -20,6 +20,7 @@ import {
   ExportWalletBody,
   GetByAddressQuery,
   GetByIdQuery,
+  GetByNetworkQuery,
   GetByOwnerIdQuery,
   ImportWalletBody,
   ListWalletsQuery,
@@ -39,11 +40,11 @@ const shown = (row: Row): Wallet => ({
 })
 
 const newWalletInput = (body: CreateWalletBody, caller: Caller) => ({
-  projectId: caller.projectId,
+  ...reachOf(caller),
   actor: actorOf(caller),
   network: body.network,
   name: body.name,
-  ownerId: body.owner_id ?? randomUUID(),
+  ownerId: caller.kind === 'user' ? caller.userId : (body.owner_id ?? randomUUID()),
   controlMode: body.control_mode,
   type: body.type ?? 'eoa',
   credentials: credentialsOf(body),
@@ -105,7 +106,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
       '/change-user-pin',
       async ({ body, caller }) => {
         await changeUserPin(ctx, {
-          projectId: caller.projectId,
+          ...reachOf(caller),
           actor: actorOf(caller),
           network: body.network,
           address: body.address,
@@ -125,7 +126,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
       async ({ body, caller, set }) => {
         set.headers['cache-control'] = 'no-store'
         const exported = await exportWallet(ctx, {
-          projectId: caller.projectId,
+          ...reachOf(caller),
           actor: actorOf(caller),
           network: body.network,
           address: body.address,
@@ -145,13 +146,25 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
     .get(
       '',
       async ({ query, caller }) => {
-        const rows = await listWallets(ctx, { projectId: caller.projectId, network: query.network, ...pagingOf(query) })
+        const rows = await listWallets(ctx, { ...reachOf(caller), network: query.network, ...pagingOf(query) })
         return rows.map(shown)
       },
       {
         query: ListWalletsQuery,
         response: answers(Type.Array(Wallet)),
-        ...detail('List wallets', "The project's wallets on a network, oldest first."),
+        ...detail('List wallets', "The project's wallets on a network, or a user's, oldest first."),
+      },
+    )
+    .get(
+      '/get-by-network',
+      async ({ query, caller }) => {
+        const { userId } = requireUser(caller)
+        return shown(await getWallet(ctx, { ...reachOf(caller), network: query.network, by: { ownerId: userId } }))
+      },
+      {
+        query: GetByNetworkQuery,
+        response: answers(Wallet),
+        ...detail("Get the user's wallet", 'The wallet on a network of the user whose access token is sent.'),
       },
     )
     .get(
@@ -159,7 +172,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
       async ({ query, caller }) =>
         shown(
           await getWallet(ctx, {
-            projectId: caller.projectId,
+            ...reachOf(caller),
             network: query.network,
             by: { id: query.id.toLowerCase() },
           }),
@@ -173,9 +186,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
     .get(
       '/get-by-address',
       async ({ query, caller }) =>
-        shown(
-          await getWallet(ctx, { projectId: caller.projectId, network: query.network, by: { address: query.address } }),
-        ),
+        shown(await getWallet(ctx, { ...reachOf(caller), network: query.network, by: { address: query.address } })),
       {
         query: GetByAddressQuery,
         response: answers(Wallet),
@@ -187,7 +198,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
       async ({ query, caller }) =>
         shown(
           await getWallet(ctx, {
-            projectId: caller.projectId,
+            ...reachOf(caller),
             network: query.network,
             by: { ownerId: ownerIdOf(query) },
           }),

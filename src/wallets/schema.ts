@@ -152,4 +152,6 @@ export const GetByOwnerIdQuery = t.Object(
   closed,
 )
 
+export const GetByNetworkQuery = t.Object({ network: NetworkField }, closed)
+
 export const ListWalletsQuery = t.Object({ network: NetworkField, ...PagingFields }, closed)

@@ -1,11 +1,10 @@
-import { networksOfAddress, type WalletRow } from '../../db/queries/wallets.ts'
+import { networksOfAddress, type Reach, type WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Chain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import { AppError, notFound } from '../errors.ts'
 
-type SignerQuery = {
-  readonly projectId: string
+type SignerQuery = Reach & {
   readonly network?: Network | undefined
   readonly address: string
   /** What the address is called in the body. */
@@ -15,34 +14,31 @@ type SignerQuery = {
 type Signer = { readonly chain: Chain; readonly address: string }
 
 /**
- * The network and the canonical address that a body means: the network named, or the only one on which the project has
- * a wallet with the address. @throws network_required, address_invalid, network_mismatch, not_implemented.
+ * The network and the canonical address that a body means: the network named, or the only one on which the caller
+ * has a wallet with the address. @throws network_required, address_invalid, network_mismatch, not_implemented.
  */
 export const resolveSigner = async (ctx: Pick<Ctx, 'db' | 'chains'>, input: SignerQuery): Promise<Signer> => {
   const chain = ctx.chains.withNode(input.network ?? (await onlyNetwork(ctx, input)))
   return { chain, address: chain.parseAddress(input.address, input.field) }
 }
 
-/** The project's wallet at an address. @throws not_found. */
+/** The wallet within reach at an address. @throws not_found. */
 export const walletOf = async (
   ctx: Pick<Ctx, 'walletAt'>,
-  input: { readonly projectId: string; readonly signer: Signer },
+  input: Reach & { readonly signer: Signer },
 ): Promise<WalletRow> => {
   const { chain, address } = input.signer
   const wallet = await ctx.walletAt({ projectId: input.projectId, network: chain.network, address })
-  if (wallet === null) throw notFound('wallet')
+  if (wallet === null || (input.ownedBy ?? wallet.ownerId) !== wallet.ownerId) throw notFound('wallet')
   return wallet
 }
 
-/** The network on which the project's only wallet with this address is. @throws network_required. */
+/** The network on which the only wallet within reach with this address is. @throws network_required. */
 export const onlyNetwork = async (
   ctx: Pick<Ctx, 'db' | 'chains'>,
-  input: { readonly projectId: string; readonly address: string; readonly field: string },
+  input: Reach & { readonly address: string; readonly field: string },
 ): Promise<Network> => {
-  const networks = await networksOfAddress(ctx.db, {
-    projectId: input.projectId,
-    address: canonicalSomewhere(ctx, input),
-  })
+  const networks = await networksOfAddress(ctx.db, { ...input, address: canonicalSomewhere(ctx, input) })
   const [network] = networks
   if (network !== undefined && networks.length === 1) return network
   throw new AppError(

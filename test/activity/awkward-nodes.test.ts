@@ -1,9 +1,17 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import type { Address } from 'viem'
+import { backfillStep } from '../../src/activity/backfill.ts'
 import { indexStep } from '../../src/activity/index-blocks.ts'
+import type { Chain } from '../../src/chains/chain.ts'
 import type { WorkerCtx } from '../../src/context.ts'
 import { fundedAccount } from '../support/chains.ts'
 import { type AwkwardNode, startAwkwardNode } from './awkward-node.ts'
+import { anyMove, createMoves, people } from './moves.ts'
+import { createReckoning, told } from './reckoning.ts'
 import { type Project, startWorld, type World } from './world.ts'
+
+const SEED = Number(process.env.STRONGROOM_SEED ?? 20_261_104)
 
 const alice = fundedAccount(1)
 
@@ -26,14 +34,7 @@ afterAll(async () => {
   await world.close()
 })
 
-afterEach(() => {
-  Object.assign(node.moods, {
-    logsWidthMax: Number.POSITIVE_INFINITY,
-    blocksBehind: 0,
-    announcesWhatItLacks: false,
-    away: false,
-  })
-})
+afterEach(() => node.calm())
 
 const step = () => indexStep(worker, worker.chains.get('Ethereum'))
 const isKept = async (hash: string): Promise<boolean> =>
@@ -102,6 +103,25 @@ describe('nodes that are not of one mind', () => {
     expect(await isKept(late)).toBe(true)
   })
 
+  test('one that lacks the block to be traced is waited for, one that has it and cannot trace is not', async () => {
+    const forwarder = await world.chain.deploy('CoinForwarder')
+    await world.index(worker)
+    const forward = async (value: bigint) =>
+      (await world.chain.write({ contract: forwarder, functionName: 'forward', args: [alice.address], value }))
+        .transactionHash
+    const traced = await forward(11n)
+    Object.assign(node.moods, { blocksBehind: 1, behindFor: 'trace_block' })
+    await world.index(worker)
+    expect(await isKept(traced)).toBe(false)
+    node.calm()
+    await world.index(worker)
+    expect(await isKept(traced)).toBe(true)
+    node.moods.tracesNothing = true
+    const [untraced, plain] = [await forward(12n), await pay(13n)]
+    await world.index(worker)
+    expect(await Promise.all([untraced, plain].map(isKept))).toEqual([false, true])
+  })
+
   test('one that is behind, on a chain that was left, is seen through', async () => {
     const gone = await pay(7n)
     await world.chain.mine(2)
@@ -111,6 +131,69 @@ describe('nodes that are not of one mind', () => {
     await world.index(worker)
     expect(await isKept(gone)).toBe(false)
   })
+})
+
+describe('everything at once', () => {
+  /** Until the indexer has the newest block, however often it is told of an older one. */
+  const indexAll = async () => {
+    const head = await world.chain.publicClient.getBlockNumber()
+    for (let steps = 1; steps <= 500; steps += 1) {
+      await step()
+      const [cursor] = await world.sql`select block_number::int as at from cursors where purpose = 'index'`
+      if (BigInt(cursor?.at) === head) return
+    }
+    throw new Error('the indexer did not get there')
+  }
+
+  test('nothing is skipped and nothing is there twice, item by item, in what is followed and in what is walked back', async () => {
+    await world.chain.mine(8)
+    const start = (await world.chain.publicClient.getBlockNumber()) + 1n
+    const moves = await createMoves(world.chain)
+    const reckoning = createReckoning({ chain: world.chain, kinds: moves.kinds })
+    await reckoning.note(start)
+    const [, followed, whole, byEvents] = people
+    await world.watch(project, followed.address)
+    const nodeMoods = { logsWidthMax: 9, resultsMax: 6, blocksBehind: 2, behindPercent: 40, announcesWhatItLacks: true }
+    Object.assign(node.moods, nodeMoods)
+
+    const { chains } = worker
+    const [near, far] = [chains.get('Ethereum'), { ...chains.get('Ethereum'), wholeBackfillBlocks: 15 }]
+    const walking: (readonly [string, Chain])[] = []
+    const move = anyMove(moves.count)
+    const rounds = fc.record({ move, others: fc.array(move, { minLength: 1, maxLength: 5 }) })
+    for (const [index, { move, others }] of fc.sample(rounds, { numRuns: 90, seed: SEED }).entries()) {
+      if (index % 4 === 0) await moves.together([move, ...others])
+      else await moves.alone(move)
+      await reckoning.note()
+      if (index === 20) await moves.spam(20)
+      if (index === 25 || index === 33) {
+        const depth = 3
+        await moves.remine({ depth, keepEach: 2 })
+        await reckoning.note((await world.chain.publicClient.getBlockNumber()) - BigInt(depth - 1))
+      }
+      if (index === 30) for (const { address } of [whole, byEvents]) await world.own(project, address)
+      if (index === 30) walking.push([whole.address, near], [byEvents.address, far])
+      await step()
+      for (const [address, chain] of walking) await backfillStep(worker, { chain, address })
+    }
+    await reckoning.note()
+    await indexAll()
+    for (const [address, chain] of walking) await world.walkBack(address, { ctx: worker, chain })
+    // What the moods hid must not have been found because they were off.
+    expect(node.moods).toMatchObject(nodeMoods)
+
+    const [row] = await world.sql`
+      select coins_reached_block as block from backfills where address = ${byEvents.address}`
+    expect(BigInt(row?.block)).toBeGreaterThan(start)
+    const compare = async (address: Address, coinsFrom = start) => {
+      const lines = (await reckoning.expected([address], { fromBlock: start, coinsFrom })).get(address) ?? []
+      expect((await world.listed(project, address)).map(told).sort()).toEqual([...lines].sort())
+      return lines.length
+    }
+    expect(await compare(followed.address)).toBeGreaterThan(25)
+    expect(await compare(whole.address)).toBeGreaterThan(25)
+    expect(await compare(byEvents.address, BigInt(row?.block))).toBeGreaterThan(15)
+  }, 60_000)
 })
 
 describe('a node that is away', () => {

@@ -1,13 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, getAddress } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { readNumbers } from '../../db/queries/counts.ts'
+import { doubtContracts } from '../../db/queries/doubtful-contracts.ts'
+import { insertMovements } from '../../db/queries/movements.ts'
 import { backfillWalletTask, startBackfills } from '../../jobs/tasks/backfill-wallet.ts'
-import { backfillStep } from '../../src/activity/backfill.ts'
+import { reconcileTask } from '../../jobs/tasks/reconcile.ts'
+import { backfillShift, backfillStep } from '../../src/activity/backfill.ts'
 import { indexStep } from '../../src/activity/index-blocks.ts'
+import { keptRows } from '../../src/activity/kept.ts'
 import { requestBackfill } from '../../src/activity/request-backfill.ts'
+import { settleDoubts } from '../../src/activity/settle-doubts.ts'
 import type { BlockMovements, Chain } from '../../src/chains/chain.ts'
+import type { WorkerCtx } from '../../src/context.ts'
 import { fundedAccount } from '../support/chains.ts'
-import { startAwkwardNode } from './awkward-node.ts'
+import { type AwkwardNode, startAwkwardNode } from './awkward-node.ts'
 import { type Project, startWorld, type World } from './world.ts'
 
 const alice = fundedAccount(1)
@@ -35,19 +42,8 @@ const chainWith = (changes: Partial<Chain> = {}): Chain => ({ ...world.worker.ch
 const request = (address: string, keyMadeAt: Date | null = null) =>
   requestBackfill(world.api.db, { network: 'Ethereum', address, keyMadeAt })
 
-/** Imports an address as it is. */
-const own = async (address: string, keyMadeAt: Date | null = null): Promise<void> => {
-  await world.watch(project, address)
-  await request(address, keyMadeAt)
-}
-
-/** Steps until the walk is done. */
-const walk = async (address: string, chain = chainWith(), ctx = world.worker): Promise<number> => {
-  for (let steps = 1; steps <= 500; steps += 1) {
-    if ((await backfillStep(ctx, { chain, address })) === 'done') return steps
-  }
-  throw new Error('the walk did not end')
-}
+const own = (address: string, keyMadeAt: Date | null = null) => world.own(project, address, keyMadeAt)
+const walk = (address: string, chain = chainWith(), ctx = world.worker) => world.walkBack(address, { ctx, chain })
 
 const rowsOf = async (address: string): Promise<unknown[]> =>
   (
@@ -190,6 +186,127 @@ describe('an address with a past', () => {
   })
 })
 
+describe('a node that has forgotten', () => {
+  let node: AwkwardNode
+  let ctx: WorkerCtx
+
+  beforeAll(() => {
+    node = startAwkwardNode(world.chain.rpcUrl)
+    ctx = world.open({ rpcUrl: node.rpcUrl })
+  })
+  afterAll(() => node.stop())
+  afterEach(() => node.calm())
+
+  const chain = (wholeBackfillBlocks = 100_000): Chain => ({ ...ctx.chains.get('Ethereum'), wholeBackfillBlocks })
+  const shift = (address: string, ofChain: Chain) =>
+    backfillShift(ctx, { chain: ofChain, address, signal: new AbortController().signal })
+  const hindranceOf = async (address: string) => {
+    const [row] = await world.sql`
+      select state, hindrance, reason, reached_block::int as reached, coins_reached_block::int as coins,
+        traced_reached_block::int as traced, extract(epoch from next_try_at - now())::int as seconds
+      from strongroom_views.backfills where address = ${address}`
+    return row
+  }
+  /** As if its next try were due. */
+  const again = (address: string) =>
+    world.sql`update backfills set next_try_at = now(), hindered_at = now() where address = ${address}`
+
+  /** Something below a block that the node has forgotten, and something above it. */
+  const pastAround = async (address: Address): Promise<number> => {
+    await pastOf(address)
+    await world.chain.mine(20)
+    const below = Number(await world.chain.publicClient.getBlockNumber()) + 1
+    await pastOf(address)
+    await world.chain.mine(20)
+    await world.index()
+    await own(address)
+    return below
+  }
+
+  for (const as of ['code', 'words', 'null', 'silent', 'index'] as const) {
+    for (const whole of [100_000, 5]) {
+      const how = whole === 5 ? 'by events' : 'whole'
+      test(`is read ${how} down to its first block, and that is told (${as})`, async () => {
+        const address = newAddress()
+        const below = await pastAround(address)
+        node.moods.pruned = { below, as }
+        const reading = chain(whole)
+        expect(await shift(address, reading)).toBe(5)
+        // Nobody can tell that the events of a block without any are gone.
+        const reached = ['silent', 'index'].includes(as) ? below - 20 : below
+        expect(await hindranceOf(address)).toMatchObject({
+          state: 'hindered',
+          hindrance: 'pruned',
+          reached,
+          seconds: 5,
+        })
+        expect(await rowsOf(address)).toEqual(whole === 5 ? TOKENS : PAST)
+        expect(await shift(address, reading)).toBe(10)
+        // A node that has the whole chain takes its place.
+        node.calm()
+        expect(await shift(address, reading)).toBeNull()
+        expect(await rowsOf(address)).toEqual(whole === 5 ? [...TOKENS, ...TOKENS] : [...PAST, ...PAST])
+        expect(await hindranceOf(address)).toMatchObject({ state: 'done', hindrance: null, reached: 0, seconds: null })
+      })
+    }
+  }
+
+  test('its state is read by what transactions carry, and that is told', async () => {
+    const address = newAddress()
+    const forwarder = await world.chain.deploy('CoinForwarder')
+    const forward = () =>
+      world.chain.write({ contract: forwarder, functionName: 'forward', args: [address], value: 3n })
+    await world.chain.send({ to: address, value: 7n })
+    await forward()
+    await world.chain.mine(2)
+    const stateFrom = Number(await world.chain.publicClient.getBlockNumber()) + 1
+    await forward()
+    await world.index()
+    await own(address)
+    node.moods.stateFrom = stateFrom
+    await walk(address, chain(), ctx)
+    expect(await rowsOf(address)).toEqual([
+      ['in', 'native', '7', null, -1],
+      ['in', 'native', '3', null, -2],
+    ])
+    // Blocks without transactions need no trace.
+    expect(await hindranceOf(address)).toMatchObject({ state: 'done', reached: 0, coins: 0, traced: stateFrom - 2 })
+  })
+
+  test('is tried again ever more seldom, and what is wrong with it is told', async () => {
+    const address = newAddress()
+    await pastAround(address)
+    const reading = chain()
+    await shift(address, { ...reading, wholeBackfillBlocks: 1 }).catch(() => {})
+    await world.sql`update backfills set done_at = null, reached_block = from_block + 1 where address = ${address}`
+    node.moods.refuses = new Set(['eth_getBlockByNumber'])
+    const pauses: (number | null)[] = []
+    for (let tries = 0; tries < 12; tries += 1) pauses.push(await shift(address, reading))
+    expect(pauses).toEqual([5, 10, 20, 40, 60, 60, 60, 60, 60, 60, 60, 60])
+    node.moods.refuses = new Set(['eth_getLogs'])
+    expect(await shift(address, reading)).toBe(3_600)
+    expect(await hindranceOf(address)).toMatchObject({
+      ...{ state: 'hindered', hindrance: 'refused', reason: 'The Ethereum node refused eth_getLogs.' },
+    })
+    // Until then the reconciler leaves it alone.
+    const key = `backfill:Ethereum:${address}`
+    await world.sql`delete from graphile_worker._private_jobs where key = ${key}`
+    const jobs = () => world.sql`select from graphile_worker.jobs where key = ${key}`
+    await startBackfills(ctx)
+    expect((await jobs()).length).toBe(0)
+    await again(address)
+    await startBackfills(ctx)
+    expect((await jobs()).length).toBe(1)
+    expect((await readNumbers(world.api.db, { timeoutMs: 2_000 })).backfills).toContainEqual({
+      ...{ network: 'Ethereum', state: 'refused', rows: 1 },
+    })
+    node.calm()
+    node.moods.away = true
+    expect(await shift(address, reading)).toBe(60)
+    expect(await hindranceOf(address)).toMatchObject({ hindrance: 'away' })
+  })
+})
+
 describe('the seam to the indexer', () => {
   test('where the wallet comes between its look for wallets and its commit, nothing is missed', async () => {
     const address = newAddress()
@@ -294,4 +411,103 @@ test('tokens with a topic too few or too many are what their contract says, from
     const { json } = await world.get(project, `/nfts?network=Ethereum&wallet_address=${address}`)
     expect(json).toMatchObject([{ contract_address: getAddress(nft.address), token_id: '42' }])
   }
+})
+
+describe('tokens that could not be asked what they are', () => {
+  const doubts = async () =>
+    (await world.sql<{ contract: string; tries: number }[]>`select contract, tries from doubtful_contracts`).map(
+      ({ contract, tries }) => [contract, tries],
+    )
+
+  test('stand as their events tell them, and are set right, from both sides, as soon as they can be asked', async () => {
+    await world.index()
+    const [before, live] = [newAddress(), newAddress()]
+    const contracts: string[] = []
+    await world.watch(project, live)
+    const node = startAwkwardNode(world.chain.rpcUrl)
+    node.moods.refuses = new Set(['eth_getCode'])
+    const ctx = world.open({ rpcUrl: node.rpcUrl })
+    for (const to of [before, live]) {
+      for (const isNft of [true, false]) {
+        const contract = await world.chain.deploy('OddToken', [isNft])
+        contracts.push(getAddress(contract.address))
+        await world.chain.write({ contract, functionName: 'move', args: [outsider.address, to, 42n] })
+      }
+    }
+    contracts.sort()
+    await world.index(ctx)
+    await own(before)
+    await walk(before, ctx.chains.get('Ethereum'), ctx)
+    const [wrong, right] = [
+      [
+        ['in', 'erc20', '42', null, 0],
+        ['in', 'erc721', '1', '42', 0],
+      ],
+      [
+        ['in', 'erc721', '1', '42', 0],
+        ['in', 'erc20', '42', null, 0],
+      ],
+    ]
+    for (const address of [before, live]) expect(await rowsOf(address)).toEqual(wrong)
+    expect((await doubts()).sort()).toEqual(contracts.map((contract) => [contract, 0]))
+    expect((await readNumbers(world.api.db, { timeoutMs: 2_000 })).doubtful).toMatchObject([{ rows: 4 }])
+
+    // Each in vain, and not again at once.
+    for (let tries = 0; tries < 2; tries += 1) await settleDoubts(ctx, ctx.chains.get('Ethereum'))
+    expect((await doubts()).sort()).toEqual(contracts.map((contract) => [contract, 1]))
+    node.calm()
+    await settleDoubts(ctx, ctx.chains.get('Ethereum'))
+    expect((await doubts()).length).toBe(4)
+
+    // The reconciler does it, when it is time.
+    await world.sql`update doubtful_contracts set next_try_at = now()`
+    const task = reconcileTask(ctx)
+    await task({ again: false }, {} as Parameters<typeof task>[1])
+    await node.stop()
+    expect(await doubts()).toEqual([])
+    for (const address of [before, live]) {
+      expect(await rowsOf(address)).toEqual(right)
+      const { json } = await world.get(project, `/nfts?network=Ethereum&wallet_address=${address}`)
+      expect(json).toMatchObject([{ token_id: '42' }])
+    }
+  })
+
+  test('are set right with what is kept of them while that is done', async () => {
+    const nft = await world.chain.deploy('OddToken', [true])
+    const contract = getAddress(nft.address)
+    const address = newAddress()
+    await world.watch(project, address)
+    await world.index()
+    await world.chain.write({ contract: nft, functionName: 'move', args: [outsider.address, address, 42n] })
+    const chain = chainWith()
+    const { db } = world.worker
+    const block = await world.chain.publicClient.getBlockNumber()
+    await db.transaction((tx) =>
+      doubtContracts(tx, { network: 'Ethereum', contracts: [contract], fromBlock: block, toBlock: block }),
+    )
+    const { promise: written, resolve: write } = Promise.withResolvers<void>()
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+    // A range with movements of it is written, but not committed.
+    const writing = db.transaction(async (tx) => {
+      const [movements] = (await chain.movements({ fromBlock: block, toBlock: block })) ?? []
+      if (movements === undefined) throw new Error('there is no block')
+      const watched = { addresses: new Set([address]), collections: new Set<string>() }
+      await insertMovements(tx, keptRows({ network: 'Ethereum', blocks: [movements], watched }))
+      await doubtContracts(tx, { network: 'Ethereum', contracts: [contract], fromBlock: block, toBlock: block })
+      write()
+      await ended
+    })
+    await written
+    const settled = settleDoubts(world.worker, chain)
+    const isWaiting = async () =>
+      (await world.sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`)
+        .length === 1
+    for (const deadline = Date.now() + 5_000; !(await isWaiting()); await Bun.sleep(5)) {
+      if (Date.now() > deadline) throw new Error('the correction did not wait')
+    }
+    end()
+    await Promise.all([writing, settled])
+    expect(await rowsOf(address)).toEqual([['in', 'erc721', '1', '42', 0]])
+    expect(await doubts()).toEqual([])
+  })
 })

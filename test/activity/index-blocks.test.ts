@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { type Address, encodeFunctionData, getAddress, parseEther, zeroAddress } from 'viem'
 import { indexStep } from '../../src/activity/index-blocks.ts'
+import { type Range, readRange } from '../../src/activity/read-range.ts'
+import type { BlockRef, Chain } from '../../src/chains/chain.ts'
 import type { WorkerCtx } from '../../src/context.ts'
 import { fundedAccount } from '../support/chains.ts'
 import { type Project, startWorld, type World } from './world.ts'
@@ -343,6 +345,20 @@ describe('a worker that stops', () => {
     expect(await rowsOf(transactionHash)).toHaveLength(1)
   })
 
+  test('keeps beside what is there already what is not, and moves on', async () => {
+    const { transactionHash } = await world.chain.send({ account: alice, to: bob.address, value: 22n })
+    await world.index()
+    const kept = () =>
+      world.sql`select id, direction, at from movements where transaction_hash = ${transactionHash} order by 2`
+    const expected = [...(await kept())]
+    await world.sql`delete from movements where transaction_hash = ${transactionHash} and direction = 'out'`
+    await world.sql`truncate cursors, seen_blocks`
+    await world.index()
+    expect([...(await kept())]).toEqual(expected)
+    expect(expected).toHaveLength(2)
+    expect([...(await duplicates())]).toEqual([])
+  })
+
   test('two at once: one is overtaken, nothing is twice', async () => {
     await world.index()
     const expected = await count()
@@ -362,6 +378,80 @@ describe('a worker that stops', () => {
       expect([...(await duplicates())]).toEqual([])
     }
     expect(overtaken).toBeGreaterThan(0)
+  })
+})
+
+describe('reading ahead', () => {
+  type Asked = { readonly fromBlock: bigint; readonly toBlock: bigint }
+
+  /** The chain as it is, and what its node is asked for. */
+  const listen = () => {
+    const chain = world.worker.chains.get('Ethereum')
+    const asked: Asked[] = []
+    const movements: Chain['movements'] = (range) => {
+      asked.push(range)
+      return chain.movements(range)
+    }
+    return { chain: { ...chain, movements }, asked }
+  }
+
+  const genesis = async (chain: Chain) => {
+    const block = await chain.block(0n)
+    if (block === null) throw new Error('there is no first block')
+    return block
+  }
+
+  const blocksOf = (range: Range) => (range.kind === 'read' ? range.blocks : [])
+
+  test('asks for each block once, and for none ahead that is not final', async () => {
+    await world.chain.mine(120)
+    const { chain, asked } = listen()
+    const head = await chain.head()
+    const final = head.finalized?.number ?? 0n
+    expect(final).toBeGreaterThan(40n)
+    const read: bigint[] = []
+    for (let cursor: BlockRef = await genesis(chain); ; ) {
+      const blocks = blocksOf(await readRange(chain, { cursor, head }))
+      const last = blocks.at(-1)
+      if (last === undefined) break
+      read.push(...blocks.map(({ number }) => number))
+      cursor = last
+      if (last.number >= final) expect(asked.at(-1)?.toBlock).toBe(last.number)
+      else expect(asked.at(-1)?.fromBlock).toBe(last.number + 1n)
+    }
+    expect(read).toEqual(Array.from({ length: Number(head.latest.number) }, (_, index) => BigInt(index + 1)))
+    const ahead = asked.slice(1).filter(({ fromBlock }) => fromBlock <= final)
+    expect(ahead.length).toBeGreaterThan(1)
+    expect(ahead.every(({ toBlock }) => toBlock <= final)).toBe(true)
+    expect(asked.reduce((sum, { fromBlock, toBlock }) => sum + toBlock - fromBlock + 1n, 0n)).toBe(head.latest.number)
+  })
+
+  test('is forgotten where the cursor is elsewhere', async () => {
+    const { chain } = listen()
+    const head = await chain.head()
+    const cursor = await genesis(chain)
+    await readRange(chain, { cursor, head })
+    expect(blocksOf(await readRange(chain, { cursor, head }))[0]?.number).toBe(1n)
+  })
+
+  test('that fails is told to the step that needs it, and read again after that', async () => {
+    const { chain: listening } = listen()
+    let fails = false
+    const movements: Chain['movements'] = (range) =>
+      fails ? Promise.reject(new Error('the node is away')) : listening.movements(range)
+    const chain = { ...listening, movements }
+    const head = await chain.head()
+    const first = await readRange(chain, { cursor: await genesis(chain), head })
+    const cursor = blocksOf(first).at(-1)
+    if (cursor === undefined) throw new Error('expected blocks')
+    fails = true
+    const second = blocksOf(await readRange(chain, { cursor, head })).at(-1)
+    if (second === undefined) throw new Error('expected blocks')
+    // Nobody waits for it yet, and nobody is told.
+    await new Promise((resolve) => setImmediate(resolve))
+    await expect(readRange(chain, { cursor: second, head })).rejects.toThrow('the node is away')
+    fails = false
+    expect(blocksOf(await readRange(chain, { cursor: second, head }))[0]?.number).toBe(second.number + 1n)
   })
 })
 

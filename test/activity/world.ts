@@ -11,10 +11,15 @@ import { insertKeyring } from '../../db/queries/keyrings.ts'
 import { insertProject } from '../../db/queries/projects.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
+import { backfillStep } from '../../src/activity/backfill.ts'
 import { indexStep } from '../../src/activity/index-blocks.ts'
+import { requestBackfill } from '../../src/activity/request-backfill.ts'
 import { activityRoutes } from '../../src/activity/routes.ts'
+import { createAccessTokens } from '../../src/auth/access-token.ts'
 import { newApiKey } from '../../src/auth/api-key.ts'
+import { reachOf } from '../../src/auth/caller.ts'
 import { authentication } from '../../src/auth/plugin.ts'
+import type { Chain } from '../../src/chains/chain.ts'
 import { createEvmChain } from '../../src/chains/evm/chain.ts'
 import { evmNetworkRow } from '../../src/chains/networks.ts'
 import { type Config, Secret } from '../../src/config.ts'
@@ -34,6 +39,7 @@ import { createLearner } from '../../src/transactions/learn.ts'
 import { openTestSealer } from '../custody/support.ts'
 import { startChain } from '../support/chains.ts'
 import { createDatabase } from '../support/postgres.ts'
+import type { Item } from './reckoning.ts'
 
 export const PUBLIC_BASE_URL = 'https://custody.example'
 
@@ -58,6 +64,10 @@ const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = 
   workerConcurrency: 1,
   logLevel: 'silent',
   metricsToken: null,
+  accessTokenSeconds: 3_600,
+  trustedProxies: 0,
+  mailUrl: null,
+  mailFrom: 'Strongroom <no-reply@custody.example>',
   ...changes,
 })
 
@@ -76,7 +86,7 @@ const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
     memory: {
       readAbiItems: async () => [],
       readFacts: (query) => readFacts(db, query),
-      writeFacts: (fact) => writeFacts(db, fact),
+      writeFacts: (facts) => writeFacts(db, facts),
     },
   })
   const get = (network: Network) => {
@@ -92,14 +102,16 @@ const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
     now,
     tally: createTally({ db, log }),
     learn: createLearner(db),
+    mailer: null,
     log,
     sealer,
     audit: createAudit({ db, sealer, now }),
   }
 }
 
-const createTestApp = (ctx: WorkerCtx) =>
-  new Elysia({ normalize: false })
+const createTestApp = (worker: WorkerCtx) => {
+  const ctx = { ...worker, tokens: createAccessTokens(worker) }
+  return new Elysia({ normalize: false })
     .onTransform({ as: 'global' }, ({ request }) => checkQuery(request.url))
     .onError({ as: 'global' }, ({ error, set }) => {
       const answer = answerOf(error)
@@ -114,7 +126,7 @@ const createTestApp = (ctx: WorkerCtx) =>
         async ({ query, caller }) =>
           (
             await listNfts(ctx, {
-              projectId: caller.projectId,
+              ...reachOf(caller),
               network: query.network,
               walletAddress: query.wallet_address,
               contractAddress: query.contract_address,
@@ -124,6 +136,7 @@ const createTestApp = (ctx: WorkerCtx) =>
         { query: ListNftsQuery, response: answers(Type.Array(Nft)) },
       ),
     )
+}
 
 export type Project = { readonly id: string; readonly apiKey: string }
 export type Answer = {
@@ -203,6 +216,23 @@ export const startWorld = async () => {
     throw new Error('the indexer did not catch up')
   }
 
+  /** Steps a walk back through what an address moved before it was watched. @returns how many it took. */
+  const walkBack = async (
+    address: string,
+    { ctx = worker, chain = ctx.chains.get('Ethereum') }: { readonly ctx?: WorkerCtx; readonly chain?: Chain } = {},
+  ): Promise<number> => {
+    for (let steps = 1; steps <= 500; steps += 1) {
+      if ((await backfillStep(ctx, { chain, address })) === 'done') return steps
+    }
+    throw new Error('the walk did not end')
+  }
+
+  /** Imports an address as it is. */
+  const own = async (project: Project, address: string, keyMadeAt: Date | null = null): Promise<void> => {
+    await watch(project, address)
+    await requestBackfill(api.db, { network: 'Ethereum', address, keyMadeAt })
+  }
+
   const request = async (path: string, headers: Record<string, string> = {}, target = app): Promise<Answer> => {
     const response = await target.handle(new Request(`http://localhost${path}`, { headers }))
     const text = await response.text()
@@ -218,6 +248,18 @@ export const startWorld = async () => {
   const get = (project: Project, path: string, target = app): Promise<Answer> =>
     request(path, asProject(project), target)
 
+  /** All pages of what a wallet is told, newest first. */
+  const listed = async (project: Project, address: string): Promise<readonly Item[]> => {
+    const items: Item[] = []
+    for (let page = 1; ; page += 1) {
+      const path = `/activity?network=Ethereum&wallet_address=${address}&page=${page}&page_size=100`
+      const { status, json, text } = await get(project, path)
+      if (status !== 200) throw new Error(`${path} was answered with ${status}: ${text}`)
+      items.push(...(json as Item[]))
+      if ((json as Item[]).length < 100) return items
+    }
+  }
+
   const close = async (): Promise<void> => {
     await Promise.all(opened.map((ctx) => ctx.db.close({ timeoutSeconds: 2 })))
     await sql.end()
@@ -227,7 +269,7 @@ export const startWorld = async () => {
 
   return {
     ...{ database, chain, sql, worker, api, app },
-    ...{ open, createTestApp, createProject, watch, index, request, get, close },
+    ...{ open, createTestApp, createProject, watch, own, walkBack, index, request, get, listed, close },
   }
 }
 

@@ -1,5 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { type Address, getAddress, type Hex, zeroAddress } from 'viem'
+import {
+  type Address,
+  encodeAbiParameters,
+  encodeFunctionData,
+  getAddress,
+  type Hex,
+  pad,
+  toHex,
+  zeroAddress,
+} from 'viem'
 import { namehash } from 'viem/ens'
 import { readAddressOfName } from '../../src/chains/evm/names.ts'
 import { createRpc } from '../../src/chains/evm/rpc.ts'
@@ -30,6 +39,8 @@ describe('what addresses are', () => {
   test('is told by the text that each was sent as, in any letters', async () => {
     const token = await chain.deploy('TestToken', ['Coin', 'COIN', 6])
     const nft = await chain.deploy('WizardCollection', ['Doors', 'DOOR', alice])
+    const multi = await chain.deploy('MultiToken', ['', alice])
+    const neither = await chain.deploy('NameRegistry')
     const logoURI = 'https://example.com/coin.png'
     const listed = {
       chainId: chain.chainId,
@@ -46,7 +57,8 @@ describe('what addresses are', () => {
     }
     await importTokenList(service.ctx, { text: JSON.stringify(list), actor: 'operator' })
     const upper = `0X${token.address.slice(2).toUpperCase()}`
-    const { status, json } = await metadata(`${token.address},${upper},${nft.address.toLowerCase()},${alice}`)
+    const asked = [token.address, upper, nft.address.toLowerCase(), multi.address, neither.address, alice]
+    const { status, json } = await metadata(asked.join())
     expect(status).toBe(200)
     const network = 'Ethereum'
     // The list says how it looks; what it is and how its amounts are read the contract says.
@@ -64,6 +76,13 @@ describe('what addresses are', () => {
         ...{ network, address: nft.address, type: 'nft', name: 'Doors', logo_url: '', token: null },
         nft: { network, contract_address: nft.address, name: 'Doors', image_url: '', symbol: 'DOOR' },
       },
+      [multi.address]: {
+        ...{ network, address: multi.address, type: 'nft', name: '', logo_url: '', token: null },
+        nft: { network, contract_address: multi.address, name: '', image_url: '', symbol: '' },
+      },
+      [neither.address]: {
+        ...{ network, address: neither.address, type: 'other', name: '', logo_url: '', token: null, nft: null },
+      },
       [alice]: null,
     })
   })
@@ -72,10 +91,122 @@ describe('what addresses are', () => {
     const some = (count: number) => Array.from({ length: count }, (_, at) => `0x${String(at).padStart(40, '0')}`).join()
     expect(Object.keys((await metadata(some(100))).json).length).toBe(100)
     expect((await metadata(some(101))).json.code).toBe('invalid_input')
-    expect((await metadata(`${alice},`)).json.code).toBe('address_invalid')
+    const second = { error: expect.stringContaining('"addresses.1"'), code: 'address_invalid' }
+    expect((await metadata(`${alice},`)).json).toEqual(second)
     expect((await metadata('__proto__')).json.code).toBe('address_invalid')
     const elsewhere = await service.get('/addresses/metadata', { network: 'Vara', addresses: alice })
-    expect(elsewhere.status).toBe(501)
+    expect([elsewhere.status, elsewhere.json.error]).toEqual([501, 'Vara has no node in this deployment.'])
+  })
+})
+
+describe('what strangers say of their tokens', () => {
+  const bytesOf = (text: string | Buffer): Hex => toHex(Buffer.from(text))
+  /** As an ABI encodes a string, whether its bytes are one or not. */
+  const said = (text: string | Buffer) => encodeAbiParameters([{ type: 'bytes' }], [bytesOf(text)])
+  const number = (value: bigint) => pad(toHex(value), { size: 32 })
+  const [fails, neverEnds] = ['0x', '0x01'] as const
+
+  /** One token in every answer that names it, all of which must agree; the amounts are those of seven base units. */
+  const shownOf = async (token: Hex) => {
+    const at = getAddress(token)
+    const wallet = await service.newWallet({ network: 'Ethereum' })
+    await insertReceived(at, wallet.address)
+    const query = { network: 'Ethereum', wallet_address: wallet.address }
+    const input = `0xa9059cbb${pad(alice).slice(2)}${number(7n).slice(2)}`
+    const unsigned_transaction = { to: at, input }
+    const body = { network: 'Ethereum', from: wallet.address, unsigned_transaction }
+    const answers = await Promise.all([
+      ...[service.post('/transactions/preview', body), metadata(at)],
+      ...[service.get('/tokens/balances', query), service.get('/activity', query)],
+    ])
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+    const [previewed, described, balances, activity] = answers.map(({ json }) => json)
+    const isIt = (each: { contract_address: string }) => each.contract_address === at
+    const { raw_balance, display_balance, ...held } = balances.find(isIt)
+    const [change] = previewed.simulation.asset_changes
+    const { name, symbol, decimals, display_decimals } = held
+    expect(previewed.contract).toEqual(described[at])
+    expect(described[at]).toMatchObject({ type: 'token', name, token: held })
+    expect(change).toMatchObject({ token: held, raw_amount: '7', amount: display_balance })
+    expect(activity).toMatchObject([{ token: held, metadata: { amount: display_balance } }])
+    return { name, symbol, decimals, display_decimals, amount: display_balance, raw_balance }
+  }
+  const usual = {
+    name: 'A coin',
+    symbol: 'COIN',
+    decimals: 6,
+    display_decimals: 4,
+    amount: '0.000007',
+    raw_balance: '7',
+  }
+  const answersOf = ({ name = said('A coin'), symbol = said('COIN'), decimals = number(6n) } = {}) =>
+    [name, symbol, decimals] as const
+
+  const tiny = `0.${'0'.repeat(254)}7`
+  test.each<[string, Parameters<typeof answersOf>[0], Partial<typeof usual>]>([
+    ['bytes32', { name: pad(bytesOf('Maker'), { dir: 'right', size: 32 }) }, { name: 'Maker' }],
+    ['no UTF-8', { name: said(Buffer.from('6f6bfffe21', 'hex')) }, { name: 'ok\ufffd\ufffd!' }],
+    ['no UTF-8 in bytes32', { symbol: pad('0x6f6bff21', { dir: 'right', size: 32 }) }, { symbol: 'ok\ufffd!' }],
+    ['controls and marks', { name: said('A\u0000 \u202eco\u2066in\n\u200b') }, { name: 'A coin' }],
+    ['HTML', { symbol: said('<img src=x onerror=a(1)>') }, { symbol: '<img src=x onerror=a(1)>' }],
+    [
+      'nothing',
+      { name: fails, symbol: fails, decimals: fails },
+      { name: '', symbol: '', decimals: 0, display_decimals: 0, amount: '7' },
+    ],
+    ['what never ends', { name: neverEnds, symbol: neverEnds }, { name: '', symbol: '' }],
+    ['half an encoding', { name: said('A coin').slice(0, 130) as Hex }, { name: '' }],
+    ['255 decimals', { decimals: number(255n) }, { decimals: 255, amount: tiny }],
+    ['256 decimals', { decimals: number(256n) }, { decimals: 0, display_decimals: 0, amount: '7' }],
+    ['2^200 decimals', { decimals: number(1n << 200n) }, { decimals: 0, display_decimals: 0, amount: '7' }],
+  ])('is bounded and kept as text: %s', async (_, answers, shown) => {
+    const token = await chain.deploy('ToldToken', answersOf(answers))
+    expect(await shownOf(token.address)).toEqual({ ...usual, ...shown })
+  })
+
+  test('is cut where it is long, and left out where it costs more than a read may', async () => {
+    const [, symbol, decimals] = answersOf()
+    for (const [length, name] of [
+      [65_536n, 'A'.repeat(64)],
+      [1_048_576n, ''],
+    ] as const) {
+      const { address } = await chain.deploy('LongToken', [length, symbol, decimals])
+      expect(await shownOf(address)).toEqual({ ...usual, name })
+    }
+  })
+
+  test('is heard through proxies of every kind', async () => {
+    const { address, abi } = await chain.deploy('ToldToken', [fails, fails, fails])
+    const setUp = encodeFunctionData({ abi, functionName: 'setUp', args: answersOf() })
+    const proxy = await chain.deploy('TokenProxy', [address, setUp])
+    const beacon = await chain.deploy('TokenBeacon', [address])
+    const behindBeacon = await chain.deploy('TokenBeaconProxy', [beacon.address, setUp])
+    // ERC-1167, set up in a transaction of its own.
+    const minimal = '0x00000000000000000000000000000000000011a7'
+    await chain.rpc('anvil_setCode', [
+      minimal,
+      `0x363d3d373d3d3d363d73${address.slice(2)}5af43d82803e903d91602b57fd5bf3`,
+    ])
+    await chain.send({ to: minimal, data: setUp })
+    for (const each of [proxy.address, behindBeacon.address, minimal] as const) {
+      expect(await shownOf(each)).toEqual(usual)
+    }
+  })
+
+  test('is asked again of what had no name when it was first looked at', async () => {
+    const { address, abi } = await chain.deploy('ToldToken', [fails, fails, fails])
+    const named = { name: 'A coin', token: { symbol: 'COIN', decimals: 6 } }
+    const shown = async () => (await metadata(address)).json[address]
+    expect(await shown()).toMatchObject({ name: '', token: { symbol: '', decimals: 0 } })
+    await chain.send({ to: address, data: encodeFunctionData({ abi, functionName: 'setUp', args: answersOf() }) })
+    expect(await shown()).toMatchObject({ name: '' })
+    await passMinutes(11)
+    expect(await shown()).toMatchObject(named)
+    // What has a name keeps it.
+    const other = answersOf({ name: said('Another') })
+    await chain.send({ to: address, data: encodeFunctionData({ abi, functionName: 'setUp', args: other }) })
+    await passMinutes(11)
+    expect(await shown()).toMatchObject(named)
   })
 })
 
@@ -204,11 +335,18 @@ describe('balances', () => {
   })
 })
 
+/** For what is remembered of contracts. */
+const passMinutes = async (minutes: number) => {
+  const owner = new Bun.SQL(service.database.url, { max: 1 })
+  await owner`update contract_facts set read_at = read_at - make_interval(mins => ${minutes})`
+  await owner.close()
+}
+
 /** As the indexer does for what came in. */
 const insertReceived = async (contract: string, address: string) => {
   const owner = new Bun.SQL(service.database.url, { max: 1 })
-  await owner`insert into movements (network, address, direction, counterparty, standard, contract, amount, block_number,
-    transaction_hash, log_index, item_index, at) values ('Ethereum', ${address}, 'in', ${alice}, 'erc20', ${contract}, 7, 1,
+  await owner`insert into movements (id, network, address, direction, counterparty, standard, contract, amount, block_number,
+    transaction_hash, log_index, item_index, at) values (gen_random_uuid(), 'Ethereum', ${address}, 'in', ${alice}, 'erc20', ${contract}, 7, 1,
     '0x01', 0, 0, now())`
   await owner.close()
 }

@@ -19,18 +19,23 @@ export const median = (values: readonly number[]): number =>
 /** @throws Error at the first answer that is not 200: a benchmark of refusals measures nothing. */
 export const load = async (input: {
   readonly url: string
+  /** Behind the URL; nothing by default. */
+  readonly pathOf?: (index: number) => string
   readonly request: (index: number) => RequestInit
   readonly atOnce: number
   readonly seconds: number
+  /** Where each request is good once. */
+  readonly requestsMax?: number
 }): Promise<LoadResult> => {
   const latencies: number[] = []
   const start = performance.now()
   const end = start + input.seconds * 1000
+  const { requestsMax = Number.POSITIVE_INFINITY, pathOf = () => '' } = input
   let index = 0
   const client = async (): Promise<void> => {
-    while (performance.now() < end) {
+    while (performance.now() < end && index < requestsMax) {
       const sent = performance.now()
-      const response = await fetch(input.url, input.request(index++))
+      const response = await fetch(input.url + pathOf(index), input.request(index++))
       const text = await response.text()
       if (response.status !== 200) throw new Error(`answered ${response.status}: ${text}`)
       latencies.push(performance.now() - sent)

@@ -1,5 +1,6 @@
-// `bun run bench [--json] [sign] [custody] [broadcast] [submit] [track] [preview] [dev]`: tables with the baseline of the
-// same run beside each figure.
+// `bun run bench [--json] [sign] [custody] [broadcast] [submit] [track] [preview] [activity] [index] [users]
+// [dev]`: tables with the
+// baseline of the same run beside each figure.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -7,14 +8,17 @@ import { join } from 'node:path'
 import { startPostgres } from '../../src/devnet/postgres.ts'
 import { startChain } from '../support/chains.ts'
 import { startService } from '../support/service.ts'
+import { benchActivity } from './activity.ts'
 import { benchBroadcast } from './broadcast.ts'
 import { benchCustody } from './custody.ts'
 import { benchDevStart } from './dev-start.ts'
+import { benchIndex, indexTable } from './index.ts'
 import { benchPreview } from './preview.ts'
 import { benchSign } from './sign.ts'
 import { COUNTING_SETTINGS } from './statements.ts'
 import { benchSubmit } from './submit.ts'
 import { benchTrack } from './track.ts'
+import { benchUsers, usersTable } from './users.ts'
 
 const json = process.argv.includes('--json')
 const wanted = process.argv.slice(2).filter((each) => !each.startsWith('--'))
@@ -150,6 +154,32 @@ try {
         `  ${what.padEnd(38)} ${fixed(ownMs, 2).padStart(10)} ${fixed(nodeMs, 2).padStart(13)} ${fixed(requests, 0).padStart(22)}`,
       )
     }
+  }
+  if (wants('activity')) {
+    const activity = await benchActivity({ start: () => startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } }) })
+    results.activity = activity
+    const { rows, buildSeconds, costs, fullReads } = activity
+    say(
+      `\nLists over HTTP, one at a time             ${rows.few} movements: p50 ms   p99 ms   ${rows.many}: p50 ms   p99 ms   ratio`,
+    )
+    for (const { what, few, many } of costs) {
+      say(
+        `  ${what.padEnd(42)} ${fixed(few.p50Ms, 2).padStart(23)} ${fixed(few.p99Ms, 2).padStart(8)} ${fixed(many.p50Ms, 2).padStart(18)} ${fixed(many.p99Ms, 2).padStart(8)} ${fixed(many.p50Ms / few.p50Ms, 2).padStart(7)}`,
+      )
+    }
+    say(`  the table was made in ${fixed(buildSeconds, 0)} s, and read as a whole ${fullReads} times (aim: 0)`)
+  }
+  if (wants('index')) {
+    const index = await benchIndex({ databaseUrl: server.url })
+    results.index = index
+    for (const text of indexTable(index)) say(text)
+  }
+  if (wants('users')) {
+    const service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
+    const users = await benchUsers({ service, postgresPid: server.process.pid })
+    await service.close()
+    results.users = users
+    for (const text of usersTable(users)) say(text)
   }
   if (wants('dev')) {
     const dev = await benchDevStart()

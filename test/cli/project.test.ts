@@ -5,6 +5,7 @@ import { randomUUID } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
 import { SUBSTRATE_NETWORKS } from '../../db/words.ts'
 import { createProject } from '../../src/projects/create.ts'
+import { setAllowedOrigins } from '../../src/projects/origins.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'
@@ -197,6 +198,19 @@ describe('project change-developer-secret', () => {
   test('refuses a project that is not active yet', async () => {
     const project = await newProject()
     expect((await changeSecret(project)).err).toContain('must be activated first')
+  })
+})
+
+describe('project passkey-domain', () => {
+  test('takes the host of an allowed origin or a domain above it, and no other', async () => {
+    const { projectId } = await newProject()
+    await setAllowedOrigins(service.ctx, { projectId, origins: ['https://app.example.com'] })
+    expect(await run(['passkey-domain', projectId, 'example.com'], '')).toMatchObject({ code: 0, err: '' })
+    const refused = await run(['passkey-domain', projectId, 'example.org'], '')
+    expect([refused.code, refused.out]).toEqual([1, ''])
+    expect(refused.err).toStartWith('The passkey domain must be the host of an allowed origin')
+    const [row] = await sql`select passkey_rp_id as of from projects where id = ${projectId}`
+    expect(row?.of).toBe('example.com')
   })
 })
 

@@ -374,7 +374,7 @@ describe('what clients really send is taken', () => {
       method: 'POST',
       headers: { 'content-type': 'application/x-www-form-urlencoded', 'content-length': '0' },
     })
-    expect(answer.json.code).toBe('not_implemented')
+    expect(answer.json.code).toBe('user_session_required')
   })
 
   test('the content type may carry a charset, in any letters', async () => {

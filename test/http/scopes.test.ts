@@ -32,14 +32,24 @@ const ENDPOINTS = {
   'POST /wallets/export': 'admin',
   'POST /wallets/change-user-pin': 'admin',
   'POST /policies/revoke': 'admin',
-  // They want a session of a user, and no API key at all.
-  'POST /users/passkey/begin-registration': 'admin',
-  'POST /users/logout': 'admin',
 } as const satisfies Record<string, ApiKeyScope>
 
-/** Without a bearer, or with one that is not looked at. */
+/** They want a session of a user, and no API key at all. */
+const OF_USERS = [
+  'GET /wallets/get-by-network',
+  'GET /users/passkeys',
+  'GET /users/session-challenge/asker',
+  'POST /users/complete-session-challenge',
+  'POST /users/passkey/begin-registration',
+  'POST /users/passkey/finish-registration',
+  'POST /users/passkey/remove',
+  'POST /users/add-email',
+  'POST /users/verify-email',
+]
+
+/** Without a bearer, or with one that is not looked at; and all of users. */
 const OPEN =
-  /^(GET \/(healthz|readyz|metrics|metadata\/:file|openapi.*|users\/session-challenge)|POST \/users\/(verify-login|login-with-discoverable-passkey))$/
+  /^(GET \/(healthz|readyz|metrics|metadata\/:file|openapi.*|login.*|pages\/.*|\.well-known\/.*|dev\/mailbox(\.json)?)|POST \/login\/link|GET \/wallets\/get-by-network|(GET|POST) \/users\/.*)$/
 
 const SETS: readonly (readonly ApiKeyScope[])[] = [
   ['read'],
@@ -99,6 +109,13 @@ describe.each(Object.entries(ENDPOINTS))('%s needs "%s"', (endpoint, scope) => {
 })
 
 describe('scopes', () => {
+  test.each(OF_USERS)('let no key come to %s', async (endpoint) => {
+    for (const scopes of SETS) {
+      const { status, json } = await call(scopes, endpoint)
+      expect([status, json.code]).toEqual([403, 'user_session_required'])
+    }
+  })
+
   test('are judged on a path with a slash at its end like on the path without', async () => {
     expect((await call(['read'], 'POST /transactions/sign/')).json.code).toBe('scope_required')
     expect((await call(['sign'], 'POST /transactions/sign/')).json.code).toBe('invalid_input')

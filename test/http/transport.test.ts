@@ -193,18 +193,13 @@ describe('methods', () => {
 })
 
 describe('endpoints of the interface that are not served yet', () => {
-  const BEHIND = ['/policies/revoke', '/users/logout', '/users/passkey/begin-registration']
+  const BEHIND = ['/policies/revoke']
 
   test('answer 501, those behind authentication only to who may come in', async () => {
     for (const path of BEHIND) {
       expect((await service.post(path, {})).json.code).toBe('not_implemented')
       expect((await service.post(path, {}, { authorization: undefined })).json.code).toBe('unauthorized')
     }
-    const nobody = { authorization: undefined, 'x-walletkit-project-id': undefined }
-    for (const path of ['/users/verify-login', '/users/login-with-discoverable-passkey']) {
-      expect((await service.post(path, {}, nobody)).status).toBe(501)
-    }
-    expect((await service.call('/users/session-challenge?code=x', { headers: nobody })).status).toBe(501)
   })
 })
 

@@ -113,6 +113,8 @@ describe('before anything has happened', () => {
       ['jobs_ready', { task: 'track_blocks' }],
       ['jobs_failed', { task: 'reconcile' }],
       ['jobs_oldest_ready_age_seconds', { task: 'chain_audit' }],
+      ['backfills_open', { network, state: 'pruned' }],
+      ['doubtful_contracts', { network }],
     ] as const) {
       expect({ name, value: metrics.value(name, labels) }).toEqual({ name, value: 0 })
     }
@@ -534,7 +536,20 @@ describe('what is shown', () => {
     expect(text).not.toContain(service.project.projectId)
     const names = new Set(readMetrics(text).series.flatMap(({ labels }) => Object.keys(labels)))
     expect([...names].sort()).toEqual(
-      ['code', 'kind', 'le', 'method', 'network', 'purpose', 'route', 'status', 'step', 'task', 'trouble'].sort(),
+      [
+        'code',
+        'kind',
+        'le',
+        'method',
+        'network',
+        'purpose',
+        'route',
+        'state',
+        'status',
+        'step',
+        'task',
+        'trouble',
+      ].sort(),
     )
   })
 })

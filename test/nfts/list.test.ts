@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, getAddress } from 'viem'
+import { readTokenUris } from '../../db/queries/facts.ts'
 import { describeMetadata, hostMetadata } from '../../src/metadata/host.ts'
 import { startAwkwardNode } from '../activity/awkward-node.ts'
 import { type Project, PUBLIC_BASE_URL, startWorld, type World } from '../activity/world.ts'
@@ -249,6 +250,22 @@ describe('metadata', () => {
     await mint(tokens, alice.address)
     await world.index()
     expect(await metadataOf(tokens)).toBeNull()
+  })
+
+  test('is looked up of the tokens of a page, and of no others of the same collections and ids', async () => {
+    await world.sql`
+      insert into token_uris (network, contract, token_id, uri)
+      select 'Ethereum', contract, id, contract || id from unnest(array['a', 'b']) contract, generate_series(1, 2) id`
+    const tokens = [
+      { contract: 'a', tokenId: 1n },
+      { contract: 'b', tokenId: 2n },
+      { contract: 'b', tokenId: 2n ** 256n - 1n },
+    ]
+    const uris = await readTokenUris(world.api.db, { network: 'Ethereum', tokens })
+    expect([...uris].sort()).toEqual([
+      ['a/1', 'a1'],
+      ['b/2', 'b2'],
+    ])
   })
 
   test('is remembered: a node that is away costs only what nobody has asked for yet', async () => {

@@ -13,17 +13,24 @@ export type TestContract = { readonly name: string; readonly abi: Abi; readonly 
 /** The contracts of `test/contracts`, by name. */
 export type TestContractName =
   | 'TestToken'
+  | 'Crowd'
   | 'WizardCollection'
   | 'BareCollection'
   | 'MintToCollection'
   | 'MultiToken'
   | 'RevertingCollection'
   | 'CoinForwarder'
+  | 'ToldToken'
+  | 'LongToken'
+  | 'TokenProxy'
+  | 'TokenBeacon'
+  | 'TokenBeaconProxy'
   | 'OddToken'
   | 'WrappedCoin'
   | 'Stake'
   | 'RebasingToken'
   | 'PaysAtBirth'
+  | 'LastWill'
   | 'BurnableToken'
   | 'BurnableNft'
   | 'BurnableMulti'
@@ -40,7 +47,7 @@ const readSources = (): Record<string, string> => {
 }
 
 /** Compiling takes two seconds, so what came of the same sources, compiler and settings is kept between runs. */
-const compileCached = async (sources: Record<string, string>): Promise<Record<string, CompiledContract>> => {
+export const compileCached = async (sources: Record<string, string>): Promise<Record<string, CompiledContract>> => {
   const compilerUrl = new URL('../../src/chains/evm/contracts/compile.ts', import.meta.url)
   const key = JSON.stringify([sources, readFileSync(compilerUrl, 'utf8'), solc.version, openZeppelin.version])
   const folder = join(tmpdir(), `strongroom-contracts-${userInfo().uid}`)

@@ -59,13 +59,15 @@ export const startService = async (
     readonly variables?: Record<string, string>
     /** A fresh one by default. */
     readonly database?: TestDatabase
+    /** A free one by default. */
+    readonly port?: number
   } = {},
 ) => {
   const database = input.database ?? (await createDatabase())
   const folder = await mkdtemp(join(tmpdir(), 'strongroom-service-'))
   const variables = { ...(await variablesOf({ database, folder, rpcUrls: input.rpcUrls ?? {} })), ...input.variables }
   const ctx: Ctx = await createCtx({ config: readConfig(variables), process: 'test' })
-  const server = listen({ fetch: createApp(ctx).fetch, hostname: '127.0.0.1', port: 0, log: ctx.log })
+  const server = listen({ fetch: createApp(ctx).fetch, hostname: '127.0.0.1', port: input.port ?? 0, log: ctx.log })
   const baseUrl = `http://127.0.0.1:${server.port}`
   const project = await createProject(ctx, { name: 'Test', actor: 'operator' })
   const workers = new Set<ReturnType<typeof Bun.spawn>>()

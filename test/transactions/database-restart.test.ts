@@ -206,7 +206,8 @@ for (const [name, disturb] of Object.entries(disturbances)) {
     expect(new Set(running.accepted).size).toBe(running.accepted.length)
     expect(ids).toEqual(expect.arrayContaining(running.accepted))
     expect(ids.length - running.accepted.length).toBeWithin(0, running.unknown() + 1)
-    const settled = await Promise.all(ids.map((id) => service.settled(id, 60_000)))
+    // A job that failed is taken up again by the reconciler, which may have failed with it: twice its period and more.
+    const settled = await Promise.all(ids.map((id) => service.settled(id, 100_000)))
     expect(settled.map(({ json }) => json.status)).toEqual(ids.map(() => 'success'))
     const signers = await withSql(
       (sql) => sql<{ signer: Hex; n: number; highest: number }[]>`
@@ -220,5 +221,5 @@ for (const [name, disturb] of Object.entries(disturbances)) {
     }
     expect((await service.get('/readyz')).json).toMatchObject({ status: 'ready' })
     expect(worker.exitCode).toBeNull()
-  }, 120_000)
+  }, 170_000)
 }

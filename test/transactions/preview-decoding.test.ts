@@ -18,6 +18,12 @@ const PERMIT2 = '0x000000000022D473030F116dDEE9F6B43aC78BA3'
 const ACCEPTS: Hex = '0x00'
 const ECHOES: Hex = '0x365f5f37365ffd'
 
+/** CODECOPY and REVERT of what stands behind. */
+const alwaysFailsWith = (data: Hex): Hex => {
+  const size = toHex((data.length - 2) / 2).slice(2)
+  return `0x60${size}600a5f3960${size}5ffd${data.slice(2)}`
+}
+
 const SLOTS = {
   implementation: '0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc',
   beacon: '0xa3f0ad74e5423aebfd80d3ef4346578335a9a72aeaee59ff6cb3582b35133d50',
@@ -189,6 +195,37 @@ describe('an ABI that an operator adds', () => {
     await add(DOOR, { name: 'doors', address: elsewhere })
     expect(await errorOf(echo, LOCKED)).toBe(`execution reverted: Locked(id: 7, by: ${BOB})`)
     expect(await decoded(echo, OPEN)).toEqual(NOTHING)
+  })
+
+  test('tells errors to those who sign, send and mint as well', async () => {
+    const { address } = await service.newWallet({ network })
+    const [echo, locked] = [await place(ECHOES), await place(alwaysFailsWith(LOCKED))]
+    const credential = { network, developer_secret: 'testnet-secret' }
+    const signing = { ...credential, signer_wallet_address: address }
+    const told = async () => {
+      const answers = [
+        await service.post('/transactions/sign', { ...signing, unsigned_transaction: { to: echo, input: LOCKED } }),
+        await service.post('/transactions/sign-and-send', {
+          ...{ ...signing, unsigned_transaction: { to: echo, input: LOCKED } },
+        }),
+        await service.post('/transactions/sign-and-send', {
+          ...{ ...signing, unsigned_transaction: { to: echo, input: LOCKED, gasLimit: '100000' } },
+        }),
+        await service.post('/nfts/mint', {
+          ...{ ...credential, contract_address: locked, recipient: BOB, uri: 'ipfs://x' },
+        }),
+      ]
+      return answers.map(({ status, json }) => [status, json.error])
+    }
+    const unnamed = `custom error ${LOCKED.slice(0, 10)}`
+    const named = `Locked(id: 7, by: ${BOB})`
+    const allOf = (reason: string) => [
+      ...[1, 2, 3].map(() => [400, `execution reverted: ${reason}`]),
+      [400, `This wallet cannot mint from contract_address: execution reverted: ${reason}.`],
+    ]
+    expect(await told()).toEqual(allOf(unnamed))
+    await add(DOOR, { name: 'doors' })
+    expect(await told()).toEqual(allOf(named))
   })
 
   test('says nothing where it shares a selector with another function, and the data is of both', async () => {

@@ -126,6 +126,34 @@ describe('a preview', () => {
   })
 })
 
+describe('call data', () => {
+  const answerTo = (input: string) =>
+    service.post('/transactions/preview', { network, from: FROM, unsigned_transaction: { to: TO, input } })
+
+  test('of two megabytes has a result, in bounded time', async () => {
+    const begun = performance.now()
+    for (const byteCount of [1_000_000, 2_097_000]) {
+      const answer = await answerTo(`0x${'00'.repeat(byteCount)}`)
+      expect(answer.status).toBe(200)
+      expect(answer.json).toMatchObject({ function_name: null, arguments: null })
+    }
+    expect(performance.now() - begun).toBeLessThan(5_000)
+  })
+
+  test('that is no hex, or too much of it, is told', async () => {
+    for (const input of ['0x1', '0xzz', '12', 'x', `0x${'0'.repeat(3_000_001)}`]) {
+      expect((await answerTo(input)).json).toEqual({
+        error: 'Field "unsigned_transaction.input" must be 0x and an even number of hex digits.',
+        code: 'invalid_input',
+      })
+    }
+    expect(await answerTo(`0x${'00'.repeat(2_100_000)}`)).toMatchObject({
+      status: 413,
+      json: { code: 'body_too_large' },
+    })
+  })
+})
+
 describe('a bundle', () => {
   const bundle = (unsigned_transactions: readonly unknown[]) =>
     service.post('/transactions/preview-bundle', { network, from: FROM, unsigned_transactions })
@@ -147,6 +175,35 @@ describe('a bundle', () => {
       Number(result.simulation.asset_changes[0]?.raw_amount),
     )
     expect(amounts).toEqual(Array.from({ length: 50 }, (_, value) => value + 1))
+  })
+
+  test('sees what it approved, and an element that fails spoils none behind it', async () => {
+    const token = await chain.deploy('TestToken', ['Dollars', 'USD', 6])
+    await chain.write({ contract: token, functionName: 'mint', args: [FROM, 5_000_000n] })
+    const call = (functionName: string, args: readonly unknown[]) => ({
+      to: token.address,
+      input: encodeFunctionData({ abi: token.abi, functionName, args }),
+    })
+    const { json } = await bundle([
+      call('transferFrom', [FROM, TO, 2_000_000n]),
+      call('approve', [FROM, 2_000_000n]),
+      call('transferFrom', [FROM, TO, 2_000_000n]),
+      { input: '0xfe' },
+      call('transfer', [TO, 3_000_000n]),
+      call('transfer', [TO, 1n]),
+    ])
+    type Told = { function_name: string; simulation: { error: string | null; asset_changes: { amount: string }[] } }
+    const told = json.map(({ function_name, simulation: { error, asset_changes } }: Told) => [
+      ...[function_name, error?.slice(0, 42) ?? null, asset_changes.map(({ amount }) => amount).join()],
+    ])
+    expect(told).toEqual([
+      ['transferFrom', 'execution reverted: ERC20InsufficientAllow', ''],
+      ['approve', null, ''],
+      ['transferFrom', null, '2'],
+      [null, 'execution failed: out of gas or an invalid', ''],
+      ['transfer', null, '3'],
+      ['transfer', 'execution reverted: ERC20InsufficientBalan', ''],
+    ])
   })
 
   test('has 1 to 50 elements', async () => {
@@ -173,24 +230,30 @@ describe('a bundle', () => {
   })
 
   test('names the element that is wrong', async () => {
-    for (const [wrong, field] of [
-      [{ to: TO, value: '-1' }, 'unsigned_transactions.1.value'],
+    const quantity = 'a quantity below 2^256 in 0x hex or plain decimal digits.'
+    for (const [wrong, field, what = ''] of [
+      [{ to: TO, value: '-1' }, 'unsigned_transactions.1.value', `must be ${quantity}`],
+      [{ to: TO, value: 1 }, 'unsigned_transactions.1.value', `must be a text: ${quantity}`],
       [{ to: '0x12' }, 'unsigned_transactions.1.to'],
       [{}, 'unsigned_transactions.1.to'],
       [null, 'unsigned_transactions.1'],
-      [{ to: TO, gas: '1' }, 'unsigned_transactions.1.gas'],
+      [{ to: TO, gas: '1' }, 'unsigned_transactions.1.gas', 'is unknown here; known are to, value, input, gasLimit, '],
     ] as const) {
       const answer = await bundle([{ to: TO }, wrong])
       expect(answer.status).toBe(400)
-      expect(answer.json.error).toContain(`"${field}"`)
+      expect(answer.json.error).toStartWith(`Field "${field}" ${what}`)
     }
   })
 })
 
 describe('at the node', () => {
-  const at = async (behaviour: Behaviour, use: (post: Service['post'], calls: string[][]) => Promise<void>) => {
+  const at = async (
+    behaviour: Behaviour,
+    use: (post: Service['post'], calls: string[][]) => Promise<void>,
+    variables: Record<string, string> = {},
+  ) => {
     const proxy = startFakeNode({ behind: chain.rpcUrl, behaviour })
-    const counted = await startService({ rpcUrls: { [network]: proxy.rpcUrl } })
+    const counted = await startService({ rpcUrls: { [network]: proxy.rpcUrl }, variables })
     try {
       await use(counted.post, proxy.calls)
     } finally {
@@ -238,6 +301,71 @@ describe('at the node', () => {
             .sort(),
         ).toEqual(['eth_getCode', 'eth_simulateV1'])
       },
+    )
+  })
+
+  test('without eth_simulateV1 tells what moves where it traces, and else that it is not known', async () => {
+    for (const [missing, changes] of [
+      [['eth_simulateV1'], [{ raw_amount: '5', from: FROM, to: TO, nft: null }]],
+      [['eth_simulateV1', 'debug_traceCall'], null],
+    ] as const) {
+      const lacking: readonly string[] = missing
+      await at(
+        ({ method }) => (lacking.includes(method) ? { error: { code: -32601, message: 'no such method' } } : undefined),
+        async (post) => {
+          const unsigned_transaction = { to: TO, value: '5' }
+          const { json } = await post('/transactions/preview', { network, from: FROM, unsigned_transaction })
+          expect(json.simulation).toMatchObject({ success: true, asset_changes: changes, error: null })
+        },
+      )
+    }
+  })
+
+  test('that is silent, or answers nonsense, a preview ends in time and says so, and the next one may succeed', async () => {
+    const one = { to: TO, value: '1' }
+    const ways: [ReturnType<Behaviour> | 'silence', string][] = [
+      ['silence', 'The Ethereum node did not answer within 1000 ms.'],
+      [{ result: 'nonsense' }, 'The Ethereum node answered eth_simulateV1 in an unknown form.'],
+      [{ error: { code: -32005, message: 'too many requests' } }, 'The Ethereum node refused eth_simulateV1.'],
+    ]
+    let way: (typeof ways)[number][0] | undefined
+    await at(
+      ({ method }) => {
+        if (method !== 'eth_simulateV1' || way === undefined) return undefined
+        return way === 'silence' ? new Promise(() => {}) : way
+      },
+      async (post) => {
+        for (const [next, error] of ways) {
+          way = next
+          const body = { network, from: FROM, unsigned_transactions: Array.from({ length: 50 }, () => one) }
+          const answer = await post('/transactions/preview-bundle', body)
+          expect([answer.status, answer.json]).toEqual([503, { error, code: 'node_unavailable' }])
+        }
+        way = undefined
+        const answer = await post('/transactions/preview', { network, from: FROM, unsigned_transaction: one })
+        expect(answer.json.simulation.success).toBe(true)
+      },
+      { NODE_TIMEOUT_MS: '1000' },
+    )
+  })
+
+  test('that is slow again and again, a preview ends within three times what one answer may take', async () => {
+    await at(
+      async ({ method }) => {
+        if (method !== 'eth_simulateV1') return undefined
+        await Bun.sleep(50)
+        // A refusal for which the one to blame is looked for, in turns.
+        return { error: { code: -38013, message: 'intrinsic gas too low' } }
+      },
+      async (post) => {
+        const unsigned_transactions = Array.from({ length: 50 }, () => ({ to: TO, value: '1' }))
+        const begun = performance.now()
+        const answer = await post('/transactions/preview-bundle', { network, from: FROM, unsigned_transactions })
+        expect(performance.now() - begun).toBeLessThan(3_000)
+        const error = 'The node did not answer all of a preview within 1200 ms.'
+        expect([answer.status, answer.json]).toEqual([503, { error, code: 'node_unavailable' }])
+      },
+      { NODE_TIMEOUT_MS: '400' },
     )
   })
 })

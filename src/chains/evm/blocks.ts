@@ -27,7 +27,8 @@ const parseHeader = (value: unknown): BlockHeader => {
   }
 }
 
-const headerQuestion = (number: bigint): Question<BlockHeader | null> =>
+/** A block by its number; null for what the node does not have. */
+export const headerQuestion = (number: bigint): Question<BlockHeader | null> =>
   question('eth_getBlockByNumber', [toQuantity(number), false], nullable(parseHeader))
 
 /** Blocks by number, with the hashes of their transactions; null for what the node does not have. @throws NodeUnavailable. */

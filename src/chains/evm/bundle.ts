@@ -7,7 +7,8 @@
 // - For anything else, the first culprit ends the shortest prefix that is refused: a binary search.
 // All elements share the gas of one block (go-ethereum, and its cap for RPC), so one that fails by using up what there is
 // would take it from those behind it. What failed has no effect but on the nonce: it is set aside with its end, and the rest
-// runs again.
+// runs again, with a call that does nothing in its place, as the nonce decides where a contract is created. (What no node
+// would start uses no nonce.)
 
 import type { Call } from './call.ts'
 import { runWithCreations } from './creations.ts'
@@ -28,6 +29,15 @@ const PATIENCE_MS = 30_000
 const RICH = 2n ** 200n
 /** A third of the smallest block gas limit of the networks: a failed call that used less leaves enough for others. */
 const GREEDY_GAS = 10_000_000n
+
+/** The precompile that gives back what it is given: of nothing, nothing, for 15 gas. */
+const IDENTITY = '0x0000000000000000000000000000000000000004'
+
+/** For a call that has run and failed: it uses the nonce. */
+const standInFor = ({ from }: Call): Call => ({
+  ...(from === undefined ? {} : { from }),
+  ...{ to: IDENTITY, value: 0n, input: '0x' },
+})
 
 type Run = Answer<readonly SimulatedCall[]>
 type Runner = (from: string, calls: readonly Call[], overrides: Overrides) => Promise<Run>
@@ -131,19 +141,27 @@ export const runBundle = async (
     const reason = hopeless(call)
     return reason === null ? undefined : refused(reason)
   })
+  const standIns = new Map<number, Call>()
   for (let round = 1; ; round += 1) {
-    const open = [...input.calls.keys()].filter((index) => ends[index] === undefined)
-    const calls = open.flatMap((index) => input.calls[index] ?? [])
+    const open = [...input.calls.keys()].filter((index) => ends[index] === undefined || standIns.has(index))
+    const calls = open.flatMap((index) => standIns.get(index) ?? input.calls[index] ?? [])
     const setAside = (at: number, end: SimulatedCall): void => {
       const index = open[at]
-      if (index !== undefined) ends[index] = end
+      if (index !== undefined) ends[index] ??= end
     }
-    if (calls.length === 0) break
+    const replace = (at: number, end: SimulatedCall | undefined): void => {
+      const [index, call] = [open[at], calls[at]]
+      if (index === undefined || call === undefined || end === undefined) return
+      ends[index] = end
+      standIns.set(index, standInFor(call))
+    }
+    if (ends.every((end) => end !== undefined)) break
     const answer = await run(from, calls, {})
     if (answer.ok) {
       const greedy = round === ROUND_LIMIT ? [] : greedyIn(answer.value, calls.length)
-      for (const [at, end] of answer.value.entries()) if (greedy.length === 0 || greedy.includes(at)) setAside(at, end)
+      for (const at of greedy) replace(at, answer.value[at])
       if (greedy.length > 0) continue
+      for (const [at, end] of answer.value.entries()) setAside(at, end)
       break
     }
     if (isMethodMissing(answer.error)) {
@@ -161,8 +179,9 @@ export const runBundle = async (
     if (unfunded.length > 0) continue
     const { index, error, before } = await findFirstCulprit(run, from, calls, answer.error)
     const greedy = greedyIn(before, calls.length)
-    for (const at of greedy) setAside(at, before[at] ?? refused(failureOf(error)))
-    if (greedy.length === 0) setAside(index, refused(failureOf(error)))
+    for (const at of greedy) replace(at, before[at])
+    // Where even a stand-in is refused, it goes.
+    if (greedy.length === 0 && !standIns.delete(open[index] ?? -1)) setAside(index, refused(failureOf(error)))
   }
   return ends.map((end) => end ?? refused('execution failed: not simulated'))
 }

@@ -10,9 +10,11 @@ import { readCounts, readFinalCount } from './counts.ts'
 import { decodeCall } from './decode.ts'
 import { assemble, disassemble, signingBytes } from './encode.ts'
 import { readAddressFacts } from './facts.ts'
+import { readHistory } from './history.ts'
 import { identified } from './identity.ts'
 import { cancelOf, higherOf, ladderOf } from './ladder.ts'
 import { createLimits } from './limits.ts'
+import { verifyMessage } from './messages.ts'
 import { mintIntent } from './mint.ts'
 import { readEventMovements, readMovements } from './movements.ts'
 import { readAddressOfName } from './names.ts'
@@ -57,8 +59,8 @@ export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: E
     parseAddress,
     addressOf,
     complete: (intent) => complete(chainId, intent),
-    prepare: (intent, from, options) => prepare({ rpc, row, limits }, { intent, from, options }),
-    fill: (intent, from, nonce) => fill({ rpc, row, limits }, { intent, from, nonce }),
+    prepare: (intent, from, options) => prepare({ rpc, row, limits, memory }, { intent, from, options }),
+    fill: (intent, from, nonce) => fill({ rpc, row, limits, memory }, { intent, from, nonce }),
     transactionCounts: (address) => readCounts(rpc, address),
     standing: (address) => readStanding(rpc, address),
     finalTransactionCount: (address) => readFinalCount(rpc, { address, finalDepth: row.finalDepth }),
@@ -76,6 +78,7 @@ export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: E
     signingBytes,
     assemble,
     disassemble,
+    verifyMessage: (signed) => verifyMessage(rpc, signed),
     broadcast: (raw) => broadcast(outbound, raw),
     status: (hash) => readStatus(rpc, hash),
     statuses: (hashes) => readStatuses(rpc, hashes),
@@ -85,7 +88,7 @@ export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: E
     balances: (input) => readBalances(rpc, input),
     addressOfName: (name) => readAddressOfName({ rpc, row }, name),
     tokenUris: (tokens) => readTokenUris(rpc, tokens),
-    mintIntent: (request) => mintIntent(rpc, limits, request),
+    mintIntent: (request) => mintIntent({ rpc, limits, memory, network }, request),
     transferNftIntent: async (request) => {
       const known = await facts([request.contract])
       return transferNftIntent(request, known.get(request.contract))
@@ -95,6 +98,7 @@ export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: E
     block: (number) => readBlock(rpc, number),
     movements: (range) => readMovements({ rpc: bulk, tracing }, range),
     eventMovements: (range) => readEventMovements(bulk, range),
+    history: (number) => readHistory(bulk, { number, finalDepth: row.finalDepth }),
     nodeChainId: readChainId,
     confirmNode: confirm,
   }

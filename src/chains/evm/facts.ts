@@ -1,5 +1,5 @@
 // What an address is: read from the chain once a contract, and kept. An address without code is read anew each time: a
-// contract may be created there later.
+// contract may be created there later; and one without a name now and then: a proxy may be set up later.
 
 import { decodeAbiParameters, encodeFunctionData, parseAbi } from 'viem'
 import type { AssetStandard, Network } from '../../../db/words.ts'
@@ -7,7 +7,7 @@ import type { AddressFacts, ChainMemory, Hex } from '../chain.ts'
 import { ZERO_ADDRESS } from './address.ts'
 import { readQuestion } from './call.ts'
 import { isExecutionFailure } from './nodeErrors.ts'
-import { type Answer, question, type Rpc } from './rpc.ts'
+import { type Answer, NodeUnavailable, question, type Rpc } from './rpc.ts'
 import { cleanText } from './text.ts'
 import { bytes } from './wire.ts'
 
@@ -94,6 +94,8 @@ const factsOf = (reads: Readonly<Record<Read, Hex | null>>): AddressFacts => {
   }
 }
 
+type Context = { readonly rpc: Rpc; readonly memory: ChainMemory; readonly network: Network }
+
 /** EIP-7702: an account that has delegated carries 0xef0100 and an address; it is still a person's account. */
 const isContractCode = (code: Hex): boolean => code !== '0x' && !code.startsWith('0xef0100')
 
@@ -124,22 +126,37 @@ const readContracts = async (rpc: Rpc, contracts: readonly string[]): Promise<Re
   )
 }
 
-/** Facts by address, every asked one included; from memory first. @throws NodeUnavailable. */
-export const readAddressFacts = async (
-  context: { readonly rpc: Rpc; readonly memory: ChainMemory; readonly network: Network },
+/** Those that the chain has code for are remembered. */
+const readAnew = async (
+  { rpc, memory, network }: Context,
   addresses: readonly string[],
 ): Promise<ReadonlyMap<string, AddressFacts>> => {
-  const { rpc, memory, network } = context
+  const codes = await rpc.askAll(addresses.map((address) => question('eth_getCode', [address, 'latest'], bytes)))
+  const contracts = addresses.filter((_, index) => isContractCode(codes[index] ?? '0x'))
+  const read = await readContracts(rpc, contracts)
+  await memory.writeFacts({ network, facts: read })
+  return new Map(addresses.map((address) => [address, read.get(address) ?? NOTHING]))
+}
+
+/** Facts by address, every asked one included; from memory first. @throws NodeUnavailable, where memory does not have them all. */
+export const readAddressFacts = async (
+  context: Context,
+  addresses: readonly string[],
+): Promise<ReadonlyMap<string, AddressFacts>> => {
+  const { memory, network } = context
   const asked = [...new Set(addresses)]
   if (asked.length === 0) return new Map()
-  const facts = new Map(await memory.readFacts({ network, addresses: asked }))
+  const facts = new Map<string, AddressFacts>()
+  const doubtful: string[] = []
+  for (const [address, { isDoubtful, ...known }] of await memory.readFacts({ network, addresses: asked })) {
+    facts.set(address, known)
+    if (isDoubtful) doubtful.push(address)
+  }
   const unknown = asked.filter((address) => !facts.has(address))
-  const codes = await rpc.askAll(unknown.map((address) => question('eth_getCode', [address, 'latest'], bytes)))
-  const contracts = unknown.filter((_, index) => isContractCode(codes[index] ?? '0x'))
-  for (const address of unknown) facts.set(address, NOTHING)
-  for (const [address, read] of await readContracts(rpc, contracts)) {
-    facts.set(address, read)
-    await memory.writeFacts({ network, address, facts: read })
+  try {
+    for (const [address, read] of await readAnew(context, [...unknown, ...doubtful])) facts.set(address, read)
+  } catch (error) {
+    if (unknown.length > 0 || !(error instanceof NodeUnavailable)) throw error
   }
   return facts
 }

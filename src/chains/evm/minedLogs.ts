@@ -20,7 +20,8 @@ const ANY_TRANSFER: TopicFilter = [TRANSFER_TOPICS]
 const logsQuestion = (where: Record<string, Hex>, topics: TopicFilter): Question<readonly MinedLog[]> =>
   question('eth_getLogs', [{ ...where, topics }], listOf(parseMinedLog))
 
-const isTransfer = ({ topics: [topic] }: RawLog): boolean => TRANSFER_TOPICS.some((each) => each === topic)
+/** Whether an event is of a kind that is asked for. Pure. */
+export const isTransfer = ({ topics: [topic] }: RawLog): boolean => TRANSFER_TOPICS.some((each) => each === topic)
 
 /** A single block cannot be asked for in halves; its receipts have no limit of results. */
 const readOneBlock = async (rpc: Rpc, number: bigint, cause: unknown): Promise<readonly MinedLog[]> => {

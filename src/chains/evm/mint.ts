@@ -2,14 +2,16 @@
 // the first that succeeds and emits the mint (a transfer from zero to the recipient, by that contract) is taken.
 
 import { encodeFunctionData, keccak256, parseAbi, stringToHex } from 'viem'
+import type { Network } from '../../../db/words.ts'
 import { AppError } from '../../errors.ts'
-import type { Hex, Intent, MintRequest } from '../chain.ts'
+import type { ChainMemory, Hex, Intent, MintRequest } from '../chain.ts'
 import { ZERO_ADDRESS } from './address.ts'
 import { type Call, transactionObject } from './call.ts'
+import { type Failed, failedBy, failedIn, tellFailures } from './failures.ts'
 import type { SimulationLimits } from './limits.ts'
 import { transfersOf } from './logs.ts'
 import { isExecutionFailure, isMethodMissing } from './nodeErrors.ts'
-import { failureOf, tellingness } from './reverts.ts'
+import { tellingness } from './reverts.ts'
 import { type Answer, question, type Rpc } from './rpc.ts'
 import { type SimulatedCall, simulateQuestion } from './simulate.ts'
 import { bytes, hexText } from './wire.ts'
@@ -70,8 +72,15 @@ const candidates = ({ recipient, uri }: MintRequest): readonly Candidate[] => {
   ]
 }
 
+type Context = {
+  readonly rpc: Rpc
+  readonly limits: SimulationLimits
+  readonly memory: Pick<ChainMemory, 'readAbiItems'>
+  readonly network: Network
+}
+
 /** `minted` is whether the candidate may be taken. */
-type Trial = { readonly failure: string | null; readonly minted: boolean }
+type Trial = { readonly failed: Failed | null; readonly minted: boolean }
 
 const mints = (call: SimulatedCall, { contract, recipient }: MintRequest): boolean =>
   call.logs
@@ -94,10 +103,10 @@ const simulateTrials = async (
   if (answers.some((answer) => !answer.ok && isMethodMissing(answer.error))) return null
   return answers.map((answer) => {
     if (!answer.ok && !isExecutionFailure(answer.error)) throw rpc.refusal(answer.error)
-    if (!answer.ok) return { failure: failureOf(answer.error), minted: false }
+    if (!answer.ok) return { failed: failedBy(answer.error), minted: false }
     const [call] = answer.value
-    if (call === undefined) return { failure: null, minted: false }
-    return { failure: call.failure, minted: call.failure === null && mints(call, request) }
+    if (call === undefined) return { failed: null, minted: false }
+    return { failed: failedIn(call), minted: call.failure === null && mints(call, request) }
   })
 }
 
@@ -115,19 +124,21 @@ const callTrials = async (rpc: Rpc, request: MintRequest, calls: readonly Call[]
   const takesAnything = answers.at(-1)?.ok === true
   return answers.slice(0, calls.length).map((answer) => {
     if (!answer.ok && !isExecutionFailure(answer.error)) throw rpc.refusal(answer.error)
-    return answer.ok ? { failure: null, minted: !takesAnything } : { failure: failureOf(answer.error), minted: false }
+    return answer.ok ? { failed: null, minted: !takesAnything } : { failed: failedBy(answer.error), minted: false }
   })
 }
 
-const unsupported = (trials: readonly Trial[]): AppError => {
-  const failures = trials.flatMap(({ failure }) => (failure === null ? [] : [failure]))
+const unsupported = async (context: Context, to: string, trials: readonly Trial[]): Promise<AppError> => {
+  const ends = trials.map(({ failed }) => ({ to, failed }))
+  const failures = (await tellFailures(context, ends)).filter((failure) => failure !== null)
   const told = failures.toSorted((one, other) => tellingness(other) - tellingness(one))[0]
   const reason = told === undefined || tellingness(told) < 2 ? '' : `: ${told}`
   return new AppError('mint_unsupported', `This wallet cannot mint from contract_address${reason}.`)
 }
 
 /** @throws mint_unsupported, with the most telling reason of a contract that said no; node_unavailable. */
-export const mintIntent = async (rpc: Rpc, limits: SimulationLimits, request: MintRequest): Promise<Intent> => {
+export const mintIntent = async (context: Context, request: MintRequest): Promise<Intent> => {
+  const { rpc, limits } = context
   const code = await rpc.ask(question('eth_getCode', [request.contract, 'latest'], bytes))
   if (code === '0x') throw new AppError('mint_unsupported', 'There is no contract at contract_address.')
   const tried = candidates(request)
@@ -136,6 +147,6 @@ export const mintIntent = async (rpc: Rpc, limits: SimulationLimits, request: Mi
   if (simulated === null) limits.learn('simulation')
   const trials = simulated ?? (await callTrials(rpc, request, calls))
   const taken = calls[trials.findIndex(({ minted }) => minted)]
-  if (taken === undefined) throw unsupported(trials)
+  if (taken === undefined) throw await unsupported(context, request.contract, trials)
   return taken
 }

@@ -12,7 +12,7 @@ import { checksum } from './address.ts'
 import { type BlockHeader, readHeaders } from './blocks.ts'
 import { movementOf, TRANSFER_BATCH_TOPIC, TRANSFER_SINGLE_TOPIC, TRANSFER_TOPIC, transfersOf } from './logs.ts'
 import { readLogs, readMissingLogs, type TopicFilter } from './minedLogs.ts'
-import { type BlockMoves, type NativesContext, readNatives } from './natives.ts'
+import { type BlockCoins, type NativesContext, readNatives } from './natives.ts'
 import type { MinedLog } from './receipts.ts'
 import { NodeUnavailable, type Rpc } from './rpc.ts'
 import type { CoinMove } from './traces.ts'
@@ -59,16 +59,16 @@ const eventMovements = (log: MinedLog): readonly RecordedMovement[] =>
 const blockMovements = (
   { number, hash, parentHash, timestampMs, transactionHashes }: BlockHeader,
   logs: readonly MinedLog[],
-  moves: BlockMoves | undefined,
+  coins: BlockCoins | undefined,
 ): BlockMovements => {
   const ref: BlockRef = { number, hash, parentHash, timestampMs }
-  if (transactionHashes.length === 0) return { ...ref, movements: [] }
+  if (transactionHashes.length === 0) return { ...ref, movements: [], isTraced: true }
   const events = Map.groupBy(logs, ({ transactionHash }) => transactionHash)
   const movements = transactionHashes.flatMap((transactionHash) => [
-    ...nativeMovements(transactionHash, moves?.get(transactionHash) ?? []),
+    ...nativeMovements(transactionHash, coins?.moves.get(transactionHash) ?? []),
     ...(events.get(transactionHash) ?? []).flatMap(eventMovements),
   ])
-  return { ...ref, movements }
+  return { ...ref, movements, isTraced: coins?.isTraced ?? false }
 }
 
 const readRange = async (context: NativesContext, range: Range): Promise<readonly BlockMovements[] | null> => {

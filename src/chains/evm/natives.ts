@@ -3,10 +3,10 @@
 // succeeded, by its receipt. How the node traces is found out once.
 
 import type { Hex } from '../chain.ts'
-import type { BlockHeader } from './blocks.ts'
-import { isMethodMissing, isStateMissing } from './nodeErrors.ts'
+import { type BlockHeader, headerQuestion } from './blocks.ts'
+import { isBlockMissing, isMethodMissing, isStateMissing } from './nodeErrors.ts'
 import { blockReceiptsQuestion, type Receipt, receiptQuestion } from './receipts.ts'
-import { question, type Rpc } from './rpc.ts'
+import { type Answer, type Question, question, RPC_PARALLEL_LIMIT, type Rpc } from './rpc.ts'
 import { type CoinMove, TRACERS, type TracedBlock, type Tracer, traceQuestion } from './traces.ts'
 import { hash, listOf, nullable, quantity, rawAddress, record, toQuantity } from './wire.ts'
 
@@ -14,8 +14,15 @@ import { hash, listOf, nullable, quantity, rawAddress, record, toQuantity } from
 const TRACE_BATCH_LIMIT = 10
 const FULL_BLOCK_BATCH_LIMIT = 25
 
+/** A node works through the questions of one request in a row: a few blocks, too, are asked for by several at once. */
+const batchLimitOf = (blocks: number, most: number): number =>
+  Math.max(1, Math.min(most, Math.ceil(blocks / (2 * RPC_PARALLEL_LIMIT))))
+
 /** Moves of a block's transactions, in order, by hash; a transaction without any may be missing. */
-export type BlockMoves = ReadonlyMap<Hex, readonly CoinMove[]>
+type BlockMoves = ReadonlyMap<Hex, readonly CoinMove[]>
+
+/** What is known of a block's coins; `isTraced` where those that moved within transactions are among them. */
+export type BlockCoins = { readonly moves: BlockMoves; readonly isTraced: boolean }
 
 /** Learnt from the node; `none` is a node that cannot trace. */
 export type Tracing = { tracer: Tracer | 'none' | 'unknown'; noBlockReceipts: boolean }
@@ -32,15 +39,33 @@ const findTracer = async ({ rpc }: NativesContext, number: bigint): Promise<Trac
   return 'none'
 }
 
-/** A trace is of this very block, and of all of it, or it is not used. */
-const isComplete = (traced: TracedBlock, header: BlockHeader): boolean =>
-  (traced.blockHash === null || traced.blockHash === header.hash) &&
-  header.transactionHashes.every((each) => traced.moves.has(each))
+/**
+ * Where it is of another block, another node behind the same address told it, or the chain changed meanwhile. Trees name no
+ * block, and some have transactions that the header has not (bor's of state syncs).
+ */
+const isOfThis = ({ blockHash, moves }: TracedBlock, header: BlockHeader): boolean =>
+  blockHash === null
+    ? moves.size === 0 || header.transactionHashes.some((each) => moves.has(each))
+    : blockHash === header.hash
 
+const isComplete = ({ moves }: TracedBlock, header: BlockHeader): boolean =>
+  header.transactionHashes.every((each) => moves.has(each))
+
+/** In one batch, which one node answers: reth tells null of a block that it does not have, others of one that they cannot trace. */
+const hasButCannotTrace = async (
+  { rpc }: NativesContext,
+  { header, tracer }: { readonly header: BlockHeader; readonly tracer: Tracer },
+): Promise<boolean> => {
+  const { number } = header
+  const [known, again] = await rpc.tryAll([headerQuestion(number), traceQuestion(tracer, number)], { size: 'bulk' })
+  return known.ok && known.value?.hash === header.hash && again.ok && again.value === null
+}
+
+/** A block that is missing in the answer can only be read by what its transactions carry; null as of readNatives. */
 const readTraced = async (
   context: NativesContext,
   headers: readonly BlockHeader[],
-): Promise<ReadonlyMap<Hex, BlockMoves>> => {
+): Promise<ReadonlyMap<Hex, BlockMoves> | null> => {
   const { rpc, tracing } = context
   const [first] = headers
   if (first !== undefined && tracing.tracer === 'unknown') tracing.tracer = await findTracer(context, first.number)
@@ -48,7 +73,7 @@ const readTraced = async (
   if (tracer === 'none' || tracer === 'unknown') return new Map()
   const answers = await rpc.tryAll(
     headers.map(({ number }) => traceQuestion(tracer, number)),
-    { size: 'bulk', batchLimit: TRACE_BATCH_LIMIT },
+    { size: 'bulk', batchLimit: batchLimitOf(headers.length, TRACE_BATCH_LIMIT) },
   )
   const moves = new Map<Hex, BlockMoves>()
   for (const [index, header] of headers.entries()) {
@@ -56,9 +81,16 @@ const readTraced = async (
     if (answer === undefined) continue
     if (!answer.ok) {
       if (isStateMissing(answer.error)) continue
+      if (isBlockMissing(answer.error)) return null
       throw rpc.refusal(answer.error)
     }
-    if (answer.value !== null && isComplete(answer.value, header)) moves.set(header.hash, answer.value.moves)
+    const { value } = answer
+    if (value === null) {
+      if (await hasButCannotTrace(context, { header, tracer })) continue
+      return null
+    }
+    if (!isOfThis(value, header)) return null
+    if (isComplete(value, header)) moves.set(header.hash, value.moves)
   }
   return moves
 }
@@ -81,64 +113,86 @@ const parseFullBlock = (value: unknown): FullBlock => {
   return { hash: hash(block.hash), transactions: listOf(parseTransaction)(block.transactions) }
 }
 
-const readReceipts = async (
+type OwnBlock = { readonly header: BlockHeader; readonly carrying: readonly FullTransaction[] }
+type Outcome = Omit<Receipt, 'logs'>
+
+const withoutLogs = ({ logs: _, ...outcome }: Receipt): Outcome => outcome
+
+const outcomesQuestion = (number: bigint): Question<readonly Outcome[]> => {
+  const { method, params, parse } = blockReceiptsQuestion(number)
+  return question(method, params, (result) => (parse(result) ?? []).map(withoutLogs))
+}
+
+/** How transactions that carry a value ended, and perhaps others of their blocks, by hash. */
+const readOutcomes = async (
   { rpc, tracing }: NativesContext,
-  block: { readonly number: bigint; readonly hashes: readonly Hex[] },
-): Promise<readonly (Receipt | null)[]> => {
-  const options = { size: 'bulk' } as const
+  blocks: readonly OwnBlock[],
+): Promise<ReadonlyMap<Hex, Outcome>> => {
+  const byHash = (outcomes: readonly (Outcome | null)[]) =>
+    new Map(outcomes.flatMap((outcome) => (outcome === null ? [] : [[outcome.transactionHash, outcome]])))
   if (!tracing.noBlockReceipts) {
-    const answer = await rpc.try(blockReceiptsQuestion(block.number), options)
-    if (answer.ok) return answer.value ?? []
-    if (!isMethodMissing(answer.error)) throw rpc.refusal(answer.error)
-    tracing.noBlockReceipts = true
+    const answers: readonly Answer<readonly Outcome[]>[] = await rpc.tryAll(
+      blocks.map(({ header }) => outcomesQuestion(header.number)),
+      { size: 'bulk', batchLimit: batchLimitOf(blocks.length, TRACE_BATCH_LIMIT) },
+    )
+    tracing.noBlockReceipts = answers.some((answer) => !answer.ok && isMethodMissing(answer.error))
+    if (!tracing.noBlockReceipts) return byHash(answers.flatMap((answer) => rpc.need(answer)))
   }
-  return rpc.askAll(block.hashes.map(receiptQuestion), options)
+  const hashes = blocks.flatMap(({ carrying }) => carrying.map((each) => each.hash))
+  return byHash(await rpc.askAll(hashes.map(receiptQuestion), { size: 'bulk' }))
 }
 
 /** null where the node's answers are not of one and the same block. */
-const readOwnMoves = async (
-  context: NativesContext,
-  header: BlockHeader,
-  block: FullBlock | null,
-): Promise<BlockMoves | null> => {
-  if (block?.hash !== header.hash) return null
-  const carrying = block.transactions.filter(({ value }) => value > 0n)
-  if (carrying.length === 0) return new Map()
-  const hashes = carrying.map((each) => each.hash)
-  const receipts = new Map<Hex, Receipt>()
-  for (const receipt of await readReceipts(context, { number: header.number, hashes })) {
-    if (receipt?.blockHash === header.hash) receipts.set(receipt.transactionHash, receipt)
-  }
+const ownMovesOf = ({ header, carrying }: OwnBlock, outcomes: ReadonlyMap<Hex, Outcome>): BlockMoves | null => {
   const moves = new Map<Hex, readonly CoinMove[]>()
   for (const { hash: transactionHash, from, to, value } of carrying) {
-    const receipt = receipts.get(transactionHash)
-    if (receipt === undefined) return null
-    const target = to ?? receipt.contractAddress
-    if (receipt.success && target !== null) {
+    const outcome = outcomes.get(transactionHash)
+    if (outcome?.blockHash !== header.hash) return null
+    const target = to ?? outcome.contractAddress
+    if (outcome.success && target !== null) {
       moves.set(transactionHash, [{ from, to: target, amount: value, isOwn: true }])
     }
   }
   return moves
 }
 
+/** In the order of the headers; null as of readNatives. */
+const readOwnMoves = async (
+  context: NativesContext,
+  headers: readonly BlockHeader[],
+): Promise<readonly BlockMoves[] | null> => {
+  const found: readonly (FullBlock | null)[] = await context.rpc.askAll(
+    headers.map(({ number }) => question('eth_getBlockByNumber', [toQuantity(number), true], nullable(parseFullBlock))),
+    { size: 'bulk', batchLimit: batchLimitOf(headers.length, FULL_BLOCK_BATCH_LIMIT) },
+  )
+  const blocks: OwnBlock[] = []
+  for (const [index, header] of headers.entries()) {
+    const block = found[index] ?? null
+    if (block?.hash !== header.hash) return null
+    blocks.push({ header, carrying: block.transactions.filter(({ value }) => value > 0n) })
+  }
+  const outcomes = await readOutcomes(
+    context,
+    blocks.filter(({ carrying }) => carrying.length > 0),
+  )
+  const moves = blocks.flatMap((block) => ownMovesOf(block, outcomes) ?? [])
+  return moves.length === blocks.length ? moves : null
+}
+
 /** The moves of each block by its hash; null where the node does not (yet) have all of them as the headers say. */
 export const readNatives = async (
   context: NativesContext,
   headers: readonly BlockHeader[],
-): Promise<ReadonlyMap<Hex, BlockMoves> | null> => {
+): Promise<ReadonlyMap<Hex, BlockCoins> | null> => {
   const busy = headers.filter(({ transactionHashes }) => transactionHashes.length > 0)
-  const moves = new Map(await readTraced(context, busy))
-  const untraced = busy.filter((header) => !moves.has(header.hash))
-  const blocks: readonly (FullBlock | null)[] = await context.rpc.askAll(
-    untraced.map(({ number }) =>
-      question('eth_getBlockByNumber', [toQuantity(number), true], nullable(parseFullBlock)),
-    ),
-    { size: 'bulk', batchLimit: FULL_BLOCK_BATCH_LIMIT },
-  )
-  for (const [index, header] of untraced.entries()) {
-    const own = await readOwnMoves(context, header, blocks[index] ?? null)
-    if (own === null) return null
-    moves.set(header.hash, own)
+  const traced = await readTraced(context, busy)
+  if (traced === null) return null
+  const coins = new Map<Hex, BlockCoins>([...traced].map(([hash, moves]) => [hash, { moves, isTraced: true }]))
+  const untraced = busy.filter((header) => !coins.has(header.hash))
+  const own = await readOwnMoves(context, untraced)
+  if (own === null) return null
+  for (const [index, { hash }] of untraced.entries()) {
+    coins.set(hash, { moves: own[index] ?? new Map(), isTraced: false })
   }
-  return moves
+  return coins
 }

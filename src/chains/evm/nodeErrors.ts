@@ -112,9 +112,25 @@ const STATE_MISSING: readonly Pattern[] = [
   { pattern: /missing trie node/i, source: 'go-ethereum trie/errors.go, hash scheme; bor' },
   { pattern: /historical state|state .*not available|state unavailable/i, source: 'go-ethereum, path scheme' },
   { pattern: /no state available/i, source: 'nethermind' },
-  { pattern: /\bpruned\b/i, source: 'erigon, reth' },
+  { pattern: /\bpruned\b|due to pruning/i, source: 'reth; erigon db/state, PrunedError' },
+  { pattern: /data before txNum\S* is not available/i, source: 'erigon 3.0 (issue 13198)' },
   { pattern: /required data unavailable|resource not found/i, source: 'anvil crates/anvil/src/eth/error.rs' },
 ]
+
+const HISTORY_PRUNED: readonly Pattern[] = [
+  { pattern: /\bpruned\b/i, source: 'go-ethereum core/history; besu, nethermind, reth ("pruned history unavailable")' },
+  { pattern: /not available due to pruning/i, source: 'erigon db/state, PrunedError' },
+  { pattern: /data before txNum\S* is not available/i, source: 'erigon 3.0 (issue 13198)' },
+  {
+    pattern: /receipts? not available for|receipts .*(?:unavailable|neither stored)/i,
+    source: 'nethermind LogFinder (issue 5230); reth (pull request 27002)',
+  },
+  { pattern: /failed to get logs for block/i, source: 'go-ethereum eth/filters (issues 23875, 31939)' },
+  { pattern: /archive requests require/i, source: 'PublicNode, for logs and blocks that are not recent' },
+]
+
+/** EIP-4444, in execution-apis' and the clients' words. */
+const HISTORY_PRUNED_CODE = 4444
 
 const PENDING_MISSING: readonly Pattern[] = [
   {
@@ -182,6 +198,10 @@ export const isBlockMissing = (error: RpcError): boolean => knows(BLOCK_MISSING,
 
 /** The node keeps no state from that long ago, so it cannot trace it. */
 export const isStateMissing = (error: RpcError): boolean => knows(STATE_MISSING, error.message)
+
+/** The node keeps no blocks, or no receipts, from that long ago. */
+export const isHistoryPruned = (error: RpcError): boolean =>
+  error.code === HISTORY_PRUNED_CODE || knows(HISTORY_PRUNED, error.message)
 
 /** anvil 1.7: eth_simulateV1 builds its transactions in a way that knows no creation. */
 export const cannotSimulateCreation = (error: RpcError): boolean => /missing keys: \["to"\]/.test(error.message)

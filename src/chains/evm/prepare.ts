@@ -4,16 +4,16 @@
 
 import { encodeFunctionData, formatUnits, parseAbi } from 'viem'
 import { AppError } from '../../errors.ts'
-import type { EvmUnsigned, Intent, Prepared, PrepareOptions, RecordedIntent } from '../chain.ts'
+import type { ChainMemory, EvmUnsigned, Intent, Prepared, PrepareOptions, RecordedIntent } from '../chain.ts'
 import type { EvmNetworkRow } from '../networks.ts'
 import { runBundle } from './bundle.ts'
 import { readQuestion, transactionObject } from './call.ts'
 import { serializeUnsigned } from './encode.ts'
+import { type Failed, failedBy, failedIn, tellFailures } from './failures.ts'
 import { assertRelayed, chooseFees, feeQuestion, marketQuestion } from './fees.ts'
 import { dataOnlyGas, intrinsicGas } from './intrinsic.ts'
 import type { SimulationLimits } from './limits.ts'
 import { isExecutionFailure, isNoFunds, isPendingMissing } from './nodeErrors.ts'
-import { failureOf } from './reverts.ts'
 import { type Answer, type Question, question, type Rpc } from './rpc.ts'
 import { type Fees, fillIn, worstCost } from './unsigned.ts'
 import { bytes, MalformedAnswer, quantity, record, smallQuantity, toQuantity } from './wire.ts'
@@ -35,8 +35,13 @@ const RICH = 2n ** 200n
 
 const ORACLE_ABI = parseAbi(['function getL1FeeUpperBound(uint256 unsignedTxSize) view returns (uint256)'])
 
-/** The node, its network as data, and what was learnt of it. */
-export type PrepareContext = { readonly rpc: Rpc; readonly row: EvmNetworkRow; readonly limits: SimulationLimits }
+/** The node, its network as data, what was learnt of it, and what the operator declared. */
+export type PrepareContext = {
+  readonly rpc: Rpc
+  readonly row: EvmNetworkRow
+  readonly limits: SimulationLimits
+  readonly memory: Pick<ChainMemory, 'readAbiItems'>
+}
 
 const raised = (amount: bigint, percent: bigint): bigint => amount + (amount * percent) / 100n
 
@@ -106,7 +111,13 @@ const l1FeeQuestion = (row: EvmNetworkRow, intent: Intent): Question<bigint> | n
   return { ...read, parse }
 }
 
-const reverted = (failure: string, cause: unknown): AppError => new AppError('execution_reverted', failure, { cause })
+const reverted = async (
+  { rpc, row, memory }: PrepareContext,
+  { to, failed, cause }: { readonly to: string | null; readonly failed: Failed; readonly cause: unknown },
+): Promise<AppError> => {
+  const [sentence] = await tellFailures({ rpc, memory, network: row.network }, [{ to, failed }])
+  return new AppError('execution_reverted', sentence ?? failed.failure, { cause })
+}
 
 const insufficient = (
   row: EvmNetworkRow,
@@ -160,9 +171,9 @@ type Judged = {
 }
 
 /** The gas limit of what stands on its own. @throws execution_reverted */
-const alone = ({ intent, gas }: Pick<Judged, 'intent' | 'gas'>): bigint => {
-  if (!gas.ok) throw reverted(failureOf(gas.error), gas.error)
-  return marginOf(intent, gas.value)
+const alone = async (context: PrepareContext, { intent, gas }: Pick<Judged, 'intent' | 'gas'>): Promise<bigint> => {
+  if (gas.ok) return marginOf(intent, gas.value)
+  throw await reverted(context, { to: intent.to, failed: failedBy(gas.error), cause: gas.error })
 }
 
 /** Runs first what was recorded before, in case this one depends on it. @returns the gas limit @throws execution_reverted */
@@ -172,12 +183,13 @@ const judgeBehind = async (context: PrepareContext, judged: Judged): Promise<big
   // Only a creation, or a call of another contract, puts code at an address that has none.
   const mayMatter = (each: RecordedIntent) =>
     !gas.ok || each.to === null || (each.input !== '0x' && each.to !== intent.to)
-  if (!live.some(mayMatter)) return alone(judged)
+  if (!live.some(mayMatter)) return alone(context, judged)
   const ends = await runBundle(context.rpc, context.limits, { from, calls: [...live, intent] })
   const end = ends?.at(-1)
-  if (end === undefined) return alone(judged)
-  if (end.failure !== null) throw reverted(end.failure, gas.ok ? null : gas.error)
-  if (gas.ok && end.gasUsed <= gas.value) return alone(judged)
+  if (end === undefined) return alone(context, judged)
+  const failed = failedIn(end)
+  if (failed !== null) throw await reverted(context, { to: intent.to, failed, cause: gas.ok ? null : gas.error })
+  if (gas.ok && end.gasUsed <= gas.value) return alone(context, judged)
   return intent.gasLimit ?? raised(end.gasUsed, GAS_USED_MARGIN_PERCENT)
 }
 
@@ -221,7 +233,7 @@ export const prepare = async (
   if (!gas.ok && !isExecutionFailure(gas.error)) throw rpc.refusal(gas.error)
   const standsAlone = gas.ok && !ranNothing(intent, gas.value)
   const judged = { intent, from, gas, behind: input.options.behind }
-  const gasLimit = standsAlone ? alone(judged) : await judgeBehind(context, judged)
+  const gasLimit = standsAlone ? await alone(context, judged) : await judgeBehind(context, judged)
   const unsigned = fillIn(intent, { ...fees, chainId: row.chainId, nonce: intent.nonce ?? pendingCount, gasLimit })
   const cost = worstCost(unsigned) + surcharge
   if (balance < cost) throw insufficient(row, { from, needed: cost, balance, least: false })
@@ -235,8 +247,8 @@ const estimateForSigning = async (context: PrepareContext, from: string, intent:
   const first = await context.rpc.try(gasQuestion(context, from, intent))
   let gas = await settleGas(context, { from, intent, gas: first })
   if (!gas.ok && isNoFunds(gas.error)) gas = await estimateRich(context, from, intent)
-  if (!gas.ok && isExecutionFailure(gas.error)) throw reverted(failureOf(gas.error), gas.error)
-  return marginOf(intent, context.rpc.need(gas))
+  if (!gas.ok && !isExecutionFailure(gas.error)) throw context.rpc.refusal(gas.error)
+  return alone(context, { intent, gas })
 }
 
 /** Fees and gas for signing: a sender without money may sign as well. @throws execution_reverted, fee_too_low, node_unavailable. */

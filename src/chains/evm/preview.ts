@@ -4,18 +4,18 @@
 // (where the node has it) what it moves, and a failure says that the elements before it were not taken into account.
 
 import type { Network } from '../../../db/words.ts'
-import type { AddressFacts, ChainMemory, Hex, Intent, Movement, Preview } from '../chain.ts'
+import type { AddressFacts, ChainMemory, Intent, Movement, Preview } from '../chain.ts'
 import { asStandard } from '../chain.ts'
 import { runBundle } from './bundle.ts'
 import { type Call, transactionObject } from './call.ts'
 import { type CallTrace, callTraceQuestion, logProbe } from './callTraces.ts'
 import { type Place, readDeclared } from './declared.ts'
 import { decodeCall, dependsOnStandard, selectorIn } from './decode.ts'
+import { type Failed, failedBy, failedIn, tellFailures } from './failures.ts'
 import { hopeless } from './intrinsic.ts'
 import type { SimulationLimits } from './limits.ts'
 import { movementOf } from './logs.ts'
-import { isExecutionFailure, isMethodMissing, isRevert, revertData } from './nodeErrors.ts'
-import { customErrorIn, failureOf, revertFailure } from './reverts.ts'
+import { isExecutionFailure, isMethodMissing } from './nodeErrors.ts'
 import { withRevmSetRight } from './revmTransfers.ts'
 import { NodeUnavailable, question, type Rpc } from './rpc.ts'
 import type { RawLog } from './simulate.ts'
@@ -29,9 +29,8 @@ type Change = {
 }
 
 type End = {
-  readonly failure: string | null
-  /** What a revert returned, for those who know more declarations. */
-  readonly reverted: Hex
+  /** null on success. */
+  readonly failed: Failed | null
   readonly changes: readonly Change[] | null
   /** What is to be said of a failure besides. */
   readonly remark: string
@@ -47,6 +46,8 @@ type Context = {
 
 const changesOf = (logs: readonly RawLog[]): readonly Change[] =>
   toldTransfers(logs).map(({ transfer, isWrap }) => ({ movement: movementOf(transfer), isWrap }))
+
+const neverRun = (failure: string): Failed => ({ failure, reverted: '0x' })
 
 const REMARK = ' (elements before it were not taken into account: the node cannot simulate a bundle)'
 
@@ -91,11 +92,11 @@ const callEach = async (context: Context, from: string, calls: readonly Call[]):
   ])
   return answers.map((answer, index) => {
     if (!answer.ok && !isExecutionFailure(answer.error)) throw rpc.refusal(answer.error)
-    const failure = reasons[index] ?? (answer.ok ? null : failureOf(answer.error))
-    const reverted = answer.ok || !isRevert(answer.error) ? null : revertData(answer.error)
-    const moved = failure === null ? tracedChanges(traces?.[index]) : []
+    const reason = reasons[index] ?? null
+    const failed = reason === null ? (answer.ok ? null : failedBy(answer.error)) : neverRun(reason)
+    const moved = failed === null ? tracedChanges(traces?.[index]) : []
     const changes = traces === null ? null : moved
-    return { failure, reverted: reverted ?? '0x', changes, remark: index === 0 || answer.ok ? '' : REMARK }
+    return { failed, changes, remark: index === 0 || answer.ok ? '' : REMARK }
   })
 }
 
@@ -104,12 +105,7 @@ const simulateAll = async (context: Context, from: string, calls: readonly Call[
   const ran = await runBundle(rpc, limits, { from, calls })
   if (ran === null) return callEach(context, from, calls)
   const ends = await withRevmSetRight({ rpc, limits }, { from, calls, ends: ran })
-  return ends.map(({ failure, returnData, logs }) => ({
-    failure,
-    reverted: failure === null ? '0x' : returnData,
-    changes: changesOf(logs),
-    remark: '',
-  }))
+  return ends.map((end) => ({ failed: failedIn(end), changes: changesOf(end.logs), remark: '' }))
 }
 
 /** The contracts whose standard changes how an element reads. */
@@ -123,9 +119,12 @@ const contractsIn = (intents: readonly Intent[], ends: readonly End[]): readonly
   return [...called, ...moved]
 }
 
-const placeOf = ({ to }: Intent, selector: Hex | null): Place | null => (selector === null ? null : { to, selector })
+const placeOf = ({ to, input }: Intent): Place | null => {
+  const selector = to === null ? null : selectorIn(input)
+  return selector === null ? null : { to, selector }
+}
 
-const NOT_SIMULATED: End = { failure: 'execution failed: not simulated', reverted: '0x', changes: null, remark: '' }
+const NOT_SIMULATED: End = { failed: neverRun('execution failed: not simulated'), changes: null, remark: '' }
 
 const shownChanges = (changes: readonly Change[], facts: ReadonlyMap<string, AddressFacts>): readonly Movement[] =>
   changes.flatMap(({ movement, isWrap }) => {
@@ -141,26 +140,22 @@ export const previewBundle = async (
   const { from, intents } = input
   const [ends, functions] = await Promise.all([
     simulateAll(context, from, intents),
-    readDeclared(context, {
-      kind: 'function',
-      places: intents.map((intent) => (intent.to === null ? null : placeOf(intent, selectorIn(intent.input)))),
-    }),
+    readDeclared(context, { kind: 'function', places: intents.map(placeOf) }),
   ])
   const [facts, errors] = await Promise.all([
     context.facts(contractsIn(intents, ends)),
-    readDeclared(context, {
-      kind: 'error',
-      places: intents.map((intent, index) => placeOf(intent, customErrorIn(ends[index]?.reverted ?? '0x'))),
-    }),
+    tellFailures(
+      context,
+      intents.map(({ to }, index) => ({ to, failed: (ends[index] ?? NOT_SIMULATED).failed })),
+    ),
   ])
   return intents.map((intent, index) => {
-    const { failure, reverted, changes, remark } = ends[index] ?? NOT_SIMULATED
+    const { failed, changes, remark } = ends[index] ?? NOT_SIMULATED
     const standard = intent.to === null ? undefined : facts.get(intent.to)?.standard
-    const error = customErrorIn(reverted) === null ? failure : revertFailure(reverted, errors[index])
     return {
       decoded: decodeCall(intent, standard, functions[index]),
-      success: failure === null,
-      error: failure === null ? null : `${error}${remark}`,
+      success: failed === null,
+      error: failed === null ? null : `${errors[index]}${remark}`,
       changes: changes === null ? null : shownChanges(changes, facts),
     }
   })

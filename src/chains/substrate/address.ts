@@ -48,3 +48,12 @@ export const parseAddress = (row: SubstrateNetworkRow, input: { readonly text: s
   }
   return text
 }
+
+/** null for what is no address of 32 bytes, whatever its prefix. */
+export const publicKeyOf = (text: string): Uint8Array | null => decode(text)?.publicKey ?? null
+
+/** One text for an account, whichever network's prefix it came with: prefix 0. null for what is no address. */
+export const accountAddress = (text: string): string | null => {
+  const publicKey = publicKeyOf(text)
+  return publicKey === null ? null : encodeAddress(publicKey, 0)
+}

@@ -4,6 +4,7 @@ import { AppError } from '../../errors.ts'
 import type { Chain } from '../chain.ts'
 import type { SubstrateNetworkRow } from '../networks.ts'
 import { addressOf, parseAddress } from './address.ts'
+import { isSignedByKey } from './messages.ts'
 
 /** Free of keys; it connects to nothing. */
 export const createSubstrateChain = (row: SubstrateNetworkRow): Chain => {
@@ -34,6 +35,7 @@ export const createSubstrateChain = (row: SubstrateNetworkRow): Chain => {
     signingBytes: refuse,
     assemble: refuse,
     disassemble: refuse,
+    verifyMessage: async (signed) => (isSignedByKey(signed) ? 'key' : null),
     broadcast: refuseLater,
     status: refuseLater,
     statuses: refuseLater,
@@ -50,6 +52,7 @@ export const createSubstrateChain = (row: SubstrateNetworkRow): Chain => {
     block: refuseLater,
     movements: refuseLater,
     eventMovements: refuseLater,
+    history: refuseLater,
     nodeChainId: refuseLater,
     confirmNode: refuse,
   }

@@ -183,6 +183,12 @@ describe('agrees with viem', () => {
   })
 })
 
+test('a function is its address and selector, in hex', () => {
+  const callee = '70997970c51812dc3a010c7d01b50e0d17dc79c8a9059cbb'
+  expect(readArguments([input('function', 'next')], padded(callee))).toEqual({ next: `0x${callee}` })
+  expect(readArguments([input('function', 'next')], padded(`${callee}01`))).toBeNull()
+})
+
 describe('refuses', () => {
   const refused: readonly (readonly [string, readonly string[], string])[] = [
     ['an integer that is too wide', ['uint8'], words('100')],

@@ -132,6 +132,21 @@ test('remembers nothing of a contract that a node refused to read', async () => 
   busy.stop()
 })
 
+test('what is doubtful is read anew, and stays as it was where the node does not answer', async () => {
+  const token = getAddress((await node.deploy('TestToken', ['Test', 'TST', 6])).address)
+  const before = { isContract: true, standard: 'erc20', name: '', symbol: '', decimals: 0 } as const
+  const kept = createMemory()
+  const doubtful = new Map([[token, { ...before, isDoubtful: true }]])
+  const memory = { ...kept, readFacts: async () => doubtful }
+  const silent = createEvmChain({ row, rpcUrl: 'http://127.0.0.1:1', memory })
+  expect(await silent.facts([token])).toEqual(new Map([[token, before]]))
+  await expect(silent.facts([token, rich])).rejects.toMatchObject({ code: 'node_unavailable' })
+  expect(kept.kept.size).toBe(0)
+  const after = { ...before, name: 'Test', symbol: 'TST', decimals: 6 }
+  expect(await createEvmChain({ row, rpcUrl: node.rpcUrl, memory }).facts([token])).toEqual(new Map([[token, after]]))
+  expect(kept.kept.get(token)).toEqual(after)
+})
+
 test('many addresses are read in bounded batches', async () => {
   const addresses = Array.from({ length: 250 }, (_, index) =>
     getAddress(`0x${(index + 1_000).toString(16).padStart(40, '0')}`),

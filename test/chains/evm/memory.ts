@@ -8,10 +8,13 @@ export const createMemory = (): ChainMemory & { readonly kept: Map<string, Addre
     readAbiItems: async () => [],
     readFacts: async ({ addresses }) =>
       new Map(
-        addresses.flatMap((address) => (kept.has(address) ? [[address, kept.get(address) as AddressFacts]] : [])),
+        addresses.flatMap((address) => {
+          const known = kept.get(address)
+          return known === undefined ? [] : [[address, { ...known, isDoubtful: false }] as const]
+        }),
       ),
-    writeFacts: async ({ address, facts }) => {
-      kept.set(address, facts)
+    writeFacts: async ({ facts }) => {
+      for (const [address, read] of facts) kept.set(address, read)
     },
   }
 }

@@ -1,8 +1,8 @@
 // Contracts that tests need and nobody should deploy: odd tokens, hostile names, every way to fail.
 
 import type { Abi, Hex } from 'viem'
-import { compile } from '../../../src/chains/evm/contracts/compile.ts'
 import type { TestChain } from '../../support/chains.ts'
+import { compileCached } from '../../support/contracts.ts'
 
 const SOURCE = `// SPDX-License-Identifier: Apache-2.0
 pragma solidity ^0.8.24;
@@ -165,10 +165,9 @@ type OddContract =
   | 'RefusingCreation'
   | 'Inner'
 
-let compiled: ReturnType<typeof compile> | undefined
+const compiled = await compileCached({ 'Odd.sol': SOURCE })
 
 export const oddContract = (name: OddContract): { readonly abi: Abi; readonly bytecode: Hex } => {
-  compiled ??= compile({ 'Odd.sol': SOURCE })
   const contract = compiled[name]
   if (contract === undefined) throw new Error(`no ${name}`)
   return { abi: contract.abi as unknown as Abi, bytecode: contract.bytecode }

@@ -1,5 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { encodeDeployData, encodeFunctionData, getAddress, parseAbi, parseEther } from 'viem'
+import {
+  encodeAbiParameters,
+  encodeDeployData,
+  encodeFunctionData,
+  getAddress,
+  keccak256,
+  pad,
+  parseAbi,
+  parseEther,
+  toHex,
+} from 'viem'
 import type { Chain, Hex, Intent } from '../../../src/chains/chain.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { evmNetworkRow } from '../../../src/chains/networks.ts'
@@ -289,6 +299,41 @@ test('NFTs that do not index their token id are told as NFTs', async () => {
       { standard: 'erc721', contract: getAddress(odd.address), tokenId: 42n, from: rich, to: other, amount: 1n },
     ])
   }
+})
+
+test('events of ERC-777 are told by the Transfer beside them, and amounts of nothing as they are', async () => {
+  const emitter = await deployOdd(node, 'Emitter')
+  const [from, target, operator] = [pad(rich), pad(other), pad(emitter.address)]
+  const emit = (topics: readonly Hex[], data: Hex): Intent =>
+    to(emitter.address, encodeFunctionData({ abi: emitter.abi, functionName: 'emitEvent', args: [topics, data] }))
+  const topicOf = (signature: string) => keccak256(toHex(signature))
+  const sent = encodeAbiParameters([{ type: 'uint256' }, { type: 'bytes' }, { type: 'bytes' }], [5n, '0x', '0x'])
+  const batch = encodeAbiParameters(
+    [{ type: 'uint256[]' }, { type: 'uint256[]' }],
+    [
+      [7n, 8n, 7n],
+      [0n, 2n, 0n],
+    ],
+  )
+  const previews = await chain.preview(rich, [
+    emit([topicOf('Sent(address,address,address,uint256,bytes,bytes)'), operator, from, target], sent),
+    emit([topicOf('Minted(address,address,uint256,bytes,bytes)'), operator, target], sent),
+    emit([topicOf('Burned(address,address,uint256,bytes,bytes)'), operator, from], sent),
+    emit([topicOf('Transfer(address,address,uint256)'), from, target], pad('0x05')),
+    emit([topicOf('Transfer(address,address,uint256)'), from, target], pad('0x00')),
+    emit([topicOf('TransferBatch(address,address,address,uint256[],uint256[])'), operator, from, target], batch),
+  ])
+  const told = previews.map(({ changes }) => changes?.map(({ tokenId, amount }) => [tokenId, amount]))
+  expect(told).toEqual([
+    ...[[], [], []],
+    [[null, 5n]],
+    [[null, 0n]],
+    [
+      [7n, 0n],
+      [8n, 2n],
+      [7n, 0n],
+    ],
+  ])
 })
 
 test('events that are no transfers, or malformed ones, do no harm', async () => {

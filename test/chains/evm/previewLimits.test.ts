@@ -1,11 +1,12 @@
 // Previews of what costs a node much or goes wrong at it: each ends, in a known time, with a clear result or error.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { encodeFunctionData, getAddress } from 'viem'
+import { encodeErrorResult, encodeFunctionData, getAddress, getContractAddress, pad, parseAbi, toHex } from 'viem'
 import type { Chain, Hex, Intent, Preview } from '../../../src/chains/chain.ts'
 import { runBundle } from '../../../src/chains/evm/bundle.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { createLimits } from '../../../src/chains/evm/limits.ts'
+import { coinLog } from '../../../src/chains/evm/logs.ts'
 import { createRpc } from '../../../src/chains/evm/rpc.ts'
 import { evmNetworkRow } from '../../../src/chains/networks.ts'
 import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
@@ -125,6 +126,88 @@ test('any of fifty elements may fail alone, and those behind it run on what came
   )
 })
 
+test('fifty elements of every kind end each in its own way', async () => {
+  // CALLDATALOAD(0), SELFDESTRUCT.
+  const mortal = getAddress('0x000000000000000000000000000000000000dead')
+  await node.rpc('anvil_setCode', [mortal, '0x600035ff'])
+  const create = (input: Hex): Intent => ({ to: null, value: 0n, input })
+  const kinds: readonly (readonly [Intent, string | null])[] = [
+    [pay(1n), null],
+    [call('keep', [5n]), null],
+    [call('refuse'), 'execution reverted: refused'],
+    [call('precompiles', [], 3n), null],
+    [{ to: mortal, value: 1n, input: pad(other) }, null],
+    [call('loop'), 'execution failed: '],
+    [create('0x60016000526001601ff3'), null],
+    [create('0xfe'), 'execution failed: '],
+    [create(`0x${'00'.repeat(49_153)}`), 'execution failed: max initcode size exceeded'],
+    [pay(2n ** 255n), 'insufficient funds for transfer'],
+    [{ ...pay(1n), gasLimit: 20_000n }, 'execution failed: intrinsic gas too low'],
+    [{ to: other, value: 0n, input: `0x${'00'.repeat(100_000)}` }, null],
+    [call('refuseWith', [100_000n]), 'execution reverted: '],
+    [call('giveBack', [100_000n]), null],
+    [{ ...call('deep', [100n]), gasLimit: 60_000n }, 'execution '],
+    [call('needKept', [5n]), null],
+  ]
+  const bundle = Array.from({ length: 50 }, (_, index) => kinds[index % kinds.length] ?? kinds[0])
+  const previews = await timed(
+    chain.preview(
+      rich,
+      bundle.flatMap((kind) => kind?.[0] ?? []),
+    ),
+  )
+  expect(previews.length).toBe(50)
+  for (const [index, kind] of bundle.entries()) {
+    const { success, error } = previews[index] ?? {}
+    const wanted = kind?.[1] ?? null
+    expect([index, success, error]).toEqual([
+      index,
+      wanted === null,
+      wanted === null ? null : expect.stringContaining(wanted),
+    ])
+  }
+})
+
+test('a contract that is created behind what used up the gas has the address of its nonce', async () => {
+  // As go-ethereum: creations run as they are, and all share the gas of one block.
+  const limit = 30_000_000n
+  const [loop, keep] = [call('loop'), call('keep', [1n])]
+  const failed = { status: '0x0', returnData: '0x', logs: [] }
+  const shared = startFakeNode({
+    behind: node.rpcUrl,
+    behaviour: ({ method, params }) => {
+      if (method !== 'eth_simulateV1') return undefined
+      const [{ blockStateCalls }] = params as [{ blockStateCalls: { calls: { to?: Hex; data?: Hex }[] }[] }]
+      let left = limit
+      const ends: unknown[] = []
+      for (const [index, { to, data }] of (blockStateCalls[0]?.calls ?? []).entries()) {
+        if (left < 21_000n) return { error: { code: -38013, message: `err: intrinsic gas too low: have ${left}` } }
+        const used = data === loop.input ? left : 21_000n
+        left -= used
+        const gasUsed = toHex(used)
+        const born = getContractAddress({ from: rich, nonce: BigInt(7 + index) }).toLowerCase()
+        const log = { ...coinLog({ from: rich, to: born as Hex, amount: 1n }) }
+        if (data === loop.input) ends.push({ ...failed, gasUsed, error: { code: -32000, message: 'out of gas' } })
+        else ends.push({ ...failed, status: '0x1', gasUsed, logs: to === undefined ? [log] : [] })
+      }
+      return { result: [{ calls: ends, gasLimit: toHex(limit) }] }
+    },
+  })
+  const create: Intent = { to: null, value: 1n, input: '0x00' }
+  const previews = await chainAt(shared.rpcUrl).preview(rich, [keep, loop, create, loop, { ...loop, to: null }, create])
+  shared.stop()
+  expect(errors(previews)).toEqual([null, 'execution failed: ', null, 'execution failed: ', 'execution failed: ', null])
+  const bornAt = (nonce: bigint) => getContractAddress({ from: rich, nonce })
+  expect(previews.map(({ changes }) => changes?.map(({ to }) => to))).toEqual([
+    [],
+    [],
+    [bornAt(9n)],
+    [],
+    [],
+    [bornAt(12n)],
+  ])
+})
+
 test('what uses up the gas of a node that gives one block to all of a bundle takes it from none behind it', async () => {
   // As go-ethereum: a call without a limit may use what is left, and with nothing left the whole request is refused.
   const limit = 30_000_000n
@@ -222,9 +305,32 @@ test('a node that answers rubbish is told as such', async () => {
     await expect(chainAt(odd.rpcUrl).preview(rich, [pay(1n)])).rejects.toMatchObject({ code: 'node_unavailable' })
   }
   odd.stop()
-  for (const text of ['', '<html>', '[]', '{}', 'null', '{"jsonrpc":"2.0","id":1}']) {
+  const right = JSON.stringify([{ jsonrpc: '2.0', id: 1, result: `0x${id.toString(16)}` }])
+  const texts = [
+    ...['', '<html>', '[]', '{}', 'null', '{"jsonrpc":"2.0","id":1}'],
+    ...[right.slice(0, -3), right.replace('"id":1', '"id":99'), right, `<html>${'<p>'.repeat(4_000_000)}`],
+  ]
+  for (const text of texts) {
     const raw = startRawServer(() => new Response(text))
     await expect(chainAt(raw.rpcUrl).preview(rich, [pay(1n)])).rejects.toMatchObject({ code: 'node_unavailable' })
     raw.stop()
   }
+})
+
+test('an answer of twelve megabytes is read, and what a person sees of it is bounded', async () => {
+  const revert = encodeErrorResult({
+    abi: parseAbi(['error Error(string text)']),
+    errorName: 'Error',
+    args: ['x'.repeat(6_000_000)],
+  })
+  const wordy = startFakeNode({
+    behind: node.rpcUrl,
+    behaviour: ({ method }) =>
+      method === 'eth_simulateV1'
+        ? { result: [{ calls: [{ status: '0x0', gasUsed: '0x5208', returnData: revert, logs: [] }] }] }
+        : undefined,
+  })
+  const [preview] = await timed(chainAt(wordy.rpcUrl).preview(rich, [call('refuse')]))
+  wordy.stop()
+  expect(preview).toMatchObject({ success: false, error: `execution reverted: ${'x'.repeat(300)}` })
 })

@@ -55,6 +55,23 @@ test('reads texts, panics and the errors that it knows', () => {
   for (const [data, reason] of cases) expect(revertReason(data)).toStartWith(reason)
 })
 
+// Solidity documentation, "Panic via assert and Error via require".
+test.each([
+  ['00', 'unspecified panic'],
+  ['01', 'assertion failed'],
+  ['11', 'arithmetic overflow or underflow'],
+  ['12', 'division or modulo by zero'],
+  ['21', 'conversion to an enum value that does not exist'],
+  ['22', 'storage byte array encoded incorrectly'],
+  ['31', 'pop on an empty array'],
+  ['32', 'array index out of bounds'],
+  ['41', 'too much memory allocated'],
+  ['51', 'call of a function variable that was never set'],
+  ['f'.repeat(64), 'unknown panic'],
+])('a panic is told in words and by its code: 0x%s', (code, words) => {
+  expect(revertReason(`0x4e487b71${code.padStart(64, '0')}`)).toBe(`panic: ${words} (0x${code})`)
+})
+
 test('a hostile reason is one bounded line', () => {
   const reason = revertReason(text(`a\nb\u0000\u202ec${'x'.repeat(100_000)}`))
   expect(reason).toStartWith('a bcx')

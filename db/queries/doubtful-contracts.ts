@@ -1,0 +1,92 @@
+import { and, asc, between, eq, lte, sql } from 'drizzle-orm'
+import type { Db, Queryable, Tx } from '../client.ts'
+import { doubtfulContracts, movements } from '../schema.ts'
+import type { AssetStandard, Network } from '../words.ts'
+
+export type DoubtfulContract = { readonly network: Network; readonly contract: string; readonly tries: number }
+
+type Place = { readonly network: Network; readonly contract: string }
+
+const at = ({ network, contract }: Place) =>
+  and(eq(doubtfulContracts.network, network), eq(doubtfulContracts.contract, contract))
+
+/** In the transaction that keeps movements of theirs. The rows are locked: a correction waits, and then sees those, too. */
+export const doubtContracts = async (
+  tx: Tx,
+  input: {
+    readonly network: Network
+    readonly contracts: readonly string[]
+    readonly fromBlock: bigint
+    readonly toBlock: bigint
+  },
+): Promise<void> => {
+  const { network, contracts, fromBlock, toBlock } = input
+  if (contracts.length === 0) return
+  await tx
+    .insert(doubtfulContracts)
+    // In one order, that two who write the same ones do not wait for each other.
+    .values([...contracts].sort().map((contract) => ({ network, contract, fromBlock, toBlock })))
+    .onConflictDoUpdate({
+      target: [doubtfulContracts.network, doubtfulContracts.contract],
+      set: {
+        fromBlock: sql`least(${doubtfulContracts.fromBlock}, excluded.from_block)`,
+        toBlock: sql`greatest(${doubtfulContracts.toBlock}, excluded.to_block)`,
+      },
+    })
+}
+
+/** Those whose next try is due, the longest due first. */
+export const dueDoubtfulContracts = (
+  db: Queryable,
+  input: { readonly network: Network; readonly limit: number },
+): Promise<readonly DoubtfulContract[]> =>
+  db
+    .select({
+      network: doubtfulContracts.network,
+      contract: doubtfulContracts.contract,
+      tries: doubtfulContracts.tries,
+    })
+    .from(doubtfulContracts)
+    .where(and(eq(doubtfulContracts.network, input.network), lte(doubtfulContracts.nextTryAt, sql`now()`)))
+    .orderBy(asc(doubtfulContracts.nextTryAt))
+    .limit(input.limit)
+
+export const postponeDoubtfulContract = async (
+  db: Queryable,
+  input: Place & { readonly tries: number; readonly afterSeconds: number },
+): Promise<void> => {
+  const { tries, afterSeconds } = input
+  await db
+    .update(doubtfulContracts)
+    .set({ tries, nextTryAt: sql`now() + make_interval(secs => ${afterSeconds})` })
+    .where(at(input))
+}
+
+/** What `asStandard` of chain.ts does to a movement, done to those that are kept; anything but these two stands as it is. */
+const CORRECTIONS = {
+  erc721: { of: 'erc20', set: { standard: 'erc721', tokenId: sql`${movements.amount}`, amount: 1n } },
+  erc20: { of: 'erc721', set: { standard: 'erc20', tokenId: null, amount: sql`${movements.tokenId}` } },
+} as const
+
+/** Sets the kept movements of a contract right by its standard, and ends the doubt. */
+export const settleDoubtfulContract = (db: Db, input: Place & { readonly standard: AssetStandard }): Promise<void> =>
+  db.transaction(async (tx) => {
+    const { network, contract, standard } = input
+    const [doubt] = await tx.select().from(doubtfulContracts).where(at(input)).for('update')
+    if (doubt === undefined) return
+    if (standard === 'erc721' || standard === 'erc20') {
+      const { of, set } = CORRECTIONS[standard]
+      await tx
+        .update(movements)
+        .set(set)
+        .where(
+          and(
+            eq(movements.network, network),
+            between(movements.blockNumber, doubt.fromBlock, doubt.toBlock),
+            eq(movements.contract, contract),
+            eq(movements.standard, of),
+          ),
+        )
+    }
+    await tx.delete(doubtfulContracts).where(at(input))
+  })

@@ -1,0 +1,153 @@
+// Users' sessions. A refresh token is never stored: it follows from a session's id and generation.
+
+import { and, desc, eq, gt, isNull, sql } from 'drizzle-orm'
+import type { Db, Queryable } from '../client.ts'
+import { sessions } from '../schema.ts'
+import type { LoginWay, SessionEnd } from '../words.ts'
+
+export type SessionRow = typeof sessions.$inferSelect
+
+export const insertSession = async (
+  db: Queryable,
+  input: {
+    readonly id: string
+    readonly projectId: string
+    readonly userId: string
+    readonly way: LoginWay
+    readonly askerAddress: string
+    readonly askerDevice: string
+    readonly lifetimeSeconds: number
+  },
+): Promise<SessionRow> => {
+  const { lifetimeSeconds, ...values } = input
+  const [row] = await db
+    .insert(sessions)
+    .values({ ...values, expiresAt: sql`now() + make_interval(secs => ${lifetimeSeconds})` })
+    .returning()
+  if (row === undefined) throw new Error('a session was not inserted')
+  return row
+}
+
+export const findSession = async (
+  db: Queryable,
+  key: { readonly projectId: string; readonly id: string },
+): Promise<SessionRow | null> => {
+  const [row] = await db
+    .select()
+    .from(sessions)
+    .where(and(eq(sessions.projectId, key.projectId), eq(sessions.id, key.id)))
+  return row ?? null
+}
+
+/** Which of these sessions have not ended; a prepared statement. */
+export const findLiveSessions = async (db: Db, ids: readonly string[]): Promise<readonly { readonly id: string }[]> =>
+  db.prepared<{ id: string }[]>`
+    select id from public.sessions where id = any(${[...ids]}::uuid[]) and ended_at is null`
+
+/**
+ * Makes the next refresh token the one that is due, where the one that is shown is.
+ * @returns the session as it is now, or null where that token is not due (any more).
+ */
+export const advanceSession = async (
+  db: Queryable,
+  input: {
+    readonly projectId: string
+    readonly id: string
+    readonly generation: number
+    readonly lifetimeSeconds: number
+  },
+): Promise<SessionRow | null> => {
+  const [row] = await db
+    .update(sessions)
+    .set({
+      generation: sql`${sessions.generation} + 1`,
+      refreshedAt: sql`now()`,
+      expiresAt: sql`now() + make_interval(secs => ${input.lifetimeSeconds})`,
+    })
+    .where(
+      and(
+        eq(sessions.projectId, input.projectId),
+        eq(sessions.id, input.id),
+        eq(sessions.generation, input.generation),
+        isNull(sessions.endedAt),
+        gt(sessions.expiresAt, sql`now()`),
+      ),
+    )
+    .returning()
+  return row ?? null
+}
+
+/** The session, where the refresh token before the one that is due was used less than some seconds ago. */
+export const findJustAdvanced = async (
+  db: Queryable,
+  input: {
+    readonly projectId: string
+    readonly id: string
+    readonly generation: number
+    readonly graceSeconds: number
+  },
+): Promise<SessionRow | null> => {
+  const [row] = await db
+    .select()
+    .from(sessions)
+    .where(
+      and(
+        eq(sessions.projectId, input.projectId),
+        eq(sessions.id, input.id),
+        eq(sessions.generation, input.generation + 1),
+        isNull(sessions.endedAt),
+        gt(sessions.refreshedAt, sql`now() - make_interval(secs => ${input.graceSeconds})`),
+      ),
+    )
+  return row ?? null
+}
+
+/** @returns the session where it had not ended before. */
+export const endSession = async (
+  db: Queryable,
+  input: { readonly id: string; readonly projectId?: string; readonly by: SessionEnd },
+): Promise<SessionRow | null> => {
+  const [row] = await db
+    .update(sessions)
+    .set({ endedAt: sql`now()`, endedBy: input.by })
+    .where(
+      and(
+        eq(sessions.id, input.id),
+        input.projectId === undefined ? undefined : eq(sessions.projectId, input.projectId),
+        isNull(sessions.endedAt),
+      ),
+    )
+    .returning()
+  return row ?? null
+}
+
+/** For operators: the newest first. */
+export const listSessions = async (
+  db: Queryable,
+  input: { readonly projectId: string; readonly userId?: string; readonly limit: number },
+): Promise<readonly SessionRow[]> =>
+  db
+    .select()
+    .from(sessions)
+    .where(
+      and(
+        eq(sessions.projectId, input.projectId),
+        input.userId === undefined ? undefined : eq(sessions.userId, input.userId),
+      ),
+    )
+    .orderBy(desc(sessions.createdAt), desc(sessions.id))
+    .limit(input.limit)
+
+/** @returns those that had not ended before. */
+export const endSessionsOf = async (
+  db: Queryable,
+  input: { readonly projectId: string; readonly userId: string; readonly by: SessionEnd },
+): Promise<readonly SessionRow[]> =>
+  db
+    .update(sessions)
+    .set({ endedAt: sql`now()`, endedBy: input.by })
+    .where(and(eq(sessions.projectId, input.projectId), eq(sessions.userId, input.userId), isNull(sessions.endedAt)))
+    .returning()
+
+export const sessionExists = async (db: Queryable, id: string): Promise<boolean> =>
+  (await db.select({ id: sessions.id }).from(sessions).where(eq(sessions.id, id))).length === 1

@@ -1,0 +1,16 @@
+import type { Task } from 'graphile-worker'
+import { addJob } from '../../db/jobs.ts'
+import type { WorkerCtx } from '../../src/context.ts'
+import { sendMail } from '../../src/mail/send.ts'
+import { parsePayload } from './payload.ts'
+
+/** Sends a mail, and again after a growing while until the server takes it or the mail has expired. */
+export const sendMailTask =
+  (ctx: WorkerCtx): Task =>
+  async (payload) => {
+    const { mailId } = parsePayload('send_mail', payload)
+    const result = await sendMail(ctx, mailId)
+    if (result.state === 'done') return
+    const { delaySeconds } = result
+    await addJob(ctx.db, 'send_mail', { mailId }, { key: `mail:${mailId}`, delaySeconds })
+  }

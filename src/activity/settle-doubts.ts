@@ -1,0 +1,27 @@
+import {
+  dueDoubtfulContracts,
+  postponeDoubtfulContract,
+  settleDoubtfulContract,
+} from '../../db/queries/doubtful-contracts.ts'
+import type { Chain } from '../chains/chain.ts'
+import type { WorkerCtx } from '../context.ts'
+import { isAway, patienceSeconds } from './patience.ts'
+
+const ASKED_AT_ONCE = 20
+const MAX_PAUSE_SECONDS = 3_600
+
+/** Asks contracts again that did not say what they are, each alone, and sets their kept movements right. */
+export const settleDoubts = async (ctx: Pick<WorkerCtx, 'db' | 'log'>, chain: Chain): Promise<void> => {
+  const { network } = chain
+  for (const { contract, tries } of await dueDoubtfulContracts(ctx.db, { network, limit: ASKED_AT_ONCE })) {
+    try {
+      const standard = (await chain.facts([contract])).get(contract)?.standard ?? 'other'
+      await settleDoubtfulContract(ctx.db, { network, contract, standard })
+    } catch (err) {
+      ctx.log.warn({ err, network, contract }, 'the facts of a moved token still cannot be read')
+      const afterSeconds = patienceSeconds({ tries, maxSeconds: MAX_PAUSE_SECONDS })
+      await postponeDoubtfulContract(ctx.db, { network, contract, tries: tries + 1, afterSeconds })
+      if (await isAway(chain)) return
+    }
+  }
+}

@@ -1,0 +1,257 @@
+// Access tokens: JWTs (RFC 7519) signed with Ed25519 (RFC 8037). The keys are the database's, sealed with the service key;
+// the next one is published before it signs, the last one until what it signed has expired.
+
+import {
+  calculateJwkThumbprint,
+  decodeProtectedHeader,
+  errors,
+  exportJWK,
+  generateKeyPair,
+  importJWK,
+  type JWTPayload,
+  jwtVerify,
+  SignJWT,
+} from 'jose'
+import { LRUCache } from 'lru-cache'
+import type { Db, Tx } from '../../db/client.ts'
+import {
+  dropAllTokenKeys,
+  dropOldTokenKeys,
+  insertTokenKey,
+  listTokenKeys,
+  lockTokenKeys,
+  type TokenKeyRow,
+} from '../../db/queries/token-keys.ts'
+import type { Config } from '../config.ts'
+import type { Sealer } from '../custody/sealer.ts'
+
+const ALGORITHM = 'EdDSA'
+const PURPOSE = 'token key'
+/** Revocations of keys, and new keys, are seen after this. */
+const KEYS_KEPT_MS = 30_000
+/** A token with a key that is not known asks the database, but not more often than this. */
+const UNKNOWN_KEY_PAUSE_MS = 1_000
+const ROTATION_DAYS = 30
+/** Longer than published keys may be kept by whoever read them. */
+const PUBLISHED_BEFORE_SECONDS = 3_600
+export const JWKS_MAX_AGE_SECONDS = 300
+const VERIFIED_TOKENS_MAX = 10_000
+
+export type AccessClaims = {
+  readonly projectId: string
+  readonly userId: string
+  readonly sessionId: string
+  readonly email: string | null
+  readonly hasPasskeys: boolean
+  readonly signInWallet: string | null
+}
+
+/** What a token proves: it was signed by us, for this. Whether its session still lives is another question. */
+export type VerifiedToken = {
+  readonly projectId: string
+  readonly userId: string
+  readonly sessionId: string
+  readonly expiresAtMs: number
+}
+
+type PublicJwk = {
+  readonly kty: 'OKP'
+  readonly crv: 'Ed25519'
+  readonly x: string
+  readonly kid: string
+  readonly alg: typeof ALGORITHM
+  readonly use: 'sig'
+}
+
+export type AccessTokens = {
+  issue(claims: AccessClaims): Promise<{ readonly token: string; readonly expiresAt: Date }>
+  /** null for what we did not sign. An expired token is told too: logging out takes one. */
+  verify(token: string): Promise<VerifiedToken | null>
+  /** A JWK Set (RFC 7517 §5). */
+  jwks(): Promise<{ readonly keys: readonly PublicJwk[] }>
+}
+
+type KeysCtx = {
+  readonly db: Db
+  readonly sealer: Sealer
+  readonly config: Pick<Config, 'accessTokenSeconds'>
+}
+
+const addKey = async (ctx: KeysCtx, tx: Tx, signsInSeconds: number): Promise<string> => {
+  const { privateKey } = await generateKeyPair(ALGORITHM, { crv: 'Ed25519', extractable: true })
+  const { x, d, ...jwk } = await exportJWK(privateKey)
+  if (x === undefined || d === undefined) throw new Error('an Ed25519 key has x and d')
+  const id = await calculateJwkThumbprint({ ...jwk, x })
+  const plaintext = Buffer.from(d, 'base64url')
+  const sealed = ctx.sealer.seal({ purpose: PURPOSE, rowId: id, plaintext })
+  plaintext.fill(0)
+  const { accessTokenSeconds: tokenSeconds } = ctx.config
+  await insertTokenKey(tx, { id, publicKey: x, sealed, signsInSeconds, tokenSeconds })
+  return id
+}
+
+/** Adds the next key when the newest has signed for its time, and drops those of which no token is valid. */
+export const rotateTokenKeys = async (ctx: KeysCtx, now: Date): Promise<void> => {
+  await ctx.db.transaction(async (tx) => {
+    await lockTokenKeys(tx)
+    await dropOldTokenKeys(tx)
+    const newest = (await listTokenKeys(tx)).at(-1)
+    const due = newest !== undefined && newest.signsFrom.getTime() + ROTATION_DAYS * 86_400_000 <= now.getTime()
+    if (due) await addKey(ctx, tx, PUBLISHED_BEFORE_SECONDS)
+  })
+}
+
+/** Drops all keys and makes a new one: every access token ends, within half a minute on every process. @returns its id. */
+export const replaceTokenKeys = (ctx: KeysCtx, also: (tx: Tx, id: string) => Promise<void>): Promise<string> =>
+  ctx.db.transaction(async (tx) => {
+    await lockTokenKeys(tx)
+    await dropAllTokenKeys(tx)
+    const id = await addKey(ctx, tx, 0)
+    await also(tx, id)
+    return id
+  })
+
+const jwkOf = (row: Pick<TokenKeyRow, 'id' | 'publicKey'>): PublicJwk => ({
+  kty: 'OKP',
+  crv: 'Ed25519',
+  x: row.publicKey,
+  kid: row.id,
+  alg: ALGORITHM,
+  use: 'sig',
+})
+
+type Key = Awaited<ReturnType<typeof importJWK>>
+
+/** The keys as they were read last; the private ones are opened when they first sign. */
+const createKeyring = (ctx: KeysCtx & { readonly now: () => Date }) => {
+  let rows: readonly TokenKeyRow[] = []
+  let readAtMs = Number.NEGATIVE_INFINITY
+  let reading: Promise<void> | null = null
+  const publicKeys = new Map<string, Promise<Key>>()
+  const privateKeys = new Map<string, Promise<Key>>()
+
+  const read = (): Promise<void> => {
+    reading ??= listTokenKeys(ctx.db)
+      .then((found) => {
+        rows = found
+        readAtMs = ctx.now().getTime()
+        for (const keys of [publicKeys, privateKeys]) {
+          for (const id of keys.keys()) if (!found.some((row) => row.id === id)) keys.delete(id)
+        }
+      })
+      .finally(() => {
+        reading = null
+      })
+    return reading
+  }
+  const current = async (maxAgeMs = KEYS_KEPT_MS): Promise<readonly TokenKeyRow[]> => {
+    if (ctx.now().getTime() - readAtMs >= maxAgeMs) await read()
+    return rows
+  }
+  const rowOf = async (id: string): Promise<TokenKeyRow | undefined> =>
+    (await current()).find((row) => row.id === id) ?? (await current(UNKNOWN_KEY_PAUSE_MS)).find((row) => row.id === id)
+
+  const once = (keys: Map<string, Promise<Key>>, id: string, open: () => Promise<Key>): Promise<Key> => {
+    const key = keys.get(id) ?? open()
+    keys.set(id, key)
+    return key
+  }
+  const signing = (all: readonly TokenKeyRow[]) => all.findLast((row) => row.signsFrom.getTime() <= ctx.now().getTime())
+
+  return {
+    current,
+    knows: async (id: string): Promise<boolean> => (await rowOf(id)) !== undefined,
+    publicKey: async (id: string): Promise<Key | null> => {
+      const row = await rowOf(id)
+      return row === undefined ? null : once(publicKeys, id, () => importJWK(jwkOf(row), ALGORITHM))
+    },
+    /** The newest whose time has come; the first one of a deployment is made here. */
+    signingKey: async (): Promise<{ readonly id: string; readonly key: Key }> => {
+      if (signing(await current()) === undefined) {
+        await ctx.db.transaction(async (tx) => {
+          await lockTokenKeys(tx)
+          if ((await listTokenKeys(tx)).length === 0) await addKey(ctx, tx, 0)
+        })
+        await read()
+      }
+      const row = signing(rows) ?? rows[0]
+      if (row === undefined) throw new Error('there is no key for access tokens')
+      const open = () => {
+        const plaintext = ctx.sealer.open({ purpose: PURPOSE, rowId: row.id, sealed: row.sealed })
+        const d = Buffer.from(plaintext).toString('base64url')
+        plaintext.fill(0)
+        return importJWK({ ...jwkOf(row), d }, ALGORITHM)
+      }
+      return { id: row.id, key: await once(privateKeys, row.id, open) }
+    },
+  }
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+const verifiedOf = (payload: JWTPayload): VerifiedToken => ({
+  projectId: textOf(payload.aud),
+  userId: textOf(payload.sub),
+  sessionId: textOf(payload.session_id),
+  expiresAtMs: (payload.exp ?? 0) * 1_000,
+})
+
+const keyIdOf = (token: string): string | null => {
+  try {
+    return decodeProtectedHeader(token).kid ?? null
+  } catch {
+    return null
+  }
+}
+
+export const createAccessTokens = (
+  ctx: KeysCtx & { readonly now: () => Date; readonly config: Pick<Config, 'accessTokenSeconds' | 'publicBaseUrl'> },
+): AccessTokens => {
+  const { publicBaseUrl: issuer, accessTokenSeconds } = ctx.config
+  const keyring = createKeyring(ctx)
+  const verified = new LRUCache<string, { readonly keyId: string; readonly token: VerifiedToken }>({
+    max: VERIFIED_TOKENS_MAX,
+  })
+
+  return {
+    issue: async (claims) => {
+      const { id, key } = await keyring.signingKey()
+      const issuedAt = Math.floor(ctx.now().getTime() / 1_000)
+      const expiresAt = issuedAt + accessTokenSeconds
+      const token = await new SignJWT({
+        session_id: claims.sessionId,
+        ...(claims.email === null ? {} : { email: claims.email }),
+        ...(claims.hasPasskeys ? { has_passkey_credentials: true } : {}),
+        ...(claims.signInWallet === null ? {} : { siwe_wallet_address: claims.signInWallet }),
+      })
+        .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT', kid: id })
+        .setIssuer(issuer)
+        .setAudience(claims.projectId)
+        .setSubject(claims.userId)
+        .setIssuedAt(issuedAt)
+        .setExpirationTime(expiresAt)
+        .sign(key)
+      return { token, expiresAt: new Date(expiresAt * 1_000) }
+    },
+
+    verify: async (token) => {
+      const seen = verified.get(token)
+      if (seen !== undefined) return (await keyring.knows(seen.keyId)) ? seen.token : null
+      const keyId = keyIdOf(token)
+      const key = keyId === null ? null : await keyring.publicKey(keyId)
+      if (keyId === null || key === null) return null
+      try {
+        const required = { algorithms: [ALGORITHM], issuer, requiredClaims: ['aud', 'sub', 'exp', 'session_id'] }
+        const { payload } = await jwtVerify(token, key, { ...required, currentDate: new Date(0) })
+        const read = verifiedOf(payload)
+        verified.set(token, { keyId, token: read })
+        return read
+      } catch (error) {
+        if (error instanceof errors.JOSEError) return null
+        throw error
+      }
+    },
+
+    jwks: async () => ({ keys: (await keyring.current()).map(jwkOf) }),
+  }
+}

@@ -1,0 +1,231 @@
+// The two ceremonies of WebAuthn (Web Authentication Level 3, §7.1 and §7.2), on what a caller expects: nothing here knows
+// a user or a table. The library checks formats and signatures; the rules of ours come after it, so that a refusal for one
+// of them says that everything else was right:
+// - the user was verified (PIN or biometrics), as a passkey is the whole login;
+// - the page was not in a frame of another site;
+// - no attestation that names a maker is taken: none is asked for, and no chain of certificates is worth its parser here.
+
+import { verifyAuthenticationResponse, verifyRegistrationResponse } from '@simplewebauthn/server'
+import { isoBase64URL, isoCBOR } from '@simplewebauthn/server/helpers'
+
+/** RegistrationResponseJSON, as far as it is read. Bytes are base64url without padding. */
+export type RegistrationJson = {
+  readonly id: string
+  readonly rawId?: string
+  readonly type: 'public-key'
+  readonly response: { readonly clientDataJSON: string; readonly attestationObject: string }
+}
+
+/** AuthenticationResponseJSON, likewise. */
+export type AssertionJson = {
+  readonly id: string
+  readonly rawId?: string
+  readonly type: 'public-key'
+  readonly response: {
+    readonly clientDataJSON: string
+    readonly authenticatorData: string
+    readonly signature: string
+    readonly userHandle?: string
+  }
+}
+
+export type Expected = {
+  readonly rpId: string
+  /** base64url. */
+  readonly challenge: string
+  readonly isOrigin: (origin: string) => boolean
+}
+
+export type Credential = {
+  readonly credentialId: Uint8Array
+  /** COSE_Key. */
+  readonly publicKey: Uint8Array
+  readonly signCount: number
+  readonly backupEligible: boolean
+}
+
+export type NewCredential = Credential & { readonly aaguid: string; readonly backedUp: boolean }
+
+/** `invalid`: what is not one of the others, malformed or not signed by the key, for another RP ID or ceremony. */
+export type Refusal =
+  | 'invalid'
+  | 'challenge'
+  | 'origin'
+  | 'attestation'
+  | 'algorithm'
+  | 'framed'
+  | 'user_verification'
+  | 'counter'
+
+export type Verified<Result> = { readonly verified: Result } | { readonly refused: Refusal }
+
+const ES256 = -7
+const EDDSA = -8
+const RS256 = -257
+/** In the order of preference (RFC 8152 and RFC 8812). */
+export const ALGORITHMS = [ES256, EDDSA, RS256] as const
+
+/** WebAuthn §4, "Credential ID". */
+const CREDENTIAL_ID_BYTES_MAX = 1023
+
+const refused = (refusal: Refusal): { readonly refused: Refusal } => ({ refused: refusal })
+
+const bytesOf = (base64url: string): Uint8Array<ArrayBuffer> => new Uint8Array(Buffer.from(base64url, 'base64url'))
+
+type ClientData = {
+  readonly challenge: string
+  readonly origin: string
+  readonly topOrigin: string | null
+  readonly framed: boolean
+}
+
+const CHALLENGE = /^[A-Za-z0-9_-]{22,1024}$/
+
+/** WebAuthn §5.8.1; null where it is none. */
+const readClientData = (base64url: string): ClientData | null => {
+  try {
+    const { challenge, origin, crossOrigin, topOrigin } = JSON.parse(
+      new TextDecoder('utf-8', { fatal: true }).decode(bytesOf(base64url)),
+    )
+    if (typeof challenge !== 'string' || !CHALLENGE.test(challenge) || typeof origin !== 'string') return null
+    const framed = (crossOrigin ?? false) !== false || (topOrigin ?? null) !== null
+    return { challenge, origin, topOrigin: typeof topOrigin === 'string' ? topOrigin : null, framed }
+  } catch {
+    return null
+  }
+}
+
+/** Which challenge an answer claims to answer, in base64url: by it the caller finds what to expect. */
+export const challengeOf = (answer: { readonly response: { readonly clientDataJSON: string } }): string | null =>
+  readClientData(answer.response.clientDataJSON)?.challenge ?? null
+
+const checkClientData = (clientDataJSON: string, expected: Expected): Verified<ClientData> => {
+  const client = readClientData(clientDataJSON)
+  if (client === null) return refused('invalid')
+  if (client.challenge !== expected.challenge) return refused('challenge')
+  return expected.isOrigin(client.origin) ? { verified: client } : refused('origin')
+}
+
+/** @throws Error where the bytes begin with no CBOR map. */
+const mapOf = (cbor: Uint8Array<ArrayBuffer>): ReadonlyMap<string | number, unknown> => {
+  const map: unknown = isoCBOR.decodeFirst(cbor)
+  if (map instanceof Map) return map
+  throw new Error('no CBOR map')
+}
+
+/** `none`, or signed by the new key itself (WebAuthn §8.2, §8.7). */
+const isUnattested = (attestationObject: string): boolean => {
+  const object = mapOf(bytesOf(attestationObject))
+  const [format, statement] = [object.get('fmt'), object.get('attStmt')]
+  return format === 'none' || (format === 'packed' && statement instanceof Map && !statement.has('x5c'))
+}
+
+const KEY = { type: 1, algorithm: 3, curve: -1, x: -2, y: -3, modulus: -1, exponent: -2 } as const
+
+const lengthOf = (value: unknown): number => (value instanceof Uint8Array ? value.length : -1)
+
+/** WebAuthn §5.8.5: the curve belongs to the algorithm. The bounds on RSA are ours, for the time that a check takes. */
+const isKeyOfOurs = (publicKey: Uint8Array<ArrayBuffer>): boolean => {
+  const key = mapOf(publicKey)
+  const [type, curve, xLength] = [key.get(KEY.type), key.get(KEY.curve), lengthOf(key.get(KEY.x))]
+  switch (key.get(KEY.algorithm)) {
+    case ES256:
+      return type === 2 && curve === 1 && xLength === 32 && lengthOf(key.get(KEY.y)) === 32
+    case EDDSA:
+      return type === 1 && curve === 6 && xLength === 32
+    case RS256: {
+      const [modulus, exponent] = [lengthOf(key.get(KEY.modulus)), lengthOf(key.get(KEY.exponent))]
+      return type === 3 && modulus >= 256 && modulus <= 512 && exponent >= 1 && exponent <= 4
+    }
+    default:
+      return false
+  }
+}
+
+const isSame = (a: Uint8Array, b: Uint8Array): boolean => Buffer.from(a).equals(b)
+
+/** Whatever the library throws, it throws at what was sent. */
+const attempt = async <Result>(check: () => Promise<Verified<Result>>): Promise<Verified<Result>> => {
+  try {
+    return await check()
+  } catch {
+    return refused('invalid')
+  }
+}
+
+/** Checks a new credential (WebAuthn §7.1) but for whether somebody has it already. */
+export const verifyRegistration = (answer: RegistrationJson, expected: Expected): Promise<Verified<NewCredential>> =>
+  attempt(async () => {
+    const { id, type, response } = answer
+    const client = checkClientData(response.clientDataJSON, expected)
+    if ('refused' in client) return client
+    if (!isUnattested(response.attestationObject)) return refused('attestation')
+    const result = await verifyRegistrationResponse({
+      response: { id, rawId: answer.rawId ?? id, type, response, clientExtensionResults: {} },
+      expectedChallenge: expected.challenge,
+      expectedOrigin: client.verified.origin,
+      expectedRPID: expected.rpId,
+      requireUserVerification: false,
+      supportedAlgorithmIDs: [...ALGORITHMS],
+    })
+    if (!result.verified) return refused('invalid')
+    const { credential, aaguid, credentialDeviceType, credentialBackedUp, userVerified } = result.registrationInfo
+    const credentialId = bytesOf(credential.id)
+    const { length } = credentialId
+    if (length === 0 || length > CREDENTIAL_ID_BYTES_MAX || !isSame(credentialId, bytesOf(id)))
+      return refused('invalid')
+    if (!isKeyOfOurs(credential.publicKey)) return refused('algorithm')
+    if (client.verified.framed) return refused('framed')
+    if (!userVerified) return refused('user_verification')
+    return {
+      verified: {
+        credentialId,
+        publicKey: credential.publicKey,
+        signCount: credential.counter,
+        aaguid,
+        backupEligible: credentialDeviceType === 'multiDevice',
+        backedUp: credentialBackedUp,
+      },
+    }
+  })
+
+/** Checks an assertion by a known credential (WebAuthn §7.2) but for whose it is. */
+export const verifyAssertion = (
+  answer: AssertionJson,
+  expected: Expected,
+  credential: Credential,
+): Promise<Verified<{ readonly signCount: number; readonly backedUp: boolean }>> =>
+  attempt(async () => {
+    const { id, type, response } = answer
+    const client = checkClientData(response.clientDataJSON, expected)
+    if ('refused' in client) return client
+    const { clientDataJSON, authenticatorData, signature } = response
+    const result = await verifyAuthenticationResponse({
+      response: {
+        id,
+        rawId: answer.rawId ?? id,
+        type,
+        response: { clientDataJSON, authenticatorData, signature },
+        clientExtensionResults: {},
+      },
+      expectedChallenge: expected.challenge,
+      expectedOrigin: client.verified.origin,
+      ...(client.verified.topOrigin === null ? {} : { expectedTopOrigin: client.verified.topOrigin }),
+      expectedRPID: expected.rpId,
+      requireUserVerification: false,
+      credential: {
+        id: isoBase64URL.fromBuffer(new Uint8Array(credential.credentialId)),
+        publicKey: new Uint8Array(credential.publicKey),
+        counter: 0,
+      },
+    })
+    if (!result.verified) return refused('invalid')
+    const { newCounter, userVerified, credentialDeviceType, credentialBackedUp } = result.authenticationInfo
+    // Whether a key may leave its device is decided when it is made (§6.1.3).
+    if ((credentialDeviceType === 'multiDevice') !== credential.backupEligible) return refused('invalid')
+    if (client.verified.framed) return refused('framed')
+    if (!userVerified) return refused('user_verification')
+    const counts = newCounter !== 0 || credential.signCount !== 0
+    if (counts && newCounter <= credential.signCount) return refused('counter')
+    return { verified: { signCount: newCounter, backedUp: credentialBackedUp } }
+  })

@@ -1,0 +1,86 @@
+import { Command } from 'commander'
+import { replaceTokenKeys } from '../auth/access-token.ts'
+import { LISTED_MAX, listSessions } from '../users/list-sessions.ts'
+import { revokeSessions } from '../users/revoke-sessions.ts'
+import { uuid } from './arguments.ts'
+import { OPERATOR, print, printJson, usageError, withServiceCtx } from './operator.ts'
+
+const list = ({ project: projectId, user, json }: { project: string; user?: string; json?: boolean }) =>
+  withServiceCtx(async (ctx) => {
+    const found = await listSessions(ctx, { projectId, ...(user === undefined ? {} : { userId: user }) })
+    const sessions = found.map((row) => ({
+      id: row.id,
+      user_id: row.userId,
+      way: row.way,
+      address: row.askerAddress,
+      device: row.askerDevice,
+      created_at: row.createdAt.toISOString(),
+      refreshed_at: row.refreshedAt.toISOString(),
+      expires_at: row.expiresAt.toISOString(),
+      ended_at: row.endedAt?.toISOString() ?? null,
+      ended_by: row.endedBy,
+    }))
+    if (json) return printJson(sessions)
+    for (const session of sessions) {
+      const end =
+        session.ended_at === null ? `expires ${session.expires_at}` : `ended ${session.ended_at} by ${session.ended_by}`
+      // What a device says of itself could hold what terminals obey.
+      const device = session.device.replace(/\p{C}/gu, ' ')
+      print(`${session.id}  user ${session.user_id}  ${session.way}  ${end}  from ${session.address || '-'}  ${device}`)
+    }
+  })
+
+type RevokeOptions = { user?: string; project?: string }
+
+const revoke = (id: string | undefined, { user, project }: RevokeOptions, command: Command) => {
+  if ((id === undefined) === (user === undefined) || (user === undefined) !== (project === undefined)) {
+    throw usageError(command, 'name one session, or give --user and --project')
+  }
+  const which =
+    user === undefined || project === undefined ? { sessionId: id ?? '' } : { projectId: project, userId: user }
+  return withServiceCtx(async (ctx) => {
+    const ended = await revokeSessions(ctx, { which, actor: OPERATOR })
+    const told = ended === 1 ? 'One session is revoked' : `${ended} sessions are revoked`
+    print(
+      ended === 0 ? 'Nothing was to be revoked: it had ended before.' : `${told}: refused from the next request on.`,
+    )
+  })
+}
+
+const replaceKeys = ({ yes = false }: { yes?: boolean }, command: Command) => {
+  if (!yes) throw usageError(command, 'every access token of every project would end; give --yes if that is meant')
+  return withServiceCtx(async (ctx) => {
+    const id = await replaceTokenKeys(ctx, (tx, subject) =>
+      ctx.audit.record(tx, { projectId: null, actor: OPERATOR, action: 'token_key_rotated', subject, details: {} }),
+    )
+    print(`The key of access tokens is ${id} now; tokens of earlier ones are refused within half a minute.`)
+  })
+}
+
+export const sessionCommands = (): Command => {
+  const command = new Command('sessions').description("End users' sessions, and the keys of their access tokens.")
+  command
+    .command('list')
+    .description(`List a project's sessions, newest first, at most ${LISTED_MAX}; ended ones too.`)
+    .requiredOption('--project <id>', 'the project', uuid)
+    .option('--user <id>', 'only those of this user', uuid)
+    .option('--json', 'print a JSON array')
+    .action(list)
+  command
+    .command('revoke')
+    .description('End a session, or all of a user, at once.')
+    .argument('[session-id]', 'the session', uuid)
+    .option('--user <id>', 'all sessions of this user', uuid)
+    .option('--project <id>', "the user's project", uuid)
+    .action(revoke)
+  command
+    .command('replace-keys')
+    .summary('Drop all keys of access tokens, for instance after a leak, and make a new one.')
+    .description(
+      'Drop all keys of access tokens, for instance after a leak, and make a new one. Every access token of every project ends ' +
+        'within half a minute; sessions go on: their refresh tokens get new ones.',
+    )
+    .option('--yes', 'do it: without this nothing is done')
+    .action(replaceKeys)
+  return command
+}

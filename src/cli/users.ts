@@ -1,0 +1,53 @@
+import { Command } from 'commander'
+import type { UserRow } from '../../db/queries/users.ts'
+import { LISTED_MAX } from '../users/list-sessions.ts'
+import { listUsers } from '../users/list-users.ts'
+import { showUser } from '../users/show-user.ts'
+import { uuid } from './arguments.ts'
+import { print, printJson, withServiceCtx } from './operator.ts'
+
+const shown = (user: UserRow) => ({
+  id: user.id,
+  email: user.email,
+  sign_in_wallet: user.signInWallet,
+  created_at: user.createdAt.toISOString(),
+})
+
+const list = ({ project, json }: { project: string; json?: boolean }) =>
+  withServiceCtx(async (ctx) => {
+    const users = (await listUsers(ctx, project)).map(shown)
+    if (json) return printJson(users)
+    for (const user of users) {
+      print(`${user.id}  since ${user.created_at}  ${user.email ?? '-'}  ${user.sign_in_wallet ?? '-'}`)
+    }
+  })
+
+const show = (userId: string, { project: projectId, json }: { project: string; json?: boolean }) =>
+  withServiceCtx(async (ctx) => {
+    const row = await showUser(ctx, { projectId, userId })
+    const user = { ...shown(row), passkeys: row.passkeys }
+    if (json) return printJson(user)
+    print(`user:     ${user.id}`)
+    print(`since:    ${user.created_at}`)
+    print(`e-mail:   ${user.email ?? 'none'}`)
+    print(`wallet:   ${user.sign_in_wallet ?? 'none'}`)
+    print(`passkeys: ${user.passkeys}`)
+  })
+
+export const userCommands = (): Command => {
+  const command = new Command('users').description("Projects' end users.")
+  command
+    .command('list')
+    .description(`List a project's users, newest first, at most ${LISTED_MAX}.`)
+    .requiredOption('--project <id>', 'the project', uuid)
+    .option('--json', 'print a JSON array')
+    .action(list)
+  command
+    .command('show')
+    .description('Show how a user logs in.')
+    .argument('<user-id>', 'the user', uuid)
+    .requiredOption('--project <id>', 'the project', uuid)
+    .option('--json', 'print { id, email, sign_in_wallet, created_at, passkeys }')
+    .action(show)
+  return command
+}

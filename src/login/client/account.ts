@@ -1,0 +1,130 @@
+// What a user who is logged in does here: their passkeys, letting another device in, logging out.
+
+import type { Static } from '@sinclair/typebox'
+import { deviceName } from '../../pages/device.ts'
+import type { ChallengeAsker } from '../../users/challenge-schema.ts'
+import type { Passkey } from '../../users/passkey-schema.ts'
+import { hold, holder, isLoggedIn, type Page } from './page.ts'
+import { addPasskey, knowsPasskeys } from './passkeys.ts'
+import { attempt, element, input, onPress, onSubmit, say, show, tell, toggle } from './views.ts'
+import { Refused } from './wire.ts'
+import { Told } from './words.ts'
+
+type Asker = Static<typeof ChallengeAsker>
+
+const SESSION_IS_OVER = ['session_ended', 'unauthorized']
+
+/** A session may end elsewhere: then the page begins anew, and says so. */
+export const whileLoggedIn =
+  (task: () => Promise<void>): (() => Promise<void>) =>
+  async () => {
+    try {
+      await task()
+    } catch (error) {
+      if (!(error instanceof Refused && SESSION_IS_OVER.includes(error.code))) throw error
+      // Logged out here meanwhile.
+      if (!isLoggedIn()) return
+      hold(null)
+      show('ways')
+      throw error
+    }
+  }
+
+const dayOf = (instant: string): string => new Date(instant).toLocaleDateString(undefined, { dateStyle: 'medium' })
+
+const itemOf = (passkey: Passkey, remove: () => Promise<void>): HTMLLIElement => {
+  const item = document.createElement('li')
+  const text = document.createElement('span')
+  const used = passkey.last_used_at === null ? 'not used yet' : `last used ${dayOf(passkey.last_used_at)}`
+  text.textContent = `Added ${dayOf(passkey.created_at)}, ${used}`
+  const press = document.createElement('button')
+  press.type = 'button'
+  press.className = 'small'
+  press.textContent = 'Remove'
+  press.setAttribute('aria-label', `Remove the passkey added ${dayOf(passkey.created_at)}`)
+  press.addEventListener('click', () => void attempt(press, remove))
+  item.append(text, press)
+  return item
+}
+
+const listPasskeys = async (page: Page): Promise<void> => {
+  const passkeys = await page.wire<readonly Passkey[]>('/users/passkeys', { method: 'GET', token: holder().token })
+  const remove = (passkey: Passkey) =>
+    whileLoggedIn(async () => {
+      await page.wire('/users/passkey/remove', { token: holder().token, body: { id: passkey.id } })
+      await listPasskeys(page)
+      element('passkeys-title', HTMLElement).focus()
+      tell('The passkey is removed. Your device may still offer it until you delete it there.')
+    })
+  element('passkeys', HTMLUListElement).replaceChildren(...passkeys.map((passkey) => itemOf(passkey, remove(passkey))))
+  toggle('passkeys-none', passkeys.length === 0)
+}
+
+/** How the user is called, as far as the page knows it. */
+const nameOf = (): string => {
+  const { email, siwe_wallet_address: wallet } = holder().claims
+  return email ?? wallet ?? ''
+}
+
+export const showAccount = async (page: Page): Promise<void> => {
+  const name = nameOf()
+  say('account-name', name)
+  toggle('account-as', name !== '')
+  toggle('passkey-add', page.hasPasskeys && knowsPasskeys())
+  show('account')
+  await whileLoggedIn(() => listPasskeys(page))()
+}
+
+/** As it is known, and as the service reads it: what is none at all is invalid_input. */
+const NO_CODE = ['not_found', 'invalid_input']
+const NO_SUCH_CODE = 'There is no such code. Type it as the other device shows it.'
+
+/** Who asks, and then, if the user says so, lets them in. */
+const letIn = (page: Page): void => {
+  let code = ''
+  onSubmit('challenge-form', 'challenge-field', async (typed) => {
+    await whileLoggedIn(async () => {
+      const path = `/users/session-challenge/asker?${new URLSearchParams({ code: typed })}`
+      const asker = await page.wire<Asker>(path, { method: 'GET', token: holder().token }).catch((error: unknown) => {
+        throw error instanceof Refused && NO_CODE.includes(error.code) ? new Told(NO_SUCH_CODE) : error
+      })
+      code = typed
+      say('ask-device', deviceName(asker.device))
+      say('ask-address', asker.address || 'not known')
+      say('ask-time', new Date(asker.created_at).toLocaleTimeString())
+      show('ask')
+    })()
+  })
+  onPress(
+    'ask-yes',
+    whileLoggedIn(async () => {
+      await page.wire('/users/complete-session-challenge', { token: holder().token, body: { code } })
+      input('challenge-field').value = ''
+      await showAccount(page)
+      tell('The other device is logged in now.')
+    }),
+  )
+  onPress('ask-no', async () => {
+    await showAccount(page)
+    tell('Nobody was let in.')
+  })
+}
+
+/** Makes what belongs to the account work. @param left is called when the user has logged out. */
+export const offerAccount = (page: Page, left: () => void): void => {
+  letIn(page)
+  onPress(
+    'passkey-add',
+    whileLoggedIn(async () => {
+      await addPasskey(page.wire, holder().token)
+      await listPasskeys(page)
+      tell('The passkey is added. You can log in with it from now on.')
+    }),
+  )
+  onPress('logout', async () => {
+    await page.wire('/users/logout', { token: holder().token })
+    hold(null)
+    left()
+    tell('You are logged out.')
+  })
+}

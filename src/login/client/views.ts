@@ -1,0 +1,116 @@
+// One page, one view at a time. Each view is a section with a heading; what has just happened is told in a live region.
+
+import { wordsFor } from './words.ts'
+
+export type View = 'ways' | 'code' | 'link' | 'device' | 'offer' | 'leaving' | 'account' | 'ask'
+
+const SECONDS_MS = 1_000
+
+/** An element that the page was made with. */
+export const element = <Kind extends HTMLElement>(id: string, kind: new () => Kind): Kind => {
+  const found = document.getElementById(id)
+  if (!(found instanceof kind)) throw new Error(`the page has no ${id}`)
+  return found
+}
+
+export const button = (id: string): HTMLButtonElement => element(id, HTMLButtonElement)
+export const input = (id: string): HTMLInputElement => element(id, HTMLInputElement)
+
+export const say = (id: string, text: string): void => {
+  element(id, HTMLElement).textContent = text
+}
+
+/** Shows an element or hides it, where the page has it at all. */
+export const toggle = (id: string, shown: boolean): void => {
+  const found = document.getElementById(id)
+  if (found !== null) found.hidden = !shown
+}
+
+const announce = (id: string, text: string): void => {
+  say(id, text)
+  // On a phone it may be below what is seen.
+  if (text !== '') element(id, HTMLElement).scrollIntoView({ block: 'nearest' })
+}
+
+/** Told politely: how things go on. An empty text takes back what was said. */
+export const tell = (text: string): void => announce('status', text)
+
+/** Told at once: what went wrong, and with which field. */
+export const tellProblem = (text: string, field?: HTMLInputElement): void => {
+  announce('problem', text)
+  if (field === undefined || text === '') return
+  field.setAttribute('aria-invalid', 'true')
+  field.setAttribute('aria-describedby', 'problem')
+  field.focus()
+  field.select()
+}
+
+const forgetProblem = (): void => {
+  tell('')
+  tellProblem('')
+  for (const field of document.querySelectorAll('[aria-invalid]')) {
+    field.removeAttribute('aria-invalid')
+    field.removeAttribute('aria-describedby')
+  }
+}
+
+let leaving = new AbortController()
+
+/** Goes to a view. @returns a signal for what belongs to that view and ends with it. */
+export const show = (view: View): AbortSignal => {
+  leaving.abort()
+  leaving = new AbortController()
+  forgetProblem()
+  for (const section of document.querySelectorAll<HTMLElement>('main > section')) section.hidden = section.id !== view
+  const section = element(view, HTMLElement)
+  const first = section.querySelector<HTMLElement>('[data-focus]') ?? section.querySelector('h1')
+  first?.focus()
+  return leaving.signal
+}
+
+const underway = new Set<HTMLElement>()
+
+/** Does what an element is for, unless it is being done already; how it fails is told. */
+export const attempt = async (
+  by: HTMLElement,
+  task: () => Promise<void> | void,
+  { field }: { readonly field?: HTMLInputElement } = {},
+): Promise<void> => {
+  if (underway.has(by)) return
+  underway.add(by)
+  by.setAttribute('aria-busy', 'true')
+  forgetProblem()
+  try {
+    await task()
+  } catch (error) {
+    tellProblem(wordsFor(error), field)
+  } finally {
+    underway.delete(by)
+    by.removeAttribute('aria-busy')
+  }
+}
+
+export const onPress = (id: string, task: () => Promise<void> | void): void => {
+  const found = document.getElementById(id)
+  found?.addEventListener('click', () => void attempt(found, task))
+}
+
+/** @param task gets what was typed into the form's one field. */
+export const onSubmit = (formId: string, fieldId: string, task: (typed: string) => Promise<void>): void => {
+  const form = document.getElementById(formId)
+  form?.addEventListener('submit', (event) => {
+    event.preventDefault()
+    const field = input(fieldId)
+    void attempt(form, () => task(field.value.trim()), { field })
+  })
+}
+
+/** Resolves after a while, or at once when the signal ends it. */
+export const pause = (seconds: number, signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(resolve, seconds * SECONDS_MS)
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })

@@ -1,0 +1,157 @@
+// The ways in. Each ends at verify-login with one proof.
+
+import type { Session, SessionChallenge } from '../../users/schema.ts'
+import type { Page } from './page.ts'
+import { assertPasskey, knowsPasskeys, suggestPasskey } from './passkeys.ts'
+import { input, onPress, onSubmit, pause, say, show, tell, tellProblem, toggle } from './views.ts'
+import { addressOf, providerOf, signIn } from './wallet.ts'
+import { Refused, Unreachable } from './wire.ts'
+import { Told, wordsFor } from './words.ts'
+
+const POLL_SECONDS = 1
+
+const verify = async (page: Page, proof: object): Promise<void> =>
+  page.enter(await page.wire<Session>('/users/verify-login', { body: proof }))
+
+/** The e-mail address that was typed. */
+const typedAddress = (): string => {
+  const field = input('email')
+  const address = field.value.trim()
+  if (address !== '' && field.validity.valid) return address
+  throw new Told('Type your e-mail address, like name@example.com.')
+}
+
+/** Looks at a challenge once a second until it is completed. @returns false where it ended otherwise, or was left. */
+const isCompleted = async (page: Page, code: string, signal: AbortSignal): Promise<boolean> => {
+  const path = `/users/session-challenge?${new URLSearchParams({ code })}`
+  let waitSeconds = POLL_SECONDS
+  // It ends: a challenge expires.
+  for (;;) {
+    await pause(waitSeconds, signal)
+    if (signal.aborted) return false
+    try {
+      const challenge = await page.wire<SessionChallenge>(path, { method: 'GET', signal })
+      if (challenge.completed) return true
+      if (challenge.expired) return false
+      waitSeconds = POLL_SECONDS
+    } catch (error) {
+      if (signal.aborted) return false
+      const isPassing = error instanceof Unreachable || (error instanceof Refused && error.code === 'rate_limited')
+      if (!isPassing) throw error
+      waitSeconds = error instanceof Refused ? (error.retryAfterSeconds ?? POLL_SECONDS) : POLL_SECONDS
+    }
+  }
+}
+
+/** Waits beside what the user does meanwhile. */
+const waitFor = (page: Page, challenge: SessionChallenge, signal: AbortSignal): void => {
+  const wait = async (): Promise<void> => {
+    if (await isCompleted(page, challenge.code, signal)) {
+      await verify(page, { session_challenge_code: challenge.code })
+    } else if (!signal.aborted) {
+      tell('')
+      tellProblem('Nobody confirmed this in time. Start again.')
+    }
+  }
+  wait().catch((error: unknown) => {
+    if (!signal.aborted) tellProblem(wordsFor(error))
+  })
+}
+
+const byCode = (page: Page): void => {
+  let userId = ''
+  const mail = async (): Promise<void> => {
+    const email = typedAddress()
+    userId = (await page.wire<{ user_id: string }>('/users/login-with-email', { body: { email } })).user_id
+    say('code-email', email)
+    input('code-field').value = ''
+    show('code')
+  }
+  onSubmit('email-form', 'email', mail)
+  onPress('code-again', async () => {
+    await mail()
+    tell('Another code is on its way; the one before is not good any more.')
+  })
+  onSubmit('code-form', 'code-field', async (typed) => {
+    const code = typed.replaceAll(/\s/g, '')
+    if (!/^[0-9]{6}$/.test(code)) throw new Told('The code has six digits.')
+    await verify(page, { user_id: userId, verification_code: code })
+  })
+}
+
+const byLink = (page: Page): void => {
+  onPress('link-start', async () => {
+    let email: string
+    try {
+      email = typedAddress()
+    } catch (error) {
+      return tellProblem(wordsFor(error), input('email'))
+    }
+    const challenge = await page.wire<SessionChallenge>('/users/login-with-magic-link', { body: { email } })
+    say('link-email', email)
+    waitFor(page, challenge, show('link'))
+    tell('Waiting for you to open the link…')
+  })
+}
+
+const byDevice = (page: Page): void => {
+  onPress('device-start', async () => {
+    const challenge = await page.wire<SessionChallenge>('/users/create-session-challenge')
+    say('device-code', challenge.code)
+    waitFor(page, challenge, show('device'))
+    tell('Waiting for your other device…')
+  })
+  onPress('device-copy', async () => {
+    await navigator.clipboard.writeText(document.getElementById('device-code')?.textContent ?? '').catch(() => {
+      throw new Told('The code could not be copied. Select it, and copy it by hand.')
+    })
+    tell('The code is copied. Waiting for your other device…')
+  })
+}
+
+const byPasskey = (page: Page): void => {
+  const isOffered = page.hasPasskeys && knowsPasskeys()
+  toggle('passkey-start', isOffered)
+  if (!isOffered) return
+  const enter = (assertion: object) => verify(page, { passkey_credential_assertion_response: assertion })
+  onPress('passkey-start', async () => enter(await assertPasskey(page.wire)))
+  document.getElementById('email')?.addEventListener('focus', () => {
+    suggestPasskey(page.wire)
+      .then((assertion) => (assertion === null ? undefined : enter(assertion)))
+      .catch((error: unknown) => tellProblem(wordsFor(error)))
+  })
+}
+
+const byWallet = (page: Page): void => {
+  const look = (): void => {
+    const isThere = providerOf(window) !== null
+    toggle('wallet-start', isThere)
+    toggle('wallet-none', !isThere)
+  }
+  look()
+  // Wallets that come later say so.
+  window.addEventListener('ethereum#initialized', look)
+  onPress('wallet-start', async () => {
+    const provider = providerOf(window)
+    if (provider === null) return
+    const address = await addressOf(provider)
+    const { nonce } = await page.wire<{ nonce: string }>('/users/login-with-wallet', {
+      body: { sign_in_wallet: address },
+    })
+    tell('Your wallet asks you to sign.')
+    await verify(page, await signIn(provider, { ...page, address, nonce }))
+  })
+}
+
+/** Makes the buttons of the first view work, and shows it. */
+export const offerWays = (page: Page): void => {
+  if (document.getElementById('email-form') !== null) {
+    byCode(page)
+    byLink(page)
+  }
+  byDevice(page)
+  byPasskey(page)
+  byWallet(page)
+  for (const id of ['code-back', 'link-back', 'device-back']) onPress(id, () => void show('ways'))
+  show('ways')
+}

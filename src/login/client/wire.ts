@@ -1,0 +1,70 @@
+// The endpoints as the page calls them: same origin, tokens in headers, nothing kept by the browser.
+
+export type Claims = {
+  readonly email?: string
+  readonly siwe_wallet_address?: string
+  readonly has_passkey_credentials?: boolean
+}
+
+/** What the service refused. */
+export class Refused extends Error {
+  readonly code: string
+  readonly retryAfterSeconds: number | null
+
+  constructor(code: string, sentence: string, retryAfterSeconds: number | null) {
+    super(sentence)
+    this.name = 'Refused'
+    this.code = code
+    this.retryAfterSeconds = retryAfterSeconds
+  }
+}
+
+/** The service was not reached, or answered with what is no answer of its. */
+export class Unreachable extends Error {}
+
+export type Call = {
+  readonly method?: 'GET' | 'POST'
+  readonly body?: object
+  readonly token?: string
+  readonly signal?: AbortSignal
+}
+
+export type Wire = <Answer>(path: string, call?: Call) => Promise<Answer>
+
+const refusalOf = (response: Response, answer: { readonly error?: unknown; readonly code?: unknown }): Refused => {
+  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
+  return new Refused(String(answer.code), String(answer.error), Number.isFinite(seconds) ? seconds : null)
+}
+
+export const createWire =
+  ({ root, projectId }: { readonly root: string; readonly projectId: string }): Wire =>
+  async (path, { method = 'POST', body, token, signal } = {}) => {
+    const headers = new Headers({ 'x-walletkit-project-id': projectId })
+    if (body !== undefined) headers.set('content-type', 'application/json')
+    if (token !== undefined) headers.set('authorization', `Bearer ${token}`)
+    let response: Response
+    let answer: unknown
+    try {
+      response = await fetch(root + path, {
+        method,
+        headers,
+        credentials: 'omit',
+        cache: 'no-store',
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(signal === undefined ? {} : { signal }),
+      })
+      answer = await response.json()
+    } catch (error) {
+      if (signal?.aborted) throw error
+      throw new Unreachable()
+    }
+    if (!response.ok) throw refusalOf(response, Object(answer))
+    return answer as never
+  }
+
+/** What an access token tells of its user. It is the service that verifies tokens; here they are only read. */
+export const claimsOf = (token: string): Claims => {
+  const payload = (token.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/')
+  const bytes = Uint8Array.from(atob(payload), (character) => character.charCodeAt(0))
+  return JSON.parse(new TextDecoder().decode(bytes))
+}

@@ -1,0 +1,73 @@
+import { findProject } from '../../db/queries/projects.ts'
+import { EVM_NETWORKS } from '../../db/words.ts'
+import { rpIdFor } from '../auth/relying-party.ts'
+import { evmNetworkRow } from '../chains/networks.ts'
+import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
+import { sendsMail } from '../mail/queue.ts'
+import { readReturnAddress } from './return-address.ts'
+
+/** What the page is made of. */
+export type Login = {
+  /** The path at which callers find this service, '' where it is the host's root. */
+  readonly root: string
+  readonly projectId: string
+  readonly projectName: string
+  /** Where the user goes once they are logged in; null: they stay on the page. */
+  readonly returnTo: string | null
+  /** Handed back with the user, unread; at most 512 characters. */
+  readonly state: string | null
+  readonly hasMail: boolean
+  readonly hasPasskeys: boolean
+  /** Which a wallet's message may name. */
+  readonly chainIds: readonly number[]
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+const STATE_MAX = 512
+
+const refuse = (sentence: string): never => {
+  throw new AppError('invalid_input', sentence)
+}
+
+/** Whether passkeys of the project can be used on a page at our own address. */
+const canHavePasskeys = (ctx: Pick<Ctx, 'config'>, project: Parameters<typeof rpIdFor>[0]): boolean => {
+  try {
+    rpIdFor(project, new URL(ctx.config.publicBaseUrl).origin)
+    return true
+  } catch (error) {
+    if (error instanceof AppError) return false
+    throw error
+  }
+}
+
+/**
+ * Opens the login page of a project.
+ * @param query as in `/login?project_id=…&redirect_uri=…&state=…`.
+ * @throws invalid_input with a sentence for whoever programs the project; nobody is sent anywhere then.
+ */
+export const openLogin = async (
+  ctx: Pick<Ctx, 'config' | 'db'>,
+  query: Readonly<Record<string, string | undefined>>,
+): Promise<Login> => {
+  const { project_id: id = '', redirect_uri: wanted, state } = query
+  const project = UUID.test(id) ? await findProject(ctx.db, id.toLowerCase()) : null
+  if (project === null) return refuse('The parameter project_id must be the id of a project.')
+  const returnTo = wanted === undefined ? null : readReturnAddress(ctx, project, wanted)
+  if (wanted !== undefined && returnTo === null) {
+    refuse('The parameter redirect_uri must be a URL without a fragment, at an origin that the project allows.')
+  }
+  if (state !== undefined && state.length > STATE_MAX) {
+    refuse(`The parameter state must be a text of at most ${STATE_MAX} characters.`)
+  }
+  return {
+    root: new URL(ctx.config.publicBaseUrl).pathname.replace(/\/$/, ''),
+    projectId: project.id,
+    projectName: project.name,
+    returnTo,
+    state: state ?? null,
+    hasMail: sendsMail(ctx),
+    hasPasskeys: canHavePasskeys(ctx, project),
+    chainIds: EVM_NETWORKS.map((network) => evmNetworkRow({ ...ctx.config, network }).chainId),
+  }
+}

@@ -1,0 +1,132 @@
+// The login page. All its views are in it from the start, hidden; client/main.ts shows one at a time.
+
+import { type Html, html, page } from '../pages/page.ts'
+import type { Login } from './open.ts'
+
+const mailWays = html`
+      <form id="email-form" novalidate>
+        <label for="email">E-mail address</label>
+        <input id="email" name="email" type="email" autocomplete="email webauthn" required maxlength="254"
+          autocapitalize="none" spellcheck="false">
+        <button class="main">Mail me a code</button>
+        <button class="plain" type="button" id="link-start">Mail me a link instead</button>
+      </form>
+      <p class="or" aria-hidden="true">or</p>`
+
+const ways = ({ projectName, hasMail }: Login): Html => html`
+    <section id="ways" aria-labelledby="ways-title" hidden>
+      <h1 id="ways-title" tabindex="-1">Log in to ${projectName}</h1>${hasMail ? mailWays : null}
+      <button type="button" id="passkey-start" hidden>Use a passkey</button>
+      <button type="button" id="wallet-start" hidden>Use a wallet</button>
+      <button type="button" id="device-start">Use another device</button>
+      <p class="hint" id="wallet-none" hidden>To log in with a wallet, open this page in a browser that has one.</p>
+    </section>`
+
+const code = html`
+    <section id="code" aria-labelledby="code-title" hidden>
+      <h1 id="code-title" tabindex="-1">Enter the code</h1>
+      <p id="code-told">We mailed six digits to <strong id="code-email"></strong>. They are good for ten minutes.</p>
+      <form id="code-form" novalidate>
+        <label for="code-field">Code</label>
+        <input class="digits" id="code-field" data-focus inputmode="numeric" autocomplete="one-time-code" required>
+        <button class="main">Log in</button>
+        <button type="button" id="code-again">Mail me another code</button>
+        <button class="plain" type="button" id="code-back">Log in another way</button>
+      </form>
+    </section>`
+
+const link = html`
+    <section id="link" aria-labelledby="link-title" hidden>
+      <h1 id="link-title" tabindex="-1">Open the link in your mail</h1>
+      <p>We mailed a link to <strong id="link-email"></strong>. Open it on any device, and confirm there that it is you: this
+        page then goes on by itself.</p>
+      <button class="plain" type="button" id="link-back">Log in another way</button>
+    </section>`
+
+const device = html`
+    <section id="device" aria-labelledby="device-title" hidden>
+      <h1 id="device-title" tabindex="-1">Use another device</h1>
+      <p>On a device where you are logged in, choose “Log in another device” and enter this code. It is good for five
+        minutes; give it to nobody else.</p>
+      <output class="key" id="device-code" aria-label="Code for the other device"></output>
+      <button type="button" id="device-copy">Copy the code</button>
+      <button class="plain" type="button" id="device-back">Log in another way</button>
+    </section>`
+
+const offer = html`
+    <section id="offer" aria-labelledby="offer-title" hidden>
+      <h1 id="offer-title" tabindex="-1">Log in faster next time?</h1>
+      <p>With a passkey you log in by your fingerprint, your face or your screen lock. There is nothing to remember, and nothing
+        that could be taken from you by a mail.</p>
+      <button class="main" type="button" id="offer-yes">Add a passkey</button>
+      <button class="plain" type="button" id="offer-no">Not now</button>
+    </section>`
+
+const leaving = (projectName: string): Html => html`
+    <section id="leaving" aria-labelledby="leaving-title" hidden>
+      <h1 id="leaving-title" tabindex="-1">You are logged in</h1>
+      <p>Going back to ${projectName}…</p>
+      <button class="main" type="button" id="leaving-again" hidden>Try again</button>
+    </section>`
+
+const account = (projectName: string): Html => html`
+    <section id="account" aria-labelledby="account-title" hidden>
+      <h1 id="account-title" tabindex="-1">You are logged in</h1>
+      <p class="quiet">To ${projectName}<span id="account-as" hidden> as <strong id="account-name"></strong></span></p>
+      <h2 id="passkeys-title" tabindex="-1">Passkeys</h2>
+      <p class="quiet" id="passkeys-none" hidden>None yet. With one you log in by your fingerprint, your face or your screen
+        lock.</p>
+      <ul id="passkeys" aria-labelledby="passkeys-title"></ul>
+      <button type="button" id="passkey-add" hidden>Add a passkey</button>
+      <h2>Log in another device</h2>
+      <form id="challenge-form" novalidate>
+        <label for="challenge-field">Code that the other device shows</label>
+        <input id="challenge-field" required maxlength="128" autocomplete="off" autocapitalize="none" spellcheck="false">
+        <button>Who asks?</button>
+      </form>
+      <button type="button" id="logout">Log out</button>
+    </section>`
+
+const ask = html`
+    <section id="ask" aria-labelledby="ask-title" hidden>
+      <h1 id="ask-title" tabindex="-1">Is this you?</h1>
+      <p>A device asks to be logged in as you:</p>
+      <dl>
+        <dt>Device</dt><dd id="ask-device"></dd>
+        <dt>Address</dt><dd id="ask-address"></dd>
+        <dt>Asked at</dt><dd id="ask-time"></dd>
+      </dl>
+      <p>Say yes only if you have that device before you and began this yourself. If somebody sent you the code, say no: they
+        would be logged in as you.</p>
+      <button class="main" type="button" id="ask-yes">Yes, log it in</button>
+      <button type="button" id="ask-no">No</button>
+    </section>`
+
+const optional = (name: string, value: string | null): Html =>
+  value === null ? html`` : html` data-${name}="${value}"`
+
+/** @returns the page as HTML. */
+export const loginPage = (login: Login): string =>
+  page({
+    root: login.root,
+    title: `Log in to ${login.projectName}`,
+    head: html`
+    <script type="module" src="${login.root}/login/client.js"></script>`,
+    body: html`<main id="main" data-root="${login.root}" data-project-id="${login.projectId}" data-project-name="${login.projectName}"
+      data-chain-ids="${login.chainIds.join(' ')}" data-passkeys="${login.hasPasskeys ? 'yes' : 'no'}"${optional('return-to', login.returnTo)}${optional('state', login.state)}>
+    <noscript><p>Logging in needs JavaScript, which is turned off in this browser.</p></noscript>${ways(login)}${code}${link}${device}${offer}${leaving(login.projectName)}${account(login.projectName)}${ask}
+    <p id="problem" role="alert"></p>
+    <p id="status" role="status"></p>
+  </main>`,
+  })
+
+/** For a page that cannot be opened. @param sentence for whoever programs the app that leads here. */
+export const refusedPage = (sentence: string): string =>
+  page({
+    title: 'This login link does not work',
+    body: html`<main>
+    <h1>This login link does not work</h1>
+    <p>The app that sent you here made a mistake. Nothing was sent to anybody; go back, and log in from the app again.</p>
+    <p class="hint">For its developers: ${sentence}</p>
+  </main>`,
+  })

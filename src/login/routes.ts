@@ -1,0 +1,37 @@
+import { Elysia } from 'elysia'
+import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
+import { PAGE_HEADERS } from '../pages/page.ts'
+import { clientScript } from './client.ts'
+import { openLogin } from './open.ts'
+import { loginPage, refusedPage } from './page.ts'
+
+const hidden = { detail: { hide: true } }
+
+/** /login, a page where a project's users log in without the project having to make one. */
+export const loginRoutes = (ctx: Pick<Ctx, 'config' | 'db'>) =>
+  new Elysia({ prefix: '/login' })
+    .get(
+      '',
+      async ({ query, set }) => {
+        Object.assign(set.headers, PAGE_HEADERS)
+        try {
+          return loginPage(await openLogin(ctx, query))
+        } catch (error) {
+          if (!(error instanceof AppError)) throw error
+          set.status = error.status
+          return refusedPage(error.message)
+        }
+      },
+      hidden,
+    )
+    .get(
+      '/client.js',
+      ({ set }) => {
+        set.headers['content-type'] = 'text/javascript; charset=utf-8'
+        set.headers['cache-control'] = 'no-cache'
+        set.headers['x-content-type-options'] = 'nosniff'
+        return clientScript()
+      },
+      hidden,
+    )

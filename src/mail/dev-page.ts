@@ -1,0 +1,80 @@
+// The page of /dev/mailbox: plain HTML, without a script. What mails say is text; only links to ourselves can be followed.
+
+import { createHash } from 'node:crypto'
+import type { DevMail } from './list-dev-mails.ts'
+
+const STYLE = `
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
+body { max-width: 44rem; margin: 0 auto; padding: 1.5rem 1rem; }
+h1 { font-size: 1.4rem; }
+article { border: 1px solid #8886; border-radius: 0.5rem; padding: 0.75rem 1rem; margin: 1rem 0; }
+h2 { font-size: 1.05rem; margin: 0; overflow-wrap: anywhere; }
+p { margin: 0.25rem 0; overflow-wrap: anywhere; }
+.about { opacity: 0.75; font-size: 0.875rem; }
+pre { font: 0.95rem/1.5 ui-monospace, monospace; white-space: pre-wrap; overflow-wrap: anywhere; margin: 0.75rem 0 0; }
+`
+
+export const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
+  'img-src data:',
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+const escaped = (text: string): string => text.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '')
+
+const URL_IN_TEXT = /(https?:\/\/[^\s<>"']+)/
+
+/** Every second piece is a URL. */
+const linked = (text: string, origin: string): string =>
+  text
+    .split(URL_IN_TEXT)
+    .map((piece, index) => {
+      const isOurs = index % 2 === 1 && URL.canParse(piece) && new URL(piece).origin === origin
+      return isOurs ? `<a href="${escaped(piece)}">${escaped(piece)}</a>` : escaped(piece)
+    })
+    .join('')
+
+const articleOf = (mail: DevMail, origin: string): string => {
+  const at = mail.createdAt.toISOString()
+  return `
+    <article>
+      <h2>${escaped(mail.subject)}</h2>
+      <p class="about">To ${escaped(mail.recipient)}, <time datetime="${at}">${at}</time></p>
+      <pre>${linked(mail.text, origin)}</pre>
+    </article>`
+}
+
+/** @param input.publicBaseUrl whose links can be followed. */
+export const devMailboxPage = (input: {
+  readonly mails: readonly DevMail[]
+  readonly publicBaseUrl: string
+}): string => {
+  const { origin } = new URL(input.publicBaseUrl)
+  const articles = input.mails.map((mail) => articleOf(mail, origin)).join('')
+  return `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>Mailbox</title>
+    <link rel="icon" href="data:,">
+    <style>${STYLE}</style>
+  </head>
+  <body>
+    <h1>Mailbox</h1>
+    <p class="about">Without MAIL_URL no mail leaves this machine: they are shown here, the newest first, until an hour after they have expired. Reload the page for new ones.</p>${articles || '\n    <p>No mail yet.</p>'}
+  </body>
+</html>
+`
+}

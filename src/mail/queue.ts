@@ -1,0 +1,42 @@
+import { randomUUID } from 'node:crypto'
+import type { Tx } from '../../db/client.ts'
+import { addJob } from '../../db/jobs.ts'
+import { insertMail } from '../../db/queries/mails.ts'
+import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
+
+/** What a mail's text is sealed for. */
+export const MAIL_PURPOSE = 'mail'
+
+export type Mail = {
+  readonly projectId: string
+  readonly recipient: string
+  readonly subject: string
+  readonly text: string
+  /** What it says is over by then: later it is not sent. */
+  readonly lifetimeSeconds: number
+}
+
+/** Whether mails reach anybody here; on a developer's machine they are shown. */
+export const sendsMail = (ctx: Pick<Ctx, 'config'>): boolean => ctx.config.mailUrl !== null || ctx.config.devnet
+
+/** @throws not_implemented where this deployment sends no mail. */
+export const requireMail = (ctx: Pick<Ctx, 'config'>): void => {
+  if (sendsMail(ctx)) return
+  throw new AppError('not_implemented', 'This deployment sends no mail: its operator has set no MAIL_URL.')
+}
+
+/** A line's end would begin another header. */
+const ONE_LINE = /^[^\p{Cc}\u2028\u2029]*$/u
+
+/** Leaves a mail to the worker; it goes if and only if the transaction commits. */
+export const queueMail = async (ctx: Pick<Ctx, 'sealer'>, tx: Tx, mail: Mail): Promise<void> => {
+  const { text, ...shown } = mail
+  if (!ONE_LINE.test(shown.recipient) || !ONE_LINE.test(shown.subject)) {
+    throw new Error('the recipient and the subject of a mail are one line each')
+  }
+  const id = randomUUID()
+  const sealed = ctx.sealer.seal({ purpose: MAIL_PURPOSE, rowId: id, plaintext: Buffer.from(text) })
+  await insertMail(tx, { id, ...shown, sealed })
+  await addJob(tx, 'send_mail', { mailId: id })
+}

@@ -1,0 +1,76 @@
+// Pages for people: HTML in which no value of anybody's can become markup, and the headers that all of them have.
+
+/** Markup, as opposed to text. */
+export class Html {
+  readonly markup: string
+  constructor(markup: string) {
+    this.markup = markup
+  }
+}
+
+type Value = string | number | Html | readonly Html[] | null
+
+const ESCAPES: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+}
+
+const markupOf = (value: Value): string => {
+  if (value === null) return ''
+  if (value instanceof Html) return value.markup
+  if (typeof value === 'object') return value.map(({ markup }) => markup).join('')
+  return String(value).replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '')
+}
+
+/** Markup with values: texts are escaped, for elements and for quoted attributes; null is nothing. */
+export const html = (parts: TemplateStringsArray, ...values: readonly Value[]): Html =>
+  new Html(parts.map((part, index) => part + (index < values.length ? markupOf(values[index] ?? null) : '')).join(''))
+
+/** No script or style but our own files, no frame around it, nothing kept and nothing told to where it leads. */
+export const PAGE_HEADERS: Readonly<Record<string, string>> = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "connect-src 'self'",
+    'img-src data:',
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ].join('; '),
+  'x-frame-options': 'DENY',
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cache-control': 'no-store',
+}
+
+/**
+ * A whole page, in English.
+ * @param input.root leads to where the service lies, without a slash at its end: a path, or the relative `..`.
+ */
+export const page = (input: {
+  readonly root?: string
+  readonly title: string
+  readonly head?: Html
+  readonly body: Html
+}): string =>
+  html`<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <meta name="robots" content="noindex">
+    <title>${input.title}</title>
+    <link rel="icon" href="data:,">
+    <link rel="stylesheet" href="${input.root ?? ''}/pages/style.css">${input.head ?? null}
+  </head>
+  <body>
+    ${input.body}
+  </body>
+</html>
+`.markup

@@ -1,0 +1,62 @@
+import { findNonce, useNonce } from '../../db/queries/nonces.ts'
+import { insertPasskey, listPasskeys, lockUser } from '../../db/queries/passkeys.ts'
+import { findProject } from '../../db/queries/projects.ts'
+import { actorOf, type UserCaller } from '../auth/caller.ts'
+import { isPasskeyPage } from '../auth/relying-party.ts'
+import { challengeOf, type Refusal, type RegistrationJson, verifyRegistration } from '../auth/webauthn.ts'
+import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
+import { PASSKEYS_MAX, tooManyPasskeys } from './begin-passkey-registration.ts'
+
+const CHALLENGE =
+  'The challenge is not one of this user, or was used, or is older than five minutes: begin the registration again.'
+
+const SENTENCES: Readonly<Record<Refusal, string>> = {
+  invalid: 'The credential must be what the browser answered, unchanged, to the options of begin-registration.',
+  challenge: CHALLENGE,
+  origin: 'The passkey must be made on a page of an origin that the project allows, within the domain of the passkey.',
+  attestation: 'The passkey must come without an attestation of its maker, as begin-registration asks for.',
+  algorithm: "The passkey's key must be of ES256, EdDSA (Ed25519) or RS256 with 2,048 to 4,096 bits.",
+  framed: 'The passkey must not be made in a frame of another site.',
+  user_verification: 'The authenticator must verify the user, by a PIN or biometrics.',
+  counter: CHALLENGE,
+}
+
+const refuse = (refusal: Refusal): AppError => new AppError('invalid_input', SENTENCES[refusal])
+
+/**
+ * Adds a passkey to a user who is logged in.
+ * @throws invalid_input, passkey_exists.
+ */
+export const finishPasskeyRegistration = async (
+  ctx: Pick<Ctx, 'db' | 'config' | 'audit'>,
+  caller: UserCaller,
+  input: { readonly credential: RegistrationJson; readonly transports: readonly string[] },
+): Promise<void> => {
+  const { projectId, userId } = caller
+  const nonce = challengeOf(input.credential)
+  if (nonce === null) throw refuse('invalid')
+  const key = { projectId, kind: 'passkey_registration', nonce } as const
+  const [terms, project] = await Promise.all([findNonce(ctx.db, key), findProject(ctx.db, projectId)])
+  if (terms === null || project === null) throw refuse('challenge')
+  const rpId = terms.target
+  const expected = { rpId, challenge: nonce, isOrigin: isPasskeyPage(ctx, project, rpId) }
+  const result = await verifyRegistration(input.credential, expected)
+  if ('refused' in result) throw refuse(result.refused)
+  const transports = [...new Set(input.transports)]
+  await ctx.db.transaction(async (tx) => {
+    if ((await useNonce(tx, key))?.userId !== userId) throw refuse('challenge')
+    await lockUser(tx, { projectId, userId })
+    if ((await listPasskeys(tx, { projectId, userId })).length >= PASSKEYS_MAX) throw tooManyPasskeys()
+    const passkey = await insertPasskey(tx, { projectId, userId, rpId, transports, ...result.verified })
+    if (passkey === null) throw new AppError('passkey_exists', 'This passkey is registered already.')
+    const details = { user_id: userId, rp_id: rpId }
+    await ctx.audit.record(tx, {
+      projectId,
+      actor: actorOf(caller),
+      action: 'passkey_added',
+      subject: passkey.id,
+      details,
+    })
+  })
+}

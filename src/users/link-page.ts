@@ -1,0 +1,76 @@
+// The page behind a mailed link: who asks, and a button. It needs no script.
+
+import { deviceName } from '../pages/device.ts'
+import { type Html, html, page } from '../pages/page.ts'
+import type { MailedLink } from './mailed-link.ts'
+
+type OpenLink = Extract<MailedLink, { state: 'open' }>
+
+const timeOf = (at: Date): string => `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`
+
+const agoOf = (from: Date, now: Date): string => {
+  const minutes = Math.max(0, Math.floor((now.getTime() - from.getTime()) / 60_000))
+  if (minutes === 0) return 'less than a minute ago'
+  return minutes === 1 ? 'a minute ago' : `${minutes} minutes ago`
+}
+
+/** The form's address is relative: the service may lie below a path. */
+const openBody = (link: OpenLink, now: Date): Html => html`<main>
+    <h1>Log in to ${link.projectName}?</h1>
+    <p>A device asks to be logged in as <strong>${link.email}</strong>:</p>
+    <dl>
+      <dt>Device</dt><dd>${deviceName(link.asker.device)}</dd>
+      <dt>Address</dt><dd>${link.asker.address || 'Not known.'}</dd>
+      <dt>Asked at</dt><dd><time datetime="${link.askedAt.toISOString()}">${timeOf(link.askedAt)}</time>, ${agoOf(link.askedAt, now)}</dd>
+    </dl>
+    <p>Go on only if you began this yourself, just now, on that device. Whoever has that device would be logged in as you.</p>
+    <form method="post" action="link">
+      <input type="hidden" name="secret" value="${link.secret}">
+      <button class="main">Yes, log it in</button>
+    </form>
+    <p class="hint">If it was not you, close this page: then nobody is let in.</p>
+  </main>`
+
+const told = (title: string, sentence: string): { readonly title: string; readonly body: Html } => ({
+  title,
+  body: html`<main>
+    <h1>${title}</h1>
+    <p role="status">${sentence}</p>
+  </main>`,
+})
+
+const viewOf = (link: MailedLink, now: Date): { readonly title: string; readonly body: Html } => {
+  switch (link.state) {
+    case 'open':
+      return { title: `Log in to ${link.projectName}?`, body: openBody(link, now) }
+    case 'completed':
+      return told(
+        'The device is logged in',
+        `Go back to it: ${link.projectName} goes on there. You can close this page.`,
+      )
+    case 'done':
+      return told('This link was used already', 'If you confirmed it yourself, go back to the device that asked.')
+    case 'expired':
+      return told('This link has expired', `It was good for five minutes. Begin again in ${link.projectName}.`)
+    case 'unknown':
+      return told(
+        'This link does not work',
+        'Open it just as it is in the mail, or begin again and use the newest mail.',
+      )
+  }
+}
+
+/** Relative, as the form's address. */
+const ABOVE = '..'
+
+const STATUS = { open: 200, completed: 200, done: 409, expired: 410, unknown: 404 } as const
+
+/** @returns the page as HTML, and its HTTP status. */
+export const linkPage = (link: MailedLink, now: Date): { readonly status: number; readonly text: string } => ({
+  status: STATUS[link.state],
+  text: page({ root: ABOVE, ...viewOf(link, now) }),
+})
+
+/** For what cannot be answered now. @param sentence is an error's. */
+export const linkProblemPage = (sentence: string): string =>
+  page({ root: ABOVE, ...told('This did not work', sentence) })

@@ -1,0 +1,49 @@
+import { Elysia } from 'elysia'
+import { readFormBody } from '../body.ts'
+import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
+import { PAGE_HEADERS } from '../pages/page.ts'
+import { askerOf } from '../peer.ts'
+import { linkPage, linkProblemPage } from './link-page.ts'
+import { confirmMailedLink, type MailedLink, openMailedLink } from './mailed-link.ts'
+
+const hidden = { detail: { hide: true } }
+
+type Answered = { headers: Record<string, string | number>; status?: number | string }
+
+/** A failure is shown as a page too: it is a person who sees it. */
+const asPage = async (ctx: Ctx, set: Answered, of: () => Promise<MailedLink>): Promise<string> => {
+  Object.assign(set.headers, PAGE_HEADERS)
+  try {
+    const { status, text } = linkPage(await of(), ctx.now())
+    set.status = status
+    return text
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    set.status = error.status
+    if (error.retryAfterSeconds !== null) set.headers['retry-after'] = String(error.retryAfterSeconds)
+    return linkProblemPage(error.message)
+  }
+}
+
+/** The page behind a mailed link. Its forms are HTML's own, so it works without a script. */
+export const linkRoutes = (ctx: Ctx) =>
+  new Elysia({ prefix: '/login', normalize: false })
+    .onParse(({ request }) => readFormBody(request))
+    .get(
+      '/link',
+      ({ query, request, set }) =>
+        asPage(ctx, set, () =>
+          openMailedLink(ctx, { asker: askerOf(ctx.config, request), secret: query.secret ?? '' }),
+        ),
+      hidden,
+    )
+    .post(
+      '/link',
+      ({ body, request, set }) =>
+        asPage(ctx, set, () => {
+          const secret = body instanceof Map ? (body.get('secret') ?? '') : ''
+          return confirmMailedLink(ctx, { asker: askerOf(ctx.config, request), headers: request.headers, secret })
+        }),
+      hidden,
+    )

@@ -1,0 +1,106 @@
+import { Elysia } from 'elysia'
+import { requireUser } from '../auth/caller.ts'
+import type { Authentication, ProjectDoor } from '../auth/plugin.ts'
+import type { Ctx } from '../context.ts'
+import { answers } from '../http.ts'
+import { askerOf } from '../peer.ts'
+import { beginDiscoverableLogin } from './begin-discoverable-login.ts'
+import { beginPasskeyRegistration } from './begin-passkey-registration.ts'
+import { finishPasskeyRegistration } from './finish-passkey-registration.ts'
+import { listPasskeys } from './list-passkeys.ts'
+import { loginWithPasskey } from './login-with-passkey.ts'
+import {
+  CreationOptions,
+  LoginWithPasskeyBody,
+  PasskeyId,
+  PasskeyRegistration,
+  Passkeys,
+  RequestOptions,
+} from './passkey-schema.ts'
+import { removePasskey } from './remove-passkey.ts'
+import { Success } from './schema.ts'
+
+const detail = (summary: string, description: string) => ({ detail: { tags: ['Users'], summary, description } })
+
+const openRoutes = (ctx: Ctx, door: ProjectDoor) =>
+  new Elysia({ prefix: '/users', normalize: false })
+    .use(door)
+    .post('/login-with-discoverable-passkey', ({ asked }) => beginDiscoverableLogin(ctx, asked), {
+      response: answers(RequestOptions),
+      ...detail(
+        'Log in with a passkey that the user chooses',
+        'For navigator.credentials.get; its answer goes to verify-login as `passkey_credential_assertion_response`.',
+      ),
+    })
+    .post(
+      '/login-with-passkey',
+      ({ asked, body }) => loginWithPasskey(ctx, asked, { email: body.email, signInWallet: body.sign_in_wallet }),
+      {
+        body: LoginWithPasskeyBody,
+        response: answers(RequestOptions),
+        ...detail(
+          'Log in with a passkey of a user',
+          'Takes exactly one of the two. The answer is alike whether or not there is such a user; only a passkey of theirs completes it.',
+        ),
+      },
+    )
+
+const ownRoutes = (ctx: Ctx, authentication: Authentication) =>
+  new Elysia({ prefix: '/users', normalize: false })
+    .use(authentication)
+    .get('/passkeys', ({ caller }) => listPasskeys(ctx, requireUser(caller)), {
+      response: answers(Passkeys),
+      ...detail("List a user's passkeys", 'Oldest first.'),
+    })
+    .post(
+      '/passkey/begin-registration',
+      ({ caller, request }) => {
+        const user = requireUser(caller)
+        const origin = request.headers.get('origin')
+        return beginPasskeyRegistration(ctx, user, {
+          projectId: user.projectId,
+          asker: askerOf(ctx.config, request),
+          origin,
+        })
+      },
+      {
+        response: answers(CreationOptions),
+        ...detail(
+          'Begin to add a passkey',
+          'For navigator.credentials.create; its answer goes to finish-registration.',
+        ),
+      },
+    )
+    .post(
+      '/passkey/finish-registration',
+      async ({ caller, body }) => {
+        const user = requireUser(caller)
+        const { transports = [] } = body.response
+        await finishPasskeyRegistration(ctx, user, { credential: body, transports })
+        return { success: true as const }
+      },
+      {
+        body: PasskeyRegistration,
+        response: answers(Success),
+        ...detail('Add a passkey', 'Takes what the browser answered, as JSON. 409 `passkey_exists` for a known one.'),
+      },
+    )
+    .post(
+      '/passkey/remove',
+      async ({ caller, body }) => {
+        await removePasskey(ctx, requireUser(caller), { id: body.id.toLowerCase() })
+        return { success: true as const }
+      },
+      {
+        body: PasskeyId,
+        response: answers(Success),
+        ...detail(
+          'Remove a passkey',
+          'The last one is kept while its user has neither an e-mail address nor a wallet to log in with.',
+        ),
+      },
+    )
+
+/** Passkeys (WebAuthn): logging in with them, and what a user does with their own. */
+export const passkeyRoutes = (ctx: Ctx, door: ProjectDoor, authentication: Authentication) =>
+  new Elysia({ normalize: false }).use(openRoutes(ctx, door)).use(ownRoutes(ctx, authentication))

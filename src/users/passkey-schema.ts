@@ -1,0 +1,165 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { closed, UuidField } from '../http.ts'
+import { EmailField } from './email-schema.ts'
+
+/** WebAuthn's own JSON: browsers of later days send more, which is not looked at. */
+const open = { additionalProperties: true } as const
+
+const Bytes = (length: { readonly minLength: number; readonly maxLength: number }, description: string) =>
+  Type.String({
+    ...length,
+    pattern: '^[A-Za-z0-9_-]*$',
+    description,
+    rule: `base64url without padding, ${length.minLength} to ${length.maxLength} characters`,
+  })
+
+/** 1,023 bytes (§4, "Credential ID"). */
+const CredentialId = Bytes({ minLength: 1, maxLength: 1_364 }, "The credential's id.")
+const CREDENTIAL = 'cGFzc2tleSBvZiBBbGljZQ'
+const ClientData = Bytes({ minLength: 1, maxLength: 16_384 }, 'What the browser signed for.')
+const PublicKeyType = Type.Literal('public-key', { description: 'The only type.', rule: '"public-key"' })
+
+export const PasskeyRegistration = Type.Object(
+  {
+    id: CredentialId,
+    rawId: Type.Optional(CredentialId),
+    type: PublicKeyType,
+    response: Type.Object(
+      {
+        clientDataJSON: ClientData,
+        attestationObject: Bytes({ minLength: 1, maxLength: 65_536 }, 'The new credential.'),
+        transports: Type.Optional(
+          Type.Array(
+            Type.String({ pattern: '^[a-z-]{1,32}$', rule: 'a word of WebAuthn', description: 'For instance usb.' }),
+            {
+              maxItems: 16,
+              description: 'How the authenticator is reached.',
+              rule: 'at most 16 words of WebAuthn',
+            },
+          ),
+        ),
+      },
+      open,
+    ),
+  },
+  {
+    ...open,
+    title: 'RegistrationResponseJSON',
+    examples: [
+      {
+        id: CREDENTIAL,
+        rawId: CREDENTIAL,
+        type: 'public-key',
+        response: {
+          clientDataJSON: 'eyJ0eXBlIjoid2ViYXV0aG4uY3JlYXRlIn0',
+          attestationObject: 'oA',
+          transports: ['internal'],
+        },
+      },
+    ],
+  },
+)
+
+export const PasskeyAssertion = Type.Object(
+  {
+    id: CredentialId,
+    rawId: Type.Optional(CredentialId),
+    type: PublicKeyType,
+    response: Type.Object(
+      {
+        clientDataJSON: ClientData,
+        authenticatorData: Bytes({ minLength: 1, maxLength: 16_384 }, 'What the authenticator says.'),
+        signature: Bytes({ minLength: 1, maxLength: 2_048 }, "By the credential's key."),
+        userHandle: Type.Optional(Bytes({ minLength: 0, maxLength: 86 }, 'Whose credential it is.')),
+      },
+      open,
+    ),
+  },
+  { ...open, title: 'AuthenticationResponseJSON' },
+)
+
+const Challenge = Type.String({ description: 'Good once, for five minutes.' })
+const Timeout = Type.Integer({ description: 'Milliseconds.' })
+const Described = {
+  type: Type.Literal('public-key'),
+  id: Type.String({ description: "A credential's id in base64url." }),
+}
+
+export const CreationOptions = Type.Object(
+  {
+    publicKey: Type.Object(
+      {
+        rp: Type.Object({ id: Type.String(), name: Type.String() }, closed),
+        user: Type.Object({ id: Type.String(), name: Type.String(), displayName: Type.String() }, closed),
+        challenge: Challenge,
+        pubKeyCredParams: Type.Array(Type.Object({ type: Type.Literal('public-key'), alg: Type.Integer() }, closed)),
+        timeout: Timeout,
+        excludeCredentials: Type.Array(Type.Object({ ...Described, transports: Type.Array(Type.String()) }, closed)),
+        authenticatorSelection: Type.Object(
+          {
+            residentKey: Type.Literal('required'),
+            requireResidentKey: Type.Literal(true),
+            userVerification: Type.Literal('required'),
+          },
+          closed,
+        ),
+        attestation: Type.Literal('none'),
+      },
+      { ...closed, description: 'PublicKeyCredentialCreationOptionsJSON (WebAuthn).' },
+    ),
+  },
+  { ...closed, title: 'PasskeyCreationOptions' },
+)
+export type CreationOptions = Static<typeof CreationOptions>
+
+export const RequestOptions = Type.Object(
+  {
+    publicKey: Type.Object(
+      {
+        challenge: Challenge,
+        timeout: Timeout,
+        rpId: Type.String({ description: 'The domain of the passkeys.' }),
+        allowCredentials: Type.Array(Type.Object(Described, closed)),
+        userVerification: Type.Literal('required'),
+      },
+      { ...closed, description: 'PublicKeyCredentialRequestOptionsJSON (WebAuthn).' },
+    ),
+  },
+  { ...closed, title: 'PasskeyRequestOptions' },
+)
+export type RequestOptions = Static<typeof RequestOptions>
+
+export const LoginWithPasskeyBody = Type.Object(
+  {
+    email: Type.Optional(EmailField),
+    sign_in_wallet: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 128,
+        description: 'The wallet that the user logs in with.',
+        rule: 'an address',
+      }),
+    ),
+  },
+  { ...closed, title: 'LoginWithPasskey', examples: [{ email: 'alice@example.com' }] },
+)
+
+export const Passkey = Type.Object(
+  {
+    id: UuidField('Our id of it.'),
+    created_at: Type.String({ description: 'When it was added.', examples: ['2026-01-31T12:00:00.000Z'] }),
+    last_used_at: Type.Union([Type.String(), Type.Null()], { description: 'When it last began a session.' }),
+    rp_id: Type.String({ description: 'The domain whose pages can use it.', examples: ['example.com'] }),
+    backed_up: Type.Boolean({ description: 'It is kept in more than one place.' }),
+    transports: Type.Array(Type.String(), { description: 'How the authenticator is reached.' }),
+  },
+  { ...closed, title: 'Passkey' },
+)
+export type Passkey = Static<typeof Passkey>
+
+export const Passkeys = Type.Array(Passkey)
+
+export const PasskeyId = Type.Object(
+  { id: UuidField('Of the list of passkeys.') },
+  { ...closed, title: 'PasskeyId', examples: [{ id: '5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f' }] },
+)

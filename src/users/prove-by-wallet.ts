@@ -1,0 +1,79 @@
+import { findNonce, useNonce } from '../../db/queries/nonces.ts'
+import { ensureUser } from '../../db/queries/users.ts'
+import { isOriginOf } from '../auth/origins.ts'
+import type { Asked } from '../auth/plugin.ts'
+import { isTimely, originOf, type SignInMessage } from '../auth/sign-in-message.ts'
+import { parseSiwe } from '../auth/siwe.ts'
+import { parseSiws } from '../auth/siws.ts'
+import type { Hex } from '../chains/chain.ts'
+import { isSignedByKey } from '../chains/evm/messages.ts'
+import { accountAddress } from '../chains/substrate/address.ts'
+import type { Ctx } from '../context.ts'
+import { contractWallet, evmNetworkOf } from './sign-in-wallet.ts'
+import { userIdOf } from './user-id.ts'
+import type { Prove } from './verify-login.ts'
+
+type Signed = { readonly message: string; readonly signature: Hex }
+
+/** Whose signature could be on a message: a key's, and a contract's where the message names its chain. */
+const signersOf = (ctx: Pick<Ctx, 'config'>, { address, chainId }: SignInMessage) => {
+  if (chainId === null) {
+    const account = accountAddress(address)
+    return account === null ? null : { key: account, contract: null, network: null }
+  }
+  const network = evmNetworkOf(ctx.config, chainId)
+  return network === null ? null : { key: address, contract: contractWallet({ chainId, address }), network }
+}
+
+type Signers = NonNullable<ReturnType<typeof signersOf>>
+
+/** The wallet that signed. Where its network has no node, only a key can have. @throws node_unavailable. */
+const signerOf = async (ctx: Pick<Ctx, 'chains'>, signers: Signers, signed: Signed): Promise<string | null> => {
+  const { key, contract, network } = signers
+  const from = { ...signed, address: key }
+  if (network === null) return (await ctx.chains.get('Polkadot').verifyMessage(from)) === null ? null : key
+  const chain = ctx.chains.all.find((each) => each.network === network)
+  if (chain === undefined) return (await isSignedByKey(from)) ? key : null
+  const by = await chain.verifyMessage(from)
+  return by === 'contract' ? contract : by && key
+}
+
+/** A page's own message must be for that page; whoever calls without one may sign for any origin of the project. */
+const isForOrigin = async (ctx: Ctx, { projectId, origin: page }: Asked, message: SignInMessage): Promise<boolean> => {
+  const origin = originOf(message)
+  if (origin === null) return false
+  return page === null ? isOriginOf(ctx, { projectId, origin }) : origin === page
+}
+
+/**
+ * A signed message of EIP-4361, or its likeness for Substrate. The nonce stays until the session begins, so that a node
+ * that is out of reach costs nobody a second signature.
+ * @throws node_unavailable.
+ */
+export const proveByWallet: Prove<{ readonly message: string; readonly signature: string }> = async (
+  ctx,
+  asked,
+  { message: text, signature },
+) => {
+  const message = parseSiwe(text) ?? parseSiws(text)
+  const signers = message && signersOf(ctx, message)
+  if (message === null || signers === null || !(await isForOrigin(ctx, asked, message))) return null
+
+  const { projectId } = asked
+  const nonce = { projectId, kind: 'wallet', nonce: message.nonce } as const
+  const given = await findNonce(ctx.db, nonce)
+  // Asked before any node is: nobody has one work on a message for which no nonce was given.
+  if (given === null || ![signers.key, signers.contract].includes(given.target)) return null
+  if (!isTimely(message, { nowMs: ctx.now().getTime(), nonceCreatedAtMs: given.createdAt.getTime() })) return null
+
+  const signer = await signerOf(ctx, signers, { message: text, signature: `0x${signature.slice(2)}` })
+  // A nonce for an address serves whoever signs for it, key or contract; one for a contract serves that alone.
+  if (signer === null || ![signer, signers.key].includes(given.target)) return null
+
+  const id = await userIdOf(ctx, { projectId, by: { signInWallet: signer } })
+  return {
+    way: 'wallet',
+    settle: async (tx) =>
+      (await useNonce(tx, nonce)) === null ? null : ensureUser(tx, { id, projectId, signInWallet: signer }),
+  }
+}

@@ -1,0 +1,34 @@
+import { advanceSession, endSession, findJustAdvanced } from '../../db/queries/sessions.ts'
+import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
+import { readRefreshToken } from './refresh-secret.ts'
+import { type OpenSession, REFRESH_SECONDS, withTokens } from './session.ts'
+
+/** A client that lost the answer may ask again for so long, and gets the same successor. */
+const GRACE_SECONDS = 10
+
+/**
+ * Exchanges a refresh token for its successor and a new access token. One that was used before ends the session: whoever
+ * holds it, or whoever used it, is not the user (RFC 9700 §4.14.2).
+ * @throws session_ended, the same whatever is wrong.
+ */
+export const refreshToken = async (
+  ctx: Pick<Ctx, 'db' | 'sealer' | 'tokens' | 'log'>,
+  input: { readonly projectId: string; readonly sessionId: string; readonly refreshToken: string },
+): Promise<OpenSession> => {
+  const { projectId, sessionId: id } = input
+  const generation = readRefreshToken(ctx.sealer, { sessionId: id, token: input.refreshToken })
+  if (generation === null) throw sessionEnded()
+  const shown = { projectId, id, generation }
+  const row =
+    (await advanceSession(ctx.db, { ...shown, lifetimeSeconds: REFRESH_SECONDS })) ??
+    (await findJustAdvanced(ctx.db, { ...shown, graceSeconds: GRACE_SECONDS }))
+  if (row !== null) return withTokens(ctx, row)
+  if ((await endSession(ctx.db, { id, projectId, by: 'reuse' })) !== null) {
+    ctx.log.warn({ projectId, sessionId: id }, 'a refresh token was used again: its session is ended')
+  }
+  throw sessionEnded()
+}
+
+const sessionEnded = (): AppError =>
+  new AppError('session_ended', 'The refresh token is not valid any more; log in again.')

@@ -1,0 +1,120 @@
+// Session challenges: a login that begins on one device and is completed on another that is logged in, or behind a mailed
+// link. Whoever began it holds the code, looks at it until it is completed, and gets one session for it. They end after
+// five minutes, whatever became of them.
+
+import { randomUUID } from 'node:crypto'
+import type { Tx } from '../../db/client.ts'
+import {
+  findSessionChallenge,
+  insertSessionChallenge,
+  completeSessionChallenge as markCompleted,
+  type SessionChallengeRow,
+} from '../../db/queries/session-challenges.ts'
+import type { UserCaller } from '../auth/caller.ts'
+import { checkOrigin } from '../auth/origins.ts'
+import type { Asked } from '../auth/plugin.ts'
+import { throttle } from '../auth/throttle.ts'
+import type { Ctx } from '../context.ts'
+import { AppError, notFound } from '../errors.ts'
+import type { Asker } from '../peer.ts'
+import { hashOf, newCode, readCode } from './challenge-code.ts'
+import { beginsFrom, looksFrom, triesFrom } from './limits.ts'
+
+export const CHALLENGE_SECONDS = 300
+
+/** What the first device sees of it; never both. */
+export type ChallengeState = {
+  readonly id: string
+  readonly code: string
+  readonly expired: boolean
+  readonly completed: boolean
+}
+
+type NewChallenge = Asked & Pick<Parameters<typeof insertSessionChallenge>[1], 'link'>
+
+/** Makes a challenge that nobody has completed yet. */
+export const beginChallenge = async (db: Ctx['db'] | Tx, input: NewChallenge): Promise<ChallengeState> => {
+  const [id, code] = [randomUUID(), newCode()]
+  await insertSessionChallenge(db, {
+    id,
+    projectId: input.projectId,
+    codeHash: hashOf(code),
+    askerAddress: input.asker.address,
+    askerDevice: input.asker.device,
+    lifetimeSeconds: CHALLENGE_SECONDS,
+    ...(input.link === undefined ? {} : { link: input.link }),
+  })
+  return { id, code, expired: false, completed: false }
+}
+
+/** @throws rate_limited */
+export const createSessionChallenge = async (ctx: Ctx, asked: Asked): Promise<ChallengeState> => {
+  await throttle(ctx, [beginsFrom(ctx, asked, 'session_challenge')])
+  return beginChallenge(ctx.db, asked)
+}
+
+const unknown = (): AppError => notFound('session challenge')
+
+/**
+ * How far a challenge is, for whoever holds its code. A used one reads completed until its time ends.
+ * @param input.projectId as a header says it, if any does: that of another project is answered like an unknown code.
+ * @throws not_found, origin_not_allowed, rate_limited.
+ */
+export const readSessionChallenge = async (
+  ctx: Ctx,
+  input: {
+    readonly asker: Asker
+    readonly origin: string | null
+    readonly projectId: string | null
+    readonly code: string
+  },
+): Promise<ChallengeState> => {
+  await throttle(ctx, [looksFrom(ctx, input)])
+  const code = readCode(input.code)
+  const row = code === null ? null : await findSessionChallenge(ctx.db, hashOf(code))
+  if (code === null || row === null || (input.projectId ?? row.projectId) !== row.projectId) throw unknown()
+  await checkOrigin(ctx, { projectId: row.projectId, origin: input.origin })
+  return { id: row.id, code, expired: row.expired, completed: !row.expired && row.completedAt !== null }
+}
+
+type ByUser = { readonly caller: UserCaller; readonly asker: Asker; readonly code: string }
+
+/** What a user of the project may complete by its code: no other project's, and nothing that a mailed link is for. */
+const findOpen = async (ctx: Ctx, input: ByUser): Promise<SessionChallengeRow> => {
+  const code = readCode(input.code)
+  const row = code === null ? null : await findSessionChallenge(ctx.db, hashOf(code))
+  if (row === null || row.projectId !== input.caller.projectId || row.linkHash !== null) throw unknown()
+  if (row.expired)
+    throw new AppError('challenge_expired', 'The code has expired: ask for a new one on the other device.')
+  if (row.completedAt !== null) {
+    throw new AppError('challenge_completed', 'The code was used already: ask for a new one on the other device.')
+  }
+  return row
+}
+
+/**
+ * Who asks to be logged in: what a person is shown before they complete it.
+ * @throws not_found, challenge_expired, challenge_completed, rate_limited.
+ */
+export const readChallengeAsker = async (
+  ctx: Ctx,
+  input: ByUser,
+): Promise<Asker & { readonly createdAt: Date; readonly expiresAt: Date }> => {
+  await throttle(ctx, [triesFrom(ctx, input, 'session_challenge')])
+  const { askerAddress: address, askerDevice: device, createdAt, expiresAt } = await findOpen(ctx, input)
+  return { address, device, createdAt, expiresAt }
+}
+
+/**
+ * Logs in, as the caller, the device that began the challenge: once.
+ * @throws not_found, challenge_expired, challenge_completed, rate_limited.
+ */
+export const completeSessionChallenge = async (ctx: Ctx, input: ByUser): Promise<void> => {
+  await throttle(ctx, [triesFrom(ctx, input, 'session_challenge')])
+  const { projectId, userId } = input.caller
+  const { codeHash } = await findOpen(ctx, input)
+  if (await markCompleted(ctx.db, { projectId, codeHash, userId })) return
+  // Between the two it was completed or has expired.
+  await findOpen(ctx, input)
+  throw unknown()
+}

@@ -1,0 +1,26 @@
+import { findUser } from '../../db/queries/users.ts'
+import type { Ctx } from '../context.ts'
+
+type Proof = { readonly email: string } | { readonly signInWallet: string }
+
+/** 16 bytes as a UUID of version 8 (RFC 9562 §5.8). */
+const uuidOf = (bytes: Uint8Array): string => {
+  const hex = Buffer.from(bytes.subarray(0, 16)).toString('hex').split('')
+  hex[12] = '8'
+  hex[16] = ((Number.parseInt(hex[16] ?? '0', 16) & 0x3) | 0x8).toString(16)
+  return hex.join('').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}
+
+/**
+ * Whose id it is that an address or wallet stands for: a user's, or the one that its first proof will make. The answer is
+ * the same before and after, so that it does not tell who is known.
+ */
+export const userIdOf = async (
+  ctx: Pick<Ctx, 'db' | 'sealer'>,
+  input: { readonly projectId: string; readonly by: Proof },
+): Promise<string> => {
+  const { projectId, by } = input
+  const [kind, name] = 'email' in by ? ['email', by.email] : ['wallet', by.signInWallet]
+  const derived = uuidOf(ctx.sealer.authenticator('user id')([projectId, kind, name]))
+  return (await findUser(ctx.db, { projectId, by }))?.id ?? derived
+}

@@ -1,0 +1,82 @@
+import type { Tx } from '../../db/client.ts'
+import type { LoginWay } from '../../db/words.ts'
+import type { Asked } from '../auth/plugin.ts'
+import { throttle } from '../auth/throttle.ts'
+import type { AssertionJson } from '../auth/webauthn.ts'
+import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
+import { triesFrom } from './limits.ts'
+import { proveByChallenge } from './prove-by-challenge.ts'
+import { proveByEmailCode } from './prove-by-email-code.ts'
+import { proveByPasskey } from './prove-by-passkey.ts'
+import { proveByWallet } from './prove-by-wallet.ts'
+import { beginSession, type OpenSession, withTokens } from './session.ts'
+
+/** The proofs of `POST /users/verify-login`, of which there must be exactly one. */
+export type Proofs = {
+  readonly userId: string | undefined
+  readonly verificationCode: string | undefined
+  readonly siweMessage: string | undefined
+  readonly signature: string | undefined
+  readonly sessionChallengeCode: string | undefined
+  readonly passkeyAssertion: AssertionJson | undefined
+}
+
+/** What a proof came to: whose it is, told and used up in the transaction that begins the session. */
+export type Proven = {
+  readonly way: LoginWay
+  /** @returns the user, made where this is the first proof; null where the proof was used or outdated meanwhile. */
+  readonly settle: (tx: Tx) => Promise<string | null>
+}
+
+/** Checks one proof. null: not proven, whatever the reason. */
+export type Prove<Proof> = (ctx: Ctx, asked: Asked, proof: Proof) => Promise<Proven | null>
+
+/** @throws invalid_input where none is given, or several, or half of one. */
+const proverOf = (ctx: Ctx, asked: Asked, proofs: Proofs): (() => Promise<Proven | null>) => {
+  const { userId, verificationCode, siweMessage, signature, sessionChallengeCode, passkeyAssertion } = proofs
+  const provers: (() => Promise<Proven | null>)[] = []
+  if (verificationCode !== undefined) {
+    if (userId === undefined)
+      throw new AppError('invalid_input', 'Field "user_id" must be given with a verification code.')
+    provers.push(() => proveByEmailCode(ctx, asked, { userId, code: verificationCode }))
+  }
+  if (siweMessage !== undefined || signature !== undefined) {
+    if (siweMessage === undefined || signature === undefined) {
+      throw new AppError('invalid_input', 'Fields "siwe_message" and "signature" must be given together.')
+    }
+    provers.push(() => proveByWallet(ctx, asked, { message: siweMessage, signature }))
+  }
+  if (sessionChallengeCode !== undefined) {
+    provers.push(() => proveByChallenge(ctx, asked, { code: sessionChallengeCode }))
+  }
+  if (passkeyAssertion !== undefined) provers.push(() => proveByPasskey(ctx, asked, { assertion: passkeyAssertion }))
+  const [prove] = provers
+  if (prove !== undefined && provers.length === 1) return prove
+  throw new AppError(
+    'invalid_input',
+    'Exactly one proof must be given: "verification_code", "siwe_message", "session_challenge_code" or "passkey_credential_assertion_response".',
+  )
+}
+
+const failed = (): AppError =>
+  new AppError('login_failed', 'The login was not proven: begin it again, and check the code or signature.')
+
+/**
+ * Begins a session for whoever proves to be a user. A user's first proof makes them.
+ * @throws login_failed, the same for an unknown user and a wrong proof; invalid_input, rate_limited.
+ */
+export const verifyLogin = async (ctx: Ctx, asked: Asked, proofs: Proofs): Promise<OpenSession> => {
+  const prove = proverOf(ctx, asked, proofs)
+  await throttle(ctx, [triesFrom(ctx, asked, 'proof')])
+  const proven = await prove()
+  if (proven === null) throw failed()
+  const { projectId, asker } = asked
+  const row = await ctx.db.transaction(async (tx) => {
+    const userId = await proven.settle(tx)
+    // Thrown, so that a proof of another user than was named is not used up.
+    if (userId === null || (proofs.userId ?? userId) !== userId) throw failed()
+    return beginSession(tx, { projectId, userId, way: proven.way, asker })
+  })
+  return withTokens(ctx, row)
+}

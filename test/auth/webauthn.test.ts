@@ -1,0 +1,188 @@
+// The ceremonies of WebAuthn, on the figures of its specification and on what is none.
+
+import { describe, expect, test } from 'bun:test'
+import { parseAuthenticatorData } from '@simplewebauthn/server/helpers'
+import { type Credential, type Refusal, verifyAssertion, verifyRegistration } from '../../src/auth/webauthn.ts'
+import { VECTORS, type Vector } from './webauthn-vectors.ts'
+
+const RP_ID = 'example.org'
+const ORIGIN = 'https://example.org'
+/** SHA-256 of the RP ID: authenticator data begins with it. */
+const RP_ID_HASH = 'bfabc37432958b063360d3ad6461c9c4735ae7f8edd46592a5e0f01452b2e4b5'
+
+const bytesOf = (hex: string) => new Uint8Array(Buffer.from(hex, 'hex'))
+const base64url = (hex: string) => Buffer.from(hex, 'hex').toString('base64url')
+const expectedOf = (challenge: string) => ({
+  rpId: RP_ID,
+  challenge: base64url(challenge),
+  isOrigin: (origin: string) => origin === ORIGIN,
+})
+
+const registrationOf = ({ credentialId, registration }: Vector) => ({
+  id: base64url(credentialId),
+  type: 'public-key' as const,
+  response: {
+    clientDataJSON: base64url(registration.clientDataJSON),
+    attestationObject: base64url(registration.attestationObject),
+  },
+})
+const assertionOf = ({ credentialId, authentication }: Vector) => ({
+  id: base64url(credentialId),
+  type: 'public-key' as const,
+  response: {
+    clientDataJSON: base64url(authentication.clientDataJSON),
+    authenticatorData: base64url(authentication.authenticatorData),
+    signature: base64url(authentication.signature),
+  },
+})
+
+/** Of the registration's authenticator data, whatever attests it. */
+const credentialOf = (vector: Vector): Credential => {
+  const { attestationObject } = vector.registration
+  const at = attestationObject.indexOf(RP_ID_HASH)
+  // A byte string (RFC 8949 §3): 0x58 with one byte of length, or 0x59 with two.
+  const one = attestationObject.slice(at - 4, at - 2) === '58'
+  const length = Number.parseInt(attestationObject.slice(at - (one ? 2 : 4), at), 16)
+  const data = parseAuthenticatorData(bytesOf(attestationObject.slice(at, at + 2 * length)))
+  if (data.credentialPublicKey === undefined) throw new Error('no key')
+  return {
+    credentialId: bytesOf(vector.credentialId),
+    publicKey: data.credentialPublicKey,
+    signCount: data.counter,
+    backupEligible: data.flags.be,
+  }
+}
+
+const register = (vector: Vector) =>
+  verifyRegistration(registrationOf(vector), expectedOf(vector.registration.challenge))
+const authenticate = (vector: Vector, credential = credentialOf(vector)) =>
+  verifyAssertion(assertionOf(vector), expectedOf(vector.authentication.challenge), credential)
+
+type Outcome = 'verified' | Refusal
+
+/**
+ * What comes of registration and of authentication. `framed` and `user_verification` are told last: everything else was
+ * right, the signature too. Those attested by a certificate are not taken, whatever their key; their keys still sign.
+ */
+const OUTCOMES: Readonly<Record<string, readonly [Outcome, Outcome]>> = {
+  'none-es256': ['user_verification', 'user_verification'],
+  'packed-self-es256': ['verified', 'user_verification'],
+  'none-es256-crossOrigin': ['framed', 'framed'],
+  'none-es256-topOrigin': ['framed', 'framed'],
+  'none-es256-long-credential-id': ['user_verification', 'verified'],
+  'packed-es256': ['attestation', 'verified'],
+  'packed-es384': ['attestation', 'verified'],
+  'packed-es512': ['attestation', 'user_verification'],
+  'packed-rs256': ['attestation', 'user_verification'],
+  'packed-eddsa': ['attestation', 'user_verification'],
+  // No runtime of ours has Ed448, and no key of it is ever taken.
+  'packed-ed448': ['attestation', 'invalid'],
+  'tpm-es256': ['attestation', 'verified'],
+  'android-key-es256': ['attestation', 'user_verification'],
+  'apple-es256': ['attestation', 'user_verification'],
+  'fido-u2f-es256': ['attestation', 'user_verification'],
+}
+
+const outcomeOf = (result: { verified: unknown } | { refused: Refusal }): Outcome =>
+  'refused' in result ? result.refused : 'verified'
+
+describe('the test vectors of Web Authentication Level 3', () => {
+  test('are all here', () => {
+    expect(VECTORS.map(({ name }) => name)).toEqual(Object.keys(OUTCOMES))
+  })
+
+  test.each(VECTORS.map((vector) => [vector.name, vector] as const))('%s', async (name, vector) => {
+    const outcomes = [outcomeOf(await register(vector)), outcomeOf(await authenticate(vector))]
+    expect(outcomes).toEqual([...(OUTCOMES[name] ?? [])])
+  })
+})
+
+describe('whatever is sent', () => {
+  const named = (name: string): Vector => {
+    const vector = VECTORS.find((each) => each.name === name)
+    if (vector === undefined) throw new Error('no such vector')
+    return vector
+  }
+  const SELF = named('packed-self-es256')
+  const SIGNED = named('packed-es256')
+  const CREDENTIAL = credentialOf(SIGNED)
+
+  /** CBOR (RFC 8949 §3) that promises more than there is, or nests deeper than a stack. */
+  const ODD_CBOR = [
+    '',
+    'ff',
+    'bbffffffffffffffff',
+    '9bffffffffffffffff',
+    '5bffffffffffffffff',
+    '7b7fffffffffffffff',
+    'bf',
+    `${'81'.repeat(40_000)}00`,
+    'a163666d74f6',
+    'a363666d74646e6f6e656761747453746d74a0686175746844617461f6',
+    'a363666d74646e6f6e656761747453746d74a0686175746844617461582000',
+    'a363666d74667061636b65646761747453746d74f668617574684461746140',
+  ]
+
+  const truncations = (hex: string): readonly string[] =>
+    Array.from({ length: hex.length / 2 }, (_, length) => hex.slice(0, 2 * length))
+
+  /** Each byte in turn with another value. */
+  const changes = (hex: string): readonly string[] =>
+    Array.from({ length: hex.length / 2 }, (_, at) => {
+      const bytes = bytesOf(hex)
+      bytes[at] = (bytes[at] ?? 0) ^ (1 << (at % 8))
+      return Buffer.from(bytes).toString('hex')
+    })
+
+  test('as a new credential, it is refused, and nothing is thrown', async () => {
+    const { attestationObject } = SELF.registration
+    const registerAs = (odd: string) =>
+      register({ ...SELF, registration: { ...SELF.registration, attestationObject: odd } })
+    for (const odd of [...ODD_CBOR, ...truncations(attestationObject)]) {
+      expect('refused' in (await registerAs(odd))).toBe(true)
+    }
+    // The same may be said in several ways, of which the libraries take some: it is then the same credential.
+    const whole = await register(SELF)
+    const taken: (typeof whole)[] = []
+    for (const odd of changes(attestationObject)) {
+      const result = await registerAs(odd)
+      if ('verified' in result) taken.push(result)
+    }
+    expect(taken.length).toBeLessThan(4)
+    for (const result of taken) expect(result).toEqual(whole)
+    for (const odd of changes(SELF.registration.clientDataJSON)) {
+      const result = await register({ ...SELF, registration: { ...SELF.registration, clientDataJSON: odd } })
+      expect('refused' in result).toBe(true)
+    }
+  })
+
+  test('as an assertion, it is refused, and nothing is thrown', async () => {
+    for (const field of ['clientDataJSON', 'authenticatorData', 'signature'] as const) {
+      const whole = SIGNED.authentication[field]
+      for (const odd of [...ODD_CBOR, ...truncations(whole), ...changes(whole)]) {
+        const authentication = { ...SIGNED.authentication, [field]: odd }
+        expect('refused' in (await authenticate({ ...SIGNED, authentication }, CREDENTIAL))).toBe(true)
+      }
+    }
+    for (const odd of ['null', '[]', '7', '{"challenge":7}', '{"challenge":"","origin":""}']) {
+      const authentication = { ...SIGNED.authentication, clientDataJSON: Buffer.from(odd).toString('hex') }
+      expect('refused' in (await authenticate({ ...SIGNED, authentication }, CREDENTIAL))).toBe(true)
+    }
+  })
+
+  test('for another challenge, origin or RP ID, or by a counter that does not rise, it is refused', async () => {
+    const assertion = assertionOf(SIGNED)
+    const expected = expectedOf(SIGNED.authentication.challenge)
+    const refusalOf = async (change: object, credential: Credential) => {
+      const result = await verifyAssertion(assertion, { ...expected, ...change }, credential)
+      return 'refused' in result ? result.refused : 'verified'
+    }
+    expect(await refusalOf({}, CREDENTIAL)).toBe('verified')
+    expect(await refusalOf({ challenge: base64url('00'.repeat(32)) }, CREDENTIAL)).toBe('challenge')
+    expect(await refusalOf({ isOrigin: () => false }, CREDENTIAL)).toBe('origin')
+    expect(await refusalOf({ rpId: 'www.example.org' }, CREDENTIAL)).toBe('invalid')
+    expect(await refusalOf({}, credentialOf(SELF))).toBe('invalid')
+    expect(await refusalOf({}, { ...CREDENTIAL, signCount: 1 })).toBe('counter')
+    expect(await refusalOf({}, { ...CREDENTIAL, backupEligible: !CREDENTIAL.backupEligible })).toBe('invalid')
+  })
+})

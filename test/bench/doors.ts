@@ -1,0 +1,33 @@
+// The same routes behind two doors, in one process: ours, and one that lets everybody in as the same caller. What they differ
+// by is what authentication costs.
+
+import { Elysia } from 'elysia'
+import type { Caller } from '../../src/auth/caller.ts'
+import { type Authentication, authentication } from '../../src/auth/plugin.ts'
+import { readJsonBody } from '../../src/body.ts'
+import { readConfig } from '../../src/config.ts'
+import { createCtx } from '../../src/context.ts'
+import { listen } from '../../src/listen.ts'
+import { transactionRoutes } from '../../src/transactions/routes.ts'
+import { walletRoutes } from '../../src/wallets/routes.ts'
+
+const ctx = await createCtx({ config: readConfig(), process: 'bench' })
+const everybody = (): Caller => ({
+  kind: 'api_key',
+  projectId: process.env.PROJECT_ID ?? '',
+  apiKeyId: '00000000-0000-4000-8000-000000000000',
+  scopes: [],
+})
+
+const openDoor = (): Authentication =>
+  new Elysia({ name: 'open-door' })
+    .onParse({ as: 'scoped' }, async ({ request }) => (await readJsonBody(request)) ?? {})
+    .derive({ as: 'scoped' }, async () => ({ caller: everybody() }))
+
+const portOf = (door: Authentication) => {
+  const app = new Elysia({ normalize: false }).use(walletRoutes(ctx, door)).use(transactionRoutes(ctx, door))
+  return listen({ fetch: app.fetch, hostname: '127.0.0.1', port: 0, log: ctx.log }).port
+}
+
+process.stdout.write(`listening ${portOf(openDoor())} ${portOf(authentication(ctx))}\n`)
+process.once('SIGTERM', () => process.exit(0))

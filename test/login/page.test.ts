@@ -1,0 +1,58 @@
+// What the login page is made of, as text: nothing of it may become markup.
+
+import { describe, expect, test } from 'bun:test'
+import type { Login } from '../../src/login/open.ts'
+import { loginPage, refusedPage } from '../../src/login/page.ts'
+import { PAGE_HEADERS } from '../../src/pages/page.ts'
+
+const login: Login = {
+  root: '/custody',
+  projectId: '5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f',
+  projectName: 'Shop',
+  returnTo: null,
+  state: null,
+  hasMail: true,
+  hasPasskeys: true,
+  chainIds: [1, 137],
+}
+
+describe('the login page', () => {
+  test('shows a name, an address and a state as texts, whatever is in them', () => {
+    const hostile = `</title><script>alert(1)</script>" onload='alert(2)' & \${x}`
+    const escaped = `&lt;/title&gt;&lt;script&gt;alert(1)&lt;/script&gt;&quot; onload=&#39;alert(2)&#39; &amp; \${x}`
+    const page = loginPage({ ...login, projectName: hostile, returnTo: hostile, state: hostile })
+    expect(page.split(hostile)).toHaveLength(1)
+    expect(page).toContain(`data-state="${escaped}"`)
+    expect(page).toContain(`data-return-to="${escaped}"`)
+    expect(page.match(/<script/g)).toHaveLength(1)
+    expect(refusedPage(hostile)).not.toContain('<script')
+  })
+
+  test('has no script, style or handler in itself, and loads nothing from elsewhere', () => {
+    const page = loginPage(login)
+    expect(page).not.toMatch(/<style|style=|\son[a-z]+=|https?:\/\//)
+    expect([...page.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, address]) => address)).toEqual([
+      'data:,',
+      '/custody/pages/style.css',
+      '/custody/login/client.js',
+    ])
+  })
+
+  test('may be framed by nobody, and is kept by nobody', () => {
+    expect(PAGE_HEADERS).toEqual({
+      'content-type': 'text/html; charset=utf-8',
+      'content-security-policy':
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+      'x-frame-options': 'DENY',
+      'x-content-type-options': 'nosniff',
+      'referrer-policy': 'no-referrer',
+      'cross-origin-opener-policy': 'same-origin',
+      'cache-control': 'no-store',
+    })
+  })
+
+  test('offers no mail where none is sent', () => {
+    expect(loginPage(login)).toContain('email-form')
+    expect(loginPage({ ...login, hasMail: false })).not.toContain('email-form')
+  })
+})

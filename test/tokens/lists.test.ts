@@ -1,0 +1,179 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import postgres, { type Sql } from 'postgres'
+import { type Address, encodeFunctionData, getAddress, toHex } from 'viem'
+import { importTokenList } from '../../src/tokens/import-list.ts'
+import { removeTokenList } from '../../src/tokens/remove-list.ts'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const network = 'Ethereum'
+const from = fundedAccount(0).address
+/** Of the default list, on Sepolia. */
+const USDC = '0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238'
+
+type Contract = Awaited<ReturnType<TestChain['deploy']>>
+
+let chain: TestChain
+let service: Service
+let sql: Sql
+let wallet: Address
+let coin: Contract
+
+beforeAll(async () => {
+  chain = await startChain(network)
+  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
+  sql = postgres(service.database.url, { max: 1 })
+  wallet = (await service.newWallet({ network })).address
+  coin = await chain.deploy('TestToken', ['Coin', 'COIN', 6])
+})
+afterAll(async () => {
+  await sql?.end()
+  await service?.close()
+  await chain?.stop()
+})
+
+type Listed = { readonly address: string; readonly logoURI?: string; readonly extensions?: object }
+
+const importList = (name: string, tokens: readonly Listed[]) => {
+  const shown = tokens.map((token) => ({ chainId: chain.chainId, name: 'Another', symbol: 'X', decimals: 1, ...token }))
+  const text = JSON.stringify({ name, version: { major: 1, minor: 0, patch: 0 }, tokens: shown })
+  return importTokenList(service.ctx, { text, actor: 'operator' })
+}
+
+/** As the indexer does for what came in. */
+const insertReceived = (contracts: readonly string[], tokenId: string | null = null) => sql`
+  insert into movements (id, network, address, direction, counterparty, standard, contract, token_id, amount, block_number,
+    transaction_hash, log_index, item_index, at)
+  select gen_random_uuid(), 'Ethereum', ${wallet}, 'in', ${from}, ${tokenId === null ? 'erc20' : 'erc721'}, contract, ${tokenId}::numeric, 1, n,
+    '0x' || contract, n, 0, now()
+  from unnest(${[...contracts]}::text[]) with ordinality as received (contract, n)`
+
+const get = async (path: string) => {
+  const answer = await service.get(path, { network, wallet_address: wallet })
+  expect(answer.status).toBe(200)
+  return answer.json
+}
+
+const mint = (contract: Contract, amount = 1n) => ({
+  to: contract.address,
+  input: encodeFunctionData({ abi: contract.abi, functionName: 'mint', args: [wallet, amount] }),
+})
+
+/** The token, wherever it is shown. */
+const shownEverywhere = async (contract: Contract) => {
+  const at = ({ contract_address }: { contract_address: string }) => contract_address === contract.address
+  const preview = await service.post('/transactions/preview', { network, from, unsigned_transaction: mint(contract) })
+  const called = preview.json.contract
+  expect(called).toMatchObject({ type: 'token', logo_url: called.token.logo_url, name: called.token.name })
+  const { raw_balance: _, display_balance: __, ...held } = (await get('/tokens/balances')).find(at)
+  const [item] = (await get('/activity')).filter(({ token }: { token: { contract_address: string } }) => at(token))
+  return [called.token, preview.json.simulation.asset_changes[0].token, item.token, held]
+}
+
+describe('an imported list', () => {
+  test('gives tokens their looks wherever they are shown, until it is replaced or removed', async () => {
+    await chain.write({ contract: coin, functionName: 'mint', args: [wallet, 1n] })
+    await insertReceived([coin.address])
+    const said = { network, contract_address: coin.address, name: 'Coin', symbol: 'COIN', decimals: 6 }
+    const shows = async (looks: { readonly logo_url: string; readonly display_decimals: number }) => {
+      const tokens = await shownEverywhere(coin)
+      for (const token of tokens) expect(token).toEqual({ uuid: tokens[0].uuid, ...said, ...looks })
+    }
+    const address = coin.address
+    await shows({ logo_url: '', display_decimals: 4 })
+    await importList('One', [{ address, logoURI: 'https://one.example/a.png', extensions: { displayDecimals: 2 } }])
+    await shows({ logo_url: 'https://one.example/a.png', display_decimals: 2 })
+    await importList('One', [{ address, logoURI: 'https://one.example/b.png', extensions: { displayDecimals: 9 } }])
+    // No more than it has.
+    await shows({ logo_url: 'https://one.example/b.png', display_decimals: 6 })
+    await importList('Two', [{ address, logoURI: 'https://two.example' }])
+    await shows({ logo_url: 'https://two.example', display_decimals: 4 })
+    await removeTokenList(service.ctx, { name: 'Two', actor: 'operator' })
+    await shows({ logo_url: '', display_decimals: 4 })
+  })
+
+  test('gives a collection its picture', async () => {
+    const doors = await chain.deploy('WizardCollection', ['Doors', 'DOOR', from])
+    await insertReceived([doors.address], '7')
+    const logoURI = 'https://example.com/doors.png'
+    await importList('Doors', [{ address: doors.address, logoURI, extensions: { displayDecimals: 3 } }])
+    const preview = await service.post('/transactions/preview', {
+      ...{ network, from },
+      unsigned_transaction: { to: doors.address, input: '0x' },
+    })
+    expect(preview.json.contract).toMatchObject({ type: 'nft', logo_url: logoURI, nft: { image_url: logoURI } })
+    const [item] = (await get('/activity')).filter(({ type }: { type: string }) => type === 'receive_nft')
+    expect(item.token).toMatchObject({ name: 'Doors', logo_url: logoURI, decimals: 0, display_decimals: 0 })
+    const collection = await service.get('/nfts/collection-by-address', { network, contract_address: doors.address })
+    expect(collection.json).toMatchObject({ image_url: logoURI })
+  })
+})
+
+test('the default list gives the coin and the well-known tokens their looks', async () => {
+  await chain.rpc('anvil_setCode', [USDC, await chain.publicClient.getCode({ address: coin.address })])
+  await sql`insert into contract_facts values ('Ethereum', ${USDC}, 'erc20', 'USD Coin', 'USDC', 6)`
+  const usdc = { ...coin, address: getAddress(USDC) }
+  await chain.write({ contract: usdc, functionName: 'mint', args: [wallet, 1_000_000n] })
+  await insertReceived([USDC])
+  for (const token of await shownEverywhere(usdc)) {
+    expect(token).toMatchObject({
+      symbol: 'USDC',
+      logo_url: expect.stringContaining('trustwallet'),
+      display_decimals: 2,
+    })
+  }
+  const [ether] = await get('/tokens/balances')
+  expect(ether).toMatchObject({ contract_address: 'ETH', logo_url: expect.stringContaining('/ethereum/info/') })
+})
+
+describe('the looks of many tokens', () => {
+  const MANY = 100
+  const addresses = Array.from({ length: MANY }, (_, at) => getAddress(toHex(0x10_0000 + at, { size: 20 })))
+
+  /** Statements about tokens that one request takes; others may come from what counts and cleans up beside it. */
+  const statementsOf = async (ask: () => Promise<unknown>): Promise<number> => {
+    const client = (service.ctx.db as unknown as { $client: Sql }).$client
+    const { unsafe } = client
+    let statements = 0
+    client.unsafe = (...statement: Parameters<typeof unsafe>) => {
+      if (/contract_facts|listed_tokens|movements/.test(statement[0])) statements += 1
+      return unsafe(...statement)
+    }
+    try {
+      await ask()
+      return statements
+    } finally {
+      client.unsafe = unsafe
+    }
+  }
+
+  beforeAll(async () => {
+    const code = await chain.publicClient.getCode({ address: coin.address })
+    await Promise.all(addresses.map((address) => chain.rpc('anvil_setCode', [address, code])))
+    await sql`delete from movements`
+    await insertReceived(addresses)
+    await importList(
+      'Many',
+      addresses.map((address, at) => ({ address, logoURI: `https://example.com/${at}` })),
+    )
+  })
+
+  test('take as few statements as those of one, and one more to remember what nobody knew', async () => {
+    const page = (size: number) => async () => {
+      const { json } = await service.get('/activity', { network, wallet_address: wallet, page_size: String(size) })
+      expect(new Set(json.map(({ token }: { token: { logo_url: string } }) => token.logo_url)).size).toBe(size)
+    }
+    const bundle = (size: number) => async () => {
+      const unsigned_transactions = addresses.slice(0, size).map((address) => mint({ ...coin, address }))
+      const { json } = await service.post('/transactions/preview-bundle', { network, from, unsigned_transactions })
+      const logos = json.map((each: Awaited<ReturnType<typeof get>>) => each.simulation.asset_changes[0].token.logo_url)
+      expect(new Set(logos).size).toBe(size)
+    }
+    const first = await statementsOf(page(MANY))
+    const one = await statementsOf(page(1))
+    expect(one).toBeGreaterThan(0)
+    expect([first, await statementsOf(page(MANY))]).toEqual([one + 1, one])
+    expect(await statementsOf(bundle(50))).toBe(await statementsOf(bundle(1)))
+    expect(await statementsOf(() => get('/tokens/balances'))).toBe(4)
+  })
+})

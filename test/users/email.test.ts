@@ -1,0 +1,412 @@
+// Logging in by a mailed code, and adding an e-mail address: over real HTTP, a real worker and a real mail server.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { decodeJwt } from 'jose'
+import postgres, { type Sql } from 'postgres'
+import { readConfig } from '../../src/config.ts'
+import { createCtx } from '../../src/context.ts'
+import { createProject } from '../../src/projects/create.ts'
+import { loginWithEmail } from '../../src/users/login-with-email.ts'
+import { verifyLogin } from '../../src/users/verify-login.ts'
+import { type Answer, type Service, startService } from '../support/service.ts'
+import { codeOf, startSmtp, textOf } from '../support/smtp.ts'
+import { startDatabaseWire } from '../support/wire.ts'
+
+const WORKER_PATH = new URL('../../jobs/worker.ts', import.meta.url).pathname
+
+let smtp: Awaited<ReturnType<typeof startSmtp>>
+let service: Service
+let sql: Sql
+let worker: ReturnType<typeof startLoudWorker>
+let workerLog: Promise<string>
+
+/** A worker that logs all that it can, to be read at the end. */
+const startLoudWorker = () =>
+  Bun.spawn(['bun', WORKER_PATH], {
+    env: {
+      PATH: process.env.PATH ?? '',
+      ...service.variables,
+      ROOT_KEY: '',
+      DATABASE_URL: service.database.workerUrl,
+      LOG_LEVEL: 'trace',
+    },
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+
+beforeAll(async () => {
+  smtp = await startSmtp()
+  // Not the devnet: the limits are those of a deployment. Each test has an address of its own.
+  service = await startService({ variables: { DEVNET: 'false', TRUSTED_PROXIES: '1', MAIL_URL: smtp.url } })
+  sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
+  worker = startLoudWorker()
+  workerLog = new Response(worker.stdout).text()
+})
+afterAll(async () => {
+  worker.kill('SIGTERM')
+  await worker.exited
+  await sql.end()
+  await service.close()
+  await smtp.close()
+})
+
+const until = async (condition: () => Promise<boolean>): Promise<void> => {
+  const deadline = Date.now() + 10_000
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error('it did not come to that')
+    await sleep(10)
+  }
+}
+
+/** Until so many statements like this wait for somebody else's transaction. */
+const waitingFor = (statement: string, count: number): Promise<void> =>
+  until(async () => {
+    const waiting = await sql`
+      select from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like ${statement}`
+    return waiting.length === count
+  })
+
+let addresses = 0
+const nextAddress = () => `192.0.2.${++addresses}`
+const by = (address: string, more: Record<string, string> = {}) => ({
+  authorization: undefined,
+  'x-forwarded-for': address,
+  ...more,
+})
+const ofUser = (session: { access_token: string }) => ({
+  ...by(nextAddress()),
+  authorization: `Bearer ${session.access_token}`,
+})
+
+const begin = (email: string, headers: Record<string, string | undefined> = by(nextAddress())): Promise<Answer> =>
+  service.post('/users/login-with-email', { email }, headers)
+const prove = (userId: string, code: string, headers: Record<string, string | undefined> = by(nextAddress())) =>
+  service.post('/users/verify-login', { user_id: userId, verification_code: code }, headers)
+
+/** Begins a login for the nth time. @returns whom to name and the code that came. */
+const mailed = async (email: string, nth = 1) => {
+  const answer = await begin(email)
+  expect(answer.status).toBe(200)
+  return { userId: answer.json.user_id as string, code: codeOf(await smtp.mailTo(email, nth)) }
+}
+const otherThan = (code: string) => String((Number(code) + 1) % 1_000_000).padStart(6, '0')
+const failure = (answer: Answer) => [answer.status, answer.json.code]
+const REFUSED = [401, 'login_failed']
+
+describe('logging in by a mailed code', () => {
+  test('makes the user, and is the same user again', async () => {
+    const { userId, code } = await mailed('alice@example.com')
+    const [first] = smtp.mails
+    expect(first?.to).toEqual(['alice@example.com'])
+    expect(first?.from).toBe('no-reply@localhost')
+    const subject = /^Subject: (.*)$/m.exec(first?.raw ?? '')?.[1]?.trim()
+    expect(subject).toBe('Log in to Test')
+    expect(first && textOf(first)).toContain('Somebody asks to log in to Test')
+    expect(first && textOf(first)).toContain('good for 10 minutes')
+
+    const session = await prove(userId, code)
+    expect(session.status).toBe(200)
+    expect(session.json.user_id).toBe(userId)
+    const claims = decodeJwt(session.json.access_token)
+    expect([claims.sub, claims.email]).toEqual([userId, 'alice@example.com'])
+    const [row] = await sql`select way from sessions where id = ${session.json.id}`
+    expect(row?.way).toBe('email_code')
+    await until(async () => {
+      const [mail] = await sql`select sealed, sent_at, failure from mails where recipient = 'alice@example.com'`
+      return mail?.sealed === null && mail.failure === null && mail.sent_at instanceof Date
+    })
+
+    const answer = await begin('Alice@EXAMPLE.com')
+    expect(answer.json).toEqual({ user_id: userId })
+    const again = codeOf(await smtp.mailTo('alice@example.com', 2))
+    expect((await prove(userId, again)).json.user_id).toBe(userId)
+  })
+
+  test('comes through where the mail server refuses for a while', async () => {
+    smtp.refuseNext({ at: 'RCPT', code: 451, text: '4.7.1 Greylisted' })
+    const { userId, code } = await mailed('grey@example.com')
+    expect((await prove(userId, code)).status).toBe(200)
+  })
+
+  test('takes a code once, also of several that have all been found right', async () => {
+    const { userId, code } = await mailed('once@example.com')
+    const proofs = await sql.begin(async (tx) => {
+      await tx`select from email_codes where user_id = ${userId} for update`
+      const proving = Array.from({ length: 4 }, () => prove(userId, code))
+      await waitingFor('update "email_codes"%', proving.length)
+      return { proving }
+    })
+    const answers = await Promise.all(proofs.proving)
+    expect(answers.map((answer) => answer.status).sort()).toEqual([200, 401, 401, 401])
+    expect(failure(await prove(userId, code))).toEqual(REFUSED)
+  })
+
+  test('takes five tries, however many come at once', async () => {
+    const { userId, code } = await mailed('guessed@example.com')
+    const guesses = await Promise.all(Array.from({ length: 20 }, () => prove(userId, otherThan(code))))
+    expect(new Set(guesses.map(failure).map(String))).toEqual(new Set([String(REFUSED)]))
+    const [row] = await sql`select tries from email_codes where user_id = ${userId}`
+    expect(row?.tries).toBe(5)
+    expect(failure(await prove(userId, code))).toEqual(REFUSED)
+  })
+
+  test('takes the right code at the fifth try', async () => {
+    const { userId, code } = await mailed('fifth@example.com')
+    for (let tries = 0; tries < 4; tries += 1) expect((await prove(userId, otherThan(code))).status).toBe(401)
+    expect((await prove(userId, code)).status).toBe(200)
+  })
+
+  test('refuses a code that has expired', async () => {
+    const { userId, code } = await mailed('late@example.com')
+    const [row] = await sql`
+      update email_codes set expires_at = now() where user_id = ${userId}
+      returning round(extract(epoch from expires_at - created_at))::int as age`
+    expect(row?.age).toBeLessThan(600)
+    expect(failure(await prove(userId, code))).toEqual(REFUSED)
+  })
+
+  test('refuses the code before the last one', async () => {
+    const first = await mailed('twice@example.com')
+    const second = await mailed('twice@example.com', 2)
+    expect(second.userId).toBe(first.userId)
+    expect(failure(await prove(first.userId, first.code))).toEqual(REFUSED)
+    expect((await prove(second.userId, second.code)).status).toBe(200)
+  })
+
+  test("refuses another user's code, and another project's", async () => {
+    const one = await mailed('one@example.com')
+    const two = await mailed('two@example.com')
+    expect(failure(await prove(two.userId, one.code))).toEqual(REFUSED)
+    const other = await createProject(service.ctx, { name: 'Öther\r\nBcc: eve@example.com', actor: 'operator' })
+    const there = by(nextAddress(), { 'x-walletkit-project-id': other.projectId })
+    expect(failure(await prove(one.userId, one.code, there))).toEqual(REFUSED)
+    const answer = await begin('one@example.com', there)
+    expect(answer.json.user_id).not.toBe(one.userId)
+    // Whatever a project is called, its name is one line.
+    const mail = await smtp.mailTo('one@example.com', 2)
+    expect(mail.to).toEqual(['one@example.com'])
+    expect(mail.raw).not.toMatch(/^bcc/im)
+    expect(textOf(mail)).toContain('log in to Öther Bcc: eve@example.com with this')
+    // What was begun there changed nothing here.
+    expect((await prove(one.userId, one.code)).status).toBe(200)
+  })
+
+  test('says and does the same for an unknown user as for a wrong code', async () => {
+    const { userId, code } = await mailed('known@example.com')
+    const said: string[] = []
+    const wire = await startDatabaseWire({
+      url: service.database.apiUrl,
+      tap: {
+        heard: (_, kind) => {
+          said.push(kind)
+          return null
+        },
+        dead: () => {},
+        loses: () => null,
+      },
+    })
+    const ctx = await createCtx({
+      config: readConfig({ ...service.variables, DATABASE_URL: wire.url }),
+      process: 'test',
+    })
+    const asked = {
+      projectId: service.project.projectId,
+      asker: { address: nextAddress(), device: '' },
+      origin: null,
+    }
+    const nothing = { siweMessage: undefined, signature: undefined, sessionChallengeCode: undefined }
+    const proofs = { ...nothing, passkeyAssertion: undefined, verificationCode: otherThan(code) }
+    const statements = async (work: () => Promise<unknown>) => {
+      said.length = 0
+      await work()
+      return [...said]
+    }
+    const failing = (id: string) => () => verifyLogin(ctx, asked, { ...proofs, userId: id }).catch(() => {})
+    const beginning = (email: string) => () => loginWithEmail(ctx, asked, { email })
+    try {
+      const wrong = await statements(failing(userId))
+      expect(wrong).toEqual(['insert throttles', 'update email_codes'])
+      expect(await statements(failing('4d1f0c3e-5b6a-4f7d-8e9c-0123456789ab'))).toEqual(wrong)
+      const known = await statements(beginning('alice@example.com'))
+      expect(known).toContain('insert mails')
+      expect(await statements(beginning('nobody@example.com'))).toEqual(known)
+    } finally {
+      await ctx.db.close({ timeoutSeconds: 5 })
+      await wire.stop()
+    }
+    const wrong = await prove(userId, otherThan(code))
+    const unknown = await prove('4d1f0c3e-5b6a-4f7d-8e9c-0123456789ab', otherThan(code))
+    expect([unknown.status, unknown.text]).toEqual([wrong.status, wrong.text])
+  })
+
+  test('asks for an address, and for a code of six digits', async () => {
+    for (const email of [
+      'alice',
+      'a@b',
+      'a,b@example.com',
+      'a@example.com\r\nBcc: b@example.com',
+      'a'.repeat(255),
+      7,
+    ]) {
+      const answer = await service.post('/users/login-with-email', { email }, by(nextAddress()))
+      expect(failure(answer)).toEqual([400, 'invalid_input'])
+      expect(answer.json.error).toContain('"email"')
+    }
+    const { userId } = (await begin('form@example.com')).json
+    for (const code of ['12345', '1234567', '12345a', '', '１２３４５６']) {
+      expect(failure(await prove(userId, code))).toEqual([400, 'invalid_input'])
+    }
+  })
+
+  test('is not served where no mail is sent', async () => {
+    const config = { ...service.ctx.config, mailUrl: null }
+    const asked = { projectId: service.project.projectId, asker: { address: '', device: '' }, origin: null }
+    await expect(loginWithEmail({ ...service.ctx, config }, asked, { email: 'a@example.com' })).rejects.toMatchObject({
+      code: 'not_implemented',
+    })
+  })
+
+  test('keeps no code of which no mail goes', async () => {
+    await sql`revoke insert on mails from strongroom_api`
+    const answer = await begin('unsent@example.com')
+    await sql`grant insert on mails to strongroom_api`
+    expect(answer.status).toBe(500)
+    expect(await sql`select from email_codes where email = 'unsent@example.com'`).toHaveLength(0)
+  })
+})
+
+describe('beginning too often', () => {
+  const isLimited = (answer: Answer) => {
+    expect(failure(answer)).toEqual([429, 'rate_limited'])
+    const seconds = Number(answer.headers.get('retry-after'))
+    expect(seconds).toBeGreaterThan(0)
+    expect(seconds).toBeLessThanOrEqual(900)
+  }
+
+  test('for one e-mail address is refused, from wherever', async () => {
+    for (let begun = 0; begun < 5; begun += 1) expect((await begin('target@example.com')).status).toBe(200)
+    isLimited(await begin('target@example.com'))
+    isLimited(await begin('TARGET@example.com'))
+    expect((await begin('bystander@example.com')).status).toBe(200)
+  })
+
+  test('from one address is refused, for whomever', async () => {
+    const address = nextAddress()
+    const all = await Promise.all(
+      Array.from({ length: 31 }, (_, index) => begin(`sprayed-${index}@example.com`, by(address))),
+    )
+    const limited = all.filter((answer) => answer.status !== 200)
+    expect(limited).toHaveLength(1)
+    for (const answer of limited) isLimited(answer)
+    expect((await begin('sprayed-31@example.com', by(nextAddress()))).status).toBe(200)
+  })
+})
+
+describe('adding an e-mail address', () => {
+  const anonymous = async () => (await service.post('/users/login-anonymously', {}, by(nextAddress()))).json
+  const add = (session: { access_token: string }, email: string) =>
+    service.post('/users/add-email', { email }, ofUser(session))
+  const verify = (session: { access_token: string }, code: string) =>
+    service.post('/users/verify-email', { verification_code: code }, ofUser(session))
+
+  test('makes it a way in for the same user, and tells it in the next access token', async () => {
+    const session = await anonymous()
+    const added = await add(session, 'Guest@example.com')
+    expect([added.status, added.json]).toEqual([200, { success: true }])
+    const mail = await smtp.mailTo('guest@example.com')
+    expect(mail.raw).toContain('Subject: Confirm your e-mail address for Test')
+    // It is no code for logging in.
+    expect(failure(await prove(session.user_id, codeOf(mail)))).toEqual(REFUSED)
+    expect(failure(await verify(session, otherThan(codeOf(mail))))).toEqual([403, 'INVALID_SECRET'])
+    const verified = await verify(session, codeOf(mail))
+    expect([verified.status, verified.json]).toEqual([200, { success: true }])
+    expect(failure(await verify(session, codeOf(mail)))).toEqual([403, 'INVALID_SECRET'])
+    const audit = await sql`select actor, subject, details from audit where action = 'email_added'`
+    expect([...audit]).toEqual([{ actor: `user:${session.user_id}`, subject: session.user_id, details: {} }])
+
+    const { id: session_id, refresh_token } = session
+    const refreshed = await service.post('/users/refresh-token', { session_id, refresh_token }, by(nextAddress()))
+    expect(decodeJwt(refreshed.json.access_token).email).toBe('guest@example.com')
+    const { userId, code } = await mailed('guest@example.com', 2)
+    expect(userId).toBe(session.user_id)
+    expect((await prove(userId, code)).json.user_id).toBe(session.user_id)
+    expect(failure(await add(session, 'second@example.com'))).toEqual([409, 'email_exists'])
+  })
+
+  test('of another user is told only to who has read the mail', async () => {
+    const { userId, code } = await mailed('owned@example.com')
+    await prove(userId, code)
+    const session = await anonymous()
+    expect((await add(session, 'owned@example.com')).json).toEqual({ success: true })
+    expect(failure(await verify(session, '000000'))).toEqual([403, 'INVALID_SECRET'])
+    const answer = await verify(session, codeOf(await smtp.mailTo('owned@example.com', 2)))
+    expect(failure(answer)).toEqual([409, 'email_taken'])
+    const [row] = await sql`select email from users where id = ${session.user_id}`
+    expect(row?.email).toBeNull()
+  })
+
+  test('refuses it to a user while another one is just getting it', async () => {
+    const [first, second] = [await anonymous(), await anonymous()]
+    await add(second, 'both@example.com')
+    const code = codeOf(await smtp.mailTo('both@example.com'))
+    const answer = await sql.begin(async (tx) => {
+      await tx`update users set email = 'both@example.com' where id = ${first.user_id}`
+      const verifying = verify(second, code)
+      await waitingFor('update "users"%', 1)
+      return { verifying }
+    })
+    expect(failure(await answer.verifying)).toEqual([409, 'email_taken'])
+  })
+
+  test("ends an address's own login that has begun before: its code makes no second user", async () => {
+    const login = await mailed('early@example.com')
+    const session = await anonymous()
+    await add(session, 'early@example.com')
+    expect((await verify(session, codeOf(await smtp.mailTo('early@example.com', 2)))).status).toBe(200)
+    expect(failure(await prove(login.userId, login.code))).toEqual(REFUSED)
+    expect((await begin('early@example.com')).json.user_id).toBe(session.user_id)
+  })
+
+  test('takes the access token of a user, and is limited for an address', async () => {
+    for (const [path, body] of [
+      ['/users/add-email', { email: 'key@example.com' }],
+      ['/users/verify-email', { verification_code: '123456' }],
+    ] as const) {
+      expect(failure(await service.post(path, body))).toEqual([403, 'user_session_required'])
+      expect(failure(await service.post(path, body, by(nextAddress())))).toEqual([401, 'unauthorized'])
+    }
+    const session = await anonymous()
+    const statuses: number[] = []
+    for (let begun = 0; begun < 6; begun += 1) statuses.push((await add(session, 'plagued@example.com')).status)
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 429])
+  })
+})
+
+test('no code and no mail is readable in the tables, the queue or the log', async () => {
+  const { code } = await mailed('secret@example.com')
+  // A mail that is waiting, and the job of another: nobody takes them any more.
+  worker.kill('SIGTERM')
+  const log = await workerLog
+  await begin('waiting@example.com')
+  const tables = await sql<{ name: string }[]>`
+    select quote_ident(schemaname) || '.' || quote_ident(tablename) as name from pg_tables
+    where schemaname in ('public', 'graphile_worker')`
+  let dump = ''
+  for (const { name } of tables) {
+    const [row] = await sql.unsafe(`select coalesce(string_agg(t::text, e'\\n'), '') as text from ${name} t`)
+    dump += row?.text
+  }
+  expect(dump).toContain('waiting@example.com')
+  expect(dump).toContain('send_mail')
+  expect(log).toContain('send_mail')
+  // Digits within a longer number, or behind the point of a time, are not the code.
+  const alone = new RegExp(`(?<![0-9a-f.])${code}(?![0-9a-f])`)
+  for (const text of [dump, log]) {
+    expect(text).not.toMatch(alone)
+    expect(text).not.toContain('Somebody asks')
+    expect(text).not.toContain(Buffer.from('Somebody asks').toString('hex'))
+  }
+  expect(log).not.toContain('secret@example.com')
+})

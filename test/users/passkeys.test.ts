@@ -1,0 +1,586 @@
+// Passkeys over HTTP, with an authenticator in software.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import { decodeJwt } from 'jose'
+import postgres, { type Sql } from 'postgres'
+import { createProject } from '../../src/projects/create.ts'
+import { setAllowedOrigins } from '../../src/projects/origins.ts'
+import { setPasskeyDomain } from '../../src/projects/passkey-domain.ts'
+import { beginDiscoverableLogin } from '../../src/users/begin-discoverable-login.ts'
+import { proveByPasskey } from '../../src/users/prove-by-passkey.ts'
+import { type Answer, type Service, startService } from '../support/service.ts'
+import { type Authenticator, BE, BS, createAuthenticator, type Oddities, UP, UV } from './authenticator.ts'
+
+const PAGE = 'http://localhost:5173'
+
+let service: Service
+let sql: Sql
+
+beforeAll(async () => {
+  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
+  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+})
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+})
+
+type Client = { readonly call: Service['call']; readonly post: Service['post'] }
+type Headers = Record<string, string | undefined>
+
+const fromPage = (origin: string | undefined = PAGE): Headers => ({ authorization: undefined, origin })
+
+/** A user without anything, and their calls from a page. */
+const newUser = async (client: Client = service, origin = PAGE) => {
+  const session = (await client.post('/users/login-anonymously', {}, { authorization: undefined })).json
+  const headers = { authorization: `Bearer ${session.access_token}`, origin }
+  const refresh = { session_id: session.id, refresh_token: session.refresh_token }
+  return {
+    id: session.user_id as string,
+    post: (path: string, body: unknown = {}, more: Headers = {}) => client.post(path, body, { ...headers, ...more }),
+    list: async () => (await client.call('/users/passkeys', { headers })).json,
+    refresh: async () => (await client.post('/users/refresh-token', refresh, { authorization: undefined })).json,
+  }
+}
+type User = Awaited<ReturnType<typeof newUser>>
+
+const begin = async (user: User) => (await user.post('/users/passkey/begin-registration')).json.publicKey
+const finish = (user: User, credential: unknown) => user.post('/users/passkey/finish-registration', credential)
+
+const newPasskey = async (user: User, odd: Oddities = {}, origin = PAGE): Promise<Authenticator> => {
+  const authenticator = createAuthenticator({ origin })
+  const answer = await finish(user, authenticator.create(await begin(user), odd))
+  expect([answer.status, answer.json]).toEqual([200, { success: true }])
+  return authenticator
+}
+
+const setEmail = async (user: User, email = `${user.id}@example.com`): Promise<string> => {
+  await sql`update users set email = ${email} where id = ${user.id}`
+  return email
+}
+
+const beginLogin = async (client: Client = service, origin: string | undefined = PAGE) =>
+  (await client.post('/users/login-with-discoverable-passkey', {}, fromPage(origin))).json.publicKey
+const beginLoginOf = async (email: string) =>
+  (await service.post('/users/login-with-passkey', { email }, fromPage())).json.publicKey
+const verify = (assertion: unknown, client: Client = service): Promise<Answer> =>
+  client.post('/users/verify-login', { passkey_credential_assertion_response: assertion }, fromPage())
+
+const refusedLogin = (answer: Answer) => expect([answer.status, answer.json.code]).toEqual([401, 'login_failed'])
+const audited = async (user: User) =>
+  (await sql`select action from audit where actor = ${`user:${user.id}`} order by id`).map(({ action }) => action)
+
+describe('adding a passkey', () => {
+  test('begins with options for the browser, for this user', async () => {
+    const user = await newUser()
+    await newPasskey(user)
+    const options = await begin(user)
+    const [passkey] = await sql`select credential_id from passkeys where user_id = ${user.id}`
+    expect(options).toEqual({
+      rp: { id: 'localhost', name: 'Test' },
+      user: {
+        id: Buffer.from(user.id.replaceAll('-', ''), 'hex').toString('base64url'),
+        name: `user ${user.id.slice(0, 8)}`,
+        displayName: `user ${user.id.slice(0, 8)}`,
+      },
+      challenge: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
+      pubKeyCredParams: [-7, -8, -257].map((alg) => ({ type: 'public-key', alg })),
+      timeout: 300_000,
+      excludeCredentials: [
+        {
+          type: 'public-key',
+          id: passkey?.credential_id.toString('base64url'),
+          transports: ['internal', 'hybrid'],
+        },
+      ],
+      authenticatorSelection: { residentKey: 'required', requireResidentKey: true, userVerification: 'required' },
+      attestation: 'none',
+    })
+    const email = await setEmail(user)
+    expect((await begin(user)).user).toMatchObject({ name: email, displayName: email })
+  })
+
+  test('ends with the credential, which is listed, audited, and told by later access tokens', async () => {
+    const user = await newUser()
+    await newPasskey(user, { signCount: 3 })
+    expect(await user.list()).toEqual([
+      {
+        id: expect.any(String),
+        created_at: expect.any(String),
+        last_used_at: null,
+        rp_id: 'localhost',
+        backed_up: true,
+        transports: ['internal', 'hybrid'],
+      },
+    ])
+    expect(await audited(user)).toEqual(['passkey_added'])
+    const claims = decodeJwt((await user.refresh()).access_token)
+    expect(claims.has_passkey_credentials).toBe(true)
+  })
+
+  test('takes what signs itself, and a known credential once', async () => {
+    const [user, other] = [await newUser(), await newUser()]
+    const authenticator = await newPasskey(user)
+    for (const who of [user, other]) {
+      const again = await finish(who, authenticator.create(await begin(who)))
+      expect([again.status, again.json.code]).toEqual([409, 'passkey_exists'])
+    }
+    expect(await other.list()).toEqual([])
+  })
+
+  test('is refused where anything is not as it should be, with a sentence that says what', async () => {
+    const [user, other] = [await newUser(), await newUser()]
+    const expired = await begin(user)
+    await sql`update nonces set expires_at = now() where nonce = ${expired.challenge}`
+    const used = await begin(user)
+    expect((await finish(user, createAuthenticator({ origin: PAGE }).create(used))).status).toBe(200)
+    const [others, login] = [await begin(other), await beginLogin()]
+    const x5c = { fmt: 'packed', attStmt: new Map<string, unknown>([['x5c', [new Uint8Array(9)]]]) }
+    const cases: readonly (readonly [Oddities, RegExp, string?])[] = [
+      [{ challenge: expired.challenge }, /begin the registration again/],
+      [{ challenge: used.challenge }, /begin the registration again/],
+      [{ challenge: others.challenge }, /begin the registration again/],
+      [{ challenge: login.challenge }, /begin the registration again/],
+      [{ challenge: 'A'.repeat(43) }, /begin the registration again/],
+      [{}, /origin/, 'https://evil.example'],
+      [{}, /origin/, 'http://localhost.evil.example'],
+      [{}, /origin/, 'https://localhost:5173'],
+      [{ rpId: 'example.com' }, /what the browser answered/],
+      [{ type: 'webauthn.get' }, /what the browser answered/],
+      [{ flags: UV }, /what the browser answered/],
+      [{ flags: UP | UV | BS }, /what the browser answered/],
+      [{ flags: UP }, /verify the user/],
+      [{ clientData: { crossOrigin: true } }, /frame/],
+      [{ clientData: { topOrigin: 'https://example.com' } }, /frame/],
+      [{ attestation: x5c }, /attestation/],
+      [{ attestation: { fmt: 'fido-u2f', attStmt: new Map() } }, /attestation/],
+      [{ attestation: { fmt: 'none', attStmt: new Map([['x', 1]]) } }, /what the browser answered/],
+      [{ algorithm: -8 }, /ES256, EdDSA/],
+      [{ algorithm: -35 }, /what the browser answered/],
+    ]
+    for (const [odd, sentence, origin = PAGE] of cases) {
+      const answer = await finish(user, createAuthenticator({ origin }).create(await begin(user), odd))
+      expect([odd, answer.status, answer.json.code]).toEqual([odd, 400, 'invalid_input'])
+      expect(answer.json.error).toMatch(sentence)
+    }
+    const weak = createAuthenticator({ origin: PAGE, key: 'RS256 of 1,024 bits' }).create(await begin(user))
+    expect((await finish(user, weak)).json.error).toContain('2,048 to 4,096 bits')
+    const another = createAuthenticator({ origin: PAGE }).create(await begin(user))
+    const renamed = await finish(user, { ...another, id: 'AAAA', rawId: 'AAAA' })
+    expect([renamed.status, renamed.json.code]).toEqual([400, 'invalid_input'])
+    expect([(await user.list()).length, (await other.list()).length]).toEqual([1, 0])
+  })
+
+  test('at once with the same challenge adds one', async () => {
+    const user = await newUser()
+    const options = await begin(user)
+    const answers = await Promise.all(
+      Array.from({ length: 4 }, () => finish(user, createAuthenticator({ origin: PAGE }).create(options))),
+    )
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 400, 400, 400])
+    expect((await user.list()).length).toBe(1)
+  })
+
+  test('ends at twenty, also where several end at once', async () => {
+    const user = await newUser()
+    await newPasskey(user)
+    const copy = (count: number) => sql`insert into passkeys
+      (project_id, user_id, credential_id, public_key, rp_id, sign_count, transports, aaguid, backup_eligible, backed_up)
+      select project_id, user_id, sha256(credential_id || n::text::bytea), public_key, rp_id, 0, '{}', aaguid, true, true
+      from passkeys, generate_series(1, ${count}) n where user_id = ${user.id}`
+    await copy(18)
+    const made = []
+    for (let n = 0; n < 3; n += 1) made.push(createAuthenticator({ origin: PAGE }).create(await begin(user)))
+    const answers = await Promise.all(made.map((credential) => finish(user, credential)))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 400, 400])
+    const answer = await user.post('/users/passkey/begin-registration')
+    expect([answer.status, answer.json.error]).toEqual([400, 'A user has at most 20 passkeys: remove one first.'])
+  })
+
+  test('takes the access token of a user', async () => {
+    const credential = createAuthenticator({ origin: PAGE }).create(await begin(await newUser()))
+    const answers = [
+      await service.post('/users/passkey/begin-registration', {}),
+      await service.post('/users/passkey/finish-registration', credential),
+      await service.post('/users/passkey/remove', { id: service.project.projectId }),
+      await service.call('/users/passkeys'),
+    ]
+    for (const { status, json } of answers) expect([status, json.code]).toEqual([403, 'user_session_required'])
+  })
+
+  test('needs no body: the content type of an empty one is not judged', async () => {
+    const headers = { ...fromPage(), 'content-type': 'application/x-www-form-urlencoded' }
+    const answer = await service.call('/users/login-with-discoverable-passkey', { method: 'POST', headers })
+    expect(answer.status).toBe(200)
+  })
+})
+
+describe('removing a passkey', () => {
+  test('ends what it opens, and is audited; of another user it is not there', async () => {
+    const [user, other] = [await newUser(), await newUser()]
+    const [first] = [await newPasskey(user), await newPasskey(user)]
+    const [{ id }] = await user.list()
+    const answers = [
+      await other.post('/users/passkey/remove', { id }),
+      await user.post('/users/passkey/remove', { id }),
+    ]
+    expect(answers.map(({ status }) => status)).toEqual([404, 200])
+    refusedLogin(await verify(first.get(await beginLogin())))
+    expect((await user.list()).length).toBe(1)
+    expect(await audited(user)).toEqual(['passkey_added', 'passkey_added', 'passkey_removed'])
+  })
+
+  test('is refused for the last one while there is no other way in, also for two at once', async () => {
+    const user = await newUser()
+    await newPasskey(user)
+    await newPasskey(user)
+    const remove = ({ id }: { id: string }) => user.post('/users/passkey/remove', { id })
+    const answers: Answer[] = await Promise.all((await user.list()).map(remove))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 400])
+    expect(answers.find(({ status }) => status === 400)?.json.error).toContain(
+      'add an e-mail address or another passkey',
+    )
+    await setEmail(user)
+    expect((await remove((await user.list())[0])).status).toBe(200)
+  })
+})
+
+describe('logging in with a passkey', () => {
+  test('that the user chooses begins a session, once', async () => {
+    const user = await newUser()
+    const authenticator = await newPasskey(user, { flags: UP | UV | BE })
+    const options = await beginLogin()
+    expect(options).toEqual({
+      challenge: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
+      timeout: 300_000,
+      rpId: 'localhost',
+      allowCredentials: [],
+      userVerification: 'required',
+    })
+    const assertion = authenticator.get(options)
+    const session = await verify(assertion)
+    expect([session.status, session.json.user_id]).toEqual([200, user.id])
+    expect(decodeJwt(session.json.access_token).has_passkey_credentials).toBe(true)
+    const [row] = await sql`select way from sessions where id = ${session.json.id}`
+    expect(row?.way).toBe('passkey')
+    expect(await user.list()).toMatchObject([{ last_used_at: expect.any(String), backed_up: true }])
+    refusedLogin(await verify(assertion))
+  })
+
+  test('at once with the same assertion begins one session', async () => {
+    const authenticator = await newPasskey(await newUser())
+    const assertion = authenticator.get(await beginLogin())
+    const answers = await Promise.all(Array.from({ length: 4 }, () => verify(assertion)))
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401, 401])
+  })
+
+  test('proves one of several logins that were proven at once by one challenge, or by one count', async () => {
+    const user = await newUser()
+    const authenticator = await newPasskey(user, { signCount: 1 })
+    const { projectId } = service.project
+    const asked = { projectId, asker: { address: '', device: '' }, origin: PAGE }
+    const [options, others] = [await beginLogin(), await beginLogin()]
+    const proven = []
+    for (const [challenge, signCount] of [
+      [options, 2],
+      [options, 3],
+      [others, 2],
+      [others, 3],
+    ] as const) {
+      const { response, ...rest } = authenticator.get(challenge, { signCount, userHandle: '' })
+      const assertion = { ...rest, type: 'public-key' as const, response: { ...response, userHandle: '' } }
+      proven.push(await proveByPasskey(service.ctx, asked, { assertion }))
+    }
+    const settled = []
+    for (const each of proven) settled.push(await service.ctx.db.transaction(async (tx) => each?.settle(tx)))
+    // The third's count is used, and its challenge with it, as nothing rolls back here.
+    expect(settled).toEqual([user.id, null, null, null])
+  })
+
+  test('of whoever has the e-mail address, or the wallet, offers theirs, and takes no other', async () => {
+    const [user, other] = [await newUser(), await newUser()]
+    const [mine, second, others] = [await newPasskey(user), await newPasskey(user), await newPasskey(other)]
+    const email = await setEmail(user)
+    const wallet = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+    await sql`update users set sign_in_wallet = ${wallet} where id = ${user.id}`
+    const options = await beginLoginOf(email.toUpperCase())
+    expect(options.allowCredentials).toEqual([mine, second].map(({ id }) => ({ type: 'public-key', id })))
+    refusedLogin(await verify(others.get(options)))
+    expect((await verify(mine.get(options))).json.user_id).toBe(user.id)
+    const byWallet = await service.post(
+      '/users/login-with-passkey',
+      { sign_in_wallet: wallet.toLowerCase() },
+      fromPage(),
+    )
+    expect((await verify(second.get(byWallet.json.publicKey))).json.user_id).toBe(user.id)
+  })
+
+  test('is refused where anything is not as it should be, and still good where it is', async () => {
+    const [user, other] = [await newUser(), await newUser()]
+    const authenticator = await newPasskey(user, { signCount: 5 })
+    const options = await beginLogin()
+    const expired = await beginLogin()
+    await sql`update nonces set expires_at = now() where nonce = ${expired.challenge}`
+    const registration = await begin(user)
+    const handle = (await begin(other)).user.id
+    const odds: readonly Oddities[] = [
+      { flags: UP | BE },
+      { flags: UV | BE },
+      { flags: UP | UV },
+      { flags: UP | UV | BS },
+      { rpId: 'example.com' },
+      { type: 'webauthn.create' },
+      { userHandle: handle },
+      { challenge: expired.challenge },
+      { challenge: registration.challenge },
+      { challenge: 'A'.repeat(43) },
+      { challenge: '\u0000'.repeat(43) },
+      { clientData: { origin: 'https://evil.example' } },
+      { clientData: { crossOrigin: true } },
+      { clientData: { topOrigin: 'https://example.com', crossOrigin: true } },
+      { signCount: 5 },
+      { signCount: 4 },
+      { signCount: 0 },
+    ]
+    for (const odd of odds) {
+      const answer = await verify(authenticator.get(options, { signCount: 6, ...odd }))
+      expect([odd, answer.status, answer.json.code]).toEqual([odd, 401, 'login_failed'])
+    }
+    const good = authenticator.get(options, { signCount: 6 })
+    const forger = createAuthenticator({ origin: PAGE, credentialId: Buffer.from(good.id, 'base64url') })
+    refusedLogin(await verify(forger.get(options, { userHandle: null })))
+    refusedLogin(await verify({ ...good, rawId: 'AAAA' }))
+    expect((await verify(good)).status).toBe(200)
+    const [row] = await sql`select sign_count::int from passkeys where user_id = ${user.id}`
+    expect(row?.sign_count).toBe(6)
+  })
+
+  test.each([['ES256'], ['EdDSA'], ['RS256']] as const)('of %s does', async (key) => {
+    const user = await newUser()
+    const authenticator = createAuthenticator({ origin: PAGE, key })
+    expect((await finish(user, authenticator.create(await begin(user)))).status).toBe(200)
+    expect((await verify(authenticator.get(await beginLogin()))).json.user_id).toBe(user.id)
+  })
+
+  test('takes an assertion without a user handle, and a counter that stays at zero', async () => {
+    const user = await newUser()
+    const authenticator = await newPasskey(user)
+    for (const userHandle of [null, '', undefined]) {
+      const odd = userHandle === undefined ? {} : { userHandle }
+      expect((await verify(authenticator.get(await beginLogin(), odd))).json.user_id).toBe(user.id)
+    }
+  })
+
+  test('of another user than user_id is refused, and its challenge is not used up', async () => {
+    const [user, other] = [await newUser(), await newUser()]
+    const assertion = (await newPasskey(user)).get(await beginLogin())
+    const body = { passkey_credential_assertion_response: assertion }
+    refusedLogin(await service.post('/users/verify-login', { ...body, user_id: other.id }, fromPage()))
+    expect((await service.post('/users/verify-login', { ...body, user_id: user.id }, fromPage())).status).toBe(200)
+  })
+
+  test('of another project is refused, as is its challenge', async () => {
+    const project = await createProject(service.ctx, { name: 'Other', actor: 'operator' })
+    const client = service.as(project)
+    const authenticator = await newPasskey(await newUser(client))
+    refusedLogin(await verify(authenticator.get(await beginLogin())))
+    refusedLogin(await verify(authenticator.get(await beginLogin(client))))
+    expect((await verify(authenticator.get(await beginLogin(client)), client)).status).toBe(200)
+  })
+
+  test('begins alike for users with passkeys, users without, and nobody', async () => {
+    const [user, bare] = [await newUser(), await newUser()]
+    await newPasskey(user)
+    const emails = [await setEmail(user), await setEmail(bare), 'nobody@example.com']
+    const lengths = (options: { allowCredentials: { id: string }[] }) =>
+      options.allowCredentials.map(({ id }) => Buffer.from(id, 'base64url').length)
+    for (const email of emails) {
+      const [options, again] = [await beginLoginOf(email), await beginLoginOf(email)]
+      expect(options.challenge).not.toBe(again.challenge)
+      expect({ ...options, challenge: '' }).toEqual({ ...again, challenge: '' })
+      expect(options.allowCredentials.map((each: object) => Object.keys(each))).toEqual(
+        options.allowCredentials.map(() => ['type', 'id']),
+      )
+      expect([1, 2]).toContain(options.allowCredentials.length)
+      for (const length of lengths(options)) expect([16, 20, 32]).toContain(length)
+      const [nonce] = await sql`select user_id from nonces where nonce = ${options.challenge}`
+      expect(nonce?.user_id).toBeString()
+    }
+    const ids = await Promise.all(emails.map(async (email) => (await beginLoginOf(email)).allowCredentials[0].id))
+    expect(new Set(ids).size).toBe(3)
+  })
+
+  test('offers the same to an address before and after it is a user without passkeys', async () => {
+    const user = await newUser()
+    const email = `${user.id}@example.com`
+    const before = await beginLoginOf(email)
+    await setEmail(user, email)
+    expect((await beginLoginOf(email)).allowCredentials).toEqual(before.allowCredentials)
+  })
+
+  test('of somebody else does not answer a challenge for nobody', async () => {
+    const authenticator = await newPasskey(await newUser())
+    refusedLogin(await verify(authenticator.get(await beginLoginOf('nobody-at-all@example.com'))))
+  })
+
+  test.each([[{}], [{ email: 'a@example.com', sign_in_wallet: `0x${'1'.repeat(40)}` }], [{ email: 'x' }]])(
+    'of %p is refused',
+    async (body) => {
+      const answer = await service.post('/users/login-with-passkey', body, fromPage())
+      expect([answer.status, answer.json.code]).toEqual([400, 'invalid_input'])
+    },
+  )
+
+  test('begins thirty times in a quarter of an hour from one address', async () => {
+    const asked = { projectId: service.project.projectId, asker: { address: '192.0.2.1', device: '' }, origin: PAGE }
+    const ctx = { ...service.ctx, config: { ...service.ctx.config, devnet: false, publicBaseUrl: PAGE } }
+    const begun = []
+    for (let n = 0; n < 31; n += 1) begun.push(await beginDiscoverableLogin(ctx, asked).catch((error) => error.code))
+    expect(begun.filter((each) => each === 'rate_limited').length).toBe(1)
+    expect(begun.at(-1)).toBe('rate_limited')
+  })
+})
+
+describe('the domain of passkeys', () => {
+  const newProject = async (origins: readonly string[], rpId: string | null = null) => {
+    const project = await createProject(service.ctx, { name: 'Domains', actor: 'operator' })
+    await setAllowedOrigins(service.ctx, { projectId: project.projectId, origins })
+    if (rpId !== null) await setPasskeyDomain(service.ctx, { projectId: project.projectId, rpId })
+    return { ...project, ...service.as(project) }
+  }
+  const rpIdAt = async (client: Client, origin: string | null) => {
+    const answer = await client.post(
+      '/users/login-with-discoverable-passkey',
+      {},
+      {
+        authorization: undefined,
+        ...(origin === null ? {} : { origin }),
+      },
+    )
+    return answer.json.publicKey?.rpId ?? `${answer.status} ${answer.json.code}`
+  }
+
+  test("is the page's host, or the only one that may ask, where the project has none", async () => {
+    const [one, two] = [
+      await newProject(['https://app.example.com']),
+      await newProject(['https://a.example.com', 'https://b.example.com', 'http://127.0.0.1:8080']),
+    ]
+    expect(await rpIdAt(one, 'https://app.example.com')).toBe('app.example.com')
+    expect(await rpIdAt(one, null)).toBe('app.example.com')
+    expect(await rpIdAt(two, 'https://b.example.com')).toBe('b.example.com')
+    expect(await rpIdAt(two, null)).toBe('400 passkey_domain_required')
+    expect(await rpIdAt(two, 'http://127.0.0.1:8080')).toBe('400 passkey_domain_required')
+    expect(await rpIdAt(two, 'https://c.example.com')).toBe('403 origin_not_allowed')
+  })
+
+  test("is the project's for all its pages, and for no page elsewhere", async () => {
+    const origins = ['https://a.example.com', 'https://b.example.com', 'https://example.org', 'https://notexample.com']
+    const project = await newProject(origins, 'example.com')
+    expect(await rpIdAt(project, 'https://a.example.com')).toBe('example.com')
+    expect(await rpIdAt(project, null)).toBe('example.com')
+    expect(await rpIdAt(project, 'https://example.org')).toBe('400 passkey_domain_required')
+    expect(await rpIdAt(project, 'https://notexample.com')).toBe('400 passkey_domain_required')
+    const user = await newUser(project, 'https://a.example.com')
+    const authenticator = await newPasskey(user, {}, 'https://a.example.com')
+    const options = await beginLogin(project, 'https://b.example.com')
+    const at = (origin: string) => authenticator.get(options, { clientData: { origin } })
+    refusedLogin(await verify(at('https://c.example.com'), project))
+    refusedLogin(await verify(at('https://notexample.com'), project))
+    expect((await verify(at('https://b.example.com'), project)).json.user_id).toBe(user.id)
+  })
+
+  test('of a passkey stays: it opens nothing where the domain is another', async () => {
+    const project = await newProject(['https://app.example.com'])
+    const user = await newUser(project, 'https://app.example.com')
+    const authenticator = await newPasskey(user, {}, 'https://app.example.com')
+    const email = await setEmail(user)
+    const offered = async () => {
+      const headers = fromPage('https://app.example.com')
+      const { json } = await project.post('/users/login-with-passkey', { email }, headers)
+      return json.publicKey.allowCredentials.map(({ id }: { id: string }) => id)
+    }
+    expect(await offered()).toEqual([authenticator.id])
+    await setPasskeyDomain(service.ctx, { projectId: project.projectId, rpId: 'example.com' })
+    refusedLogin(await verify(authenticator.get(await beginLogin(project, 'https://app.example.com')), project))
+    expect(await offered()).not.toContain(authenticator.id)
+    await setPasskeyDomain(service.ctx, { projectId: project.projectId, rpId: null })
+    const options = await beginLogin(project, 'https://app.example.com')
+    expect((await verify(authenticator.get(options), project)).status).toBe(200)
+  })
+
+  test('is of a project that exists', async () => {
+    const set = setPasskeyDomain(service.ctx, { projectId: randomUUID(), rpId: null })
+    expect(await set.catch((error) => error.code)).toBe('not_found')
+  })
+
+  test.each([
+    ['app.example.com', true],
+    ['example.com', true],
+    ['localhost', true],
+    ['com', false],
+    ['other.com', false],
+    ['ample.com', false],
+    ['x.app.example.com', false],
+    ['App.example.com', false],
+    ['app.example.com:443', false],
+    ['https://app.example.com', false],
+    ['127.0.0.1', false],
+    ['.example.com', false],
+    ['example.com.', false],
+    ['', false],
+  ])('%p: %p', async (rpId, isTaken) => {
+    const { projectId } = service.project
+    await setAllowedOrigins(service.ctx, { projectId, origins: ['https://app.example.com:8443', 'http://127.0.0.1'] })
+    const set = setPasskeyDomain(service.ctx, { projectId, rpId }).then(
+      () => true,
+      (error) => error.code !== 'invalid_input',
+    )
+    expect(await set).toBe(isTaken)
+    await setPasskeyDomain(service.ctx, { projectId, rpId: null })
+  })
+})
+
+describe('what is no WebAuthn at all', () => {
+  const PROOF = 'passkey_credential_assertion_response'
+
+  test('is refused by its form', async () => {
+    const good = createAuthenticator({ origin: PAGE }).get({ rpId: 'localhost', challenge: 'A'.repeat(43) })
+    const response = (field: string, value: unknown) => ({ ...good, response: { ...good.response, [field]: value } })
+    for (const odd of [
+      {},
+      { ...good, id: 7 },
+      { ...good, id: 'a+b' },
+      { ...good, id: 'A'.repeat(2_000) },
+      { ...good, rawId: [] },
+      { ...good, type: 'password' },
+      { ...good, response: 'x' },
+      { ...good, response: {} },
+      response('clientDataJSON', {}),
+      response('clientDataJSON', 'A'.repeat(1_000_000)),
+      response('authenticatorData', 1),
+      response('signature', true),
+      response('signature', ''),
+      response('userHandle', 9),
+    ]) {
+      const answer = await verify(odd)
+      expect([answer.status, answer.json.code]).toEqual([400, 'invalid_input'])
+      expect(answer.json.error).toContain(PROOF)
+    }
+    const user = await newUser()
+    const credential = createAuthenticator({ origin: PAGE }).create(await begin(user))
+    for (const change of [
+      { attestationObject: 'A'.repeat(1_000_000) },
+      { attestationObject: 'oA' },
+      { attestationObject: 'm_____8' },
+      { transports: 'usb' },
+      { transports: ['USB!'] },
+      { transports: Array(17).fill('usb') },
+      { clientDataJSON: 'bnVsbA' },
+      { clientDataJSON: '_w' },
+    ]) {
+      const answer = await finish(user, { ...credential, response: { ...credential.response, ...change } })
+      expect([answer.status, answer.json.code]).toEqual([400, 'invalid_input'])
+    }
+  })
+})

@@ -1,0 +1,229 @@
+// What a user may do: everything with what is theirs, and with all else of the project nothing, as if it did not exist.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import postgres, { type Sql } from 'postgres'
+import { privateKeyToAccount } from 'viem/accounts'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { type Answer, type Service, startService } from '../support/service.ts'
+
+const network = 'Ethereum'
+const PIN = '493817'
+const SECRET = 'testnet-secret'
+const NOBODY = '0x00000000000000000000000000000000000000aa'
+const RECIPIENT = fundedAccount(5).address
+
+type User = Awaited<ReturnType<typeof newUser>>
+
+let chain: TestChain
+let service: Service
+let sql: Sql
+let anna: User
+let boris: User
+/** What Boris and the project have, by what a path calls it. */
+let theirs: { wallet: string; walletId: string; transaction: string; hash: string; collection: string; owner: string }
+
+const newUser = async () => {
+  const session = (await service.post('/users/login-anonymously', {}, { authorization: undefined })).json
+  const as = service.as({ projectId: service.project.projectId, apiKey: session.access_token })
+  return { id: session.user_id as string, token: session.access_token as string, ...as }
+}
+
+const newWallet = async (user: Pick<User, 'post'>) =>
+  (await user.post('/wallets', { network, name: 'Mine', control_mode: 'user', user_pin: PIN })).json
+
+beforeAll(async () => {
+  chain = await startChain(network)
+  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
+  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+  service.startWorker()
+  anna = await newUser()
+  boris = await newUser()
+  await chain.fund((await newWallet(anna)).address)
+  const wallet = await newWallet(boris)
+  await chain.fund(wallet.address)
+  const made = await boris.post('/nfts/collections', {
+    network,
+    name: 'Boris',
+    symbol: 'B',
+    image_url: 'ipfs://image',
+    user_pin: PIN,
+  })
+  const done = (await boris.settled(made.json.transaction_id)).json
+  const mint = { network, contract_address: done.contract_address, uri: 'ipfs://one', user_pin: PIN }
+  await boris.settled((await boris.post('/nfts/mint', mint)).json.transaction_id)
+  theirs = {
+    wallet: wallet.address,
+    walletId: wallet.id,
+    transaction: made.json.transaction_id,
+    hash: done.transaction_hash,
+    collection: done.contract_address,
+    owner: boris.id,
+  }
+})
+
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+  await chain.stop()
+})
+
+type Things = typeof theirs
+
+/** The same of things that nobody has. */
+const nobodys = (): Things => ({
+  wallet: NOBODY,
+  walletId: randomUUID(),
+  transaction: randomUUID(),
+  hash: `0x${'12'.repeat(32)}`,
+  collection: NOBODY,
+  owner: randomUUID(),
+})
+
+const unsigned_transaction = { to: RECIPIENT, value: '1' }
+const send = (things: Things) => ({
+  network,
+  signer_wallet_address: things.wallet,
+  unsigned_transaction,
+  user_pin: PIN,
+})
+const nft = (things: Things) => ({ network, from: things.wallet, contract_address: things.collection, user_pin: PIN })
+
+/** Every call that names a thing of somebody: what is somebody else's must read like what is nobody's. */
+const CALLS: Record<string, (things: Things) => { query?: Record<string, string>; body?: object }> = {
+  'GET /wallets/get-by-id': ({ walletId: id }) => ({ query: { network, id } }),
+  'GET /wallets/get-by-address': ({ wallet: address }) => ({ query: { network, address } }),
+  'GET /wallets/get-by-owner-id': ({ owner: ownerID }) => ({ query: { network, ownerID } }),
+  'POST /wallets/change-user-pin': ({ wallet: address }) => ({
+    body: { network, address, old_user_pin: PIN, new_user_pin: '111111' },
+  }),
+  'POST /wallets/export': ({ wallet: address }) => ({ body: { network, address, user_pin: PIN } }),
+  'POST /transactions/sign': (things) => ({ body: send(things) }),
+  'POST /transactions/sign-and-send': (things) => ({ body: send(things) }),
+  // Without a network it is the wallet's own: here it is not told that there is one.
+  'POST /transactions/preview': ({ wallet: from }) => ({ body: { from, unsigned_transaction } }),
+  'POST /transactions/preview-bundle': ({ wallet: from }) => ({
+    body: { from, unsigned_transactions: [unsigned_transaction] },
+  }),
+  'GET /transactions/status-by-id': ({ transaction: id }) => ({ query: { id } }),
+  'POST /nfts/mint': (things) => ({ body: { ...nft(things), uri: 'ipfs://two' } }),
+  'POST /nfts/transfer': (things) => ({ body: { ...nft(things), recipient: RECIPIENT, token_id: '1' } }),
+  'POST /nfts/collections': ({ wallet: from }) => ({
+    body: { network, from, name: 'C', symbol: 'C', image_url: 'ipfs://c', user_pin: PIN },
+  }),
+  'GET /nfts': ({ wallet }) => ({ query: { network, wallet_address: wallet } }),
+  'GET /nfts (of a collection)': ({ collection }) => ({ query: { network, contract_address: collection } }),
+  'GET /nfts/collections': ({ wallet }) => ({ query: { network, wallet_address: wallet } }),
+  'GET /nfts/collection-by-address': ({ collection }) => ({ query: { contract_address: collection } }),
+  'GET /activity': ({ wallet }) => ({ query: { network, wallet_address: wallet } }),
+  'GET /tokens/balances': ({ wallet }) => ({ query: { network, wallet_address: wallet } }),
+}
+
+/** What a user reads or makes without naming anything of anybody's, or what the chain tells everybody. */
+const NAMES_NOTHING = new Set([
+  'POST /wallets',
+  'POST /wallets/import',
+  'GET /wallets',
+  'GET /wallets/get-by-network',
+  'GET /transactions/status-by-hash',
+  'GET /addresses/metadata',
+  'GET /addresses/lookup-by-name',
+  'GET /metadata/{file}',
+])
+
+const called = (user: Pick<User, 'call'>, name: string, things: Things): Promise<Answer> => {
+  const [method = '', path = ''] = name.split(' ')
+  const { query, body } = CALLS[name]?.(things) ?? {}
+  return user.call(query === undefined ? path : `${path}?${new URLSearchParams(query)}`, { method, body })
+}
+
+describe("somebody else's", () => {
+  test.each(Object.keys(CALLS))('%s: is answered byte for byte like what nobody has', async (name) => {
+    const [other, none] = [await called(anna, name, theirs), await called(anna, name, nobodys())]
+    expect([other.status, other.text]).toEqual([none.status, none.text])
+    // And it is there: its owner gets something else. (A changed PIN would fail those after it.)
+    if (name === 'POST /wallets/change-user-pin') return
+    expect((await called(boris, name, theirs)).text).not.toBe(other.text)
+  })
+
+  test('also the wallet of the project', async () => {
+    const [wallet] = (await service.get('/wallets', { network })).json
+    for (const name of ['GET /wallets/get-by-address', 'POST /transactions/sign', 'POST /nfts/mint']) {
+      const things = { ...theirs, wallet: wallet.address }
+      const [other, none] = [await called(anna, name, things), await called(anna, name, nobodys())]
+      expect([other.status, other.text]).toEqual([none.status, none.text])
+    }
+  })
+
+  test('every call behind authentication is among these, or names nothing', async () => {
+    const { paths } = (await service.call('/openapi/json')).json
+    const operations = Object.entries<Record<string, { security?: unknown[]; tags: string[] }>>(paths).flatMap(
+      ([path, methods]) =>
+        Object.entries(methods)
+          .filter(([, { tags }]) => !['Users', 'Health', 'Operations'].includes(tags[0] ?? ''))
+          .map(([method]) => `${method.toUpperCase()} ${path}`),
+    )
+    expect(operations.length).toBeGreaterThan(20)
+    expect(operations.filter((each) => !(each in CALLS) && !NAMES_NOTHING.has(each))).toEqual([])
+  })
+
+  test("a hash of somebody else's transaction is what the chain tells of it", async () => {
+    const of = (user: User) => user.get('/transactions/status-by-hash', { network, transaction_hash: theirs.hash })
+    const [own, other] = [(await of(boris)).json, (await of(anna)).json]
+    expect(other).toEqual({ ...own })
+    await sql`update transactions set error = null, contract_address = ${NOBODY} where id = ${theirs.transaction}`
+    expect((await of(anna)).json).toEqual(other)
+  })
+})
+
+describe("a user's own", () => {
+  test('wallet has the user as its owner, whatever is asked for; and there is one on a network', async () => {
+    const user = await newUser()
+    const control = { control_mode: 'user', user_pin: PIN }
+    const answer = await user.post('/wallets', { network, name: 'Mine', owner_id: boris.id, ...control })
+    expect(answer.json.owner_id).toBe(user.id)
+    const again = await user.post('/wallets', { network, name: 'Mine', owner_id: randomUUID(), ...control })
+    expect([again.status, again.json.code]).toEqual([409, 'wallet_exists'])
+    expect((await user.get('/wallets/get-by-network', { network })).json).toEqual(answer.json)
+    expect((await user.get('/wallets', { network })).json).toEqual([answer.json])
+    const imported = await (await newUser()).post('/wallets/import', {
+      network,
+      name: 'Imported',
+      owner_id: boris.id,
+      private_key: `0x${'7d'.repeat(32)}`,
+      ...control,
+    })
+    expect(imported.json.address).toBe(privateKeyToAccount(`0x${'7d'.repeat(32)}`).address)
+    expect(imported.json.owner_id).not.toBe(boris.id)
+  })
+
+  test('wallet is there for the developer too, who reaches every wallet of the project', async () => {
+    const found = await service.get('/wallets/get-by-owner-id', { network, ownerID: boris.id })
+    expect(found.json.address).toBe(theirs.wallet)
+    const [key, token] = [service, boris].map((who) => who.get('/wallets/get-by-network', { network }))
+    expect([(await key)?.status, (await key)?.json.code]).toEqual([403, 'user_session_required'])
+    expect((await token)?.json.address).toBe(theirs.wallet)
+  })
+
+  test('wallet mints where none is named, and without one nothing does: never the wallet of the project', async () => {
+    const mint = { network, contract_address: theirs.collection, uri: 'ipfs://three', user_pin: PIN }
+    const answer = await boris.post('/nfts/mint', mint)
+    expect((await boris.settled(answer.json.transaction_id)).json.status).toBe('success')
+    const none = await (await newUser()).post('/nfts/mint', { ...mint, user_pin: undefined, developer_secret: SECRET })
+    expect([none.status, none.json.code]).toEqual([404, 'not_found'])
+  })
+
+  test('idempotency keys are apart from those of others', async () => {
+    const [one, two] = [await newUser(), await newUser()]
+    const body = { network, name: 'Mine', control_mode: 'user', user_pin: PIN }
+    const headers = { 'idempotency-key': 'the same' }
+    const [first, second] = [await one.post('/wallets', body, headers), await two.post('/wallets', body, headers)]
+    expect([first.json.owner_id, second.json.owner_id]).toEqual([one.id, two.id])
+    expect((await one.post('/wallets', body, headers)).json).toEqual(first.json)
+  })
+
+  test('acts are in the audit under their name', async () => {
+    const rows = await sql`select distinct actor from audit where action = 'wallet_created'`
+    expect(rows.map((row) => row.actor)).toContain(`user:${anna.id}`)
+  })
+})

@@ -1,0 +1,183 @@
+// Sessions: their tokens, how they go on, and how they end.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
+import postgres, { type Sql } from 'postgres'
+import { type Answer, type Service, startService } from '../support/service.ts'
+
+let service: Service
+let sql: Sql
+
+beforeAll(async () => {
+  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
+  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+})
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+})
+
+const ANONYMOUS = { authorization: undefined }
+
+const loggedIn = async () => (await service.post('/users/login-anonymously', {}, ANONYMOUS)).json
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+const refresh = (session: { id: string; refresh_token: string }): Promise<Answer> =>
+  service.post('/users/refresh-token', { session_id: session.id, refresh_token: session.refresh_token }, ANONYMOUS)
+const reaches = async (token: string) =>
+  (await service.call('/wallets?network=Ethereum', { headers: bearer(token) })).status
+
+/** Puts a session's last refresh into the past. */
+const age = (id: string, seconds: number) =>
+  sql`update sessions set refreshed_at = refreshed_at - make_interval(secs => ${seconds}) where id = ${id}`
+
+describe('an access token', () => {
+  test('is a JWT that whoever has the published keys can verify', async () => {
+    const session = await loggedIn()
+    const keys = (await service.call('/.well-known/jwks.json', { headers: ANONYMOUS })).json
+    const { payload, protectedHeader } = await jwtVerify(session.access_token, createLocalJWKSet(keys), {
+      issuer: 'http://localhost:3000',
+      audience: service.project.projectId,
+    })
+    expect(protectedHeader).toEqual({ alg: 'EdDSA', typ: 'JWT', kid: keys.keys[0].kid })
+    expect(payload).toEqual({
+      iss: 'http://localhost:3000',
+      aud: service.project.projectId,
+      sub: session.user_id,
+      session_id: session.id,
+      iat: expect.any(Number),
+      exp: (payload.iat ?? 0) + 86_400,
+    })
+    expect(keys.keys.every((key: object) => !('d' in key))).toBe(true)
+  })
+
+  test('is refused where anything of it was changed, and where its algorithm is another', async () => {
+    const { access_token: token } = await loggedIn()
+    expect(await reaches(token)).toBe(200)
+    const [header = '', payload = '', signature = ''] = token.split('.')
+    const { kid } = decodeProtectedHeader(token)
+    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+    const claims = JSON.parse(Buffer.from(payload, 'base64url').toString())
+    for (const forged of [
+      `${header}.${part({ ...claims, sub: service.project.projectId })}.${signature}`,
+      `${part({ alg: 'none', typ: 'JWT', kid })}.${payload}.`,
+      `${part({ alg: 'HS256', typ: 'JWT', kid })}.${payload}.${signature}`,
+      `${part({ alg: 'EdDSA', typ: 'JWT', kid: 'another' })}.${payload}.${signature}`,
+      `${header}.${payload}.${'A'.repeat(86)}`,
+      `${header}.${payload}`,
+      'x.y.z',
+    ]) {
+      const answer = await service.call('/wallets?network=Ethereum', { headers: bearer(forged) })
+      expect([answer.status, answer.json.code]).toEqual([401, 'unauthorized'])
+    }
+  })
+
+  test('of another project is refused', async () => {
+    const { access_token: token } = await loggedIn()
+    const { createProject } = await import('../../src/projects/create.ts')
+    const other = await createProject(service.ctx, { name: 'Other', actor: 'operator' })
+    const answer = await service.call('/wallets?network=Ethereum', {
+      headers: { ...bearer(token), 'x-walletkit-project-id': other.projectId },
+    })
+    expect([answer.status, answer.json.code]).toEqual([403, 'project_mismatch'])
+  })
+})
+
+describe('a refresh token', () => {
+  test('is exchanged for its successor, and the tokens before stay as they were', async () => {
+    const first = await loggedIn()
+    const second = (await refresh(first)).json
+    expect(second.id).toBe(first.id)
+    expect(second.refresh_token).not.toBe(first.refresh_token)
+    expect([await reaches(first.access_token), await reaches(second.access_token)]).toEqual([200, 200])
+    expect((await refresh(second)).status).toBe(200)
+  })
+
+  test('gives the same successor again for ten seconds, also to many at once', async () => {
+    const first = await loggedIn()
+    const answers = await Promise.all(Array.from({ length: 8 }, () => refresh(first)))
+    expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([200]))
+    expect(new Set(answers.map((answer) => answer.json.refresh_token)).size).toBe(1)
+    await age(first.id, 9)
+    expect((await refresh(first)).json.refresh_token).toBe(answers[0]?.json.refresh_token)
+  })
+
+  test('that was used before ends the session, and all tokens of it', async () => {
+    const first = await loggedIn()
+    const second = (await refresh(first)).json
+    await age(first.id, 11)
+    const reused = await refresh(first)
+    expect([reused.status, reused.json.code]).toEqual([401, 'session_ended'])
+    expect((await refresh(second)).status).toBe(401)
+    const answer = await service.call('/wallets?network=Ethereum', { headers: bearer(second.access_token) })
+    expect([answer.status, answer.json.code]).toEqual([401, 'session_ended'])
+    const [row] = await sql`select ended_by from sessions where id = ${first.id}`
+    expect(row?.ended_by).toBe('reuse')
+  })
+
+  test('two exchanges ago ends the session also within the ten seconds', async () => {
+    const first = await loggedIn()
+    const third = (await refresh((await refresh(first)).json)).json
+    expect((await refresh(first)).status).toBe(401)
+    expect((await refresh(third)).status).toBe(401)
+  })
+
+  test('that we did not make is refused, and ends nothing', async () => {
+    const session = await loggedIn()
+    const other = await loggedIn()
+    const bytes = Buffer.from(session.refresh_token, 'base64url')
+    bytes.writeUInt32BE(7)
+    for (const token of [bytes.toString('base64url'), other.refresh_token, 'A'.repeat(48), 'x']) {
+      const answer = await refresh({ id: session.id, refresh_token: token })
+      expect([answer.status, answer.json.code]).toEqual([401, 'session_ended'])
+    }
+    expect((await refresh(session)).status).toBe(200)
+  })
+
+  test('that has expired is refused', async () => {
+    const session = await loggedIn()
+    await sql`update sessions set expires_at = now() where id = ${session.id}`
+    expect((await refresh(session)).status).toBe(401)
+  })
+
+  test('is in no table', async () => {
+    const session = await loggedIn()
+    const [row] = await sql`select row_to_json(s)::text as text from sessions s where id = ${session.id}`
+    expect(row?.text).toContain(session.id)
+    expect(row?.text).not.toContain(session.refresh_token)
+  })
+})
+
+describe('logging out', () => {
+  const logout = (headers: Record<string, string | undefined>) =>
+    service.call('/users/logout', {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+    })
+
+  test('ends the session at once, and expires the cookies', async () => {
+    const session = await loggedIn()
+    const answer = await logout(bearer(session.access_token))
+    expect([answer.status, answer.json]).toEqual([200, { success: true }])
+    expect(answer.headers.getSetCookie()).toEqual(
+      ['wk-session-id', 'wk-access-token', 'wk-refresh-token'].map(
+        (name) => `${name}=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax`,
+      ),
+    )
+    expect(await reaches(session.access_token)).toBe(401)
+    expect((await refresh(session)).status).toBe(401)
+    expect((await logout(bearer(session.access_token))).status).toBe(200)
+  })
+
+  test('takes no API key, no cookie and nothing that we did not sign', async () => {
+    const session = await loggedIn()
+    const [key, cookie, forged] = await Promise.all([
+      logout({}),
+      logout({ authorization: undefined, cookie: `wk-access-token=${session.access_token}` }),
+      logout(bearer(`${session.access_token.slice(0, -4)}AAAA`)),
+    ])
+    expect([key.status, key.json.code]).toEqual([403, 'user_session_required'])
+    expect([cookie.status, cookie.json.code]).toEqual([401, 'unauthorized'])
+    expect([forged.status, forged.json.code]).toEqual([401, 'unauthorized'])
+    expect(await reaches(session.access_token)).toBe(200)
+  })
+})
