@@ -11,6 +11,7 @@ const MINUTE = 60
 const DAY = 86_400
 const MINUTES_A_WINDOW = 15
 const FROM_ADDRESS = 30
+const CHALLENGES_FROM_ADDRESS = 300
 const FOR_TARGET = 60
 const MAILS_TO = 5
 const MAILS_TO_A_DAY = 20
@@ -24,6 +25,13 @@ const scaled = (ctx: LimitsCtx, tries: number): number => (ctx.config.devnet ? t
 export const beginsFrom = (ctx: LimitsCtx, asked: Asked, way: string): Limit => ({
   of: ['begin from', way, asked.projectId, asked.asker.address],
   tries: scaled(ctx, FROM_ADDRESS),
+  windowSeconds: MINUTES_A_WINDOW * MINUTE,
+})
+
+/** Challenges from one address: the login page makes one for everybody whom it sends back. */
+export const challengesFrom = (ctx: LimitsCtx, asked: Asked): Limit => ({
+  of: ['challenge from', asked.projectId, asked.asker.address],
+  tries: scaled(ctx, CHALLENGES_FROM_ADDRESS),
   windowSeconds: MINUTES_A_WINDOW * MINUTE,
 })
 

@@ -18,7 +18,7 @@ import type { Ctx } from '../context.ts'
 import { AppError, notFound } from '../errors.ts'
 import type { Asker } from '../peer.ts'
 import { hashOf, newCode, readCode } from './challenge-code.ts'
-import { beginsFrom, looksFrom, triesFrom } from './limits.ts'
+import { challengesFrom, looksFrom, triesFrom } from './limits.ts'
 
 export const CHALLENGE_SECONDS = 300
 
@@ -49,7 +49,7 @@ export const beginChallenge = async (db: Ctx['db'] | Tx, input: NewChallenge): P
 
 /** @throws rate_limited */
 export const createSessionChallenge = async (ctx: Ctx, asked: Asked): Promise<ChallengeState> => {
-  await throttle(ctx, [beginsFrom(ctx, asked, 'session_challenge')])
+  await throttle(ctx, [challengesFrom(ctx, asked)])
   return beginChallenge(ctx.db, asked)
 }
 

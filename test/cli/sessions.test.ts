@@ -111,7 +111,19 @@ describe('the keys of access tokens', () => {
     await rotateTokenKeys(service.ctx, later(29 * DAY_MS))
     expect(await keys()).toHaveLength(1)
     // Of two that rotate at once, one makes a key.
-    await Promise.all([1, 2, 3].map(() => rotateTokenKeys(service.ctx, later(30 * DAY_MS + 60_000))))
+    const rotations = await sql.begin(async (tx) => {
+      await tx`select pg_advisory_xact_lock(hashtext('token_keys'))`
+      const begun = Promise.all([1, 2, 3].map(() => rotateTokenKeys(service.ctx, later(30 * DAY_MS + 60_000))))
+      const deadline = Date.now() + 10_000
+      for (let waiting = 0; waiting < 3; ) {
+        const [row] = await tx`select count(*)::int as count from pg_locks where locktype = 'advisory' and not granted
+          and database = (select oid from pg_database where datname = current_database())`
+        waiting = row?.count
+        if (Date.now() > deadline) throw new Error('they do not wait for each other')
+      }
+      return { begun }
+    })
+    await rotations.begun
     const [old = { id: '' }, next = { id: '' }, ...more] = await keys()
     expect([old.id, more]).toEqual([kidOf(before.token), []])
 

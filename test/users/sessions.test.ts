@@ -1,8 +1,12 @@
 // Sessions: their tokens, how they go on, and how they end.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { JobHelpers } from 'graphile-worker'
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
 import postgres, { type Sql } from 'postgres'
+import { cleanLoginsTask } from '../../jobs/tasks/clean-logins.ts'
+import { readConfig } from '../../src/config.ts'
+import { createWorkerCtx } from '../../src/context.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
 let service: Service
@@ -180,4 +184,38 @@ describe('logging out', () => {
     expect([forged.status, forged.json.code]).toEqual([401, 'unauthorized'])
     expect(await reaches(session.access_token)).toBe(200)
   })
+})
+
+test('the worker drops what is over of logins and sessions, and nothing else', async () => {
+  const { id: over } = await loggedIn()
+  const { id: ended } = await loggedIn()
+  const { id: live } = await loggedIn()
+  await sql`update sessions set expires_at = now() - interval '91 days' where id = ${over}`
+  await sql`update sessions set ended_at = now() - interval '89 days', ended_by = 'logout' where id = ${ended}`
+  const projectId = service.project.projectId
+  for (const [name, age] of [
+    ['over', '1 second'],
+    ['live', '-1 minute'],
+  ] as const) {
+    const expiry = sql`now() - ${age}::interval`
+    await sql`insert into nonces (project_id, kind, nonce, target, expires_at)
+      values (${projectId}, 'wallet', ${name}, 'x', ${expiry})`
+    await sql`insert into email_codes (project_id, user_id, purpose, email, code_mac, expires_at)
+      values (${projectId}, gen_random_uuid(), 'login', ${name}, '\\x00', ${expiry})`
+    await sql`insert into throttles (key, tries, window_ends_at) values (${Buffer.from(name)}, 1, ${expiry})`
+    await sql`insert into session_challenges (id, project_id, code_hash, asker_address, asker_device, expires_at)
+      values (gen_random_uuid(), ${projectId}, ${Buffer.from(name)}, '', ${name}, ${expiry} - interval '59 minutes 59 seconds')`
+  }
+  const worker = await createWorkerCtx({
+    config: readConfig({ ...service.variables, ROOT_KEY: '', DATABASE_URL: service.database.workerUrl }),
+    process: 'test',
+  })
+  await cleanLoginsTask(worker)({}, {} as JobHelpers)
+  await worker.db.close({ timeoutSeconds: 2 })
+  const left = await sql<{ text: string }[]>`
+    select nonce as text from nonces union all select email from email_codes
+    union all select convert_from(key, 'utf8') from throttles where length(key) < 32
+    union all select asker_device from session_challenges
+    union all select id::text from sessions where id in (${over}, ${ended}, ${live})`
+  expect(left.map(({ text }) => text).sort()).toEqual(['live', 'live', 'live', 'live', ended, live].sort())
 })

@@ -116,7 +116,7 @@ export const offerAccount = (page: Page, left: () => void): void => {
   onPress(
     'passkey-add',
     whileLoggedIn(async () => {
-      await addPasskey(page.wire, holder().token)
+      await addPasskey(page, holder().token)
       await listPasskeys(page)
       tell('The passkey is added. You can log in with it from now on.')
     }),

@@ -4,6 +4,7 @@
 
 import type { Session, SessionChallenge } from '../../users/schema.ts'
 import { offerAccount, showAccount, whileLoggedIn } from './account.ts'
+import { remember, remembers } from './memory.ts'
 import { hold, holder, type Page, readPage } from './page.ts'
 import { addPasskey, endSuggestions, knowsPasskeys } from './passkeys.ts'
 import { element, onPress, show, toggle } from './views.ts'
@@ -33,31 +34,14 @@ const goBack = (page: Page, returnTo: string): Promise<void> =>
     })
   })()
 
-const declinedKey = (page: Page): string => `strongroom: no passkey for ${page.projectId}`
-
-/** Who has said no is not asked each time. */
-const hasDeclined = (page: Page): boolean => {
-  try {
-    return localStorage.getItem(declinedKey(page)) !== null
-  } catch {
-    return true
-  }
-}
-
-const decline = (page: Page): void => {
-  try {
-    localStorage.setItem(declinedKey(page), 'yes')
-  } catch {
-    // Without storage they are not asked in the first place.
-  }
-}
-
 const begin = (): void => {
   const enter = async (session: Session): Promise<void> => {
     endSuggestions()
     hold(session)
     if (page.returnTo === null) return showAccount(page)
-    const offers = page.hasPasskeys && knowsPasskeys() && !holder().claims.has_passkey_credentials && !hasDeclined(page)
+    const canHave = page.hasPasskeys && knowsPasskeys() && !holder().claims.has_passkey_credentials
+    // Who has said no is not asked each time.
+    const offers = canHave && !remembers(page.projectId, 'wants no passkey')
     if (offers) show('offer')
     else await goBack(page, page.returnTo)
   }
@@ -68,12 +52,12 @@ const begin = (): void => {
     onPress(
       'offer-yes',
       whileLoggedIn(async () => {
-        await addPasskey(page.wire, holder().token)
+        await addPasskey(page, holder().token)
         await goBack(page, returnTo)
       }),
     )
     onPress('offer-no', () => {
-      decline(page)
+      remember(page.projectId, 'wants no passkey')
       return goBack(page, returnTo)
     })
     onPress('leaving-again', () => goBack(page, returnTo))

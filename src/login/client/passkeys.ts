@@ -1,8 +1,12 @@
 // Passkeys (WebAuthn Level 3), by the browser's own JSON methods.
 
 import type { CreationOptions, RequestOptions } from '../../users/passkey-schema.ts'
+import { remember, remembers } from './memory.ts'
+import type { Page } from './page.ts'
 import type { Wire } from './wire.ts'
 import { Told } from './words.ts'
+
+type Where = Pick<Page, 'wire' | 'projectId'>
 
 /** Whether this browser has passkeys, and their JSON. */
 export const knowsPasskeys = (): boolean =>
@@ -44,23 +48,28 @@ let suggestions: AbortController | null = null
 export const endSuggestions = (): void => suggestions?.abort()
 
 /** Asks the user for a passkey of this page. @returns AuthenticationResponseJSON. */
-export const assertPasskey = async (wire: Wire): Promise<object> => {
+export const assertPasskey = async ({ wire, projectId }: Where): Promise<object> => {
   endSuggestions()
-  return ask(wire, {}).catch((error: unknown) => {
+  const assertion = await ask(wire, {}).catch((error: unknown) => {
     throw told(error)
   })
+  remember(projectId, 'has a passkey here')
+  return assertion
 }
 
 /**
- * Lets the browser suggest passkeys where the e-mail address is typed.
+ * Lets the browser suggest passkeys where the e-mail address is typed. Only where one was used before: each time begins a
+ * login, of which an address has a limited number, and most who type an e-mail address have no passkey.
  * @returns AuthenticationResponseJSON, or null where there are no suggestions, or another way was chosen.
  */
-export const suggestPasskey = async (wire: Wire): Promise<object | null> => {
-  if (suggestions !== null || !(await PublicKeyCredential.isConditionalMediationAvailable?.())) return null
+export const suggestPasskey = async ({ wire, projectId }: Where): Promise<object | null> => {
+  if (suggestions !== null || !remembers(projectId, 'has a passkey here')) return null
   suggestions = new AbortController()
+  const { signal } = suggestions
   const timer = setTimeout(endSuggestions, SUGGESTED_MS)
   try {
-    return await ask(wire, { mediation: 'conditional', signal: suggestions.signal })
+    if (!(await PublicKeyCredential.isConditionalMediationAvailable?.())) return null
+    return await ask(wire, { mediation: 'conditional', signal })
   } catch {
     return null
   } finally {
@@ -70,7 +79,7 @@ export const suggestPasskey = async (wire: Wire): Promise<object | null> => {
 }
 
 /** Makes a passkey for the user who is logged in. */
-export const addPasskey = async (wire: Wire, token: string): Promise<void> => {
+export const addPasskey = async ({ wire, projectId }: Where, token: string): Promise<void> => {
   endSuggestions()
   const { publicKey } = await wire<CreationOptions>('/users/passkey/begin-registration', { token })
   const created = await navigator.credentials
@@ -79,4 +88,5 @@ export const addPasskey = async (wire: Wire, token: string): Promise<void> => {
       throw told(error)
     })
   await wire('/users/passkey/finish-registration', { token, body: jsonOf(created) })
+  remember(projectId, 'has a passkey here')
 }

@@ -102,9 +102,11 @@ const byDevice = (page: Page): void => {
     tell('Waiting for your other device…')
   })
   onPress('device-copy', async () => {
-    await navigator.clipboard.writeText(document.getElementById('device-code')?.textContent ?? '').catch(() => {
+    try {
+      await navigator.clipboard.writeText(document.getElementById('device-code')?.textContent ?? '')
+    } catch {
       throw new Told('The code could not be copied. Select it, and copy it by hand.')
-    })
+    }
     tell('The code is copied. Waiting for your other device…')
   })
 }
@@ -114,9 +116,9 @@ const byPasskey = (page: Page): void => {
   toggle('passkey-start', isOffered)
   if (!isOffered) return
   const enter = (assertion: object) => verify(page, { passkey_credential_assertion_response: assertion })
-  onPress('passkey-start', async () => enter(await assertPasskey(page.wire)))
+  onPress('passkey-start', async () => enter(await assertPasskey(page)))
   document.getElementById('email')?.addEventListener('focus', () => {
-    suggestPasskey(page.wire)
+    suggestPasskey(page)
       .then((assertion) => (assertion === null ? undefined : enter(assertion)))
       .catch((error: unknown) => tellProblem(wordsFor(error)))
   })

@@ -1,0 +1,243 @@
+// The service, a worker for its mail, Chromium, and a small app of a project: what the tests of the login page share.
+
+import { randomUUID } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Browser, BrowserContext, CDPSession, Page, Request } from 'playwright-core'
+import postgres from 'postgres'
+import type { PrivateKeyAccount } from 'viem'
+import { createApp } from '../../src/app.ts'
+import { readConfig } from '../../src/config.ts'
+import { createCtx } from '../../src/context.ts'
+import { freePort } from '../../src/devnet/port.ts'
+import { listen } from '../../src/listen.ts'
+import { setAllowedOrigins } from '../../src/projects/origins.ts'
+import { startChromium } from '../support/chromium.ts'
+import { startService } from '../support/service.ts'
+
+const WAIT_MS = 10_000
+
+/** Asks until there is an answer. */
+export const until = async <Found>(what: string, look: () => Promise<Found | null | undefined>): Promise<Found> => {
+  const deadline = Date.now() + WAIT_MS
+  for (;;) {
+    const found = await look()
+    if (found !== null && found !== undefined) return found
+    if (Date.now() > deadline) throw new Error(`waited in vain for ${what}`)
+    await sleep(30)
+  }
+}
+
+/** The app's page: it exchanges what it was handed for a session, and calls the API with it, from its own origin. */
+const appPage = (api: string, projectId: string): string => `<!doctype html><title>App</title><p id="told"></p><script>
+  const handed = new URLSearchParams(location.hash.slice(1))
+  const headers = { 'content-type': 'application/json', 'x-walletkit-project-id': '${projectId}' }
+  const exchange = async () => {
+    history.replaceState(null, '', location.pathname)
+    const body = JSON.stringify({ session_challenge_code: handed.get('session_challenge_code') })
+    const answer = await fetch('${api}/users/verify-login', { method: 'POST', headers, body })
+    const session = await answer.json()
+    const bearer = { ...headers, authorization: 'Bearer ' + session.access_token }
+    const passkeys = await fetch('${api}/users/passkeys', { headers: bearer })
+    const told = { state: handed.get('state'), status: answer.status, user: session.user_id, passkeys: await passkeys.json() }
+    document.getElementById('told').textContent = JSON.stringify(told)
+  }
+  if (handed.has('session_challenge_code')) exchange()
+</script>`
+
+const startApp = (api: string, projectId: string) => {
+  const addresses: string[] = []
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: (request) => {
+      addresses.push(request.url)
+      return new Response(appPage(api, projectId), { headers: { 'content-type': 'text/html' } })
+    },
+  })
+  return { origin: `http://localhost:${server.port}`, addresses, stop: () => server.stop(true) }
+}
+
+export const startLoginWorld = async () => {
+  const browser: Browser = await startChromium()
+  const port = await freePort()
+  const origin = `http://localhost:${port}`
+  const service = await startService({ port, variables: { PUBLIC_BASE_URL: origin } })
+  const { projectId } = service.project
+  service.startWorker()
+  const sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+  const app = startApp(origin, projectId)
+  await setAllowedOrigins(service.ctx, { projectId, origins: [app.origin] })
+  const contexts = new Set<BrowserContext>()
+
+  /** A new person at a new browser. */
+  const newPage = async (options: Parameters<Browser['newContext']>[0] = {}): Promise<Page> => {
+    const context = await browser.newContext(options)
+    contexts.add(context)
+    context.setDefaultTimeout(WAIT_MS)
+    return context.newPage()
+  }
+
+  const addressOf = (query: Readonly<Record<string, string>> = {}, at = origin): string =>
+    `${at}/login?${new URLSearchParams({ project_id: projectId, ...query })}`
+
+  const openLogin = async (query: Readonly<Record<string, string>> = {}, page?: Page): Promise<Page> => {
+    const opened = page ?? (await newPage())
+    await opened.goto(addressOf(query))
+    await opened.locator('#ways').waitFor()
+    return opened
+  }
+
+  /** The newest mail to an address, as the mailbox page's JSON has it. */
+  const mailTo = (recipient: string, holding: RegExp): Promise<string> =>
+    until(`a mail to ${recipient}`, async () => {
+      const mails = (await service.get('/dev/mailbox.json')).json as { recipient: string; text: string }[]
+      return mails.find((mail) => mail.recipient === recipient && holding.test(mail.text))?.text.match(holding)?.[1]
+    })
+
+  const codeTo = (recipient: string): Promise<string> => mailTo(recipient, /^ {4}([0-9]{6})$/m)
+
+  const askForCode = async (page: Page, email: string): Promise<string> => {
+    await page.getByLabel('E-mail address').fill(email)
+    await page.getByRole('button', { name: 'Mail me a code' }).click()
+    await page.locator('#code').waitFor()
+    return codeTo(email)
+  }
+
+  const logInByCode = async (page: Page, email: string): Promise<void> => {
+    await page.getByLabel('Code', { exact: true }).fill(await askForCode(page, email))
+    await page.getByRole('button', { name: 'Log in', exact: true }).click()
+  }
+
+  /** Another API process of the service, at another address and not for developers: there no other local page counts. */
+  const startStrict = async () => {
+    const strictPort = await freePort()
+    const strictOrigin = `http://localhost:${strictPort}`
+    const variables = { ...service.variables, DEVNET: 'false', PUBLIC_BASE_URL: strictOrigin }
+    const ctx = await createCtx({ config: readConfig(variables), process: 'test' })
+    const server = listen({ fetch: createApp(ctx).fetch, hostname: '127.0.0.1', port: strictPort, log: ctx.log })
+    const close = async () => {
+      await server.stop(true)
+      await ctx.db.close({ timeoutSeconds: 5 })
+    }
+    return { origin: strictOrigin, close }
+  }
+
+  /** What the page hears when it looks at its challenge the next time. */
+  const nextLook = async (page: Page): Promise<{ readonly completed: boolean; readonly expired: boolean }> => {
+    const request = await page.waitForRequest('**/users/session-challenge?*')
+    const answer = await (await request.response())?.json()
+    return { completed: answer?.completed, expired: answer?.expired }
+  }
+
+  /** How each session of a user began, and what ended it. */
+  const sessionsOf = async (userId: string): Promise<string[]> => {
+    const rows = await sql`select way, ended_by from sessions where user_id = ${userId} order by created_at`
+    return rows.map(({ way, ended_by }) => `${way} ${ended_by}`)
+  }
+
+  const endSessions = async (): Promise<void> => {
+    await sql`update sessions set ended_at = now(), ended_by = 'logout' where ended_at is null`
+  }
+
+  return {
+    service,
+    endSessions,
+    sessionsOf,
+    nextLook,
+    startStrict,
+    origin,
+    app,
+    projectId,
+    newPage,
+    addressOf,
+    openLogin,
+    mailTo,
+    codeTo,
+    askForCode,
+    logInByCode,
+    close: async () => {
+      for (const context of contexts) await context.close()
+      await browser.close()
+      app.stop()
+      await sql.end()
+      await service.close()
+    },
+  }
+}
+
+export type LoginWorld = Awaited<ReturnType<typeof startLoginWorld>>
+
+const AXE = new URL(import.meta.resolve('axe-core/axe.min.js'))
+
+/** What axe-core finds to be in the way of people who see, hear or move otherwise, on the page as it is now. */
+export const hindrancesOn = async (page: Page): Promise<readonly string[]> => {
+  await page.evaluate(await readFile(AXE, 'utf8'))
+  const found: unknown = await page.evaluate(
+    'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes.map((node) => node.html).join(" ")))',
+  )
+  return found as string[]
+}
+
+export const newAddress = (): string => `${randomUUID()}@example.com`
+
+/** What is told on the page, an empty text where there is nothing. */
+export const problemOn = async (page: Page): Promise<string> =>
+  until('a problem to be told', async () => (await page.locator('#problem').textContent()) || null)
+
+/** A virtual authenticator with a screen lock that always opens. */
+export const giveAuthenticator = async (page: Page): Promise<{ readonly session: CDPSession; readonly id: string }> => {
+  const session = await page.context().newCDPSession(page)
+  await session.send('WebAuthn.enable')
+  const { authenticatorId: id } = await session.send('WebAuthn.addVirtualAuthenticator', {
+    options: {
+      protocol: 'ctap2',
+      ctap2Version: 'ctap2_1',
+      transport: 'internal',
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  })
+  return { session, id }
+}
+
+/** A browser's wallet (EIP-1193) that holds one key, and tells its address in lower case as some do. */
+export const giveWallet = async (page: Page, account: PrivateKeyAccount, chainId = 11_155_111): Promise<string[]> => {
+  const signed: string[] = []
+  await page.exposeFunction('askWallet', async ({ method, params = [] }: { method: string; params?: string[] }) => {
+    switch (method) {
+      case 'eth_requestAccounts':
+        return [account.address.toLowerCase()]
+      case 'eth_chainId':
+        return `0x${chainId.toString(16)}`
+      case 'personal_sign': {
+        const raw = params[0] as `0x${string}`
+        signed.push(Buffer.from(raw.slice(2), 'hex').toString())
+        return account.signMessage({ message: { raw } })
+      }
+      default:
+        throw new Error(`the wallet knows no ${method}`)
+    }
+  })
+  await page.addInitScript(() => {
+    Object.assign(window, { ethereum: { request: (call: object) => Reflect.get(window, 'askWallet')(call) } })
+  })
+  return signed
+}
+
+/** Holds back the next proof that a page sends. */
+export const interceptProof = async (page: Page, press: () => Promise<void>): Promise<Record<string, unknown>> => {
+  const path = '**/users/verify-login'
+  const caught = new Promise<Request>((resolve) => {
+    void page.route(path, async (route) => {
+      resolve(route.request())
+      await route.abort()
+    })
+  })
+  await press()
+  const request = await caught
+  await page.unroute(path)
+  return request.postDataJSON()
+}

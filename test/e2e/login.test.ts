@@ -1,0 +1,356 @@
+// The login page in real Chromium: each way in, and what must not be one.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import type { Page } from 'playwright-core'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { createProject } from '../../src/projects/create.ts'
+import { setAllowedOrigins } from '../../src/projects/origins.ts'
+import { handleOf } from '../../src/users/passkey-handle.ts'
+import { hasChromium } from '../support/chromium.ts'
+import {
+  giveAuthenticator,
+  giveWallet,
+  hindrancesOn,
+  interceptProof,
+  type LoginWorld,
+  newAddress,
+  problemOn,
+  startLoginWorld,
+  until,
+} from './login-world.ts'
+
+const isHere = hasChromium()
+let world: LoginWorld
+
+const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click()
+const isLoggedIn = (page: Page) => page.locator('#account').waitFor()
+const logOut = async (page: Page) => {
+  await press(page, 'Log out')
+  await page.locator('#ways').waitFor()
+}
+
+describe.skipIf(!isHere)('the login page', () => {
+  beforeAll(async () => {
+    world = await startLoginWorld()
+  })
+  afterAll(() => world?.close())
+
+  test('is in nobody’s way: on a phone, in light and dark, in each state', async () => {
+    const page = await world.newPage({ viewport: { width: 390, height: 844 }, colorScheme: 'light' })
+    const complaints: string[] = []
+    page.on('console', (message) => complaints.push(message.text()))
+    const check = async () => {
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme })
+        expect(await hindrancesOn(page)).toEqual([])
+      }
+      expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390)
+    }
+    await world.openLogin({}, page)
+    await giveAuthenticator(page)
+    await check()
+    const code = await world.askForCode(page, newAddress())
+    await page.getByLabel('Code', { exact: true }).fill('no digits')
+    await press(page, 'Log in')
+    expect(await problemOn(page)).toBe('The code has six digits.')
+    await check()
+    await page.getByLabel('Code', { exact: true }).fill(code)
+    await press(page, 'Log in')
+    await isLoggedIn(page)
+    await press(page, 'Add a passkey')
+    await page.getByRole('button', { name: /^Remove the passkey/ }).waitFor()
+    await check()
+    expect(complaints).toEqual([])
+  })
+
+  test('keeps tokens in its memory alone', async () => {
+    const page = await world.openLogin()
+    const addresses: string[] = []
+    page.on('request', (request) => addresses.push(request.url()))
+    await world.logInByCode(page, newAddress())
+    await isLoggedIn(page)
+    const kept = await page.evaluate(() => [{ ...localStorage }, { ...sessionStorage }, history.state, document.title])
+    expect(kept).toEqual([{}, {}, null, 'Log in to Test'])
+    expect(await page.context().cookies()).toEqual([])
+    expect(addresses.length).toBeGreaterThan(2)
+    expect(addresses.join()).not.toMatch(/eyJ|token=|code=/)
+    await page.reload()
+    await page.locator('#ways').waitFor()
+  })
+
+  test('begins anew, and says so, once the session has ended elsewhere', async () => {
+    const page = await world.openLogin()
+    await world.logInByCode(page, newAddress())
+    await page.locator('#passkeys-none').waitFor()
+    await world.endSessions()
+    await press(page, 'Add a passkey')
+    await page.locator('#ways').waitFor()
+    expect(await problemOn(page)).toBe('You are logged out. Log in again.')
+  })
+
+  test('shows the name of a project as a text', async () => {
+    const name = '<img src=x onerror="document.title=1"><script>document.title=2</script>'
+    const { projectId } = await createProject(world.service.ctx, { name, actor: 'operator' })
+    const page = await world.openLogin({ project_id: projectId, state: '"><script>document.title=3</script>' })
+    expect(await page.locator('h1').first().textContent()).toBe(`Log in to ${name}`)
+    expect(await page.title()).toBe(`Log in to ${name}`)
+    expect(await page.locator('img, main script').count()).toBe(0)
+  })
+
+  describe('by e-mail', () => {
+    test('logs in with the code from the mailbox, by keyboard alone, and out again', async () => {
+      const email = newAddress()
+      const page = await world.openLogin()
+      const { keyboard } = page
+      await keyboard.press('Tab')
+      await keyboard.type(email)
+      await keyboard.press('Enter')
+      await page.locator('#code').waitFor()
+      expect(await page.evaluate(() => document.activeElement?.id)).toBe('code-field')
+      await keyboard.type(await world.codeTo(email))
+      await keyboard.press('Enter')
+      await isLoggedIn(page)
+      expect(await page.evaluate(() => document.activeElement?.id)).toBe('account-title')
+      expect(await page.locator('#account').textContent()).toContain(email)
+      await page.getByRole('button', { name: 'Log out' }).focus()
+      await keyboard.press('Enter')
+      await page.locator('#ways').waitFor()
+      expect(await page.locator('#status').textContent()).toBe('You are logged out.')
+    })
+
+    test('says of a wrong code that it was wrong, at the field, and takes the right one after it', async () => {
+      const page = await world.openLogin()
+      const code = await world.askForCode(page, newAddress())
+      const field = page.getByLabel('Code', { exact: true })
+      await field.fill(code === '000000' ? '000001' : '000000')
+      await press(page, 'Log in')
+      expect(await problemOn(page)).toContain('That did not work')
+      expect(await field.getAttribute('aria-invalid')).toBe('true')
+      expect(await field.getAttribute('aria-describedby')).toBe('problem')
+      expect(await page.evaluate(() => document.activeElement?.id)).toBe('code-field')
+      await field.fill(`${code.slice(0, 3)} ${code.slice(3)}`)
+      await press(page, 'Log in')
+      await isLoggedIn(page)
+    })
+
+    test('logs in by the link from the mailbox, once somebody has confirmed it on our page', async () => {
+      const email = newAddress()
+      const waiting = await world.openLogin({}, await world.newPage({ userAgent: 'Asker/1.0' }))
+      await waiting.getByLabel('E-mail address').fill(email)
+      await press(waiting, 'Mail me a link instead')
+      const link = await world.mailTo(email, /^(http\S+)$/m)
+      // What a mail scanner does.
+      expect((await fetch(link)).status).toBe(200)
+      const reader = await world.newPage({ viewport: { width: 390, height: 844 } })
+      await reader.goto(link)
+      const asked = await reader.locator('main').textContent()
+      expect(asked).toContain('Asker/1.0')
+      expect(asked).toContain('127.0.0.1')
+      expect(await hindrancesOn(reader)).toEqual([])
+      expect(await world.nextLook(waiting)).toEqual({ completed: false, expired: false })
+      await press(reader, 'Yes, log it in')
+      await reader.getByRole('heading', { name: 'The device is logged in' }).waitFor()
+      await isLoggedIn(waiting)
+      expect(await waiting.locator('#account').textContent()).toContain(email)
+      await reader.goto(link)
+      expect(await reader.locator('h1').textContent()).toBe('This link was used already')
+      expect(await reader.context().cookies()).toEqual([])
+    })
+
+    test('says how long to wait where it was tried too often', async () => {
+      const page = await world.openLogin()
+      await page.route('**/users/login-with-email', (route) =>
+        route.fulfill({ status: 429, headers: { 'retry-after': '300' }, json: { error: 'x', code: 'rate_limited' } }),
+      )
+      await page.getByLabel('E-mail address').fill(newAddress())
+      await press(page, 'Mail me a code')
+      expect(await problemOn(page)).toBe('This was tried too often. Wait 5 minutes, then try again.')
+    })
+  })
+
+  describe('by passkey', () => {
+    /** Somebody with an e-mail address, who has added a passkey and is logged in. */
+    const withPasskey = async (): Promise<{ page: Page; email: string }> => {
+      const page = await world.openLogin()
+      await giveAuthenticator(page)
+      const email = newAddress()
+      await world.logInByCode(page, email)
+      await isLoggedIn(page)
+      await press(page, 'Add a passkey')
+      await page.getByRole('button', { name: /^Remove the passkey/ }).waitFor()
+      return { page, email }
+    }
+    const claimed = async (proof: object, at = world.origin, from = at) =>
+      world.service.as({ projectId: world.projectId, apiKey: '' }, at).post('/users/verify-login', proof, {
+        authorization: undefined,
+        origin: from,
+      })
+
+    test('logs in whoever registered one, and once it is removed nobody', async () => {
+      const { page, email } = await withPasskey()
+      await logOut(page)
+      await press(page, 'Use a passkey')
+      await isLoggedIn(page)
+      expect(await page.locator('#account').textContent()).toContain(email)
+      await logOut(page)
+      // The browser suggests it where the e-mail address is typed; this one at once takes what it suggests.
+      await page.getByLabel('E-mail address').focus()
+      await isLoggedIn(page)
+      await page.getByRole('button', { name: /^Remove the passkey/ }).click()
+      await page.locator('#passkeys-none').waitFor()
+      await logOut(page)
+      await press(page, 'Use a passkey')
+      expect(await problemOn(page)).toContain('That did not work')
+    })
+
+    test('refuses an assertion with another user’s handle, and one that comes again', async () => {
+      const { page } = await withPasskey()
+      await logOut(page)
+      const proof = await interceptProof(page, () => press(page, 'Use a passkey'))
+      const assertion = proof.passkey_credential_assertion_response as { response: { userHandle: string } }
+      const other = await world.service.post('/users/login-anonymously', {}, { authorization: undefined })
+      const response = { ...assertion.response, userHandle: handleOf(other.json.user_id) }
+      const forged = await claimed({ passkey_credential_assertion_response: { ...assertion, response } })
+      expect([forged.status, forged.json.code]).toEqual([401, 'login_failed'])
+      expect((await claimed(proof)).status).toBe(200)
+      const replayed = await claimed(proof)
+      expect([replayed.status, replayed.json.code]).toEqual([401, 'login_failed'])
+    })
+
+    test('refuses an assertion that a page of another origin got, though its domain is the same', async () => {
+      const { page } = await withPasskey()
+      const strict = await world.startStrict()
+      try {
+        const ask = (from: string) =>
+          world.service
+            .as({ projectId: world.projectId, apiKey: '' }, strict.origin)
+            .post('/users/login-with-discoverable-passkey', {}, { authorization: undefined, origin: from })
+        const assertedHere = async (): Promise<object> => {
+          const { publicKey } = (await ask(strict.origin)).json
+          const passkey_credential_assertion_response = await page.evaluate(async (json) => {
+            const options = { publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(json) }
+            const credential = await navigator.credentials.get(options)
+            return (credential as PublicKeyCredential).toJSON()
+          }, publicKey)
+          return { passkey_credential_assertion_response }
+        }
+        const elsewhere = await claimed(await assertedHere(), strict.origin)
+        expect([elsewhere.status, elsewhere.json.code]).toEqual([401, 'login_failed'])
+        expect((await ask(world.origin)).json.code).toBe('origin_not_allowed')
+        await page.goto(world.addressOf({}, strict.origin))
+        // It sends no mail, either.
+        await page.locator('#ways').waitFor()
+        expect(await page.getByLabel('E-mail address').count()).toBe(0)
+        expect((await claimed(await assertedHere(), strict.origin)).status).toBe(200)
+      } finally {
+        await strict.close()
+      }
+    })
+  })
+
+  describe('by wallet', () => {
+    test('logs in with a message for this page, signed by the browser’s wallet', async () => {
+      const account = privateKeyToAccount(generatePrivateKey())
+      const page = await world.newPage()
+      const signed = await giveWallet(page, account)
+      await world.openLogin({}, page)
+      await press(page, 'Use a wallet')
+      await isLoggedIn(page)
+      expect(await page.locator('#account').textContent()).toContain(account.address)
+      expect(signed[0]).toStartWith(
+        `${new URL(world.origin).host} wants you to sign in with your Ethereum account:\n${account.address}\n\nLog in to Test.\n`,
+      )
+    })
+
+    test('is explained where the browser has none', async () => {
+      const page = await world.openLogin()
+      expect(await page.getByRole('button', { name: 'Use a wallet' }).count()).toBe(0)
+      expect(await page.locator('#wallet-none').isVisible()).toBe(true)
+    })
+  })
+
+  describe('with another device', () => {
+    test('logs in by a code that somebody who is logged in confirms, after they were shown who asks', async () => {
+      const email = newAddress()
+      const mine = await world.openLogin()
+      await world.logInByCode(mine, email)
+      await isLoggedIn(mine)
+      const television = await world.newPage({ userAgent: 'Mozilla/5.0 (X11; Linux) Firefox/150.0' })
+      await world.openLogin({}, television)
+      await press(television, 'Use another device')
+      await television.locator('#device').waitFor()
+      const code = (await television.locator('#device-code').textContent()) ?? ''
+      await mine.getByLabel('Code that the other device shows').fill('0000')
+      await press(mine, 'Who asks?')
+      expect(await problemOn(mine)).toContain('There is no such code')
+      await mine.getByLabel('Code that the other device shows').fill(code.toLowerCase())
+      await press(mine, 'Who asks?')
+      await mine.locator('#ask').waitFor()
+      const asked = await mine.locator('#ask').textContent()
+      expect(asked).toContain('Firefox on Linux')
+      expect(asked).toContain('127.0.0.1')
+      expect(await hindrancesOn(mine)).toEqual([])
+      expect(await television.locator('#device').isVisible()).toBe(true)
+      await press(mine, 'Yes, log it in')
+      await isLoggedIn(television)
+      expect(await television.locator('#account').textContent()).toContain(email)
+      expect(await mine.locator('#status').textContent()).toBe('The other device is logged in now.')
+    })
+  })
+
+  describe('for an app', () => {
+    test('hands it a code in a fragment, which the app exchanges from its own origin, and keeps no session', async () => {
+      const state = 'a&b=c d"<'
+      const page = await world.openLogin({ redirect_uri: `${world.app.origin}/after?x=1`, state })
+      const email = newAddress()
+      await world.logInByCode(page, email)
+      await press(page, 'Not now')
+      await page.waitForURL(`${world.app.origin}/**`)
+      const told = await until(
+        'the app to be logged in',
+        async () => (await page.locator('#told').textContent()) || null,
+      )
+      const { user, ...rest } = JSON.parse(told)
+      expect(rest).toEqual({ state, status: 200, passkeys: [] })
+      expect(world.app.addresses).toContain(`${world.app.origin}/after?x=1`)
+      expect(world.app.addresses.join()).not.toContain('session_challenge_code')
+      const sessions = await world.sessionsOf(user)
+      expect(sessions).toEqual(['email_code logout', 'session_challenge null'])
+      // Who said no to a passkey is not asked again.
+      await world.openLogin({ redirect_uri: `${world.app.origin}/again` }, page)
+      await world.logInByCode(page, email)
+      await page.waitForURL(`${world.app.origin}/again**`)
+    })
+
+    test('leads nowhere but to an origin that the project allows', async () => {
+      const other = await createProject(world.service.ctx, { name: 'Other', actor: 'operator' })
+      await setAllowedOrigins(world.service.ctx, { projectId: other.projectId, origins: ['https://other.example'] })
+      const statusFor = async (query: Record<string, string>) => (await world.service.get('/login', query)).status
+      const redirect_uri = 'https://other.example/after'
+      expect(await statusFor({ project_id: other.projectId, redirect_uri })).toBe(200)
+      expect(await statusFor({ project_id: world.projectId, redirect_uri })).toBe(400)
+      expect(await statusFor({ project_id: randomUUID() })).toBe(400)
+      expect(await statusFor({ project_id: world.projectId, state: 'a'.repeat(513) })).toBe(400)
+      expect(await statusFor({})).toBe(400)
+      const page = await world.newPage()
+      const answer = await page.goto(world.addressOf({ redirect_uri: 'https://evil.example/' }))
+      expect(answer?.status()).toBe(400)
+      expect(await page.locator('h1').textContent()).toBe('This login link does not work')
+      expect(await page.locator('a, button, script').count()).toBe(0)
+      expect(await hindrancesOn(page)).toEqual([])
+    })
+
+    test('works in no frame', async () => {
+      const page = await world.newPage()
+      await page.goto(world.app.origin)
+      await page.evaluate((address) => {
+        const frame = document.createElement('iframe')
+        frame.src = address
+        document.body.append(frame)
+        return new Promise((resolve) => frame.addEventListener('load', resolve))
+      }, world.addressOf())
+      expect(await page.frames()[1]?.locator('main').count()).toBe(0)
+    })
+  })
+})
