@@ -32,7 +32,7 @@ export const findLiveApiKeys = async (db: Db, hexHashes: readonly string[]): Pro
   return db.prepared<LiveApiKey[]>`
     select id, project_id as "projectId", hash, scopes, last_used_at as "lastUsedAt"
     from public.api_keys
-    where hash in (select decode(hex, 'hex') from unnest(${[...hexHashes]}::text[]) as hex)
+    where hash = any(${hexHashes.map((hex) => `\\x${hex}`)}::text[]::bytea[])
       and revoked_at is null and (expires_at is null or expires_at > now())`
 }
 

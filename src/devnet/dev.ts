@@ -65,6 +65,8 @@ Strongroom is ready after ${(performance.now() / 1000).toFixed(1)} s.
   project id       ${dev.project_id}
   API key          ${dev.api_key}
   developer_secret ${dev.developer_secret}
+  users log in at  ${dev.base_url}/login?project_id=${dev.project_id}
+  mails are at     ${dev.base_url}/dev/mailbox
 ${networks.join('\n')}
   data and logs    ${folder}
 

@@ -1,6 +1,5 @@
-// `bun run bench [--json] [sign] [custody] [broadcast] [submit] [track] [preview] [activity] [index] [users]
-// [dev]`: tables with the
-// baseline of the same run beside each figure.
+// `bun run bench [--json] [sign] [custody] [broadcast] [submit] [track] [preview] [activity] [index] [users] [dev]`: tables
+// with the baseline of the same run beside each figure.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
