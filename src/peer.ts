@@ -1,6 +1,7 @@
 // Who is at the other end of a connection. The server says so for a request when it is asked; whoever stands between says
 // it in X-Forwarded-For, which counts only as far as the proxies are ours.
 
+import { isIP } from 'node:net'
 import type { Config } from './config.ts'
 
 /** Who asks: for throttles, and to show to whoever completes or lists a login. */
@@ -12,7 +13,12 @@ export type Asker = {
 }
 
 const MAX_DEVICE_CHARACTERS = 256
-const ADDRESS = /^[0-9a-fA-F:.]{2,45}$/
+/** Some proxies add the port: `192.0.2.1:443`, `[2001:db8::1]:443`. */
+const WITH_PORT = /^(?:\[([^\]]*)\]|([0-9.]+))(?::[0-9]{1,5})?$/
+/** An IPv4 caller of a server that listens on IPv6 (RFC 4291 §2.5.5.2). */
+const MAPPED = /^::ffff:([0-9.]+)$/i
+const GROUPS = 8
+const GROUPS_OF_A_SUBNET = 4
 
 const peers = new WeakMap<Request, () => string | null>()
 
@@ -21,15 +27,38 @@ export const notePeer = (request: Request, address: () => string | null): void =
   peers.set(request, address)
 }
 
+/** An address without a port or a zone; null for what is none. */
+const readAddress = (text: string): string | null => {
+  const [, bracketed, dotted] = WITH_PORT.exec(text) ?? []
+  const bare = (bracketed ?? dotted ?? text).split('%', 1)[0] ?? ''
+  const address = MAPPED.exec(bare)?.[1] ?? bare
+  return isIP(address) === 0 ? null : address
+}
+
+/** The groups of an IPv6 address, in the one spelling of each that URLs have (RFC 5952). */
+const groupsOf = (address: string): readonly string[] => {
+  const halves = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::')
+  const [before = [], after] = halves.map((half) => half.split(':').filter((group) => group !== ''))
+  return after === undefined
+    ? before
+    : [...before, ...Array<string>(GROUPS - before.length - after.length).fill('0'), ...after]
+}
+
+/**
+ * What counts as one caller where tries are counted: of IPv6 a /64, the least that a subscriber has (RFC 6177 §2), within
+ * which any address is theirs to take.
+ */
+export const subnetOf = (address: string): string =>
+  isIP(address) === 6 ? `${groupsOf(address).slice(0, GROUPS_OF_A_SUBNET).join(':')}::/64` : address
+
 const forwardedFor = (headers: Headers, hops: number): string | null => {
   const said = (headers.get('x-forwarded-for') ?? '').split(',').map((each) => each.trim())
-  const address = said.at(-hops)
-  return address !== undefined && ADDRESS.test(address) ? address : null
+  return readAddress(said.at(-hops) ?? '')
 }
 
 /** The caller's address and device. With n proxies of ours the nth address from the right is what the first of them saw. */
 export const askerOf = (config: Pick<Config, 'trustedProxies'>, request: Request): Asker => {
-  const peer = peers.get(request)?.() ?? ''
+  const peer = readAddress(peers.get(request)?.() ?? '') ?? ''
   const hops = config.trustedProxies
   return {
     address: hops === 0 ? peer : (forwardedFor(request.headers, hops) ?? peer),

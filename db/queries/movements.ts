@@ -6,8 +6,8 @@ import type { Reach } from './wallets.ts'
 
 export type MovementRow = typeof movements.$inferSelect
 
-/** Some 2 MB of text in one message. */
-const ROWS_AN_INSERT = 5_000
+/** Some 7 MB of text in one message: all that the indexer writes at once. */
+const ROWS_AN_INSERT = 20_000
 
 /**
  * A movement that is already there stays as it is. Hardly ever is one there, and as PostgreSQL takes a third longer where it
@@ -25,12 +25,14 @@ export const insertMovements = async (tx: Tx, rows: readonly MovementRow[]): Pro
   }
 }
 
-/** PostgreSQL's text of an array: it quotes and escapes as JSON does, but for control characters, of which we write none. */
-const arrayText = (values: readonly (string | number | null)[]): string => `{${JSON.stringify(values).slice(1, -1)}}`
-
-/** A list for each column: a parameter for each value would cost three times as much. */
+/**
+ * A list for each column, in PostgreSQL's text of an array: a parameter for each value would cost three times as much. All
+ * values are names, numbers and hex digits, of which none has to be quoted. Ordered by address, as rows that are neighbours
+ * in the largest index are written into it a fifth faster one after the other.
+ */
 const insertTogether = async (tx: Tx, rows: readonly MovementRow[], onConflict: SQL): Promise<void> => {
-  const list = (of: (row: MovementRow) => string | number | null) => arrayText(rows.map(of))
+  const list = (of: (row: MovementRow) => string | number | bigint | null) =>
+    `{${rows.map((row) => of(row) ?? 'null').join()}}`
   await tx.execute(sql`
     insert into ${movements} (id, network, address, direction, counterparty, standard, contract, token_id, amount,
       block_number, transaction_hash, log_index, item_index, at)
@@ -42,13 +44,15 @@ const insertTogether = async (tx: Tx, rows: readonly MovementRow[], onConflict: 
       ${list(({ counterparty }) => counterparty)}::text[],
       ${list(({ standard }) => standard)}::text[],
       ${list(({ contract }) => contract)}::text[],
-      ${list(({ tokenId }) => tokenId?.toString() ?? null)}::numeric[],
-      ${list(({ amount }) => amount.toString())}::numeric[],
-      ${list(({ blockNumber }) => blockNumber.toString())}::bigint[],
+      ${list(({ tokenId }) => tokenId)}::numeric[],
+      ${list(({ amount }) => amount)}::numeric[],
+      ${list(({ blockNumber }) => blockNumber)}::bigint[],
       ${list(({ transactionHash }) => transactionHash)}::text[],
       ${list(({ logIndex }) => logIndex)}::integer[],
       ${list(({ itemIndex }) => itemIndex)}::integer[],
-      ${list(({ at }) => at.toISOString())}::timestamptz[])
+      ${list(({ at }) => at.toISOString())}::timestamptz[]
+    ) as list (id, network, address)
+    order by address
     ${onConflict}`)
 }
 

@@ -92,3 +92,22 @@ export const takeSessionChallenge = async (
     .returning({ userId: sessionChallenges.userId, email: sessionChallenges.email })
   return row === undefined || row.userId === null ? null : { userId: row.userId, email: row.email }
 }
+
+/** Ends what would still log a user in: what was completed for them, and gave no session yet. */
+export const endCompletedChallenges = async (
+  db: Queryable,
+  input: { readonly projectId: string; readonly userId: string },
+): Promise<void> => {
+  await db
+    .update(sessionChallenges)
+    .set({ expiresAt: sql`now()` })
+    .where(
+      and(
+        eq(sessionChallenges.projectId, input.projectId),
+        eq(sessionChallenges.userId, input.userId),
+        isNotNull(sessionChallenges.completedAt),
+        isNull(sessionChallenges.usedAt),
+        unexpired,
+      ),
+    )
+}

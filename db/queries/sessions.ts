@@ -1,7 +1,7 @@
 // Users' sessions. A refresh token is never stored: it follows from a session's id and generation.
 
 import { and, desc, eq, gt, isNull, sql } from 'drizzle-orm'
-import type { Db, Queryable } from '../client.ts'
+import type { Db, Queryable, Tx } from '../client.ts'
 import { sessions } from '../schema.ts'
 import type { LoginWay, SessionEnd } from '../words.ts'
 
@@ -102,6 +102,26 @@ export const findJustAdvanced = async (
   return row ?? null
 }
 
+/** Ends a session whose refresh token was used before. @returns it, or null where it has ended, or this token is due. */
+export const endReusedSession = async (
+  db: Queryable,
+  input: { readonly projectId: string; readonly id: string; readonly generation: number },
+): Promise<SessionRow | null> => {
+  const [row] = await db
+    .update(sessions)
+    .set({ endedAt: sql`now()`, endedBy: 'reuse' })
+    .where(
+      and(
+        eq(sessions.projectId, input.projectId),
+        eq(sessions.id, input.id),
+        gt(sessions.generation, input.generation),
+        isNull(sessions.endedAt),
+      ),
+    )
+    .returning()
+  return row ?? null
+}
+
 /** @returns the session where it had not ended before. */
 export const endSession = async (
   db: Queryable,
@@ -148,6 +168,19 @@ export const endSessionsOf = async (
     .set({ endedAt: sql`now()`, endedBy: input.by })
     .where(and(eq(sessions.projectId, input.projectId), eq(sessions.userId, input.userId), isNull(sessions.endedAt)))
     .returning()
+
+/** Sees to it that a session does not end before the transaction does. @returns false where it has ended. */
+export const holdLiveSession = async (
+  tx: Tx,
+  key: { readonly projectId: string; readonly id: string },
+): Promise<boolean> => {
+  const rows = await tx
+    .select({ id: sessions.id })
+    .from(sessions)
+    .where(and(eq(sessions.projectId, key.projectId), eq(sessions.id, key.id), isNull(sessions.endedAt)))
+    .for('share')
+  return rows.length === 1
+}
 
 export const sessionExists = async (db: Queryable, id: string): Promise<boolean> =>
   (await db.select({ id: sessions.id }).from(sessions).where(eq(sessions.id, id))).length === 1

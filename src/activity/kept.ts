@@ -64,7 +64,7 @@ const rowOf = (input: {
 }): MovementRow => {
   const { network, block, movement, side } = input
   const { transactionHash, logIndex, itemIndex } = movement
-  const name = [network, transactionHash, logIndex, itemIndex, side.address, side.direction].join(':')
+  const name = `${network}:${transactionHash}:${logIndex}:${itemIndex}:${side.address}:${side.direction}`
   return {
     id: nameUuid({ namespace: ACTIVITY_NAMESPACE, name }),
     network,

@@ -3,11 +3,16 @@ import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import { readJsonBody } from '../body.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { type Asker, askerOf } from '../peer.ts'
+import { type Asker, askerOf, subnetOf } from '../peer.ts'
 import { createAuthenticate, readProjectHeader, requireProject } from './authenticate.ts'
 import type { Caller } from './caller.ts'
 import { checkOrigin } from './origins.ts'
 import { requireScope } from './scopes.ts'
+
+/** What is somebody's, or a token or number of a login, is kept by no cache; nor is a refusal. */
+const KEPT_BY_NOBODY = 'no-store'
+
+type Asking = { readonly request: Request; readonly set: { readonly headers: Record<string, string | number> } }
 
 type AuthCtx = Pick<Ctx, 'db' | 'now' | 'log' | 'config' | 'tokens'>
 
@@ -18,7 +23,8 @@ type AuthCtx = Pick<Ctx, 'db' | 'now' | 'log' | 'config' | 'tokens'>
 export const authentication = (ctx: AuthCtx) => {
   const authenticate = createAuthenticate(ctx)
   const limiter = new RateLimiterMemory({ points: ctx.config.rateLimitPerSecond, duration: 1 })
-  const admit = async ({ request, route }: { request: Request; route: string }): Promise<Caller> => {
+  const admit = async ({ request, route, set }: Asking & { readonly route: string }): Promise<Caller> => {
+    set.headers['cache-control'] = KEPT_BY_NOBODY
     const caller = await authenticate(request.headers)
     await checkOrigin(ctx, { projectId: caller.projectId, origin: request.headers.get('origin') })
     await limiter.consume(caller.kind === 'user' ? caller.userId : caller.apiKeyId).catch((refusal: unknown) => {
@@ -30,12 +36,12 @@ export const authentication = (ctx: AuthCtx) => {
   // The framework parses before anything else, and parses only where there may be a body.
   const admitted = new WeakMap<Request, Caller>()
   return new Elysia({ name: 'authentication' })
-    .onParse({ as: 'scoped' }, async ({ request, route }) => {
-      admitted.set(request, await admit({ request, route }))
+    .onParse({ as: 'scoped' }, async ({ request, route, set }) => {
+      admitted.set(request, await admit({ request, route, set }))
       return (await readJsonBody(request)) ?? {}
     })
-    .derive({ as: 'scoped' }, async ({ request, route }) => ({
-      caller: admitted.get(request) ?? (await admit({ request, route })),
+    .derive({ as: 'scoped' }, async ({ request, route, set }) => ({
+      caller: admitted.get(request) ?? (await admit({ request, route, set })),
     }))
 }
 
@@ -49,9 +55,10 @@ export type Asked = { readonly projectId: string; readonly asker: Asker; readonl
  */
 export const projectDoor = (ctx: AuthCtx) => {
   const limiter = new RateLimiterMemory({ points: ctx.config.rateLimitPerSecond, duration: 1 })
-  const admit = async (request: Request): Promise<Asked> => {
+  const admit = async ({ request, set }: Asking): Promise<Asked> => {
+    set.headers['cache-control'] = KEPT_BY_NOBODY
     const asker = askerOf(ctx.config, request)
-    await limiter.consume(asker.address).catch((refusal: unknown) => {
+    await limiter.consume(subnetOf(asker.address)).catch((refusal: unknown) => {
       throw tooMany(refusal)
     })
     const { id: projectId } = await requireProject(ctx, readProjectHeader(request.headers))
@@ -61,11 +68,13 @@ export const projectDoor = (ctx: AuthCtx) => {
   }
   const admitted = new WeakMap<Request, Asked>()
   return new Elysia({ name: 'project-door' })
-    .onParse({ as: 'scoped' }, async ({ request }) => {
-      admitted.set(request, await admit(request))
+    .onParse({ as: 'scoped' }, async ({ request, set }) => {
+      admitted.set(request, await admit({ request, set }))
       return (await readJsonBody(request)) ?? {}
     })
-    .derive({ as: 'scoped' }, async ({ request }) => ({ asked: admitted.get(request) ?? (await admit(request)) }))
+    .derive({ as: 'scoped' }, async ({ request, set }) => ({
+      asked: admitted.get(request) ?? (await admit({ request, set })),
+    }))
 }
 
 export type ProjectDoor = ReturnType<typeof projectDoor>

@@ -13,8 +13,9 @@ export const tokenKeyRoutes = (ctx: Pick<Ctx, 'tokens'>) =>
   new Elysia({ normalize: false }).get(
     '/.well-known/jwks.json',
     async ({ set }) => {
-      set.headers['cache-control'] = `public, max-age=${JWKS_MAX_AGE_SECONDS}`
       const { keys } = await ctx.tokens.jwks()
+      // The first login makes the first key: who verifies its token must not be shown what was before.
+      set.headers['cache-control'] = keys.length === 0 ? 'no-store' : `public, max-age=${JWKS_MAX_AGE_SECONDS}`
       return { keys: keys.map((key) => ({ ...key })) }
     },
     {

@@ -2,9 +2,10 @@ import { Command } from 'commander'
 import type { UserRow } from '../../db/queries/users.ts'
 import { LISTED_MAX } from '../users/list-sessions.ts'
 import { listUsers } from '../users/list-users.ts'
+import { removeAllPasskeys } from '../users/remove-all-passkeys.ts'
 import { showUser } from '../users/show-user.ts'
 import { uuid } from './arguments.ts'
-import { print, printJson, withServiceCtx } from './operator.ts'
+import { OPERATOR, print, printJson, withServiceCtx } from './operator.ts'
 
 const shown = (user: UserRow) => ({
   id: user.id,
@@ -34,6 +35,14 @@ const show = (userId: string, { project: projectId, json }: { project: string; j
     print(`passkeys: ${user.passkeys}`)
   })
 
+const removePasskeys = (userId: string, { project: projectId }: { project: string }) =>
+  withServiceCtx(async (ctx) => {
+    const removed = await removeAllPasskeys(ctx, { projectId, userId, actor: OPERATOR })
+    print(
+      `${removed === 1 ? 'One passkey is' : `${removed} passkeys are`} removed; sessions that they began go on until they are revoked.`,
+    )
+  })
+
 export const userCommands = (): Command => {
   const command = new Command('users').description("Projects' end users.")
   command
@@ -49,5 +58,11 @@ export const userCommands = (): Command => {
     .requiredOption('--project <id>', 'the project', uuid)
     .option('--json', 'print { id, email, sign_in_wallet, created_at, passkeys }')
     .action(show)
+  command
+    .command('remove-passkeys')
+    .description('Remove all passkeys of a user, where a stranger may have added one. Revoke the sessions first.')
+    .argument('<user-id>', 'the user', uuid)
+    .requiredOption('--project <id>', 'the project', uuid)
+    .action(removePasskeys)
   return command
 }

@@ -25,9 +25,13 @@ const SYSTEMS = [
 const firstIn = (text: string, words: readonly (readonly [string, string])[]): string | null =>
   words.find(([word]) => text.includes(word))?.[1] ?? null
 
-/** @returns for instance "Firefox on Windows"; the text itself where it is of no browser that is known here. */
+/** The first product (RFC 9110 §10.1.5), short and without a space: a sentence could tell its reader what to press. */
+const PRODUCT = /^[A-Za-z0-9]{1,20}(?:\/[0-9.]{1,12})?/
+
+/** @returns for instance "Firefox on Windows"; of what is no browser that is known here never more than one word. */
 export const deviceName = (userAgent: string): string => {
   const [browser, system] = [firstIn(userAgent, BROWSERS), firstIn(userAgent, SYSTEMS)]
-  if (browser !== null && system !== null) return `${browser} on ${system}`
-  return userAgent === '' ? 'A device that does not say what it is' : userAgent
+  if (system !== null) return `${browser ?? 'An unknown program'} on ${system}`
+  const [product] = PRODUCT.exec(userAgent) ?? []
+  return product === undefined ? 'A device that does not say what it is' : `An unknown device: ${product}`
 }

@@ -22,5 +22,5 @@ export const beginDiscoverableLogin = async (
   if (project === null) throw new Error('a project that was asked for is there')
   const rpId = rpIdFor(project, origin)
   const challenge = await newPasskeyChallenge(ctx, { projectId, kind: 'passkey_login', userId: null, rpId })
-  return requestOptions({ rpId, challenge, allow: [] })
+  return requestOptions({ rpId, challenge })
 }

@@ -20,9 +20,6 @@ const detail = (summary: string, description: string) => ({ detail: { tags: ['Us
 const beginRoutes = (ctx: Ctx, door: ProjectDoor) =>
   new Elysia({ prefix: '/users', normalize: false })
     .use(door)
-    .onBeforeHandle(({ set }) => {
-      set.headers['cache-control'] = 'no-store'
-    })
     .post('/create-session-challenge', ({ asked }) => createSessionChallenge(ctx, asked), {
       response: answers(SessionChallenge),
       ...detail(
@@ -65,9 +62,6 @@ const lookRoutes = (ctx: Ctx) =>
 const ownRoutes = (ctx: Ctx, authentication: Authentication) =>
   new Elysia({ prefix: '/users', normalize: false })
     .use(authentication)
-    .onBeforeHandle(({ set }) => {
-      set.headers['cache-control'] = 'no-store'
-    })
     .get(
       '/session-challenge/asker',
       async ({ query: { code }, caller, request }) => {

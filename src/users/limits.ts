@@ -1,9 +1,10 @@
-// How often a login may begin or be tried. By address, so that nobody tries many targets; by target, so that many
-// addresses do not try one. On the devnet a hundred times as often.
+// How often a login may begin or be tried. By address, of IPv6 by its subnet, so that nobody tries many targets; by target,
+// so that many addresses do not try one. On the devnet a hundred times as often.
 
 import type { Asked } from '../auth/plugin.ts'
 import type { Limit } from '../auth/throttle.ts'
 import type { Ctx } from '../context.ts'
+import { subnetOf } from '../peer.ts'
 
 type LimitsCtx = Pick<Ctx, 'config'>
 
@@ -23,14 +24,14 @@ const scaled = (ctx: LimitsCtx, tries: number): number => (ctx.config.devnet ? t
 
 /** Logins of one way that begin at one address. */
 export const beginsFrom = (ctx: LimitsCtx, asked: Asked, way: string): Limit => ({
-  of: ['begin from', way, asked.projectId, asked.asker.address],
+  of: ['begin from', way, asked.projectId, subnetOf(asked.asker.address)],
   tries: scaled(ctx, FROM_ADDRESS),
   windowSeconds: MINUTES_A_WINDOW * MINUTE,
 })
 
 /** Challenges from one address: the login page makes one for everybody whom it sends back. */
 export const challengesFrom = (ctx: LimitsCtx, asked: Asked): Limit => ({
-  of: ['challenge from', asked.projectId, asked.asker.address],
+  of: ['challenge from', asked.projectId, subnetOf(asked.asker.address)],
   tries: scaled(ctx, CHALLENGES_FROM_ADDRESS),
   windowSeconds: MINUTES_A_WINDOW * MINUTE,
 })
@@ -59,14 +60,14 @@ export const mailsTo = (ctx: LimitsCtx, asked: Asked, way: string, target: strin
 
 /** Proofs, and what completes challenges, from one address. */
 export const triesFrom = (ctx: LimitsCtx, asked: Pick<Asked, 'asker'>, what: string): Limit => ({
-  of: ['try from', what, asked.asker.address],
+  of: ['try from', what, subnetOf(asked.asker.address)],
   tries: scaled(ctx, TRIES_FROM_ADDRESS),
   windowSeconds: MINUTE,
 })
 
 /** Looks at challenges from one address: whoever waits for one looks again and again. */
 export const looksFrom = (ctx: LimitsCtx, asked: Pick<Asked, 'asker'>): Limit => ({
-  of: ['look from', asked.asker.address],
+  of: ['look from', subnetOf(asked.asker.address)],
   tries: scaled(ctx, LOOKS_FROM_ADDRESS),
   windowSeconds: MINUTE,
 })

@@ -5,13 +5,14 @@ import { readEmailAddress } from '../mail/address.ts'
 import { requireMail } from '../mail/queue.ts'
 import { mailCode } from './email-code.ts'
 import { beginsFrom, mailsTo } from './limits.ts'
-import { userIdOf } from './user-id.ts'
+import { firstIdOf } from './user-id.ts'
 
 const WAY = 'email'
 
 /**
  * Mails a code, whether the address is a user's already or not: the answer and the work are the same.
- * @returns whom verify-login is to name.
+ * @returns whom verify-login is to name: always the id that the address makes as a first proof, so that nobody learns whose it
+ * is now.
  * @throws not_implemented, invalid_input, rate_limited.
  */
 export const loginWithEmail = async (ctx: Ctx, asked: Asked, input: { readonly email: string }): Promise<string> => {
@@ -19,7 +20,7 @@ export const loginWithEmail = async (ctx: Ctx, asked: Asked, input: { readonly e
   const email = readEmailAddress(input.email)
   await throttle(ctx, [beginsFrom(ctx, asked, WAY), ...mailsTo(ctx, asked, WAY, email)])
   const { projectId } = asked
-  const userId = await userIdOf(ctx, { projectId, by: { email } })
+  const userId = firstIdOf(ctx, { projectId, by: { email } })
   await ctx.db.transaction((tx) => mailCode(ctx, tx, { projectId, userId, purpose: 'login', email }))
   return userId
 }

@@ -1,4 +1,3 @@
-import { listPasskeys } from '../../db/queries/passkeys.ts'
 import { findProject } from '../../db/queries/projects.ts'
 import type { Asked } from '../auth/plugin.ts'
 import { rpIdFor } from '../auth/relying-party.ts'
@@ -7,7 +6,6 @@ import type { Config } from '../config.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { readEmailAddress } from '../mail/address.ts'
-import { decoyCredentialIds } from './decoy-credentials.ts'
 import { beginsFor, beginsFrom } from './limits.ts'
 import { newPasskeyChallenge } from './passkey-challenge.ts'
 import { requestOptions } from './passkey-options.ts'
@@ -28,8 +26,9 @@ const readNamed = (config: Config, named: Named): { readonly email: string } | {
 }
 
 /**
- * The options for a login with a passkey of the user who is named. Who has none, or is nobody, gets made-up ones, and the
- * challenge is for the id that they would have: the answer, the work and what comes of it do not tell.
+ * The options for a login with a passkey of the user who is named. No passkey is listed, as that would tell who has some, and
+ * of whom they are: all of ours are discoverable, and the authenticator finds them. The challenge is for that user alone, or
+ * for the id that nobody has yet: the answer, the work and what comes of it do not tell.
  * @throws invalid_input, address_invalid, passkey_domain_required, rate_limited.
  */
 export const loginWithPasskey = async (
@@ -45,9 +44,6 @@ export const loginWithPasskey = async (
   if (project === null) throw new Error('a project that was asked for is there')
   const rpId = rpIdFor(project, origin)
   const userId = await userIdOf(ctx, { projectId, by })
-  const passkeys = await listPasskeys(ctx.db, { projectId, userId })
-  const decoys = decoyCredentialIds(ctx.sealer, { projectId, name: target, rpId })
-  const own = passkeys.filter((passkey) => passkey.rpId === rpId).map(({ credentialId }) => credentialId)
   const challenge = await newPasskeyChallenge(ctx, { projectId, kind: 'passkey_login', userId, rpId })
-  return requestOptions({ rpId, challenge, allow: own.length === 0 ? decoys : own })
+  return requestOptions({ rpId, challenge })
 }

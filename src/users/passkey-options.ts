@@ -30,17 +30,13 @@ export const creationOptions = (input: {
   },
 })
 
-/** How an authenticator is reached is not said: it would tell which credentials are real. */
-export const requestOptions = (input: {
-  readonly rpId: string
-  readonly challenge: string
-  readonly allow: readonly Uint8Array[]
-}): RequestOptions => ({
+/** For any discoverable passkey of the RP ID. */
+export const requestOptions = (input: { readonly rpId: string; readonly challenge: string }): RequestOptions => ({
   publicKey: {
     challenge: input.challenge,
     timeout: CEREMONY_MS,
     rpId: input.rpId,
-    allowCredentials: input.allow.map(described),
+    allowCredentials: [],
     userVerification: 'required',
   },
 })

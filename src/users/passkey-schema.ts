@@ -119,7 +119,7 @@ export const RequestOptions = Type.Object(
         challenge: Challenge,
         timeout: Timeout,
         rpId: Type.String({ description: 'The domain of the passkeys.' }),
-        allowCredentials: Type.Array(Type.Object(Described, closed)),
+        allowCredentials: Type.Array(Type.Never(), { maxItems: 0, description: 'None: passkeys are discoverable.' }),
         userVerification: Type.Literal('required'),
       },
       { ...closed, description: 'PublicKeyCredentialRequestOptionsJSON (WebAuthn).' },

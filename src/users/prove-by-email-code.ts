@@ -2,7 +2,7 @@ import { ensureUser } from '../../db/queries/users.ts'
 import { proveCode } from './email-code.ts'
 import type { Prove } from './verify-login.ts'
 
-/** A mailed code. An address that no user has yet becomes its user's. */
+/** A mailed code, under the id that its begin step told. An address that no user has yet becomes its user's. */
 export const proveByEmailCode: Prove<{ readonly userId: string; readonly code: string }> = async (
   ctx,
   asked,

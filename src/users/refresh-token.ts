@@ -1,4 +1,4 @@
-import { advanceSession, endSession, findJustAdvanced } from '../../db/queries/sessions.ts'
+import { advanceSession, endReusedSession, findJustAdvanced } from '../../db/queries/sessions.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { readRefreshToken } from './refresh-secret.ts'
@@ -24,7 +24,7 @@ export const refreshToken = async (
     (await advanceSession(ctx.db, { ...shown, lifetimeSeconds: REFRESH_SECONDS })) ??
     (await findJustAdvanced(ctx.db, { ...shown, graceSeconds: GRACE_SECONDS }))
   if (row !== null) return withTokens(ctx, row)
-  if ((await endSession(ctx.db, { id, projectId, by: 'reuse' })) !== null) {
+  if ((await endReusedSession(ctx.db, shown)) !== null) {
     ctx.log.warn({ projectId, sessionId: id }, 'a refresh token was used again: its session is ended')
   }
   throw sessionEnded()

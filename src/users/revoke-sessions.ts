@@ -1,3 +1,4 @@
+import { endCompletedChallenges } from '../../db/queries/session-challenges.ts'
 import { endSession, endSessionsOf, type SessionRow, sessionExists } from '../../db/queries/sessions.ts'
 import { findUser } from '../../db/queries/users.ts'
 import type { WorkerCtx } from '../context.ts'
@@ -18,7 +19,8 @@ const requireThere = async (ctx: RevokeCtx, which: Which): Promise<void> => {
 }
 
 /**
- * Ends a session, or all of a user: their tokens are refused from the next request on, by every process. Idempotent.
+ * Ends a session, or all of a user, and then also what their devices let in that has not come yet: their tokens are refused
+ * from the next request on, by every process. Idempotent.
  * @returns how many had not ended before. @throws not_found
  */
 export const revokeSessions = async (
@@ -31,6 +33,8 @@ export const revokeSessions = async (
     const one = 'sessionId' in which ? await endSession(tx, { id: which.sessionId, by: 'operator' }) : null
     const ended: readonly SessionRow[] =
       'sessionId' in which ? (one === null ? [] : [one]) : await endSessionsOf(tx, { ...which, by: 'operator' })
+    // Whoever had one of the sessions could have let in another device, which would come only now.
+    if ('userId' in which) await endCompletedChallenges(tx, which)
     for (const { id, projectId, userId } of ended) {
       const details = { user_id: userId }
       await ctx.audit.record(tx, { projectId, actor, action: 'session_revoked', subject: id, details })

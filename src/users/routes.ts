@@ -40,9 +40,6 @@ const detail = (summary: string, description: string) => ({ detail: { tags: ['Us
 export const userRoutes = (ctx: Ctx, door: ProjectDoor) =>
   new Elysia({ prefix: '/users', normalize: false })
     .use(door)
-    .onBeforeHandle(({ set }) => {
-      set.headers['cache-control'] = 'no-store'
-    })
     .post('/verify-login', async ({ body, asked }) => shown(await verifyLogin(ctx, asked, proofsOf(body))), {
       body: VerifyLogin,
       response: answers(Session),

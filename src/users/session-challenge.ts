@@ -10,6 +10,7 @@ import {
   completeSessionChallenge as markCompleted,
   type SessionChallengeRow,
 } from '../../db/queries/session-challenges.ts'
+import { holdLiveSession } from '../../db/queries/sessions.ts'
 import type { UserCaller } from '../auth/caller.ts'
 import { checkOrigin } from '../auth/origins.ts'
 import type { Asked } from '../auth/plugin.ts'
@@ -105,15 +106,22 @@ export const readChallengeAsker = async (
   return { address, device, createdAt, expiresAt }
 }
 
+const sessionEnded = (): AppError => new AppError('session_ended', 'The session has ended; log in again.')
+
 /**
  * Logs in, as the caller, the device that began the challenge: once.
- * @throws not_found, challenge_expired, challenge_completed, rate_limited.
+ * @throws not_found, challenge_expired, challenge_completed, session_ended, rate_limited.
  */
 export const completeSessionChallenge = async (ctx: Ctx, input: ByUser): Promise<void> => {
   await throttle(ctx, [triesFrom(ctx, input, 'session_challenge')])
-  const { projectId, userId } = input.caller
+  const { projectId, userId, sessionId } = input.caller
   const { codeHash } = await findOpen(ctx, input)
-  if (await markCompleted(ctx.db, { projectId, codeHash, userId })) return
+  const isDone = await ctx.db.transaction(async (tx) => {
+    // Whoever ends a user's sessions ends what they completed: nothing may come after that.
+    if (!(await holdLiveSession(tx, { projectId, id: sessionId }))) throw sessionEnded()
+    return markCompleted(tx, { projectId, codeHash, userId })
+  })
+  if (isDone) return
   // Between the two it was completed or has expired.
   await findOpen(ctx, input)
   throw unknown()

@@ -11,16 +11,17 @@ const uuidOf = (bytes: Uint8Array): string => {
   return hex.join('').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }
 
-/**
- * Whose id it is that an address or wallet stands for: a user's, or the one that its first proof will make. The answer is
- * the same before and after, so that it does not tell who is known.
- */
-export const userIdOf = async (
-  ctx: Pick<Ctx, 'db' | 'sealer'>,
-  input: { readonly projectId: string; readonly by: Proof },
-): Promise<string> => {
-  const { projectId, by } = input
+type Of = { readonly projectId: string; readonly by: Proof }
+
+/** The id that an address or wallet would make as a first proof; it tells nothing of whether it was one. */
+export const firstIdOf = (ctx: Pick<Ctx, 'sealer'>, { projectId, by }: Of): string => {
   const [kind, name] = 'email' in by ? ['email', by.email] : ['wallet', by.signInWallet]
-  const derived = uuidOf(ctx.sealer.authenticator('user id')([projectId, kind, name]))
-  return (await findUser(ctx.db, { projectId, by }))?.id ?? derived
+  return uuidOf(ctx.sealer.authenticator('user id')([projectId, kind, name]))
 }
+
+/**
+ * Whose id it is that an address or wallet stands for: a user's, or the one that its first proof will make. Not to be told
+ * for an address: that of a user who added it later would show who they are otherwise.
+ */
+export const userIdOf = async (ctx: Pick<Ctx, 'db' | 'sealer'>, of: Of): Promise<string> =>
+  (await findUser(ctx.db, of))?.id ?? firstIdOf(ctx, of)

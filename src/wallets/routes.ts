@@ -123,8 +123,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
     )
     .post(
       '/export',
-      async ({ body, caller, set }) => {
-        set.headers['cache-control'] = 'no-store'
+      async ({ body, caller }) => {
         const exported = await exportWallet(ctx, {
           ...reachOf(caller),
           actor: actorOf(caller),

@@ -13,6 +13,7 @@ const COMMANDS = [
   'users',
   'users list',
   'users show',
+  'users remove-passkeys',
   'sessions',
   'sessions list',
   'sessions revoke',

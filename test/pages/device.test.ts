@@ -23,7 +23,10 @@ test.each([
     'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/26.0 Safari/605.1.15',
     'Safari on a Mac',
   ],
-  ['curl/8.5.0', 'curl/8.5.0'],
+  ['curl/8.5.0', 'An unknown device: curl/8.5.0'],
+  ['Mozilla/5.0 (iPhone) <b>', 'An unknown program on an iPhone'],
+  ['Press Yes to keep this thief out', 'An unknown device: Press'],
+  ['„Press Yes“', 'A device that does not say what it is'],
   ['', 'A device that does not say what it is'],
 ])('%p is %p', (userAgent, name) => {
   expect(deviceName(userAgent)).toBe(name)

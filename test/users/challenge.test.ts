@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
 import { createProject } from '../../src/projects/create.ts'
+import { revokeSessions } from '../../src/users/revoke-sessions.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
 const FORM = /^(?:[0-9A-HJKMNP-TV-Z]{4}-){6}[0-9A-HJKMNP-TV-Z]{4}$/
@@ -179,6 +180,29 @@ describe('a session challenge', () => {
     expect((await prove(code)).status).toBe(200)
   })
 
+  test('logs nobody in once all sessions of its user were revoked, also while it was being completed', async () => {
+    const user = await anonymous()
+    const [before, meanwhile] = [await begin(), await begin()]
+    expect((await complete(before.code, ofUser(user))).status).toBe(200)
+    const which = { projectId: service.project.projectId, userId: user.user_id }
+    const waiting = async (count: number) => {
+      const deadline = Date.now() + 10_000
+      const queries = () => sql`
+        select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+      while ((await queries()).length < count) if (Date.now() > deadline) throw new Error('nothing waits')
+    }
+    const { completing, revoking } = await sql.begin(async (tx) => {
+      await tx`select from session_challenges where id = ${meanwhile.id} for update`
+      const completing = complete(meanwhile.code, ofUser(user))
+      await waiting(1)
+      const revoking = revokeSessions(service.ctx, { which, actor: 'operator' })
+      await Promise.race([revoking, waiting(2)])
+      return { completing, revoking }
+    })
+    expect([(await completing).status, await revoking]).toEqual([200, 1])
+    for (const { code } of [before, meanwhile]) expect(failure(await prove(code))).toEqual(REFUSED)
+  })
+
   test('is not shown to pages that its project does not allow', async () => {
     const { code } = await begin()
     const answer = await look(code, by(nextAddress(), { ...anywhere, origin: 'https://evil.example' }))
@@ -252,7 +276,8 @@ describe('a mailed link', () => {
     expect(page.status).toBe(200)
     expect(page.text).toContain('<h1>Log in to Test?</h1>')
     expect(page.text).toContain('198.51.100.8')
-    expect(page.text).toContain('Mozilla/5.0 (iPhone) &lt;b&gt;&amp;amp;&quot;x&quot;&lt;/b&gt;')
+    expect(page.text).toContain('<dd>An unknown program on an iPhone</dd>')
+    expect(page.text).not.toContain('<b>')
     expect(page.text).toContain('<button class="main">')
     expect(page.text).not.toContain(challenge.code)
     expect(Object.fromEntries(page.headers)).toMatchObject({

@@ -292,15 +292,20 @@ describe('beginning too often', () => {
     expect((await begin('bystander@example.com')).status).toBe(200)
   })
 
-  test('from one address is refused, for whomever', async () => {
+  test('from one address, or one IPv6 subnet, is refused, for whomever', async () => {
     const address = nextAddress()
-    const all = await Promise.all(
-      Array.from({ length: 31 }, (_, index) => begin(`sprayed-${index}@example.com`, by(address))),
-    )
-    const limited = all.filter((answer) => answer.status !== 200)
-    expect(limited).toHaveLength(1)
-    for (const answer of limited) isLimited(answer)
-    expect((await begin('sprayed-31@example.com', by(nextAddress()))).status).toBe(200)
+    const callers = { one: () => address, subnet: (index: number) => `2001:db8:0:1::${index.toString(16)}` }
+    for (const [name, callerOf] of Object.entries(callers)) {
+      const all = await Promise.all(
+        Array.from({ length: 31 }, (_, index) => begin(`${name}-${index}@example.com`, by(callerOf(index)))),
+      )
+      const limited = all.filter((answer) => answer.status !== 200)
+      expect(limited).toHaveLength(1)
+      for (const answer of limited) isLimited(answer)
+    }
+    for (const other of [nextAddress(), '2001:db8:0:2::1']) {
+      expect((await begin('sprayed@example.com', by(other))).status).toBe(200)
+    }
   })
 })
 
@@ -330,7 +335,6 @@ describe('adding an e-mail address', () => {
     const refreshed = await service.post('/users/refresh-token', { session_id, refresh_token }, by(nextAddress()))
     expect(decodeJwt(refreshed.json.access_token).email).toBe('guest@example.com')
     const { userId, code } = await mailed('guest@example.com', 2)
-    expect(userId).toBe(session.user_id)
     expect((await prove(userId, code)).json.user_id).toBe(session.user_id)
     expect(failure(await add(session, 'second@example.com'))).toEqual([409, 'email_exists'])
   })
@@ -360,13 +364,18 @@ describe('adding an e-mail address', () => {
     expect(failure(await answer.verifying)).toEqual([409, 'email_taken'])
   })
 
-  test("ends an address's own login that has begun before: its code makes no second user", async () => {
+  test('shows nobody that the address is known, and whose it is: beginning says what it said before', async () => {
     const login = await mailed('early@example.com')
     const session = await anonymous()
     await add(session, 'early@example.com')
     expect((await verify(session, codeOf(await smtp.mailTo('early@example.com', 2)))).status).toBe(200)
-    expect(failure(await prove(login.userId, login.code))).toEqual(REFUSED)
-    expect((await begin('early@example.com')).json.user_id).toBe(session.user_id)
+    // A code from before makes no second user.
+    expect((await prove(login.userId, login.code)).json.user_id).toBe(session.user_id)
+    const later = await mailed('early@example.com', 3)
+    expect(later.userId).toBe(login.userId)
+    expect(later.userId).not.toBe(session.user_id)
+    expect(failure(await prove(session.user_id, later.code))).toEqual(REFUSED)
+    expect((await prove(later.userId, later.code)).json.user_id).toBe(session.user_id)
   })
 
   test('takes the access token of a user, and is limited for an address', async () => {

@@ -34,6 +34,16 @@ const reaches = async (token: string) =>
 const age = (id: string, seconds: number) =>
   sql`update sessions set refreshed_at = refreshed_at - make_interval(secs => ${seconds}) where id = ${id}`
 
+test('the published keys are kept by caches from the first login on', async () => {
+  const published = async () => {
+    const { json, headers } = await service.call('/.well-known/jwks.json', { headers: ANONYMOUS })
+    return [json.keys.length, headers.get('cache-control')]
+  }
+  expect(await published()).toEqual([0, 'no-store'])
+  await loggedIn()
+  expect(await published()).toEqual([1, 'public, max-age=300'])
+})
+
 describe('an access token', () => {
   test('is a JWT that whoever has the published keys can verify', async () => {
     const session = await loggedIn()
@@ -137,10 +147,11 @@ describe('a refresh token', () => {
     expect((await refresh(session)).status).toBe(200)
   })
 
-  test('that has expired is refused', async () => {
+  test('that has expired is refused, and is no sign of a thief', async () => {
     const session = await loggedIn()
-    await sql`update sessions set expires_at = now() where id = ${session.id}`
+    const [row] = await sql`update sessions set expires_at = now() where id = ${session.id} returning id`
     expect((await refresh(session)).status).toBe(401)
+    expect([...(await sql`select ended_by from sessions where id = ${row?.id}`)]).toEqual([{ ended_by: null }])
   })
 
   test('is in no table', async () => {
@@ -218,4 +229,23 @@ test('the worker drops what is over of logins and sessions, and nothing else', a
     union all select asker_device from session_challenges
     union all select id::text from sessions where id in (${over}, ${ended}, ${live})`
   expect(left.map(({ text }) => text).sort()).toEqual(['live', 'live', 'live', 'live', ended, live].sort())
+})
+
+test('no cache keeps an answer that is somebody’s, or a refusal', async () => {
+  const { access_token: token } = await loggedIn()
+  const post = (path: string, body: object, headers: Record<string, string | undefined> = ANONYMOUS) =>
+    service.post(`/users/${path}`, body, headers)
+  const answers = await Promise.all([
+    post('login-anonymously', {}),
+    post('login-with-email', { email: 'cached@example.com' }),
+    post('login-with-email', {}),
+    post('login-with-passkey', { email: 'cached@example.com' }, { ...ANONYMOUS, origin: 'http://localhost:3000' }),
+    post('verify-login', { session_challenge_code: 'x' }),
+    post('verify-login', {}, { ...ANONYMOUS, origin: 'https://evil.example' }),
+    post('passkey/begin-registration', {}, bearer(token)),
+    service.call('/users/passkeys', { headers: bearer(token) }),
+    service.call('/users/passkeys', { headers: bearer('x') }),
+  ])
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 400, 200, 401, 403, 400, 200, 401])
+  expect(new Set(answers.map(({ headers }) => headers.get('cache-control')))).toEqual(new Set(['no-store']))
 })

@@ -1,0 +1,26 @@
+import { deletePasskey, listPasskeys, lockUser } from '../../db/queries/passkeys.ts'
+import type { WorkerCtx } from '../context.ts'
+import { showUser } from './show-user.ts'
+
+/**
+ * Removes every passkey of a user, as one may be a thief's: whoever had an access token could add it. For operators;
+ * a user without an e-mail address or a wallet has no way in afterwards.
+ * @returns how many there were. @throws not_found
+ */
+export const removeAllPasskeys = async (
+  ctx: Pick<WorkerCtx, 'db' | 'audit'>,
+  input: { readonly projectId: string; readonly userId: string; readonly actor: string },
+): Promise<number> => {
+  const { projectId, userId, actor } = input
+  await showUser(ctx, input)
+  return ctx.db.transaction(async (tx) => {
+    await lockUser(tx, { projectId, userId })
+    const passkeys = await listPasskeys(tx, { projectId, userId })
+    for (const { id, rpId } of passkeys) {
+      await deletePasskey(tx, { projectId, userId, id })
+      const details = { user_id: userId, rp_id: rpId }
+      await ctx.audit.record(tx, { projectId, actor, action: 'passkey_removed', subject: id, details })
+    }
+    return passkeys.length
+  })
+}
