@@ -747,6 +747,7 @@ export const users = pgTable(
     unique('users_email').on(table.projectId, table.email),
     unique('users_sign_in_wallet').on(table.projectId, table.signInWallet),
     unique('users_project').on(table.projectId, table.id),
+    index('users_unproven').on(table.createdAt).where(sql`email is null and sign_in_wallet is null`),
   ],
 )
 

@@ -69,6 +69,8 @@ export type Config = {
   readonly mailUrl: Secret | null
   /** The sender of mails. */
   readonly mailFrom: string
+  /** The RPC API of an IPFS node (Kubo) that pins hosted metadata, perhaps with user and password; null where none does. */
+  readonly ipfsApiUrl: Secret | null
 }
 
 type Variables = Readonly<Record<string, string | undefined>>
@@ -141,6 +143,19 @@ const mailUrlOf = (variables: Variables): Secret | null => {
   return text ? new Secret(url('MAIL_URL', text, ['smtp:', 'smtps:'])) : null
 }
 
+const ipfsApiUrlOf = (variables: Variables): Secret | null => {
+  const text = variables.IPFS_API_URL?.trim()
+  if (!text) return null
+  const parsed = new URL(url('IPFS_API_URL', text, ['http:', 'https:']))
+  if (parsed.search !== '' || parsed.hash !== '') throw problem('IPFS_API_URL', 'a URL without ? and #')
+  try {
+    decodeURIComponent(`${parsed.username}:${parsed.password}`)
+  } catch {
+    throw problem('IPFS_API_URL', 'a URL whose user and password are percent-encoded UTF-8')
+  }
+  return new Secret(text)
+}
+
 /** A root key that is given where it is and not by its variable. @throws Error. */
 export const readRootKeyConfig = (spec: string, variables: Variables = process.env): RootKeyConfig => ({
   spec,
@@ -196,5 +211,6 @@ export const readConfig = (variables: Variables = process.env): Config => {
     trustedProxies: wholeNumber(variables, 'TRUSTED_PROXIES', 0, 10, 0),
     mailUrl: mailUrlOf(variables),
     mailFrom: variables.MAIL_FROM?.trim() || `Strongroom <no-reply@${new URL(publicBaseUrl).hostname}>`,
+    ipfsApiUrl: ipfsApiUrlOf(variables),
   }
 }

@@ -19,6 +19,8 @@ export const ERROR_STATUS = {
   nonce_gap: 400,
   fee_too_low: 400,
   mint_unsupported: 400,
+  mint_unauthorized: 400,
+  mint_requires_value: 400,
   unauthorized: 401,
   project_unknown: 401,
   login_failed: 401,

@@ -2,10 +2,16 @@
 
 import { sql } from 'drizzle-orm'
 import type { Db } from '../client.ts'
-import { emailCodes, nonces, sessionChallenges, sessions, throttles } from '../schema.ts'
+import { emailCodes, nonces, sessionChallenges, sessions, throttles, users } from '../schema.ts'
 
-/** Ended sessions are kept for so long, for whoever asks what happened. */
+/** Sessions are kept for so long after they expired, for whoever asks what happened. */
 const SESSION_DAYS = 90
+
+/** Who came without a proof, never brought one, has nothing, and no session to come back with. */
+const isUnreachable = sql`${users.email} is null and ${users.signInWallet} is null
+  and not exists (select from public.passkeys p where p.project_id = ${users.projectId} and p.user_id = ${users.id})
+  and not exists (select from public.sessions s where s.project_id = ${users.projectId} and s.user_id = ${users.id})
+  and not exists (select from public.wallets w where w.project_id = ${users.projectId} and w.owner_id = ${users.id}::text)`
 
 /** @returns how many rows were dropped. */
 export const dropExpiredLogins = async (db: Db): Promise<number> => {
@@ -18,7 +24,10 @@ export const dropExpiredLogins = async (db: Db): Promise<number> => {
   dropped += (await db.delete(sessionChallenges).where(challenges).returning({ one: sql`1` })).length
   dropped += (await db.delete(throttles).where(sql`${throttles.windowEndsAt} < now()`).returning({ one: sql`1` }))
     .length
-  const over = sql`least(${sessions.endedAt}, ${sessions.expiresAt}) < now() - make_interval(days => ${SESSION_DAYS})`
-  dropped += (await db.delete(sessions).where(over).returning({ one: sql`1` })).length
+  const over = sql`now() - make_interval(days => ${SESSION_DAYS})`
+  dropped += (await db.delete(sessions).where(sql`${sessions.expiresAt} < ${over}`).returning({ one: sql`1` })).length
+  dropped += (
+    await db.delete(users).where(sql`${isUnreachable} and ${users.createdAt} < ${over}`).returning({ one: sql`1` })
+  ).length
   return dropped
 }

@@ -317,8 +317,10 @@ export type Chain = {
   addressOfName(name: string): Promise<string | null>
   /** tokenURI / uri of many tokens; null where the contract has none. @throws node_unavailable. */
   tokenUris(tokens: readonly { contract: string; tokenId: bigint }[]): Promise<readonly (string | null)[]>
+  /** Where the metadata of a collection itself is; null where it has none. @throws node_unavailable. */
+  contractUri(contract: string): Promise<string | null>
 
-  /** @throws mint_unsupported, node_unavailable. */
+  /** @throws mint_unauthorized, mint_requires_value, mint_unsupported, node_unavailable. */
   mintIntent(request: MintRequest): Promise<Intent>
   /** ERC-721 or ERC-1155 by the contract's own word. @throws invalid_input (no NFT contract), node_unavailable. */
   transferNftIntent(request: TransferNftRequest): Promise<Intent>

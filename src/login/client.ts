@@ -15,6 +15,9 @@ const bundle = async (): Promise<string> => {
 
 /** Made at the first request, once a process. */
 export const clientScript = (): Promise<string> => {
-  script ??= bundle()
+  script ??= bundle().catch((error: unknown) => {
+    script = null
+    throw error
+  })
   return script
 }

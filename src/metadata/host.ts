@@ -1,10 +1,12 @@
 // Hosted EIP-721 metadata: a document is addressed by the SHA-256 of its text, so it can be served for ever and never
-// change. The text is canonical (fixed order of keys, no spaces), so equal metadata is one document.
+// change. The text is canonical (fixed order of keys, no spaces), so equal metadata is one document. Where an IPFS node
+// pins it, its URI names the same digest as a CID, and the text is kept here all the same: it is what lists show.
 
 import { createHash } from 'node:crypto'
 import type { Queryable } from '../../db/client.ts'
 import { insertMetadataDocument } from '../../db/queries/metadata.ts'
 import type { Config } from '../config.ts'
+import { cidOf, digestOfCid } from './cid.ts'
 import type { NftMetadata } from './schema.ts'
 
 /** `digest` is lower-case hex. */
@@ -12,14 +14,20 @@ export type MetadataDocument = { readonly digest: string; readonly body: string;
 
 const FOLDER = '/metadata/'
 const SUFFIX = '.json'
+const IPFS = 'ipfs://'
 const DIGEST = /^[0-9a-f]{64}$/
 
 /** The document of some metadata, and where it will be found once it is hosted. Pure. */
-export const describeMetadata = (config: Pick<Config, 'publicBaseUrl'>, metadata: NftMetadata): MetadataDocument => {
+export const describeMetadata = (
+  config: Pick<Config, 'publicBaseUrl' | 'ipfsApiUrl'>,
+  metadata: NftMetadata,
+): MetadataDocument => {
   const { name, description, image } = metadata
   const body = JSON.stringify({ name, description, image })
   const digest = createHash('sha256').update(body, 'utf8').digest('hex')
-  return { digest, body, uri: `${config.publicBaseUrl}${FOLDER}${digest}${SUFFIX}` }
+  const uri =
+    config.ipfsApiUrl === null ? `${config.publicBaseUrl}${FOLDER}${digest}${SUFFIX}` : `${IPFS}${cidOf(digest)}`
+  return { digest, body, uri }
 }
 
 /** Hosts a document; idempotent. */
@@ -32,8 +40,9 @@ export const digestOfFile = (file: string): string | null => {
   return file.endsWith(SUFFIX) && DIGEST.test(digest) ? digest : null
 }
 
-/** The digest in a URI of a document of ours, or null where it is none. Pure. */
+/** The digest in a URI that can be that of a document of ours, pinned or not; else null. Pure. */
 export const digestOfUri = (config: Pick<Config, 'publicBaseUrl'>, uri: string): string | null => {
+  if (uri.startsWith(IPFS)) return digestOfCid(uri.slice(IPFS.length))
   const folder = `${config.publicBaseUrl}${FOLDER}`
   return uri.startsWith(folder) ? digestOfFile(uri.slice(folder.length)) : null
 }

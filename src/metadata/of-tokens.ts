@@ -1,10 +1,9 @@
 import { readTokenUris, writeTokenUris } from '../../db/queries/facts.ts'
-import { readMetadataDocuments } from '../../db/queries/metadata.ts'
 import type { Chain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { MAX_URI_CHARACTERS, metadataInUri } from './data-uri.ts'
-import { digestOfUri } from './host.ts'
+import { MAX_URI_CHARACTERS } from './data-uri.ts'
+import { metadataOfUris } from './of-uris.ts'
 import type { NftMetadata } from './schema.ts'
 
 type TokenRef = { readonly contract: string; readonly tokenId: bigint }
@@ -13,23 +12,18 @@ const NUL = String.fromCharCode(0)
 const keyOf = (token: TokenRef): string => `${token.contract}/${token.tokenId}`
 
 /**
- * The metadata of some tokens, in their order: of documents hosted here and of those that a URI itself carries; null for
- * all others, since nothing is ever fetched from an address that a stranger wrote. URIs are read once and remembered;
- * a node that is away costs only what is not remembered.
+ * The metadata of some tokens, in their order, as far as their URIs tell it (`metadataOfUris`). URIs are read once and
+ * remembered; a node that is away costs only what is not remembered.
  */
 export const metadataOfTokens = async (
   ctx: Pick<Ctx, 'db' | 'config' | 'log'>,
   input: { readonly chain: Chain; readonly tokens: readonly TokenRef[] },
 ): Promise<readonly (NftMetadata | null)[]> => {
   const uris = await urisOf(ctx, input)
-  const digests = [...uris.values()].flatMap((uri) => digestOfUri(ctx.config, uri) ?? [])
-  const documents = await readMetadataDocuments(ctx.db, [...new Set(digests)])
-  return input.tokens.map((token) => {
-    const uri = uris.get(keyOf(token))
-    if (uri === undefined) return null
-    const body = documents.get(digestOfUri(ctx.config, uri) ?? '')
-    return body === undefined ? metadataInUri(uri) : (JSON.parse(body) as NftMetadata)
-  })
+  return metadataOfUris(
+    ctx,
+    input.tokens.map((token) => uris.get(keyOf(token)) ?? null),
+  )
 }
 
 const urisOf = async (

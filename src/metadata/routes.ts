@@ -7,22 +7,23 @@ import { NftMetadata } from './schema.ts'
 /** A text under its own digest never changes. */
 const CACHE_FOR_EVER = 'public, max-age=31536000, immutable'
 
+/** RFC 9110 §13.1.2, with the weak comparison. */
+const isKnown = (digest: string, ifNoneMatch: string | null): boolean =>
+  ifNoneMatch?.trim() === '*' ||
+  (ifNoneMatch?.split(',').some((each) => /^\s*(?:W\/)?"([0-9a-f]{64})"\s*$/.exec(each)?.[1] === digest) ?? false)
+
 /** Public: whoever shows an NFT reads its metadata, wallets and market places included. */
 export const metadataRoutes = (ctx: Pick<Ctx, 'db'>) =>
   new Elysia({ prefix: '/metadata', normalize: false }).get(
     '/:file',
-    async ({ params, set }) => {
+    async ({ params, request, set }) => {
       set.headers['access-control-allow-origin'] = '*'
       set.headers['x-content-type-options'] = 'nosniff'
       const { digest, body } = await getMetadata(ctx, params.file)
       // A Response of our own: the exact text, which is what the digest is of.
-      return new Response(body, {
-        headers: {
-          'content-type': 'application/json; charset=utf-8',
-          'cache-control': CACHE_FOR_EVER,
-          etag: `"${digest}"`,
-        },
-      })
+      const headers = { 'cache-control': CACHE_FOR_EVER, etag: `"${digest}"` }
+      if (isKnown(digest, request.headers.get('if-none-match'))) return new Response(null, { status: 304, headers })
+      return new Response(body, { headers: { ...headers, 'content-type': 'application/json; charset=utf-8' } })
     },
     {
       response: { 200: NftMetadata, 404: ErrorResponse, 500: ErrorResponse },

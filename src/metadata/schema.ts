@@ -7,10 +7,11 @@ const IMAGE = 'ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzd
 export const UriField = (description: string) =>
   Type.String({
     maxLength: 2048,
-    // Other schemes could mean code (javascript:) or somebody's own machine (file:, http:) to whoever shows it.
-    pattern: '^(?:https|ipfs|ar)://[^\\s\\x00-\\x1f\\x7f]+$',
+    // Other schemes could mean code (javascript:, data:) or somebody's own machine (file:, http:) to whoever shows it.
+    // What stands before an @ is a password or a false name for a host; browsers read a backslash as a slash.
+    pattern: '^(?:https|ipfs|ar)://(?![^/?#]*@)[^/?#\\s\\x00-\\x1f\\x7f\\\\][^\\s\\x00-\\x1f\\x7f\\\\]*$',
     description: `${description} Never fetched by the server.`,
-    rule: 'a URI of at most 2048 characters that begins with https://, ipfs:// or ar://',
+    rule: 'a URI of at most 2048 characters: https://, ipfs:// or ar:// and a host or name, no user, space or backslash',
     examples: [IMAGE],
   })
 

@@ -4,18 +4,20 @@ import type { Network } from '../../db/words.ts'
 import { parseAddress } from '../chains/evm/address.ts'
 import type { Ctx } from '../context.ts'
 import { AppError, notFound } from '../errors.ts'
+import { metadataOfUris } from '../metadata/of-uris.ts'
 import { contractOf } from '../tokens/contract.ts'
 import { tokenLooks } from '../tokens/looks.ts'
 import type { NftCollection } from '../transactions/preview-schema.ts'
 import { shownCollection } from './collections.ts'
 
 /**
- * One collection: as the project created it, else, where the network is named, as its contract says.
+ * One collection: as the project created it, else, where the network is named, as its contract says: what it says of
+ * itself in its own URI (ERC-7572) is read where that is hosted here or carries it.
  * @throws not_found, network_required (created at the same address of several networks), address_invalid,
  * network_mismatch, not_implemented, node_unavailable.
  */
 export const collectionByAddress = async (
-  ctx: Pick<Ctx, 'db' | 'chains'>,
+  ctx: Pick<Ctx, 'db' | 'chains' | 'config'>,
   input: Reach & { readonly network?: Network | undefined; readonly contractAddress: string },
 ): Promise<NftCollection> => {
   const { network } = input
@@ -32,5 +34,8 @@ export const collectionByAddress = async (
   const look = (await tokenLooks(ctx.db, { chain, addresses: [contractAddress] })).get(contractAddress)
   const shown = facts && contractOf({ network: chain.network, address: contractAddress, facts, look })
   if (!shown?.nft) throw notFound('collection')
-  return shown.nft
+  const { nft } = shown
+  if (nft.name !== '' && nft.image_url !== '') return nft
+  const [about] = await metadataOfUris(ctx, [await chain.contractUri(contractAddress)])
+  return { ...nft, name: nft.name || (about?.name ?? ''), image_url: nft.image_url || (about?.image ?? '') }
 }

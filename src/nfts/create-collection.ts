@@ -5,6 +5,7 @@ import type { Ctx } from '../context.ts'
 import type { Credentials } from '../custody/vault.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { describeMetadata, hostMetadata } from '../metadata/host.ts'
+import { pinMetadata } from '../metadata/pin.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
 import { resolveSender } from './sender.ts'
 
@@ -22,7 +23,7 @@ export type CreateCollectionInput = Reach & {
 
 /**
  * Creates an ERC-721 collection that the sending wallet owns; its address is in the transaction's status.
- * @throws what resolveSender and submitIntent throw.
+ * @throws unavailable (metadata not pinned), and what resolveSender and submitIntent throw.
  */
 export const createCollection = async (ctx: Ctx, input: CreateCollectionInput): Promise<Submitted> => {
   const { projectId, name, symbol, imageUrl } = input
@@ -39,14 +40,16 @@ export const createCollection = async (ctx: Ctx, input: CreateCollectionInput): 
     wallet,
     credentials: input.credentials,
     remember: input.remember,
-    intent: async () =>
-      chain.collectionIntent({
+    intent: async () => {
+      await pinMetadata(ctx.config, about)
+      return chain.collectionIntent({
         name,
         symbol,
         baseUri: input.baseUri ?? '',
         contractUri: about.uri,
         owner: wallet.address,
-      }),
+      })
+    },
     alsoRecord: async (tx, transactionId) => {
       await hostMetadata(tx, about)
       await insertCollection(tx, {

@@ -5,6 +5,7 @@ import type { Credentials } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { describeMetadata, hostMetadata } from '../metadata/host.ts'
+import { pinMetadata } from '../metadata/pin.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
 import { resolveSender } from './sender.ts'
 
@@ -21,8 +22,9 @@ export type MintInput = Reach & {
 }
 
 /**
- * Mints one NFT; given metadata is hosted by us, in the same database transaction as the intent.
- * @throws invalid_input, mint_unsupported, and what resolveSender and submitIntent throw.
+ * Mints one NFT; given metadata is hosted by us, in the same database transaction as the intent, and pinned before it.
+ * @throws invalid_input, mint_unauthorized, mint_requires_value, mint_unsupported, unavailable (not pinned), and what
+ * resolveSender and submitIntent throw.
  */
 export const mintNft = async (ctx: Ctx, input: MintInput): Promise<Submitted> => {
   if (input.metadata !== undefined && input.uri !== undefined) {
@@ -44,7 +46,12 @@ export const mintNft = async (ctx: Ctx, input: MintInput): Promise<Submitted> =>
     wallet,
     credentials: input.credentials,
     remember: input.remember,
-    intent: () => chain.mintIntent({ contract, from: wallet.address, recipient, uri }),
+    intent: async () => {
+      const intent = await chain.mintIntent({ contract, from: wallet.address, recipient, uri })
+      // Only what this wallet can mint is pinned; a pin that is left over when the rest fails does no harm.
+      if (document !== null) await pinMetadata(ctx.config, document)
+      return intent
+    },
     alsoRecord: async (tx) => {
       if (document !== null) await hostMetadata(tx, document)
     },

@@ -123,7 +123,8 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: answers(TransactionResult),
         ...idempotent(
           'Mint an NFT',
-          'How the collection mints is found by simulation. `metadata` is hosted here; or give `uri`.',
+          'How the collection mints is found by simulation. `metadata` is hosted here; or give `uri`. ' +
+            'Refused with `mint_unauthorized`, `mint_requires_value` or `mint_unsupported`.',
         ),
       },
     )
@@ -138,6 +139,7 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
             contractAddress: body.contract_address,
             recipient: body.recipient,
             tokenId: body.token_id,
+            amount: body.amount,
             credentials: credentialsOf(body),
             remember,
           }),
@@ -145,7 +147,10 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
       {
         body: TransferBody,
         response: answers(TransactionResult),
-        ...idempotent('Transfer an NFT', 'From a wallet of the project to any address.'),
+        ...idempotent(
+          'Transfer an NFT',
+          'From a wallet of the project to any address; of an ERC-1155 token also several pieces.',
+        ),
       },
     )
 }

@@ -79,6 +79,14 @@ export const TransferBody = Type.Object(
       rule: 'a quantity below 2^256 in 0x hex or plain decimal digits',
       examples: ['1'],
     }),
+    amount: Type.Optional(
+      Type.String({
+        pattern: '^0{0,77}[1-9][0-9]{0,77}$',
+        description: 'How many pieces of an ERC-1155 token; 1 where it is absent, and always for an ERC-721 token.',
+        rule: 'from 1 to 2^256 - 1 in plain decimal digits',
+        examples: ['1'],
+      }),
+    ),
     ...CredentialFields,
   },
   {

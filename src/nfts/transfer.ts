@@ -3,7 +3,7 @@ import type { Network } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
 import type { Credentials } from '../custody/vault.ts'
 import type { Remember } from '../idempotency/once.ts'
-import { parseTokenId } from '../transactions/intent.ts'
+import { parseAmount, parseTokenId } from '../transactions/intent.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
 import { resolveSigner, walletOf } from '../wallets/signer.ts'
 
@@ -14,11 +14,15 @@ export type TransferNftInput = Reach & {
   readonly contractAddress: string
   readonly recipient: string
   readonly tokenId: string
+  readonly amount?: string | undefined
   readonly credentials: Credentials
   readonly remember?: Remember<Submitted> | undefined
 }
 
-/** Transfers one NFT from a wallet of the project. @throws invalid_input and what walletOf and submitIntent throw. */
+/**
+ * Transfers one NFT, or pieces of an ERC-1155 token, from a wallet of the project.
+ * @throws invalid_input and what walletOf and submitIntent throw.
+ */
 export const transferNft = async (ctx: Ctx, input: TransferNftInput): Promise<Submitted> => {
   const { projectId, actor, credentials } = input
   const signer = await resolveSigner(ctx, { ...input, address: input.from, field: 'from' })
@@ -26,6 +30,7 @@ export const transferNft = async (ctx: Ctx, input: TransferNftInput): Promise<Su
   const contract = chain.parseAddress(input.contractAddress, 'contract_address')
   const recipient = chain.parseAddress(input.recipient, 'recipient')
   const tokenId = parseTokenId(input.tokenId, 'token_id')
+  const amount = parseAmount(input.amount ?? '1', 'amount')
   const wallet = await walletOf(ctx, { ...input, signer })
   return submitIntent(ctx, {
     projectId,
@@ -35,6 +40,6 @@ export const transferNft = async (ctx: Ctx, input: TransferNftInput): Promise<Su
     wallet,
     credentials,
     remember: input.remember,
-    intent: () => chain.transferNftIntent({ contract, from: address, recipient, tokenId, amount: 1n }),
+    intent: () => chain.transferNftIntent({ contract, from: address, recipient, tokenId, amount }),
   })
 }

@@ -33,6 +33,13 @@ export const parseQuantity = (text: string, field: string, end: bigint): bigint 
 /** @throws invalid_input naming the field. */
 export const parseTokenId = (text: string, field: string): bigint => parseQuantity(text, field, UINT256_END)
 
+/** Pieces of an asset: plain decimal digits, 1 or more. @throws invalid_input naming the field. */
+export const parseAmount = (text: string, field: string): bigint => {
+  const amount = /^[0-9]{1,78}$/.test(text) ? BigInt(text) : 0n
+  if (amount > 0n && amount < UINT256_END) return amount
+  throw new AppError('invalid_input', `Field "${field}" must be from 1 to 2^256 - 1 in plain decimal digits.`)
+}
+
 const HEX = /^0x[0-9a-f]*$/
 
 /** Whole bytes. A repeated group in the expression would take a hundred times as long, and fail above two megabytes. */

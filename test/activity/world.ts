@@ -68,6 +68,7 @@ const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = 
   trustedProxies: 0,
   mailUrl: null,
   mailFrom: 'Strongroom <no-reply@custody.example>',
+  ipfsApiUrl: null,
   ...changes,
 })
 

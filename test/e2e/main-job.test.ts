@@ -243,7 +243,7 @@ describe('a collection that was not made here', () => {
       uri: 'ipfs://x',
       developer_secret: SECRET,
     })
-    expect({ status: refused.status, code: refused.json.code }).toEqual({ status: 400, code: 'mint_unsupported' })
+    expect({ status: refused.status, code: refused.json.code }).toEqual({ status: 400, code: 'mint_unauthorized' })
   })
 })
 

@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 afterAll(() => world.close())
 
-const config = { publicBaseUrl: PUBLIC_BASE_URL }
+const config = { publicBaseUrl: PUBLIC_BASE_URL, ipfsApiUrl: null }
 const host = async (metadata: typeof DOOR): Promise<string> => {
   const document = describeMetadata(config, metadata)
   await hostMetadata(world.api.db, document)
@@ -86,6 +86,17 @@ describe('GET /metadata/{digest}.json', () => {
       'cache-control': 'public, max-age=31536000, immutable',
       etag: `"${DOOR_DIGEST}"`,
     })
+  })
+
+  test('need not be sent to whoever has it', async () => {
+    const path = await host(DOOR)
+    const known = (value: string) => world.request(path, { 'if-none-match': value })
+    for (const value of ['*', `"${DOOR_DIGEST}"`, `"x", W/"${DOOR_DIGEST}"`]) {
+      const answer = await known(value)
+      expect([answer.status, answer.text, answer.headers.get('etag')]).toEqual([304, '', `"${DOOR_DIGEST}"`])
+      expect(answer.headers.get('access-control-allow-origin')).toBe('*')
+    }
+    for (const value of [DOOR_DIGEST, `"${'0'.repeat(64)}"`, '"']) expect((await known(value)).status).toBe(200)
   })
 
   test('serves text in any script, and markup as text', async () => {

@@ -38,6 +38,7 @@ describe('a URI', () => {
     'ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi/1.json',
     'ar://bNbA3TEQVL60xlgCcqdz4ZPHFZ711cZ3hmkpGttDt_U',
     'https://example.com/tür.png',
+    'https://example.com/@door?by=a@b.example#@',
     `https://${'a'.repeat(2040)}`,
   ])('%s is taken', (uri) => {
     expect(takesUri(uri)).toBe(true)
@@ -58,6 +59,14 @@ describe('a URI', () => {
     'data:application/json,{}',
     '//example.com/a.json',
     'ipfs:bafy',
+    'https:///example.com',
+    'https://?a',
+    'https://user:password@example.com/a.png',
+    'https://example.com@evil.example/a.png',
+    'https://@example.com',
+    'https://evil.example\\@example.com',
+    'ar://user@x',
+    'data:image/png;base64,AAAA',
     `https://${'a'.repeat(2041)}`,
   ])('%j is refused', (uri) => {
     expect(takesUri(uri)).toBe(false)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, getAddress } from 'viem'
 import { readTokenUris } from '../../db/queries/facts.ts'
+import { Secret } from '../../src/config.ts'
 import { describeMetadata, hostMetadata } from '../../src/metadata/host.ts'
 import { startAwkwardNode } from '../activity/awkward-node.ts'
 import { type Project, PUBLIC_BASE_URL, startWorld, type World } from '../activity/world.ts'
@@ -200,8 +201,11 @@ describe('metadata', () => {
   const metadataOf = async (contract: Contract): Promise<unknown> =>
     (await list(`contract_address=${contract.address}`))[0]?.metadata
 
-  test('is that of a document hosted here', async () => {
-    const document = describeMetadata({ publicBaseUrl: PUBLIC_BASE_URL }, DOOR)
+  test.each([
+    ['at our address', null],
+    ['pinned', new Secret('http://127.0.0.1:5001')],
+  ])('is that of a document hosted here, %s', async (_, ipfsApiUrl) => {
+    const document = describeMetadata({ publicBaseUrl: PUBLIC_BASE_URL, ipfsApiUrl }, DOOR)
     await hostMetadata(world.api.db, document)
     const doors = await deploy()
     await mint(doors, alice.address, document.uri)

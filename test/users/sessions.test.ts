@@ -202,6 +202,12 @@ test('the worker drops what is over of logins and sessions, and nothing else', a
   const { id: ended } = await loggedIn()
   const { id: live } = await loggedIn()
   await sql`update sessions set expires_at = now() - interval '91 days' where id = ${over}`
+  const { user_id: unreachable, id: gone } = await loggedIn()
+  const { user_id: owner, id: goneToo, access_token: token } = await loggedIn()
+  const control = { control_mode: 'user', user_pin: '493817' }
+  await service.post('/wallets', { network: 'Ethereum', name: 'Mine', ...control }, bearer(token))
+  await sql`update users set created_at = now() - interval '91 days' where id in (${unreachable}, ${owner})`
+  await sql`update sessions set expires_at = now() - interval '91 days' where id in (${gone}, ${goneToo})`
   await sql`update sessions set ended_at = now() - interval '89 days', ended_by = 'logout' where id = ${ended}`
   const projectId = service.project.projectId
   for (const [name, age] of [
@@ -229,6 +235,8 @@ test('the worker drops what is over of logins and sessions, and nothing else', a
     union all select asker_device from session_challenges
     union all select id::text from sessions where id in (${over}, ${ended}, ${live})`
   expect(left.map(({ text }) => text).sort()).toEqual(['live', 'live', 'live', 'live', ended, live].sort())
+  const users = await sql<{ id: string }[]>`select id from users where id in (${unreachable}, ${owner})`
+  expect(users.map(({ id }) => id)).toEqual([owner])
 })
 
 test('no cache keeps an answer that is somebody’s, or a refusal', async () => {

@@ -19,7 +19,7 @@ import { mintIntent } from './mint.ts'
 import { readEventMovements, readMovements } from './movements.ts'
 import { readAddressOfName } from './names.ts'
 import type { Tracing } from './natives.ts'
-import { collectionIntent, readTokenUris, transferNftIntent } from './nfts.ts'
+import { collectionIntent, readContractUri, readTokenUris, transferNftIntent } from './nfts.ts'
 import { fill, prepare } from './prepare.ts'
 import { previewBundle } from './preview.ts'
 import { createRpc, type NodeTrouble } from './rpc.ts'
@@ -88,6 +88,7 @@ export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: E
     balances: (input) => readBalances(rpc, input),
     addressOfName: (name) => readAddressOfName({ rpc, row }, name),
     tokenUris: (tokens) => readTokenUris(rpc, tokens),
+    contractUri: (contract) => readContractUri(rpc, contract),
     mintIntent: (request) => mintIntent({ rpc, limits, memory, network }, request),
     transferNftIntent: async (request) => {
       const known = await facts([request.contract])

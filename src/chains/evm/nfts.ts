@@ -15,6 +15,7 @@ export const URI_LIMIT = 65_536
 const ABI = parseAbi([
   'function tokenURI(uint256 tokenId) view returns (string)',
   'function uri(uint256 id) view returns (string)',
+  'function contractURI() view returns (string)',
   'function safeTransferFrom(address from, address to, uint256 tokenId)',
   'function safeTransferFrom(address from, address to, uint256 id, uint256 value, bytes data)',
 ])
@@ -54,6 +55,13 @@ export const readTokenUris = async (
   return tokens.map(({ tokenId }, index) => uris[2 * index] ?? withId(uris[2 * index + 1] ?? null, tokenId))
 }
 
+/** contractURI (ERC-7572): where a collection's own metadata is; null where it has none. @throws NodeUnavailable. */
+export const readContractUri = async (rpc: Rpc, contract: string): Promise<string | null> =>
+  readUri(
+    rpc,
+    await rpc.try(readQuestion({ to: contract, data: encodeFunctionData({ abi: ABI, functionName: 'contractURI' }) })),
+  )
+
 /** The safe transfer of the collection's own standard. Pure. @throws invalid_input */
 export const transferNftIntent = (request: TransferNftRequest, facts: AddressFacts | undefined): Intent => {
   const { contract, tokenId, amount } = request
@@ -62,7 +70,8 @@ export const transferNftIntent = (request: TransferNftRequest, facts: AddressFac
   const call = (input: Hex): Intent => ({ to: contract, value: 0n, input })
   switch (facts?.standard) {
     case 'erc721':
-      if (amount !== 1n) throw new AppError('invalid_input', 'amount must be 1 for a token of an ERC-721 collection.')
+      if (amount !== 1n)
+        throw new AppError('invalid_input', 'Field "amount" must be 1 for a token of an ERC-721 collection.')
       return call(encodeFunctionData({ abi: ABI, functionName: 'safeTransferFrom', args: [from, to, tokenId] }))
     case 'erc1155': {
       const args = [from, to, tokenId, amount, '0x'] as const

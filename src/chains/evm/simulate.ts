@@ -60,7 +60,8 @@ const parseBlocks = (value: unknown, segments: readonly Segment[]): readonly Sim
   })
 }
 
-const overridesObject = (overrides: Overrides): Record<string, unknown> =>
+/** As the node takes them. Pure. */
+export const overridesObject = (overrides: Overrides): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(overrides).map(([address, { balance, code, nonce }]) => [
       address,

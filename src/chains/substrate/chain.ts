@@ -45,6 +45,7 @@ export const createSubstrateChain = (row: SubstrateNetworkRow): Chain => {
     balances: refuseLater,
     addressOfName: refuseLater,
     tokenUris: refuseLater,
+    contractUri: refuseLater,
     mintIntent: refuseLater,
     transferNftIntent: refuseLater,
     collectionIntent: refuse,

@@ -41,6 +41,8 @@ test('finds how a collection mints, with its URI where it takes one', async () =
   expect(await mint(wizard)).toEqual(named(wizard, 'safeMint', [other, uri]))
   expect(await mint(mintTo)).toEqual(named(mintTo, 'mintTo', [other, uri]))
   expect(await mint(bare)).toEqual(named(bare, 'safeMint', [other]))
+  const edition = await node.deploy('EditionCollection')
+  expect(await mint(edition)).toEqual(named(edition, 'mintTo', [other, 2n ** 256n - 1n, uri, 1n]))
   expect((await sent(await mint(wizard))).status).toBe('success')
   expect(await chain.tokenUris([{ contract: getAddress(wizard.address), tokenId: 0n }])).toEqual([uri])
 })
@@ -53,6 +55,17 @@ test('an ERC-1155 token’s id is the digest of its URI', async () => {
   expect(await chain.tokenUris([{ contract: getAddress(multi.address), tokenId: 10n }])).toEqual([
     `https://example.org/${'a'.padStart(64, '0')}.json`,
   ])
+})
+
+test('gives a token an id that no other has, where the collection asks for one beside the URI', async () => {
+  const chosen = await node.deploy('ChosenIdCollection')
+  const [first, second] = [await mint(chosen), await mint(chosen)]
+  const [change] = (await changesOf(first)) ?? []
+  expect(change).toMatchObject({ standard: 'erc721', from: zero, to: other })
+  expect((await sent(second)).status).toBe('success')
+  expect((await sent(first)).status).toBe('success')
+  const tokenId = change?.tokenId ?? 0n
+  expect(await chain.tokenUris([{ contract: getAddress(chosen.address), tokenId }])).toEqual([uri])
 })
 
 test('mints from our own collection', async () => {
@@ -76,20 +89,32 @@ test('mints from our own collection', async () => {
 test('a wallet that may not mint learns the contract’s reason', async () => {
   const wizard = await node.deploy('WizardCollection', ['Wizards', 'WIZ', rich])
   await expect(mint(wizard, poor)).rejects.toMatchObject({
-    code: 'mint_unsupported',
+    code: 'mint_unauthorized',
     message: expect.stringContaining(`execution reverted: OwnableUnauthorizedAccount(account: ${poor})`),
   })
   const mintTo = await node.deploy('MintToCollection', ['MintTo', 'MTO', rich])
   await expect(mint(mintTo, poor)).rejects.toMatchObject({
+    code: 'mint_unauthorized',
     message: expect.stringContaining(`AccessControlUnauthorizedAccount(account: ${poor}`),
   })
 })
 
+test('a mint that wants money is told by that it succeeds with money, however rich the wallet is', async () => {
+  const paid = await node.deploy('PaidCollection', [''])
+  for (const from of [rich, poor]) {
+    await expect(mint(paid, from)).rejects.toMatchObject({
+      code: 'mint_requires_value',
+      message: expect.stringContaining('mint(address): execution reverted: custom error 0x'),
+    })
+  }
+})
+
 test('refuses what mints nothing to the recipient', async () => {
+  const faucet = await node.deploy('FaucetToken')
   const yes = await deployOdd(node, 'YesToAll')
   const token = await node.deploy('TestToken', ['Test', 'TST', 6])
   const failing = await deployOdd(node, 'Failing')
-  for (const { address } of [yes, token, failing]) {
+  for (const { address } of [yes, token, failing, faucet]) {
     const request = { contract: getAddress(address), from: rich, recipient: other, uri }
     await expect(chain.mintIntent(request)).rejects.toMatchObject({ code: 'mint_unsupported' })
   }
@@ -126,12 +151,33 @@ test('finds the same on a node that cannot simulate, and is not fooled by a cont
   expect(await oldChain.mintIntent(request(bare))).toEqual(await mint(bare))
   expect(await oldChain.mintIntent(request(wizard))).toEqual(await mint(wizard))
   await expect(oldChain.mintIntent(request(wizard, poor))).rejects.toMatchObject({
+    code: 'mint_unauthorized',
     message: expect.stringContaining('OwnableUnauthorizedAccount'),
   })
-  await expect(oldChain.mintIntent(request(await deployOdd(node, 'YesToAll')))).rejects.toMatchObject({
-    code: 'mint_unsupported',
-  })
+  const paid = await node.deploy('PaidCollection', [''])
+  await expect(oldChain.mintIntent(request(paid, poor))).rejects.toMatchObject({ code: 'mint_requires_value' })
+  for (const greedy of [await deployOdd(node, 'YesToAll'), await node.deploy('TipJar')]) {
+    await expect(oldChain.mintIntent(request(greedy))).rejects.toMatchObject({ code: 'mint_unsupported' })
+  }
   old.stop()
+})
+
+test('a node that supposes no money says only that nothing mints', async () => {
+  const plain = startFakeNode({
+    behind: node.rpcUrl,
+    behaviour: ({ method, params }) => {
+      if (method === 'eth_simulateV1') return { error: { code: -32601, message: 'Method not found' } }
+      if (method === 'eth_call' && Array.isArray(params) && params.length > 2) {
+        return { error: { code: -32602, message: 'too many arguments, want at most 2' } }
+      }
+      return undefined
+    },
+  })
+  const plainChain = createEvmChain({ row, rpcUrl: plain.rpcUrl, memory: createMemory() })
+  const paid = await node.deploy('PaidCollection', [''])
+  const request = { contract: getAddress(paid.address), from: rich, recipient: other, uri }
+  await expect(plainChain.mintIntent(request)).rejects.toMatchObject({ code: 'mint_unsupported' })
+  plain.stop()
 })
 
 test('a node in trouble is not taken for a collection that does not mint', async () => {
