@@ -19,6 +19,7 @@ const CUSTODY_TABLES = [
   schema.keyrings,
   schema.ownerLocks,
   schema.walletKeys,
+  schema.policyLocks,
 ].map(getTableName)
 
 const WORKER_READS = [
@@ -71,6 +72,7 @@ const API_READS_AND_WRITES = [
   schema.projects,
   schema.apiKeys,
   schema.wallets,
+  schema.policies,
   schema.signers,
   schema.transactions,
   schema.attempts,
@@ -169,6 +171,7 @@ grant select on ${list(WORKER_READS)} to ${WORKER_ROLE};
 grant insert, update on ${list(WORKER_WRITES)} to ${WORKER_ROLE};
 grant delete on ${list(WORKER_DELETES)} to ${WORKER_ROLE};
 grant select, insert on public.audit, public.audit_chain to ${API_ROLE}, ${WORKER_ROLE};
+grant delete on public.policy_locks to ${API_ROLE};
 grant select, insert, delete on public.freezes, public.abi_items, public.listed_tokens to ${API_ROLE};
 grant select, insert, update, delete on ${list(LOGIN_TABLES)}, public.passkeys, public.token_keys to ${API_ROLE};
 grant select, delete on ${list(LOGIN_TABLES)}, public.users to ${WORKER_ROLE};

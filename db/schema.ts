@@ -39,6 +39,7 @@ import {
   LOGIN_WAYS,
   NETWORKS,
   NONCE_KINDS,
+  type RuleOperator,
   SESSION_ENDS,
   TRANSACTION_KINDS,
   TRANSACTION_STATUSES,
@@ -47,6 +48,9 @@ import {
 
 type AbiInput = { readonly name: string; readonly type: string; readonly components?: readonly AbiInput[] }
 type AbiItem = { readonly name: string; readonly inputs: readonly AbiInput[] }
+
+/** `value` as the caller wrote it: an address, an integer in decimal digits or 0x hex, or a text. */
+type ArgumentRule = { readonly argument: string; readonly operator: RuleOperator; readonly value: string }
 
 /** A closed list is text with a CHECK: a new word is then one migration, without an ALTER TYPE. */
 const oneOf = (column: string, words: readonly string[]) =>
@@ -246,6 +250,60 @@ export const walletKeys = pgTable('wallet_keys', {
     .primaryKey()
     .references(() => wallets.id),
   sealed: bytes('sealed').notNull(),
+})
+
+/** What the owner of a user-controlled wallet lets the developer do with it, without the PIN. */
+export const policies = pgTable(
+  'policies',
+  {
+    id: uuid('id').primaryKey(),
+    projectId: uuid('project_id')
+      .notNull()
+      .references(() => projects.id),
+    network: text('network', { enum: NETWORKS }).notNull(),
+    walletId: uuid('wallet_id')
+      .notNull()
+      .references(() => wallets.id),
+    name: text('name').notNull(),
+    /** All of them must match. */
+    argumentRules: jsonb('argument_rules').$type<readonly ArgumentRule[]>().notNull(),
+    expiresAt: instant('expires_at'),
+    /** Of the native coin, in base units: the most that all uses together may send. */
+    maxTotalValue: uint256('max_total_value'),
+    maxUses: integer('max_uses'),
+    spentValue: uint256('spent_value').notNull().default(sql`0`),
+    uses: bigint('uses', { mode: 'number' }).notNull().default(0),
+    createdAt: instant('created_at').notNull().default(now),
+    /** Of what was agreed; a use changes nothing of that. */
+    updatedAt: instant('updated_at').notNull().default(now),
+    revokedAt: instant('revoked_at'),
+  },
+  (table) => [
+    index('policies_of_wallet').on(table.walletId, table.createdAt, table.id).where(sql`${table.revokedAt} is null`),
+    index('policies_listed')
+      .on(table.projectId, table.network, table.createdAt, table.id)
+      .where(sql`${table.revokedAt} is null`),
+    check('policies_network', oneOf('network', NETWORKS)),
+    check(
+      'policies_rules',
+      sql`jsonb_typeof(${table.argumentRules}) = 'array' and ${table.argumentRules} <> '[]'::jsonb`,
+    ),
+    check(
+      'policies_limits',
+      sql`${table.spentValue} >= 0 and ${table.uses} >= 0 and ${table.spentValue} <= coalesce(${table.maxTotalValue}, ${table.spentValue}) and ${table.uses} <= coalesce(${table.maxUses}, ${table.uses})`,
+    ),
+  ],
+)
+
+/** The developer's way to one wallet's key, and to nothing else: gone with the policy. */
+export const policyLocks = pgTable('policy_locks', {
+  id: uuid('id').primaryKey(),
+  policyId: uuid('policy_id')
+    .notNull()
+    .unique()
+    .references(() => policies.id),
+  sealed: bytes('sealed').notNull(),
+  createdAt: instant('created_at').notNull().default(now),
 })
 
 /** Append-only: one row a use of a key, a change of a credential or an operator's act, committed with its effect. */

@@ -85,8 +85,14 @@ export const AUDIT_ACTIONS = [
   'passkey_removed',
   'email_added',
   'token_key_rotated',
+  'policy_created',
+  'policy_revoked',
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
+
+/** How a rule of a policy compares what a transaction has with what the rule says. */
+export const RULE_OPERATORS = ['eq', 'ne', 'gt', 'ge', 'lt', 'le'] as const
+export type RuleOperator = (typeof RULE_OPERATORS)[number]
 
 /** What an operator can freeze: the vault then opens nothing of it. */
 export const FREEZE_SCOPES = ['project', 'owner', 'wallet', 'network'] as const

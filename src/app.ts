@@ -17,10 +17,10 @@ import { metricsRoutes } from './metrics/routes.ts'
 import { nftRoutes } from './nfts/routes.ts'
 import { openapiRoutes } from './openapi/routes.ts'
 import { pageRoutes } from './pages/routes.ts'
+import { policyRoutes } from './policies/routes.ts'
 import { checkQuery } from './query.ts'
 import { tokenRoutes } from './tokens/routes.ts'
 import { transactionRoutes } from './transactions/routes.ts'
-import { unservedRoutes } from './unserved/routes.ts'
 import { challengeRoutes } from './users/challenge-routes.ts'
 import { emailRoutes } from './users/email-routes.ts'
 import { linkRoutes } from './users/link-routes.ts'
@@ -84,6 +84,7 @@ export const createApp = (ctx: Ctx): AnyElysia => {
     .use(walletRoutes(ctx, auth))
     .use(transactionRoutes(ctx, auth))
     .use(nftRoutes(ctx, auth))
+    .use(policyRoutes(ctx, auth))
     .use(metadataRoutes(ctx))
     .use(activityRoutes(ctx, auth))
     .use(tokenRoutes(ctx, auth))
@@ -98,7 +99,6 @@ export const createApp = (ctx: Ctx): AnyElysia => {
     .use(pageRoutes())
     .use(loginRoutes(ctx))
     .use(devMailboxRoutes(ctx))
-    .use(unservedRoutes(auth))
     .use(openapiRoutes(ctx, () => app))
   return app
 }

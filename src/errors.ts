@@ -34,6 +34,7 @@ export const ERROR_STATUS = {
   INVALID_SECRET: 403,
   TOO_MANY_FAILED_ATTEMPTS: 403,
   frozen: 403,
+  policy_denied: 403,
   not_found: 404,
   transaction_not_found: 404,
   method_not_allowed: 405,

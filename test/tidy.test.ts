@@ -143,7 +143,7 @@ describe('who may import whom', () => {
     expect(strays(inner, within('src/custody/', 'src/context.ts', 'src/audit/'))).toEqual([])
     const others = (name: string) => inner(name) && name !== 'src/custody/audit.ts'
     expect(strays(others, within('src/custody/', 'src/context.ts'))).toEqual([])
-    const queries = ['keyrings', 'locks', 'guesses', 'audit', 'project-keys', 'outer-layers'].map(
+    const queries = ['keyrings', 'locks', 'policy-locks', 'guesses', 'audit', 'project-keys', 'outer-layers'].map(
       (name) => `db/queries/${name}.ts`,
     )
     expect(strays((name) => queries.includes(name), within('src/custody/', 'db/'))).toEqual([])

@@ -4,7 +4,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
 
-export const OUTER_LAYER_KINDS = ['developer_key', 'user_key', 'owner_lock'] as const
+export const OUTER_LAYER_KINDS = ['developer_key', 'user_key', 'owner_lock', 'policy_lock'] as const
 export type OuterLayerKind = (typeof OUTER_LAYER_KINDS)[number]
 
 export type OuterLayer = {
@@ -12,6 +12,8 @@ export type OuterLayer = {
   readonly id: string
   /** '' where the row belongs to no keyring. */
   readonly keyringId: string
+  /** Likewise. */
+  readonly walletId: string
   readonly sealed: Uint8Array
 }
 
@@ -23,6 +25,7 @@ type Table = {
   /** Less than or equal to every key. */
   readonly first: string
   readonly keyringId: SQL
+  readonly walletId: SQL
   /** The rows `t` of a project. */
   readonly ofProject: (projectId: string) => SQL
 }
@@ -36,6 +39,7 @@ const TABLES: Record<OuterLayerKind, Table> = {
     type: sql`uuid`,
     first: NIL_UUID,
     keyringId: sql`''`,
+    walletId: sql`''`,
     ofProject: (projectId) => sql`t.project_id = ${projectId}::uuid`,
   },
   user_key: {
@@ -44,6 +48,7 @@ const TABLES: Record<OuterLayerKind, Table> = {
     type: sql`text`,
     first: '',
     keyringId: sql`''`,
+    walletId: sql`''`,
     ofProject: (projectId) => sql`t.project_id = ${projectId}::uuid`,
   },
   owner_lock: {
@@ -52,8 +57,19 @@ const TABLES: Record<OuterLayerKind, Table> = {
     type: sql`uuid`,
     first: NIL_UUID,
     keyringId: sql`t.keyring_id::text`,
+    walletId: sql`''`,
     ofProject: (projectId) =>
       sql`exists (select from keyrings k where k.id = t.keyring_id and k.project_id = ${projectId}::uuid)`,
+  },
+  policy_lock: {
+    name: sql`policy_locks`,
+    key: sql`t.id`,
+    type: sql`uuid`,
+    first: NIL_UUID,
+    keyringId: sql`(select w.keyring_id::text from policies p join wallets w on w.id = p.wallet_id where p.id = t.policy_id)`,
+    walletId: sql`(select p.wallet_id::text from policies p where p.id = t.policy_id)`,
+    ofProject: (projectId) =>
+      sql`exists (select from policies p where p.id = t.policy_id and p.project_id = ${projectId}::uuid)`,
   },
 }
 
@@ -69,9 +85,9 @@ export const listOuterLayers = async (
   db: Queryable,
   input: OfVersion & { readonly after: string | null; readonly limit: number },
 ): Promise<readonly OuterLayer[]> => {
-  const { name, key, type, first, keyringId, ofProject } = TABLES[input.kind]
+  const { name, key, type, first, keyringId, walletId, ofProject } = TABLES[input.kind]
   const rows = await db.execute<OuterLayer>(sql`
-    select ${key}::text as id, ${keyringId} as "keyringId", t.sealed
+    select ${key}::text as id, ${keyringId} as "keyringId", ${walletId} as "walletId", t.sealed
     from ${name} t
     where ${ofProject(input.projectId)} and ${key} ${input.after === null ? sql`>=` : sql`>`} ${input.after ?? first}::${type}
       and ${isOlder(input.olderThan)}

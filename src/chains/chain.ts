@@ -185,6 +185,19 @@ export type DecodedCall = {
   readonly arguments: Readonly<Record<string, unknown>>
 }
 
+/** A value that stands alone in call data. */
+export type CallValue =
+  | { readonly kind: 'integer'; readonly value: bigint }
+  /** Addresses and bytes in lower case or checksummed, `true` and `false`, texts as they are. */
+  | { readonly kind: 'address' | 'bytes' | 'bool' | 'text'; readonly value: string }
+
+/** A call as policies judge it. */
+export type ReadCall = {
+  readonly functionName: string
+  /** By their names, those within tuples and arrays behind dots: `order.amount`, `ids.0`. */
+  readonly values: ReadonlyMap<string, CallValue>
+}
+
 export type Preview = {
   readonly decoded: DecodedCall | null
   readonly success: boolean
@@ -305,6 +318,16 @@ export type Chain = {
   preview(from: string, intents: readonly Intent[]): Promise<readonly Preview[]>
   /** With the ABIs that we know; null rather than a guess. `standard` is the called contract's, where two share a selector. Pure. */
   decode(intent: Intent, standard?: AssetStandard): DecodedCall | null
+
+  /**
+   * For policies: null unless the call data is byte for byte what encoding the values again gives, and one signature alone
+   * is known of the selector, built in or added by the operator for whatever contract. Of a value that declarations of the
+   * signature name differently, the name is the one for the called contract, or there is none.
+   * @throws node_unavailable where only the contract's standard tells the names.
+   */
+  readCall(intent: Pick<Intent, 'to' | 'input'>): Promise<ReadCall | null>
+  /** Whether the fees that an intent fixes are no higher than the network's cap. Pure. */
+  isWithinFeeCap(intent: Intent): boolean
 
   /** Facts of many addresses, from memory where they are known. @throws node_unavailable. */
   facts(addresses: readonly string[]): Promise<ReadonlyMap<string, AddressFacts>>

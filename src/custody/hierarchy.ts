@@ -7,8 +7,12 @@
 //     ├ seed       the keyring's entropy, phrase or imported key, sealed under the keyring key
 //     └ wallet key = HKDF(keyring key, "wallet" ‖ wallet)   seals that wallet's private key: what signing opens
 //
+// A policy lock is the developer's way to one wallet's key past the keyring: the wallet key, sealed under
+// KEK = HKDF(developer key, "policy lock" ‖ lock). Nobody gets from a wallet key to the keyring key, so it opens neither the
+// seed nor another wallet.
+//
 // Opening the developer key or the user key IS the check of the credential: nothing is compared, and no hash of a
-// credential lies anywhere. Developer keys, user keys and owner locks get an outer layer under the project's key
+// credential lies anywhere. Developer keys, user keys and all locks get an outer layer under the project's key
 // (project-keys.ts): what is sealed and opened here is the inner one. So the database alone opens nothing, the root key
 // alone opens nothing, and both together still lack the credential.
 //
@@ -24,6 +28,7 @@ type Owner = Project & { readonly ownerId: string }
 type Keyring = Project & { readonly keyringId: string }
 type Lock = Keyring & { readonly lockId: string }
 type Wallet = Keyring & { readonly walletId: string }
+type PolicyLock = Wallet & { readonly lockId: string }
 
 const CANONICAL_UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
@@ -77,6 +82,13 @@ export const identityOf = {
     keyringId: of.keyringId,
     walletId: of.walletId,
     rowId: of.walletId,
+  }),
+  policyLock: (of: PolicyLock): Identity => ({
+    purpose: 'policy lock',
+    projectId: of.projectId,
+    keyringId: of.keyringId,
+    walletId: of.walletId,
+    rowId: of.lockId,
   }),
 }
 
@@ -158,8 +170,12 @@ export const sealKeyring = (of: OpenKeyring & { readonly secret: Uint8Array }) =
 export const openKeyring = (of: OpenKeyring & { readonly sealed: Uint8Array }) =>
   open({ key: of.keyringKey, keyId: NO_KEY_ID, identity: identityOf.keyring(of), sealed: of.sealed })
 
+/** What seals one wallet's private key. */
+export const walletKeyOf = (of: Wallet & { readonly keyringKey: Uint8Array }): Uint8Array =>
+  deriveKey(of.keyringKey, ['wallet', of.walletId])
+
 const underWallet = (of: Wallet & { readonly keyringKey: Uint8Array }): Under => ({
-  key: deriveKey(of.keyringKey, ['wallet', of.walletId]),
+  key: walletKeyOf(of),
   identity: identityOf.walletKey(of),
 })
 
@@ -169,3 +185,20 @@ export const sealWalletKey = (of: Wallet & { readonly keyringKey: Uint8Array; re
 /** @returns the wallet's private key. @throws EnvelopeError */
 export const openWalletKey = (of: Wallet & { readonly keyringKey: Uint8Array; readonly sealed: Uint8Array }) =>
   openUnder(underWallet(of), of.sealed)
+
+/** The same by the wallet key itself, which is zeroed. @throws EnvelopeError */
+export const openWalletKeyBy = (of: Wallet & { readonly walletKey: Uint8Array; readonly sealed: Uint8Array }) =>
+  openUnder({ key: of.walletKey, identity: identityOf.walletKey(of) }, of.sealed)
+
+const underPolicyLock = (of: PolicyLock & { readonly developerKey: Uint8Array }): Under => ({
+  key: deriveKey(of.developerKey, ['policy lock', of.lockId]),
+  identity: identityOf.policyLock(of),
+})
+
+export const sealPolicyLock = (
+  of: PolicyLock & { readonly developerKey: Uint8Array; readonly walletKey: Uint8Array },
+) => sealUnder(underPolicyLock(of), of.walletKey)
+
+/** @returns the wallet key. @throws EnvelopeError */
+export const openPolicyLock = (of: PolicyLock & { readonly developerKey: Uint8Array; readonly sealed: Uint8Array }) =>
+  openUnder(underPolicyLock(of), of.sealed)

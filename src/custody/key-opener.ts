@@ -8,6 +8,7 @@ import { refuseFrozen } from './frozen.ts'
 import { HeldKeys } from './held-keys.ts'
 import { openWalletKey } from './hierarchy.ts'
 import { openOwnerLock } from './owner-locks.ts'
+import { findPolicyLock, openByPolicyLock } from './policy-locks.ts'
 import type { ProjectKeys } from './project-keys.ts'
 
 const READ_TOGETHER_MAX = 500
@@ -26,6 +27,12 @@ export type KeyRequest = {
   readonly credentials: Credentials
   /** `api_key:<id>`, `session:<id>`, `operator` or `system`. */
   readonly actor: string
+}
+
+/** A use of a wallet's key. */
+export type KeyUse = KeyRequest & {
+  /** By whose lock the developer's secret opens a user-controlled wallet, where it is judged to allow the use. */
+  readonly policyId?: string | undefined
 }
 
 type Parts = { readonly db: Db; readonly projectKeys: ProjectKeys; readonly credentialKeys: CredentialKeys }
@@ -55,17 +62,21 @@ const openHierarchy = async (parts: Parts, opening: Opening): Promise<Uint8Array
  * never remembered, so that each request proves it anew.
  * @returns a function from a request to 32 bytes that the caller zeroes.
  */
-export const createKeyOpener = (parts: Parts): ((request: KeyRequest) => Promise<Uint8Array>) => {
+export const createKeyOpener = (parts: Parts): ((use: KeyUse) => Promise<Uint8Array>) => {
   const readTogether = createBatcher({
     sizeMax: READ_TOGETHER_MAX,
     run: async (ids: readonly string[]) =>
       new Map((await readWalletKeys(parts.db, ids)).map((row) => [row.walletId, row])),
   })
-  return async ({ wallet, credentials, actor }) => {
-    const proof = requireCredentials({ modes: [wallet.controlMode], credentials })
+  return async ({ wallet, credentials, actor, policyId }) => {
+    const byPolicy = policyId !== undefined
+    const proof = requireCredentials({ modes: [byPolicy ? 'developer' : wallet.controlMode], credentials })
+    const lock = byPolicy ? await findPolicyLock(parts.db, { policyId, wallet }) : null
     const row = (await readTogether(wallet.id)).get(wallet.id)
     if (row === undefined) throw new Error('a wallet has no sealed key, or no lock of its control mode')
     refuseFrozen(row.frozen)
-    return openHierarchy(parts, { wallet, actor, proof, row })
+    const { developerSecret: secret } = proof
+    if (lock === null || secret === null) return openHierarchy(parts, { wallet, actor, proof, row })
+    return openByPolicyLock(parts, { wallet, actor, secret, row, lock })
   }
 }

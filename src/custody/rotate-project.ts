@@ -108,6 +108,8 @@ const identityOfLayer = (
       return identityOf.userKey({ projectId, ownerId: layer.id })
     case 'owner_lock':
       return identityOf.ownerLock({ projectId, keyringId: layer.keyringId, lockId: layer.id })
+    case 'policy_lock':
+      return identityOf.policyLock({ projectId, ...layer, lockId: layer.id })
     default:
       return unreachable(kind)
   }

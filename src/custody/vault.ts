@@ -2,8 +2,8 @@
 //
 // To read all of it, in this order: envelope (how a secret lies in a row), kdf and hierarchy (which key opens which),
 // key-source, root-key, root-keys and project-keys (the outer layer), credentials and developer-secret (which one belongs),
-// guard and budget (how often one may be tried), credential-keys (from a credential to its key), owner-locks and
-// key-opener (from there to a wallet's key), phrase, derive, secp256k1 and sr25519, new-project, imported and new-wallet
+// guard and budget (how often one may be tried), credential-keys (from a credential to its key), owner-locks, policy-locks
+// and key-opener (from there to a wallet's key), phrase, derive, secp256k1 and sr25519, new-project, imported and new-wallet
 // (how all of it comes to be), change-credential and export-keyring, rotate-root and rotate-project (how the outer layer
 // is changed), audit, deployment, sealer. The small rest (encoding, frozen, held-keys, slots, unlock-owner, batcher)
 // explains itself. This file is the door: whoever is outside comes in here.
@@ -22,9 +22,10 @@ import { type ExportedKeyring, exportKeyring } from './export-keyring.ts'
 import { createGuard } from './guard.ts'
 import { type ImportedText, publicKeyOfImported } from './imported.ts'
 import { ARGON2_CONCURRENCY_MAX } from './kdf.ts'
-import { createKeyOpener, type KeyRequest, type WalletRef } from './key-opener.ts'
+import { createKeyOpener, type KeyRequest, type KeyUse, type WalletRef } from './key-opener.ts'
 import { activateProject, type NewProject, newProject } from './new-project.ts'
 import { type NewWallet, type NewWalletInput, newWallet } from './new-wallet.ts'
+import { newPolicyLock, type PolicyChange, revokePolicy } from './policy-locks.ts'
 import { createProjectKeys } from './project-keys.ts'
 import type { RootKey } from './root-key.ts'
 import { createRootKeys } from './root-keys.ts'
@@ -43,6 +44,7 @@ export type { ImportedText } from './imported.ts'
 export type { WalletRef } from './key-opener.ts'
 export type { NewProject } from './new-project.ts'
 export type { NewWallet } from './new-wallet.ts'
+export { PolicyClosed } from './policy-locks.ts'
 export { ProjectKeyRotated } from './project-keys.ts'
 export type { ProjectRotation } from './rotate-project.ts'
 export type { Progress, RootRotation } from './rotate-root.ts'
@@ -87,11 +89,20 @@ export type Vault = {
    */
   newWallet(input: NewWalletInput): Promise<NewWallet>
   /**
-   * Opens the wallet's own sealed key with the credential of its control mode, for as long as `use` runs.
-   * @throws credential_required, credential_ambiguous, frozen, project_not_activated, INVALID_SECRET,
+   * Opens the wallet's own sealed key with the credential of its control mode, or with the developer's secret by the lock
+   * of a policy, for as long as `use` runs.
+   * @throws credential_required, credential_ambiguous, frozen, project_not_activated, INVALID_SECRET, policy_denied,
    * TOO_MANY_FAILED_ATTEMPTS, credential_changed, rate_limited, busy, not_implemented, and whatever `use` throws.
    */
-  withKey<T>(request: KeyRequest, use: (key: KeyHandle) => Promise<T>): Promise<T>
+  withKey<T>(request: KeyUse, use: (key: KeyHandle) => Promise<T>): Promise<T>
+  /**
+   * Makes the lock by which the developer's secret opens a user-controlled wallet's key, with both credentials; `write`
+   * writes it, after the policy's row.
+   * @throws as `withKey` does; `write` ProjectKeyRotated: begin again.
+   */
+  newPolicyLock(request: KeyRequest & { readonly policyId: string }): Promise<PolicyChange>
+  /** Proves the PIN, or the secret, that may revoke a policy; `write` erases its lock. @throws as `withKey` does. */
+  revokePolicy(request: KeyRequest & { readonly policyId: string }): Promise<PolicyChange>
   /**
    * The phrase or the imported key of a wallet's keyring, with the credentials of all its locks; audited.
    * @throws as `withKey` does.
@@ -150,7 +161,7 @@ export type CredentialLimits = { readonly wrongPinsPerHour: number; readonly wro
 /** Lends an opened key to `use`, and zeroes it afterwards. */
 const useKey = async <T>(
   parts: { readonly audit: Audit; readonly privateKey: Uint8Array },
-  request: KeyRequest,
+  request: KeyUse,
   use: (key: KeyHandle) => Promise<T>,
 ): Promise<T> => {
   const { audit, privateKey } = parts
@@ -158,9 +169,11 @@ const useKey = async <T>(
   const checkOpen = () => {
     if (closed) throw new Error('a key was used after it was closed')
   }
-  const actOf = (entry: AuditEntry): AuditAct => {
+  const { wallet, actor, policyId } = request
+  const actOf = ({ action, details }: AuditEntry): AuditAct => {
     checkOpen()
-    return { ...entry, projectId: request.wallet.projectId, actor: request.actor, subject: request.wallet.id }
+    const named = policyId === undefined ? details : { ...details, policy: policyId }
+    return { action, details: named, projectId: wallet.projectId, actor, subject: wallet.id }
   }
   try {
     return await use({
@@ -207,6 +220,8 @@ export const createVault = (parts: {
     argon2Load: argon2Slots.load,
     newWallet: (input) => newWallet(opening, input),
     exportKeyring: (request) => exportKeyring(opening, request),
+    newPolicyLock: (request) => newPolicyLock(opening, request),
+    revokePolicy: (request) => revokePolicy(opening, request),
     changeUserPin: (input) => changeUserPin(opening, input),
     changeDeveloperSecret: (input) => changeDeveloperSecret({ ...opening, ...parts }, input),
     unlockOwner: (input) => unlockOwner({ db, audit }, input),

@@ -24,6 +24,7 @@ const TAGS = [
   { name: 'Wallets', description: 'Addresses and who controls them.' },
   { name: 'Transactions', description: 'Preview, sign, send, and what became of it.' },
   { name: 'NFTs', description: 'Collections, minting, transfers, holdings.' },
+  { name: 'Policies', description: 'What the owner of a wallet lets the developer do without the PIN.' },
   { name: 'Activity', description: 'What happened to an address.' },
   { name: 'Tokens', description: 'What an address holds.' },
   { name: 'Addresses', description: 'What an address is, and names.' },
@@ -83,6 +84,8 @@ const OPERATIONS: Readonly<Record<string, string>> = {
   'get /nfts': 'nfts_list',
   'post /nfts/collections': 'nfts_create_collection',
   'get /nfts/collections': 'nfts_list_collections',
+  'get /policies': 'policies_list',
+  'post /policies': 'policies_create',
   'get /metadata/{file}': 'metadata_get',
 }
 

@@ -4,6 +4,7 @@ import type { Network } from '../../db/words.ts'
 import type { Chain, Intent, Unsigned } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import type { Credentials } from '../custody/vault.ts'
+import { withKeyFor } from '../policies/delegated.ts'
 import { resolveSigner, walletOf } from '../wallets/signer.ts'
 import { parseIntent } from './intent.ts'
 import { nextNonce } from './nonce.ts'
@@ -18,9 +19,10 @@ export type SignInput = Reach & {
 
 /**
  * Signs a transaction and sends nothing. With every field given it asks no node, once that is known to be of the right
- * chain; no nonce is reserved.
+ * chain, unless a policy's rules need the standard of the called contract; no nonce is reserved.
  * @returns the raw signed transaction.
- * @throws not_found, network_required, the vault's credential errors, execution_reverted, node_unavailable, wrong_chain.
+ * @throws not_found, network_required, the vault's credential errors, policy_denied, execution_reverted, node_unavailable,
+ * wrong_chain.
  */
 export const signTransaction = async (ctx: Ctx, input: SignInput): Promise<string> => {
   const signer = await resolveSigner(ctx, { ...input, address: input.signerAddress, field: 'signer_wallet_address' })
@@ -30,10 +32,12 @@ export const signTransaction = async (ctx: Ctx, input: SignInput): Promise<strin
   const wallet = await walletOf(ctx, { ...input, signer })
   const unconfirmed = complete === null ? null : chain.confirmNode()
   if (unconfirmed !== null) await unconfirmed
-  return ctx.vault.withKey({ wallet, credentials: input.credentials, actor: input.actor }, async (key) => {
+  const { credentials, actor } = input
+  const use = { chain, wallet, credentials, actor, intent: async () => intent }
+  return withKeyFor(ctx, use, async (key, { charge }) => {
     const unsigned = complete ?? (await filled(ctx, { chain, intent, from: wallet.address }))
     const { raw, hash } = chain.assemble(unsigned, key.sign(chain.signingBytes(unsigned)))
-    await key.commitUse({
+    const entry = {
       action: 'transaction_signed',
       details: {
         network: chain.network,
@@ -42,7 +46,14 @@ export const signTransaction = async (ctx: Ctx, input: SignInput): Promise<strin
         value: intent.value.toString(),
         nonce: String(unsigned.nonce),
       },
-    })
+    } as const
+    if (charge === null) await key.commitUse(entry)
+    else {
+      await ctx.db.transaction(async (tx) => {
+        await charge(tx)
+        await key.recordUse(tx, entry)
+      })
+    }
     return raw
   })
 }

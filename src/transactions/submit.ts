@@ -13,6 +13,7 @@ import type { Ctx } from '../context.ts'
 import type { Credentials, KeyHandle } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
+import { type Charge, withKeyFor } from '../policies/delegated.ts'
 import { displayAmount, nativeToken } from '../tokens/token.ts'
 import { chooseNonce } from './nonce.ts'
 import { recordedBefore } from './recorded-before.ts'
@@ -35,20 +36,19 @@ export type Submitted = { readonly transactionId: string; readonly network: Netw
 
 /**
  * Records an intent and its signed bytes.
- * @throws the vault's credential errors, execution_reverted, balance_insufficient, nonce_too_low, nonce_conflict,
- * nonce_gap, node_unavailable, busy. Where it throws, nothing is recorded.
+ * @throws the vault's credential errors, policy_denied, execution_reverted, balance_insufficient, nonce_too_low,
+ * nonce_conflict, nonce_gap, node_unavailable, busy. Where it throws, nothing is recorded.
  */
 export const submitIntent = (ctx: Ctx, input: SubmitInput): Promise<Submitted> => {
   const signer = { network: input.chain.network, address: input.wallet.address }
   return ctx.mailboxes.run(`${signer.network}/${signer.address}`, () =>
-    ctx.vault.withKey({ wallet: input.wallet, credentials: input.credentials, actor: input.actor }, async (key) => {
-      const intent = await input.intent()
+    withKeyFor(ctx, input, async (key, { intent, charge }) => {
       const behind = () => recordedBefore(ctx, { signer, projectId: input.projectId, to: intent.to })
       const prepared = await input.chain.prepare(intent, signer.address, { behind })
       const transactionId = randomUUID()
       const submitted = { transactionId, network: signer.network, status: 'submitted' } as const
       await ctx.db.transaction(async (tx) => {
-        await record(tx, { ...input, signer, key, intent, prepared, transactionId })
+        await record(tx, { ...input, signer, key, intent, charge, prepared, transactionId })
         await input.remember?.(tx, submitted)
       })
       return submitted
@@ -59,6 +59,8 @@ export const submitIntent = (ctx: Ctx, input: SubmitInput): Promise<Submitted> =
 type RecordInput = SubmitInput & {
   readonly signer: { readonly network: Network; readonly address: string }
   readonly key: KeyHandle
+  /** Of the policy by which the key was opened. */
+  readonly charge: Charge | null
   readonly prepared: Prepared
   readonly transactionId: string
 }
@@ -68,6 +70,7 @@ const record = async (tx: Tx, input: Omit<RecordInput, 'intent'> & { readonly in
   await lockSigner(tx, signer)
   const held = await readHeld(tx, signer, prepared.minedCount)
   refuseOverdraft(input, held)
+  await input.charge?.(tx)
   const nonce = chooseNonce(input.intent.nonce, { ...prepared, held: held.nonces })
   const rungs = chain.ladder(chain.withNonce(prepared.unsigned, nonce), input.intent)
   const [first] = rungs

@@ -8,8 +8,10 @@ import {
   openDeveloperKey,
   openKeyring,
   openLock,
+  openPolicyLock,
   openUserKey,
   openWalletKey,
+  openWalletKeyBy,
 } from '../../src/custody/hierarchy.ts'
 import { stretchPin } from '../../src/custody/kdf.ts'
 import { openRootKey } from '../../src/custody/root-key.ts'
@@ -62,6 +64,15 @@ describe('of the first version', () => {
     expect(hexOf(seed)).toBe(golden.entropy)
     const key = openWalletKey({ projectId, keyringId, walletId, keyringKey, sealed: bytesOf(golden.walletKey) })
     expect(hexOf(key)).toBe(golden.privateKey)
+  })
+
+  test('a policy lock and the secret lead to the private key past the keyring, in this lock and for this wallet alone', () => {
+    const of = { projectId, keyringId, walletId, lockId: golden.policyLockId }
+    const sealed = peel(identityOf.policyLock(of), golden.policyLock)
+    const walletKey = openPolicyLock({ ...of, developerKey: developerKey(), sealed })
+    expect(hexOf(openWalletKeyBy({ ...of, walletKey, sealed: bytesOf(golden.walletKey) }))).toBe(golden.privateKey)
+    const moved = { ...of, lockId: golden.userLockId }
+    expect(() => openPolicyLock({ ...moved, developerKey: developerKey(), sealed })).toThrow('authentication failed')
   })
 
   test('the PIN leads there as well, and another PIN does not', async () => {

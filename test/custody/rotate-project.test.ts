@@ -51,6 +51,7 @@ const versions = async (): Promise<Record<string, number>> => {
       select sealed from developer_keys where project_id = ${projectId}
       union all select sealed from user_keys where project_id = ${projectId}
       union all select l.sealed from owner_locks l join keyrings k on k.id = l.keyring_id where k.project_id = ${projectId}
+      union all select l.sealed from policy_locks l join policies p on p.id = l.policy_id where p.project_id = ${projectId}
     ) s group by 1 order by 1`
   return Object.fromEntries(rows.map((row) => [row.version, row.rows]))
 }
@@ -63,6 +64,7 @@ const everythingElse = async () => {
     of(sql`select project_id, owner_id, salt, version, updated_at from user_keys order by project_id, owner_id`),
     of(sql`select * from pin_guesses order by project_id, owner_id`),
     of(sql`select id, keyring_id, control_mode, created_at from owner_locks order by id`),
+    of(sql`select id, policy_id, created_at from policy_locks order by id`),
     of(sql`select * from keyrings order by id`),
     of(sql`select * from wallet_keys order by wallet_id`),
     of(sql`select * from wallets order by id`),
@@ -82,16 +84,20 @@ describe("a rotation of a project's key", () => {
     ])
     const shared = randomUUID()
     const input = { projectId, ownerId: shared, controlMode: 'user', credentials: { ...secret, ...pin } } as const
-    wallets.push(await developerWallet(shared), await custody.wallet({ ...input, network: 'Base' }))
+    const delegating = await custody.wallet({ ...input, ownerId: randomUUID(), credentials: pin, network: 'Base' })
+    wallets.push(await developerWallet(shared), await custody.wallet({ ...input, network: 'Base' }), delegating)
+    const policyId = await custody.policy(delegating, { ...secret, ...pin })
     const before = await everythingElse()
     const signatures = await Promise.all(wallets.map((wallet) => sign(wallet)))
 
-    expect(await rotate()).toEqual({ version: 2, resealed: 238, broken: { rows: 0, first: [] } })
-    expect(await versions()).toEqual({ 2: 238 })
+    expect(await rotate()).toEqual({ version: 2, resealed: 241, broken: { rows: 0, first: [] } })
+    expect(await versions()).toEqual({ 2: 241 })
     expect(await everythingElse()).toEqual(before)
     expect(await Promise.all(wallets.map((wallet) => sign(wallet)))).toEqual(signatures)
     const fresh = await custody.another()
     expect(await Promise.all(wallets.map((wallet) => sign(wallet, fresh)))).toEqual(signatures)
+    const delegated = { wallet: delegating, credentials: secret, actor: ACTOR, policyId }
+    expect(await fresh.withKey(delegated, async (key) => hexOf(key.sign(digest)))).toBe(signatures.at(-1) ?? '')
     expect(await sql`select from project_keys where project_id = ${other}`).toHaveLength(1)
     projectId = other
     expect(await versions()).toEqual({ 1: 2 })

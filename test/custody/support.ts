@@ -3,6 +3,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Db, openDb } from '../../db/client.ts'
+import { insertPolicy } from '../../db/queries/policies.ts'
 import { insertProject } from '../../db/queries/projects.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
 import type { ChainFamily, ControlMode, Environment, Network } from '../../db/words.ts'
@@ -65,6 +66,8 @@ export type Custody = {
   wallet(input: WalletInput): Promise<TestWallet>
   /** The two steps of `wallet`: what the second writes was decided by the first. */
   prepare(input: WalletInput): Promise<{ write(): Promise<TestWallet> }>
+  /** Makes a policy of a user-controlled wallet, with its lock. @returns its id. */
+  policy(wallet: TestWallet, credentials: Credentials): Promise<string>
   close(): Promise<void>
 }
 
@@ -116,11 +119,27 @@ export const openCustody = async (
     },
     wallet: async (input) => (await prepareWallet(db, { vault, ...input })).write(),
     prepare: (input) => prepareWallet(db, { vault, ...input }),
+    policy: (wallet, credentials) => makePolicy({ db, vault }, { wallet, credentials }),
     close: async () => {
       await Promise.all(pools.map((pool) => pool.close({ timeoutSeconds: 5 })))
       await database.close()
     },
   }
+}
+
+const makePolicy = async (
+  { db, vault }: { readonly db: Db; readonly vault: Vault },
+  { wallet, credentials }: { readonly wallet: TestWallet; readonly credentials: Credentials },
+) => {
+  const policyId = randomUUID()
+  const lock = await vault.newPolicyLock({ wallet, credentials, actor: ACTOR, policyId })
+  const { id: walletId, projectId, network } = wallet
+  const argumentRules = [{ argument: 'value', operator: 'eq', value: '0' }] as const
+  await db.transaction(async (tx) => {
+    await insertPolicy(tx, { id: policyId, walletId, projectId, network, name: '', argumentRules })
+    await lock.write(tx)
+  })
+  return policyId
 }
 
 const prepareWallet = async (db: Db, input: WalletInput & { readonly vault: Vault }) => {

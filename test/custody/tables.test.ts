@@ -177,6 +177,19 @@ describe('the tables', () => {
       await custody.vault.exportKeyring({ wallet, credentials: both, actor: ACTOR })
       const opened = [keyringKey, credentialKey, found.developer.credentialKey, entropy]
       for (const key of opened) expect(zeroed.has(hexOf(key))).toBe(true)
+      const walletKey = derive(keyringKey, 'wallet', wallet.id)
+      zeroed.clear()
+      const policyId = await custody.policy(wallet, both)
+      for (const key of [...opened.slice(0, 3), walletKey]) expect(zeroed.has(hexOf(key))).toBe(true)
+      zeroed.clear()
+      const delegated = { wallet, credentials: { developerSecret: SECRET }, actor: ACTOR, policyId }
+      await custody.vault.withKey(delegated, async () => {
+        expect([walletKey, found.developer.credentialKey].map((key) => zeroed.has(hexOf(key)))).toEqual([true, true])
+        expect(zeroed.has(hexOf(privateKey))).toBe(false)
+      })
+      expect(zeroed.has(hexOf(privateKey))).toBe(true)
+      // It went past what opens the seed.
+      expect(zeroed.has(hexOf(keyringKey))).toBe(false)
       for (const [oldPin, newPin] of [
         [PIN, '271828'],
         ['271828', PIN],
@@ -204,6 +217,7 @@ describe('the tables', () => {
       'keyrings',
       'owner_locks',
       'wallet_keys',
+      'policy_locks',
     ]) {
       const [row] = await sql`select has_table_privilege('strongroom_worker', ${table}, 'select') as may`
       expect([table, row?.may]).toEqual([table, false])

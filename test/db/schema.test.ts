@@ -54,7 +54,16 @@ const describeDatabase = async (sql: Sql): Promise<readonly string[]> => {
   return rows.map((row) => row.line)
 }
 
-const CUSTODY = ['project_keys', 'developer_keys', 'user_keys', 'pin_guesses', 'keyrings', 'owner_locks', 'wallet_keys']
+const CUSTODY = [
+  'project_keys',
+  'developer_keys',
+  'user_keys',
+  'pin_guesses',
+  'keyrings',
+  'owner_locks',
+  'wallet_keys',
+  'policy_locks',
+]
 
 describe('the schema', () => {
   test('is what the migrations make of an empty database', async () => {

@@ -176,6 +176,19 @@ const signing = async (address: string): Promise<void> => {
   await call('/nfts/collections', { network: 'Ethereum', name: 'C', symbol: 'C', image_url: 'ipfs://x', user_pin: PIN })
 }
 
+const policies = async (address: string): Promise<void> => {
+  const of = { network: 'Ethereum', wallet_address: address }
+  const body = { ...of, argument_rules: [{ argument: 'value', operator: 'le', value: '1' }] }
+  for (const wrong of credentials.slice(0, -3)) {
+    await call('/policies', { ...body, developer_secret: 'testnet-secret', user_pin: PIN, ...wrong })
+  }
+  const { uuid } = json(await call('/policies', { ...body, developer_secret: 'testnet-secret', user_pin: PIN }))
+  const signing = { network: 'Ethereum', signer_wallet_address: address, unsigned_transaction: { to: ANVIL_ADDRESS } }
+  await call('/transactions/sign', { ...signing, developer_secret: 'testnet-secret' })
+  await call('/transactions/sign', { ...signing, developer_secret: WRONG_SECRET })
+  for (const wrong of credentials) await call('/policies/revoke', { uuid, ...wrong })
+}
+
 const changes = async (address: string): Promise<void> => {
   const wallet = { network: 'Ethereum', address }
   for (const path of ['/wallets/change-user-pin']) {
@@ -220,6 +233,7 @@ test('nothing that the service writes shows a PIN, a secret, a phrase, a key or 
   const { theirs } = await wallets()
   await imports()
   await signing(theirs)
+  await policies(theirs)
   await changes(theirs)
   await strangers()
   // The jobs of what was sent run too, and are logged.

@@ -339,7 +339,6 @@ const cases: readonly Case[] = [
     'not_implemented',
   ],
   ['a contract wallet', ...body('/wallets', { ...wallet, type: 'contract' }, 'not_implemented')],
-  ['an endpoint to come', ...body('/policies/revoke', {}, 'not_implemented')],
 ]
 
 const STATUS_OF: Record<string, number> = { not_implemented: 501, not_found: 404 }

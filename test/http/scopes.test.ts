@@ -31,6 +31,8 @@ const ENDPOINTS = {
   'POST /wallets/import': 'admin',
   'POST /wallets/export': 'admin',
   'POST /wallets/change-user-pin': 'admin',
+  'GET /policies': 'read',
+  'POST /policies': 'admin',
   'POST /policies/revoke': 'admin',
 } as const satisfies Record<string, ApiKeyScope>
 

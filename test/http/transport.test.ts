@@ -192,17 +192,6 @@ describe('methods', () => {
   })
 })
 
-describe('endpoints of the interface that are not served yet', () => {
-  const BEHIND = ['/policies/revoke']
-
-  test('answer 501, those behind authentication only to who may come in', async () => {
-    for (const path of BEHIND) {
-      expect((await service.post(path, {})).json.code).toBe('not_implemented')
-      expect((await service.post(path, {}, { authorization: undefined })).json.code).toBe('unauthorized')
-    }
-  })
-})
-
 describe('when the database is away', () => {
   test('whoever was waiting for it is told to try again, and the next is served', async () => {
     const sql = postgres(service.database.url, { max: 2 })

@@ -21,7 +21,15 @@ let sql: Sql
 let anna: User
 let boris: User
 /** What Boris and the project have, by what a path calls it. */
-let theirs: { wallet: string; walletId: string; transaction: string; hash: string; collection: string; owner: string }
+let theirs: Record<'wallet' | 'walletId' | 'transaction' | 'hash' | 'collection' | 'policy' | 'owner', string>
+
+const policyFor = (wallet_address: string) => ({
+  network,
+  wallet_address,
+  argument_rules: [{ argument: 'value', operator: 'le', value: '0' }],
+  developer_secret: SECRET,
+  user_pin: PIN,
+})
 
 const newUser = async () => {
   const session = (await service.post('/users/login-anonymously', {}, { authorization: undefined })).json
@@ -52,12 +60,14 @@ beforeAll(async () => {
   const done = (await boris.settled(made.json.transaction_id)).json
   const mint = { network, contract_address: done.contract_address, uri: 'ipfs://one', user_pin: PIN }
   await boris.settled((await boris.post('/nfts/mint', mint)).json.transaction_id)
+  const policy = (await boris.post('/policies', policyFor(wallet.address))).json
   theirs = {
     wallet: wallet.address,
     walletId: wallet.id,
     transaction: made.json.transaction_id,
     hash: done.transaction_hash,
     collection: done.contract_address,
+    policy: policy.uuid,
     owner: boris.id,
   }
 })
@@ -77,6 +87,7 @@ const nobodys = (): Things => ({
   transaction: randomUUID(),
   hash: `0x${'12'.repeat(32)}`,
   collection: NOBODY,
+  policy: randomUUID(),
   owner: randomUUID(),
 })
 
@@ -115,6 +126,9 @@ const CALLS: Record<string, (things: Things) => { query?: Record<string, string>
   'GET /nfts (of a collection)': ({ collection }) => ({ query: { network, contract_address: collection } }),
   'GET /nfts/collections': ({ wallet }) => ({ query: { network, wallet_address: wallet } }),
   'GET /nfts/collection-by-address': ({ collection }) => ({ query: { contract_address: collection } }),
+  'POST /policies': ({ wallet }) => ({ body: policyFor(wallet) }),
+  'GET /policies': ({ wallet }) => ({ query: { network, wallet_address: wallet } }),
+  'POST /policies/revoke': ({ policy: uuid }) => ({ body: { uuid, user_pin: PIN } }),
   'GET /activity': ({ wallet }) => ({ query: { network, wallet_address: wallet } }),
   'GET /tokens/balances': ({ wallet }) => ({ query: { network, wallet_address: wallet } }),
 }

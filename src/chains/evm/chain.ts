@@ -10,6 +10,7 @@ import { readCounts, readFinalCount } from './counts.ts'
 import { decodeCall } from './decode.ts'
 import { assemble, disassemble, signingBytes } from './encode.ts'
 import { readAddressFacts } from './facts.ts'
+import { isWithinCap } from './fees.ts'
 import { readHistory } from './history.ts'
 import { identified } from './identity.ts'
 import { cancelOf, higherOf, ladderOf } from './ladder.ts'
@@ -22,6 +23,7 @@ import type { Tracing } from './natives.ts'
 import { collectionIntent, readContractUri, readTokenUris, transferNftIntent } from './nfts.ts'
 import { fill, prepare } from './prepare.ts'
 import { previewBundle } from './preview.ts'
+import { readCall } from './readCall.ts'
 import { createRpc, type NodeTrouble } from './rpc.ts'
 import { readStanding } from './standing.ts'
 import { readStatus, readStatuses } from './status.ts'
@@ -84,6 +86,8 @@ export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: E
     statuses: (hashes) => readStatuses(rpc, hashes),
     preview: (from, intents) => previewBundle({ rpc, limits, network, memory, facts }, { from, intents }),
     decode: decodeCall,
+    readCall: (intent) => readCall({ memory, network, facts }, intent),
+    isWithinFeeCap: (intent) => isWithinCap(intent, row),
     facts,
     balances: (input) => readBalances(rpc, input),
     addressOfName: (name) => readAddressOfName({ rpc, row }, name),

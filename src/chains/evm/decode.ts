@@ -15,7 +15,7 @@ import { readArguments } from './abiValues.ts'
  * Nodes keep no larger transaction in their pools (go-ethereum core/txpool/legacypool, txMaxSize), and decoding costs
  * microseconds a word: call data above this is shown as it is.
  */
-const DECODE_LIMIT_BYTES = 131_072
+export const DECODE_LIMIT_BYTES = 131_072
 
 /** What the operator declared with one selector, in the order of adding. */
 export type Declared = {

@@ -54,6 +54,10 @@ export const chooseFees = (intent: Intent, market: FeeMarket | null, row: EvmNet
   return fees
 }
 
+/** What the market suggests never goes above the network's cap: only what an intent fixes can. Pure. */
+export const isWithinCap = (intent: Intent, { maxFeePerGasCapWei }: EvmNetworkRow): boolean =>
+  [intent.maxFeePerGas, intent.maxPriorityFeePerGas].every((fee) => fee === undefined || fee <= maxFeePerGasCapWei)
+
 /** Nodes do not relay what tips less. @throws fee_too_low */
 export const assertRelayed = (fees: Fees, row: EvmNetworkRow): void => {
   if (fees.maxPriorityFeePerGas >= row.minPriorityFeeWei) return

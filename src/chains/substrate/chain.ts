@@ -41,6 +41,8 @@ export const createSubstrateChain = (row: SubstrateNetworkRow): Chain => {
     statuses: refuseLater,
     preview: refuseLater,
     decode: refuse,
+    readCall: refuseLater,
+    isWithinFeeCap: refuse,
     facts: refuseLater,
     balances: refuseLater,
     addressOfName: refuseLater,

@@ -1,0 +1,100 @@
+import { Type } from '@sinclair/typebox'
+import { Elysia } from 'elysia'
+import { actorOf, reachOf } from '../auth/caller.ts'
+import type { Authentication } from '../auth/plugin.ts'
+import type { Ctx } from '../context.ts'
+import { answers, credentialsOf, IDEMPOTENT, pagingOf } from '../http.ts'
+import { createOnce } from '../idempotency/once.ts'
+import { Success } from '../wallets/schema.ts'
+import { agreedIn } from './agreed.ts'
+import { createPolicy } from './create.ts'
+import { listPolicies } from './list.ts'
+import { revokePolicy } from './revoke.ts'
+import { CreatePolicyBody, ListPoliciesQuery, Policy, RevokePolicyBody } from './schema.ts'
+
+type Row = Awaited<ReturnType<typeof createPolicy>>
+
+const shown = (row: Row): Policy => ({
+  uuid: row.id,
+  project_id: row.projectId,
+  network: row.network,
+  name: row.name,
+  wallet_address: row.walletAddress,
+  argument_rules: row.argumentRules.map(({ argument, operator, value }) => ({ argument, operator, value })),
+  expires_at: row.expiresAt?.toISOString() ?? null,
+  created_at: row.createdAt.toISOString(),
+  updated_at: row.updatedAt.toISOString(),
+})
+
+const detail = (summary: string, description: string) => ({ detail: { tags: ['Policies'], summary, description } })
+
+export const policyRoutes = (ctx: Ctx, authentication: Authentication) => {
+  const once = createOnce(ctx)
+  return new Elysia({ prefix: '/policies', normalize: false })
+    .use(authentication)
+    .post(
+      '',
+      ({ body, caller, request: { headers }, route: path }) =>
+        once({ caller, headers, path, body, show: shown }, (remember) =>
+          createPolicy(ctx, {
+            ...reachOf(caller),
+            actor: actorOf(caller),
+            network: body.network,
+            name: body.name ?? '',
+            walletAddress: body.wallet_address,
+            argumentRules: body.argument_rules,
+            ...agreedIn(body),
+            credentials: credentialsOf(body),
+            remember,
+          }),
+        ),
+      {
+        body: CreatePolicyBody,
+        response: answers(Policy),
+        detail: {
+          ...detail(
+            'Create a policy',
+            "Lets the developer use a user-controlled wallet without its PIN, where all rules match: sign, sign-and-send, mint, transfer. Never a message, an export, a PIN or a contract's creation.",
+          ).detail,
+          ...IDEMPOTENT,
+        },
+      },
+    )
+    .get(
+      '',
+      async ({ query, caller }) => {
+        const rows = await listPolicies(ctx, {
+          ...reachOf(caller),
+          network: query.network,
+          walletAddress: query.wallet_address,
+          ...pagingOf(query),
+        })
+        return rows.map(shown)
+      },
+      {
+        query: ListPoliciesQuery,
+        response: answers(Type.Array(Policy)),
+        ...detail('List policies', 'Those that are not revoked, expired ones too, oldest first.'),
+      },
+    )
+    .post(
+      '/revoke',
+      async ({ body, caller }) => {
+        await revokePolicy(ctx, {
+          ...reachOf(caller),
+          actor: actorOf(caller),
+          id: body.uuid.toLowerCase(),
+          credentials: credentialsOf(body),
+        })
+        return { success: true as const }
+      },
+      {
+        body: RevokePolicyBody,
+        response: answers(Success),
+        ...detail(
+          'Revoke a policy',
+          'From the next request on it allows nothing. Transactions that were accepted before are not recalled.',
+        ),
+      },
+    )
+}

@@ -1,0 +1,24 @@
+import type { Chain } from '../chains/chain.ts'
+import { AppError } from '../errors.ts'
+import { type ArgumentRule, integerIn } from './evaluate.ts'
+
+const refuse = (index: number, sentence: string): never => {
+  throw new AppError('invalid_input', `Field "argument_rules.${index}.${sentence}`)
+}
+
+/**
+ * Refuses rules that could never match for what is known of them now; of an argument of call data that is its order alone.
+ * @throws invalid_input, address_invalid, network_mismatch.
+ */
+export const checkRules = (chain: Chain, rules: readonly ArgumentRule[]): void => {
+  for (const [index, { argument, operator, value }] of rules.entries()) {
+    const isOrdered = operator !== 'eq' && operator !== 'ne'
+    if (isOrdered && (argument === 'to' || argument === 'decodedInput.function')) {
+      refuse(index, `operator" must be eq or ne for "${argument}", which is no number.`)
+    }
+    if (argument === 'to') chain.parseAddress(value, `argument_rules.${index}.value`)
+    if ((isOrdered || argument === 'value') && integerIn(value) === null) {
+      refuse(index, 'value" must be an integer here, in plain decimal digits or 0x hex.')
+    }
+  }
+}

@@ -1,0 +1,135 @@
+import { type Static, Type } from '@sinclair/typebox'
+import { t } from 'elysia'
+import { RULE_OPERATORS } from '../../db/words.ts'
+import { AddressField, CredentialFields, closed, NetworkField, OneOf, PagingFields, Text, UuidField } from '../http.ts'
+
+const RULES_MAX = 50
+const COLLECTION = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
+const WALLET = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
+
+const RuleBody = Type.Object(
+  {
+    argument: Type.String({
+      maxLength: 512,
+      pattern: '^(?:to|value|decodedInput(?:\\.[A-Za-z0-9_$]+)+)$',
+      description:
+        'What is compared: `to`, `value`, `decodedInput.function` (the bare name), or a decoded argument by its name, those within tuples and arrays behind dots.',
+      rule: 'to, value, decodedInput.function or decodedInput. and the name of an argument',
+      examples: ['decodedInput.function'],
+    }),
+    operator: OneOf(RULE_OPERATORS, { description: 'Order is for integers alone.', examples: ['eq'] }),
+    value: Text(
+      { minLength: 0, maxLength: 1_024 },
+      {
+        description: 'An address, an integer in plain decimal digits or 0x hex, 0x bytes, true or false, or a text.',
+        examples: ['mint'],
+      },
+    ),
+  },
+  { ...closed, title: 'ArgumentRule', description: 'A transaction that lacks the argument never matches.' },
+)
+
+const Rules = Type.Array(RuleBody, {
+  minItems: 1,
+  maxItems: RULES_MAX,
+  description: 'All of them must match.',
+  rule: `a list of 1 to ${RULES_MAX} rules`,
+})
+
+const Name = Text({ minLength: 0, maxLength: 256 }, { description: 'A name for people.', examples: ['Mint doors'] })
+
+const EXAMPLE_RULES = [
+  { argument: 'to', operator: 'eq' as const, value: COLLECTION },
+  { argument: 'decodedInput.function', operator: 'eq' as const, value: 'mint' },
+]
+
+export const CreatePolicyBody = Type.Object(
+  {
+    network: NetworkField,
+    name: Type.Optional(Name),
+    wallet_address: AddressField('A user-controlled wallet of the project.'),
+    argument_rules: Rules,
+    expires_at: Type.Optional(
+      Type.String({
+        pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})$',
+        description: 'When it ends; never where it is absent.',
+        rule: 'an RFC 3339 time with an offset',
+        examples: ['2099-01-31T12:00:00Z'],
+      }),
+    ),
+    max_total_value: Type.Optional(
+      Type.String({
+        pattern: '^(?:0x[0-9a-fA-F]{1,64}|[0-9]{1,78})$',
+        description: 'The most of the native coin, in base units, that all uses together may send.',
+        rule: 'a quantity below 2^256 in 0x hex or plain decimal digits',
+        examples: ['1000000000000000'],
+      }),
+    ),
+    max_uses: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 2_147_483_647,
+        description: 'How many transactions at most.',
+        rule: 'a whole number from 1 to 2147483647',
+        examples: [100],
+      }),
+    ),
+    ...CredentialFields,
+  },
+  {
+    ...closed,
+    title: 'CreatePolicy',
+    description: 'It takes both credentials: the PIN gives, and the developer secret is what then opens.',
+    examples: [
+      {
+        network: 'Ethereum',
+        name: 'Mint doors',
+        wallet_address: WALLET,
+        argument_rules: EXAMPLE_RULES,
+        expires_at: '2099-01-31T12:00:00Z',
+        max_uses: 100,
+        developer_secret: 'testnet-secret',
+        user_pin: '493817',
+      },
+    ],
+  },
+)
+export type CreatePolicyBody = Static<typeof CreatePolicyBody>
+
+const time = (description: string) =>
+  Type.String({ format: 'date-time', description, examples: ['2026-01-31T12:00:00.000Z'] })
+
+export const Policy = Type.Object(
+  {
+    uuid: UuidField('What the policy is revoked by.'),
+    project_id: UuidField('The project.'),
+    network: NetworkField,
+    name: Name,
+    wallet_address: AddressField('The wallet that it is about.'),
+    argument_rules: Type.Array(RuleBody, { description: 'All of them must match.' }),
+    expires_at: Type.Union([time('When it ends.'), Type.Null()], { description: 'null: never.' }),
+    created_at: time('ISO 8601, UTC.'),
+    updated_at: time('ISO 8601, UTC.'),
+  },
+  { ...closed, title: 'Policy' },
+)
+export type Policy = Static<typeof Policy>
+
+export const ListPoliciesQuery = t.Object(
+  {
+    network: NetworkField,
+    wallet_address: t.Optional(AddressField('Only those of this wallet.')),
+    ...PagingFields,
+  },
+  closed,
+)
+
+export const RevokePolicyBody = Type.Object(
+  { uuid: UuidField('The policy.'), ...CredentialFields },
+  {
+    ...closed,
+    title: 'RevokePolicy',
+    description: "The wallet's `user_pin`, or the project's `developer_secret`: either side may end it.",
+    examples: [{ uuid: '5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f', user_pin: '493817' }],
+  },
+)

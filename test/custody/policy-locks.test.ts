@@ -1,0 +1,250 @@
+// What a policy lock opens: one wallet's key, with the developer's secret, for as long as its row is there. And what it does
+// not: the seed, another wallet, or anything to who has the stored bytes and every other key of the developer's.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import postgres, { type Sql } from 'postgres'
+import { open } from '../../src/custody/envelope.ts'
+import {
+  identityOf,
+  openDeveloperKey,
+  openKeyring,
+  openLock,
+  openPolicyLock,
+  openWalletKey,
+  openWalletKeyBy,
+} from '../../src/custody/hierarchy.ts'
+import type { Credentials, Vault, WalletRef } from '../../src/custody/vault.ts'
+import { ACTOR, type Custody, codeOf, hexOf, openCustody, openTestRootKey, SECRET, type TestWallet } from './support.ts'
+
+const PIN = '123456'
+const secret = { developerSecret: SECRET }
+const pin = { userPin: PIN }
+const both = { ...secret, ...pin }
+const digest = new Uint8Array(32).fill(7)
+
+let custody: Custody
+let other: Vault
+let sql: Sql
+let projectId: string
+
+beforeAll(async () => {
+  custody = await openCustody()
+  other = await custody.another()
+  sql = postgres(custody.url, { max: 2, onnotice: () => {} })
+  projectId = await custody.project()
+})
+afterAll(async () => {
+  await sql.end()
+  await custody.close()
+})
+
+const userWallet = (ownerId: string = randomUUID(), network: 'Ethereum' | 'Base' = 'Ethereum') =>
+  custody.wallet({ projectId, ownerId, network, controlMode: 'user', credentials: pin })
+
+const sign = (
+  wallet: WalletRef,
+  use: { readonly credentials: Credentials; readonly policyId?: string; readonly vault?: Vault },
+) =>
+  (use.vault ?? custody.vault).withKey(
+    { wallet, credentials: use.credentials, actor: ACTOR, policyId: use.policyId },
+    async (key) => hexOf(key.sign(digest)),
+  )
+
+const revoke = async (wallet: TestWallet, policyId: string, credentials: Credentials = secret) => {
+  const change = await custody.vault.revokePolicy({ wallet, credentials, actor: ACTOR, policyId })
+  await custody.db.transaction((tx) => change.write(tx))
+}
+
+const guesses = async ({ ownerId }: WalletRef) => {
+  const [row] = await sql`select fails, total from pin_guesses where owner_id = ${ownerId}`
+  return { ...row }
+}
+
+describe('a policy lock', () => {
+  test('opens the key that the PIN opens, with the secret alone, in every process, and only as its policy', async () => {
+    const wallet = await userWallet()
+    const policyId = await custody.policy(wallet, both)
+    const signature = await sign(wallet, { credentials: pin })
+    for (const vault of [custody.vault, other]) {
+      expect(await sign(wallet, { credentials: secret, policyId, vault })).toBe(signature)
+    }
+    expect(await codeOf(sign(wallet, { credentials: secret }))).toBe('credential_required')
+    expect(await guesses(wallet)).toEqual({ fails: 0, total: 0 })
+  })
+
+  test.each([
+    [{}, 'credential_required'],
+    [pin, 'credential_required'],
+    [both, 'credential_ambiguous'],
+    [{ developerSecret: 'wrong' }, 'INVALID_SECRET'],
+  ] as const)('does not open with %p: %s', async (credentials, code) => {
+    const wallet = await userWallet()
+    const policyId = await custody.policy(wallet, both)
+    expect(await codeOf(sign(wallet, { credentials, policyId }))).toBe(code)
+  })
+
+  test('opens no other wallet, not even one of the same owner with the same private key', async () => {
+    const wallet = await userWallet()
+    const sibling = await userWallet(wallet.ownerId, 'Base')
+    const policyId = await custody.policy(wallet, both)
+    expect(await codeOf(sign(sibling, { credentials: secret, policyId }))).toBe('policy_denied')
+    // As if somebody had changed what the policy is about, in the database.
+    await sql`update policies set wallet_id = ${sibling.id} where id = ${policyId}`
+    expect(await codeOf(sign(sibling, { credentials: secret, policyId }))).toBe('internal')
+  })
+
+  test('put in the place of another policy’s does not open', async () => {
+    const [wallet, second] = [await userWallet(), await userWallet()]
+    const [one, two] = [await custody.policy(wallet, both), await custody.policy(second, both)]
+    await sql`update policy_locks set sealed = (select sealed from policy_locks where policy_id = ${two}) where policy_id = ${one}`
+    expect(await codeOf(sign(wallet, { credentials: secret, policyId: one }))).toBe('internal')
+    const third = await custody.policy(second, both)
+    await sql`update policy_locks set sealed = (select sealed from policy_locks where policy_id = ${third}) where policy_id = ${two}`
+    expect(await codeOf(sign(second, { credentials: secret, policyId: two }))).toBe('internal')
+  })
+
+  test('lives through a change of the PIN, of the secret, and of the project’s key', async () => {
+    const mainnet = await openCustody('mainnet')
+    try {
+      const [old, next] = ['an old secret of sixteen', 'a new secret of sixteen']
+      const of = await mainnet.project(old)
+      const input = { projectId: of, ownerId: 'o', controlMode: 'user', credentials: pin } as const
+      const wallet = await mainnet.wallet(input)
+      const policyId = await mainnet.policy(wallet, { developerSecret: old, userPin: PIN })
+      const { vault } = mainnet
+      const by = (developerSecret: string) => sign(wallet, { credentials: { developerSecret }, policyId, vault })
+      const signature = await by(old)
+      await vault.changeUserPin({ wallet, oldPin: PIN, newPin: '654321', actor: ACTOR })
+      expect(await by(old)).toBe(signature)
+      await vault.changeDeveloperSecret({ projectId: of, oldSecret: old, newSecret: next, actor: ACTOR })
+      expect(await codeOf(by(old))).toBe('INVALID_SECRET')
+      expect(await by(next)).toBe(signature)
+      await vault.rotateProjectKey({ projectId: of, resume: false, actor: 'operator', onProgress: () => {} })
+      expect(await by(next)).toBe(signature)
+    } finally {
+      await mainnet.close()
+    }
+  })
+
+  test('of a frozen wallet opens nothing, and can be revoked', async () => {
+    const wallet = await userWallet()
+    const policyId = await custody.policy(wallet, both)
+    await sql`insert into freezes (scope, project_id, wallet_id, reason) values ('wallet', ${projectId}, ${wallet.id}, 'test')`
+    expect(await codeOf(sign(wallet, { credentials: secret, policyId }))).toBe('frozen')
+    expect(await codeOf(custody.policy(wallet, both))).toBe('frozen')
+    expect(await codeOf(revoke(wallet, policyId))).toBe('resolved')
+  })
+})
+
+describe('a policy', () => {
+  test.each([
+    [pin, 'credential_required', 0],
+    [secret, 'credential_required', 0],
+    [{ ...pin, developerSecret: 'wrong' }, 'INVALID_SECRET', 0],
+    [{ ...secret, userPin: '000000' }, 'INVALID_SECRET', 1],
+  ] as const)('is not made with %p: %s', async (credentials, code, fails) => {
+    const wallet = await userWallet()
+    expect(await codeOf(custody.policy(wallet, credentials))).toBe(code)
+    expect(await guesses(wallet)).toEqual({ fails, total: fails })
+    expect(await sql`select from policies where wallet_id = ${wallet.id}`).toHaveLength(0)
+  })
+
+  test('is revoked by either credential, and by no wrong one; its lock is gone, and the others stay', async () => {
+    const wallet = await userWallet()
+    for (const right of [secret, pin]) {
+      const [policyId, stays] = [await custody.policy(wallet, both), await custody.policy(wallet, both)]
+      for (const [credentials, code] of [
+        [{}, 'credential_required'],
+        [both, 'credential_ambiguous'],
+        [{ developerSecret: 'wrong' }, 'INVALID_SECRET'],
+        [{ userPin: '000000' }, 'INVALID_SECRET'],
+      ] as const) {
+        expect(await codeOf(revoke(wallet, policyId, credentials))).toBe(code)
+      }
+      await revoke(wallet, policyId, right)
+      for (const vault of [custody.vault, other]) {
+        expect(await codeOf(sign(wallet, { credentials: secret, policyId, vault }))).toBe('policy_denied')
+        expect(await codeOf(sign(wallet, { credentials: secret, policyId: stays, vault }))).toBe('resolved')
+      }
+      expect(await sql`select from policy_locks where policy_id = ${policyId}`).toHaveLength(0)
+    }
+  })
+
+  test('that was prepared before the project’s key was rotated is not written', async () => {
+    const wallet = await userWallet()
+    const policyId = randomUUID()
+    const change = await custody.vault.newPolicyLock({ wallet, credentials: both, actor: ACTOR, policyId })
+    await custody.vault.rotateProjectKey({ projectId, resume: false, actor: 'operator', onProgress: () => {} })
+    await expect(custody.db.transaction((tx) => change.write(tx))).rejects.toThrow('was changed meanwhile')
+  })
+
+  test('is in the audit when it comes, is used and goes', async () => {
+    const wallet = await userWallet()
+    const policyId = await custody.policy(wallet, both)
+    await custody.vault.withKey({ wallet, credentials: secret, actor: ACTOR, policyId }, (key) =>
+      key.commitUse({ action: 'transaction_signed', details: { hash: '0x' } }),
+    )
+    await revoke(wallet, policyId)
+    const rows = await sql`select action, details from audit where subject = ${wallet.id} order by id`
+    expect(rows.slice(1).map((row) => ({ ...row }))).toEqual([
+      { action: 'policy_created', details: { policy: policyId } },
+      { action: 'transaction_signed', details: { hash: '0x', policy: policyId } },
+      { action: 'policy_revoked', details: { policy: policyId, by: 'developer' } },
+    ])
+  })
+})
+
+describe('the stored bytes', () => {
+  test('of a policy lock, with the root key and the developer’s secret, open one private key and no seed and no sibling', async () => {
+    const project = await custody.project()
+    const input = { projectId: project, ownerId: 'o', controlMode: 'user', credentials: pin } as const
+    const wallet = await custody.wallet(input)
+    const sibling = await custody.wallet({ ...input, network: 'Base' })
+    const policyId = await custody.policy(wallet, both)
+    const { keyringId } = wallet
+
+    // All that a thief of database, root key and secret can open, by the description alone.
+    const [stored] = await sql`
+      select p.wrapped, d.sealed as developer, l.id as "lockId", l.sealed as lock, k.sealed as seed, u.sealed as "ownerLock",
+        u.id as "ownerLockId", mine.sealed as mine, other.sealed as other
+      from project_keys p, developer_keys d, policy_locks l, keyrings k, owner_locks u, wallet_keys mine, wallet_keys other
+      where p.project_id = ${project} and d.project_id = ${project} and l.policy_id = ${policyId} and k.id = ${keyringId}
+        and u.keyring_id = k.id and mine.wallet_id = ${wallet.id} and other.wallet_id = ${sibling.id}`
+    if (stored === undefined) throw new Error('there is no such row')
+    const rootKey = await openTestRootKey()
+    const projectIdentity = identityOf.projectKey({ projectId: project, version: 1 })
+    const projectKey = await rootKey.unwrap({ wrapped: stored.wrapped, identity: projectIdentity })
+    const peel = (identity: typeof projectIdentity, sealed: Uint8Array) =>
+      open({ key: projectKey, keyId: 1, identity, sealed })
+    const developerInner = peel(identityOf.developerKey({ projectId: project }), stored.developer)
+    const developerKey = openDeveloperKey({ projectId: project, secret: SECRET, sealed: developerInner })
+    if (developerKey === null) throw new Error('the secret is wrong')
+    const of = { projectId: project, keyringId, walletId: wallet.id, lockId: String(stored.lockId) }
+    const inner = peel(identityOf.policyLock(of), stored.lock)
+    const walletKey = openPolicyLock({ ...of, developerKey, sealed: inner })
+    expect(inner).toHaveLength(18 + 32 + 16)
+    expect(walletKey).toHaveLength(32)
+    expect(openWalletKeyBy({ ...of, walletKey: Uint8Array.from(walletKey), sealed: stored.mine })).toHaveLength(32)
+
+    const siblingOf = { ...of, walletId: sibling.id }
+    const keys = { developerKey, walletKey, projectKey }
+    for (const key of Object.values(keys)) {
+      const fresh = () => Uint8Array.from(key)
+      expect(() => openWalletKeyBy({ ...siblingOf, walletKey: fresh(), sealed: stored.other })).toThrow(
+        'authentication',
+      )
+      expect(() => openWalletKeyBy({ ...of, walletKey: fresh(), sealed: stored.other })).toThrow('authentication')
+      expect(() => openWalletKey({ ...siblingOf, keyringKey: fresh(), sealed: stored.other })).toThrow('authentication')
+      const keyring = { projectId: project, keyringId, kind: 'seed', keyringKey: fresh() } as const
+      expect(() => openKeyring({ ...keyring, sealed: stored.seed })).toThrow('authentication')
+      const lock = { projectId: project, keyringId, lockId: String(stored.ownerLockId) }
+      const ownerInner = peel(identityOf.ownerLock(lock), stored.ownerLock)
+      expect(() => openLock({ ...lock, credentialKey: fresh(), sealed: ownerInner })).toThrow('authentication')
+    }
+    // And the lock's own bytes open under no other name.
+    expect(() => openPolicyLock({ ...siblingOf, developerKey, sealed: inner })).toThrow('authentication')
+    expect(() => openLock({ ...of, credentialKey: developerKey, sealed: inner })).toThrow('authentication')
+    expect(() => openPolicyLock({ ...of, developerKey: walletKey, sealed: inner })).toThrow('authentication')
+  })
+})

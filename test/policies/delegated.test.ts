@@ -1,0 +1,405 @@
+// What a developer may do with a user's wallet by a policy, on a chain; and all that no policy lets through.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import postgres, { type Sql } from 'postgres'
+import { type Address, encodeFunctionData, type Hex, parseAbi, parseTransaction } from 'viem'
+import { createApp } from '../../src/app.ts'
+import { readConfig } from '../../src/config.ts'
+import { createCtx } from '../../src/context.ts'
+import { listen } from '../../src/listen.ts'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { type Answer, type Service, startService } from '../support/service.ts'
+
+const network = 'Ethereum'
+const PIN = '493817'
+const SECRET = 'testnet-secret'
+const RECIPIENT = fundedAccount(5).address
+const STRANGER = fundedAccount(6).address
+const ERC20 = parseAbi(['function transfer(address to, uint256 value)', 'function burn(uint256 value)'])
+const ETHEREUM_FEE_CAP = 2_000n * 10n ** 9n
+
+type Rule = { readonly argument: string; readonly operator: string; readonly value: string }
+
+let chain: TestChain
+let service: Service
+let second: { as: Service['post']; close(): Promise<void> }
+let sql: Sql
+let token: { readonly address: Address }
+let nfts: Awaited<ReturnType<TestChain['deploy']>>
+
+/** Another API process on the same database. */
+const startSecond = async () => {
+  const ctx = await createCtx({ config: readConfig(service.variables), process: 'second-api' })
+  const server = listen({ fetch: createApp(ctx).fetch, hostname: '127.0.0.1', port: 0, log: ctx.log })
+  const client = service.as(service.project, `http://127.0.0.1:${server.port}`)
+  const close = async () => {
+    await server.stop(true)
+    await ctx.db.close({ timeoutSeconds: 5 })
+  }
+  return { as: client.post, close }
+}
+
+beforeAll(async () => {
+  chain = await startChain(network)
+  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
+  second = await startSecond()
+  sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
+  token = await chain.deploy('TestToken', ['Test', 'TST', 6])
+  nfts = await chain.deploy('WizardCollection', ['Doors', 'DOOR', fundedAccount(0).address])
+})
+
+afterAll(async () => {
+  await sql.end()
+  await second.close()
+  await service.close()
+  await chain.stop()
+})
+
+const newWallet = async (ownerId: string = randomUUID()) => {
+  const wallet = await service.newWallet({ network, pin: PIN, ownerId })
+  await chain.fund(wallet.address)
+  return wallet
+}
+
+const policy = async (wallet: { address: string }, rules: readonly Rule[], rest: object = {}): Promise<string> => {
+  const both = { developer_secret: SECRET, user_pin: PIN }
+  const body = { network, wallet_address: wallet.address, argument_rules: rules, ...both, ...rest }
+  const answer = await service.post('/policies', body)
+  if (answer.status !== 200) throw new Error(answer.text)
+  return answer.json.uuid
+}
+
+const rule = (argument: string, operator: string, value: string): Rule => ({ argument, operator, value })
+const ANYTHING = [rule('value', 'ge', '0')]
+
+/** Whole, so that signing asks no node. */
+const COMPLETE = { gasLimit: '100000', maxFeePerGas: '2000000000', maxPriorityFeePerGas: '1000000000', nonce: '0' }
+
+const bodyOf = (
+  wallet: { address: string },
+  transaction: object,
+  credentials: object = { developer_secret: SECRET },
+) => ({
+  network,
+  signer_wallet_address: wallet.address,
+  unsigned_transaction: transaction,
+  ...credentials,
+})
+const sign = (wallet: { address: string }, transaction: object, credentials?: object) =>
+  service.post('/transactions/sign', bodyOf(wallet, { ...COMPLETE, ...transaction }, credentials))
+const send = (wallet: { address: string }, transaction: object, credentials?: object) =>
+  service.post('/transactions/sign-and-send', bodyOf(wallet, transaction, credentials))
+
+const told = ({ status, json }: Answer) => [status, json?.code ?? null]
+const DENIED = [403, 'policy_denied']
+const DONE = [200, null]
+
+const used = async (uuid: string) => {
+  const [row] = await sql`select uses::int, spent_value from policies where id = ${uuid}`
+  return [row?.uses, row?.spent_value]
+}
+
+const transfer = (to: Address, value: bigint) => ({
+  to: token.address,
+  input: encodeFunctionData({ abi: ERC20, functionName: 'transfer', args: [to, value] }),
+})
+
+describe('by the rules', () => {
+  test('the developer signs and sends what matches, and nothing else', async () => {
+    const wallet = await newWallet()
+    const uuid = await policy(wallet, [rule('to', 'eq', RECIPIENT.toLowerCase()), rule('value', 'le', '0x64')])
+    const signed = await sign(wallet, { to: RECIPIENT, value: '100' })
+    expect(parseTransaction(signed.json as Hex)).toMatchObject({ to: RECIPIENT.toLowerCase(), value: 100n })
+    // The very transaction that the PIN signs.
+    expect((await sign(wallet, { to: RECIPIENT, value: '100' }, { user_pin: PIN })).json).toBe(signed.json)
+    expect(told(await send(wallet, { to: RECIPIENT, value: '1' }))).toEqual(DONE)
+    for (const act of [sign, send]) {
+      expect(told(await act(wallet, { to: RECIPIENT, value: '101' }))).toEqual(DENIED)
+      expect(told(await act(wallet, { to: STRANGER, value: '1' }))).toEqual(DENIED)
+    }
+    expect(await used(uuid)).toEqual([2, '101'])
+  })
+
+  test('of call data: a token goes to one recipient, in an amount', async () => {
+    const wallet = await newWallet()
+    await chain.write({
+      contract: { ...token, abi: parseAbi(['function mint(address, uint256)']) },
+      functionName: 'mint',
+      args: [wallet.address, 1_000n],
+    })
+    await policy(wallet, [
+      rule('to', 'eq', token.address),
+      rule('decodedInput.function', 'eq', 'transfer'),
+      rule('decodedInput.to', 'eq', RECIPIENT),
+      rule('decodedInput.value', 'lt', '10'),
+    ])
+    expect(told(await send(wallet, transfer(RECIPIENT, 9n)))).toEqual(DONE)
+    expect(told(await send(wallet, transfer(RECIPIENT, 10n)))).toEqual(DENIED)
+    expect(told(await send(wallet, transfer(STRANGER, 9n)))).toEqual(DENIED)
+    const { input } = transfer(RECIPIENT, 9n)
+    expect(told(await sign(wallet, { to: token.address, input: `${input}00` }))).toEqual(DENIED)
+    const burn = encodeFunctionData({ abi: ERC20, functionName: 'burn', args: [1n] })
+    expect(told(await sign(wallet, { to: token.address, input: burn }))).toEqual(DENIED)
+    expect(told(await sign(wallet, { to: token.address, value: '1' }))).toEqual(DENIED)
+  })
+
+  test('of call data by what the operator added, from the next request on', async () => {
+    const wallet = await newWallet()
+    await policy(wallet, [rule('decodedInput.function', 'ne', 'close'), rule('decodedInput.door', 'eq', '7')])
+    const input = encodeFunctionData({ abi: parseAbi(['function knock(uint256 door)']), args: [7n] })
+    expect(told(await sign(wallet, { to: RECIPIENT, input }))).toEqual(DENIED)
+    const selector = input.slice(0, 10)
+    const item = { name: 'knock', inputs: [{ name: 'door', type: 'uint256' }] }
+    const rowOf = (name: string, declared: typeof item) => ({
+      abi_name: name,
+      kind: 'function',
+      selector,
+      signature: 'knock(uint256)',
+      item: sql.json(declared),
+    })
+    await sql`insert into abi_items ${sql(rowOf('Doors', item))}`
+    expect(told(await sign(wallet, { to: RECIPIENT, input }))).toEqual(DONE)
+    // Somebody else's function of the selector: nobody can tell which it is.
+    const colliding = { name: 'other', inputs: [{ name: 'door', type: 'int8' }] }
+    await sql`insert into abi_items ${sql(rowOf('Collision', colliding))}`
+    expect(told(await sign(wallet, { to: RECIPIENT, input }))).toEqual(DENIED)
+    await sql`delete from abi_items where abi_name in ('Doors', 'Collision')`
+  })
+
+  test('the developer mints and transfers', async () => {
+    const wallet = await newWallet()
+    const own = await chain.deploy('WizardCollection', ['Own', 'OWN', wallet.address])
+    await policy(wallet, [rule('to', 'eq', own.address), rule('decodedInput.function', 'eq', 'safeMint')])
+    const mint = {
+      network,
+      from: wallet.address,
+      contract_address: own.address,
+      uri: 'ipfs://one',
+      developer_secret: SECRET,
+    }
+    expect(told(await service.post('/nfts/mint', mint))).toEqual(DONE)
+    await chain.write({ contract: nfts, functionName: 'safeMint', args: [wallet.address, 'ipfs://two'] })
+    const move = {
+      network,
+      from: wallet.address,
+      contract_address: nfts.address,
+      recipient: RECIPIENT,
+      token_id: '0',
+      developer_secret: SECRET,
+    }
+    expect(told(await service.post('/nfts/transfer', move))).toEqual(DENIED)
+    await policy(wallet, [rule('decodedInput.tokenId', 'eq', '0'), rule('decodedInput.to', 'eq', RECIPIENT)])
+    expect(told(await service.post('/nfts/transfer', { ...move, recipient: STRANGER }))).toEqual(DENIED)
+    expect(told(await service.post('/nfts/transfer', move))).toEqual(DONE)
+  })
+})
+
+describe('no policy', () => {
+  test('lets a contract be created, not by a collection either, or fees above the cap be offered', async () => {
+    const wallet = await newWallet()
+    await policy(wallet, ANYTHING)
+    expect(told(await sign(wallet, { input: '0x600160005360016000f3' }))).toEqual(DENIED)
+    const collection = { network, from: wallet.address, name: 'C', symbol: 'C', image_url: 'ipfs://c' }
+    expect(told(await service.post('/nfts/collections', { ...collection, developer_secret: SECRET }))).toEqual(DENIED)
+    for (const [fee, answer] of [
+      [ETHEREUM_FEE_CAP, DONE],
+      [ETHEREUM_FEE_CAP + 1n, DENIED],
+    ] as const) {
+      expect(told(await sign(wallet, { to: RECIPIENT, maxFeePerGas: String(fee) }))).toEqual([...answer])
+    }
+    // The owner may.
+    expect(
+      told(await sign(wallet, { to: RECIPIENT, maxFeePerGas: String(ETHEREUM_FEE_CAP + 1n) }, { user_pin: PIN })),
+    ).toEqual(DONE)
+  })
+
+  test('lets the secret export a wallet or change its PIN', async () => {
+    const wallet = await newWallet()
+    await policy(wallet, ANYTHING)
+    const of = { network, address: wallet.address }
+    expect(told(await service.post('/wallets/export', { ...of, developer_secret: SECRET }))).toEqual([
+      400,
+      'credential_required',
+    ])
+    const change = { ...of, old_user_pin: '000000', new_user_pin: '111111' }
+    expect(told(await service.post('/wallets/change-user-pin', change))).toEqual([403, 'INVALID_SECRET'])
+  })
+
+  test('is one of another wallet of the owner, or of another owner', async () => {
+    const wallet = await newWallet()
+    await policy(await newWallet(), ANYTHING)
+    expect(told(await sign(wallet, { to: RECIPIENT }))).toEqual([400, 'credential_required'])
+    await policy(wallet, [rule('value', 'eq', '1')])
+    expect(told(await sign(wallet, { to: RECIPIENT }))).toEqual(DENIED)
+  })
+
+  test('makes up for a wrong secret, or for two credentials where one belongs', async () => {
+    const wallet = await newWallet()
+    const uuid = await policy(wallet, ANYTHING)
+    const both = { developer_secret: SECRET, user_pin: PIN }
+    expect(told(await sign(wallet, { to: RECIPIENT }, { developer_secret: 'wrong' }))).toEqual([403, 'INVALID_SECRET'])
+    expect(told(await sign(wallet, { to: RECIPIENT }, both))).toEqual([400, 'credential_ambiguous'])
+    expect(told(await sign(wallet, { to: RECIPIENT }, {}))).toEqual([400, 'credential_required'])
+    expect(await used(uuid)).toEqual([0, '0'])
+  })
+})
+
+describe('limits', () => {
+  test('of value are kept over sign and send together, to the last unit', async () => {
+    const wallet = await newWallet()
+    const uuid = await policy(wallet, ANYTHING, { max_total_value: '10' })
+    expect(told(await sign(wallet, { to: RECIPIENT, value: '11' }))).toEqual(DENIED)
+    expect(told(await sign(wallet, { to: RECIPIENT, value: '6' }))).toEqual(DONE)
+    expect(told(await send(wallet, { to: RECIPIENT, value: '5' }))).toEqual(DENIED)
+    expect(told(await send(wallet, { to: RECIPIENT, value: '4' }))).toEqual(DONE)
+    expect(told(await sign(wallet, { to: RECIPIENT, value: '1' }))).toEqual(DENIED)
+    expect(told(await sign(wallet, { to: RECIPIENT, value: '0' }))).toEqual(DONE)
+    expect(await used(uuid)).toEqual([3, '10'])
+  })
+
+  test('where there are none, any sum is counted', async () => {
+    const wallet = await newWallet()
+    const uuid = await policy(wallet, ANYTHING)
+    const max = 2n ** 256n - 1n
+    for (let count = 0; count < 3; count += 1)
+      expect(told(await sign(wallet, { to: RECIPIENT, value: String(max) }))).toEqual(DONE)
+    expect(await used(uuid)).toEqual([3, String(max)])
+  })
+
+  test('charge nothing for what is not recorded', async () => {
+    const wallet = await newWallet()
+    const uuid = await policy(wallet, ANYTHING, { max_uses: 1 })
+    expect(told(await send(wallet, transfer(RECIPIENT, 1n)))).toEqual([400, 'execution_reverted'])
+    expect(told(await send(wallet, { to: RECIPIENT, value: String(10n ** 24n) }))).toEqual([
+      400,
+      'balance_insufficient',
+    ])
+    expect(told(await send(wallet, { to: RECIPIENT, nonce: '7' }))).toEqual([400, 'nonce_gap'])
+    expect(await used(uuid)).toEqual([0, '0'])
+    expect(told(await send(wallet, { to: RECIPIENT }))).toEqual(DONE)
+    expect(told(await send(wallet, { to: RECIPIENT }))).toEqual(DENIED)
+  })
+
+  test('with one Idempotency-Key are charged once', async () => {
+    const wallet = await newWallet()
+    const uuid = await policy(wallet, ANYTHING)
+    const headers = { 'idempotency-key': randomUUID() }
+    const body = bodyOf(wallet, { to: RECIPIENT, value: '1' })
+    const answers = [1, 2].map(() => service.post('/transactions/sign-and-send', body, headers))
+    const [one, two] = await Promise.all(answers)
+    expect(one?.json).toEqual(two?.json)
+    expect(await used(uuid)).toEqual([1, '1'])
+  })
+
+  test('a hundred at once on the last use, over two processes: one succeeds', async () => {
+    for (const path of ['/transactions/sign', '/transactions/sign-and-send']) {
+      const wallet = await newWallet()
+      const uuid = await policy(wallet, ANYTHING, { max_uses: 1 })
+      const transaction = { to: RECIPIENT, value: '1', ...(path === '/transactions/sign' ? COMPLETE : {}) }
+      const body = bodyOf(wallet, transaction)
+      const posts = Array.from({ length: 100 }, (_, index) => (index % 2 ? service.post : second.as)(path, body))
+      const answers = (await Promise.all(posts)).map(told)
+      expect(answers.filter(([status]) => status === 200)).toHaveLength(1)
+      expect(answers.filter((answer) => Bun.deepEquals(answer, DENIED))).toHaveLength(99)
+      expect(await used(uuid)).toEqual([1, '1'])
+      expect(
+        await sql`select from audit where details->>'policy' = ${uuid} and action like 'transaction_%'`,
+      ).toHaveLength(1)
+    }
+  }, 20_000)
+
+  test('the oldest policy that matches is charged, and the next when that one is used up', async () => {
+    const wallet = await newWallet()
+    const narrow = await policy(wallet, [rule('value', 'eq', '5')])
+    const [one, two] = [
+      await policy(wallet, ANYTHING, { max_uses: 3 }),
+      await policy(wallet, ANYTHING, { max_uses: 2 }),
+    ]
+    const posts = Array.from({ length: 8 }, (_, index) =>
+      (index % 2 ? service.post : second.as)(
+        '/transactions/sign',
+        bodyOf(wallet, { ...COMPLETE, to: RECIPIENT, value: '1' }),
+      ),
+    )
+    const answers = (await Promise.all(posts)).map(({ status }) => status).sort()
+    expect(answers).toEqual([200, 200, 200, 200, 200, 403, 403, 403])
+    expect([await used(narrow), await used(one), await used(two)]).toEqual([
+      [0, '0'],
+      [3, '3'],
+      [2, '2'],
+    ])
+  })
+})
+
+describe('an end', () => {
+  test('by the database’s clock denies, on every process', async () => {
+    const wallet = await newWallet()
+    const uuid = await policy(wallet, ANYTHING, { expires_at: '2099-01-01T00:00:00Z' })
+    expect(told(await sign(wallet, { to: RECIPIENT }))).toEqual(DONE)
+    await sql`update policies set expires_at = now() where id = ${uuid}`
+    const body = bodyOf(wallet, { ...COMPLETE, to: RECIPIENT })
+    for (const post of [service.post, second.as]) expect(told(await post('/transactions/sign', body))).toEqual(DENIED)
+  })
+
+  test('by revocation holds for the next request on every process, and others of the wallet go on', async () => {
+    const wallet = await newWallet()
+    const [uuid, stays] = [await policy(wallet, ANYTHING), await policy(wallet, [rule('value', 'eq', '0')])]
+    const body = bodyOf(wallet, { ...COMPLETE, to: RECIPIENT, value: '1' })
+    for (const post of [service.post, second.as]) expect(told(await post('/transactions/sign', body))).toEqual(DONE)
+    await second.as('/policies/revoke', { uuid, developer_secret: SECRET })
+    for (const post of [service.post, second.as]) expect(told(await post('/transactions/sign', body))).toEqual(DENIED)
+    expect(told(await sign(wallet, { to: RECIPIENT }))).toEqual(DONE)
+    await service.post('/policies/revoke', { uuid: stays, user_pin: PIN })
+    for (const post of [service.post, second.as]) {
+      expect(told(await post('/transactions/sign', body))).toEqual([400, 'credential_required'])
+    }
+  })
+
+  test('that comes while a request has its key open leaves nothing recorded', async () => {
+    const wallet = await newWallet()
+    const uuid = await policy(wallet, ANYTHING)
+    const late: Promise<unknown>[] = []
+    await sql.begin(async (tx) => {
+      // The request comes as far as its charge, and waits there for the revocation that is not committed yet.
+      await tx`update policies set revoked_at = now() where id = ${uuid}`
+      await tx`delete from policy_locks where policy_id = ${uuid}`
+      late.push(send(wallet, { to: RECIPIENT, value: '1' }).then(told))
+      const waits = () =>
+        sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+      for (const deadline = Date.now() + 5_000; (await waits()).length === 0; ) {
+        if (Date.now() > deadline) throw new Error('nobody waits for the row')
+      }
+    })
+    expect(await Promise.all(late)).toEqual([DENIED])
+    expect(await sql`select from transactions where wallet_id = ${wallet.id}`).toHaveLength(0)
+    expect(await used(uuid)).toEqual([0, '0'])
+  })
+
+  test('of a PIN is none of its policies’', async () => {
+    const wallet = await newWallet()
+    await policy(wallet, ANYTHING)
+    const change = { network, address: wallet.address, old_user_pin: PIN, new_user_pin: '111111' }
+    expect(told(await service.post('/wallets/change-user-pin', change))).toEqual(DONE)
+    expect(told(await sign(wallet, { to: RECIPIENT }))).toEqual(DONE)
+  })
+})
+
+test('every use is in the audit with the policy’s id, and a use of the PIN without', async () => {
+  const wallet = await newWallet()
+  const uuid = await policy(wallet, ANYTHING)
+  await sign(wallet, { to: RECIPIENT })
+  await send(wallet, { to: RECIPIENT })
+  await sign(wallet, { to: RECIPIENT }, { user_pin: PIN })
+  await service.post('/policies/revoke', { uuid, user_pin: PIN })
+  const rows =
+    await sql`select action, details->>'policy' as policy, details->>'by' as by from audit where subject = ${wallet.id} order by id`
+  expect(rows.map((row) => Object.values(row))).toEqual([
+    ['wallet_created', null, null],
+    ['policy_created', uuid, null],
+    ['transaction_signed', uuid, null],
+    ['transaction_submitted', uuid, null],
+    ['transaction_signed', null, null],
+    ['policy_revoked', uuid, 'user'],
+  ])
+})

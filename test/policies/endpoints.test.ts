@@ -1,0 +1,266 @@
+// Policies as resources: made with both credentials, listed, given back with either.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import postgres, { type Sql } from 'postgres'
+import { createProject } from '../../src/projects/create.ts'
+import { type Answer, type Service, startService } from '../support/service.ts'
+
+const network = 'Ethereum'
+const PIN = '493817'
+const SECRET = 'testnet-secret'
+const TOKEN = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
+const RULES = [{ argument: 'to', operator: 'eq', value: TOKEN.toLowerCase() }]
+
+let service: Service
+let sql: Sql
+let wallet: { address: string; id: string; owner_id: string }
+
+beforeAll(async () => {
+  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1', Base: 'http://127.0.0.1:1' } })
+  sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
+  wallet = await service.newWallet({ network, pin: PIN })
+})
+
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+})
+
+const body = (rest: Record<string, unknown> = {}) => ({
+  network,
+  wallet_address: wallet.address,
+  argument_rules: RULES,
+  developer_secret: SECRET,
+  user_pin: PIN,
+  ...rest,
+})
+const create = (rest: Record<string, unknown> = {}, headers?: Record<string, string>) =>
+  service.post('/policies', body(rest), headers)
+const revoke = (uuid: string, credentials: object = { user_pin: PIN }) =>
+  service.post('/policies/revoke', { uuid, ...credentials })
+const list = async (query: Record<string, string> = {}) => (await service.get('/policies', { network, ...query })).json
+
+const told = ({ status, json }: Answer) => [status, json?.code ?? null]
+
+const countLocks = async (uuid: string) => (await sql`select from policy_locks where policy_id = ${uuid}`).length
+
+describe('creation', () => {
+  test('answers with what was agreed, and nothing of the lock', async () => {
+    const answer = await create({ name: 'Doors', expires_at: '2099-01-31T13:00:00.5+01:00', max_uses: 3 })
+    expect(answer.status).toBe(200)
+    const { uuid, created_at, updated_at, ...rest } = answer.json
+    expect(uuid).toMatch(/^[0-9a-f-]{36}$/)
+    expect(new Date(created_at).toISOString()).toBe(updated_at)
+    expect(rest).toEqual({
+      project_id: service.project.projectId,
+      network,
+      name: 'Doors',
+      wallet_address: wallet.address,
+      argument_rules: RULES,
+      expires_at: '2099-01-31T12:00:00.500Z',
+    })
+    expect(await countLocks(uuid)).toBe(1)
+  })
+
+  test('takes nulls for what is absent, an address in lower case, and limits in hex', async () => {
+    const nothing = { name: null, expires_at: null, max_total_value: null, max_uses: null }
+    const answer = await create({ ...nothing, wallet_address: wallet.address.toLowerCase() })
+    expect(answer.json).toMatchObject({ name: '', expires_at: null, wallet_address: wallet.address })
+    const limited = await create({ max_total_value: `0x${'f'.repeat(64)}` })
+    const [row] =
+      await sql`select max_total_value, spent_value, uses, max_uses from policies where id = ${limited.json.uuid}`
+    expect({ ...row }).toEqual({
+      max_total_value: String(2n ** 256n - 1n),
+      spent_value: '0',
+      uses: '0',
+      max_uses: null,
+    })
+  })
+
+  const rule = (argument: string, operator: string, value: unknown) => ({
+    argument_rules: [{ argument, operator, value }],
+  })
+
+  test.each([
+    ['no rules', { argument_rules: [] }],
+    ['rules that are no list', { argument_rules: RULES[0] }],
+    ['too many rules', { argument_rules: Array(51).fill(RULES[0]) }],
+    ['an unknown operator', rule('value', '<', '1')],
+    ['an operator in capitals', rule('value', 'EQ', '1')],
+    ['an unknown argument', rule('from', 'eq', TOKEN)],
+    ['an argument of call data without a name', rule('decodedInput', 'eq', '1')],
+    ['an empty name within', rule('decodedInput.a..b', 'eq', '1')],
+    ['a value that is a number', rule('value', 'eq', 1)],
+    ['an unknown property of a rule', { argument_rules: [{ ...RULES[0], not: true }] }],
+    ['order by an address', rule('to', 'gt', TOKEN)],
+    ['order by a function', rule('decodedInput.function', 'le', 'mint')],
+    ['order by what is no number', rule('decodedInput.value', 'lt', 'much')],
+    ['order by a fraction', rule('value', 'lt', '1.5')],
+    ['a value that is no number', rule('value', 'ne', 'much')],
+    ['a time that was', { expires_at: '2020-01-01T00:00:00Z' }],
+    ['a time without an offset', { expires_at: '2099-01-01T00:00:00' }],
+    ['a day that is not', { expires_at: '2099-02-30T00:00:00Z' }],
+    ['a month that is not', { expires_at: '2099-13-01T00:00:00Z' }],
+    ['no uses', { max_uses: 0 }],
+    ['a part of a use', { max_uses: 1.5 }],
+    ['uses as a text', { max_uses: '3' }],
+    ['a value beyond 2^256', { max_total_value: String(2n ** 256n) }],
+    ['a value below zero', { max_total_value: '-1' }],
+    ['an unknown field', { spent_value: '0' }],
+  ])('refuses %s', async (_what, rest) => {
+    expect(told(await create(rest))).toEqual([400, 'invalid_input'])
+  })
+
+  test('refuses an address that is none, of a rule too', async () => {
+    expect(told(await create({ wallet_address: '0x1' }))).toEqual([400, 'address_invalid'])
+    expect(told(await create(rule('to', 'eq', TOKEN.replace('d', 'D'))))).toEqual([400, 'address_invalid'])
+  })
+
+  test.each([
+    [{ user_pin: null }, 400, 'credential_required'],
+    [{ developer_secret: null }, 400, 'credential_required'],
+    [{ developer_secret: 'wrong' }, 403, 'INVALID_SECRET'],
+    [{ user_pin: '000000' }, 403, 'INVALID_SECRET'],
+  ])('takes both credentials: %p is answered %i %s', async (rest, status, code) => {
+    const before = await list()
+    expect(told(await create(rest))).toEqual([status, code])
+    expect(await list()).toEqual(before)
+  })
+
+  test('is for user-controlled wallets of the project, on networks with a node', async () => {
+    const developers = await service.newWallet({ network })
+    expect(told(await create({ wallet_address: developers.address }))).toEqual([400, 'invalid_input'])
+    expect(told(await create({ wallet_address: TOKEN }))).toEqual([404, 'not_found'])
+    // The owner has no wallet there.
+    expect(told(await create({ network: 'Base' }))).toEqual([404, 'not_found'])
+    expect(told(await create({ network: 'Polygon' }))).toEqual([501, 'not_implemented'])
+    expect(told(await create({ network: 'Polkadot' }))).toEqual([501, 'not_implemented'])
+  })
+
+  test('with one Idempotency-Key is one, whatever credentials come with it', async () => {
+    const headers = { 'idempotency-key': randomUUID() }
+    const [one, two] = [
+      await create({ max_uses: 7 }, headers),
+      await create({ max_uses: 7, user_pin: '000000' }, headers),
+    ]
+    expect(one.status).toBe(200)
+    expect(two.json).toEqual(one.json)
+    expect(await sql`select from policies where max_uses = 7`).toHaveLength(1)
+    expect(told(await create({ max_uses: 8 }, headers))).toEqual([409, 'idempotency_mismatch'])
+  })
+})
+
+describe('the list', () => {
+  test('has what is not revoked, oldest first, in pages, and of one wallet', async () => {
+    const other = await service.newWallet({ network, pin: PIN })
+    const of = { wallet_address: other.address }
+    const made: { uuid: string }[] = []
+    for (const name of ['one', 'two', 'three']) made.push((await create({ ...of, name })).json)
+    expect(await list(of)).toEqual(made)
+    expect(await list({ ...of, page_size: '2' })).toEqual(made.slice(0, 2))
+    expect(await list({ ...of, page_size: '2', page: '2' })).toEqual(made.slice(2))
+    expect((await list({ page_size: '100' })).slice(-3)).toEqual(made)
+    await revoke(made[1]?.uuid ?? '')
+    expect(await list(of)).toEqual([made[0], made[2]])
+    expect(await list({ network: 'Base' })).toEqual([])
+  })
+
+  test('keeps what has expired', async () => {
+    const { uuid } = (await create({ name: 'over', expires_at: '2099-01-01T00:00:00Z' })).json
+    await sql`update policies set expires_at = now() where id = ${uuid}`
+    expect((await list({ page_size: '100' })).map((each: { uuid: string }) => each.uuid)).toContain(uuid)
+  })
+
+  test.each([
+    [{ wallet_address: TOKEN }, 404, 'not_found'],
+    [{ wallet_address: 'x' }, 400, 'address_invalid'],
+    [{ page_size: '101' }, 400, 'invalid_input'],
+    [{ network: 'Bitcoin' }, 400, 'invalid_input'],
+  ])('refuses %p', async (query, status, code) => {
+    expect(told(await service.get('/policies', { network, ...query }))).toEqual([status, code])
+  })
+})
+
+describe('a revocation', () => {
+  test.each([[{ user_pin: PIN }], [{ developer_secret: SECRET }]])(
+    'by %p takes the lock away, once',
+    async (credentials) => {
+      const { uuid } = (await create()).json
+      const answer = await revoke(uuid.toUpperCase(), credentials)
+      expect([answer.status, answer.json]).toEqual([200, { success: true }])
+      expect(await countLocks(uuid)).toBe(0)
+      expect(told(await revoke(uuid, credentials))).toEqual([404, 'not_found'])
+    },
+  )
+
+  test.each([
+    [{}, 400, 'credential_required'],
+    [{ user_pin: PIN, developer_secret: SECRET }, 400, 'credential_ambiguous'],
+    [{ user_pin: '000000' }, 403, 'INVALID_SECRET'],
+    [{ developer_secret: 'wrong' }, 403, 'INVALID_SECRET'],
+    [{ user_pin: '12345' }, 400, 'invalid_input'],
+  ])('with %p is refused: %i %s', async (credentials, status, code) => {
+    const { uuid } = (await create()).json
+    expect(told(await revoke(uuid, credentials))).toEqual([status, code])
+    expect(await countLocks(uuid)).toBe(1)
+  })
+
+  test('of what there is not, of what was revoked and of another project’s is one and the same answer', async () => {
+    const other = await createProject(service.ctx, { name: 'Other', actor: 'operator' })
+    const theirs = service.as(other)
+    const foreign = await theirs.newWallet({ network, pin: PIN })
+    const { uuid } = (await theirs.post('/policies', body({ wallet_address: foreign.address }))).json
+    const gone = (await create()).json.uuid
+    await revoke(gone)
+    const answers = await Promise.all(
+      [uuid, gone, randomUUID()].map((each) => revoke(each, { developer_secret: SECRET })),
+    )
+    expect(answers.map(told)).toEqual(Array(3).fill([404, 'not_found']))
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+    expect(await countLocks(uuid)).toBe(1)
+    expect((await service.get('/policies', { network, wallet_address: foreign.address })).status).toBe(404)
+  })
+
+  test('many times at once is done once', async () => {
+    const { uuid } = (await create()).json
+    const answers: Promise<Answer>[] = []
+    await sql.begin(async (tx) => {
+      await tx`select from policies where id = ${uuid} for update`
+      for (let count = 0; count < 4; count += 1) answers.push(revoke(uuid, { developer_secret: SECRET }))
+      // All of them have found it and proved the credential.
+      const waiting = () =>
+        sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+      for (const deadline = Date.now() + 5_000; (await waiting()).length < 4; ) {
+        if (Date.now() > deadline) throw new Error('they do not wait for the row')
+      }
+    })
+    expect((await Promise.all(answers)).map(({ status }) => status).sort()).toEqual([200, 404, 404, 404])
+    const rows = await sql`select details from audit where action = 'policy_revoked' and details->>'policy' = ${uuid}`
+    expect(rows.map((row) => ({ ...row }))).toEqual([{ details: { policy: uuid, by: 'developer' } }])
+  })
+
+  test('is possible to the developer while the owner’s PIN is locked', async () => {
+    const locked = await service.newWallet({ network, pin: PIN })
+    const { uuid } = (await create({ wallet_address: locked.address })).json
+    for (let tries = 0; tries < 5; tries += 1) await revoke(uuid, { user_pin: '000000' })
+    expect(told(await revoke(uuid))).toEqual([403, 'TOO_MANY_FAILED_ATTEMPTS'])
+    expect(told(await revoke(uuid, { developer_secret: SECRET }))).toEqual([200, null])
+  })
+})
+
+describe('a user', () => {
+  test('has, sees and revokes the policies of their own wallets alone', async () => {
+    const session = (await service.post('/users/login-anonymously', {}, { authorization: undefined })).json
+    const user = service.as({ projectId: service.project.projectId, apiKey: session.access_token })
+    const own = (await user.post('/wallets', { network, name: 'Mine', control_mode: 'user', user_pin: PIN })).json
+    const theirs = (await create()).json
+    const made = await user.post('/policies', body({ wallet_address: own.address }))
+    expect(made.status).toBe(200)
+    expect((await user.get('/policies', { network })).json).toEqual([made.json])
+    expect(told(await user.post('/policies', body()))).toEqual([404, 'not_found'])
+    expect(told(await user.post('/policies/revoke', { uuid: theirs.uuid, user_pin: PIN }))).toEqual([404, 'not_found'])
+    expect(told(await user.post('/policies/revoke', { uuid: made.json.uuid, user_pin: PIN }))).toEqual([200, null])
+    expect((await user.get('/policies', { network })).json).toEqual([])
+  })
+})
