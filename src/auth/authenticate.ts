@@ -5,10 +5,10 @@ import { findLiveSessions } from '../../db/queries/sessions.ts'
 import { createBatcher } from '../batcher.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import { UUID } from '../uuid.ts'
 import { hashApiKey } from './api-key.ts'
 import type { Caller } from './caller.ts'
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]{1,4096})$/i
 const LAST_USED_PRECISION_MS = 60_000
 const MAX_KEYS_A_QUERY = 200

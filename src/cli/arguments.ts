@@ -1,8 +1,8 @@
 // How commands read their arguments: what does not fit is refused with one sentence, before anything is opened.
 
 import { InvalidArgumentError } from 'commander'
+import { UUID } from '../uuid.ts'
 
-export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const INSTANT = /^(\d{4})-(\d{2})-(\d{2})T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/
 
 /** @throws InvalidArgumentError */

@@ -5,6 +5,7 @@ import { evmNetworkRow } from '../chains/networks.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { sendsMail } from '../mail/queue.ts'
+import { UUID } from '../uuid.ts'
 import { readReturnAddress } from './return-address.ts'
 
 /** What the page is made of. */
@@ -23,7 +24,6 @@ export type Login = {
   readonly chainIds: readonly number[]
 }
 
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const STATE_MAX = 512
 
 const refuse = (sentence: string): never => {

@@ -1,8 +1,7 @@
 import { setAllowedOrigins as update } from '../../db/queries/projects.ts'
 import type { WorkerCtx } from '../context.ts'
 import { AppError, noSuchProject } from '../errors.ts'
-
-const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+import { UUID } from '../uuid.ts'
 
 /** A scheme, a host and perhaps a port: what a browser sends as `Origin`. */
 const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text
