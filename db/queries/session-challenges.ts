@@ -11,6 +11,8 @@ export type SessionChallengeRow = typeof sessionChallenges.$inferSelect & {
 
 const expired = sql<boolean>`${sessionChallenges.expiresAt} <= now()`
 const unexpired = gt(sessionChallenges.expiresAt, sql`now()`)
+/** Completed, and without its session yet. */
+const isWaiting = and(isNotNull(sessionChallenges.completedAt), isNull(sessionChallenges.usedAt), unexpired)
 
 export const insertSessionChallenge = async (
   db: Queryable,
@@ -81,13 +83,7 @@ export const takeSessionChallenge = async (
     .update(sessionChallenges)
     .set({ usedAt: sql`now()` })
     .where(
-      and(
-        eq(sessionChallenges.codeHash, input.codeHash),
-        eq(sessionChallenges.projectId, input.projectId),
-        isNotNull(sessionChallenges.completedAt),
-        isNull(sessionChallenges.usedAt),
-        unexpired,
-      ),
+      and(eq(sessionChallenges.codeHash, input.codeHash), eq(sessionChallenges.projectId, input.projectId), isWaiting),
     )
     .returning({ userId: sessionChallenges.userId, email: sessionChallenges.email })
   return row === undefined || row.userId === null ? null : { userId: row.userId, email: row.email }
@@ -101,13 +97,5 @@ export const endCompletedChallenges = async (
   await db
     .update(sessionChallenges)
     .set({ expiresAt: sql`now()` })
-    .where(
-      and(
-        eq(sessionChallenges.projectId, input.projectId),
-        eq(sessionChallenges.userId, input.userId),
-        isNotNull(sessionChallenges.completedAt),
-        isNull(sessionChallenges.usedAt),
-        unexpired,
-      ),
-    )
+    .where(and(eq(sessionChallenges.projectId, input.projectId), eq(sessionChallenges.userId, input.userId), isWaiting))
 }
