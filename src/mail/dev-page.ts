@@ -1,6 +1,7 @@
 // The page of /dev/mailbox: plain HTML, without a script. What mails say is text; only links to ourselves can be followed.
 
 import { createHash } from 'node:crypto'
+import { Html, html } from '../pages/page.ts'
 import type { DevMail } from './list-dev-mails.ts'
 
 const STYLE = `
@@ -23,34 +24,21 @@ export const CONTENT_SECURITY_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ')
 
-const ESCAPES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-}
-
-const escaped = (text: string): string => text.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '')
-
 const URL_IN_TEXT = /(https?:\/\/[^\s<>"']+)/
 
 /** Every second piece is a URL. */
-const linked = (text: string, origin: string): string =>
-  text
-    .split(URL_IN_TEXT)
-    .map((piece, index) => {
-      const isOurs = index % 2 === 1 && URL.canParse(piece) && new URL(piece).origin === origin
-      return isOurs ? `<a href="${escaped(piece)}">${escaped(piece)}</a>` : escaped(piece)
-    })
-    .join('')
+const linked = (text: string, origin: string): readonly Html[] =>
+  text.split(URL_IN_TEXT).map((piece, index) => {
+    const isOurs = index % 2 === 1 && URL.canParse(piece) && new URL(piece).origin === origin
+    return isOurs ? html`<a href="${piece}">${piece}</a>` : html`${piece}`
+  })
 
-const articleOf = (mail: DevMail, origin: string): string => {
+const articleOf = (mail: DevMail, origin: string): Html => {
   const at = mail.createdAt.toISOString()
-  return `
+  return html`
     <article>
-      <h2>${escaped(mail.subject)}</h2>
-      <p class="about">To ${escaped(mail.recipient)}, <time datetime="${at}">${at}</time></p>
+      <h2>${mail.subject}</h2>
+      <p class="about">To ${mail.recipient}, <time datetime="${at}">${at}</time></p>
       <pre>${linked(mail.text, origin)}</pre>
     </article>`
 }
@@ -61,20 +49,20 @@ export const devMailboxPage = (input: {
   readonly publicBaseUrl: string
 }): string => {
   const { origin } = new URL(input.publicBaseUrl)
-  const articles = input.mails.map((mail) => articleOf(mail, origin)).join('')
-  return `<!doctype html>
+  const articles = input.mails.map((mail) => articleOf(mail, origin))
+  return html`<!doctype html>
 <html lang="en">
   <head>
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <title>Mailbox</title>
     <link rel="icon" href="data:,">
-    <style>${STYLE}</style>
+    <style>${new Html(STYLE)}</style>
   </head>
   <body>
     <h1>Mailbox</h1>
-    <p class="about">Without MAIL_URL no mail leaves this machine: they are shown here, the newest first, until an hour after they have expired. Reload the page for new ones.</p>${articles || '\n    <p>No mail yet.</p>'}
+    <p class="about">Without MAIL_URL no mail leaves this machine: they are shown here, the newest first, until an hour after they have expired. Reload the page for new ones.</p>${articles.length === 0 ? html`<p>No mail yet.</p>` : articles}
   </body>
 </html>
-`
+`.markup
 }
