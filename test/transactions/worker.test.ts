@@ -219,7 +219,8 @@ describe('a worker whose database connections are cut', () => {
         select from pg_stat_activity
         where datname = ${service.database.name} and wait_event_type = 'Lock'
           and query like '%delete from "graphile_worker"._private_jobs%'`
-      expect((await until(deletes, (rows) => rows.length > 0)).length).toBe(1)
+      // That of a follower or of the reconciler may wait with it: all of them are cut.
+      expect((await until(deletes, (rows) => rows.length > 0)).length).toBeGreaterThan(0)
       await cut()
     })
     expect((await service.settled(first)).json).toMatchObject({ status: 'success' })
