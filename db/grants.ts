@@ -35,6 +35,8 @@ const WORKER_READS = [
   schema.movements,
   schema.backfills,
   schema.doubtfulContracts,
+  schema.abiItems,
+  schema.runtimeMetadata,
   schema.contractFacts,
   schema.tokenUris,
   schema.collections,
@@ -56,6 +58,7 @@ const WORKER_WRITES = [
   schema.doubtfulContracts,
   schema.contractFacts,
   schema.tokenUris,
+  schema.runtimeMetadata,
   schema.workers,
 ].map(getTableName)
 
@@ -76,6 +79,7 @@ const API_READS_AND_WRITES = [
   schema.signers,
   schema.transactions,
   schema.attempts,
+  schema.runtimeMetadata,
   schema.contractFacts,
   schema.tokenUris,
   schema.collections,

@@ -33,6 +33,7 @@ import {
   EMAIL_CODE_PURPOSES,
   ENVIRONMENTS,
   FREEZE_SCOPES,
+  GIVE_UPS,
   HINDRANCES,
   type HistogramName,
   KEYRING_KINDS,
@@ -412,6 +413,8 @@ export const transactions = pgTable(
       .references(() => wallets.id),
     network: text('network', { enum: NETWORKS }).notNull(),
     signerAddress: text('signer_address').notNull(),
+    /** What the signer deploys, or has execute the intent; null where it acts itself. */
+    contractWallet: text('contract_wallet'),
     kind: text('kind', { enum: TRANSACTION_KINDS }).notNull(),
     nonce: bigint('nonce', { mode: 'number' }).notNull(),
     /** null for a contract creation. */
@@ -429,11 +432,15 @@ export const transactions = pgTable(
     holdsNonce: boolean('holds_nonce').notNull().default(true),
     /** Its block can no longer be reorganised away. */
     final: boolean('final').notNull().default(false),
+    /** The last block that could take it, where its signature says so: a mortal extrinsic of Substrate. */
+    validUntilBlock: bigint('valid_until_block', { mode: 'bigint' }),
     /** How many rungs the fee ladder has; the cancelling attempt comes after them. */
     rungs: smallint('rungs').notNull(),
     /** The attempt that is sent: a rung, or `rungs` for the cancel. It only rises. */
     chosen: smallint('chosen').notNull().default(0),
     chosenAt: instant('chosen_at'),
+    /** Why the cancel is chosen. */
+    givenUp: text('given_up', { enum: GIVE_UPS }),
     /** Since when it is its signer's lowest live nonce and was offered to a node: only then may it climb or expire. */
     clockStartedAt: instant('clock_started_at'),
     /** The hash that is shown: of the attempt last broadcast, then of the mined one. */
@@ -463,11 +470,20 @@ export const transactions = pgTable(
       .on(table.network, table.minedBlockNumber)
       .where(sql`not ${table.final} and ${table.minedBlockNumber} is not null and ${table.settledAt} is null`),
     index('transactions_project').on(table.projectId, table.createdAt),
+    index('transactions_mortal')
+      .on(table.network, table.validUntilBlock)
+      .where(sql`not ${table.final} and ${table.validUntilBlock} is not null`),
+    index('transactions_of_contract_wallet')
+      .on(table.network, table.contractWallet)
+      .where(sql`not ${table.final} and ${table.contractWallet} is not null`),
+    index('transactions_deployments').on(table.network, table.contractWallet).where(sql`${table.kind} = 'deployment'`),
     index('transactions_created').on(table.network, table.contractAddress).where(sql`contract_address is not null`),
     check('transactions_kind', oneOf('kind', TRANSACTION_KINDS)),
     check('transactions_status', oneOf('status', TRANSACTION_STATUSES)),
     check('transactions_failed_says_why', sql`(${table.status} = 'failed') = (${table.errorCode} is not null)`),
     check('transactions_chosen', sql`${table.rungs} >= 1 and ${table.chosen} between 0 and ${table.rungs}`),
+    check('transactions_given_up', oneOf('given_up', GIVE_UPS)),
+    check('transactions_given_up_is_chosen', sql`(${table.chosen} = ${table.rungs}) = (${table.givenUp} is not null)`),
     check('transactions_live_holds_nonce', sql`${table.holdsNonce} or ${table.status} = 'failed'`),
   ],
 )
@@ -493,6 +509,19 @@ export const attempts = pgTable(
     unique('attempts_rung').on(table.transactionId, table.kind, table.rung),
     check('attempts_kind', oneOf('kind', ATTEMPT_KINDS)),
   ],
+)
+
+/** What the runtimes of Substrate networks are made of, so that it is read once. */
+export const runtimeMetadata = pgTable(
+  'runtime_metadata',
+  {
+    network: text('network', { enum: NETWORKS }).notNull(),
+    specName: text('spec_name').notNull(),
+    specVersion: integer('spec_version').notNull(),
+    metadata: bytes('metadata').notNull(),
+    readAt: instant('read_at').notNull().default(now),
+  },
+  (table) => [primaryKey({ columns: [table.network, table.specName, table.specVersion] })],
 )
 
 // Following the chains.

@@ -120,12 +120,13 @@ join public.transactions transaction on transaction.id = attempt.transaction_id;
 create view strongroom_views.transactions as
 with lowest_waiting as materialized (select * from strongroom_views.lowest_waiting)
 select transaction.id, transaction.project_id, transaction.wallet_id, transaction.network, transaction.signer_address,
-  transaction.nonce, transaction.kind, transaction."to", transaction.value, transaction.status, transaction.final,
+  transaction.contract_wallet, transaction.nonce, transaction.kind, transaction."to", transaction.value, transaction.status, transaction.final,
   transaction.created_at, strongroom_views.since(transaction.created_at) as age,
   state.live and transaction.created_at < now() - interval '1 minute' as late,
   cause.word as cause, why.sentence as why,
   case when cause.word = 'behind' then lowest.transaction_id end as waits_for,
-  transaction.chosen + 1 as attempt, transaction.rungs, state.cancelling, chosen.hash as attempt_hash,
+  transaction.chosen + 1 as attempt, transaction.rungs, state.cancelling, transaction.given_up,
+  chosen.hash as attempt_hash,
   chosen.broadcast_at as accepted_at, chosen.last_error as refusal, clock.climbs_at, clock.gives_up_at,
   transaction.shown_hash, transaction.mined_block_number, transaction.mined_block_hash, shown.kind as mined_attempt,
   depth.blocks as confirmations, followed.confirmations as confirmations_needed,
@@ -178,6 +179,7 @@ cross join lateral (
     when state.mined and shown.kind = 'cancel' then 'cancel_mined'
     when state.mined then 'confirming'
     when lowest.transaction_id <> transaction.id then 'behind'
+    when chosen.last_error = 'waits for its contract wallet to be deployed' then 'not_deployed'
     when lowest.pending_count > lowest.missing_nonce then 'outside_nonce'
     when lowest.missing_nonce is not null or chosen.last_error = 'waits for a lower nonce' then 'nonce_gap'
     when lowest.mined_count > transaction.nonce or chosen.last_error = 'the nonce is used on the chain' then 'nonce_used'
@@ -240,6 +242,7 @@ cross join lateral (
       when 'confirming' then format('mined in block %s, %s of %s confirmations%s',
         transaction.mined_block_number, depth.blocks, coalesce(followed.confirmations::text, '?'), following.words)
       when 'behind' then format('waits for nonce %s of the same signer (transaction %s)', lowest.nonce, lowest.transaction_id)
+      when 'not_deployed' then format('waits for the code of its contract wallet %s; %s', transaction.contract_wallet, sending.words)
       when 'outside_nonce' then format('waits for nonce %s, which a transaction from outside holds in the node''s pool',
         lowest.missing_nonce)
       when 'nonce_gap' then format('waits for nonce %s, which nobody holds (a dropped transaction from outside?): the signer''s next transaction takes it',
@@ -258,7 +261,7 @@ cross join lateral (
 ) why;
 
 create view strongroom_views.late_transactions as
-select id, project_id, network, signer_address, nonce, kind, status, created_at, age, cause, why, waits_for, attempt,
+select id, project_id, network, signer_address, contract_wallet, nonce, kind, status, created_at, age, cause, why, waits_for, attempt,
   rungs, cancelling, refusal, job_id, job_state, job_error
 from strongroom_views.transactions
 where late;
@@ -357,8 +360,9 @@ comment on column strongroom_views.transactions.project_id is 'Its project.';
 comment on column strongroom_views.transactions.wallet_id is 'Its wallet.';
 comment on column strongroom_views.transactions.network is 'The network.';
 comment on column strongroom_views.transactions.signer_address is 'The address that sends it.';
+comment on column strongroom_views.transactions.contract_wallet is 'The contract wallet that does it, for which the signer sends; null where the signer acts itself.';
 comment on column strongroom_views.transactions.nonce is 'Its nonce.';
-comment on column strongroom_views.transactions.kind is 'What it was asked for as: send, mint, transfer or collection.';
+comment on column strongroom_views.transactions.kind is 'What it was asked for as: send, batch, mint, transfer or collection; deployment: what a contract wallet needs before its first.';
 comment on column strongroom_views.transactions."to" is 'Whom it calls or pays; null for a contract creation.';
 comment on column strongroom_views.transactions.value is 'In base units.';
 comment on column strongroom_views.transactions.status is 'submitted, pending, success or failed.';
@@ -372,6 +376,7 @@ comment on column strongroom_views.transactions.waits_for is 'The transaction th
 comment on column strongroom_views.transactions.attempt is 'Which of its attempts is sent, from 1; one more than rungs is the cancel.';
 comment on column strongroom_views.transactions.rungs is 'How many rungs its fee ladder has.';
 comment on column strongroom_views.transactions.cancelling is 'Whether it is given up: only the cancel is sent.';
+comment on column strongroom_views.transactions.given_up is 'Why it is given up: expired, or contract_wallet_not_deployed. Null where it is not.';
 comment on column strongroom_views.transactions.attempt_hash is 'The hash of the attempt that is sent.';
 comment on column strongroom_views.transactions.accepted_at is 'When a node first took that.';
 comment on column strongroom_views.transactions.refusal is 'What the node said when it was last sent, where it did not take it.';
@@ -400,8 +405,9 @@ comment on column strongroom_views.late_transactions.id is 'Our id.';
 comment on column strongroom_views.late_transactions.project_id is 'Its project.';
 comment on column strongroom_views.late_transactions.network is 'The network.';
 comment on column strongroom_views.late_transactions.signer_address is 'The address that sends it.';
+comment on column strongroom_views.late_transactions.contract_wallet is 'The contract wallet that does it, for which the signer sends; null where the signer acts itself.';
 comment on column strongroom_views.late_transactions.nonce is 'Its nonce.';
-comment on column strongroom_views.late_transactions.kind is 'What it was asked for as: send, mint, transfer or collection.';
+comment on column strongroom_views.late_transactions.kind is 'What it was asked for as: send, batch, mint, transfer or collection; deployment: what a contract wallet needs before its first.';
 comment on column strongroom_views.late_transactions.status is 'submitted, pending, success or failed.';
 comment on column strongroom_views.late_transactions.created_at is 'When it was recorded.';
 comment on column strongroom_views.late_transactions.age is 'How long ago.';

@@ -30,11 +30,15 @@ export type ApiKeyScope = (typeof API_KEY_SCOPES)[number]
 export const TRANSACTION_STATUSES = ['submitted', 'pending', 'success', 'failed'] as const
 export type TransactionStatus = (typeof TRANSACTION_STATUSES)[number]
 
-/** What the intent was asked for as: it names the endpoint that recorded it. */
-export const TRANSACTION_KINDS = ['send', 'mint', 'transfer', 'collection'] as const
+/** What the intent was asked for as: it names the endpoint that recorded it; a contract wallet's `deployment` goes before its first. */
+export const TRANSACTION_KINDS = ['send', 'batch', 'mint', 'transfer', 'collection', 'deployment'] as const
 export type TransactionKind = (typeof TRANSACTION_KINDS)[number]
 
 export const ATTEMPT_KINDS = ['rung', 'cancel'] as const
+
+/** Why a transaction is given up: not mined in time, or the contract wallet that is to execute it got no code. */
+export const GIVE_UPS = ['expired', 'contract_wallet_not_deployed'] as const
+export type GiveUp = (typeof GIVE_UPS)[number]
 
 export const ASSET_STANDARDS = ['native', 'erc20', 'erc721', 'erc1155', 'other'] as const
 export type AssetStandard = (typeof ASSET_STANDARDS)[number]
@@ -69,6 +73,7 @@ export const AUDIT_ACTIONS = [
   'owner_unlocked',
   'transaction_signed',
   'transaction_submitted',
+  'message_signed',
   'root_key_rotated',
   'project_key_rotated',
   'frozen',

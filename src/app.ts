@@ -20,6 +20,7 @@ import { pageRoutes } from './pages/routes.ts'
 import { policyRoutes } from './policies/routes.ts'
 import { checkQuery } from './query.ts'
 import { tokenRoutes } from './tokens/routes.ts'
+import { messageRoutes } from './transactions/message-routes.ts'
 import { transactionRoutes } from './transactions/routes.ts'
 import { challengeRoutes } from './users/challenge-routes.ts'
 import { emailRoutes } from './users/email-routes.ts'
@@ -83,6 +84,7 @@ export const createApp = (ctx: Ctx): AnyElysia => {
     .use(metricsRoutes(ctx, requests))
     .use(walletRoutes(ctx, auth))
     .use(transactionRoutes(ctx, auth))
+    .use(messageRoutes(ctx, auth))
     .use(nftRoutes(ctx, auth))
     .use(policyRoutes(ctx, auth))
     .use(metadataRoutes(ctx))

@@ -1,6 +1,6 @@
 // The only reader of the environment: parsed once, at the start of a process.
 
-import { ENVIRONMENTS, type Environment, EVM_NETWORKS, type EvmNetwork } from '../db/words.ts'
+import { ENVIRONMENTS, type Environment, EVM_NETWORKS, type Network, SUBSTRATE_NETWORKS } from '../db/words.ts'
 
 /** A text that prints as `[secret]` wherever it is logged, joined or serialised by accident. */
 export class Secret {
@@ -51,7 +51,7 @@ export type Config = {
   readonly nextRootKey: RootKeyConfig | null
   readonly serviceKey: string
   /** A node a network; a network without one answers 501. */
-  readonly rpcUrls: Readonly<Partial<Record<EvmNetwork, Secret>>>
+  readonly rpcUrls: Readonly<Partial<Record<Network, Secret>>>
   /** How long a node may take to answer. */
   readonly nodeTimeoutMs: number
   readonly rateLimitPerSecond: number
@@ -138,6 +138,20 @@ const tokenOf = (variables: Variables, name: string): Secret | null => {
   return new Secret(text)
 }
 
+const EVM_PROTOCOLS = ['http:', 'https:']
+/** Substrate's nodes take both on one port. */
+const SUBSTRATE_PROTOCOLS = ['ws:', 'wss:', ...EVM_PROTOCOLS]
+
+const rpcUrlsOf = (variables: Variables): Config['rpcUrls'] => {
+  const given = (networks: readonly Network[], protocols: readonly string[]) =>
+    networks.flatMap((network) => {
+      const name = `${network.toUpperCase()}_RPC_URL`
+      const text = variables[name]?.trim()
+      return text ? [[network, new Secret(url(name, text, protocols))] as const] : []
+    })
+  return Object.fromEntries([...given(EVM_NETWORKS, EVM_PROTOCOLS), ...given(SUBSTRATE_NETWORKS, SUBSTRATE_PROTOCOLS)])
+}
+
 const mailUrlOf = (variables: Variables): Secret | null => {
   const text = variables.MAIL_URL?.trim()
   return text ? new Secret(url('MAIL_URL', text, ['smtp:', 'smtps:'])) : null
@@ -182,12 +196,6 @@ export const readConfig = (variables: Variables = process.env): Config => {
     'http:',
     'https:',
   ]).replace(/\/+$/, '')
-  const rpcUrls: Partial<Record<EvmNetwork, Secret>> = {}
-  for (const network of EVM_NETWORKS) {
-    const name = `${network.toUpperCase()}_RPC_URL`
-    const text = variables[name]?.trim()
-    if (text) rpcUrls[network] = new Secret(url(name, text, ['http:', 'https:']))
-  }
   return {
     environment,
     devnet,
@@ -199,7 +207,7 @@ export const readConfig = (variables: Variables = process.env): Config => {
     rootKey: rootKeyOf(variables, 'ROOT_KEY'),
     nextRootKey: rootKeyOf(variables, 'ROOT_KEY_NEXT'),
     serviceKey: required(variables, 'SERVICE_KEY', 'where the service key is: file:/path or fd:N'),
-    rpcUrls,
+    rpcUrls: rpcUrlsOf(variables),
     nodeTimeoutMs: wholeNumber(variables, 'NODE_TIMEOUT_MS', 15_000, 45_000),
     rateLimitPerSecond: wholeNumber(variables, 'RATE_LIMIT_PER_SECOND', 50, 1_000_000),
     wrongPinsPerHour: wholeNumber(variables, 'WRONG_PINS_PER_HOUR', devnet ? 10_000 : 100, 1_000_000),

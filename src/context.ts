@@ -4,15 +4,16 @@ import type { Db } from '../db/client.ts'
 import { openDb } from '../db/client.ts'
 import { readAbiItems } from '../db/queries/abis.ts'
 import { readFacts, writeFacts } from '../db/queries/facts.ts'
+import { readMetadata, writeMetadata } from '../db/queries/runtime-metadata.ts'
 import { type WalletPlace, type WalletRow, walletsAt } from '../db/queries/wallets.ts'
 import { EVM_NETWORKS, type Network, SUBSTRATE_NETWORKS } from '../db/words.ts'
 import { type AccessTokens, createAccessTokens } from './auth/access-token.ts'
 import { createBatcher } from './batcher.ts'
 import type { Chain, ChainMemory } from './chains/chain.ts'
 import { createEvmChain } from './chains/evm/chain.ts'
-import type { NodeTrouble } from './chains/evm/rpc.ts'
 import { evmNetworkRow, substrateNetworkRow } from './chains/networks.ts'
-import { createSubstrateChain } from './chains/substrate/chain.ts'
+import type { NodeTrouble } from './chains/node/rpc.ts'
+import { createNodelessChain, createSubstrateChain } from './chains/substrate/chain.ts'
 import type { Config } from './config.ts'
 import { type Audit, createAudit } from './custody/audit.ts'
 import { checkDeployment } from './custody/deployment.ts'
@@ -65,24 +66,34 @@ export type Ctx = {
 /** The worker's context: it has no vault, so that no job can open a wallet. */
 export type WorkerCtx = Omit<Ctx, 'vault' | 'mailboxes' | 'walletAt' | 'tokens'>
 
+const memoryOf = (db: Db): ChainMemory => ({
+  readAbiItems: (query) => readAbiItems(db, query),
+  readFacts: (query: { network: Network; addresses: readonly string[] }) => readFacts(db, query),
+  writeFacts: (facts: Parameters<typeof writeFacts>[1]) => writeFacts(db, facts),
+  readMetadata: (runtime) => readMetadata(db, runtime),
+  writeMetadata: (runtime) => writeMetadata(db, runtime),
+})
+
 const createChains = (input: { readonly config: Config; readonly db: Db; readonly tally: Tally }): Chains => {
   const { config, db, tally } = input
+  const memory = memoryOf(db)
+  const nodeOf = (network: Network) => {
+    const rpcUrl = config.rpcUrls[network]
+    const onTrouble = (trouble: NodeTrouble) => tally.add('node_failures_total', { network, trouble })
+    return rpcUrl && { rpcUrl: rpcUrl.reveal(), timeoutMs: config.nodeTimeoutMs, onTrouble, memory }
+  }
   const withNode = new Map<Network, Chain>()
   for (const network of EVM_NETWORKS) {
-    const rpcUrl = config.rpcUrls[network]
-    if (rpcUrl === undefined) continue
-    const row = evmNetworkRow({ network, environment: config.environment, devnet: config.devnet })
-    const memory: ChainMemory = {
-      readAbiItems: (query) => readAbiItems(db, query),
-      readFacts: (query: { network: Network; addresses: readonly string[] }) => readFacts(db, query),
-      writeFacts: (facts: Parameters<typeof writeFacts>[1]) => writeFacts(db, facts),
-    }
-    const onTrouble = (trouble: NodeTrouble) => tally.add('node_failures_total', { network, trouble })
-    const node = { rpcUrl: rpcUrl.reveal(), timeoutMs: config.nodeTimeoutMs, onTrouble }
-    withNode.set(network, createEvmChain({ row, memory, ...node }))
+    const [row, node] = [evmNetworkRow({ ...config, network }), nodeOf(network)]
+    if (node !== undefined) withNode.set(network, createEvmChain({ ...node, row }))
   }
   const served = new Map(withNode)
-  for (const network of SUBSTRATE_NETWORKS) served.set(network, createSubstrateChain(substrateNetworkRow(network)))
+  for (const network of SUBSTRATE_NETWORKS) {
+    const [row, node] = [substrateNetworkRow({ ...config, network }), nodeOf(network)]
+    const chain = node === undefined ? createNodelessChain(row) : createSubstrateChain({ ...node, row })
+    served.set(network, chain)
+    if (node !== undefined) withNode.set(network, chain)
+  }
   const oneOf = (chains: ReadonlyMap<Network, Chain>) => (network: Network) => {
     const chain = chains.get(network)
     if (chain !== undefined) return chain

@@ -1,4 +1,4 @@
-import { and, asc, eq, gte, isNull, lte, or, sql } from 'drizzle-orm'
+import { and, asc, eq, gte, inArray, isNull, lte, or, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { backfills, cursors, seenBlocks } from '../schema.ts'
 import type { Hindrance, Network } from '../words.ts'
@@ -22,12 +22,21 @@ export const readBackfill = async (db: Queryable, place: BackfillPlace): Promise
   return row ?? null
 }
 
-/** Those that are not done and do not wait for their next try, oldest first. */
-export const openBackfills = (db: Queryable, input: { readonly limit: number }): Promise<readonly BackfillPlace[]> =>
+/** Those of some networks that are not done and do not wait for their next try, oldest first. */
+export const openBackfills = (
+  db: Queryable,
+  input: { readonly networks: readonly Network[]; readonly limit: number },
+): Promise<readonly BackfillPlace[]> =>
   db
     .select({ network: backfills.network, address: backfills.address })
     .from(backfills)
-    .where(and(isNull(backfills.doneAt), or(isNull(backfills.nextTryAt), lte(backfills.nextTryAt, sql`now()`))))
+    .where(
+      and(
+        inArray(backfills.network, [...input.networks]),
+        isNull(backfills.doneAt),
+        or(isNull(backfills.nextTryAt), lte(backfills.nextTryAt, sql`now()`)),
+      ),
+    )
     .orderBy(asc(backfills.requestedAt))
     .limit(input.limit)
 

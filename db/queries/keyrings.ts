@@ -124,11 +124,12 @@ export const readOwner = async (
   return { frozen, projectKeyVersion, developerKey, userKey, seed, locks: { developer: developerLock, user: userLock } }
 }
 
-/** What opens a keyring: all its locks, and both credentials' keys. */
+/** What opens a wallet's keyring and the wallet's own key: all locks, and both credentials' keys. */
 export type KeyringRow = {
   readonly frozen: FreezeScope | null
   readonly kind: KeyringKind
   readonly sealed: Uint8Array
+  readonly walletKey: Uint8Array
   readonly locks: Readonly<Record<ControlMode, OwnerLockRow | null>>
   readonly developerKey: Uint8Array | null
   readonly userKey: UserKeyRow | null
@@ -151,24 +152,27 @@ export const readKeyring = async (
       frozen: frozenScopeOf({ projectId, ownerId, network, walletId }),
       kind: keyrings.kind,
       sealed: keyrings.sealed,
+      walletKey: walletKeys.sealed,
       controlMode: ownerLocks.controlMode,
       lock: { id: ownerLocks.id, sealed: ownerLocks.sealed },
       developerKey: developerKeys.sealed,
       userKey: userKeyColumns,
     })
     .from(keyrings)
+    .innerJoin(walletKeys, eq(walletKeys.walletId, walletId))
     .innerJoin(ownerLocks, eq(ownerLocks.keyringId, keyrings.id))
     .leftJoin(developerKeys, eq(developerKeys.projectId, keyrings.projectId))
     .leftJoin(userKeys, and(eq(userKeys.projectId, keyrings.projectId), eq(userKeys.ownerId, keyrings.ownerId)))
     .where(and(eq(keyrings.id, keyringId), eq(keyrings.projectId, projectId), eq(keyrings.ownerId, ownerId)))
   const [row] = rows
   if (row === undefined) return null
-  const { frozen, kind, sealed, developerKey, userKey } = row
+  const { frozen, kind, sealed, walletKey, developerKey, userKey } = row
   const lockOf = (mode: ControlMode) => rows.find(({ controlMode }) => controlMode === mode)?.lock ?? null
   return {
     frozen,
     kind,
     sealed,
+    walletKey,
     locks: { developer: lockOf('developer'), user: lockOf('user') },
     developerKey,
     userKey,

@@ -3,7 +3,7 @@
 import { and, asc, eq, gt, isNotNull, isNull, lte, ne, type SQL, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
 import { attempts, transactions } from '../schema.ts'
-import type { Network } from '../words.ts'
+import type { Network, TransactionKind } from '../words.ts'
 import { isUnfinished } from './transactions.ts'
 
 /** Which of a block's hashes are attempts of unfinished transactions: one query a block. */
@@ -59,13 +59,51 @@ export const minedUpTo = (
   input: { readonly network: Network; readonly blockNumber: bigint },
 ): Promise<readonly MinedIn[]> => minedWhere(db, input.network, lte(transactions.minedBlockNumber, input.blockNumber))
 
+export type UnsettledRow = MinedIn & {
+  readonly hash: string
+  readonly kind: TransactionKind
+  readonly contractWallet: string | null
+  readonly signerAddress: string
+  readonly to: string | null
+  readonly input: string
+}
+
+/** Mortal, in no block, and too late for any above this one. */
+export const lapsedBy = async (
+  db: Queryable,
+  input: { readonly network: Network; readonly blockNumber: bigint; readonly limit: number },
+): Promise<readonly { readonly transactionId: string }[]> =>
+  db
+    .select({ transactionId: transactions.id })
+    .from(transactions)
+    .where(
+      and(
+        eq(transactions.network, input.network),
+        isUnfinished,
+        isNotNull(transactions.validUntilBlock),
+        lte(transactions.validUntilBlock, input.blockNumber),
+        isNull(transactions.minedBlockHash),
+      ),
+    )
+    .limit(input.limit)
+
 /** Mined at or below a block, and not told yet; a mined cancel is told by nothing but being final. */
 export const minedUnsettled = async (
   db: Queryable,
   input: { readonly network: Network; readonly upToBlock: bigint; readonly limit: number },
-): Promise<readonly (MinedIn & { readonly hash: string })[]> => {
+): Promise<readonly UnsettledRow[]> => {
   const rows = await db
-    .select({ transactionId: transactions.id, blockHash: transactions.minedBlockHash, hash: transactions.shownHash })
+    .select({
+      transactionId: transactions.id,
+      blockHash: transactions.minedBlockHash,
+      hash: transactions.shownHash,
+      kind: transactions.kind,
+      contractWallet: transactions.contractWallet,
+      signerAddress: transactions.signerAddress,
+      to: transactions.to,
+      // The calls within are looked for where a contract wallet was to do them, and did not.
+      input: sql<string>`case when ${transactions.contractWallet} is null then '0x' else ${transactions.input} end`,
+    })
     .from(transactions)
     .where(
       and(
@@ -81,7 +119,7 @@ export const minedUnsettled = async (
     )
     .orderBy(asc(transactions.minedBlockNumber))
     .limit(input.limit)
-  return rows.flatMap(({ transactionId, blockHash, hash }) =>
-    blockHash === null || hash === null ? [] : [{ transactionId, blockHash, hash }],
+  return rows.flatMap(({ blockHash, hash, ...row }) =>
+    blockHash === null || hash === null ? [] : [{ ...row, blockHash, hash }],
   )
 }

@@ -7,6 +7,7 @@ import { instant, uint256 } from '../columns.ts'
 import { attempts, audit, transactions } from '../schema.ts'
 import {
   ATTEMPT_KINDS,
+  GIVE_UPS,
   NETWORKS,
   type Network,
   TRANSACTION_KINDS,
@@ -29,6 +30,7 @@ export const transactionOverview = overview
     walletId: uuid('wallet_id').notNull(),
     network: network(),
     signerAddress: text('signer_address').notNull(),
+    contractWallet: text('contract_wallet'),
     nonce: bigint('nonce', { mode: 'number' }).notNull(),
     kind: text('kind', { enum: TRANSACTION_KINDS }).notNull(),
     to: text('to'),
@@ -44,6 +46,7 @@ export const transactionOverview = overview
     attempt: integer('attempt').notNull(),
     rungs: integer('rungs').notNull(),
     cancelling: boolean('cancelling').notNull(),
+    givenUp: text('given_up', { enum: GIVE_UPS }),
     attemptHash: text('attempt_hash').notNull(),
     acceptedAt: instant('accepted_at'),
     refusal: text('refusal'),
@@ -136,7 +139,7 @@ export type TransactionFilter = {
   readonly statuses: readonly TransactionStatus[]
   readonly network?: Network
   readonly projectId?: string
-  /** Canonical. */
+  /** Canonical. Of a key, or of the contract wallet that it sends for. */
   readonly signerAddress?: string
   /** Only those that are late. */
   readonly late?: boolean
@@ -162,7 +165,9 @@ export const listTransactions = async (
         isLive ? eq(transactions.final, false) : undefined,
         input.network === undefined ? undefined : eq(transactions.network, input.network),
         projectId === undefined ? undefined : eq(transactions.projectId, projectId),
-        signerAddress === undefined ? undefined : eq(transactions.signerAddress, signerAddress),
+        signerAddress === undefined
+          ? undefined
+          : or(eq(transactions.signerAddress, signerAddress), eq(transactions.contractWallet, signerAddress)),
       ),
     )
     .orderBy(order(transactions.createdAt), order(transactions.nonce))

@@ -96,7 +96,7 @@ export const markPolicyRevoked = async (tx: Tx, id: string): Promise<boolean> =>
   return rows.length === 1
 }
 
-export type StandingPolicy = Pick<PolicyRow, 'id' | 'argumentRules'> & {
+export type StandingPolicy = Pick<PolicyRow, 'id' | 'argumentRules' | 'maxTotalValue'> & {
   /** Neither expired nor used up for this value. */
   readonly isOpen: boolean
 }
@@ -110,6 +110,7 @@ export const standingPolicies = async (
     .select({
       id: policies.id,
       argumentRules: policies.argumentRules,
+      maxTotalValue: policies.maxTotalValue,
       isOpen: sql<boolean>`${isUnexpired} and ${hasRoom(input.value)}`,
     })
     .from(policies)

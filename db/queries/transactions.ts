@@ -14,7 +14,7 @@ export const isUnfinished = not(transactions.final)
 const LIVE = TRANSACTION_STATUSES.filter((status) => status === 'submitted' || status === 'pending')
 
 /** What is live is not final and holds its nonce: said again, so that the indexes of what is unfinished are used. */
-const isLive = and(inArray(transactions.status, LIVE), isUnfinished, transactions.holdsNonce)
+export const isLive = and(inArray(transactions.status, LIVE), isUnfinished, transactions.holdsNonce)
 
 const ofSigner = (signer: Signer) =>
   and(eq(transactions.network, signer.network), eq(transactions.signerAddress, signer.address))
@@ -49,14 +49,19 @@ export type UnminedRow = Pick<
 
 /**
  * What is live and in no block yet: all of the signer's, whatever project it is of; and of the project's other signers what
- * goes to the same address, or creates a contract. The newest `limit` of them, in the order in which they were recorded.
+ * goes to one of these addresses, or creates a contract. The newest `limit` of them, in the order in which they were recorded.
  */
 export const unminedBefore = async (
   db: Queryable,
-  input: { readonly signer: Signer; readonly projectId: string; readonly to: string | null; readonly limit: number },
+  input: {
+    readonly signer: Signer
+    readonly projectId: string
+    readonly to: readonly string[]
+    readonly limit: number
+  },
 ): Promise<readonly UnminedRow[]> => {
   const { signer, projectId, to, limit } = input
-  const isRelated = or(to === null ? undefined : eq(transactions.to, to), isNull(transactions.to))
+  const isRelated = or(to.length === 0 ? undefined : inArray(transactions.to, [...to]), isNull(transactions.to))
   const rows = await db
     .select({
       signerAddress: transactions.signerAddress,
@@ -229,13 +234,13 @@ export const saveTransactions = async (tx: Tx, rows: readonly TransactionRow[]):
   await tx.execute(sql`
     update public.transactions saved
     set status = row.status, error_code = row."errorCode", error = row.error, holds_nonce = row."holdsNonce",
-      final = row.final, chosen = row.chosen, chosen_at = row."chosenAt", clock_started_at = row."clockStartedAt",
+      final = row.final, chosen = row.chosen, chosen_at = row."chosenAt", given_up = row."givenUp", clock_started_at = row."clockStartedAt",
       shown_hash = row."shownHash", mined_block_number = row."minedBlockNumber",
       mined_block_hash = row."minedBlockHash", contract_address = row."contractAddress",
       broadcast_at = row."broadcastAt", settled_at = row."settledAt", updated_at = now()
     from json_to_recordset(${textOf(rows)}::text::json) as row(
       id uuid, status text, "errorCode" text, error text, "holdsNonce" boolean, final boolean, chosen smallint,
-      "chosenAt" timestamptz, "clockStartedAt" timestamptz, "shownHash" text, "minedBlockNumber" bigint,
+      "chosenAt" timestamptz, "givenUp" text, "clockStartedAt" timestamptz, "shownHash" text, "minedBlockNumber" bigint,
       "minedBlockHash" text, "contractAddress" text, "broadcastAt" timestamptz, "settledAt" timestamptz)
     where saved.id = row.id and saved.id = any(${sql.param(rows.map(({ id }) => id))}::uuid[])`)
 }

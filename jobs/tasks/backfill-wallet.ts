@@ -13,7 +13,9 @@ export const backfillWalletTask =
   (ctx: WorkerCtx): Task =>
   async (payload, helpers) => {
     const { network, address } = parsePayload('backfill_wallet', payload)
-    const chain = ctx.chains.withNode(network)
+    const chain = ctx.chains.all.find((each) => each.network === network)
+    // Its row waits until the network has a node (startBackfills).
+    if (chain === undefined) return
     const signal = helpers.abortSignal ?? new AbortController().signal
     const delaySeconds = await backfillShift(ctx, { chain, address, signal })
     if (delaySeconds === null) return
@@ -27,9 +29,8 @@ export const backfillWalletTask =
 
 /** Makes sure that each walk that is not done goes on; what is running or waiting already is left alone. */
 export const startBackfills = async (ctx: WorkerCtx): Promise<void> => {
-  const served = new Set(ctx.chains.all.map(({ network }) => network))
-  for (const { network, address } of await openBackfills(ctx.db, { limit: TAKEN_UP_AT_ONCE })) {
-    if (!served.has(network)) continue
+  const networks = ctx.chains.all.map(({ network }) => network)
+  for (const { network, address } of await openBackfills(ctx.db, { networks, limit: TAKEN_UP_AT_ONCE })) {
     const key = backfillJobKey({ network, address })
     await addJob(ctx.db, 'backfill_wallet', { network, address }, { key, whenKeyed: 'keep' })
   }

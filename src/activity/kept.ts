@@ -1,14 +1,15 @@
 import type { MovementRow } from '../../db/queries/movements.ts'
 import type { Network } from '../../db/words.ts'
 import type { BlockMovements, RecordedMovement } from '../chains/chain.ts'
+import { NOBODY } from '../chains/networks.ts'
 import { nameUuid } from '../tokens/name-uuid.ts'
 import type { Watched } from './watched.ts'
 
 /** Ours alone, and for ever: an item that is read again, after a reorganisation or a loss, keeps its uuid. */
 const ACTIVITY_NAMESPACE = '4a3eb347-6cba-4325-9958-cff3cb99f911'
 
-/** Where tokens come from and go to that are minted and burnt (EIP-721, EIP-1155): nobody's address. */
-const NOBODY = '0x0000000000000000000000000000000000000000'
+/** Whose movements are nobody's, on whichever network. */
+const NOBODIES: ReadonlySet<string> = new Set(Object.values(NOBODY))
 
 type Side = { readonly address: string; readonly counterparty: string; readonly direction: 'in' | 'out' }
 
@@ -53,7 +54,7 @@ const sidesOf = ({ from, to }: RecordedMovement): readonly Side[] => [
 const isKept = (watched: Watched, { contract, tokenId }: RecordedMovement, address: string): boolean => {
   if (watched.addresses.has(address)) return true
   // Of our collections every holder is known, so that one who becomes a wallet's owner later has what it holds.
-  return contract !== null && tokenId !== null && watched.collections.has(contract) && address !== NOBODY
+  return contract !== null && tokenId !== null && watched.collections.has(contract) && !NOBODIES.has(address)
 }
 
 const rowOf = (input: {

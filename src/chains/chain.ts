@@ -3,39 +3,10 @@
 // Amounts are base units (wei, planck) as bigint. Addresses are canonical texts (EIP-55, SS58) as parseAddress returns them.
 
 import type { AbiItemKind, AssetStandard, ChainFamily, Network } from '../../db/words.ts'
+import type { ContractWallet, ContractWallets, Signable } from './contract-wallets.ts'
+import type { Hex, Intent, RecordedIntent, Unsigned } from './intent.ts'
 
-export type Hex = `0x${string}`
-
-/** What a caller wants done: one call, transfer or creation. Absent fields are filled in from the chain. */
-export type Intent = {
-  /** null creates a contract from `input`. */
-  readonly to: string | null
-  readonly value: bigint
-  readonly input: Hex
-  readonly gasLimit?: bigint
-  readonly maxFeePerGas?: bigint
-  readonly maxPriorityFeePerGas?: bigint
-  readonly nonce?: number
-}
-
-/** A transaction complete but for its signature (EIP-1559, type 2). */
-export type EvmUnsigned = {
-  readonly family: 'evm'
-  readonly chainId: number
-  readonly nonce: number
-  readonly to: string | null
-  readonly value: bigint
-  readonly input: Hex
-  readonly gasLimit: bigint
-  readonly maxFeePerGas: bigint
-  readonly maxPriorityFeePerGas: bigint
-}
-
-/** Substrate extrinsics join here; callers only ever hand an Unsigned back to the chain that made it. */
-export type Unsigned = EvmUnsigned
-
-/** An intent that was recorded before, with what it was recorded as. */
-export type RecordedIntent = Intent & { readonly from: string; readonly nonce: number }
+export type { EvmUnsigned, Hex, Intent, RecordedIntent, SubstrateUnsigned, Unsigned } from './intent.ts'
 
 export type PrepareOptions = {
   /**
@@ -43,6 +14,8 @@ export type PrepareOptions = {
    * stand on its own: then it is judged again behind them.
    */
   readonly behind: () => Promise<readonly RecordedIntent[]>
+  /** What is called, where it has no code yet: gas and reverts are those that it would have with it. */
+  readonly asIfDeployed?: ContractWallet | undefined
 }
 
 export type Prepared = {
@@ -94,9 +67,17 @@ export type HashStatus =
       readonly blockHash: Hex
       /** Blocks on top of and with its own: 1 in the newest block. */
       readonly confirmations: number
-      /** The created contract, null for everything else. */
+      /** The created contract, by the transaction itself or by a contract wallet in it; null for everything else. */
       readonly contractAddress: string | null
+      /** Why it failed, where the chain itself says so. */
+      readonly reason: string | null
+      /** The contract wallets that did in it what they were told. */
+      readonly executedBy: readonly string[]
+      /** Whether the contract wallet that it goes to was told in vain: the transaction succeeded, and only used a signature up. */
+      readonly failedWithin: boolean
     }
+
+export type AskedHash = { readonly hash: Hex; readonly blockHash: Hex | null }
 
 export type BlockRef = {
   readonly number: bigint
@@ -179,9 +160,9 @@ export type AddedAbiItem = AbiItem & {
 }
 
 export type DecodedCall = {
-  /** The bare name (`transfer`). */
+  /** The bare name (`transfer`); on Substrate networks the pallet's and the call's (`balances.transfer_keep_alive`). */
   readonly functionName: string
-  /** By the EIP's argument names; addresses checksummed, integers as decimal strings, bytes as hex. */
+  /** By the EIP's argument names or the metadata's; addresses checksummed, integers as decimal strings, bytes as hex. */
   readonly arguments: Readonly<Record<string, unknown>>
 }
 
@@ -212,6 +193,10 @@ export type MintRequest = {
   readonly from: string
   readonly recipient: string
   readonly uri: string
+  /** What stands at the URI, where that is known: some contracts keep it themselves. */
+  readonly metadata?: { readonly name: string; readonly description: string; readonly image: string } | undefined
+  /** What was recorded before and is not known to be mined: it may take a number that must be free. */
+  readonly behind?: PrepareOptions['behind'] | undefined
 }
 
 export type TransferNftRequest = {
@@ -228,6 +213,8 @@ export type CollectionRequest = {
   readonly baseUri: string
   readonly contractUri: string
   readonly owner: string
+  /** As for a mint. */
+  readonly behind?: PrepareOptions['behind'] | undefined
 }
 
 /** A message as text, and a signature of it as hex of any length. */
@@ -253,7 +240,12 @@ export type ChainMemory = {
     addresses: readonly string[]
   }): Promise<ReadonlyMap<string, AddressFacts & { readonly isDoubtful: boolean }>>
   writeFacts(input: { network: Network; facts: ReadonlyMap<string, AddressFacts> }): Promise<void>
+  /** A Substrate runtime's metadata, SCALE. */
+  readMetadata(runtime: RuntimeKey): Promise<Hex | null>
+  writeMetadata(runtime: RuntimeKey & { metadata: Hex }): Promise<void>
 }
+
+type RuntimeKey = { readonly network: Network; readonly specName: string; readonly specVersion: number }
 
 export type Chain = {
   readonly network: Network
@@ -270,6 +262,11 @@ export type Chain = {
 
   /** @returns the canonical text. @throws address_invalid (malformed, wrong checksum), network_mismatch. Pure. */
   parseAddress(text: string, field: string): string
+  /**
+   * What names a token contract or a collection here: an address, a collection's id in decimal digits, a program's id in hex.
+   * @returns the canonical text. @throws address_invalid, network_mismatch. Pure.
+   */
+  parseContract(text: string, field: string): string
   /** The address of a public key: 65 bytes uncompressed secp256k1 or 32 bytes sr25519. Pure. */
   addressOf(publicKey: Uint8Array): string
 
@@ -281,7 +278,11 @@ export type Chain = {
   /** The intent as it stands, where it needs nothing from the chain; null where something is missing. Pure. */
   complete(intent: Intent): Unsigned | null
   /** Fills in fees and gas for signing without simulation; the nonce is the caller's to give. @throws node_unavailable, execution_reverted. */
-  fill(intent: Intent, from: string, nonce: number): Promise<Unsigned>
+  fill(
+    intent: Intent,
+    from: string,
+    options: { readonly nonce: number; readonly asIfDeployed?: ContractWallet | undefined },
+  ): Promise<Unsigned>
   /** Mined and pending transaction counts of a sender. @throws node_unavailable. */
   transactionCounts(address: string): Promise<{ readonly minedCount: number; readonly pendingCount: number }>
   /** For operators: what decides whether the sender's next transaction can be mined. @throws node_unavailable. */
@@ -292,8 +293,11 @@ export type Chain = {
   worstCost(unsigned: Unsigned): bigint
   /** The transaction at rising fees, itself first; alone where the intent fixed a fee. Pure. */
   ladder(unsigned: Unsigned, intent: Intent): readonly Unsigned[]
-  /** Uses the nonce and does nothing: above the ladder's top, and above that of the ladder that begins at the market. Pure. */
-  cancel(input: { readonly top: Unsigned; readonly atMarket: Unsigned; readonly from: string }): Unsigned
+  /**
+   * Uses the nonce and does nothing: above the ladder's top, and above that of the ladder that begins at the market. null for
+   * a family whose transactions end by themselves. Pure.
+   */
+  cancel(input: { readonly top: Unsigned; readonly atMarket: Unsigned; readonly from: string }): Unsigned | null
   /** 32 bytes to sign. Pure. */
   signingBytes(unsigned: Unsigned): Uint8Array
   /** @param signature 65 bytes: r, s, recovery id (0 or 1). Pure. */
@@ -301,6 +305,11 @@ export type Chain = {
   /** What `assemble` was given. Pure. @throws Error for bytes that it did not make. */
   disassemble(raw: Hex): Unsigned
 
+  /** null for a family that has none. */
+  readonly contractWallets: ContractWallets | null
+
+  /** A message signed by a key for its own address: EIP-191, v 27 or 28; or sr25519. Pure. */
+  message(message: Uint8Array): Signable<Hex>
   /**
    * Who of an address signed a message: EIP-191, ERC-1271 and ERC-6492; or sr25519. null: nobody.
    * @throws node_unavailable where only a contract could tell.
@@ -311,18 +320,20 @@ export type Chain = {
   broadcast(raw: Hex): Promise<BroadcastOutcome>
   /** @throws node_unavailable. */
   status(hash: Hex): Promise<HashStatus>
-  /** Of many, in bounded batches. @throws node_unavailable. */
-  statuses(hashes: readonly Hex[]): Promise<readonly HashStatus[]>
+  /**
+   * Of many, in bounded batches. Nodes of some families look a hash up only in a block: the one where it was seen.
+   * @throws node_unavailable.
+   */
+  statuses(asked: readonly AskedHash[]): Promise<readonly HashStatus[]>
 
   /** One round trip for the whole bundle, in sequence; a failed element fails alone. @throws node_unavailable. */
   preview(from: string, intents: readonly Intent[]): Promise<readonly Preview[]>
-  /** With the ABIs that we know; null rather than a guess. `standard` is the called contract's, where two share a selector. Pure. */
-  decode(intent: Intent, standard?: AssetStandard): DecodedCall | null
 
   /**
    * For policies: null unless the call data is byte for byte what encoding the values again gives, and one signature alone
    * is known of the selector, built in or added by the operator for whatever contract. Of a value that declarations of the
-   * signature name differently, the name is the one for the called contract, or there is none.
+   * signature name differently, the name is the one for the called contract, or there is none. On Substrate networks it is a
+   * call of the runtime, and null for a plain transfer; its function is that of the outermost call, those within are values.
    * @throws node_unavailable where only the contract's standard tells the names.
    */
   readCall(intent: Pick<Intent, 'to' | 'input'>): Promise<ReadCall | null>
@@ -347,8 +358,8 @@ export type Chain = {
   mintIntent(request: MintRequest): Promise<Intent>
   /** ERC-721 or ERC-1155 by the contract's own word. @throws invalid_input (no NFT contract), node_unavailable. */
   transferNftIntent(request: TransferNftRequest): Promise<Intent>
-  /** Our own collection contract. Pure. */
-  collectionIntent(request: CollectionRequest): Intent
+  /** Our own collection contract, or what the network has in its place. @throws invalid_input, not_implemented, node_unavailable. */
+  collectionIntent(request: CollectionRequest): Promise<Intent>
 
   /** The newest block and the newest one that the node calls final (null where it cannot say). @throws node_unavailable. */
   head(): Promise<{ readonly latest: BlockRef; readonly finalized: BlockRef | null }>
@@ -367,8 +378,8 @@ export type Chain = {
   }): Promise<readonly BlockMovements[] | null>
   /** Whether the node still has a block and its events: whoever has it has those above it. @throws node_unavailable. */
   history(number: bigint): Promise<History>
-  /** The chain id that the node itself reports, to compare with ours. @throws node_unavailable. */
-  nodeChainId(): Promise<number>
+  /** Whether the node is of this chain, by its own word. @throws node_unavailable. */
+  isRightNode(): Promise<boolean>
   /**
    * Before a signature for which the node is asked nothing else: it must have shown the right chain id.
    * @returns null where there is nothing to wait for. @throws node_unavailable, wrong_chain, later.

@@ -1,6 +1,7 @@
 // The six networks as data. A network that needs a special case anywhere else needs a column here instead.
 
 import type { ChainFamily, Environment, EvmNetwork, Network, SubstrateNetwork } from '../../db/words.ts'
+import type { Hex } from './intent.ts'
 
 export type NativeCoin = {
   /** The word that clients compare with in place of a contract address. */
@@ -151,17 +152,85 @@ export type SubstrateNetworkRow = {
   readonly family: 'substrate'
   /** The first bytes of every SS58 address: the same on the network's testnet. */
   readonly ss58Prefix: number
+  /** What its first block hashes to: the chain's identity, and signed with every extrinsic. */
+  readonly genesisHash: Hex
+  readonly coin: NativeCoin
+  /** Programs take messages (gear), and NFTs are theirs. */
+  readonly hasPrograms: boolean
+  /** So many blocks an extrinsic may wait: a power of two, from 4 to 65536 (sp_runtime, Era). */
+  readonly eraBlocks: number
+  readonly pollIntervalMs: number
+  /** Above this a fee, or a tip, is taken for a mistake. */
+  readonly feeCapPlanck: bigint
 }
 
-/** Prefixes: the registry of SS58 address types (paritytech/ss58-registry). */
-const SS58_PREFIXES: Record<SubstrateNetwork, number> = { Polkadot: 0, Vara: 137 }
+const DOT: NativeCoin = { word: 'DOT', name: 'Polkadot', symbol: 'DOT', decimals: 10, displayDecimals: 4 }
+const VARA: NativeCoin = { word: 'VARA', name: 'Vara', symbol: 'VARA', decimals: 12, displayDecimals: 4 }
 
-/** The row of one Substrate network. */
-export const substrateNetworkRow = (network: SubstrateNetwork): SubstrateNetworkRow => ({
-  network,
-  family: 'substrate',
-  ss58Prefix: SS58_PREFIXES[network],
-})
+/** Prefixes: the registry of SS58 address types (paritytech/ss58-registry). */
+export const SS58_PREFIXES: Record<SubstrateNetwork, number> = { Polkadot: 0, Vara: 137 }
+
+/** Asset Hub of Polkadot and of Paseo; Vara and its testnet. */
+const SUBSTRATE_ROWS: Record<
+  SubstrateNetwork,
+  Pick<SubstrateNetworkRow, 'coin' | 'hasPrograms' | 'feeCapPlanck'> & { genesis: Record<Environment, Hex> }
+> = {
+  Polkadot: {
+    coin: DOT,
+    hasPrograms: false,
+    feeCapPlanck: 100n * 10n ** 10n,
+    genesis: {
+      testnet: '0xd6eec26135305a8ad257a20d003357284c8aa03d0bdb2b357ab0a22371e11ef2',
+      mainnet: '0x68d56f15f85d3136970ec16946040bc1752654e906147f7e43e9d539d7c3de2f',
+    },
+  },
+  Vara: {
+    coin: VARA,
+    hasPrograms: true,
+    feeCapPlanck: 10_000n * 10n ** 12n,
+    genesis: {
+      testnet: '0x525639f713f397dcf839bd022cd821f367ebcf179de7b9253531f8adbe5436d6',
+      mainnet: '0xfe1b4c55fd4d668101126434206571a7838a8b6b93a6d1b95d607e78e6c53763',
+    },
+  },
+}
+
+/** Those of the chains that the devnet starts: each network has a genesis of its own there too. */
+const LOCAL_GENESIS_HASHES: Record<SubstrateNetwork, Hex> = {
+  Polkadot: '0x2b5593578c1709fa33218f5e6b488138dffa6798e08ae90589720dadec13b6fd',
+  Vara: '0x7c6ecc8ae11f8b263444c362321035a46e4e6008a3ab26ba3f41069f8f693734',
+}
+
+/** The row of one Substrate network in an environment. */
+export const substrateNetworkRow = (input: {
+  readonly network: SubstrateNetwork
+  readonly environment: Environment
+  readonly devnet: boolean
+}): SubstrateNetworkRow => {
+  const { network, environment, devnet } = input
+  const { genesis, ...row } = SUBSTRATE_ROWS[network]
+  return {
+    ...row,
+    network,
+    family: 'substrate',
+    ss58Prefix: SS58_PREFIXES[network],
+    genesisHash: devnet ? LOCAL_GENESIS_HASHES[network] : genesis[environment],
+    eraBlocks: devnet ? 16 : 64,
+    pollIntervalMs: devnet ? 200 : 3_000,
+  }
+}
+
+const ZERO_ADDRESS = '0x0000000000000000000000000000000000000000'
+
+/** Where tokens come from and go to that are minted and burnt (EIP-721, EIP-1155; the public key of zeros): nobody's address. */
+export const NOBODY: Record<Network, string> = {
+  Ethereum: ZERO_ADDRESS,
+  Polygon: ZERO_ADDRESS,
+  Base: ZERO_ADDRESS,
+  Avalanche: ZERO_ADDRESS,
+  Polkadot: '111111111111111111111111111111111HC1',
+  Vara: 'kGfXzQ99jakxFMQEox9iQYQ6zfMkwScJTScuPLSovqxjPbkXW',
+}
 
 export const familyOf = (network: Network): ChainFamily =>
   network === 'Polkadot' || network === 'Vara' ? 'substrate' : 'evm'
@@ -172,6 +241,6 @@ export const NATIVE_COINS: Record<Network, NativeCoin> = {
   Polygon: POL,
   Base: ETHER,
   Avalanche: AVAX,
-  Polkadot: { word: 'DOT', name: 'Polkadot', symbol: 'DOT', decimals: 10, displayDecimals: 4 },
-  Vara: { word: 'VARA', name: 'Vara', symbol: 'VARA', decimals: 12, displayDecimals: 4 },
+  Polkadot: DOT,
+  Vara: VARA,
 }

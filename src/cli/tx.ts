@@ -8,7 +8,7 @@ import {
   type TransactionStatus,
 } from '../../db/words.ts'
 import { parseAddress as parseEvmAddress } from '../chains/evm/address.ts'
-import { substrateNetworkRow } from '../chains/networks.ts'
+import { SS58_PREFIXES } from '../chains/networks.ts'
 import { parseAddress as parseSubstrateAddress } from '../chains/substrate/address.ts'
 import { displayAmount, nativeToken } from '../tokens/token.ts'
 import { cancelTransaction } from '../transactions/cancel.ts'
@@ -31,7 +31,9 @@ const idOrHash = (argument: string): { readonly id: string } | { readonly hash: 
 const ADDRESS_FORMS: readonly ((text: string) => string)[] = [
   (text) => parseEvmAddress(text, 'signer'),
   ...SUBSTRATE_NETWORKS.map(
-    (network) => (text: string) => parseSubstrateAddress(substrateNetworkRow(network), { text, field: 'signer' }),
+    (network) => (text: string) =>
+      // A signer is no program.
+      parseSubstrateAddress({ network, ss58Prefix: SS58_PREFIXES[network], hasPrograms: false }, { text, field: 'signer' }),
   ),
 ]
 
@@ -119,6 +121,7 @@ const facts = ({ transaction: row, jobs, node }: Inspection): readonly (readonly
     ['project', row.projectId],
     ['wallet', row.walletId],
     ['signer', `${row.signerAddress} on ${row.network}, nonce ${row.nonce}`],
+    ...(row.contractWallet === null ? [] : [['for', `the contract wallet ${row.contractWallet}`] as const]),
     ['kind', row.kind],
     ['to', row.to ?? `a contract creation${row.contractAddress === null ? '' : `: ${row.contractAddress}`}`],
     ['value', coins(row.network, row.value)],
@@ -208,7 +211,7 @@ export const transactionCommands = (): Command => {
     )
     .option('--late', 'only those that have been live for more than a minute')
     .option('--project <id>', 'only those of a project', uuid)
-    .option('--signer <address>', 'only those that this address sends', address)
+    .option('--signer <address>', 'only those that this address sends, or that it does as a contract wallet', address)
     .option('--limit <rows>', 'at most so many', wholeNumber({ from: 1, to: 100_000 }), 100)
     .option('--json', 'print a JSON array, with all columns of the view strongroom_views.transactions')
     .action(list)

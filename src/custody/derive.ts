@@ -9,9 +9,8 @@ import type { ChainFamily, KeyringKind } from '../../db/words.ts'
 import { unreachable } from '../errors.ts'
 import { HeldKeys } from './held-keys.ts'
 import { KEY_BYTES } from './kdf.ts'
+import { KEY_TYPES } from './key-types.ts'
 import { seedOf, substrateSeedOf } from './phrase.ts'
-import { curve } from './secp256k1.ts'
-import { publicKeyOfMiniSecret } from './sr25519.ts'
 
 const EVM_PATH = [HARDENED_OFFSET + 44, HARDENED_OFFSET + 60, HARDENED_OFFSET, 0, 0]
 
@@ -51,19 +50,8 @@ const privateKeyOf = ({ family, kind, secret }: FromSecret): Uint8Array => {
   }
 }
 
-const publicKeyOf = (family: ChainFamily, privateKey: Uint8Array): Uint8Array => {
-  switch (family) {
-    case 'evm':
-      return curve.publicKeyOf(privateKey)
-    case 'substrate':
-      return publicKeyOfMiniSecret(privateKey)
-    default:
-      return unreachable(family)
-  }
-}
-
 /** A wallet's key pair in a family. @param from.secret the entropy of a phrase, or an imported key; zeroed by the caller. */
 export const keyPairOf = (from: FromSecret): KeyPair => {
   const privateKey = privateKeyOf(from)
-  return { privateKey, publicKey: publicKeyOf(from.family, privateKey) }
+  return { privateKey, publicKey: KEY_TYPES[from.family].publicKeyOf(privateKey) }
 }

@@ -1,20 +1,16 @@
-// Export: the one act that lets a secret out of the vault, in the answer to whoever proved control. It takes the
-// credential of every lock of the keyring: where control is shared, neither side takes it away from the other alone.
+// Export: the one act that lets a secret out of the vault, in the answer to whoever proved the whole control.
 
 import type { Db } from '../../db/client.ts'
-import { readKeyring } from '../../db/queries/keyrings.ts'
-import { CONTROL_MODES, type KeyringKind } from '../../db/words.ts'
+import type { KeyringKind } from '../../db/words.ts'
 import { unreachable } from '../errors.ts'
 import type { Audit } from './audit.ts'
 import type { CredentialKeys } from './credential-keys.ts'
-import { requireCredentials } from './credentials.ts'
-import { refuseFrozen } from './frozen.ts'
 import { HeldKeys } from './held-keys.ts'
 import { openKeyring } from './hierarchy.ts'
 import type { KeyRequest } from './key-opener.ts'
-import { openOwnerLock } from './owner-locks.ts'
 import { phraseOf } from './phrase.ts'
 import type { ProjectKeys } from './project-keys.ts'
+import { openByAllLocks } from './whole-control.ts'
 
 /** Exactly one of them; strings, which the caller shows and forgets. */
 export type ExportedKeyring = {
@@ -43,21 +39,14 @@ export const exportKeyring = async (
     readonly credentialKeys: CredentialKeys
     readonly audit: Audit
   },
-  { wallet, credentials, actor }: KeyRequest,
+  request: KeyRequest,
 ): Promise<ExportedKeyring> => {
   using keys = new HeldKeys()
-  const { projectId, ownerId, keyringId, controlMode } = wallet
-  const row = await readKeyring(parts.db, wallet)
-  const lock = row?.locks[controlMode]
-  if (!row || !lock) throw new Error('a wallet has no keyring, or no lock of its control mode')
-  const { kind, locks, sealed } = row
-  const modes = CONTROL_MODES.filter((mode) => locks[mode] !== null)
-  const proof = requireCredentials({ modes, credentials })
-  refuseFrozen(row.frozen)
-  const opened = await parts.credentialKeys.open({ projectId, ownerId, actor, proof, rows: row, keys })
-  const credentialKey = opened[controlMode]
-  if (credentialKey === null) throw new Error("a wallet's own credential is always among the required ones")
-  const keyringKey = keys.hold(await openOwnerLock(parts.projectKeys, { projectId, keyringId, lock, credentialKey }))
+  const { wallet, actor } = request
+  const { projectId, keyringId } = wallet
+  const { row, keyringKey } = await openByAllLocks(parts, request)
+  keys.hold(keyringKey)
+  const { kind, sealed } = row
   const secret = keys.hold(openKeyring({ projectId, keyringId, kind, keyringKey, sealed }))
   // Durable before the secret goes: there is no export without its row.
   const details = { keyring_id: keyringId, keyring_kind: kind }

@@ -20,6 +20,8 @@ export type WalletRef = {
   readonly network: Network
   readonly keyringId: string
   readonly controlMode: ControlMode
+  /** 65 bytes uncompressed secp256k1, or 32 bytes sr25519. */
+  readonly publicKey: Uint8Array
 }
 
 export type KeyRequest = {

@@ -2,18 +2,17 @@
 //
 // To read all of it, in this order: envelope (how a secret lies in a row), kdf and hierarchy (which key opens which),
 // key-source, root-key, root-keys and project-keys (the outer layer), credentials and developer-secret (which one belongs),
-// guard and budget (how often one may be tried), credential-keys (from a credential to its key), owner-locks, policy-locks
-// and key-opener (from there to a wallet's key), phrase, derive, secp256k1 and sr25519, new-project, imported and new-wallet
-// (how all of it comes to be), change-credential and export-keyring, rotate-root and rotate-project (how the outer layer
-// is changed), audit, deployment, sealer. The small rest (encoding, frozen, held-keys, slots, unlock-owner, batcher)
-// explains itself. This file is the door: whoever is outside comes in here.
+// guard and budget (how often one may be tried), credential-keys (from a credential to its key), owner-locks, policy-locks,
+// key-opener and whole-control (from there to a wallet's key), phrase, derive, secp256k1, sr25519 and key-types, new-project,
+// imported and new-wallet (how all of it comes to be), change-credential and export-keyring, rotate-root and rotate-project
+// (how the outer layer is changed), audit, deployment, sealer. The small rest (encoding, frozen, held-keys, slots,
+// unlock-owner, batcher) explains itself. This file is the door: whoever is outside comes in here.
 //
 // What holds everywhere: no database transaction or connection is held while argon2 runs or the root key is asked; key
 // bytes are zeroed when the block that holds them ends; no error carries a credential, a key or a sealed value.
 
 import type { Db, Tx } from '../../db/client.ts'
-import { type ChainFamily, type Environment, type Network, SUBSTRATE_NETWORKS } from '../../db/words.ts'
-import { AppError } from '../errors.ts'
+import type { ChainFamily, Environment } from '../../db/words.ts'
 import { type Audit, type AuditAct, type AuditEntry, createAudit } from './audit.ts'
 import { createBudget } from './budget.ts'
 import { changeDeveloperSecret, changeUserPin } from './change-credential.ts'
@@ -23,6 +22,7 @@ import { createGuard } from './guard.ts'
 import { type ImportedText, publicKeyOfImported } from './imported.ts'
 import { ARGON2_CONCURRENCY_MAX } from './kdf.ts'
 import { createKeyOpener, type KeyRequest, type KeyUse, type WalletRef } from './key-opener.ts'
+import { keyTypeOf } from './key-types.ts'
 import { activateProject, type NewProject, newProject } from './new-project.ts'
 import { type NewWallet, type NewWalletInput, newWallet } from './new-wallet.ts'
 import { newPolicyLock, type PolicyChange, revokePolicy } from './policy-locks.ts'
@@ -32,9 +32,9 @@ import { createRootKeys } from './root-keys.ts'
 import { type ProjectRotation, rotateProjectKey } from './rotate-project.ts'
 import { type Progress, type RootRotation, rotateRootKey } from './rotate-root.ts'
 import type { Sealer } from './sealer.ts'
-import { curve } from './secp256k1.ts'
 import { createSlots, type SlotsLoad } from './slots.ts'
 import { unlockOwner } from './unlock-owner.ts'
+import { openKeyByAllLocks } from './whole-control.ts'
 
 export type { AuditAct, AuditEntry } from './audit.ts'
 export type { Credentials } from './credentials.ts'
@@ -51,8 +51,12 @@ export type { Progress, RootRotation } from './rotate-root.ts'
 
 /** A wallet's opened private key; it is zeroed when `withKey` returns, and every use after that throws. */
 export type KeyHandle = {
-  /** @param digest 32 bytes. @returns 65 bytes: r, s (low), recovery id. */
-  sign(digest: Uint8Array): Uint8Array
+  /**
+   * By the type of the wallet's key, which follows from its network.
+   * @param bytes EVM: a digest of 32 bytes. Substrate: what is to be signed, of any length.
+   * @returns EVM: 65 bytes, r, s (low), recovery id. Substrate: 64 bytes, sr25519.
+   */
+  sign(bytes: Uint8Array): Uint8Array
   /** Writes the audit row in the transaction of the effect. */
   recordUse(tx: Tx, entry: AuditEntry): Promise<void>
   /** Commits an audit row of its own, together with those of concurrent requests, and returns when it is durable. */
@@ -92,9 +96,14 @@ export type Vault = {
    * Opens the wallet's own sealed key with the credential of its control mode, or with the developer's secret by the lock
    * of a policy, for as long as `use` runs.
    * @throws credential_required, credential_ambiguous, frozen, project_not_activated, INVALID_SECRET, policy_denied,
-   * TOO_MANY_FAILED_ATTEMPTS, credential_changed, rate_limited, busy, not_implemented, and whatever `use` throws.
+   * TOO_MANY_FAILED_ATTEMPTS, credential_changed, rate_limited, busy, and whatever `use` throws.
    */
   withKey<T>(request: KeyUse, use: (key: KeyHandle) => Promise<T>): Promise<T>
+  /**
+   * The same for a message, with the credentials of all locks of the wallet's keyring, as an export takes them, and by no
+   * policy: a message may stand for anything. @throws as `withKey` does.
+   */
+  withKeyForMessage<T>(request: KeyRequest, use: (key: KeyHandle) => Promise<T>): Promise<T>
   /**
    * Makes the lock by which the developer's secret opens a user-controlled wallet's key, with both credentials; `write`
    * writes it, after the policy's row.
@@ -151,7 +160,6 @@ export type Vault = {
   argon2Load(): SlotsLoad
 }
 
-const substrate: ReadonlySet<Network> = new Set(SUBSTRATE_NETWORKS)
 const HOUR_MS = 60 * 60 * 1000
 const MINUTE_MS = 60 * 1000
 
@@ -176,10 +184,11 @@ const useKey = async <T>(
     return { action, details: named, projectId: wallet.projectId, actor, subject: wallet.id }
   }
   try {
+    const keyType = keyTypeOf({ wallet, privateKey })
     return await use({
-      sign: (digest) => {
+      sign: (bytes) => {
         checkOpen()
-        return curve.sign({ digest, privateKey })
+        return keyType.sign({ bytes, privateKey })
       },
       recordUse: async (tx, entry) => audit.record(tx, actOf(entry)),
       commitUse: async (entry) => audit.commit(actOf(entry)),
@@ -227,11 +236,8 @@ export const createVault = (parts: {
     unlockOwner: (input) => unlockOwner({ db, audit }, input),
     rotateRootKey: (input) => rotateRootKey({ ...parts, audit }, input),
     rotateProjectKey: (input) => rotateProjectKey({ db, rootKeys, projectKeys, audit }, input),
-    withKey: async (request, use) => {
-      // A mini-secret of sr25519 must never sign as a number of secp256k1.
-      if (substrate.has(request.wallet.network))
-        throw new AppError('not_implemented', 'Signing there is not served yet.')
-      return useKey({ audit, privateKey: await openKey(request) }, request, use)
-    },
+    withKey: async (request, use) => useKey({ audit, privateKey: await openKey(request) }, request, use),
+    withKeyForMessage: async (request, use) =>
+      useKey({ audit, privateKey: await openKeyByAllLocks(opening, request) }, request, use),
   }
 }

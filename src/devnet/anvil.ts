@@ -1,11 +1,10 @@
-import { mkdir, mkdtemp, open, rm } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { startSaving, stopMining, unpackState } from './anvil-state.ts'
+import { startListening } from './listening.ts'
 import { callRpc } from './rpc.ts'
-import { startTethered, type TetheredProcess } from './tether.ts'
+import type { TetheredProcess } from './tether.ts'
 
 /** A local EVM chain. */
 export type Anvil = {
@@ -39,9 +38,6 @@ export type AnvilOptions = {
  * half a megabyte of memory; without a limit anvil would write gigabytes of them into the home folder.
  */
 const STATES_KEPT = 100
-const LOG_BYTES_MAX = 65_536
-const READY_TIMEOUT_MS = 30_000
-const POLL_MS = 10
 
 /** The key of the first account that anvil funds, derived from the mnemonic `test test … junk` that everybody knows. */
 export const ANVIL_FUNDED_PRIVATE_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'
@@ -69,52 +65,17 @@ const anvilArguments = (options: AnvilOptions, loadPath: string | undefined): re
   ...(options.flags ?? []),
 ]
 
-/** Follows a log file; one without a name is followed all the same. */
-type Messages = { readonly read: () => Promise<string>; readonly close: () => Promise<void> }
-
-const follow = async (path: string): Promise<Messages> => {
-  const file = await open(path)
-  const read = async (): Promise<string> => {
-    const { bytesRead, buffer } = await file.read({ buffer: Buffer.alloc(LOG_BYTES_MAX), position: 0 })
-    return buffer.toString('utf8', 0, bytesRead)
-  }
-  return { read, close: () => file.close() }
-}
-
-/**
- * Waits until anvil names the port that it listens on. Asking a port instead could be answered by another chain: the one
- * that has taken it.
- */
-const waitForPort = async (child: TetheredProcess, messages: Messages): Promise<number> => {
-  const deadline = Date.now() + READY_TIMEOUT_MS
-  while (true) {
-    const wasRunning = child.isRunning()
-    const port = /^Listening on 127\.0\.0\.1:([0-9]+)$/m.exec(await messages.read())?.[1]
-    if (port !== undefined) return Number(port)
-    if (!wasRunning || Date.now() > deadline) break
-    await sleep(POLL_MS)
-  }
-  await child.stop()
-  const lastMessages = (await messages.read()).trim().split('\n').slice(-6).join('\n')
-  throw new Error(`anvil did not start (${await child.exited}):\n${lastMessages}`)
-}
-
 const spawnAnvil = async (options: AnvilOptions, loadPath: string | undefined) => {
-  const folder = await mkdtemp(join(tmpdir(), 'strongroom-anvil-'))
-  const logPath = options.logPath ?? join(folder, 'anvil.log')
-  await rm(logPath, { force: true })
-  const args = anvilArguments(options, loadPath)
-  const child = await startTethered({ program: findAnvil(), args, env: {}, logPath, stopSignal: 'SIGTERM' })
-  const messages = await follow(logPath)
-  await rm(folder, { recursive: true, force: true })
-  try {
-    const rpcUrl = `http://127.0.0.1:${await waitForPort(child, messages)}`
-    // It would go on to write a line for each request.
-    await callRpc(rpcUrl, 'anvil_setLoggingEnabled', [false])
-    return { rpcUrl, chainId: options.chainId, pid: child.pid, process: child }
-  } finally {
-    await messages.close()
-  }
+  const { process, rpcUrl } = await startListening({
+    name: 'anvil',
+    program: findAnvil(),
+    args: anvilArguments(options, loadPath),
+    env: {},
+    logPath: options.logPath,
+  })
+  // It would go on to write a line for each request.
+  await callRpc(rpcUrl, 'anvil_setLoggingEnabled', [false])
+  return { rpcUrl, chainId: options.chainId, pid: process.pid, process }
 }
 
 /** Starts a local EVM chain on 127.0.0.1; it ends with this process. @throws Error when it does not start */

@@ -1,4 +1,4 @@
-import { randomInt, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import {
   type Abi,
@@ -13,19 +13,20 @@ import {
 } from 'viem'
 import { EVM_NETWORKS } from '../../db/words.ts'
 import { compile } from '../chains/evm/contracts/compile.ts'
-import { addressAt, type DemoStep, hold, type Story, short, textAt } from './demo-story.ts'
-import { callRpcForString } from './rpc.ts'
+import {
+  addressAt,
+  type DemoStep,
+  hold,
+  madeIn,
+  NETWORK,
+  PIN,
+  RECIPIENT,
+  type Story,
+  short,
+  textAt,
+} from './demo-story.ts'
 
-const NETWORK = 'Ethereum'
-const PIN = String(randomInt(1_000_000)).padStart(6, '0')
 const AMOUNT = parseEther('2')
-const RECIPIENT: Address = '0x000000000000000000000000000000000000dEaD'
-
-const madeIn = (story: Story, name: string): Address => {
-  const address = story.made.get(name)
-  hold(address !== undefined, `No earlier step made "${name}".`)
-  return address
-}
 
 /** Contracts that Strongroom did not write: OpenZeppelin's, compiled from the tests' sources. */
 const foreignContract = (name: 'WizardCollection' | 'TestToken') => {
@@ -33,17 +34,6 @@ const foreignContract = (name: 'WizardCollection' | 'TestToken') => {
   const contract = compile({ [`${name}.sol`]: source })[name]
   hold(contract !== undefined, `${name} did not compile.`)
   return { abi: contract.abi as readonly unknown[] as Abi, bytecode: contract.bytecode }
-}
-
-/** From the chain's own account that stands for the rest of the world. */
-const sendFromOutside = async (story: Story, transaction: { to?: Address; data?: string; value?: string }) => {
-  const rpcUrl = story.rpcUrlOf(NETWORK)
-  const accounts = await story.chainOf(NETWORK).request({ method: 'eth_accounts' as never })
-  const hash = await callRpcForString(rpcUrl, {
-    method: 'eth_sendTransaction',
-    params: [{ ...transaction, from: textAt(accounts, 1) }],
-  })
-  return story.chainOf(NETWORK).waitForTransactionReceipt({ hash: hash as Address })
 }
 
 const wallets: DemoStep = {
@@ -217,13 +207,14 @@ const outside: DemoStep = {
   run: async (story) => {
     const alice = madeIn(story, 'alice')
     const { abi, bytecode } = foreignContract('TestToken')
-    const deployed = await sendFromOutside(story, {
+    const deployed = await story.sendFromOutside(NETWORK, {
       data: encodeDeployData({ abi, bytecode, args: ['Dollars', 'USD', 6] }),
     })
     const token = deployed.contractAddress
     hold(token !== null && token !== undefined, 'The token was not deployed.')
+    story.made.set('token', token)
     const input = encodeFunctionData({ abi, functionName: 'mint', args: [alice, 2_500_000n] })
-    const { transactionHash } = await sendFromOutside(story, { to: token, data: input })
+    const { transactionHash } = await story.sendFromOutside(NETWORK, { to: token, data: input })
     const balance = await story
       .chainOf(NETWORK)
       .readContract({ address: token, abi: erc20Abi, functionName: 'balanceOf', args: [alice] })
@@ -276,7 +267,8 @@ const ownCollection: DemoStep = {
   },
 }
 
-export const STEPS: readonly DemoStep[] = [
+/** Wallets that are addresses of their keys, and NFTs. */
+export const MAIN_JOB: readonly DemoStep[] = [
   wallets,
   fund,
   preview,

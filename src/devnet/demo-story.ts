@@ -1,5 +1,6 @@
 // What the demo's steps share: the service as a client sees it, the chains as a node tells them, and what happened so far.
 
+import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Address, createPublicClient, type Hex, http, isAddressEqual, isHex } from 'viem'
 import { EVM_NETWORKS, type EvmNetwork } from '../../db/words.ts'
@@ -13,6 +14,10 @@ export type DemoStep = {
   /** Does it and checks it. @returns what the table at the end shows. @throws Error that says what did not hold. */
   readonly run: (story: Story) => Promise<string>
 }
+
+export const NETWORK = 'Ethereum'
+export const PIN = String(randomInt(1_000_000)).padStart(6, '0')
+export const RECIPIENT: Address = '0x000000000000000000000000000000000000dEaD'
 
 const WAIT_MS = 30_000
 const POLL_MS = 100
@@ -41,7 +46,7 @@ export const short = (text: string): string => (text.length > 14 ? `${text.slice
 
 /** The service as a client sees it. */
 const clientOf = (dev: DevJson) => {
-  const call = async (path: string, init: RequestInit): Promise<unknown> => {
+  const answerOf = async (path: string, init: RequestInit) => {
     const response = await fetch(dev.base_url + path, {
       ...init,
       headers: {
@@ -50,12 +55,23 @@ const clientOf = (dev: DevJson) => {
         'content-type': 'application/json',
       },
     })
-    const text = await response.text()
-    hold(response.status === 200, `${path} answered ${response.status}: ${text}`)
+    return { status: response.status, text: await response.text() }
+  }
+  const call = async (path: string, init: RequestInit): Promise<unknown> => {
+    const { status, text } = await answerOf(path, init)
+    hold(status === 200, `${path} answered ${status}: ${text}`)
     return JSON.parse(text)
   }
   const get = (path: string, query: Record<string, string>) => call(`${path}?${new URLSearchParams(query)}`, {})
   const post = (path: string, body: Json) => call(path, { method: 'POST', body: JSON.stringify(body) })
+
+  /** @returns why it is refused. @throws Error where it is not. */
+  const refused = async (path: string, body: Json) => {
+    const { status, text } = await answerOf(path, { method: 'POST', body: JSON.stringify(body) })
+    hold(status >= 400, `${path} was not refused: ${text}`)
+    const answer: unknown = JSON.parse(text)
+    return { status, code: textAt(answer, 'code'), error: textAt(answer, 'error') }
+  }
 
   /** Polls until the transaction succeeded. @returns its status. */
   const succeeded = async (submitted: unknown): Promise<unknown> => {
@@ -92,7 +108,7 @@ const clientOf = (dev: DevJson) => {
   const projectWallet = async (network: EvmNetwork): Promise<Address> =>
     addressAt(await get('/wallets/get-by-owner-id', { network, ownerID: dev.project_id }), 'address')
 
-  return { get, post, succeeded, activityOf, projectWallet }
+  return { get, post, refused, succeeded, activityOf, projectWallet }
 }
 
 /** The chains as their nodes tell them, past the service. */
@@ -118,9 +134,22 @@ const nodesOf = (dev: DevJson) => {
     return chainOf(network).waitForTransactionReceipt({ hash, timeout: WAIT_MS })
   }
 
+  /** From the chain's own account that stands for the rest of the world. */
+  const sendFromOutside = async (
+    network: EvmNetwork,
+    transaction: { readonly to?: Address; readonly data?: Hex; readonly value?: Hex },
+  ) => {
+    const accounts = await chainOf(network).request({ method: 'eth_accounts' as never })
+    const hash = await callRpcForString(rpcUrlOf(network), {
+      method: 'eth_sendTransaction',
+      params: [{ ...transaction, from: textAt(accounts, 1) }],
+    })
+    return chainOf(network).waitForTransactionReceipt({ hash: hash as Hex, timeout: WAIT_MS })
+  }
+
   const isSame = (a: string, b: string): boolean => isAddressEqual(a as Hex, b as Hex)
 
-  return { rpcUrlOf, chainOf, sendRaw, isSame }
+  return { chainOf, sendRaw, sendFromOutside, isSame }
 }
 
 /** Opens the story against a running stack. */
@@ -130,4 +159,12 @@ export const tell = (dev: DevJson) => ({
   secret: dev.developer_secret,
   /** Filled in by the steps. */
   made: new Map<string, Address>(),
+  policies: new Map<string, string>(),
 })
+
+/** What an earlier step made. @throws Error where none did. */
+export const madeIn = (story: Story, name: string): Address => {
+  const address = story.made.get(name)
+  hold(address !== undefined, `No earlier step made "${name}".`)
+  return address
+}

@@ -4,11 +4,14 @@
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { STEPS } from './demo-steps.ts'
+import { CONTRACT_WALLET } from './demo-contract-wallet.ts'
+import { DELEGATION } from './demo-delegation.ts'
+import { MAIN_JOB } from './demo-steps.ts'
 import { type DemoStep, type Story, tell } from './demo-story.ts'
 import { type DevJson, readDevJson } from './dev-json.ts'
 import { startTethered, type TetheredProcess } from './tether.ts'
 
+const STEPS = [...MAIN_JOB, ...CONTRACT_WALLET, ...DELEGATION]
 const START_TIMEOUT_MS = 120_000
 const POLL_MS = 100
 

@@ -11,6 +11,8 @@ export type DevFolder = {
   readonly postgres: string
   readonly logOf: (process: string) => string
   readonly stateOf: (network: string) => string
+  /** Of a Substrate chain: a SQLite file. */
+  readonly archiveOf: (network: string) => string
   readonly keyOf: (name: 'root' | 'service') => string
 }
 
@@ -31,6 +33,7 @@ export const openDevFolder = async (path: string): Promise<DevFolder> => {
     postgres: join(root, 'postgres'),
     logOf: (process) => join(logs, `${process}.log`),
     stateOf: (network) => join(chains, `${network.toLowerCase()}.json.gz`),
+    archiveOf: (network) => join(chains, `${network.toLowerCase()}.sqlite`),
     keyOf: (name) => join(keys, `${name}.key`),
   }
 }

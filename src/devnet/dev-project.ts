@@ -1,13 +1,15 @@
 import { Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
-import type { EvmNetwork } from '../../db/words.ts'
+import type { Network } from '../../db/words.ts'
 import { ANVIL_FUNDED_ADDRESS, type Anvil } from './anvil.ts'
+import type { Chopsticks } from './chopsticks.ts'
 import type { DevProject } from './dev-folder.ts'
 import { callRpc, callRpcForString } from './rpc.ts'
 
 const WalletSchema = Type.Object({ address: Type.String() })
 
 const FUNDING_WEI = 1000n * 10n ** 18n
+const FUNDING_PLANCK = 1000n * 10n ** 12n
 
 /**
  * The address of the project wallet on a network; undefined where the project is not this deployment's (its database was
@@ -16,7 +18,7 @@ const FUNDING_WEI = 1000n * 10n ** 18n
 export const projectWallet = async (input: {
   readonly baseUrl: string
   readonly project: DevProject
-  readonly network: EvmNetwork
+  readonly network: Network
 }): Promise<string | undefined> => {
   const { baseUrl, project, network } = input
   const query = new URLSearchParams({ network, owner_id: project.project_id })
@@ -39,4 +41,9 @@ export const fundWallet = async (chain: Anvil, address: string): Promise<void> =
   const value = `0x${FUNDING_WEI.toString(16)}`
   await callRpc(rpcUrl, 'eth_sendTransactionSync', [{ from: ANVIL_FUNDED_ADDRESS, to: address, value }])
   await chain.save()
+}
+
+/** Gives 1000 coins of twelve decimals to a wallet of a Substrate chain that has none. */
+export const fundSubstrateWallet = async (chain: Chopsticks, account: string): Promise<void> => {
+  if ((await chain.freePlanck(account)) === 0n) await chain.fund({ account, planck: FUNDING_PLANCK })
 }

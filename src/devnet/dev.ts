@@ -48,6 +48,12 @@ const parsePort = (text: string | undefined): number => {
   return port
 }
 
+/** A Substrate chain has no chain id. */
+const kindOf = (network: string, chainId: number): string => {
+  if (chainId !== 0) return `chain id ${chainId}`
+  return network === 'Vara' ? "a local Asset Hub in Vara's place: balances, no programs" : 'a local Asset Hub'
+}
+
 const welcome = (dev: DevJson, folder: string): string => {
   const body = {
     network: 'Ethereum',
@@ -56,7 +62,7 @@ const welcome = (dev: DevJson, folder: string): string => {
     developer_secret: dev.developer_secret,
   }
   const networks = Object.entries(dev.networks).map(
-    ([name, { rpc_url, chain_id }]) => `  ${name.padEnd(16)} ${rpc_url} (chain id ${chain_id})`,
+    ([name, { rpc_url, chain_id }]) => `  ${name.padEnd(16)} ${rpc_url} (${kindOf(name, chain_id)})`,
   )
   return `
 Strongroom is ready after ${(performance.now() / 1000).toFixed(1)} s.

@@ -10,13 +10,15 @@ export type Part = {
   readonly process: TetheredProcess
   readonly logPath: string
   readonly stop: () => Promise<void>
+  /** Where it ends by itself, the stack goes on without it, with a warning. */
+  readonly isDispensable?: boolean
 }
 
 /** The processes of a stack: whoever starts one hands it in here, and it is watched and stopped with the others. */
 export type Parts = {
   /** @throws Error when the stack is ending already; the process has been stopped then */
   readonly keep: (part: Part) => Promise<void>
-  /** Resolves with a sentence when a part ends that nobody asked to end. */
+  /** Resolves with a sentence when a part ends that nobody asked to end, and that is not dispensable. */
   readonly failed: Promise<string>
   /** Stops the services, then the foundations. */
   readonly stop: () => Promise<void>
@@ -35,7 +37,10 @@ export const createParts = (): Parts => {
     }
     parts.push(part)
     void part.process.exited.then((reason) => {
-      if (!ending) failure.resolve(`Warning: ${part.name} ended unexpectedly (${reason}). See ${part.logPath}`)
+      if (ending) return
+      const warning = `Warning: ${part.name} ended unexpectedly (${reason}). See ${part.logPath}`
+      if (part.isDispensable) console.error(warning)
+      else failure.resolve(warning)
     })
   }
 

@@ -3,14 +3,26 @@ import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { EVM_NETWORKS, type EvmNetwork } from '../../db/words.ts'
+import {
+  EVM_NETWORKS,
+  type EvmNetwork,
+  type Network,
+  SUBSTRATE_NETWORKS,
+  type SubstrateNetwork,
+} from '../../db/words.ts'
 import { evmNetworkRow } from '../chains/networks.ts'
 import { ANVIL_FUNDED_PRIVATE_KEY, type Anvil, startAnvil } from './anvil.ts'
 import { deployCanonicalContracts } from './canonical-contracts.ts'
+import {
+  CHOPSTICKS_FUNDED_PRIVATE_KEY,
+  CHOPSTICKS_FUNDED_PUBLIC_KEY,
+  type Chopsticks,
+  startChopsticks,
+} from './chopsticks.ts'
 import { type DevDatabase, prepareDatabase } from './dev-database.ts'
 import { type DevFolder, type DevProject, ensureKeys, parseProject, readProject, writeProject } from './dev-folder.ts'
 import type { DevJson } from './dev-json.ts'
-import { fundWallet, projectWallet } from './dev-project.ts'
+import { fundSubstrateWallet, fundWallet, projectWallet } from './dev-project.ts'
 import { createParts, type Parts } from './parts.ts'
 import { startPostgres } from './postgres.ts'
 import { startTethered, type TetheredProcess } from './tether.ts'
@@ -33,11 +45,16 @@ export type StackOptions = {
   readonly inherited: Readonly<Record<string, string | undefined>>
 }
 
-type Chains = ReadonlyMap<EvmNetwork, Anvil>
+type Chains = {
+  readonly evm: ReadonlyMap<EvmNetwork, Anvil>
+  readonly substrate: ReadonlyMap<SubstrateNetwork, Chopsticks>
+}
 type Environment = Readonly<Record<string, string | undefined>>
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
 const BLOCK_TIME_SECONDS = 1
+/** A block of Asset Hub's runtime takes a fifth of a second to build. */
+const SUBSTRATE_BLOCK_TIME_SECONDS = 3
 const READY_TIMEOUT_MS = 30_000
 const POLL_MS = 20
 const SERVICE_GRACE_MS = 3000
@@ -60,6 +77,12 @@ const settled = async <Work extends readonly unknown[] | []>(work: Work) => {
   return await Promise.all(work)
 }
 
+/** Where each node is; Substrate's clients expect a WebSocket, and find HTTP on the same port. */
+const nodesOf = ({ evm, substrate }: Chains) => [
+  ...[...evm].map(([network, { rpcUrl }]) => [network, rpcUrl] as const),
+  ...[...substrate].map(([network, { wsUrl }]) => [network, wsUrl] as const),
+]
+
 const environmentOf = (options: StackOptions, chains: Chains): Environment => ({
   ...options.inherited,
   ENVIRONMENT: 'testnet',
@@ -68,7 +91,7 @@ const environmentOf = (options: StackOptions, chains: Chains): Environment => ({
   PORT: String(options.port),
   PUBLIC_BASE_URL: baseUrlOf(options.port),
   SERVICE_KEY: `file:${options.folder.keyOf('service')}`,
-  ...Object.fromEntries([...chains].map(([network, { rpcUrl }]) => [`${network.toUpperCase()}_RPC_URL`, rpcUrl])),
+  ...Object.fromEntries(nodesOf(chains).map(([network, rpcUrl]) => [`${network.toUpperCase()}_RPC_URL`, rpcUrl])),
   RATE_LIMIT_PER_SECOND: '1000',
   LOG_LEVEL: 'info',
 })
@@ -94,12 +117,16 @@ const describe = (baseUrl: string, project: DevProject, database: DevDatabase, c
   ...project,
   developer_secret: TESTNET_SECRET,
   database_url: database.ownerUrl,
-  networks: Object.fromEntries(
-    [...chains].map(([network, { rpcUrl, chainId }]) => [
+  networks: Object.fromEntries([
+    ...[...chains.evm].map(([network, { rpcUrl, chainId }]) => [
       network,
       { rpc_url: rpcUrl, chain_id: chainId, funded_private_key: ANVIL_FUNDED_PRIVATE_KEY },
     ]),
-  ),
+    ...[...chains.substrate].map(([network, { wsUrl }]) => [
+      network,
+      { rpc_url: wsUrl, chain_id: 0, funded_private_key: CHOPSTICKS_FUNDED_PRIVATE_KEY },
+    ]),
+  ]),
 })
 
 const startDatabase = async ({ folder }: StackOptions, parts: Parts): Promise<DevDatabase> => {
@@ -124,11 +151,32 @@ const startChain = async ({ folder }: StackOptions, parts: Parts, network: EvmNe
   return anvil
 }
 
+const startSubstrateChain = async (
+  { folder }: StackOptions,
+  parts: Parts,
+  network: SubstrateNetwork,
+): Promise<Chopsticks> => {
+  const name = network.toLowerCase()
+  const logPath = folder.logOf(name)
+  const chain = await startChopsticks({
+    network,
+    blockTimeSeconds: SUBSTRATE_BLOCK_TIME_SECONDS,
+    statePath: folder.archiveOf(network),
+    logPath,
+  })
+  const part = { name, process: chain.process, logPath, stop: chain.stop }
+  await parts.keep({ ...part, kind: 'foundation', isDispensable: true })
+  return chain
+}
+
 const startChains = async (options: StackOptions, parts: Parts): Promise<Chains> => {
-  const started = await settled(
-    EVM_NETWORKS.map(async (network) => [network, await startChain(options, parts, network)] as const),
-  )
-  return new Map(started)
+  const [evm, substrate] = await settled([
+    settled(EVM_NETWORKS.map(async (network) => [network, await startChain(options, parts, network)] as const)),
+    settled(
+      SUBSTRATE_NETWORKS.map(async (network) => [network, await startSubstrateChain(options, parts, network)] as const),
+    ),
+  ])
+  return { evm: new Map(evm), substrate: new Map(substrate) }
 }
 
 const startService = async (
@@ -163,12 +211,19 @@ const prepareProject = async (
     project = await createProject(environment)
     await writeProject(folder, project)
   }
-  for (const [network, chain] of chains) {
-    const address = await projectWallet({ baseUrl, project, network })
+  const found = project
+  const addressOn = async (network: Network): Promise<string> => {
+    const address = await projectWallet({ baseUrl, project: found, network })
     if (address === undefined) throw new Error(`The new project has no project wallet on ${network}.`)
-    await fundWallet(chain, address)
+    return address
   }
-  return project
+  for (const [network, chain] of chains.evm) await fundWallet(chain, await addressOn(network))
+  for (const [network, chain] of chains.substrate) {
+    for (const account of [CHOPSTICKS_FUNDED_PUBLIC_KEY, await addressOn(network)]) {
+      await fundSubstrateWallet(chain, account)
+    }
+  }
+  return found
 }
 
 /** The dev stack of one folder; nothing runs before `start`. */

@@ -25,7 +25,7 @@ export const readiness = async (
 
 const stateOf = async (ctx: Pick<WorkerCtx, 'log'>, chain: Chain): Promise<NetworkState> => {
   try {
-    return (await chain.nodeChainId()) === chain.chainId ? 'ready' : 'wrong_chain'
+    return (await chain.isRightNode()) ? 'ready' : 'wrong_chain'
   } catch (err) {
     ctx.log.warn({ err, network: chain.network }, 'node does not answer')
     return 'unreachable'

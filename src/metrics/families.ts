@@ -15,7 +15,7 @@ import {
   TRANSACTION_KINDS,
   TRANSACTION_STATUSES,
 } from '../../db/words.ts'
-import type { NodeTrouble } from '../chains/evm/rpc.ts'
+import type { NodeTrouble } from '../chains/node/rpc.ts'
 import type { FailureCode } from '../transactions/transition.ts'
 import type { Family, Sample } from './exposition.ts'
 import { BUCKETS_SECONDS } from './tally.ts'
@@ -24,6 +24,7 @@ export const PREFIX = 'strongroom_'
 
 const FAILURE_CODES = Object.keys({
   execution_reverted: true,
+  contract_wallet_not_deployed: true,
   expired: true,
   nonce_taken: true,
 } satisfies Record<FailureCode, true>)

@@ -10,6 +10,16 @@ import { tokenLooks } from '../tokens/looks.ts'
 import type { NftCollection } from '../transactions/preview-schema.ts'
 import { shownCollection } from './collections.ts'
 
+const PROGRAM = /^0x[0-9a-fA-F]{64}$/
+const COLLECTION_ID = /^(?:uniques:)?[0-9]+$/
+
+/** Where no network is named, the form tells the family. */
+const parseAnywhere = ({ chains }: Pick<Ctx, 'chains'>, text: string, field: string): string => {
+  if (PROGRAM.test(text)) return chains.get('Vara').parseContract(text, field)
+  if (COLLECTION_ID.test(text)) return chains.get('Polkadot').parseContract(text, field)
+  return parseAddress(text, field)
+}
+
 /**
  * One collection: as the project created it, else, where the network is named, as its contract says: what it says of
  * itself in its own URI (ERC-7572) is read where that is hosted here or carries it.
@@ -22,7 +32,11 @@ export const collectionByAddress = async (
 ): Promise<NftCollection> => {
   const { network } = input
   const chain = network === undefined ? null : ctx.chains.withNode(network)
-  const contractAddress = (chain?.parseAddress ?? parseAddress)(input.contractAddress, 'contract_address')
+  const field = 'contract_address'
+  const contractAddress =
+    chain === null
+      ? parseAnywhere(ctx, input.contractAddress, field)
+      : chain.parseContract(input.contractAddress, field)
   const rows = await collectionsAt(ctx.db, { ...input, contractAddress })
   const [own, another] = rows.flatMap(shownCollection)
   if (another !== undefined) {

@@ -7,6 +7,7 @@ import type { Remember } from '../idempotency/once.ts'
 import { describeMetadata, hostMetadata } from '../metadata/host.ts'
 import { pinMetadata } from '../metadata/pin.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
+import { recordedBehind } from './behind.ts'
 import { resolveSender } from './sender.ts'
 
 export type CreateCollectionInput = Reach & {
@@ -22,7 +23,8 @@ export type CreateCollectionInput = Reach & {
 }
 
 /**
- * Creates an ERC-721 collection that the sending wallet owns; its address is in the transaction's status.
+ * Creates a collection that the sending wallet owns, an ERC-721 contract or what the network has in its place; its address or
+ * id is in the transaction's status.
  * @throws unavailable (metadata not pinned), and what resolveSender and submitIntent throw.
  */
 export const createCollection = async (ctx: Ctx, input: CreateCollectionInput): Promise<Submitted> => {
@@ -40,15 +42,18 @@ export const createCollection = async (ctx: Ctx, input: CreateCollectionInput): 
     wallet,
     credentials: input.credentials,
     remember: input.remember,
-    intent: async () => {
+    intents: async () => {
       await pinMetadata(ctx.config, about)
-      return chain.collectionIntent({
-        name,
-        symbol,
-        baseUri: input.baseUri ?? '',
-        contractUri: about.uri,
-        owner: wallet.address,
-      })
+      return [
+        await chain.collectionIntent({
+          name,
+          symbol,
+          baseUri: input.baseUri ?? '',
+          contractUri: about.uri,
+          owner: wallet.address,
+          behind: recordedBehind(ctx, { chain, wallet }),
+        }),
+      ]
     },
     alsoRecord: async (tx, transactionId) => {
       await hostMetadata(tx, about)

@@ -37,7 +37,7 @@ const holdingsOf = async (ctx: ListCtx, input: ListNftsInput): Promise<readonly 
     return holdingsOfAddress(ctx.db, { network, address, limit, offset })
   }
   if (contractAddress !== undefined && walletAddress === undefined) {
-    const contract = ctx.chains.withNode(network).parseAddress(contractAddress, 'contract_address')
+    const contract = ctx.chains.withNode(network).parseContract(contractAddress, 'contract_address')
     return holdingsOfContract(ctx.db, { projectId, ownedBy, network, contract, limit, offset })
   }
   throw new AppError('invalid_input', 'Exactly one of "wallet_address" and "contract_address" must be given.')

@@ -7,6 +7,7 @@ import type { Remember } from '../idempotency/once.ts'
 import { describeMetadata, hostMetadata } from '../metadata/host.ts'
 import { pinMetadata } from '../metadata/pin.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
+import { recordedBehind } from './behind.ts'
 import { resolveSender } from './sender.ts'
 
 export type MintInput = Reach & {
@@ -32,7 +33,7 @@ export const mintNft = async (ctx: Ctx, input: MintInput): Promise<Submitted> =>
   }
   const sender = await resolveSender(ctx, input)
   const { chain } = sender
-  const contract = chain.parseAddress(input.contractAddress, 'contract_address')
+  const contract = chain.parseContract(input.contractAddress, 'contract_address')
   const named = input.recipient === undefined ? null : chain.parseAddress(input.recipient, 'recipient')
   const wallet = await sender.wallet()
   const recipient = named ?? wallet.address
@@ -46,11 +47,18 @@ export const mintNft = async (ctx: Ctx, input: MintInput): Promise<Submitted> =>
     wallet,
     credentials: input.credentials,
     remember: input.remember,
-    intent: async () => {
-      const intent = await chain.mintIntent({ contract, from: wallet.address, recipient, uri })
+    intents: async () => {
+      const intent = await chain.mintIntent({
+        contract,
+        from: wallet.address,
+        recipient,
+        uri,
+        metadata: input.metadata,
+        behind: recordedBehind(ctx, { chain, wallet }),
+      })
       // Only what this wallet can mint is pinned; a pin that is left over when the rest fails does no harm.
       if (document !== null) await pinMetadata(ctx.config, document)
-      return intent
+      return [intent]
     },
     alsoRecord: async (tx) => {
       if (document !== null) await hostMetadata(tx, document)

@@ -27,7 +27,7 @@ export const transferNft = async (ctx: Ctx, input: TransferNftInput): Promise<Su
   const { projectId, actor, credentials } = input
   const signer = await resolveSigner(ctx, { ...input, address: input.from, field: 'from' })
   const { chain, address } = signer
-  const contract = chain.parseAddress(input.contractAddress, 'contract_address')
+  const contract = chain.parseContract(input.contractAddress, 'contract_address')
   const recipient = chain.parseAddress(input.recipient, 'recipient')
   const tokenId = parseTokenId(input.tokenId, 'token_id')
   const amount = parseAmount(input.amount ?? '1', 'amount')
@@ -40,6 +40,6 @@ export const transferNft = async (ctx: Ctx, input: TransferNftInput): Promise<Su
     wallet,
     credentials,
     remember: input.remember,
-    intent: () => chain.transferNftIntent({ contract, from: address, recipient, tokenId, amount }),
+    intents: async () => [await chain.transferNftIntent({ contract, from: address, recipient, tokenId, amount })],
   })
 }

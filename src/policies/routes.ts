@@ -54,7 +54,7 @@ export const policyRoutes = (ctx: Ctx, authentication: Authentication) => {
         detail: {
           ...detail(
             'Create a policy',
-            "Lets the developer use a user-controlled wallet without its PIN, where all rules match: sign, sign-and-send, mint, transfer. Never a message, an export, a PIN or a contract's creation.",
+            "Lets the developer use a user-controlled wallet without its PIN, where all rules match: sign, sign-and-send, batch-sign-and-send, mint, transfer. Never a message, an export, a PIN, a contract's creation or a change of a contract wallet.",
           ).detail,
           ...IDEMPOTENT,
         },

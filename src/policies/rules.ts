@@ -1,6 +1,6 @@
 import type { Chain } from '../chains/chain.ts'
 import { AppError } from '../errors.ts'
-import { type ArgumentRule, integerIn } from './evaluate.ts'
+import { type ArgumentRule, DECODED, integerIn, isSs58 } from './evaluate.ts'
 
 const refuse = (index: number, sentence: string): never => {
   throw new AppError('invalid_input', `Field "argument_rules.${index}.${sentence}`)
@@ -16,7 +16,9 @@ export const checkRules = (chain: Chain, rules: readonly ArgumentRule[]): void =
     if (isOrdered && (argument === 'to' || argument === 'decodedInput.function')) {
       refuse(index, `operator" must be eq or ne for "${argument}", which is no number.`)
     }
-    if (argument === 'to') chain.parseAddress(value, `argument_rules.${index}.value`)
+    // An account has a text for each prefix: by the wrong one `ne` would forbid nobody.
+    const isAddress = argument === 'to' || (chain.family === 'substrate' && argument.startsWith(DECODED) && isSs58(value))
+    if (isAddress) chain.parseAddress(value, `argument_rules.${index}.value`)
     if ((isOrdered || argument === 'value') && integerIn(value) === null) {
       refuse(index, 'value" must be an integer here, in plain decimal digits or 0x hex.')
     }

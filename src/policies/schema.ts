@@ -69,7 +69,7 @@ export const CreatePolicyBody = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: 2_147_483_647,
-        description: 'How many transactions at most.',
+        description: 'How many transactions at most; a batch is one.',
         rule: 'a whole number from 1 to 2147483647',
         examples: [100],
       }),

@@ -7,6 +7,8 @@ import { COIN_LOGOS } from './default-list.ts'
 import { nameUuid } from './name-uuid.ts'
 import type { Token } from './schema.ts'
 
+export { displayAmount } from '../amount.ts'
+
 /** Ours alone, and for ever: with another one every token would get a new uuid. */
 const TOKEN_NAMESPACE = '51040d69-82bb-4e73-8277-aca4ae97fcf3'
 
@@ -60,15 +62,4 @@ export const tokenOf = (input: {
     display_decimals: Math.min(facts.decimals, look?.displayDecimals ?? DISPLAY_DECIMALS_DEFAULT),
     logo_url: look?.logoUrl ?? '',
   }
-}
-
-/** Base units as the exact amount in plain decimal digits, without trailing zeros. Pure. */
-export const displayAmount = (raw: bigint, decimals: number): string => {
-  if (raw < 0n || !Number.isInteger(decimals) || decimals < 0) {
-    throw new Error('expected an amount and decimals that are not negative')
-  }
-  const digits = raw.toString().padStart(decimals + 1, '0')
-  const whole = digits.slice(0, digits.length - decimals)
-  const fraction = digits.slice(digits.length - decimals).replace(/0+$/, '')
-  return fraction === '' ? whole : `${whole}.${fraction}`
 }

@@ -1,3 +1,5 @@
+import { areDeploymentsOver } from '../../db/queries/contract-wallets.ts'
+import { readCursor } from '../../db/queries/cursors.ts'
 import {
   type AttemptRow,
   noteAttemptError,
@@ -25,7 +27,38 @@ export const broadcastTransaction = async (ctx: WorkerCtx, transactionId: string
   const attempt = found.attempts[found.transaction.chosen]
   if (attempt === undefined || !isRaw(attempt.raw)) return 'done'
   const chain = ctx.chains.withNode(found.transaction.network)
+  if (await isHeldBack(ctx, { chain, found, attempt })) return 'try_again'
   return heed(ctx, { chain, found, attempt, outcome: await chain.broadcast(attempt.raw) })
+}
+
+/**
+ * What a contract wallet is to execute waits until there is code at its address, whoever put it there: before, it would be
+ * mined and do nothing. Where the deployment failed for good it is given up. The cancel goes to nobody's code.
+ */
+const isHeldBack = async (
+  ctx: WorkerCtx,
+  { chain, found, attempt }: Pick<Heard, 'chain' | 'found' | 'attempt'>,
+): Promise<boolean> => {
+  const { id: transactionId, network, kind, contractWallet } = found.transaction
+  if (contractWallet === null || kind === 'deployment' || attempt.kind === 'cancel') return false
+  if (await chain.contractWallets?.isDeployed({ address: contractWallet })) return false
+  await noteAttemptError(ctx.db, { network, hash: attempt.hash, error: 'waits for its contract wallet to be deployed' })
+  if (await isNeverDeployed(ctx, { chain, contractWallet, nonce: found.transaction.nonce })) {
+    await ctx.learn({ transactionId, news: { kind: 'undeployed' } })
+  }
+  return true
+}
+
+/** As of a block that the tracker took in, which is above that of the deployment: a node that lags behind proves nothing. */
+const isNeverDeployed = async (
+  ctx: WorkerCtx,
+  { chain, contractWallet, nonce }: { readonly chain: Chain; readonly contractWallet: string; readonly nonce: number },
+): Promise<boolean> => {
+  const { network, contractWallets } = chain
+  if (!(await areDeploymentsOver(ctx.db, { network, contractWallet, nonce }))) return false
+  const cursor = await readCursor(ctx.db, { network, purpose: 'track' })
+  if (cursor === null || contractWallets === null) return false
+  return !(await contractWallets.isDeployed({ address: contractWallet, blockNumber: cursor.number }))
 }
 
 type Heard = {

@@ -1,4 +1,5 @@
 import type { WorkerCtx } from '../context.ts'
+import { AppError } from '../errors.ts'
 import { learn } from './learn.ts'
 import { lockWaiting } from './waiting.ts'
 
@@ -16,6 +17,9 @@ export const cancelTransaction = (
   ctx.db.transaction(async (tx) => {
     const { transaction, attempts } = await lockWaiting(tx, input.id)
     if (transaction.chosen === transaction.rungs) return false
+    if (attempts[transaction.rungs] === undefined) {
+      throw new AppError('invalid_input', `It is mortal: it ends by itself after block ${transaction.validUntilBlock}.`)
+    }
     await learn(tx, { transactionId: input.id, news: { kind: 'expiry_due' } })
     const { projectId, network, rungs } = transaction
     const details = { network, hash: attempts[rungs]?.hash ?? '' }

@@ -10,7 +10,7 @@ import {
   type TransactionOverview,
 } from '../../db/queries/overview.ts'
 import { transactionWithAttempts } from '../../db/queries/transactions.ts'
-import type { Chain, Hex, Standing, Unsigned } from '../chains/chain.ts'
+import type { Chain, EvmUnsigned, Hex, Standing } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
 import { noSuchTransaction } from './waiting.ts'
 
@@ -18,7 +18,7 @@ const JOBS_SHOWN = 10
 
 /** An attempt, and what it offers as long as its bytes are kept. */
 export type InspectedAttempt = AttemptOverview & {
-  readonly offer: (Pick<Unsigned, 'maxFeePerGas' | 'maxPriorityFeePerGas'> & { readonly worstCost: bigint }) | null
+  readonly offer: (Pick<EvmUnsigned, 'maxFeePerGas' | 'maxPriorityFeePerGas'> & { readonly worstCost: bigint }) | null
 }
 
 /** What the node says just now of the signer, and what that means for the attempt that is sent. */
@@ -69,7 +69,9 @@ export const inspectTransaction = async (
 }
 
 const offerOf = (chain: Chain, raw: Hex): InspectedAttempt['offer'] => {
+  if (chain.family !== 'evm') return null
   const unsigned = chain.disassemble(raw)
+  if (unsigned.family !== 'evm') return null
   const { maxFeePerGas, maxPriorityFeePerGas } = unsigned
   return { maxFeePerGas, maxPriorityFeePerGas, worstCost: chain.worstCost(unsigned) }
 }

@@ -45,9 +45,10 @@ const HEX = /^0x[0-9a-f]*$/
 /** Whole bytes. A repeated group in the expression would take a hundred times as long, and fail above two megabytes. */
 const isHex = (text: string): text is Hex => text.length % 2 === 0 && HEX.test(text)
 
-const parseInput = (text: string | undefined, field: string): Hex => {
-  const input = text === undefined || text === '' ? '0x' : text.toLowerCase()
-  if (isHex(input)) return input
+/** @returns lower case. @throws invalid_input naming the field. */
+export const parseHex = (text: string, field: string): Hex => {
+  const hex = text.toLowerCase()
+  if (isHex(hex) && text.startsWith('0x')) return hex
   throw new AppError('invalid_input', `Field "${field}" must be 0x and an even number of hex digits.`)
 }
 
@@ -58,7 +59,7 @@ const parseInput = (text: string | undefined, field: string): Hex => {
 export const parseIntent = (chain: Chain, text: UnsignedTransactionText, field = 'unsigned_transaction'): Intent => {
   const quantity = (name: 'gasLimit' | 'maxFeePerGas' | 'maxPriorityFeePerGas', end: bigint) =>
     text[name] === undefined ? {} : { [name]: parseQuantity(text[name], `${field}.${name}`, end) }
-  const input = parseInput(text.input, `${field}.input`)
+  const input = parseHex(text.input || '0x', `${field}.input`)
   if (text.to === undefined && input === '0x') {
     throw new AppError('invalid_input', `Field "${field}.to" is required, but for a contract creation with "input".`)
   }

@@ -3,6 +3,7 @@
 
 import type { Db, Tx } from '../../db/client.ts'
 import { addJob } from '../../db/jobs.ts'
+import { heldBack } from '../../db/queries/contract-wallets.ts'
 import {
   eraseRaw,
   type Locked,
@@ -15,8 +16,10 @@ import type { Network } from '../../db/words.ts'
 import { createBatcher } from '../batcher.ts'
 import { unreachable } from '../errors.ts'
 import {
+  type ExecutionFailure,
   type FailureCode,
   holdsNonce,
+  type Outcome,
   statusOf,
   type TransactionEffect,
   type TransactionEvent,
@@ -32,7 +35,8 @@ export type News =
   | {
       readonly kind: 'confirmed'
       readonly blockHash: string
-      readonly success: boolean
+      /** null for a success; else why, as far as that could be told. */
+      readonly failure: { readonly code: ExecutionFailure; readonly reason: string | null } | null
       readonly contractAddress: string | null
     }
   | { readonly kind: 'finalized' }
@@ -40,23 +44,33 @@ export type News =
   | { readonly kind: 'forgotten' }
   | { readonly kind: 'climb_due' }
   | { readonly kind: 'expiry_due' }
+  | { readonly kind: 'undeployed' }
+  | { readonly kind: 'lapsed' }
 
-const SENTENCES: Record<FailureCode, string> = {
+const SENTENCES: Record<FailureCode | 'lapsed', string> = {
   execution_reverted: 'The transaction was mined, and its execution reverted.',
   expired: 'It was not mined in time; its nonce was used up by a transaction that does nothing.',
   nonce_taken: 'Another transaction of the same key took the nonce.',
+  lapsed: 'No block took it before its era ended; its nonce is free again.',
+  contract_wallet_not_deployed: 'The contract wallet was not deployed, so it could not execute the transaction.',
 }
 
 const isFailureCode = (text: string | null): text is FailureCode => text !== null && text in SENTENCES
 
+const outcomeOf = ({ status, errorCode, holdsNonce: holds }: TransactionRow): Outcome => {
+  if (status === 'success' || !isFailureCode(errorCode)) return 'success'
+  return errorCode === 'expired' && !holds ? 'lapsed' : errorCode
+}
+
 /** The state that a row says. */
 const stateOf = ({ transaction, hashes }: Locked): TransactionState => {
-  const { final, status, errorCode, chosen, minedBlockHash: blockHash } = transaction
-  if (final) return { kind: 'done', outcome: status !== 'success' && isFailureCode(errorCode) ? errorCode : 'success' }
-  if (blockHash === null) return { kind: 'waiting', chosen, broadcast: transaction.broadcastAt !== null }
+  const { final, chosen, givenUp, status, errorCode, minedBlockHash: blockHash } = transaction
+  if (final) return { kind: 'done', outcome: outcomeOf(transaction) }
+  if (blockHash === null) return { kind: 'waiting', chosen, givenUp, broadcast: transaction.broadcastAt !== null }
   const attempt = hashes.indexOf(transaction.shownHash ?? '')
-  const told = transaction.settledAt === null ? null : status === 'success' ? 'success' : 'failed'
-  return { kind: 'mined', chosen, attempt, blockHash, told }
+  const failure = errorCode === 'contract_wallet_not_deployed' ? errorCode : 'execution_reverted'
+  const told = transaction.settledAt === null ? null : status === 'success' ? 'success' : failure
+  return { kind: 'mined', chosen, givenUp, attempt, blockHash, told }
 }
 
 /** The event that news are, or null where they are not of this transaction as it stands. */
@@ -72,10 +86,13 @@ const eventOf = ({ transaction, hashes }: Locked, news: News): TransactionEvent 
     case 'finalized':
       return transaction.minedBlockHash === null ? null : { kind: 'finalized', blockHash: transaction.minedBlockHash }
     case 'confirmed':
+      return { kind: 'confirmed', blockHash: news.blockHash, failure: news.failure?.code ?? null }
     case 'usurped':
     case 'forgotten':
     case 'climb_due':
     case 'expiry_due':
+    case 'undeployed':
+    case 'lapsed':
       return news
     default:
       return unreachable(news)
@@ -84,7 +101,17 @@ const eventOf = ({ transaction, hashes }: Locked, news: News): TransactionEvent 
 
 type Columns = Partial<TransactionRow>
 
-const failure = (code: FailureCode): Columns => ({ errorCode: code, error: SENTENCES[code] })
+/** A sentence that is written down already may say more. */
+const failure = (outcome: FailureCode | 'lapsed', { errorCode, error }: TransactionRow): Columns => {
+  const code = outcome === 'lapsed' ? 'expired' : outcome
+  return { errorCode: code, error: errorCode === code && error !== null ? error : SENTENCES[outcome] }
+}
+
+const withReason = (columns: Columns, news: News): Columns => {
+  const reason = news.kind === 'confirmed' ? (news.failure?.reason ?? null) : null
+  return reason === null ? columns : { ...columns, error: `${columns.error?.replace(/\.$/, '')}: ${reason}` }
+}
+
 const NO_FAILURE: Columns = { errorCode: null, error: null }
 
 /** What is written of a state; `at` is the database's time where something happens for the first time. */
@@ -99,6 +126,7 @@ const columnsOf = (
         ...common,
         ...NO_FAILURE,
         chosen: state.chosen,
+        givenUp: state.givenUp,
         chosenAt: state.chosen === transaction.chosen ? transaction.chosenAt : at,
         // What it waited before it was mined does not count against it.
         clockStartedAt: news.kind === 'excluded' ? null : transaction.clockStartedAt,
@@ -109,18 +137,20 @@ const columnsOf = (
     case 'mined':
       return {
         ...common,
-        ...(state.told === 'failed' ? failure('execution_reverted') : NO_FAILURE),
+        ...(state.told === null || state.told === 'success'
+          ? NO_FAILURE
+          : withReason(failure(state.told, transaction), news)),
         broadcastAt: transaction.broadcastAt ?? at,
         shownHash: hashes[state.attempt] ?? transaction.shownHash,
         minedBlockHash: state.blockHash,
         minedBlockNumber: news.kind === 'included' ? news.blockNumber : transaction.minedBlockNumber,
         settledAt: state.told === null ? null : (transaction.settledAt ?? at),
-        contractAddress: news.kind === 'confirmed' && news.success ? news.contractAddress : null,
+        contractAddress: news.kind === 'confirmed' && news.failure === null ? news.contractAddress : null,
       }
     case 'done':
       return {
         ...common,
-        ...(state.outcome === 'success' ? NO_FAILURE : failure(state.outcome)),
+        ...(state.outcome === 'success' ? NO_FAILURE : failure(state.outcome, transaction)),
         final: true,
         settledAt: transaction.settledAt ?? at,
       }
@@ -180,7 +210,13 @@ const learnOnce = async (tx: Tx, newsOf: ReadonlyMap<string, News>): Promise<voi
     eraseRaw(tx, those('erase_raw')),
     ...those('send').map((id) => addSending(tx, { id })),
   ])
+  const deployments = consequences.flatMap(({ saved }) => saved.filter(isDeploymentOver))
+  for (const id of await heldBack(tx, deployments)) await addSending(tx, { id })
 }
+
+/** What its contract wallet is to execute waits for it no longer, whichever way it ended. */
+const isDeploymentOver = ({ kind, minedBlockHash, final }: TransactionRow): boolean =>
+  kind === 'deployment' && (minedBlockHash !== null || final)
 
 type Consequences = {
   readonly id: string

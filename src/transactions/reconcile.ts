@@ -51,7 +51,9 @@ const sortOut = async (
   const inNoBlock = rows.filter(({ minedBlockHash }) => minedBlockHash === null)
   const isWaiting = new Set<QuietRow>()
   try {
-    const statuses = await chain.statuses(inNoBlock.map(({ chosenHash }) => chosenHash as Hex))
+    const statuses = await chain.statuses(
+      inNoBlock.map(({ chosenHash }) => ({ hash: chosenHash as Hex, blockHash: null })),
+    )
     for (const [index, row] of inNoBlock.entries()) if (statuses[index]?.kind === 'pending') isWaiting.add(row)
   } catch (err) {
     // One spoilt answer spoils the batch: then each is asked about by itself.
@@ -94,7 +96,9 @@ const newsOf = async (
   const found = await transactionWithAttempts(ctx.db, row.id)
   if (found === null) return null
   const { chosen, minedBlockHash } = found.transaction
-  const statuses = await chain.statuses(found.attempts.map(({ hash }) => hash as Hex))
+  const statuses = await chain.statuses(
+    found.attempts.map(({ hash }) => ({ hash: hash as Hex, blockHash: minedBlockHash as Hex | null })),
+  )
   for (const [attempt, { hash }] of found.attempts.entries()) {
     const status = statuses[attempt]
     if (status?.kind !== 'mined') continue

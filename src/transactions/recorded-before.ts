@@ -22,11 +22,11 @@ const intentOf = (row: UnminedRow): RecordedIntent => ({
  * What an intent of a signer may depend on and the chain does not have yet: the signer's own live transactions, which its
  * nonces keep in order, and those of the project's other signers that go to the same address or create a contract. These
  * have no order but that of being sent: they count once a node has them, for which it waits a moment.
- * @param input.to where the intent goes; null for a creation.
+ * @param input.to where the intent goes, and for a contract wallet where its calls go; a creation goes nowhere.
  */
 export const recordedBefore = async (
   ctx: Pick<Ctx, 'db'>,
-  input: { readonly signer: Signer; readonly projectId: string; readonly to: string | null },
+  input: { readonly signer: Signer; readonly projectId: string; readonly to: readonly string[] },
 ): Promise<readonly RecordedIntent[]> => {
   const isOwn = (row: UnminedRow) => row.signerAddress === input.signer.address
   const isUnsent = (row: UnminedRow) => !isOwn(row) && row.status === 'submitted'

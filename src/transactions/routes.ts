@@ -8,6 +8,7 @@ import { createOnce } from '../idempotency/once.ts'
 import { previewTransactions } from './preview.ts'
 import { PreviewBody, PreviewBundleBody, PreviewResult } from './preview-schema.ts'
 import {
+  BatchBody,
   RawTransaction,
   SignBody,
   StatusByHashQuery,
@@ -15,7 +16,7 @@ import {
   TransactionStatusByHash,
   TransactionStatusById,
 } from './schema.ts'
-import { signAndSend } from './send.ts'
+import { batchSignAndSend, signAndSend } from './send.ts'
 import { shownSubmitted } from './shown.ts'
 import { signTransaction } from './sign.ts'
 import { statusByHash, statusById } from './status.ts'
@@ -25,13 +26,17 @@ const idempotent = (summary: string, description: string) => ({
   detail: { ...detail(summary, description).detail, ...IDEMPOTENT },
 })
 
-const signInput = (body: typeof SignBody.static, caller: Caller) => ({
+const signerInput = (body: typeof SignBody.static | typeof BatchBody.static, caller: Caller) => ({
   ...reachOf(caller),
   actor: actorOf(caller),
   network: body.network,
   signerAddress: body.signer_wallet_address,
-  unsignedTransaction: body.unsigned_transaction,
   credentials: credentialsOf(body),
+})
+
+const signInput = (body: typeof SignBody.static, caller: Caller) => ({
+  ...signerInput(body, caller),
+  unsignedTransaction: body.unsigned_transaction,
 })
 
 const shownStatus = (row: Awaited<ReturnType<typeof statusById>>): TransactionStatusById => ({
@@ -96,7 +101,7 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: answers(RawTransaction),
         ...detail(
           'Sign a transaction',
-          'Sends nothing; with every field given it asks no node. The answer is a JSON string.',
+          'Sends nothing; for an `eoa` wallet with every field given it asks no node. For one of type `contract` it is a transaction of its key, which deploys the wallet too where it has no code. The answer is a JSON string.',
         ),
       },
     )
@@ -110,6 +115,25 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
         body: SignBody,
         response: answers(TransactionResult),
         ...idempotent('Sign and send a transaction', 'Answers once it is recorded; a job sends it. See status-by-id.'),
+      },
+    )
+    .post(
+      '/batch-sign-and-send',
+      ({ body, caller, request: { headers }, route: path }) =>
+        once({ caller, headers, path, body, show: shownSubmitted }, (remember) =>
+          batchSignAndSend(ctx, {
+            ...signerInput(body, caller),
+            unsignedTransactions: body.unsigned_transactions,
+            remember,
+          }),
+        ),
+      {
+        body: BatchBody,
+        response: answers(TransactionResult),
+        ...idempotent(
+          'Sign and send a batch',
+          'In order, all of them or none, by a wallet of type `contract`; any other wallet: `batch_unsupported`.',
+        ),
       },
     )
     .get(

@@ -30,7 +30,9 @@ export const UnsignedTransaction = Type.Object(
     gasLimit: Type.Optional(Quantity('Gas limit.', '21000')),
     maxPriorityFeePerGas: Type.Optional(Quantity('Priority fee cap, wei per gas.', '1000000000')),
     maxFeePerGas: Type.Optional(Quantity('Fee cap, wei per gas.', '30000000000')),
-    nonce: Type.Optional(Quantity('Transaction count of the sender.', '0')),
+    nonce: Type.Optional(
+      Quantity('Transaction count of the sender: for a wallet of type `contract`, of its key.', '0'),
+    ),
   },
   {
     ...closed,
@@ -58,6 +60,38 @@ export const SignBody = Type.Object(
         network: 'Ethereum',
         signer_wallet_address: SIGNER,
         unsigned_transaction: { to: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8', value: '1000000000000000' },
+        developer_secret: 'testnet-secret',
+      },
+    ],
+  },
+)
+
+/** So many in one transaction: a block's gas ends it sooner. */
+const BATCH_MAX = 100
+
+export const BatchBody = Type.Object(
+  {
+    network: Type.Optional(NetworkField),
+    signer_wallet_address: AddressField('A wallet of the project, of type `contract`.'),
+    unsigned_transactions: Type.Array(UnsignedTransaction, {
+      minItems: 1,
+      maxItems: BATCH_MAX,
+      description: 'In order; `to`, `value` and `input` of each. Gas, fees and nonce are chosen for all of them.',
+      rule: `a list of 1 to ${BATCH_MAX} transactions`,
+    }),
+    ...CredentialFields,
+  },
+  {
+    ...closed,
+    title: 'BatchTransactions',
+    examples: [
+      {
+        network: 'Ethereum',
+        signer_wallet_address: '0x9fE46736679d2D9a65F0992F2272dE9f3c7fa6e0',
+        unsigned_transactions: [
+          { to: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8', value: '1000000000000000' },
+          { to: '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC', value: '1000000000000000' },
+        ],
         developer_secret: 'testnet-secret',
       },
     ],
@@ -101,7 +135,12 @@ export const TransactionStatusById = Type.Object(
     status: StatusField,
     contract_address: AddressOrNull,
     error: Type.Optional(Type.String({ description: 'Why it failed.' })),
-    code: Type.Optional(Type.String({ description: 'Why it failed, for programs.' })),
+    code: Type.Optional(
+      Type.String({
+        description: 'Why it failed, for programs.',
+        examples: ['execution_reverted', 'contract_wallet_not_deployed', 'expired', 'nonce_taken'],
+      }),
+    ),
   },
   { ...closed, title: 'TransactionStatusById' },
 )

@@ -1,11 +1,14 @@
 import { readHeld } from '../../db/queries/transactions.ts'
-import type { Reach } from '../../db/queries/wallets.ts'
+import type { Reach, WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Chain, Intent, Unsigned } from '../chains/chain.ts'
+import type { ContractWallet } from '../chains/contract-wallets.ts'
 import type { Ctx } from '../context.ts'
-import type { Credentials } from '../custody/vault.ts'
+import type { Credentials, KeyHandle } from '../custody/vault.ts'
 import { withKeyFor } from '../policies/delegated.ts'
+import { readContractWallet, signerAddressOf } from '../wallets/contract-wallet.ts'
 import { resolveSigner, walletOf } from '../wallets/signer.ts'
+import { type Executing, withReasonWithin } from './executing.ts'
 import { parseIntent } from './intent.ts'
 import { nextNonce } from './nonce.ts'
 
@@ -18,11 +21,12 @@ export type SignInput = Reach & {
 }
 
 /**
- * Signs a transaction and sends nothing. With every field given it asks no node, once that is known to be of the right
- * chain, unless a policy's rules need the standard of the called contract; no nonce is reserved.
+ * Signs a transaction and sends nothing. For an eoa wallet with every field given it asks no node, once that is known to be of
+ * the right chain, unless a policy's rules need the standard of the called contract; no nonce is reserved. For a contract
+ * wallet it is a transaction of its owner's key, which deploys the wallet too where it has no code yet.
  * @returns the raw signed transaction.
- * @throws not_found, network_required, the vault's credential errors, policy_denied, execution_reverted, node_unavailable,
- * wrong_chain.
+ * @throws not_found, network_required, the vault's credential errors, policy_denied, contract_wallet_changed,
+ * execution_reverted, node_unavailable, wrong_chain.
  */
 export const signTransaction = async (ctx: Ctx, input: SignInput): Promise<string> => {
   const signer = await resolveSigner(ctx, { ...input, address: input.signerAddress, field: 'signer_wallet_address' })
@@ -33,9 +37,12 @@ export const signTransaction = async (ctx: Ctx, input: SignInput): Promise<strin
   const unconfirmed = complete === null ? null : chain.confirmNode()
   if (unconfirmed !== null) await unconfirmed
   const { credentials, actor } = input
-  const use = { chain, wallet, credentials, actor, intent: async () => intent }
+  const use = { chain, wallet, credentials, actor, intents: async () => [intent] }
   return withKeyFor(ctx, use, async (key, { charge }) => {
-    const unsigned = complete ?? (await filled(ctx, { chain, intent, from: wallet.address }))
+    const unsigned =
+      wallet.type === 'contract'
+        ? await executionOf(ctx, { chain, wallet, intent, key })
+        : (complete ?? (await filled(ctx, { chain, intent, from: wallet.address })))
     const { raw, hash } = chain.assemble(unsigned, key.sign(chain.signingBytes(unsigned)))
     const entry = {
       action: 'transaction_signed',
@@ -58,13 +65,40 @@ export const signTransaction = async (ctx: Ctx, input: SignInput): Promise<strin
   })
 }
 
-const filled = async (
-  ctx: Ctx,
-  input: { readonly chain: Chain; readonly intent: Intent; readonly from: string },
-): Promise<Unsigned> => {
-  const { chain, intent, from } = input
-  if (intent.nonce !== undefined) return chain.fill(intent, from, intent.nonce)
+type Filling = {
+  readonly chain: Chain
+  readonly intent: Intent
+  readonly from: string
+  readonly asIfDeployed?: ContractWallet
+}
+
+const filled = async (ctx: Ctx, { chain, intent, from, asIfDeployed }: Filling): Promise<Unsigned> => {
+  if (intent.nonce !== undefined) return chain.fill(intent, from, { nonce: intent.nonce, asIfDeployed })
   const { pendingCount } = await chain.transactionCounts(from)
   const { nonces } = await readHeld(ctx.db, { network: chain.network, address: from }, pendingCount)
-  return chain.fill(intent, from, nextNonce({ pendingCount, held: nonces }))
+  return chain.fill(intent, from, { nonce: nextNonce({ pendingCount, held: nonces }), asIfDeployed })
+}
+
+/** What the owner's key signs for a contract wallet. */
+const executionOf = async (
+  ctx: Ctx,
+  input: { readonly chain: Chain; readonly wallet: WalletRow; readonly intent: Intent; readonly key: KeyHandle },
+): Promise<Unsigned> => {
+  const { chain, wallet: row, intent, key } = input
+  const contract = await readContractWallet(chain, row)
+  if (contract === null) throw new Error('only a contract wallet executes')
+  const { wallet, contractWallets, isDeployed } = contract
+  const from = signerAddressOf(chain, row)
+  const of: Executing = { ...contract, chain, intents: [intent] }
+  if (isDeployed) {
+    const execution = contractWallets.execution(wallet, [intent])
+    return chain.complete(execution) ?? withReasonWithin(of, () => filled(ctx, { chain, intent: execution, from }))
+  }
+  // What the whole would take as an execution is enough for what is within, whatever gas the caller allows the transaction.
+  const { to, value, input: data } = intent
+  const alone = contractWallets.execution(wallet, [{ to, value, input: data }])
+  const { gasLimit } = await withReasonWithin(of, () => chain.fill(alone, from, { nonce: 0, asIfDeployed: wallet }))
+  const signable = contractWallets.deployAndExecute(wallet, { intents: [intent], gas: gasLimit })
+  const whole = signable.with(key.sign(signable.bytes))
+  return chain.complete(whole) ?? withReasonWithin(of, () => filled(ctx, { chain, intent: whole, from }))
 }

@@ -43,7 +43,7 @@ const statusOnChain = async (chain: Chain, hash: Hex): Promise<StatusOfHash> => 
   if (status.kind === 'pending' || status.confirmations < chain.depth.confirmations) {
     return { hash, status: 'pending', contractAddress: null }
   }
-  return status.success
+  return status.success && !status.failedWithin
     ? { hash, status: 'success', contractAddress: status.contractAddress }
     : { hash, status: 'failed', contractAddress: null }
 }

@@ -5,18 +5,27 @@
 import { randomUUID } from 'node:crypto'
 import type { Tx } from '../../db/client.ts'
 import { addJob } from '../../db/jobs.ts'
-import { type Held, insertAttempts, insertTransaction, lockSigner, readHeld } from '../../db/queries/transactions.ts'
+import {
+  type Held,
+  insertAttempts,
+  insertTransaction,
+  lockSigner,
+  readHeld,
+  type Signer,
+} from '../../db/queries/transactions.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { Network, TransactionKind } from '../../db/words.ts'
-import type { Chain, Intent, Prepared, Unsigned } from '../chains/chain.ts'
+import type { Chain, Intent, Unsigned } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import type { Credentials, KeyHandle } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { type Charge, withKeyFor } from '../policies/delegated.ts'
 import { displayAmount, nativeToken } from '../tokens/token.ts'
+import { signerAddressOf } from '../wallets/contract-wallet.ts'
+import { lacksDeployment } from './executing.ts'
 import { chooseNonce } from './nonce.ts'
-import { recordedBefore } from './recorded-before.ts'
+import { prepareSending, type Sending, type Step } from './sending.ts'
 
 export type SubmitInput = {
   readonly projectId: string
@@ -25,8 +34,8 @@ export type SubmitInput = {
   readonly chain: Chain
   readonly wallet: WalletRow
   readonly credentials: Credentials
-  /** Built when it is the signer's turn, so that it sees what the chain says then. */
-  readonly intent: () => Promise<Intent>
+  /** What the wallet is to do, one for an eoa wallet. Built when it is the signer's turn, so that it sees what the chain says then. */
+  readonly intents: () => Promise<readonly Intent[]>
   /** Rows of the resource itself, in the same database transaction. */
   readonly alsoRecord?: (tx: Tx, transactionId: string) => Promise<void>
   readonly remember?: Remember<Submitted> | undefined
@@ -35,20 +44,21 @@ export type SubmitInput = {
 export type Submitted = { readonly transactionId: string; readonly network: Network; readonly status: 'submitted' }
 
 /**
- * Records an intent and its signed bytes.
- * @throws the vault's credential errors, policy_denied, execution_reverted, balance_insufficient, nonce_too_low,
- * nonce_conflict, nonce_gap, node_unavailable, busy. Where it throws, nothing is recorded.
+ * Records what a wallet is to do, all of it or nothing, and the signed bytes; a contract wallet's deployment before, where it
+ * has none.
+ * @throws the vault's credential errors, policy_denied, batch_unsupported, contract_wallet_changed, execution_reverted,
+ * balance_insufficient, nonce_too_low, nonce_conflict, nonce_gap, node_unavailable, busy. Where it throws, nothing is recorded.
  */
 export const submitIntent = (ctx: Ctx, input: SubmitInput): Promise<Submitted> => {
-  const signer = { network: input.chain.network, address: input.wallet.address }
+  const { chain, wallet } = input
+  const signer = { network: chain.network, address: signerAddressOf(chain, wallet) }
   return ctx.mailboxes.run(`${signer.network}/${signer.address}`, () =>
-    withKeyFor(ctx, input, async (key, { intent, charge }) => {
-      const behind = () => recordedBefore(ctx, { signer, projectId: input.projectId, to: intent.to })
-      const prepared = await input.chain.prepare(intent, signer.address, { behind })
+    withKeyFor(ctx, input, async (key, { intents, charge }) => {
+      const sending = await prepareSending(ctx, { ...input, signer, intents })
       const transactionId = randomUUID()
       const submitted = { transactionId, network: signer.network, status: 'submitted' } as const
       await ctx.db.transaction(async (tx) => {
-        await record(tx, { ...input, signer, key, intent, charge, prepared, transactionId })
+        await record(tx, { ...input, signer, key, charge, sending, transactionId })
         await input.remember?.(tx, submitted)
       })
       return submitted
@@ -57,35 +67,59 @@ export const submitIntent = (ctx: Ctx, input: SubmitInput): Promise<Submitted> =
 }
 
 type RecordInput = SubmitInput & {
-  readonly signer: { readonly network: Network; readonly address: string }
+  readonly signer: Signer
   readonly key: KeyHandle
   /** Of the policy by which the key was opened. */
   readonly charge: Charge | null
-  readonly prepared: Prepared
+  readonly sending: Sending
   readonly transactionId: string
 }
 
-const record = async (tx: Tx, input: Omit<RecordInput, 'intent'> & { readonly intent: Intent }): Promise<void> => {
-  const { chain, signer, prepared, transactionId } = input
+const record = async (tx: Tx, input: RecordInput): Promise<void> => {
+  const { signer, sending, transactionId } = input
+  const { step } = sending
   await lockSigner(tx, signer)
-  const held = await readHeld(tx, signer, prepared.minedCount)
-  refuseOverdraft(input, held)
+  const held = await readHeld(tx, signer, step.prepared.minedCount)
+  const deployment = await stillToDeploy(tx, input)
+  refuseOverdraft(signer, { steps: deployment === null ? [step] : [deployment, step], held })
   await input.charge?.(tx)
-  const nonce = chooseNonce(input.intent.nonce, { ...prepared, held: held.nonces })
-  const rungs = chain.ladder(chain.withNonce(prepared.unsigned, nonce), input.intent)
+  let { nonces } = held
+  if (deployment !== null) {
+    const first = chooseNonce(undefined, { ...step.prepared, held: nonces })
+    await recordStep(tx, { ...input, step: deployment, id: randomUUID(), nonce: first })
+    nonces = new Set([...nonces, first])
+  }
+  const nonce = chooseNonce(step.intent.nonce, { ...step.prepared, held: nonces })
+  await recordStep(tx, { ...input, step, id: transactionId, nonce })
+  await input.alsoRecord?.(tx, transactionId)
+}
+
+/** Another intent for the same wallet may have recorded it meanwhile. */
+const stillToDeploy = async (tx: Tx, { signer, sending }: RecordInput): Promise<Step | null> => {
+  const { contractWallet, deployment } = sending
+  if (contractWallet === null || deployment === null) return null
+  return (await lacksDeployment(tx, { network: signer.network, contractWallet })) ? deployment : null
+}
+
+type StepInput = RecordInput & { readonly step: Step; readonly id: string; readonly nonce: number }
+
+const recordStep = async (tx: Tx, input: StepInput): Promise<void> => {
+  const { chain, signer, id, nonce, step } = input
+  const { prepared, intent, kind } = step
+  const rungs = chain.ladder(chain.withNonce(prepared.unsigned, nonce), intent)
   const [first] = rungs
   const top = rungs.at(-1)
   if (first === undefined || top === undefined) throw new Error('a fee ladder has no rung')
   // The credential is gone later: all that may ever be sent for this intent is signed now.
   const cancel = chain.cancel({ top, atMarket: prepared.atMarket, from: signer.address })
-  const signed = [...rungs, cancel].map((unsigned) =>
+  const signed = [...rungs, ...(cancel === null ? [] : [cancel])].map((unsigned) =>
     chain.assemble(unsigned, input.key.sign(chain.signingBytes(unsigned))),
   )
   await insertTransaction(tx, { ...rowOf(input, first), rungs: rungs.length })
   await Promise.all([
     insertAttempts(
       tx,
-      { network: signer.network, transactionId },
+      { network: signer.network, transactionId: id },
       signed.map((attempt, index) =>
         index === rungs.length ? { ...attempt, kind: 'cancel', rung: 0 } : { ...attempt, kind: 'rung', rung: index },
       ),
@@ -94,37 +128,42 @@ const record = async (tx: Tx, input: Omit<RecordInput, 'intent'> & { readonly in
       action: 'transaction_submitted',
       details: {
         network: signer.network,
-        transaction: transactionId,
-        kind: input.kind,
+        transaction: id,
+        kind,
         hash: signed[0]?.hash ?? '',
         nonce: String(nonce),
       },
     }),
-    addJob(tx, 'broadcast_transaction', { transactionId }, { key: `broadcast:${transactionId}`, whenKeyed: 'new' }),
+    addJob(tx, 'broadcast_transaction', { transactionId: id }, { key: `broadcast:${id}`, whenKeyed: 'new' }),
   ])
-  await input.alsoRecord?.(tx, transactionId)
 }
 
-const rowOf = (input: Omit<RecordInput, 'intent'> & { readonly intent: Intent }, unsigned: Unsigned) => ({
-  id: input.transactionId,
+const rowOf = (input: StepInput, unsigned: Unsigned) => ({
+  id: input.id,
   projectId: input.projectId,
   walletId: input.wallet.id,
   network: input.signer.network,
   signerAddress: input.signer.address,
-  kind: input.kind,
+  contractWallet: input.sending.contractWallet,
+  validUntilBlock: unsigned.family === 'substrate' ? unsigned.validUntilBlock : null,
+  kind: input.step.kind,
   nonce: unsigned.nonce,
   to: unsigned.to,
   value: unsigned.value,
   input: unsigned.input,
   gasLimit: unsigned.gasLimit,
-  worstCost: input.prepared.worstCost,
+  worstCost: input.step.prepared.worstCost,
 })
 
-/** Summed again under the lock: what was recorded since `prepare` counts too. @throws balance_insufficient. */
-const refuseOverdraft = (input: Pick<RecordInput, 'signer' | 'prepared'>, held: Held): void => {
-  const { signer, prepared } = input
+/** Summed again under the lock: what was recorded since it was prepared counts too. @throws balance_insufficient. */
+const refuseOverdraft = (
+  signer: Signer,
+  { steps, held }: { readonly steps: readonly Step[]; readonly held: Held },
+): void => {
+  const worstCost = steps.reduce((sum, { prepared }) => sum + prepared.worstCost, 0n)
+  const balance = steps.at(-1)?.prepared.balance ?? 0n
   // Held from the mined count on: what is mined has left the balance already, though the tracker may not have told it yet.
-  const missing = held.liveWorstCost + prepared.worstCost - prepared.balance
+  const missing = held.liveWorstCost + worstCost - balance
   if (missing <= 0n) return
   const coin = nativeToken(signer.network)
   throw new AppError(

@@ -6,6 +6,7 @@ import type { Tx } from '../../db/client.ts'
 import { type BlockPoint, beginCursor, type Follower, readCursor } from '../../db/queries/cursors.ts'
 import {
   attemptsAmong,
+  lapsedBy,
   type MinedIn,
   minedAbove,
   minedBeside,
@@ -13,6 +14,7 @@ import {
   minedUpTo,
 } from '../../db/queries/mined.ts'
 import { hasUnfinished } from '../../db/queries/transactions.ts'
+import type { Network } from '../../db/words.ts'
 import { advance } from '../blocks/advance.ts'
 import type { StepResult } from '../blocks/follow.ts'
 import { finalNumberOf, type Head, isReorganised } from '../blocks/fork.ts'
@@ -20,6 +22,7 @@ import { rewind } from '../blocks/rewind.ts'
 import type { BlockWithHashes, Chain, Hex } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
 import { runClocks } from './clocks.ts'
+import { failureOf } from './failure.ts'
 import { type Learnt, learnAll } from './learn.ts'
 
 /** So many are told, or made final, in one database transaction. */
@@ -128,6 +131,18 @@ const settleDeepEnough = async (
       .map(({ transactionId }): Learnt => ({ transactionId, news: { kind: 'finalized' } }))
     await ctx.db.transaction((tx) => learnAll(tx, finalized))
   }
+  await endLapsed(ctx, { network: chain.network, blockNumber: finalNumber })
+}
+
+/** All blocks that could have taken them are final and were taken in. */
+const endLapsed = async (
+  ctx: WorkerCtx,
+  upTo: { readonly network: Network; readonly blockNumber: bigint },
+): Promise<void> => {
+  const lapsed = await lapsedBy(ctx.db, { ...upTo, limit: SETTLE_BATCH })
+  if (lapsed.length === 0) return
+  const news = lapsed.map(({ transactionId }): Learnt => ({ transactionId, news: { kind: 'lapsed' } }))
+  await ctx.db.transaction((tx) => learnAll(tx, news))
 }
 
 /**
@@ -140,13 +155,22 @@ const tellBatch = async (
 ): Promise<boolean> => {
   const rows = await minedUnsettled(ctx.db, { network: chain.network, upToBlock, limit: SETTLE_BATCH })
   if (rows.length === 0) return false
-  const statuses = await chain.statuses(rows.map(({ hash }) => hash as Hex))
-  const told = rows.flatMap(({ transactionId, blockHash }, index): readonly Learnt[] => {
-    const status = statuses[index]
-    if (status?.kind !== 'mined' || status.blockHash !== blockHash) return []
-    const { success, contractAddress } = status
-    return [{ transactionId, news: { kind: 'confirmed', blockHash, success, contractAddress } }]
-  })
+  const statuses = await chain.statuses(
+    rows.map(({ hash, blockHash }) => ({ hash: hash as Hex, blockHash: blockHash as Hex })),
+  )
+  const ends = await Promise.all(
+    rows.map(async (row, index): Promise<readonly Learnt[]> => {
+      const { transactionId, blockHash } = row
+      const status = statuses[index]
+      if (status?.kind !== 'mined' || status.blockHash !== blockHash) return []
+      const failure = await failureOf(chain, { row, status })
+      // What a key calls may log like a contract wallet.
+      const mayCreate = row.to === null || row.contractWallet !== null
+      const contractAddress = mayCreate ? status.contractAddress : null
+      return [{ transactionId, news: { kind: 'confirmed', blockHash, failure, contractAddress } }]
+    }),
+  )
+  const told = ends.flat()
   await ctx.db.transaction((tx) => learnAll(tx, told))
   return told.length === SETTLE_BATCH
 }

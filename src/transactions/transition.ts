@@ -8,23 +8,37 @@
 //
 // The ladder: attempts are the rungs, lowest fee first, and last the cancel, which does nothing but use the nonce. `chosen`
 // only ever rises. Once it is the cancel nothing else is sent; a rung that is mined all the same counts.
+// What a contract wallet is to execute is held back until there is code at its address, and given up where it gets none.
 // What a node says when it refuses, or does not say, changes nothing: only blocks do.
 
-import type { TransactionStatus } from '../../db/words.ts'
+import type { GiveUp, TransactionStatus } from '../../db/words.ts'
 import { unreachable } from '../errors.ts'
 
-export type FailureCode = 'execution_reverted' | 'expired' | 'nonce_taken'
+/** How a mined execution failed: it reverted, or went to a contract wallet that had no code, and so did nothing. */
+export type ExecutionFailure = 'execution_reverted' | 'contract_wallet_not_deployed'
+
+export type FailureCode = ExecutionFailure | GiveUp | 'nonce_taken'
+
+/** `lapsed` is told as `expired`, but used no nonce. */
+export type Outcome = 'success' | FailureCode | 'lapsed'
 
 export type TransactionState =
-  | { readonly kind: 'waiting'; readonly chosen: number; readonly broadcast: boolean }
+  | {
+      readonly kind: 'waiting'
+      readonly chosen: number
+      /** Why the cancel is chosen; null while it is not. */
+      readonly givenUp: GiveUp | null
+      readonly broadcast: boolean
+    }
   | {
       readonly kind: 'mined'
       readonly chosen: number
+      readonly givenUp: GiveUp | null
       readonly attempt: number
       readonly blockHash: string
-      readonly told: 'success' | 'failed' | null
+      readonly told: 'success' | ExecutionFailure | null
     }
-  | { readonly kind: 'done'; readonly outcome: 'success' | FailureCode }
+  | { readonly kind: 'done'; readonly outcome: Outcome }
 
 export type TransactionEvent =
   /** A node has the bytes of an attempt. */
@@ -34,7 +48,7 @@ export type TransactionEvent =
   /** The block it was in is no longer the chain's. */
   | { readonly kind: 'excluded' }
   /** Its block is as deep as the network asks for; how its execution ended. */
-  | { readonly kind: 'confirmed'; readonly blockHash: string; readonly success: boolean }
+  | { readonly kind: 'confirmed'; readonly blockHash: string; readonly failure: ExecutionFailure | null }
   /** Its block can no longer go away. */
   | { readonly kind: 'finalized'; readonly blockHash: string }
   /** The nonce is used in a final block, and not by one of its attempts. */
@@ -45,6 +59,10 @@ export type TransactionEvent =
   | { readonly kind: 'climb_due' }
   /** It is its signer's lowest live nonce, and was offered so long ago, taken or not, that it is given up; or an operator says so. */
   | { readonly kind: 'expiry_due' }
+  /** The contract wallet that is to execute it has no code, and nothing is under way that would put it there. */
+  | { readonly kind: 'undeployed' }
+  /** It is mortal, and none of the blocks that could take it did; all of them are final. */
+  | { readonly kind: 'lapsed' }
 
 /** Effects are idempotent: they may be carried out twice, and are asked for again where they were lost. */
 export type TransactionEffect =
@@ -57,7 +75,7 @@ export type Ladder = { readonly rungs: number }
 
 type Step = { readonly state: TransactionState; readonly effects: readonly TransactionEffect[] }
 
-export const FIRST_STATE: TransactionState = { kind: 'waiting', chosen: 0, broadcast: false }
+export const FIRST_STATE: TransactionState = { kind: 'waiting', chosen: 0, givenUp: null, broadcast: false }
 
 const isCancel = (ladder: Ladder, attempt: number): boolean => attempt === ladder.rungs
 
@@ -85,22 +103,28 @@ type Mined = Extract<TransactionState, { kind: 'mined' }>
 
 const whileWaiting = (ladder: Ladder, state: Waiting, event: TransactionEvent): Step => {
   const stays: Step = { state, effects: [] }
-  const choose = (chosen: number): Step =>
-    chosen > state.chosen ? { state: { ...state, chosen }, effects: [{ kind: 'send', attempt: chosen }] } : stays
+  const choose = (chosen: number, givenUp: GiveUp | null): Step =>
+    chosen > state.chosen
+      ? { state: { ...state, chosen, givenUp }, effects: [{ kind: 'send', attempt: chosen }] }
+      : stays
   switch (event.kind) {
     case 'accepted':
       return { state: { ...state, broadcast: true }, effects: [] }
     case 'included':
-      return { state: minedBy(state.chosen, event), effects: [] }
+      return { state: minedBy(state, event), effects: [] }
     case 'usurped':
       return { state: { kind: 'done', outcome: 'nonce_taken' }, effects: [{ kind: 'erase_raw' }] }
+    case 'lapsed':
+      return { state: { kind: 'done', outcome: 'lapsed' }, effects: [{ kind: 'erase_raw' }] }
     case 'forgotten':
       return { state, effects: [{ kind: 'send', attempt: state.chosen }] }
     case 'climb_due':
       // Never onto the cancel: giving up is a decision of its own.
-      return state.chosen + 1 < ladder.rungs ? choose(state.chosen + 1) : stays
+      return state.chosen + 1 < ladder.rungs ? choose(state.chosen + 1, null) : stays
     case 'expiry_due':
-      return choose(ladder.rungs)
+      return choose(ladder.rungs, 'expired')
+    case 'undeployed':
+      return choose(ladder.rungs, 'contract_wallet_not_deployed')
     case 'excluded':
     case 'confirmed':
     case 'finalized':
@@ -110,9 +134,13 @@ const whileWaiting = (ladder: Ladder, state: Waiting, event: TransactionEvent): 
   }
 }
 
-const minedBy = (chosen: number, event: Extract<TransactionEvent, { kind: 'included' }>): Mined => ({
+const minedBy = (
+  { chosen, givenUp }: Waiting | Mined,
+  event: Extract<TransactionEvent, { kind: 'included' }>,
+): Mined => ({
   kind: 'mined',
   chosen,
+  givenUp,
   attempt: event.attempt,
   blockHash: event.blockHash,
   told: null,
@@ -123,17 +151,17 @@ const whileMined = (ladder: Ladder, state: Mined, event: TransactionEvent): Step
   switch (event.kind) {
     case 'included': {
       const same = event.blockHash === state.blockHash && event.attempt === state.attempt
-      return same ? stays : { state: minedBy(state.chosen, event), effects: [] }
+      return same ? stays : { state: minedBy(state, event), effects: [] }
     }
     case 'excluded':
       return {
-        state: { kind: 'waiting', chosen: state.chosen, broadcast: true },
+        state: { kind: 'waiting', chosen: state.chosen, givenUp: state.givenUp, broadcast: true },
         effects: [{ kind: 'send', attempt: state.chosen }],
       }
     case 'confirmed': {
       // What failed because it was given up is told when that is final: a rung could still be mined instead.
       if (event.blockHash !== state.blockHash || isCancel(ladder, state.attempt)) return stays
-      return { state: { ...state, told: event.success ? 'success' : 'failed' }, effects: [] }
+      return { state: { ...state, told: event.failure ?? 'success' }, effects: [] }
     }
     case 'finalized':
       return event.blockHash === state.blockHash ? finalized(ladder, state) : stays
@@ -142,6 +170,8 @@ const whileMined = (ladder: Ladder, state: Mined, event: TransactionEvent): Step
     case 'forgotten':
     case 'climb_due':
     case 'expiry_due':
+    case 'undeployed':
+    case 'lapsed':
       return stays
     default:
       return unreachable(event)
@@ -150,10 +180,10 @@ const whileMined = (ladder: Ladder, state: Mined, event: TransactionEvent): Step
 
 const finalized = (ladder: Ladder, state: Mined): Step => {
   const effects = [{ kind: 'erase_raw' }] as const
-  if (isCancel(ladder, state.attempt)) return { state: { kind: 'done', outcome: 'expired' }, effects }
+  if (isCancel(ladder, state.attempt)) return { state: { kind: 'done', outcome: state.givenUp ?? 'expired' }, effects }
   // Final without having been told: the receipt comes first.
   if (state.told === null) return { state, effects: [] }
-  return { state: { kind: 'done', outcome: state.told === 'success' ? 'success' : 'execution_reverted' }, effects }
+  return { state: { kind: 'done', outcome: state.told }, effects }
 }
 
 /** The word on the wire. */
@@ -162,7 +192,7 @@ export const statusOf = (state: TransactionState): TransactionStatus => {
     case 'waiting':
       return state.broadcast ? 'pending' : 'submitted'
     case 'mined':
-      return state.told ?? 'pending'
+      return state.told === null ? 'pending' : state.told === 'success' ? 'success' : 'failed'
     case 'done':
       return state.outcome === 'success' ? 'success' : 'failed'
     default:
@@ -172,4 +202,4 @@ export const statusOf = (state: TransactionState): TransactionStatus => {
 
 /** Whether no other intent may have this nonce: while live, and for ever where one of its attempts used it. */
 export const holdsNonce = (state: TransactionState): boolean =>
-  !(state.kind === 'done' && state.outcome === 'nonce_taken')
+  !(state.kind === 'done' && (state.outcome === 'nonce_taken' || state.outcome === 'lapsed'))

@@ -3,6 +3,7 @@ import { violatedConstraint } from '../../db/client.ts'
 import { findWallet, insertWallet, type WalletRow } from '../../db/queries/wallets.ts'
 import type { ControlMode, Network, WalletType } from '../../db/words.ts'
 import { requestBackfill } from '../activity/request-backfill.ts'
+import type { Chain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import { type Credentials, type ImportedText, ProjectKeyRotated } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
@@ -38,13 +39,34 @@ const exists = (input: CreateWalletInput): AppError =>
 export const addressTaken = (network: Network): AppError =>
   new AppError('wallet_exists', `This project already has a wallet with this address on ${network}.`)
 
+/** From a public key to the address of a wallet. @throws invalid_input. */
+export const addressesOf = (chain: Chain, type: WalletType): ((publicKey: Uint8Array) => string) => {
+  if (type === 'eoa') return chain.addressOf
+  const { contractWallets } = chain
+  if (contractWallets === null) {
+    throw new AppError('invalid_input', `Field "type" must be "eoa": ${chain.network} has no contract wallets.`)
+  }
+  return (publicKey) => contractWallets.of(chain.addressOf(publicKey)).address
+}
+
+type KeyUsedSince = 'now' | Date | 'ever'
+
+/** Where a network has no node, nobody looks at what a new key does either: that is found when there is one. */
+const usedUnseenSince = (
+  ctx: Pick<Ctx, 'chains' | 'now'>,
+  input: { readonly network: Network; readonly keyUsedSince: KeyUsedSince },
+): KeyUsedSince => {
+  const isFollowed = ctx.chains.all.some(({ network }) => network === input.network)
+  return input.keyUsedSince === 'now' && !isFollowed ? ctx.now() : input.keyUsedSince
+}
+
 /**
  * Creates a wallet; the owner's seed too where this is the first.
- * @throws wallet_exists (before any PIN is looked at), not_implemented, and what the vault throws for credentials.
+ * @throws wallet_exists and invalid_input (before any PIN is looked at), and what the vault throws for credentials.
  */
 export const createWallet = async (ctx: Ctx, input: CreateWalletInput): Promise<WalletRow> => {
   const chain = ctx.chains.get(input.network)
-  if (input.type === 'contract') throw new AppError('not_implemented', 'Wallets of type "contract" are not served yet.')
+  const addressOf = addressesOf(chain, input.type)
   const { projectId, network, ownerId } = input
   if ((await findWallet(ctx.db, { projectId, ownedBy: null, network, by: { ownerId } })) !== null) throw exists(input)
   for (let tries = 1; ; tries += 1) {
@@ -60,7 +82,7 @@ export const createWallet = async (ctx: Ctx, input: CreateWalletInput): Promise<
             network,
             ownerId,
             name: input.name,
-            address: chain.addressOf(made.publicKey),
+            address: addressOf(made.publicKey),
             controlMode: input.controlMode,
             type: input.type,
             keyringId: made.keyringId,
@@ -68,8 +90,9 @@ export const createWallet = async (ctx: Ctx, input: CreateWalletInput): Promise<
           })
         })
         if (row === undefined) throw new Error('the vault wrote a wallet without its row')
-        if (chain.family === 'evm' && made.keyUsedSince !== 'now') {
-          const keyMadeAt = made.keyUsedSince === 'ever' ? null : made.keyUsedSince
+        const keyUsedSince = usedUnseenSince(ctx, { network, keyUsedSince: made.keyUsedSince })
+        if (keyUsedSince !== 'now') {
+          const keyMadeAt = keyUsedSince === 'ever' ? null : keyUsedSince
           await requestBackfill(tx, { network, address: row.address, keyMadeAt })
         }
         await input.remember?.(tx, row)

@@ -2,7 +2,7 @@ import { findWallet, type WalletRow } from '../../db/queries/wallets.ts'
 import type { Ctx } from '../context.ts'
 import type { ImportedText } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
-import { addressTaken, type CreateWalletInput, createWallet } from './create.ts'
+import { addressesOf, addressTaken, type CreateWalletInput, createWallet } from './create.ts'
 
 export type ImportWalletInput = Omit<CreateWalletInput, 'imported'> & {
   readonly privateKey?: string | undefined
@@ -25,7 +25,7 @@ export const importWallet = async (ctx: Ctx, input: ImportWalletInput): Promise<
   const imported = importedOf(input)
   const { projectId, network } = input
   const chain = ctx.chains.get(network)
-  const address = chain.addressOf(ctx.vault.publicKeyOf({ family: chain.family, imported }))
+  const address = addressesOf(chain, input.type)(ctx.vault.publicKeyOf({ family: chain.family, imported }))
   if ((await findWallet(ctx.db, { projectId, ownedBy: null, network, by: { address } })) !== null)
     throw addressTaken(network)
   return createWallet(ctx, { ...rest, imported })

@@ -44,7 +44,7 @@ const NewWalletFields = {
   type: Type.Optional(
     OneOf(WALLET_TYPES, {
       description:
-        '`eoa`, the default: an address of the key itself; `contract`: a smart contract that the key controls.',
+        '`eoa`, the default: the address of the key itself; `contract`, on the EVM networks: a Safe that obeys the key. Its first transaction deploys it; the address of the key pays the gas.',
     }),
   ),
   ...CredentialFields,

@@ -22,6 +22,12 @@ export const resolveSigner = async (ctx: Pick<Ctx, 'db' | 'chains'>, input: Sign
   return { chain, address: chain.parseAddress(input.address, input.field) }
 }
 
+/** Likewise for what a key does alone: its network may be one without a node. */
+export const resolveKeySigner = async (ctx: Pick<Ctx, 'db' | 'chains'>, input: SignerQuery): Promise<Signer> => {
+  const chain = ctx.chains.get(input.network ?? (await onlyNetwork(ctx, input)))
+  return { chain, address: chain.parseAddress(input.address, input.field) }
+}
+
 /** The wallet within reach at an address. @throws not_found. */
 export const walletOf = async (
   ctx: Pick<Ctx, 'walletAt'>,
@@ -52,12 +58,12 @@ const canonicalSomewhere = (
   input: { readonly address: string; readonly field: string },
 ): string => {
   let refusal: unknown = null
-  for (const chain of ctx.chains.all) {
+  for (const chain of ctx.chains.served) {
     try {
       return chain.parseAddress(input.address, input.field)
     } catch (error) {
       if (!(error instanceof AppError)) throw error
-      refusal = error
+      refusal ??= error
     }
   }
   throw refusal

@@ -88,6 +88,8 @@ const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
       readAbiItems: async () => [],
       readFacts: (query) => readFacts(db, query),
       writeFacts: (facts) => writeFacts(db, facts),
+      readMetadata: async () => null,
+      writeMetadata: async () => {},
     },
   })
   const get = (network: Network) => {

@@ -128,6 +128,8 @@ describe('an environment that is not complete', () => {
       [{ SERVICE_KEY: '' }, 'SERVICE_KEY'],
       [{ PORT: MARK }, 'PORT'],
       [{ BASE_RPC_URL: MARK }, 'BASE_RPC_URL'],
+      [{ BASE_RPC_URL: `ws://${MARK}` }, 'BASE_RPC_URL'],
+      [{ VARA_RPC_URL: `ftp://${MARK}` }, 'VARA_RPC_URL'],
       [{ LOG_LEVEL: MARK }, 'LOG_LEVEL'],
     ] as const) {
       const { exitCode, output, errors } = await cli(['project', 'list'], { ...complete, ...change })

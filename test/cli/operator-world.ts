@@ -6,6 +6,7 @@ import postgres from 'postgres'
 import type { Hex } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { addJob } from '../../db/jobs.ts'
+import { deployCanonicalContracts } from '../../src/devnet/canonical-contracts.ts'
 import { fundedAccount, startChain } from '../support/chains.ts'
 import { startGate } from '../support/gate.ts'
 import { startService } from '../support/service.ts'
@@ -31,6 +32,7 @@ export type Why = {
 export const startOperatorWorld = async () => {
   // With a slot an epoch, a block is final that has two on top of it.
   const chain = await startChain(network, { flags: ['--slots-in-an-epoch', '1'] })
+  await deployCanonicalContracts(chain.rpcUrl)
   const gate = startGate(chain.rpcUrl)
   const service = await startService({ rpcUrls: { [network]: gate.url } })
   const sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
@@ -95,6 +97,19 @@ export const startOperatorWorld = async () => {
     return account
   }
 
+  /** A contract wallet that is not deployed, and its key's address, which has coins. */
+  const contractWallet = async () => {
+    const private_key = generatePrivateKey()
+    const { address: key } = privateKeyToAccount(private_key)
+    const answer = await service.post('/wallets/import', {
+      ...{ network, name: 'A Safe', type: 'contract', control_mode: 'developer', private_key, ...SECRET },
+    })
+    if (answer.status !== 200) throw new Error(`not imported: ${answer.text}`)
+    const safe: Hex = answer.json.address
+    for (const address of [key, safe]) await chain.fund(address, 10n ** 20n)
+    return { key, safe }
+  }
+
   const send = async (from: Hex, unsigned: Record<string, string> = {}): Promise<string> => {
     const answer = await service.post('/transactions/sign-and-send', {
       ...{
@@ -126,7 +141,22 @@ export const startOperatorWorld = async () => {
   }
 
   return {
-    ...{ chain, gate, service, sql, startWorker, stopWorkers, cli, cliJson, wallet, sharedWallet, send, whyOf, until },
+    ...{
+      chain,
+      gate,
+      service,
+      sql,
+      startWorker,
+      stopWorkers,
+      cli,
+      cliJson,
+      wallet,
+      sharedWallet,
+      contractWallet,
+      send,
+      whyOf,
+      until,
+    },
     /** Waits until the view gives this cause. */
     becomes: (id: string, cause: string | null): Promise<Why> =>
       until(

@@ -97,6 +97,28 @@ describe('what was not sent', () => {
 })
 
 describe('what the node did not take', () => {
+  test('says that its contract wallet has no code yet, and goes when it has', async () => {
+    const { key, safe } = await world.contractWallet()
+    const id = await world.send(safe)
+    const [deployment] = await world.cliJson('tx', 'list', '--signer', safe)
+    expect(deployment).toMatchObject({ kind: 'deployment', signer_address: key, contract_wallet: safe, nonce: 0 })
+    expect(await world.whyOf(id)).toMatchObject({ cause: 'behind', waits_for: deployment.id })
+    // Mined, and then as if by a node that lags behind.
+    const [attempt] =
+      await world.sql`select raw from attempts where transaction_id = ${deployment.id} and kind = 'rung' and rung = 0`
+    await world.chain.rpc('eth_sendRawTransaction', [attempt?.raw])
+    const code = await world.chain.rpc('eth_getCode', [safe, 'latest'])
+    await world.chain.rpc('anvil_setCode', [safe, '0x'])
+    world.startWorker()
+    const { why } = await world.becomes(id, 'not_deployed')
+    expect(why).toMatch(new RegExp(`^waits for the code of its contract wallet ${safe}; it is (sent again|being sent)`))
+    const { output } = await world.cli('tx', 'show', id)
+    expect(output).toMatch(new RegExp(`\nfor: +the contract wallet ${safe}\n`))
+    await world.chain.rpc('anvil_setCode', [safe, code])
+    await world.hurry()
+    expect(await settled(id)).toMatchObject({ status: 'success' })
+  })
+
   test('says that the node is away', async () => {
     const id = await world.send(await world.wallet())
     world.gate.setAway(true)

@@ -1,12 +1,24 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
+import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { validateMnemonic } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
+import { verify as verifySr25519 } from '@scure/sr25519'
 import postgres, { type Sql } from 'postgres'
 import { mnemonicToAccount } from 'viem/accounts'
 import type { ControlMode } from '../../db/words.ts'
+import { EnvelopeError } from '../../src/custody/envelope.ts'
 import type { Credentials, WalletRef } from '../../src/custody/vault.ts'
-import { ACTOR, type Custody, codeOf, hexOf, openCustody, SECRET, type WalletInput } from './support.ts'
+import {
+  ACTOR,
+  type Custody,
+  codeOf,
+  hexOf,
+  openCustody,
+  SECRET,
+  type TestWallet,
+  type WalletInput,
+} from './support.ts'
 import { ANVIL, BIP_39, SR25519 } from './vectors.ts'
 
 const PIN = '123456'
@@ -40,7 +52,7 @@ afterAll(async () => {
 const make = (input: Partial<WalletInput> & { readonly controlMode: ControlMode; readonly credentials: Credentials }) =>
   custody.wallet({ projectId, ownerId: randomUUID(), ...input })
 
-const OWNERS: Record<string, () => Promise<{ developer?: WalletRef; user?: WalletRef }>> = {
+const OWNERS: Record<string, () => Promise<{ developer?: TestWallet; user?: TestWallet }>> = {
   'a developer lock': async () => ({ developer: await make({ controlMode: 'developer', credentials: GIVEN.secret }) }),
   'a user lock': async () => ({ user: await make({ controlMode: 'user', credentials: GIVEN.pin }) }),
   'both locks': async () => {
@@ -53,6 +65,15 @@ const OWNERS: Record<string, () => Promise<{ developer?: WalletRef; user?: Walle
 
 const exported = (wallet: WalletRef, given: Given) =>
   custody.vault.exportKeyring({ wallet, credentials: GIVEN[given], actor: ACTOR })
+
+const DIGEST = new Uint8Array(32).fill(7)
+
+/** Signs by the door for messages, and says whether it was with the wallet's key. */
+const signed = async (wallet: TestWallet, given: Given) => {
+  const request = { wallet, credentials: GIVEN[given], actor: ACTOR }
+  const signature = await custody.vault.withKeyForMessage(request, async (key) => key.sign(DIGEST))
+  return secp256k1.verify(signature.subarray(0, 64), DIGEST, wallet.publicKey, { prehash: false, lowS: true })
+}
 
 const guesses = async ({ ownerId }: WalletRef) => {
   const [row] = await sql`select fails from pin_guesses where owner_id = ${ownerId}`
@@ -113,13 +134,18 @@ describe('an export', () => {
   test.each(cases)('from a keyring with %s, by its %s wallet, with %s: %s', async (locks, mode, given, expected) => {
     const wallet = (await OWNERS[locks]?.())?.[mode]
     if (wallet === undefined) throw new Error('there is no such wallet')
+    // A message asks for the same, and is charged for alike.
     if (expected !== 'given') {
-      expect(await codeOf(exported(wallet, given))).toBe(expected)
-      expect(await audited(wallet)).toEqual([])
       const pinWasLookedAt = expected === wrong && 'userPin' in GIVEN[given] && !given.startsWith('a wrong secret')
-      expect(await guesses(wallet)).toBe(locks === 'a developer lock' ? null : pinWasLookedAt ? 1 : 0)
+      for (const [times, open] of [exported, signed].entries()) {
+        expect(await codeOf(open(wallet, given))).toBe(expected)
+        expect(await guesses(wallet)).toBe(locks === 'a developer lock' ? null : pinWasLookedAt ? times + 1 : 0)
+      }
+      expect(await audited(wallet)).toEqual([])
       return
     }
+    expect(await signed(wallet, given)).toBe(true)
+    expect(await audited(wallet)).toEqual([])
     const { mnemonicPhrase, privateKey } = await exported(wallet, given)
     expect(privateKey).toBeNull()
     expect(validateMnemonic(mnemonicPhrase ?? '', wordlist)).toBe(true)
@@ -179,6 +205,7 @@ describe('an export', () => {
         reason: 'test',
       })}`
       expect(await codeOf(exported(wallet, 'a wrong PIN'))).toBe('frozen')
+      expect(await codeOf(signed(wallet, 'a wrong PIN'))).toBe('frozen')
       expect(await guesses(wallet)).toBe(0)
       await sql`delete from freezes`
       expect(await codeOf(exported(wallet, 'pin'))).toBe('resolved')
@@ -202,6 +229,35 @@ describe('an export', () => {
         await make({ projectId: await custody.project(), controlMode: 'developer', credentials: GIVEN.secret }),
       ]
       await expect(exported({ ...wallet, [field]: another[field] }, 'secret')).rejects.toThrow('has no keyring')
+      await expect(signed({ ...wallet, [field]: another[field] }, 'secret')).rejects.toThrow('has no keyring')
     },
   )
+})
+
+describe('signing a message', () => {
+  test('opens no wallet of another keyring, and one on a network of another type of key by that type', async () => {
+    const ownerId = randomUUID()
+    const wallet = await make({ ownerId, controlMode: 'user', credentials: GIVEN.pin })
+    const substrate = await make({ ownerId, controlMode: 'user', credentials: GIVEN.pin, network: 'Vara' })
+    const stranger = await make({ controlMode: 'user', credentials: GIVEN.pin })
+    await expect(signed({ ...wallet, id: stranger.id }, 'pin')).rejects.toBeInstanceOf(EnvelopeError)
+    const request = { wallet: substrate, credentials: GIVEN.pin, actor: ACTOR }
+    const signature = await custody.vault.withKeyForMessage(request, async (key) => key.sign(DIGEST))
+    expect(verifySr25519(DIGEST, signature, substrate.publicKey)).toBe(true)
+  })
+
+  test('is not open to a developer by a policy', async () => {
+    const wallet = await make({ controlMode: 'user', credentials: GIVEN.pin })
+    const policyId = await custody.policy(wallet, GIVEN.both)
+    const request = { wallet, credentials: GIVEN.secret, actor: ACTOR, policyId }
+    expect(await codeOf(custody.vault.withKey(request, async () => {}))).toBe('resolved')
+    expect(await codeOf(custody.vault.withKeyForMessage(request, async () => {}))).toBe(requires)
+  })
+
+  test('leaves a key that is of no use afterwards', async () => {
+    const wallet = await make({ controlMode: 'developer', credentials: GIVEN.secret })
+    const request = { wallet, credentials: GIVEN.secret, actor: ACTOR }
+    const kept = await custody.vault.withKeyForMessage(request, async (key) => key)
+    expect(() => kept.sign(DIGEST)).toThrow('after it was closed')
+  })
 })

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
+import { verify as verifySr25519 } from '@scure/sr25519'
 import { sql } from 'drizzle-orm'
 import { violatedConstraint } from '../../db/client.ts'
 import type { ControlMode } from '../../db/words.ts'
@@ -191,7 +192,7 @@ describe('a wallet', () => {
     expect(await counts(ownerId)).toEqual(none)
   })
 
-  test('on Substrate has an sr25519 key of the same seed, which never signs as one of secp256k1', async () => {
+  test('on Substrate has an sr25519 key of the same seed', async () => {
     const ownerId = await OWNERS['a user lock']()
     const wallet = await custody.wallet({
       projectId,
@@ -202,10 +203,14 @@ describe('a wallet', () => {
     })
     expect(wallet.publicKey.length).toBe(32)
     expect(await counts(ownerId)).toMatchObject({ keyrings: 1, locks: 1, wallets: 2, wallet_keys: 2 })
-    const sign = (credentials: { userPin: string }) =>
-      codeOf(custody.vault.withKey({ wallet, credentials, actor: ACTOR }, async (key) => key.sign(new Uint8Array(32))))
-    expect(await sign({ userPin: '999999' })).toBe('not_implemented')
-    expect(await guesses(ownerId)).toEqual({ fails: 0, total: 0 })
+    const { publicKey, network } = wallet
+    const request = { wallet, credentials: GIVEN.pin, actor: ACTOR }
+    const { mnemonicPhrase } = await custody.vault.exportKeyring(request)
+    const imported = { mnemonicPhrase: mnemonicPhrase ?? '' }
+    expect(custody.vault.publicKeyOf({ family: 'substrate', imported })).toEqual(publicKey)
+    const message = Buffer.from(network)
+    const signature = await custody.vault.withKey(request, async (key) => key.sign(message))
+    expect(verifySr25519(message, signature, publicKey)).toBe(true)
   })
 
   test('or a project with an id that the database would spell otherwise is not made: it would never open again', async () => {

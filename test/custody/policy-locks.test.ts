@@ -3,6 +3,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
+import { verify as verifySr25519 } from '@scure/sr25519'
 import postgres, { type Sql } from 'postgres'
 import { open } from '../../src/custody/envelope.ts'
 import {
@@ -15,7 +16,17 @@ import {
   openWalletKeyBy,
 } from '../../src/custody/hierarchy.ts'
 import type { Credentials, Vault, WalletRef } from '../../src/custody/vault.ts'
-import { ACTOR, type Custody, codeOf, hexOf, openCustody, openTestRootKey, SECRET, type TestWallet } from './support.ts'
+import {
+  ACTOR,
+  bytesOf,
+  type Custody,
+  codeOf,
+  hexOf,
+  openCustody,
+  openTestRootKey,
+  SECRET,
+  type TestWallet,
+} from './support.ts'
 
 const PIN = '123456'
 const secret = { developerSecret: SECRET }
@@ -92,6 +103,26 @@ describe('a policy lock', () => {
     // As if somebody had changed what the policy is about, in the database.
     await sql`update policies set wallet_id = ${sibling.id} where id = ${policyId}`
     expect(await codeOf(sign(sibling, { credentials: secret, policyId }))).toBe('internal')
+  })
+
+  test('of a wallet on a Substrate network opens its sr25519 key likewise, and no EVM wallet of the owner', async () => {
+    const input = { projectId, ownerId: randomUUID(), controlMode: 'user', credentials: pin } as const
+    const wallet = await custody.wallet({ ...input, network: 'Vara' })
+    const evm = await userWallet(input.ownerId)
+    const policyId = await custody.policy(wallet, both)
+    for (const vault of [custody.vault, other]) {
+      const signature = await sign(wallet, { credentials: secret, policyId, vault })
+      expect(verifySr25519(digest, bytesOf(signature), wallet.publicKey)).toBe(true)
+    }
+    expect(await codeOf(sign(wallet, { credentials: secret }))).toBe('credential_required')
+    expect(await codeOf(sign(evm, { credentials: secret, policyId }))).toBe('policy_denied')
+    await sql`update policies set wallet_id = ${evm.id} where id = ${policyId}`
+    expect(await codeOf(sign(evm, { credentials: secret, policyId }))).toBe('internal')
+    await sql`update policies set wallet_id = ${wallet.id} where id = ${policyId}`
+    const moved = { ...wallet, network: 'Ethereum', publicKey: evm.publicKey } as const
+    expect(await codeOf(sign(moved, { credentials: secret, policyId }))).toBe('internal')
+    await revoke(wallet, policyId)
+    expect(await codeOf(sign(wallet, { credentials: secret, policyId }))).toBe('policy_denied')
   })
 
   test('put in the place of another policy’s does not open', async () => {

@@ -23,7 +23,13 @@ const curves = [nativeCurve, nobleCurve].filter((curve) => curve !== null)
 const chain = createEvmChain({
   row: evmNetworkRow({ network: 'Ethereum', environment: 'testnet', devnet: true }),
   rpcUrl: 'http://127.0.0.1:1',
-  memory: { readAbiItems: async () => [], readFacts: async () => new Map(), writeFacts: async () => {} },
+  memory: {
+    readAbiItems: async () => [],
+    readFacts: async () => new Map(),
+    writeFacts: async () => {},
+    readMetadata: async () => null,
+    writeMetadata: async () => {},
+  },
 })
 
 type TypedTransaction = {

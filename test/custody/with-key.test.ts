@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
+import { verify as verifySr25519 } from '@scure/sr25519'
 import postgres, { type Sql } from 'postgres'
+import type { Network } from '../../db/words.ts'
 import type { Credentials, KeyHandle, Vault, WalletRef } from '../../src/custody/vault.ts'
 import { AppError } from '../../src/errors.ts'
 import { ACTOR, type Custody, codeOf, hexOf, openCustody, SECRET, tally } from './support.ts'
@@ -116,6 +118,60 @@ describe('a key', () => {
     async (field) => {
       const [wallet, other] = [await developerWallet(), await developerWallet(await custody.project())]
       expect(await codeOf(sign({ ...wallet, [field]: other[field] }, secret))).toMatch(/^(internal|INVALID_SECRET)$/)
+    },
+  )
+})
+
+describe("the type of a wallet's key", () => {
+  const walletOn = (network: Network, ownerId: string = randomUUID()) =>
+    custody.wallet({ projectId, ownerId, network, controlMode: 'developer', credentials: secret })
+
+  const isEcdsa = (signature: Uint8Array, publicKey: Uint8Array) =>
+    secp256k1.verify(signature.subarray(0, 64), digest, publicKey, { prehash: false, lowS: true })
+
+  test.each(['Polkadot', 'Vara'] as const)('on %s is sr25519, which signs bytes of any length', async (network) => {
+    const wallet = await walletOn(network)
+    for (const message of [digest, new Uint8Array(), new Uint8Array(300).fill(1)]) {
+      const request = { wallet, credentials: secret, actor: ACTOR }
+      const signature = await custody.vault.withKey(request, async (key) => key.sign(message))
+      expect(signature.length).toBe(64)
+      expect(verifySr25519(message, signature, wallet.publicKey)).toBe(true)
+    }
+  })
+
+  test.each([
+    ['Polkadot', 'Ethereum', 'Polygon'],
+    ['Vara', 'Base', 'Polygon'],
+    ['Ethereum', 'Polkadot', 'Vara'],
+    ['Avalanche', 'Vara', 'Polkadot'],
+  ] as const)(
+    'of a wallet on %s, which the database then has on %s, signs as neither',
+    async (network, other, third) => {
+      const wallet = await walletOn(network)
+      const sibling = await walletOn(third, wallet.ownerId)
+      const moves = [
+        { network: other },
+        // As far as one gets without the key: a public key of that type, the owner's own.
+        { network: other, public_key: sibling.publicKey },
+        { public_key: sibling.publicKey },
+      ]
+      for (const move of moves) {
+        await sql`update wallets set ${sql(move)} where id = ${wallet.id}`
+        const [row] = await sql`select network, public_key as "publicKey" from wallets where id = ${wallet.id}`
+        const request = { wallet: { ...wallet, ...row }, credentials: secret, actor: ACTOR }
+        const uses: string[] = []
+        for (const open of [custody.vault.withKey, custody.vault.withKeyForMessage]) {
+          expect(await codeOf(open(request, async (key) => uses.push(hexOf(key.sign(digest)))))).toBe('internal')
+        }
+        expect(uses).toEqual([])
+        await sql`update wallets set ${sql({ network, public_key: wallet.publicKey })} where id = ${wallet.id}`
+      }
+      const signature = await sign(wallet, secret)
+      const isEvm = wallet.publicKey.length === 65
+      expect(signature.length).toBe(isEvm ? 65 : 64)
+      expect(isEvm ? isEcdsa(signature, wallet.publicKey) : verifySr25519(digest, signature, wallet.publicKey)).toBe(
+        true,
+      )
     },
   )
 })

@@ -10,8 +10,10 @@ import { type DevJson, readDevJson } from '../../src/devnet/dev-json.ts'
 import { freePort } from '../../src/devnet/port.ts'
 import { readProcess } from '../../src/devnet/process-info.ts'
 import { callRpc } from '../../src/devnet/rpc.ts'
+import { accountKey, publicKeyFrom, readFree } from '../../src/devnet/substrate-account.ts'
+import { walkContractWallet } from './contract-wallet-walk.ts'
 
-const SCRIPT = fileURLToPath(new URL('../../src/devnet/dev.ts', import.meta.url))
+const scriptOf = (name: 'dev' | 'demo') => fileURLToPath(new URL(`../../src/devnet/${name}.ts`, import.meta.url))
 const START_MS = 60_000
 let folder = ''
 let port = 0
@@ -32,9 +34,9 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-const run = ({ devFolder = folder, at = port } = {}): Run => {
+const run = ({ script = scriptOf('dev'), devFolder = folder, at = port } = {}): Run => {
   const env = { ...process.env, DEV_DIR: devFolder, PORT: String(at) }
-  const child = spawn(process.execPath, [SCRIPT], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(process.execPath, [script], { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.on('data', (chunk) => {
@@ -81,8 +83,13 @@ const call = async (dev: DevJson, path: string, body?: unknown): Promise<Record<
 const projectWallet = (dev: DevJson, network: string): Promise<Record<string, unknown>> =>
   call(dev, `/wallets/get-by-owner-id?network=${network}&owner_id=${dev.project_id}`)
 
-const balance = async (dev: DevJson, network: string, address: unknown): Promise<bigint> =>
-  BigInt(String(await callRpc(dev.networks[network]?.rpc_url ?? '', 'eth_getBalance', [address, 'latest'])))
+const balance = async (dev: DevJson, network: string, address: unknown): Promise<bigint> => {
+  const url = (dev.networks[network]?.rpc_url ?? '').replace(/^ws:/, 'http:')
+  if (dev.networks[network]?.chain_id !== 0) {
+    return BigInt(String(await callRpc(url, 'eth_getBalance', [address, 'latest'])))
+  }
+  return readFree(String(await callRpc(url, 'state_getStorage', [accountKey(publicKeyFrom(String(address)))])))
+}
 
 test('the stack starts, keeps its data, survives a kill, and ends cleanly', async () => {
   const first = run()
@@ -93,14 +100,16 @@ test('the stack starts, keeps its data, survives a kill, and ends cleanly', asyn
     ['Polygon', 80_002],
     ['Base', 84_532],
     ['Avalanche', 43_113],
+    ['Polkadot', 0],
+    ['Vara', 0],
   ])
   expect((await stat(join(folder, 'dev.json'))).mode & 0o777).toBe(0o600)
   for (const key of ['root', 'service']) {
     expect(await stat(join(folder, 'keys', `${key}.key`))).toMatchObject({ size: 32, mode: 0o100600 })
   }
-  for (const network of Object.keys(dev.networks)) {
+  for (const [network, { chain_id }] of Object.entries(dev.networks)) {
     const { address } = await projectWallet(dev, network)
-    expect(await balance(dev, network, address)).toBe(1000n * 10n ** 18n)
+    expect(await balance(dev, network, address)).toBe(1000n * 10n ** (chain_id === 0 ? 12n : 18n))
   }
 
   // The printed request works as it is pasted.
@@ -111,6 +120,21 @@ test('the stack starts, keeps its data, survives a kill, and ends cleanly', asyn
   const created = JSON.parse(answer)
   expect(created).toMatchObject({ network: 'Ethereum', name: 'My first wallet' })
 
+  // The demo tells its story on the running stack, while a contract wallet is walked through what that does not show.
+  const demo = run({ script: scriptOf('demo') })
+  await walkContractWallet(dev)
+  expect({ ended: await demo.exited, output: demo.output() }).toEqual({
+    ended: 0,
+    output: expect.stringContaining('Everything held.'),
+  })
+  expect(demo.output()).not.toContain('No dev stack is running')
+  for (const line of [
+    /The batch in one transaction deploys it +code there; allowance 2 USD, 1\.5 USD sent, in its activity/,
+    /One second after its revocation: refused +403 policy_denied; balanceOf still says 1/,
+  ]) {
+    expect(demo.output()).toMatch(line)
+  }
+
   const sameFolder = run({ at: await freePort() })
   expect(await sameFolder.exited).toBe(1)
   expect(sameFolder.output()).toContain('Another dev stack is running')
@@ -120,7 +144,7 @@ test('the stack starts, keeps its data, survives a kill, and ends cleanly', asyn
   expect(samePort.output()).toContain('PORT=')
 
   const children = childrenOf(first.child.pid)
-  expect(children.length).toBe(7)
+  expect(children.length).toBe(9)
   // Nobody can clean up after SIGKILL: the children end by themselves, and the next start copes.
   first.child.kill('SIGKILL')
   expect(await first.exited).toBe('SIGKILL')
@@ -132,6 +156,7 @@ test('the stack starts, keeps its data, survives a kill, and ends cleanly', asyn
   expect([again.project_id, again.api_key]).toEqual([dev.project_id, dev.api_key])
   const { address } = await projectWallet(again, 'Polygon')
   expect(await balance(again, 'Polygon', address)).toBe(1000n * 10n ** 18n)
+  expect(await balance(again, 'Vara', (await projectWallet(again, 'Vara')).address)).toBe(1000n * 10n ** 12n)
   expect(await call(again, `/wallets/get-by-id?network=Ethereum&id=${created.id}`)).toEqual(created)
 
   const secondChildren = childrenOf(second.child.pid)
@@ -143,12 +168,21 @@ test('the stack starts, keeps its data, survives a kill, and ends cleanly', asyn
   expect(await readDevJson(folder)).toBeUndefined()
 }, 120_000)
 
-test('a part that ends by itself ends the stack, with a warning', async () => {
+test('a part that ends by itself ends the stack, with a warning; but not a Substrate chain', async () => {
   const stack = run()
-  await ready(stack)
-  const worker = childrenOf(stack.child.pid).find((pid) => readProcess(pid)?.command.includes('jobs/worker.ts'))
-  if (worker === undefined) throw new Error('The worker is not running.')
-  process.kill(worker, 'SIGKILL')
+  const dev = await ready(stack)
+  const kill = (command: string) => {
+    const pid = childrenOf(stack.child.pid).find((child) => readProcess(child)?.command.includes(command))
+    if (pid === undefined) throw new Error(`${command} is not running.`)
+    process.kill(pid, 'SIGKILL')
+  }
+  kill('"network":"Vara"')
+  const warning = 'Warning: vara ended unexpectedly (SIGKILL)'
+  for (const deadline = Date.now() + 5000; !stack.output().includes(warning); await sleep(20)) {
+    if (Date.now() > deadline) throw new Error(`no warning: ${stack.output()}`)
+  }
+  expect(await projectWallet(dev, 'Ethereum')).toMatchObject({ network: 'Ethereum' })
+  kill('jobs/worker.ts')
   expect(await stack.exited).toBe(1)
   expect(stack.output()).toContain('Warning: worker ended unexpectedly (SIGKILL)')
   expect(childrenOf(stack.child.pid)).toEqual([])

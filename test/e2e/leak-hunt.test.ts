@@ -28,6 +28,7 @@ const MINI_SECRET = randomBytes(32).toString('hex')
 /** The development phrase of the Substrate tools: words enough that none of it stands in a log by chance. */
 const PHRASE = 'bottom drive obey lake curtain smoke basket hold race lonely fit walk'
 const BAD_PHRASE = 'bottom drive obey lake curtain smoke basket hold race lonely fit fit'
+const MESSAGE = 'marked message 9c41'
 const ANVIL_ADDRESS = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 
 const marks = new Map<string, RegExp>([
@@ -39,6 +40,8 @@ const marks = new Map<string, RegExp>([
   ['an imported private key', anywhere(PRIVATE_KEY)],
   ['an imported mini-secret', anywhere(MINI_SECRET)],
   ['an imported phrase', anywhere('curtain smoke basket')],
+  ['a message to sign', anywhere(MESSAGE)],
+  ['the bytes of one', anywhere(Buffer.from(MESSAGE).toString('hex'))],
 ])
 
 let folder: string
@@ -170,6 +173,17 @@ const signing = async (address: string): Promise<void> => {
     await call(path, { ...body, user_pin: PIN })
     for (const wrong of credentials) await call(path, { ...body, ...wrong })
   }
+  const bytes = { message: `0x${Buffer.from(MESSAGE).toString('hex')}`, message_type: 'bytes' }
+  for (const message of [{ message: MESSAGE }, bytes, { ...bytes, message: MESSAGE }]) {
+    for (const credential of [{ user_pin: PIN }, { user_pin: WRONG_PIN }, {}]) {
+      await call('/transactions/sign-message', {
+        network: 'Ethereum',
+        signer_wallet_address: address,
+        ...message,
+        ...credential,
+      })
+    }
+  }
   const token = { network: 'Ethereum', from: address, contract_address: ANVIL_ADDRESS, recipient: ANVIL_ADDRESS }
   await call('/nfts/mint', { ...token, uri: 'ipfs://x', user_pin: PIN })
   await call('/nfts/transfer', { ...token, token_id: '1', user_pin: PIN })
@@ -255,6 +269,7 @@ test('nothing that the service writes shows a PIN, a secret, a phrase, a key or 
   const written = logs()
   // What is searched is really there.
   expect(rows).toContain('transaction_submitted')
+  expect(rows).toContain('message_signed')
   expect(statements).toContain(theirs)
   expect(written).toContain('listening')
   expect({ rows: hits(rows), statements: hits(statements), logs: hits(written) }).toEqual({

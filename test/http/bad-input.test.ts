@@ -338,7 +338,10 @@ const cases: readonly Case[] = [
     501,
     'not_implemented',
   ],
-  ['a contract wallet', ...body('/wallets', { ...wallet, type: 'contract' }, 'not_implemented')],
+  [
+    'a contract wallet on Polkadot',
+    ...body('/wallets', { ...wallet, network: 'Polkadot', type: 'contract' }, 'invalid_input', 'type'),
+  ],
 ]
 
 const STATUS_OF: Record<string, number> = { not_implemented: 501, not_found: 404 }

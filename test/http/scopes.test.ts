@@ -24,6 +24,8 @@ const ENDPOINTS = {
   'POST /transactions/preview-bundle': 'read',
   'POST /transactions/sign': 'sign',
   'POST /transactions/sign-and-send': 'sign',
+  'POST /transactions/batch-sign-and-send': 'sign',
+  'POST /transactions/sign-message': 'sign',
   'POST /nfts/collections': 'sign',
   'POST /nfts/mint': 'sign',
   'POST /nfts/transfer': 'sign',

@@ -2,13 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import type { JobHelpers } from 'graphile-worker'
 import postgres, { type Sql } from 'postgres'
-import { generatePrivateKey } from 'viem/accounts'
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
 import { API_KEY_SCOPES } from '../../db/words.ts'
 import { dropIdempotencyKeysTask } from '../../jobs/tasks/drop-idempotency-keys.ts'
 import { createApiKey } from '../../src/api-keys/create.ts'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Ctx, createCtx, createWorkerCtx } from '../../src/context.ts'
+import { deployCanonicalContracts } from '../../src/devnet/canonical-contracts.ts'
 import { listen } from '../../src/listen.ts'
 import { createProject } from '../../src/projects/create.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
@@ -29,6 +30,7 @@ let second: { readonly ctx: Ctx; readonly server: ReturnType<typeof listen>; rea
 
 beforeAll(async () => {
   chain = await startChain(network)
+  await deployCanonicalContracts(chain.rpcUrl)
   gate = startGate(chain.rpcUrl)
   service = await startService({ rpcUrls: { [network]: gate.url } })
   sql = postgres(service.database.url, { max: 1 })
@@ -86,6 +88,21 @@ const payment = async () => {
   }
 }
 
+/** One that is not deployed, of a key whose address we know. */
+const contractWallet = async () => {
+  const private_key = generatePrivateKey()
+  const body = {
+    network,
+    name: 'A',
+    type: 'contract',
+    control_mode: 'developer',
+    developer_secret: SECRET,
+    private_key,
+  }
+  const { json } = await service.post('/wallets/import', body)
+  return { key: privateKeyToAddress(private_key), from: json.address as string }
+}
+
 /** A collection that is on the chain, and a wallet that may mint of it. */
 const collection = async () => {
   const { address: from } = await service.newWallet({ network })
@@ -132,6 +149,23 @@ describe('the same key and body, 50 times at once at two processes', () => {
     expect(answers[0]).toStartWith('200 {"id":')
     expect((await rows()).wallets).toBe((before.wallets ?? 0) + 1)
     expect(told(await service.post(path, owned))).toEqual({ status: 409, code: 'wallet_exists' })
+  })
+
+  test('a batch is one transaction, and the deployment before it', async () => {
+    const { key, from } = await contractWallet()
+    await chain.fund(key)
+    const body = {
+      ...{ network, signer_wallet_address: from, developer_secret: SECRET },
+      unsigned_transactions: [{ to: RECIPIENT }, { to: RECIPIENT }],
+    }
+    const before = await rows()
+    const answers = await atOnce(10, '/transactions/batch-sign-and-send', body, 'a batch')
+    expect(new Set(answers).size).toBe(1)
+    expect(answers[0]).toStartWith('200 {"transaction_id":')
+    expect((await rows()).transactions).toBe((before.transactions ?? 0) + 2)
+    const other = { ...body, unsigned_transactions: body.unsigned_transactions.slice(1) }
+    const answer = await service.post('/transactions/batch-sign-and-send', other, { 'idempotency-key': 'a batch' })
+    expect(told(answer)).toEqual({ status: 409, code: 'idempotency_mismatch' })
   })
 
   test('mint, transfer and collections alike', async () => {

@@ -57,6 +57,8 @@ describe('the document', () => {
       'POST /transactions/preview-bundle',
       'POST /transactions/sign',
       'POST /transactions/sign-and-send',
+      'POST /transactions/batch-sign-and-send',
+      'POST /transactions/sign-message',
       'GET /transactions/status-by-hash',
       'GET /transactions/status-by-id',
       'GET /nfts',

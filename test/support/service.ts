@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { EvmNetwork, Network } from '../../db/words.ts'
+import type { Network } from '../../db/words.ts'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Ctx, createCtx } from '../../src/context.ts'
@@ -33,7 +33,7 @@ const WORKER_PATH = new URL('../../jobs/worker.ts', import.meta.url).pathname
 const variablesOf = async (input: {
   readonly database: TestDatabase
   readonly folder: string
-  readonly rpcUrls: Partial<Record<EvmNetwork, string>>
+  readonly rpcUrls: Partial<Record<Network, string>>
 }): Promise<Record<string, string>> => {
   const keys = { ROOT_KEY: join(input.folder, 'root.key'), SERVICE_KEY: join(input.folder, 'service.key') }
   for (const path of Object.values(keys)) await writeFile(path, randomBytes(32), { mode: 0o600 })
@@ -55,7 +55,7 @@ const variablesOf = async (input: {
 /** The whole service on a database of its own: the API in this process over real HTTP, workers as processes on demand. */
 export const startService = async (
   input: {
-    readonly rpcUrls?: Partial<Record<EvmNetwork, string>>
+    readonly rpcUrls?: Partial<Record<Network, string>>
     readonly variables?: Record<string, string>
     /** A fresh one by default. */
     readonly database?: TestDatabase

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
 import type { Chain } from '../../src/chains/chain.ts'
-import { RPC_BATCH_LIMIT } from '../../src/chains/evm/rpc.ts'
+import { RPC_BATCH_LIMIT } from '../../src/chains/node/rpc.ts'
 import { readConfig } from '../../src/config.ts'
 import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
 import { broadcastTransaction } from '../../src/transactions/broadcast.ts'

@@ -23,8 +23,8 @@ export type Intent = {
   answer: string | null
 }
 
-/** Who sends, and the collection that it mints in. */
-export type Signer = { readonly address: Address; readonly collection: Address }
+/** A wallet, the address of its key, which is another one for a Safe, and the collection that it mints in, if any. */
+export type Signer = { readonly address: Address; readonly owner: Address; readonly collection: Address | null }
 
 export const TOKEN_ID = 1n
 
@@ -43,6 +43,7 @@ type Parts = {
 type Row = {
   readonly id: string
   readonly signer: Address
+  readonly kind: string
   readonly nonce: number
   readonly status: string
   readonly code: string | null
@@ -60,7 +61,7 @@ type Row = {
 const readRows = (sql: Sql): Promise<readonly Row[]> => sql<Row[]>`
   with audited as (
     select details->>'transaction' as id, count(*)::int as rows from audit where action = 'transaction_submitted' group by 1)
-  select t.id, t.signer_address as signer, t.nonce::int as nonce, t.status, t.error_code as code, t.final, t."to", t.input,
+  select t.id, t.signer_address as signer, t.kind, t.nonce::int as nonce, t.status, t.error_code as code, t.final, t."to", t.input,
     t.shown_hash as shown, t.mined_block_hash as block, t.rungs, coalesce(audited.rows, 0) as audited,
     (select array_agg(hash) from attempts where transaction_id = t.id) as hashes,
     (select count(raw)::int from attempts where transaction_id = t.id) as raws
@@ -114,10 +115,10 @@ type Mined = { readonly hash: Hex; readonly from: Address; readonly nonce: numbe
 
 /** @returns a function that reads the blocks that are new, and tells what is mined by now. */
 const createScan = ({ chain: { publicClient }, signers }: Parts) => {
-  const ours = new Set(signers.map(({ address }) => address))
   const mined: Mined[] = []
   let scanned = 0n
   return async (): Promise<readonly Mined[]> => {
+    const ours = new Set(signers.map(({ owner }) => owner))
     const latest = await publicClient.getBlockNumber({ cacheTime: 0 })
     for (; scanned < latest; scanned += 1n) {
       const block = await publicClient.getBlock({ blockNumber: scanned + 1n, includeTransactions: true })
@@ -152,7 +153,7 @@ const troublesOfSigner = async (
   { chain: { publicClient } }: Parts,
   input: { readonly signer: Signer; readonly rows: readonly Row[]; readonly mined: readonly Mined[] },
 ): Promise<readonly string[]> => {
-  const { address } = input.signer
+  const { owner: address } = input.signer
   const latest = await publicClient.getTransactionCount({ address, blockTag: 'latest' })
   const pending = await publicClient.getTransactionCount({ address, blockTag: 'pending' })
   const nonces = input.rows.filter(({ signer }) => signer === address).map(({ nonce }) => nonce)
@@ -177,7 +178,7 @@ const effectOf = async (parts: Parts, { kind, signer, recipient }: Intent): Prom
 
 const recordsOf = ({ kind, recipient }: Intent, rows: readonly Row[]): readonly Row[] => {
   const word = recipient.slice(2).toLowerCase()
-  return rows.filter(({ to, input }) => (kind === 'pay' ? to === recipient : input.includes(word)))
+  return rows.filter(({ to, input }) => (kind === 'pay' && to === recipient) || input.includes(word))
 }
 
 /** What an intent's client was told, what was recorded of it and with it, and what the chain has of it. */
@@ -228,7 +229,9 @@ export const createAccount = (parts: Parts) => {
     const { broken } = await verifyAudit(service.ctx, { chain: null, heads: [], onProgress: () => {} })
     return [
       ...troubles,
-      ...rows.filter(({ id }) => !known.has(id)).map(({ id }) => `${id} is nobody's intent`),
+      ...rows
+        .filter(({ id, kind }) => kind !== 'deployment' && !known.has(id))
+        .map(({ id }) => `${id} is nobody's intent`),
       ...mined.filter(({ hash }) => !hashes.has(hash)).map(({ hash }) => `${hash} is mined, and not recorded`),
       ...(audit?.rows === rows.length ? [] : [`there are ${audit?.rows} audit rows for ${rows.length} transactions`]),
       ...broken.map(({ chain, trouble }) => `audit chain ${chain}: ${trouble}`),

@@ -4,6 +4,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
 import type { Address } from 'viem'
+import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
+import { deployCanonicalContracts } from '../../src/devnet/canonical-contracts.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { createMortal, type Mortal } from '../support/mortal.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -43,12 +45,25 @@ const startSigner = async (service: Service, chain: TestChain): Promise<Signer> 
   const { address } = await service.newWallet({ network })
   await chain.fund(address)
   const collection = await chain.deploy('WizardCollection', ['Doors', 'DOOR', address])
-  return { address, collection: collection.address }
+  return { address, owner: address, collection: collection.address }
+}
+
+/** With coins for itself and for its key; nothing is deployed. */
+const startSafe = async (service: Service, chain: TestChain): Promise<Signer> => {
+  const key = generatePrivateKey()
+  const control = { control_mode: 'developer', developer_secret: SECRET }
+  const { json } = await service.post('/wallets/import', {
+    ...{ network, type: 'contract', name: 'A Safe', private_key: key, ...control },
+  })
+  const owner = privateKeyToAddress(key)
+  await Promise.all([chain.fund(owner), chain.fund(json.address)])
+  return { address: json.address, owner, collection: null }
 }
 
 /** A chain with its contracts, and signers who have all that they need. */
 const startPlaces = async (blocks: Blocks) => {
   const chain = await startChain(network, { flags: ['--slots-in-an-epoch', '1'] })
+  await deployCanonicalContracts(chain.rpcUrl)
   const service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
   const token = await chain.deploy('MultiToken', ['', fundedAccount(0).address])
   const signers: Signer[] = []
@@ -179,6 +194,12 @@ export const startCrashWorld = async (blocks: Blocks) => {
   return {
     ...{ api, worker, signers, start, send, settle },
     account: createAccount(places),
+    /** A new Safe among the signers. */
+    newSafe: async (): Promise<Signer> => {
+      const safe = await startSafe(service, chain)
+      signers.push(safe)
+      return safe
+    },
     halves: () => halvesOf(sql),
     /** Waits until the worker has begun to take jobs. */
     listens: () => untilCounted('db listen', 1),

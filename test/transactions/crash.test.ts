@@ -12,7 +12,7 @@ import fc from 'fast-check'
 import { getAddress, toHex } from 'viem'
 import type { Point } from '../support/mortal.ts'
 import type { Moment } from '../support/wire.ts'
-import type { Intent, IntentKind } from './crash-account.ts'
+import type { Intent, IntentKind, Signer } from './crash-account.ts'
 import { type Blocks, type CrashWorld, startCrashWorld } from './crash-world.ts'
 
 const RUNS = process.env.STRONGROOM_LONG === '1' ? 200 : 20
@@ -21,6 +21,8 @@ const ONLY_POINT = process.env.STRONGROOM_CRASH_POINT
 const SEEDS = ONLY_SEED === undefined ? Array.from({ length: RUNS }, (_, index) => index + 1) : [Number(ONLY_SEED)]
 
 const INTENTS: readonly IntentKind[] = ['pay', 'pay', 'transfer', 'mint', 'mint with metadata']
+/** So many are sent from a Safe that is not deployed yet, beside the others. */
+const SAFE_INTENTS = 2
 const MESSAGES_OF_A_START = 40
 const GOLDEN_RATIO = 0.618
 
@@ -88,14 +90,14 @@ const UNDISTURBED: Plan = {
 
 let lastValue = 0n
 
-const intentOf = (world: CrashWorld, wish: Wish): Intent => {
+const intentOf = (signer: Signer | undefined, { kind, hasKey }: Omit<Wish, 'signer'>): Intent => {
   lastValue += 1n
   return {
-    kind: wish.kind,
-    signer: world.signers[wish.signer]?.address ?? '0x',
+    kind,
+    signer: signer?.address ?? '0x',
     recipient: getAddress(toHex(randomBytes(20))),
     value: lastValue,
-    idempotencyKey: wish.hasKey ? randomUUID() : null,
+    idempotencyKey: hasKey ? randomUUID() : null,
     answer: null,
   }
 }
@@ -104,8 +106,10 @@ const intentOf = (world: CrashWorld, wish: Wish): Intent => {
 const sendAll = async (world: CrashWorld, plan: Plan): Promise<readonly Intent[]> => {
   const intents: Intent[] = []
   const sent: Promise<void>[] = []
-  const send = (wish: Wish) => {
-    const intent = intentOf(world, wish)
+  // Its first transaction deploys it.
+  const safe = await world.newSafe()
+  const send = (signer: Signer | undefined, wish: Omit<Wish, 'signer'>) => {
+    const intent = intentOf(signer, wish)
     intents.push(intent)
     const asked = world.send(intent)
     // Told below, when all of them have come to an end.
@@ -113,12 +117,14 @@ const sendAll = async (world: CrashWorld, plan: Plan): Promise<readonly Intent[]
     sent.push(asked)
   }
   world.worker.lose(plan.lost && { ...plan.lost, kind: 'eth_sendRawTransaction' })
-  for (const wish of plan.wishes) {
-    send(wish)
+  for (const [index, wish] of plan.wishes.entries()) {
+    send(world.signers[wish.signer], wish)
+    if (index < SAFE_INTENTS) send(safe, { kind: 'pay', hasKey: wish.hasKey })
     if (plan.pauseMs > 0) await sleep(plan.pauseMs)
   }
   await Promise.all(sent)
-  for (const signer of new Set(plan.wishes.map((wish) => wish.signer))) send({ kind: 'pay', signer, hasKey: false })
+  const senders = new Set(plan.wishes.map(({ signer }) => world.signers[signer]))
+  for (const signer of [...senders, safe]) send(signer, { kind: 'pay', hasKey: false })
   await Promise.all(sent)
   // A client that comes again, though it was answered, gets the same answer.
   await Promise.all(intents.filter(({ idempotencyKey }) => idempotencyKey !== null).map(world.send))

@@ -3,7 +3,7 @@
 // That the folding loses nothing is checked on the plain walks, state by state, and by rules that are broken on purpose.
 
 import { describe, expect, test } from 'bun:test'
-import { holdsNonce, type TransactionState, transition } from '../../src/transactions/transition.ts'
+import { holdsNonce, statusOf, type TransactionState, transition } from '../../src/transactions/transition.ts'
 import { explore } from '../support/explore.ts'
 import { foldsOf } from './fold.ts'
 import { type Bounds, foldedWorld } from './folded-world.ts'
@@ -102,13 +102,44 @@ test('whether a node was heard to take it changes the word that is told, and not
   for (const kind of events) {
     for (let chosen = 0; chosen <= LADDER.rungs; chosen += 1) {
       const after = (broadcast: boolean) => {
-        const state: TransactionState = { kind: 'waiting', chosen, broadcast }
+        const givenUp = chosen === LADDER.rungs ? 'expired' : null
+        const state: TransactionState = { kind: 'waiting', chosen, givenUp, broadcast }
         const next = transition({ ladder: LADDER, state, event: { kind, attempt: 0, blockHash: 'here' } })
         return next.state.kind === 'waiting' ? { ...next, state: { ...next.state, broadcast: true } } : next
       }
       expect(after(false)).toEqual(after(true))
     }
   }
+})
+
+test('what its contract wallet cannot execute ends as what is given up for time does, by another word', () => {
+  for (let chosen = 0; chosen <= LADDER.rungs; chosen += 1) {
+    const givenUp = chosen === LADDER.rungs ? 'expired' : null
+    const state: TransactionState = { kind: 'waiting', chosen, givenUp, broadcast: false }
+    const undeployed = transition({ ladder: LADDER, state, event: { kind: 'undeployed' } })
+    const expired = transition({ ladder: LADDER, state, event: { kind: 'expiry_due' } })
+    expect(undeployed.effects).toEqual(expired.effects)
+    // Why it was given up first stays why.
+    const word = givenUp ?? 'contract_wallet_not_deployed'
+    expect(undeployed.state).toEqual({ ...expired.state, givenUp: word } as TransactionState)
+    const mined = [
+      { kind: 'included', attempt: LADDER.rungs, blockHash: 'here' },
+      { kind: 'confirmed', blockHash: 'here', failure: null },
+      { kind: 'finalized', blockHash: 'here' },
+    ] as const
+    const end = mined.reduce((at, event) => transition({ ladder: LADDER, state: at, event }).state, undeployed.state)
+    expect(end).toEqual({ kind: 'done', outcome: word })
+  }
+})
+
+test('what is mortal frees its nonce when its time is over, and is told as expired; not once it is in a block', () => {
+  const state: TransactionState = { kind: 'waiting', chosen: 0, givenUp: null, broadcast: true }
+  const lapsed = transition({ ladder: LADDER, state, event: { kind: 'lapsed' } })
+  expect(lapsed).toEqual({ state: { kind: 'done', outcome: 'lapsed' }, effects: [{ kind: 'erase_raw' }] })
+  expect([holdsNonce(lapsed.state), statusOf(lapsed.state)]).toEqual([false, 'failed'])
+  const included = { kind: 'included', attempt: 0, blockHash: 'here' } as const
+  const mined = transition({ ladder: LADDER, state, event: included }).state
+  expect(transition({ ladder: LADDER, state: mined, event: { kind: 'lapsed' } })).toEqual({ state: mined, effects: [] })
 })
 
 type BrokenRule = {
@@ -179,7 +210,7 @@ const BROKEN: readonly BrokenRule[] = [
     name: 'a cancel that is told before it is final',
     rules: but(({ ladder, state, event }) =>
       event.kind === 'confirmed' && state.kind === 'mined' && state.attempt === ladder.rungs
-        ? { state: { ...state, told: 'failed' }, effects: [] }
+        ? { state: { ...state, told: 'execution_reverted' }, effects: [] }
         : null,
     ),
     claim: /a cancel is told before it is final|no way to an end/,

@@ -62,7 +62,11 @@ const staleOf = ({ tracked, ...world }: SmallWorld, { look }: Intent): number | 
 const unlooked = (slot: Slot): Slot => {
   const { state } = slot
   if (state?.kind !== 'mined') return { ...slot, stale: null }
-  return { ...slot, stale: null, state: kept({ kind: 'waiting', chosen: state.chosen, broadcast: true }) }
+  return {
+    ...slot,
+    stale: null,
+    state: kept({ kind: 'waiting', chosen: state.chosen, givenUp: state.givenUp, broadcast: true }),
+  }
 }
 
 /**

@@ -125,8 +125,8 @@ const ACCEPTED: readonly TransactionEvent[] = ATTEMPTS.map((attempt) => ({ kind:
 const INCLUDED_HERE = included(HERE)
 const INCLUDED_GONE = included(GONE)
 const EXCLUDED: TransactionEvent = { kind: 'excluded' }
-const SUCCEEDED: TransactionEvent = { kind: 'confirmed', blockHash: HERE, success: true }
-const FAILED: TransactionEvent = { kind: 'confirmed', blockHash: HERE, success: false }
+const SUCCEEDED: TransactionEvent = { kind: 'confirmed', blockHash: HERE, failure: null }
+const FAILED: TransactionEvent = { kind: 'confirmed', blockHash: HERE, failure: 'execution_reverted' }
 const FINALIZED: TransactionEvent = { kind: 'finalized', blockHash: HERE }
 const USURPED: TransactionEvent = { kind: 'usurped' }
 const FORGOTTEN: TransactionEvent = { kind: 'forgotten' }

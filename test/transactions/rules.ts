@@ -87,9 +87,12 @@ export const brokenOutcome = (
     case 'success':
       return isRung && !final.reverted ? null : 'told success for good, and it is not final'
     case 'execution_reverted':
+    case 'contract_wallet_not_deployed':
       return isRung && final.reverted ? null : 'told execution_reverted, and it is not final'
     case 'expired':
       return final?.attempt === CANCEL ? null : 'told expired, and the cancel is not final'
+    case 'lapsed':
+      return 'told to have lapsed, and it is not mortal'
     case 'nonce_taken':
       return final?.attempt === 'stranger' ? null : 'told nonce_taken, and it is not'
   }
@@ -102,5 +105,5 @@ export const brokenTold = (
 ): string | null => {
   if (state.told === null) return null
   if (state.attempt === CANCEL) return 'a cancel is told before it is final'
-  return (state.told === 'failed') === receipt.reverted ? null : 'told otherwise than its receipt says'
+  return (state.told !== 'success') === receipt.reverted ? null : 'told otherwise than its receipt says'
 }

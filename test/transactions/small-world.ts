@@ -368,7 +368,9 @@ const settling = (world: SmallWorld, rules: Rules, depth: Depth): SmallMove[] =>
     const tx = block?.hash === blockHash ? block.mined[at]?.find((each) => isOf(each, index)) : undefined
     const isReceiptDue = state.told === null && tx !== undefined && isDeep(world, depth, height)
     return [
-      ...(isReceiptDue ? [told({ kind: 'confirmed', blockHash, success: !isReverted(tx) })] : []),
+      ...(isReceiptDue
+        ? [told({ kind: 'confirmed', blockHash, failure: isReverted(tx) ? 'execution_reverted' : null })]
+        : []),
       ...(height < Math.min(world.tracked.length, world.final) ? [told({ kind: 'finalized', blockHash })] : []),
     ]
   })

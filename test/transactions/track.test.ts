@@ -142,7 +142,7 @@ test('an attempt that was chosen, and whose sending was lost, is sent though a l
   await clearJobs()
   await reconcile()
   expect(await isToBeSent(id)).toBe(false)
-  await sql`update transactions set chosen = rungs where id = ${id}`
+  await sql`update transactions set chosen = rungs, given_up = 'expired' where id = ${id}`
   await reconcile()
   expect(await isToBeSent(id)).toBe(true)
   await broadcastTransaction(ctx, id)

@@ -25,6 +25,7 @@ let away: Gate
 let service: Service
 let sql: Sql
 let wallet: Hex
+let contractWallet: Hex
 let workers: ReturnType<Service['startWorker']>[] = []
 
 beforeAll(async () => {
@@ -36,6 +37,8 @@ beforeAll(async () => {
   service = await startService({ rpcUrls: { [network]: gate.url, Base: away.url } })
   sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
   wallet = (await service.newWallet({ network })).address
+  const contract = { ...by, name: 'A contract wallet', control_mode: 'developer', type: 'contract' }
+  contractWallet = (await service.post('/wallets', contract)).json.address
   // There it could pay, too.
   await Promise.all([right.fund(wallet), wrong.fund(wallet)])
 })
@@ -75,6 +78,8 @@ const CALLS: Record<string, () => Promise<Answer>> = {
   sign: () => sending('/transactions/sign'),
   'sign-and-send': signAndSend,
   'sign-and-send, with every field given': () => sending('/transactions/sign-and-send', { ...COMPLETE, nonce: '0' }),
+  'sign-message for a contract wallet': () =>
+    service.post('/transactions/sign-message', { ...by, signer_wallet_address: contractWallet, message: 'hello' }),
   preview: () =>
     service.post('/transactions/preview', {
       network,

@@ -111,6 +111,12 @@ const CALLS: Record<string, (things: Things) => { query?: Record<string, string>
   'POST /wallets/export': ({ wallet: address }) => ({ body: { network, address, user_pin: PIN } }),
   'POST /transactions/sign': (things) => ({ body: send(things) }),
   'POST /transactions/sign-and-send': (things) => ({ body: send(things) }),
+  'POST /transactions/batch-sign-and-send': ({ wallet }) => ({
+    body: { network, signer_wallet_address: wallet, unsigned_transactions: [unsigned_transaction], user_pin: PIN },
+  }),
+  'POST /transactions/sign-message': ({ wallet }) => ({
+    body: { network, signer_wallet_address: wallet, message: 'hello', user_pin: PIN },
+  }),
   // Without a network it is the wallet's own: here it is not told that there is one.
   'POST /transactions/preview': ({ wallet: from }) => ({ body: { from, unsigned_transaction } }),
   'POST /transactions/preview-bundle': ({ wallet: from }) => ({

@@ -91,6 +91,22 @@ describe('import of a private key', () => {
     }
   })
 
+  test('makes the contract wallet of that key, which has one address of its own on all EVM networks', async () => {
+    const { importWallet, get } = await newProject()
+    const contract = { private_key: ANVIL.privateKey, type: 'contract', ...developer }
+    const made = await Promise.all(EVM_NETWORKS.map((network) => importWallet({ network, ...contract })))
+    expect(new Set(made.map(({ json }) => json.address)).size).toBe(1)
+    const wallet = made[0]?.json
+    const key = await importWallet({ private_key: ANVIL.privateKey, ...developer })
+    expect(key.json.address.toLowerCase()).toBe(`0x${ANVIL.address}`)
+    expect(wallet.address).not.toBe(key.json.address)
+    expect((await get('/wallets/get-by-address', { network: 'Ethereum', address: wallet.address })).json).toEqual(
+      wallet,
+    )
+    const again = await importWallet({ network: 'Ethereum', ...contract })
+    expect([again.status, again.json.code]).toEqual([409, 'wallet_exists'])
+  })
+
   test('is a keyring of its own, and no seed: the owner’s next wallet has another key', async () => {
     const { importWallet, post } = await newProject()
     const ownerId = randomUUID()
@@ -275,7 +291,8 @@ describe('what cannot be imported', () => {
     ['a checksum that does not hold', { mnemonic_phrase: ANVIL.phrase.replace('junk', 'test') }, 400, 'invalid_key'],
     ['a key as a number', { private_key: 1 }, 400, 'invalid_input'],
     ['a phrase as a list', { mnemonic_phrase: ANVIL.phrase.split(' ') }, 400, 'invalid_input'],
-    ['a contract wallet', { private_key: key, type: 'contract' }, 501, 'not_implemented'],
+    ['a contract wallet on Vara', { network: 'Vara', private_key: key, type: 'contract' }, 400, 'invalid_input'],
+    ['a type that there is not', { private_key: key, type: 'multisig' }, 400, 'invalid_input'],
     ['no credential', { private_key: key, developer_secret: null }, 400, 'credential_required'],
     ['a wrong secret', { private_key: key, developer_secret: 'wrong' }, 403, 'INVALID_SECRET'],
     ['no name', { private_key: key, name: null }, 400, 'invalid_input'],

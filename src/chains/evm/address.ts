@@ -2,7 +2,7 @@
 
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { AppError } from '../../errors.ts'
-import { hexText } from './wire.ts'
+import { hexText } from '../node/wire.ts'
 
 /** A node's token transfers name the same addresses again and again; a checksum costs some microseconds. */
 const CHECKSUM_MEMO_LIMIT = 65_536

@@ -3,10 +3,10 @@
 
 import { encodeFunctionData, parseAbi } from 'viem'
 import type { Balances, Hex } from '../chain.ts'
+import { type Answer, question, type Rpc } from '../node/rpc.ts'
+import { hexText, quantity, toQuantity } from '../node/wire.ts'
 import { readQuestion } from './call.ts'
 import { isExecutionFailure } from './nodeErrors.ts'
-import { type Answer, question, type Rpc } from './rpc.ts'
-import { hexText, quantity, toQuantity } from './wire.ts'
 
 const ABI = parseAbi(['function balanceOf(address owner) view returns (uint256)'])
 /** A rebasing token behind a proxy needs some 100,000. */

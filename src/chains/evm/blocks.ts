@@ -1,9 +1,9 @@
 // Blocks as followers need them: who they are, who their parent is, and which transactions are in them.
 
 import type { BlockRef, BlockWithHashes, Hex } from '../chain.ts'
+import { type Answer, type Question, question, type Rpc } from '../node/rpc.ts'
+import { bytes, hash, listOf, nullable, quantity, record, smallQuantity, toQuantity } from '../node/wire.ts'
 import { isBlockMissing } from './nodeErrors.ts'
-import { type Answer, type Question, question, type Rpc } from './rpc.ts'
-import { bytes, hash, listOf, nullable, quantity, record, smallQuantity, toQuantity } from './wire.ts'
 
 const parseRef = (value: unknown): BlockRef => {
   const block = record(value)

@@ -2,9 +2,9 @@
 // are time-outs, 5xx and anything unreadable: the transaction may be in a pool, so its nonce is not free.
 
 import type { BroadcastOutcome, Hex } from '../chain.ts'
-import { NodeUnavailable, question, type Rpc, type RpcError } from './rpc.ts'
+import { NodeUnavailable, question, type Rpc, type RpcError } from '../node/rpc.ts'
+import { hash } from '../node/wire.ts'
 import { cleanText } from './text.ts'
-import { hash } from './wire.ts'
 
 const REASON_LIMIT = 200
 

@@ -10,6 +10,8 @@
 // runs again, with a call that does nothing in its place, as the nonce decides where a contract is created. (What no node
 // would start uses no nonce.)
 
+import { type Answer, NodeUnavailable, question, type Rpc, type RpcError } from '../node/rpc.ts'
+import { quantity } from '../node/wire.ts'
 import type { Call } from './call.ts'
 import { runWithCreations } from './creations.ts'
 import { hopeless } from './intrinsic.ts'
@@ -17,9 +19,7 @@ import type { SimulationLimits } from './limits.ts'
 import { transfersOf } from './logs.ts'
 import { cannotSimulateCreation, isExecutionFailure, isMethodMissing, isNoFunds } from './nodeErrors.ts'
 import { failureOf } from './reverts.ts'
-import { type Answer, NodeUnavailable, question, type Rpc, type RpcError } from './rpc.ts'
 import { notFunded, type Overrides, refused, type SimulatedCall, simulateQuestion } from './simulate.ts'
-import { quantity } from './wire.ts'
 
 /** Rounds of setting aside; a bundle that still is refused is refused as a whole. */
 const ROUND_LIMIT = 8
@@ -42,7 +42,11 @@ const standInFor = ({ from }: Call): Call => ({
 type Run = Answer<readonly SimulatedCall[]>
 type Runner = (from: string, calls: readonly Call[], overrides: Overrides) => Promise<Run>
 
-const runner = (rpc: Rpc, limits: SimulationLimits, nowMs: () => number): Runner => {
+const runner = (
+  rpc: Rpc,
+  limits: SimulationLimits,
+  { nowMs, block }: { readonly nowMs: () => number; readonly block: string },
+): Runner => {
   const endMs = nowMs() + PATIENCE_MS
   return async (from, calls, overrides) => {
     if (nowMs() > endMs) {
@@ -50,7 +54,7 @@ const runner = (rpc: Rpc, limits: SimulationLimits, nowMs: () => number): Runner
     }
     const creates = calls.some(({ to }) => to === null)
     if (!(creates && limits.lacks('creations'))) {
-      const answer = await rpc.try(simulateQuestion(from, [{ overrides, calls }]))
+      const answer = await rpc.try(simulateQuestion(from, [{ overrides, calls }], block))
       if (answer.ok || !creates || !cannotSimulateCreation(answer.error)) return answer
       limits.learn('creations')
     }
@@ -64,9 +68,10 @@ const findUnfunded = async (
   run: Runner,
   from: string,
   calls: readonly Call[],
+  block: string,
 ): Promise<readonly number[]> => {
   const [balance, rich] = await Promise.all([
-    rpc.ask(question('eth_getBalance', [from, 'latest'], quantity)),
+    rpc.ask(question('eth_getBalance', [from, block], quantity)),
     run(from, calls, { [from]: { balance: RICH } }),
   ])
   if (!rich.ok) return []
@@ -130,13 +135,15 @@ export const runBundle = async (
   input: {
     readonly from: string
     readonly calls: readonly Call[]
+    /** On top of an older block, there may be no creation among the calls. */
+    readonly block?: string
     /** A clock that only goes forward, in milliseconds. */
     readonly nowMs?: () => number
   },
 ): Promise<readonly SimulatedCall[] | null> => {
   if (limits.lacks('simulation')) return null
-  const { from } = input
-  const run = runner(rpc, limits, input.nowMs ?? (() => performance.now()))
+  const { from, block = 'latest' } = input
+  const run = runner(rpc, limits, { nowMs: input.nowMs ?? (() => performance.now()), block })
   const ends: (SimulatedCall | undefined)[] = input.calls.map((call) => {
     const reason = hopeless(call)
     return reason === null ? undefined : refused(reason)
@@ -174,7 +181,7 @@ export const runBundle = async (
       for (const at of open.keys()) setAside(at, refused(failureOf(answer.error)))
       break
     }
-    const unfunded = isNoFunds(answer.error) ? await findUnfunded(rpc, run, from, calls) : []
+    const unfunded = isNoFunds(answer.error) ? await findUnfunded(rpc, run, from, calls, block) : []
     for (const at of unfunded) setAside(at, notFunded)
     if (unfunded.length > 0) continue
     const { index, error, before } = await findFirstCulprit(run, from, calls, answer.error)

@@ -1,6 +1,6 @@
 import type { Hex, Intent } from '../chain.ts'
-import { type Question, question } from './rpc.ts'
-import { bytes, hexText, type JsonRecord, toQuantity } from './wire.ts'
+import { type Question, question } from '../node/rpc.ts'
+import { bytes, hexText, type JsonRecord, toQuantity } from '../node/wire.ts'
 
 /** What of an intent matters to its execution. `from` is named where it is not the sender of all calls. */
 export type Call = Pick<Intent, 'to' | 'value' | 'input' | 'gasLimit'> & { readonly from?: string }

@@ -1,12 +1,12 @@
 // debug_traceCall with go-ethereum's callTracer, which tells frames and, asked for them, the logs within each. A trace is read
 // as the logs that eth_simulateV1 would give: one for each movement of the coin, among the contracts' own, in order.
 
+import { type Question, question } from '../node/rpc.ts'
+import { isHex, type JsonRecord, list, nullable, quantity, rawAddress, record, smallQuantity } from '../node/wire.ts'
 import { type Call, transactionObject } from './call.ts'
 import { coinLog } from './logs.ts'
-import { type Question, question } from './rpc.ts'
 import { parseLog, type RawLog } from './simulate.ts'
 import { MOVING_TYPES, orNull } from './traces.ts'
-import { isHex, type JsonRecord, list, nullable, quantity, rawAddress, record, smallQuantity } from './wire.ts'
 
 /** The end of one call that was traced. */
 export type CallTrace = {

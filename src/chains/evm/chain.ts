@@ -1,21 +1,23 @@
 // An EVM network behind one node, as a Chain: each verb is a file of this folder, put together here.
 
-import type { Chain, ChainMemory } from '../chain.ts'
+import type { Chain, ChainMemory, EvmUnsigned, Unsigned } from '../chain.ts'
 import type { EvmNetworkRow } from '../networks.ts'
+import { identified } from '../node/identity.ts'
+import { createRpc, type NodeTrouble } from '../node/rpc.ts'
+import { withTroubleTold } from '../node/trouble.ts'
 import { addressOf, parseAddress } from './address.ts'
 import { readBalances } from './balances.ts'
 import { readBlock, readHead } from './blocks.ts'
 import { broadcast } from './broadcast.ts'
 import { readCounts, readFinalCount } from './counts.ts'
-import { decodeCall } from './decode.ts'
 import { assemble, disassemble, signingBytes } from './encode.ts'
 import { readAddressFacts } from './facts.ts'
 import { isWithinCap } from './fees.ts'
 import { readHistory } from './history.ts'
-import { identified } from './identity.ts'
+import { identityOf } from './identity.ts'
 import { cancelOf, higherOf, ladderOf } from './ladder.ts'
 import { createLimits } from './limits.ts'
-import { verifyMessage } from './messages.ts'
+import { keyMessage, verifyMessage } from './messages.ts'
 import { mintIntent } from './mint.ts'
 import { readEventMovements, readMovements } from './movements.ts'
 import { readAddressOfName } from './names.ts'
@@ -24,10 +26,9 @@ import { collectionIntent, readContractUri, readTokenUris, transferNftIntent } f
 import { fill, prepare } from './prepare.ts'
 import { previewBundle } from './preview.ts'
 import { readCall } from './readCall.ts'
-import { createRpc, type NodeTrouble } from './rpc.ts'
+import { createContractWallets } from './safe/safe.ts'
 import { readStanding } from './standing.ts'
 import { readStatus, readStatuses } from './status.ts'
-import { withTroubleTold } from './trouble.ts'
 import { complete, worstCost } from './unsigned.ts'
 
 /** A network as data, the node that serves it, and what is remembered of it between processes. */
@@ -41,10 +42,16 @@ export type EvmChainInput = {
   readonly onTrouble?: (trouble: NodeTrouble) => void
 }
 
+/** Each chain is handed back only what it made. */
+const ours = (unsigned: Unsigned): EvmUnsigned => {
+  if (unsigned.family !== 'evm') throw new Error('expected an unsigned transaction of an EVM network')
+  return unsigned
+}
+
 /** Free of keys; it connects to nothing before it is asked something. */
 export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: EvmChainInput): Chain => {
   const { network, family, chainId } = row
-  const known = identified({ plain: createRpc({ ...node, network }), network, chainId })
+  const known = identified({ plain: createRpc({ ...node, network }), network, identity: identityOf(chainId) })
   const { rpc, bulk, outbound, readChainId, confirm } = withTroubleTold(known, onTrouble)
   const limits = createLimits()
   const tracing: Tracing = { tracer: 'unknown', noBlockReceipts: false }
@@ -59,33 +66,36 @@ export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: E
     pollIntervalMs: row.pollIntervalMs,
     patience: { climbAfterSeconds: row.climbAfterSeconds, expireAfterSeconds: row.expireAfterSeconds },
     parseAddress,
+    parseContract: parseAddress,
     addressOf,
     complete: (intent) => complete(chainId, intent),
     prepare: (intent, from, options) => prepare({ rpc, row, limits, memory }, { intent, from, options }),
-    fill: (intent, from, nonce) => fill({ rpc, row, limits, memory }, { intent, from, nonce }),
+    fill: (intent, from, options) => fill({ rpc, row, limits, memory }, { intent, from, options }),
     transactionCounts: (address) => readCounts(rpc, address),
     standing: (address) => readStanding(rpc, address),
     finalTransactionCount: (address) => readFinalCount(rpc, { address, finalDepth: row.finalDepth }),
-    withNonce: (unsigned, nonce) => ({ ...unsigned, nonce }),
-    worstCost,
+    withNonce: (unsigned, nonce) => ({ ...ours(unsigned), nonce }),
+    worstCost: (unsigned) => worstCost(ours(unsigned)),
     ladder: (unsigned, intent) => {
       const fixedFees = intent.maxFeePerGas !== undefined || intent.maxPriorityFeePerGas !== undefined
-      return ladderOf({ unsigned, fixedFees, maxFeePerGasCapWei: row.maxFeePerGasCapWei })
+      return ladderOf({ unsigned: ours(unsigned), fixedFees, maxFeePerGasCapWei: row.maxFeePerGasCapWei })
     },
     cancel: ({ top, atMarket, from }) => {
       const { maxFeePerGasCapWei } = row
-      const marketTop = ladderOf({ unsigned: atMarket, fixedFees: false, maxFeePerGasCapWei }).at(-1) ?? atMarket
-      return cancelOf({ top: higherOf(top, marketTop), from })
+      const marketTop =
+        ladderOf({ unsigned: ours(atMarket), fixedFees: false, maxFeePerGasCapWei }).at(-1) ?? ours(atMarket)
+      return cancelOf({ top: higherOf(ours(top), marketTop), from })
     },
-    signingBytes,
-    assemble,
+    signingBytes: (unsigned) => signingBytes(ours(unsigned)),
+    assemble: (unsigned, signature) => assemble(ours(unsigned), signature),
     disassemble,
+    contractWallets: createContractWallets({ rpc, network, chainId, limits, memory }),
+    message: keyMessage,
     verifyMessage: (signed) => verifyMessage(rpc, signed),
     broadcast: (raw) => broadcast(outbound, raw),
     status: (hash) => readStatus(rpc, hash),
-    statuses: (hashes) => readStatuses(rpc, hashes),
+    statuses: (asked) => readStatuses(rpc, asked),
     preview: (from, intents) => previewBundle({ rpc, limits, network, memory, facts }, { from, intents }),
-    decode: decodeCall,
     readCall: (intent) => readCall({ memory, network, facts }, intent),
     isWithinFeeCap: (intent) => isWithinCap(intent, row),
     facts,
@@ -98,13 +108,13 @@ export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: E
       const known = await facts([request.contract])
       return transferNftIntent(request, known.get(request.contract))
     },
-    collectionIntent,
+    collectionIntent: async (request) => collectionIntent(request),
     head: () => readHead(rpc),
     block: (number) => readBlock(rpc, number),
     movements: (range) => readMovements({ rpc: bulk, tracing }, range),
     eventMovements: (range) => readEventMovements(bulk, range),
     history: (number) => readHistory(bulk, { number, finalDepth: row.finalDepth }),
-    nodeChainId: readChainId,
+    isRightNode: async () => (await readChainId()) === chainId,
     confirmNode: confirm,
   }
 }

@@ -1,8 +1,8 @@
 // How many transactions of a sender the chain has: the nonce of its next one, by three measures of certainty.
 
+import { question, type Rpc } from '../node/rpc.ts'
+import { quantity, smallQuantity, toQuantity } from '../node/wire.ts'
 import { isStateMissing } from './nodeErrors.ts'
-import { question, type Rpc } from './rpc.ts'
-import { quantity, smallQuantity, toQuantity } from './wire.ts'
 
 const countQuestion = (address: string, block: string) =>
   question('eth_getTransactionCount', [address, block], smallQuantity)

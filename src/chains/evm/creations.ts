@@ -3,12 +3,12 @@
 // returns is the contract's code, which the calls behind it then find in that place.
 
 import type { Hex } from '../chain.ts'
+import { type Answer, question, type Rpc } from '../node/rpc.ts'
+import { smallQuantity } from '../node/wire.ts'
 import { createdAddress } from './address.ts'
 import type { Call } from './call.ts'
 import { CODE_LIMIT_BYTES, intrinsicGas } from './intrinsic.ts'
-import { type Answer, question, type Rpc } from './rpc.ts'
 import { type Overrides, refused, type Segment, type SimulatedCall, simulate } from './simulate.ts'
-import { smallQuantity } from './wire.ts'
 
 /** A creation that needs the code of one before it needs a run more; deeper chains than this are told as they stand. */
 const RUN_LIMIT = 4

@@ -4,9 +4,9 @@
 
 import type { AbiItemKind, Network } from '../../../db/words.ts'
 import type { AddedAbiItem, ChainMemory, Hex } from '../chain.ts'
+import type { Rpc } from '../node/rpc.ts'
 import { type Declared, NOTHING_DECLARED } from './decode.ts'
 import { readImplementations } from './proxies.ts'
-import type { Rpc } from './rpc.ts'
 
 /** A selector, and the contract that was called with it or whose call failed with it; null for a creation. */
 export type Place = { readonly selector: Hex; readonly to: string | null }

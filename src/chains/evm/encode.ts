@@ -4,8 +4,8 @@
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { parseTransaction, type TransactionSerializedEIP1559 } from 'viem'
 import type { EvmUnsigned, Hex, Signed } from '../chain.ts'
+import { hexText } from '../node/wire.ts'
 import { checksum } from './address.ts'
-import { hexText } from './wire.ts'
 
 /** The order of secp256k1's group (SEC 2 §2.4.1). */
 const GROUP_ORDER = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n

@@ -4,12 +4,12 @@
 import { decodeAbiParameters, encodeFunctionData, parseAbi } from 'viem'
 import type { AssetStandard, Network } from '../../../db/words.ts'
 import type { AddressFacts, ChainMemory, Hex } from '../chain.ts'
+import { type Answer, NodeUnavailable, question, type Rpc } from '../node/rpc.ts'
+import { bytes } from '../node/wire.ts'
 import { ZERO_ADDRESS } from './address.ts'
 import { readQuestion } from './call.ts'
 import { isExecutionFailure } from './nodeErrors.ts'
-import { type Answer, NodeUnavailable, question, type Rpc } from './rpc.ts'
 import { cleanText } from './text.ts'
-import { bytes } from './wire.ts'
 
 const NAME_LIMIT = 64
 const SYMBOL_LIMIT = 32

@@ -2,10 +2,10 @@
 
 import type { Network } from '../../../db/words.ts'
 import type { ChainMemory, Hex } from '../chain.ts'
+import type { Rpc, RpcError } from '../node/rpc.ts'
 import { readDeclared } from './declared.ts'
 import { isRevert, revertData } from './nodeErrors.ts'
 import { customErrorIn, failureOf, revertFailure } from './reverts.ts'
-import type { Rpc, RpcError } from './rpc.ts'
 import type { SimulatedCall } from './simulate.ts'
 
 /** An execution that failed: the sentence by what is built in, and what a revert returned (`0x` for nothing and for a halt). */

@@ -4,9 +4,9 @@
 import { AppError } from '../../errors.ts'
 import type { Intent } from '../chain.ts'
 import type { EvmNetworkRow } from '../networks.ts'
-import { type Question, question } from './rpc.ts'
+import { type Question, question } from '../node/rpc.ts'
+import { list, listOf, nullable, quantity, record } from '../node/wire.ts'
 import { assertFees, type Fees } from './unsigned.ts'
-import { list, listOf, nullable, quantity, record } from './wire.ts'
 
 const HISTORY_BLOCKS = 5
 const REWARD_PERCENTILE = 50

@@ -3,13 +3,13 @@
 // oldest, so that one block speaks for all above it; of events, the next one whose bloom filter speaks of transfers.
 
 import type { History } from '../chain.ts'
+import { type Answer, type Question, question, type Rpc } from '../node/rpc.ts'
+import { list, listOf, quantity, toQuantity } from '../node/wire.ts'
 import { type BlockHeader, headerQuestion, readHeaders } from './blocks.ts'
 import { TRANSFER_TOPICS } from './logs.ts'
 import { isTransfer, mayHaveTransfers } from './minedLogs.ts'
 import { isBlockMissing, isHistoryPruned } from './nodeErrors.ts'
 import { parseMinedLog } from './receipts.ts'
-import { type Answer, type Question, question, type Rpc } from './rpc.ts'
-import { list, listOf, quantity, toQuantity } from './wire.ts'
 
 /** So many blocks above one without transfers are looked at for some: only on a network that nobody uses there are more. */
 const WITHOUT_MAX = 32

@@ -15,10 +15,12 @@ import {
   recoverAddress,
 } from 'viem'
 import type { Hex, MessageSigner, SignedMessage } from '../chain.ts'
+import type { Signable } from '../contract-wallets.ts'
+import { type Question, question, type Rpc } from '../node/rpc.ts'
+import { bytes, hexText, toQuantity } from '../node/wire.ts'
 import { readQuestion } from './call.ts'
 import { isExecutionFailure } from './nodeErrors.ts'
-import { type Question, question, type Rpc } from './rpc.ts'
-import { bytes, hexText, toQuantity } from './wire.ts'
+import { signable } from './signable.ts'
 
 const ERC1271 = parseAbi(['function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)'])
 /** ERC-1271's answer for a valid signature: its own selector, as an ABI-encoded bytes4. */
@@ -60,6 +62,10 @@ export const isSignedByKey = async ({ address, message, signature }: SignedMessa
     return false
   }
 }
+
+/** By a key for its own address: the message as bytes, not as text. Pure. */
+export const keyMessage = (message: Uint8Array): Signable<Hex> =>
+  signable(hashMessage({ raw: message }), (signature) => signature)
 
 /** Deploys what the signature's wrapping says, if need be, and asks it: all within one call that creates nothing. */
 const undeployedQuestion = (address: Hex, hash: Hex, signature: Hex): Question<Hex> => {

@@ -2,13 +2,13 @@
 
 import { keccak256 } from 'viem'
 import { type Hex, RangeTooWide } from '../chain.ts'
+import { NodeUnavailable, type Question, question, type Rpc } from '../node/rpc.ts'
+import { listOf, toQuantity } from '../node/wire.ts'
 import type { BlockHeader } from './blocks.ts'
 import { TRANSFER_TOPICS } from './logs.ts'
 import { isBlockMissing, isMethodMissing, isRangeTooWide } from './nodeErrors.ts'
 import { blockReceiptsQuestion, type MinedLog, parseMinedLog } from './receipts.ts'
-import { NodeUnavailable, type Question, question, type Rpc } from './rpc.ts'
 import type { RawLog } from './simulate.ts'
-import { listOf, toQuantity } from './wire.ts'
 
 type Range = { readonly fromBlock: bigint; readonly toBlock: bigint }
 

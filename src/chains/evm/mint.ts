@@ -7,6 +7,8 @@ import { encodeFunctionData, keccak256, parseAbi, stringToHex } from 'viem'
 import type { Network } from '../../../db/words.ts'
 import { AppError } from '../../errors.ts'
 import type { ChainMemory, Hex, Intent, MintRequest } from '../chain.ts'
+import { type Answer, NodeUnavailable, question, type Rpc } from '../node/rpc.ts'
+import { bytes, hexText } from '../node/wire.ts'
 import { ZERO_ADDRESS } from './address.ts'
 import { type Call, transactionObject } from './call.ts'
 import { type Failed, failedBy, failedIn, tellFailures } from './failures.ts'
@@ -14,9 +16,7 @@ import type { SimulationLimits } from './limits.ts'
 import { transfersOf } from './logs.ts'
 import { mintRefusal } from './mintRefusal.ts'
 import { isExecutionFailure, isMethodMissing } from './nodeErrors.ts'
-import { type Answer, NodeUnavailable, question, type Rpc } from './rpc.ts'
 import { type Overrides, overridesObject, type SimulatedCall, simulateQuestion } from './simulate.ts'
-import { bytes, hexText } from './wire.ts'
 
 const ABI = parseAbi([
   'function safeMint(address to, string uri)',

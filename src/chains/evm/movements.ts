@@ -8,13 +8,13 @@
 //   internal value logIndex = -2, -3, … in the order of execution, counting what moved the coin
 
 import { type BlockMovements, type BlockRef, type Hex, RangeTooWide, type RecordedMovement } from '../chain.ts'
+import { NodeUnavailable, type Rpc } from '../node/rpc.ts'
 import { checksum } from './address.ts'
 import { type BlockHeader, readHeaders } from './blocks.ts'
 import { movementOf, TRANSFER_BATCH_TOPIC, TRANSFER_SINGLE_TOPIC, TRANSFER_TOPIC, transfersOf } from './logs.ts'
 import { readLogs, readMissingLogs, type TopicFilter } from './minedLogs.ts'
 import { type BlockCoins, type NativesContext, readNatives } from './natives.ts'
 import type { MinedLog } from './receipts.ts'
-import { NodeUnavailable, type Rpc } from './rpc.ts'
 import type { CoinMove } from './traces.ts'
 
 type Range = { readonly fromBlock: bigint; readonly toBlock: bigint }

@@ -7,11 +7,11 @@ import { namehash, normalize, packetToBytes } from 'viem/ens'
 import { AppError } from '../../errors.ts'
 import type { Hex } from '../chain.ts'
 import type { EvmNetworkRow } from '../networks.ts'
+import type { Answer, Rpc } from '../node/rpc.ts'
+import { hexText } from '../node/wire.ts'
 import { checksum, ZERO_ADDRESS } from './address.ts'
 import { readQuestion } from './call.ts'
 import { isExecutionFailure } from './nodeErrors.ts'
-import type { Answer, Rpc } from './rpc.ts'
-import { hexText } from './wire.ts'
 
 const ABI = parseAbi([
   'function resolver(bytes32 node) view returns (address)',

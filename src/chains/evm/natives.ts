@@ -3,12 +3,12 @@
 // succeeded, by its receipt. How the node traces is found out once.
 
 import type { Hex } from '../chain.ts'
+import { type Answer, type Question, question, RPC_PARALLEL_LIMIT, type Rpc } from '../node/rpc.ts'
+import { hash, listOf, nullable, quantity, rawAddress, record, toQuantity } from '../node/wire.ts'
 import { type BlockHeader, headerQuestion } from './blocks.ts'
 import { isBlockMissing, isMethodMissing, isStateMissing } from './nodeErrors.ts'
 import { blockReceiptsQuestion, type Receipt, receiptQuestion } from './receipts.ts'
-import { type Answer, type Question, question, RPC_PARALLEL_LIMIT, type Rpc } from './rpc.ts'
 import { type CoinMove, TRACERS, type TracedBlock, type Tracer, traceQuestion } from './traces.ts'
-import { hash, listOf, nullable, quantity, rawAddress, record, toQuantity } from './wire.ts'
 
 /** A busy block's traces are some megabytes, its full transactions half of one. */
 const TRACE_BATCH_LIMIT = 10

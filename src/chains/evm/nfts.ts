@@ -3,11 +3,11 @@
 import { decodeAbiParameters, encodeDeployData, encodeFunctionData, parseAbi } from 'viem'
 import { AppError } from '../../errors.ts'
 import type { AddressFacts, CollectionRequest, Hex, Intent, TransferNftRequest } from '../chain.ts'
+import type { Answer, Rpc } from '../node/rpc.ts'
+import { hexText } from '../node/wire.ts'
 import { readQuestion } from './call.ts'
 import { collectionAbi, collectionBytecode } from './contracts/collection.generated.ts'
 import { isExecutionFailure } from './nodeErrors.ts'
-import type { Answer, Rpc } from './rpc.ts'
-import { hexText } from './wire.ts'
 
 /** Some contracts return the whole image as a data URI; what is longer than this is not shown. */
 export const URI_LIMIT = 65_536

@@ -2,8 +2,8 @@
 // with the source of each. What no table knows stays unknown: the caller then says that the node is unavailable.
 
 import type { Hex } from '../chain.ts'
-import type { RpcError } from './rpc.ts'
-import { isHex } from './wire.ts'
+import type { RpcError } from '../node/rpc.ts'
+import { isHex } from '../node/wire.ts'
 
 /** One spelling, and where it is from. */
 export type Pattern = { readonly pattern: RegExp; readonly source: string }
@@ -186,6 +186,10 @@ export const isHalt = (error: RpcError): boolean => {
 
 /** Whether the node ran the call and told its end; everything else is a refusal to run it. */
 export const isExecutionFailure = (error: RpcError): boolean => isRevert(error) || isNoFunds(error) || isHalt(error)
+
+/** Told of a failure: the node starts nothing that a contract sends (EIP-3607), not even for a question. */
+export const isContractSenderRefused = (failure: string): boolean =>
+  /^execution failed: .*(?:sender not an eoa|EIP-3607)/i.test(failure)
 
 /** Too many blocks or too many results. */
 export const isRangeTooWide = (error: RpcError): boolean => knows(RANGE_TOO_WIDE, error.message)

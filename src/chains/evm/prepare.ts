@@ -5,7 +5,10 @@
 import { encodeFunctionData, formatUnits, parseAbi } from 'viem'
 import { AppError } from '../../errors.ts'
 import type { ChainMemory, EvmUnsigned, Intent, Prepared, PrepareOptions, RecordedIntent } from '../chain.ts'
+import type { ContractWallet } from '../contract-wallets.ts'
 import type { EvmNetworkRow } from '../networks.ts'
+import { type Answer, type Question, question, type Rpc } from '../node/rpc.ts'
+import { bytes, MalformedAnswer, quantity, record, smallQuantity } from '../node/wire.ts'
 import { runBundle } from './bundle.ts'
 import { readQuestion, transactionObject } from './call.ts'
 import { serializeUnsigned } from './encode.ts'
@@ -14,9 +17,9 @@ import { assertRelayed, chooseFees, feeQuestion, marketQuestion } from './fees.t
 import { dataOnlyGas, intrinsicGas } from './intrinsic.ts'
 import type { SimulationLimits } from './limits.ts'
 import { isExecutionFailure, isNoFunds, isPendingMissing } from './nodeErrors.ts'
-import { type Answer, type Question, question, type Rpc } from './rpc.ts'
+import { asDeployed } from './safe/storage.ts'
+import { type Overrides, overridesObject } from './simulate.ts'
 import { type Fees, fillIn, worstCost } from './unsigned.ts'
-import { bytes, MalformedAnswer, quantity, record, smallQuantity, toQuantity } from './wire.ts'
 
 /** Estimates are nearly exact, and the state moves on until the transaction is mined. A plain transfer needs no margin. */
 const ESTIMATE_MARGIN_PERCENT = 20n
@@ -48,10 +51,24 @@ const raised = (amount: bigint, percent: bigint): bigint => amount + (amount * p
 /** The state that a transaction will meet, as far as the node can tell. */
 const stateOf = ({ limits }: PrepareContext): string => (limits.lacks('pending') ? 'latest' : 'pending')
 
+/** `overrides` are what is assumed of the state, for the question alone. */
+type Sending = { readonly from: string; readonly intent: Intent; readonly overrides: Overrides }
+
+const sendingOf = (intent: Intent, from: string, asIfDeployed: ContractWallet | undefined): Sending => ({
+  ...{ intent, from },
+  overrides: asIfDeployed === undefined ? {} : asDeployed(asIfDeployed),
+})
+
+/** A node is asked in the plain form wherever nothing is assumed. */
+const gasParams = (context: PrepareContext, { from, intent, overrides }: Sending): readonly unknown[] => [
+  ...[transactionObject(from, intent), stateOf(context)],
+  ...(Object.keys(overrides).length === 0 ? [] : [overridesObject(overrides)]),
+]
+
 /** A caller's gas limit is kept; whether the call succeeds within it is asked all the same. */
-const gasQuestion = (context: PrepareContext, from: string, intent: Intent): Question<bigint> => {
-  const { gasLimit } = intent
-  const params = [transactionObject(from, intent), stateOf(context)]
+const gasQuestion = (context: PrepareContext, sending: Sending): Question<bigint> => {
+  const { gasLimit } = sending.intent
+  const params = gasParams(context, sending)
   if (gasLimit === undefined) return question('eth_estimateGas', params, quantity)
   return question('eth_call', params, (result) => {
     bytes(result)
@@ -60,14 +77,10 @@ const gasQuestion = (context: PrepareContext, from: string, intent: Intent): Que
 }
 
 /** The same once more on the newest block, for a node that turns out to have no pending state. */
-const settleGas = async (
-  context: PrepareContext,
-  input: { readonly from: string; readonly intent: Intent; readonly gas: Answer<bigint> },
-): Promise<Answer<bigint>> => {
-  const { from, intent, gas } = input
+const settleGas = async (context: PrepareContext, sending: Sending, gas: Answer<bigint>): Promise<Answer<bigint>> => {
   if (gas.ok || !isPendingMissing(gas.error)) return gas
   context.limits.learn('pending')
-  return context.rpc.try(gasQuestion(context, from, intent))
+  return context.rpc.try(gasQuestion(context, sending))
 }
 
 /** Asked only where the caller fixed a gas limit: an estimate never exceeds a block. */
@@ -132,21 +145,21 @@ const insufficient = (
 }
 
 /** The gas that the call would take if the sender could pay its value; null where that cannot be told. */
-const estimateRich = (context: PrepareContext, from: string, intent: Intent): Promise<Answer<bigint>> => {
-  const overrides = { [from]: { balance: toQuantity(RICH) } }
-  const params = [transactionObject(from, intent), stateOf(context), overrides]
-  return context.rpc.try(question('eth_estimateGas', params, quantity))
+const estimateRich = (context: PrepareContext, sending: Sending): Promise<Answer<bigint>> => {
+  const overrides = { ...sending.overrides, [sending.from]: { balance: RICH } }
+  return context.rpc.try(question('eth_estimateGas', gasParams(context, { ...sending, overrides }), quantity))
 }
 
 /** @returns the error to throw: what is needed and what is there, behind the sender's own pending transactions. */
 const explainNoFunds = async (
   context: PrepareContext,
-  state: { readonly intent: Intent; readonly from: string; readonly fees: Fees; readonly surcharge: bigint },
+  sending: Sending,
+  state: { readonly fees: Fees; readonly surcharge: bigint },
 ): Promise<AppError> => {
-  const { intent, from } = state
+  const { intent, from } = sending
   const [balance, gas] = await Promise.all([
     context.rpc.ask(question('eth_getBalance', [from, stateOf(context)], quantity)),
-    estimateRich(context, from, intent),
+    estimateRich(context, sending),
   ])
   const gasLimit = intent.gasLimit ?? (gas.ok ? marginOf(intent, gas.value) : intrinsicGas(intent))
   const needed = intent.value + gasLimit * state.fees.maxFeePerGas + state.surcharge
@@ -163,9 +176,7 @@ const stillLive = async (rpc: Rpc, behind: readonly RecordedIntent[]): Promise<r
   return behind.filter(({ from, nonce }) => nonce >= (minedCount.get(from) ?? 0))
 }
 
-type Judged = {
-  readonly intent: Intent
-  readonly from: string
+type Judged = Sending & {
   readonly behind: PrepareOptions['behind']
   readonly gas: Answer<bigint>
 }
@@ -176,6 +187,13 @@ const alone = async (context: PrepareContext, { intent, gas }: Pick<Judged, 'int
   throw await reverted(context, { to: intent.to, failed: failedBy(gas.error), cause: gas.error })
 }
 
+/** A refusal may be older than the block in which what it depends on was mined. @throws node_unavailable. */
+const askedAgain = async (context: PrepareContext, sending: Sending): Promise<Answer<bigint>> => {
+  const gas = await context.rpc.try(gasQuestion(context, sending))
+  if (!gas.ok && !isExecutionFailure(gas.error)) throw context.rpc.refusal(gas.error)
+  return gas
+}
+
 /** Runs first what was recorded before, in case this one depends on it. @returns the gas limit @throws execution_reverted */
 const judgeBehind = async (context: PrepareContext, judged: Judged): Promise<bigint> => {
   const { intent, from, gas } = judged
@@ -183,6 +201,7 @@ const judgeBehind = async (context: PrepareContext, judged: Judged): Promise<big
   // Only a creation, or a call of another contract, puts code at an address that has none.
   const mayMatter = (each: RecordedIntent) =>
     !gas.ok || each.to === null || (each.input !== '0x' && each.to !== intent.to)
+  if (!gas.ok && live.length === 0) return alone(context, { intent, gas: await askedAgain(context, judged) })
   if (!live.some(mayMatter)) return alone(context, judged)
   const ends = await runBundle(context.rpc, context.limits, { from, calls: [...live, intent] })
   const end = ends?.at(-1)
@@ -209,14 +228,15 @@ export const prepare = async (
   input: { readonly intent: Intent; readonly from: string; readonly options: PrepareOptions },
 ): Promise<Prepared> => {
   const { rpc, row } = context
-  const { intent, from } = input
+  const { intent, from, options } = input
+  const sending = sendingOf(intent, from, options.asIfDeployed)
   const answers = await rpc.tryAll([
     question('eth_getTransactionCount', [from, 'latest'], smallQuantity),
     question('eth_getTransactionCount', [from, 'pending'], smallQuantity),
     question('eth_getBalance', [from, 'latest'], quantity),
     marketQuestion(),
     l1FeeQuestion(row, intent),
-    gasQuestion(context, from, intent),
+    gasQuestion(context, sending),
     blockGasLimitQuestion(intent),
   ])
   const [mined, pending, purse, feeHistory, l1Fee, firstGas, blockGasLimit] = answers
@@ -228,11 +248,11 @@ export const prepare = async (
   const market = rpc.need(feeHistory)
   const fees = chooseFees(intent, market, row)
   assertRelayed(fees, row)
-  const gas = await settleGas(context, { from, intent, gas: firstGas })
-  if (!gas.ok && isNoFunds(gas.error)) throw await explainNoFunds(context, { intent, from, fees, surcharge })
+  const gas = await settleGas(context, sending, firstGas)
+  if (!gas.ok && isNoFunds(gas.error)) throw await explainNoFunds(context, sending, { fees, surcharge })
   if (!gas.ok && !isExecutionFailure(gas.error)) throw rpc.refusal(gas.error)
   const standsAlone = gas.ok && !ranNothing(intent, gas.value)
-  const judged = { intent, from, gas, behind: input.options.behind }
+  const judged = { ...sending, gas, behind: options.behind }
   const gasLimit = standsAlone ? await alone(context, judged) : await judgeBehind(context, judged)
   const unsigned = fillIn(intent, { ...fees, chainId: row.chainId, nonce: intent.nonce ?? pendingCount, gasLimit })
   const cost = worstCost(unsigned) + surcharge
@@ -242,11 +262,12 @@ export const prepare = async (
   return { unsigned, atMarket, minedCount, pendingCount, balance, worstCost: cost }
 }
 
-const estimateForSigning = async (context: PrepareContext, from: string, intent: Intent): Promise<bigint> => {
+const estimateForSigning = async (context: PrepareContext, sending: Sending): Promise<bigint> => {
+  const { intent } = sending
   if (intent.gasLimit !== undefined) return intent.gasLimit
-  const first = await context.rpc.try(gasQuestion(context, from, intent))
-  let gas = await settleGas(context, { from, intent, gas: first })
-  if (!gas.ok && isNoFunds(gas.error)) gas = await estimateRich(context, from, intent)
+  const first = await context.rpc.try(gasQuestion(context, sending))
+  let gas = await settleGas(context, sending, first)
+  if (!gas.ok && isNoFunds(gas.error)) gas = await estimateRich(context, sending)
   if (!gas.ok && !isExecutionFailure(gas.error)) throw context.rpc.refusal(gas.error)
   return alone(context, { intent, gas })
 }
@@ -254,13 +275,18 @@ const estimateForSigning = async (context: PrepareContext, from: string, intent:
 /** Fees and gas for signing: a sender without money may sign as well. @throws execution_reverted, fee_too_low, node_unavailable. */
 export const fill = async (
   context: PrepareContext,
-  input: { readonly intent: Intent; readonly from: string; readonly nonce: number },
+  input: {
+    readonly intent: Intent
+    readonly from: string
+    readonly options: { readonly nonce: number; readonly asIfDeployed?: ContractWallet | undefined }
+  },
 ): Promise<EvmUnsigned> => {
   const { rpc, row } = context
-  const { intent, from, nonce } = input
+  const { intent, from, options } = input
+  const { nonce, asIfDeployed } = options
   const [[market], gasLimit] = await Promise.all([
     rpc.askAll([feeQuestion(intent)]),
-    estimateForSigning(context, from, intent),
+    estimateForSigning(context, sendingOf(intent, from, asIfDeployed)),
   ])
   return fillIn(intent, { ...chooseFees(intent, market, row), chainId: row.chainId, nonce, gasLimit })
 }

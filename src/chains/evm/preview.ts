@@ -6,6 +6,8 @@
 import type { Network } from '../../../db/words.ts'
 import type { AddressFacts, ChainMemory, Intent, Movement, Preview } from '../chain.ts'
 import { asStandard } from '../chain.ts'
+import { NodeUnavailable, question, type Rpc } from '../node/rpc.ts'
+import { bytes } from '../node/wire.ts'
 import { runBundle } from './bundle.ts'
 import { type Call, transactionObject } from './call.ts'
 import { type CallTrace, callTraceQuestion, logProbe } from './callTraces.ts'
@@ -17,9 +19,7 @@ import type { SimulationLimits } from './limits.ts'
 import { movementOf } from './logs.ts'
 import { isExecutionFailure, isMethodMissing } from './nodeErrors.ts'
 import { withRevmSetRight } from './revmTransfers.ts'
-import { NodeUnavailable, question, type Rpc } from './rpc.ts'
 import type { RawLog } from './simulate.ts'
-import { bytes } from './wire.ts'
 import { toldTransfers } from './wrapped.ts'
 
 type Change = {

@@ -2,10 +2,10 @@
 // declaration that may apply, in one batch (two where there is a beacon). A proxy behind a proxy is not followed.
 
 import type { Hex } from '../chain.ts'
+import { type Answer, question, type Rpc } from '../node/rpc.ts'
+import { bytes } from '../node/wire.ts'
 import { checksum, ZERO_ADDRESS } from './address.ts'
 import { readQuestion } from './call.ts'
-import { type Answer, question, type Rpc } from './rpc.ts'
-import { bytes } from './wire.ts'
 
 const SLOTS = {
   /** ERC-1967: keccak256('eip1967.proxy.implementation') - 1. */

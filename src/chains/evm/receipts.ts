@@ -1,9 +1,9 @@
 // Receipts and logs as the indexer needs them: whether a transaction succeeded, what it created, what it logged.
 
 import type { Hex } from '../chain.ts'
-import { type Question, question } from './rpc.ts'
+import { type Question, question } from '../node/rpc.ts'
+import { bytes, hash, listOf, nullable, quantity, rawAddress, record, smallQuantity, toQuantity } from '../node/wire.ts'
 import type { RawLog } from './simulate.ts'
-import { bytes, hash, listOf, nullable, quantity, rawAddress, record, smallQuantity, toQuantity } from './wire.ts'
 
 /** A log, and where it is. */
 export type MinedLog = RawLog & {

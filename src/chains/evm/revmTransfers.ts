@@ -4,12 +4,12 @@
 // in their way, it gives the very logs of the simulation. Asked only where coins moved within a call: a self-destruction
 // alone is not seen on such a node.
 
+import { NodeUnavailable, type Question, question, type Rpc } from '../node/rpc.ts'
 import type { Call } from './call.ts'
 import { type CallTrace, callTraceQuestion } from './callTraces.ts'
 import type { SimulationLimits } from './limits.ts'
 import { isCoinLog } from './logs.ts'
 import { isMethodMissing } from './nodeErrors.ts'
-import { NodeUnavailable, type Question, question, type Rpc } from './rpc.ts'
 import type { RawLog, SimulatedCall } from './simulate.ts'
 
 const IS_REVM = /^anvil|reth\//i

@@ -2,10 +2,10 @@
 // it asks for no gas money; traceTransfers adds a Transfer log from 0xeeee… for each movement of the native coin.
 
 import type { Hex } from '../chain.ts'
+import { type Answer, type Question, question, type Rpc } from '../node/rpc.ts'
+import { bytes, hash, isHex, list, listOf, nullable, quantity, rawAddress, record, toQuantity } from '../node/wire.ts'
 import { type Call, transactionObject } from './call.ts'
 import { NO_FUNDS_REASON, simulatedFailure } from './reverts.ts'
-import { type Answer, type Question, question, type Rpc } from './rpc.ts'
-import { bytes, hash, isHex, list, listOf, nullable, quantity, rawAddress, record, toQuantity } from './wire.ts'
 
 /** A log as the node tells it: lower-case hex. */
 export type RawLog = { readonly address: Hex; readonly topics: readonly Hex[]; readonly data: Hex }
@@ -18,9 +18,20 @@ export type SimulatedCall = {
   readonly logs: readonly RawLog[]
 }
 
-/** `balance` stands in for what an account has; `code` for what it is; `nonce` for what it has sent or created. */
+/**
+ * `balance` stands in for what an account has; `code` for what it is; `nonce` for what it has sent or created; `stateDiff`
+ * for single slots of its storage, 32 bytes each.
+ */
 export type Overrides = Readonly<
-  Record<string, { readonly balance?: bigint; readonly code?: Hex; readonly nonce?: number }>
+  Record<
+    string,
+    {
+      readonly balance?: bigint
+      readonly code?: Hex
+      readonly nonce?: number
+      readonly stateDiff?: Readonly<Record<Hex, Hex>>
+    }
+  >
 >
 
 /** Calls that run one after the other, with what is assumed before the first of them. */
@@ -63,18 +74,24 @@ const parseBlocks = (value: unknown, segments: readonly Segment[]): readonly Sim
 /** As the node takes them. Pure. */
 export const overridesObject = (overrides: Overrides): Record<string, unknown> =>
   Object.fromEntries(
-    Object.entries(overrides).map(([address, { balance, code, nonce }]) => [
+    Object.entries(overrides).map(([address, { balance, code, nonce, stateDiff }]) => [
       address,
       {
         ...(balance === undefined ? {} : { balance: toQuantity(balance) }),
         ...(code === undefined ? {} : { code }),
         ...(nonce === undefined ? {} : { nonce: toQuantity(nonce) }),
+        ...(stateDiff === undefined ? {} : { stateDiff }),
       },
     ]),
   )
 
 /** The results of all calls, in order, segments joined. */
-export const simulateQuestion = (from: string, segments: readonly Segment[]): Question<readonly SimulatedCall[]> =>
+export const simulateQuestion = (
+  from: string,
+  segments: readonly Segment[],
+  // The newest mined block: `pending` is each node's own guess, and some have none.
+  block = 'latest',
+): Question<readonly SimulatedCall[]> =>
   question(
     'eth_simulateV1',
     [
@@ -86,8 +103,7 @@ export const simulateQuestion = (from: string, segments: readonly Segment[]): Qu
         traceTransfers: true,
         validation: false,
       },
-      // The newest mined block: `pending` is each node's own guess, and some have none.
-      'latest',
+      block,
     ],
     (result) => parseBlocks(result, segments),
   )

@@ -1,8 +1,8 @@
 // What decides whether a sender's next transaction can be mined, in one round trip.
 
 import type { Standing } from '../chain.ts'
-import { question, type Rpc } from './rpc.ts'
-import { listOf, quantity, record, smallQuantity } from './wire.ts'
+import { question, type Rpc } from '../node/rpc.ts'
+import { listOf, quantity, record, smallQuantity } from '../node/wire.ts'
 
 const baseFees = (history: unknown) => listOf(quantity)(record(history).baseFeePerGas)
 

@@ -1,13 +1,19 @@
-import type { HashStatus, Hex } from '../chain.ts'
+import type { AskedHash, HashStatus, Hex } from '../chain.ts'
+import { type Question, question, type Rpc } from '../node/rpc.ts'
+import { hash, listOf, nullable, quantity, rawAddress, record } from '../node/wire.ts'
 import { checksum } from './address.ts'
-import { type Question, question, type Rpc } from './rpc.ts'
-import { hash, nullable, quantity, rawAddress, record } from './wire.ts'
+import { createdBy, executedBy, isFailedWithin } from './safe/events.ts'
+import { parseLog } from './simulate.ts'
 
 type Receipt = {
   readonly success: boolean
   readonly blockNumber: bigint
   readonly blockHash: Hex
   readonly contractAddress: string | null
+  /** A receipt tells none. */
+  readonly reason: null
+  readonly executedBy: readonly string[]
+  readonly failedWithin: boolean
 }
 
 const parseReceipt = (value: unknown): Receipt => {
@@ -15,11 +21,16 @@ const parseReceipt = (value: unknown): Receipt => {
   const created = nullable(rawAddress)(receipt.contractAddress)
   // Some nodes fill in contractAddress for plain calls too.
   const isCreation = receipt.to === null || receipt.to === undefined
+  const to = isCreation ? null : checksum(rawAddress(receipt.to))
+  const logs = nullable(listOf(parseLog))(receipt.logs) ?? []
   return {
     success: quantity(receipt.status) === 1n,
+    reason: null,
     blockNumber: quantity(receipt.blockNumber),
     blockHash: hash(receipt.blockHash),
-    contractAddress: isCreation && created !== null ? checksum(created) : null,
+    contractAddress: isCreation ? created && checksum(created) : createdBy(to, logs),
+    executedBy: executedBy(logs),
+    failedWithin: isFailedWithin(to, logs),
   }
 }
 
@@ -50,7 +61,8 @@ export const readStatus = async (rpc: Rpc, transactionHash: Hex): Promise<HashSt
 }
 
 /** Where many hashes stand: the receipts of all, then whether those without one are known. @throws NodeUnavailable. */
-export const readStatuses = async (rpc: Rpc, hashes: readonly Hex[]): Promise<readonly HashStatus[]> => {
+export const readStatuses = async (rpc: Rpc, asked: readonly AskedHash[]): Promise<readonly HashStatus[]> => {
+  const hashes = asked.map(({ hash }) => hash)
   if (hashes.length === 0) return []
   const [newest, ...receipts]: readonly [bigint, ...(Receipt | null)[]] = await rpc.askAll([
     newestQuestion,

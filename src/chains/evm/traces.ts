@@ -4,7 +4,7 @@
 // value, unless it or anything around it failed. A delegate call names a value that it only inherits.
 
 import type { Hex } from '../chain.ts'
-import { type Question, question } from './rpc.ts'
+import { type Question, question } from '../node/rpc.ts'
 import {
   hash,
   isHex,
@@ -18,7 +18,7 @@ import {
   record,
   smallQuantity,
   toQuantity,
-} from './wire.ts'
+} from '../node/wire.ts'
 
 /** One movement; the first frame of a transaction is its own value. */
 export type CoinMove = { readonly from: Hex; readonly to: Hex; readonly amount: bigint; readonly isOwn: boolean }

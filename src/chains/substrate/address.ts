@@ -5,7 +5,12 @@ import { base58Decode } from '@polkadot/util-crypto/base58'
 import { AppError } from '../../errors.ts'
 import type { SubstrateNetworkRow } from '../networks.ts'
 
+type Prefixed = Pick<SubstrateNetworkRow, 'network' | 'ss58Prefix'>
+type Row = Prefixed & Pick<SubstrateNetworkRow, 'hasPrograms'>
+
 const PUBLIC_KEY_BYTES = 32
+/** A program's id, as the wallets and explorers of its network write it. */
+const LIKE_PROGRAM = /^0x[0-9a-fA-F]{64}$/
 const LIKE_EVM = /^0x[0-9a-fA-F]{40}$/
 /** 35 or 36 bytes in base58: a prefix of one or two bytes, 32 bytes, a checksum of two. */
 const LIKE_SS58 = /^[1-9A-HJ-NP-Za-km-z]{46,50}$/
@@ -24,21 +29,23 @@ const decode = (text: string): Account | null => {
 }
 
 /** @param publicKey 32 bytes, sr25519. @throws Error for any other form: a mistake of ours */
-export const addressOf = (row: SubstrateNetworkRow, publicKey: Uint8Array): string => {
+export const addressOf = (row: Prefixed, publicKey: Uint8Array): string => {
   if (publicKey.length !== PUBLIC_KEY_BYTES) throw new Error('expected 32 bytes of an sr25519 public key')
   return encodeAddress(publicKey, row.ss58Prefix)
 }
 
 /**
- * The text of an address of this network.
+ * The text of an address of this network. Where programs are, their ids in hex are taken as well, and have one text with the
+ * account of the same 32 bytes.
  * @throws address_invalid (malformed, wrong checksum), network_mismatch (another network's prefix, an EVM address)
  */
-export const parseAddress = (row: SubstrateNetworkRow, input: { readonly text: string; readonly field: string }) => {
+export const parseAddress = (row: Row, input: { readonly text: string; readonly field: string }) => {
   const { text, field } = input
   const right = `right is an SS58 address with the prefix ${row.ss58Prefix} of ${row.network}`
   if (LIKE_EVM.test(text)) {
     throw new AppError('network_mismatch', `Field "${field}" is an address of an EVM network; ${right}.`)
   }
+  if (row.hasPrograms && LIKE_PROGRAM.test(text)) return addressOf(row, Buffer.from(text.slice(2), 'hex'))
   const account = decode(text)
   if (account === null) {
     throw new AppError('address_invalid', `Field "${field}" must be an SS58 address with a valid checksum.`)

@@ -1,28 +1,53 @@
-// A Substrate network as a Chain: so far its addresses, which need no node. What needs one is not served yet.
+// A Substrate network behind one node, as a Chain: each verb is a file of this folder, put together here.
 
 import { AppError } from '../../errors.ts'
-import type { Chain } from '../chain.ts'
+import type { Chain, SubstrateUnsigned, Unsigned } from '../chain.ts'
 import type { SubstrateNetworkRow } from '../networks.ts'
+import { accountQuestion, readCounts } from './account.ts'
 import { addressOf, parseAddress } from './address.ts'
-import { isSignedByKey } from './messages.ts'
+import { readFinalBlock, readFinalHead, readNow } from './blocks.ts'
+import { broadcast } from './broadcast.ts'
+import { parseContract } from './contracts.ts'
+import { assemble, signingBytes } from './extrinsic.ts'
+import { readHistory } from './history.ts'
+import { isSignedByKey, keyMessage } from './messages.ts'
+import { readEventMovements, readMovements } from './movements.ts'
+import { nftVerbs } from './nftVerbs.ts'
+import { createSubstrateNode, type SubstrateChainInput } from './node.ts'
+import { fill, prepare } from './prepare.ts'
+import { readStatuses } from './status.ts'
 
-/** Free of keys; it connects to nothing. */
-export const createSubstrateChain = (row: SubstrateNetworkRow): Chain => {
+/** 31 years. */
+const NEVER_SECONDS = 1_000_000_000
+
+/** Each chain is handed back only what it made. */
+const ours = (unsigned: Unsigned): SubstrateUnsigned => {
+  if (unsigned.family !== 'substrate') throw new Error('expected an extrinsic of a Substrate network')
+  return unsigned
+}
+
+/** A network's addresses and messages, which need no node; whatever does is refused. */
+export const createNodelessChain = (row: SubstrateNetworkRow): Chain => {
+  const { network } = row
   const refuse = (): never => {
-    throw new AppError('not_implemented', `${row.network} is served for wallets and their addresses only.`)
+    throw new AppError('not_implemented', `${network} has no node in this deployment, or does not do this.`)
   }
   const refuseLater = async (): Promise<never> => refuse()
   return {
-    network: row.network,
+    network,
     family: row.family,
     chainId: 0,
+    // Only final blocks are followed.
     depth: { confirmations: 1, final: 1 },
-    wholeBackfillBlocks: 0,
-    pollIntervalMs: 6_000,
-    patience: { climbAfterSeconds: 60, expireAfterSeconds: 3_600 },
+    // All of them: nothing tells by an address which blocks to read.
+    wholeBackfillBlocks: Number.MAX_SAFE_INTEGER,
+    pollIntervalMs: row.pollIntervalMs,
+    // What is mortal ends by itself.
+    patience: { climbAfterSeconds: NEVER_SECONDS, expireAfterSeconds: NEVER_SECONDS },
     parseAddress: (text, field) => parseAddress(row, { text, field }),
+    parseContract: (text, field) => parseContract(row, { text, field }),
     addressOf: (publicKey) => addressOf(row, publicKey),
-    complete: refuse,
+    complete: () => null,
     prepare: refuseLater,
     fill: refuseLater,
     transactionCounts: refuseLater,
@@ -31,18 +56,19 @@ export const createSubstrateChain = (row: SubstrateNetworkRow): Chain => {
     withNonce: refuse,
     worstCost: refuse,
     ladder: refuse,
-    cancel: refuse,
+    cancel: () => null,
     signingBytes: refuse,
     assemble: refuse,
     disassemble: refuse,
+    contractWallets: null,
+    message: keyMessage,
     verifyMessage: async (signed) => (isSignedByKey(signed) ? 'key' : null),
     broadcast: refuseLater,
     status: refuseLater,
     statuses: refuseLater,
     preview: refuseLater,
-    decode: refuse,
     readCall: refuseLater,
-    isWithinFeeCap: refuse,
+    isWithinFeeCap: ({ maxPriorityFeePerGas = 0n }) => maxPriorityFeePerGas <= row.feeCapPlanck,
     facts: refuseLater,
     balances: refuseLater,
     addressOfName: refuseLater,
@@ -50,13 +76,61 @@ export const createSubstrateChain = (row: SubstrateNetworkRow): Chain => {
     contractUri: refuseLater,
     mintIntent: refuseLater,
     transferNftIntent: refuseLater,
-    collectionIntent: refuse,
+    collectionIntent: refuseLater,
     head: refuseLater,
     block: refuseLater,
     movements: refuseLater,
     eventMovements: refuseLater,
     history: refuseLater,
-    nodeChainId: refuseLater,
-    confirmNode: refuse,
+    isRightNode: refuseLater,
+    confirmNode: () => null,
+  }
+}
+
+/** Free of keys; it connects to nothing before it is asked something. */
+export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
+  const { row } = input
+  const node = createSubstrateNode(input)
+  const { rpc, outbound, runtimes, readChainId, confirm } = node
+  const countsNow = async (address: string) => {
+    const { head, runtime } = await readNow(node)
+    return readCounts(rpc, { runtime, address, blockHash: head.hash })
+  }
+  return {
+    ...createNodelessChain(row),
+    ...nftVerbs(node),
+    prepare: (intent, from) => prepare(node, { intent, from }),
+    fill: (intent, from, { nonce }) => fill(node, { intent, from, nonce }),
+    transactionCounts: countsNow,
+    standing: async (address) => {
+      const { minedCount, pendingCount, account } = await countsNow(address)
+      return { minedCount, pendingCount, balance: account.transferable, nextBaseFeePerGas: 0n }
+    },
+    finalTransactionCount: async (address) => {
+      const { head, runtime } = await readNow(node)
+      return (await rpc.ask(accountQuestion(runtime, address, head.hash))).nonce
+    },
+    withNonce: (unsigned, nonce) => ({ ...ours(unsigned), nonce }),
+    worstCost: (unsigned) => ours(unsigned).value + ours(unsigned).tip,
+    // A pool keeps one extrinsic a nonce, and the first one that came.
+    ladder: (unsigned) => [unsigned],
+    signingBytes: (unsigned) => signingBytes(runtimes.loaded(ours(unsigned).specVersion), ours(unsigned)),
+    assemble: (unsigned, signature) => assemble(runtimes.loaded(ours(unsigned).specVersion), ours(unsigned), signature),
+    broadcast: (raw) => broadcast(outbound, raw),
+    status: async (hash) => {
+      const [status] = await readStatuses(node, [{ hash, blockHash: null }])
+      return status ?? { kind: 'unknown' }
+    },
+    statuses: (asked) => readStatuses(node, asked),
+    head: async () => {
+      const { ref } = await readFinalHead(node)
+      return { latest: ref, finalized: ref }
+    },
+    block: (number) => readFinalBlock(node, number),
+    movements: (range) => readMovements(node, range),
+    eventMovements: (input) => readEventMovements(node, input),
+    history: (number) => readHistory(node, number),
+    isRightNode: async () => (await readChainId()) === row.genesisHash,
+    confirmNode: confirm,
   }
 }

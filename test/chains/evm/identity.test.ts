@@ -1,9 +1,10 @@
 // Which node is believed: one that says the right chain id, and says it again.
 
 import { afterEach, describe, expect, test } from 'bun:test'
-import { identified } from '../../../src/chains/evm/identity.ts'
-import { createRpc, NodeUnavailable, question, RPC_BATCH_LIMIT } from '../../../src/chains/evm/rpc.ts'
-import { quantity } from '../../../src/chains/evm/wire.ts'
+import { identityOf } from '../../../src/chains/evm/identity.ts'
+import { identified } from '../../../src/chains/node/identity.ts'
+import { createRpc, NodeUnavailable, question, RPC_BATCH_LIMIT } from '../../../src/chains/node/rpc.ts'
+import { quantity } from '../../../src/chains/node/wire.ts'
 import { startFakeNode } from './fakeNode.ts'
 
 const [RIGHT, WRONG] = [11_155_111, 1]
@@ -26,7 +27,7 @@ const start = (...chainIds: readonly number[]) => {
   })
   open.push(node)
   const plain = createRpc({ rpcUrl: node.rpcUrl, network: 'Ethereum', timeoutMs: 1_000 })
-  const identity = identified({ plain, network: 'Ethereum', chainId: RIGHT, nowMs: () => state.now })
+  const identity = identified({ plain, network: 'Ethereum', identity: identityOf(RIGHT), nowMs: () => state.now })
   /** Taken out, so that what comes next is seen alone. */
   const calls = () => node.calls.splice(0).map((methods) => methods.join(' '))
   return { state, node, calls, ...identity }

@@ -69,7 +69,7 @@ test('gives a token an id that no other has, where the collection asks for one b
 })
 
 test('mints from our own collection', async () => {
-  const creation = chain.collectionIntent({
+  const creation = await chain.collectionIntent({
     ...{ name: 'Ours', symbol: 'OUR', baseUri: '', contractUri: 'https://example.org/c.json', owner: rich },
   })
   expect(creation).toMatchObject({ to: null, value: 0n })

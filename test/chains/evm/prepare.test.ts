@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { encodeFunctionData, getAddress, getContractAddress, type Hex, parseAbi, parseEther, parseGwei } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
-import type { Chain, Intent, Prepared } from '../../../src/chains/chain.ts'
+import type { Chain, EvmUnsigned, Intent, Prepared, Unsigned } from '../../../src/chains/chain.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { type EvmNetworkRow, evmNetworkRow } from '../../../src/chains/networks.ts'
 import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
@@ -57,13 +57,18 @@ const fake = (behaviour: Behaviour, change: Partial<EvmNetworkRow> = {}) => {
   return { proxy, chain: proxied }
 }
 
+const ofEvm = (unsigned: Unsigned): EvmUnsigned => {
+  if (unsigned.family !== 'evm') throw new Error('expected a transaction of EIP-1559')
+  return unsigned
+}
+
 test('fills in a plain transfer in one round trip', async () => {
   const { proxy, chain: counted } = fake(() => undefined)
   const prepared = await counted.prepare(to(other, '0x', 5n), rich, { behind: nothing })
   expect(proxy.calls.length).toBe(1)
   const nonce = await node.publicClient.getTransactionCount({ address: rich })
   const { baseFeePerGas } = await node.publicClient.getBlock()
-  const { unsigned } = prepared
+  const unsigned = ofEvm(prepared.unsigned)
   expect(unsigned).toMatchObject({ chainId: 11_155_111, nonce, to: other, value: 5n, input: '0x', gasLimit: 21_000n })
   expect(unsigned.maxPriorityFeePerGas).toBeGreaterThanOrEqual(row.minPriorityFeeWei)
   expect(unsigned.maxFeePerGas).toBeLessThanOrEqual(2n * (baseFeePerGas ?? 0n) + unsigned.maxPriorityFeePerGas)
@@ -74,7 +79,7 @@ test('fills in a plain transfer in one round trip', async () => {
 test('what it fills in is mined as it stands', async () => {
   const account = privateKeyToAccount(generatePrivateKey())
   await node.fund(account.address, parseEther('1'))
-  const { unsigned } = await prepare(call('keep', [77n]), account.address)
+  const unsigned = ofEvm((await prepare(call('keep', [77n]), account.address)).unsigned)
   const raw = await account.signTransaction({
     type: 'eip1559',
     chainId: unsigned.chainId,
@@ -216,6 +221,20 @@ test('a live transaction that is mined meanwhile has had its effect, and is not 
   await expect(prepare(call('need', [55n]), rich, [{ ...stale, nonce: minedCount }])).resolves.toBeDefined()
 })
 
+test('what depends on a transaction that was mined while it was judged is judged again', async () => {
+  let judgements = 0
+  const early = { error: { code: 3, message: 'execution reverted', data: '0x' } }
+  const proxy = startFakeNode({
+    behind: node.rpcUrl,
+    behaviour: ({ method }) => (method === 'eth_estimateGas' && ++judgements === 1 ? early : undefined),
+  })
+  const late = createEvmChain({ row, rpcUrl: proxy.rpcUrl, memory: createMemory() })
+  const behind = async () => [{ from: rich, nonce: 0, to: other, value: 0n, input: '0x' as const, gasLimit: 21_000n }]
+  expect((await late.prepare(call('keep', [1n]), rich, { behind })).unsigned.gasLimit).toBeGreaterThan(21_000n)
+  expect(judgements).toBe(2)
+  proxy.stop()
+})
+
 test('a revert that stays one behind the live transactions is told as it is there', async () => {
   const behind = [{ ...call('keep', [1n]), nonce: (await prepare(to(other))).minedCount }]
   await expect(prepare(call('text'), rich, behind)).rejects.toMatchObject({ message: 'execution reverted: no way' })
@@ -250,7 +269,7 @@ test('a sender that cannot pay the value learns the same, with the gas of the ca
   const error: unknown = await prepare(intent, poor).catch((caught: unknown) => caught)
   expect(error).toMatchObject({ code: 'balance_insufficient' })
   const needed = /needs (\S+) ETH/.exec(String(error))?.[1] ?? '0'
-  expect(parseEther(needed)).toBe(11n + unsigned.gasLimit * unsigned.maxFeePerGas)
+  expect(parseEther(needed)).toBe(11n + ofEvm(unsigned).gasLimit * ofEvm(unsigned).maxFeePerGas)
   expect(String(error)).toContain('has 0.00000000000000001 ETH')
 })
 
@@ -325,7 +344,7 @@ test('a node without a pending state is asked for the newest one, and asked so f
       : undefined,
   )
   expect((await unmined.prepare(to(other), rich, { behind: nothing })).unsigned.gasLimit).toBe(21_000n)
-  expect((await unmined.fill(to(other), rich, 0)).gasLimit).toBe(21_000n)
+  expect((await unmined.fill(to(other), rich, { nonce: 0 })).gasLimit).toBe(21_000n)
   proxy.calls.length = 0
   await unmined.prepare({ ...to(other), gasLimit: 22_000n }, rich, { behind: nothing })
   expect(proxy.calls.length).toBe(1)
@@ -339,18 +358,18 @@ test('a refusal that is not about the transaction is an unavailable node', async
     method === 'eth_estimateGas' ? { error: { code: -32005, message: 'daily request count exceeded' } } : undefined,
   )
   await expect(busy.prepare(to(other), rich, { behind: nothing })).rejects.toMatchObject({ code: 'node_unavailable' })
-  await expect(busy.fill(to(other), rich, 0)).rejects.toMatchObject({ code: 'node_unavailable' })
+  await expect(busy.fill(to(other), rich, { nonce: 0 })).rejects.toMatchObject({ code: 'node_unavailable' })
 })
 
 test('fills in fees and gas for signing, with the nonce it is given, also for a sender without money', async () => {
-  const filled = await chain.fill(call('keep', [5n], 3n), poor, 41)
+  const filled = await chain.fill(call('keep', [5n], 3n), poor, { nonce: 41 })
   expect(filled).toMatchObject({ nonce: 41, value: 3n })
   expect(filled.gasLimit).toBeGreaterThan(21_000n)
-  expect((await chain.fill({ ...to(other), gasLimit: 30_000n }, poor, 0)).gasLimit).toBe(30_000n)
+  expect((await chain.fill({ ...to(other), gasLimit: 30_000n }, poor, { nonce: 0 })).gasLimit).toBe(30_000n)
 })
 
 test('filling in refuses a call that reverts, and keeps what is given', async () => {
-  await expect(chain.fill(call('text'), rich, 0)).rejects.toMatchObject({ code: 'execution_reverted' })
+  await expect(chain.fill(call('text'), rich, { nonce: 0 })).rejects.toMatchObject({ code: 'execution_reverted' })
   const given = { maxFeePerGas: 9n, maxPriorityFeePerGas: 9n }
-  expect(await chain.fill({ ...to(other), ...given }, rich, 3)).toMatchObject(given)
+  expect(await chain.fill({ ...to(other), ...given }, rich, { nonce: 3 })).toMatchObject(given)
 })

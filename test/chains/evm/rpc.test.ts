@@ -6,8 +6,8 @@ import {
   RPC_ANSWER_LIMIT_BYTES,
   RPC_BATCH_LIMIT,
   RpcError,
-} from '../../../src/chains/evm/rpc.ts'
-import { quantity, record, smallQuantity } from '../../../src/chains/evm/wire.ts'
+} from '../../../src/chains/node/rpc.ts'
+import { quantity, record, smallQuantity } from '../../../src/chains/node/wire.ts'
 import { type Behaviour, startFakeNode, startRawServer } from './fakeNode.ts'
 
 const open: { stop: () => unknown }[] = []

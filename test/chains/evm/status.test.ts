@@ -33,7 +33,16 @@ test('a transaction in the pool is pending, and mined in a block', async () => {
   await node.mine()
   await node.setAutomine(true)
   const { number, hash: blockHash } = await node.publicClient.getBlock()
-  const mined = { kind: 'mined', success: true, blockNumber: number, blockHash, contractAddress: null } as const
+  const told = {
+    success: true,
+    blockNumber: number,
+    blockHash,
+    contractAddress: null,
+    reason: null,
+    executedBy: [],
+    failedWithin: false,
+  } as const
+  const mined = { kind: 'mined', ...told } as const
   expect(await chain.status(hash)).toEqual({ ...mined, confirmations: 1 })
   await node.mine(2)
   expect(await chain.status(hash)).toEqual({ ...mined, confirmations: 3 })
@@ -70,7 +79,7 @@ test('tells of many what it tells of one, and looks up only what has no receipt'
   expect(one.map(({ kind }) => kind)).toEqual(['mined', 'unknown', 'pending'])
   const proxy = startFakeNode({ behind: node.rpcUrl })
   const proxied = chainAt(proxy.rpcUrl)
-  expect(await proxied.statuses(hashes)).toEqual(one)
+  expect(await proxied.statuses(hashes.map((hash) => ({ hash, blockHash: null })))).toEqual(one)
   expect(await proxied.statuses([])).toEqual([])
   proxy.stop()
   await node.mine()
@@ -137,7 +146,7 @@ test('a node that refuses an unknown block instead of answering null has said th
 })
 
 test('says which chain the node is on', async () => {
-  expect(await chain.nodeChainId()).toBe(43_113)
+  expect(await chain.isRightNode()).toBe(true)
   expect(chain.chainId).toBe(43_113)
 })
 

@@ -62,7 +62,7 @@ test('counts the worst cost and moves a nonce without changing anything else', (
 })
 
 test('says that the node is unavailable where one is needed and none is there', async () => {
-  await expect(chain.nodeChainId()).rejects.toMatchObject({ code: 'node_unavailable', retryable: true })
+  await expect(chain.isRightNode()).rejects.toMatchObject({ code: 'node_unavailable', retryable: true })
 })
 
 const market = { nextBaseFee: 10n * GWEI, tips: [0n, 32n * GWEI, 0n, 28n * GWEI, 0n, 40n * GWEI, 0n] }

@@ -2,7 +2,10 @@ import type { IdentifiedNode } from './identity.ts'
 import { type NodeTrouble, NodeUnavailable, type Rpc } from './rpc.ts'
 
 /** Tells of each failure of a node that a caller meets; what callers meet stays the same. */
-export const withTroubleTold = (node: IdentifiedNode, tell: (trouble: NodeTrouble) => void): IdentifiedNode => {
+export const withTroubleTold = <Id>(
+  node: IdentifiedNode<Id>,
+  tell: (trouble: NodeTrouble) => void,
+): IdentifiedNode<Id> => {
   const told = (error: unknown): never => {
     if (error instanceof NodeUnavailable) tell(error.trouble)
     throw error

@@ -3,8 +3,12 @@
 // because its meaning depends on the question. The URL holds the provider's key, so it appears in no message and no cause.
 
 import type { Network } from '../../../db/words.ts'
-import { AppError } from '../../errors.ts'
+import { type Transport, transportTo } from './transport.ts'
+import { NodeUnavailable } from './unavailable.ts'
 import { MalformedAnswer, record } from './wire.ts'
+
+export { RPC_ANSWER_LIMIT_BYTES } from './http.ts'
+export { type NodeTrouble, NodeUnavailable } from './unavailable.ts'
 
 /** How long a node may take to answer where nothing else is configured. */
 export const RPC_TIMEOUT_MS = 15_000
@@ -14,23 +18,6 @@ const BULK_TIMEOUT_TIMES = 4
 export const RPC_BATCH_LIMIT = 100
 /** Batches of one question under way at once. */
 export const RPC_PARALLEL_LIMIT = 4
-/** An answer above this is read no further. A block's traces on a busy network are some 20 MB. */
-export const RPC_ANSWER_LIMIT_BYTES = 134_217_728
-
-/** How a node was out of reach; `too_large` is our own limit on an answer, or the node's (HTTP 413). */
-export type NodeTrouble = 'unreachable' | 'timeout' | 'http' | 'unreadable' | 'too_large' | 'refused' | 'wrong_chain'
-
-/** The node cannot be reached, cannot be read, refused a question that it should answer, or is another chain's. */
-export class NodeUnavailable extends AppError {
-  readonly trouble: NodeTrouble
-
-  constructor(trouble: NodeTrouble, sentence: string, cause?: unknown) {
-    super(trouble === 'wrong_chain' ? 'wrong_chain' : 'node_unavailable', sentence, { cause })
-    this.name = 'NodeUnavailable'
-    this.trouble = trouble
-  }
-}
-
 /** A JSON-RPC error as the node sent it: `code` and `data` differ by client, `message` most of all. */
 export class RpcError extends Error {
   readonly method: string
@@ -95,67 +82,8 @@ export const question = <T>(
   parse: (result: unknown) => T,
 ): Question<T> => ({ method, params, parse })
 
-type Wire = { readonly rpcUrl: string; readonly network: Network; readonly timeoutMs: number; nextId: number }
+type Wire = { readonly transport: Transport; readonly network: Network; readonly timeoutMs: number; nextId: number }
 type Sent = { readonly id: number; readonly question: Question<unknown> }
-
-/** Errors of fetch carry the URL in a property and often in their message: only what is safe is kept. */
-const causeWithoutUrl = (error: unknown, rpcUrl: string): Error => {
-  if (!(error instanceof Error)) return new Error('fetch failed')
-  const message = error.message.replaceAll(rpcUrl, '[node]')
-  const code = 'code' in error && typeof error.code === 'string' ? ` (${error.code})` : ''
-  return new Error(`${error.name}: ${message}${code}`)
-}
-
-const readText = async (wire: Wire, response: Response): Promise<string> => {
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of response.body ?? []) {
-    length += chunk.byteLength
-    if (length > RPC_ANSWER_LIMIT_BYTES) {
-      throw new NodeUnavailable('too_large', `The ${wire.network} node answered more than this service reads at once.`)
-    }
-    chunks.push(chunk)
-  }
-  return Buffer.concat(chunks).toString('utf8')
-}
-
-const post = async (wire: Wire, body: string, timeoutMs: number): Promise<{ status: number; text: string }> => {
-  try {
-    const response = await fetch(wire.rpcUrl, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body,
-      signal: AbortSignal.timeout(timeoutMs),
-    })
-    return { status: response.status, text: await readText(wire, response) }
-  } catch (error) {
-    if (error instanceof NodeUnavailable) throw error
-    const cause = causeWithoutUrl(error, wire.rpcUrl)
-    if (error instanceof Error && error.name === 'TimeoutError') {
-      throw new NodeUnavailable('timeout', `The ${wire.network} node did not answer within ${timeoutMs} ms.`, cause)
-    }
-    throw new NodeUnavailable('unreachable', `The ${wire.network} node cannot be reached.`, cause)
-  }
-}
-
-const statusTrouble = (wire: Wire, status: number): NodeUnavailable => {
-  if (status === 413) {
-    return new NodeUnavailable('too_large', `The ${wire.network} node refused the question as too large.`)
-  }
-  return new NodeUnavailable('http', `The ${wire.network} node answered with HTTP status ${status}.`)
-}
-
-/** Some nodes send JSON-RPC errors with a 4xx status; 429 and 5xx are about the node and not about the question. */
-const decode = (wire: Wire, answer: { readonly status: number; readonly text: string }): unknown => {
-  const { status } = answer
-  if (status >= 500 || status === 413 || status === 429) throw statusTrouble(wire, status)
-  try {
-    return JSON.parse(answer.text)
-  } catch {
-    if (status >= 400) throw statusTrouble(wire, status)
-    throw new NodeUnavailable('unreadable', `The ${wire.network} node answered something other than JSON.`)
-  }
-}
 
 const readError = (method: string, error: unknown): RpcError => {
   const { code, message, data } = record(error)
@@ -215,7 +143,7 @@ const sendBatch = async (wire: Wire, batch: Batch): Promise<readonly Answer<unkn
   const sent = questions.map((each) => ({ id: wire.nextId++, question: each }))
   const requests = sent.map(({ id, question: { method, params } }) => ({ jsonrpc: '2.0', id, method, params }))
   const body = JSON.stringify(requests.length === 1 ? requests[0] : requests)
-  const decoded = decode(wire, await post(wire, body, timeoutMs))
+  const decoded = await wire.transport({ body, ids: sent.map(({ id }) => id), timeoutMs })
   let answers: readonly Answer<unknown>[]
   try {
     answers = matchAnswers(sent, decoded)
@@ -284,7 +212,8 @@ export const createRpc = (input: {
   readonly network: Network
   readonly timeoutMs?: number
 }): Rpc => {
-  const wire: Wire = { timeoutMs: RPC_TIMEOUT_MS, ...input, nextId: 1 }
+  const { network, timeoutMs = RPC_TIMEOUT_MS } = input
+  const wire: Wire = { network, timeoutMs, transport: transportTo(input), nextId: 1 }
   return rpcOf(input.network, async <const Q extends AnyQuestions>(questions: Q, options: AskOptions = {}) => {
     const asked = questions.filter((each) => each !== null)
     const answers = await sendAll(wire, asked, options)

@@ -1,0 +1,11 @@
+ALTER TABLE "audit" DROP CONSTRAINT "audit_action";--> statement-breakpoint
+ALTER TABLE "transactions" DROP CONSTRAINT "transactions_kind";--> statement-breakpoint
+ALTER TABLE "transactions" ADD COLUMN "contract_wallet" text;--> statement-breakpoint
+ALTER TABLE "transactions" ADD COLUMN "given_up" text;--> statement-breakpoint
+UPDATE "transactions" SET "given_up" = 'expired' WHERE "chosen" = "rungs";--> statement-breakpoint
+CREATE INDEX "transactions_of_contract_wallet" ON "transactions" USING btree ("network","contract_wallet") WHERE not "transactions"."final" and "transactions"."contract_wallet" is not null;--> statement-breakpoint
+CREATE INDEX "transactions_deployments" ON "transactions" USING btree ("network","contract_wallet") WHERE "transactions"."kind" = 'deployment';--> statement-breakpoint
+ALTER TABLE "audit" ADD CONSTRAINT "audit_action" CHECK ("action" in ('project_created', 'project_activated', 'developer_secret_changed', 'api_key_created', 'api_key_revoked', 'wallet_created', 'wallet_imported', 'wallet_exported', 'control_shared', 'user_pin_changed', 'owner_unlocked', 'transaction_signed', 'transaction_submitted', 'message_signed', 'root_key_rotated', 'project_key_rotated', 'frozen', 'unfrozen', 'transaction_retried', 'transaction_cancelled', 'job_retried', 'abi_added', 'abi_removed', 'token_list_imported', 'token_list_removed', 'session_revoked', 'passkey_added', 'passkey_removed', 'email_added', 'token_key_rotated', 'policy_created', 'policy_revoked'));--> statement-breakpoint
+ALTER TABLE "transactions" ADD CONSTRAINT "transactions_given_up" CHECK ("given_up" in ('expired', 'contract_wallet_not_deployed'));--> statement-breakpoint
+ALTER TABLE "transactions" ADD CONSTRAINT "transactions_given_up_is_chosen" CHECK (("transactions"."chosen" = "transactions"."rungs") = ("transactions"."given_up" is not null));--> statement-breakpoint
+ALTER TABLE "transactions" ADD CONSTRAINT "transactions_kind" CHECK ("kind" in ('send', 'batch', 'mint', 'transfer', 'collection', 'deployment'));

@@ -1,0 +1,61 @@
+// What contract wallets are to execute, and the deployments that it waits for. The signer is the owner's key: where two
+// projects hold it, a deployment is for both.
+
+import { and, asc, eq, isNotNull, isNull, ne, or, sql } from 'drizzle-orm'
+import type { Queryable, Tx } from '../client.ts'
+import { transactions } from '../schema.ts'
+import type { Network } from '../words.ts'
+import { isLive } from './transactions.ts'
+
+type OfContractWallet = { readonly network: Network; readonly contractWallet: string | null }
+
+/** What these are to execute that is in no block yet: ids, in the order of nonces. */
+export const heldBack = async (tx: Tx, wallets: readonly OfContractWallet[]): Promise<readonly string[]> => {
+  if (wallets.length === 0) return []
+  const rows = await tx
+    .select({ id: transactions.id })
+    .from(transactions)
+    .where(
+      and(
+        or(...wallets.map(ofContractWallet)),
+        isNotNull(transactions.contractWallet),
+        isLive,
+        ne(transactions.kind, 'deployment'),
+        isNull(transactions.minedBlockHash),
+      ),
+    )
+    .orderBy(asc(transactions.nonce))
+  return rows.map(({ id }) => id)
+}
+
+const ofContractWallet = ({ network, contractWallet }: OfContractWallet) =>
+  and(eq(transactions.network, network), eq(transactions.contractWallet, contractWallet ?? ''))
+
+const readDeployments = (db: Queryable, wallet: OfContractWallet) =>
+  db
+    .select({
+      nonce: transactions.nonce,
+      status: transactions.status,
+      final: transactions.final,
+      givenUp: transactions.givenUp,
+    })
+    .from(transactions)
+    .where(and(ofContractWallet(wallet), eq(transactions.kind, sql`'deployment'`)))
+
+/** Whether a contract wallet's deployment is recorded that put code there, or still may and is not given up. */
+export const hasDeployment = async (db: Queryable, wallet: OfContractWallet): Promise<boolean> => {
+  const rows = await readDeployments(db, wallet)
+  return rows.some(({ status, givenUp }) => status === 'success' || (status !== 'failed' && givenUp === null))
+}
+
+/**
+ * Whether none of those that are recorded can come before a nonce any more: each is final, or behind it, as one that was
+ * recorded after another was given up.
+ */
+export const areDeploymentsOver = async (
+  db: Queryable,
+  { nonce, ...wallet }: OfContractWallet & { readonly nonce: number },
+): Promise<boolean> => {
+  const rows = await readDeployments(db, wallet)
+  return rows.length > 0 && rows.every((deployment) => deployment.final || deployment.nonce > nonce)
+}

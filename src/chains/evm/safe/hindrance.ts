@@ -1,0 +1,65 @@
+// Why a Safe fails at what it is told: its own revert hides the reason (GS013), so the calls are run once more from its
+// address, one after the other as it would make them.
+
+import type { Network } from '../../../../db/words.ts'
+import type { ChainMemory, Intent } from '../../chain.ts'
+import type { Hindrance } from '../../contract-wallets.ts'
+import { NodeUnavailable, question, type Rpc } from '../../node/rpc.ts'
+import { bytes, toQuantity } from '../../node/wire.ts'
+import { runBundle } from '../bundle.ts'
+import { type Call, transactionObject } from '../call.ts'
+import { type Failed, failedBy, failedIn, tellFailures } from '../failures.ts'
+import { hopeless } from '../intrinsic.ts'
+import type { SimulationLimits } from '../limits.ts'
+import { isContractSenderRefused, isExecutionFailure } from '../nodeErrors.ts'
+import { NO_FUNDS_REASON } from '../reverts.ts'
+
+type Context = {
+  readonly rpc: Rpc
+  readonly network: Network
+  readonly limits: SimulationLimits
+  readonly memory: Pick<ChainMemory, 'readAbiItems'>
+}
+
+type Input = { readonly address: string; readonly intents: readonly Intent[]; readonly blockNumber?: bigint }
+type Failure = { readonly index: number; readonly failed: Failed }
+
+/** How the first of them ends without the others; of those behind it nothing can be said so. */
+const firstAlone = async (rpc: Rpc, from: string, [first]: readonly Call[], block: string): Promise<Failure | null> => {
+  if (first === undefined) return null
+  const reason = hopeless(first)
+  if (reason !== null) return { index: 0, failed: { failure: reason, reverted: '0x' } }
+  const answer = await rpc.try(question('eth_call', [transactionObject(from, first), block], bytes))
+  if (answer.ok) return null
+  if (!isExecutionFailure(answer.error)) throw rpc.refusal(answer.error)
+  return { index: 0, failed: failedBy(answer.error) }
+}
+
+const findFailure = async ({ rpc, limits }: Context, input: Input): Promise<Failure | null> => {
+  const { address: from, blockNumber } = input
+  // The gas is that of the transaction around them.
+  const calls = input.intents.map(({ to, value, input }) => ({ to, value, input }))
+  const block = blockNumber === undefined ? 'latest' : toQuantity(blockNumber)
+  const ends = calls.length > 1 ? await runBundle(rpc, limits, { from, calls, block }) : null
+  if (ends === null) return firstAlone(rpc, from, calls, block)
+  const index = ends.findIndex(({ failure }) => failure !== null)
+  const end = ends[index]
+  const failed = end === undefined ? null : failedIn(end)
+  return failed === null ? null : { index, failed }
+}
+
+/** The first that fails, by place and in the words of a preview; null where none does or where it cannot be told. @throws NodeUnavailable for the newest block. */
+export const readHindrance = async (context: Context, input: Input): Promise<Hindrance | null> => {
+  try {
+    const failure = await findFailure(context, input)
+    if (failure === null || isContractSenderRefused(failure.failed.failure)) return null
+    const { index, failed } = failure
+    const to = input.intents[index]?.to ?? null
+    const [reason] = await tellFailures(context, [{ to, failed }])
+    return { reason: reason ?? failed.failure, index, isUnfunded: failed.failure === NO_FUNDS_REASON }
+  } catch (error) {
+    // Of the past it is told as well as may be: nodes keep no state, or do not have the block, each in its words.
+    if (error instanceof NodeUnavailable && input.blockNumber !== undefined) return null
+    throw error
+  }
+}

@@ -1,0 +1,63 @@
+// Which Safe a contract wallet is: SafeL2 1.4.1 behind a proxy, one owner, threshold 1, the canonical fallback handler, no
+// set-up call, salt nonce 0. Safe has the same addresses on all of our networks and their testnets, and CREATE2 hashes
+// nothing that differs between them: so a wallet has one address everywhere.
+
+import { concat, encodeFunctionData, getContractAddress, keccak256, parseAbi, toHex } from 'viem'
+import type { Hex, Intent } from '../../chain.ts'
+import type { ContractWallet } from '../../contract-wallets.ts'
+import { hexText } from '../../node/wire.ts'
+import { ZERO_ADDRESS } from '../address.ts'
+
+/** Canonical deployments of Safe 1.4.1 (github.com/safe-global/safe-deployments, src/assets/v1.4.1). */
+export const SAFE_ADDRESSES = {
+  singleton: '0x29fcB43b46531BcA003ddC8FCB67FFE91900C762',
+  proxyFactory: '0x4e1DCf7AD4e460CfD30791CCC4F9c8a4f820ec67',
+  fallbackHandler: '0xfd0732Dc9E303f09fCEf3a7388Ad10A83459Ec99',
+  multiSendCallOnly: '0x9641d764fc13c8B624c04430C7356C1C7C8102e2',
+  createCall: '0x9b35Af71d77eaf8d7e40252370304687390A1A52',
+} as const
+
+/** keccak256(SafeProxy's creation code ‖ uint256(singleton)), of `@safe-global/safe-contracts` 1.4.1. */
+export const PROXY_INIT_CODE_HASH: Hex = '0xe298282cefe913ab5d282047161268a8222e4bd4ed106300c547894bbefd31ee'
+
+const SALT_NONCE = 0n
+
+const SETUP = parseAbi([
+  'function setup(address[] owners, uint256 threshold, address to, bytes data, address fallbackHandler, address paymentToken, uint256 payment, address paymentReceiver)',
+])
+const FACTORY = parseAbi([
+  'function createProxyWithNonce(address singleton, bytes initializer, uint256 saltNonce) returns (address proxy)',
+])
+
+const initializerOf = (owner: string): Hex =>
+  encodeFunctionData({
+    abi: SETUP,
+    args: [
+      [hexText(owner)],
+      1n,
+      ...([ZERO_ADDRESS, '0x', SAFE_ADDRESSES.fallbackHandler] as const),
+      ...([ZERO_ADDRESS, 0n, ZERO_ADDRESS] as const),
+    ],
+  })
+
+/** The Safe of an owner, deployed or not; checksummed. Pure. */
+export const contractWalletOf = (owner: string): ContractWallet => {
+  const address = getContractAddress({
+    opcode: 'CREATE2',
+    from: SAFE_ADDRESSES.proxyFactory,
+    salt: keccak256(concat([keccak256(initializerOf(owner)), toHex(SALT_NONCE, { size: 32 })])),
+    bytecodeHash: PROXY_INIT_CODE_HASH,
+  })
+  return { address, owner }
+}
+
+/** Call data for the proxy factory. Pure. */
+export const deploymentData = ({ owner }: ContractWallet): Hex =>
+  encodeFunctionData({ abi: FACTORY, args: [SAFE_ADDRESSES.singleton, initializerOf(owner), SALT_NONCE] })
+
+/** The factory sets the wallet up in the call that creates it, so nobody else can. Pure. */
+export const deployment = (wallet: ContractWallet): Intent => ({
+  to: SAFE_ADDRESSES.proxyFactory,
+  value: 0n,
+  input: deploymentData(wallet),
+})

@@ -1,0 +1,54 @@
+export type Hex = `0x${string}`
+
+/** What a caller wants done: one call, transfer or creation. Absent fields are filled in from the chain. */
+export type Intent = {
+  /** null creates a contract from `input`. */
+  readonly to: string | null
+  readonly value: bigint
+  readonly input: Hex
+  readonly gasLimit?: bigint
+  readonly maxFeePerGas?: bigint
+  readonly maxPriorityFeePerGas?: bigint
+  readonly nonce?: number
+}
+
+/** A transaction complete but for its signature (EIP-1559, type 2). */
+export type EvmUnsigned = {
+  readonly family: 'evm'
+  readonly chainId: number
+  readonly nonce: number
+  readonly to: string | null
+  readonly value: bigint
+  readonly input: Hex
+  readonly gasLimit: bigint
+  readonly maxFeePerGas: bigint
+  readonly maxPriorityFeePerGas: bigint
+}
+
+/** An extrinsic complete but for its signature, mortal: after `validUntilBlock` no block takes it. */
+export type SubstrateUnsigned = {
+  readonly family: 'substrate'
+  readonly from: string
+  readonly nonce: number
+  /** What it was made of; 0 for the gas limit where there is none. */
+  readonly to: string | null
+  readonly value: bigint
+  readonly input: Hex
+  readonly gasLimit: bigint
+  /** SCALE: pallet, call, arguments. */
+  readonly call: Hex
+  readonly tip: bigint
+  readonly specVersion: number
+  readonly transactionVersion: number
+  readonly genesisHash: Hex
+  /** Its era: so many blocks, from the block with this number and hash on. */
+  readonly era: { readonly current: number; readonly period: number }
+  readonly blockHash: Hex
+  readonly validUntilBlock: bigint
+}
+
+/** Callers only ever hand one back to the chain that made it. */
+export type Unsigned = EvmUnsigned | SubstrateUnsigned
+
+/** An intent that was recorded before, with what it was recorded as. */
+export type RecordedIntent = Intent & { readonly from: string; readonly nonce: number }

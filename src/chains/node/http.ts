@@ -1,0 +1,74 @@
+// JSON-RPC over HTTP: a request each.
+
+import type { Network } from '../../../db/words.ts'
+import type { Transport } from './transport.ts'
+import { NodeUnavailable } from './unavailable.ts'
+
+/** An answer above this is read no further. A block's traces on a busy network are some 20 MB. */
+export const RPC_ANSWER_LIMIT_BYTES = 134_217_728
+
+type Wire = { readonly rpcUrl: string; readonly network: Network }
+
+/** Errors of fetch carry the URL in a property and often in their message: only what is safe is kept. */
+const causeWithoutUrl = (error: unknown, rpcUrl: string): Error => {
+  if (!(error instanceof Error)) return new Error('fetch failed')
+  const message = error.message.replaceAll(rpcUrl, '[node]')
+  const code = 'code' in error && typeof error.code === 'string' ? ` (${error.code})` : ''
+  return new Error(`${error.name}: ${message}${code}`)
+}
+
+const readText = async (wire: Wire, response: Response): Promise<string> => {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of response.body ?? []) {
+    length += chunk.byteLength
+    if (length > RPC_ANSWER_LIMIT_BYTES) {
+      throw new NodeUnavailable('too_large', `The ${wire.network} node answered more than this service reads at once.`)
+    }
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks).toString('utf8')
+}
+
+const post = async (wire: Wire, body: string, timeoutMs: number): Promise<{ status: number; text: string }> => {
+  try {
+    const response = await fetch(wire.rpcUrl, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+      signal: AbortSignal.timeout(timeoutMs),
+    })
+    return { status: response.status, text: await readText(wire, response) }
+  } catch (error) {
+    if (error instanceof NodeUnavailable) throw error
+    const cause = causeWithoutUrl(error, wire.rpcUrl)
+    if (error instanceof Error && error.name === 'TimeoutError') {
+      throw new NodeUnavailable('timeout', `The ${wire.network} node did not answer within ${timeoutMs} ms.`, cause)
+    }
+    throw new NodeUnavailable('unreachable', `The ${wire.network} node cannot be reached.`, cause)
+  }
+}
+
+const statusTrouble = (wire: Wire, status: number): NodeUnavailable => {
+  if (status === 413) {
+    return new NodeUnavailable('too_large', `The ${wire.network} node refused the question as too large.`)
+  }
+  return new NodeUnavailable('http', `The ${wire.network} node answered with HTTP status ${status}.`)
+}
+
+/** Some nodes send JSON-RPC errors with a 4xx status; 429 and 5xx are about the node and not about the question. */
+const decode = (wire: Wire, answer: { readonly status: number; readonly text: string }): unknown => {
+  const { status } = answer
+  if (status >= 500 || status === 413 || status === 429) throw statusTrouble(wire, status)
+  try {
+    return JSON.parse(answer.text)
+  } catch {
+    if (status >= 400) throw statusTrouble(wire, status)
+    throw new NodeUnavailable('unreadable', `The ${wire.network} node answered something other than JSON.`)
+  }
+}
+
+export const httpTransport =
+  (wire: Wire): Transport =>
+  async ({ body, timeoutMs }) =>
+    decode(wire, await post(wire, body, timeoutMs))

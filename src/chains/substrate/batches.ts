@@ -1,0 +1,30 @@
+// Several calls as one, all or nothing, and a call as what it does one by one.
+
+import type { Hex } from '../chain.ts'
+import { type CallTree, readTree } from './decode.ts'
+import type { Runtime } from './runtime.ts'
+import { fieldOf } from './values.ts'
+
+type Call = ReturnType<Runtime['calls'][string][string]>
+
+const BATCHES: readonly string[] = ['utility.batch', 'utility.batch_all', 'utility.force_batch']
+
+/** One call is itself. @throws Error for a runtime without Utility. Pure. */
+export const batchAll = (runtime: Runtime, calls: readonly [Call, ...Call[]]): Hex => {
+  if (calls.length === 1) return calls[0].toHex()
+  const batch = runtime.calls.utility?.batchAll
+  if (batch === undefined) throw new Error(`runtime ${runtime.specVersion} has no Utility`)
+  return batch([...calls]).toHex()
+}
+
+const unbatched = (tree: CallTree): readonly CallTree[] => {
+  if (!BATCHES.includes(tree.functionName)) return [tree]
+  const calls = fieldOf(tree, 'calls')
+  return calls.kind === 'list' ? calls.items.flatMap((each) => (each.kind === 'call' ? unbatched(each) : [])) : []
+}
+
+/** A call, or those within a batch, in order; none where it cannot be read. Pure. */
+export const callsOf = (runtime: Runtime, call: Hex): readonly CallTree[] => {
+  const tree = readTree(runtime, call)
+  return tree === null ? [] : unbatched(tree)
+}

@@ -1,0 +1,78 @@
+// Finalized blocks: nothing else is followed, so that what is taken in never goes away again.
+
+import type { BlockRef, BlockWithHashes, Hex } from '../chain.ts'
+import { type Question, question, type Rpc } from '../node/rpc.ts'
+import { bytes, hash, listOf, nullable, record } from '../node/wire.ts'
+import { blake2Hash, toHex } from './extrinsic.ts'
+import type { SubstrateNode } from './node.ts'
+import type { Runtime, RuntimeVersion } from './runtime.ts'
+import { versionQuestion } from './runtime.ts'
+import { finalizedHashQuestion, type Header, headerQuestion, parseHeader, timestampQuestion } from './storage.ts'
+
+export type Block = Header & { readonly extrinsics: readonly Hex[] }
+
+const parseBlock = (value: unknown): Block => {
+  const { block } = record(value)
+  const { header, extrinsics } = record(block)
+  return { ...parseHeader(header), extrinsics: listOf(bytes)(extrinsics) }
+}
+
+/** A block with its extrinsics; null where the node does not have it. */
+export const blockQuestion = (blockHash: Hex): Question<Block | null> =>
+  question('chain_getBlock', [blockHash], nullable(parseBlock))
+
+/** The hash of the block with a number, as the node has it by now. */
+export const hashQuestion = (number: bigint): Question<Hex | null> =>
+  question('chain_getBlockHash', [Number(number)], nullable(hash))
+
+export const hashOfExtrinsic = (raw: Hex): Hex => toHex(blake2Hash(Buffer.from(raw.slice(2), 'hex')))
+
+/** The newest final block, and the runtime that is behind it. */
+export type FinalHead = { readonly ref: BlockRef; readonly version: RuntimeVersion }
+
+/** @throws NodeUnavailable. */
+export const readFinalHead = async ({ rpc }: Pick<SubstrateNode, 'rpc'>): Promise<FinalHead> => {
+  const blockHash = await rpc.ask(finalizedHashQuestion)
+  const [header, timestampMs, version] = await rpc.askAll([
+    headerQuestion(blockHash),
+    timestampQuestion(blockHash),
+    versionQuestion(blockHash),
+  ])
+  if (header === null) throw rpc.refusal(await noSuchBlock(rpc))
+  return { ref: { ...header, hash: blockHash, timestampMs }, version }
+}
+
+/** @returns what the node says of a block that it named itself and does not have. */
+const noSuchBlock = async (rpc: Rpc) => {
+  const answer = await rpc.try(question('chain_getHeader', ['0x'], record))
+  if (answer.ok) throw new Error('a node has no header of the block that it calls final')
+  return answer.error
+}
+
+/** The hash of a final block by its number; null where there is none yet. @throws NodeUnavailable. */
+export const finalHashAt = async ({ rpc }: Pick<SubstrateNode, 'rpc'>, number: bigint): Promise<Hex | null> => {
+  const head = await rpc.ask(finalizedHashQuestion)
+  const [header, found] = await rpc.askAll([headerQuestion(head), hashQuestion(number)])
+  return header === null || number > header.number ? null : found
+}
+
+/** @throws NodeUnavailable. */
+export const readFinalBlock = async (
+  node: Pick<SubstrateNode, 'rpc'>,
+  number: bigint,
+): Promise<BlockWithHashes | null> => {
+  const blockHash = await finalHashAt(node, number)
+  if (blockHash === null) return null
+  const [block, timestampMs] = await node.rpc.askAll([blockQuestion(blockHash), timestampQuestion(blockHash)])
+  if (block === null) return null
+  const { extrinsics, ...header } = block
+  return { ...header, hash: blockHash, timestampMs, transactionHashes: extrinsics.map(hashOfExtrinsic) }
+}
+
+/** The runtime behind the newest final block, and that block. @throws NodeUnavailable. */
+export const readNow = async (
+  node: Pick<SubstrateNode, 'rpc' | 'runtimes'>,
+): Promise<{ readonly head: BlockRef; readonly runtime: Runtime }> => {
+  const { ref, version } = await readFinalHead(node)
+  return { head: ref, runtime: await node.runtimes.of(version, ref.hash) }
+}

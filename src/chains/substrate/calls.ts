@@ -1,0 +1,53 @@
+// An intent as a call of the runtime. `to` and `value`: Balances.transfer_keep_alive; `input` alone: a call in SCALE as it
+// stands, with whatever it moves; `to` and `input`, where programs are: Gear.send_message.
+
+import { AppError } from '../../errors.ts'
+import type { Hex, Intent } from '../chain.ts'
+import type { SubstrateNetworkRow } from '../networks.ts'
+import { isExactCall } from './decode.ts'
+import { isMessage as isMessageTo, messageCall } from './gear.ts'
+import type { Runtime } from './runtime.ts'
+
+const refuse = (sentence: string): AppError => new AppError('invalid_input', sentence)
+
+/** @throws invalid_input for a field that means nothing on a Substrate network. */
+const refuseForeignFields = (network: string, { intent, isMessage }: { intent: Intent; isMessage: boolean }): void => {
+  if (intent.maxFeePerGas !== undefined) {
+    throw refuse(
+      `Field "unsigned_transaction.maxFeePerGas" has no meaning on ${network}; maxPriorityFeePerGas is the tip.`,
+    )
+  }
+  if (intent.gasLimit !== undefined && !isMessage) {
+    throw refuse(`Field "unsigned_transaction.gasLimit" has no meaning on ${network} but for messages to programs.`)
+  }
+}
+
+/** @throws invalid_input for bytes that are no call of the runtime, or not all of one. */
+const rawCall = (runtime: Runtime, { value, input }: Intent): Hex => {
+  if (value !== 0n) {
+    throw refuse('Field "unsigned_transaction.value" must be 0 or absent beside a call: what it moves is in the call.')
+  }
+  if (isExactCall(runtime, input)) return input
+  throw refuse('Field "unsigned_transaction.input" must be a SCALE-encoded call of the network\'s runtime.')
+}
+
+/**
+ * The call that an intent is, in SCALE. A message without a gas limit has none yet.
+ * @throws invalid_input, not_implemented (no programs).
+ */
+export const callOf = (runtime: Runtime, row: SubstrateNetworkRow, intent: Intent): Hex => {
+  const { network } = row
+  const { to, value, input } = intent
+  const isMessage = row.hasPrograms && isMessageTo(intent)
+  refuseForeignFields(network, { intent, isMessage })
+  if (to === null) return rawCall(runtime, intent)
+  if (isMessage) return messageCall(runtime, { ...intent, to }).toHex()
+  if (input !== '0x') {
+    throw refuse(
+      `Field "unsigned_transaction.to" must be absent beside "input" on ${network}: the call names what it calls.`,
+    )
+  }
+  const transfer = runtime.calls.balances?.transferKeepAlive
+  if (transfer === undefined) throw new Error(`runtime ${runtime.specVersion} of ${network} has no Balances`)
+  return transfer(to, value).toHex()
+}

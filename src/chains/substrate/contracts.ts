@@ -1,0 +1,50 @@
+// What has an id of a pallet's here and an address elsewhere, in the one word that tables and the wire have for it. Ids of
+// the pallets overlap, so each says whose it is; the plain digits are the collections that this service makes and mints in.
+
+import { AppError } from '../../errors.ts'
+import type { SubstrateNetworkRow } from '../networks.ts'
+import { parseAddress, publicKeyOf } from './address.ts'
+import { toHex } from './extrinsic.ts'
+
+/** An asset of pallet_assets: `asset:1984`. */
+export const assetContract = (id: string): string => `asset:${id}`
+
+/** A collection of the runtime's pallet for NFTs: `7`. That is Nfts, and Uniques only where there is no Nfts. */
+export const collectionContract = (id: string): string => id
+
+/** A collection of Uniques beside Nfts: `uniques:7`. */
+export const oldCollectionContract = (id: string): string => `uniques:${id}`
+
+export type ContractId = { readonly pallet: 'assets' | 'collections' | 'uniques'; readonly id: number }
+
+const FORM = /^(?:(asset|uniques):)?(0|[1-9][0-9]{0,9})$/
+/** Ids are u32 on every Asset Hub. */
+const ID_END = 2 ** 32
+
+/** Whose id a word is; null for any other word. Pure. */
+export const contractIdOf = (word: string): ContractId | null => {
+  const [, pallet, digits] = FORM.exec(word) ?? []
+  const id = Number(digits)
+  if (digits === undefined || id >= ID_END) return null
+  return { pallet: pallet === undefined ? 'collections' : pallet === 'asset' ? 'assets' : 'uniques', id }
+}
+
+/**
+ * A program's id in lower-case hex, whichever way it is written: so programs are named everywhere but in addresses, and what
+ * clients send comes back. Else a collection's id.
+ * @throws address_invalid, network_mismatch. Pure.
+ */
+export const parseContract = (
+  row: SubstrateNetworkRow,
+  input: { readonly text: string; readonly field: string },
+): string => {
+  const { text, field } = input
+  if (row.hasPrograms) return toHex(publicKeyOf(parseAddress(row, input)) ?? new Uint8Array())
+  const contract = contractIdOf(text)
+  if (contract !== null && contract.pallet !== 'assets') return text
+  const code = /^0x[0-9a-fA-F]{40}$/.test(text) ? 'network_mismatch' : 'address_invalid'
+  throw new AppError(
+    code,
+    `Field "${field}" must be the id of a collection of ${row.network}: plain decimal digits, below 2^32.`,
+  )
+}

@@ -1,0 +1,26 @@
+// Nodes keep the state of the newest 256 blocks, and with it their events, unless they are told to keep all of it (an
+// archive node); some forget old blocks altogether. What is gone is always the oldest.
+
+import type { History } from '../chain.ts'
+import type { RpcError } from '../node/rpc.ts'
+import { hashQuestion } from './blocks.ts'
+import type { SubstrateNode } from './node.ts'
+import { versionQuestion } from './runtime.ts'
+import { finalizedHashQuestion, headerQuestion } from './storage.ts'
+
+/** What a node says of a block whose state it has let go of, or that it no longer has (sp_blockchain, Error::UnknownBlock). */
+export const isForgotten = ({ message, data }: RpcError): boolean =>
+  /discarded|unknown ?block|not found in the database/i.test(`${message} ${typeof data === 'string' ? data : ''}`)
+
+/** A block is read with what its parent left behind. @throws NodeUnavailable. */
+export const readHistory = async ({ bulk }: Pick<SubstrateNode, 'bulk'>, number: bigint): Promise<History> => {
+  const head = await bulk.ask(headerQuestion(await bulk.ask(finalizedHashQuestion)))
+  if (head === null || number > head.number) return 'not_there'
+  const [own, parent] = await bulk.askAll([hashQuestion(number), hashQuestion(number === 0n ? 0n : number - 1n)])
+  if (own === null || parent === null) return 'pruned'
+  const [header, version] = await bulk.tryAll([headerQuestion(own), versionQuestion(parent)])
+  if (bulk.need(header) === null) return 'pruned'
+  if (!version.ok && isForgotten(version.error)) return 'pruned'
+  bulk.need(version)
+  return 'kept'
+}

@@ -1,0 +1,297 @@
+// Collections and items of pallet nfts, or of its forerunner uniques where the runtime has no nfts. A collection is a number
+// that the chain gives it, an item one that its minter gives it; what goes with them as metadata is a text, here a URI.
+// What another one records meanwhile may take a number first: then the batch fails on the chain as a whole.
+
+import { AppError } from '../../errors.ts'
+import type { CollectionRequest, Hex, Intent, MintRequest, RecordedIntent, TransferNftRequest } from '../chain.ts'
+import type { Question } from '../node/rpc.ts'
+import { batchAll, callsOf } from './batches.ts'
+import { readNow } from './blocks.ts'
+import { collectionContract, contractIdOf } from './contracts.ts'
+import { entryQuestion, textIn } from './entries.ts'
+import type { ChainEvent } from './events.ts'
+import { toHex } from './extrinsic.ts'
+import type { SubstrateNode } from './node.ts'
+import type { Runtime } from './runtime.ts'
+import { littleEndian, storageKey, storageQuestion } from './storage.ts'
+import { fieldOf, type Value } from './values.ts'
+
+type Pallet = 'nfts' | 'uniques'
+
+/** Where each keeps the same; uniques has older words for it. */
+const STORED = {
+  nfts: { collection: 'collection', item: 'item', aboutCollection: 'collectionMetadataOf', aboutItem: 'itemMetadataOf' },
+  uniques: { collection: 'class', item: 'asset', aboutCollection: 'classMetadataOf', aboutItem: 'instanceMetadataOf' },
+} as const
+
+const ID_END = 2n ** 32n
+/** CollectionRole of pallet nfts, as bits. */
+const ISSUER = 1n
+const ADMIN = 4n
+/** So many numbers are asked for at once, and as often the stretch that is left out doubles: 28 times reach 2^32. */
+const WINDOW = 16n
+const WINDOWS_MAX = 28n
+
+/** A block, the pallet, and the collection's number in it. */
+type Place = { readonly node: SubstrateNode; readonly runtime: Runtime; readonly blockHash: Hex; readonly pallet: Pallet }
+
+/** @throws not_implemented, node_unavailable. */
+const placeOf = async (node: SubstrateNode): Promise<Place> => {
+  const { head, runtime } = await readNow(node)
+  const pallet = runtime.calls.nfts === undefined ? 'uniques' : 'nfts'
+  if (runtime.calls[pallet] === undefined) {
+    throw new AppError('not_implemented', 'The network that this deployment is connected to has no NFTs.')
+  }
+  return { node, runtime, blockHash: head.hash, pallet }
+}
+
+/** Where a collection is, and its number there. @throws Error for what parseContract did not return. */
+const within = (place: Place, contract: string): readonly [place: Place, id: number] => {
+  const known = contractIdOf(contract)
+  if (known === null) throw new Error('expected the id of a collection')
+  return [known.pallet === 'uniques' ? { ...place, pallet: 'uniques' } : place, known.id]
+}
+
+/** A call of the pallet in use. */
+const call = ({ runtime, pallet }: Place, name: string, ...values: readonly unknown[]) => {
+  const make = runtime.calls[pallet]?.[name]
+  if (make === undefined) throw new Error(`runtime ${runtime.specVersion} has no call ${pallet}.${name}`)
+  return make(...values)
+}
+
+/** null where nothing is stored, and where the runtime keeps no such thing. */
+const entry = ({ runtime, pallet, blockHash }: Place, name: string, ...parts: readonly unknown[]) =>
+  entryQuestion(runtime, { pallet, entry: name, parts }, blockHash)
+
+const integerIn = (value: Value | null, name?: string): bigint | null => {
+  const found = name === undefined ? value : fieldOf(value, name)
+  return found?.kind === 'integer' ? found.value : null
+}
+
+/** The first number from one on that nobody has, of those that are looked at. @throws mint_unsupported, node_unavailable. */
+const firstFree = async (
+  { node }: Place,
+  { from, question, taken }: { from: bigint; question: (id: bigint) => Question<unknown> | null; taken: ReadonlySet<bigint> },
+): Promise<bigint> => {
+  for (let window = 0n; window < WINDOWS_MAX; window += 1n) {
+    const start = from + WINDOW * (2n ** window - 1n)
+    const ids = Array.from({ length: Number(WINDOW) }, (_, index) => start + BigInt(index)).filter((id) => id < ID_END)
+    const found: readonly unknown[] = await node.rpc.askAll(ids.map(question))
+    const free = ids.find((id, index) => found[index] === null && !taken.has(id))
+    if (free !== undefined) return free
+  }
+  throw new AppError('mint_unsupported', 'No number could be found that is free.')
+}
+
+/** What is recorded, and not in a block yet, calls this of the pallet. */
+const recordedCalls = ({ runtime, pallet }: Place, behind: readonly RecordedIntent[], name: string) =>
+  behind
+    .filter(({ to }) => to === null)
+    .flatMap(({ input }) => callsOf(runtime, input))
+    .filter(({ functionName }) => functionName === `${pallet}.${name}`)
+
+const isAccount = (value: Value | null, name: string, address: string): boolean => {
+  const account = fieldOf(value, name)
+  return account.kind === 'address' && account.value === address
+}
+
+type Collection = {
+  readonly items: bigint
+  readonly maxSupply: bigint | null
+  /** Whether the sender may mint, and say where an item's metadata is. */
+  readonly mayMint: boolean
+  readonly mayDescribe: boolean
+}
+
+type Asked = { readonly id: number; readonly from: string }
+
+const noCollection = (): AppError => new AppError('mint_unsupported', 'There is no collection with the id in contract_address.')
+
+/** @throws mint_unsupported, mint_requires_value. */
+const readNftsCollection = async (place: Place, { id, from }: Asked): Promise<Collection> => {
+  const { collection } = STORED.nfts
+  const [details, config, rights] = await place.node.rpc.askAll([
+    entry(place, collection, id),
+    entry(place, 'collectionConfigOf', id),
+    entry(place, 'collectionRoleOf', id, from),
+  ])
+  if (details === null) throw noCollection()
+  const settings = fieldOf(config, 'mint_settings')
+  if (fieldOf(settings, 'price').kind === 'integer') {
+    throw new AppError(
+      'mint_requires_value',
+      'Minting from contract_address needs a payment, which only a transaction of your own can carry.',
+    )
+  }
+  const type = fieldOf(settings, 'mint_type')
+  const who = type.kind === 'variant' ? type.name : 'Issuer'
+  if (who === 'HolderOf') {
+    throw new AppError('mint_unsupported', 'The collection mints only for holders of items of another collection.')
+  }
+  const roles = integerIn(rights) ?? 0n
+  return {
+    items: integerIn(details, 'items') ?? 0n,
+    maxSupply: integerIn(config, 'max_supply'),
+    mayMint: who === 'Public' || (roles & ISSUER) !== 0n,
+    mayDescribe: (roles & ADMIN) !== 0n,
+  }
+}
+
+/** @throws mint_unsupported. */
+const readUniquesCollection = async (place: Place, { id, from }: Asked): Promise<Collection> => {
+  const [details, maxSupply] = await place.node.rpc.askAll([
+    entry(place, STORED.uniques.collection, id),
+    entry(place, 'collectionMaxSupply', id),
+  ])
+  if (details === null) throw noCollection()
+  return {
+    items: integerIn(details, 'items') ?? 0n,
+    maxSupply: integerIn(maxSupply),
+    mayMint: isAccount(details, 'issuer', from),
+    mayDescribe: isAccount(details, 'owner', from),
+  }
+}
+
+/** What the pallets keep as metadata is bounded. @throws invalid_input. */
+const metadataOf = ({ runtime, pallet }: Place, uri: string, field: string): Hex => {
+  const data = Buffer.from(uri, 'utf8')
+  const most = littleEndian(toHex(runtime.constants[pallet]?.stringLimit?.toU8a() ?? new Uint8Array()))
+  if (BigInt(data.length) <= most) return toHex(data)
+  throw new AppError('invalid_input', `${field} must not be longer than the ${most} bytes that the network keeps.`)
+}
+
+/** @throws mint_unauthorized, mint_unsupported. */
+const refuseMint = (collection: Collection, { from, uri }: MintRequest, pending: number): void => {
+  const { mayMint, mayDescribe, maxSupply, items } = collection
+  if (!mayMint) throw new AppError('mint_unauthorized', `Only the collection's issuer may mint, which ${from} is not.`)
+  if (uri !== '' && !mayDescribe) {
+    throw new AppError(
+      'mint_unauthorized',
+      `Only the collection's owner or admin may give an item its metadata, which ${from} is not.`,
+    )
+  }
+  if (maxSupply !== null && items + BigInt(pending) >= maxSupply) {
+    throw new AppError('mint_unsupported', `The collection has all of the ${maxSupply} items that it may have.`)
+  }
+}
+
+/**
+ * Mints, and says where the metadata is, in one batch: all or nothing. The item's number is the lowest free one from the
+ * number of items on, which in a collection that nothing was burned of is the next; those of mints that are recorded and not
+ * in a block yet are taken.
+ * @throws invalid_input, mint_unauthorized, mint_requires_value, mint_unsupported, not_implemented, node_unavailable.
+ */
+export const mintIntent = async (node: SubstrateNode, request: MintRequest): Promise<Intent> => {
+  const { recipient, uri, from } = request
+  // Before the chain is read: what leaves the one meanwhile is in the other.
+  const behind = (await request.behind?.()) ?? []
+  const [place, id] = within(await placeOf(node), request.contract)
+  const read = place.pallet === 'nfts' ? readNftsCollection : readUniquesCollection
+  const collection = await read(place, { id, from })
+  const pending = recordedCalls(place, behind, 'mint').filter((each) => integerIn(each, 'collection') === BigInt(id))
+  refuseMint(collection, request, pending.length)
+  const item = await firstFree(place, {
+    from: collection.items,
+    question: (number) => entry(place, STORED[place.pallet].item, id, number),
+    taken: new Set(pending.flatMap((each) => integerIn(each, 'item') ?? [])),
+  })
+  const mint =
+    place.pallet === 'nfts'
+      ? call(place, 'mint', id, item, recipient, null)
+      : call(place, 'mint', id, item, recipient)
+  return { to: null, value: 0n, input: batchAll(place.runtime, [mint, ...aboutItem(place, { id, item, uri })]) }
+}
+
+const aboutItem = (place: Place, { id, item, uri }: { id: number; item: bigint; uri: string }) => {
+  if (uri === '') return []
+  const data = metadataOf(place, uri, 'The URI of the metadata')
+  const isFrozen = false
+  return [call(place, 'setMetadata', id, item, data, ...(place.pallet === 'nfts' ? [] : [isFrozen]))]
+}
+
+/** Whether the item may move is for the chain to say. @throws invalid_input, not_implemented, node_unavailable. */
+export const transferIntent = async (node: SubstrateNode, request: TransferNftRequest): Promise<Intent> => {
+  const { contract, recipient, tokenId, amount } = request
+  if (amount !== 1n) throw new AppError('invalid_input', 'Field "amount" must be 1: an item is one of its kind.')
+  if (tokenId >= ID_END) throw new AppError('invalid_input', 'Field "token_id" must be below 2^32.')
+  const [place, id] = within(await placeOf(node), contract)
+  return { to: null, value: 0n, input: call(place, 'transfer', id, tokenId, recipient).toHex() }
+}
+
+/** What `nfts.create` takes: only its issuer mints, all else as the pallet has it by default. */
+const COLLECTION_CONFIG = {
+  settings: 0,
+  maxSupply: null,
+  mintSettings: { mintType: 'Issuer', price: null, startBlock: null, endBlock: null, defaultItemSettings: 0 },
+}
+
+/** nfts counts; with uniques its creator names the number. Those of recorded creations are taken. */
+const nextCollection = async (place: Place, behind: readonly RecordedIntent[]): Promise<bigint> => {
+  const pending = recordedCalls(place, behind, 'create')
+  if (place.pallet === 'nfts') {
+    const key = storageKey(place.runtime, 'nfts', 'nextCollectionId')
+    const next = await place.node.rpc.ask(storageQuestion(key, place.blockHash))
+    return littleEndian(next ?? '0x') + BigInt(pending.length)
+  }
+  return firstFree(place, {
+    from: 0n,
+    question: (id) => entry(place, STORED.uniques.collection, id),
+    taken: new Set(pending.flatMap((each) => integerIn(each, 'collection') ?? [])),
+  })
+}
+
+/**
+ * Creates a collection whose owner is its admin, and says where its metadata is, in one batch. Its number is what
+ * `createdCollection` finds in the events.
+ * @throws invalid_input, not_implemented, node_unavailable.
+ */
+export const collectionIntent = async (node: SubstrateNode, request: CollectionRequest): Promise<Intent> => {
+  const { baseUri, contractUri, owner } = request
+  if (baseUri !== '') {
+    throw new AppError(
+      'invalid_input',
+      `Field "base_uri" has no meaning on ${node.row.network}: each item has metadata of its own.`,
+    )
+  }
+  const behind = (await request.behind?.()) ?? []
+  const place = await placeOf(node)
+  const id = await nextCollection(place, behind)
+  const data = metadataOf(place, contractUri, "The URI of the collection's metadata")
+  const [create, describe] =
+    place.pallet === 'nfts'
+      ? [call(place, 'create', owner, COLLECTION_CONFIG), call(place, 'setCollectionMetadata', id, data)]
+      : [call(place, 'create', id, owner), call(place, 'setCollectionMetadata', id, data, false)]
+  return { to: null, value: 0n, input: batchAll(place.runtime, [create, describe]) }
+}
+
+/** The texts that items have as metadata; null where there is none. @throws not_implemented, node_unavailable. */
+export const tokenUris = async (
+  node: SubstrateNode,
+  tokens: readonly { readonly contract: string; readonly tokenId: bigint }[],
+): Promise<readonly (string | null)[]> => {
+  const here = await placeOf(node)
+  const about: readonly (Value | null)[] = await node.rpc.askAll(
+    tokens.map(({ contract, tokenId }) => {
+      const [place, id] = within(here, contract)
+      return tokenId < ID_END ? entry(place, STORED[place.pallet].aboutItem, id, tokenId) : null
+    }),
+  )
+  return about.map((each) => textIn(each, 'data') || null)
+}
+
+/** The text that a collection has as metadata; null where there is none. @throws not_implemented, node_unavailable. */
+export const contractUri = async (node: SubstrateNode, contract: string): Promise<string | null> => {
+  const [place, id] = within(await placeOf(node), contract)
+  const [about] = await node.rpc.askAll([entry(place, STORED[place.pallet].aboutCollection, id)])
+  return textIn(about, 'data') || null
+}
+
+/** The collection that an extrinsic created, in decimal digits; null where it created none. Pure. */
+export const createdCollection = (events: readonly ChainEvent[], extrinsic: number): string | null => {
+  const created = events.find(
+    (event) =>
+      event.extrinsic === extrinsic && event.name === 'Created' && ['Nfts', 'Uniques'].includes(event.pallet),
+  )
+  const id = created?.fields.get('collection')?.toString()
+  return id === undefined ? null : collectionContract(id)
+}

@@ -1,0 +1,144 @@
+// An intent becomes an extrinsic: mortal, from the newest final block on. Whether it can be paid is judged here, and that
+// neither side falls below the existential deposit.
+
+import { displayAmount } from '../../amount.ts'
+import { AppError } from '../../errors.ts'
+import type { Hex, Intent, Prepared, SubstrateUnsigned } from '../chain.ts'
+import { type Question, question } from '../node/rpc.ts'
+import { bytes, MalformedAnswer } from '../node/wire.ts'
+import { type Account, accountQuestion, existentialDeposit, nextIndexQuestion } from './account.ts'
+import { type FinalHead, readFinalHead } from './blocks.ts'
+import { callOf } from './calls.ts'
+import { assemble, toHex } from './extrinsic.ts'
+import { isMessage, withGasLimit } from './gear.ts'
+import type { SubstrateNode } from './node.ts'
+import type { Runtime } from './runtime.ts'
+import { spentBy } from './spending.ts'
+import { littleEndian } from './storage.ts'
+
+/** For what is weighed and not sent: a fee does not depend on the signature. */
+const NO_SIGNATURE = new Uint8Array(64).fill(1)
+const U128_BYTES = 16
+/** The fee may rise with the congestion of the block that takes it (TransactionPayment.NextFeeMultiplier). */
+const FEE_MARGIN_PERCENT = 25n
+
+const lengthOf = (raw: Hex): Hex => {
+  const length = Buffer.alloc(4)
+  length.writeUInt32LE((raw.length - 2) / 2)
+  return toHex(length)
+}
+
+/** What the runtime would take for it, without the tip: the last field of RuntimeDispatchInfo, in any of its forms. */
+export const feeQuestion = (runtime: Runtime, unsigned: SubstrateUnsigned, blockHash: Hex): Question<bigint> => {
+  const { raw } = assemble(runtime, unsigned, NO_SIGNATURE)
+  const input = `${raw}${lengthOf(raw).slice(2)}`
+  return question('state_call', ['TransactionPaymentApi_query_info', input, blockHash], (result) => {
+    const info = bytes(result)
+    if (info.length < 2 + 2 * U128_BYTES) throw new MalformedAnswer('the fee of an extrinsic')
+    return littleEndian(`0x${info.slice(-2 * U128_BYTES)}`)
+  })
+}
+
+type Filling = { readonly intent: Intent; readonly from: string; readonly nonce: number; readonly head: FinalHead }
+
+export const unsignedOf = (
+  node: SubstrateNode,
+  runtime: Runtime,
+  { intent, from, nonce, head }: Filling,
+): SubstrateUnsigned => {
+  const { row } = node
+  const { number, hash } = head.ref
+  return {
+    family: 'substrate',
+    from,
+    nonce,
+    to: intent.to,
+    value: intent.value,
+    input: intent.input,
+    gasLimit: intent.gasLimit ?? 0n,
+    call: callOf(runtime, row, intent),
+    tip: intent.maxPriorityFeePerGas ?? 0n,
+    specVersion: runtime.specVersion,
+    transactionVersion: runtime.transactionVersion,
+    genesisHash: row.genesisHash,
+    era: { current: Number(number), period: row.eraBlocks },
+    blockHash: hash,
+    // The block where an era begins is its first.
+    validUntilBlock: number + BigInt(row.eraBlocks) - 1n,
+  }
+}
+
+const amountOf = ({ row }: SubstrateNode, planck: bigint): string =>
+  `${displayAmount(planck, row.coin.decimals)} ${row.coin.symbol}`
+
+/** @throws balance_insufficient naming who lacks what. */
+const refusePoor = (
+  node: SubstrateNode,
+  { from, account, cost, deposit }: { from: string; account: Account; cost: bigint; deposit: bigint },
+): void => {
+  if (account.transferable >= cost) return
+  throw new AppError(
+    'balance_insufficient',
+    `${from} needs ${amountOf(node, cost)} for this transaction and its fee, beside the ${amountOf(node, deposit)} that keep the account alive, and has ${amountOf(node, account.free)}.`,
+  )
+}
+
+/** @throws execution_reverted for less than an account of the recipient's could begin with. */
+const refuseDust = (
+  node: SubstrateNode,
+  { intent, recipient, deposit }: { intent: Intent; recipient: Account | null; deposit: bigint },
+): void => {
+  if (recipient === null || recipient.exists || intent.value >= deposit) return
+  throw new AppError(
+    'execution_reverted',
+    `Token.BelowMinimum: ${intent.to} has no account yet, and one begins with ${amountOf(node, deposit)} or more.`,
+  )
+}
+
+/** A message to a program needs a limit of gas. @throws invalid_input, execution_reverted, node_unavailable. */
+const withGas = async (
+  node: SubstrateNode,
+  runtime: Runtime,
+  { intent, from, head }: Omit<Filling, 'nonce'>,
+): Promise<Intent> =>
+  node.row.hasPrograms && isMessage(intent)
+    ? withGasLimit(node, { runtime, intent, from, blockHash: head.ref.hash })
+    : intent
+
+/** @throws invalid_input, execution_reverted, balance_insufficient, not_implemented, node_unavailable. */
+export const prepare = async (
+  node: SubstrateNode,
+  { intent, from }: { readonly intent: Intent; readonly from: string },
+): Promise<Prepared> => {
+  const { rpc } = node
+  const head = await readFinalHead(node)
+  const { hash } = head.ref
+  const runtime = await node.runtimes.of(head.version, hash)
+  const filled = await withGas(node, runtime, { intent, from, head })
+  const draft = unsignedOf(node, runtime, { intent: filled, from, nonce: intent.nonce ?? 0, head })
+  const paid = intent.to === null || intent.input !== '0x' ? null : intent.to
+  const [account, next, fee, recipient] = await rpc.askAll([
+    accountQuestion(runtime, from, hash),
+    nextIndexQuestion(from),
+    feeQuestion(runtime, draft, hash),
+    paid === null ? null : accountQuestion(runtime, paid, hash),
+  ])
+  const deposit = existentialDeposit(runtime)
+  const cost = spentBy(runtime, draft.call) + fee + (fee * FEE_MARGIN_PERCENT) / 100n + draft.tip
+  refusePoor(node, { from, account, cost, deposit })
+  refuseDust(node, { intent, recipient, deposit })
+  const minedCount = account.nonce
+  const pendingCount = Math.max(minedCount, next)
+  const unsigned = { ...draft, nonce: intent.nonce ?? pendingCount }
+  return { unsigned, atMarket: unsigned, minedCount, pendingCount, balance: account.transferable, worstCost: cost }
+}
+
+/** For signing alone: who cannot pay may sign as well. @throws invalid_input, node_unavailable. */
+export const fill = async (
+  node: SubstrateNode,
+  { intent, from, nonce }: { readonly intent: Intent; readonly from: string; readonly nonce: number },
+): Promise<SubstrateUnsigned> => {
+  const head = await readFinalHead(node)
+  const runtime = await node.runtimes.of(head.version, head.ref.hash)
+  return unsignedOf(node, runtime, { intent: await withGas(node, runtime, { intent, from, head }), from, nonce, head })
+}

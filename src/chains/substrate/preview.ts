@@ -1,0 +1,85 @@
+// What a bundle would do. Where the runtime runs calls in advance, its own events and errors tell it; else as much as follows
+// from the calls and from what is there, with what was not simulated said. A message to a program is tried on the program.
+
+import { AppError } from '../../errors.ts'
+import type { Hex, Intent, Movement, Preview } from '../chain.ts'
+import { type FinalHead, readFinalHead } from './blocks.ts'
+import { callOf } from './calls.ts'
+import { readTree, told } from './decode.ts'
+import { type Trial, tryCalls } from './dryRun.ts'
+import { forecast } from './forecast.ts'
+import { isMessage, previewMessage, withGasLimit } from './gear.ts'
+import type { SubstrateNode } from './node.ts'
+import { feeQuestion, unsignedOf } from './prepare.ts'
+import type { Runtime } from './runtime.ts'
+import { transfersOf } from './transfers.ts'
+
+type Context = { readonly runtime: Runtime; readonly from: string; readonly head: FinalHead; readonly blockHash: Hex }
+
+type End = Omit<Preview, 'decoded'>
+
+/** A message that fails needs no gas that anybody could tell. */
+const filled = async (node: SubstrateNode, context: Context, intent: Intent): Promise<Intent> => {
+  try {
+    return await withGasLimit(node, { ...context, intent })
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'execution_reverted') return intent
+    throw error
+  }
+}
+
+const ONLY_REPLIED = 'not simulated: the program was asked for its reply, and what would move is not known'
+
+const movementOf = ({ standard, contract, tokenId, from, to, amount }: Movement): Movement => ({
+  ...{ standard, contract, tokenId, from, to, amount },
+})
+
+const endOf = ({ row }: SubstrateNode, { runtime }: Context, { failed, events }: Trial): End => ({
+  success: failed === null,
+  error: failed === null ? null : `execution reverted: ${failed}`,
+  changes: failed === null ? transfersOf({ runtime, row }, events).map(movementOf) : [],
+})
+
+const withoutTrial = async (
+  node: SubstrateNode,
+  context: Context,
+  { intents, calls }: { readonly intents: readonly Intent[]; readonly calls: readonly Hex[] },
+): Promise<readonly End[]> => {
+  const { runtime, blockHash } = context
+  const drafts = intents.map((intent) => unsignedOf(node, runtime, { ...context, intent, nonce: 0 }))
+  const fees = await node.rpc.askAll(drafts.map((draft) => feeQuestion(runtime, draft, blockHash)))
+  const foreseen = await forecast(node, { ...context, calls, fees })
+  return Promise.all(
+    intents.map(async (intent, index): Promise<End> => {
+      const each = foreseen[index]
+      if (each === undefined) throw new Error('expected a forecast of each call')
+      const { to } = intent
+      if (!each.success || to === null || !isMessage(intent)) return each
+      const { success, error } = await previewMessage(node, { ...context, intent: { ...intent, to } })
+      return success ? { ...each, error: ONLY_REPLIED } : { success, error, changes: [] }
+    }),
+  )
+}
+
+/** As `Chain.preview` says. @throws invalid_input, not_implemented, node_unavailable. */
+export const previewBundle = async (
+  node: SubstrateNode,
+  { from, intents }: { readonly from: string; readonly intents: readonly Intent[] },
+): Promise<readonly Preview[]> => {
+  const head = await readFinalHead(node)
+  const blockHash = head.ref.hash
+  const runtime = await node.runtimes.of(head.version, blockHash)
+  const context: Context = { runtime, from, head, blockHash }
+  const whole = await Promise.all(intents.map((intent) => filled(node, context, intent)))
+  const calls = whole.map((intent) => callOf(runtime, node.row, intent))
+  const trials = await tryCalls(node, { ...context, calls })
+  const ends =
+    trials === null
+      ? await withoutTrial(node, context, { intents: whole, calls })
+      : trials.map((trial) => endOf(node, context, trial))
+  return calls.map((call, index) => {
+    const [tree, end] = [readTree(runtime, call), ends[index]]
+    if (end === undefined) throw new Error('expected an end for each call')
+    return { ...end, decoded: tree === null ? null : told(tree) }
+  })
+}

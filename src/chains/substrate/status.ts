@@ -1,0 +1,61 @@
+// Where extrinsics stand. A node finds one by its block alone, so a hash without one is in the pool or unknown.
+
+import type { AskedHash, HashStatus, Hex } from '../chain.ts'
+import { question } from '../node/rpc.ts'
+import { bytes, listOf } from '../node/wire.ts'
+import { blockQuestion, finalHashAt, hashOfExtrinsic, readFinalHead } from './blocks.ts'
+import { endOf, eventsQuestion } from './events.ts'
+import { messageFailure } from './gear.ts'
+import { createdCollection } from './nfts.ts'
+import type { SubstrateNode } from './node.ts'
+
+const UNKNOWN: HashStatus = { kind: 'unknown' }
+
+/** Those of a final block among these hashes. @throws NodeUnavailable. */
+const inBlock = async (
+  node: SubstrateNode,
+  { blockHash, hashes, final }: { readonly blockHash: Hex; readonly hashes: ReadonlySet<Hex>; readonly final: bigint },
+): Promise<ReadonlyMap<Hex, HashStatus>> => {
+  const block = await node.rpc.ask(blockQuestion(blockHash))
+  if (block === null || block.number > final || (await finalHashAt(node, block.number)) !== blockHash) return new Map()
+  const runtime = await node.runtimes.at(blockHash)
+  const events = await node.rpc.ask(eventsQuestion(runtime, blockHash))
+  const found = block.extrinsics.map(hashOfExtrinsic).flatMap((hash, index): [Hex, HashStatus][] => {
+    const end = hashes.has(hash) ? endOf(runtime, events, index) : null
+    if (end === null) return []
+    const failure = end.success ? messageFailure(events, index) : end.reason
+    const status: HashStatus = {
+      kind: 'mined',
+      success: failure === null,
+      blockNumber: block.number,
+      blockHash,
+      confirmations: Number(final - block.number) + 1,
+      contractAddress: failure === null ? createdCollection(events, index) : null,
+      reason: failure,
+      executedBy: [],
+      failedWithin: false,
+    }
+    return [[hash, status]]
+  })
+  return new Map(found)
+}
+
+/** @throws NodeUnavailable. */
+export const readStatuses = async (
+  node: SubstrateNode,
+  asked: readonly AskedHash[],
+): Promise<readonly HashStatus[]> => {
+  if (asked.length === 0) return []
+  const byBlock = Map.groupBy(asked, ({ blockHash }) => blockHash)
+  const pooled = byBlock.has(null)
+    ? new Set((await node.rpc.ask(question('author_pendingExtrinsics', [], listOf(bytes)))).map(hashOfExtrinsic))
+    : new Set<Hex>()
+  const statuses = new Map<Hex, HashStatus>()
+  const final = (await readFinalHead(node)).ref.number
+  for (const [blockHash, those] of byBlock) {
+    if (blockHash === null) continue
+    const hashes = new Set(those.map(({ hash }) => hash))
+    for (const [hash, status] of await inBlock(node, { blockHash, hashes, final })) statuses.set(hash, status)
+  }
+  return asked.map(({ hash }) => statuses.get(hash) ?? (pooled.has(hash) ? { kind: 'pending' } : UNKNOWN))
+}

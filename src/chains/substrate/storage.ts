@@ -1,0 +1,55 @@
+// Storage by key, as of a block.
+
+import type { Hex } from '../chain.ts'
+import { type Question, question } from '../node/rpc.ts'
+import { bytes, hash, MalformedAnswer, nullable, record } from '../node/wire.ts'
+import type { Runtime } from './runtime.ts'
+
+/** twox128("Timestamp") ‖ twox128("Now"): the milliseconds of a block, whatever the runtime. */
+const TIMESTAMP_NOW: Hex = '0xf0c365c3cf59d671eb72da0e7a4113c49f1f0515f462cdcf84e0f1d6045dfcbb'
+
+/** The key of an entry: `storageKey(runtime, 'system', 'account', [address])`. @throws Error where the runtime has no such entry. */
+export const storageKey = (
+  { registry, storage, specVersion }: Runtime,
+  pallet: string,
+  entry: string,
+  parts: readonly unknown[] = [],
+): Hex => {
+  const found = storage[pallet]?.[entry]
+  if (found === undefined) throw new Error(`runtime ${specVersion} has no storage ${pallet}.${entry}`)
+  return registry.createType('StorageKey', parts.length === 0 ? found : [found, [...parts]]).toHex()
+}
+
+/** null where nothing is stored. */
+export const storageQuestion = (key: Hex, blockHash: Hex): Question<Hex | null> =>
+  question('state_getStorage', [key, blockHash], nullable(bytes))
+
+/** Little-endian, as SCALE has fixed-width integers. */
+export const littleEndian = (data: Hex): bigint =>
+  data === '0x' ? 0n : BigInt(`0x${Buffer.from(data.slice(2), 'hex').reverse().toString('hex')}`)
+
+/** When a block was made, in milliseconds. */
+export const timestampQuestion = (blockHash: Hex): Question<number> =>
+  question('state_getStorage', [TIMESTAMP_NOW, blockHash], (value) =>
+    Number(littleEndian(nullable(bytes)(value) ?? '0x')),
+  )
+
+export type Header = { readonly number: bigint; readonly parentHash: Hex }
+
+/** A number of JSON-RPC's, in hex. */
+const blockNumber = (value: unknown): bigint => {
+  if (typeof value !== 'string' || !/^0x[0-9a-fA-F]{1,16}$/.test(value)) throw new MalformedAnswer('a block number')
+  return BigInt(value)
+}
+
+/** @throws MalformedAnswer. */
+export const parseHeader = (value: unknown): Header => {
+  const header = record(value)
+  return { number: blockNumber(header.number), parentHash: hash(header.parentHash) }
+}
+
+/** null for a block that the node does not have. */
+export const headerQuestion = (blockHash: Hex): Question<Header | null> =>
+  question('chain_getHeader', [blockHash], nullable(parseHeader))
+
+export const finalizedHashQuestion: Question<Hex> = question('chain_getFinalizedHead', [], hash)

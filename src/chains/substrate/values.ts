@@ -1,0 +1,228 @@
+// SCALE read by the metadata's own types and names, within bounds: what is read may come from anybody, and calls contain
+// calls. A value that is not spelled as an encoder spells it (a length in more bytes than it takes) is not read.
+
+import { encodeAddress } from '@polkadot/util-crypto/address'
+import type { Hex } from '../chain.ts'
+import { toHex } from './extrinsic.ts'
+import type { Runtime } from './runtime.ts'
+
+/** How deep values lie within one another: a runtime takes no call that is nested deeper (sp_api, MAX_EXTRINSIC_DEPTH). */
+const DEPTH_MAX = 256
+/** So many values in all: lists of what takes no bytes are as long as they say. */
+const VALUES_MAX = 50_000
+const ACCOUNT_BYTES = 32
+const UTF8 = new TextDecoder('utf-8', { fatal: true })
+
+export type Field = { readonly name: string; readonly value: Value }
+
+/** By names of the metadata; `0`, `1`, … where it has none. An option is what is in it, or nothing. */
+export type Value =
+  | { readonly kind: 'integer'; readonly value: bigint }
+  /** Addresses in SS58, bytes in hex. */
+  | { readonly kind: 'address' | 'bytes' | 'bool' | 'text'; readonly value: string }
+  | { readonly kind: 'nothing' }
+  | { readonly kind: 'list'; readonly items: readonly Value[] }
+  | { readonly kind: 'record'; readonly fields: readonly Field[] }
+  | { readonly kind: 'variant'; readonly name: string; readonly of: Value }
+  /** `balances.transfer_keep_alive` */
+  | { readonly kind: 'call'; readonly functionName: string; readonly fields: readonly Field[] }
+
+/** Data that is not of the type, or not as an encoder would have it, or beyond the bounds. */
+class Unreadable extends Error {}
+
+type Cursor = {
+  readonly runtime: Runtime
+  readonly callType: number
+  readonly data: Uint8Array
+  at: number
+  left: number
+}
+
+const take = (cursor: Cursor, length: number): Uint8Array => {
+  const end = cursor.at + length
+  if (end > cursor.data.length) throw new Unreadable('more bytes than there are')
+  const taken = cursor.data.subarray(cursor.at, end)
+  cursor.at = end
+  return taken
+}
+
+const takeByte = (cursor: Cursor): number => take(cursor, 1)[0] ?? 0
+
+const unsigned = (data: Uint8Array): bigint =>
+  data.length === 0 ? 0n : BigInt(`0x${Buffer.from(data).reverse().toString('hex')}`)
+
+/** The low two bits of the first byte say how it goes on. */
+const takeCompact = (cursor: Cursor): bigint => {
+  const first = takeByte(cursor)
+  const mode = first & 3
+  if (mode === 0) return BigInt(first >> 2)
+  const isShort = mode !== 3
+  const length = isShort ? mode * 2 : (first >> 2) + 4
+  if (isShort) cursor.at -= 1
+  const number = unsigned(take(cursor, length)) >> (isShort ? 2n : 0n)
+  const least =
+    mode === 1 ? 1n << 6n : mode === 2 ? 1n << 14n : length === 4 ? 1n << 30n : 1n << BigInt(8 * (length - 1))
+  if (number < least) throw new Unreadable('a number in more bytes than it takes')
+  return number
+}
+
+/** At most as many as there are bytes left, or as may be read at all. */
+const takeLength = (cursor: Cursor): number => {
+  const length = takeCompact(cursor)
+  if (length > BigInt(Math.max(cursor.left, cursor.data.length))) throw new Unreadable('more than may be read')
+  return Number(length)
+}
+
+const PRIMITIVE_INTEGER = /^([UI])(8|16|32|64|128|256)$/
+
+const readPrimitive = (cursor: Cursor, name: string): Value => {
+  const [, sign, bits] = PRIMITIVE_INTEGER.exec(name) ?? []
+  if (bits !== undefined) {
+    const value = unsigned(take(cursor, Number(bits) / 8))
+    return { kind: 'integer', value: sign === 'I' ? BigInt.asIntN(Number(bits), value) : value }
+  }
+  if (name === 'Bool') {
+    const byte = takeByte(cursor)
+    if (byte > 1) throw new Unreadable('neither true nor false')
+    return { kind: 'bool', value: byte === 1 ? 'true' : 'false' }
+  }
+  if (name !== 'Str') throw new Unreadable(`a primitive ${name}`)
+  try {
+    return { kind: 'text', value: UTF8.decode(take(cursor, takeLength(cursor))) }
+  } catch {
+    throw new Unreadable('a text')
+  }
+}
+
+/** What we use of a type of the metadata. */
+type Type = ReturnType<Runtime['registry']['lookup']['getSiType']>
+type TypeFields = Type['def']['asComposite']['fields']
+/** Where in the metadata a type is. */
+export type TypeId = Type['def']['asSequence']['type']
+
+const nameOf = (type: Type): string => type.path.at(-1)?.toString() ?? ''
+
+const isByte = ({ registry }: Runtime, id: TypeId): boolean => {
+  const { def } = registry.lookup.getSiType(id)
+  return def.isPrimitive && def.asPrimitive.isU8
+}
+
+const readNamed = (cursor: Cursor, fields: TypeFields, depth: number): readonly Field[] =>
+  fields.map(({ name, type }, index) => ({
+    // Bare, as everywhere: without leading underscores.
+    name: name.isSome ? name.unwrap().toString().replace(/^_+/, '') : String(index),
+    value: readValue(cursor, type, depth),
+  }))
+
+/** One field without a name is what it is in. */
+const readFields = (cursor: Cursor, fields: TypeFields, depth: number): Value => {
+  const read = readNamed(cursor, fields, depth)
+  const [first] = read
+  if (first === undefined) return { kind: 'nothing' }
+  if (fields[0]?.name.isSome === true) return { kind: 'record', fields: read }
+  return read.length === 1 ? first.value : { kind: 'list', items: read.map(({ value }) => value) }
+}
+
+const readItems = (cursor: Cursor, input: { length: number; type: TypeId; depth: number }): Value => {
+  const { length, type, depth } = input
+  if (isByte(cursor.runtime, type)) return { kind: 'bytes', value: toHex(take(cursor, length)) }
+  const items: Value[] = []
+  for (let index = 0; index < length; index += 1) items.push(readValue(cursor, type, depth))
+  return { kind: 'list', items }
+}
+
+const takeVariant = (cursor: Cursor, type: Type) => {
+  const index = takeByte(cursor)
+  const variant = type.def.asVariant.variants.find((each) => each.index.toNumber() === index)
+  if (variant === undefined) throw new Unreadable('an unknown variant')
+  return variant
+}
+
+const readVariant = (cursor: Cursor, type: Type, depth: number): Value => {
+  const { name, fields } = takeVariant(cursor, type)
+  const of = readFields(cursor, fields, depth)
+  const own = nameOf(type)
+  if (own === 'Option') return of
+  // An address is the account that it names; its other forms keep their names.
+  if (own === 'MultiAddress' && of.kind === 'address') return of
+  return { kind: 'variant', name: name.toString(), of }
+}
+
+/** `PolkadotXcm` as `polkadot_xcm`, as calls are spelled. */
+const snakeCase = (name: string): string =>
+  name
+    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replace(/([A-Z])([A-Z][a-z])/g, '$1_$2')
+    .toLowerCase()
+
+/** A variant for each pallet, and in it one for each call. */
+const readCall = (cursor: Cursor, type: Type, depth: number): Value => {
+  const pallet = takeVariant(cursor, type)
+  const [inner] = pallet.fields
+  if (inner === undefined) throw new Unreadable('a pallet without calls')
+  const call = takeVariant(cursor, cursor.runtime.registry.lookup.getSiType(inner.type))
+  const functionName = `${snakeCase(pallet.name.toString())}.${call.name.toString()}`
+  return { kind: 'call', functionName, fields: readNamed(cursor, call.fields, depth) }
+}
+
+const readBits = (cursor: Cursor, store: TypeId): Value => {
+  const bits = takeLength(cursor)
+  const name = cursor.runtime.registry.lookup.getSiType(store).def.asPrimitive.type
+  const storeBytes = Number(PRIMITIVE_INTEGER.exec(name)?.[2] ?? 8) / 8
+  return { kind: 'bytes', value: toHex(take(cursor, Math.ceil(bits / (storeBytes * 8)) * storeBytes)) }
+}
+
+const readValue = (cursor: Cursor, id: TypeId, depth: number): Value => {
+  cursor.left -= 1
+  if (depth > DEPTH_MAX || cursor.left < 0) throw new Unreadable('deeper, or more, than is read')
+  const { registry } = cursor.runtime
+  const type = registry.lookup.getSiType(id)
+  const { def } = type
+  const deeper = depth + 1
+  if (def.isPrimitive) return readPrimitive(cursor, def.asPrimitive.type)
+  if (def.isCompact) return { kind: 'integer', value: takeCompact(cursor) }
+  if (def.isSequence) return readItems(cursor, { length: takeLength(cursor), type: def.asSequence.type, depth: deeper })
+  if (def.isArray) {
+    return readItems(cursor, { length: def.asArray.len.toNumber(), type: def.asArray.type, depth: deeper })
+  }
+  if (def.isTuple) {
+    const items = def.asTuple.map((each) => readValue(cursor, each, deeper))
+    return items.length === 0 ? { kind: 'nothing' } : { kind: 'list', items }
+  }
+  if (def.isVariant) {
+    return Number(id) === cursor.callType ? readCall(cursor, type, deeper) : readVariant(cursor, type, deeper)
+  }
+  if (def.isBitSequence) return readBits(cursor, def.asBitSequence.bitStoreType)
+  if (!def.isComposite) throw new Unreadable('a type of an old form')
+  if (nameOf(type) === 'AccountId32') {
+    return { kind: 'address', value: encodeAddress(take(cursor, ACCOUNT_BYTES), registry.chainSS58) }
+  }
+  return readFields(cursor, def.asComposite.fields, deeper)
+}
+
+/** The type of all calls. Pure. */
+export const callType = ({ metadata }: Runtime): TypeId => metadata.asLatest.extrinsic.callType
+
+/**
+ * A value of a type of the runtime's metadata. null for data that is not all of one, not spelled as an encoder spells it, or
+ * beyond the bounds. Pure.
+ */
+export const valueOf = (runtime: Runtime, type: TypeId, data: Hex): Value | null => {
+  const bytes = Buffer.from(data.slice(2), 'hex')
+  const cursor: Cursor = { runtime, callType: Number(callType(runtime)), data: bytes, at: 0, left: VALUES_MAX }
+  try {
+    const value = readValue(cursor, type, 0)
+    return cursor.at === cursor.data.length ? value : null
+  } catch (error) {
+    if (error instanceof Unreadable) return null
+    throw error
+  }
+}
+
+/** A field of a record; nothing where it is none, or has none of this name. Pure. */
+export const fieldOf = (value: Value | null, name: string): Value =>
+  (value?.kind === 'record' || value?.kind === 'call'
+    ? value.fields.find((each) => each.name === name)?.value
+    : null) ?? {
+    kind: 'nothing',
+  }

@@ -1,0 +1,103 @@
+// VNFT programs (Vara's standard for NFTs): service Vnft of the extended VNFT, as its IDL has it
+// (wiki.vara.network, Standards, VNFT; gear-foundation/standards, extended-vnft).
+
+import { AppError } from '../../errors.ts'
+import type { Hex, Intent, MintRequest, TransferNftRequest } from '../chain.ts'
+import { readNow } from './blocks.ts'
+import { actorId, askPrograms, type Reply } from './gear.ts'
+import type { SubstrateNode } from './node.ts'
+import { decodePayload, encodePayload, isOf, type SailsItem } from './sails.ts'
+
+const ACTOR_ID = '[u8;32]'
+/** name, description, media, reference. */
+const TOKEN_METADATA = '(Text,Text,Text,Text)'
+const U256_END = 2n ** 256n
+
+const item = (name: string, ...types: readonly string[]): SailsItem => ({ service: 'Vnft', name, types })
+
+const MINT = item('Mint', ACTOR_ID, TOKEN_METADATA)
+const TRANSFER = item('Transfer', ACTOR_ID, 'u256')
+const MINTERS = item('Minters')
+const MINTERS_REPLY = item('Minters', `Vec<${ACTOR_ID}>`)
+const METADATA = item('TokenMetadataById', 'u256')
+const METADATA_REPLY = item('TokenMetadataById', `Option<${TOKEN_METADATA}>`)
+
+/** Who asks does not matter to a query. */
+const NOBODY: Hex = `0x${'00'.repeat(32)}`
+
+/** @param contract as parseContract returns it: the program's id in hex. @returns its address */
+type AddressOf = (contract: string) => string
+
+const mintPayload = ({ recipient, uri, metadata }: MintRequest): Hex => {
+  const { name = '', description = '', image = '' } = metadata ?? {}
+  return encodePayload(MINT, [actorId(recipient), [name, description, image, uri]])
+}
+
+const mintRefusal = (from: string, mint: Reply | null, minters: Reply | null): AppError => {
+  const listed = minters === null ? null : decodePayload(MINTERS_REPLY, minters.payload)?.[0]
+  if (minters?.failure === null && Array.isArray(listed) && !listed.includes(actorId(from))) {
+    return new AppError('mint_unauthorized', `Only the minters of contract_address may mint, and ${from} is none of them.`)
+  }
+  const why = mint === null ? 'no program of this network answers there' : (mint.failure ?? 'it does not answer as a VNFT program does')
+  return new AppError('mint_unsupported', `contract_address does not mint by Vnft.Mint: ${why}.`)
+}
+
+/**
+ * Tried on the program itself. On the chain go the metadata's texts, its image as `media` and where it is hosted as
+ * `reference`; of a URI alone, the `reference`.
+ * @throws mint_unauthorized, mint_unsupported, not_implemented, node_unavailable.
+ */
+export const mintIntent = async (
+  node: SubstrateNode,
+  { request, addressOf }: { readonly request: MintRequest; readonly addressOf: AddressOf },
+): Promise<Intent> => {
+  const { from } = request
+  const to = addressOf(request.contract)
+  const input = mintPayload(request)
+  const { head, runtime } = await readNow(node)
+  const [mint = null, minters = null] = await askPrograms(node, {
+    runtime,
+    blockHash: head.hash,
+    messages: [
+      { from, to, input, value: 0n },
+      { from, to, input: encodePayload(MINTERS, []), value: 0n },
+    ],
+  })
+  const isDone = mint !== null && mint.failure === null && isOf(MINT, mint.payload)
+  if (!isDone) throw mintRefusal(from, mint, minters)
+  return { to, value: 0n, input }
+}
+
+/** Pure. @throws invalid_input. */
+export const transferIntent = ({ contract, recipient, tokenId, amount }: TransferNftRequest, addressOf: AddressOf): Intent => {
+  if (amount !== 1n) throw new AppError('invalid_input', 'Field "amount" must be 1 for a token of a VNFT program.')
+  if (tokenId >= U256_END) throw new AppError('invalid_input', 'Field "token_id" must be below 2^256.')
+  return { to: addressOf(contract), value: 0n, input: encodePayload(TRANSFER, [actorId(recipient), tokenId]) }
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string'
+
+/** The metadata that stands on the chain carried in the URI itself; else where it is. */
+const uriOf = (reply: Reply | null): string | null => {
+  const [metadata] = (reply?.failure === null && decodePayload(METADATA_REPLY, reply.payload)) || []
+  if (!Array.isArray(metadata) || !metadata.every(isText)) return null
+  const [name = '', description = '', image = '', reference = ''] = metadata
+  if (name === '' && image === '') return reference === '' ? null : reference
+  const body = JSON.stringify({ name, description, image })
+  return `data:application/json;base64,${Buffer.from(body).toString('base64')}`
+}
+
+/** One question for each token; null where the program tells nothing. @throws not_implemented, node_unavailable. */
+export const tokenUris = async (
+  node: SubstrateNode,
+  { tokens, addressOf }: { readonly tokens: readonly { contract: string; tokenId: bigint }[]; readonly addressOf: AddressOf },
+): Promise<readonly (string | null)[]> => {
+  const { head, runtime } = await readNow(node)
+  const messages = tokens.map(({ contract, tokenId }) => ({
+    from: addressOf(NOBODY),
+    to: addressOf(contract),
+    input: encodePayload(METADATA, [tokenId]),
+    value: 0n,
+  }))
+  return (await askPrograms(node, { runtime, blockHash: head.hash, messages })).map(uriOf)
+}

@@ -1,0 +1,59 @@
+// What VNFT programs of Vara tell of their tokens: by a message to nobody (Sails: an event goes to the actor of zeros) of
+// the service Vnft. A mint is often told with the token's metadata and without its id: then nothing is certain but that there
+// was one, and no movement is told.
+//
+// Anybody's program may tell anything, as any contract may emit any Transfer on an EVM network: it is of that program's
+// tokens alone.
+
+import type { Hex, Movement } from '../chain.ts'
+import type { SubstrateNetworkRow } from '../networks.ts'
+import { bytes, hash, isRecord } from '../node/wire.ts'
+import { addressOf } from './address.ts'
+import type { CodecValue } from './events.ts'
+import { decodePayload, type SailsItem } from './sails.ts'
+
+const ACTOR = '[u8;32]'
+const ZEROS: Hex = `0x${'00'.repeat(32)}`
+/** "Vnft" as a text of SCALE. */
+const SERVICE_PREFIX = '0x10566e6674'
+
+const event = (name: string, ...types: readonly string[]): SailsItem => ({ service: 'Vnft', name, types })
+const TRANSFER = event('Transfer', ACTOR, ACTOR, 'U256')
+const TRANSFERRED = event('Transferred', ACTOR, ACTOR, 'U256')
+const BURNED = event('Burned', ACTOR, 'U256')
+const MINTED = event('Minted', ACTOR, 'U256')
+/** Name, description, media and reference: short ones take as many bytes as an id. */
+const MINTED_WITH_METADATA = event('Minted', ACTOR, '(Text,Text,Text,Text)')
+
+type Told = { readonly from: unknown; readonly to: unknown; readonly tokenId: unknown }
+
+const toldBy = (payload: Hex): Told | null => {
+  const transfer = decodePayload(TRANSFER, payload) ?? decodePayload(TRANSFERRED, payload)
+  if (transfer !== null) return { from: transfer[0], to: transfer[1], tokenId: transfer[2] }
+  const burnt = decodePayload(BURNED, payload)
+  if (burnt !== null) return { from: burnt[0], to: ZEROS, tokenId: burnt[1] }
+  const minted = decodePayload(MINTED_WITH_METADATA, payload) === null ? decodePayload(MINTED, payload) : null
+  return minted === null ? null : { from: ZEROS, to: minted[0], tokenId: minted[1] }
+}
+
+/** @param input.message the event's first field. null for what is no VNFT's word of a token. Pure. */
+export const vnftTransfer = (
+  row: SubstrateNetworkRow,
+  input: { readonly pallet: string; readonly name: string; readonly message: CodecValue | undefined },
+): Movement | null => {
+  if (input.pallet !== 'Gear' || input.name !== 'UserMessageSent') return null
+  const message = input.message?.toJSON()
+  if (!isRecord(message) || message.destination !== ZEROS) return null
+  const payload = bytes(message.payload)
+  const told = payload.startsWith(SERVICE_PREFIX) ? toldBy(payload) : null
+  if (told === null) return null
+  const account = (actor: unknown) => addressOf(row, Buffer.from(hash(actor).slice(2), 'hex'))
+  return {
+    standard: 'erc721',
+    contract: hash(message.source),
+    tokenId: BigInt(String(told.tokenId)),
+    from: account(told.from),
+    to: account(told.to),
+    amount: 1n,
+  }
+}

@@ -1,0 +1,165 @@
+import { allHandlers, ResponseError } from '@acala-network/chopsticks-core'
+import type { LocalChain } from './chopsticks-chain.ts'
+import {
+  devMethods,
+  isHex,
+  type Manners,
+  type Own,
+  refuseParameters,
+  type Subscriptions,
+} from './chopsticks-dev-methods.ts'
+import { PoolError } from './chopsticks-pool.ts'
+
+/**
+ * The RPC methods of a local Substrate chain: those of chopsticks, but for those where a node does otherwise, and for
+ * those that have a say in the chain itself (`dev_…`).
+ */
+export type Methods = (request: Request, subscriptions: Subscriptions) => Promise<unknown>
+
+/** One request of JSON-RPC. */
+export type Request = { readonly method: string; readonly params: readonly unknown[] }
+
+type Hex = `0x${string}`
+type Head = LocalChain['chain']['head']
+
+/** Which of a method's parameters names a block that must exist. */
+const BLOCK_AT: Readonly<Record<string, number>> = {
+  ...{ state_getMetadata: 0, state_getRuntimeVersion: 0, state_getStorage: 1, state_getStorageAt: 1, state_call: 2 },
+  ...{ state_queryStorageAt: 1, state_getKeysPaged: 3, payment_queryInfo: 1, payment_queryFeeDetails: 1 },
+}
+
+const header = async (block: Head) => {
+  const { parentHash, number, stateRoot, extrinsicsRoot, digest } = await block.header
+  return {
+    ...{ parentHash: parentHash.toHex(), number: number.toHex(), stateRoot: stateRoot.toHex() },
+    ...{ extrinsicsRoot: extrinsicsRoot.toHex(), digest: { logs: digest.logs.map((log) => log.toHex()) } },
+  }
+}
+
+const finalityOf = ({ chain }: LocalChain, manners: Manners) => {
+  const finalized = async (): Promise<Head> => {
+    const number = Math.max(0, chain.head.number - manners.finalityLagBlocks)
+    return (await chain.getBlockAt(number)) ?? chain.head
+  }
+  const follow = (subscriptions: Subscriptions): string => {
+    let told = -1
+    const tell = async () => {
+      const last = (await finalized()).number
+      for (let number = told < 0 ? last : told + 1; number <= last; number += 1) {
+        const block = await chain.getBlockAt(number)
+        if (block !== undefined) send(await header(block))
+      }
+      told = last
+    }
+    const id = chain.headState.subscribeHead(tell)
+    const send = subscriptions.subscribe('chain_finalizedHead', id, () => chain.headState.unsubscribeHead(id))
+    setTimeout(tell)
+    return id
+  }
+  return { finalized, follow }
+}
+
+/** Clients that read a block's events when they hear of it would miss that word if the last one came right behind it. */
+const FINALIZED_AFTER_MS = 50
+
+/** The states of an extrinsic, as they come: ready, in a block, finalized. */
+const watch = (
+  local: LocalChain,
+  extrinsic: Hex,
+  input: { readonly subscriptions: Subscriptions; readonly finalized: () => Promise<Head> },
+): string => {
+  const { headState } = local.chain
+  let included: Head | undefined
+  const id = headState.subscribeHead(async (block) => {
+    if (included === undefined && (await block.extrinsics).includes(extrinsic)) {
+      included = block
+      tell({ inBlock: block.hash })
+    }
+    if (included === undefined || (await input.finalized()).number < included.number) return
+    const finalized = included.hash
+    headState.unsubscribeHead(id)
+    setTimeout(() => tell({ finalized }), FINALIZED_AFTER_MS)
+  })
+  const tell = input.subscriptions.subscribe('author_extrinsicUpdate', id, () => headState.unsubscribeHead(id))
+  setTimeout(() => tell('ready'))
+  return id
+}
+
+/** Builds blocks as long as extrinsics are ready, one after the other, where the chain does so by itself. */
+const builderOf = (local: LocalChain, manners: Manners) => {
+  let [building, wanted] = [false, false]
+  const build = async (): Promise<void> => {
+    try {
+      while (wanted) {
+        wanted = false
+        while (manners.instant && (await local.pool.ready()).length > 0) await local.newBlock()
+      }
+    } catch (error) {
+      // What is ready is tried again with the next extrinsic.
+      console.error('No block was built:', error)
+    } finally {
+      building = false
+    }
+  }
+  return (): void => {
+    wanted = true
+    if (building) return
+    building = true
+    void build()
+  }
+}
+
+type Finality = ReturnType<typeof finalityOf>
+
+const nodeMethods = (local: LocalChain, input: { readonly finality: Finality; readonly build: () => void }): Own => {
+  const { chain, pool } = local
+  const { finality, build } = input
+  const submit = async (extrinsic: unknown, watching?: Subscriptions): Promise<string> => {
+    if (!isHex(extrinsic)) return refuseParameters('an extrinsic in hexadecimal')
+    const hash = await pool.submit(extrinsic)
+    const id = watching && watch(local, extrinsic, { subscriptions: watching, finalized: finality.finalized })
+    build()
+    return id ?? hash
+  }
+  return {
+    author_submitExtrinsic: ([extrinsic]) => submit(extrinsic),
+    author_submitAndWatchExtrinsic: ([extrinsic], subscriptions) => submit(extrinsic, subscriptions),
+    author_pendingExtrinsics: () => pool.ready(),
+    system_accountNextIndex: ([address]) => pool.nextNonce(String(address)),
+    account_nextIndex: ([address]) => pool.nextNonce(String(address)),
+    chain_getFinalizedHead: async () => (await finality.finalized()).hash,
+    chain_subscribeFinalizedHeads: (_params, subscriptions) => finality.follow(subscriptions),
+    chain_getHeader: async ([hash], subscriptions) =>
+      isHex(hash) && !(await chain.getBlock(hash))
+        ? null
+        : allHandlers.chain_getHeader?.({ chain }, [hash], subscriptions),
+    chain_getBlock: async ([hash], subscriptions) =>
+      isHex(hash) && !(await chain.getBlock(hash))
+        ? null
+        : allHandlers.chain_getBlock?.({ chain }, [hash], subscriptions),
+  }
+}
+
+/** The methods of a chain. @param manners may be changed at any time */
+export const createMethods = (local: LocalChain, manners: Manners): Methods => {
+  const { chain } = local
+  const answers = new Map<string, unknown>()
+  const build = builderOf(local, manners)
+  const own = {
+    ...nodeMethods(local, { finality: finalityOf(local, manners), build }),
+    ...devMethods(local, { manners, answers, build }),
+  }
+  return async ({ method, params }, subscriptions) => {
+    if (answers.has(method)) return answers.get(method)
+    const at = BLOCK_AT[method]
+    const hash = at === undefined ? undefined : params[at]
+    if (isHex(hash) && (await chain.getBlock(hash)) === undefined) {
+      throw new PoolError(4003, `Client error: UnknownBlock: Header was not found in the database: ${hash}`)
+    }
+    const mine = own[method]
+    if (mine !== undefined) return mine(params, subscriptions)
+    const handler = allHandlers[method]
+    if (handler === undefined) throw new ResponseError(-32601, 'Method not found')
+    return handler({ chain }, [...params], subscriptions)
+  }
+}

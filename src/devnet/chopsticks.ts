@@ -1,0 +1,76 @@
+import { mkdir } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import type { SubstrateNetwork } from '../../db/words.ts'
+import { startListening } from './listening.ts'
+import { callRpc } from './rpc.ts'
+import { accountKey, publicKeyFrom, readFree } from './substrate-account.ts'
+import type { TetheredProcess } from './tether.ts'
+
+/**
+ * A local Substrate chain: a real Asset Hub runtime (Balances, Uniques, Assets) in chopsticks, as a process of its own.
+ * For Vara the same runtime stands in, under Vara's name and coin: it has balances, and no programs.
+ */
+export type Chopsticks = {
+  /** For HTTP; `wsUrl` for WebSocket on the same port. */
+  readonly rpcUrl: string
+  readonly wsUrl: string
+  readonly network: SubstrateNetwork
+  readonly pid: number
+  readonly process: TetheredProcess
+  /** Gives an account a free balance, out of nothing. @param input.account SS58 with any prefix, or a public key in hexadecimal */
+  readonly fund: (input: { readonly account: string; readonly planck: bigint }) => Promise<void>
+  /** An account's free balance. @param account as of `fund` */
+  readonly freePlanck: (account: string) => Promise<bigint>
+  /** Ends the process; what it has built is kept already where it has a `statePath`. */
+  readonly stop: () => Promise<void>
+}
+
+/** What kind of chain. */
+export type ChopsticksOptions = {
+  readonly network: SubstrateNetwork
+  /** A free port by default. */
+  readonly port?: number
+  /** The SQLite file of its blocks and state, at first made. Without one, the chain is gone at the end. */
+  readonly statePath?: string
+  /** A block each so many seconds, besides those for extrinsics. */
+  readonly blockTimeSeconds?: number
+  /** A block at once for each extrinsic (default), or only by the clock and when told. */
+  readonly instant?: boolean
+  /** How many blocks the finalized one is behind the newest; 0 by default. */
+  readonly finalityLagBlocks?: number
+  /** What it says. */
+  readonly logPath?: string
+}
+
+/** The mini-secret of the account that everybody knows as `//Alice`, derived from a published phrase (sp_core, DEV_PHRASE). */
+export const CHOPSTICKS_FUNDED_PRIVATE_KEY = '0xe5be9a5092b81bca64be81d212e7f2f9eba183bb7a90954f7b76361f6edb5c0a'
+/** The public key of `CHOPSTICKS_FUNDED_PRIVATE_KEY`. A chain does not fund it by itself. */
+export const CHOPSTICKS_FUNDED_PUBLIC_KEY = '0xd43593c715fdd31c61141abd04a99fd6822c8558854ccde39a5684e7a56da27d'
+
+const SCRIPT = fileURLToPath(new URL('chopsticks-node.ts', import.meta.url))
+
+/** Starts a local Substrate chain on 127.0.0.1; it ends with this process. @throws Error when it does not start */
+export const startChopsticks = async ({ logPath, ...options }: ChopsticksOptions): Promise<Chopsticks> => {
+  if (options.statePath !== undefined) await mkdir(dirname(options.statePath), { recursive: true })
+  const node = await startListening({
+    name: 'chopsticks',
+    program: process.execPath,
+    args: ['--no-env-file', SCRIPT, JSON.stringify(options)],
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, LOG_LEVEL: 'error' },
+    logPath,
+  })
+  const { rpcUrl } = node
+  return {
+    ...{ rpcUrl, wsUrl: rpcUrl.replace('http:', 'ws:'), network: options.network },
+    ...{ pid: node.process.pid, process: node.process },
+    fund: async ({ account, planck }) => {
+      await callRpc(rpcUrl, 'dev_setBalance', [account, String(planck)])
+    },
+    freePlanck: async (account) => {
+      const stored = await callRpc(rpcUrl, 'state_getStorage', [accountKey(publicKeyFrom(account))])
+      return readFree(typeof stored === 'string' ? stored : null)
+    },
+    stop: () => node.process.stop(),
+  }
+}

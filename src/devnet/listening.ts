@@ -1,0 +1,65 @@
+import { mkdtemp, open, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { startTethered, type TetheredCommand, type TetheredProcess } from './tether.ts'
+
+const LOG_BYTES_MAX = 65_536
+const READY_TIMEOUT_MS = 30_000
+const POLL_MS = 10
+
+/** Follows a log file; one without a name is followed all the same. */
+type Messages = { readonly read: () => Promise<string>; readonly close: () => Promise<void> }
+
+const follow = async (path: string): Promise<Messages> => {
+  const file = await open(path)
+  const read = async (): Promise<string> => {
+    const { bytesRead, buffer } = await file.read({ buffer: Buffer.alloc(LOG_BYTES_MAX), position: 0 })
+    return buffer.toString('utf8', 0, bytesRead)
+  }
+  return { read, close: () => file.close() }
+}
+
+type Waiting = { readonly name: string; readonly process: TetheredProcess; readonly messages: Messages }
+
+/**
+ * Waits until a node names the port that it listens on. Asking a port instead could be answered by another chain: the one
+ * that has taken it.
+ */
+const waitForPort = async ({ name, process, messages }: Waiting): Promise<number> => {
+  const deadline = Date.now() + READY_TIMEOUT_MS
+  while (true) {
+    const wasRunning = process.isRunning()
+    const port = /^Listening on 127\.0\.0\.1:([0-9]+)$/m.exec(await messages.read())?.[1]
+    if (port !== undefined) return Number(port)
+    if (!wasRunning || Date.now() > deadline) break
+    await sleep(POLL_MS)
+  }
+  await process.stop()
+  const lastMessages = (await messages.read()).trim().split('\n').slice(-6).join('\n')
+  throw new Error(`${name} did not start (${await process.exited}):\n${lastMessages}`)
+}
+
+/**
+ * Starts a local node and waits until it says on what port of 127.0.0.1 it listens. Without a `logPath` nobody reads later
+ * what it says. @throws Error with its last messages when it does not start
+ */
+export const startListening = async (
+  command: Omit<TetheredCommand, 'logPath' | 'stopSignal'> & {
+    readonly name: string
+    readonly logPath?: string | undefined
+  },
+): Promise<{ readonly process: TetheredProcess; readonly rpcUrl: string }> => {
+  const folder = await mkdtemp(join(tmpdir(), `strongroom-${command.name}-`))
+  const logPath = command.logPath ?? join(folder, 'node.log')
+  await rm(logPath, { force: true })
+  const process = await startTethered({ ...command, logPath, stopSignal: 'SIGTERM' })
+  const messages = await follow(logPath)
+  await rm(folder, { recursive: true, force: true })
+  try {
+    const port = await waitForPort({ name: command.name, process, messages })
+    return { process, rpcUrl: `http://127.0.0.1:${port}` }
+  } finally {
+    await messages.close()
+  }
+}

@@ -1,0 +1,107 @@
+// What a wallet's signer is to send so that the wallet does what is intended. An eoa wallet's key sends the intent itself; a
+// contract wallet's owner sends an execution of it, and first, where there is no code yet, the deployment.
+
+import type { Signer } from '../../db/queries/transactions.ts'
+import type { WalletRow } from '../../db/queries/wallets.ts'
+import type { TransactionKind } from '../../db/words.ts'
+import type { Chain, Intent, Prepared, RecordedIntent } from '../chains/chain.ts'
+import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
+import { readContractWallet } from '../wallets/contract-wallet.ts'
+import { type Executing, lacksDeployment, withReasonWithin } from './executing.ts'
+import { recordedBefore } from './recorded-before.ts'
+
+/** One transaction of the signer's. */
+export type Step = { readonly kind: TransactionKind; readonly intent: Intent; readonly prepared: Prepared }
+
+/** In this order, the last one being what was asked for. */
+export type Sending = {
+  /** What executes it; null where the signer acts itself. */
+  readonly contractWallet: string | null
+  readonly deployment: Step | null
+  readonly step: Step
+}
+
+type SendingInput = {
+  readonly projectId: string
+  readonly kind: TransactionKind
+  readonly chain: Chain
+  readonly wallet: WalletRow
+  readonly signer: Signer
+  readonly intents: readonly Intent[]
+}
+
+/** A wallet that is deployed by a stranger while it is looked at is looked at again. */
+const TRIES_MAX = 3
+
+export const batchUnsupported = (): AppError =>
+  new AppError('batch_unsupported', 'Only a wallet of type "contract" can do several transactions at once.')
+
+/** @throws batch_unsupported. */
+const soleIntent = (intents: readonly Intent[]): Intent => {
+  const [intent, ...others] = intents
+  if (intent === undefined || others.length > 0) throw batchUnsupported()
+  return intent
+}
+
+const goTo = (intents: readonly Intent[]): readonly string[] => intents.flatMap(({ to }) => (to === null ? [] : [to]))
+
+/**
+ * @throws batch_unsupported, contract_wallet_changed, execution_reverted, balance_insufficient, fee_too_low, invalid_input,
+ * node_unavailable.
+ */
+export const prepareSending = async (ctx: Ctx, input: SendingInput): Promise<Sending> => {
+  const { projectId, kind, chain, wallet, signer, intents } = input
+  for (let tries = 1; ; tries += 1) {
+    const contract = await readContractWallet(chain, wallet)
+    if (contract !== null) {
+      const sending = await prepareExecution(ctx, { ...input, of: { ...contract, chain, intents }, tries })
+      if (sending !== null) return sending
+      continue
+    }
+    const intent = soleIntent(intents)
+    const behind = () => recordedBefore(ctx, { signer, projectId, to: goTo(intents) })
+    const prepared = await chain.prepare(intent, signer.address, { behind })
+    return { contractWallet: null, deployment: null, step: { kind, intent, prepared } }
+  }
+}
+
+/** null where somebody else seems to have deployed it meanwhile: then it is looked at again. */
+const prepareExecution = async (
+  ctx: Ctx,
+  input: SendingInput & { readonly of: Executing; readonly tries: number },
+): Promise<Sending | null> => {
+  const { projectId, kind, chain, signer, intents, of, tries } = input
+  const { wallet, contractWallets, isDeployed } = of
+  const intent = contractWallets.execution(wallet, intents)
+  const recorded = () => recordedBefore(ctx, { signer, projectId, to: [wallet.address, ...goTo(intents)] })
+  const isMissing = !isDeployed && (await lacksDeployment(ctx.db, { ...signer, contractWallet: wallet.address }))
+  const deployed = isMissing ? await prepareDeployment(input, recorded) : null
+  if (deployed === null && isMissing && tries < TRIES_MAX) return null
+  const behind = async () => [...(await recorded()), ...(deployed === null ? [] : [behindAll(deployed.intent, signer)])]
+  const prepared = await withReasonWithin(of, () =>
+    chain.prepare(intent, signer.address, { behind, asIfDeployed: isDeployed ? undefined : wallet }),
+  )
+  return { contractWallet: wallet.address, deployment: deployed, step: { kind, intent, prepared } }
+}
+
+/** Before the execution, and after whatever is recorded: the nonce is chosen later. */
+const behindAll = (intent: Intent, { address }: Signer): RecordedIntent => ({
+  ...intent,
+  from: address,
+  nonce: Number.MAX_SAFE_INTEGER,
+})
+
+/** null where it reverts, as a second one does: somebody else's is there, or waits to be mined. */
+const prepareDeployment = async (
+  { chain, signer, of }: SendingInput & { readonly of: Executing },
+  behind: () => Promise<readonly RecordedIntent[]>,
+): Promise<Step | null> => {
+  const intent = of.contractWallets.deployment(of.wallet)
+  try {
+    return { kind: 'deployment', intent, prepared: await chain.prepare(intent, signer.address, { behind }) }
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'execution_reverted') return null
+    throw error
+  }
+}

@@ -1,0 +1,61 @@
+import { createHash } from 'node:crypto'
+import type { Reach } from '../../db/queries/wallets.ts'
+import type { Network } from '../../db/words.ts'
+import type { Hex } from '../chains/chain.ts'
+import type { Ctx } from '../context.ts'
+import type { Credentials } from '../custody/vault.ts'
+import { unreachable } from '../errors.ts'
+import { readContractWallet } from '../wallets/contract-wallet.ts'
+import { resolveKeySigner, walletOf } from '../wallets/signer.ts'
+import { parseHex } from './intent.ts'
+
+/** How a message is written: as its text, which is signed in UTF-8, or as 0x hex of its bytes. */
+export type MessageType = 'string' | 'bytes'
+
+export type SignMessageInput = Reach & {
+  readonly actor: string
+  readonly network?: Network | undefined
+  readonly signerAddress: string
+  readonly message: string
+  readonly messageType: MessageType
+  readonly credentials: Credentials
+}
+
+const bytesOf = (message: string, type: MessageType): Uint8Array => {
+  switch (type) {
+    case 'string':
+      return Buffer.from(message, 'utf8')
+    case 'bytes':
+      return Buffer.from(parseHex(message, 'message').slice(2), 'hex')
+    default:
+      return unreachable(type)
+  }
+}
+
+/**
+ * Signs a message for a wallet: by EIP-191, or sr25519 over <Bytes>…</Bytes>, where the address is the key's own, and then
+ * no node is asked; for a contract wallet by ERC-1271, wrapped as ERC-6492 says until there is code. The audit has the
+ * digest of the message alone.
+ * @throws invalid_input, not_found, network_required, contract_wallet_changed, node_unavailable, wrong_chain, and the vault's
+ * credential errors: both credentials belong where control of the keyring is shared, and no policy opens it.
+ */
+export const signMessage = async (ctx: Ctx, input: SignMessageInput): Promise<Hex> => {
+  const { messageType, credentials, actor } = input
+  const signer = await resolveKeySigner(ctx, { ...input, address: input.signerAddress, field: 'signer_wallet_address' })
+  const { chain } = signer
+  const message = bytesOf(input.message, messageType)
+  const row = await walletOf(ctx, { ...input, signer })
+  const contract = await readContractWallet(chain, row)
+  const signable =
+    contract === null
+      ? chain.message(message)
+      : contract.contractWallets.message(contract.wallet, { message, isDeployed: contract.isDeployed })
+  return ctx.vault.withKeyForMessage({ wallet: row, credentials, actor }, async (key) => {
+    const signature = signable.with(key.sign(signable.bytes))
+    const digest = createHash('sha256').update(message).digest('hex')
+    const details = { network: chain.network, message_type: messageType, message_sha256: digest }
+    // Durable before the signature goes: there is none without its row.
+    await key.commitUse({ action: 'message_signed', details })
+    return signature
+  })
+}

@@ -1,0 +1,39 @@
+import type { WalletRow } from '../../db/queries/wallets.ts'
+import type { Chain } from '../chains/chain.ts'
+import type { ContractWallet, ContractWallets } from '../chains/contract-wallets.ts'
+import { AppError } from '../errors.ts'
+
+export type ReadContractWallet = {
+  readonly wallet: ContractWallet
+  readonly isDeployed: boolean
+  /** Those of its chain. */
+  readonly contractWallets: ContractWallets
+}
+
+/** The address of a wallet's key: whose nonces and coins are used. Pure. */
+export const signerAddressOf = (
+  chain: Pick<Chain, 'addressOf'>,
+  { type, address, publicKey }: Pick<WalletRow, 'type' | 'address' | 'publicKey'>,
+): string => (type === 'contract' ? chain.addressOf(publicKey) : address)
+
+/**
+ * A contract wallet and whether there is code at its address; null for a wallet that is its key's own address, of which no
+ * node is asked. @throws contract_wallet_changed, not_implemented, node_unavailable, wrong_chain.
+ */
+export const readContractWallet = async (
+  chain: Pick<Chain, 'contractWallets' | 'addressOf'>,
+  row: Pick<WalletRow, 'type' | 'address' | 'publicKey'>,
+): Promise<ReadContractWallet | null> => {
+  if (row.type !== 'contract') return null
+  const { contractWallets } = chain
+  if (contractWallets === null) throw new Error('a contract wallet on a network that has none')
+  const wallet = { address: row.address, owner: signerAddressOf(chain, row) }
+  const state = await contractWallets.state(wallet)
+  if (state.kind === 'changed') {
+    throw new AppError(
+      'contract_wallet_changed',
+      `The contract wallet ${wallet.address} was changed from outside: ${state.how}. Strongroom does not sign for it.`,
+    )
+  }
+  return { wallet, isDeployed: state.kind === 'ready', contractWallets }
+}

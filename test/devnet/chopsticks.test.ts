@@ -1,0 +1,239 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ApiPromise, HttpProvider, WsProvider } from '@polkadot/api'
+import type { KeyringPair } from '@polkadot/keyring/types'
+import type { ProviderInterface } from '@polkadot/rpc-provider/types'
+import { TypeRegistry } from '@polkadot/types'
+import type { Header } from '@polkadot/types/interfaces'
+import { substrateNetworkRow } from '../../src/chains/networks.ts'
+import { startChopsticks } from '../../src/devnet/chopsticks.ts'
+import { EVENTS_KEY, openArchive } from '../../src/devnet/chopsticks-archive.ts'
+import { readProcess } from '../../src/devnet/process-info.ts'
+import { callRpc } from '../../src/devnet/rpc.ts'
+import { devAccount, startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
+
+type Account = { readonly data: { readonly free: string | number } }
+
+const RECONNECT_MS = 50
+const UNIT = 10n ** 12n
+let chain: TestSubstrateChain
+let api: ApiPromise
+let alice: KeyringPair
+let bob: KeyringPair
+
+beforeAll(async () => {
+  chain = await startSubstrateChain('Polkadot')
+  api = await connect(chain.wsUrl)
+  ;[alice, bob] = [await devAccount('Alice'), await devAccount('Bob')]
+  await chain.fund(alice.address)
+})
+
+afterAll(async () => {
+  await api?.disconnect()
+  await chain?.stop()
+})
+
+/** polkadot-js leaves optional properties undefined, which its own interface does not allow. */
+const connect = (url: string) =>
+  ApiPromise.create({ provider: new WsProvider(url, RECONNECT_MS) as unknown as ProviderInterface, noInitWarn: true })
+
+const free = async (account: KeyringPair, at: Pick<ApiPromise, 'query'> = api): Promise<bigint> => {
+  const stored = await at.query.system?.account?.(account.address)
+  return BigInt((stored?.toJSON() as Account | undefined)?.data.free ?? -1)
+}
+
+const signed = async (options: { readonly nonce: number; readonly tip?: bigint; readonly by?: KeyringPair }) => {
+  const { by = alice, ...signing } = options
+  const transfer = api.tx.balances?.transferKeepAlive?.(bob.address, UNIT)
+  return (await transfer?.signAsync(by, signing))?.toHex() ?? ''
+}
+
+const nextNonce = async (): Promise<number> => Number(await chain.rpc('system_accountNextIndex', [alice.address]))
+
+/** What the node says to a request, whole. */
+const answerTo = async (method: string, ...params: readonly unknown[]): Promise<Record<string, unknown>> => {
+  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
+  const { result, error } = await (await fetch(chain.rpcUrl, { method: 'POST', body })).json()
+  return error ?? { result }
+}
+
+test('the devnet knows each chain by its genesis', async () => {
+  const vara = await startSubstrateChain('Vara')
+  for (const { network, rpc } of [chain, vara]) {
+    const { genesisHash } = substrateNetworkRow({ network, environment: 'testnet', devnet: true })
+    expect(await rpc('chain_getBlockHash', [0])).toBe(genesisHash)
+  }
+  expect(await vara.rpc('system_properties')).toEqual({ ss58Format: 137, tokenDecimals: 12, tokenSymbol: 'VARA' })
+  await vara.stop()
+  expect(readProcess(vara.pid)).toBeUndefined()
+})
+
+test('it listens on 127.0.0.1 only', async () => {
+  expect(chain.rpcUrl).toStartWith('http://127.0.0.1:')
+  const elsewhere = chain.rpcUrl.replace('127.0.0.1', '[::1]')
+  expect(await fetch(elsewhere, { method: 'POST' }).then(String, () => 'nobody there')).toBe('nobody there')
+})
+
+test('a transfer is in a block at once, at the time of now, and final', async () => {
+  const before = await free(bob)
+  const extrinsic = await signed({ nonce: await nextNonce() })
+  await chain.rpc('author_submitExtrinsic', [extrinsic])
+  const { hash, index } = await chain.included(extrinsic)
+  expect(index).toBe(2)
+  expect(await free(bob)).toBe(before + UNIT)
+  expect(await chain.rpc('chain_getFinalizedHead')).toBe(hash)
+  const now = Number(await (await api.at(hash)).query.timestamp?.now?.())
+  expect(Math.abs(Date.now() - now)).toBeLessThan(5_000)
+})
+
+test('a watched extrinsic is told to be in a block, then final, and a failed dispatch is in its events', async () => {
+  const statuses: string[] = []
+  const failure = await new Promise<string>((resolve, reject) => {
+    const transfer = api.tx.balances?.transferKeepAlive?.(bob.address, 10n ** 30n)
+    transfer
+      ?.signAndSend(alice, ({ status, dispatchError }) => {
+        statuses.push(status.type)
+        if (status.isFinalized && dispatchError?.isModule)
+          resolve(api.registry.findMetaError(dispatchError.asModule).name)
+      })
+      .catch(reject)
+  })
+  expect(statuses).toEqual(['Ready', 'InBlock', 'Finalized'])
+  expect(failure).toBe('InsufficientBalance')
+})
+
+describe('the node refuses in the words of a node', () => {
+  test('a wrong signature, a nonce of the past, a sender without money', async () => {
+    const good = await signed({ nonce: await nextNonce() })
+    const wrongSignature = `${good.slice(0, 100)}${good[100] === '0' ? '1' : '0'}${good.slice(101)}`
+    for (const [extrinsic, data] of [
+      [wrongSignature, 'Transaction has a bad signature'],
+      [await signed({ nonce: 0 }), 'Transaction is outdated'],
+      [
+        await signed({ nonce: 0, by: await devAccount('Ferdie') }),
+        'Inability to pay some fees (e.g. account balance too low)',
+      ],
+    ]) {
+      expect(await answerTo('author_submitExtrinsic', extrinsic)).toEqual({
+        code: 1010,
+        message: 'Invalid Transaction',
+        data,
+      })
+    }
+    expect(await answerTo('author_submitExtrinsic', '0x1234')).toMatchObject({ code: 1002 })
+  })
+
+  test('a method and a block that it does not know', async () => {
+    const unknown = `0x${'11'.repeat(32)}`
+    expect(await answerTo('foo_bar')).toMatchObject({ code: -32601, message: 'Method not found' })
+    expect(await answerTo('chain_getBlock', unknown)).toEqual({ result: null })
+    expect(await answerTo('chain_getBlockHash', 1_000_000)).toEqual({ result: null })
+    expect(await answerTo('state_getStorage', '0x3a636f6465', unknown)).toMatchObject({ code: 4003 })
+  })
+})
+
+test('a nonce to come waits for those before it; of two with one nonce the higher tip stays', async () => {
+  await chain.setMode('manual')
+  const nonce = await nextNonce()
+  const [first, second] = [await signed({ nonce }), await signed({ nonce: nonce + 1 })]
+  await chain.rpc('author_submitExtrinsic', [second])
+  expect(await answerTo('author_submitExtrinsic', second)).toEqual({
+    code: 1013,
+    message: 'Transaction Already Imported',
+  })
+  expect(await chain.rpc('author_pendingExtrinsics')).toEqual([])
+  expect(await nextNonce()).toBe(nonce)
+  await chain.newBlock()
+  await chain.rpc('author_submitExtrinsic', [first])
+  expect(await nextNonce()).toBe(nonce + 2)
+  const dearer = await signed({ nonce: nonce + 1, tip: UNIT })
+  await chain.rpc('author_submitExtrinsic', [dearer])
+  expect(await answerTo('author_submitExtrinsic', second)).toMatchObject({ code: 1014 })
+  const hash = await chain.newBlock()
+  const { block } = (await chain.rpc('chain_getBlock', [hash])) as { readonly block: { readonly extrinsics: string[] } }
+  expect(block.extrinsics.slice(2)).toEqual([first, dearer])
+  await chain.setMode('instant')
+})
+
+test('finality may lag, and what is not final may be replaced', async () => {
+  await chain.setFinalityLag(3)
+  await chain.newBlock(4)
+  const number = Number((await api.rpc.chain.getHeader()).number)
+  expect(await chain.rpc('chain_getFinalizedHead')).toBe(await chain.rpc('chain_getBlockHash', [number - 3]))
+  const before = await chain.rpc('chain_getBlockHash', [number])
+  await chain.reorg({ depth: 2 })
+  await chain.newBlock(2)
+  expect(Number((await api.rpc.chain.getHeader()).number)).toBe(number)
+  expect(await chain.rpc('chain_getBlockHash', [number])).not.toBe(before)
+  await chain.setFinalityLag(0)
+})
+
+test('connections can be dropped, answers bent, and both providers go on', async () => {
+  const dropped = new Promise<void>((resolve) => api.once('disconnected', () => resolve()))
+  const connected = new Promise<void>((resolve) => api.once('connected', () => resolve()))
+  await chain.dropConnections()
+  await dropped
+  await connected
+  expect(String(await api.rpc.system.chain())).toBe('Polkadot devnet')
+
+  const http = new HttpProvider(chain.rpcUrl)
+  const honest = await chain.answerWith('chain_getBlockHash', `0x${'ab'.repeat(32)}`)
+  expect(await http.send('chain_getBlockHash', [0])).toBe(`0x${'ab'.repeat(32)}`)
+  await honest()
+  expect(await http.send('chain_getBlockHash', [0])).toBe(api.genesisHash.toHex())
+})
+
+test('a runtime upgrade: what is signed for the version before is refused', async () => {
+  const extrinsic = await signed({ nonce: await nextNonce() })
+  expect(await chain.upgradeRuntime()).toBe(901)
+  await chain.newBlock()
+  expect(await chain.rpc('state_getRuntimeVersion')).toMatchObject({ specName: 'statemine', specVersion: 901 })
+  expect(await answerTo('author_submitExtrinsic', extrinsic)).toMatchObject({ data: 'Transaction has a bad signature' })
+})
+
+test('a chain that is kept goes on where it was killed, with its blocks and its old state', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'strongroom-chopsticks-'))
+  const options = { network: 'Polkadot', statePath: join(folder, 'chain.sqlite') } as const
+  const first = await startChopsticks(options)
+  await first.fund({ account: alice.address, planck: 5n * UNIT })
+  const hash = await callRpc(first.rpcUrl, 'dev_newBlock', [{ count: 5 }])
+  await first.fund({ account: bob.address, planck: 7n * UNIT })
+  process.kill(first.pid, 'SIGKILL')
+  await first.process.exited
+
+  const second = await startChopsticks(options)
+  expect(await callRpc(second.rpcUrl, 'chain_getBlockHash', [6])).toBe(hash)
+  const again = await connect(second.wsUrl)
+  const freeIn = async (block: number, account: KeyringPair) =>
+    free(account, await again.at(await again.rpc.chain.getBlockHash(block)))
+  expect(await freeIn(6, bob)).toBe(7n * UNIT)
+  expect(await freeIn(3, alice)).toBe(5n * UNIT)
+  expect(await freeIn(3, bob)).toBe(0n)
+  await second.fund({ account: alice.address, planck: 6n * UNIT })
+  expect([await freeIn(6, alice), await freeIn(6, bob)]).toEqual([6n * UNIT, 7n * UNIT])
+  await callRpc(second.rpcUrl, 'dev_newBlock')
+  expect([await freeIn(7, alice), await freeIn(7, bob)]).toEqual([6n * UNIT, 7n * UNIT])
+  await again.disconnect()
+  await second.stop()
+  await rm(folder, { recursive: true, force: true })
+}, 30_000)
+
+test('of old state only what is superseded is let go, and the events stay', async () => {
+  const [often, once] = ['0x01', '0x02']
+  const genesis = { name: 'Test', properties: {}, storage: { [once]: '0xff' }, stateRoot: `0x${'00'.repeat(32)}` }
+  const archive = await openArchive({ path: ':memory:', genesis: async () => genesis })
+  const header = new TypeRegistry().createType<Header>('Header', {})
+  const hashOf = (number: number) => `0x${number.toString(16).padStart(64, '0')}` as const
+  for (let number = 1; number <= 1_200; number += 1) {
+    const value = `0x${number.toString(16).padStart(4, '0')}` as const
+    const storageDiff = async () => ({ [often]: value, [EVENTS_KEY]: value })
+    await archive.save({ number, hash: hashOf(number), header, extrinsics: [], storageDiff })
+  }
+  const at = (number: number, key: string) => archive.answer('state_getStorage', [key, hashOf(number)])
+  expect([at(1_200, often), at(201, often), at(200, often)]).toEqual(['0x04b0', '0x00c9', '0x00c8'])
+  expect(() => at(199, often)).toThrow('State already discarded')
+  expect([at(7, once), at(7, EVENTS_KEY)]).toEqual(['0xff', '0x0007'])
+  archive.close()
+})

@@ -1,0 +1,399 @@
+// What a developer may have a user's contract wallet do by a policy: what is judged is what the wallet does, never what its
+// owner's key signs around it; and no policy reaches the wallet itself, or the key.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import {
+  type Address,
+  decodeFunctionData,
+  type Hex,
+  isAddressEqual,
+  parseTransaction,
+  recoverTransactionAddress,
+  slice,
+  type TransactionSerialized,
+  toFunctionSelector,
+  zeroAddress,
+  zeroHash,
+} from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
+import { deploymentData, SAFE_ADDRESSES } from '../../src/chains/evm/safe/settings.ts'
+import { fundedAccount } from '../support/chains.ts'
+import {
+  ANYTHING,
+  CREATE_PROXY,
+  CREATION,
+  callOf,
+  DENIED,
+  DONE,
+  detours,
+  ENABLE_MODULE,
+  EXEC_TRANSACTION,
+  itemOf,
+  MULTI_SEND,
+  network,
+  PIN,
+  RECIPIENT,
+  rule,
+  type Safe,
+  type SafeWorld,
+  SECRET,
+  STRANGER,
+  seizures,
+  startSafeWorld,
+  told,
+  withinOf,
+} from './safe-world.ts'
+
+const ETHEREUM_FEE_CAP = 2_000n * 10n ** 9n
+const COIN = 10n ** 18n
+
+let world: SafeWorld
+
+beforeAll(async () => {
+  world = await startSafeWorld()
+})
+
+afterAll(() => world.close())
+
+describe.each([
+  ['without code', 'newSafe'],
+  ['with code', 'newDeployedSafe'],
+] as const)('a policy of a wallet %s', (_state, make) => {
+  test('is about what the wallet does, whichever way it is asked', async () => {
+    const safe = await world[make]()
+    const uuid = await world.policy(safe, [rule('to', 'eq', RECIPIENT), rule('value', 'le', '100')])
+    for (const act of world.acts) {
+      expect(told(await act(safe, { to: RECIPIENT, value: '101' }))).toEqual(DENIED)
+      expect(told(await act(safe, { to: STRANGER, value: '1' }))).toEqual(DENIED)
+      expect(told(await act(safe, { to: RECIPIENT.toLowerCase(), value: '100' }))).toEqual(DONE)
+    }
+    expect(await world.used(uuid)).toEqual([3, '300'])
+    const executed = [{ to: RECIPIENT, value: 100n, input: '0x' }]
+    expect((await world.recorded(safe)).filter(([kind]) => kind !== 'deployment')).toEqual([
+      ['send', executed],
+      ['batch', executed],
+    ])
+  })
+
+  test('is not about what the owner’s key signs around it', async () => {
+    const safe = await world[make]()
+    const { proxyFactory, multiSendCallOnly } = SAFE_ADDRESSES
+    for (const to of [safe.address, proxyFactory, multiSendCallOnly]) await world.policy(safe, [rule('to', 'eq', to)])
+    // The operator knows the functions: their names are nothing to a rule either.
+    for (const declaration of [EXEC_TRANSACTION, MULTI_SEND, CREATE_PROXY]) {
+      const item = itemOf(declaration)
+      const known = { abi_name: 'Safe', kind: 'function', selector: toFunctionSelector(item), signature: item.name }
+      await world.sql`insert into abi_items ${world.sql({ ...known, item: world.sql.json(item as never) })}`
+      await world.policy(safe, [rule('decodedInput.function', 'eq', item.name)])
+    }
+    try {
+      for (const act of world.acts) expect(told(await act(safe, { to: RECIPIENT, value: '1' }))).toEqual(DENIED)
+      expect(told(await world.batch(safe, [{ to: RECIPIENT }, { to: RECIPIENT }]))).toEqual(DENIED)
+      expect(await world.recorded(safe)).toEqual([])
+    } finally {
+      await world.sql`delete from abi_items where abi_name = 'Safe'`
+    }
+  })
+
+  test('lets it mint and transfer', async () => {
+    const safe = await world[make]()
+    const own = await world.chain.deploy('WizardCollection', ['Own', 'OWN', safe.address])
+    const held = await world.chain.deploy('WizardCollection', ['Held', 'HELD', fundedAccount(0).address])
+    await world.chain.write({ contract: held, functionName: 'safeMint', args: [safe.address, 'ipfs://one'] })
+    const from = { network, from: safe.address, developer_secret: SECRET }
+    const mint = { ...from, contract_address: own.address, uri: 'ipfs://two' }
+    const transfer = { ...from, contract_address: held.address, recipient: RECIPIENT, token_id: '0' }
+    await world.policy(safe, [rule('to', 'eq', held.address), rule('decodedInput.tokenId', 'eq', '0')])
+    expect(told(await world.service.post('/nfts/mint', mint))).toEqual(DENIED)
+    expect(told(await world.service.post('/nfts/transfer', transfer))).toEqual(DONE)
+    const uuid = await world.policy(safe, [
+      rule('to', 'eq', own.address),
+      rule('decodedInput.function', 'eq', 'safeMint'),
+    ])
+    expect(told(await world.service.post('/nfts/mint', mint))).toEqual(DONE)
+    expect(await world.used(uuid)).toEqual([1, '0'])
+    await world.broadcast(safe)
+    const ownerOf = (contract: typeof own) =>
+      world.chain.publicClient.readContract({ ...contract, functionName: 'ownerOf', args: [0n] })
+    expect([await ownerOf(own), await ownerOf(held)]).toEqual([safe.address, RECIPIENT])
+  })
+
+  test('lets no fee above the cap be fixed, nor a contract be created', async () => {
+    const safe = await world[make]()
+    await world.policy(safe, ANYTHING)
+    const [cap, above] = [ETHEREUM_FEE_CAP, ETHEREUM_FEE_CAP + 1n].map(String)
+    for (const act of [world.sign, world.send]) {
+      expect(told(await act(safe, { to: RECIPIENT, maxFeePerGas: above }))).toEqual(DENIED)
+      expect(told(await act(safe, { to: RECIPIENT, maxPriorityFeePerGas: above, maxFeePerGas: above }))).toEqual(DENIED)
+      expect(told(await act(safe, { input: CREATION }))).toEqual(DENIED)
+      expect(told(await act(safe, { to: RECIPIENT, maxFeePerGas: cap }))).toEqual(DONE)
+    }
+    const collection = { network, from: safe.address, name: 'C', symbol: 'C', image_url: 'ipfs://c' }
+    expect(told(await world.service.post('/nfts/collections', { ...collection, developer_secret: SECRET }))).toEqual(
+      DENIED,
+    )
+  })
+
+  test('lets nobody call the wallet itself, alone or among others; coins may come back to it', async () => {
+    const safe = await world[make]()
+    await world.policy(safe, ANYTHING)
+    const { address } = safe
+    for (const input of [...seizures(safe), '0x00']) {
+      expect(told(await world.send(safe, { to: address, input }))).toEqual(DENIED)
+      expect(told(await world.batch(safe, [{ to: RECIPIENT }, { to: address.toLowerCase(), input }]))).toEqual(DENIED)
+    }
+    expect(told(await world.sign(safe, { to: address, input: callOf(ENABLE_MODULE, STRANGER) }))).toEqual(DENIED)
+    expect(await world.recorded(safe)).toEqual([])
+    expect(told(await world.batch(safe, [{ to: address, value: '1' }, { to: RECIPIENT }]))).toEqual(DONE)
+  })
+
+  test('signs no message, exports nothing, and is no policy of the owner’s other wallets', async () => {
+    const safe = await world[make]()
+    await world.policy(safe, ANYTHING)
+    const message = { message: `0x${'00'.repeat(32)}`, message_type: 'bytes' }
+    const ofPin = [400, 'credential_required']
+    expect(told(await world.post('sign-message', safe, message))).toEqual(ofPin)
+    const exported = { network, address: safe.address, developer_secret: SECRET }
+    expect(told(await world.service.post('/wallets/export', exported))).toEqual(ofPin)
+    // The same key, as its own address and as the same Safe.
+    const polygon = { network: 'Polygon', name: 'P', owner_id: safe.owner_id, control_mode: 'user', user_pin: PIN }
+    const { json: eoa } = await world.service.post('/wallets', polygon)
+    expect(eoa).toMatchObject({ address: safe.owner })
+    const onPolygon = { network: 'Polygon', unsigned_transaction: { to: RECIPIENT } }
+    expect(told(await world.post('sign-and-send', eoa, onPolygon))).toEqual(ofPin)
+    expect(told(await world.send({ address: safe.owner }, { to: RECIPIENT }))).toEqual([404, 'not_found'])
+  })
+})
+
+describe('no policy leads to the wallet or its key by another way', () => {
+  test('the contracts of Safe give nothing away to a plain call', async () => {
+    const safe = await world.newDeployedSafe()
+    await world.policy(safe, ANYTHING)
+    const fixed = { gasLimit: '1000000', maxFeePerGas: '20000000000', maxPriorityFeePerGas: '1000000000' }
+    const calls = detours(safe)
+    for (const [nonce, call] of calls.entries()) {
+      const signed = await world.sign(safe, { ...call, ...fixed, nonce: String(nonce) })
+      expect(told(signed)).toEqual(DONE)
+      await world.publish(signed.json)
+    }
+    // In a batch they come from the wallet by a delegate call; one that fails is refused before it is sent.
+    for (const call of calls)
+      expect([DONE, [400, 'execution_reverted']]).toContainEqual(told(await world.batch(safe, [call, call])))
+    expect((await world.recorded(safe)).length).toBeGreaterThan(1)
+    await world.broadcast(safe)
+    expect(await world.contractWallets.state(safe)).toEqual({ kind: 'ready' })
+    const signed = { address: safe.address, hash: zeroHash, signature: '0x' } as const
+    expect(await world.chain.publicClient.verifyHash(signed)).toBe(false)
+    expect(await world.balanceOf(safe.address)).toBe(1000n * COIN)
+    // Its owner may; from then on the policy is worth nothing.
+    const enable = { unsigned_transaction: { to: safe.address, input: callOf(ENABLE_MODULE, STRANGER) } }
+    const byOwner = await world.post('sign', safe, { ...enable, developer_secret: undefined, user_pin: PIN })
+    await world.publish(byOwner.json)
+    expect(told(await world.sign(safe, { to: RECIPIENT }))).toEqual([409, 'contract_wallet_changed'])
+  })
+
+  test('the owner’s key signs only what makes the wallet act, or a cancel, and sends no coins', async () => {
+    const safe = await world.newSafe()
+    await world.policy(safe, ANYTHING)
+    const call = { to: RECIPIENT, value: '1' }
+    const signed: Hex = (await world.sign(safe, call)).json
+    expect(told(await world.send(safe, call))).toEqual(DONE)
+    expect(told(await world.batch(safe, [call, call]))).toEqual(DONE)
+    const rows = await world.sql<{ kind: string; raw: Hex }[]>`select a.kind, a.raw from attempts a
+      join transactions t on t.id = a.transaction_id where t.contract_wallet = ${safe.address} order by t.nonce, a.rung`
+    const { proxyFactory, multiSendCallOnly } = SAFE_ADDRESSES
+    const allowed = { rung: [safe.address, proxyFactory], cancel: [safe.owner], sign: [multiSendCallOnly] }
+    for (const { kind, raw } of [...rows, { kind: 'sign', raw: signed }]) {
+      const { to, value = 0n, data = '0x' } = parseTransaction(raw)
+      const targets = allowed[kind as keyof typeof allowed].map((address) => address.toLowerCase())
+      expect([targets.includes(to ?? ''), value]).toEqual([true, 0n])
+      if (kind === 'cancel') expect(data).toBe('0x')
+    }
+    expect(rows.filter(({ kind }) => kind === 'cancel')).toHaveLength(3)
+  })
+
+  test('an eoa wallet of the same key calls it no more than the wallet itself does', async () => {
+    const key = generatePrivateKey()
+    const imported = async (type: string) => {
+      const of = { network, name: type, owner_id: randomUUID(), control_mode: 'user', user_pin: PIN }
+      return (await world.service.post('/wallets/import', { ...of, type, private_key: key })).json
+    }
+    const [eoa, contract] = [await imported('eoa'), await imported('contract')]
+    expect(eoa.address).toBe(privateKeyToAccount(key).address)
+    const safe: Safe = { ...contract, owner: eoa.address }
+    await world.chain.fund(safe.owner)
+    await world.deploy(safe)
+    await world.policy(eoa, ANYTHING)
+    for (const input of seizures(safe)) {
+      expect(told(await world.sign(eoa, { to: safe.address.toLowerCase(), input }))).toEqual(DENIED)
+      expect(told(await world.send(eoa, { to: safe.address, input }))).toEqual(DENIED)
+    }
+    expect(told(await world.send(eoa, { to: safe.address, value: '1' }))).toEqual(DONE)
+  })
+})
+
+describe('a batch', () => {
+  test('has to match one policy with all of its elements', async () => {
+    const safe = await world.newSafe()
+    const toRecipient = await world.policy(safe, [rule('to', 'eq', RECIPIENT)])
+    const toStranger = await world.policy(safe, [rule('to', 'eq', STRANGER), rule('value', 'le', '1')])
+    const [one, other] = [
+      { to: RECIPIENT, value: '5' },
+      { to: STRANGER, value: '1' },
+    ]
+    for (const calls of [
+      [one, other],
+      [other, one],
+      [one, one, other],
+      [other, { ...other, value: '2' }],
+    ]) {
+      expect(told(await world.batch(safe, calls))).toEqual(DENIED)
+    }
+    expect(told(await world.batch(safe, [one, one, one]))).toEqual(DONE)
+    expect(told(await world.batch(safe, [other, other]))).toEqual(DONE)
+    expect([await world.used(toRecipient), await world.used(toStranger)]).toEqual([
+      [1, '15'],
+      [1, '2'],
+    ])
+    expect((await world.recorded(safe)).map(([kind, calls]) => [kind, calls?.length])).toEqual([
+      ['deployment', undefined],
+      ['batch', 3],
+      ['batch', 2],
+    ])
+  })
+
+  test('is one use, and spends the sum of its values', async () => {
+    const safe = await world.newDeployedSafe()
+    const uuid = await world.policy(safe, ANYTHING, { max_uses: 2, max_total_value: '10' })
+    const values = (...each: readonly number[]) => each.map((value) => ({ to: RECIPIENT, value: String(value) }))
+    expect(told(await world.batch(safe, values(6, 5)))).toEqual(DENIED)
+    expect(told(await world.batch(safe, values(1, 2, 3)))).toEqual(DONE)
+    expect(told(await world.batch(safe, values(4, 1)))).toEqual(DENIED)
+    // What fails is not charged.
+    const failing = [...values(1), { to: SAFE_ADDRESSES.singleton, input: callOf(ENABLE_MODULE, STRANGER) }]
+    expect(told(await world.batch(safe, failing))).toEqual([400, 'execution_reverted'])
+    expect(told(await world.batch(safe, values(2, 2)))).toEqual(DONE)
+    expect(told(await world.batch(safe, values(0)))).toEqual(DENIED)
+    expect(await world.used(uuid)).toEqual([2, '10'])
+  })
+
+  test('of values that no amount can hold is refused as such', async () => {
+    const safe = await world.newDeployedSafe()
+    await world.policy(safe, ANYTHING)
+    const half = 2n ** 255n
+    const of = (...each: readonly bigint[]) =>
+      world.batch(
+        safe,
+        each.map((value) => ({ to: RECIPIENT, value: String(value) })),
+      )
+    expect(told(await of(half, half))).toEqual([400, 'invalid_input'])
+    expect(told(await of(2n * half - 1n, 2n * half - 1n, 2n))).toEqual([400, 'invalid_input'])
+    expect(told(await of(half, half - 1n))).toEqual([400, 'balance_insufficient'])
+  })
+
+  test('a hundred at once on the last use: one succeeds', async () => {
+    const safe = await world.newSafe()
+    const uuid = await world.policy(safe, ANYTHING, { max_uses: 1 })
+    const calls = [
+      { to: RECIPIENT, value: '1' },
+      { to: RECIPIENT, value: '2' },
+    ]
+    const answers = (await Promise.all(Array.from({ length: 100 }, () => world.batch(safe, calls)))).map(told)
+    expect(answers.filter((answer) => Bun.deepEquals(answer, DONE))).toHaveLength(1)
+    expect(answers.filter((answer) => Bun.deepEquals(answer, DENIED))).toHaveLength(99)
+    expect(await world.used(uuid)).toEqual([1, '3'])
+    // The deployment is of the same use.
+    const rows = await world.sql`select details->>'kind' as kind, details->>'policy' as policy from audit
+      where subject = ${safe.id} and action = 'transaction_submitted' order by id`
+    expect(rows.map(({ kind, policy: by }) => [kind, by])).toEqual([
+      ['deployment', uuid],
+      ['batch', uuid],
+    ])
+  }, 20_000)
+
+  test('by a policy that is revoked, or has expired, is refused at once', async () => {
+    const safe = await world.newDeployedSafe()
+    const [one, two] = [await world.policy(safe, ANYTHING), await world.policy(safe, ANYTHING)]
+    const calls = [
+      { to: RECIPIENT, value: '1' },
+      { to: RECIPIENT, value: '2' },
+    ]
+    expect(told(await world.batch(safe, calls))).toEqual(DONE)
+    await world.service.post('/policies/revoke', { uuid: one, developer_secret: SECRET })
+    await world.sql`update policies set expires_at = now() where id = ${two}`
+    expect(told(await world.batch(safe, calls))).toEqual(DENIED)
+    await world.service.post('/policies/revoke', { uuid: two, user_pin: PIN })
+    expect(told(await world.batch(safe, calls))).toEqual([400, 'credential_required'])
+    expect(await world.recorded(safe)).toHaveLength(1)
+  })
+})
+
+describe('what is signed for a wallet without code', () => {
+  const succeeds = (to: Address, data: Hex): Promise<boolean> =>
+    world.chain.publicClient.call({ account: STRANGER, to, data }).then(
+      () => true,
+      () => false,
+    )
+
+  test('does what was judged, once, whoever sends it; and after the policy is revoked', async () => {
+    const safe = await world.newSafe()
+    const uuid = await world.policy(safe, ANYTHING)
+    const raw: TransactionSerialized<'eip1559'> = (await world.sign(safe, { to: RECIPIENT, value: '7' })).json
+    expect(await world.used(uuid)).toEqual([1, '7'])
+    await world.service.post('/policies/revoke', { uuid, user_pin: PIN })
+    const { to, value = 0n } = parseTransaction(raw)
+    expect([isAddressEqual(to ?? zeroAddress, SAFE_ADDRESSES.multiSendCallOnly), value]).toEqual([true, 0n])
+    expect(await recoverTransactionAddress({ serializedTransaction: raw })).toBe(safe.owner)
+    const within = withinOf(raw)
+    const [judgedTo, judgedValue, data, operation, , ...refunds] =
+      decodeFunctionData({ abi: [itemOf(EXEC_TRANSACTION)], data: within }).args ?? []
+    expect([judgedTo, judgedValue, data, operation]).toEqual([RECIPIENT, 7n, '0x', 0])
+    expect(refunds.slice(0, 4)).toEqual([0n, 0n, zeroAddress, zeroAddress])
+
+    const before = await world.balanceOf(RECIPIENT)
+    await world.deploy(safe)
+    const { status } = await world.chain.send({ to: safe.address, data: within, account: fundedAccount(6) })
+    expect([status, (await world.balanceOf(RECIPIENT)) - before]).toEqual(['success', 7n])
+    expect(await succeeds(safe.address, within)).toBe(false)
+    // The owner's own has nothing left to do.
+    expect((await world.publish(raw)).status).toBe('reverted')
+    expect([(await world.balanceOf(RECIPIENT)) - before, await world.balanceOf(safe.address)]).toEqual([
+      7n,
+      1000n * COIN - 7n,
+    ])
+    expect(await world.contractWallets.state(safe)).toEqual({ kind: 'ready' })
+  })
+
+  test('is for its wallet and its network alone, though the address is the same on all of them', async () => {
+    const safe = await world.newSafe()
+    await world.policy(safe, ANYTHING)
+    const raw: Hex = (await world.sign(safe, { to: RECIPIENT, value: '7' })).json
+    const { to, data = '0x' } = parseTransaction(raw)
+    const { multiSendCallOnly } = SAFE_ADDRESSES
+    expect(to).toBe(multiSendCallOnly.toLowerCase() as Address)
+    expect(await succeeds(multiSendCallOnly, data)).toBe(true)
+    await world.chain.rpc('anvil_setChainId', [world.chain.chainId + 1])
+    try {
+      expect(await succeeds(multiSendCallOnly, data)).toBe(false)
+      expect(await world.chain.rpc('eth_sendRawTransaction', [raw]).catch(String)).toContain('chain')
+    } finally {
+      await world.chain.rpc('anvil_setChainId', [world.chain.chainId])
+    }
+    expect(await succeeds(multiSendCallOnly, data)).toBe(true)
+    // Another Safe of the same owner.
+    const initializer = decodeFunctionData({ abi: [itemOf(CREATE_PROXY)], data: deploymentData(safe) }).args?.[1]
+    const creation = {
+      to: SAFE_ADDRESSES.proxyFactory,
+      data: callOf(CREATE_PROXY, SAFE_ADDRESSES.singleton, initializer, 1n),
+    }
+    const { data: answer = '0x' } = await world.chain.publicClient.call(creation)
+    await world.chain.send(creation)
+    await world.deploy(safe)
+    const within = withinOf(raw)
+    expect(await succeeds(safe.address, within)).toBe(true)
+    const another = slice(answer, 12, 32)
+    await world.chain.fund(another)
+    expect(await succeeds(another, within)).toBe(false)
+  })
+})

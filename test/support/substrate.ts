@@ -1,0 +1,140 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Keyring } from '@polkadot/keyring'
+import { cryptoWaitReady } from '@polkadot/util-crypto'
+import type { SubstrateNetwork } from '../../db/words.ts'
+import { type ChopsticksOptions, startChopsticks } from '../../src/devnet/chopsticks.ts'
+import { callRpc } from '../../src/devnet/rpc.ts'
+
+const INCLUDED_WITHIN_MS = 15_000
+/** The well-known key of a runtime (sp_storage, CODE): `:code`. */
+const CODE_KEY = '0x3a636f6465'
+/** sp_maybe_compressed_blob: what is compressed by zstd begins with these bytes. */
+const COMPRESSED = Buffer.from('52bc537646db8e05', 'hex')
+
+/** The accounts that every development chain knows; the keyring's phrase is published (sp_core, DEV_PHRASE). */
+export const devAccount = async (name: 'Alice' | 'Bob' | 'Charlie' | 'Dave' | 'Eve' | 'Ferdie') => {
+  await cryptoWaitReady()
+  return new Keyring({ type: 'sr25519' }).addFromUri(`//${name}`)
+}
+
+type Version = { readonly specVersion: number; readonly transactionVersion: number }
+
+/** `i64.const` of a non-negative number, in signed LEB128 (WebAssembly core specification §5.2.2, §5.4.7). */
+const wasmConstant = (value: bigint): Buffer => {
+  const bytes = [0x42]
+  let rest = value
+  for (; rest >= 64n; rest >>= 7n) bytes.push(Number(rest & 0x7fn) | 0x80)
+  return Buffer.from([...bytes, Number(rest)])
+}
+
+/** What names a runtime's version within its code, each with how often it is there. */
+const namesOf = ({ specVersion, transactionVersion }: Version) => [
+  // RuntimeVersion, in the code's data and in its custom section: authoring version 1, spec version, impl version 0.
+  { bytes: Buffer.from(Uint32Array.of(1, specVersion, 0).buffer), times: 2 },
+  // What is signed with an extrinsic: spec version and transaction version, stored as one number.
+  { bytes: wasmConstant((BigInt(transactionVersion) << 32n) | BigInt(specVersion)), times: 1 },
+]
+
+/**
+ * A runtime's code under the next spec version. It is the same runtime, with the same metadata; what is signed for the
+ * version before is refused by it.
+ */
+const nextCode = (code: string, version: Version): string => {
+  const bytes = Buffer.from(code.slice(2), 'hex')
+  const wasm = Buffer.from(bytes.indexOf(COMPRESSED) === 0 ? Bun.zstdDecompressSync(bytes.subarray(8)) : bytes)
+  const names = namesOf({ ...version, specVersion: version.specVersion + 1 })
+  for (const [kind, { bytes: name, times }] of namesOf(version).entries()) {
+    let found = 0
+    for (let at = wasm.indexOf(name); at >= 0; at = wasm.indexOf(name, at + 1)) {
+      names[kind]?.bytes.copy(wasm, at)
+      found += 1
+    }
+    if (found !== times) throw new Error(`the runtime names its version ${found} times, expected ${times}`)
+  }
+  return `0x${Buffer.concat([COMPRESSED, Bun.zstdCompressSync(wasm)]).toString('hex')}`
+}
+
+/**
+ * Starts a local Asset Hub that builds a block at once for each extrinsic, and only then. Accounts have nothing until they
+ * are funded.
+ */
+export const startSubstrateChain = async (
+  network: SubstrateNetwork,
+  options: Omit<ChopsticksOptions, 'network'> = {},
+) => {
+  const chopsticks = await startChopsticks({ ...options, network })
+  const { rpcUrl, wsUrl, pid } = chopsticks
+
+  /** Plain JSON-RPC, without a library's opinion in between. */
+  const rpc = (method: string, params: readonly unknown[] = []): Promise<unknown> => callRpc(rpcUrl, method, params)
+
+  /** Puts coins on an account, out of nothing and without an extrinsic. @param account SS58 or public key */
+  const fund = (account: string, planck = 1_000n * 10n ** 12n): Promise<void> => chopsticks.fund({ account, planck })
+
+  /** Builds blocks of what is ready. @returns the last one's hash */
+  const newBlock = async (count = 1): Promise<string> => String(await rpc('dev_newBlock', [{ count }]))
+
+  /** From now on a block comes with each extrinsic, or only by `newBlock`. */
+  const setMode = async (mode: 'instant' | 'manual'): Promise<void> => {
+    await rpc('dev_setManners', [{ instant: mode === 'instant' }])
+  }
+
+  /** From now on the finalized block is so many behind the newest. */
+  const setFinalityLag = async (blocks: number): Promise<void> => {
+    await rpc('dev_setManners', [{ finalityLagBlocks: blocks }])
+  }
+
+  /** The newest blocks are no more; the next ones are others, and do without their extrinsics. */
+  const reorg = async (input: { readonly depth: number }): Promise<void> => {
+    await rpc('dev_setHead', [-input.depth])
+  }
+
+  /** The runtime of the chain has the next spec version from now on. @returns the new version */
+  const upgradeRuntime = async (): Promise<number> => {
+    const version = (await rpc('state_getRuntimeVersion')) as Version
+    const code = nextCode(String(await rpc('state_getStorage', [CODE_KEY])), version)
+    await rpc('dev_setStorage', [[[CODE_KEY, code]]])
+    return version.specVersion + 1
+  }
+
+  /** Ends all WebSocket connections at once; new ones are taken. */
+  const dropConnections = async (): Promise<void> => {
+    await rpc('dev_dropConnections')
+  }
+
+  /** From now on the node answers a method with this. @returns what makes it honest again */
+  const answerWith = async (method: string, answer: unknown): Promise<() => Promise<void>> => {
+    await rpc('dev_setAnswer', [method, answer])
+    return async () => {
+      await rpc('dev_setAnswer', [method])
+    }
+  }
+
+  /** Waits until an extrinsic is in a block. @returns the block's hash and number, and the extrinsic's place in it */
+  const included = async (extrinsic: string) => {
+    for (const deadline = Date.now() + INCLUDED_WITHIN_MS; Date.now() < deadline; await sleep(20)) {
+      let hash = String(await rpc('chain_getBlockHash'))
+      for (let depth = 0; depth < 10; depth += 1) {
+        const { block } = (await rpc('chain_getBlock', [hash])) as {
+          readonly block: {
+            readonly header: { readonly number: string; readonly parentHash: string }
+            readonly extrinsics: string[]
+          }
+        }
+        const [index, number] = [block.extrinsics.indexOf(extrinsic), Number(block.header.number)]
+        if (index >= 0) return { hash, number, index }
+        if (number === 0) break
+        hash = block.header.parentHash
+      }
+    }
+    throw new Error('the chain did not include the extrinsic in time')
+  }
+
+  return {
+    ...{ network, rpcUrl, wsUrl, pid, rpc, fund, newBlock, setMode, setFinalityLag, reorg, upgradeRuntime },
+    ...{ dropConnections, answerWith, included, stop: chopsticks.stop },
+  }
+}
+
+/** A local Substrate chain for tests. */
+export type TestSubstrateChain = Awaited<ReturnType<typeof startSubstrateChain>>
