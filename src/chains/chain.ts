@@ -16,6 +16,8 @@ export type PrepareOptions = {
   readonly behind: () => Promise<readonly RecordedIntent[]>
   /** What is called, where it has no code yet: gas and reverts are those that it would have with it. */
   readonly asIfDeployed?: ContractWallet | undefined
+  /** Whether the sender can pay is for the caller to judge, who knows what else it pays. */
+  readonly isJudgedUnpaid?: boolean
 }
 
 export type Prepared = {
@@ -369,7 +371,7 @@ export type Chain = {
   movements(input: { readonly fromBlock: bigint; readonly toBlock: bigint }): Promise<readonly BlockMovements[] | null>
   /**
    * What events that index an address tell of it, both ends of the range included: only blocks with such events, oldest
-   * first; null where the node is not of one mind about them. No coin movements. @throws node_unavailable, RangeTooWide.
+   * first; null where the node is not of one mind about them. Coins only where events tell of them. @throws node_unavailable, RangeTooWide.
    */
   eventMovements(input: {
     readonly address: string

@@ -33,7 +33,10 @@ const ADDRESS_FORMS: readonly ((text: string) => string)[] = [
   ...SUBSTRATE_NETWORKS.map(
     (network) => (text: string) =>
       // A signer is no program.
-      parseSubstrateAddress({ network, ss58Prefix: SS58_PREFIXES[network], hasPrograms: false }, { text, field: 'signer' }),
+      parseSubstrateAddress(
+        { network, ss58Prefix: SS58_PREFIXES[network], hasPrograms: false },
+        { text, field: 'signer' },
+      ),
   ),
 ]
 

@@ -9,7 +9,7 @@ import { TypeRegistry } from '@polkadot/types'
  * archive: it holds every block from the genesis on and answers as a node does. So a second start goes on from the newest
  * block, with the same hashes, and old blocks take no memory.
  * State is kept by the number of the block that set it. What newer state superseded more than `STATE_BLOCKS_KEPT` blocks
- * ago is let go, as nodes do that prune; the events of every block stay, so that history can be read from the start.
+ * ago is let go, as nodes do that prune; the events and the time of every block stay, so that history can be read from the start.
  */
 export type Archive = {
   /** What chopsticks asks: some of a node's methods. */
@@ -42,6 +42,8 @@ const NO_HASH = `0x${'00'.repeat(32)}`
 const NO_EXTRINSICS_ROOT = '0x03170a2e7597b7b7e3d84c05391d139a62b157e78786d8c082f29dcf4c111314'
 /** twox128("System") and twox128("Events"). */
 export const EVENTS_KEY = '0x26aa394eea5630e07c48ae0c9558cef780d41e5e16056765bc8461851072c9d7'
+/** twox128("Timestamp") and twox128("Now"). */
+const TIME_KEY = '0xf0c365c3cf59d671eb72da0e7a4113c49f1f0515f462cdcf84e0f1d6045dfcbb'
 
 /** What the relay chain would have said takes a few kilobytes of every block, even of an empty one. */
 const pack = (extrinsics: readonly string[]): Uint8Array => Bun.zstdCompressSync(JSON.stringify(extrinsics))
@@ -73,8 +75,8 @@ const queriesOf = (db: Database) => ({
   addValue: db.query<null, [string, number, string | null]>('INSERT OR REPLACE INTO storage VALUES (?, ?, ?)'),
   dropBlocks: db.query<null, [number]>('DELETE FROM blocks WHERE number >= ?'),
   dropValues: db.query<null, [number]>('DELETE FROM storage WHERE number >= ?'),
-  prune: db.query<null, [number, string, number]>(
-    `DELETE FROM storage AS s WHERE number < ? AND key <> ?
+  prune: db.query<null, [number, string, string, number]>(
+    `DELETE FROM storage AS s WHERE number < ? AND key NOT IN (?, ?)
        AND EXISTS (SELECT 1 FROM storage WHERE key = s.key AND number > s.number AND number <= ?)`,
   ),
 })
@@ -181,7 +183,7 @@ export const openArchive = async (input: {
       }
       if (block.number % PRUNED_EVERY_BLOCKS === 0) {
         const cut = cutBelow(block.number)
-        queries.prune.run(cut, EVENTS_KEY, cut)
+        queries.prune.run(cut, EVENTS_KEY, TIME_KEY, cut)
       }
     })()
   }

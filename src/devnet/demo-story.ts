@@ -3,7 +3,7 @@
 import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Address, createPublicClient, type Hex, http, isAddressEqual, isHex } from 'viem'
-import { EVM_NETWORKS, type EvmNetwork } from '../../db/words.ts'
+import { EVM_NETWORKS, type EvmNetwork, type Network } from '../../db/words.ts'
 import type { DevJson } from './dev-json.ts'
 import { callRpcForString } from './rpc.ts'
 
@@ -89,7 +89,7 @@ const clientOf = (dev: DevJson) => {
 
   /** The item of an address's activity with this transaction, once it is there. */
   const activityOf = async (input: {
-    readonly network: EvmNetwork
+    readonly network: Network
     readonly address: string
     readonly transactionHash: string
   }): Promise<unknown> => {
@@ -105,10 +105,13 @@ const clientOf = (dev: DevJson) => {
     }
   }
 
-  const projectWallet = async (network: EvmNetwork): Promise<Address> =>
-    addressAt(await get('/wallets/get-by-owner-id', { network, ownerID: dev.project_id }), 'address')
+  /** Of any network, as text. */
+  const walletOfProject = async (network: Network): Promise<string> =>
+    textAt(await get('/wallets/get-by-owner-id', { network, ownerID: dev.project_id }), 'address')
 
-  return { get, post, refused, succeeded, activityOf, projectWallet }
+  const projectWallet = async (network: EvmNetwork): Promise<Address> => (await walletOfProject(network)) as Address
+
+  return { get, post, refused, succeeded, activityOf, walletOfProject, projectWallet }
 }
 
 /** The chains as their nodes tell them, past the service. */

@@ -8,10 +8,11 @@ import { CONTRACT_WALLET } from './demo-contract-wallet.ts'
 import { DELEGATION } from './demo-delegation.ts'
 import { MAIN_JOB } from './demo-steps.ts'
 import { type DemoStep, type Story, tell } from './demo-story.ts'
+import { SUBSTRATE } from './demo-substrate.ts'
 import { type DevJson, readDevJson } from './dev-json.ts'
 import { startTethered, type TetheredProcess } from './tether.ts'
 
-const STEPS = [...MAIN_JOB, ...CONTRACT_WALLET, ...DELEGATION]
+const STEPS = [...MAIN_JOB, ...SUBSTRATE, ...CONTRACT_WALLET, ...DELEGATION]
 const START_TIMEOUT_MS = 120_000
 const POLL_MS = 100
 

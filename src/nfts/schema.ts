@@ -10,6 +10,10 @@ const Sender = Type.Optional(
   AddressField("The wallet that does it; the project's own wallet on the network where it is absent."),
 )
 
+const CollectionField = AddressField(
+  'The collection: its address; on Polkadot its id in decimal digits, on Vara the id of its program.',
+)
+
 export const CreateCollectionBody = Type.Object(
   {
     network: NetworkField,
@@ -42,7 +46,7 @@ export const MintBody = Type.Object(
   {
     network: Type.Optional(NetworkField),
     from: Sender,
-    contract_address: AddressField('The collection.'),
+    contract_address: CollectionField,
     recipient: Type.Optional(AddressField('Who gets the NFT; the sender where it is absent.')),
     metadata: Type.Optional(MetadataBody),
     uri: Type.Optional(UriField('An existing EIP-721 metadata document; instead of `metadata`.')),
@@ -71,7 +75,7 @@ export const TransferBody = Type.Object(
   {
     network: Type.Optional(NetworkField),
     from: AddressField('The wallet that holds the NFT.'),
-    contract_address: AddressField('The collection.'),
+    contract_address: CollectionField,
     recipient: AddressField('Who gets the NFT.'),
     token_id: Type.String({
       pattern: '^(?:0x[0-9a-fA-F]{1,64}|[0-9]{1,78})$',

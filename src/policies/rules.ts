@@ -17,8 +17,11 @@ export const checkRules = (chain: Chain, rules: readonly ArgumentRule[]): void =
       refuse(index, `operator" must be eq or ne for "${argument}", which is no number.`)
     }
     // An account has a text for each prefix: by the wrong one `ne` would forbid nobody.
-    const isAddress = argument === 'to' || (chain.family === 'substrate' && argument.startsWith(DECODED) && isSs58(value))
-    if (isAddress) chain.parseAddress(value, `argument_rules.${index}.value`)
+    const isAddress =
+      argument === 'to' || (chain.family === 'substrate' && argument.startsWith(DECODED) && isSs58(value))
+    const address = isAddress ? chain.parseAddress(value, `argument_rules.${index}.value`) : value
+    // A program's id in hex: transactions have the text of its address.
+    if (address.toLowerCase() !== value.toLowerCase()) refuse(index, `value" must be written as ${address} here.`)
     if ((isOrdered || argument === 'value') && integerIn(value) === null) {
       refuse(index, 'value" must be an integer here, in plain decimal digits or 0x hex.')
     }

@@ -13,7 +13,7 @@ const RuleBody = Type.Object(
       maxLength: 512,
       pattern: '^(?:to|value|decodedInput(?:\\.[A-Za-z0-9_$]+)+)$',
       description:
-        'What is compared: `to`, `value`, `decodedInput.function` (the bare name), or a decoded argument by its name, those within tuples and arrays behind dots.',
+        'What is compared: `to`, `value`, `decodedInput.function` (the bare name; `pallet.call` on Polkadot and Vara), or a decoded argument by its name, those within tuples and arrays behind dots.',
       rule: 'to, value, decodedInput.function or decodedInput. and the name of an argument',
       examples: ['decodedInput.function'],
     }),

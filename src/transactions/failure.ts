@@ -40,5 +40,5 @@ export const failureOf = async (
  */
 const changeOf = async (contractWallets: ContractWallets, wallet: ContractWallet): Promise<string | null> => {
   const state = await contractWallets.state(wallet).catch(() => null)
-  return state?.kind === 'changed' ? `the contract wallet was changed from outside: ${state.how}` : null
+  return state?.kind === 'changed' ? `the contract wallet no longer obeys its key alone: ${state.how}` : null
 }

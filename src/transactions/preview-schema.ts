@@ -102,7 +102,12 @@ export const PreviewResult = Type.Object(
         {
           success: Type.Boolean(),
           asset_changes: OrNull(Type.Array(AssetChange)),
-          error: OrNull(Type.String({ description: 'Of a revert: begins `execution reverted: `.' })),
+          error: OrNull(
+            Type.String({
+              description:
+                'Of a revert: begins `execution reverted: `. What begins `not simulated: ` says, beside a success too, what the network could not run in advance.',
+            }),
+          ),
         },
         closed,
       ),

@@ -7,6 +7,7 @@ import type { TransactionKind } from '../../db/words.ts'
 import type { Chain, Intent, Prepared, RecordedIntent } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import { displayAmount, nativeToken } from '../tokens/token.ts'
 import { readContractWallet } from '../wallets/contract-wallet.ts'
 import { type Executing, lacksDeployment, withReasonWithin } from './executing.ts'
 import { recordedBefore } from './recorded-before.ts'
@@ -80,9 +81,32 @@ const prepareExecution = async (
   if (deployed === null && isMissing && tries < TRIES_MAX) return null
   const behind = async () => [...(await recorded()), ...(deployed === null ? [] : [behindAll(deployed.intent, signer)])]
   const prepared = await withReasonWithin(of, () =>
-    chain.prepare(intent, signer.address, { behind, asIfDeployed: isDeployed ? undefined : wallet }),
+    chain.prepare(intent, signer.address, {
+      behind,
+      asIfDeployed: isDeployed ? undefined : wallet,
+      isJudgedUnpaid: true,
+    }),
   )
+  refusePoorKey(of, { deployment: deployed?.prepared ?? null, prepared })
   return { contractWallet: wallet.address, deployment: deployed, step: { kind, intent, prepared } }
+}
+
+/** Its address stands in no answer but this: who wants the wallet to act must learn whom to give coins. @throws balance_insufficient. */
+const refusePoorKey = (
+  { chain, wallet }: Executing,
+  { deployment, prepared }: { readonly deployment: Prepared | null; readonly prepared: Prepared },
+): void => {
+  const { balance } = prepared
+  const needed = prepared.worstCost + (deployment?.worstCost ?? 0n)
+  if (balance >= needed) return
+  const { decimals, symbol } = nativeToken(chain.network)
+  const amount = (wei: bigint) => `${displayAmount(wei, decimals)} ${symbol}`
+  const what =
+    deployment === null ? 'the fee of this transaction' : 'the fees of its deployment and of this transaction'
+  throw new AppError(
+    'balance_insufficient',
+    `${wallet.owner}, the key of the contract wallet, needs ${amount(needed)} for ${what}, and has ${amount(balance)}.`,
+  )
 }
 
 /** Before the execution, and after whatever is recorded: the nonce is chosen later. */
@@ -99,7 +123,11 @@ const prepareDeployment = async (
 ): Promise<Step | null> => {
   const intent = of.contractWallets.deployment(of.wallet)
   try {
-    return { kind: 'deployment', intent, prepared: await chain.prepare(intent, signer.address, { behind }) }
+    return {
+      kind: 'deployment',
+      intent,
+      prepared: await chain.prepare(intent, signer.address, { behind, isJudgedUnpaid: true }),
+    }
   } catch (error) {
     if (error instanceof AppError && error.code === 'execution_reverted') return null
     throw error

@@ -32,7 +32,7 @@ export const readContractWallet = async (
   if (state.kind === 'changed') {
     throw new AppError(
       'contract_wallet_changed',
-      `The contract wallet ${wallet.address} was changed from outside: ${state.how}. Strongroom does not sign for it.`,
+      `The contract wallet ${wallet.address} no longer obeys its key alone: ${state.how}. Strongroom does not sign for it.`,
     )
   }
   return { wallet, isDeployed: state.kind === 'ready', contractWallets }

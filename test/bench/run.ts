@@ -1,5 +1,5 @@
-// `bun run bench [--json] [sign] [custody] [broadcast] [submit] [track] [preview] [activity] [index] [users] [dev]`: tables
-// with the baseline of the same run beside each figure.
+// `bun run bench [--json] [sign] [custody] [broadcast] [submit] [track] [preview] [activity] [index]
+// [substrate-sign] [substrate-index] [users] [dev]`: tables with the baseline of the same run beside each figure.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -16,6 +16,8 @@ import { benchPreview } from './preview.ts'
 import { benchSign } from './sign.ts'
 import { COUNTING_SETTINGS } from './statements.ts'
 import { benchSubmit } from './submit.ts'
+import { benchSubstrateIndex, substrateIndexTable } from './substrate-index.ts'
+import { benchSubstrateSign, substrateSignTable } from './substrate-sign.ts'
 import { benchTrack } from './track.ts'
 import { benchUsers, usersTable } from './users.ts'
 
@@ -172,6 +174,16 @@ try {
     const index = await benchIndex({ databaseUrl: server.url })
     results.index = index
     for (const text of indexTable(index)) say(text)
+  }
+  if (wants('substrate-sign')) {
+    const bench = await benchSubstrateSign()
+    results.substrateSign = bench
+    for (const text of substrateSignTable(bench)) say(text)
+  }
+  if (wants('substrate-index')) {
+    const bench = await benchSubstrateIndex()
+    results.substrateIndex = bench
+    for (const text of substrateIndexTable(bench)) say(text)
   }
   if (wants('users')) {
     const service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })

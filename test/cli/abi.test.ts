@@ -144,8 +144,14 @@ test('of those that come at once under one name one is kept, unmixed', async () 
   expect((await sql`select count(*)::int from abi_items where abi_name = 'same'`)[0]?.count).toBe(1)
 })
 
-test('the worker sees none of it', async () => {
+test('the worker, who tells reverts by it, changes none of it', async () => {
   const worker = postgres(service.database.workerUrl, { max: 1 })
-  await expect(worker`select * from abi_items`.then(() => 'allowed')).rejects.toMatchObject({ code: '42501' })
-  await worker.end()
+  try {
+    await worker`select * from abi_items`
+    for (const write of [() => worker`delete from abi_items`, () => worker`update abi_items set abi_name = 'x'`]) {
+      await expect(write().then(() => 'allowed')).rejects.toMatchObject({ code: '42501' })
+    }
+  } finally {
+    await worker.end()
+  }
 })

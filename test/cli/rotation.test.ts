@@ -275,7 +275,8 @@ describe('keys rotate-project', () => {
     }
     const addresses = made.map(({ address }) => address)
     const rows = await sql<WalletRow[]>`select id, project_id as "projectId", owner_id as "ownerId", network,
-      keyring_id as "keyringId", control_mode as "controlMode" from wallets where address = any(${addresses})`
+      keyring_id as "keyringId", control_mode as "controlMode", public_key as "publicKey"
+      from wallets where address = any(${addresses})`
     expect(rows).toHaveLength(made.length)
     expect(new Set(await inTurns(rows, faceOf(service.ctx))).size).toBe(made.length)
   }, 60_000)

@@ -111,7 +111,9 @@ describe('what the node did not take', () => {
     await world.chain.rpc('anvil_setCode', [safe, '0x'])
     world.startWorker()
     const { why } = await world.becomes(id, 'not_deployed')
-    expect(why).toMatch(new RegExp(`^waits for the code of its contract wallet ${safe}; it is (sent again|being sent)`))
+    expect(why).toMatch(
+      new RegExp(`^waits for the code of its contract wallet ${safe}; (it is (sent again|being sent)|its job is due)`),
+    )
     const { output } = await world.cli('tx', 'show', id)
     expect(output).toMatch(new RegExp(`\nfor: +the contract wallet ${safe}\n`))
     await world.chain.rpc('anvil_setCode', [safe, code])

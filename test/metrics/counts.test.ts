@@ -122,7 +122,7 @@ describe('a transaction is counted', () => {
     const failure = { status: 'failed', error_code: 'execution_reverted', error: 'It reverted.' }
     await change(worker, id, failure)
     await change(worker, id, { status: 'pending', error_code: null, error: null })
-    await change(worker, id, { chosen: 3 })
+    await change(worker, id, { chosen: 3, given_up: 'expired' })
     expect(Object.keys(await totals())).not.toContain('transactions_failed_total Base execution_reverted')
     await change(worker, id, { ...failure, error_code: 'expired', final: true })
     expect(await totals()).toEqual({

@@ -301,7 +301,7 @@ describe('what goes wrong', () => {
     })
     const { json } = await service.settled(id)
     expect(json).toMatchObject({ status: 'failed', code: 'execution_reverted' })
-    expect(json.error).toContain(`the contract wallet was changed from outside: its owner is ${RECIPIENT}`)
+    expect(json.error).toContain(`the contract wallet no longer obeys its key alone: its owner is ${RECIPIENT}`)
   })
 
   test('where a stranger deploys meanwhile: all the same each takes effect once', async () => {

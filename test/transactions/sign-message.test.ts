@@ -443,7 +443,7 @@ describe("a contract wallet's message", () => {
     const count = (await audited(safe)).length
     const answer = await sign(safe, { user_pin: '000000' })
     expect(told(answer)).toEqual({ status: 409, code: 'contract_wallet_changed' })
-    expect(answer.json.error).toStartWith(`The contract wallet ${safe.address} was changed from outside: `)
+    expect(answer.json.error).toStartWith(`The contract wallet ${safe.address} no longer obeys its key alone: `)
     expect(answer.json.error).toEndWith('. Strongroom does not sign for it.')
     expect(told(await sign(safe, pin))).toEqual({ status: 409, code: 'contract_wallet_changed' })
     expect([(await audited(safe)).length, await guesses(safe)]).toEqual([count, { fails: 0, total: 0 }])

@@ -121,6 +121,34 @@ describe('a call', () => {
   })
 })
 
+describe('NFTs', () => {
+  test('a collection is created, minted at once into different items, described, and its items are moved', async () => {
+    const [from, holder] = [await fundedWallet(RICH), await fundedWallet(10n * UNIT)]
+    const made = { network, from, name: 'Doors', symbol: 'DOOR', image_url: 'https://example.com/d.png' }
+    const post = (path: string, body: object) => service.post(path, { ...body, developer_secret: SECRET })
+    const { contract_address: contract } = await succeeded(await post('/nfts/collections', made))
+    expect(contract).toMatch(/^[0-9]+$/)
+    for (const query of [{ contract_address: contract }, { contract_address: contract, network }]) {
+      const { json } = await service.get('/nfts/collection-by-address', query)
+      expect(json).toMatchObject({ network, contract_address: contract, name: 'Doors', symbol: 'DOOR' })
+    }
+    const mint = { network, from, contract_address: contract, recipient: holder }
+    const metadata = { name: 'Door #1', description: 'A red door.', image: 'https://example.com/d1.png' }
+    const minted = await Promise.all([1, 2].map(() => post('/nfts/mint', { ...mint, metadata })))
+    for (const answer of minted) await succeeded(answer)
+    for (const token_id of ['0', '1']) {
+      const move = { network, from: holder, contract_address: contract, recipient: from, token_id }
+      await succeeded(await post('/nfts/transfer', move))
+    }
+    const refused = await post('/nfts/mint', { ...mint, from: holder })
+    expect([refused.status, refused.json.code]).toEqual([400, 'mint_unauthorized'])
+    const poor = await post('/nfts/collections', { ...made, from: holder })
+    expect([poor.status, poor.json.code]).toEqual([400, 'balance_insufficient'])
+    const elsewhere = await post('/nfts/mint', { ...mint, contract_address: `0x${'ab'.repeat(20)}` })
+    expect([elsewhere.status, elsewhere.json.code]).toEqual([400, 'network_mismatch'])
+  }, 30_000)
+})
+
 describe('signing alone', () => {
   test('gives what author_submitExtrinsic takes', async () => {
     const from = await fundedWallet()
@@ -185,4 +213,64 @@ test('a batch is for contract wallets, which there are none of', async () => {
     developer_secret: SECRET,
   })
   expect([answer.status, answer.json.code]).toEqual([400, 'batch_unsupported'])
+})
+
+describe('calls of the runtime', () => {
+  const PIN = '493817'
+  /** Balances.transfer_keep_alive of one planck: pallet 10, call 3, MultiAddress::Id, a compact number. */
+  const pay = (to: string) => `0a0300${Buffer.from(decodeAddress(to)).toString('hex')}04`
+  /** Utility.batch: pallet 40, call 0, a list of one. */
+  const batched = (call: string) => `280004${call}`
+
+  test('are previewed by their names, and what was not simulated is said', async () => {
+    const from = await fundedWallet()
+    const answer = await service.post('/transactions/preview', {
+      network,
+      from,
+      unsigned_transaction: { input: `0x${pay(bob)}` },
+    })
+    expect(answer.json).toMatchObject({
+      ...{ from, to: '', contract: null, function_name: 'balances.transfer_keep_alive' },
+      arguments: { dest: bob, value: '1' },
+      simulation: {
+        success: true,
+        asset_changes: [{ from, to: bob, raw_amount: '1', token: { contract_address: 'DOT' } }],
+        error: expect.stringMatching(/^not simulated: /),
+      },
+    })
+  })
+
+  test('an account has its balance, and is no contract; nor is what has no id', async () => {
+    const from = await fundedWallet(7n * UNIT)
+    const balances = await service.get(`/tokens/balances?network=${network}&wallet_address=${from}`)
+    expect(balances.json).toMatchObject([{ contract_address: 'DOT', raw_balance: (7n * UNIT).toString() }])
+    const words = [from, 'asset:99', '99']
+    const { json } = await service.get(`/addresses/metadata?network=${network}&addresses=${words.join()}`)
+    expect(json).toEqual(Object.fromEntries(words.map((word) => [word, null])))
+  })
+
+  test('take a policy that names them, and none whose limit could not count them', async () => {
+    const { address } = await service.newWallet({ network, pin: PIN, ownerId: crypto.randomUUID() })
+    const policy = (rules: readonly object[], rest: object = {}) =>
+      service.post('/policies', {
+        ...{ network, wallet_address: address, argument_rules: rules, ...rest },
+        ...{ developer_secret: SECRET, user_pin: PIN },
+      })
+    const rule = (argument: string, operator: string, value: string) => ({ argument, operator, value })
+    const named = rule('decodedInput.function', 'eq', 'balances.transfer_keep_alive')
+    const told = async (call: string) => {
+      const { status, json } = await service.post('/transactions/sign', bodyOf(address, { input: `0x${call}` }))
+      return [status, json.code ?? null]
+    }
+    const DENIED = [403, 'policy_denied']
+    await policy([rule('value', 'ge', '0')])
+    await policy([named], { max_total_value: '1000' })
+    expect(await told(pay(bob))).toEqual(DENIED)
+    await policy([named, rule('decodedInput.dest', 'eq', bob)])
+    expect(await told(pay(bob))).toEqual([200, null])
+    expect(await told(pay(address))).toEqual(DENIED)
+    expect(await told(batched(pay(bob)))).toEqual(DENIED)
+    const elsewhere = await policy([named, rule('decodedInput.dest', 'ne', encodeAddress(decodeAddress(bob), 42))])
+    expect([elsewhere.status, elsewhere.json.code]).toEqual([400, 'network_mismatch'])
+  })
 })

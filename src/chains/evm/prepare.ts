@@ -256,7 +256,8 @@ export const prepare = async (
   const gasLimit = standsAlone ? await alone(context, judged) : await judgeBehind(context, judged)
   const unsigned = fillIn(intent, { ...fees, chainId: row.chainId, nonce: intent.nonce ?? pendingCount, gasLimit })
   const cost = worstCost(unsigned) + surcharge
-  if (balance < cost) throw insufficient(row, { from, needed: cost, balance, least: false })
+  if (balance < cost && input.options.isJudgedUnpaid !== true)
+    throw insufficient(row, { from, needed: cost, balance, least: false })
   const { maxFeePerGas: _, maxPriorityFeePerGas: __, ...unfixed } = intent
   const atMarket = { ...unsigned, ...chooseFees(unfixed, market, row) }
   return { unsigned, atMarket, minedCount, pendingCount, balance, worstCost: cost }

@@ -49,6 +49,26 @@ const noSuchBlock = async (rpc: Rpc) => {
   return answer.error
 }
 
+/** What is signed for one of these waits some blocks less; a second is a sixth of one. */
+const RECENT_MS = 1_000
+
+/** A final head that is a second old at most, for what is signed and not judged. @throws NodeUnavailable. */
+export const createRecentHead = (
+  node: Pick<SubstrateNode, 'rpc'>,
+  nowMs: () => number = () => performance.now(),
+): (() => Promise<FinalHead>) => {
+  let last: { readonly head: Promise<FinalHead>; readonly askedMs: number } | null = null
+  return () => {
+    if (last !== null && nowMs() - last.askedMs < RECENT_MS) return last.head
+    const asked = { head: readFinalHead(node), askedMs: nowMs() }
+    last = asked
+    asked.head.catch(() => {
+      if (last === asked) last = null
+    })
+    return asked.head
+  }
+}
+
 /** The hash of a final block by its number; null where there is none yet. @throws NodeUnavailable. */
 export const finalHashAt = async ({ rpc }: Pick<SubstrateNode, 'rpc'>, number: bigint): Promise<Hex | null> => {
   const head = await rpc.ask(finalizedHashQuestion)

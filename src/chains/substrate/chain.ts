@@ -5,16 +5,20 @@ import type { Chain, SubstrateUnsigned, Unsigned } from '../chain.ts'
 import type { SubstrateNetworkRow } from '../networks.ts'
 import { accountQuestion, readCounts } from './account.ts'
 import { addressOf, parseAddress } from './address.ts'
-import { readFinalBlock, readFinalHead, readNow } from './blocks.ts'
+import { readBalances } from './balances.ts'
+import { createRecentHead, readFinalBlock, readFinalHead, readNow } from './blocks.ts'
 import { broadcast } from './broadcast.ts'
 import { parseContract } from './contracts.ts'
 import { assemble, signingBytes } from './extrinsic.ts'
+import { readFacts } from './facts.ts'
 import { readHistory } from './history.ts'
 import { isSignedByKey, keyMessage } from './messages.ts'
 import { readEventMovements, readMovements } from './movements.ts'
 import { nftVerbs } from './nftVerbs.ts'
 import { createSubstrateNode, type SubstrateChainInput } from './node.ts'
 import { fill, prepare } from './prepare.ts'
+import { previewBundle } from './preview.ts'
+import { readCall } from './readCall.ts'
 import { readStatuses } from './status.ts'
 
 /** 31 years. */
@@ -92,15 +96,17 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
   const { row } = input
   const node = createSubstrateNode(input)
   const { rpc, outbound, runtimes, readChainId, confirm } = node
+  const recentHead = createRecentHead(node)
   const countsNow = async (address: string) => {
-    const { head, runtime } = await readNow(node)
-    return readCounts(rpc, { runtime, address, blockHash: head.hash })
+    const { ref, version } = await recentHead()
+    const runtime = await runtimes.of(version, ref.hash)
+    return readCounts(rpc, { runtime, address, blockHash: ref.hash })
   }
   return {
     ...createNodelessChain(row),
     ...nftVerbs(node),
-    prepare: (intent, from) => prepare(node, { intent, from }),
-    fill: (intent, from, { nonce }) => fill(node, { intent, from, nonce }),
+    prepare: (intent, from, { behind }) => prepare(node, { intent, from, behind }),
+    fill: async (intent, from, { nonce }) => fill(node, { intent, from, nonce, head: await recentHead() }),
     transactionCounts: countsNow,
     standing: async (address) => {
       const { minedCount, pendingCount, account } = await countsNow(address)
@@ -122,6 +128,11 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
       return status ?? { kind: 'unknown' }
     },
     statuses: (asked) => readStatuses(node, asked),
+    preview: (from, intents) => previewBundle(node, { from, intents }),
+    // What has a recipient is a plain transfer, or a message in a program's own words.
+    readCall: async ({ to, input }) => (to === null ? readCall((await readNow(node)).runtime, input) : null),
+    facts: (addresses) => readFacts(node, addresses),
+    balances: (input) => readBalances(node, input),
     head: async () => {
       const { ref } = await readFinalHead(node)
       return { latest: ref, finalized: ref }

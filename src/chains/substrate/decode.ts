@@ -4,7 +4,7 @@
 import { unreachable } from '../../errors.ts'
 import type { DecodedCall, Hex } from '../chain.ts'
 import type { Runtime } from './runtime.ts'
-import { callType, type Field, type Value, valueOf } from './values.ts'
+import { callType, type Field, type Value, valueAs } from './values.ts'
 
 /** A larger call is shown as it is. */
 export const DECODE_LIMIT_BYTES = 131_072
@@ -14,16 +14,17 @@ export type CallTree = Extract<Value, { readonly kind: 'call' }>
 /** null for what is no call of the runtime, and beyond the bounds of what is read. Pure. */
 export const readTree = (runtime: Runtime, call: Hex): CallTree | null => {
   if (call.length > 2 + 2 * DECODE_LIMIT_BYTES) return null
-  const tree = valueOf(runtime, callType(runtime), call)
+  const tree = valueAs(runtime, callType(runtime), call)
   return tree?.kind === 'call' ? tree : null
 }
 
 /**
- * Whether bytes are a call of the runtime, all of one. The codec, which is another reader than the one of previews, must give
- * the same bytes again; it reads without bounds, so it comes last. Pure.
+ * Whether bytes are a call of the runtime, all of one. The codec, which is another reader than the one of previews and the one
+ * that signs, must give the same bytes again: addresses by an index it takes for others. It reads without bounds, so it comes
+ * last. Pure.
  */
 export const isExactCall = (runtime: Runtime, call: Hex): boolean => {
-  if (valueOf(runtime, callType(runtime), call) === null) return false
+  if (valueAs(runtime, callType(runtime), call) === null) return false
   try {
     return runtime.registry.createType('Call', call).toHex() === call
   } catch {

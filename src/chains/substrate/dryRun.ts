@@ -104,7 +104,9 @@ const trialBefore = (runtime: Runtime, events: readonly ChainEvent[]): Trial => 
 const split = (runtime: Runtime, marks: readonly Mark[], events: readonly ChainEvent[]): readonly Trial[] => {
   let from = 0
   return marks.map(({ hash }) => {
-    const at = events.findIndex((each) => isFrom(each, 'System', 'Remarked') && each.fields.get('hash')?.toHex() === hash)
+    const at = events.findIndex(
+      (each) => isFrom(each, 'System', 'Remarked') && [...each.fields.values()][1]?.toHex() === hash,
+    )
     if (at < from) throw new MalformedAnswer('the marks of a batch')
     const own = trialBefore(runtime, events.slice(from, at))
     // The mark's own end is between.

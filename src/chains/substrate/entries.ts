@@ -5,7 +5,7 @@ import type { Question } from '../node/rpc.ts'
 import { MalformedAnswer } from '../node/wire.ts'
 import type { Runtime } from './runtime.ts'
 import { storageKey, storageQuestion } from './storage.ts'
-import { fieldOf, type Value, valueOf } from './values.ts'
+import { fieldOf, type Value, valueAs } from './values.ts'
 
 export type EntryPath = {
   readonly pallet: string
@@ -27,7 +27,7 @@ export const entryQuestion = (
     parse: (answer) => {
       const data = stored.parse(answer)
       if (data === null) return null
-      const value = valueOf(runtime, map.asMap.value, data)
+      const value = valueAs(runtime, map.asMap.value, data)
       if (value === null) throw new MalformedAnswer(`an entry of ${pallet}.${entry}`)
       return value
     },

@@ -51,10 +51,7 @@ const factsOf = ({ pallet }: ContractId, metadata: Value | null): AddressFacts =
     : { isContract: true, standard: 'erc721', name: nameIn(metadata), symbol: '', decimals: 0 }
 
 /** Those that exist are remembered. */
-const readAnew = async (
-  node: SubstrateNode,
-  words: readonly string[],
-): Promise<ReadonlyMap<string, AddressFacts>> => {
+const readAnew = async (node: SubstrateNode, words: readonly string[]): Promise<ReadonlyMap<string, AddressFacts>> => {
   const ids = words.flatMap((word) => {
     const contract = contractIdOf(word)
     return contract === null ? [] : [{ word, contract }]

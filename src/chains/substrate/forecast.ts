@@ -22,7 +22,13 @@ export type Foreseen = {
 type Move =
   | { readonly kind: 'coin'; readonly to: string; readonly amount: bigint; readonly keepsAlive: boolean }
   | { readonly kind: 'asset'; readonly id: string; readonly to: string; readonly amount: bigint }
-  | { readonly kind: 'item'; readonly pallet: string; readonly collection: string; readonly item: string; readonly to: string }
+  | {
+      readonly kind: 'item'
+      readonly pallet: string
+      readonly collection: string
+      readonly item: string
+      readonly to: string
+    }
 
 const KEEPS_ALIVE: Readonly<Record<string, boolean>> = {
   'balances.transfer_keep_alive': true,
@@ -63,7 +69,8 @@ const movesOf = (tree: CallTree): readonly Move[] | null => {
     return move === null ? null : [move]
   }
   const calls = fieldOf(tree, 'calls')
-  const moves = calls.kind === 'list' ? calls.items.map((each) => (each.kind === 'call' ? movesOf(each) : null)) : [null]
+  const moves =
+    calls.kind === 'list' ? calls.items.map((each) => (each.kind === 'call' ? movesOf(each) : null)) : [null]
   return moves.includes(null) ? null : moves.flatMap((each) => each ?? [])
 }
 
@@ -92,7 +99,9 @@ const readLedger = async (
 ): Promise<Ledger> => {
   const accounts = [...new Set([from, ...moves.flatMap((move) => (move.kind === 'coin' ? [move.to] : []))])]
   const assets = [...new Set(moves.flatMap((move) => (move.kind === 'asset' ? [move.id] : [])))]
-  const holdings = moves.flatMap((move) => (move.kind === 'asset' ? [from, move.to].map((at) => ({ id: move.id, at })) : []))
+  const holdings = moves.flatMap((move) =>
+    move.kind === 'asset' ? [from, move.to].map((at) => ({ id: move.id, at })) : [],
+  )
   const items = moves.flatMap((move) => (move.kind === 'item' ? [move] : []))
   const entry = (pallet: string, name: string, parts: readonly string[]) =>
     entryQuestion(runtime, { pallet, entry: name, parts }, blockHash)
@@ -109,7 +118,10 @@ const readLedger = async (
   const signer = coins[0]
   const amounts = new Map([
     ...coins.map((account: Account, index): [string, bigint] => [coinKey(accounts[index] ?? ''), account.free]),
-    ...holdings.map(({ id, at }, index): [string, bigint] => [assetKey(id, at), numberIn(held[index] ?? null, 'balance')]),
+    ...holdings.map(({ id, at }, index): [string, bigint] => [
+      assetKey(id, at),
+      numberIn(held[index] ?? null, 'balance'),
+    ]),
   ])
   const owners = items.flatMap((item, index): [string, string][] => {
     const owner = fieldOf(owned[index] ?? null, 'owner')
@@ -122,12 +134,23 @@ const readLedger = async (
   }
 }
 
-type Step = { readonly ledger: Ledger; readonly from: string; readonly row: SubstrateNetworkRow; readonly runtime: Runtime }
+type Step = {
+  readonly ledger: Ledger
+  readonly from: string
+  readonly row: SubstrateNetworkRow
+  readonly runtime: Runtime
+}
 
 /** Takes an amount from one and gives it to another, none of whom may keep less than the least. @returns what is in the way. */
 const shift = (
   { amounts }: Ledger,
-  move: { readonly from: string; readonly to: string; readonly amount: bigint; readonly kept: bigint; readonly least: bigint },
+  move: {
+    readonly from: string
+    readonly to: string
+    readonly amount: bigint
+    readonly kept: bigint
+    readonly least: bigint
+  },
 ): string | null => {
   const { from, to, amount, kept, least } = move
   const [has, had] = [amounts.get(from) ?? 0n, amounts.get(to) ?? 0n]
@@ -141,7 +164,9 @@ const shift = (
 type Done = { readonly failed: string } | { readonly movement: Movement } | null
 
 const collectionOf = ({ storage }: Runtime, { pallet, collection }: Move & { readonly kind: 'item' }): string =>
-  pallet === 'uniques' && storage.nfts !== undefined ? oldCollectionContract(collection) : collectionContract(collection)
+  pallet === 'uniques' && storage.nfts !== undefined
+    ? oldCollectionContract(collection)
+    : collectionContract(collection)
 
 /** null where nothing is foreseen. */
 const make = ({ ledger, from, runtime }: Step, move: Move): Done => {
@@ -168,7 +193,10 @@ const make = ({ ledger, from, runtime }: Step, move: Move): Done => {
 
 const NOT_RUN = 'not simulated: the network cannot run a call in advance; '
 
-const foresee = (step: Step, { moves, fee }: { readonly moves: readonly Move[] | null; readonly fee: bigint }): Foreseen => {
+const foresee = (
+  step: Step,
+  { moves, fee }: { readonly moves: readonly Move[] | null; readonly fee: bigint },
+): Foreseen => {
   const { ledger, from, row } = step
   const fail = (error: string): Foreseen => ({ success: false, error, changes: [] })
   const coins = ledger.amounts.get(coinKey(from)) ?? 0n
@@ -208,7 +236,11 @@ export const forecast = async (
     const tree = readTree(runtime, call)
     return tree === null ? null : movesOf(tree)
   })
-  const ledger = await readLedger(node, input, plans.flatMap((moves) => moves ?? []))
+  const ledger = await readLedger(
+    node,
+    input,
+    plans.flatMap((moves) => moves ?? []),
+  )
   const step: Step = { ledger, from, row: node.row, runtime }
   return plans.map((moves, index) => foresee(step, { moves, fee: fees[index] ?? 0n }))
 }

@@ -108,7 +108,9 @@ const failureOf = ({ payload, failure }: Reply): string | null => {
 /** The runtime's own words, which nodes put into quotes; null for another refusal. */
 const refusedByRuntime = ({ code, message, data }: RpcError): string | null => {
   if (code !== RUNTIME_ERROR) return null
-  return (typeof data === 'string' ? data.replace(/^"(.*)"$/s, '$1') : message).replace(CONTROL, '').slice(0, REASON_MAX_CHARACTERS)
+  return (typeof data === 'string' ? data.replace(/^"(.*)"$/s, '$1') : message)
+    .replace(CONTROL, '')
+    .slice(0, REASON_MAX_CHARACTERS)
 }
 
 const reverted = (reason: string): AppError => new AppError('execution_reverted', `execution reverted: ${reason}`)
@@ -152,7 +154,11 @@ export const withGasLimit = async (
  */
 export const askPrograms = async (
   node: Pick<SubstrateNode, 'rpc'>,
-  { runtime, blockHash, messages }: { readonly runtime: Runtime; readonly blockHash: Hex; readonly messages: readonly Message[] },
+  {
+    runtime,
+    blockHash,
+    messages,
+  }: { readonly runtime: Runtime; readonly blockHash: Hex; readonly messages: readonly Message[] },
 ): Promise<readonly (Reply | null)[]> => {
   const gasLimit = blockGasLimit(runtime)
   const answers: readonly Answer<Reply>[] = await node.rpc.tryAll(

@@ -8,6 +8,7 @@ import type { Question } from '../node/rpc.ts'
 import { batchAll, callsOf } from './batches.ts'
 import { readNow } from './blocks.ts'
 import { collectionContract, contractIdOf } from './contracts.ts'
+import type { CallTree } from './decode.ts'
 import { entryQuestion, textIn } from './entries.ts'
 import type { ChainEvent } from './events.ts'
 import { toHex } from './extrinsic.ts'
@@ -20,9 +21,17 @@ type Pallet = 'nfts' | 'uniques'
 
 /** Where each keeps the same; uniques has older words for it. */
 const STORED = {
-  nfts: { collection: 'collection', item: 'item', aboutCollection: 'collectionMetadataOf', aboutItem: 'itemMetadataOf' },
+  nfts: {
+    collection: 'collection',
+    item: 'item',
+    aboutCollection: 'collectionMetadataOf',
+    aboutItem: 'itemMetadataOf',
+  },
   uniques: { collection: 'class', item: 'asset', aboutCollection: 'classMetadataOf', aboutItem: 'instanceMetadataOf' },
 } as const
+
+/** Calls that had another name. */
+const OLDER: Readonly<Record<string, string>> = { setCollectionMetadata: 'setClassMetadata' }
 
 const ID_END = 2n ** 32n
 /** CollectionRole of pallet nfts, as bits. */
@@ -33,7 +42,12 @@ const WINDOW = 16n
 const WINDOWS_MAX = 28n
 
 /** A block, the pallet, and the collection's number in it. */
-type Place = { readonly node: SubstrateNode; readonly runtime: Runtime; readonly blockHash: Hex; readonly pallet: Pallet }
+type Place = {
+  readonly node: SubstrateNode
+  readonly runtime: Runtime
+  readonly blockHash: Hex
+  readonly pallet: Pallet
+}
 
 /** @throws not_implemented, node_unavailable. */
 const placeOf = async (node: SubstrateNode): Promise<Place> => {
@@ -54,7 +68,7 @@ const within = (place: Place, contract: string): readonly [place: Place, id: num
 
 /** A call of the pallet in use. */
 const call = ({ runtime, pallet }: Place, name: string, ...values: readonly unknown[]) => {
-  const make = runtime.calls[pallet]?.[name]
+  const make = runtime.calls[pallet]?.[name] ?? runtime.calls[pallet]?.[OLDER[name] ?? '']
   if (make === undefined) throw new Error(`runtime ${runtime.specVersion} has no call ${pallet}.${name}`)
   return make(...values)
 }
@@ -62,6 +76,9 @@ const call = ({ runtime, pallet }: Place, name: string, ...values: readonly unkn
 /** null where nothing is stored, and where the runtime keeps no such thing. */
 const entry = ({ runtime, pallet, blockHash }: Place, name: string, ...parts: readonly unknown[]) =>
   entryQuestion(runtime, { pallet, entry: name, parts }, blockHash)
+
+/** By its place, as older runtimes have other names: the collection comes first, then the item. */
+const integerAt = ({ fields }: CallTree, place: number): bigint | null => integerIn(fields[place]?.value ?? null)
 
 const integerIn = (value: Value | null, name?: string): bigint | null => {
   const found = name === undefined ? value : fieldOf(value, name)
@@ -71,7 +88,11 @@ const integerIn = (value: Value | null, name?: string): bigint | null => {
 /** The first number from one on that nobody has, of those that are looked at. @throws mint_unsupported, node_unavailable. */
 const firstFree = async (
   { node }: Place,
-  { from, question, taken }: { from: bigint; question: (id: bigint) => Question<unknown> | null; taken: ReadonlySet<bigint> },
+  {
+    from,
+    question,
+    taken,
+  }: { from: bigint; question: (id: bigint) => Question<unknown> | null; taken: ReadonlySet<bigint> },
 ): Promise<bigint> => {
   for (let window = 0n; window < WINDOWS_MAX; window += 1n) {
     const start = from + WINDOW * (2n ** window - 1n)
@@ -105,7 +126,8 @@ type Collection = {
 
 type Asked = { readonly id: number; readonly from: string }
 
-const noCollection = (): AppError => new AppError('mint_unsupported', 'There is no collection with the id in contract_address.')
+const noCollection = (): AppError =>
+  new AppError('mint_unsupported', 'There is no collection with the id in contract_address.')
 
 /** @throws mint_unsupported, mint_requires_value. */
 const readNftsCollection = async (place: Place, { id, from }: Asked): Promise<Collection> => {
@@ -145,7 +167,8 @@ const readUniquesCollection = async (place: Place, { id, from }: Asked): Promise
   ])
   if (details === null) throw noCollection()
   return {
-    items: integerIn(details, 'items') ?? 0n,
+    // `instances` on older runtimes.
+    items: integerIn(details, 'items') ?? integerIn(details, 'instances') ?? 0n,
     maxSupply: integerIn(maxSupply),
     mayMint: isAccount(details, 'issuer', from),
     mayDescribe: isAccount(details, 'owner', from),
@@ -188,17 +211,15 @@ export const mintIntent = async (node: SubstrateNode, request: MintRequest): Pro
   const [place, id] = within(await placeOf(node), request.contract)
   const read = place.pallet === 'nfts' ? readNftsCollection : readUniquesCollection
   const collection = await read(place, { id, from })
-  const pending = recordedCalls(place, behind, 'mint').filter((each) => integerIn(each, 'collection') === BigInt(id))
+  const pending = recordedCalls(place, behind, 'mint').filter((each) => integerAt(each, 0) === BigInt(id))
   refuseMint(collection, request, pending.length)
   const item = await firstFree(place, {
     from: collection.items,
     question: (number) => entry(place, STORED[place.pallet].item, id, number),
-    taken: new Set(pending.flatMap((each) => integerIn(each, 'item') ?? [])),
+    taken: new Set(pending.flatMap((each) => integerAt(each, 1) ?? [])),
   })
   const mint =
-    place.pallet === 'nfts'
-      ? call(place, 'mint', id, item, recipient, null)
-      : call(place, 'mint', id, item, recipient)
+    place.pallet === 'nfts' ? call(place, 'mint', id, item, recipient, null) : call(place, 'mint', id, item, recipient)
   return { to: null, value: 0n, input: batchAll(place.runtime, [mint, ...aboutItem(place, { id, item, uri })]) }
 }
 
@@ -236,7 +257,7 @@ const nextCollection = async (place: Place, behind: readonly RecordedIntent[]): 
   return firstFree(place, {
     from: 0n,
     question: (id) => entry(place, STORED.uniques.collection, id),
-    taken: new Set(pending.flatMap((each) => integerIn(each, 'collection') ?? [])),
+    taken: new Set(pending.flatMap((each) => integerAt(each, 0) ?? [])),
   })
 }
 
@@ -289,9 +310,8 @@ export const contractUri = async (node: SubstrateNode, contract: string): Promis
 /** The collection that an extrinsic created, in decimal digits; null where it created none. Pure. */
 export const createdCollection = (events: readonly ChainEvent[], extrinsic: number): string | null => {
   const created = events.find(
-    (event) =>
-      event.extrinsic === extrinsic && event.name === 'Created' && ['Nfts', 'Uniques'].includes(event.pallet),
+    (event) => event.extrinsic === extrinsic && event.name === 'Created' && ['Nfts', 'Uniques'].includes(event.pallet),
   )
-  const id = created?.fields.get('collection')?.toString()
+  const id = (created?.fields.get('collection') ?? created?.fields.get('class'))?.toString()
   return id === undefined ? null : collectionContract(id)
 }

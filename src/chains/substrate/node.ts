@@ -40,5 +40,5 @@ export const createSubstrateNode = ({
     word: 'the genesis block',
   }
   const known = withTroubleTold(identified({ plain: createRpc({ ...node, network }), network, identity }), onTrouble)
-  return { ...known, row, memory, runtimes: createRuntimes({ rpc: known.rpc, network, ss58Prefix, memory }) }
+  return { ...known, row, memory, runtimes: createRuntimes({ rpc: known.rpc, network, ss58Prefix, memory, onTrouble }) }
 }

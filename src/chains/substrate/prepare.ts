@@ -3,12 +3,13 @@
 
 import { displayAmount } from '../../amount.ts'
 import { AppError } from '../../errors.ts'
-import type { Hex, Intent, Prepared, SubstrateUnsigned } from '../chain.ts'
+import type { Hex, Intent, Prepared, PrepareOptions, SubstrateUnsigned } from '../chain.ts'
 import { type Question, question } from '../node/rpc.ts'
 import { bytes, MalformedAnswer } from '../node/wire.ts'
 import { type Account, accountQuestion, existentialDeposit, nextIndexQuestion } from './account.ts'
 import { type FinalHead, readFinalHead } from './blocks.ts'
 import { callOf } from './calls.ts'
+import { refuseFailing } from './dryRun.ts'
 import { assemble, toHex } from './extrinsic.ts'
 import { isMessage, withGasLimit } from './gear.ts'
 import type { SubstrateNode } from './node.ts'
@@ -48,6 +49,13 @@ export const unsignedOf = (
 ): SubstrateUnsigned => {
   const { row } = node
   const { number, hash } = head.ref
+  if (runtime.unsupported.length > 0) {
+    const names = runtime.unsupported.join(', ')
+    throw new AppError(
+      'not_implemented',
+      `The runtime of ${row.network} wants ${names} signed, which is not known here.`,
+    )
+  }
   return {
     family: 'substrate',
     from,
@@ -108,7 +116,7 @@ const withGas = async (
 /** @throws invalid_input, execution_reverted, balance_insufficient, not_implemented, node_unavailable. */
 export const prepare = async (
   node: SubstrateNode,
-  { intent, from }: { readonly intent: Intent; readonly from: string },
+  { intent, from, behind }: { readonly intent: Intent; readonly from: string } & Pick<PrepareOptions, 'behind'>,
 ): Promise<Prepared> => {
   const { rpc } = node
   const head = await readFinalHead(node)
@@ -127,6 +135,10 @@ export const prepare = async (
   const cost = spentBy(runtime, draft.call) + fee + (fee * FEE_MARGIN_PERCENT) / 100n + draft.tip
   refusePoor(node, { from, account, cost, deposit })
   refuseDust(node, { intent, recipient, deposit })
+  await refuseFailing(node, {
+    ...{ runtime, from, blockHash: hash, call: draft.call },
+    behind: async () => (await behind()).map((recorded) => callOf(runtime, node.row, recorded)),
+  })
   const minedCount = account.nonce
   const pendingCount = Math.max(minedCount, next)
   const unsigned = { ...draft, nonce: intent.nonce ?? pendingCount }
@@ -134,11 +146,7 @@ export const prepare = async (
 }
 
 /** For signing alone: who cannot pay may sign as well. @throws invalid_input, node_unavailable. */
-export const fill = async (
-  node: SubstrateNode,
-  { intent, from, nonce }: { readonly intent: Intent; readonly from: string; readonly nonce: number },
-): Promise<SubstrateUnsigned> => {
-  const head = await readFinalHead(node)
+export const fill = async (node: SubstrateNode, { intent, from, nonce, head }: Filling): Promise<SubstrateUnsigned> => {
   const runtime = await node.runtimes.of(head.version, head.ref.hash)
   return unsignedOf(node, runtime, { intent: await withGas(node, runtime, { intent, from, head }), from, nonce, head })
 }

@@ -5,8 +5,9 @@
 import { expandMetadata, Metadata, TypeRegistry } from '@polkadot/types'
 import type { Network } from '../../../db/words.ts'
 import type { ChainMemory, Hex } from '../chain.ts'
-import { question, type Rpc } from '../node/rpc.ts'
+import { type NodeTrouble, NodeUnavailable, question, type Rpc } from '../node/rpc.ts'
 import { bytes, MalformedAnswer, record } from '../node/wire.ts'
+import { unknownExtensions } from './signedExtensions.ts'
 
 export type RuntimeVersion = {
   readonly specName: string
@@ -18,6 +19,8 @@ type Expanded = ReturnType<typeof expandMetadata>
 
 /** Its registry makes and reads the runtime's types, and knows its signed extensions. */
 export type Runtime = RuntimeVersion & {
+  /** Signed extensions that nobody here knows how to sign for. */
+  readonly unsupported: readonly string[]
   readonly registry: TypeRegistry
   readonly metadata: Metadata
   /** Calls by pallet and name, in camel case: `calls.balances.transferKeepAlive`. */
@@ -79,11 +82,14 @@ export const readRuntime = (
 ): Runtime => {
   const registry = new TypeRegistry()
   const metadata = new Metadata(registry, bytesOfMetadata)
-  registry.setMetadata(metadata)
+  // The lookup of types comes with the metadata.
+  registry.setLookup(metadata.asLatest.lookup)
+  const { extensions, unsupported } = unknownExtensions(registry, metadata)
+  registry.setMetadata(metadata, undefined, extensions)
   const properties = registry.createType('ChainProperties', { ss58Format: ss58Prefix }) as unknown
   registry.setChainProperties(properties as Parameters<TypeRegistry['setChainProperties']>[0])
   const { tx: calls, consts: constants, query: storage } = expandMetadata(registry, metadata)
-  return { ...version, registry, metadata, calls, constants, storage }
+  return { ...version, unsupported, registry, metadata, calls, constants, storage }
 }
 
 /** How many versions are kept in memory: around an upgrade two are in use, and one more while old blocks are read. */
@@ -103,17 +109,29 @@ export const createRuntimes = (input: {
   readonly network: Network
   readonly ss58Prefix: number
   readonly memory: Pick<ChainMemory, 'readMetadata' | 'writeMetadata'>
+  /** Hears of metadata that cannot be read. */
+  readonly onTrouble?: (trouble: NodeTrouble) => void
 }): Runtimes => {
-  const { rpc, network, ss58Prefix, memory } = input
+  const { rpc, network, ss58Prefix, memory, onTrouble = () => {} } = input
   /** By specVersion, the one used last at the end. */
   const kept = new Map<number, Promise<Runtime>>()
   const ready = new Map<number, Runtime>()
+
+  const readOrRefuse = (version: RuntimeVersion, metadata: Hex): Runtime => {
+    try {
+      return readRuntime(version, { metadata, ss58Prefix })
+    } catch (error) {
+      onTrouble('unreadable')
+      const sentence = `The metadata of runtime ${version.specVersion} of ${network} cannot be read.`
+      throw new NodeUnavailable('unreadable', sentence, error)
+    }
+  }
 
   const read = async (version: RuntimeVersion, blockHash: Hex): Promise<Runtime> => {
     const { specName, specVersion } = version
     const known = await memory.readMetadata({ network, specName, specVersion })
     const metadata = known ?? (await askMetadata(rpc, blockHash))
-    const runtime = readRuntime(version, { metadata, ss58Prefix })
+    const runtime = readOrRefuse(version, metadata)
     // Only what could be read is kept.
     if (known === null) await memory.writeMetadata({ network, specName, specVersion, metadata })
     return runtime

@@ -36,4 +36,5 @@ export const decodePayload = (item: SailsItem, payload: Hex): readonly unknown[]
 }
 
 /** Whether a payload is of a function or an event, whatever it hands over. Pure. */
-export const isOf = (item: SailsItem, payload: Hex): boolean => payload.startsWith(encodePayload({ ...item, types: [] }, []))
+export const isOf = (item: SailsItem, payload: Hex): boolean =>
+  payload.startsWith(encodePayload({ ...item, types: [] }, []))

@@ -19,9 +19,9 @@ const bytesIn = (call: CallTree, name: string): bigint => {
   return data.kind === 'bytes' ? BigInt((data.value.length - 2) / 2) : 0n
 }
 
-/** In planck; 0 where the runtime has no such constant. */
-const constant = ({ constants }: Runtime, pallet: string, name: string): bigint =>
-  littleEndian(toHex(constants[pallet]?.[name]?.toU8a() ?? new Uint8Array()))
+/** In planck; 0 where the runtime has no such constant, by this name or the one that it had. */
+const constant = ({ constants }: Runtime, pallet: string, name: string, older = name): bigint =>
+  littleEndian(toHex((constants[pallet]?.[name] ?? constants[pallet]?.[older])?.toU8a() ?? new Uint8Array()))
 
 const VALUE_PER_GAS_TAG = 0
 
@@ -44,11 +44,12 @@ const spentByOne = (runtime: Runtime, call: CallTree): bigint => {
   if (pallet !== 'nfts' && pallet !== 'uniques') return 0n
   switch (name) {
     case 'create':
-      return constant(runtime, pallet, 'collectionDeposit')
+      return constant(runtime, pallet, 'collectionDeposit', 'classDeposit')
     case 'mint':
-      return constant(runtime, pallet, 'itemDeposit')
+      return constant(runtime, pallet, 'itemDeposit', 'instanceDeposit')
     case 'set_metadata':
     case 'set_collection_metadata':
+    case 'set_class_metadata':
       return (
         constant(runtime, pallet, 'metadataDepositBase') +
         constant(runtime, pallet, 'depositPerByte') * bytesIn(call, 'data')

@@ -18,7 +18,8 @@ const inBlock = async (
 ): Promise<ReadonlyMap<Hex, HashStatus>> => {
   const block = await node.rpc.ask(blockQuestion(blockHash))
   if (block === null || block.number > final || (await finalHashAt(node, block.number)) !== blockHash) return new Map()
-  const runtime = await node.runtimes.at(blockHash)
+  // The block that brings a new runtime is still of the old one, and its parent's state says which.
+  const runtime = await node.runtimes.at(block.number === 0n ? blockHash : block.parentHash)
   const events = await node.rpc.ask(eventsQuestion(runtime, blockHash))
   const found = block.extrinsics.map(hashOfExtrinsic).flatMap((hash, index): [Hex, HashStatus][] => {
     const end = hashes.has(hash) ? endOf(runtime, events, index) : null

@@ -207,7 +207,7 @@ export const callType = ({ metadata }: Runtime): TypeId => metadata.asLatest.ext
  * A value of a type of the runtime's metadata. null for data that is not all of one, not spelled as an encoder spells it, or
  * beyond the bounds. Pure.
  */
-export const valueOf = (runtime: Runtime, type: TypeId, data: Hex): Value | null => {
+export const valueAs = (runtime: Runtime, type: TypeId, data: Hex): Value | null => {
   const bytes = Buffer.from(data.slice(2), 'hex')
   const cursor: Cursor = { runtime, callType: Number(callType(runtime)), data: bytes, at: 0, left: VALUES_MAX }
   try {

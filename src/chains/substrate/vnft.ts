@@ -36,9 +36,15 @@ const mintPayload = ({ recipient, uri, metadata }: MintRequest): Hex => {
 const mintRefusal = (from: string, mint: Reply | null, minters: Reply | null): AppError => {
   const listed = minters === null ? null : decodePayload(MINTERS_REPLY, minters.payload)?.[0]
   if (minters?.failure === null && Array.isArray(listed) && !listed.includes(actorId(from))) {
-    return new AppError('mint_unauthorized', `Only the minters of contract_address may mint, and ${from} is none of them.`)
+    return new AppError(
+      'mint_unauthorized',
+      `Only the minters of contract_address may mint, and ${from} is none of them.`,
+    )
   }
-  const why = mint === null ? 'no program of this network answers there' : (mint.failure ?? 'it does not answer as a VNFT program does')
+  const why =
+    mint === null
+      ? 'no program of this network answers there'
+      : (mint.failure ?? 'it does not answer as a VNFT program does')
   return new AppError('mint_unsupported', `contract_address does not mint by Vnft.Mint: ${why}.`)
 }
 
@@ -69,7 +75,10 @@ export const mintIntent = async (
 }
 
 /** Pure. @throws invalid_input. */
-export const transferIntent = ({ contract, recipient, tokenId, amount }: TransferNftRequest, addressOf: AddressOf): Intent => {
+export const transferIntent = (
+  { contract, recipient, tokenId, amount }: TransferNftRequest,
+  addressOf: AddressOf,
+): Intent => {
   if (amount !== 1n) throw new AppError('invalid_input', 'Field "amount" must be 1 for a token of a VNFT program.')
   if (tokenId >= U256_END) throw new AppError('invalid_input', 'Field "token_id" must be below 2^256.')
   return { to: addressOf(contract), value: 0n, input: encodePayload(TRANSFER, [actorId(recipient), tokenId]) }
@@ -90,7 +99,10 @@ const uriOf = (reply: Reply | null): string | null => {
 /** One question for each token; null where the program tells nothing. @throws not_implemented, node_unavailable. */
 export const tokenUris = async (
   node: SubstrateNode,
-  { tokens, addressOf }: { readonly tokens: readonly { contract: string; tokenId: bigint }[]; readonly addressOf: AddressOf },
+  {
+    tokens,
+    addressOf,
+  }: { readonly tokens: readonly { contract: string; tokenId: bigint }[]; readonly addressOf: AddressOf },
 ): Promise<readonly (string | null)[]> => {
   const { head, runtime } = await readNow(node)
   const messages = tokens.map(({ contract, tokenId }) => ({

@@ -3,7 +3,7 @@
 
 import type { Hex } from '../../../src/chains/chain.ts'
 import type { Runtime } from '../../../src/chains/substrate/runtime.ts'
-import { startFakeNode } from '../evm/fakeNode.ts'
+import { type Behaviour, startFakeNode } from '../evm/fakeNode.ts'
 
 /** twox128("System") and twox128("Events"). */
 const EVENTS_KEY = '0x26aa394eea5630e07c48ae0c9558cef780d41e5e16056765bc8461851072c9d7'
@@ -27,7 +27,7 @@ type Variant = {
   readonly fields: readonly { type: never }[]
 }
 
-const eventBytes = ({ registry, metadata }: Runtime, [, palletName, name, values]: FakeEvent): Buffer => {
+export const eventBytes = ({ registry, metadata }: Runtime, [, palletName, name, values]: FakeEvent): Buffer => {
   const pallet = metadata.asLatest.pallets.find((each) => String(each.name) === palletName)
   if (pallet === undefined) throw new Error(`no pallet ${palletName}`)
   const variants = registry.lookup.getSiType(pallet.events.unwrap().type).def.asVariant
@@ -65,37 +65,38 @@ export const startFakeChain = (blocks: readonly FakeBlock[]) => {
     error: { code: 4003, message: `Client error: UnknownBlock: State already discarded for ${String(hash)}` },
   })
   const metadataOf = (runtime: Runtime | undefined) => runtime?.metadata.toHex()
-  const node = startFakeNode({
-    behaviour: ({ method, params: [first, second] }) => {
-      switch (method) {
-        case 'chain_getFinalizedHead':
-          return { result: hashOf(last) }
-        case 'chain_getBlockHash':
-          return { result: Number(first) > last ? null : hashOf(Number(first)) }
-        case 'chain_getHeader':
-          return { result: headerOf(Number(first)) }
-        case 'chain_getBlock': {
-          const extrinsics = blockAt(first)?.extrinsics ?? []
-          return { result: { block: { header: headerOf(Number(first)), extrinsics } } }
-        }
-        case 'state_getRuntimeVersion': {
-          if (blockAt(first)?.forgotten) return forgotten(first)
-          const { specName, specVersion, transactionVersion } = blockAt(first)?.runtime ?? {}
-          return { result: { specName, specVersion, transactionVersion } }
-        }
-        case 'state_getMetadata':
-          return { result: metadataOf(blockAt(first)?.runtime) }
-        case 'state_getStorage': {
-          const block = blockAt(second)
-          if (block?.forgotten) return forgotten(second)
-          if (first !== EVENTS_KEY) return { result: '0x0100000000000000' }
-          const { events = [], by } = block ?? {}
-          return { result: typeof events === 'string' || by === undefined ? events : storedEvents(by, events) }
-        }
-        default:
-          return undefined
+  const answer: Behaviour = ({ method, params: [first, second] }) => {
+    switch (method) {
+      case 'chain_getFinalizedHead':
+        return { result: hashOf(last) }
+      case 'chain_getBlockHash':
+        return { result: Number(first) > last ? null : hashOf(Number(first)) }
+      case 'chain_getHeader':
+        return { result: headerOf(Number(first)) }
+      case 'chain_getBlock': {
+        const extrinsics = blockAt(first)?.extrinsics ?? []
+        return { result: { block: { header: headerOf(Number(first)), extrinsics } } }
       }
-    },
-  })
-  return { ...node, hashOf }
+      case 'state_getRuntimeVersion': {
+        if (blockAt(first)?.forgotten) return forgotten(first)
+        const { specName, specVersion, transactionVersion } = blockAt(first)?.runtime ?? {}
+        return { result: { specName, specVersion, transactionVersion } }
+      }
+      case 'state_getMetadata':
+        return { result: metadataOf(blockAt(first)?.runtime) }
+      case 'state_getStorage': {
+        const block = blockAt(second)
+        if (block?.forgotten) return forgotten(second)
+        if (first !== EVENTS_KEY) return { result: '0x0100000000000000' }
+        const { events = [], by } = block ?? {}
+        return { result: typeof events === 'string' || by === undefined ? events : storedEvents(by, events) }
+      }
+      default:
+        return undefined
+    }
+  }
+  const node = startFakeNode({ behaviour: answer })
+  /** What is undefined by it is answered as before. */
+  const behaveBefore = (first: Behaviour) => node.behave(async (request) => (await first(request)) ?? answer(request))
+  return { ...node, behaveBefore, hashOf }
 }

@@ -1,0 +1,167 @@
+// Activity of wallets on a network of Substrate, from the block to the wire.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import { Keyring } from '@polkadot/keyring'
+import { generateMnemonic } from '@scure/bip39'
+import { wordlist } from '@scure/bip39/wordlists/english.js'
+import postgres from 'postgres'
+import { backfillWalletTask, startBackfills } from '../../jobs/tasks/backfill-wallet.ts'
+import { backfillStep } from '../../src/activity/backfill.ts'
+import { indexStep } from '../../src/activity/index-blocks.ts'
+import { type Chain, type Hex, RangeTooWide } from '../../src/chains/chain.ts'
+import { type Runtime, readRuntime } from '../../src/chains/substrate/runtime.ts'
+import { readConfig } from '../../src/config.ts'
+import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
+import { type Service, startService } from '../support/service.ts'
+import { devAccount, startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
+
+const NETWORK = 'Polkadot'
+const UNIT = 10n ** 10n
+const developer = { control_mode: 'developer', developer_secret: 'testnet-secret' }
+
+let local: TestSubstrateChain
+let service: Service
+let worker: WorkerCtx
+let chain: Chain
+let runtime: Runtime
+let alice: Awaited<ReturnType<typeof devAccount>>
+let sql: postgres.Sql
+
+beforeAll(async () => {
+  local = await startSubstrateChain(NETWORK)
+  alice = await devAccount('Alice')
+  await local.fund(alice.address)
+  await local.newBlock()
+  service = await startService({ variables: { POLKADOT_RPC_URL: local.wsUrl } })
+  const rights = { ROOT_KEY: '', DATABASE_URL: service.database.workerUrl }
+  worker = await createWorkerCtx({ config: readConfig({ ...service.variables, ...rights }), process: 'test' })
+  chain = worker.chains.withNode(NETWORK)
+  const metadata = (await local.rpc('state_getMetadata')) as Hex
+  runtime = readRuntime({ specName: 'statemine', specVersion: 900, transactionVersion: 1 }, { metadata, ss58Prefix: 0 })
+  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+}, 30_000)
+
+afterAll(async () => {
+  await sql?.end()
+  await worker?.db.close({ timeoutSeconds: 2 })
+  await service?.close()
+  await local?.stop()
+})
+
+/** By Alice, in a block. @returns the extrinsic's hash */
+const send = async (...calls: readonly [pallet: string, name: string, ...values: unknown[]][]): Promise<Hex> => {
+  const made = calls.map(([pallet, name, ...values]) => runtime.calls[pallet]?.[name]?.(...values))
+  const input = runtime.calls.utility?.batchAll?.(made).toHex()
+  if (input === undefined) throw new Error('expected a batch')
+  const intent = { to: null, value: 0n, input }
+  const { unsigned } = await chain.prepare(intent, chain.addressOf(alice.publicKey), { behind: async () => [] })
+  const { raw, hash } = chain.assemble(unsigned, alice.sign(chain.signingBytes(unsigned)))
+  expect(await chain.broadcast(raw)).toEqual({ kind: 'accepted' })
+  await local.included(raw)
+  return hash
+}
+
+const index = async (): Promise<void> => {
+  for (let steps = 0; steps < 100; steps += 1) if ((await indexStep(worker, chain)) === 'caught_up') return
+  throw new Error('the indexer did not catch up')
+}
+
+const activityOf = async (address: string) => {
+  const { status, json } = await service.get(`/activity?network=${NETWORK}&wallet_address=${address}`)
+  expect(status).toBe(200)
+  return json as readonly {
+    readonly type: string
+    readonly transaction_hash: string
+    readonly metadata: { readonly amount: string; readonly token_id?: string }
+    readonly token: { readonly contract_address: string; readonly symbol: string; readonly decimals: number }
+  }[]
+}
+
+test('lists what came in and went out: coins, assets and NFTs', async () => {
+  const { json } = await service.post('/wallets', {
+    network: NETWORK,
+    name: 'Ann',
+    owner_id: randomUUID(),
+    ...developer,
+  })
+  const hash = await send(
+    ['balances', 'transferKeepAlive', json.address, 15n * UNIT],
+    ['assets', 'create', 7, alice.address, 1],
+    ['assets', 'setMetadata', 7, 'Tin', 'TIN', 2],
+    ['assets', 'mint', 7, json.address, 250],
+    ['uniques', 'create', 3, alice.address],
+    ['uniques', 'mint', 3, 9, json.address],
+    ['uniques', 'burn', 3, 9, null],
+  )
+  await index()
+  const items = await activityOf(json.address)
+  expect(items.every(({ transaction_hash }) => transaction_hash === hash)).toBe(true)
+  expect(items.map(({ type, metadata, token }) => [type, metadata, token.contract_address, token.symbol])).toEqual([
+    ['send_nft', { amount: '1', token_id: '9' }, '3', ''],
+    ['receive_nft', { amount: '1', token_id: '9' }, '3', ''],
+    ['receive_token', { amount: '2.5' }, 'asset:7', 'TIN'],
+    ['receive_token', { amount: '15' }, 'DOT', 'DOT'],
+  ])
+  const [item] = await service
+    .get(`/activity?network=${NETWORK}&wallet_address=${json.address}&page=2&page_size=3`)
+    .then((answer) => answer.json)
+  expect(item.token.decimals).toBe(10)
+})
+
+test('walks back through all blocks for an imported key, and says how far it came', async () => {
+  const phrase = generateMnemonic(wordlist)
+  const imported = { network: NETWORK, name: 'Old', owner_id: randomUUID(), mnemonic_phrase: phrase, ...developer }
+  const address = chain.addressOf(new Keyring({ type: 'sr25519' }).addFromMnemonic(phrase).publicKey)
+  const place = { network: NETWORK, address } as const
+  const hash = await send(['balances', 'transferKeepAlive', address, 4n * UNIT])
+  await local.newBlock(2)
+  await index()
+  expect((await service.post('/wallets/import', imported)).json.address).toBe(address)
+  expect(await activityOf(address)).toEqual([])
+  /** So that it takes more than one step. */
+  const narrow: Chain = {
+    ...chain,
+    movements: async (range) => {
+      if (range.toBlock > range.fromBlock + 1n) throw new RangeTooWide('two blocks at most')
+      return chain.movements(range)
+    },
+  }
+  const progress = () => sql`
+    select from_block, reached_block, coins_reached_block, traced_reached_block, state
+    from strongroom_views.backfills where address = ${address}`
+  for (let steps = 0; steps < 10 && (await progress())[0]?.coins_reached_block == null; steps += 1) {
+    expect(await backfillStep(worker, { chain: narrow, address })).toBe('advanced')
+  }
+  const [half] = await progress()
+  expect(half).toMatchObject({ state: 'walking', coins_reached_block: half?.reached_block })
+  expect(Number(half?.reached_block)).toBeGreaterThan(0)
+  const task = backfillWalletTask(worker)
+  await task(place, {} as Parameters<typeof task>[1])
+  expect(await progress()).toMatchObject([
+    { state: 'done', reached_block: '0', coins_reached_block: '0', traced_reached_block: '0' },
+  ])
+  expect(await activityOf(address)).toMatchObject([
+    { type: 'receive_token', transaction_hash: hash, metadata: { amount: '4' } },
+  ])
+}, 30_000)
+
+test('of a network without a node, what a new key does is looked for when it has one', async () => {
+  const { json } = await service.post('/wallets', {
+    network: 'Vara',
+    name: 'Vic',
+    owner_id: randomUUID(),
+    ...developer,
+  })
+  const place = { network: 'Vara', address: json.address } as const
+  const rows = () =>
+    sql`select key_made_at is not null as since, begun_at from backfills where address = ${json.address}`
+  expect(await rows()).toMatchObject([{ since: true, begun_at: null }])
+  const task = backfillWalletTask(worker)
+  await task(place, {} as Parameters<typeof task>[1])
+  const key = `backfill:Vara:${json.address}`
+  await sql`delete from graphile_worker._private_jobs where key = ${key}`
+  await startBackfills(worker)
+  expect([...(await sql`select from graphile_worker.jobs where key = ${key}`)]).toEqual([])
+  expect(await rows()).toMatchObject([{ begun_at: null }])
+})

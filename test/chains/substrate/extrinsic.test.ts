@@ -1,0 +1,99 @@
+// What is signed, held against signatures that others made and a chain took; and runtimes that nobody here can sign for.
+
+import { describe, expect, test } from 'bun:test'
+import { sr25519Verify } from '@polkadot/util-crypto'
+import type { Hex, SubstrateUnsigned } from '../../../src/chains/chain.ts'
+import { assemble, signingBytes } from '../../../src/chains/substrate/extrinsic.ts'
+import type { Runtime } from '../../../src/chains/substrate/runtime.ts'
+import { assetHubRuntime, varaRuntime } from './metadata.ts'
+
+const vara = varaRuntime()
+const WHY = 'VARA_METADATA does not name a file with the metadata of Vara'
+if (vara === null) console.info(`skipped: ${WHY}`)
+
+/** The development account //Alice, by Vara's prefix. */
+const ALICE = 'kGkLEU3e3XXkJp2WK4eNpVmSab5xUNL9QtmLPh8QfCL2EgotW'
+const ALICE_KEY = Buffer.from('d43593c715fdd31c61141abd04a99fd6822c8558854ccde39a5684e7a56da27d', 'hex')
+
+/** Payments of Alice to herself on Vara's testnet (October 2025), as a public write-up of x402 on Vara prints them. */
+const PAYMENTS: readonly (Pick<SubstrateUnsigned, 'nonce' | 'blockHash'> & { block: number; signature: string })[] = [
+  {
+    nonce: 0x7b25,
+    block: 0x0145bfcc,
+    blockHash: '0x74d014f3303007763ba656b65f28846a953e3ec69fd4a11973291d95ced3d6a6',
+    signature:
+      '98a0712d396197c0684056ad795b5f4ae4bcc39e3734cf9f964fd3504e5bbd257c8f4aca2ebded1719719d5e2adb349f5b52cc5dfec4c5c380153964c186528e',
+  },
+  {
+    nonce: 0x7c6a,
+    block: 0x014cfcc2,
+    blockHash: '0xef05845f28c81aed22de5ade250a9fa24926a9f792dd23db480d6f537f4340d0',
+    signature:
+      '7ec1a3f2c322ed7e44a447baf727b8bed821e329044be45e213957d0273fc8301c9a8134752d1ff58db958a9dc6437fec981fb2513e9b43b6d666694138c738a',
+  },
+]
+
+const unsignedOf = ({ nonce, block, blockHash }: (typeof PAYMENTS)[number]): SubstrateUnsigned => ({
+  family: 'substrate',
+  from: ALICE,
+  nonce,
+  to: ALICE,
+  value: 100_000_000_000n,
+  input: '0x',
+  gasLimit: 0n,
+  call: '0x050300d43593c715fdd31c61141abd04a99fd6822c8558854ccde39a5684e7a56da27d0700e8764817',
+  tip: 0n,
+  specVersion: 0x780,
+  transactionVersion: 1,
+  genesisHash: '0x525639f713f397dcf839bd022cd821f367ebcf179de7b9253531f8adbe5436d6',
+  era: { current: block, period: 64 },
+  blockHash,
+  validUntilBlock: BigInt(block) + 63n,
+})
+
+describe.skipIf(vara === null)('an extrinsic of Vara', () => {
+  const runtime = vara as Runtime
+
+  test.each(PAYMENTS)('that was signed elsewhere is signed over the same bytes: nonce $nonce', (payment) => {
+    const unsigned = unsignedOf(payment)
+    const signature = Buffer.from(payment.signature, 'hex')
+    expect(sr25519Verify(signingBytes(runtime, unsigned), signature, ALICE_KEY)).toBe(true)
+    for (const change of [
+      { nonce: payment.nonce + 1 },
+      { tip: 1n },
+      { specVersion: 0x781 },
+      { blockHash: unsigned.genesisHash },
+    ]) {
+      expect(sr25519Verify(signingBytes(runtime, { ...unsigned, ...change }), signature, ALICE_KEY)).toBe(false)
+    }
+  })
+
+  test('has nothing to be signed that is unknown', () => {
+    expect(runtime.unsupported).toEqual([])
+    expect(runtime.registry.signedExtensions).toContain('StakingBlackList')
+  })
+
+  test('is read again as what it was made of', () => {
+    const [payment] = PAYMENTS
+    if (payment === undefined) throw new Error('there is no payment')
+    const { raw } = assemble(runtime, unsignedOf(payment), Buffer.from(payment.signature, 'hex'))
+    const extrinsic = runtime.registry.createType('Extrinsic', raw)
+    expect(extrinsic.toHuman()).toMatchObject({
+      isSigned: true,
+      signer: { Id: ALICE },
+      nonce: '31,525',
+      tip: '0',
+      era: { MortalEra: { period: '64', phase: '12' } },
+      method: { section: 'balances', method: 'transferKeepAlive', args: { value: '100,000,000,000' } },
+    })
+  })
+})
+
+test('a payload of more than 256 bytes is hashed before it is signed', () => {
+  const runtime = assetHubRuntime()
+  const [payment] = PAYMENTS
+  if (payment === undefined) throw new Error('there is no payment')
+  const call = (bytes: number): Hex => runtime.calls.system?.remark?.(`0x${'00'.repeat(bytes)}`).toHex() ?? '0x'
+  expect(signingBytes(runtime, { ...unsignedOf(payment), call: call(10) }).length).toBeGreaterThan(32)
+  expect(signingBytes(runtime, { ...unsignedOf(payment), call: call(300) })).toHaveLength(32)
+})

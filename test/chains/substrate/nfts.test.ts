@@ -1,0 +1,364 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Chain, Hex, Intent, RecordedIntent } from '../../../src/chains/chain.ts'
+import { substrateNetworkRow } from '../../../src/chains/networks.ts'
+import { createRpc, question } from '../../../src/chains/node/rpc.ts'
+import { hash } from '../../../src/chains/node/wire.ts'
+import { addressOf } from '../../../src/chains/substrate/address.ts'
+import { callsOf } from '../../../src/chains/substrate/batches.ts'
+import { createSubstrateChain } from '../../../src/chains/substrate/chain.ts'
+import { type Runtime, readRuntime } from '../../../src/chains/substrate/runtime.ts'
+import { spentBy } from '../../../src/chains/substrate/spending.ts'
+import { AppError } from '../../../src/errors.ts'
+import { devAccount, startSubstrateChain, type TestSubstrateChain } from '../../support/substrate.ts'
+import { createMemory } from '../evm/memory.ts'
+import { type Stored, startStateNode } from './gearNode.ts'
+import { assetHubRuntime } from './metadata.ts'
+
+const row = substrateNetworkRow({ network: 'Polkadot', environment: 'testnet', devnet: true })
+const URI = `https://wallets.example.org/metadata/${'5e'.repeat(32)}.json`
+const ABOUT = `https://wallets.example.org/metadata/${'c0'.repeat(32)}.json`
+type Account = Awaited<ReturnType<typeof devAccount>>
+const own = ({ publicKey }: Account) => addressOf(row, publicKey)
+
+let [alice, bob]: [Account?, Account?] = []
+const people = () => {
+  if (alice === undefined || bob === undefined) throw new Error('expected the accounts')
+  return { alice, bob, hers: own(alice), his: own(bob) }
+}
+beforeAll(async () => {
+  ;[alice, bob] = [await devAccount('Alice'), await devAccount('Bob')]
+})
+
+const codeOf = (asked: Promise<unknown>) =>
+  asked.then(
+    () => 'none',
+    (error: unknown) => (error instanceof AppError ? error.code : error),
+  )
+
+type Shown = Readonly<Record<string, unknown>>
+
+/** The calls of an intent, each with its arguments by the registry's own reading, which is another one than ours. */
+const readAgain = (runtime: Runtime, { input }: Pick<Intent, 'input'>): readonly Shown[] => {
+  const outer = runtime.registry.createType('Call', input)
+  expect(outer.toHex()).toBe(input)
+  type Human = { readonly section: string; readonly method: string; readonly args: Shown }
+  const human = outer.toHuman() as unknown as Human
+  const calls = human.section === 'utility' ? (human.args.calls as readonly Human[]) : [human]
+  return calls.map(({ section, method, args }) => ({ call: `${section}.${method}`, ...args }))
+}
+
+const BLOCKS_WITHIN_MS = 120_000
+
+/** Sends an intent, and waits until it is in a final block. */
+const sendOn = async (chain: Chain, { intent, by }: { readonly intent: Intent; readonly by: Account }) => {
+  const { unsigned, worstCost } = await chain.prepare(intent, own(by), { behind: async () => [] })
+  const { raw, hash } = chain.assemble(unsigned, by.sign(chain.signingBytes(unsigned)))
+  const before = (await chain.standing(own(by))).balance
+  let { number } = (await chain.head()).latest
+  expect(await chain.broadcast(raw)).toEqual({ kind: 'accepted' })
+  for (const deadline = Date.now() + BLOCKS_WITHIN_MS; Date.now() < deadline; ) {
+    const block = await chain.block(number)
+    if (block === null) {
+      await sleep(20)
+      continue
+    }
+    number += 1n
+    if (!block.transactionHashes.includes(hash)) continue
+    const [status] = await chain.statuses([{ hash, blockHash: block.hash }])
+    if (status?.kind !== 'mined') throw new Error('expected it in its block')
+    return { status, worstCost, spent: before - (await chain.standing(own(by))).balance }
+  }
+  throw new Error('no block took it in time')
+}
+
+/** Creates a collection, mints in it, moves the item to who made it and back. @returns the collection */
+const livesOn = async (chain: Chain): Promise<string> => {
+  const { alice, bob, hers, his } = people()
+  const asked = { name: 'Doors', symbol: 'DOOR', baseUri: '', contractUri: ABOUT, owner: hers }
+  const created = await sendOn(chain, { intent: await chain.collectionIntent(asked), by: alice })
+  expect(created.status).toMatchObject({ success: true, reason: null })
+  expect(created.spent).toBeLessThanOrEqual(created.worstCost)
+  const contract = created.status.contractAddress ?? ''
+  expect(contract).toMatch(/^[0-9]+$/)
+  expect(await chain.contractUri(contract)).toBe(ABOUT)
+  const intent = await chain.mintIntent({ contract, from: hers, recipient: his, uri: URI })
+  const minted = await sendOn(chain, { intent, by: alice })
+  expect(minted.status).toMatchObject({ success: true, contractAddress: null })
+  expect(minted.spent).toBeLessThanOrEqual(minted.worstCost)
+  const items = [0n, 1n, 2n ** 32n].map((tokenId) => ({ contract, tokenId }))
+  expect(await chain.tokenUris(items)).toEqual([URI, null, null])
+  const move = { contract, from: his, recipient: hers, tokenId: 0n, amount: 1n }
+  const moved = await sendOn(chain, { intent: await chain.transferNftIntent(move), by: bob })
+  expect(moved.status.success).toBe(true)
+  const { blockNumber } = moved.status
+  const [block] = (await chain.movements({ fromBlock: blockNumber, toBlock: blockNumber })) ?? []
+  const told = block?.movements.find(({ standard }) => standard === 'erc721')
+  expect([told?.contract, told?.tokenId, told?.from, told?.to]).toEqual([contract, 0n, his, hers])
+  // What was his once is not his to move again.
+  const again = await sendOn(chain, { intent: await chain.transferNftIntent(move), by: bob })
+  expect(again.status.success).toBe(false)
+  expect(again.status.reason).toMatch(/^(?:Uniques|Nfts)\.NoPermission$/)
+  return contract
+}
+
+const elsewhere = process.env.POLKADOT_TEST_WS
+if (elsewhere === undefined) console.log('Not run: pallet nfts on a node, as POLKADOT_TEST_WS names none.')
+
+test.skipIf(elsewhere === undefined)(
+  'a collection lives on the node that POLKADOT_TEST_WS names, where //Alice and //Bob have coins',
+  async () => {
+    const rpcUrl = elsewhere ?? ''
+    const ask = createRpc({ rpcUrl, network: 'Polkadot' })
+    const genesisHash = await ask.ask(question('chain_getBlockHash', [0], hash))
+    await livesOn(createSubstrateChain({ row: { ...row, genesisHash }, rpcUrl, memory: createMemory() }))
+  },
+  600_000,
+)
+
+describe('collections of uniques, on a local Asset Hub', () => {
+  let local: TestSubstrateChain
+  let chain: Chain
+  let runtime: Runtime
+
+  beforeAll(async () => {
+    local = await startSubstrateChain('Polkadot')
+    const { hers, his } = people()
+    await local.fund(hers)
+    await local.fund(his)
+    await local.newBlock()
+    chain = createSubstrateChain({ row, rpcUrl: local.rpcUrl, memory: createMemory() })
+    const metadata = (await local.rpc('state_getMetadata')) as Hex
+    runtime = readRuntime(
+      { specName: 'statemine', specVersion: 900, transactionVersion: 1 },
+      { metadata, ss58Prefix: 0 },
+    )
+  })
+  afterAll(() => local?.stop())
+
+  const send = (intent: Intent, by = people().alice) => sendOn(chain, { intent, by })
+  const creation = (behind: readonly RecordedIntent[] = []) =>
+    chain.collectionIntent({
+      ...{ name: 'Doors', symbol: 'DOOR', baseUri: '', contractUri: ABOUT, owner: people().hers },
+      behind: async () => behind,
+    })
+  const minting = (contract: string, behind: readonly RecordedIntent[] = [], from = people().hers) =>
+    chain.mintIntent({ contract, from, recipient: people().his, uri: URI, behind: async () => behind })
+  const recorded = (intent: Intent): RecordedIntent => ({ ...intent, from: people().hers, nonce: 0 })
+  /** One for all tests that ask for no new one: its item 0 is hers. */
+  let first: Promise<string> | undefined
+  const collection = () => {
+    first ??= livesOn(chain)
+    return first
+  }
+
+  test('one is created, its number told by the chain, and its items are minted, listed and moved', async () => {
+    expect(await collection()).toMatch(/^[0-9]+$/)
+  }, 30_000)
+
+  test('what is deposited is counted, and who has no more than that has too little', async () => {
+    const intent = await creation()
+    const deposits = spentBy(runtime, intent.input)
+    // ClassDeposit, MetadataDepositBase and DepositPerByte of these constants.
+    expect(deposits).toBe(1_000_000_000_000n + 6_709_666_170n + 333_330n * BigInt(ABOUT.length))
+    const poor = own(await devAccount('Charlie'))
+    await local.fund(poor, deposits)
+    expect(await codeOf(chain.prepare(intent, poor, { behind: async () => [] }))).toBe('balance_insufficient')
+    await local.fund(poor, 2n * deposits)
+    expect(await codeOf(chain.prepare(intent, poor, { behind: async () => [] }))).toBe('none')
+  })
+
+  test('numbers are not given twice: those of what is recorded and in no block yet are taken', async () => {
+    const contract = await collection()
+    const one = await minting(contract)
+    const two = await minting(contract, [recorded(one)])
+    const batched = runtime.calls.utility?.batch?.([runtime.registry.createType('Call', one.input)]).toHex() ?? '0x'
+    const other = await minting(contract, [recorded({ ...one, input: batched })])
+    expect([one, two, other].map((each) => readAgain(runtime, each)[0])).toMatchObject([
+      { instance: '1' },
+      { instance: '2' },
+      { instance: '2' },
+    ])
+    // Number 2 is taken, out of order: that is the number of items then.
+    const call = runtime.calls.uniques?.mint?.(contract, 2, people().his).toHex() ?? '0x'
+    expect((await send({ to: null, value: 0n, input: call })).status.success).toBe(true)
+    expect(readAgain(runtime, await minting(contract))[0]).toMatchObject({ instance: '3' })
+    const another = await creation()
+    const numbers = [another, await creation([recorded(another)])].map((each) =>
+      Number(readAgain(runtime, each)[0]?.class),
+    )
+    expect(numbers).toEqual([Number(contract) + 1, Number(contract) + 2])
+  })
+
+  test('a wallet that is not the issuer, a collection that is none, and metadata that is too long are refused', async () => {
+    const { hers, his } = people()
+    const contract = await collection()
+    expect(await codeOf(minting(contract, [], his))).toBe('mint_unauthorized')
+    expect(await codeOf(minting('4000000000'))).toBe('mint_unsupported')
+    const long = { contract, from: hers, recipient: his, uri: `https://example.org/${'x'.repeat(200)}` }
+    expect(await codeOf(chain.mintIntent(long))).toBe('invalid_input')
+    const move = { contract, from: hers, recipient: his, tokenId: 0n, amount: 1n }
+    expect(await codeOf(chain.transferNftIntent({ ...move, amount: 2n }))).toBe('invalid_input')
+    expect(await codeOf(chain.transferNftIntent({ ...move, tokenId: 2n ** 32n }))).toBe('invalid_input')
+    const based = { name: 'D', symbol: 'D', baseUri: 'https://example.org/', contractUri: ABOUT, owner: hers }
+    expect(await codeOf(chain.collectionIntent(based))).toBe('invalid_input')
+  })
+
+  test('an item that is frozen does not move, and the chain says why', async () => {
+    const { hers, his } = people()
+    const contract = await collection()
+    const freeze = runtime.calls.uniques?.freeze?.(contract, 0).toHex() ?? '0x'
+    expect((await send({ to: null, value: 0n, input: freeze })).status.success).toBe(true)
+    const move = await chain.transferNftIntent({ contract, from: hers, recipient: his, tokenId: 0n, amount: 1n })
+    expect((await send(move)).status).toMatchObject({ success: false, reason: 'Uniques.Frozen' })
+  })
+})
+
+describe('collections of nfts, by the metadata of today’s Asset Hub', () => {
+  const runtime = assetHubRuntime()
+  let node: ReturnType<typeof startStateNode>
+  let chain: Chain
+  beforeAll(() => {
+    node = startStateNode({ runtime, genesisHash: row.genesisHash })
+    chain = createSubstrateChain({ row, rpcUrl: node.rpcUrl, memory: createMemory() })
+  })
+  afterAll(() => node.stop())
+
+  const MINT = { mintType: 'Issuer', price: null, startBlock: null, endBlock: null, defaultItemSettings: 0 }
+  type Collection = {
+    readonly mint?: object
+    readonly maxSupply?: number
+    readonly roles?: number
+    readonly more?: readonly Stored[]
+  }
+  const store = ({ mint = {}, maxSupply, roles = 0b111, more = [] }: Collection = {}) => {
+    const { hers } = people()
+    const config = { settings: 0, maxSupply: maxSupply ?? null, mintSettings: { ...MINT, ...mint } }
+    node.store([
+      { pallet: 'nfts', entry: 'collection', parts: [7], value: { owner: hers, items: 3 } },
+      { pallet: 'nfts', entry: 'collectionConfigOf', parts: [7], value: config },
+      { pallet: 'nfts', entry: 'collectionRoleOf', parts: [7, hers], value: roles },
+      { pallet: 'nfts', entry: 'nextCollectionId', parts: [], value: 41 },
+      ...more,
+    ])
+  }
+  const request = () => ({ contract: '7', from: people().hers, recipient: people().his, uri: URI })
+  const itemAt = (id: number): Stored => ({
+    ...{ pallet: 'nfts', entry: 'item', parts: [7, id] },
+    value: { owner: people().his },
+  })
+
+  test('a mint is the item and its metadata in one batch, by the next free number', async () => {
+    const { his } = people()
+    store({ more: [itemAt(3), itemAt(4)] })
+    const intent = await chain.mintIntent(request())
+    expect(intent).toMatchObject({ to: null, value: 0n })
+    expect(readAgain(runtime, intent)).toEqual([
+      { call: 'nfts.mint', collection: '7', item: '5', mint_to: { Id: his }, witness_data: null },
+      { call: 'nfts.setMetadata', collection: '7', item: '5', data: URI },
+    ])
+    const behind = async () => [{ ...intent, from: people().hers, nonce: 3 }]
+    const next = await chain.mintIntent({ ...request(), behind, uri: '' })
+    expect(readAgain(runtime, next)).toMatchObject([{ call: 'nfts.mint', item: '6' }])
+    // ItemDeposit, MetadataDepositBase and DepositPerByte of these constants: all that it deposits.
+    expect(spentBy(runtime, intent.input)).toBe(50_410_000n + 201_290_000n + 100_000n * BigInt(URI.length))
+  })
+
+  test('a stretch of taken numbers is passed over in a few rounds', async () => {
+    const taken = Array.from({ length: 40 }, (_, index) => itemAt(3 + index))
+    store({ more: taken })
+    const [mint] = readAgain(runtime, await chain.mintIntent(request()))
+    expect(Number(mint?.item)).toBeGreaterThanOrEqual(43)
+  })
+
+  test('roles, a price, holders and a maximum are told apart', async () => {
+    const [ISSUER, FREEZER] = [1, 2]
+    const outcome = (collection: Collection, uri = URI) => {
+      store(collection)
+      return codeOf(chain.mintIntent({ ...request(), uri }))
+    }
+    expect(await outcome({ roles: FREEZER })).toBe('mint_unauthorized')
+    // An issuer may mint, and only an admin say where the metadata is.
+    expect(await outcome({ roles: ISSUER })).toBe('mint_unauthorized')
+    expect(await outcome({ roles: ISSUER }, '')).toBe('none')
+    expect(await outcome({ roles: 0, mint: { mintType: 'Public' } }, '')).toBe('none')
+    expect(await outcome({ mint: { price: 5n } })).toBe('mint_requires_value')
+    expect(await outcome({ mint: { mintType: { HolderOf: 3 } } })).toBe('mint_unsupported')
+    expect(await outcome({ maxSupply: 3 })).toBe('mint_unsupported')
+    expect(await outcome({ maxSupply: 4 })).toBe('none')
+  })
+
+  test('a creation is the collection and its metadata, by the number that the chain gives next', async () => {
+    const { hers } = people()
+    store()
+    const creation = { name: 'Doors', symbol: 'DOOR', baseUri: '', contractUri: ABOUT, owner: hers }
+    const intent = await chain.collectionIntent(creation)
+    expect(readAgain(runtime, intent)).toMatchObject([
+      { call: 'nfts.create', admin: { Id: hers }, config: { maxSupply: null, mintSettings: { mintType: 'Issuer' } } },
+      { call: 'nfts.setCollectionMetadata', collection: '41', data: ABOUT },
+    ])
+    const behind = async () => [{ ...intent, from: hers, nonce: 3 }]
+    const [, described] = readAgain(runtime, await chain.collectionIntent({ ...creation, behind }))
+    expect(described).toMatchObject({ collection: '42' })
+  })
+
+  test('an item moves within its pallet, and what is kept about it is read there', async () => {
+    const { hers, his } = people()
+    const about = (pallet: string, entry: string, parts: readonly number[], data: string): Stored => ({
+      ...{ pallet, entry, parts, value: { data } },
+    })
+    store({
+      more: [
+        about('nfts', 'itemMetadataOf', [7, 1], URI),
+        about('nfts', 'collectionMetadataOf', [7], ABOUT),
+        about('uniques', 'instanceMetadataOf', [7, 1], 'ipfs://old'),
+      ],
+    })
+    expect(await chain.tokenUris(['7', 'uniques:7', '8'].map((contract) => ({ contract, tokenId: 1n })))).toEqual([
+      URI,
+      'ipfs://old',
+      null,
+    ])
+    expect([await chain.contractUri('7'), await chain.contractUri('8')]).toEqual([ABOUT, null])
+    const move = { from: hers, recipient: his, tokenId: 1n, amount: 1n }
+    for (const [contract, pallet] of [
+      ['7', 'nfts'],
+      ['uniques:7', 'uniques'],
+    ] as const) {
+      const intent = await chain.transferNftIntent({ ...move, contract })
+      const asked = { call: `${pallet}.transfer`, collection: '7', item: '1', dest: { Id: his } }
+      expect(readAgain(runtime, intent)).toEqual([asked])
+      expect(callsOf(runtime, intent.input)).toHaveLength(1)
+    }
+  })
+})
+
+describe('the word for a collection', () => {
+  const chain = createSubstrateChain({ row, rpcUrl: 'http://127.0.0.1:1', memory: createMemory() })
+  const outcome = (text: string) => {
+    try {
+      return chain.parseContract(text, 'contract_address')
+    } catch (error) {
+      return error instanceof AppError ? error.code : error
+    }
+  }
+
+  test.each(['0', '7', '4294967295', 'uniques:7'])('%s is one', (text) => {
+    expect(outcome(text)).toBe(text)
+  })
+
+  test.each([
+    ['', 'address_invalid'],
+    ['07', 'address_invalid'],
+    ['4294967296', 'address_invalid'],
+    ['-1', 'address_invalid'],
+    ['0x7', 'address_invalid'],
+    ['1e3', 'address_invalid'],
+    [' 7', 'address_invalid'],
+    ['asset:7', 'address_invalid'],
+    ['15oF4uVJwmo4TdGW7VfQxNLavjCXviqxT9S1MgbjMNHr6Sp5', 'address_invalid'],
+    ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8', 'network_mismatch'],
+  ])('%s is none', (text, code) => {
+    expect(outcome(text)).toBe(code)
+  })
+})

@@ -1,0 +1,347 @@
+// Previews, facts and balances: on a local Asset Hub, which does not run calls in advance, what is foretold is held against
+// what then happens; what the current one would answer (DryRunApi) is encoded by its real metadata.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Chain, Hex, Intent } from '../../../src/chains/chain.ts'
+import { substrateNetworkRow } from '../../../src/chains/networks.ts'
+import { createRpc, question } from '../../../src/chains/node/rpc.ts'
+import { hash } from '../../../src/chains/node/wire.ts'
+import { addressOf } from '../../../src/chains/substrate/address.ts'
+import { createSubstrateChain } from '../../../src/chains/substrate/chain.ts'
+import { blake2Hash, toHex } from '../../../src/chains/substrate/extrinsic.ts'
+import { type Runtime, readRuntime } from '../../../src/chains/substrate/runtime.ts'
+import { storageKey } from '../../../src/chains/substrate/storage.ts'
+import { devAccount, startSubstrateChain, type TestSubstrateChain } from '../../support/substrate.ts'
+import { createMemory } from '../evm/memory.ts'
+import { eventBytes, type FakeEvent, startFakeChain } from './fakeChain.ts'
+import { assetHubRuntime } from './metadata.ts'
+
+const UNIT = 10n ** 12n
+const row = substrateNetworkRow({ network: 'Polkadot', environment: 'testnet', devnet: true })
+
+type Account = Awaited<ReturnType<typeof devAccount>>
+let local: TestSubstrateChain
+let chain: Chain
+let runtime: Runtime
+let alice: Account
+/** With SS58 prefix 0. */
+let hers: string
+let his: string
+const NEW = addressOf(row, new Uint8Array(32).fill(7))
+const OWNER = addressOf(row, new Uint8Array(32).fill(9))
+const POOR = addressOf(row, new Uint8Array(32).fill(8))
+
+beforeAll(async () => {
+  local = await startSubstrateChain('Polkadot')
+  const bob = await devAccount('Bob')
+  alice = await devAccount('Alice')
+  hers = addressOf(row, alice.publicKey)
+  his = addressOf(row, bob.publicKey)
+  await local.fund(hers)
+  await local.fund(his)
+  await local.newBlock()
+  chain = createSubstrateChain({ row, rpcUrl: local.wsUrl, memory: createMemory() })
+  const metadata = (await local.rpc('state_getMetadata')) as Hex
+  runtime = readRuntime({ specName: 'statemine', specVersion: 900, transactionVersion: 1 }, { metadata, ss58Prefix: 0 })
+  await send(
+    call('utility', 'batchAll', [
+      call('assets', 'create', 7, hers, 10),
+      call('assets', 'setMetadata', 7, 'Seven\u202e\n', 'SVN', 3),
+      call('assets', 'mint', 7, hers, 100),
+      call('uniques', 'create', 7, hers),
+      call('uniques', 'setClassMetadata', 7, 'Doors', false),
+      call('uniques', 'mint', 7, 1, hers),
+      call('uniques', 'create', 8, hers),
+      call('uniques', 'setClassMetadata', 8, 'ipfs://QmNothing', false),
+    ]),
+  )
+}, 30_000)
+
+afterAll(() => local?.stop())
+
+type Call = ReturnType<Runtime['calls'][string][string]>
+const made = (of: Runtime, pallet: string, name: string, ...values: readonly unknown[]): Call => {
+  const make = of.calls[pallet]?.[name]
+  if (make === undefined) throw new Error(`no call ${pallet}.${name}`)
+  return make(...values)
+}
+/** The old name of a call that has a new one since. */
+const NAMES: Readonly<Record<string, string>> = { setClassMetadata: 'setCollectionMetadata' }
+const call = (pallet: string, name: string, ...values: readonly unknown[]): Call => {
+  const isThere = runtime.calls[pallet]?.[name] !== undefined
+  return made(runtime, pallet, isThere ? name : (NAMES[name] ?? name), ...values)
+}
+
+const raw = (what: Call): Intent => ({ to: null, value: 0n, input: what.toHex() })
+const coins = (to: string, value: bigint): Intent => ({ to, value, input: '0x' })
+
+const send = async (what: Call) => {
+  const { unsigned } = await chain.prepare(raw(what), hers, { behind: async () => [] })
+  const signed = chain.assemble(unsigned, alice.sign(chain.signingBytes(unsigned)))
+  expect(await chain.broadcast(signed.raw)).toEqual({ kind: 'accepted' })
+  return local.included(signed.raw)
+}
+
+const NOT_RUN = /^not simulated: the network cannot run a call in advance; /
+
+describe('a runtime that runs nothing in advance', () => {
+  test('foretells coins, assets and NFTs, one after the other, and says that they were not simulated', async () => {
+    const previews = await chain.preview(hers, [
+      coins(NEW, UNIT),
+      raw(call('assets', 'transfer', 7, his, 60)),
+      raw(call('uniques', 'transfer', 7, 1, his)),
+      raw(call('assets', 'transfer', 7, his, 60)),
+      raw(call('uniques', 'transfer', 7, 1, his)),
+      coins(NEW, 1n),
+    ])
+    expect(previews.map(({ success, changes }) => [success, changes])).toEqual([
+      [true, [{ standard: 'native', contract: null, tokenId: null, from: hers, to: NEW, amount: UNIT }]],
+      [true, [{ standard: 'erc20', contract: 'asset:7', tokenId: null, from: hers, to: his, amount: 60n }]],
+      [true, [{ standard: 'erc721', contract: '7', tokenId: 1n, from: hers, to: his, amount: 1n }]],
+      [false, []],
+      // It is another's by then, who may have let her move it.
+      [true, null],
+      [true, [{ standard: 'native', contract: null, tokenId: null, from: hers, to: NEW, amount: 1n }]],
+    ])
+    expect(previews[3]?.error).toBe('execution reverted: the sender has too little for it')
+    for (const index of [0, 1, 2, 4, 5]) expect(previews[index]?.error).toMatch(NOT_RUN)
+    expect(previews[0]?.decoded).toEqual({
+      functionName: 'balances.transfer_keep_alive',
+      arguments: { dest: NEW, value: UNIT.toString() },
+    })
+    expect(previews[1]?.decoded?.arguments).toEqual({ id: '7', target: his, amount: '60' })
+  })
+
+  test('foretells a batch as a whole: what fails undoes what it did', async () => {
+    const pay = (planck: bigint) => call('balances', 'transferKeepAlive', NEW, planck)
+    const [fine, poor, dust, single] = await chain.preview(hers, [
+      raw(call('utility', 'batchAll', [pay(UNIT), pay(2n * UNIT)])),
+      raw(call('utility', 'batchAll', [call('assets', 'transfer', 7, his, 100), pay(10n ** 30n)])),
+      raw(call('utility', 'batchAll', [call('assets', 'transfer', 7, NEW, 9)])),
+      raw(call('assets', 'transfer', 7, his, 100)),
+    ])
+    expect(fine?.changes?.map(({ amount }) => amount)).toEqual([UNIT, 2n * UNIT])
+    expect(poor).toMatchObject({ success: false, changes: [] })
+    expect(dust).toMatchObject({ success: false, error: expect.stringContaining('less than an account may have') })
+    expect(single).toMatchObject({ success: true })
+  })
+
+  test('says what it does not know of other calls, and who cannot pay a fee', async () => {
+    const [remark, some] = await chain.preview(hers, [
+      raw(call('system', 'remark', '0x01')),
+      raw(call('utility', 'batch', [call('balances', 'transferKeepAlive', his, UNIT)])),
+    ])
+    for (const each of [remark, some]) {
+      expect(each).toMatchObject({ success: true, changes: null, error: expect.stringMatching(NOT_RUN) })
+    }
+    const [nothing, self] = [coins(his, UNIT), raw(call('system', 'remark', '0x01'))]
+    for (const each of await chain.preview(POOR, [nothing, self])) {
+      expect(each).toMatchObject({ success: false, error: expect.stringMatching(/^balance insufficient: /) })
+    }
+  })
+
+  test('refuses bytes that are no call', async () => {
+    const refused = chain.preview(hers, [{ to: null, value: 0n, input: '0xffff' }])
+    expect(refused).rejects.toMatchObject({ code: 'invalid_input' })
+  })
+
+  test('what was foretold is what happens', async () => {
+    const transfer = call('utility', 'batchAll', [
+      call('assets', 'transfer', 7, his, 60),
+      call('balances', 'transferKeepAlive', his, UNIT),
+      call('uniques', 'transfer', 7, 1, his),
+    ])
+    const [foretold] = await chain.preview(hers, [raw(transfer)])
+    const { number } = await send(transfer)
+    const [block] = (await chain.movements({ fromBlock: BigInt(number), toBlock: BigInt(number) })) ?? []
+    const happened = block?.movements.filter(({ from }) => from === hers) ?? []
+    expect(happened).toHaveLength(3)
+    expect(happened).toMatchObject([...(foretold?.changes ?? [])])
+    const { coin, tokens } = await chain.balances({ address: his, contracts: ['asset:7', 'asset:99', '7', hers] })
+    expect([...tokens]).toEqual([['asset:7', 60n]])
+    expect(coin).toBeGreaterThan(UNIT)
+  })
+})
+
+test('assets and collections are known by their ids, accounts and what is not there are no contracts', async () => {
+  const facts = await chain.facts(['asset:7', '7', '8', 'uniques:7', 'asset:99', '99', hers, '07', '4294967296'])
+  const nothing = { isContract: false, standard: 'other', name: '', symbol: '', decimals: 0 } as const
+  expect(Object.fromEntries(facts)).toEqual({
+    'asset:7': { isContract: true, standard: 'erc20', name: 'Seven', symbol: 'SVN', decimals: 3 },
+    '7': { isContract: true, standard: 'erc721', name: 'Doors', symbol: '', decimals: 0 },
+    '8': { isContract: true, standard: 'erc721', name: '', symbol: '', decimals: 0 },
+    'uniques:7': { isContract: true, standard: 'erc721', name: 'Doors', symbol: '', decimals: 0 },
+    ...{ 'asset:99': nothing, '99': nothing, [hers]: nothing, '07': nothing, '4294967296': nothing },
+  })
+})
+
+test('a policy reads calls of the runtime, and none of what is a plain transfer', async () => {
+  expect(await chain.readCall(coins(his, 1n))).toBeNull()
+  const read = await chain.readCall(raw(call('system', 'remark', '0x01')))
+  expect(read).toEqual({
+    functionName: 'system.remark',
+    values: new Map([['remark', { kind: 'bytes', value: '0x01' }]]),
+  })
+})
+
+describe('a runtime that runs calls in advance', () => {
+  const current = assetHubRuntime()
+  const fake = startFakeChain([{ runtime: current, by: current }])
+  afterAll(() => fake.stop())
+  const hub = createSubstrateChain({
+    row: { ...row, genesisHash: fake.hashOf(0) },
+    rpcUrl: fake.rpcUrl,
+    memory: createMemory(),
+  })
+
+  /** DispatchError: Token (7), FundsUnavailable (0). */
+  const FUNDS_UNAVAILABLE = '0700'
+  const bytesOf = (event: readonly [string, string, readonly unknown[]]): string =>
+    eventBytes(current, [null, ...event] satisfies FakeEvent).toString('hex')
+  const effects = (events: readonly string[], error?: string): Hex => {
+    const result = error === undefined ? '000000' : `010000${error}`
+    const length = Buffer.from(current.registry.createType('Compact<u32>', events.length).toU8a()).toString('hex')
+    // Ok; no weight, a fee; the events; no messages to other chains.
+    return `0x00${result}${length}${events.join('')}0000`
+  }
+
+  const dispatchError = (error: string) => current.registry.createType('DispatchError', `0x${error}`)
+
+  /** What we use of a call as the codec reads it. */
+  type Dry = { readonly section: string; readonly method: string; readonly args: readonly Dried[] }
+  type Dried = { toU8a(isBare?: boolean): Uint8Array; toString(): string }
+  const read = (hex: string): Dry => current.registry.createType('Call', hex) as unknown as Dry
+
+  /** A remark with an event tells its hash; one without brings 5 coins in; a transfer takes out of what is there. */
+  const run = (each: Dry, pot: { left: bigint }): { readonly events: readonly string[]; readonly error?: string } => {
+    const [first, second] = each.args
+    const data = first?.toU8a(true) ?? new Uint8Array()
+    if (each.method === 'remarkWithEvent') {
+      return { events: [bytesOf(['System', 'Remarked', [hers, toHex(blake2Hash(data))]])] }
+    }
+    if (each.method === 'remark') pot.left += 5n * UNIT
+    if (each.method !== 'transferKeepAlive') return { events: [] }
+    const value = BigInt(String(second))
+    if (value > pot.left) return { events: [], error: FUNDS_UNAVAILABLE }
+    pot.left -= value
+    // The last of MultiAddress::Id is the account.
+    return { events: [bytesOf(['Balances', 'Transfer', [hers, data.slice(-32), value]])] }
+  }
+
+  const asked: string[] = []
+  const answer = (input: Hex): Hex => {
+    // Behind the origin: system, signed, and 32 bytes.
+    const dry = read(`0x${input.slice(2 + 2 * 34)}`)
+    asked.push(dry.method)
+    const pot = { left: 10n * UNIT }
+    if (dry.method !== 'forceBatch') {
+      const { events, error } = run(dry, pot)
+      return effects(events, error)
+    }
+    const calls = [...(dry.args[0] as unknown as readonly Dry[])]
+    const events = calls.flatMap((each) => {
+      const { events: own, error } = run(each, pot)
+      const end: Parameters<typeof bytesOf>[0] =
+        error === undefined ? ['Utility', 'ItemCompleted', []] : ['Utility', 'ItemFailed', [dispatchError(error)]]
+      return [...own, bytesOf(end)]
+    })
+    return effects([...events, bytesOf(['Utility', 'BatchCompletedWithErrors', []])])
+  }
+
+  /** What nobody lacks: a thousand coins, at nonce 0. */
+  const rich = (): Hex => {
+    const type = current.storage.system?.account?.meta.type.asMap.value
+    if (type === undefined) throw new Error('no System.Account')
+    const info = { providers: 1, data: { free: 1_000n * UNIT } }
+    return current.registry.createType(current.registry.createLookupType(type), info).toHex()
+  }
+  /** An entry of a map as it is stored, by its key. */
+  const stored = (pallet: string, entry: string, key: unknown, value: object): [string, Hex] => {
+    const type = current.storage[pallet]?.[entry]?.meta.type.asMap.value
+    if (type === undefined) throw new Error(`no ${pallet}.${entry}`)
+    const made = current.registry.createType(current.registry.createLookupType(type), value)
+    return [storageKey(current, pallet, entry, [key]), made.toHex()]
+  }
+  const kept = new Map<string, Hex>([
+    stored('nfts', 'collection', 7, { owner: OWNER, ownerDeposit: 1, items: 2 }),
+    stored('nfts', 'collectionMetadataOf', 7, { deposit: 1, data: 'Doors' }),
+    stored('uniques', 'class', 7, { owner: OWNER, issuer: OWNER, admin: OWNER, freezer: OWNER }),
+    stored('uniques', 'classMetadataOf', 7, { deposit: 1, data: 'https://doors.example' }),
+    stored('assets', 'asset', 1984, { owner: OWNER, issuer: OWNER, admin: OWNER, freezer: OWNER, status: 'Live' }),
+    stored('assets', 'metadata', 1984, { name: 'Tether USD', symbol: 'USDt', decimals: 6 }),
+  ])
+  const ACCOUNT_PREFIX = '0x26aa394eea5630e07c48ae0c9558cef7b99d880ec681799c0cf30e8886371da9'
+
+  beforeAll(() => {
+    fake.behaveBefore(({ method, params: [first, second] }) => {
+      if (method === 'system_accountNextIndex') return { result: 0 }
+      const entry = method === 'state_getStorage' ? kept.get(String(first)) : undefined
+      if (entry !== undefined) return { result: entry }
+      if (method === 'state_getStorage' && String(first).startsWith(ACCOUNT_PREFIX)) return { result: rich() }
+      if (first === 'TransactionPaymentApi_query_info') return { result: `0x000000${'00'.repeat(16)}` }
+      return first === 'DryRunApi_dry_run_call' ? { result: answer(second as Hex) } : undefined
+    })
+  })
+
+  test('tells what moves, and names what fails, each alone', async () => {
+    const previews = await hub.preview(hers, [coins(his, UNIT), coins(his, 11n * UNIT), coins(NEW, 2n)])
+    expect(asked.at(-1)).toBe('forceBatch')
+    const moved = (to: string, amount: bigint) => [
+      { standard: 'native' as const, contract: null, tokenId: null, from: hers, to, amount },
+    ]
+    expect(previews.map(({ success, error, changes }) => [success, error, changes])).toEqual([
+      [true, null, moved(his, UNIT)],
+      [false, 'execution reverted: Token.FundsUnavailable', []],
+      [true, null, moved(NEW, 2n)],
+    ])
+    const [alone] = await hub.preview(hers, [coins(his, 11n * UNIT)])
+    expect(asked.at(-1)).toBe('transferKeepAlive')
+    expect(alone).toMatchObject({ success: false, error: 'execution reverted: Token.FundsUnavailable', changes: [] })
+  })
+
+  test('has facts of its assets, and of the collections of both pallets', async () => {
+    const nft = { isContract: true, standard: 'erc721', symbol: '', decimals: 0 } as const
+    expect(Object.fromEntries(await hub.facts(['asset:1984', '7', 'uniques:7']))).toEqual({
+      'asset:1984': { isContract: true, standard: 'erc20', name: 'Tether USD', symbol: 'USDt', decimals: 6 },
+      '7': { ...nft, name: 'Doors' },
+      'uniques:7': { ...nft, name: '' },
+    })
+  })
+
+  test('refuses what would fail, unless what was sent before makes it good', async () => {
+    const intent = coins(his, 12n * UNIT)
+    const remark = { ...raw(made(current, 'system', 'remark', '0x01')), from: hers, nonce: 0 }
+    const options = (behind: readonly (typeof remark)[]) => ({ behind: async () => behind })
+    await expect(hub.prepare(intent, hers, options([]))).rejects.toMatchObject({
+      code: 'execution_reverted',
+      message: 'execution reverted: Token.FundsUnavailable',
+    })
+    const { unsigned } = await hub.prepare(intent, hers, options([remark]))
+    expect(unsigned).toMatchObject({ from: hers, value: 12n * UNIT })
+    const again = { ...coins(his, 5n * UNIT), from: hers, nonce: 1 }
+    await expect(hub.prepare(intent, hers, options([remark, again]))).rejects.toMatchObject({
+      code: 'execution_reverted',
+    })
+  })
+})
+
+const remote = process.env.POLKADOT_TEST_WS
+if (remote === undefined) console.log('previews by a real Asset Hub: skipped, as POLKADOT_TEST_WS names no node')
+
+test.if(remote !== undefined)(
+  'a real Asset Hub runs a bundle in advance',
+  async () => {
+    const rpc = createRpc({ rpcUrl: remote ?? '', network: 'Polkadot' })
+    const genesisHash = await rpc.ask(question('chain_getBlockHash', [0], hash))
+    const hub = createSubstrateChain({ row: { ...row, genesisHash }, rpcUrl: remote ?? '', memory: createMemory() })
+    // The treasury of every FRAME chain (PalletId py/trsry), which is never without coins on Asset Hub, and an account that has none.
+    const treasury = addressOf(row, Buffer.from('modlpy/trsry'.padEnd(32, '\0')))
+    const previews = await hub.preview(treasury, [coins(NEW, UNIT), coins(NEW, 10n ** 30n), coins(NEW, UNIT)])
+    expect(previews.map(({ success }) => success)).toEqual([true, false, true])
+    expect(previews[0]?.changes).toMatchObject([{ standard: 'native', from: treasury, to: NEW, amount: UNIT }])
+    expect(previews[1]?.error).toMatch(/^execution reverted: [A-Z][A-Za-z]+\.[A-Z]/)
+    const facts = await hub.facts(['asset:1984'])
+    expect(facts.get('asset:1984')?.isContract).toBeBoolean()
+  },
+  60_000,
+)
