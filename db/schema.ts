@@ -484,7 +484,11 @@ export const transactions = pgTable(
     check('transactions_chosen', sql`${table.rungs} >= 1 and ${table.chosen} between 0 and ${table.rungs}`),
     check('transactions_given_up', oneOf('given_up', GIVE_UPS)),
     check('transactions_given_up_is_chosen', sql`(${table.chosen} = ${table.rungs}) = (${table.givenUp} is not null)`),
-    check('transactions_live_holds_nonce', sql`${table.holdsNonce} or ${table.status} = 'failed'`),
+    // A reaped account counts anew: what was final in it holds nothing.
+    check(
+      'transactions_live_holds_nonce',
+      sql`${table.holdsNonce} or ${table.status} = 'failed' or (${table.final} and ${table.validUntilBlock} is not null)`,
+    ),
   ],
 )
 

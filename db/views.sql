@@ -169,7 +169,8 @@ cross join lateral (
     case when transaction.chosen + 1 < transaction.rungs and transaction.broadcast_at is not null
       then greatest(transaction.chosen_at, transaction.clock_started_at) end
       + make_interval(secs => followed.climb_after_seconds) as climbs_at,
-    case when not state.cancelling then transaction.clock_started_at end
+    -- What is mortal ends by itself.
+    case when not state.cancelling and transaction.valid_until_block is null then transaction.clock_started_at end
       + make_interval(secs => followed.expire_after_seconds) as gives_up_at
 ) clock
 cross join lateral (
@@ -207,6 +208,8 @@ cross join lateral (
 cross join lateral (
   select case
     when state.cancelling then ''
+    when transaction.valid_until_block is not null
+      then format('; no block above %s takes it', transaction.valid_until_block)
     when transaction.rungs = 1 then ' at the fee that its caller fixed'
     else format(' at rung %s of %s', transaction.chosen + 1, transaction.rungs)
   end
@@ -239,8 +242,9 @@ cross join lateral (
         transaction.mined_block_number, depth.blocks, following.words)
       when 'cancel_mined' then format('given up; its cancelling transaction is in block %s, %s deep, and told when that is final%s',
         transaction.mined_block_number, depth.blocks, following.words)
-      when 'confirming' then format('mined in block %s, %s of %s confirmations%s',
-        transaction.mined_block_number, depth.blocks, coalesce(followed.confirmations::text, '?'), following.words)
+      when 'confirming' then format('mined in block %s, %s of %s confirmations%s%s',
+        transaction.mined_block_number, depth.blocks, coalesce(followed.confirmations::text, '?'),
+        case when transaction.valid_until_block is null then '' else '; ' || refusal.words end, following.words)
       when 'behind' then format('waits for nonce %s of the same signer (transaction %s)', lowest.nonce, lowest.transaction_id)
       when 'not_deployed' then format('waits for the code of its contract wallet %s; %s', transaction.contract_wallet, sending.words)
       when 'outside_nonce' then format('waits for nonce %s, which a transaction from outside holds in the node''s pool',

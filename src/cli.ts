@@ -45,6 +45,8 @@ throwExits(program)
 
 try {
   await program.parseAsync()
+  // A connection to a node that stays open would keep the process.
+  process.stdout.write('', () => process.exit())
 } catch (error) {
   if (error instanceof CommanderError) process.exit(error.exitCode)
   process.stderr.write(`${sentenceOf(error)}\n`)

@@ -66,7 +66,7 @@ export const AddressField = (description: string) =>
     minLength: 1,
     maxLength: 128,
     description,
-    rule: 'an address of the network: lower case, or with a valid checksum',
+    rule: 'an address of the network with a valid checksum; on the EVM networks lower case too',
     examples: ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8'],
   })
 

@@ -68,6 +68,17 @@ export type UnsettledRow = MinedIn & {
   readonly input: string
 }
 
+/** Of what is mortal and unfinished: after which block the first of it ends. null where there is nothing. */
+export const earliestEnd = async (db: Queryable, network: Network): Promise<bigint | null> => {
+  const [row] = await db
+    .select({ end: transactions.validUntilBlock })
+    .from(transactions)
+    .where(and(eq(transactions.network, network), isUnfinished, isNotNull(transactions.validUntilBlock)))
+    .orderBy(asc(transactions.validUntilBlock))
+    .limit(1)
+  return row?.end ?? null
+}
+
 /** Mortal, in no block, and too late for any above this one. */
 export const lapsedBy = async (
   db: Queryable,
@@ -87,10 +98,10 @@ export const lapsedBy = async (
     )
     .limit(input.limit)
 
-/** Mined at or below a block, and not told yet; a mined cancel is told by nothing but being final. */
+/** Mined at or below a block, and not told yet, without the first `offset`; a mined cancel is told by nothing but being final. */
 export const minedUnsettled = async (
   db: Queryable,
-  input: { readonly network: Network; readonly upToBlock: bigint; readonly limit: number },
+  input: { readonly network: Network; readonly upToBlock: bigint; readonly offset: number; readonly limit: number },
 ): Promise<readonly UnsettledRow[]> => {
   const rows = await db
     .select({
@@ -118,6 +129,7 @@ export const minedUnsettled = async (
       ),
     )
     .orderBy(asc(transactions.minedBlockNumber))
+    .offset(input.offset)
     .limit(input.limit)
   return rows.flatMap(({ blockHash, hash, ...row }) =>
     blockHash === null || hash === null ? [] : [{ ...row, blockHash, hash }],

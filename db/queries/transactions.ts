@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, gte, inArray, isNull, lte, not, or, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gte, inArray, isNull, lt, lte, not, or, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { attempts, signers, transactions } from '../schema.ts'
 import { type Network, TRANSACTION_STATUSES } from '../words.ts'
@@ -105,6 +105,31 @@ export const readHeld = async (db: Queryable, signer: Signer, fromNonce: number)
     nonces: new Set(rows.map(({ nonce }) => nonce)),
     liveWorstCost: live.reduce((sum, { worstCost }) => sum + worstCost, 0n),
   }
+}
+
+/**
+ * A Substrate account that falls below the existential deposit is gone, with its nonce: when it is there again, it counts
+ * from 0. What the chain does not count as of a block is of an account that is gone, where it is final and its era was over by
+ * then: nobody can send it again either, and it holds its nonce no longer.
+ * @param of.fromNonce the signer's count as of the block.
+ */
+export const releaseReaped = async (
+  tx: Tx,
+  signer: Signer,
+  of: { readonly fromNonce: number; readonly block: bigint },
+): Promise<void> => {
+  await tx
+    .update(transactions)
+    .set({ holdsNonce: false })
+    .where(
+      and(
+        ofSigner(signer),
+        transactions.holdsNonce,
+        gte(transactions.nonce, of.fromNonce),
+        transactions.final,
+        lt(transactions.validUntilBlock, of.block),
+      ),
+    )
 }
 
 export const insertTransaction = async (tx: Tx, row: typeof transactions.$inferInsert): Promise<void> => {

@@ -11,7 +11,7 @@ export const MetadataQuery = t.Object(
     addresses: t.String({
       minLength: 1,
       maxLength: 16_384,
-      description: `1 to ${ADDRESSES_MAX} addresses with commas between them, in any letter case.`,
+      description: `1 to ${ADDRESSES_MAX} addresses with commas between them, those of EVM networks in any letter case; on Polkadot also ids: \`7\` of a collection, \`asset:1984\` of an asset.`,
       rule: `1 to ${ADDRESSES_MAX} addresses with commas between them`,
       examples: ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8,0x5fbdb2315678afecb367f032d93f642f64180aa3'],
     }),
@@ -20,7 +20,7 @@ export const MetadataQuery = t.Object(
 )
 
 export const AddressesMetadata = Type.Record(Type.String(), Type.Union([PreviewContract, Type.Null()]), {
-  description: 'By address, as it was sent; null for what is no contract.',
+  description: 'By address, as it was sent; null for what is no contract, asset or collection.',
 })
 export type AddressesMetadata = Static<typeof AddressesMetadata>
 

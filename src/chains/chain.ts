@@ -45,10 +45,7 @@ export type Standing = {
 /** A signed encoding: the hash is known before anything is sent. */
 export type Signed = { readonly raw: Hex; readonly hash: Hex }
 
-/**
- * What a node said to a raw transaction. `unknown` is a time-out, a 5xx or an answer that could not be read:
- * the transaction may or may not be in the pool, so it frees nothing.
- */
+/** What a node said to a raw transaction. `unknown` (a time-out, a 5xx, an unreadable answer) frees nothing: a pool may have it. */
 export type BroadcastOutcome =
   | { readonly kind: 'accepted' }
   | { readonly kind: 'nonce_too_low' }
@@ -58,9 +55,9 @@ export type BroadcastOutcome =
   | { readonly kind: 'rejected'; readonly reason: string }
   | { readonly kind: 'unknown'; readonly reason: string }
 
-/** Where a hash stands on the chain. `unknown`: no node in reach has heard of it. */
+/** Where a hash stands on the chain. `unknown`: no node in reach has heard of it, or knows how it ended (`hindrance` says why). */
 export type HashStatus =
-  | { readonly kind: 'unknown' }
+  | { readonly kind: 'unknown'; readonly hindrance?: string }
   | { readonly kind: 'pending' }
   | {
       readonly kind: 'mined'
@@ -256,6 +253,8 @@ export type Chain = {
   readonly chainId: number
   /** Blocks with and above a transaction's own before it is told, and before it is taken as final where the node does not say. */
   readonly depth: { readonly confirmations: number; readonly final: number }
+  /** So many blocks may take what is signed: from its birth on, the newest final one. 0 where nothing is mortal. */
+  readonly eraBlocks: number
   /** How far below the indexer's cursor blocks are read whole for a wallet with a past. */
   readonly wholeBackfillBlocks: number
   readonly pollIntervalMs: number

@@ -8,7 +8,7 @@ import {
   type TransactionStatus,
 } from '../../db/words.ts'
 import { parseAddress as parseEvmAddress } from '../chains/evm/address.ts'
-import { SS58_PREFIXES } from '../chains/networks.ts'
+import { familyOf, SS58_PREFIXES } from '../chains/networks.ts'
 import { parseAddress as parseSubstrateAddress } from '../chains/substrate/address.ts'
 import { displayAmount, nativeToken } from '../tokens/token.ts'
 import { cancelTransaction } from '../transactions/cancel.ts'
@@ -110,7 +110,11 @@ const nodeLines = (network: Network, node: NodeView): readonly string[] => {
   const { minedCount, pendingCount, balance, nextBaseFeePerGas } = node.standing
   return [
     `${minedCount} of the signer's transactions are mined, ${pendingCount} with the pool; it has ${coins(network, balance)}`,
-    `the next base fee is ${gwei(nextBaseFeePerGas)}${node.feeBelowBaseFee === true ? ': above what the chosen attempt offers' : ''}`,
+    ...(familyOf(network) === 'substrate'
+      ? []
+      : [
+          `the next base fee is ${gwei(nextBaseFeePerGas)}${node.feeBelowBaseFee === true ? ': above what the chosen attempt offers' : ''}`,
+        ]),
     ...(node.lacks === null || node.lacks === 0n
       ? []
       : [`the signer lacks ${coins(network, node.lacks)} for the chosen attempt`]),
@@ -119,6 +123,8 @@ const nodeLines = (network: Network, node: NodeView): readonly string[] => {
 
 const facts = ({ transaction: row, jobs, node }: Inspection): readonly (readonly [string, string])[] => {
   const block = row.minedBlockNumber === null ? '-' : `${row.minedBlockNumber}, ${row.minedBlockHash}`
+  const call = familyOf(row.network) === 'evm' ? 'a contract creation' : 'a call of the runtime'
+  const created = row.contractAddress === null ? '' : `: ${row.contractAddress}`
   return [
     ['id', row.id],
     ['project', row.projectId],
@@ -126,7 +132,7 @@ const facts = ({ transaction: row, jobs, node }: Inspection): readonly (readonly
     ['signer', `${row.signerAddress} on ${row.network}, nonce ${row.nonce}`],
     ...(row.contractWallet === null ? [] : [['for', `the contract wallet ${row.contractWallet}`] as const]),
     ['kind', row.kind],
-    ['to', row.to ?? `a contract creation${row.contractAddress === null ? '' : `: ${row.contractAddress}`}`],
+    ['to', row.to ?? `${call}${created}`],
     ['value', coins(row.network, row.value)],
     ['status', `${row.status}${row.final ? ', final' : ''}${row.late ? ', late' : ''}`],
     ['why', row.why ?? (row.errorCode === null ? '-' : `${row.errorCode}: ${row.error}`)],

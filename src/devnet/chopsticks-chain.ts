@@ -19,6 +19,7 @@ import { createPool, type Pool } from './chopsticks-pool.ts'
 export type LocalChain = {
   readonly chain: Blockchain
   readonly pool: Pool
+  readonly archive: Pick<Archive, 'answer'>
   /** Builds a block of what is ready. @returns its hash */
   readonly newBlock: () => Promise<Hex>
   /** Does something to the newest block's state while no block is built on it, and keeps it. */
@@ -131,5 +132,5 @@ export const openLocalChain = async (input: {
       await archive.save(chain.head)
       return result
     })
-  return { chain, pool, newBlock, changeHead, close: archive.close }
+  return { chain, pool, archive, newBlock, changeHead, close: archive.close }
 }

@@ -1,4 +1,5 @@
 import { allHandlers, ResponseError } from '@acala-network/chopsticks-core'
+import { TypeRegistry } from '@polkadot/types'
 import type { LocalChain } from './chopsticks-chain.ts'
 import {
   devMethods,
@@ -28,12 +29,29 @@ const BLOCK_AT: Readonly<Record<string, number>> = {
   ...{ state_queryStorageAt: 1, state_getKeysPaged: 3, payment_queryInfo: 1, payment_queryFeeDetails: 1 },
 }
 
-const header = async (block: Head) => {
-  const { parentHash, number, stateRoot, extrinsicsRoot, digest } = await block.header
-  return {
-    ...{ parentHash: parentHash.toHex(), number: number.toHex(), stateRoot: stateRoot.toHex() },
-    ...{ extrinsicsRoot: extrinsicsRoot.toHex(), digest: { logs: digest.logs.map((log) => log.toHex()) } },
+type Header = Awaited<Head['header']>
+
+const shownHeader = ({ parentHash, number, stateRoot, extrinsicsRoot, digest }: Header) => ({
+  ...{ parentHash: parentHash.toHex(), number: number.toHex(), stateRoot: stateRoot.toHex() },
+  ...{ extrinsicsRoot: extrinsicsRoot.toHex(), digest: { logs: digest.logs.map((log) => log.toHex()) } },
+})
+
+/**
+ * Blocks by their hashes, read from the archive: chopsticks takes a tenth of a second to make an old one anew, and where more
+ * of them are asked for at once than it holds in memory, it denies some. null for what the archive does not have.
+ */
+const archivedOf = ({ archive }: LocalChain) => {
+  const registry = new TypeRegistry()
+  const header = (hash: Hex) => {
+    const kept = archive.answer('chain_getHeader', [hash])
+    return kept === null ? null : shownHeader(registry.createType('Header', kept) as Header)
   }
+  const block = (hash: Hex) => {
+    const kept = archive.answer('chain_getBlock', [hash]) as { block: { extrinsics: readonly Hex[] } } | null
+    if (kept === null) return null
+    return { block: { header: header(hash), extrinsics: kept.block.extrinsics }, justifications: null }
+  }
+  return { header, block, has: (hash: Hex) => archive.answer('chain_getHeader', [hash]) !== null }
 }
 
 const finalityOf = ({ chain }: LocalChain, manners: Manners) => {
@@ -47,7 +65,7 @@ const finalityOf = ({ chain }: LocalChain, manners: Manners) => {
       const last = (await finalized()).number
       for (let number = told < 0 ? last : told + 1; number <= last; number += 1) {
         const block = await chain.getBlockAt(number)
-        if (block !== undefined) send(await header(block))
+        if (block !== undefined) send(shownHeader(await block.header))
       }
       told = last
     }
@@ -110,10 +128,14 @@ const builderOf = (local: LocalChain, manners: Manners) => {
 }
 
 type Finality = ReturnType<typeof finalityOf>
+type Archived = ReturnType<typeof archivedOf>
 
-const nodeMethods = (local: LocalChain, input: { readonly finality: Finality; readonly build: () => void }): Own => {
-  const { chain, pool } = local
-  const { finality, build } = input
+const nodeMethods = (
+  local: LocalChain,
+  input: { readonly finality: Finality; readonly archived: Archived; readonly build: () => void },
+): Own => {
+  const { chain, pool, archive } = local
+  const { finality, archived, build } = input
   const submit = async (extrinsic: unknown, watching?: Subscriptions): Promise<string> => {
     if (!isHex(extrinsic)) return refuseParameters('an extrinsic in hexadecimal')
     const hash = await pool.submit(extrinsic)
@@ -129,31 +151,38 @@ const nodeMethods = (local: LocalChain, input: { readonly finality: Finality; re
     account_nextIndex: ([address]) => pool.nextNonce(String(address)),
     chain_getFinalizedHead: async () => (await finality.finalized()).hash,
     chain_subscribeFinalizedHeads: (_params, subscriptions) => finality.follow(subscriptions),
-    chain_getHeader: async ([hash], subscriptions) =>
-      isHex(hash) && !(await chain.getBlock(hash))
-        ? null
-        : allHandlers.chain_getHeader?.({ chain }, [hash], subscriptions),
-    chain_getBlock: async ([hash], subscriptions) =>
-      isHex(hash) && !(await chain.getBlock(hash))
-        ? null
-        : allHandlers.chain_getBlock?.({ chain }, [hash], subscriptions),
+    chain_getHeader: async ([hash], subscriptions) => {
+      if (isHex(hash) && archived.has(hash)) return archived.header(hash)
+      if (isHex(hash) && !(await chain.getBlock(hash))) return null
+      return allHandlers.chain_getHeader?.({ chain }, [hash], subscriptions)
+    },
+    chain_getBlock: async ([hash], subscriptions) => {
+      if (isHex(hash) && archived.has(hash)) return archived.block(hash)
+      if (isHex(hash) && !(await chain.getBlock(hash))) return null
+      return allHandlers.chain_getBlock?.({ chain }, [hash], subscriptions)
+    },
+    state_getStorage: async ([key, hash], subscriptions) =>
+      isHex(hash) && archived.has(hash)
+        ? archive.answer('state_getStorage', [key, hash])
+        : allHandlers.state_getStorage?.({ chain }, [key, hash], subscriptions),
   }
 }
 
 /** The methods of a chain. @param manners may be changed at any time */
 export const createMethods = (local: LocalChain, manners: Manners): Methods => {
   const { chain } = local
+  const archived = archivedOf(local)
   const answers = new Map<string, unknown>()
   const build = builderOf(local, manners)
   const own = {
-    ...nodeMethods(local, { finality: finalityOf(local, manners), build }),
+    ...nodeMethods(local, { finality: finalityOf(local, manners), archived, build }),
     ...devMethods(local, { manners, answers, build }),
   }
   return async ({ method, params }, subscriptions) => {
     if (answers.has(method)) return answers.get(method)
     const at = BLOCK_AT[method]
     const hash = at === undefined ? undefined : params[at]
-    if (isHex(hash) && (await chain.getBlock(hash)) === undefined) {
+    if (isHex(hash) && !archived.has(hash) && (await chain.getBlock(hash)) === undefined) {
       throw new PoolError(4003, `Client error: UnknownBlock: Header was not found in the database: ${hash}`)
     }
     const mine = own[method]

@@ -98,7 +98,7 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: answers(TransactionResult),
         ...idempotent(
           'Create a collection',
-          'An ERC-721 contract with ERC-2981, owned by the sender. Its address is in the status of the transaction.',
+          'On the EVM networks an ERC-721 contract with ERC-2981, on Polkadot a collection of its pallet for NFTs, owned by the sender. Its address, or its id, is in the status of the transaction. On Vara collections are programs, and are not created here.',
         ),
       },
     )

@@ -22,7 +22,9 @@ export const CreateCollectionBody = Type.Object(
     symbol: Text({ minLength: 1, maxLength: 32 }, { description: "The collection's symbol.", examples: ['DOOR'] }),
     image_url: UriField("Where the collection's image is."),
     base_uri: Type.Optional(
-      UriField('Goes before the token id, for tokens that are minted without a URI of their own.'),
+      UriField(
+        'Goes before the token id, for tokens that are minted without a URI of their own. On the EVM networks alone.',
+      ),
     ),
     ...CredentialFields,
   },
@@ -86,7 +88,7 @@ export const TransferBody = Type.Object(
     amount: Type.Optional(
       Type.String({
         pattern: '^0{0,77}[1-9][0-9]{0,77}$',
-        description: 'How many pieces of an ERC-1155 token; 1 where it is absent, and always for an ERC-721 token.',
+        description: 'How many pieces of an ERC-1155 token; 1 where it is absent, and always for any other.',
         rule: 'from 1 to 2^256 - 1 in plain decimal digits',
         examples: ['1'],
       }),

@@ -7,7 +7,8 @@ export const Token = Type.Object(
     uuid: UuidField('Of the network and the contract: the same wherever the token is shown.'),
     network: NetworkField,
     contract_address: Type.String({
-      description: "The token's contract; of a network's own coin its word: `ETH`, `MATIC`, `AVAX`, `DOT` or `VARA`.",
+      description:
+        "The token's contract; of an asset on Polkadot its id, as `asset:1984`; of a network's own coin its word: `ETH`, `MATIC`, `AVAX`, `DOT` or `VARA`.",
       examples: ['ETH'],
     }),
     name: Type.String({ description: 'As the contract says it; may be empty.', examples: ['Ether'] }),

@@ -107,7 +107,9 @@ const lackOf = async ({ chain, found, attempt }: Heard, { reason }: { readonly r
   const { network, signerAddress } = found.transaction
   if (!isRaw(attempt.raw) || /overshot [0-9]/.test(reason)) return reason
   const standing = await chain.standing(signerAddress).catch(() => null)
-  const missing = standing === null ? 0n : chain.worstCost(chain.disassemble(attempt.raw)) - standing.balance
+  const { raw } = attempt
+  const cost = chain.family === 'evm' ? chain.worstCost(chain.disassemble(raw)) : found.transaction.worstCost
+  const missing = standing === null ? 0n : cost - standing.balance
   if (missing <= 0n) return reason
   const { decimals, symbol } = nativeToken(network)
   return `${signerAddress} lacks ${displayAmount(missing, decimals)} ${symbol} (${reason})`

@@ -21,7 +21,7 @@ export type InspectedAttempt = AttemptOverview & {
   readonly offer: (Pick<EvmUnsigned, 'maxFeePerGas' | 'maxPriorityFeePerGas'> & { readonly worstCost: bigint }) | null
 }
 
-/** What the node says just now of the signer, and what that means for the attempt that is sent. */
+/** What the node says just now of the signer, and what that means for the attempt that is sent. Extrinsics have no base fee. */
 export type NodeView =
   | { readonly kind: 'silent'; readonly sentence: string }
   | {
@@ -64,7 +64,9 @@ export const inspectTransaction = async (
     const raw = raws?.attempts.find(({ hash }) => hash === overview.hash)?.raw ?? null
     return { ...overview, offer: chain === null || raw === null ? null : offerOf(chain, raw as Hex) }
   })
-  const node = transaction.final ? null : await askNode({ chain, transaction, attempts })
+  const node = transaction.final
+    ? null
+    : await askNode({ chain, transaction, attempts, worstCost: raws?.transaction.worstCost ?? 0n })
   return { transaction, attempts, signer, jobs, acts, node }
 }
 
@@ -80,16 +82,21 @@ const askNode = async (input: {
   readonly chain: Chain | null
   readonly transaction: TransactionOverview
   readonly attempts: readonly InspectedAttempt[]
+  /** As it was recorded. */
+  readonly worstCost: bigint
 }): Promise<NodeView> => {
-  const { chain, transaction, attempts } = input
+  const { chain, transaction, attempts, worstCost } = input
   if (chain === null) return { kind: 'silent', sentence: `No node of ${transaction.network} is configured here.` }
   try {
     const standing = await chain.standing(transaction.signerAddress)
     const offer = attempts.find((attempt) => attempt.chosen)?.offer ?? null
+    const lacking = (cost: bigint): bigint => (cost > standing.balance ? cost - standing.balance : 0n)
+    if (chain.family === 'substrate') {
+      return { kind: 'heard', standing, lacks: lacking(worstCost), feeBelowBaseFee: null }
+    }
     if (offer === null) return { kind: 'heard', standing, lacks: null, feeBelowBaseFee: null }
-    const missing = offer.worstCost - standing.balance
     const feeBelowBaseFee = offer.maxFeePerGas < standing.nextBaseFeePerGas
-    return { kind: 'heard', standing, lacks: missing > 0n ? missing : 0n, feeBelowBaseFee }
+    return { kind: 'heard', standing, lacks: lacking(offer.worstCost), feeBelowBaseFee }
   } catch (error) {
     return { kind: 'silent', sentence: error instanceof Error ? error.message : 'The node did not answer.' }
   }

@@ -61,7 +61,10 @@ export const parseIntent = (chain: Chain, text: UnsignedTransactionText, field =
     text[name] === undefined ? {} : { [name]: parseQuantity(text[name], `${field}.${name}`, end) }
   const input = parseHex(text.input || '0x', `${field}.input`)
   if (text.to === undefined && input === '0x') {
-    throw new AppError('invalid_input', `Field "${field}.to" is required, but for a contract creation with "input".`)
+    throw new AppError(
+      'invalid_input',
+      `Field "${field}.to" is required, but for a contract creation, or a call of a Substrate runtime, in "input".`,
+    )
   }
   return {
     to: text.to === undefined ? null : chain.parseAddress(text.to, `${field}.to`),

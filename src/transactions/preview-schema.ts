@@ -93,7 +93,9 @@ export const PreviewResult = Type.Object(
   {
     network: NetworkField,
     from: Type.String(),
-    to: Type.String({ description: 'Empty for a contract creation.' }),
+    to: Type.String({
+      description: 'Empty for a contract creation, and for a call of a Substrate runtime that stands in `input`.',
+    }),
     contract: OrNull(PreviewContract),
     function_name: OrNull(Type.String()),
     arguments: OrNull(Type.Record(Type.String(), Type.Unknown())),

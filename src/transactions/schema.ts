@@ -24,12 +24,23 @@ export const HexData = (description: string, example: string) =>
 
 export const UnsignedTransaction = Type.Object(
   {
-    to: Type.Optional(AddressField('Destination; absent only for a contract creation.')),
-    value: Type.Optional(Quantity('Amount of the native coin in base units (wei).', '1000000000000000')),
-    input: Type.Optional(HexData('Call data.', '0x')),
-    gasLimit: Type.Optional(Quantity('Gas limit.', '21000')),
-    maxPriorityFeePerGas: Type.Optional(Quantity('Priority fee cap, wei per gas.', '1000000000')),
-    maxFeePerGas: Type.Optional(Quantity('Fee cap, wei per gas.', '30000000000')),
+    to: Type.Optional(
+      AddressField(
+        'Destination; absent for a contract creation, and on Polkadot and Vara for a call that stands in `input`.',
+      ),
+    ),
+    value: Type.Optional(Quantity('Amount of the native coin in base units (wei, planck).', '1000000000000000')),
+    input: Type.Optional(
+      HexData(
+        'Call data; on Polkadot and Vara a SCALE-encoded call of the runtime, or beside `to` a message to a program.',
+        '0x',
+      ),
+    ),
+    gasLimit: Type.Optional(Quantity('Gas limit; on Vara of messages to programs, and nowhere on Polkadot.', '21000')),
+    maxPriorityFeePerGas: Type.Optional(
+      Quantity('Priority fee cap, wei per gas; on Polkadot and Vara the tip, in planck.', '1000000000'),
+    ),
+    maxFeePerGas: Type.Optional(Quantity('Fee cap, wei per gas; on the EVM networks alone.', '30000000000')),
     nonce: Type.Optional(
       Quantity('Transaction count of the sender: for a wallet of type `contract`, of its key.', '0'),
     ),
@@ -100,7 +111,8 @@ export const BatchBody = Type.Object(
 
 export const RawTransaction = Type.String({
   title: 'RawTransaction',
-  description: 'The raw signed transaction, as `eth_sendRawTransaction` takes it.',
+  description:
+    'The raw signed transaction, as `eth_sendRawTransaction` takes it; on Polkadot and Vara the extrinsic, as `author_submitExtrinsic` takes it.',
   examples: ['0x02f8…'],
 })
 
@@ -109,7 +121,8 @@ export const StatusByHashQuery = t.Object(
     network: NetworkField,
     transaction_hash: t.String({
       pattern: '^0x[0-9a-fA-F]{64}$',
-      description: 'The hash of any transaction on the network.',
+      description:
+        'The hash of any transaction on the network; on Polkadot and Vara of one that is recorded here or in the pool of the node.',
       rule: '0x and 64 hex digits',
       examples: [HASH],
     }),
@@ -118,7 +131,9 @@ export const StatusByHashQuery = t.Object(
 )
 
 const HashOrNull = Type.Union([Type.String(), Type.Null()], { description: 'null until broadcast.', examples: [HASH] })
-const AddressOrNull = Type.Union([Type.String(), Type.Null()], { description: 'Of a contract creation, else null.' })
+const AddressOrNull = Type.Union([Type.String(), Type.Null()], {
+  description: 'Of a contract creation; the id of a collection that was created on Polkadot; else null.',
+})
 
 export const TransactionStatusByHash = Type.Object(
   { transaction_hash: HashOrNull, network: NetworkField, status: StatusField, contract_address: AddressOrNull },

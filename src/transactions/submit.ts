@@ -11,6 +11,7 @@ import {
   insertTransaction,
   lockSigner,
   readHeld,
+  releaseReaped,
   type Signer,
 } from '../../db/queries/transactions.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
@@ -79,6 +80,10 @@ const record = async (tx: Tx, input: RecordInput): Promise<void> => {
   const { signer, sending, transactionId } = input
   const { step } = sending
   await lockSigner(tx, signer)
+  if (step.prepared.unsigned.family === 'substrate') {
+    const { minedCount, unsigned } = step.prepared
+    await releaseReaped(tx, signer, { fromNonce: minedCount, block: BigInt(unsigned.era.current) })
+  }
   const held = await readHeld(tx, signer, step.prepared.minedCount)
   const deployment = await stillToDeploy(tx, input)
   refuseOverdraft(signer, { steps: deployment === null ? [step] : [deployment, step], held })

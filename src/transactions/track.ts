@@ -6,6 +6,7 @@ import type { Tx } from '../../db/client.ts'
 import { type BlockPoint, beginCursor, type Follower, readCursor } from '../../db/queries/cursors.ts'
 import {
   attemptsAmong,
+  earliestEnd,
   lapsedBy,
   type MinedIn,
   minedAbove,
@@ -13,7 +14,7 @@ import {
   minedUnsettled,
   minedUpTo,
 } from '../../db/queries/mined.ts'
-import { hasUnfinished } from '../../db/queries/transactions.ts'
+import { hasUnfinished, noteAttemptError } from '../../db/queries/transactions.ts'
 import type { Network } from '../../db/words.ts'
 import { advance } from '../blocks/advance.ts'
 import type { StepResult } from '../blocks/follow.ts'
@@ -59,7 +60,7 @@ export const trackStep = async (ctx: WorkerCtx, chain: Chain): Promise<StepResul
 
 /**
  * Where there is nothing yet, whatever comes is mined above the head that was just read. Else a worker may have sent some
- * of it before the tracker's first step.
+ * of it before the tracker's first step; what is mortal nobody could find later by its hash: it begins where that was born.
  */
 const firstBlock = async (
   ctx: Pick<WorkerCtx, 'db'>,
@@ -67,7 +68,9 @@ const firstBlock = async (
 ): Promise<BlockPoint> => {
   const { chain, head } = input
   if (!(await hasUnfinished(ctx.db, chain.network))) return head.latest
-  const number = finalNumberOf(chain, head)
+  const end = chain.eraBlocks === 0 ? null : await earliestEnd(ctx.db, chain.network)
+  const final = finalNumberOf(chain, head)
+  const number = end === null ? final : lower(final, end - BigInt(chain.eraBlocks) + 1n)
   const block = await chain.block(number)
   if (block === null) throw new Error(`the node of ${chain.network} has no block ${number}`)
   return block
@@ -122,7 +125,12 @@ const settleDeepEnough = async (
   const { chain, head, tracked } = input
   const upToBlock = lower(head.latest.number - BigInt(chain.depth.confirmations - 1), tracked)
   let isMore = true
-  while (isMore) isMore = await tellBatch(ctx, { chain, upToBlock })
+  for (let offset = 0; isMore; ) {
+    const { asked, told } = await tellBatch(ctx, { chain, upToBlock, offset })
+    isMore = asked === SETTLE_BATCH
+    // What cannot be told hinders nothing behind it.
+    offset += asked - told
+  }
   const finalNumber = lower(finalNumberOf(chain, head), tracked)
   const final = await minedUpTo(ctx.db, { network: chain.network, blockNumber: finalNumber })
   for (let at = 0; at < final.length; at += SETTLE_BATCH) {
@@ -147,14 +155,15 @@ const endLapsed = async (
 
 /**
  * Tells how transactions ended, unless their block is gone meanwhile: then the next step sees the reorganisation.
- * @returns whether more may be told at once: not where the node did not know one of them, which would come again and again.
+ * @returns how many it looked at, and how many of them are told now.
  */
 const tellBatch = async (
   ctx: WorkerCtx,
-  { chain, upToBlock }: { readonly chain: Chain; readonly upToBlock: bigint },
-): Promise<boolean> => {
-  const rows = await minedUnsettled(ctx.db, { network: chain.network, upToBlock, limit: SETTLE_BATCH })
-  if (rows.length === 0) return false
+  { chain, ...from }: { readonly chain: Chain; readonly upToBlock: bigint; readonly offset: number },
+): Promise<{ readonly asked: number; readonly told: number }> => {
+  const { network } = chain
+  const rows = await minedUnsettled(ctx.db, { network, ...from, limit: SETTLE_BATCH })
+  if (rows.length === 0) return { asked: 0, told: 0 }
   const statuses = await chain.statuses(
     rows.map(({ hash, blockHash }) => ({ hash: hash as Hex, blockHash: blockHash as Hex })),
   )
@@ -162,6 +171,9 @@ const tellBatch = async (
     rows.map(async (row, index): Promise<readonly Learnt[]> => {
       const { transactionId, blockHash } = row
       const status = statuses[index]
+      if (status?.kind === 'unknown' && status.hindrance !== undefined) {
+        await noteAttemptError(ctx.db, { network, hash: row.hash, error: status.hindrance })
+      }
       if (status?.kind !== 'mined' || status.blockHash !== blockHash) return []
       const failure = await failureOf(chain, { row, status })
       // What a key calls may log like a contract wallet.
@@ -172,5 +184,5 @@ const tellBatch = async (
   )
   const told = ends.flat()
   await ctx.db.transaction((tx) => learnAll(tx, told))
-  return told.length === SETTLE_BATCH
+  return { asked: rows.length, told: told.length }
 }

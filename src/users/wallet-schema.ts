@@ -8,7 +8,7 @@ export const SignInWalletBody = Type.Object(
       maxLength: 128,
       description:
         'The address that will sign: of an EVM network, or SS58 with any prefix. A contract wallet is named with its chain, as `eip155:CHAIN_ID:ADDRESS` (CAIP-10).',
-      rule: 'an address: lower case, or with a valid checksum',
+      rule: 'an address with a valid checksum; of an EVM network lower case too',
       examples: ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8'],
     }),
   },

@@ -220,17 +220,43 @@ test('a chain that is kept goes on where it was killed, with its blocks and its 
   await rm(folder, { recursive: true, force: true })
 }, 30_000)
 
-test('of old state only what is superseded is let go, and the events stay', async () => {
+const hashOf = (number: number) => `0x${number.toString(16).padStart(64, '0')}` as const
+
+/** Blocks that nobody built. */
+const archiveOf = async (path: string, last: number) => {
   const [often, once] = ['0x01', '0x02']
-  const genesis = { name: 'Test', properties: {}, storage: { [once]: '0xff' }, stateRoot: `0x${'00'.repeat(32)}` }
-  const archive = await openArchive({ path: ':memory:', genesis: async () => genesis })
-  const header = new TypeRegistry().createType<Header>('Header', {})
-  const hashOf = (number: number) => `0x${number.toString(16).padStart(64, '0')}` as const
-  for (let number = 1; number <= 1_200; number += 1) {
+  const genesis = { name: 'Test', properties: {}, storage: { [once]: '0xff' }, stateRoot: hashOf(0) }
+  const archive = await openArchive({ path, genesis: async () => genesis })
+  const registry = new TypeRegistry()
+  for (let number = 1; number <= last; number += 1) {
+    const header = registry.createType<Header>('Header', { number })
     const value = `0x${number.toString(16).padStart(4, '0')}` as const
     const storageDiff = async () => ({ [often]: value, [EVENTS_KEY]: value })
     await archive.save({ number, hash: hashOf(number), header, extrinsics: [], storageDiff })
   }
+  return { archive, often, once }
+}
+
+test('no block is denied, though more are asked for at once than are held in memory', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'strongroom-chopsticks-'))
+  const statePath = join(folder, 'chain.sqlite')
+  const numbers = Array.from({ length: 200 }, (_, index) => index + 1)
+  ;(await archiveOf(statePath, numbers.length)).archive.close()
+  const kept = await startChopsticks({ network: 'Polkadot', statePath })
+  const all = (method: string, ...params: readonly unknown[]) =>
+    Promise.all(numbers.map((number) => callRpc(kept.rpcUrl, method, [...params, hashOf(number)])))
+  const [headers = [], blocks, events = []] = await Promise.all([
+    ...[all('chain_getHeader'), all('chain_getBlock'), all('state_getStorage', EVENTS_KEY)],
+  ])
+  expect(headers.map((header) => Number((header as { number: string }).number))).toEqual(numbers)
+  expect(blocks).toEqual(headers.map((header) => ({ block: { header, extrinsics: [] }, justifications: null })))
+  expect(events.map(Number)).toEqual(numbers)
+  await kept.stop()
+  await rm(folder, { recursive: true, force: true })
+})
+
+test('of old state only what is superseded is let go, and the events stay', async () => {
+  const { archive, often, once } = await archiveOf(':memory:', 1_200)
   const at = (number: number, key: string) => archive.answer('state_getStorage', [key, hashOf(number)])
   expect([at(1_200, often), at(201, often), at(200, often)]).toEqual(['0x04b0', '0x00c9', '0x00c8'])
   expect(() => at(199, often)).toThrow('State already discarded')

@@ -1,17 +1,21 @@
 // Extrinsics on a real Asset Hub runtime, with a worker: signed, sent, found again, and told only when final.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { decodeAddress, encodeAddress } from '@polkadot/util-crypto'
 import postgres, { type Sql } from 'postgres'
+import { type Behaviour, startFakeNode } from '../chains/evm/fakeNode.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { devAccount, startSubstrateChain } from '../support/substrate.ts'
 
 const network = 'Polkadot'
 const SECRET = 'testnet-secret'
 const UNIT = 10n ** 10n
+const CLI = new URL('../../src/cli.ts', import.meta.url).pathname
 
 let chain: Awaited<ReturnType<typeof startSubstrateChain>>
 let service: Service
+let worker: ReturnType<Service['startWorker']>
 let sql: Sql
 /** With SS58 prefix 0. */
 let bob: string
@@ -20,7 +24,7 @@ beforeAll(async () => {
   chain = await startSubstrateChain(network)
   service = await startService({ rpcUrls: { [network]: chain.wsUrl } })
   sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
-  service.startWorker()
+  worker = service.startWorker()
   bob = encodeAddress((await devAccount('Bob')).publicKey, 0)
   await chain.fund(bob)
 })
@@ -72,6 +76,16 @@ describe('a transfer', () => {
       transaction_hash: [...hashes][0] ?? '',
     })
     expect(json).toMatchObject({ status: 'success', contract_address: null })
+    const unknown = { network, transaction_hash: `0x${'ab'.repeat(32)}` }
+    expect((await service.get('/transactions/status-by-hash', unknown)).status).toBe(404)
+    const refusals = [2, 4].map(async (nonce) => {
+      const { status, json: refused } = await send(from, { to, value: '1', nonce: String(nonce) })
+      return [status, refused.code]
+    })
+    expect(await Promise.all(refusals)).toEqual([
+      [400, 'nonce_too_low'],
+      [400, 'nonce_gap'],
+    ])
   })
 
   test('takes a tip, and no fields of another family', async () => {
@@ -156,6 +170,11 @@ describe('signing alone', () => {
     const hash = await chain.rpc('author_submitExtrinsic', [raw])
     expect(hash).toMatch(/^0x[0-9a-f]{64}$/)
     await chain.included(raw)
+    // Not ours to track, but the chain knows it; and nobody knows another.
+    const byHash = (each: unknown) =>
+      service.get('/transactions/status-by-hash', { network, transaction_hash: String(each) })
+    expect((await byHash(hash)).json).toMatchObject({ transaction_hash: hash, status: 'success' })
+    expect((await byHash(`0x${'cd'.repeat(32)}`)).json.code).toBe('transaction_not_found')
   })
 
   test('and everything else is refused where the node is of another chain', async () => {
@@ -202,6 +221,102 @@ describe('what happens to a node', () => {
     const versions = await sql`select spec_version from runtime_metadata order by spec_version`
     expect(versions.map(({ spec_version }) => spec_version)).toHaveLength(2)
   }, 60_000)
+})
+
+describe('a worker that comes late', () => {
+  const transferAll = (to: string) => `0x0a0400${Buffer.from(decodeAddress(to)).toString('hex')}00`
+  const sendAround = async (from: string): Promise<string> => {
+    const { json } = await send(from, { to: bob, value: '1' })
+    const [attempt] = await sql`select raw from attempts where transaction_id = ${json.transaction_id}`
+    await chain.rpc('author_submitExtrinsic', [attempt?.raw])
+    await chain.included(attempt?.raw)
+    return json.transaction_id
+  }
+  const refusalOf = async (id: string): Promise<string> => {
+    const [attempt] = await sql`select last_error from attempts where transaction_id = ${id}`
+    return attempt?.last_error ?? ''
+  }
+  const until = async (condition: () => Promise<boolean>): Promise<void> => {
+    for (const deadline = Date.now() + 15_000; !(await condition()); await sleep(50)) {
+      if (Date.now() > deadline) throw new Error('it did not come about in time')
+    }
+  }
+
+  const cli = async (...args: readonly string[]): Promise<string> => {
+    const env = { PATH: process.env.PATH ?? '', ...service.variables, ROOT_KEY: '' }
+    const child = Bun.spawn(['bun', '--no-env-file', CLI, ...args], { env, stdout: 'pipe', stderr: 'inherit' })
+    return new Response(child.stdout).text()
+  }
+
+  let node: ReturnType<typeof startFakeNode>
+  let forgotten = new Set<unknown>()
+  let reaped: string
+  let early: string
+  let untold: string
+  let poor: { readonly address: string; readonly id: string }
+
+  beforeAll(async () => {
+    reaped = await fundedWallet()
+    await succeeded(await send(reaped, { input: transferAll(bob) }))
+    worker.kill('SIGTERM')
+    await worker.exited
+    untold = await sendAround(await fundedWallet())
+    const hash = await chain.rpc('chain_getBlockHash')
+    const { parentHash } = (await chain.rpc('chain_getHeader', [hash])) as { readonly parentHash: string }
+    forgotten = new Set([hash, parentHash])
+    await chain.newBlock()
+    early = await sendAround(await fundedWallet())
+    await chain.newBlock(ERA_BLOCKS + 1)
+    const address = await fundedWallet()
+    poor = { address, id: (await send(address, { to: bob, value: '1' })).json.transaction_id }
+    await chain.fund(address, 1n)
+    await sql`delete from cursors where purpose = 'track'`
+    await sql`delete from seen_blocks where purpose = 'track'`
+    const behaviour: Behaviour = ({ method, params }) =>
+      method.startsWith('state_') && forgotten.has(params.at(-1))
+        ? { error: { code: 4003, message: `Client error: UnknownBlock: State already discarded for ${params.at(-1)}` } }
+        : undefined
+    node = startFakeNode({ behaviour, behind: chain.rpcUrl })
+  }, 30_000)
+
+  afterAll(async () => {
+    worker.kill('SIGTERM')
+    await worker.exited
+    await node.stop()
+  })
+
+  test('finds what was included before its first step, though the era is over', async () => {
+    worker = service.startWorker({ POLKADOT_RPC_URL: node.rpcUrl })
+    const { json } = await service.settled(early)
+    expect(json).toMatchObject({ status: 'success' })
+  }, 30_000)
+
+  test('does not guess how it ended where the node let go of the state, and says so', async () => {
+    await until(async () => (await refusalOf(untold)).endsWith('an archive node has it'))
+    const [shown] = await sql`select why from strongroom_views.transactions where id = ${untold}`
+    expect(shown?.why).toContain('an archive node has it')
+    const { json } = await service.get('/transactions/status-by-id', { id: untold })
+    expect(json).toMatchObject({ status: 'pending' })
+    forgotten.clear()
+    expect((await service.settled(untold)).json).toMatchObject({ status: 'success' })
+  }, 30_000)
+
+  test('an account that was reaped counts from 0 again, and so do we', async () => {
+    await chain.fund(reaped)
+    const { json } = await send(reaped, { to: bob, value: '1' })
+    expect(json).toMatchObject({ status: 'submitted' })
+    const [row] = await sql`select nonce from transactions where id = ${json.transaction_id}`
+    expect(row?.nonce).toBe('0')
+    expect((await service.settled(json.transaction_id)).json).toMatchObject({ status: 'success' })
+  }, 30_000)
+
+  test('who can no longer pay is told by how much', async () => {
+    await until(async () => (await refusalOf(poor.id)).startsWith('insufficient_funds'))
+    expect(await refusalOf(poor.id)).toMatch(new RegExp(`^insufficient_funds: ${poor.address} lacks [0-9.]+ DOT `))
+    const shown = await cli('tx', 'show', poor.id)
+    expect(shown).toContain(`the signer lacks`)
+    expect(shown).not.toContain('gwei')
+  }, 30_000)
 })
 
 test('a batch is for contract wallets, which there are none of', async () => {

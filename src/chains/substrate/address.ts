@@ -48,7 +48,8 @@ export const parseAddress = (row: Row, input: { readonly text: string; readonly 
   if (row.hasPrograms && LIKE_PROGRAM.test(text)) return addressOf(row, Buffer.from(text.slice(2), 'hex'))
   const account = decode(text)
   if (account === null) {
-    throw new AppError('address_invalid', `Field "${field}" must be an SS58 address with a valid checksum.`)
+    const orProgram = row.hasPrograms ? ', or the id of a program: 0x and 64 hex digits' : ''
+    throw new AppError('address_invalid', `Field "${field}" must be an SS58 address with a valid checksum${orProgram}.`)
   }
   if (account.prefix !== row.ss58Prefix) {
     throw new AppError('network_mismatch', `Field "${field}" has the SS58 prefix ${account.prefix}; ${right}.`)

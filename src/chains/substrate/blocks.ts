@@ -7,7 +7,15 @@ import { blake2Hash, toHex } from './extrinsic.ts'
 import type { SubstrateNode } from './node.ts'
 import type { Runtime, RuntimeVersion } from './runtime.ts'
 import { versionQuestion } from './runtime.ts'
-import { finalizedHashQuestion, type Header, headerQuestion, parseHeader, timestampQuestion } from './storage.ts'
+import {
+  finalizedHashQuestion,
+  type Header,
+  headerQuestion,
+  isForgotten,
+  littleEndian,
+  parseHeader,
+  timestampQuestion,
+} from './storage.ts'
 
 export type Block = Header & { readonly extrinsics: readonly Hex[] }
 
@@ -76,15 +84,26 @@ export const finalHashAt = async ({ rpc }: Pick<SubstrateNode, 'rpc'>, number: b
   return header === null || number > header.number ? null : found
 }
 
-/** @throws NodeUnavailable. */
+/** Timestamp.set as it stands in a block: 10 bytes, bare, call 0 of its pallet, a compact number of 6 bytes. */
+const TIMESTAMP_SET = /^0x280[45][0-9a-f]{2}000b([0-9a-f]{12})$/
+
+const timestampIn = ({ extrinsics }: Block): number | null => {
+  const found = extrinsics.map((each) => TIMESTAMP_SET.exec(each)?.[1]).find((digits) => digits !== undefined)
+  return found === undefined ? null : Number(littleEndian(`0x${found}`))
+}
+
+/** Also of a block whose state the node has let go of: its hashes are what matters. @throws NodeUnavailable. */
 export const readFinalBlock = async (
   node: Pick<SubstrateNode, 'rpc'>,
   number: bigint,
 ): Promise<BlockWithHashes | null> => {
   const blockHash = await finalHashAt(node, number)
   if (blockHash === null) return null
-  const [block, timestampMs] = await node.rpc.askAll([blockQuestion(blockHash), timestampQuestion(blockHash)])
+  const [told, timestamp] = await node.rpc.tryAll([blockQuestion(blockHash), timestampQuestion(blockHash)])
+  const block = node.rpc.need(told)
   if (block === null) return null
+  const spelled = !timestamp.ok && isForgotten(timestamp.error) ? timestampIn(block) : null
+  const timestampMs = spelled ?? node.rpc.need(timestamp)
   const { extrinsics, ...header } = block
   return { ...header, hash: blockHash, timestampMs, transactionHashes: extrinsics.map(hashOfExtrinsic) }
 }

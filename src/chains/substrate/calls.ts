@@ -22,6 +22,20 @@ const refuseForeignFields = (network: string, { intent, isMessage }: { intent: I
   }
 }
 
+const U128_END = 2n ** 128n
+const U32_END = 2n ** 32n
+
+/** @throws invalid_input for a quantity that the types of Substrate do not hold. */
+const refuseTooLarge = ({ value, maxPriorityFeePerGas = 0n, nonce = 0 }: Intent): void => {
+  const quantities = [
+    ['value', value, U128_END, '2^128'],
+    ['maxPriorityFeePerGas', maxPriorityFeePerGas, U128_END, '2^128'],
+    ['nonce', BigInt(nonce), U32_END, '2^32'],
+  ] as const
+  const found = quantities.find(([, quantity, end]) => quantity >= end)
+  if (found !== undefined) throw refuse(`Field "unsigned_transaction.${found[0]}" must be below ${found[3]}.`)
+}
+
 /** @throws invalid_input for bytes that are no call of the runtime, or not all of one. */
 const rawCall = (runtime: Runtime, { value, input }: Intent): Hex => {
   if (value !== 0n) {
@@ -40,6 +54,7 @@ export const callOf = (runtime: Runtime, row: SubstrateNetworkRow, intent: Inten
   const { to, value, input } = intent
   const isMessage = row.hasPrograms && isMessageTo(intent)
   refuseForeignFields(network, { intent, isMessage })
+  refuseTooLarge(intent)
   if (to === null) return rawCall(runtime, intent)
   if (isMessage) return messageCall(runtime, { ...intent, to }).toHex()
   if (input !== '0x') {

@@ -19,6 +19,7 @@ import { createSubstrateNode, type SubstrateChainInput } from './node.ts'
 import { fill, prepare } from './prepare.ts'
 import { previewBundle } from './preview.ts'
 import { readCall } from './readCall.ts'
+import { createSearch } from './search.ts'
 import { readStatuses } from './status.ts'
 
 /** 31 years. */
@@ -43,6 +44,7 @@ export const createNodelessChain = (row: SubstrateNetworkRow): Chain => {
     chainId: 0,
     // Only final blocks are followed.
     depth: { confirmations: 1, final: 1 },
+    eraBlocks: row.eraBlocks,
     // All of them: nothing tells by an address which blocks to read.
     wholeBackfillBlocks: Number.MAX_SAFE_INTEGER,
     pollIntervalMs: row.pollIntervalMs,
@@ -97,6 +99,7 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
   const node = createSubstrateNode(input)
   const { rpc, outbound, runtimes, readChainId, confirm } = node
   const recentHead = createRecentHead(node)
+  const search = createSearch(node)
   const countsNow = async (address: string) => {
     const { ref, version } = await recentHead()
     const runtime = await runtimes.of(version, ref.hash)
@@ -125,7 +128,9 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     broadcast: (raw) => broadcast(outbound, raw),
     status: async (hash) => {
       const [status] = await readStatuses(node, [{ hash, blockHash: null }])
-      return status ?? { kind: 'unknown' }
+      const blockHash = status?.kind === 'pending' ? null : await search(hash)
+      const [found] = blockHash === null ? [] : await readStatuses(node, [{ hash, blockHash }])
+      return found ?? status ?? { kind: 'unknown' }
     },
     statuses: (asked) => readStatuses(node, asked),
     preview: (from, intents) => previewBundle(node, { from, intents }),

@@ -2,15 +2,10 @@
 // archive node); some forget old blocks altogether. What is gone is always the oldest.
 
 import type { History } from '../chain.ts'
-import type { RpcError } from '../node/rpc.ts'
 import { hashQuestion } from './blocks.ts'
 import type { SubstrateNode } from './node.ts'
 import { versionQuestion } from './runtime.ts'
-import { finalizedHashQuestion, headerQuestion } from './storage.ts'
-
-/** What a node says of a block whose state it has let go of, or that it no longer has (sp_blockchain, Error::UnknownBlock). */
-export const isForgotten = ({ message, data }: RpcError): boolean =>
-  /discarded|unknown ?block|not found in the database/i.test(`${message} ${typeof data === 'string' ? data : ''}`)
+import { finalizedHashQuestion, headerQuestion, isForgotten } from './storage.ts'
 
 /** A block is read with what its parent left behind. @throws NodeUnavailable. */
 export const readHistory = async ({ bulk }: Pick<SubstrateNode, 'bulk'>, number: bigint): Promise<History> => {

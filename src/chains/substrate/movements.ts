@@ -12,10 +12,9 @@ import { type BlockMovements, type Hex, RangeTooWide } from '../chain.ts'
 import { NodeUnavailable, type Question, RpcError } from '../node/rpc.ts'
 import { type Block, blockQuestion, hashOfExtrinsic, hashQuestion } from './blocks.ts'
 import { eventsQuestion } from './events.ts'
-import { isForgotten } from './history.ts'
 import type { SubstrateNode } from './node.ts'
 import { type Runtime, versionQuestion } from './runtime.ts'
-import { finalizedHashQuestion, type Header, headerQuestion, timestampQuestion } from './storage.ts'
+import { finalizedHashQuestion, type Header, headerQuestion, isForgotten, timestampQuestion } from './storage.ts'
 import { type EventMovement, transfersOf } from './transfers.ts'
 
 type Range = { readonly fromBlock: bigint; readonly toBlock: bigint }

@@ -3,7 +3,7 @@
 
 import { displayAmount } from '../../amount.ts'
 import { AppError } from '../../errors.ts'
-import type { Hex, Intent, Prepared, PrepareOptions, SubstrateUnsigned } from '../chain.ts'
+import type { Hex, Intent, Prepared, PrepareOptions, RecordedIntent, SubstrateUnsigned } from '../chain.ts'
 import { type Question, question } from '../node/rpc.ts'
 import { bytes, MalformedAnswer } from '../node/wire.ts'
 import { type Account, accountQuestion, existentialDeposit, nextIndexQuestion } from './account.ts'
@@ -113,6 +113,16 @@ const withGas = async (
     ? withGasLimit(node, { runtime, intent, from, blockHash: head.ref.hash })
     : intent
 
+/** What the signer itself sent before: of recorded intents a gas limit of 0 is none. */
+const callsBehind = (
+  { row }: SubstrateNode,
+  runtime: Runtime,
+  { from, behind }: { readonly from: string; readonly behind: readonly RecordedIntent[] },
+): readonly Hex[] =>
+  behind
+    .filter((recorded) => recorded.from === from)
+    .map(({ gasLimit, ...intent }) => callOf(runtime, row, gasLimit ? { ...intent, gasLimit } : intent))
+
 /** @throws invalid_input, execution_reverted, balance_insufficient, not_implemented, node_unavailable. */
 export const prepare = async (
   node: SubstrateNode,
@@ -137,7 +147,7 @@ export const prepare = async (
   refuseDust(node, { intent, recipient, deposit })
   await refuseFailing(node, {
     ...{ runtime, from, blockHash: hash, call: draft.call },
-    behind: async () => (await behind()).map((recorded) => callOf(runtime, node.row, recorded)),
+    behind: async () => callsBehind(node, runtime, { from, behind: await behind() }),
   })
   const minedCount = account.nonce
   const pendingCount = Math.max(minedCount, next)

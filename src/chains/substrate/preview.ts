@@ -20,6 +20,7 @@ type End = Omit<Preview, 'decoded'>
 
 /** A message that fails needs no gas that anybody could tell. */
 const filled = async (node: SubstrateNode, context: Context, intent: Intent): Promise<Intent> => {
+  if (!node.row.hasPrograms) return intent
   try {
     return await withGasLimit(node, { ...context, intent })
   } catch (error) {

@@ -89,6 +89,8 @@ export const readRuntime = (
   const properties = registry.createType('ChainProperties', { ss58Format: ss58Prefix }) as unknown
   registry.setChainProperties(properties as Parameters<TypeRegistry['setChainProperties']>[0])
   const { tx: calls, consts: constants, query: storage } = expandMetadata(registry, metadata)
+  // The codec also takes what says nothing, and no bytes at all, for metadata.
+  if (calls.system === undefined) throw new Error('metadata without a System')
   return { ...version, unsupported, registry, metadata, calls, constants, storage }
 }
 

@@ -1,13 +1,14 @@
 // Where extrinsics stand. A node finds one by its block alone, so a hash without one is in the pool or unknown.
 
 import type { AskedHash, HashStatus, Hex } from '../chain.ts'
-import { question } from '../node/rpc.ts'
+import { NodeUnavailable, question, RpcError } from '../node/rpc.ts'
 import { bytes, listOf } from '../node/wire.ts'
 import { blockQuestion, finalHashAt, hashOfExtrinsic, readFinalHead } from './blocks.ts'
 import { endOf, eventsQuestion } from './events.ts'
 import { messageFailure } from './gear.ts'
 import { createdCollection } from './nfts.ts'
 import type { SubstrateNode } from './node.ts'
+import { isForgotten } from './storage.ts'
 
 const UNKNOWN: HashStatus = { kind: 'unknown' }
 
@@ -41,6 +42,23 @@ const inBlock = async (
   return new Map(found)
 }
 
+const wordsOfForgotten = ({ row }: SubstrateNode): string =>
+  `the ${row.network} node has let go of the state of its block, which says how it ended: an archive node has it`
+
+/** The same, of a block whose state may be gone. @throws NodeUnavailable. */
+const inBlockOrForgotten = async (
+  node: SubstrateNode,
+  input: Parameters<typeof inBlock>[1],
+): Promise<ReadonlyMap<Hex, HashStatus>> => {
+  try {
+    return await inBlock(node, input)
+  } catch (error) {
+    if (!(error instanceof NodeUnavailable && error.cause instanceof RpcError && isForgotten(error.cause))) throw error
+    const forgotten: HashStatus = { kind: 'unknown', hindrance: wordsOfForgotten(node) }
+    return new Map([...input.hashes].map((hash) => [hash, forgotten]))
+  }
+}
+
 /** @throws NodeUnavailable. */
 export const readStatuses = async (
   node: SubstrateNode,
@@ -56,7 +74,8 @@ export const readStatuses = async (
   for (const [blockHash, those] of byBlock) {
     if (blockHash === null) continue
     const hashes = new Set(those.map(({ hash }) => hash))
-    for (const [hash, status] of await inBlock(node, { blockHash, hashes, final })) statuses.set(hash, status)
+    for (const [hash, status] of await inBlockOrForgotten(node, { blockHash, hashes, final }))
+      statuses.set(hash, status)
   }
   return asked.map(({ hash }) => statuses.get(hash) ?? (pooled.has(hash) ? { kind: 'pending' } : UNKNOWN))
 }

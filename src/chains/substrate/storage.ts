@@ -1,7 +1,7 @@
 // Storage by key, as of a block.
 
 import type { Hex } from '../chain.ts'
-import { type Question, question } from '../node/rpc.ts'
+import { type Question, question, type RpcError } from '../node/rpc.ts'
 import { bytes, hash, MalformedAnswer, nullable, record } from '../node/wire.ts'
 import type { Runtime } from './runtime.ts'
 
@@ -33,6 +33,10 @@ export const timestampQuestion = (blockHash: Hex): Question<number> =>
   question('state_getStorage', [TIMESTAMP_NOW, blockHash], (value) =>
     Number(littleEndian(nullable(bytes)(value) ?? '0x')),
   )
+
+/** What a node says of a block whose state it has let go of, or that it no longer has (sp_blockchain, Error::UnknownBlock). */
+export const isForgotten = ({ message, data }: RpcError): boolean =>
+  /discarded|unknown ?block|not found in the database/i.test(`${message} ${typeof data === 'string' ? data : ''}`)
 
 export type Header = { readonly number: bigint; readonly parentHash: Hex }
 

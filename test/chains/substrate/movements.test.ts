@@ -247,10 +247,21 @@ describe('a chain that is made up of real metadata', () => {
     await expect(of.movements({ fromBlock: 1n, toBlock: 1n })).rejects.toMatchObject({ trouble: 'unreadable' })
     expect(heard).toEqual(['unreadable'])
     heard.length = 0
-    const { node, chain: strange } = startChain([genesis(hub), genesis(hub)])
-    node.behaveBefore(({ method }) => (method === 'state_getMetadata' ? { result: '0x6d65746199' } : undefined))
-    await expect(strange.movements({ fromBlock: 1n, toBlock: 1n })).rejects.toMatchObject({ trouble: 'unreadable' })
+  })
+
+  test.each([
+    ['of an unknown form', '0x6d65746199'],
+    ['of no bytes', '0x'],
+    ['without pallets', `0x6d6574610e${'00'.repeat(99)}`],
+    ['cut short', hub.metadata.toHex().slice(0, 100_000)],
+  ])('takes metadata %s for none, and asks for it again', async (_what, result) => {
+    heard.length = 0
+    const { node, chain: of } = startChain([genesis(hub), genesis(hub)])
+    node.behaveBefore(({ method }) => (method === 'state_getMetadata' ? { result } : undefined))
+    await expect(of.movements({ fromBlock: 1n, toBlock: 1n })).rejects.toMatchObject({ trouble: 'unreadable' })
     expect(heard).toEqual(['unreadable'])
+    node.behaveBefore(() => undefined)
+    expect(await movedIn(1n, 1n, of)).toHaveLength(1)
   })
 
   test('says so where the node has let go of the state', async () => {

@@ -140,9 +140,15 @@ describe('a runtime that runs nothing in advance', () => {
     }
   })
 
-  test('refuses bytes that are no call', async () => {
-    const refused = chain.preview(hers, [{ to: null, value: 0n, input: '0xffff' }])
-    expect(refused).rejects.toMatchObject({ code: 'invalid_input' })
+  test.each([
+    ['bytes that are no call', { to: null, input: '0xffff' }],
+    ['a call beside a recipient', { to: NEW, input: '0xffff' }],
+    ['a value beyond u128', { to: NEW, value: 2n ** 128n }],
+    ['a tip beyond u128', { to: NEW, maxPriorityFeePerGas: 2n ** 128n }],
+    ['a nonce beyond u32', { to: NEW, nonce: 2 ** 32 }],
+  ] as const)('refuses %s', async (_, wrong) => {
+    const refused = chain.preview(hers, [{ value: 0n, input: '0x', ...wrong }])
+    await expect(refused).rejects.toMatchObject({ code: 'invalid_input' })
   })
 
   test('what was foretold is what happens', async () => {
@@ -310,7 +316,8 @@ describe('a runtime that runs calls in advance', () => {
 
   test('refuses what would fail, unless what was sent before makes it good', async () => {
     const intent = coins(his, 12n * UNIT)
-    const remark = { ...raw(made(current, 'system', 'remark', '0x01')), from: hers, nonce: 0 }
+    // As they are recorded.
+    const remark = { ...raw(made(current, 'system', 'remark', '0x01')), gasLimit: 0n, from: hers, nonce: 0 }
     const options = (behind: readonly (typeof remark)[]) => ({ behind: async () => behind })
     await expect(hub.prepare(intent, hers, options([]))).rejects.toMatchObject({
       code: 'execution_reverted',
@@ -318,7 +325,7 @@ describe('a runtime that runs calls in advance', () => {
     })
     const { unsigned } = await hub.prepare(intent, hers, options([remark]))
     expect(unsigned).toMatchObject({ from: hers, value: 12n * UNIT })
-    const again = { ...coins(his, 5n * UNIT), from: hers, nonce: 1 }
+    const again = { ...coins(his, 5n * UNIT), gasLimit: 0n, from: hers, nonce: 1 }
     await expect(hub.prepare(intent, hers, options([remark, again]))).rejects.toMatchObject({
       code: 'execution_reverted',
     })
