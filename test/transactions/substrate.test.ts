@@ -88,6 +88,27 @@ describe('a transfer', () => {
     ])
   })
 
+  test('is pending while its block could still go away', async () => {
+    const from = await fundedWallet()
+    await chain.setFinalityLag(3)
+    try {
+      // Until what it has is final.
+      await chain.newBlock(3)
+      const { json: submitted } = await send(from, { to: bob, value: '9' })
+      const [attempt] = await sql<{ raw: string }[]>`
+        select raw from attempts where transaction_id = ${submitted.transaction_id}`
+      await chain.included(attempt?.raw ?? '')
+      await chain.newBlock()
+      const status = async () =>
+        (await service.get('/transactions/status-by-id', { id: submitted.transaction_id })).json.status
+      expect(await status()).toBe('pending')
+      await chain.newBlock(2)
+      expect((await service.settled(submitted.transaction_id)).json.status).toBe('success')
+    } finally {
+      await chain.setFinalityLag(0)
+    }
+  }, 30_000)
+
   test('takes a tip, and no fields of another family', async () => {
     const from = await fundedWallet()
     await succeeded(await send(from, { to: from, value: '1', maxPriorityFeePerGas: '7' }))
