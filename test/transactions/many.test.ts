@@ -73,15 +73,26 @@ const send = async (input: { from: Address; to: Address; value: string }): Promi
 
 type Tally = { readonly status: string; readonly count: number }
 
+/** How the first of what did not end stands, with the tracker and the node. */
+const whatIsLive = async (ids: readonly string[]): Promise<string> => {
+  const [row] = await sql`
+    select nonce, status, chosen, rungs, clock_started_at, broadcast_at, mined_block_number, mined_block_hash, updated_at, now(), (
+      select json_agg(json_build_object('kind', kind, 'rung', rung, 'at', broadcast_at, 'error', last_error)) from attempts
+      where transaction_id = id) as attempts
+    from transactions where id = any(${[...ids]}) and status in ('submitted', 'pending') order by nonce limit 1`
+  const cursors = await sql`select purpose, block_number from cursors`
+  const node = [await chain.rpc('eth_blockNumber'), await chain.rpc('txpool_status')]
+  return JSON.stringify({ row, cursors: [...cursors], node })
+}
+
 /** Waits until nothing is live. */
 const statuses = async (ids: readonly string[]): Promise<readonly Tally[]> => {
   const deadline = Date.now() + SETTLED_WITHIN_MS
   for (;;) {
     const rows = await sql<Tally[]>`
       select status, count(*)::int as count from transactions where id = any(${[...ids]}) group by status`
-    if (rows.every(({ status }) => status !== 'submitted' && status !== 'pending') || Date.now() > deadline) {
-      return [...rows]
-    }
+    if (rows.every(({ status }) => status !== 'submitted' && status !== 'pending')) return [...rows]
+    if (Date.now() > deadline) throw new Error(`it did not end: ${await whatIsLive(ids)}`)
     await Bun.sleep(50)
   }
 }
