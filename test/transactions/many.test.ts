@@ -18,9 +18,10 @@ const SECRET = 'testnet-secret'
 const MANY = 500
 /** As many connections as a server's client pool has. */
 const CONNECTIONS = 64
-const SETTLED_WITHIN_MS = 60_000
+/** What the tracker has missed of a block the reconciler finds, once it was quiet: within 75 s. */
+const SETTLED_WITHIN_MS = 95_000
 /** Some 10 s on two cores with little else to do. */
-const TEST_TIMEOUT_MS = 120_000
+const TEST_TIMEOUT_MS = 130_000
 
 let chain: TestChain
 let service: Service
