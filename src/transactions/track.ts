@@ -25,6 +25,7 @@ import type { WorkerCtx } from '../context.ts'
 import { runClocks } from './clocks.ts'
 import { failureOf } from './failure.ts'
 import { type Learnt, learnAll } from './learn.ts'
+import { learnMinedBelow } from './mined-below.ts'
 
 /** So many are told, or made final, in one database transaction. */
 const SETTLE_BATCH = 100
@@ -35,7 +36,10 @@ export const trackStep = async (ctx: WorkerCtx, chain: Chain): Promise<StepResul
   const head = await chain.head()
   const cursor = await readCursor(ctx.db, follower)
   if (cursor === null) {
-    await beginCursor(ctx.db, follower, await firstBlock(ctx, { chain, head }))
+    const first = await firstBlock(ctx, { chain, head })
+    // Before the cursor is there: whoever is killed in between begins again.
+    await learnMinedBelow(ctx, { chain, upToBlock: first.number })
+    await beginCursor(ctx.db, follower, first)
     return 'advanced'
   }
   const next = cursor.number < head.latest.number ? await chain.block(cursor.number + 1n) : null
