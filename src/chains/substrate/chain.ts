@@ -6,7 +6,7 @@ import type { SubstrateNetworkRow } from '../networks.ts'
 import { accountQuestion, readCounts } from './account.ts'
 import { addressOf, parseAddress } from './address.ts'
 import { readBalances } from './balances.ts'
-import { createRecentHead, readFinalBlock, readFinalHead, readNow } from './blocks.ts'
+import { createRecentHead, type FinalHead, readFinalBlock, readFinalHead, readNow } from './blocks.ts'
 import { broadcast } from './broadcast.ts'
 import { parseContract } from './contracts.ts'
 import { assemble, signingBytes } from './extrinsic.ts'
@@ -100,8 +100,7 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
   const { rpc, outbound, runtimes, readChainId, confirm } = node
   const recentHead = createRecentHead(node)
   const search = createSearch(node)
-  const countsNow = async (address: string) => {
-    const { ref, version } = await recentHead()
+  const countsAsOf = async (address: string, { ref, version }: FinalHead) => {
     const runtime = await runtimes.of(version, ref.hash)
     return readCounts(rpc, { runtime, address, blockHash: ref.hash })
   }
@@ -110,9 +109,10 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     ...nftVerbs(node),
     prepare: (intent, from, { behind }) => prepare(node, { intent, from, behind }),
     fill: async (intent, from, { nonce }) => fill(node, { intent, from, nonce, head: await recentHead() }),
-    transactionCounts: countsNow,
+    transactionCounts: async (address) => countsAsOf(address, await recentHead()),
+    // Balances are compared with what was heard a moment ago: of now, not of a head that is remembered.
     standing: async (address) => {
-      const { minedCount, pendingCount, account } = await countsNow(address)
+      const { minedCount, pendingCount, account } = await countsAsOf(address, await readFinalHead(node))
       return { minedCount, pendingCount, balance: account.transferable, nextBaseFeePerGas: 0n }
     },
     finalTransactionCount: async (address) => {
