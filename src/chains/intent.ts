@@ -12,6 +12,9 @@ export type Intent = {
   readonly nonce?: number
 }
 
+/** What several move together, in base units. Pure. */
+export const sumOfValues = (intents: readonly Intent[]): bigint => intents.reduce((sum, { value }) => sum + value, 0n)
+
 /** A transaction complete but for its signature (EIP-1559, type 2). */
 export type EvmUnsigned = {
   readonly family: 'evm'

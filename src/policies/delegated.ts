@@ -8,6 +8,7 @@ import type { Tx } from '../../db/client.ts'
 import { chargePolicy, countPolicies, type StandingPolicy, standingPolicies } from '../../db/queries/policies.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { Chain, Intent } from '../chains/chain.ts'
+import { sumOfValues } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
 import { type Credentials, type KeyHandle, PolicyClosed } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
@@ -47,12 +48,10 @@ const readsCalls = ({ argumentRules }: StandingPolicy): boolean =>
 /** What moves is then known to the call alone. */
 const isRuntimeCall = ({ to }: Intent): boolean => to === null
 
-const sumOf = (intents: readonly Intent[]): bigint => intents.reduce((sum, { value }) => sum + value, 0n)
-
 /** The oldest policy that allows all of the intents. @throws policy_denied. */
 const choosePolicy = async (ctx: Ctx, use: Use & { readonly intended: readonly Intent[] }): Promise<string> => {
   const { chain, wallet, intended } = use
-  const value = sumOf(intended)
+  const value = sumOfValues(intended)
   const standing = await standingPolicies(ctx.db, { walletId: wallet.id, value, limit: POLICIES_A_WALLET_MAX })
   let judged: readonly Judged[] = intended.map((intent) => ({ to: intent.to, value: intent.value, call: null }))
   let isRead = false
@@ -109,7 +108,7 @@ export const withKeyFor = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): 
   for (let tries = 1; ; tries += 1) {
     const policyId = await choosePolicy(ctx, { ...use, intended: intents })
     const charge: Charge = async (tx) => {
-      if (!(await chargePolicy(tx, { id: policyId, value: sumOf(intents) }))) throw new PolicyClosed()
+      if (!(await chargePolicy(tx, { id: policyId, value: sumOfValues(intents) }))) throw new PolicyClosed()
     }
     try {
       return await ctx.vault.withKey({ wallet, credentials, actor, policyId }, (key) => act(key, { intents, charge }))

@@ -4,7 +4,7 @@
 import type { ListedTokenRow } from '../../db/queries/listed-tokens.ts'
 import type { EvmNetwork } from '../../db/words.ts'
 import { parseAddress } from '../chains/evm/address.ts'
-import { cleanText } from '../chains/evm/text.ts'
+import { cleanText } from '../chains/text.ts'
 import { AppError } from '../errors.ts'
 
 export const TOKEN_LIST_FILE_BYTES_MAX = 10_000_000

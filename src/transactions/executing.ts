@@ -5,6 +5,7 @@ import type { Queryable } from '../../db/client.ts'
 import { hasDeployment } from '../../db/queries/contract-wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Chain, Intent } from '../chains/chain.ts'
+import { sumOfValues } from '../chains/intent.ts'
 import { AppError } from '../errors.ts'
 import { displayAmount, nativeToken } from '../tokens/token.ts'
 import type { ReadContractWallet } from '../wallets/contract-wallet.ts'
@@ -18,14 +19,12 @@ export const lacksDeployment = async (
   wallet: { readonly network: Network; readonly contractWallet: string },
 ): Promise<boolean> => !(await hasDeployment(db, wallet))
 
-const sumOf = (intents: readonly Intent[]): bigint => intents.reduce((sum, { value }) => sum + value, 0n)
-
 /** The wallet pays what its calls send, and the owner's key the fee: the sentence names the one that lacks it. */
 const unfunded = async ({ chain, wallet, intents }: Executing, index: number): Promise<AppError> => {
   const { coin } = await chain.balances({ address: wallet.address, contracts: [] })
   const { decimals, symbol } = nativeToken(chain.network)
   const amount = (wei: bigint) => `${displayAmount(wei, decimals)} ${symbol}`
-  const needed = sumOf(intents.slice(0, index + 1))
+  const needed = sumOfValues(intents.slice(0, index + 1))
   return new AppError(
     'balance_insufficient',
     `${wallet.address} needs ${amount(needed)} for this transaction, and has ${amount(coin)}.`,

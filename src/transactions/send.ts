@@ -1,4 +1,5 @@
 import type { Intent } from '../chains/chain.ts'
+import { sumOfValues } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
@@ -51,7 +52,7 @@ export const batchSignAndSend = async (ctx: Ctx, input: BatchInput): Promise<Sub
     const field = `unsigned_transactions.${index}`
     return partOf(parseIntent(chain, text, field), field)
   })
-  if (intents.reduce((sum, { value }) => sum + value, 0n) >= UINT256_END) {
+  if (sumOfValues(intents) >= UINT256_END) {
     throw new AppError('invalid_input', 'The values of "unsigned_transactions" together must be below 2^256.')
   }
   const wallet = await walletOf(ctx, { ...input, signer })

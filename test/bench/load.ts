@@ -1,5 +1,7 @@
 // A closed loop of requests to loopback, bounded in number at once and in time.
 
+import type { Service } from '../support/service.ts'
+
 export type LoadResult = {
   readonly perSecond: number
   readonly p50Ms: number
@@ -15,6 +17,21 @@ export const median = (values: readonly number[]): number =>
     [...values].sort((a, b) => a - b),
     0.5,
   )
+
+/** The medians of rounds. */
+export const middle = (rounds: readonly LoadResult[]): LoadResult => ({
+  perSecond: median(rounds.map((round) => round.perSecond)),
+  p50Ms: median(rounds.map((round) => round.p50Ms)),
+  p99Ms: median(rounds.map((round) => round.p99Ms)),
+  requests: rounds.reduce((sum, round) => sum + round.requests, 0),
+})
+
+/** What a project's requests carry. */
+export const headersOf = ({ project }: Pick<Service, 'project'>) => ({
+  'content-type': 'application/json',
+  authorization: `Bearer ${project.apiKey}`,
+  'x-walletkit-project-id': project.projectId,
+})
 
 /** @throws Error at the first answer that is not 200: a benchmark of refusals measures nothing. */
 export const load = async (input: {

@@ -1,5 +1,5 @@
 import type { Service } from '../support/service.ts'
-import { type LoadResult, load, median } from './load.ts'
+import { headersOf, type LoadResult, load, middle } from './load.ts'
 import { start } from './processes.ts'
 
 const AT_ONCE = 32
@@ -12,13 +12,6 @@ export type SignBench = {
   /** Medians of rounds that alternate, so that both meet the same noise. */
   readonly ratio: number
 }
-
-const middle = (rounds: readonly LoadResult[]): LoadResult => ({
-  perSecond: median(rounds.map((round) => round.perSecond)),
-  p50Ms: median(rounds.map((round) => round.p50Ms)),
-  p99Ms: median(rounds.map((round) => round.p99Ms)),
-  requests: rounds.reduce((sum, round) => sum + round.requests, 0),
-})
 
 /** Signing over HTTP, developer-controlled, every field given, against the bare floor. */
 export const benchSign = async (service: Service): Promise<SignBench> => {
@@ -33,11 +26,7 @@ export const benchSign = async (service: Service): Promise<SignBench> => {
     variables: { DATABASE_URL: service.database.url },
     until: /listening ([0-9]+)/,
   })
-  const headers = {
-    'content-type': 'application/json',
-    authorization: `Bearer ${service.project.apiKey}`,
-    'x-walletkit-project-id': service.project.projectId,
-  }
+  const headers = headersOf(service)
   const rounds = { floor: [] as LoadResult[], strongroom: [] as LoadResult[] }
   const runs = {
     floor: (seconds: number) =>

@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { startService } from '../support/service.ts'
 import { startSubstrateChain } from '../support/substrate.ts'
-import { type LoadResult, load, median } from './load.ts'
+import { headersOf, type LoadResult, load, middle } from './load.ts'
 import { start } from './processes.ts'
 
 const SECONDS = 4
@@ -22,13 +22,6 @@ export type SubstrateSignBench = {
   readonly memoryMiB: { readonly started: number; readonly bothNetworks: number }
   readonly startMs: { readonly nodesThere: number; readonly nodesAway: number }
 }
-
-const middle = (rounds: readonly LoadResult[]): LoadResult => ({
-  perSecond: median(rounds.map((round) => round.perSecond)),
-  p50Ms: median(rounds.map((round) => round.p50Ms)),
-  p99Ms: median(rounds.map((round) => round.p99Ms)),
-  requests: rounds.reduce((sum, round) => sum + round.requests, 0),
-})
 
 const memoryMiB = (pid: number): number => {
   const [, kilobytes = '0'] = /VmRSS:\s+([0-9]+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
@@ -54,11 +47,7 @@ export const benchSubstrateSign = async (): Promise<SubstrateSignBench> => {
     variables: { DATABASE_URL: service.database.url },
     until: /listening ([0-9]+)/,
   })
-  const headers = {
-    'content-type': 'application/json',
-    authorization: `Bearer ${service.project.apiKey}`,
-    'x-walletkit-project-id': service.project.projectId,
-  }
+  const headers = headersOf(service)
   const wallets = await Promise.all(NETWORKS.map((network) => service.newWallet({ network })))
   const bodyOf = ({ network, address }: { network: string; address: string }, nonce: number) =>
     JSON.stringify({

@@ -4,7 +4,7 @@
 import type { BroadcastOutcome, Hex } from '../chain.ts'
 import { NodeUnavailable, question, type Rpc, type RpcError } from '../node/rpc.ts'
 import { hash } from '../node/wire.ts'
-import { cleanText } from './text.ts'
+import { cleanText } from '../text.ts'
 
 const REASON_LIMIT = 200
 

@@ -6,10 +6,10 @@ import type { AssetStandard, Network } from '../../../db/words.ts'
 import type { AddressFacts, ChainMemory, Hex } from '../chain.ts'
 import { type Answer, NodeUnavailable, question, type Rpc } from '../node/rpc.ts'
 import { bytes } from '../node/wire.ts'
+import { cleanText } from '../text.ts'
 import { ZERO_ADDRESS } from './address.ts'
 import { readQuestion } from './call.ts'
 import { isExecutionFailure } from './nodeErrors.ts'
-import { cleanText } from './text.ts'
 
 const NAME_LIMIT = 64
 const SYMBOL_LIMIT = 32

@@ -1,8 +1,8 @@
 // What is known of assets and collections: the runtime keeps it beside them, by their ids. An account is no contract.
 
 import type { AddressFacts, Hex } from '../chain.ts'
-import { cleanText } from '../evm/text.ts'
 import { NodeUnavailable } from '../node/rpc.ts'
+import { cleanText } from '../text.ts'
 import { readNow } from './blocks.ts'
 import { type ContractId, contractIdOf } from './contracts.ts'
 import { entryQuestion, numberIn, textIn } from './entries.ts'

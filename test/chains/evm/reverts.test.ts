@@ -11,8 +11,8 @@ import {
   isStateMissing,
 } from '../../../src/chains/evm/nodeErrors.ts'
 import { failureOf, REASON_LIMIT, revertReason, tellingness } from '../../../src/chains/evm/reverts.ts'
-import { cleanText } from '../../../src/chains/evm/text.ts'
 import { RpcError } from '../../../src/chains/node/rpc.ts'
+import { cleanText } from '../../../src/chains/text.ts'
 
 const alice = '0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359'
 const error = (message: string, code = -32000, data?: unknown): RpcError =>
