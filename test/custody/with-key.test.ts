@@ -149,6 +149,8 @@ describe("the type of a wallet's key", () => {
     async (network, other, third) => {
       const wallet = await walletOn(network)
       const sibling = await walletOn(third, wallet.ownerId)
+      // What was said of its key when it signed before is not taken over.
+      await sign(wallet, secret)
       const moves = [
         { network: other },
         // As far as one gets without the key: a public key of that type, the owner's own.
