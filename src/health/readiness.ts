@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { pingDatabase } from '../../db/client.ts'
 import type { Chain } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
@@ -23,9 +24,14 @@ export const readiness = async (
   return { status: 'ready', networks: Object.fromEntries(states) }
 }
 
+/** Whoever asks whether a process is ready waits some seconds at most, which is less than a node has for its answers. */
+const TOLD_WITHIN_MS = 1_500
+
 const stateOf = async (ctx: Pick<WorkerCtx, 'log'>, chain: Chain): Promise<NetworkState> => {
   try {
-    return (await chain.isRightNode()) ? 'ready' : 'wrong_chain'
+    const isRight = await Promise.race([chain.isRightNode(), sleep(TOLD_WITHIN_MS, null, { ref: false })])
+    if (isRight === null) throw new Error(`no answer within ${TOLD_WITHIN_MS} ms`)
+    return isRight ? 'ready' : 'wrong_chain'
   } catch (err) {
     ctx.log.warn({ err, network: chain.network }, 'node does not answer')
     return 'unreachable'

@@ -1,8 +1,15 @@
 import { fileURLToPath } from 'node:url'
+import { scripts } from '../../package.json'
 
 export type Running = { readonly pid: number; readonly output: () => string; readonly stop: () => Promise<void> }
 
 const path = (name: string) => fileURLToPath(new URL(`../../${name}`, import.meta.url))
+
+/** What `bun run` sets for the process of a file, if it is one of the project's: by how much its memory may grow. */
+const settingsOf = (file: string): Record<string, string> => {
+  const script = Object.values(scripts).find((each) => each.endsWith(` bun ${file}`)) ?? ''
+  return Object.fromEntries([...script.matchAll(/(\w+)=(\S+)/g)].map(([, name = '', value = '']) => [name, value]))
+}
 
 /** Starts a file of the project as a process of its own, and waits until its output has what `until` looks for. */
 export const start = async (input: {
@@ -12,7 +19,7 @@ export const start = async (input: {
   readonly timeoutMs?: number
 }): Promise<Running & { readonly match: RegExpMatchArray }> => {
   const child = Bun.spawn(['bun', path(input.file)], {
-    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...input.variables },
+    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...settingsOf(input.file), ...input.variables },
     stdout: 'pipe',
     stderr: 'inherit',
   })

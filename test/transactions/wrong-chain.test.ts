@@ -239,3 +239,11 @@ test('of two nodes that answer in turn, one of them another chain’s, only the 
   expect(await minedCount()).toBe(before + accepted.length)
   expect(await wrong.publicClient.getTransactionCount({ address: wallet })).toBe(0)
 })
+
+test('a node that does not answer is told before the question to it ends', async () => {
+  gate.spoil({ fault: 'hangs', method: 'eth_chainId' })
+  const begun = performance.now()
+  expect(await networks()).toMatchObject({ [network]: 'unreachable' })
+  // The question itself has 15 s.
+  expect(performance.now() - begun).toBeLessThan(10_000)
+})
