@@ -52,8 +52,8 @@ export const createApp = (ctx: Ctx): AnyElysia => {
       requests.begin(request)
       set.headers['x-request-id'] = randomUUID()
       refuseOddHost(request)
+      if (request.method === 'OPTIONS') return preflight(ctx, request)
       const origin = request.headers.get('origin')
-      if (request.method === 'OPTIONS') return preflight(ctx, origin)
       return origin === null
         ? undefined
         : corsHeaders(ctx, origin).then((headers) => void Object.assign(set.headers, headers))

@@ -1,7 +1,7 @@
 // What contract wallets are to execute, and the deployments that it waits for. The signer is the owner's key: where two
 // projects hold it, a deployment is for both.
 
-import { and, asc, eq, isNotNull, isNull, ne, or, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, isNotNull, isNull, ne, or, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { transactions } from '../schema.ts'
 import type { Network } from '../words.ts'
@@ -9,21 +9,34 @@ import { isLive } from './transactions.ts'
 
 type OfContractWallet = { readonly network: Network; readonly contractWallet: string | null }
 
+const isToBeExecuted = and(
+  isNotNull(transactions.contractWallet),
+  isLive,
+  ne(transactions.kind, 'deployment'),
+  isNull(transactions.minedBlockHash),
+)
+
+/** The call data of what a contract wallet is to execute that is in no block yet, of the newest `limit`. */
+export const heldInputs = async (
+  db: Queryable,
+  { limit, ...wallet }: OfContractWallet & { readonly limit: number },
+): Promise<readonly string[]> => {
+  const rows = await db
+    .select({ input: transactions.input })
+    .from(transactions)
+    .where(and(ofContractWallet(wallet), isToBeExecuted))
+    .orderBy(desc(transactions.nonce))
+    .limit(limit)
+  return rows.map(({ input }) => input)
+}
+
 /** What these are to execute that is in no block yet: ids, in the order of nonces. */
 export const heldBack = async (tx: Tx, wallets: readonly OfContractWallet[]): Promise<readonly string[]> => {
   if (wallets.length === 0) return []
   const rows = await tx
     .select({ id: transactions.id })
     .from(transactions)
-    .where(
-      and(
-        or(...wallets.map(ofContractWallet)),
-        isNotNull(transactions.contractWallet),
-        isLive,
-        ne(transactions.kind, 'deployment'),
-        isNull(transactions.minedBlockHash),
-      ),
-    )
+    .where(and(or(...wallets.map(ofContractWallet)), isToBeExecuted))
     .orderBy(asc(transactions.nonce))
   return rows.map(({ id }) => id)
 }

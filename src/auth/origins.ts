@@ -36,9 +36,24 @@ export const corsHeaders = async (ctx: OriginCtx, origin: string | null): Promis
   return { vary: 'Origin', 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED_HEADERS }
 }
 
+/** Hosted metadata is for pages of any origin, with whatever headers they send along. */
+const PUBLIC_FOLDER = '/metadata/'
+
+const publicPreflight = (): Response =>
+  new Response(null, {
+    status: 204,
+    headers: {
+      'access-control-allow-origin': '*',
+      'access-control-allow-methods': 'GET',
+      'access-control-allow-headers': '*',
+      'access-control-max-age': PREFLIGHT_MAX_AGE_SECONDS,
+    },
+  })
+
 /** The answer to OPTIONS, whatever the path: no project and no bearer is needed for it. */
-export const preflight = async (ctx: OriginCtx, origin: string | null): Promise<Response> => {
-  const headers = await corsHeaders(ctx, origin)
+export const preflight = async (ctx: OriginCtx, request: Pick<Request, 'url' | 'headers'>): Promise<Response> => {
+  if (new URL(request.url).pathname.startsWith(PUBLIC_FOLDER)) return publicPreflight()
+  const headers = await corsHeaders(ctx, request.headers.get('origin'))
   const allowed = 'access-control-allow-origin' in headers
   return new Response(null, {
     status: 204,

@@ -1,7 +1,7 @@
 // Contract wallets: addresses with code of their own, which obey the key of one owner. The owner's key signs and pays; the
 // wallet acts. An address is known, and may hold coins and tokens, before there is code at it.
 
-import type { Hex, Intent } from './intent.ts'
+import type { Hex, Intent, RecordedIntent } from './intent.ts'
 
 /** A contract wallet and the address of the key that it obeys. */
 export type ContractWallet = { readonly address: string; readonly owner: string }
@@ -53,6 +53,8 @@ export type ContractWallets = {
     readonly intents: readonly Intent[]
     /** The newest one where it is absent. */
     readonly blockNumber?: bigint
+    /** What is recorded before: it is run first, on top of the newest block, as far as it is not mined. */
+    readonly behind?: readonly RecordedIntent[]
   }): Promise<Hindrance | null>
   /** A message signed for the wallet: by ERC-1271, wrapped as ERC-6492 says where it has no code yet. Pure. */
   message(wallet: ContractWallet, input: { readonly message: Uint8Array; readonly isDeployed: boolean }): Signable<Hex>

@@ -9,9 +9,12 @@ const isOnCalendar = (text: string): boolean => {
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text.slice(0, 10))
 }
 
+/** In UTC too: other years have no four digits, and PostgreSQL does not read JavaScript's six. */
+const hasFourDigitYear = (at: Date): boolean => at.getUTCFullYear() >= 1 && at.getUTCFullYear() <= 9_999
+
 const parseTime = (text: string): Date => {
   const at = new Date(text)
-  if (!Number.isNaN(at.getTime()) && isOnCalendar(text)) return at
+  if (!Number.isNaN(at.getTime()) && isOnCalendar(text) && hasFourDigitYear(at)) return at
   throw new AppError('invalid_input', 'Field "expires_at" must be an RFC 3339 time with an offset.')
 }
 

@@ -17,8 +17,9 @@ export const listPolicies = async (
     readonly offset: number
   },
 ): Promise<readonly Policy[]> => {
-  const { network, walletAddress: address } = input
-  ctx.chains.get(network)
-  const wallet = address === undefined ? null : await getWallet(ctx, { ...input, by: { address } })
+  const { network, walletAddress } = input
+  const chain = ctx.chains.get(network)
+  const address = walletAddress === undefined ? null : chain.parseAddress(walletAddress, 'wallet_address')
+  const wallet = address === null ? null : await getWallet(ctx, { ...input, by: { address } })
   return selectPolicies(ctx.db, { ...input, walletId: wallet?.id ?? null })
 }

@@ -13,7 +13,7 @@ const RuleBody = Type.Object(
       maxLength: 512,
       pattern: '^(?:to|value|decodedInput(?:\\.[A-Za-z0-9_$]+)+)$',
       description:
-        'What is compared: `to`, `value`, `decodedInput.function` (the bare name; `pallet.call` on Polkadot and Vara), or a decoded argument by its name, those within tuples and arrays behind dots.',
+        'What is compared: `to`, `value`, `decodedInput.function` (the bare name; `pallet.call` on Polkadot and Vara), or a decoded argument by its name, those within tuples and arrays behind dots, and how many an array has as its `length`.',
       rule: 'to, value, decodedInput.function or decodedInput. and the name of an argument',
       examples: ['decodedInput.function'],
     }),
@@ -51,7 +51,8 @@ export const CreatePolicyBody = Type.Object(
     argument_rules: Rules,
     expires_at: Type.Optional(
       Type.String({
-        pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})$',
+        pattern:
+          '^[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(?:\\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})$',
         description: 'When it ends; never where it is absent.',
         rule: 'an RFC 3339 time with an offset',
         examples: ['2099-01-31T12:00:00Z'],

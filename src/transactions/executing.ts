@@ -2,16 +2,39 @@
 // address yet a deployment before it.
 
 import type { Queryable } from '../../db/client.ts'
-import { hasDeployment } from '../../db/queries/contract-wallets.ts'
+import { hasDeployment, heldInputs } from '../../db/queries/contract-wallets.ts'
 import type { Network } from '../../db/words.ts'
-import type { Chain, Intent } from '../chains/chain.ts'
+import type { Chain, Hex, Intent, RecordedIntent } from '../chains/chain.ts'
+import type { Hindrance } from '../chains/contract-wallets.ts'
 import { sumOfValues } from '../chains/intent.ts'
+import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { displayAmount, nativeToken } from '../tokens/token.ts'
 import type { ReadContractWallet } from '../wallets/contract-wallet.ts'
+import { recordedBefore } from './recorded-before.ts'
 
 /** Where the wallet stands among what is recorded. */
-export type Executing = ReadContractWallet & { readonly chain: Chain; readonly intents: readonly Intent[] }
+export type Executing = ReadContractWallet & {
+  readonly chain: Chain
+  readonly intents: readonly Intent[]
+  /** What is recorded before it. */
+  readonly behind: () => Promise<readonly RecordedIntent[]>
+}
+
+type Wanted = {
+  readonly chain: Chain
+  readonly projectId: string
+  readonly contract: ReadContractWallet
+  readonly intents: readonly Intent[]
+}
+
+/** Of what a wallet is to do. Pure. */
+export const executing = (ctx: Pick<Ctx, 'db'>, { chain, projectId, contract, intents }: Wanted): Executing => {
+  const { address, owner } = contract.wallet
+  const to = [address, ...intents.flatMap((intent) => intent.to ?? [])]
+  const signer = { network: chain.network, address: owner }
+  return { ...contract, chain, intents, behind: () => recordedBefore(ctx, { signer, projectId, to }) }
+}
 
 /** Whether no deployment is recorded that could still put code there; one that did is unknown to a node that lags behind. */
 export const lacksDeployment = async (
@@ -19,32 +42,81 @@ export const lacksDeployment = async (
   wallet: { readonly network: Network; readonly contractWallet: string },
 ): Promise<boolean> => !(await hasDeployment(db, wallet))
 
+/** Of more than this the oldest are left out: they are mined first. */
+const HELD_LIMIT = 500
+
+const isHex = (text: string): text is Hex => text.startsWith('0x')
+
+/** The coins that the wallet is to send by what is in no block yet. */
+const heldValue = async (db: Queryable, { chain, wallet, contractWallets }: Executing): Promise<bigint> => {
+  const { network } = chain
+  const inputs = await heldInputs(db, { network, contractWallet: wallet.address, limit: HELD_LIMIT })
+  return sumOfValues(inputs.flatMap((input) => (isHex(input) ? (contractWallets.executed(input) ?? []) : [])))
+}
+
+const coinOf = async ({ chain, wallet }: Executing): Promise<bigint> =>
+  (await chain.balances({ address: wallet.address, contracts: [] })).coin
+
 /** The wallet pays what its calls send, and the owner's key the fee: the sentence names the one that lacks it. */
-const unfunded = async ({ chain, wallet, intents }: Executing, index: number): Promise<AppError> => {
-  const { coin } = await chain.balances({ address: wallet.address, contracts: [] })
-  const { decimals, symbol } = nativeToken(chain.network)
+const unfunded = async (of: Executing, held: bigint): Promise<AppError> => {
+  const { decimals, symbol } = nativeToken(of.chain.network)
   const amount = (wei: bigint) => `${displayAmount(wei, decimals)} ${symbol}`
-  const needed = sumOfValues(intents.slice(0, index + 1))
+  // Of all of them, though an earlier one may be the first that fails: with less the next request would fail as well.
+  const needed = sumOfValues(of.intents)
+  const spent = held === 0n ? '' : `, of which its pending transactions spend ${amount(held)}`
   return new AppError(
     'balance_insufficient',
-    `${wallet.address} needs ${amount(needed)} for this transaction, and has ${amount(coin)}.`,
+    `${of.wallet.address} needs ${amount(needed)} for this transaction, and has ${amount(await coinOf(of))}${spent}.`,
   )
 }
 
+type Told = { readonly hindrance: Hindrance; readonly held: bigint; readonly cause?: unknown }
+
+const refusalOf = async (of: Executing, { hindrance, held, cause }: Told): Promise<AppError> => {
+  const { reason, index, isUnfunded } = hindrance
+  if (isUnfunded) return unfunded(of, held)
+  const place = of.intents.length === 1 ? '' : ` (unsigned_transactions.${index})`
+  return new AppError('execution_reverted', `${reason}${place}`, { cause })
+}
+
+const hindranceBehind = async ({ contractWallets, wallet, intents, behind }: Executing): Promise<Hindrance | null> =>
+  contractWallets.hindrance({ address: wallet.address, intents, behind: await behind() })
+
+/** A revert that nobody can read but in docs/error_codes.md of Safe's contracts. */
+const SAFE_CODE = /\bGS[0-9]{3}$/
+
 /**
- * The Safe contracts say of what fails within only that it failed. Where the wallet itself cannot do what it is to do, that is
- * the reason. @throws execution_reverted, balance_insufficient, and whatever `judge` throws.
+ * The Safe contracts say of what fails within only that it failed. Where the wallet itself cannot do what it is to do, by
+ * itself or behind what is recorded, that is the reason.
+ * @throws execution_reverted, balance_insufficient, and whatever `judge` throws.
  */
-export const withReasonWithin = async <Result>(of: Executing, judge: () => Promise<Result>): Promise<Result> => {
+export const withReasonWithin = async <Result>(
+  db: Queryable,
+  { of, judge }: { readonly of: Executing; readonly judge: () => Promise<Result> },
+): Promise<Result> => {
   try {
     return await judge()
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'execution_reverted') throw error
     const { contractWallets, wallet, intents } = of
-    const hindrance = await contractWallets.hindrance({ address: wallet.address, intents })
-    if (hindrance === null) throw error
-    if (hindrance.isUnfunded) throw await unfunded(of, hindrance.index)
-    const place = intents.length === 1 ? '' : ` (unsigned_transactions.${hindrance.index})`
-    throw new AppError('execution_reverted', `${hindrance.reason}${place}`, { cause: error })
+    const alone = await contractWallets.hindrance({ address: wallet.address, intents })
+    if (alone !== null) throw await refusalOf(of, { hindrance: alone, held: 0n, cause: error })
+    const hindrance = await hindranceBehind(of)
+    if (hindrance !== null) throw await refusalOf(of, { hindrance, held: await heldValue(db, of), cause: error })
+    if (!SAFE_CODE.test(error.message)) throw error
+    const sentence = `${error.message}: what the contract wallet is to do fails, behind what is pending or for want of gas`
+    throw new AppError('execution_reverted', sentence, { cause: error })
   }
+}
+
+/**
+ * Refuses what the wallet can do by itself, and not behind what it is to do before. That may bring in coins as well: where
+ * the sum is too much for the balance, a simulation decides. @throws balance_insufficient, execution_reverted.
+ */
+export const refuseOverspent = async (db: Queryable, of: Executing): Promise<void> => {
+  const value = sumOfValues(of.intents)
+  const held = value === 0n ? 0n : await heldValue(db, of)
+  if (held === 0n || held + value <= (await coinOf(of))) return
+  const hindrance = await hindranceBehind(of)
+  if (hindrance !== null) throw await refusalOf(of, { hindrance, held })
 }

@@ -9,7 +9,7 @@ import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { displayAmount, nativeToken } from '../tokens/token.ts'
 import { readContractWallet } from '../wallets/contract-wallet.ts'
-import { type Executing, lacksDeployment, withReasonWithin } from './executing.ts'
+import { type Executing, executing, lacksDeployment, refuseOverspent, withReasonWithin } from './executing.ts'
 import { recordedBefore } from './recorded-before.ts'
 
 /** One transaction of the signer's. */
@@ -56,7 +56,7 @@ export const prepareSending = async (ctx: Ctx, input: SendingInput): Promise<Sen
   for (let tries = 1; ; tries += 1) {
     const contract = await readContractWallet(chain, wallet)
     if (contract !== null) {
-      const sending = await prepareExecution(ctx, { ...input, of: { ...contract, chain, intents }, tries })
+      const sending = await prepareExecution(ctx, { ...input, of: executing(ctx, { ...input, contract }), tries })
       if (sending !== null) return sending
       continue
     }
@@ -72,21 +72,20 @@ const prepareExecution = async (
   ctx: Ctx,
   input: SendingInput & { readonly of: Executing; readonly tries: number },
 ): Promise<Sending | null> => {
-  const { projectId, kind, chain, signer, intents, of, tries } = input
+  const { kind, chain, signer, intents, of, tries } = input
   const { wallet, contractWallets, isDeployed } = of
   const intent = contractWallets.execution(wallet, intents)
-  const recorded = () => recordedBefore(ctx, { signer, projectId, to: [wallet.address, ...goTo(intents)] })
   const isMissing = !isDeployed && (await lacksDeployment(ctx.db, { ...signer, contractWallet: wallet.address }))
-  const deployed = isMissing ? await prepareDeployment(input, recorded) : null
+  const deployed = isMissing ? await prepareDeployment(input) : null
   if (deployed === null && isMissing && tries < TRIES_MAX) return null
-  const behind = async () => [...(await recorded()), ...(deployed === null ? [] : [behindAll(deployed.intent, signer)])]
-  const prepared = await withReasonWithin(of, () =>
-    chain.prepare(intent, signer.address, {
-      behind,
-      asIfDeployed: isDeployed ? undefined : wallet,
-      isJudgedUnpaid: true,
-    }),
-  )
+  const behind = async () => [
+    ...(await of.behind()),
+    ...(deployed === null ? [] : [behindAll(deployed.intent, signer)]),
+  ]
+  const options = { behind, asIfDeployed: isDeployed ? undefined : wallet, isJudgedUnpaid: true }
+  const judge = () => chain.prepare(intent, signer.address, options)
+  const prepared = await withReasonWithin(ctx.db, { of, judge })
+  await refuseOverspent(ctx.db, of)
   refusePoorKey(of, { deployment: deployed?.prepared ?? null, prepared })
   return { contractWallet: wallet.address, deployment: deployed, step: { kind, intent, prepared } }
 }
@@ -117,10 +116,9 @@ const behindAll = (intent: Intent, { address }: Signer): RecordedIntent => ({
 })
 
 /** null where it reverts, as a second one does: somebody else's is there, or waits to be mined. */
-const prepareDeployment = async (
-  { chain, signer, of }: SendingInput & { readonly of: Executing },
-  behind: () => Promise<readonly RecordedIntent[]>,
-): Promise<Step | null> => {
+const prepareDeployment = async (input: SendingInput & { readonly of: Executing }): Promise<Step | null> => {
+  const { chain, signer, of } = input
+  const { behind } = of
   const intent = of.contractWallets.deployment(of.wallet)
   try {
     return {

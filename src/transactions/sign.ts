@@ -8,7 +8,7 @@ import type { Credentials, KeyHandle } from '../custody/vault.ts'
 import { withKeyFor } from '../policies/delegated.ts'
 import { readContractWallet, signerAddressOf } from '../wallets/contract-wallet.ts'
 import { resolveSigner, walletOf } from '../wallets/signer.ts'
-import { type Executing, withReasonWithin } from './executing.ts'
+import { executing, withReasonWithin } from './executing.ts'
 import { parseIntent } from './intent.ts'
 import { nextNonce } from './nonce.ts'
 
@@ -89,16 +89,17 @@ const executionOf = async (
   if (contract === null) throw new Error('only a contract wallet executes')
   const { wallet, contractWallets, isDeployed } = contract
   const from = signerAddressOf(chain, row)
-  const of: Executing = { ...contract, chain, intents: [intent] }
+  const of = executing(ctx, { chain, projectId: row.projectId, contract, intents: [intent] })
+  const judged = <Result>(judge: () => Promise<Result>) => withReasonWithin(ctx.db, { of, judge })
   if (isDeployed) {
     const execution = contractWallets.execution(wallet, [intent])
-    return chain.complete(execution) ?? withReasonWithin(of, () => filled(ctx, { chain, intent: execution, from }))
+    return chain.complete(execution) ?? judged(() => filled(ctx, { chain, intent: execution, from }))
   }
   // What the whole would take as an execution is enough for what is within, whatever gas the caller allows the transaction.
   const { to, value, input: data } = intent
   const alone = contractWallets.execution(wallet, [{ to, value, input: data }])
-  const { gasLimit } = await withReasonWithin(of, () => chain.fill(alone, from, { nonce: 0, asIfDeployed: wallet }))
+  const { gasLimit } = await judged(() => chain.fill(alone, from, { nonce: 0, asIfDeployed: wallet }))
   const signable = contractWallets.deployAndExecute(wallet, { intents: [intent], gas: gasLimit })
   const whole = signable.with(key.sign(signable.bytes))
-  return chain.complete(whole) ?? withReasonWithin(of, () => filled(ctx, { chain, intent: whole, from }))
+  return chain.complete(whole) ?? judged(() => filled(ctx, { chain, intent: whole, from }))
 }

@@ -124,6 +124,17 @@ describe('browsers', () => {
     expect(answer.headers.get('access-control-allow-origin')).toBeNull()
   })
 
+  test('a preflight for hosted metadata allows any origin to read it, with any headers', async () => {
+    const headers = { origin: 'https://gallery.example', authorization: undefined, 'x-walletkit-project-id': undefined }
+    const answer = await service.call(`/metadata/${'0'.repeat(64)}.json`, { method: 'OPTIONS', headers })
+    expect(answer.status).toBe(204)
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      'access-control-allow-origin': '*',
+      'access-control-allow-methods': 'GET',
+      'access-control-allow-headers': '*',
+    })
+  })
+
   test('the request itself must come from an origin of its own project', async () => {
     const allowed = await list({ origin: APP })
     expect(allowed.status).toBe(200)

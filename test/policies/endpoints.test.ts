@@ -102,6 +102,9 @@ describe('creation', () => {
     ['a time without an offset', { expires_at: '2099-01-01T00:00:00' }],
     ['a day that is not', { expires_at: '2099-02-30T00:00:00Z' }],
     ['a month that is not', { expires_at: '2099-13-01T00:00:00Z' }],
+    ['an hour that is not', { expires_at: '2099-01-01T24:00:00Z' }],
+    ['a year of five digits in UTC', { expires_at: '9999-12-31T23:59:59-12:00' }],
+    ['a year before the first', { expires_at: '0000-01-01T00:00:00Z' }],
     ['no uses', { max_uses: 0 }],
     ['a part of a use', { max_uses: 1.5 }],
     ['uses as a text', { max_uses: '3' }],
@@ -179,6 +182,11 @@ describe('the list', () => {
     [{ network: 'Bitcoin' }, 400, 'invalid_input'],
   ])('refuses %p', async (query, status, code) => {
     expect(told(await service.get('/policies', { network, ...query }))).toEqual([status, code])
+  })
+
+  test('names the field that is wrong', async () => {
+    const answer = await service.get('/policies', { network, wallet_address: 'x' })
+    expect(answer.json.error).toStartWith('Field "wallet_address" ')
   })
 })
 

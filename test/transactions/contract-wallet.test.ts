@@ -100,6 +100,10 @@ const succeeded = async (answer: Answer): Promise<string> => {
   return json.transaction_hash
 }
 
+/** For one wei more than the ten that it has, and is to send before. */
+const spent = ({ address }: Wallet): string =>
+  `${address} needs 0.000000000000000001 ETH for this transaction, and has 0.00000000000000001 ETH, of which its pending transactions spend 0.00000000000000001 ETH.`
+
 const anotherProject = async () => service.as(await createProject(service.ctx, { name: 'Another', actor: 'operator' }))
 const codeAt = (address: Address) => chain.publicClient.getCode({ address })
 const balanceOf = (address: Address) => chain.publicClient.getBalance({ address })
@@ -128,6 +132,11 @@ describe('a first transaction', () => {
     const poor = await send(safe, { to: RECIPIENT, value: parseEther('2').toString() })
     expect([poor.status, poor.json.code]).toEqual([400, 'balance_insufficient'])
     expect(poor.json.error).toBe(`${safe.address} needs 2 ETH for this transaction, and has 0 ETH.`)
+    const several = await batch(
+      safe,
+      ['2', '1'].map((ether) => ({ to: RECIPIENT, value: parseEther(ether).toString() })),
+    )
+    expect(several.json.error).toBe(`${safe.address} needs 3 ETH for this transaction, and has 0 ETH.`)
     expect([...(await recordedFor(safe))]).toEqual([])
   })
 
@@ -258,6 +267,14 @@ describe('several calls at once', () => {
 /** Before all else in its block. */
 const RUSHED = { maxFeePerGas: '0x174876e800', maxPriorityFeePerGas: '0x174876e800' }
 
+/** A transaction that nobody recorded takes tokens from a Safe: it is in the pool, and mined first. */
+const takenOutside = async (safe: Wallet, amount: bigint): Promise<void> => {
+  await chain.rpc('anvil_impersonateAccount', [safe.address])
+  const data = transfer(fundedAccount(7).address, amount).input
+  const taken = { ...{ from: safe.address, to: token.address, data, gas: '0x30d40' }, ...RUSHED }
+  await chain.rpc('eth_sendTransaction', [taken])
+}
+
 describe('what goes wrong', () => {
   test('within is the reason before anything is recorded', async () => {
     for (const safe of [await fundedSafe(), await deployedSafe()]) {
@@ -268,6 +285,57 @@ describe('what goes wrong', () => {
     }
   })
 
+  test('with the coins that it is to send before is refused, unless that brings in others', async () => {
+    const safe = await fundedSafe()
+    await chain.fund(safe.address, 10n)
+    const coin = await chain.deploy('WrappedCoin')
+    const call = (input: Hex, value = '0') => ({ to: coin.address, value, input })
+    const [deposit, withdraw] = ['0xd0e30db0', `0x2e1a7d4d${'4'.padStart(64, '0')}`] as const
+    const pay = (value: string) => ({ to: RECIPIENT, value })
+    const accepted: Answer[] = []
+    await withoutBlocks(async () => {
+      // Held back until the wallet is deployed: of these the node knows nothing.
+      accepted.push(await send(safe, pay('6')), await send(safe, call(deposit, '4')))
+      for (const answer of [await send(safe, pay('1')), await batch(safe, [pay('0'), pay('1')])]) {
+        expect([answer.status, answer.json]).toEqual([400, { code: 'balance_insufficient', error: spent(safe) }])
+      }
+      accepted.push(await send(safe, call(withdraw)), await send(safe, pay('4')))
+    })
+    for (const answer of accepted) await succeeded(answer)
+    expect(await balanceOf(safe.address)).toBe(0n)
+  })
+
+  test('behind what is in the pool is told with the reason', async () => {
+    const safe = await deployedSafe()
+    await chain.fund(safe.address, 10n)
+    await give(safe.address, 10n)
+    await withoutBlocks(async () => {
+      const before = await batch(safe, [{ to: RECIPIENT, value: '10' }, transfer(RECIPIENT, 10n)])
+      const { transaction_id: id } = before.json
+      const sent = () => sql`select from attempts where transaction_id = ${id} and broadcast_at is not null`
+      await until(sent, (rows) => rows.length === 1)
+      const poor = await send(safe, { to: RECIPIENT, value: '1' })
+      expect(poor.json).toEqual({ code: 'balance_insufficient', error: spent(safe) })
+      const tokenless = await send(safe, transfer(RECIPIENT, 1n))
+      expect(tokenless.json).toEqual({
+        code: 'execution_reverted',
+        error: `execution reverted: ERC20InsufficientBalance(sender: ${safe.address}, balance: 0, needed: 1)`,
+      })
+      const signed = await post('/transactions/sign', safe, { to: RECIPIENT, value: '1' })
+      expect(signed.json).toEqual(poor.json)
+    })
+    await chain.fund(safe.address)
+    await give(safe.address, 10n)
+    await withoutBlocks(async () => {
+      await takenOutside(safe, 10n)
+      const { json } = await send(safe, transfer(RECIPIENT, 1n))
+      expect([json.code, json.error]).toEqual([
+        'execution_reverted',
+        'execution reverted: GS013: what the contract wallet is to do fails, behind what is pending or for want of gas',
+      ])
+    })
+  })
+
   test('within, once it is mined, fails the whole, with the reason', async () => {
     const safe = await deployedSafe()
     await give(safe.address, 10n)
@@ -276,10 +344,7 @@ describe('what goes wrong', () => {
       const answer = await send(safe, transfer(RECIPIENT, 10n))
       id = answer.json.transaction_id
       // Gone by the time it is mined.
-      await chain.rpc('anvil_impersonateAccount', [safe.address])
-      const data = transfer(fundedAccount(7).address, 10n).input
-      const gone = { ...{ from: safe.address, to: token.address, data, gas: '0x30d40' }, ...RUSHED }
-      await chain.rpc('eth_sendTransaction', [gone])
+      await takenOutside(safe, 10n)
     })
     const { json } = await service.settled(id)
     expect(json).toMatchObject({ status: 'failed', code: 'execution_reverted' })

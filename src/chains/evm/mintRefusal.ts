@@ -52,7 +52,7 @@ const findSaid = (failures: readonly string[], patterns: readonly Pattern[]): st
   )
 
 const refusal = (code: ErrorCode, sentence: string, reason: string | undefined): AppError =>
-  new AppError(code, `${sentence}${reason === undefined ? '' : `: ${reason}`}.`)
+  new AppError(code, `${sentence}${reason === undefined ? '' : `: ${reason.replace(/\.+$/, '')}`}.`)
 
 const NEEDS_VALUE = 'Minting from contract_address needs a payment, which only a transaction of your own can carry'
 

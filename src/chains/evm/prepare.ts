@@ -19,6 +19,7 @@ import type { SimulationLimits } from './limits.ts'
 import { isExecutionFailure, isNoFunds, isPendingMissing } from './nodeErrors.ts'
 import { asDeployed } from './safe/storage.ts'
 import { type Overrides, overridesObject } from './simulate.ts'
+import { stillLive } from './stillLive.ts'
 import { type Fees, fillIn, worstCost } from './unsigned.ts'
 
 /** Estimates are nearly exact, and the state moves on until the transaction is mined. A plain transfer needs no margin. */
@@ -164,16 +165,6 @@ const explainNoFunds = async (
   const gasLimit = intent.gasLimit ?? (gas.ok ? marginOf(intent, gas.value) : intrinsicGas(intent))
   const needed = intent.value + gasLimit * state.fees.maxFeePerGas + state.surcharge
   return insufficient(context.row, { from, needed, balance, least: intent.gasLimit === undefined && !gas.ok })
-}
-
-/** Those that were mined meanwhile have had their effect. @throws node_unavailable. */
-const stillLive = async (rpc: Rpc, behind: readonly RecordedIntent[]): Promise<readonly RecordedIntent[]> => {
-  const senders = [...new Set(behind.map(({ from }) => from))]
-  const counts = await rpc.askAll(
-    senders.map((sender) => question('eth_getTransactionCount', [sender, 'latest'], smallQuantity)),
-  )
-  const minedCount = new Map(senders.map((sender, index) => [sender, counts[index] ?? 0]))
-  return behind.filter(({ from, nonce }) => nonce >= (minedCount.get(from) ?? 0))
 }
 
 type Judged = Sending & {

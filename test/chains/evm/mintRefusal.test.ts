@@ -28,7 +28,9 @@ test.each([
 ])('%j is a want of permission', (reason) => {
   const error = mintRefusal([`execution reverted: ${reason}`], null)
   expect(error).toMatchObject({ code: 'mint_unauthorized', status: 400 })
-  expect(error.message).toBe(`This wallet may not mint from contract_address: execution reverted: ${reason}.`)
+  expect(error.message).toBe(
+    `This wallet may not mint from contract_address: execution reverted: ${reason.replace(/\.$/, '')}.`,
+  )
   expect(codeOf(reason)).toBe('mint_unauthorized')
 })
 

@@ -2,7 +2,7 @@
 // address, one after the other as it would make them.
 
 import type { Network } from '../../../../db/words.ts'
-import type { ChainMemory, Intent } from '../../chain.ts'
+import type { ChainMemory, Intent, RecordedIntent } from '../../chain.ts'
 import type { Hindrance } from '../../contract-wallets.ts'
 import { NodeUnavailable, question, type Rpc } from '../../node/rpc.ts'
 import { bytes, toQuantity } from '../../node/wire.ts'
@@ -13,6 +13,10 @@ import { hopeless } from '../intrinsic.ts'
 import type { SimulationLimits } from '../limits.ts'
 import { isContractSenderRefused, isExecutionFailure } from '../nodeErrors.ts'
 import { NO_FUNDS_REASON } from '../reverts.ts'
+import type { SimulatedCall } from '../simulate.ts'
+import { stillLive } from '../stillLive.ts'
+
+const BEHIND_TRIES_MAX = 3
 
 type Context = {
   readonly rpc: Rpc
@@ -21,7 +25,12 @@ type Context = {
   readonly memory: Pick<ChainMemory, 'readAbiItems'>
 }
 
-type Input = { readonly address: string; readonly intents: readonly Intent[]; readonly blockNumber?: bigint }
+type Input = {
+  readonly address: string
+  readonly intents: readonly Intent[]
+  readonly blockNumber?: bigint
+  readonly behind?: readonly RecordedIntent[]
+}
 type Failure = { readonly index: number; readonly failed: Failed }
 
 /** How the first of them ends without the others; of those behind it nothing can be said so. */
@@ -35,17 +44,39 @@ const firstAlone = async (rpc: Rpc, from: string, [first]: readonly Call[], bloc
   return { index: 0, failed: failedBy(answer.error) }
 }
 
-const findFailure = async ({ rpc, limits }: Context, input: Input): Promise<Failure | null> => {
-  const { address: from, blockNumber } = input
-  // The gas is that of the transaction around them.
-  const calls = input.intents.map(({ to, value, input }) => ({ to, value, input }))
-  const block = blockNumber === undefined ? 'latest' : toQuantity(blockNumber)
-  const ends = calls.length > 1 ? await runBundle(rpc, limits, { from, calls, block }) : null
-  if (ends === null) return firstAlone(rpc, from, calls, block)
+const firstIn = (ends: readonly SimulatedCall[]): Failure | null => {
   const index = ends.findIndex(({ failure }) => failure !== null)
   const end = ends[index]
   const failed = end === undefined ? null : failedIn(end)
   return failed === null ? null : { index, failed }
+}
+
+type Behind = { readonly from: string; readonly calls: readonly Call[]; readonly behind: readonly RecordedIntent[] }
+
+/** null also where the node cannot simulate, or mines faster than it answers. */
+const firstBehind = async ({ rpc, limits }: Context, { from, calls, behind }: Behind): Promise<Failure | null> => {
+  let live = await stillLive(rpc, behind)
+  for (let tries = 1; tries <= BEHIND_TRIES_MAX; tries += 1) {
+    const ends = await runBundle(rpc, limits, { from, calls: [...live, ...calls] })
+    const failure = ends === null ? null : firstIn(ends.slice(live.length))
+    if (failure === null) return null
+    const left = await stillLive(rpc, live)
+    // What was mined meanwhile may have had its effect twice.
+    if (left.length === live.length) return failure
+    live = left
+  }
+  return null
+}
+
+const findFailure = async (context: Context, input: Input): Promise<Failure | null> => {
+  const { rpc, limits } = context
+  const { address: from, blockNumber, behind } = input
+  // The gas is that of the transaction around them.
+  const calls = input.intents.map(({ to, value, input }) => ({ to, value, input }))
+  if (behind !== undefined) return firstBehind(context, { from, calls, behind })
+  const block = blockNumber === undefined ? 'latest' : toQuantity(blockNumber)
+  const ends = calls.length > 1 ? await runBundle(rpc, limits, { from, calls, block }) : null
+  return ends === null ? firstAlone(rpc, from, calls, block) : firstIn(ends)
 }
 
 /** The first that fails, by place and in the words of a preview; null where none does or where it cannot be told. @throws NodeUnavailable for the newest block. */
