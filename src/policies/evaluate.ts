@@ -28,8 +28,8 @@ export const DECODED = 'decodedInput.'
 
 const INTEGER = /^(?:-?[0-9]{1,78}|0x[0-9a-fA-F]{1,64})$/
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/
-/** 32 bytes behind a prefix of one or two. Base58 tells upper case from lower case. */
-const SS58_ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{46,50}$/
+/** 32 bytes behind a prefix of one or two; zeros that lead take less. Base58 tells upper case from lower case. */
+const SS58_ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{35,50}$/
 const BYTES = /^0x(?:[0-9a-fA-F]{2})*$/
 
 /** An integer as a rule names it; null for anything else. Pure. */

@@ -6,6 +6,9 @@ const refuse = (index: number, sentence: string): never => {
   throw new AppError('invalid_input', `Field "argument_rules.${index}.${sentence}`)
 }
 
+/** As chains with pallets name a call: a policy's rule is compared letter for letter. */
+const PALLET_CALL = /^[a-z0-9_]+\.[a-z0-9_]+$/
+
 /**
  * Refuses rules that could never match for what is known of them now; of an argument of call data that is its order alone.
  * @throws invalid_input, address_invalid, network_mismatch.
@@ -22,6 +25,11 @@ export const checkRules = (chain: Chain, rules: readonly ArgumentRule[]): void =
     const address = isAddress ? chain.parseAddress(value, `argument_rules.${index}.value`) : value
     // A program's id in hex: transactions have the text of its address.
     if (address.toLowerCase() !== value.toLowerCase()) refuse(index, `value" must be written as ${address} here.`)
+    // `ne` would forbid nothing by `balances.transferKeepAlive`.
+    const isCallName = chain.family === 'substrate' && /\.function$/.test(argument)
+    if (isCallName && !PALLET_CALL.test(value)) {
+      refuse(index, 'value" must be a call as previews name it, such as balances.transfer_keep_alive.')
+    }
     if ((isOrdered || argument === 'value') && integerIn(value) === null) {
       refuse(index, 'value" must be an integer here, in plain decimal digits or 0x hex.')
     }

@@ -368,6 +368,14 @@ describe('call data is read', () => {
     expect([value(call, 'to'), value(call, 'value')]).toEqual([OTHER, 7n])
   })
 
+  test('with how much is in a list, so that a rule can say that there is no more', async () => {
+    const placed = { maker: OTHER, amount: 1n, tag: '0x00000000', open: true, note: '', ids: [3, 2] }
+    const abi = parseAbi(ODD) as readonly AbiFunction[]
+    const data = encodeFunctionData({ abi, functionName: 'place', args: [placed, '0x', [TOKEN, OTHER]] })
+    const call = await read(data, { items: added(ODD) })
+    expect([value(call, 'order.ids.length'), value(call, 'order.ids.1')]).toEqual([2n, 2n])
+  })
+
   test.each([
     ['nothing behind the selector', '0xa9059cbb'],
     ['a byte too many', `${transfer(OTHER, 7n)}00`],

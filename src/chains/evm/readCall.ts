@@ -33,7 +33,9 @@ const leavesOf = (input: AbiInput, value: unknown, path: string): readonly Leaf[
   const [, item] = ITEM_OF_ARRAY.exec(input.type) ?? []
   if (item !== undefined) {
     const items: readonly unknown[] = Array.isArray(value) ? value : []
-    return items.flatMap((each, index) => leavesOf({ ...input, type: item }, each, within(path, String(index))))
+    const length: Leaf = { path: within(path, 'length'), value: { kind: 'integer', value: BigInt(items.length) } }
+    // Without it no rule could tell that there is not one more.
+    return [length, ...items.flatMap((each, at) => leavesOf({ ...input, type: item }, each, within(path, String(at))))]
   }
   if (input.type !== 'tuple') return [{ path, value: wordOf(input.type, value) }]
   return leavesOfAll(input.components ?? [], value, path)

@@ -12,8 +12,11 @@ const PUBLIC_KEY_BYTES = 32
 /** A program's id, as the wallets and explorers of its network write it. */
 const LIKE_PROGRAM = /^0x[0-9a-fA-F]{64}$/
 const LIKE_EVM = /^0x[0-9a-fA-F]{40}$/
-/** 35 or 36 bytes in base58: a prefix of one or two bytes, 32 bytes, a checksum of two. */
-const LIKE_SS58 = /^[1-9A-HJ-NP-Za-km-z]{46,50}$/
+/**
+ * 35 or 36 bytes in base58: a prefix of one or two bytes, 32 bytes, a checksum of two. A byte of zero that leads is one
+ * character, so the account of zeros is shorter than any that has a key.
+ */
+const LIKE_SS58 = /^[1-9A-HJ-NP-Za-km-z]{35,50}$/
 
 type Account = { readonly prefix: number; readonly publicKey: Uint8Array }
 

@@ -1,7 +1,7 @@
 // Several calls as one, all or nothing, and a call as what it does one by one.
 
 import type { Hex } from '../chain.ts'
-import { type CallTree, readTree } from './decode.ts'
+import { type CallTree, treeOf } from './decode.ts'
 import type { Runtime } from './runtime.ts'
 import { fieldOf } from './values.ts'
 
@@ -25,6 +25,6 @@ const unbatched = (tree: CallTree): readonly CallTree[] => {
 
 /** A call, or those within a batch, in order; none where it cannot be read. Pure. */
 export const callsOf = (runtime: Runtime, call: Hex): readonly CallTree[] => {
-  const tree = readTree(runtime, call)
+  const tree = treeOf(runtime, call)
   return tree === null ? [] : unbatched(tree)
 }

@@ -4,7 +4,7 @@
 import { AppError } from '../../errors.ts'
 import type { Hex, Intent } from '../chain.ts'
 import type { SubstrateNetworkRow } from '../networks.ts'
-import { isExactCall } from './decode.ts'
+import { treeOf } from './decode.ts'
 import { isMessage as isMessageTo, messageCall } from './gear.ts'
 import type { Runtime } from './runtime.ts'
 
@@ -41,7 +41,7 @@ const rawCall = (runtime: Runtime, { value, input }: Intent): Hex => {
   if (value !== 0n) {
     throw refuse('Field "unsigned_transaction.value" must be 0 or absent beside a call: what it moves is in the call.')
   }
-  if (isExactCall(runtime, input)) return input
+  if (treeOf(runtime, input) !== null) return input
   throw refuse('Field "unsigned_transaction.input" must be a SCALE-encoded call of the network\'s runtime.')
 }
 

@@ -11,20 +11,22 @@ export const DECODE_LIMIT_BYTES = 131_072
 
 export type CallTree = Extract<Value, { readonly kind: 'call' }>
 
-/** null for what is no call of the runtime, and beyond the bounds of what is read. Pure. */
-export const readTree = (runtime: Runtime, call: Hex): CallTree | null => {
-  if (call.length > 2 + 2 * DECODE_LIMIT_BYTES) return null
+/** A call of whatever size; null for what is no call of the runtime, or not all of one. Pure. */
+export const treeOf = (runtime: Runtime, call: Hex): CallTree | null => {
   const tree = valueAs(runtime, callType(runtime), call)
   return tree?.kind === 'call' ? tree : null
 }
 
+/** One that is shown and judged: null for a larger one, too. Pure. */
+export const readTree = (runtime: Runtime, call: Hex): CallTree | null =>
+  call.length > 2 + 2 * DECODE_LIMIT_BYTES ? null : treeOf(runtime, call)
+
 /**
- * Whether bytes are a call of the runtime, all of one. The codec, which is another reader than the one of previews and the one
- * that signs, must give the same bytes again: addresses by an index it takes for others. It reads without bounds, so it comes
- * last. Pure.
+ * Whether a second reader agrees that bytes are a call: the codec must give the same bytes again. Addresses by an index it
+ * takes for others. It reads without bounds, and slowly, so it comes last. Pure.
  */
 export const isExactCall = (runtime: Runtime, call: Hex): boolean => {
-  if (valueAs(runtime, callType(runtime), call) === null) return false
+  if (treeOf(runtime, call) === null) return false
   try {
     return runtime.registry.createType('Call', call).toHex() === call
   } catch {

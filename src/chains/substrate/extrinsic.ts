@@ -2,10 +2,13 @@
 // besides the call follows from the runtime's own list of signed extensions.
 
 import { blake2b } from '@noble/hashes/blake2.js'
+import { GenericExtrinsicSignatureV4 } from '@polkadot/types'
 import type { Hex, Signed, SubstrateUnsigned } from '../chain.ts'
 import type { Runtime } from './runtime.ts'
 
 const VERSION = 4
+/** Its highest bit says that it is signed. */
+const SIGNED_VERSION = Uint8Array.of(0x80 | VERSION)
 const HASH_BYTES = 32
 /** Longer payloads are hashed before they are signed (sp_runtime, SignedPayload). */
 const PAYLOAD_MAX_BYTES = 256
@@ -46,9 +49,14 @@ export const signingBytes = (runtime: Runtime, unsigned: SubstrateUnsigned): Uin
 export const assemble = (runtime: Runtime, unsigned: SubstrateUnsigned, signature: Uint8Array): Signed => {
   if (signature.length !== SIGNATURE_BYTES) throw new Error(`expected ${SIGNATURE_BYTES} bytes of an sr25519 signature`)
   const { registry } = runtime
-  const extrinsic = registry.createType('Extrinsic', { method: unsigned.call }, { version: VERSION })
   const tagged = Uint8Array.of(SR25519_TAG, ...signature)
-  extrinsic.addSignature(unsigned.from, tagged, payloadOf(runtime, unsigned).toHex())
-  const raw = extrinsic.toU8a()
+  const signed = new GenericExtrinsicSignatureV4(registry, undefined, { isSigned: true }).addSignature(
+    unsigned.from,
+    tagged,
+    payloadOf(runtime, unsigned).toHex(),
+  )
+  // The call as it was signed: the codec would read it first, and a large one takes it seconds.
+  const body = Buffer.concat([SIGNED_VERSION, signed.toU8a(), Buffer.from(unsigned.call.slice(2), 'hex')])
+  const raw = registry.createType('Bytes', toHex(body)).toU8a()
   return { raw: toHex(raw), hash: toHex(blake2Hash(raw)) }
 }

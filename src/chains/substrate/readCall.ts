@@ -17,7 +17,11 @@ const leavesOf = (value: Value, path: string): [string, CallValue][] => {
     case 'nothing':
       return []
     case 'list':
-      return value.items.flatMap((each, index) => leavesOf(each, within(path, String(index))))
+      // Without it no rule could tell that there is not one more.
+      return [
+        [within(path, 'length'), { kind: 'integer', value: BigInt(value.items.length) }],
+        ...value.items.flatMap((each, index) => leavesOf(each, within(path, String(index)))),
+      ]
     case 'record':
       return leavesOfAll(value.fields, path)
     case 'variant':

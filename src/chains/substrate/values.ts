@@ -172,6 +172,14 @@ const readBits = (cursor: Cursor, store: TypeId): Value => {
   return { kind: 'bytes', value: toHex(take(cursor, Math.ceil(bits / (storeBytes * 8)) * storeBytes)) }
 }
 
+/** Its text is made where it is looked at: that takes a hundred times as long as reading, and a call may name thousands. */
+const addressOf = (publicKey: Uint8Array, prefix: number | undefined): Value => ({
+  kind: 'address',
+  get value() {
+    return encodeAddress(publicKey, prefix)
+  },
+})
+
 const readValue = (cursor: Cursor, id: TypeId, depth: number): Value => {
   cursor.left -= 1
   if (depth > DEPTH_MAX || cursor.left < 0) throw new Unreadable('deeper, or more, than is read')
@@ -195,7 +203,7 @@ const readValue = (cursor: Cursor, id: TypeId, depth: number): Value => {
   if (def.isBitSequence) return readBits(cursor, def.asBitSequence.bitStoreType)
   if (!def.isComposite) throw new Unreadable('a type of an old form')
   if (nameOf(type) === 'AccountId32') {
-    return { kind: 'address', value: encodeAddress(take(cursor, ACCOUNT_BYTES), registry.chainSS58) }
+    return addressOf(take(cursor, ACCOUNT_BYTES), registry.chainSS58)
   }
   return readFields(cursor, def.asComposite.fields, deeper)
 }

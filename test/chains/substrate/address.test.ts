@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { base58Decode, base58Encode } from '@polkadot/util-crypto/base58'
 import { SUBSTRATE_NETWORKS, type SubstrateNetwork } from '../../../db/words.ts'
-import { substrateNetworkRow } from '../../../src/chains/networks.ts'
+import { NOBODY, substrateNetworkRow } from '../../../src/chains/networks.ts'
 import { createNodelessChain } from '../../../src/chains/substrate/chain.ts'
 import { AppError } from '../../../src/errors.ts'
 import { bytesOf } from '../../custody/support.ts'
@@ -33,6 +33,15 @@ describe('an SS58 address', () => {
       const fits = PREFIX[network] === prefix
       if (fits) expect(chainOf(network).addressOf(bytesOf(publicKey))).toBe(address)
       expect(outcome(network, address)).toBe(fits ? address : 'network_mismatch')
+    }
+  })
+
+  test('of the account of zeros, which nobody has a key for, is shorter and one all the same', () => {
+    for (const network of SUBSTRATE_NETWORKS) {
+      const zeros = chainOf(network).addressOf(new Uint8Array(32))
+      expect(zeros).toBe(NOBODY[network])
+      expect(outcome(network, zeros)).toBe(zeros)
+      expect(outcome(network, zeros.slice(1))).toBe('address_invalid')
     }
   })
 

@@ -1,11 +1,16 @@
 // Calls of the current Asset Hub, read without a node: by previews and by policies.
 
 import { describe, expect, test } from 'bun:test'
+import { encodeAddress } from '@polkadot/util-crypto/address'
 import type { Hex, ReadCall } from '../../../src/chains/chain.ts'
-import { isExactCall, readTree, told } from '../../../src/chains/substrate/decode.ts'
+import { substrateNetworkRow } from '../../../src/chains/networks.ts'
+import { createNodelessChain } from '../../../src/chains/substrate/chain.ts'
+import { isExactCall, readTree, told, treeOf } from '../../../src/chains/substrate/decode.ts'
 import { readCall } from '../../../src/chains/substrate/readCall.ts'
 import type { Runtime } from '../../../src/chains/substrate/runtime.ts'
+import { spentBy } from '../../../src/chains/substrate/spending.ts'
 import { type ArgumentRule, type Judged, matches } from '../../../src/policies/evaluate.ts'
+import { checkRules } from '../../../src/policies/rules.ts'
 import { assetHubRuntime, varaRuntime } from './metadata.ts'
 
 const runtime = assetHubRuntime()
@@ -87,6 +92,7 @@ describe('a call is told by the metadata', () => {
     // No `target`: what a rule says of an account is not of another form of address.
     expect(Object.keys(valuesOf(hex))).toEqual([
       'id.parents',
+      'id.interior.X1.length',
       'id.interior.X1.0.GlobalConsensus',
       'target.Address32',
       'amount',
@@ -120,6 +126,12 @@ describe('a call is told by the metadata', () => {
   )
 })
 
+const tookMs = (work: () => unknown): number => {
+  const startMs = performance.now()
+  work()
+  return performance.now() - startMs
+}
+
 describe('hostile bytes', () => {
   const pay = call('balances', 'transferKeepAlive', ACCOUNT, 5n).toHex()
   const nested = (depth: number): Hex => `0x${'280004'.repeat(depth)}${pay.slice(2)}`
@@ -134,6 +146,14 @@ describe('hostile bytes', () => {
       expect(readCall(runtime, nested(depth))).toBeNull()
     }
     expect(performance.now() - startMs).toBeLessThan(1_000)
+  })
+
+  test('a call that names thousands of accounts is read without spelling them', () => {
+    const accounts = (count: number) =>
+      Array.from({ length: count }, (_, index) => new Uint8Array(32).fill(index % 256))
+    const spelledMs = tookMs(() => accounts(2_000).map((each) => encodeAddress(each, 0)))
+    const named = call('multisig', 'asMultiThreshold1', accounts(20_000), pay).toHex()
+    expect(tookMs(() => expect(treeOf(runtime, named)).not.toBeNull())).toBeLessThan(5 * spelledMs)
   })
 
   test.each<[string, Hex]>([
@@ -158,6 +178,13 @@ describe('hostile bytes', () => {
     expect(runtime.registry.createType('Call', indexed).toHex() as string).not.toBe(indexed)
     expect(isExactCall(runtime, indexed)).toBe(false)
     expect(readCall(runtime, indexed)).toBeNull()
+  })
+
+  test('what a call takes from its signer is counted however large it is', () => {
+    // A batch_all of 4,000, each of 36 bytes, where 128 KiB are decoded to be shown.
+    const batch: Hex = `0x2802813e${pay.slice(2).repeat(4_000)}`
+    expect(readTree(runtime, batch)).toBeNull()
+    expect(spentBy(runtime, batch)).toBe(20_000n)
   })
 
   test('a call larger than what is decoded is none to policies', () => {
@@ -229,6 +256,31 @@ describe('a policy on a call of the runtime', () => {
       expect(matches([isTransfer], [judged(outer.toHex())])).toBe(false)
       const { functionName = '' } = readCall(runtime, outer.toHex()) ?? {}
       expect(matches([rule('decodedInput.function', 'eq', functionName)], [judged(outer.toHex())])).toBe(true)
+    }
+  })
+
+  test('on what is in a batch says how much is in it', () => {
+    const rules = [
+      rule('decodedInput.function', 'eq', 'utility.batch_all'),
+      rule('decodedInput.calls.0.function', 'eq', 'balances.transfer_keep_alive'),
+      rule('decodedInput.calls.length', 'eq', '1'),
+    ]
+    const batch = (...calls: readonly unknown[]) => judged(call('utility', 'batchAll', calls).toHex())
+    expect(matches(rules, [batch(pay())])).toBe(true)
+    expect(matches(rules, [batch(pay(), pay(OTHER))])).toBe(false)
+    expect(matches(rules.slice(0, 2), [batch(pay(), pay(OTHER))])).toBe(true)
+    expect(matches(rules.slice(2).concat(rules.slice(0, 1)), [batch()])).toBe(false)
+  })
+
+  test('names it as previews do: in another spelling `ne` would forbid nothing', () => {
+    const chain = createNodelessChain(
+      substrateNetworkRow({ network: 'Polkadot', environment: 'testnet', devnet: true }),
+    )
+    for (const argument of ['decodedInput.function', 'decodedInput.calls.0.function']) {
+      for (const wrong of ['balances.transferKeepAlive', 'Balances.transfer_keep_alive', 'transfer_keep_alive']) {
+        expect(() => checkRules(chain, [rule(argument, 'ne', wrong)])).toThrow('as previews name it')
+      }
+      expect(() => checkRules(chain, [rule(argument, 'ne', 'balances.transfer_keep_alive')])).not.toThrow()
     }
   })
 

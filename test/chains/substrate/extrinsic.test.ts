@@ -89,6 +89,17 @@ describe.skipIf(vara === null)('an extrinsic of Vara', () => {
   })
 })
 
+test('the call in an extrinsic is the one that was signed, byte for byte, also where the codec would write another', () => {
+  const runtime = assetHubRuntime()
+  const [payment] = PAYMENTS
+  if (payment === undefined) throw new Error('there is no payment')
+  // Balances.transfer_keep_alive to MultiAddress::Index(7), which the codec takes for an index of an older form.
+  const call: Hex = '0x0a03011c04'
+  expect(runtime.registry.createType('Call', call).toHex() as string).not.toBe(call)
+  const { raw } = assemble(runtime, { ...unsignedOf(payment), call }, Buffer.alloc(64, 1))
+  expect(raw.endsWith(call.slice(2))).toBe(true)
+})
+
 test('a payload of more than 256 bytes is hashed before it is signed', () => {
   const runtime = assetHubRuntime()
   const [payment] = PAYMENTS
