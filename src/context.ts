@@ -3,6 +3,7 @@
 import type { Db } from '../db/client.ts'
 import { openDb } from '../db/client.ts'
 import { readAbiItems } from '../db/queries/abis.ts'
+import { readCollectionNames } from '../db/queries/collections.ts'
 import { readFacts, writeFacts } from '../db/queries/facts.ts'
 import { readMetadata, writeMetadata } from '../db/queries/runtime-metadata.ts'
 import { type WalletPlace, type WalletRow, walletsAt } from '../db/queries/wallets.ts'
@@ -70,6 +71,7 @@ const memoryOf = (db: Db): ChainMemory => ({
   readAbiItems: (query) => readAbiItems(db, query),
   readFacts: (query: { network: Network; addresses: readonly string[] }) => readFacts(db, query),
   writeFacts: (facts: Parameters<typeof writeFacts>[1]) => writeFacts(db, facts),
+  readCollectionNames: (query) => readCollectionNames(db, query),
   readMetadata: (runtime) => readMetadata(db, runtime),
   writeMetadata: (runtime) => writeMetadata(db, runtime),
 })

@@ -1,4 +1,4 @@
-import { and, asc, eq, sql } from 'drizzle-orm'
+import { and, asc, eq, inArray, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
 import { collections, transactions } from '../schema.ts'
 import type { Network } from '../words.ts'
@@ -73,3 +73,24 @@ export const collectionsAt = async (
         eq(transactions.status, 'success'),
       ),
     )
+
+/** What collections that were created here were named, by address, whosever they are. */
+export const readCollectionNames = async (
+  db: Queryable,
+  input: { readonly network: Network; readonly addresses: readonly string[] },
+): Promise<ReadonlyMap<string, Pick<CollectionRow, 'name' | 'symbol'>>> => {
+  if (input.addresses.length === 0) return new Map()
+  const rows = await db
+    .select({ address: transactions.contractAddress, name: collections.name, symbol: collections.symbol })
+    .from(collections)
+    .innerJoin(transactions, eq(transactions.id, collections.transactionId))
+    .where(
+      and(
+        eq(transactions.network, input.network),
+        inArray(transactions.contractAddress, [...input.addresses]),
+        eq(transactions.status, 'success'),
+      ),
+    )
+    .orderBy(asc(collections.createdAt))
+  return new Map(rows.flatMap(({ address, ...names }) => (address === null ? [] : [[address, names] as const])))
+}

@@ -68,15 +68,24 @@ export type UnsettledRow = MinedIn & {
   readonly input: string
 }
 
-/** Of what is mortal and unfinished: after which block the first of it ends. null where there is nothing. */
-export const earliestEnd = async (db: Queryable, network: Network): Promise<bigint | null> => {
+/** Of what is unfinished. */
+export type Unfinished = {
+  readonly immortal: number
+  /** Of what is mortal and in no block: after which block the first of it ends. null where there is nothing. */
+  readonly earliestEnd: bigint | null
+}
+
+export const readUnfinished = async (db: Queryable, network: Network): Promise<Unfinished> => {
   const [row] = await db
-    .select({ end: transactions.validUntilBlock })
+    .select({
+      immortal: sql<number>`count(*) filter (where ${transactions.validUntilBlock} is null)::int`,
+      earliestEnd: sql<
+        bigint | null
+      >`min(${transactions.validUntilBlock}) filter (where ${transactions.minedBlockHash} is null)`.mapWith(BigInt),
+    })
     .from(transactions)
-    .where(and(eq(transactions.network, network), isUnfinished, isNotNull(transactions.validUntilBlock)))
-    .orderBy(asc(transactions.validUntilBlock))
-    .limit(1)
-  return row?.end ?? null
+    .where(and(eq(transactions.network, network), isUnfinished))
+  return row ?? { immortal: 0, earliestEnd: null }
 }
 
 /** Mortal, in no block, and too late for any above this one. */

@@ -10,6 +10,7 @@ import { deleteMovementsAbove, insertMovements } from '../../db/queries/movement
 import { advance } from '../blocks/advance.ts'
 import type { StepResult } from '../blocks/follow.ts'
 import { type Head, isReorganised } from '../blocks/fork.ts'
+import { isNextGone, nextIsGone } from '../blocks/gone.ts'
 import { rewind } from '../blocks/rewind.ts'
 import type { BlockMovements, Chain } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
@@ -30,7 +31,10 @@ export const indexStep = async (ctx: WorkerCtx, chain: Chain): Promise<StepResul
   }
   const range = await readRange(chain, { cursor, head })
   if (range.kind === 'too_wide') return 'advanced'
-  if (range.kind === 'not_there') return 'caught_up'
+  if (range.kind === 'not_there') {
+    if (await isNextGone(chain, { cursor, head })) throw nextIsGone(chain, cursor)
+    return 'caught_up'
+  }
   const { blocks } = range
   if (isReorganised({ cursor, latest: head.latest, next: blocks[0] ?? null })) {
     const undo = (tx: Tx, fork: BlockPoint) => deleteMovementsAbove(tx, { network, blockNumber: fork.number })

@@ -6,8 +6,8 @@ import { contractOf } from '../tokens/contract.ts'
 import { tokenLooks } from '../tokens/looks.ts'
 import { ADDRESSES_MAX, type AddressesMetadata } from './schema.ts'
 
-/** What has an id in place of an address, as previews and activity tell it: `7`, `asset:1984`. */
-const ID = /^(?:[a-z]+:)?[0-9]{1,10}$/
+/** What has an id in place of an address, as previews and activity tell it: `7`, `asset:1984`, `foreign:0x02010903`. */
+const ID = /^(?:(?:[a-z]+:)?[0-9]{1,10}|foreign:0x[0-9a-f]+)$/
 
 const canonicalOf = (chain: Chain, text: string, field: string): string => {
   if (chain.family === 'evm') return chain.parseAddress(text.toLowerCase(), field)
@@ -34,10 +34,7 @@ export const addressesMetadata = async (
   return Object.fromEntries(
     [...canonical].map(([text, address]) => {
       const known = facts.get(address)
-      return [
-        text,
-        known === undefined ? null : contractOf({ network, address, facts: known, look: looks.get(address) }),
-      ]
+      return [text, known === undefined ? null : contractOf({ chain, address, facts: known, look: looks.get(address) })]
     }),
   )
 }

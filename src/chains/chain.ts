@@ -4,9 +4,9 @@
 
 import type { AbiItemKind, AssetStandard, ChainFamily, Network } from '../../db/words.ts'
 import type { ContractWallet, ContractWallets, Signable } from './contract-wallets.ts'
-import type { Hex, Intent, RecordedIntent, Unsigned } from './intent.ts'
+import type { Hex, Intent, Offer, RecordedIntent, Unsigned } from './intent.ts'
 
-export type { EvmUnsigned, Hex, Intent, RecordedIntent, SubstrateUnsigned, Unsigned } from './intent.ts'
+export type { EvmUnsigned, Hex, Intent, Offer, RecordedIntent, SubstrateUnsigned, Unsigned } from './intent.ts'
 
 export type PrepareOptions = {
   /**
@@ -234,16 +234,16 @@ export type ChainMemory = {
     selectors: readonly string[]
   }): Promise<readonly AddedAbiItem[]>
   /** What is doubtful may have changed since it was read. */
-  readFacts(input: {
-    network: Network
-    addresses: readonly string[]
-  }): Promise<ReadonlyMap<string, AddressFacts & { readonly isDoubtful: boolean }>>
+  readFacts(asked: AskedAddresses): Promise<ReadonlyMap<string, AddressFacts & { readonly isDoubtful: boolean }>>
   writeFacts(input: { network: Network; facts: ReadonlyMap<string, AddressFacts> }): Promise<void>
+  /** What collections that were made here were named, by address, whoever made them: public, as on networks that keep names. */
+  readCollectionNames(asked: AskedAddresses): Promise<ReadonlyMap<string, Pick<AddressFacts, 'name' | 'symbol'>>>
   /** A Substrate runtime's metadata, SCALE. */
   readMetadata(runtime: RuntimeKey): Promise<Hex | null>
   writeMetadata(runtime: RuntimeKey & { metadata: Hex }): Promise<void>
 }
 
+type AskedAddresses = { readonly network: Network; readonly addresses: readonly string[] }
 type RuntimeKey = { readonly network: Network; readonly specName: string; readonly specVersion: number }
 
 export type Chain = {
@@ -288,10 +288,9 @@ export type Chain = {
   transactionCounts(address: string): Promise<{ readonly minedCount: number; readonly pendingCount: number }>
   /** For operators: what decides whether the sender's next transaction can be mined. @throws node_unavailable. */
   standing(address: string): Promise<Standing>
-  /** The sender's mined count as of the newest final block (the node's word, else the network's depth). @throws node_unavailable. */
-  finalTransactionCount(address: string): Promise<number>
+  /** The sender's mined count as of the end of a block that is final; null where its state is gone. @throws node_unavailable. */
+  transactionCountAt(input: { readonly address: string; readonly blockNumber: bigint }): Promise<number | null>
   withNonce(unsigned: Unsigned, nonce: number): Unsigned
-  worstCost(unsigned: Unsigned): bigint
   /** The transaction at rising fees, itself first; alone where the intent fixed a fee. Pure. */
   ladder(unsigned: Unsigned, intent: Intent): readonly Unsigned[]
   /**
@@ -303,8 +302,8 @@ export type Chain = {
   signingBytes(unsigned: Unsigned): Uint8Array
   /** @param signature 65 bytes: r, s, recovery id (0 or 1). Pure. */
   assemble(unsigned: Unsigned, signature: Uint8Array): Signed
-  /** What `assemble` was given. Pure. @throws Error for bytes that it did not make. */
-  disassemble(raw: Hex): Unsigned
+  /** @param signed.recordedCost the word where bytes do not say what they may take. Pure. @throws Error for bytes not made here. */
+  offerOf(signed: { readonly raw: Hex; readonly recordedCost: bigint }): Offer
 
   /** null for a family that has none. */
   readonly contractWallets: ContractWallets | null

@@ -55,3 +55,11 @@ export type Unsigned = EvmUnsigned | SubstrateUnsigned
 
 /** An intent that was recorded before, with what it was recorded as. */
 export type RecordedIntent = Intent & { readonly from: string; readonly nonce: number }
+
+/** What a signed encoding offers a block, and the most that it can take from its sender. */
+export type Offer = {
+  /** Wei; null where the runtime sets the fee. */
+  readonly maxFeePerGas: bigint | null
+  readonly maxPriorityFeePerGas: bigint | null
+  readonly worstCost: bigint
+}

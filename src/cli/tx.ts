@@ -92,15 +92,26 @@ const coins = (network: Network, raw: bigint): string => {
 
 const time = (at: Date | null): string => at?.toISOString() ?? '-'
 
+const offered = (network: Network, offer: InspectedAttempt['offer']): string => {
+  if (offer === null) return '-'
+  const { maxFeePerGas, maxPriorityFeePerGas, worstCost } = offer
+  const fees = [
+    ...(maxFeePerGas === null ? [] : [gwei(maxFeePerGas)]),
+    ...(maxPriorityFeePerGas === null ? [] : [`tip ${gwei(maxPriorityFeePerGas)}`]),
+  ]
+  return [...fees, `at most ${coins(network, worstCost)}`].join(', ')
+}
+
 const attemptLine = (network: Network, attempt: InspectedAttempt): readonly string[] => {
-  const { offer } = attempt
-  const offered =
-    offer === null
-      ? '-'
-      : `${gwei(offer.maxFeePerGas)}, tip ${gwei(offer.maxPriorityFeePerGas)}, at most ${coins(network, offer.worstCost)}`
   const marks = [attempt.chosen ? 'chosen' : '', attempt.mined ? 'mined' : '', attempt.refusal ?? '']
   return [
-    ...[`  ${attempt.attempt}`, attempt.kind, attempt.hash, offered, `accepted ${time(attempt.acceptedAt)}`],
+    ...[
+      `  ${attempt.attempt}`,
+      attempt.kind,
+      attempt.hash,
+      offered(network, attempt.offer),
+      `accepted ${time(attempt.acceptedAt)}`,
+    ],
     marks.filter((mark) => mark !== '').join(', '),
   ]
 }

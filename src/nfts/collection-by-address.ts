@@ -46,7 +46,7 @@ export const collectionByAddress = async (
   if (chain === null) throw notFound('collection')
   const facts = (await chain.facts([contractAddress])).get(contractAddress)
   const look = (await tokenLooks(ctx.db, { chain, addresses: [contractAddress] })).get(contractAddress)
-  const shown = facts && contractOf({ network: chain.network, address: contractAddress, facts, look })
+  const shown = facts && contractOf({ chain, address: contractAddress, facts, look })
   if (!shown?.nft) throw notFound('collection')
   const { nft } = shown
   if (nft.name !== '' && nft.image_url !== '') return nft

@@ -8,7 +8,7 @@ export const Token = Type.Object(
     network: NetworkField,
     contract_address: Type.String({
       description:
-        "The token's contract; of an asset on Polkadot its id, as `asset:1984`; of a network's own coin its word: `ETH`, `MATIC`, `AVAX`, `DOT` or `VARA`.",
+        "The token's contract; of an asset on Polkadot its id, as `asset:1984`, `pool:7` or `foreign:0x0201090704` (an XCM Location in SCALE); of a network's own coin its word: `ETH`, `MATIC`, `AVAX`, `DOT` or `VARA`.",
       examples: ['ETH'],
     }),
     name: Type.String({ description: 'As the contract says it; may be empty.', examples: ['Ether'] }),

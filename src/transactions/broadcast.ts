@@ -104,12 +104,11 @@ const heed = async (ctx: WorkerCtx, heard: Heard): Promise<BroadcastResult> => {
 
 /** Who lacks how much: go-ethereum says it itself, others are asked what there is. */
 const lackOf = async ({ chain, found, attempt }: Heard, { reason }: { readonly reason: string }): Promise<string> => {
-  const { network, signerAddress } = found.transaction
+  const { network, signerAddress, worstCost: recordedCost } = found.transaction
   if (!isRaw(attempt.raw) || /overshot [0-9]/.test(reason)) return reason
   const standing = await chain.standing(signerAddress).catch(() => null)
-  const { raw } = attempt
-  const cost = chain.family === 'evm' ? chain.worstCost(chain.disassemble(raw)) : found.transaction.worstCost
-  const missing = standing === null ? 0n : cost - standing.balance
+  const { worstCost } = chain.offerOf({ raw: attempt.raw, recordedCost })
+  const missing = standing === null ? 0n : worstCost - standing.balance
   if (missing <= 0n) return reason
   const { decimals, symbol } = nativeToken(network)
   return `${signerAddress} lacks ${displayAmount(missing, decimals)} ${symbol} (${reason})`

@@ -10,7 +10,7 @@ import {
   type TransactionOverview,
 } from '../../db/queries/overview.ts'
 import { transactionWithAttempts } from '../../db/queries/transactions.ts'
-import type { Chain, EvmUnsigned, Hex, Standing } from '../chains/chain.ts'
+import type { Chain, Hex, Offer, Standing } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
 import { noSuchTransaction } from './waiting.ts'
 
@@ -18,7 +18,7 @@ const JOBS_SHOWN = 10
 
 /** An attempt, and what it offers as long as its bytes are kept. */
 export type InspectedAttempt = AttemptOverview & {
-  readonly offer: (Pick<EvmUnsigned, 'maxFeePerGas' | 'maxPriorityFeePerGas'> & { readonly worstCost: bigint }) | null
+  readonly offer: Offer | null
 }
 
 /** What the node says just now of the signer, and what that means for the attempt that is sent. Extrinsics have no base fee. */
@@ -27,7 +27,7 @@ export type NodeView =
   | {
       readonly kind: 'heard'
       readonly standing: Standing
-      /** Wei that the signer lacks for the chosen attempt: 0 where it can be paid, null where its bytes are gone. */
+      /** Base units that the signer lacks for the chosen attempt: 0 where it can be paid, null where its bytes are gone. */
       readonly lacks: bigint | null
       readonly feeBelowBaseFee: boolean | null
     }
@@ -62,41 +62,31 @@ export const inspectTransaction = async (
   const chain = ctx.chains.all.find((each) => each.network === network) ?? null
   const attempts = overviews.map((overview) => {
     const raw = raws?.attempts.find(({ hash }) => hash === overview.hash)?.raw ?? null
-    return { ...overview, offer: chain === null || raw === null ? null : offerOf(chain, raw as Hex) }
+    const recordedCost = raws?.transaction.worstCost ?? 0n
+    return {
+      ...overview,
+      offer: chain === null || raw === null ? null : chain.offerOf({ raw: raw as Hex, recordedCost }),
+    }
   })
-  const node = transaction.final
-    ? null
-    : await askNode({ chain, transaction, attempts, worstCost: raws?.transaction.worstCost ?? 0n })
+  const node = transaction.final ? null : await askNode({ chain, transaction, attempts })
   return { transaction, attempts, signer, jobs, acts, node }
-}
-
-const offerOf = (chain: Chain, raw: Hex): InspectedAttempt['offer'] => {
-  if (chain.family !== 'evm') return null
-  const unsigned = chain.disassemble(raw)
-  if (unsigned.family !== 'evm') return null
-  const { maxFeePerGas, maxPriorityFeePerGas } = unsigned
-  return { maxFeePerGas, maxPriorityFeePerGas, worstCost: chain.worstCost(unsigned) }
 }
 
 const askNode = async (input: {
   readonly chain: Chain | null
   readonly transaction: TransactionOverview
   readonly attempts: readonly InspectedAttempt[]
-  /** As it was recorded. */
-  readonly worstCost: bigint
 }): Promise<NodeView> => {
-  const { chain, transaction, attempts, worstCost } = input
+  const { chain, transaction, attempts } = input
   if (chain === null) return { kind: 'silent', sentence: `No node of ${transaction.network} is configured here.` }
   try {
     const standing = await chain.standing(transaction.signerAddress)
     const offer = attempts.find((attempt) => attempt.chosen)?.offer ?? null
-    const lacking = (cost: bigint): bigint => (cost > standing.balance ? cost - standing.balance : 0n)
-    if (chain.family === 'substrate') {
-      return { kind: 'heard', standing, lacks: lacking(worstCost), feeBelowBaseFee: null }
-    }
     if (offer === null) return { kind: 'heard', standing, lacks: null, feeBelowBaseFee: null }
-    const feeBelowBaseFee = offer.maxFeePerGas < standing.nextBaseFeePerGas
-    return { kind: 'heard', standing, lacks: lacking(offer.worstCost), feeBelowBaseFee }
+    const { maxFeePerGas, worstCost } = offer
+    const lacks = worstCost > standing.balance ? worstCost - standing.balance : 0n
+    const feeBelowBaseFee = maxFeePerGas === null ? null : maxFeePerGas < standing.nextBaseFeePerGas
+    return { kind: 'heard', standing, lacks, feeBelowBaseFee }
   } catch (error) {
     return { kind: 'silent', sentence: error instanceof Error ? error.message : 'The node did not answer.' }
   }

@@ -94,7 +94,7 @@ const resultOf = (input: {
     contract:
       intent.to === null || called === undefined
         ? null
-        : contractOf({ network, address: intent.to, facts: called, look: looks.get(intent.to) }),
+        : contractOf({ chain, address: intent.to, facts: called, look: looks.get(intent.to) }),
     function_name: preview.decoded?.functionName ?? null,
     arguments: preview.decoded === null ? null : { ...preview.decoded.arguments },
     simulation: {

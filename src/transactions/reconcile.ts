@@ -131,10 +131,13 @@ const isNonceTakenForGood = async (
   input: { readonly chain: Chain; readonly row: QuietRow },
 ): Promise<boolean> => {
   const { chain, row } = input
-  if ((await chain.finalTransactionCount(row.signerAddress)) <= row.nonce) return false
-  const head = await chain.head()
+  const final = finalNumberOf(chain, await chain.head())
   const cursor = await readCursor(ctx.db, { network: chain.network, purpose: 'track' })
-  if (cursor === null || cursor.number < finalNumberOf(chain, head)) return false
+  if (cursor === null || cursor.number < final) return false
+  // As of that block: a node that is ahead of the one that told it counts what the tracker has not come by.
+  const count = await chain.transactionCountAt({ address: row.signerAddress, blockNumber: final })
+  // Nothing is proven where the node does not say.
+  if (count === null || count <= row.nonce) return false
   // It may stand where the chain went another way.
   return (await chain.block(cursor.number))?.hash === cursor.hash
 }

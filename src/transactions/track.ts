@@ -3,22 +3,25 @@
 // transaction as what was learnt, so a killed worker learns it again.
 
 import type { Tx } from '../../db/client.ts'
-import { type BlockPoint, beginCursor, type Follower, readCursor } from '../../db/queries/cursors.ts'
+import { type BlockPoint, beginCursor, type Follower, readCursor, rememberBlocks } from '../../db/queries/cursors.ts'
 import {
   attemptsAmong,
-  earliestEnd,
   lapsedBy,
   type MinedIn,
   minedAbove,
   minedBeside,
   minedUnsettled,
   minedUpTo,
+  readUnfinished,
+  type Unfinished,
 } from '../../db/queries/mined.ts'
 import { hasUnfinished, noteAttemptError } from '../../db/queries/transactions.ts'
 import type { Network } from '../../db/words.ts'
 import { advance } from '../blocks/advance.ts'
 import type { StepResult } from '../blocks/follow.ts'
 import { finalNumberOf, type Head, isReorganised } from '../blocks/fork.ts'
+import { isNextGone, nextIsGone } from '../blocks/gone.ts'
+import { move } from '../blocks/move.ts'
 import { rewind } from '../blocks/rewind.ts'
 import type { BlockWithHashes, Chain, Hex } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
@@ -55,7 +58,7 @@ export const trackStep = async (ctx: WorkerCtx, chain: Chain): Promise<StepResul
     // A head above a block that the node does not show says nothing of whether the cursor's is still the chain's.
     if (cursor.number === head.latest.number) await settleDeepEnough(ctx, { chain, head, tracked: cursor.number })
     await runClocks(ctx, chain)
-    return 'caught_up'
+    return (await isNextGone(chain, { cursor, head })) ? passOver(ctx, { chain, follower, cursor, head }) : 'caught_up'
   }
   const moved = await takeIn(ctx, { chain, follower, cursor, next, head })
   if (moved) await settleDeepEnough(ctx, { chain, head, tracked: next.number })
@@ -72,12 +75,41 @@ const firstBlock = async (
 ): Promise<BlockPoint> => {
   const { chain, head } = input
   if (!(await hasUnfinished(ctx.db, chain.network))) return head.latest
-  const end = chain.eraBlocks === 0 ? null : await earliestEnd(ctx.db, chain.network)
-  const final = finalNumberOf(chain, head)
-  const number = end === null ? final : lower(final, end - BigInt(chain.eraBlocks) + 1n)
+  const number = firstBirth(chain, { head, unfinished: await readUnfinished(ctx.db, chain.network) })
   const block = await chain.block(number)
   if (block === null) throw new Error(`the node of ${chain.network} has no block ${number}`)
   return block
+}
+
+/** No block that could have taken what is mortal is below this one, at most the newest final one. */
+const firstBirth = (chain: Chain, input: { readonly head: Head; readonly unfinished: Unfinished }): bigint => {
+  const final = finalNumberOf(chain, input.head)
+  const { earliestEnd } = input.unfinished
+  return earliestEnd === null ? final : lower(final, earliestEnd - BigInt(chain.eraBlocks) + 1n)
+}
+
+/**
+ * The node has let go of the next block. Blocks that nothing of what waits can be in are passed over. Whether others have
+ * something in them, they alone can tell: that is neither guessed nor given up, and the tracker waits for a node that has them.
+ * @throws node_unavailable.
+ */
+const passOver = async (
+  ctx: Pick<WorkerCtx, 'db' | 'log'>,
+  input: { readonly chain: Chain; readonly follower: Follower; readonly cursor: BlockPoint; readonly head: Head },
+): Promise<StepResult> => {
+  const { chain, follower, cursor, head } = input
+  const unfinished = await readUnfinished(ctx.db, chain.network)
+  const number = firstBirth(chain, { head, unfinished })
+  const to = unfinished.immortal === 0 && number > cursor.number ? await chain.block(number) : null
+  if (to === null) throw nextIsGone(chain, cursor)
+  const finalNumber = finalNumberOf(chain, head)
+  const moved = await move(ctx, {
+    ...{ follower, from: cursor, to },
+    write: (tx) => rememberBlocks(tx, { follower, blocks: [to], finalNumber }),
+  })
+  const blocks = { above: String(cursor.number), below: String(to.number) }
+  if (moved) ctx.log.warn({ network: chain.network, ...blocks }, 'blocks that the node let go of were passed over')
+  return moved ? 'advanced' : 'overtaken'
 }
 
 const takeIn = async (

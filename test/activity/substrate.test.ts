@@ -1,18 +1,22 @@
 // Activity of wallets on a network of Substrate, from the block to the wire.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { Keyring } from '@polkadot/keyring'
 import { generateMnemonic } from '@scure/bip39'
 import { wordlist } from '@scure/bip39/wordlists/english.js'
 import postgres from 'postgres'
+import { writeFacts } from '../../db/queries/facts.ts'
 import { backfillWalletTask, startBackfills } from '../../jobs/tasks/backfill-wallet.ts'
 import { backfillStep } from '../../src/activity/backfill.ts'
 import { indexStep } from '../../src/activity/index-blocks.ts'
 import { type Chain, type Hex, RangeTooWide } from '../../src/chains/chain.ts'
+import { NOBODY } from '../../src/chains/networks.ts'
 import { type Runtime, readRuntime } from '../../src/chains/substrate/runtime.ts'
 import { readConfig } from '../../src/config.ts'
 import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
+import { trackStep } from '../../src/transactions/track.ts'
+import { startFakeNode } from '../chains/evm/fakeNode.ts'
 import { type Service, startService } from '../support/service.ts'
 import { devAccount, startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
 
@@ -62,8 +66,8 @@ const send = async (...calls: readonly [pallet: string, name: string, ...values:
   return hash
 }
 
-const index = async (): Promise<void> => {
-  for (let steps = 0; steps < 100; steps += 1) if ((await indexStep(worker, chain)) === 'caught_up') return
+const index = async (of = chain): Promise<void> => {
+  for (let steps = 0; steps < 100; steps += 1) if ((await indexStep(worker, of)) === 'caught_up') return
   throw new Error('the indexer did not catch up')
 }
 
@@ -107,6 +111,31 @@ test('lists what came in and went out: coins, assets and NFTs', async () => {
     .get(`/activity?network=${NETWORK}&wallet_address=${json.address}&page=2&page_size=3`)
     .then((answer) => answer.json)
   expect(item.token.decimals).toBe(10)
+})
+
+test('keeps and lists a foreign asset, however long its Location is', async () => {
+  const wallet = { network: NETWORK, name: 'Eve', owner_id: randomUUID(), ...developer }
+  const { address } = (await service.post('/wallets', wallet)).json
+  // Eight junctions of the longest kind: AccountId32 with a network that is told by its fork.
+  const contract = `foreign:0x${randomBytes(2 + 8 * 75).toString('hex')}`
+  const ether = { standard: 'erc20', name: 'Ether', symbol: 'ETH', decimals: 18 } as const
+  await writeFacts(worker.db, { network: NETWORK, facts: new Map([[contract, ether]]) })
+  const { number } = (await chain.head()).latest
+  await local.newBlock()
+  const moved = { standard: 'erc20', contract, tokenId: null, from: NOBODY[NETWORK], to: address } as const
+  const place = { amount: 5n * 10n ** 17n, logIndex: 1_000, itemIndex: 0 }
+  await index({
+    ...chain,
+    movements: async (range) =>
+      (await chain.movements(range))?.map((block) =>
+        block.number <= number ? block : { ...block, movements: [{ ...moved, ...place, transactionHash: block.hash }] },
+      ) ?? null,
+  })
+  const items = (await activityOf(address)).map(({ type, metadata, token }) => [type, metadata, token])
+  const token = { contract_address: contract, symbol: 'ETH', decimals: 18 }
+  expect(items).toEqual([['receive_token', { amount: '0.5' }, expect.objectContaining(token)]])
+  const [coin, ...more] = (await service.get('/tokens/balances', { network: NETWORK, wallet_address: address })).json
+  expect([coin.symbol, more]).toEqual(['DOT', []])
 })
 
 test('walks back through all blocks for an imported key, and says how far it came', async () => {
@@ -164,4 +193,83 @@ test('of a network without a node, what a new key does is looked for when it has
   await startBackfills(worker)
   expect([...(await sql`select from graphile_worker.jobs where key = ${key}`)]).toEqual([])
   expect(await rows()).toMatchObject([{ begun_at: null }])
+})
+
+describe('blocks that a node has let go of', () => {
+  /** By number and by hash. */
+  const gone = new Set<unknown>()
+  let node: ReturnType<typeof startFakeNode>
+  let pruned: WorkerCtx
+  let there: Chain
+
+  beforeAll(async () => {
+    node = startFakeNode({
+      behind: local.rpcUrl,
+      behaviour: ({ method, params }) =>
+        /^chain_get(Block|BlockHash|Header)$/.test(method) && gone.has(params[0]) ? { result: null } : undefined,
+    })
+    const variables = { ...service.variables, ROOT_KEY: '', DATABASE_URL: service.database.workerUrl }
+    const config = readConfig({ ...variables, POLKADOT_RPC_URL: node.rpcUrl })
+    pruned = await createWorkerCtx({ config, process: 'test' })
+    there = pruned.chains.withNode(NETWORK)
+  })
+
+  afterAll(async () => {
+    await pruned.db.close({ timeoutSeconds: 2 })
+    await node.stop()
+  })
+
+  const track = async (): Promise<void> => {
+    for (let steps = 0; steps < 100; steps += 1) if ((await trackStep(pruned, there)) === 'caught_up') return
+    throw new Error('the tracker did not catch up')
+  }
+  const stands = async () => {
+    const [row] =
+      await sql`select block_number::int as at from cursors where purpose = 'track' and network = ${NETWORK}`
+    return row?.at
+  }
+  const lose = async (number: number) => gone.add(number).add(await local.rpc('chain_getBlockHash', [number]))
+  const refusal = (number: number) => ({
+    code: 'node_unavailable',
+    message: expect.stringContaining(`no longer has block ${number},`),
+  })
+
+  test('are passed over by the tracker where nothing waits that could be in them, and the indexer says what it waits for', async () => {
+    await track()
+    await index()
+    const at = Number(await stands())
+    await local.newBlock(3)
+    await lose(at + 1)
+    await lose(at + 2)
+    await expect(indexStep(pruned, there)).rejects.toMatchObject(refusal(at + 1))
+    await track()
+    expect(await stands()).toBe(at + 3)
+    gone.clear()
+    for (let steps = 0; (await indexStep(pruned, there)) !== 'caught_up'; steps += 1) expect(steps).toBeLessThan(10)
+  }, 30_000)
+
+  test('hold the tracker where one could be in them that waits: its end is not guessed', async () => {
+    const { address } = await service.newWallet({ network: NETWORK })
+    const to = chain.addressOf(alice.publicKey)
+    await local.fund(address)
+    const { json } = await service.post('/transactions/sign-and-send', {
+      ...{ network: NETWORK, signer_wallet_address: address, unsigned_transaction: { to, value: '1' } },
+      developer_secret: developer.developer_secret,
+    })
+    const [attempt] = await sql`select raw from attempts where transaction_id = ${json.transaction_id}`
+    await local.rpc('author_submitExtrinsic', [attempt?.raw])
+    const { number } = await local.included(attempt?.raw)
+    await lose(number)
+    await local.newBlock(2)
+    const status = async () =>
+      (await service.get('/transactions/status-by-id', { id: json.transaction_id })).json.status
+    await expect(track()).rejects.toMatchObject(refusal(number))
+    await expect(track()).rejects.toMatchObject(refusal(number))
+    expect([await stands(), await status()]).toEqual([number - 1, 'submitted'])
+    gone.clear()
+    await track()
+    expect(await status()).toBe('success')
+    const counts = [number - 1, number].map((at) => there.transactionCountAt({ address, blockNumber: BigInt(at) }))
+    expect(await Promise.all(counts)).toEqual([0, 1])
+  }, 30_000)
 })

@@ -86,6 +86,7 @@ const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
     rpcUrl,
     memory: {
       readAbiItems: async () => [],
+      readCollectionNames: async () => new Map(),
       readFacts: (query) => readFacts(db, query),
       writeFacts: (facts) => writeFacts(db, facts),
       readMetadata: async () => null,

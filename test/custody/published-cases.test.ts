@@ -25,6 +25,7 @@ const chain = createEvmChain({
   rpcUrl: 'http://127.0.0.1:1',
   memory: {
     readAbiItems: async () => [],
+    readCollectionNames: async () => new Map(),
     readFacts: async () => new Map(),
     writeFacts: async () => {},
     readMetadata: async () => null,

@@ -152,12 +152,12 @@ test('nothing is final in a block that the chain has left, whatever its head is'
   await node.reorg({ depth: 1 })
   const number = await node.publicClient.getBlockNumber({ cacheTime: 0 })
   await node.mine(BLOCKS_TO_FINAL + 6)
-  // One node behind the address says how far the chain is, another one lags.
+  // One node behind the address says how far the chain is, another one lags: by so much that it is told.
   const lagging = toHex(number + 1n)
   between.behave(({ method, params }) =>
     method === 'eth_getBlockByNumber' && params[0] === lagging ? { result: null } : undefined,
   )
-  expect(await step()).toBe('caught_up')
+  await expect(step()).rejects.toMatchObject({ code: 'node_unavailable' })
   expect(await rowOf(id)).toMatchObject({ final: false })
   between.behave(() => undefined)
   await catchUp()
@@ -183,4 +183,24 @@ test('a nonce is not told as taken while the tracker stands where the chain went
   between.behave(() => undefined)
   await catchUp()
   expect(await rowOf(id)).toMatchObject({ status: 'success', block: hash })
+})
+
+test('a nonce is not told as taken by what a node counts above the blocks that another one has', async () => {
+  await catchUp()
+  const behind = await node.publicClient.getBlockNumber({ cacheTime: 0 })
+  const id = await send()
+  await broadcast(id)
+  await node.mine(BLOCKS_TO_FINAL + 6)
+  // One node behind the address is where the tracker stands, another one has the transaction in a final block.
+  const old = toHex(behind)
+  between.behave(async ({ method, params }) => {
+    if (method === 'eth_getTransactionReceipt' || method === 'eth_getTransactionByHash') return { result: null }
+    const isHead = method === 'eth_getBlockByNumber' && !String(params[0]).startsWith('0x')
+    return isHead ? { result: await node.rpc(method, [old, params[1]]) } : undefined
+  })
+  await reconcile()
+  expect(await rowOf(id)).toMatchObject({ code: null, final: false })
+  between.behave(() => undefined)
+  await catchUp()
+  expect(await rowOf(id)).toMatchObject({ status: 'success' })
 })

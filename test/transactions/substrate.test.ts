@@ -4,6 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { decodeAddress, encodeAddress } from '@polkadot/util-crypto'
 import postgres, { type Sql } from 'postgres'
+import { createProject } from '../../src/projects/create.ts'
+import { cancelTransaction } from '../../src/transactions/cancel.ts'
 import { type Behaviour, startFakeNode } from '../chains/evm/fakeNode.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { devAccount, startSubstrateChain } from '../support/substrate.ts'
@@ -46,6 +48,12 @@ const fundedWallet = async (planck = 1_000n * UNIT): Promise<string> => {
   const { address } = await service.newWallet({ network })
   await chain.fund(address, planck)
   return address
+}
+
+const until = async (condition: () => Promise<boolean>): Promise<void> => {
+  for (const deadline = Date.now() + 15_000; !(await condition()); await sleep(50)) {
+    if (Date.now() > deadline) throw new Error('it did not come about in time')
+  }
 }
 
 const bodyOf = (from: string, unsigned: object) => ({
@@ -175,6 +183,17 @@ describe('NFTs', () => {
       const move = { network, from: holder, contract_address: contract, recipient: from, token_id }
       await succeeded(await post('/nfts/transfer', move))
     }
+    // The chain keeps a URI of it, and no name.
+    const items = async () =>
+      (await service.get('/activity', { network, wallet_address: holder })).json.filter(
+        (item: { metadata: object }) => 'token_id' in item.metadata,
+      )
+    await until(async () => (await items()).length === 4)
+    const names = { name: 'Doors', symbol: 'DOOR' }
+    for (const { token } of await items()) expect(token).toMatchObject({ contract_address: contract, ...names })
+    const other = service.as(await createProject(service.ctx, { name: 'Another', actor: 'operator' }))
+    const seen = await other.get('/addresses/metadata', { network, addresses: contract })
+    expect(seen.json[contract]).toMatchObject({ type: 'nft', nft: { contract_address: contract, ...names } })
     const refused = await post('/nfts/mint', { ...mint, from: holder })
     expect([refused.status, refused.json.code]).toEqual([400, 'mint_unauthorized'])
     const poor = await post('/nfts/collections', { ...made, from: holder })
@@ -257,12 +276,6 @@ describe('a worker that comes late', () => {
     const [attempt] = await sql`select last_error from attempts where transaction_id = ${id}`
     return attempt?.last_error ?? ''
   }
-  const until = async (condition: () => Promise<boolean>): Promise<void> => {
-    for (const deadline = Date.now() + 15_000; !(await condition()); await sleep(50)) {
-      if (Date.now() > deadline) throw new Error('it did not come about in time')
-    }
-  }
-
   const cli = async (...args: readonly string[]): Promise<string> => {
     const env = { PATH: process.env.PATH ?? '', ...service.variables, ROOT_KEY: '' }
     const child = Bun.spawn(['bun', '--no-env-file', CLI, ...args], { env, stdout: 'pipe', stderr: 'inherit' })
@@ -313,9 +326,11 @@ describe('a worker that comes late', () => {
   }, 30_000)
 
   test('does not guess how it ended where the node let go of the state, and says so', async () => {
-    await until(async () => (await refusalOf(untold)).endsWith('an archive node has it'))
-    const [shown] = await sql`select why from strongroom_views.transactions where id = ${untold}`
-    expect(shown?.why).toContain('an archive node has it')
+    // What a node said to its bytes at last may stand there for a moment.
+    await until(async () => {
+      const [shown] = await sql`select why from strongroom_views.transactions where id = ${untold}`
+      return shown?.why.includes('an archive node has it')
+    })
     const { json } = await service.get('/transactions/status-by-id', { id: untold })
     expect(json).toMatchObject({ status: 'pending' })
     forgotten.clear()
@@ -336,6 +351,13 @@ describe('a worker that comes late', () => {
     expect(await refusalOf(poor.id)).toMatch(new RegExp(`^insufficient_funds: ${poor.address} lacks [0-9.]+ DOT `))
     const shown = await cli('tx', 'show', poor.id)
     expect(shown).toContain(`the signer lacks`)
+    expect(shown).toMatch(/ at most [0-9.]+ DOT /)
+    await expect(cancelTransaction(service.ctx, { id: poor.id, actor: 'operator' })).rejects.toMatchObject({
+      ...{
+        code: 'invalid_input',
+        message: expect.stringMatching(/^It is mortal: it ends by itself after block [0-9]+\.$/),
+      },
+    })
     expect(shown).not.toContain('gwei')
   }, 30_000)
 })

@@ -9,7 +9,7 @@ import { addressOf, parseAddress } from './address.ts'
 import { readBalances } from './balances.ts'
 import { readBlock, readHead } from './blocks.ts'
 import { broadcast } from './broadcast.ts'
-import { readCounts, readFinalCount } from './counts.ts'
+import { readCountAt, readCounts } from './counts.ts'
 import { assemble, disassemble, signingBytes } from './encode.ts'
 import { readAddressFacts } from './facts.ts'
 import { isWithinCap } from './fees.ts'
@@ -29,7 +29,7 @@ import { readCall } from './readCall.ts'
 import { createContractWallets } from './safe/safe.ts'
 import { readStanding } from './standing.ts'
 import { readStatus, readStatuses } from './status.ts'
-import { complete, worstCost } from './unsigned.ts'
+import { complete, offerOf } from './unsigned.ts'
 
 /** A network as data, the node that serves it, and what is remembered of it between processes. */
 export type EvmChainInput = {
@@ -74,9 +74,8 @@ export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: E
     fill: (intent, from, options) => fill({ rpc, row, limits, memory }, { intent, from, options }),
     transactionCounts: (address) => readCounts(rpc, address),
     standing: (address) => readStanding(rpc, address),
-    finalTransactionCount: (address) => readFinalCount(rpc, { address, finalDepth: row.finalDepth }),
+    transactionCountAt: (at) => readCountAt(rpc, at),
     withNonce: (unsigned, nonce) => ({ ...ours(unsigned), nonce }),
-    worstCost: (unsigned) => worstCost(ours(unsigned)),
     ladder: (unsigned, intent) => {
       const fixedFees = intent.maxFeePerGas !== undefined || intent.maxPriorityFeePerGas !== undefined
       return ladderOf({ unsigned: ours(unsigned), fixedFees, maxFeePerGasCapWei: row.maxFeePerGasCapWei })
@@ -89,7 +88,7 @@ export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: E
     },
     signingBytes: (unsigned) => signingBytes(ours(unsigned)),
     assemble: (unsigned, signature) => assemble(ours(unsigned), signature),
-    disassemble,
+    offerOf: ({ raw }) => offerOf(disassemble(raw)),
     contractWallets: createContractWallets({ rpc, network, chainId, limits, memory }),
     message: keyMessage,
     verifyMessage: (signed) => verifyMessage(rpc, signed),

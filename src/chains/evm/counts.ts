@@ -1,8 +1,8 @@
 // How many transactions of a sender the chain has: the nonce of its next one, by three measures of certainty.
 
 import { question, type Rpc } from '../node/rpc.ts'
-import { quantity, smallQuantity, toQuantity } from '../node/wire.ts'
-import { isStateMissing } from './nodeErrors.ts'
+import { smallQuantity, toQuantity } from '../node/wire.ts'
+import { isBlockMissing, isStateMissing } from './nodeErrors.ts'
 
 const countQuestion = (address: string, block: string) =>
   question('eth_getTransactionCount', [address, block], smallQuantity)
@@ -20,21 +20,11 @@ export const readCounts = async (
   return { minedCount, pendingCount: Math.max(minedCount, pendingCount) }
 }
 
-/**
- * Mined as of the newest final block: the node's word, else `finalDepth` blocks down.
- * @throws NodeUnavailable, also where the node keeps no state from that block: then nothing can be said.
- */
-export const readFinalCount = async (
+/** Mined as of the end of a block; null where the node does not say, as it keeps no state from there. @throws NodeUnavailable. */
+export const readCountAt = async (
   rpc: Rpc,
-  input: { readonly address: string; readonly finalDepth: number },
-): Promise<number> => {
-  const { address, finalDepth } = input
-  const [finalized, newest] = await rpc.tryAll([
-    countQuestion(address, 'finalized'),
-    question('eth_blockNumber', [], quantity),
-  ])
-  if (finalized.ok) return finalized.value
-  if (isStateMissing(finalized.error)) throw rpc.refusal(finalized.error)
-  const final = rpc.need(newest) - BigInt(finalDepth)
-  return final < 0n ? 0 : rpc.ask(countQuestion(address, toQuantity(final)))
+  { address, blockNumber }: { readonly address: string; readonly blockNumber: bigint },
+): Promise<number | null> => {
+  const count = await rpc.try(countQuestion(address, toQuantity(blockNumber)))
+  return !count.ok && (isStateMissing(count.error) || isBlockMissing(count.error)) ? null : rpc.need(count)
 }

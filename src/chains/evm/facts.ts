@@ -4,8 +4,9 @@
 import { decodeAbiParameters, encodeFunctionData, parseAbi } from 'viem'
 import type { AssetStandard, Network } from '../../../db/words.ts'
 import type { AddressFacts, ChainMemory, Hex } from '../chain.ts'
-import { type Answer, NodeUnavailable, question, type Rpc } from '../node/rpc.ts'
+import { type Answer, question, type Rpc } from '../node/rpc.ts'
 import { bytes } from '../node/wire.ts'
+import { type Facts, rememberedFacts } from '../remembered.ts'
 import { cleanText } from '../text.ts'
 import { ZERO_ADDRESS } from './address.ts'
 import { readQuestion } from './call.ts'
@@ -46,8 +47,6 @@ const READS = {
 
 type Read = keyof typeof READS
 const READ_NAMES = Object.keys(READS).filter((name): name is Read => name in READS)
-
-const NOTHING: AddressFacts = { isContract: false, standard: 'other', name: '', symbol: '', decimals: 0 }
 
 /** A call that failed in the contract has no answer; a node that refused to run it has not spoken of the contract. */
 const returned = (rpc: Rpc, answer: Answer<Hex>): Hex | null => {
@@ -99,7 +98,7 @@ type Context = { readonly rpc: Rpc; readonly memory: ChainMemory; readonly netwo
 /** EIP-7702: an account that has delegated carries 0xef0100 and an address; it is still a person's account. */
 const isContractCode = (code: Hex): boolean => code !== '0x' && !code.startsWith('0xef0100')
 
-const readContracts = async (rpc: Rpc, contracts: readonly string[]): Promise<ReadonlyMap<string, AddressFacts>> => {
+const readContracts = async (rpc: Rpc, contracts: readonly string[]): Promise<Facts> => {
   const questions = contracts.flatMap((to) =>
     READ_NAMES.map((name) => readQuestion({ to, data: READS[name], gasLimit: READ_GAS_LIMIT })),
   )
@@ -126,37 +125,13 @@ const readContracts = async (rpc: Rpc, contracts: readonly string[]): Promise<Re
   )
 }
 
-/** Those that the chain has code for are remembered. */
-const readAnew = async (
-  { rpc, memory, network }: Context,
-  addresses: readonly string[],
-): Promise<ReadonlyMap<string, AddressFacts>> => {
+/** Of those that the chain has code for. */
+const readExisting = async (rpc: Rpc, addresses: readonly string[]): Promise<Facts> => {
   const codes = await rpc.askAll(addresses.map((address) => question('eth_getCode', [address, 'latest'], bytes)))
   const contracts = addresses.filter((_, index) => isContractCode(codes[index] ?? '0x'))
-  const read = await readContracts(rpc, contracts)
-  await memory.writeFacts({ network, facts: read })
-  return new Map(addresses.map((address) => [address, read.get(address) ?? NOTHING]))
+  return readContracts(rpc, contracts)
 }
 
 /** Facts by address, every asked one included; from memory first. @throws NodeUnavailable, where memory does not have them all. */
-export const readAddressFacts = async (
-  context: Context,
-  addresses: readonly string[],
-): Promise<ReadonlyMap<string, AddressFacts>> => {
-  const { memory, network } = context
-  const asked = [...new Set(addresses)]
-  if (asked.length === 0) return new Map()
-  const facts = new Map<string, AddressFacts>()
-  const doubtful: string[] = []
-  for (const [address, { isDoubtful, ...known }] of await memory.readFacts({ network, addresses: asked })) {
-    facts.set(address, known)
-    if (isDoubtful) doubtful.push(address)
-  }
-  const unknown = asked.filter((address) => !facts.has(address))
-  try {
-    for (const [address, read] of await readAnew(context, [...unknown, ...doubtful])) facts.set(address, read)
-  } catch (error) {
-    if (unknown.length > 0 || !(error instanceof NodeUnavailable)) throw error
-  }
-  return facts
-}
+export const readAddressFacts = async ({ rpc, ...context }: Context, addresses: readonly string[]): Promise<Facts> =>
+  rememberedFacts(context, { asked: addresses, read: (unsure) => readExisting(rpc, unsure) })

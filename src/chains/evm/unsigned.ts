@@ -1,7 +1,7 @@
 // An intent with every field given is a transaction; no node is asked.
 
 import { AppError } from '../../errors.ts'
-import type { EvmUnsigned, Intent } from '../chain.ts'
+import type { EvmUnsigned, Intent, Offer } from '../chain.ts'
 
 /** Fees, in wei per unit of gas. */
 export type Fees = Pick<EvmUnsigned, 'maxFeePerGas' | 'maxPriorityFeePerGas'>
@@ -42,3 +42,9 @@ export const complete = (chainId: number, intent: Intent): EvmUnsigned | null =>
 
 /** Value and gas at the fee cap; a surcharge of the network is not in the transaction and so not in here. Pure. */
 export const worstCost = (unsigned: EvmUnsigned): bigint => unsigned.value + unsigned.gasLimit * unsigned.maxFeePerGas
+
+/** Pure. */
+export const offerOf = (unsigned: EvmUnsigned): Offer => {
+  const { maxFeePerGas, maxPriorityFeePerGas } = unsigned
+  return { maxFeePerGas, maxPriorityFeePerGas, worstCost: worstCost(unsigned) }
+}

@@ -1,7 +1,7 @@
 // Finalized blocks: nothing else is followed, so that what is taken in never goes away again.
 
 import type { BlockRef, BlockWithHashes, Hex } from '../chain.ts'
-import { type Question, question, type Rpc } from '../node/rpc.ts'
+import { type Answer, type Question, question, type Rpc } from '../node/rpc.ts'
 import { bytes, hash, listOf, nullable, record } from '../node/wire.ts'
 import { blake2Hash, toHex } from './extrinsic.ts'
 import type { SubstrateNode } from './node.ts'
@@ -38,9 +38,13 @@ export const hashOfExtrinsic = (raw: Hex): Hex => toHex(blake2Hash(Buffer.from(r
 /** The newest final block, and the runtime that is behind it. */
 export type FinalHead = { readonly ref: BlockRef; readonly version: RuntimeVersion }
 
-/** @throws NodeUnavailable. */
-export const readFinalHead = async ({ rpc }: Pick<SubstrateNode, 'rpc'>): Promise<FinalHead> => {
+/** @param known is answered again where it still is the newest one. @throws NodeUnavailable. */
+export const readFinalHead = async (
+  { rpc }: Pick<SubstrateNode, 'rpc'>,
+  known: FinalHead | null = null,
+): Promise<FinalHead> => {
   const blockHash = await rpc.ask(finalizedHashQuestion)
+  if (blockHash === known?.ref.hash) return known
   const [header, timestampMs, version] = await rpc.askAll([
     headerQuestion(blockHash),
     timestampQuestion(blockHash),
@@ -77,13 +81,6 @@ export const createRecentHead = (
   }
 }
 
-/** The hash of a final block by its number; null where there is none yet. @throws NodeUnavailable. */
-export const finalHashAt = async ({ rpc }: Pick<SubstrateNode, 'rpc'>, number: bigint): Promise<Hex | null> => {
-  const head = await rpc.ask(finalizedHashQuestion)
-  const [header, found] = await rpc.askAll([headerQuestion(head), hashQuestion(number)])
-  return header === null || number > header.number ? null : found
-}
-
 /** Timestamp.set as it stands in a block: 10 bytes, bare, call 0 of its pallet, a compact number of 6 bytes. */
 const TIMESTAMP_SET = /^0x280[45][0-9a-f]{2}000b([0-9a-f]{12})$/
 
@@ -92,18 +89,19 @@ const timestampIn = ({ extrinsics }: Block): number | null => {
   return found === undefined ? null : Number(littleEndian(`0x${found}`))
 }
 
+/** What follows a block's hash in a batch. */
+export const blockQuestions = (blockHash: Hex) => [blockQuestion(blockHash), timestampQuestion(blockHash)] as const
+
 /** Also of a block whose state the node has let go of: its hashes are what matters. @throws NodeUnavailable. */
-export const readFinalBlock = async (
-  node: Pick<SubstrateNode, 'rpc'>,
-  number: bigint,
-): Promise<BlockWithHashes | null> => {
-  const blockHash = await finalHashAt(node, number)
-  if (blockHash === null) return null
-  const [told, timestamp] = await node.rpc.tryAll([blockQuestion(blockHash), timestampQuestion(blockHash)])
-  const block = node.rpc.need(told)
+export const blockOf = (
+  { rpc }: Pick<SubstrateNode, 'rpc'>,
+  blockHash: Hex,
+  [told, timestamp]: readonly [Answer<Block | null>, Answer<number>],
+): BlockWithHashes | null => {
+  const block = rpc.need(told)
   if (block === null) return null
   const spelled = !timestamp.ok && isForgotten(timestamp.error) ? timestampIn(block) : null
-  const timestampMs = spelled ?? node.rpc.need(timestamp)
+  const timestampMs = spelled ?? rpc.need(timestamp)
   const { extrinsics, ...header } = block
   return { ...header, hash: blockHash, timestampMs, transactionHashes: extrinsics.map(hashOfExtrinsic) }
 }

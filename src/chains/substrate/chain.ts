@@ -6,11 +6,12 @@ import type { SubstrateNetworkRow } from '../networks.ts'
 import { accountQuestion, readCounts } from './account.ts'
 import { addressOf, parseAddress } from './address.ts'
 import { readBalances } from './balances.ts'
-import { createRecentHead, type FinalHead, readFinalBlock, readFinalHead, readNow } from './blocks.ts'
+import { createRecentHead, type FinalHead, readFinalHead, readNow } from './blocks.ts'
 import { broadcast } from './broadcast.ts'
 import { parseContract } from './contracts.ts'
 import { assemble, signingBytes } from './extrinsic.ts'
 import { readFacts } from './facts.ts'
+import { createFinalBlocks } from './finalBlocks.ts'
 import { readHistory } from './history.ts'
 import { isSignedByKey, keyMessage } from './messages.ts'
 import { readEventMovements, readMovements } from './movements.ts'
@@ -21,6 +22,7 @@ import { previewBundle } from './preview.ts'
 import { readCall } from './readCall.ts'
 import { createSearch } from './search.ts'
 import { readStatuses } from './status.ts'
+import { unlessForgotten } from './storage.ts'
 
 /** 31 years. */
 const NEVER_SECONDS = 1_000_000_000
@@ -58,14 +60,14 @@ export const createNodelessChain = (row: SubstrateNetworkRow): Chain => {
     fill: refuseLater,
     transactionCounts: refuseLater,
     standing: refuseLater,
-    finalTransactionCount: refuseLater,
+    transactionCountAt: refuseLater,
     withNonce: refuse,
-    worstCost: refuse,
     ladder: refuse,
     cancel: () => null,
     signingBytes: refuse,
     assemble: refuse,
-    disassemble: refuse,
+    // An extrinsic says what it may move and its tip; the fee is the runtime's, and so are deposits.
+    offerOf: ({ recordedCost }) => ({ maxFeePerGas: null, maxPriorityFeePerGas: null, worstCost: recordedCost }),
     contractWallets: null,
     message: keyMessage,
     verifyMessage: async (signed) => (isSignedByKey(signed) ? 'key' : null),
@@ -100,9 +102,16 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
   const { rpc, outbound, runtimes, readChainId, confirm } = node
   const recentHead = createRecentHead(node)
   const search = createSearch(node)
+  const finalBlocks = createFinalBlocks(node)
   const countsAsOf = async (address: string, { ref, version }: FinalHead) => {
     const runtime = await runtimes.of(version, ref.hash)
     return readCounts(rpc, { runtime, address, blockHash: ref.hash })
+  }
+  const countAt = async ({ address, blockNumber }: { readonly address: string; readonly blockNumber: bigint }) => {
+    const block = await finalBlocks.block(blockNumber)
+    if (block === null) return null
+    const runtime = await runtimes.at(block.hash)
+    return (await rpc.ask(accountQuestion(runtime, address, block.hash))).nonce
   }
   return {
     ...createNodelessChain(row),
@@ -115,13 +124,9 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
       const { minedCount, pendingCount, account } = await countsAsOf(address, await readFinalHead(node))
       return { minedCount, pendingCount, balance: account.transferable, nextBaseFeePerGas: 0n }
     },
-    finalTransactionCount: async (address) => {
-      const { head, runtime } = await readNow(node)
-      return (await rpc.ask(accountQuestion(runtime, address, head.hash))).nonce
-    },
+    transactionCountAt: (at) => unlessForgotten(countAt(at)),
     withNonce: (unsigned, nonce) => ({ ...ours(unsigned), nonce }),
-    worstCost: (unsigned) => ours(unsigned).value + ours(unsigned).tip,
-    // A pool keeps one extrinsic a nonce, and the first one that came.
+    // A higher tip would take a lower one's place in a pool, but nothing has to climb: what is mortal ends by itself.
     ladder: (unsigned) => [unsigned],
     signingBytes: (unsigned) => signingBytes(runtimes.loaded(ours(unsigned).specVersion), ours(unsigned)),
     assemble: (unsigned, signature) => assemble(runtimes.loaded(ours(unsigned).specVersion), ours(unsigned), signature),
@@ -139,10 +144,10 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     facts: (addresses) => readFacts(node, addresses),
     balances: (input) => readBalances(node, input),
     head: async () => {
-      const { ref } = await readFinalHead(node)
+      const ref = await finalBlocks.head()
       return { latest: ref, finalized: ref }
     },
-    block: (number) => readFinalBlock(node, number),
+    block: finalBlocks.block,
     movements: (range) => readMovements(node, range),
     eventMovements: (input) => readEventMovements(node, input),
     history: (number) => readHistory(node, number),

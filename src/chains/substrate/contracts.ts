@@ -2,12 +2,19 @@
 // the pallets overlap, so each says whose it is; the plain digits are the collections that this service makes and mints in.
 
 import { AppError } from '../../errors.ts'
+import type { Hex } from '../chain.ts'
 import type { SubstrateNetworkRow } from '../networks.ts'
 import { parseAddress, publicKeyOf } from './address.ts'
 import { toHex } from './extrinsic.ts'
 
-/** An asset of pallet_assets: `asset:1984`. */
+/** An asset of pallet Assets: `asset:1984`. */
 export const assetContract = (id: string): string => `asset:${id}`
+
+/** An asset of pallet PoolAssets, a share of a pool: `pool:7`. */
+export const poolContract = (id: string): string => `pool:${id}`
+
+/** An asset of pallet ForeignAssets by its XCM Location in SCALE, which versions 3 to 5 of XCM spell alike: `foreign:0x02010903`. */
+export const foreignContract = (location: Hex): string => `foreign:${location}`
 
 /** A collection of the runtime's pallet for NFTs: `7`. That is Nfts, and Uniques only where there is no Nfts. */
 export const collectionContract = (id: string): string => id
@@ -15,19 +22,31 @@ export const collectionContract = (id: string): string => id
 /** A collection of Uniques beside Nfts: `uniques:7`. */
 export const oldCollectionContract = (id: string): string => `uniques:${id}`
 
-export type ContractId = { readonly pallet: 'assets' | 'collections' | 'uniques'; readonly id: number }
+/** Three instances of pallet_assets, as storage names them. */
+export type AssetId =
+  | { readonly pallet: 'assets' | 'poolAssets'; readonly id: number }
+  | { readonly pallet: 'foreignAssets'; readonly id: Hex }
+export type CollectionId = { readonly pallet: 'collections' | 'uniques'; readonly id: number }
+export type ContractId = AssetId | CollectionId
 
-const FORM = /^(?:(asset|uniques):)?(0|[1-9][0-9]{0,9})$/
+const FORM = /^(?:(asset|pool|uniques):)?(0|[1-9][0-9]{0,9})$/
+const PALLETS = { asset: 'assets', pool: 'poolAssets', uniques: 'uniques', '': 'collections' } as const
+const FOREIGN = /^foreign:0x(?:[0-9a-f]{2})+$/
 /** Ids are u32 on every Asset Hub. */
 const ID_END = 2 ** 32
 
-/** Whose id a word is; null for any other word. Pure. */
+/** Whose id a word is; null for any other word. Whether the bytes of a foreign one are a Location, the runtime knows. Pure. */
 export const contractIdOf = (word: string): ContractId | null => {
-  const [, pallet, digits] = FORM.exec(word) ?? []
+  if (FOREIGN.test(word)) return { pallet: 'foreignAssets', id: `0x${word.slice('foreign:0x'.length)}` }
+  const [, prefix = '', digits] = FORM.exec(word) ?? []
   const id = Number(digits)
   if (digits === undefined || id >= ID_END) return null
-  return { pallet: pallet === undefined ? 'collections' : pallet === 'asset' ? 'assets' : 'uniques', id }
+  return { pallet: PALLETS[prefix as keyof typeof PALLETS], id }
 }
+
+/** Pure. */
+export const isAsset = (contract: ContractId): contract is AssetId =>
+  contract.pallet !== 'collections' && contract.pallet !== 'uniques'
 
 /**
  * A program's id in lower-case hex, whichever way it is written: so programs are named everywhere but in addresses, and what
@@ -41,7 +60,7 @@ export const parseContract = (
   const { text, field } = input
   if (row.hasPrograms) return toHex(publicKeyOf(parseAddress(row, input)) ?? new Uint8Array())
   const contract = contractIdOf(text)
-  if (contract !== null && contract.pallet !== 'assets') return text
+  if (contract !== null && !isAsset(contract)) return text
   const code = /^0x[0-9a-fA-F]{40}$/.test(text) ? 'network_mismatch' : 'address_invalid'
   throw new AppError(
     code,

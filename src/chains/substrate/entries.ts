@@ -3,6 +3,7 @@
 import type { Hex } from '../chain.ts'
 import type { Question } from '../node/rpc.ts'
 import { MalformedAnswer } from '../node/wire.ts'
+import type { AssetId } from './contracts.ts'
 import type { Runtime } from './runtime.ts'
 import { storageKey, storageQuestion } from './storage.ts'
 import { fieldOf, type Value, valueAs } from './values.ts'
@@ -33,6 +34,25 @@ export const entryQuestion = (
     },
   }
 }
+
+/**
+ * An entry of an asset's, as of a block. `account` is one holder's. null also for a Location that is none, or that is not
+ * spelled as an encoder spells it: the codec would make some other one of it.
+ */
+export const assetQuestion = (
+  runtime: Runtime,
+  input: { readonly asset: AssetId; readonly entry: 'asset' | 'metadata' } | AccountPath,
+  blockHash: Hex,
+): Question<Value | null> | null => {
+  const { pallet, id } = input.asset
+  const map = runtime.storage[pallet]?.asset?.meta.type
+  if (map === undefined || !map.isMap) return null
+  if (typeof id === 'string' && valueAs(runtime, map.asMap.key, id) === null) return null
+  const parts = input.entry === 'account' ? [id, input.holder] : [id]
+  return entryQuestion(runtime, { pallet, entry: input.entry, parts }, blockHash)
+}
+
+type AccountPath = { readonly asset: AssetId; readonly entry: 'account'; readonly holder: string }
 
 /** 0 for what is no number. Pure. */
 export const numberIn = (value: Value | null, name: string): bigint => {

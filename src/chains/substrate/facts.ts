@@ -1,33 +1,42 @@
-// What is known of assets and collections: the runtime keeps it beside them, by their ids. An account is no contract.
+// What is known of assets and collections: the runtime keeps it beside them, by their ids; of programs, what they say. An
+// account is no contract.
 
 import type { AddressFacts, Hex } from '../chain.ts'
-import { NodeUnavailable } from '../node/rpc.ts'
+import { type Facts, NO_CONTRACT, rememberedFacts } from '../remembered.ts'
 import { cleanText } from '../text.ts'
+import { addressOf, publicKeyOf } from './address.ts'
 import { readNow } from './blocks.ts'
-import { type ContractId, contractIdOf } from './contracts.ts'
-import { entryQuestion, numberIn, textIn } from './entries.ts'
+import { type CollectionId, type ContractId, contractIdOf, isAsset } from './contracts.ts'
+import { assetQuestion, entryQuestion, numberIn, textIn } from './entries.ts'
+import { toHex } from './extrinsic.ts'
 import type { SubstrateNode } from './node.ts'
 import type { Runtime } from './runtime.ts'
+import { storageKey, storageQuestion } from './storage.ts'
 import type { Value } from './values.ts'
+import { programNames } from './vnft.ts'
 
 const NAME_LIMIT = 64
 const SYMBOL_LIMIT = 32
 /** A URI, or the bare name of a file of IPFS (CID, version 0 or 1). */
 const NO_NAME = /^(?:[a-z][a-z0-9+.-]*:|Qm[1-9A-HJ-NP-Za-km-z]{44}|baf[a-z2-7]{50,}|[[{])/i
 
-const NOTHING: AddressFacts = { isContract: false, standard: 'other', name: '', symbol: '', decimals: 0 }
+const PROGRAM_ID = /^0x[0-9a-f]{64}$/
 
-/** Where a thing is, and what it is called. */
+/** Where a collection is, and what it is called. */
 const ENTRIES = {
-  assets: { pallet: 'assets', thing: 'asset', metadata: 'metadata' },
   nfts: { pallet: 'nfts', thing: 'collection', metadata: 'collectionMetadataOf' },
   uniques: { pallet: 'uniques', thing: 'class', metadata: 'classMetadataOf' },
 } as const
 
-const entriesOf = ({ storage }: Runtime, { pallet }: ContractId) =>
-  pallet === 'collections' ? ENTRIES[storage.nfts === undefined ? 'uniques' : 'nfts'] : ENTRIES[pallet]
+const entriesOf = ({ storage }: Runtime, { pallet }: CollectionId) =>
+  ENTRIES[pallet === 'uniques' || storage.nfts === undefined ? 'uniques' : 'nfts']
 
 const questionsOf = (runtime: Runtime, contract: ContractId, blockHash: Hex) => {
+  if (isAsset(contract)) {
+    return (['asset', 'metadata'] as const).map((entry) =>
+      assetQuestion(runtime, { asset: contract, entry }, blockHash),
+    )
+  }
   const { pallet, thing, metadata } = entriesOf(runtime, contract)
   const parts = [contract.id]
   return [thing, metadata].map((entry) => entryQuestion(runtime, { pallet, entry, parts }, blockHash))
@@ -39,51 +48,90 @@ const nameIn = (metadata: Value | null): string => {
   return NO_NAME.test(text) ? '' : cleanText(text, NAME_LIMIT)
 }
 
-const factsOf = ({ pallet }: ContractId, metadata: Value | null): AddressFacts =>
-  pallet === 'assets'
-    ? {
-        isContract: true,
-        standard: 'erc20',
-        name: cleanText(textIn(metadata, 'name'), NAME_LIMIT),
-        symbol: cleanText(textIn(metadata, 'symbol'), SYMBOL_LIMIT),
-        decimals: Number(numberIn(metadata, 'decimals')),
-      }
-    : { isContract: true, standard: 'erc721', name: nameIn(metadata), symbol: '', decimals: 0 }
+type Names = { readonly name: string; readonly symbol: string }
 
-/** Those that exist are remembered. */
-const readAnew = async (node: SubstrateNode, words: readonly string[]): Promise<ReadonlyMap<string, AddressFacts>> => {
+const cleanNames = ({ name, symbol }: Names): Names => ({
+  name: cleanText(name, NAME_LIMIT),
+  symbol: cleanText(symbol, SYMBOL_LIMIT),
+})
+
+const collectionFacts = (names: Names): AddressFacts => ({
+  ...{ isContract: true, standard: 'erc721', decimals: 0 },
+  ...cleanNames(names),
+})
+
+const factsOf = (contract: ContractId, metadata: Value | null): AddressFacts =>
+  isAsset(contract)
+    ? {
+        ...{ isContract: true, standard: 'erc20', decimals: Number(numberIn(metadata, 'decimals')) },
+        ...cleanNames({ name: textIn(metadata, 'name'), symbol: textIn(metadata, 'symbol') }),
+      }
+    : collectionFacts({ name: nameIn(metadata), symbol: '' })
+
+type Asking = { readonly runtime: Runtime; readonly blockHash: Hex; readonly words: readonly string[] }
+
+/** The chain keeps one text of a collection, and those made here keep a URI in it: what they are called, memory knows. */
+const withNames = async ({ memory, row }: SubstrateNode, facts: Facts): Promise<Facts> => {
+  const nameless = [...facts].flatMap(([word, { standard, name }]) => (standard === 'erc721' && !name ? [word] : []))
+  const names = await memory.readCollectionNames({ network: row.network, addresses: nameless })
+  return new Map([...facts, ...[...names].map(([word, each]) => [word, collectionFacts(each)] as const)])
+}
+
+const readIds = async (node: SubstrateNode, { runtime, blockHash, words }: Asking): Promise<Facts> => {
   const ids = words.flatMap((word) => {
     const contract = contractIdOf(word)
     return contract === null ? [] : [{ word, contract }]
   })
-  if (ids.length === 0) return new Map()
-  const { head, runtime } = await readNow(node)
-  const values = await node.rpc.askAll(ids.flatMap(({ contract }) => questionsOf(runtime, contract, head.hash)))
+  const values = await node.rpc.askAll(ids.flatMap(({ contract }) => questionsOf(runtime, contract, blockHash)))
   const facts = new Map<string, AddressFacts>()
   for (const [index, { word, contract }] of ids.entries()) {
     if (values[2 * index] != null) facts.set(word, factsOf(contract, values[2 * index + 1] ?? null))
   }
-  await node.memory.writeFacts({ network: node.row.network, facts })
-  return facts
+  return withNames(node, facts)
+}
+
+/** As a contract in hex, or as an address. null for another word. */
+const programIdOf = (word: string): Hex | null => {
+  if (PROGRAM_ID.test(word)) return `0x${word.slice(2)}`
+  const publicKey = publicKeyOf(word)
+  return publicKey === null ? null : toHex(publicKey)
+}
+
+/** A program that names itself as VNFT programs do is one; of others nothing more is known. */
+const readPrograms = async (node: SubstrateNode, { runtime, blockHash, words }: Asking): Promise<Facts> => {
+  // A runtime that only stands in for the network's has no programs.
+  if (!node.row.hasPrograms || runtime.storage.gearProgram === undefined) return new Map()
+  const asked = words.flatMap((word) => {
+    const id = programIdOf(word)
+    return id === null ? [] : [{ word, id }]
+  })
+  const entries: readonly (Hex | null)[] = await node.rpc.askAll(
+    asked.map(({ id }) => storageQuestion(storageKey(runtime, 'gearProgram', 'programStorage', [id]), blockHash)),
+  )
+  const programs = asked.filter((_, index) => entries[index] !== null)
+  const contracts = programs.map(({ id }) => id)
+  const addressOfProgram = (contract: string) => addressOf(node.row, Buffer.from(contract.slice(2), 'hex'))
+  const names = await programNames(node, { runtime, blockHash, contracts, addressOf: addressOfProgram })
+  const other: AddressFacts = { ...NO_CONTRACT, isContract: true }
+  return new Map(
+    programs.map(({ word }, index) => {
+      const own = names[index]
+      return [word, own == null ? other : collectionFacts(own)]
+    }),
+  )
+}
+
+const readExisting = async (node: SubstrateNode, words: readonly string[]): Promise<Facts> => {
+  const { head, runtime } = await readNow(node)
+  const asking = { runtime, blockHash: head.hash, words }
+  return new Map([...(await readIds(node, asking)), ...(await readPrograms(node, asking))])
 }
 
 /** Facts by address or id, every asked one included; from memory first. @throws NodeUnavailable, where memory does not have them all. */
-export const readFacts = async (
-  node: SubstrateNode,
-  words: readonly string[],
-): Promise<ReadonlyMap<string, AddressFacts>> => {
-  const asked = [...new Set(words)]
-  const facts = new Map<string, AddressFacts>(asked.map((word) => [word, NOTHING]))
-  const ids = asked.filter((word) => contractIdOf(word) !== null)
-  if (ids.length === 0) return facts
-  const known = await node.memory.readFacts({ network: node.row.network, addresses: ids })
-  for (const [word, { isDoubtful: _, ...each }] of known) facts.set(word, each)
-  const unknown = ids.filter((word) => !known.has(word))
-  const doubtful = ids.filter((word) => known.get(word)?.isDoubtful === true)
-  try {
-    for (const [word, read] of await readAnew(node, [...unknown, ...doubtful])) facts.set(word, read)
-  } catch (error) {
-    if (unknown.length > 0 || !(error instanceof NodeUnavailable)) throw error
-  }
-  return facts
+export const readFacts = async (node: SubstrateNode, words: readonly string[]): Promise<Facts> => {
+  const { row, memory } = node
+  const asked = words.filter((word) => contractIdOf(word) !== null || (row.hasPrograms && programIdOf(word) !== null))
+  const read = (unsure: readonly string[]) => readExisting(node, unsure)
+  const facts = await rememberedFacts({ memory, network: row.network }, { asked, read })
+  return new Map(words.map((word) => [word, facts.get(word) ?? NO_CONTRACT]))
 }

@@ -7,7 +7,7 @@ import type { CollectionRequest, Hex, Intent, MintRequest, RecordedIntent, Trans
 import type { Question } from '../node/rpc.ts'
 import { batchAll, callsOf } from './batches.ts'
 import { readNow } from './blocks.ts'
-import { collectionContract, contractIdOf } from './contracts.ts'
+import { collectionContract, contractIdOf, isAsset } from './contracts.ts'
 import type { CallTree } from './decode.ts'
 import { entryQuestion, textIn } from './entries.ts'
 import type { ChainEvent } from './events.ts'
@@ -62,7 +62,7 @@ const placeOf = async (node: SubstrateNode): Promise<Place> => {
 /** Where a collection is, and its number there. @throws Error for what parseContract did not return. */
 const within = (place: Place, contract: string): readonly [place: Place, id: number] => {
   const known = contractIdOf(contract)
-  if (known === null) throw new Error('expected the id of a collection')
+  if (known === null || isAsset(known)) throw new Error('expected the id of a collection')
   return [known.pallet === 'uniques' ? { ...place, pallet: 'uniques' } : place, known.id]
 }
 

@@ -2,17 +2,19 @@
 // many as an era has. Whoever asks for one signed it not long ago.
 
 import type { Hex } from '../chain.ts'
-import { question } from '../node/rpc.ts'
-import { hash, nullable } from '../node/wire.ts'
-import { blockQuestion, hashOfExtrinsic, readFinalHead } from './blocks.ts'
+import { NodeUnavailable } from '../node/rpc.ts'
+import { blockQuestion, hashOfExtrinsic, hashQuestion, readFinalHead } from './blocks.ts'
 import type { SubstrateNode } from './node.ts'
 
 /** Bodies in one batch: some are a megabyte. */
 const BLOCKS_AT_ONCE = 16
 
-type Seen = { readonly blockHash: Hex; readonly extrinsics: ReadonlySet<Hex> }
+type Seen = { readonly blockHash: Hex; readonly parentHash: Hex; readonly extrinsics: ReadonlySet<Hex> }
 
-/** @returns the hash of the final block that an extrinsic is in, or null. */
+/**
+ * @returns the hash of the final block that an extrinsic is in; null where it is in none of those.
+ * @throws NodeUnavailable, also where the node lacks one of them and the others do not have it.
+ */
 export const createSearch = (
   node: Pick<SubstrateNode, 'rpc' | 'bulk' | 'row'>,
 ): ((extrinsic: Hex) => Promise<Hex | null>) => {
@@ -21,7 +23,7 @@ export const createSearch = (
   const seen = new Map<number, Seen>()
 
   const read = async (numbers: readonly number[]): Promise<void> => {
-    const hashes = await rpc.askAll(numbers.map((number) => question('chain_getBlockHash', [number], nullable(hash))))
+    const hashes = await rpc.askAll(numbers.map((number) => hashQuestion(BigInt(number))))
     const there = numbers.flatMap((number, index) => {
       const blockHash = hashes[index] ?? null
       return blockHash === null ? [] : [{ number, blockHash }]
@@ -31,19 +33,46 @@ export const createSearch = (
       { batchLimit: BLOCKS_AT_ONCE },
     )
     for (const [index, { number, blockHash }] of there.entries()) {
-      const extrinsics = blocks[index]?.extrinsics.map(hashOfExtrinsic)
-      if (extrinsics !== undefined) seen.set(number, { blockHash, extrinsics: new Set(extrinsics) })
+      const { parentHash, extrinsics } = blocks[index] ?? {}
+      if (parentHash === undefined || extrinsics === undefined) continue
+      seen.set(number, { blockHash, parentHash, extrinsics: new Set(extrinsics.map(hashOfExtrinsic)) })
     }
   }
 
-  return async (extrinsic) => {
-    const newest = Number((await readFinalHead(node)).ref.number)
+  /** From the newest final block down, each the parent of the one before: what a node has beside them is not final. */
+  const linked = (numbers: readonly number[], newest: Hex): readonly Seen[] => {
+    let next = newest
+    const gone = numbers.findIndex((number) => {
+      const block = seen.get(number)
+      if (block?.blockHash !== next) return true
+      next = block.parentHash
+      return false
+    })
+    for (const number of gone === -1 ? [] : numbers.slice(gone)) seen.delete(number)
+    return numbers.flatMap((number) => seen.get(number) ?? [])
+  }
+
+  const find = async (extrinsic: Hex): Promise<Hex | null> => {
+    const { ref } = await readFinalHead(node)
+    const newest = Number(ref.number)
     const oldest = Math.max(newest - row.eraBlocks + 1, 0)
     for (const number of seen.keys()) if (number < oldest || number > newest) seen.delete(number)
     const numbers = Array.from({ length: newest - oldest + 1 }, (_, index) => newest - index)
     await read(numbers.filter((number) => !seen.has(number)))
-    return (
-      numbers.map((number) => seen.get(number)).find((block) => block?.extrinsics.has(extrinsic))?.blockHash ?? null
-    )
+    const blocks = linked(numbers, ref.hash)
+    const found = blocks.find(({ extrinsics }) => extrinsics.has(extrinsic))
+    if (found === undefined && blocks.length < numbers.length) {
+      const sentence = `The ${row.network} node lacks some of its newest ${numbers.length} blocks, where the transaction may be.`
+      throw new NodeUnavailable('refused', sentence)
+    }
+    return found?.blockHash ?? null
+  }
+
+  /** One after the other: what the first one reads, the next ones need not. */
+  let turn: Promise<unknown> = Promise.resolve()
+  return (extrinsic) => {
+    const found = turn.then(() => find(extrinsic))
+    turn = found.catch(() => {})
+    return found
   }
 }

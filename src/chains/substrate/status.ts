@@ -1,27 +1,52 @@
 // Where extrinsics stand. A node finds one by its block alone, so a hash without one is in the pool or unknown.
 
 import type { AskedHash, HashStatus, Hex } from '../chain.ts'
-import { NodeUnavailable, question, RpcError } from '../node/rpc.ts'
+import { question } from '../node/rpc.ts'
 import { bytes, listOf } from '../node/wire.ts'
-import { blockQuestion, finalHashAt, hashOfExtrinsic, readFinalHead } from './blocks.ts'
+import { blockQuestion, hashOfExtrinsic, hashQuestion } from './blocks.ts'
 import { endOf, eventsQuestion } from './events.ts'
 import { messageFailure } from './gear.ts'
 import { createdCollection } from './nfts.ts'
 import type { SubstrateNode } from './node.ts'
-import { isForgotten } from './storage.ts'
+import { versionQuestion } from './runtime.ts'
+import { finalizedHashQuestion, headerQuestion, unlessForgotten } from './storage.ts'
 
 const UNKNOWN: HashStatus = { kind: 'unknown' }
 
-/** Those of a final block among these hashes. @throws NodeUnavailable. */
+const wordsOfForgotten = ({ row }: SubstrateNode): string =>
+  `the ${row.network} node has let go of the state of its block, which says how it ended: an archive node has it`
+
+const wordsOfMissing = ({ row }: SubstrateNode): string =>
+  `the ${row.network} node does not have its block: it is behind, or keeps fewer blocks than an archive node`
+
+const unknownBecause = (hashes: ReadonlySet<Hex>, hindrance: string): ReadonlyMap<Hex, HashStatus> =>
+  new Map([...hashes].map((hash) => [hash, { kind: 'unknown', hindrance }]))
+
+/** Of a block that is asked for by its hash. @throws NodeUnavailable. */
 const inBlock = async (
   node: SubstrateNode,
-  { blockHash, hashes, final }: { readonly blockHash: Hex; readonly hashes: ReadonlySet<Hex>; readonly final: bigint },
+  { blockHash, hashes }: { readonly blockHash: Hex; readonly hashes: ReadonlySet<Hex> },
 ): Promise<ReadonlyMap<Hex, HashStatus>> => {
-  const block = await node.rpc.ask(blockQuestion(blockHash))
-  if (block === null || block.number > final || (await finalHashAt(node, block.number)) !== blockHash) return new Map()
+  const { rpc } = node
+  const block = await rpc.ask(blockQuestion(blockHash))
+  if (block === null) return unknownBecause(hashes, wordsOfMissing(node))
+  const { number } = block
   // The block that brings a new runtime is still of the old one, and its parent's state says which.
-  const runtime = await node.runtimes.at(block.number === 0n ? blockHash : block.parentHash)
-  const events = await node.rpc.ask(eventsQuestion(runtime, blockHash))
+  const before = number === 0n ? blockHash : block.parentHash
+  const [final, told, version] = await rpc.askAll([
+    finalizedHashQuestion,
+    hashQuestion(number),
+    versionQuestion(before),
+  ])
+  if (told !== blockHash) return new Map()
+  const runtime = await node.runtimes.of(version, before)
+  // Once more after the final head was answered: only what is not above that stays as it is.
+  const [head, again, events] = await rpc.askAll([
+    headerQuestion(final),
+    hashQuestion(number),
+    eventsQuestion(runtime, blockHash),
+  ])
+  if (head === null || head.number < number || again !== blockHash) return new Map()
   const found = block.extrinsics.map(hashOfExtrinsic).flatMap((hash, index): [Hex, HashStatus][] => {
     const end = hashes.has(hash) ? endOf(runtime, events, index) : null
     if (end === null) return []
@@ -29,9 +54,9 @@ const inBlock = async (
     const status: HashStatus = {
       kind: 'mined',
       success: failure === null,
-      blockNumber: block.number,
+      blockNumber: number,
       blockHash,
-      confirmations: Number(final - block.number) + 1,
+      confirmations: Number(head.number - number) + 1,
       contractAddress: failure === null ? createdCollection(events, index) : null,
       reason: failure,
       executedBy: [],
@@ -40,23 +65,6 @@ const inBlock = async (
     return [[hash, status]]
   })
   return new Map(found)
-}
-
-const wordsOfForgotten = ({ row }: SubstrateNode): string =>
-  `the ${row.network} node has let go of the state of its block, which says how it ended: an archive node has it`
-
-/** The same, of a block whose state may be gone. @throws NodeUnavailable. */
-const inBlockOrForgotten = async (
-  node: SubstrateNode,
-  input: Parameters<typeof inBlock>[1],
-): Promise<ReadonlyMap<Hex, HashStatus>> => {
-  try {
-    return await inBlock(node, input)
-  } catch (error) {
-    if (!(error instanceof NodeUnavailable && error.cause instanceof RpcError && isForgotten(error.cause))) throw error
-    const forgotten: HashStatus = { kind: 'unknown', hindrance: wordsOfForgotten(node) }
-    return new Map([...input.hashes].map((hash) => [hash, forgotten]))
-  }
 }
 
 /** @throws NodeUnavailable. */
@@ -70,12 +78,12 @@ export const readStatuses = async (
     ? new Set((await node.rpc.ask(question('author_pendingExtrinsics', [], listOf(bytes)))).map(hashOfExtrinsic))
     : new Set<Hex>()
   const statuses = new Map<Hex, HashStatus>()
-  const final = (await readFinalHead(node)).ref.number
   for (const [blockHash, those] of byBlock) {
     if (blockHash === null) continue
     const hashes = new Set(those.map(({ hash }) => hash))
-    for (const [hash, status] of await inBlockOrForgotten(node, { blockHash, hashes, final }))
-      statuses.set(hash, status)
+    // The state of the block says how what is in it ended.
+    const ended = await unlessForgotten(inBlock(node, { blockHash, hashes }))
+    for (const [hash, status] of ended ?? unknownBecause(hashes, wordsOfForgotten(node))) statuses.set(hash, status)
   }
   return asked.map(({ hash }) => statuses.get(hash) ?? (pooled.has(hash) ? { kind: 'pending' } : UNKNOWN))
 }

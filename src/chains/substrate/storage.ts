@@ -1,7 +1,7 @@
 // Storage by key, as of a block.
 
 import type { Hex } from '../chain.ts'
-import { type Question, question, type RpcError } from '../node/rpc.ts'
+import { NodeUnavailable, type Question, question, RpcError } from '../node/rpc.ts'
 import { bytes, hash, MalformedAnswer, nullable, record } from '../node/wire.ts'
 import type { Runtime } from './runtime.ts'
 
@@ -38,6 +38,16 @@ export const timestampQuestion = (blockHash: Hex): Question<number> =>
 export const isForgotten = ({ message, data }: RpcError): boolean =>
   /discarded|unknown ?block|not found in the database/i.test(`${message} ${typeof data === 'string' ? data : ''}`)
 
+/** null where the node has let go of what is asked for. @throws NodeUnavailable for any other trouble. */
+export const unlessForgotten = async <Told>(asked: Promise<Told>): Promise<Told | null> => {
+  try {
+    return await asked
+  } catch (error) {
+    if (error instanceof NodeUnavailable && error.cause instanceof RpcError && isForgotten(error.cause)) return null
+    throw error
+  }
+}
+
 export type Header = { readonly number: bigint; readonly parentHash: Hex }
 
 /** A number of JSON-RPC's, in hex. */
@@ -52,8 +62,8 @@ export const parseHeader = (value: unknown): Header => {
   return { number: blockNumber(header.number), parentHash: hash(header.parentHash) }
 }
 
-/** null for a block that the node does not have. */
-export const headerQuestion = (blockHash: Hex): Question<Header | null> =>
-  question('chain_getHeader', [blockHash], nullable(parseHeader))
+/** Of the newest block, where none is named; null for one that the node does not have. */
+export const headerQuestion = (blockHash?: Hex): Question<Header | null> =>
+  question('chain_getHeader', blockHash === undefined ? [] : [blockHash], nullable(parseHeader))
 
 export const finalizedHashQuestion: Question<Hex> = question('chain_getFinalizedHead', [], hash)

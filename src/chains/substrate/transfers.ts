@@ -3,13 +3,15 @@
 //
 // The coin: between two accounts; and made or destroyed, which is how it comes from another chain of the relay chain and
 // goes there (XCM), and how rewards are paid. Deposit and Withdraw are what fees do, too, and fees are no movements.
+// Assets: likewise, and what is deposited and withdrawn as well, which is what a swap does (pallet_asset_conversion), and
+// no other event tells of it; so does a fee that somebody pays in an asset.
 // Standards are told in the words of the closed list: assets are erc20, NFTs erc721.
 
 import type { Movement } from '../chain.ts'
 import { NOBODY } from '../networks.ts'
 import { MalformedAnswer } from '../node/wire.ts'
-import { assetContract, collectionContract, oldCollectionContract } from './contracts.ts'
-import type { ChainEvent } from './events.ts'
+import { assetContract, collectionContract, foreignContract, oldCollectionContract, poolContract } from './contracts.ts'
+import type { ChainEvent, CodecValue } from './events.ts'
 import type { SubstrateNode } from './node.ts'
 import type { Runtime } from './runtime.ts'
 import { vnftTransfer } from './vnftEvents.ts'
@@ -17,21 +19,19 @@ import { vnftTransfer } from './vnftEvents.ts'
 /** A movement, the event's place in its block, and the extrinsic's; null for what the runtime does by itself. */
 export type EventMovement = Movement & { readonly logIndex: number; readonly extrinsic: number | null }
 
-type Ends = { readonly from: string; readonly to: string }
+/** An address, as the codec hands it out or as we have it. */
+type End = string | CodecValue
+type Ends = { readonly from: End; readonly to: End }
 /** A field by its place. */
-type Field = (place: number) => string
+type Field = (place: number) => CodecValue
 type Reader = (field: Field, nobody: string) => Movement
 
-const coin = (ends: Ends, amount: string): Movement => ({
-  ...{ standard: 'native', contract: null, tokenId: null },
-  ...ends,
-  amount: BigInt(amount),
-})
+const between = ({ from, to }: Ends) => ({ from: String(from), to: String(to) })
 
-const asset = (id: string, ends: Ends, amount: string): Movement => ({
-  ...{ standard: 'erc20', contract: assetContract(id), tokenId: null },
-  ...ends,
-  amount: BigInt(amount),
+const coin = (ends: Ends, amount: CodecValue): Movement => ({
+  ...{ standard: 'native', contract: null, tokenId: null },
+  ...between(ends),
+  amount: BigInt(String(amount)),
 })
 
 const COINS: Readonly<Record<string, Reader>> = {
@@ -41,17 +41,33 @@ const COINS: Readonly<Record<string, Reader>> = {
   'Balances.Burned': (field, nobody) => coin({ from: field(0), to: nobody }, field(1)),
 }
 
-const ASSETS: Readonly<Record<string, Reader>> = {
-  'Assets.Transferred': (field) => asset(field(0), { from: field(1), to: field(2) }, field(3)),
-  'Assets.Issued': (field, nobody) => asset(field(0), { from: nobody, to: field(1) }, field(2)),
-  'Assets.Burned': (field, nobody) => asset(field(0), { from: field(1), to: nobody }, field(2)),
+/** Of an instance of pallet_assets. */
+const assets = (pallet: string, contractOf: (id: CodecValue) => string): Readonly<Record<string, Reader>> => {
+  const asset = (field: Field, ends: Ends, amount: CodecValue): Movement => ({
+    ...{ standard: 'erc20', contract: contractOf(field(0)), tokenId: null },
+    ...between(ends),
+    amount: BigInt(String(amount)),
+  })
+  const comes: Reader = (field, nobody) => asset(field, { from: nobody, to: field(1) }, field(2))
+  const goes: Reader = (field, nobody) => asset(field, { from: field(1), to: nobody }, field(2))
+  return {
+    [`${pallet}.Transferred`]: (field) => asset(field, { from: field(1), to: field(2) }, field(3)),
+    ...{ [`${pallet}.Issued`]: comes, [`${pallet}.Deposited`]: comes },
+    ...{ [`${pallet}.Burned`]: goes, [`${pallet}.Withdrawn`]: goes },
+  }
+}
+
+const ASSETS = {
+  ...assets('Assets', (id) => assetContract(String(id))),
+  ...assets('PoolAssets', (id) => poolContract(String(id))),
+  ...assets('ForeignAssets', (id) => foreignContract(id.toHex())),
 }
 
 /** Of Nfts and of Uniques alike. */
 const items = (pallet: string, contractOf: (id: string) => string): Readonly<Record<string, Reader>> => {
   const item = (field: Field, ends: Ends): Movement => ({
-    ...{ standard: 'erc721', contract: contractOf(field(0)), tokenId: BigInt(field(1)) },
-    ...ends,
+    ...{ standard: 'erc721', contract: contractOf(String(field(0))), tokenId: BigInt(String(field(1))) },
+    ...between(ends),
     amount: 1n,
   })
   return {
@@ -76,7 +92,7 @@ export const transfersOf = (
     const field: Field = (place) => {
       const value = values[place]
       if (value === undefined) throw new MalformedAnswer(`${place + 1} fields of ${pallet}.${name}`)
-      return value.toString()
+      return value
     }
     const read = readers[`${pallet}.${name}`]
     const movement = read?.(field, NOBODY[row.network]) ?? vnftTransfer(row, { pallet, name, message: values[0] })

@@ -6,6 +6,7 @@ import type { Hex, Intent, MintRequest, TransferNftRequest } from '../chain.ts'
 import { readNow } from './blocks.ts'
 import { actorId, askPrograms, type Reply } from './gear.ts'
 import type { SubstrateNode } from './node.ts'
+import type { Runtime } from './runtime.ts'
 import { decodePayload, encodePayload, isOf, type SailsItem } from './sails.ts'
 
 const ACTOR_ID = '[u8;32]'
@@ -19,6 +20,8 @@ const MINT = item('Mint', ACTOR_ID, TOKEN_METADATA)
 const TRANSFER = item('Transfer', ACTOR_ID, 'u256')
 const MINTERS = item('Minters')
 const MINTERS_REPLY = item('Minters', `Vec<${ACTOR_ID}>`)
+const NAME = item('Name')
+const SYMBOL = item('Symbol')
 const METADATA = item('TokenMetadataById', 'u256')
 const METADATA_REPLY = item('TokenMetadataById', `Option<${TOKEN_METADATA}>`)
 
@@ -112,4 +115,35 @@ export const tokenUris = async (
     value: 0n,
   }))
   return (await askPrograms(node, { runtime, blockHash: head.hash, messages })).map(uriOf)
+}
+
+const textOf = (query: SailsItem, reply: Reply | null | undefined): string | null => {
+  const [text] = (reply?.failure === null && decodePayload({ ...query, types: ['Text'] }, reply.payload)) || []
+  return isText(text) ? text : null
+}
+
+/**
+ * What programs call themselves, by their own word; null for one that does not answer as a VNFT program does.
+ * @throws not_implemented, node_unavailable.
+ */
+export const programNames = async (
+  node: SubstrateNode,
+  input: {
+    readonly runtime: Runtime
+    readonly blockHash: Hex
+    readonly contracts: readonly string[]
+    readonly addressOf: AddressOf
+  },
+): Promise<readonly ({ readonly name: string; readonly symbol: string } | null)[]> => {
+  const { contracts, addressOf } = input
+  if (contracts.length === 0) return []
+  const from = addressOf(NOBODY)
+  const messages = contracts.flatMap((contract) =>
+    [NAME, SYMBOL].map((query) => ({ from, to: addressOf(contract), input: encodePayload(query, []), value: 0n })),
+  )
+  const replies = await askPrograms(node, { ...input, messages })
+  return contracts.map((_, index) => {
+    const [name, symbol] = [textOf(NAME, replies[2 * index]), textOf(SYMBOL, replies[2 * index + 1])]
+    return name === null || symbol === null ? null : { name, symbol }
+  })
 }

@@ -6,6 +6,7 @@ export const createMemory = (): ChainMemory & { readonly kept: Map<string, Addre
   return {
     kept,
     readAbiItems: async () => [],
+    readCollectionNames: async () => new Map(),
     readFacts: async ({ addresses }) =>
       new Map(
         addresses.flatMap((address) => {

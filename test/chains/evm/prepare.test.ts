@@ -326,7 +326,8 @@ test('a network’s layer 1 fee is in the worst cost, with a margin, and in the 
   const own = 5n + 21_000n * fees.maxFeePerGas
   const prepared = await base.prepare(intent, rich, { behind: nothing })
   expect(prepared.worstCost).toBe(own + 500_000n)
-  expect(base.worstCost(prepared.unsigned)).toBe(own)
+  const { raw } = base.assemble(prepared.unsigned, new Uint8Array(65).fill(1))
+  expect(base.offerOf({ raw, recordedCost: 0n }).worstCost).toBe(own)
   // getL1FeeUpperBound(uint256) and the size of the unsigned transaction, at its longest.
   expect(String(asked).slice(0, 10)).toBe('0xf1c7a58b')
   expect(BigInt(`0x${String(asked).slice(10)}`)).toBeGreaterThan(45n)

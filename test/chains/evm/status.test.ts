@@ -150,35 +150,21 @@ test('says which chain the node is on', async () => {
   expect(chain.chainId).toBe(43_113)
 })
 
-test('counts the transactions of final blocks, by the node’s word or else by depth', async () => {
-  await node.mine(80)
+test('counts the transactions up to a block', async () => {
   const before = await node.publicClient.getTransactionCount({ address: rich })
-  await node.send({ to: other, value: 1n })
-  expect(await chain.finalTransactionCount(rich)).toBe(before)
-  await node.mine(80)
-  expect(await chain.finalTransactionCount(rich)).toBe(before + 1)
-  const untagged = startFakeNode({
-    behind: node.rpcUrl,
-    behaviour: ({ params }) =>
-      params[1] === 'finalized' ? { error: { code: -32602, message: 'unknown tag' } } : undefined,
-  })
-  const byDepth = chainAt(untagged.rpcUrl)
-  expect(await byDepth.finalTransactionCount(rich)).toBe(before + 1)
-  await node.send({ to: other, value: 1n })
-  await node.mine(row.finalDepth - 1)
-  expect(await byDepth.finalTransactionCount(rich)).toBe(before + 1)
-  await node.mine(1)
-  expect(await byDepth.finalTransactionCount(rich)).toBe(before + 2)
-  untagged.stop()
+  const { blockNumber } = await node.send({ to: other, value: 1n })
+  const countAt = (number: bigint) => chain.transactionCountAt({ address: rich, blockNumber: number })
+  expect(await countAt(blockNumber - 1n)).toBe(before)
+  expect(await countAt(blockNumber)).toBe(before + 1)
 })
 
-test('says nothing of a final block whose state the node no longer has', async () => {
+test('counts nothing as of a block whose state the node no longer has', async () => {
   const pruned = startFakeNode({
     behind: node.rpcUrl,
-    behaviour: ({ params }) =>
-      params[1] === 'finalized' ? { error: { code: -32000, message: 'missing trie node abc' } } : undefined,
+    behaviour: ({ method }) =>
+      method === 'eth_getTransactionCount' ? { error: { code: -32000, message: 'missing trie node abc' } } : undefined,
   })
-  await expect(chainAt(pruned.rpcUrl).finalTransactionCount(rich)).rejects.toMatchObject({ code: 'node_unavailable' })
+  expect(await chainAt(pruned.rpcUrl).transactionCountAt({ address: rich, blockNumber: 1n })).toBeNull()
   pruned.stop()
 })
 

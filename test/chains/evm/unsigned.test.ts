@@ -57,7 +57,11 @@ test('refuses a tip above the cap', () => {
 test('counts the worst cost and moves a nonce without changing anything else', () => {
   const unsigned = chain.complete(full)
   if (unsigned === null) throw new Error('expected a complete transaction')
-  expect(chain.worstCost(unsigned)).toBe(7n + 50_000n * 40n * GWEI)
+  const { raw } = chain.assemble(unsigned, new Uint8Array(65).fill(1))
+  expect(chain.offerOf({ raw, recordedCost: 0n })).toMatchObject({
+    maxFeePerGas: 40n * GWEI,
+    worstCost: 7n + 50_000n * 40n * GWEI,
+  })
   expect(chain.withNonce(unsigned, 12)).toEqual({ ...unsigned, nonce: 12 })
 })
 

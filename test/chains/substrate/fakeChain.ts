@@ -19,6 +19,8 @@ export type FakeBlock = {
   readonly events?: readonly FakeEvent[] | Hex
   /** Whether the node has let go of its state. */
   readonly forgotten?: boolean
+  /** Whether of the block itself its header alone is kept. */
+  readonly bodiless?: boolean
 }
 
 type Variant = {
@@ -57,9 +59,9 @@ const headerOf = (number: number) => ({
   parentHash: hashOf(Math.max(0, number - 1)),
 })
 
-/** All blocks are final; their hashes are their numbers. */
+/** All blocks are final, also those that are added later; their hashes are their numbers. */
 export const startFakeChain = (blocks: readonly FakeBlock[]) => {
-  const last = blocks.length - 1
+  const last = () => blocks.length - 1
   const blockAt = (hash: unknown) => blocks[Number(hash)]
   const forgotten = (hash: unknown) => ({
     error: { code: 4003, message: `Client error: UnknownBlock: State already discarded for ${String(hash)}` },
@@ -68,12 +70,13 @@ export const startFakeChain = (blocks: readonly FakeBlock[]) => {
   const answer: Behaviour = ({ method, params: [first, second] }) => {
     switch (method) {
       case 'chain_getFinalizedHead':
-        return { result: hashOf(last) }
+        return { result: hashOf(last()) }
       case 'chain_getBlockHash':
-        return { result: Number(first) > last ? null : hashOf(Number(first)) }
+        return { result: Number(first) > last() ? null : hashOf(Number(first)) }
       case 'chain_getHeader':
         return { result: headerOf(Number(first)) }
       case 'chain_getBlock': {
+        if (blockAt(first)?.bodiless) return { result: null }
         const extrinsics = blockAt(first)?.extrinsics ?? []
         return { result: { block: { header: headerOf(Number(first)), extrinsics } } }
       }

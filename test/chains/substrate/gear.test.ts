@@ -12,6 +12,7 @@ import type { Runtime } from '../../../src/chains/substrate/runtime.ts'
 import { decodePayload, encodePayload, isOf, type SailsItem } from '../../../src/chains/substrate/sails.ts'
 import { AppError } from '../../../src/errors.ts'
 import { checkRules } from '../../../src/policies/rules.ts'
+import { contractOf } from '../../../src/tokens/contract.ts'
 import { devAccount } from '../../support/substrate.ts'
 import { createMemory } from '../evm/memory.ts'
 import { type FakeBlock, startFakeChain } from './fakeChain.ts'
@@ -114,11 +115,19 @@ describe.skipIf(vara === null)('a program of Vara', () => {
     if (isOf(vnft('Minters'), payload)) return reply(vnft('Minters', 'Vec<[u8;32]>'), minters)
     if (isOf(MINT, payload)) return minters.includes(asked.source as Hex) ? reply(vnft('Mint')) : { trap: 'NotMinter' }
     if (isOf(vnft('Transfer'), payload)) return reply(vnft('Transfer'))
+    if (payload === encodePayload(vnft('Name'), [])) return reply(vnft('Name', 'Text'), 'Doors\u202e\n')
+    if (payload === encodePayload(vnft('Symbol'), [])) return reply(vnft('Symbol', 'Text'), 'DOOR')
     const [id] = decodePayload(vnft('TokenMetadataById', 'u256'), payload) ?? []
     const told = { 1: ['Door', 'Red.', 'ipfs://door', URI], 2: ['', '', '', URI], 3: ['', '', '', ''] }[Number(id)]
     if (id !== undefined) return reply(vnft('TokenMetadataById', `Option<${METADATA}>`), told ?? null)
     return { trap: 'Unknown service or method' }
   }
+  const STORED = () => [
+    {
+      ...{ pallet: 'system', entry: 'account', parts: [hers] },
+      value: { nonce: 4, providers: 1, data: { free: 10n ** 15n } },
+    },
+  ]
   let behaviour = standard
   let node: ReturnType<typeof startStateNode>
   let chain: ReturnType<typeof createSubstrateChain>
@@ -131,12 +140,7 @@ describe.skipIf(vara === null)('a program of Vara', () => {
       runtime: runtime(),
       genesisHash: row.genesisHash,
       program: (destination, asked) => behaviour(destination, asked),
-      stored: [
-        {
-          ...{ pallet: 'system', entry: 'account', parts: [hers] },
-          value: { nonce: 4, providers: 1, data: { free: 10n ** 15n } },
-        },
-      ],
+      stored: STORED(),
     })
     chain = createSubstrateChain({ row, rpcUrl: node.rpcUrl, memory: createMemory() })
   })
@@ -231,6 +235,28 @@ describe.skipIf(vara === null)('a program of Vara', () => {
     const body = Buffer.from(own?.split(',')[1] ?? '', 'base64').toString()
     expect(JSON.parse(body)).toEqual({ name: 'Door', description: 'Red.', image: 'ipfs://door' })
     expect([hosted, empty, none]).toEqual([URI, null, null])
+  })
+
+  test('of the standard is a collection by its name and symbol; another is a contract, and an account none', async () => {
+    const other: Hex = `0x${'ce'.repeat(32)}`
+    const active = (id: Hex) => ({ pallet: 'gearProgram', entry: 'programStorage', parts: [id], value: { Exited: id } })
+    node.store([...STORED(), active(PROGRAM), active(other)])
+    const words = [PROGRAM, program, other, hers, `0x${'cd'.repeat(32)}`, '7', 'asset:7']
+    const memory = createMemory()
+    const of = createSubstrateChain({ row, rpcUrl: node.rpcUrl, memory })
+    const nothing = { isContract: false, standard: 'other', name: '', symbol: '', decimals: 0 } as const
+    const doors = { isContract: true, standard: 'erc721', name: 'Doors', symbol: 'DOOR', decimals: 0 } as const
+    expect([...(await of.facts(words)).values()]).toEqual([
+      ...[doors, doors, { ...nothing, isContract: true }],
+      ...[nothing, nothing, nothing, nothing],
+    ])
+    expect([...memory.kept.keys()]).toEqual([PROGRAM, program, other])
+    // In a contract's word, and in an address's.
+    for (const address of [PROGRAM, program]) {
+      const shown = contractOf({ chain: of, address, facts: doors, look: undefined })
+      expect(shown).toMatchObject({ address, type: 'nft', nft: { contract_address: PROGRAM, name: 'Doors' } })
+    }
+    node.store(STORED())
   })
 
   test('decides what a message comes to: the extrinsic is a success as soon as it is queued', async () => {

@@ -12,12 +12,14 @@ import { hash } from '../../../src/chains/node/wire.ts'
 import { addressOf } from '../../../src/chains/substrate/address.ts'
 import { hashOfExtrinsic } from '../../../src/chains/substrate/blocks.ts'
 import { createSubstrateChain } from '../../../src/chains/substrate/chain.ts'
+import { contractIdOf } from '../../../src/chains/substrate/contracts.ts'
 import { toHex } from '../../../src/chains/substrate/extrinsic.ts'
 import { type Runtime, readRuntime } from '../../../src/chains/substrate/runtime.ts'
 import { encodePayload } from '../../../src/chains/substrate/sails.ts'
 import { devAccount, startSubstrateChain, type TestSubstrateChain } from '../../support/substrate.ts'
 import { createMemory } from '../evm/memory.ts'
 import { type FakeBlock, type FakeEvent, startFakeChain } from './fakeChain.ts'
+import { FOREIGN, WETH } from './foreignAssets.ts'
 import { assetHubRuntime, varaRuntime } from './metadata.ts'
 
 const UNIT = 10n ** 12n
@@ -198,6 +200,45 @@ describe('a chain that is made up of real metadata', () => {
     ])
   })
 
+  test('tells assets of all three pallets, each by a word of its own, and what a swap deposits and withdraws', async () => {
+    const at = (parents: number, ...junctions: readonly object[]) => ({
+      ...{ parents, interior: { [`X${junctions.length}`]: junctions } },
+    })
+    const ethereum = { GlobalConsensus: { Ethereum: { chainId: 1 } } }
+    const weth = at(2, ethereum, { AccountKey20: { network: null, key: WETH } })
+    const vdot = at(1, { Parachain: 2030 }, { GeneralKey: { length: 2, data: `0x0900${'00'.repeat(30)}` } })
+    const [she, he] = [alice.publicKey, bob.publicKey]
+    const events: readonly FakeEvent[] = [
+      [1, 'ForeignAssets', 'Issued', [at(2, ethereum), she, 10n ** 30n]],
+      [1, 'ForeignAssets', 'Transferred', [weth, she, he, 2]],
+      [1, 'ForeignAssets', 'Burned', [vdot, he, 3]],
+      [1, 'ForeignAssets', 'Deposited', [at(1, { Parachain: 3369 }), she, 4]],
+      [1, 'PoolAssets', 'Transferred', [7, she, he, 5]],
+      [1, 'Assets', 'Transferred', [7, she, he, 6]],
+      [1, 'Assets', 'Withdrawn', [1984, she, 7]],
+      [1, 'Assets', 'Deposited', [1337, he, 8]],
+      [1, 'ForeignAssets', 'Touched', [weth, she, he]],
+    ]
+    const of = chainOf([genesis(hub), { runtime: hub, by: hub, extrinsics: [BARE, SIGNED], events }])
+    const [hers, his, nobody] = [own(alice), own(bob), NOBODY.Polkadot]
+    const moved = told(await movedIn(1n, 1n, of))
+    expect(moved).toEqual([
+      ['erc20', FOREIGN.ether, null, nobody, hers, 10n ** 30n],
+      ['erc20', FOREIGN.weth, null, hers, his, 2n],
+      ['erc20', FOREIGN.vdot, null, his, nobody, 3n],
+      ['erc20', 'foreign:0x010100a534', null, nobody, hers, 4n],
+      ['erc20', 'pool:7', null, hers, his, 5n],
+      ['erc20', 'asset:7', null, hers, his, 6n],
+      ['erc20', 'asset:1984', null, hers, nobody, 7n],
+      ['erc20', 'asset:1337', null, nobody, his, 8n],
+    ])
+    // Back from its word to what the event has.
+    for (const [index, location] of [at(2, ethereum), weth, vdot].entries()) {
+      const [id, type] = [contractIdOf(String(moved[index]?.[1]))?.id, 'StagingXcmV5Location' as 'u32']
+      expect(hub.registry.createType(type, id).toHex()).toBe(hub.registry.createType(type, location).toHex())
+    }
+  })
+
   test('tells what the runtime and inherents do by the block, and what people do by their extrinsic', async () => {
     const events: readonly FakeEvent[] = [
       [null, 'Balances', 'Minted', [alice.publicKey, 10n]],
@@ -340,7 +381,8 @@ for (const network of ['Polkadot', 'Vara'] as const) {
     )
     for (const [, contract, , from, to] of told(blocks)) {
       for (const address of [from, to]) expect(of.parseAddress(String(address), 'address')).toBe(String(address))
-      if (contract !== null) expect(String(contract)).toMatch(/^(asset:[0-9]+|(uniques:)?[0-9]+|0x[0-9a-f]{64})$/)
+      if (contract !== null)
+        expect(String(contract)).toMatch(/^(((asset|pool|uniques):)?[0-9]+|(foreign:)?0x[0-9a-f]+)$/)
     }
   })
 }

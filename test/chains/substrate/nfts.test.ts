@@ -133,7 +133,7 @@ describe('collections of uniques, on a local Asset Hub', () => {
       { specName: 'statemine', specVersion: 900, transactionVersion: 1 },
       { metadata, ss58Prefix: 0 },
     )
-  })
+  }, 30_000)
   afterAll(() => local?.stop())
 
   const send = (intent: Intent, by = people().alice) => sendOn(chain, { intent, by })
@@ -356,6 +356,8 @@ describe('the word for a collection', () => {
     ['1e3', 'address_invalid'],
     [' 7', 'address_invalid'],
     ['asset:7', 'address_invalid'],
+    ['pool:7', 'address_invalid'],
+    ['foreign:0x02010903', 'address_invalid'],
     ['15oF4uVJwmo4TdGW7VfQxNLavjCXviqxT9S1MgbjMNHr6Sp5', 'address_invalid'],
     ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8', 'network_mismatch'],
   ])('%s is none', (text, code) => {

@@ -14,6 +14,7 @@ import { storageKey } from '../../../src/chains/substrate/storage.ts'
 import { devAccount, startSubstrateChain, type TestSubstrateChain } from '../../support/substrate.ts'
 import { createMemory } from '../evm/memory.ts'
 import { eventBytes, type FakeEvent, startFakeChain } from './fakeChain.ts'
+import { FOREIGN, HELD } from './foreignAssets.ts'
 import { assetHubRuntime } from './metadata.ts'
 
 const UNIT = 10n ** 12n
@@ -226,6 +227,9 @@ describe('a runtime that runs calls in advance', () => {
       return { events: [bytesOf(['System', 'Remarked', [hers, toHex(blake2Hash(data))]])] }
     }
     if (each.method === 'remark') pot.left += 5n * UNIT
+    if (each.section === 'foreignAssets') {
+      return { events: [bytesOf(['ForeignAssets', 'Transferred', [first, hers, his, String(each.args[2])]])] }
+    }
     if (each.method !== 'transferKeepAlive') return { events: [] }
     const value = BigInt(String(second))
     if (value > pot.left) return { events: [], error: FUNDS_UNAVAILABLE }
@@ -268,13 +272,19 @@ describe('a runtime that runs calls in advance', () => {
     const made = current.registry.createType(current.registry.createLookupType(type), value)
     return [storageKey(current, pallet, entry, [key]), made.toHex()]
   }
-  const kept = new Map<string, Hex>([
+  const ETHER = { parents: 2, interior: { X1: [{ GlobalConsensus: { Ethereum: { chainId: 1 } } }] } }
+  const kept = new Map<string, Hex | null>([
     stored('nfts', 'collection', 7, { owner: OWNER, ownerDeposit: 1, items: 2 }),
     stored('nfts', 'collectionMetadataOf', 7, { deposit: 1, data: 'Doors' }),
     stored('uniques', 'class', 7, { owner: OWNER, issuer: OWNER, admin: OWNER, freezer: OWNER }),
     stored('uniques', 'classMetadataOf', 7, { deposit: 1, data: 'https://doors.example' }),
     stored('assets', 'asset', 1984, { owner: OWNER, issuer: OWNER, admin: OWNER, freezer: OWNER, status: 'Live' }),
     stored('assets', 'metadata', 1984, { name: 'Tether USD', symbol: 'USDt', decimals: 6 }),
+    stored('foreignAssets', 'asset', ETHER, { owner: OWNER, status: 'Live' }),
+    stored('foreignAssets', 'metadata', ETHER, { name: 'Ether', symbol: 'ETH', decimals: 18 }),
+    stored('poolAssets', 'asset', 7, { owner: OWNER, status: 'Live' }),
+    ...HELD.map(({ key, value }) => [key, value] as const),
+    [storageKey(current, 'poolAssets', 'metadata', [7]), null],
   ])
   const ACCOUNT_PREFIX = '0x26aa394eea5630e07c48ae0c9558cef7b99d880ec681799c0cf30e8886371da9'
 
@@ -307,11 +317,34 @@ describe('a runtime that runs calls in advance', () => {
 
   test('has facts of its assets, and of the collections of both pallets', async () => {
     const nft = { isContract: true, standard: 'erc721', symbol: '', decimals: 0 } as const
-    expect(Object.fromEntries(await hub.facts(['asset:1984', '7', 'uniques:7']))).toEqual({
+    // No Location, one with a byte too much, and one whose number an encoder would spell in fewer bytes.
+    const wrong = ['foreign:0x02', 'foreign:0x020109070400', 'foreign:0x0201090705000000']
+    const words = ['asset:1984', '7', 'uniques:7', FOREIGN.ether, 'pool:7', ...wrong]
+    const nothing = { isContract: false, standard: 'other', name: '', symbol: '', decimals: 0 } as const
+    expect(Object.fromEntries(await hub.facts(words))).toEqual({
+      ...Object.fromEntries(wrong.map((word) => [word, nothing])),
+      [FOREIGN.ether]: { isContract: true, standard: 'erc20', name: 'Ether', symbol: 'ETH', decimals: 18 },
+      'pool:7': { isContract: true, standard: 'erc20', name: '', symbol: '', decimals: 0 },
       'asset:1984': { isContract: true, standard: 'erc20', name: 'Tether USD', symbol: 'USDt', decimals: 6 },
       '7': { ...nft, name: 'Doors' },
       'uniques:7': { ...nft, name: '' },
     })
+  })
+
+  test('has what accounts of the real one hold of foreign assets', async () => {
+    for (const { holder, contract, amount } of HELD) {
+      const { tokens } = await hub.balances({ address: holder, contracts: [contract, 'foreign:0x02', '7'] })
+      expect([...tokens]).toEqual([[contract, amount]])
+    }
+  })
+
+  test('tells what moves of a foreign asset', async () => {
+    const transfer = made(current, 'foreignAssets', 'transfer', ETHER, his, 5n)
+    const [preview] = await hub.preview(hers, [raw(transfer)])
+    expect(preview).toMatchObject({ success: true, decoded: { functionName: 'foreign_assets.transfer' } })
+    expect(preview?.changes).toEqual([
+      { standard: 'erc20', contract: FOREIGN.ether, tokenId: null, from: hers, to: his, amount: 5n },
+    ])
   })
 
   test('refuses what would fail, unless what was sent before makes it good', async () => {

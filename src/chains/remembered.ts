@@ -1,0 +1,40 @@
+// Facts of contracts, from memory first. What is no contract is not remembered: one may be created there later.
+
+import type { Network } from '../../db/words.ts'
+import type { AddressFacts, ChainMemory } from './chain.ts'
+import { NodeUnavailable } from './node/rpc.ts'
+
+export type Facts = ReadonlyMap<string, AddressFacts>
+
+/** Of an address without a contract, and of words that name nothing. */
+export const NO_CONTRACT: AddressFacts = { isContract: false, standard: 'other', name: '', symbol: '', decimals: 0 }
+
+/**
+ * Facts by address or id, every asked one included.
+ * @param read tells what exists of those that memory does not have or doubts; that is remembered.
+ * @throws NodeUnavailable, where memory does not have them all.
+ */
+export const rememberedFacts = async (
+  { memory, network }: { readonly memory: ChainMemory; readonly network: Network },
+  { asked, read }: { readonly asked: readonly string[]; read(addresses: readonly string[]): Promise<Facts> },
+): Promise<Facts> => {
+  const addresses = [...new Set(asked)]
+  if (addresses.length === 0) return new Map()
+  const facts = new Map<string, AddressFacts>()
+  const doubtful: string[] = []
+  for (const [address, { isDoubtful, ...known }] of await memory.readFacts({ network, addresses })) {
+    facts.set(address, known)
+    if (isDoubtful) doubtful.push(address)
+  }
+  const unknown = addresses.filter((address) => !facts.has(address))
+  const unsure = [...unknown, ...doubtful]
+  if (unsure.length === 0) return facts
+  try {
+    const found = await read(unsure)
+    await memory.writeFacts({ network, facts: found })
+    for (const address of unsure) facts.set(address, found.get(address) ?? NO_CONTRACT)
+  } catch (error) {
+    if (unknown.length > 0 || !(error instanceof NodeUnavailable)) throw error
+  }
+  return facts
+}
