@@ -1,59 +1,30 @@
 // The account after a crash: what is wrong, by the chain and by our tables. Nothing is taken on trust from one of them alone.
 
 import type { Sql } from 'postgres'
-import { type Address, getAddress, type Hex, parseAbi } from 'viem'
 import { verifyAudit } from '../../src/audit/verify.ts'
-import type { TestChain } from '../support/chains.ts'
-import type { Service } from '../support/service.ts'
+import type { Ground, Intent, Mined, Signer } from './crash-ground.ts'
 
-/** The one reason there can be here, and only where this machine stands still: nobody else has the keys, and nothing reverts. */
+/**
+ * The one reason there can be here, and only where this machine stands still, or an era ends while a process is away: nobody
+ * else has the keys, and nothing reverts.
+ */
 const FAILURE_CODES = ['expired']
-
-export type IntentKind = 'pay' | 'transfer' | 'mint' | 'mint with metadata'
-
-/** One wish of a client. Nobody else has its recipient, so that what became of it can be seen on the chain. */
-export type Intent = {
-  readonly kind: IntentKind
-  readonly signer: Address
-  readonly recipient: Address
-  readonly value: bigint
-  /** null where the client sends none. */
-  readonly idempotencyKey: string | null
-  /** The transaction's id; null where the connection broke instead. */
-  answer: string | null
-}
-
-/** A wallet, the address of its key, which is another one for a Safe, and the collection that it mints in, if any. */
-export type Signer = { readonly address: Address; readonly owner: Address; readonly collection: Address | null }
-
-export const TOKEN_ID = 1n
-
-const ERC721 = parseAbi(['function balanceOf(address owner) view returns (uint256)'])
-const ERC1155 = parseAbi(['function balanceOf(address account, uint256 id) view returns (uint256)'])
-
-type Parts = {
-  readonly chain: TestChain
-  readonly service: Service
-  readonly sql: Sql
-  /** The ERC-1155 contract whose tokens are transferred. */
-  readonly token: Address
-  readonly signers: readonly Signer[]
-}
 
 type Row = {
   readonly id: string
-  readonly signer: Address
+  readonly signer: string
   readonly kind: string
   readonly nonce: number
+  readonly holdsNonce: boolean
   readonly status: string
   readonly code: string | null
   readonly final: boolean
   readonly to: string
   readonly input: string
-  readonly shown: Hex | null
-  readonly block: Hex | null
+  readonly shown: string | null
+  readonly block: string | null
   readonly rungs: number
-  readonly hashes: readonly Hex[]
+  readonly hashes: readonly string[]
   readonly raws: number
   readonly audited: number
 }
@@ -61,7 +32,7 @@ type Row = {
 const readRows = (sql: Sql): Promise<readonly Row[]> => sql<Row[]>`
   with audited as (
     select details->>'transaction' as id, count(*)::int as rows from audit where action = 'transaction_submitted' group by 1)
-  select t.id, t.signer_address as signer, t.kind, t.nonce::int as nonce, t.status, t.error_code as code, t.final, t."to", t.input,
+  select t.id, t.signer_address as signer, t.kind, t.nonce::int as nonce, t.holds_nonce as "holdsNonce", t.status, t.error_code as code, t.final, t."to", t.input,
     t.shown_hash as shown, t.mined_block_hash as block, t.rungs, coalesce(audited.rows, 0) as audited,
     (select array_agg(hash) from attempts where transaction_id = t.id) as hashes,
     (select count(raw)::int from attempts where transaction_id = t.id) as raws
@@ -73,7 +44,10 @@ export const unfinished = async (sql: Sql): Promise<readonly string[]> => {
   return rows.map((row) => `${row.signer_address} nonce ${row.nonce} is ${row.status} ${row.shown_hash ?? ''}`)
 }
 
-/** What was recorded without a job that sends it, or the other way round: at no moment, whatever was killed. */
+/**
+ * What was recorded without a job that sends it, or the other way round: at no moment, whatever was killed. What lapsed unsent
+ * needs none.
+ */
 export const halvesOf = async (sql: Sql): Promise<readonly string[]> => {
   const rows = await sql<{ id: string; isRecorded: boolean }[]>`
     with jobs as (
@@ -81,7 +55,7 @@ export const halvesOf = async (sql: Sql): Promise<readonly string[]> => {
       join graphile_worker._private_tasks task on task.id = job.task_id where task.identifier = 'broadcast_transaction')
     select coalesce(t.id::text, jobs.id) as id, t.id is not null as "isRecorded"
     from jobs full join transactions t on t.id::text = jobs.id
-    where t.id is null or (jobs.id is null and t.broadcast_at is null)`
+    where t.id is null or (jobs.id is null and t.broadcast_at is null and not t.final)`
   return rows.map(
     ({ id, isRecorded }) => `${id} is ${isRecorded ? 'recorded without a job' : 'a job without a record'}`,
   )
@@ -110,87 +84,60 @@ export const jobTroubles = async (sql: Sql): Promise<readonly string[]> => {
   return troubles
 }
 
-/** What the blocks have from our signers. */
-type Mined = { readonly hash: Hex; readonly from: Address; readonly nonce: number; readonly blockHash: Hex }
-
-/** @returns a function that reads the blocks that are new, and tells what is mined by now. */
-const createScan = ({ chain: { publicClient }, signers }: Parts) => {
-  const mined: Mined[] = []
-  let scanned = 0n
-  return async (): Promise<readonly Mined[]> => {
-    const ours = new Set(signers.map(({ owner }) => owner))
-    const latest = await publicClient.getBlockNumber({ cacheTime: 0 })
-    for (; scanned < latest; scanned += 1n) {
-      const block = await publicClient.getBlock({ blockNumber: scanned + 1n, includeTransactions: true })
-      for (const { hash, from, nonce, blockHash } of block.transactions) {
-        const address = getAddress(from)
-        if (ours.has(address)) mined.push({ hash, from: address, nonce, blockHash })
-      }
-    }
-    return mined
-  }
-}
-
-const troublesOfRow = (row: Row, mined: ReadonlyMap<Hex, Mined>): readonly string[] => {
+const troublesOfRow = (
+  { hasCancel }: Ground,
+  { row, mined }: { readonly row: Row; readonly mined: ReadonlyMap<string, Mined> },
+): readonly string[] => {
   const own = row.hashes.flatMap((hash) => mined.get(hash) ?? [])
   const says = (is: boolean, text: string) => (is ? [`${row.signer} nonce ${row.nonce} ${text}`] : [])
   return [
     ...says(!row.final || !['success', 'failed'].includes(row.status), `is ${row.status}, final ${row.final}`),
     ...says(row.status === 'failed' && !FAILURE_CODES.includes(row.code ?? ''), `failed as ${row.code}`),
-    ...says(own.length !== 1, `is ${row.status} and was mined ${own.length} times`),
+    ...says(row.status === 'success' && !row.holdsNonce, 'is a success, and holds no nonce'),
+    ...says(own.length !== (row.holdsNonce ? 1 : 0), `is ${row.status} and was mined ${own.length} times`),
     ...own.flatMap(({ hash, from, nonce, blockHash }) => [
       ...says(row.shown !== hash || row.block !== blockHash, 'shows another hash or block than the mined one'),
       ...says(row.signer !== from || row.nonce !== nonce, `was mined as nonce ${nonce} of ${from}`),
     ]),
     ...says(row.raws > 0, `has ${row.raws} raw attempts left`),
-    ...says(row.hashes.length !== row.rungs + 1, `has ${row.hashes.length} attempts and ${row.rungs} rungs`),
+    ...says(
+      row.hashes.length !== row.rungs + (hasCancel ? 1 : 0),
+      `has ${row.hashes.length} attempts and ${row.rungs} rungs`,
+    ),
     ...says(row.audited !== 1, `has ${row.audited} audit rows`),
   ]
 }
 
 /** No nonce is skipped, and the chain counts as many as we do. */
 const troublesOfSigner = async (
-  { chain: { publicClient } }: Parts,
+  ground: Ground,
   input: { readonly signer: Signer; readonly rows: readonly Row[]; readonly mined: readonly Mined[] },
 ): Promise<readonly string[]> => {
-  const { owner: address } = input.signer
-  const latest = await publicClient.getTransactionCount({ address, blockTag: 'latest' })
-  const pending = await publicClient.getTransactionCount({ address, blockTag: 'pending' })
-  const nonces = input.rows.filter(({ signer }) => signer === address).map(({ nonce }) => nonce)
-  const mined = input.mined.filter(({ from }) => from === address).length
+  const { owner } = input.signer
+  const counts = await ground.countsOf(owner)
+  const holding = input.rows.filter(({ signer, holdsNonce }) => signer === owner && holdsNonce)
+  const nonces = holding.map(({ nonce }) => nonce)
+  const mined = input.mined.filter(({ from }) => from === owner).length
   const isWhole = nonces.every((nonce, index) => nonce === index)
-  if (isWhole && [latest, pending, mined].every((count) => count === nonces.length)) return []
-  return [
-    `${address} has the nonces ${nonces.join(' ')}, ${mined} mined, and the chain counts ${latest} and ${pending}`,
-  ]
+  if (isWhole && [...counts, mined].every((count) => count === nonces.length)) return []
+  return [`${owner} has the nonces ${nonces.join(' ')}, ${mined} mined, and the chain counts ${counts.join(' and ')}`]
 }
 
-/** How much of it its recipient has: what nobody else could have given. */
-const effectOf = async (parts: Parts, { kind, signer, recipient }: Intent): Promise<bigint> => {
-  const { publicClient } = parts.chain
-  if (kind === 'pay') return publicClient.getBalance({ address: recipient })
-  const collection = parts.signers.find(({ address }) => address === signer)?.collection ?? parts.token
-  const functionName = 'balanceOf'
-  return kind === 'transfer'
-    ? publicClient.readContract({ address: parts.token, abi: ERC1155, functionName, args: [recipient, TOKEN_ID] })
-    : publicClient.readContract({ address: collection, abi: ERC721, functionName, args: [recipient] })
-}
-
-const recordsOf = ({ kind, recipient }: Intent, rows: readonly Row[]): readonly Row[] => {
-  const word = recipient.slice(2).toLowerCase()
-  return rows.filter(({ to, input }) => (kind === 'pay' && to === recipient) || input.includes(word))
+const recordsOf = ({ wordOf }: Ground, { recipient }: Intent, rows: readonly Row[]): readonly Row[] => {
+  const word = wordOf(recipient)
+  return rows.filter(({ to, input }) => to === recipient || input.includes(word))
 }
 
 /** What an intent's client was told, what was recorded of it and with it, and what the chain has of it. */
 const troublesOfIntent = async (
-  parts: Parts,
+  ground: Ground,
   { intent, records }: { readonly intent: Intent; readonly records: readonly Row[] },
 ): Promise<readonly string[]> => {
-  const { service, sql } = parts
+  const { service, sql } = ground
   const { kind, recipient, idempotencyKey, answer } = intent
   const [record] = records
   const says = (is: boolean, text: string) => (is ? [`${kind} to ${recipient} ${text}`] : [])
-  const effect = await effectOf(parts, intent)
+  const effect = await ground.effectOf(intent)
   const unit = kind === 'pay' ? intent.value : 1n
   const told = record && (await service.get('/transactions/status-by-id', { id: record.id })).json
   const kept = await sql`select from idempotency_keys where key = ${idempotencyKey}`
@@ -207,21 +154,21 @@ const troublesOfIntent = async (
 }
 
 /** @returns a function that tells everything that is wrong; `fresh` are the intents since it was last called. */
-export const createAccount = (parts: Parts) => {
-  const { service, sql, signers } = parts
-  const scan = createScan(parts)
-  const known = new Set<string>()
+export const createAccount = async (ground: Ground) => {
+  const { service, sql, signers } = ground
+  /** What was needed before anybody wished something. */
+  const known = new Set((await readRows(sql)).map(({ id }) => id))
 
   return async (fresh: readonly Intent[]): Promise<readonly string[]> => {
-    const mined = await scan()
+    const mined = await ground.scan()
     const rows = await readRows(sql)
     const byHash = new Map(mined.map((each) => [each.hash, each]))
-    const troubles = rows.flatMap((row) => troublesOfRow(row, byHash))
-    for (const signer of signers) troubles.push(...(await troublesOfSigner(parts, { signer, rows, mined })))
+    const troubles = rows.flatMap((row) => troublesOfRow(ground, { row, mined: byHash }))
+    for (const signer of signers) troubles.push(...(await troublesOfSigner(ground, { signer, rows, mined })))
     for (const intent of fresh) {
-      const records = recordsOf(intent, rows)
+      const records = recordsOf(ground, intent, rows)
       for (const { id } of records) known.add(id)
-      troubles.push(...(await troublesOfIntent(parts, { intent, records })))
+      troubles.push(...(await troublesOfIntent(ground, { intent, records })))
     }
     const hashes = new Set(rows.flatMap((row) => row.hashes))
     const [audit] = await sql<{ rows: number }[]>`
@@ -229,6 +176,7 @@ export const createAccount = (parts: Parts) => {
     const { broken } = await verifyAudit(service.ctx, { chain: null, heads: [], onProgress: () => {} })
     return [
       ...troubles,
+      ...(await ground.troublesOfBalances()),
       ...rows
         .filter(({ id, kind }) => kind !== 'deployment' && !known.has(id))
         .map(({ id }) => `${id} is nobody's intent`),

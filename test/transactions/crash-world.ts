@@ -1,37 +1,14 @@
-// What a crash test plays in: a chain, a database, an API and a worker as processes that can be killed at any message,
-// signers with money and tokens, and clients that send.
+// What a crash test plays in: on some ground an API and a worker as processes that can be killed at any message, and clients
+// that send.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import postgres from 'postgres'
-import type { Address } from 'viem'
-import { generatePrivateKey, privateKeyToAddress } from 'viem/accounts'
-import { deployCanonicalContracts } from '../../src/devnet/canonical-contracts.ts'
-import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { createMortal, type Mortal } from '../support/mortal.ts'
-import { type Service, startService } from '../support/service.ts'
-import {
-  createAccount,
-  halvesOf,
-  type Intent,
-  jobTroubles,
-  type Signer,
-  TOKEN_ID,
-  unfinished,
-} from './crash-account.ts'
+import { createAccount, halvesOf, jobTroubles, unfinished } from './crash-account.ts'
+import type { Ground, Intent } from './crash-ground.ts'
 
-const network = 'Ethereum'
-const SECRET = 'testnet-secret'
-const SIGNERS = 4
-const TOKENS = 1_000_000n
-const BLOCK_TIME_MS = 250
-/** With a slot an epoch a block is final that has two on top of it. */
-const BLOCKS_TO_FINAL = 3
 /** What was left behind at a bad moment waits for the reconciler, which comes every half a minute. */
 const SETTLE_TIMEOUT_MS = 60_000
 const POLL_MS = 15
-
-/** When blocks come: with each transaction, or now and then with whatever is in the pool. */
-export type Blocks = 'at once' | 'by clock'
 
 const until = async (isTrue: () => boolean | Promise<boolean>, otherwise: () => Promise<string>): Promise<void> => {
   const deadline = Date.now() + SETTLE_TIMEOUT_MS
@@ -41,48 +18,7 @@ const until = async (isTrue: () => boolean | Promise<boolean>, otherwise: () => 
   }
 }
 
-const startSigner = async (service: Service, chain: TestChain): Promise<Signer> => {
-  const { address } = await service.newWallet({ network })
-  await chain.fund(address)
-  const collection = await chain.deploy('WizardCollection', ['Doors', 'DOOR', address])
-  return { address, owner: address, collection: collection.address }
-}
-
-/** With coins for itself and for its key; nothing is deployed. */
-const startSafe = async (service: Service, chain: TestChain): Promise<Signer> => {
-  const key = generatePrivateKey()
-  const control = { control_mode: 'developer', developer_secret: SECRET }
-  const { json } = await service.post('/wallets/import', {
-    ...{ network, type: 'contract', name: 'A Safe', private_key: key, ...control },
-  })
-  const owner = privateKeyToAddress(key)
-  await Promise.all([chain.fund(owner), chain.fund(json.address)])
-  return { address: json.address, owner, collection: null }
-}
-
-/** A chain with its contracts, and signers who have all that they need. */
-const startPlaces = async (blocks: Blocks) => {
-  const chain = await startChain(network, { flags: ['--slots-in-an-epoch', '1'] })
-  await deployCanonicalContracts(chain.rpcUrl)
-  const service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
-  const token = await chain.deploy('MultiToken', ['', fundedAccount(0).address])
-  const signers: Signer[] = []
-  for (let each = 0; each < SIGNERS; each += 1) {
-    const signer = await startSigner(service, chain)
-    const args = [signer.address, TOKEN_ID, TOKENS, '0x']
-    await chain.write({ contract: token, functionName: 'mint', args })
-    signers.push(signer)
-  }
-  const sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
-  const clock = blocks === 'by clock' ? setInterval(() => void chain.mine().catch(() => {}), BLOCK_TIME_MS) : null
-  if (clock !== null) await chain.setAutomine(false)
-  return { chain, service, sql, token: token.address, signers, clock }
-}
-
-type Places = Awaited<ReturnType<typeof startPlaces>>
-
-const createProcesses = async ({ chain, service }: Places) => {
-  const node = { variable: 'ETHEREUM_RPC_URL', rpcUrl: chain.rpcUrl }
+const createProcesses = async ({ node, service }: Ground) => {
   const variables = { ...service.variables, LOG_LEVEL: 'info' }
   const { apiUrl, workerUrl } = service.database
   const api = await createMortal({
@@ -96,32 +32,9 @@ const createProcesses = async ({ chain, service }: Places) => {
   return { api, worker }
 }
 
-const requestOf = (intent: Intent, { token, signers }: { token: Address; signers: readonly Signer[] }) => {
-  const { kind, signer, recipient, value } = intent
-  const common = { network, developer_secret: SECRET }
-  const nft = { ...common, from: signer, recipient }
-  const contract_address = signers.find(({ address }) => address === signer)?.collection
-  switch (kind) {
-    case 'pay': {
-      const unsigned_transaction = { to: recipient, value: String(value) }
-      const body = { ...common, signer_wallet_address: signer, unsigned_transaction }
-      return { path: '/transactions/sign-and-send', body }
-    }
-    case 'transfer':
-      return { path: '/nfts/transfer', body: { ...nft, contract_address: token, token_id: String(TOKEN_ID) } }
-    case 'mint':
-      return { path: '/nfts/mint', body: { ...nft, contract_address, uri: `https://example.com/${recipient}` } }
-    case 'mint with metadata': {
-      const metadata = { name: recipient, description: '', image: 'https://example.com/d.png' }
-      return { path: '/nfts/mint', body: { ...nft, contract_address, metadata } }
-    }
-  }
-}
-
-export const startCrashWorld = async (blocks: Blocks) => {
-  const places = await startPlaces(blocks)
-  const { chain, service, sql, signers, clock } = places
-  const { api, worker } = await createProcesses(places)
+export const startCrashWorld = async (ground: Ground) => {
+  const { service, sql } = ground
+  const { api, worker } = await createProcesses(ground)
   const ready = new Set<Mortal>()
   let baseUrl = ''
 
@@ -137,7 +50,7 @@ export const startCrashWorld = async (blocks: Blocks) => {
 
   /** Asks once. @returns whether an answer came; where none did, nobody knows what was done. */
   const ask = async (intent: Intent): Promise<boolean> => {
-    const { path, body } = requestOf(intent, places)
+    const { path, body } = ground.requestOf(intent)
     await until(
       () => ready.has(api),
       async () => 'the API did not come back',
@@ -181,7 +94,7 @@ export const startCrashWorld = async (blocks: Blocks) => {
     const otherwise = async () => `not settled: ${(await left()).join('; ')}`
     const isLive = () => sql`select from transactions where status in ('submitted', 'pending') limit 1`
     await until(async () => (await isLive()).length === 0, otherwise)
-    if (clock === null) await chain.mine(BLOCKS_TO_FINAL)
+    await ground.endAll()
     await until(async () => (await left()).length === 0, otherwise)
   }
 
@@ -192,14 +105,8 @@ export const startCrashWorld = async (blocks: Blocks) => {
     )
 
   return {
-    ...{ api, worker, signers, start, send, settle },
-    account: createAccount(places),
-    /** A new Safe among the signers. */
-    newSafe: async (): Promise<Signer> => {
-      const safe = await startSafe(service, chain)
-      signers.push(safe)
-      return safe
-    },
+    ...{ ground, api, worker, start, send, settle },
+    account: await createAccount(ground),
     halves: () => halvesOf(sql),
     /** Waits until the worker has begun to take jobs. */
     listens: () => untilCounted('db listen', 1),
@@ -212,11 +119,8 @@ export const startCrashWorld = async (blocks: Blocks) => {
         async () => 'audit rows stay unchained',
       ),
     close: async (): Promise<void> => {
-      if (clock !== null) clearInterval(clock)
       await Promise.all([api.stop(), worker.stop()])
-      await sql.end()
-      await service.close()
-      await chain.stop()
+      await ground.close()
     },
   }
 }
