@@ -117,6 +117,20 @@ describe('a transfer', () => {
     }
   }, 30_000)
 
+  test('is refused while finality is an era behind: no block would take it', async () => {
+    const from = await fundedWallet()
+    await chain.setFinalityLag(16)
+    try {
+      await chain.newBlock(16)
+      const { status, json } = await send(from, { to: bob, value: '9' })
+      expect([status, json.code]).toEqual([503, 'node_unavailable'])
+      expect(json.error).toStartWith('Polkadot has made 16 blocks since its newest final one')
+    } finally {
+      await chain.setFinalityLag(0)
+    }
+    await succeeded(await send(from, { to: bob, value: '9' }))
+  }, 30_000)
+
   test('takes a tip, and no fields of another family', async () => {
     const from = await fundedWallet()
     await succeeded(await send(from, { to: from, value: '1', maxPriorityFeePerGas: '7' }))

@@ -13,13 +13,3 @@ export class NodeUnavailable extends AppError {
     this.trouble = trouble
   }
 }
-
-/** null where the node refused: for what some nodes keep, and others do not. @throws NodeUnavailable for any other trouble. */
-export const unlessRefused = async <Told>(asked: Promise<Told>): Promise<Told | null> => {
-  try {
-    return await asked
-  } catch (error) {
-    if (error instanceof NodeUnavailable && error.trouble === 'refused') return null
-    throw error
-  }
-}

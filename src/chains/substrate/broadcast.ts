@@ -9,6 +9,7 @@ const UNKNOWN_VALIDITY = 1011
 const TEMPORARILY_BANNED = 1012
 const ALREADY_IMPORTED = 1013
 const TOO_LOW_PRIORITY = 1014
+const IMMEDIATELY_DROPPED = 1016
 
 /** Nodes put what is wrong into the message or into its data: "Transaction is outdated", "… { Stale }". */
 const textOf = ({ message, data }: RpcError): string => `${message} ${typeof data === 'string' ? data : ''}`.trim()
@@ -20,6 +21,8 @@ const outcomeOf = (error: RpcError): BroadcastOutcome => {
       return { kind: 'accepted' }
     case TOO_LOW_PRIORITY:
       return { kind: 'underpriced', reason }
+    // Of what the node says nothing against: its pool may be full.
+    case IMMEDIATELY_DROPPED:
     case TEMPORARILY_BANNED:
     case UNKNOWN_VALIDITY:
       return { kind: 'unknown', reason }

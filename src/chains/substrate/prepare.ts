@@ -5,6 +5,7 @@ import { displayAmount } from '../../amount.ts'
 import { AppError } from '../../errors.ts'
 import type { Hex, Intent, Prepared, PrepareOptions, RecordedIntent, SubstrateUnsigned } from '../chain.ts'
 import { type Question, question } from '../node/rpc.ts'
+import { NodeUnavailable } from '../node/unavailable.ts'
 import { bytes, MalformedAnswer } from '../node/wire.ts'
 import { type Account, accountQuestion, existentialDeposit, nextIndexQuestion } from './account.ts'
 import { type FinalHead, readFinalHead } from './blocks.ts'
@@ -15,7 +16,7 @@ import { isMessage, withGasLimit } from './gear.ts'
 import type { SubstrateNode } from './node.ts'
 import type { Runtime } from './runtime.ts'
 import { spentBy } from './spending.ts'
-import { littleEndian } from './storage.ts'
+import { headerQuestion, littleEndian } from './storage.ts'
 
 /** For what is weighed and not sent: a fee does not depend on the signature. */
 const NO_SIGNATURE = new Uint8Array(64).fill(1)
@@ -103,6 +104,15 @@ const refuseDust = (
   )
 }
 
+/** The era begins at the final block, so that it may be over before an extrinsic is sent. @throws node_unavailable. */
+const refuseUnfinal = ({ row }: SubstrateNode, { final, newest }: { final: bigint; newest: bigint }): void => {
+  if (newest - final < BigInt(row.eraBlocks)) return
+  throw new NodeUnavailable(
+    'refused',
+    `${row.network} has made ${newest - final} blocks since its newest final one: what is signed now no block would take. Try again once it finalizes.`,
+  )
+}
+
 /** A message to a program needs a limit of gas. @throws invalid_input, execution_reverted, node_unavailable. */
 const withGas = async (
   node: SubstrateNode,
@@ -135,12 +145,14 @@ export const prepare = async (
   const filled = await withGas(node, runtime, { intent, from, head })
   const draft = unsignedOf(node, runtime, { intent: filled, from, nonce: intent.nonce ?? 0, head })
   const paid = intent.to === null || intent.input !== '0x' ? null : intent.to
-  const [account, next, fee, recipient] = await rpc.askAll([
+  const [newest, account, next, fee, recipient] = await rpc.askAll([
+    headerQuestion(),
     accountQuestion(runtime, from, hash),
     nextIndexQuestion(from),
     feeQuestion(runtime, draft, hash),
     paid === null ? null : accountQuestion(runtime, paid, hash),
   ])
+  refuseUnfinal(node, { final: head.ref.number, newest: newest?.number ?? 0n })
   const deposit = existentialDeposit(runtime)
   const cost = spentBy(runtime, draft.call) + fee + (fee * FEE_MARGIN_PERCENT) / 100n + draft.tip
   refusePoor(node, { from, account, cost, deposit })

@@ -74,7 +74,7 @@ export const startFakeChain = (blocks: readonly FakeBlock[]) => {
       case 'chain_getBlockHash':
         return { result: Number(first) > last() ? null : hashOf(Number(first)) }
       case 'chain_getHeader':
-        return { result: headerOf(Number(first)) }
+        return { result: headerOf(first === undefined ? last() : Number(first)) }
       case 'chain_getBlock': {
         if (blockAt(first)?.bodiless) return { result: null }
         const extrinsics = blockAt(first)?.extrinsics ?? []
