@@ -1,12 +1,16 @@
 import type { Command } from 'commander'
 import { type Config, readConfig } from '../config.ts'
-import { type Ctx, createCtx, createWorkerCtx, type WorkerCtx } from '../context.ts'
+import type { Ctx, WorkerCtx } from '../context.ts'
 
 /** How the audit names whoever works with the command line. */
 export const OPERATOR = 'operator'
 
+/** Half of what a command takes to start is this, and its help needs none of it. */
+const loadContext = () => import('../context.ts')
+
 /** Runs a command with the full context, and always ends its connections. */
 export const withCtx = async (command: (ctx: Ctx) => Promise<void>, config: Config = readConfig()): Promise<void> => {
+  const { createCtx } = await loadContext()
   const ctx = await createCtx({ config: { ...config, logLevel: 'silent' }, process: 'cli' })
   try {
     await command(ctx)
@@ -17,6 +21,7 @@ export const withCtx = async (command: (ctx: Ctx) => Promise<void>, config: Conf
 
 /** Runs a command that opens no wallet: it needs no ROOT_KEY. */
 export const withServiceCtx = async (command: (ctx: WorkerCtx) => Promise<void>): Promise<void> => {
+  const { createWorkerCtx } = await loadContext()
   const ctx = await createWorkerCtx({ config: { ...readConfig(), logLevel: 'silent' }, process: 'cli' })
   try {
     await command(ctx)
