@@ -17,6 +17,7 @@ import { benchSign } from './sign.ts'
 import { COUNTING_SETTINGS } from './statements.ts'
 import { benchSubmit } from './submit.ts'
 import { benchSubstrateIndex, substrateIndexTable } from './substrate-index.ts'
+import { benchSubstrateMemory, substrateMemoryLine } from './substrate-memory.ts'
 import { benchSubstrateSign, substrateSignTable } from './substrate-sign.ts'
 import { benchTrack } from './track.ts'
 import { benchUsers, usersTable } from './users.ts'
@@ -179,6 +180,9 @@ try {
     const bench = await benchSubstrateSign()
     results.substrateSign = bench
     for (const text of substrateSignTable(bench)) say(text)
+    const memory = await benchSubstrateMemory()
+    results.substrateMemory = memory
+    say(substrateMemoryLine(memory))
   }
   if (wants('substrate-index')) {
     const bench = await benchSubstrateIndex()

@@ -1,11 +1,11 @@
 // Extrinsics signed over HTTP, with the runtime's metadata in memory and the nonce given, beside the bare floor; the memory of
 // the API process with both networks live; and whether nodes that are away delay its start.
 
-import { readFileSync } from 'node:fs'
 import { startService } from '../support/service.ts'
 import { startSubstrateChain } from '../support/substrate.ts'
 import { headersOf, type LoadResult, load, middle } from './load.ts'
 import { start } from './processes.ts'
+import { memoryMiB } from './substrate-memory.ts'
 
 const SECONDS = 4
 const ROUNDS = 3
@@ -22,11 +22,6 @@ export type SubstrateSignBench = {
   /** Resident, at its start and at the most with both networks live. */
   readonly memoryMiB: { readonly started: number; readonly peak: number }
   readonly startMs: { readonly nodesThere: number; readonly nodesAway: number }
-}
-
-const memoryMiB = (pid: number, field: 'VmRSS' | 'VmHWM'): number => {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
-  return Number(new RegExp(`${field}:\\s+([0-9]+) kB`).exec(status)?.[1]) / 1024
 }
 
 export const benchSubstrateSign = async (): Promise<SubstrateSignBench> => {
@@ -115,7 +110,7 @@ export const substrateSignTable = (bench: SubstrateSignBench): readonly string[]
     line(`/transactions/sign, ${AT_ONCE} at once`, bench.strongroom),
     line('bare floor, one by one', bench.floorAlone),
     line('/transactions/sign, one by one', bench.alone),
-    `  memory of the API: ${memory.started.toFixed(0)} MiB at its start, ${memory.peak.toFixed(0)} MiB at the most with both networks live (aim: 300 MB, 286 MiB)`,
+    `  memory of the API: ${memory.started.toFixed(0)} MiB at its start, ${memory.peak.toFixed(0)} MiB at the most with both networks live by the local chains’ metadata`,
     `  its start: ${startMs.nodesThere.toFixed(0)} ms with the nodes there, ${startMs.nodesAway.toFixed(0)} ms with both away`,
   ]
 }
