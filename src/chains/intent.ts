@@ -15,6 +15,9 @@ export type Intent = {
 /** What several move together, in base units. Pure. */
 export const sumOfValues = (intents: readonly Intent[]): bigint => intents.reduce((sum, { value }) => sum + value, 0n)
 
+/** Where several go; a creation goes nowhere. Pure. */
+export const destinationsOf = (intents: readonly Intent[]): readonly string[] => intents.flatMap(({ to }) => to ?? [])
+
 /** A transaction complete but for its signature (EIP-1559, type 2). */
 export type EvmUnsigned = {
   readonly family: 'evm'

@@ -26,7 +26,7 @@ export const checkRules = (chain: Chain, rules: readonly ArgumentRule[]): void =
     // A program's id in hex: transactions have the text of its address.
     if (address.toLowerCase() !== value.toLowerCase()) refuse(index, `value" must be written as ${address} here.`)
     // `ne` would forbid nothing by `balances.transferKeepAlive`.
-    const isCallName = chain.family === 'substrate' && /\.function$/.test(argument)
+    const isCallName = chain.family === 'substrate' && argument.endsWith('.function')
     if (isCallName && !PALLET_CALL.test(value)) {
       refuse(index, 'value" must be a call as previews name it, such as balances.transfer_keep_alive.')
     }

@@ -6,7 +6,7 @@ import { hasDeployment, heldInputs } from '../../db/queries/contract-wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Chain, Hex, Intent, RecordedIntent } from '../chains/chain.ts'
 import type { Hindrance } from '../chains/contract-wallets.ts'
-import { sumOfValues } from '../chains/intent.ts'
+import { destinationsOf, sumOfValues } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { displayAmount, nativeToken } from '../tokens/token.ts'
@@ -31,7 +31,7 @@ type Wanted = {
 /** Of what a wallet is to do. Pure. */
 export const executing = (ctx: Pick<Ctx, 'db'>, { chain, projectId, contract, intents }: Wanted): Executing => {
   const { address, owner } = contract.wallet
-  const to = [address, ...intents.flatMap((intent) => intent.to ?? [])]
+  const to = [address, ...destinationsOf(intents)]
   const signer = { network: chain.network, address: owner }
   return { ...contract, chain, intents, behind: () => recordedBefore(ctx, { signer, projectId, to }) }
 }

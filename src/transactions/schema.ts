@@ -122,7 +122,7 @@ export const StatusByHashQuery = t.Object(
     transaction_hash: t.String({
       pattern: '^0x[0-9a-fA-F]{64}$',
       description:
-        'The hash of any transaction on the network; on Polkadot and Vara of one that is recorded here or in the pool of the node.',
+        'The hash of any transaction on the network; on Polkadot and Vara of one that is recorded here, in the pool of the node, or in one of its newest 64 final blocks.',
       rule: '0x and 64 hex digits',
       examples: [HASH],
     }),

@@ -5,6 +5,7 @@ import type { Signer } from '../../db/queries/transactions.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { TransactionKind } from '../../db/words.ts'
 import type { Chain, Intent, Prepared, RecordedIntent } from '../chains/chain.ts'
+import { destinationsOf } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { displayAmount, nativeToken } from '../tokens/token.ts'
@@ -45,8 +46,6 @@ const soleIntent = (intents: readonly Intent[]): Intent => {
   return intent
 }
 
-const goTo = (intents: readonly Intent[]): readonly string[] => intents.flatMap(({ to }) => (to === null ? [] : [to]))
-
 /**
  * @throws batch_unsupported, contract_wallet_changed, execution_reverted, balance_insufficient, fee_too_low, invalid_input,
  * node_unavailable.
@@ -61,7 +60,7 @@ export const prepareSending = async (ctx: Ctx, input: SendingInput): Promise<Sen
       continue
     }
     const intent = soleIntent(intents)
-    const behind = () => recordedBefore(ctx, { signer, projectId, to: goTo(intents) })
+    const behind = () => recordedBefore(ctx, { signer, projectId, to: destinationsOf(intents) })
     const prepared = await chain.prepare(intent, signer.address, { behind })
     return { contractWallet: null, deployment: null, step: { kind, intent, prepared } }
   }

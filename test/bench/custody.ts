@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { stretchPin } from '../../src/custody/kdf.ts'
 import type { Service } from '../support/service.ts'
-import { type LoadResult, load } from './load.ts'
+import { headersOf, type LoadResult, load } from './load.ts'
 import { start } from './processes.ts'
 
 const SECONDS = 4
@@ -53,11 +53,7 @@ export const benchCustody = async (service: Service): Promise<CustodyBench> => {
     variables: { ...service.variables, PORT: '0', LOG_LEVEL: 'info' },
     until: /"url":"http:\/\/127\.0\.0\.1:([0-9]+)"/,
   })
-  const headers = {
-    'content-type': 'application/json',
-    authorization: `Bearer ${service.project.apiKey}`,
-    'x-walletkit-project-id': service.project.projectId,
-  }
+  const headers = headersOf(service)
   const run = (path: string, atOnce: number, body: (index: number) => unknown) =>
     load({
       url: `http://127.0.0.1:${api.match[1]}${path}`,

@@ -6,7 +6,7 @@ import postgres from 'postgres'
 import type { TestChain } from '../support/chains.ts'
 import type { Service } from '../support/service.ts'
 import { type NodeCounts, startCountingNode } from './countingNode.ts'
-import { median, percentile } from './load.ts'
+import { headersOf, median, percentile } from './load.ts'
 import { createRawSender } from './nodeLimit.ts'
 import { start } from './processes.ts'
 import { RECIPIENT } from './signers.ts'
@@ -95,11 +95,7 @@ const sendIntents = async (input: {
   readonly isOver: (sent: number) => boolean
 }): Promise<readonly number[]> => {
   const { service, stack, signers } = input
-  const headers = {
-    'content-type': 'application/json',
-    authorization: `Bearer ${service.project.apiKey}`,
-    'x-walletkit-project-id': service.project.projectId,
-  }
+  const headers = headersOf(service)
   const latencies: number[] = []
   let sent = 0
   const client = async () => {

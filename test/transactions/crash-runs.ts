@@ -5,7 +5,7 @@
 // `STRONGROOM_CRASH_SEED=17 bun test test/transactions/crash.test.ts` does one run again. Where the measure comes out
 // differently, `STRONGROOM_CRASH_POINT`, as a failed run prints it, makes it the same point all the same.
 
-import { expect } from 'bun:test'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
@@ -246,7 +246,7 @@ const spotOf = (seed: number, plan: Plan, measured: readonly Measured[]): Spot =
   return { ...spot, nth: 1 + Math.floor((plan.place / 1_000) * count) }
 }
 
-export type CrashPlace = {
+type CrashPlace = {
   readonly world: CrashWorld
   readonly measured: readonly Measured[]
   readonly seeds: readonly number[]
@@ -266,7 +266,7 @@ const startAt = async (world: CrashWorld, points: readonly string[]): Promise<re
  * Worlds with the runs of each; those without a run are not started.
  * @param input.points the step boundaries, as a failed run prints one; where there are none they are measured.
  */
-export const startCrashPlaces = async (
+const startCrashPlaces = async (
   grounds: readonly (() => Promise<Ground>)[],
   { runs, points }: { readonly runs: number; readonly points?: readonly string[] | undefined },
 ): Promise<readonly CrashPlace[]> => {
@@ -282,7 +282,7 @@ export const startCrashPlaces = async (
 }
 
 /** Does all runs, tells what they were, and expects nothing wrong of them. */
-export const expectNoTroubles = async (places: readonly CrashPlace[]): Promise<void> => {
+const expectNoTroubles = async (places: readonly CrashPlace[]): Promise<void> => {
   const outcomes: Outcome[] = []
   const failures: string[] = []
   const runAll = async ({ world, measured, seeds }: CrashPlace) => {
@@ -317,4 +317,18 @@ export const expectNoTroubles = async (places: readonly CrashPlace[]): Promise<v
     `      ${outcomes.length} runs, ${kills} kills; ${hit.size} points of ${kinds.size} kinds hit; measured: ${measured.join('; ')}`,
   )
   expect(failures).toEqual([])
+}
+
+/** The one test of a family: its grounds are started before, and closed after it. */
+export const testCrashes = (...of: Parameters<typeof startCrashPlaces>): void => {
+  let places: readonly CrashPlace[] = []
+  beforeAll(async () => {
+    places = await startCrashPlaces(...of)
+  }, 120_000)
+  afterAll(() => Promise.all(places.map(({ world }) => world.close())), 60_000)
+  test(
+    'a process is killed between two steps: one effect an intent, and nothing is left over',
+    () => expectNoTroubles(places),
+    1_800_000,
+  )
 }
