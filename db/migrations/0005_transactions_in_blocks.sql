@@ -1,2 +1,0 @@
-CREATE INDEX "transactions_in_a_block" ON "transactions" USING btree ("network","mined_block_number") WHERE not "transactions"."final" and "transactions"."mined_block_number" is not null;--> statement-breakpoint
-CREATE INDEX "transactions_untold" ON "transactions" USING btree ("network","mined_block_number") WHERE not "transactions"."final" and "transactions"."mined_block_number" is not null and "transactions"."settled_at" is null;

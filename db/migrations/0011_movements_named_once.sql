@@ -1,2 +1,0 @@
-ALTER TABLE "movements" DROP CONSTRAINT "movements_once";--> statement-breakpoint
-ALTER TABLE "movements" ALTER COLUMN "id" DROP DEFAULT;

@@ -1,1 +1,0 @@
-CREATE INDEX "users_unproven" ON "users" USING btree ("created_at") WHERE email is null and sign_in_wallet is null;

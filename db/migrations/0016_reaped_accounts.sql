@@ -1,2 +1,0 @@
-ALTER TABLE "transactions" DROP CONSTRAINT "transactions_live_holds_nonce";--> statement-breakpoint
-ALTER TABLE "transactions" ADD CONSTRAINT "transactions_live_holds_nonce" CHECK ("transactions"."holds_nonce" or "transactions"."status" = 'failed' or ("transactions"."final" and "transactions"."valid_until_block" is not null));
