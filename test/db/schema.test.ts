@@ -88,6 +88,18 @@ describe('the schema', () => {
     await Promise.all([migrate(database.url), migrate(database.url), migrate(database.url)])
     await denied(worker`select from keyrings`)
   })
+
+  test('refuses to migrate a database whose first migration is another', async () => {
+    const older = await createDatabase()
+    const sql = postgres(older.url, { max: 1 })
+    try {
+      await sql`update drizzle.__drizzle_migrations set hash = 'of another first migration'`
+      await expect(migrate(older.url)).rejects.toThrow('use an empty database')
+    } finally {
+      await sql.end()
+      await older.close()
+    }
+  })
 })
 
 describe('the roles', () => {
