@@ -6,7 +6,7 @@ import { AppError } from './errors.ts'
 
 /** More than this waiting for one thing is not patience but a fault. */
 const MAX_WAITING = 2_000
-/** Likewise for a time; what then begins must still be answered before the server gives the connection up (listen.ts). */
+/** Likewise for a time; what then begins must still be answered before the server gives the connection up (http/listen.ts). */
 const MAX_WAIT_MS = 45_000
 
 export type Mailboxes = {

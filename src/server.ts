@@ -3,7 +3,7 @@
 import { createApp } from './app.ts'
 import { readConfig } from './config.ts'
 import { createCtx } from './context.ts'
-import { listen } from './listen.ts'
+import { listen } from './http/listen.ts'
 import { startFlushing } from './metrics/tally.ts'
 
 /** Requests that are running when the process is told to stop get this long. */

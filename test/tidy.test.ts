@@ -90,13 +90,21 @@ describe('who may import whom', () => {
     expect(strays((name) => isPackage(name, ['nodemailer']), within('src/mail/'))).toEqual([])
   })
 
-  test('a verb never knows HTTP: elysia stays in server, app, http, routes, schemas and the auth plugin', () => {
+  test('a verb never knows HTTP: elysia stays in server, app, routes, schemas and the auth plugin', () => {
     const edge = matching(
-      /^src\/(server|app|http)\.ts$/,
+      /^src\/(server|app)\.ts$/,
       /^src\/[a-z-]+\/([a-z]+-)?(routes|schema)\.ts$/,
       /^src\/auth\/plugin\.ts$/,
     )
     expect(strays((name) => isPackage(name, ['elysia', '@elysiajs/']), edge)).toEqual([])
+  })
+
+  test('src/http knows no resource', () => {
+    const outside = (name: string) =>
+      /^(src|db|jobs)\//.test(name) &&
+      !/^src\/(http\/|(errors|config|log)\.ts$)/.test(name) &&
+      !['db/words.ts', 'db/client.ts'].includes(name)
+    expect(strays(outside, (path) => !path.startsWith('src/http/'))).toEqual([])
   })
 
   test('each chain library stays in its family', () => {

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
-import { AddressField, closed, NetworkField, OptionalUuidText, PagingFields, UuidField } from '../http.ts'
+import { AddressField, closed, NetworkField, OptionalUuidText, PagingFields, UuidField } from '../http/schema.ts'
 import { Token } from '../tokens/schema.ts'
 
 export const ListActivityQuery = t.Object(

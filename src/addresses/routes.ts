@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { answers } from '../http.ts'
+import { answers } from '../http/schema.ts'
 import { lookupByName } from './lookup-by-name.ts'
 import { addressesMetadata } from './metadata.ts'
 import { AddressesMetadata, Lookup, LookupQuery, MetadataQuery } from './schema.ts'

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
-import { closed, NetworkField } from '../http.ts'
+import { closed, NetworkField } from '../http/schema.ts'
 import { PreviewContract } from '../transactions/preview-schema.ts'
 
 export const ADDRESSES_MAX = 100

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
 import type { Ctx } from '../context.ts'
-import { ErrorResponse } from '../http.ts'
+import { ErrorResponse } from '../http/schema.ts'
 import { readiness } from './readiness.ts'
 
 const Health = Type.Object({ status: Type.Literal('ok') }, { title: 'Health' })

@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia'
 import type { Ctx } from '../context.ts'
-import { ErrorResponse } from '../http.ts'
+import { ErrorResponse } from '../http/schema.ts'
 import { getMetadata } from './get.ts'
 import { NftMetadata } from './schema.ts'
 

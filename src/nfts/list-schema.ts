@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
-import { AddressField, closed, NetworkField, PagingFields } from '../http.ts'
+import { AddressField, closed, NetworkField, PagingFields } from '../http/schema.ts'
 import { NftMetadata } from '../metadata/schema.ts'
 import { NftCollection } from '../transactions/preview-schema.ts'
 

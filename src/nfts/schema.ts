@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { AddressField, CredentialFields, closed, NetworkField, ShortText, Text } from '../http.ts'
+import { AddressField, CredentialFields, closed, NetworkField, ShortText, Text } from '../http/schema.ts'
 import { MetadataBody, UriField } from '../metadata/schema.ts'
 
 const COLLECTION = '0x5FbDB2315678afecb367f032d93F642f64180aa3'

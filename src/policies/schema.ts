@@ -1,7 +1,16 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
 import { RULE_OPERATORS } from '../../db/words.ts'
-import { AddressField, CredentialFields, closed, NetworkField, OneOf, PagingFields, Text, UuidField } from '../http.ts'
+import {
+  AddressField,
+  CredentialFields,
+  closed,
+  NetworkField,
+  OneOf,
+  PagingFields,
+  Text,
+  UuidField,
+} from '../http/schema.ts'
 
 const RULES_MAX = 50
 const COLLECTION = '0x5FbDB2315678afecb367f032d93F642f64180aa3'

@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import { reachOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { answers } from '../http.ts'
+import { answers } from '../http/schema.ts'
 import { tokenBalances } from './balances.ts'
 import { BalancesQuery, TokenBalance } from './schema.ts'
 

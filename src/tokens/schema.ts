@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
-import { AddressField, closed, NetworkField, UuidField } from '../http.ts'
+import { AddressField, closed, NetworkField, UuidField } from '../http/schema.ts'
 
 export const Token = Type.Object(
   {

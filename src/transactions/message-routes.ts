@@ -2,7 +2,7 @@ import { Elysia } from 'elysia'
 import { actorOf, reachOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { answers, credentialsOf } from '../http.ts'
+import { answers, credentialsOf } from '../http/schema.ts'
 import { SignedMessage, SignMessageBody } from './message-schema.ts'
 import { signMessage } from './sign-message.ts'
 

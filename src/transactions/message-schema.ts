@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { AddressField, CredentialFields, closed, NetworkField, OneOf } from '../http.ts'
+import { AddressField, CredentialFields, closed, NetworkField, OneOf } from '../http/schema.ts'
 
 const SIGNER = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { AddressField, closed, NetworkField } from '../http.ts'
+import { AddressField, closed, NetworkField } from '../http/schema.ts'
 import { Token } from '../tokens/schema.ts'
 import { UnsignedTransaction } from './schema.ts'
 

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
-import { AddressField, CredentialFields, closed, NetworkField, StatusField, UuidField } from '../http.ts'
+import { AddressField, CredentialFields, closed, NetworkField, StatusField, UuidField } from '../http/schema.ts'
 
 const HASH = '0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b'
 

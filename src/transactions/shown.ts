@@ -1,4 +1,4 @@
-import type { TransactionResult } from '../http.ts'
+import type { TransactionResult } from '../http/schema.ts'
 import type { Submitted } from './submit.ts'
 
 /** What sign-and-send, mint, transfer and collections answer. */

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { t } from 'elysia'
-import { closed } from '../http.ts'
+import { closed } from '../http/schema.ts'
 import { ChallengeCode } from './schema.ts'
 
 export const ChallengeCodeQuery = t.Object({ code: ChallengeCode }, closed)

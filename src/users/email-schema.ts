@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { closed, Text } from '../http.ts'
+import { closed, Text } from '../http/schema.ts'
 
 export const EmailField = Text(
   { minLength: 3, maxLength: 254 },

@@ -4,7 +4,7 @@
 import type { Asked } from '../auth/plugin.ts'
 import type { Limit } from '../auth/throttle.ts'
 import type { Ctx } from '../context.ts'
-import { subnetOf } from '../peer.ts'
+import { subnetOf } from '../http/peer.ts'
 
 type LimitsCtx = Pick<Ctx, 'config'>
 

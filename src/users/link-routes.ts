@@ -1,9 +1,9 @@
 import { Elysia } from 'elysia'
-import { readFormBody } from '../body.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import { readFormBody } from '../http/body.ts'
+import { askerOf } from '../http/peer.ts'
 import { PAGE_HEADERS } from '../pages/page.ts'
-import { askerOf } from '../peer.ts'
 import { linkPage, linkProblemPage } from './link-page.ts'
 import { confirmMailedLink, type MailedLink, openMailedLink } from './mailed-link.ts'
 

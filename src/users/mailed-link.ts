@@ -8,7 +8,7 @@ import { completeMailedLink, findMailedLink } from '../../db/queries/session-cha
 import { throttle } from '../auth/throttle.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import type { Asker } from '../peer.ts'
+import type { Asker } from '../http/peer.ts'
 import { hashOf, readLinkSecret } from './challenge-code.ts'
 import { triesFrom } from './limits.ts'
 

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { closed, UuidField } from '../http.ts'
+import { closed, UuidField } from '../http/schema.ts'
 import { EmailField } from './email-schema.ts'
 
 /** WebAuthn's own JSON: browsers of later days send more, which is not looked at. */

@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { closed, Text, UuidField } from '../http.ts'
+import { closed, Text, UuidField } from '../http/schema.ts'
 import { PasskeyAssertion } from './passkey-schema.ts'
 
 const Instant = (description: string) => Type.String({ description, examples: ['2026-01-31T12:00:00.000Z'] })

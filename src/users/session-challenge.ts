@@ -17,7 +17,7 @@ import type { Asked } from '../auth/plugin.ts'
 import { throttle } from '../auth/throttle.ts'
 import type { Ctx } from '../context.ts'
 import { AppError, notFound } from '../errors.ts'
-import type { Asker } from '../peer.ts'
+import type { Asker } from '../http/peer.ts'
 import { hashOf, newCode, readCode } from './challenge-code.ts'
 import { challengesFrom, looksFrom, triesFrom } from './limits.ts'
 

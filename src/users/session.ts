@@ -4,7 +4,7 @@ import { insertSession, type SessionRow } from '../../db/queries/sessions.ts'
 import { readUserFacts } from '../../db/queries/users.ts'
 import type { LoginWay } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
-import type { Asker } from '../peer.ts'
+import type { Asker } from '../http/peer.ts'
 import { refreshTokenOf } from './refresh-secret.ts'
 
 /** A refresh token is good for this long, and its successor again. */

@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import type { ProjectDoor } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { answers } from '../http.ts'
+import { answers } from '../http/schema.ts'
 import { loginWithWallet } from './login-with-wallet.ts'
 import { SignInWalletBody, WalletChallenge } from './wallet-schema.ts'
 

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { closed, UuidField } from '../http.ts'
+import { closed, UuidField } from '../http/schema.ts'
 
 export const SignInWalletBody = Type.Object(
   {

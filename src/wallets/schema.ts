@@ -12,7 +12,7 @@ import {
   ShortText,
   UserPinField,
   UuidField,
-} from '../http.ts'
+} from '../http/schema.ts'
 
 export const Wallet = Type.Object(
   {

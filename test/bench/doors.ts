@@ -4,10 +4,10 @@
 import { Elysia } from 'elysia'
 import type { Caller } from '../../src/auth/caller.ts'
 import { type Authentication, authentication } from '../../src/auth/plugin.ts'
-import { readJsonBody } from '../../src/body.ts'
 import { readConfig } from '../../src/config.ts'
 import { createCtx } from '../../src/context.ts'
-import { listen } from '../../src/listen.ts'
+import { readJsonBody } from '../../src/http/body.ts'
+import { listen } from '../../src/http/listen.ts'
 import { transactionRoutes } from '../../src/transactions/routes.ts'
 import { walletRoutes } from '../../src/wallets/routes.ts'
 

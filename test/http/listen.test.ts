@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'bun:test'
-import { listen } from '../../src/listen.ts'
+import { listen } from '../../src/http/listen.ts'
 import { createLog } from '../../src/log.ts'
 
 const MARK = 'marked-value-4711'

@@ -1,7 +1,7 @@
 // Who counts as one caller.
 
 import { expect, test } from 'bun:test'
-import { askerOf, notePeer, subnetOf } from '../../src/peer.ts'
+import { askerOf, notePeer, subnetOf } from '../../src/http/peer.ts'
 
 const from = (forwarded: string, trustedProxies = 1): string => {
   const request = new Request('http://localhost', { headers: { 'x-forwarded-for': forwarded } })

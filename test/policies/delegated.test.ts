@@ -7,7 +7,7 @@ import { type Address, encodeFunctionData, type Hex, parseAbi, parseTransaction 
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { createCtx } from '../../src/context.ts'
-import { listen } from '../../src/listen.ts'
+import { listen } from '../../src/http/listen.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 

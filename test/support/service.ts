@@ -7,7 +7,7 @@ import type { Network } from '../../db/words.ts'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Ctx, createCtx } from '../../src/context.ts'
-import { listen } from '../../src/listen.ts'
+import { listen } from '../../src/http/listen.ts'
 import { createProject } from '../../src/projects/create.ts'
 import { createDatabase, type TestDatabase } from './postgres.ts'
 

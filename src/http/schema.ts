@@ -2,7 +2,7 @@
 
 import { Kind, type Static, type TSchema, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox'
 import { t } from 'elysia'
-import { CONTROL_MODES, NETWORKS, TRANSACTION_STATUSES } from '../db/words.ts'
+import { CONTROL_MODES, NETWORKS, TRANSACTION_STATUSES } from '../../db/words.ts'
 
 export const closed = { additionalProperties: false } as const
 

@@ -2,7 +2,7 @@
 // it in X-Forwarded-For, which counts only as far as the proxies are ours.
 
 import { isIP } from 'node:net'
-import type { Config } from './config.ts'
+import type { Config } from '../config.ts'
 
 /** Who asks: for throttles, and to show to whoever completes or lists a login. */
 export type Asker = {

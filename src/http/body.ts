@@ -1,7 +1,7 @@
 // Reading a request's body: everything about its text that no schema can say is checked here, before any effect.
 
 import { visit } from 'jsonc-parser'
-import { AppError, shownField } from './errors.ts'
+import { AppError, shownField } from '../errors.ts'
 
 /** The largest body that is looked at; 1 MB of call data is 2 MB of hex. */
 const MAX_BODY_BYTES = 4 * 1024 * 1024

@@ -1,5 +1,5 @@
+import type { Log } from '../log.ts'
 import { answerOf } from './failure.ts'
-import type { Log } from './log.ts'
 import { notePeer } from './peer.ts'
 
 const IDLE_TIMEOUT_SECONDS = 60

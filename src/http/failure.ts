@@ -1,8 +1,8 @@
 // From whatever was thrown to the ErrorResponse that leaves: no value of the caller's, no message of an unknown error.
 
 import { ValueErrorType } from '@sinclair/typebox/errors'
-import { isDatabaseAway } from '../db/client.ts'
-import { AppError, ERROR_STATUS, type ErrorCode, shownName } from './errors.ts'
+import { isDatabaseAway } from '../../db/client.ts'
+import { AppError, ERROR_STATUS, type ErrorCode, shownName } from '../errors.ts'
 
 export type Answer = {
   readonly status: number
