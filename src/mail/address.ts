@@ -7,8 +7,10 @@ import { AppError } from '../errors.ts'
 /** RFC 5321 §4.5.3.1, in octets. */
 const LOCAL_OCTETS_MAX = 64
 const ADDRESS_OCTETS_MAX = 254
-/** RFC 5322's specials but for the dot; and no kind of space or control. Quoted local parts are not taken. */
-const LOCAL = /^[^\p{Z}\p{C}()<>[\]:;@\\,"]+$/u
+/** RFC 5322's `atext`, and by RFC 6531 whatever is not ASCII, but no kind of space or control. */
+const ATOM = '[^\\p{Z}\\p{C}()<>[\\]:;@\\\\,".]+'
+/** RFC 5321 §4.1.2, Dot-string: dots stand between atoms alone. The other form, in quotes, is not taken. */
+const LOCAL = new RegExp(`^${ATOM}(?:\\.${ATOM})*$`, 'u')
 /** What a name may be made of; a domain in brackets is not taken. */
 const DOMAIN = /^[\p{L}\p{M}\p{N}.-]+$/u
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/

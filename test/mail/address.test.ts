@@ -7,6 +7,7 @@ test('an address has one form', () => {
   for (const [text, form] of [
     ['alice@example.com', 'alice@example.com'],
     ['Alice.B+tag@EXAMPLE.com', 'alice.b+tag@example.com'],
+    ['a.b.c@example.com', 'a.b.c@example.com'],
     ["o'neil_{x}!#$%&*/=?^`|~-1@mail.example", "o'neil_{x}!#$%&*/=?^`|~-1@mail.example"],
     ['a@BÜCHER.example', 'a@xn--bcher-kva.example'],
     ['a@xn--bcher-kva.example', 'a@xn--bcher-kva.example'],
@@ -60,6 +61,11 @@ test('what is no address is refused', () => {
     '"alice"@example.com',
     'alice(x)@example.com',
     'alice\\@example.com',
+    '.alice@example.com',
+    'alice.@example.com',
+    'al..ice@example.com',
+    '.@example.com',
+    '..@example.com',
     `${label(65)}@example.com`,
     `${'é'.repeat(33)}@example.com`,
     `a@${label(64)}.example`,
@@ -67,4 +73,21 @@ test('what is no address is refused', () => {
   ]) {
     expect(() => readEmailAddress(text)).toThrow('Field "email" must be an e-mail address, such as alice@example.com.')
   }
+})
+
+// RFC 5321 §4.1.2 and RFC 5322 §3.2.3: what an atom is made of, sign by sign.
+test('each sign of ASCII is taken in the local part, or refused, as the standard has it', () => {
+  const atext = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-/=?^_`{|}~"
+  for (let code = 0; code < 128; code += 1) {
+    const sign = String.fromCharCode(code)
+    const read = () => readEmailAddress(`a${sign}b@example.com`)
+    if (atext.includes(sign) || sign === '.') expect(read()).toBe(`a${sign.toLowerCase()}b@example.com`)
+    else expect(read).toThrow('Field "email" must be an e-mail address')
+  }
+})
+
+test('a long local part is judged in no time', () => {
+  expect(() => readEmailAddress(`${'a.'.repeat(50_000)}@example.com`)).toThrow(
+    'Field "email" must be an e-mail address',
+  )
 })
