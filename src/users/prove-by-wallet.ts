@@ -9,20 +9,29 @@ import type { Hex } from '../chains/chain.ts'
 import { isSignedByKey } from '../chains/evm/messages.ts'
 import { accountAddress } from '../chains/substrate/address.ts'
 import type { Ctx } from '../context.ts'
-import { contractWallet, evmNetworkOf } from './sign-in-wallet.ts'
+import { AppError } from '../errors.ts'
+import { contractChainOf, contractWallet, evmChainsOf, evmNetworkOf } from './sign-in-wallet.ts'
 import { userIdOf } from './user-id.ts'
 import type { Prove } from './verify-login.ts'
 
 type Signed = { readonly message: string; readonly signature: Hex }
 
-/** Whose signature could be on a message: a key's, and a contract's where the message names its chain. */
+/** Unlike all else that is wrong with a proof this is told: it is the page's mistake, and says nothing of any user. */
+const otherChain = (chainId: number, right: string): AppError =>
+  new AppError('login_failed', `The message is for the chain with id ${chainId}; right here is ${right}.`)
+
+/**
+ * Whose signature could be on a message: a key's, and a contract's where the message names its chain.
+ * @throws login_failed for a chain of no network here.
+ */
 const signersOf = (ctx: Pick<Ctx, 'config'>, { address, chainId }: SignInMessage) => {
   if (chainId === null) {
     const account = accountAddress(address)
     return account === null ? null : { key: account, contract: null, network: null }
   }
   const network = evmNetworkOf(ctx.config, chainId)
-  return network === null ? null : { key: address, contract: contractWallet({ chainId, address }), network }
+  if (network === null) throw otherChain(chainId, evmChainsOf(ctx.config))
+  return { key: address, contract: contractWallet({ chainId, address }), network }
 }
 
 type Signers = NonNullable<ReturnType<typeof signersOf>>
@@ -48,7 +57,7 @@ const isForOrigin = async (ctx: Ctx, { projectId, origin: page }: Asked, message
 /**
  * A signed message of EIP-4361, or its likeness for Substrate. The nonce stays until the session begins, so that a node
  * that is out of reach costs nobody a second signature.
- * @throws node_unavailable.
+ * @throws node_unavailable; login_failed where the message is for another chain.
  */
 export const proveByWallet: Prove<{ readonly message: string; readonly signature: string }> = async (
   ctx,
@@ -63,7 +72,12 @@ export const proveByWallet: Prove<{ readonly message: string; readonly signature
   const nonce = { projectId, kind: 'wallet', nonce: message.nonce } as const
   const given = await findNonce(ctx.db, nonce)
   // Asked before any node is: nobody has one work on a message for which no nonce was given.
-  if (given === null || ![signers.key, signers.contract].includes(given.target)) return null
+  if (given === null) return null
+  if (![signers.key, signers.contract].includes(given.target)) {
+    const chain = contractChainOf(given.target, message.address)
+    if (chain !== null && message.chainId !== null) throw otherChain(message.chainId, `${chain}, that of the contract`)
+    return null
+  }
   if (!isTimely(message, { nowMs: ctx.now().getTime(), nonceCreatedAtMs: given.createdAt.getTime() })) return null
 
   const signer = await signerOf(ctx, signers, { message: text, signature: `0x${signature.slice(2)}` })

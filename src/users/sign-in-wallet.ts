@@ -21,6 +21,16 @@ const FIELD = 'sign_in_wallet'
 export const evmNetworkOf = (config: NetworksConfig, chainId: number): EvmNetwork | null =>
   EVM_NETWORKS.find((network) => evmNetworkRow({ ...config, network }).chainId === chainId) ?? null
 
+/** The chain ids of this environment's networks, in words. */
+export const evmChainsOf = (config: NetworksConfig): string =>
+  EVM_NETWORKS.map((network) => `${evmNetworkRow({ ...config, network }).chainId} (${network})`).join(', ')
+
+/** The chain id in the name of a contract with this address; null for any other name. */
+export const contractChainOf = (name: string, address: string): number | null => {
+  const [, chain, contract] = CAIP10.exec(name) ?? []
+  return contract === address ? Number(chain) : null
+}
+
 /** Of a contract; its address as `parseAddress` returns it. */
 export const contractWallet = (contract: { readonly chainId: number; readonly address: string }): string =>
   `eip155:${contract.chainId}:${contract.address}`

@@ -215,6 +215,19 @@ describe('a key', () => {
     expect((await prove({ message: right, signature: await key.signMessage({ message: right }) })).status).toBe(200)
   })
 
+  test.each([1, 31_337])('says which chains are right where the message is for chain %d', async (chainId) => {
+    const key = newKey()
+    const message = messageOf(key.address, await nonceFor(key.address), { chainId })
+    const answer = await prove({ message, signature: await key.signMessage({ message }) })
+    expect([answer.status, answer.json]).toEqual([
+      401,
+      {
+        error: `The message is for the chain with id ${chainId}; right here is 11155111 (Ethereum), 80002 (Polygon), 84532 (Base), 43113 (Avalanche).`,
+        code: 'login_failed',
+      },
+    ])
+  })
+
   test.each<[string, (signature: Hex, message: string) => string | Promise<string>]>([
     ["another key's", (_, message) => newKey().signMessage({ message })],
     [
@@ -432,7 +445,11 @@ describe('a contract', () => {
     expect(there.user_id).not.toBe(here.user_id)
     // The nonce is for the contract on Base, and the Safe speaks for Ethereum.
     const message = messageOf(safe, there.nonce)
-    expect(codesOf(await prove({ message, signature: await signAsSafe(message) }))).toEqual(FAILED)
+    const refused = await prove({ message, signature: await signAsSafe(message) })
+    expect(codesOf(refused)).toEqual(FAILED)
+    expect(refused.json.error).toBe(
+      'The message is for the chain with id 11155111; right here is 84532, that of the contract.',
+    )
     // Base has no node here: nobody can say what stands there.
     const onBase = messageOf(safe, there.nonce, { chainId: BASE_SEPOLIA })
     expect(codesOf(await prove({ message: onBase, signature: await signAsSafe(onBase) }))).toEqual(FAILED)
