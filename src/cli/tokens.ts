@@ -21,9 +21,10 @@ const counted = (count: number): string => `${count} token${count === 1 ? '' : '
 const importFile = async (path: string) => {
   const text = await textOf(path)
   await withServiceCtx(async (ctx) => {
-    const { name, version, tokens, skipped } = await importTokenList(ctx, { text, actor: OPERATOR })
+    const { name, version, tokens, skipped, refused } = await importTokenList(ctx, { text, actor: OPERATOR })
     const others = skipped === 0 ? '' : `, and skipped ${counted(skipped)} of other chains`
     print(`Imported ${name} ${version}: ${counted(tokens.length)}${others}.`)
+    if (refused.length > 0) print(`Not taken:\n${refused.map((sentence) => `  ${sentence}`).join('\n')}`)
   })
 }
 

@@ -6,7 +6,7 @@ import { parseTokenListFile, type TokenListFile } from './list-file.ts'
 
 /**
  * Keeps how the tokens of a list are shown, in place of what was imported under the list's name before. A token that
- * another list has goes over to this one.
+ * another list has goes over to this one. Of a list with mistakes what is right is kept, and the result names the rest.
  * @throws what parseTokenListFile throws.
  */
 export const importTokenList = async (
@@ -18,10 +18,15 @@ export const importTokenList = async (
     EVM_NETWORKS.map((network) => [evmNetworkRow({ network, environment, devnet }).chainId, network]),
   )
   const file = parseTokenListFile({ text: input.text, networks })
-  const { name, version, tokens, skipped } = file
+  const { name, version, tokens, skipped, refused } = file
   await ctx.db.transaction(async (tx) => {
     await replaceTokenList(tx, { listName: name, tokens })
-    const details = { version, tokens: String(tokens.length), skipped: String(skipped) }
+    const details = {
+      version,
+      tokens: String(tokens.length),
+      skipped: String(skipped),
+      refused: String(refused.length),
+    }
     const act = { projectId: null, actor: input.actor, action: 'token_list_imported', subject: name, details } as const
     await ctx.audit.record(tx, act)
   })

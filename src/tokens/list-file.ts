@@ -1,5 +1,6 @@
 // A file in the Token Lists format (tokenlists.org), judged before anything of it is kept. What the format has beyond what
-// is used here (timestamp, tags, keywords) is left alone.
+// is used here (timestamp, tags, keywords) is left alone. Lists are long and written by many hands: a token that cannot be
+// taken is named, and the others are taken.
 
 import type { ListedTokenRow } from '../../db/queries/listed-tokens.ts'
 import type { EvmNetwork } from '../../db/words.ts'
@@ -24,6 +25,8 @@ export type TokenListFile = {
   readonly tokens: readonly ListedTokenRow[]
   /** Tokens of chains that are not in `networks`. */
   readonly skipped: number
+  /** What could not be taken, a sentence each that names the place: a token, or the logo or decimals of one that was taken. */
+  readonly refused: readonly string[]
 }
 
 const refuse = (sentence: string): never => {
@@ -48,6 +51,10 @@ const text = (value: unknown, input: { readonly what: string; readonly max: numb
   return cleaned === '' ? refuse(`${what} must be a text with visible characters.`) : cleaned
 }
 
+/** Names and symbols may be empty, by the format: what is shown is what the contract says. */
+const label = (value: unknown, input: { readonly what: string; readonly max: number }): string =>
+  typeof value === 'string' ? cleanText(value, input.max) : refuse(`${input.what} must be a text.`)
+
 const logoUrlOf = (value: unknown, what: string): string => {
   if (value === undefined || value === '') return ''
   if (typeof value === 'string' && value.length <= LOGO_URL_LENGTH_MAX && LOGO_URL.test(value)) return value
@@ -64,8 +71,24 @@ const displayDecimalsOf = (value: unknown, what: string): number | null => {
 const addressOf = (value: unknown, what: string): string =>
   typeof value === 'string' ? parseAddress(value, what) : refuse(`${what} must be an address: 0x and 40 hex digits.`)
 
-/** null for a token of another chain: of that nothing but the chain is judged. */
-const tokenOf = (value: unknown, what: string, networks: ReadonlyMap<number, EvmNetwork>): ListedTokenRow | null => {
+/** What `read` returns; undefined where it refuses, with its sentence put to the others. */
+const taken = <T>(refused: string[], read: () => T): T | undefined => {
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error
+    refused.push(error.message)
+    return undefined
+  }
+}
+
+type Reading = { readonly networks: ReadonlyMap<number, EvmNetwork>; readonly refused: string[] }
+
+/**
+ * null for a token of another chain: of that nothing but the chain is judged. A token whose logo or decimals to show cannot
+ * be taken is taken without them.
+ */
+const tokenOf = (value: unknown, what: string, { networks, refused }: Reading): ListedTokenRow | null => {
   const fields = fieldsOf(value, what)
   const chainId = wholeNumber(fields.chainId, { what: `${what}.chainId`, max: Number.MAX_SAFE_INTEGER })
   const network = networks.get(chainId)
@@ -74,10 +97,10 @@ const tokenOf = (value: unknown, what: string, networks: ReadonlyMap<number, Evm
   return {
     network,
     address: addressOf(fields.address, `${what}.address`),
-    name: text(fields.name, { what: `${what}.name`, max: NAME_LENGTH_MAX }),
-    symbol: text(fields.symbol, { what: `${what}.symbol`, max: SYMBOL_LENGTH_MAX }),
-    logoUrl: logoUrlOf(fields.logoURI, `${what}.logoURI`),
-    displayDecimals: displayDecimalsOf(fields.extensions, `${what}.extensions`),
+    name: label(fields.name, { what: `${what}.name`, max: NAME_LENGTH_MAX }),
+    symbol: label(fields.symbol, { what: `${what}.symbol`, max: SYMBOL_LENGTH_MAX }),
+    logoUrl: taken(refused, () => logoUrlOf(fields.logoURI, `${what}.logoURI`)) ?? '',
+    displayDecimals: taken(refused, () => displayDecimalsOf(fields.extensions, `${what}.extensions`)) ?? null,
   }
 }
 
@@ -95,10 +118,32 @@ const parsed = (json: string): unknown => {
   }
 }
 
+type Tokens = Pick<TokenListFile, 'tokens' | 'skipped' | 'refused'>
+
+const tokensOf = (values: readonly unknown[], networks: ReadonlyMap<number, EvmNetwork>): Tokens => {
+  const rows = new Map<string, ListedTokenRow>()
+  const refused: string[] = []
+  let skipped = 0
+  for (const [index, value] of values.entries()) {
+    const what = `tokens.${index}`
+    const row = taken(refused, () => tokenOf(value, what, { networks, refused }))
+    if (row === undefined) continue
+    if (row === null) {
+      skipped += 1
+      continue
+    }
+    const key = `${row.network} ${row.address}`
+    if (rows.has(key)) refused.push(`${what}.address is in the list twice on ${row.network}: the first was taken.`)
+    else rows.set(key, row)
+  }
+  return { tokens: [...rows.values()], skipped, refused }
+}
+
 /**
  * Reads a token list. Pure.
  * @param input.networks the networks that this deployment can serve, by chain id
- * @throws invalid_input, address_invalid, network_mismatch: the sentence names the place in the file.
+ * @throws invalid_input where it is no token list, or none of the tokens for these networks can be taken: the sentence names
+ * the first place in the file.
  */
 export const parseTokenListFile = (input: {
   readonly text: string
@@ -111,17 +156,8 @@ export const parseTokenListFile = (input: {
   if (!Array.isArray(tokens) || tokens.length === 0 || tokens.length > TOKENS_MAX) {
     return refuse(`tokens must be a list of 1 to ${TOKENS_MAX} tokens.`)
   }
-  const rows = new Map<string, ListedTokenRow>()
-  let skipped = 0
-  for (const [index, token] of tokens.entries()) {
-    const row = tokenOf(token, `tokens.${index}`, input.networks)
-    if (row === null) {
-      skipped += 1
-      continue
-    }
-    const key = `${row.network} ${row.address}`
-    if (rows.has(key)) refuse(`tokens.${index}.address is in the list twice on ${row.network}: it must be there once.`)
-    rows.set(key, row)
-  }
-  return { name, version, tokens: [...rows.values()], skipped }
+  const read = tokensOf(tokens, input.networks)
+  const [first] = read.refused
+  if (read.tokens.length === 0 && first !== undefined) return refuse(`No token of the list can be taken: ${first}`)
+  return { name, version, ...read }
 }

@@ -77,7 +77,7 @@ test('imports, lists and removes lists, and leaves an audit row for each act', a
       actor: 'operator',
       action: 'token_list_imported',
       subject: 'Doors',
-      details: { version: '1.0.0', tokens: '1', skipped: '2' },
+      details: { version: '1.0.0', tokens: '1', skipped: '2', refused: '0' },
     },
     { actor: 'operator', action: 'token_list_removed', subject: 'Doors', details: { tokens: '1' } },
   ])
@@ -104,9 +104,34 @@ test('importing again replaces the list, and a token of two lists is the later o
   expect([...rows]).toEqual([{ list_name: 'One', address: DOOR, logo_url: 'https://one.example/again' }])
 })
 
-test('keeps nothing of a list with a mistake, and takes the largest in a few seconds', async () => {
+test('takes what is right of a list, and names the rest', async () => {
+  const path = join(folder, 'mistakes.json')
+  await writeFile(
+    path,
+    listOf('Mistakes', [
+      TOKEN,
+      { ...TOKEN, address: '0x12' },
+      { ...TOKEN, address: USDC, logoURI: 'http://insecure.example' },
+    ]),
+  )
+  expect(await cli('import', path)).toEqual(
+    good(
+      [
+        'Imported Mistakes 1.0.0: 2 tokens.',
+        'Not taken:',
+        '  Field "tokens.1.address" must be an address: 0x and 40 hex digits.',
+        '  tokens.2.logoURI must be a URI of at most 2048 characters: https://… or ipfs://….',
+        '',
+      ].join('\n'),
+    ),
+  )
+  const [act] = await sql`select details from audit where subject = 'Mistakes'`
+  expect(act?.details).toEqual({ version: '1.0.0', tokens: '2', skipped: '0', refused: '2' })
+}, 30_000)
+
+test('keeps nothing of a list without a token that can be taken, and takes the largest in a few seconds', async () => {
   const before = await sql`select count(*)::int from listed_tokens`
-  await expect(importList(listOf('Bad', [TOKEN, { ...TOKEN, address: '0x12' }]))).rejects.toThrow('tokens.1.address')
+  await expect(importList(listOf('Mistakes', [{ ...TOKEN, address: '0x12' }]))).rejects.toThrow('tokens.0.address')
   expect([...(await sql`select count(*)::int from listed_tokens`)]).toEqual([...before])
   const tokens = Array.from({ length: 50_000 }, (_, at) => ({ ...TOKEN, address: `0x${String(at).padStart(40, '0')}` }))
   for (const patch of [0, 1]) await importList(listOf('Large', tokens, patch))
