@@ -5,6 +5,7 @@ import {
   BuildBlockMode,
   buildBlock,
   calculateStateRoot,
+  getSlotDuration,
   inherentProviders,
 } from '@acala-network/chopsticks-core'
 import type { SubstrateNetwork } from '../../db/words.ts'
@@ -20,11 +21,19 @@ export type LocalChain = {
   readonly chain: Blockchain
   readonly pool: Pool
   readonly archive: Pick<Archive, 'answer'>
-  /** Builds a block of what is ready. @returns its hash */
-  readonly newBlock: () => Promise<Hex>
+  /** Builds a block of what is ready, and of messages from other chains. @returns its hash */
+  readonly newBlock: (messages?: Messages) => Promise<Hex>
   /** Does something to the newest block's state while no block is built on it, and keeps it. */
   readonly changeHead: <Result>(change: () => Promise<Result>) => Promise<Result>
   readonly close: () => void
+}
+
+/** What other chains sent to this one: XCM, versioned, in SCALE. */
+export type Messages = {
+  /** By the relay chain. */
+  readonly downward?: readonly Hex[]
+  /** By other parachains, by their ids. */
+  readonly horizontal?: Readonly<Record<string, readonly Hex[]>>
 }
 
 type Hex = Block['hash']
@@ -36,13 +45,36 @@ const LAYERS_MAX = 4
 /** twox128("Timestamp") twox128("Now"), and twox128("Aura") twox128("CurrentSlot"). */
 const NOW_KEY = '0xf0c365c3cf59d671eb72da0e7a4113c49f1f0515f462cdcf84e0f1d6045dfcbb'
 const CURRENT_SLOT_KEY = '0x57f8dc2f5ab09467896f47300f04243806155b3cd9a8c9e5e9a23fd5dc13a5ed'
-/** Asset Hub's aura slot. */
-const SLOT_MS = 12_000
+/** twox128("AuraExt") with twox128("SlotInfo"), and with twox128("RelaySlotInfo"): how many blocks the slot has already. */
+const SLOT_INFO_KEY = '0x3c311d57d4daf52904616cf69648081ea70806914c906d747e668a21f9021729'
+const RELAY_SLOT_INFO_KEY = '0x3c311d57d4daf52904616cf69648081e4bf92a7a45e5c05730f95d3e609fa30b'
+/** In the state of the relay chain: twox128("Babe") twox128("CurrentSlot"). */
+const RELAY_SLOT_KEY = '0x1cb6f36e027abb2091cfb5110ab5087f06155b3cd9a8c9e5e9a23fd5dc13a5ed'
+const RELAY_SLOT_MS = 6_000
 
 const hexOfU64 = (value: number): Hex => {
   const bytes = Buffer.alloc(8)
   bytes.writeBigUInt64LE(BigInt(value))
   return `0x${bytes.toString('hex')}`
+}
+
+/** What is used of a chain specification in its raw form. */
+type ChainSpec = {
+  readonly name: string
+  readonly properties?: Readonly<Record<string, unknown>> | null
+  readonly genesis: { readonly raw: { readonly top: Readonly<Record<string, string>> } }
+}
+
+const genesisOf = async ({ name, properties, storage }: Omit<Genesis, 'stateRoot'>): Promise<Genesis> => ({
+  ...{ name, properties, storage },
+  stateRoot: await calculateStateRoot(Object.entries(storage) as [Hex, Hex][], 1),
+})
+
+/** @param path of a chain specification in JSON, compressed by gzip */
+const readSpec = async (path: string): Promise<Genesis> => {
+  const text = new TextDecoder().decode(Bun.gunzipSync(await Bun.file(path).bytes()))
+  const { name, properties, genesis }: ChainSpec = JSON.parse(text)
+  return genesisOf({ name, properties: properties ?? {}, storage: genesis.raw.top })
 }
 
 const readGenesis = async (network: SubstrateNetwork): Promise<Genesis> => {
@@ -51,7 +83,7 @@ const readGenesis = async (network: SubstrateNetwork): Promise<Genesis> => {
   // Two chains that begin alike would have one genesis hash.
   storage[`0x${Buffer.from(':devnet').toString('hex')}`] = `0x${Buffer.from(network).toString('hex')}`
   const { symbol, decimals } = NATIVE_COINS[network]
-  return {
+  return genesisOf({
     name: `${network} devnet`,
     properties: {
       ss58Format: substrateNetworkRow({ network, environment: 'testnet', devnet: true }).ss58Prefix,
@@ -59,8 +91,7 @@ const readGenesis = async (network: SubstrateNetwork): Promise<Genesis> => {
       tokenSymbol: symbol,
     },
     storage,
-    stateRoot: await calculateStateRoot(Object.entries(storage) as [Hex, Hex][], 1),
-  }
+  })
 }
 
 const providerOf = (archive: Archive) => {
@@ -77,25 +108,46 @@ const providerOf = (archive: Archive) => {
 
 /**
  * The newest block as the next one finds it: at the time of now. chopsticks lets a slot pass with every block, and would
- * soon be in the future; so its last slot is set to have ended now, and any slot may follow.
+ * soon be in the future; so its last slot is set to have ended now, any slot may follow, and no slot has a block yet.
  */
-const parentAtNow = async (chain: Blockchain, isDeep: boolean): Promise<Block> => {
+const parentAt = async (chain: Blockchain, { nowMs, isDeep }: { nowMs: number; isDeep: boolean }): Promise<Block> => {
   const { head } = chain
-  const storageDiff = { [NOW_KEY]: hexOfU64(Date.now() - SLOT_MS), [CURRENT_SLOT_KEY]: hexOfU64(0) }
+  const storageDiff = {
+    [NOW_KEY]: hexOfU64(nowMs - (await getSlotDuration(head))),
+    [CURRENT_SLOT_KEY]: hexOfU64(0),
+    [SLOT_INFO_KEY]: null,
+    [RELAY_SLOT_INFO_KEY]: null,
+  }
   const [header, extrinsics] = [await head.header, await head.extrinsics]
   // Without `storage` the layers begin at the archive.
   const storage = isDeep ? {} : { storage: head.storage }
   return new Block(chain, head.number, head.hash, head, { header, extrinsics, storageDiff, ...storage })
 }
 
+/** A message to a parachain over its channel begins with its format (XcmpMessageFormat, ConcatenatedVersionedXcm). */
+const CONCATENATED_VERSIONED_XCM = '00'
+
+/** As chopsticks takes them, which gives those of parachains their time itself. */
+const delivered = ({ downward = [], horizontal = {} }: Messages) => ({
+  downwardMessages: downward.map((msg) => ({ msg, sentAt: 0 })),
+  horizontalMessages: Object.fromEntries(
+    Object.entries(horizontal).map(([sender, messages]) => [
+      sender,
+      messages.map((each) => ({ data: `0x${CONCATENATED_VERSIONED_XCM}${each.slice(2)}` as Hex, sentAt: 0 })),
+    ]),
+  ),
+})
+
 /** Opens a chain at its newest block, at first its genesis. @param input.statePath none for a chain that is not kept */
 export const openLocalChain = async (input: {
   readonly network: SubstrateNetwork
   readonly statePath?: string | undefined
+  readonly specPath?: string | undefined
 }): Promise<LocalChain> => {
+  const { specPath } = input
   const archive = await openArchive({
     path: input.statePath ?? ':memory:',
-    genesis: () => readGenesis(input.network),
+    genesis: () => (specPath === undefined ? readGenesis(input.network) : readSpec(specPath)),
   })
   const chain = new Blockchain({
     api: new Api(providerOf(archive)),
@@ -114,11 +166,15 @@ export const openLocalChain = async (input: {
     return result
   }
 
-  const newBlock = () =>
+  const newBlock = (messages: Messages = {}) =>
     inTurn(async () => {
       const transactions = [...(await pool.ready())]
-      const parent = await parentAtNow(chain, chain.head.number % LAYERS_MAX === 0)
-      const params = { transactions, downwardMessages: [], upwardMessages: {}, horizontalMessages: {} }
+      const nowMs = Date.now()
+      const parent = await parentAt(chain, { nowMs, isDeep: chain.head.number % LAYERS_MAX === 0 })
+      const relaySlot = hexOfU64(Math.floor(nowMs / RELAY_SLOT_MS))
+      // Newer runtimes hold a block's slot against the relay chain's.
+      const relayChainStateOverrides: [Hex, Hex][] = [[RELAY_SLOT_KEY, relaySlot]]
+      const params = { transactions, upwardMessages: {}, ...delivered(messages), relayChainStateOverrides }
       const [block] = await buildBlock(parent, inherentProviders, params)
       await archive.save(block)
       await chain.setHead(block)

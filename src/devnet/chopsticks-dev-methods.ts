@@ -1,5 +1,5 @@
 import { allHandlers, type Handlers, ResponseError } from '@acala-network/chopsticks-core'
-import type { LocalChain } from './chopsticks-chain.ts'
+import type { LocalChain, Messages } from './chopsticks-chain.ts'
 import { accountKey, publicKeyFrom, readFree, TOTAL_ISSUANCE_KEY, withFree, withIssuance } from './substrate-account.ts'
 
 // The methods of a local Substrate chain by which its users rule it: what no node has.
@@ -66,10 +66,11 @@ const setStorage: Change = async ({ chain, changeHead }, params) => {
   })
 }
 
+/** @param params how many blocks, and what other chains sent to the first of them */
 const newBlocks: Change = async (local, [wish]) => {
-  const count = Number((wish as { readonly count?: unknown } | undefined)?.count ?? 1)
+  const { count = 1, messages } = (wish ?? {}) as { readonly count?: unknown; readonly messages?: Messages }
   let hash: Hex = local.chain.head.hash
-  for (let built = 0; built < count; built += 1) hash = await local.newBlock()
+  for (let built = 0; built < Number(count); built += 1) hash = await local.newBlock(built === 0 ? messages : {})
   return hash
 }
 

@@ -31,6 +31,8 @@ export type ChopsticksOptions = {
   readonly network: SubstrateNetwork
   /** A free port by default. */
   readonly port?: number
+  /** A chain specification (raw, JSON, gzip) to begin with, in place of the runtime that we have: with its own name, coin and genesis. */
+  readonly specPath?: string
   /** The SQLite file of its blocks and state, at first made. Without one, the chain is gone at the end. */
   readonly statePath?: string
   /** A block each so many seconds, besides those for extrinsics. */
