@@ -1,10 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Chain, Hex, Intent, RecordedIntent } from '../../../src/chains/chain.ts'
 import { substrateNetworkRow } from '../../../src/chains/networks.ts'
-import { createRpc, question } from '../../../src/chains/node/rpc.ts'
-import { hash } from '../../../src/chains/node/wire.ts'
-import { addressOf } from '../../../src/chains/substrate/address.ts'
 import { callsOf } from '../../../src/chains/substrate/batches.ts'
 import { createSubstrateChain } from '../../../src/chains/substrate/chain.ts'
 import { type Runtime, readRuntime } from '../../../src/chains/substrate/runtime.ts'
@@ -12,22 +8,18 @@ import { spentBy } from '../../../src/chains/substrate/spending.ts'
 import { AppError } from '../../../src/errors.ts'
 import { devAccount, startSubstrateChain, type TestSubstrateChain } from '../../support/substrate.ts'
 import { createMemory } from '../evm/memory.ts'
+import { ABOUT, livesOn, own, sendOn, people as twoPeople, URI } from './collections.ts'
 import { type Stored, startStateNode } from './gearNode.ts'
 import { assetHubRuntime } from './metadata.ts'
 
 const row = substrateNetworkRow({ network: 'Polkadot', environment: 'testnet', devnet: true })
-const URI = `https://wallets.example.org/metadata/${'5e'.repeat(32)}.json`
-const ABOUT = `https://wallets.example.org/metadata/${'c0'.repeat(32)}.json`
-type Account = Awaited<ReturnType<typeof devAccount>>
-const own = ({ publicKey }: Account) => addressOf(row, publicKey)
-
-let [alice, bob]: [Account?, Account?] = []
+let known: Awaited<ReturnType<typeof twoPeople>> | undefined
 const people = () => {
-  if (alice === undefined || bob === undefined) throw new Error('expected the accounts')
-  return { alice, bob, hers: own(alice), his: own(bob) }
+  if (known === undefined) throw new Error('expected the accounts')
+  return known
 }
 beforeAll(async () => {
-  ;[alice, bob] = [await devAccount('Alice'), await devAccount('Bob')]
+  known = await twoPeople()
 })
 
 const codeOf = (asked: Promise<unknown>) =>
@@ -47,74 +39,6 @@ const readAgain = (runtime: Runtime, { input }: Pick<Intent, 'input'>): readonly
   const calls = human.section === 'utility' ? (human.args.calls as readonly Human[]) : [human]
   return calls.map(({ section, method, args }) => ({ call: `${section}.${method}`, ...args }))
 }
-
-const BLOCKS_WITHIN_MS = 120_000
-
-/** Sends an intent, and waits until it is in a final block. */
-const sendOn = async (chain: Chain, { intent, by }: { readonly intent: Intent; readonly by: Account }) => {
-  const { unsigned, worstCost } = await chain.prepare(intent, own(by), { behind: async () => [] })
-  const { raw, hash } = chain.assemble(unsigned, by.sign(chain.signingBytes(unsigned)))
-  const before = (await chain.standing(own(by))).balance
-  let { number } = (await chain.head()).latest
-  expect(await chain.broadcast(raw)).toEqual({ kind: 'accepted' })
-  for (const deadline = Date.now() + BLOCKS_WITHIN_MS; Date.now() < deadline; ) {
-    const block = await chain.block(number)
-    if (block === null) {
-      await sleep(20)
-      continue
-    }
-    number += 1n
-    if (!block.transactionHashes.includes(hash)) continue
-    const [status] = await chain.statuses([{ hash, blockHash: block.hash }])
-    if (status?.kind !== 'mined') throw new Error('expected it in its block')
-    return { status, worstCost, spent: before - (await chain.standing(own(by))).balance }
-  }
-  throw new Error('no block took it in time')
-}
-
-/** Creates a collection, mints in it, moves the item to who made it and back. @returns the collection */
-const livesOn = async (chain: Chain): Promise<string> => {
-  const { alice, bob, hers, his } = people()
-  const asked = { name: 'Doors', symbol: 'DOOR', baseUri: '', contractUri: ABOUT, owner: hers }
-  const created = await sendOn(chain, { intent: await chain.collectionIntent(asked), by: alice })
-  expect(created.status).toMatchObject({ success: true, reason: null })
-  expect(created.spent).toBeLessThanOrEqual(created.worstCost)
-  const contract = created.status.contractAddress ?? ''
-  expect(contract).toMatch(/^[0-9]+$/)
-  expect(await chain.contractUri(contract)).toBe(ABOUT)
-  const intent = await chain.mintIntent({ contract, from: hers, recipient: his, uri: URI })
-  const minted = await sendOn(chain, { intent, by: alice })
-  expect(minted.status).toMatchObject({ success: true, contractAddress: null })
-  expect(minted.spent).toBeLessThanOrEqual(minted.worstCost)
-  const items = [0n, 1n, 2n ** 32n].map((tokenId) => ({ contract, tokenId }))
-  expect(await chain.tokenUris(items)).toEqual([URI, null, null])
-  const move = { contract, from: his, recipient: hers, tokenId: 0n, amount: 1n }
-  const moved = await sendOn(chain, { intent: await chain.transferNftIntent(move), by: bob })
-  expect(moved.status.success).toBe(true)
-  const { blockNumber } = moved.status
-  const [block] = (await chain.movements({ fromBlock: blockNumber, toBlock: blockNumber })) ?? []
-  const told = block?.movements.find(({ standard }) => standard === 'erc721')
-  expect([told?.contract, told?.tokenId, told?.from, told?.to]).toEqual([contract, 0n, his, hers])
-  // What was his once is not his to move again.
-  const again = await sendOn(chain, { intent: await chain.transferNftIntent(move), by: bob })
-  expect(again.status.success).toBe(false)
-  expect(again.status.reason).toMatch(/^(?:Uniques|Nfts)\.NoPermission$/)
-  return contract
-}
-
-const elsewhere = process.env.POLKADOT_TEST_WS
-if (elsewhere === undefined) console.log('Not run: pallet nfts on a node, as POLKADOT_TEST_WS names none.')
-
-test.skipIf(elsewhere === undefined)(
-  'a collection lives on the node that POLKADOT_TEST_WS names, where //Alice and //Bob have coins',
-  async () => {
-    const rpcUrl = elsewhere ?? ''
-    const ask = createRpc({ rpcUrl, network: 'Polkadot' })
-    const genesisHash = await ask.ask(question('chain_getBlockHash', [0], hash))
-    await livesOn(createSubstrateChain({ row: { ...row, genesisHash }, rpcUrl, memory: createMemory() }))
-  },
-  600_000,
-)
 
 describe('collections of uniques, on a local Asset Hub', () => {
   let local: TestSubstrateChain

@@ -4,8 +4,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Chain, Hex, Intent } from '../../../src/chains/chain.ts'
 import { substrateNetworkRow } from '../../../src/chains/networks.ts'
-import { createRpc, question } from '../../../src/chains/node/rpc.ts'
-import { hash } from '../../../src/chains/node/wire.ts'
 import { addressOf } from '../../../src/chains/substrate/address.ts'
 import { createSubstrateChain } from '../../../src/chains/substrate/chain.ts'
 import { blake2Hash, toHex } from '../../../src/chains/substrate/extrinsic.ts'
@@ -364,24 +362,3 @@ describe('a runtime that runs calls in advance', () => {
     })
   })
 })
-
-const remote = process.env.POLKADOT_TEST_WS
-if (remote === undefined) console.log('previews by a real Asset Hub: skipped, as POLKADOT_TEST_WS names no node')
-
-test.if(remote !== undefined)(
-  'a real Asset Hub runs a bundle in advance',
-  async () => {
-    const rpc = createRpc({ rpcUrl: remote ?? '', network: 'Polkadot' })
-    const genesisHash = await rpc.ask(question('chain_getBlockHash', [0], hash))
-    const hub = createSubstrateChain({ row: { ...row, genesisHash }, rpcUrl: remote ?? '', memory: createMemory() })
-    // The treasury of every FRAME chain (PalletId py/trsry), which is never without coins on Asset Hub, and an account that has none.
-    const treasury = addressOf(row, Buffer.from('modlpy/trsry'.padEnd(32, '\0')))
-    const previews = await hub.preview(treasury, [coins(NEW, UNIT), coins(NEW, 10n ** 30n), coins(NEW, UNIT)])
-    expect(previews.map(({ success }) => success)).toEqual([true, false, true])
-    expect(previews[0]?.changes).toMatchObject([{ standard: 'native', from: treasury, to: NEW, amount: UNIT }])
-    expect(previews[1]?.error).toMatch(/^execution reverted: [A-Z][A-Za-z]+\.[A-Z]/)
-    const facts = await hub.facts(['asset:1984'])
-    expect(facts.get('asset:1984')?.isContract).toBeBoolean()
-  },
-  60_000,
-)

@@ -1,0 +1,86 @@
+// Chains of runtimes of today, which begin with the chain specifications in the folder that CHAIN_SPECS names.
+
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Chain, Hex, Intent } from '../../../src/chains/chain.ts'
+import { substrateNetworkRow } from '../../../src/chains/networks.ts'
+import { createRpc, question } from '../../../src/chains/node/rpc.ts'
+import { hash } from '../../../src/chains/node/wire.ts'
+import { addressOf } from '../../../src/chains/substrate/address.ts'
+import { createSubstrateChain } from '../../../src/chains/substrate/chain.ts'
+import { createSubstrateNode } from '../../../src/chains/substrate/node.ts'
+import type { Runtime } from '../../../src/chains/substrate/runtime.ts'
+import { type devAccount, startSubstrateChain } from '../../support/substrate.ts'
+import { createMemory } from '../evm/memory.ts'
+
+const FILES = {
+  /** SDK stable2603: XCM takes and gives coins by Balances.Withdraw and Balances.Deposit. It has DryRunApi and Utility. */
+  bulletin: 'bulletin-polkadot-2002001.json.gz',
+  /** Paseo's test Asset Hub: Nfts, Uniques, Assets, pools, Proxy, Multisig, Sudo, DryRunApi. */
+  hub: 'passet-hub-1018002.json.gz',
+  /** Kusama's Asset Hub: Nfts and Uniques, and no DryRunApi. */
+  kusama: 'asset-hub-kusama-1000000.json.gz',
+} as const
+
+export type Spec = keyof typeof FILES
+
+/** null where there is none. */
+export const specPath = (spec: Spec): string | null => {
+  const folder = process.env.CHAIN_SPECS
+  if (folder === undefined || folder === '') return null
+  const path = join(folder, FILES[spec])
+  return existsSync(path) ? path : null
+}
+
+/** Whether some are missing; then it is printed what is not run, and why. */
+export const lacksSpecs = (what: string, ...specs: readonly Spec[]): boolean => {
+  const missing = specs.filter((spec) => specPath(spec) === null)
+  if (missing.length === 0) return false
+  const files = missing.map((spec) => FILES[spec]).join(', ')
+  console.log(`Not run: ${what}, as CHAIN_SPECS names no folder with ${files}.`)
+  return true
+}
+
+type Account = Awaited<ReturnType<typeof devAccount>>
+
+/** Accounts have nothing until they are funded. */
+export const startSpec = async (spec: Spec) => {
+  const path = specPath(spec)
+  if (path === null) throw new Error(`expected the chain specification ${FILES[spec]}`)
+  const local = await startSubstrateChain('Polkadot', { specPath: path })
+  const genesisHash = await createRpc({ rpcUrl: local.wsUrl, network: 'Polkadot' }).ask(
+    question('chain_getBlockHash', [0], hash),
+  )
+  const row = { ...substrateNetworkRow({ network: 'Polkadot', environment: 'testnet', devnet: true }), genesisHash }
+  const memory = createMemory()
+  const chain: Chain = createSubstrateChain({ row, rpcUrl: local.wsUrl, memory })
+  const node = createSubstrateNode({ row, rpcUrl: local.wsUrl, memory })
+  const runtime: Runtime = await node.runtimes.at((await local.rpc('chain_getBlockHash')) as Hex)
+  const own = ({ publicKey }: Pick<Account, 'publicKey'>): string => addressOf(row, publicKey)
+
+  const call = (pallet: string, name: string, ...values: readonly unknown[]) => {
+    const make = runtime.calls[pallet]?.[name]
+    if (make === undefined) throw new Error(`no call ${pallet}.${name}`)
+    return make(...values)
+  }
+  type Call = ReturnType<typeof call>
+  const intentOf = (made: Call): Intent => ({ to: null, value: 0n, input: made.toHex() })
+
+  /** Signs and sends without judging whether it would do. @returns where it is, and what became of it */
+  const send = async (made: Call, by: Account) => {
+    const { pendingCount } = await chain.transactionCounts(own(by))
+    const unsigned = await chain.fill(intentOf(made), own(by), { nonce: pendingCount })
+    const { raw, hash: sent } = chain.assemble(unsigned, by.sign(chain.signingBytes(unsigned)))
+    const outcome = await chain.broadcast(raw)
+    if (outcome.kind !== 'accepted') throw new Error(`the chain did not take it: ${JSON.stringify(outcome)}`)
+    const { hash: blockHash, number } = await local.included(raw)
+    const [status] = await chain.statuses([{ hash: sent, blockHash: blockHash as Hex }])
+    if (status?.kind !== 'mined') throw new Error('expected it in its block')
+    return { hash: sent, number: BigInt(number), status }
+  }
+
+  return { local, chain, node, row, runtime, own, call, intentOf, send }
+}
+
+/** A chain that began with a chain specification. */
+export type SpecChain = Awaited<ReturnType<typeof startSpec>>
