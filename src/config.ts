@@ -1,6 +1,13 @@
 // The only reader of the environment: parsed once, at the start of a process.
 
-import { ENVIRONMENTS, type Environment, EVM_NETWORKS, type Network, SUBSTRATE_NETWORKS } from '../db/words.ts'
+import {
+  ENVIRONMENTS,
+  type Environment,
+  EVM_NETWORKS,
+  type EvmNetwork,
+  type Network,
+  SUBSTRATE_NETWORKS,
+} from '../db/words.ts'
 
 /** A text that prints as `[secret]` wherever it is logged, joined or serialised by accident. */
 export class Secret {
@@ -52,6 +59,8 @@ export type Config = {
   readonly serviceKey: string
   /** A node a network; a network without one answers 501. */
   readonly rpcUrls: Readonly<Partial<Record<Network, Secret>>>
+  /** The most per gas that transactions offer, unless their caller fixed the fee; a network without one has its default. */
+  readonly maxFeesPerGasWei: Readonly<Partial<Record<EvmNetwork, bigint>>>
   /** How long a node may take to answer. */
   readonly nodeTimeoutMs: number
   readonly rateLimitPerSecond: number
@@ -152,6 +161,24 @@ const rpcUrlsOf = (variables: Variables): Config['rpcUrls'] => {
   return Object.fromEntries([...given(EVM_NETWORKS, EVM_PROTOCOLS), ...given(SUBSTRATE_NETWORKS, SUBSTRATE_PROTOCOLS)])
 }
 
+/** Gwei with up to nine decimals, which is one wei. */
+const GWEI_AMOUNT = /^([0-9]{1,9})(?:\.([0-9]{1,9}))?$/
+
+const gweiOf = (name: string, text: string): bigint => {
+  const [, whole = '', decimals = ''] = GWEI_AMOUNT.exec(text) ?? []
+  if (whole === '') throw problem(name, 'a decimal number of gwei, such as 500 or 0.5')
+  return BigInt(whole + decimals.padEnd(9, '0'))
+}
+
+const maxFeesOf = (variables: Variables): Config['maxFeesPerGasWei'] =>
+  Object.fromEntries(
+    EVM_NETWORKS.flatMap((network) => {
+      const name = `${network.toUpperCase()}_MAX_FEE_GWEI`
+      const text = variables[name]?.trim()
+      return text ? [[network, gweiOf(name, text)] as const] : []
+    }),
+  )
+
 const mailUrlOf = (variables: Variables): Secret | null => {
   const text = variables.MAIL_URL?.trim()
   return text ? new Secret(url('MAIL_URL', text, ['smtp:', 'smtps:'])) : null
@@ -208,6 +235,7 @@ export const readConfig = (variables: Variables = process.env): Config => {
     nextRootKey: rootKeyOf(variables, 'ROOT_KEY_NEXT'),
     serviceKey: required(variables, 'SERVICE_KEY', 'where the service key is: file:/path or fd:N'),
     rpcUrls: rpcUrlsOf(variables),
+    maxFeesPerGasWei: maxFeesOf(variables),
     nodeTimeoutMs: wholeNumber(variables, 'NODE_TIMEOUT_MS', 15_000, 45_000),
     rateLimitPerSecond: wholeNumber(variables, 'RATE_LIMIT_PER_SECOND', 50, 1_000_000),
     wrongPinsPerHour: wholeNumber(variables, 'WRONG_PINS_PER_HOUR', devnet ? 10_000 : 100, 1_000_000),

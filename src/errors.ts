@@ -56,6 +56,7 @@ export const ERROR_STATUS = {
   not_implemented: 501,
   node_unavailable: 503,
   wrong_chain: 503,
+  fee_ceiling_reached: 503,
   busy: 503,
   unavailable: 503,
 } as const satisfies Record<string, number>

@@ -19,7 +19,9 @@ export type EvmNetworkRow = {
   readonly coin: NativeCoin
   /** Below this tip the network's nodes do not relay. */
   readonly minPriorityFeeWei: bigint
-  /** Above this a fee is taken for a mistake of the node. */
+  /** Up to this a tip is believed as the node tells it; a higher one must be borne out by recent blocks (evm/market.ts). */
+  readonly believedTipWei: bigint
+  /** The ceiling: no transaction offers more per gas, unless its caller fixed the fee. An operator may choose another one. */
   readonly maxFeePerGasCapWei: bigint
   /** Blocks with and above a transaction's own before it is told as success or failed. */
   readonly confirmations: number
@@ -67,7 +69,10 @@ const ROWS: Record<EvmNetwork, Row> = {
     coin: ETHER,
     // Below this go-ethereum leaves a transaction out of the blocks that it builds (miner.gasprice).
     minPriorityFeeWei: GWEI / 1_000n,
-    maxFeePerGasCapWei: 2_000n * GWEI,
+    // Higher ones are paid in rushes, and then the base fee is high as well.
+    believedTipWei: 20n * GWEI,
+    // The rushes of 2021 and 2022 went beyond it for minutes or hours: whoever must send then chooses a higher one.
+    maxFeePerGasCapWei: 1_000n * GWEI,
     confirmations: 3,
     finalDepth: 64,
     // A day: some ten minutes of a node that traces.
@@ -82,7 +87,9 @@ const ROWS: Record<EvmNetwork, Row> = {
     coin: POL,
     // Bor refuses less (PIP-34 and the node's own default).
     minPriorityFeeWei: 25n * GWEI,
-    maxFeePerGasCapWei: 20_000n * GWEI,
+    believedTipWei: 300n * GWEI,
+    // Inscriptions brought several thousand in 2023.
+    maxFeePerGasCapWei: 10_000n * GWEI,
     confirmations: 10,
     finalDepth: 256,
     // Two hours.
@@ -96,7 +103,8 @@ const ROWS: Record<EvmNetwork, Row> = {
   Base: {
     coin: ETHER,
     minPriorityFeeWei: GWEI / 1_000n,
-    maxFeePerGasCapWei: 500n * GWEI,
+    believedTipWei: 2n * GWEI,
+    maxFeePerGasCapWei: 200n * GWEI,
     confirmations: 5,
     finalDepth: 1_000,
     // Two hours.
@@ -110,6 +118,8 @@ const ROWS: Record<EvmNetwork, Row> = {
   Avalanche: {
     coin: AVAX,
     minPriorityFeeWei: GWEI / 1_000n,
+    believedTipWei: 20n * GWEI,
+    // Before its fees followed the load (ACP-176), inscriptions brought more than a thousand.
     maxFeePerGasCapWei: 2_000n * GWEI,
     confirmations: 1,
     finalDepth: 12,
@@ -134,14 +144,26 @@ const DEVNET_OVERRIDES = {
   gasPriceOracle: null,
 } as const
 
-/** The row of one EVM network in an environment. */
+/** @throws Error for a ceiling with which nothing could be sent. */
+const ceilingOf = (network: EvmNetwork, chosenWei: bigint | undefined): bigint => {
+  const { minPriorityFeeWei, maxFeePerGasCapWei } = ROWS[network]
+  if (chosenWei === undefined) return maxFeePerGasCapWei
+  if (chosenWei > minPriorityFeeWei) return chosenWei
+  const least = Number((minPriorityFeeWei * 1_000n) / GWEI) / 1_000
+  throw new Error(`${network.toUpperCase()}_MAX_FEE_GWEI must be above ${least}, the least that ${network} takes.`)
+}
+
+/** The row of one EVM network in an environment. @throws Error for a ceiling with which nothing could be sent. */
 export const evmNetworkRow = (input: {
   readonly network: EvmNetwork
   readonly environment: Environment
   readonly devnet: boolean
+  /** The operator's ceilings; a network without one has the default. */
+  readonly maxFeesPerGasWei?: Readonly<Partial<Record<EvmNetwork, bigint>>>
 }): EvmNetworkRow => ({
   ...ROWS[input.network],
   ...(input.devnet ? DEVNET_OVERRIDES : {}),
+  maxFeePerGasCapWei: ceilingOf(input.network, input.maxFeesPerGasWei?.[input.network]),
   network: input.network,
   family: 'evm',
   chainId: CHAIN_IDS[input.network][input.environment],

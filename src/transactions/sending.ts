@@ -47,8 +47,8 @@ const soleIntent = (intents: readonly Intent[]): Intent => {
 }
 
 /**
- * @throws batch_unsupported, contract_wallet_changed, execution_reverted, balance_insufficient, fee_too_low, invalid_input,
- * node_unavailable.
+ * @throws batch_unsupported, contract_wallet_changed, execution_reverted, balance_insufficient, fee_too_low,
+ * fee_ceiling_reached, invalid_input, node_unavailable.
  */
 export const prepareSending = async (ctx: Ctx, input: SendingInput): Promise<Sending> => {
   const { projectId, kind, chain, wallet, signer, intents } = input

@@ -56,6 +56,7 @@ const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = 
   rootKey: null,
   nextRootKey: null,
   serviceKey: 'fd:0',
+  maxFeesPerGasWei: {},
   rpcUrls: { Ethereum: new Secret(rpcUrl) },
   nodeTimeoutMs: 15_000,
   rateLimitPerSecond: 1_000_000,

@@ -45,7 +45,7 @@ import {
   withinOf,
 } from './safe-world.ts'
 
-const ETHEREUM_FEE_CAP = 2_000n * 10n ** 9n
+const ETHEREUM_FEE_CAP = 1_000n * 10n ** 9n
 const COIN = 10n ** 18n
 
 let world: SafeWorld

@@ -17,7 +17,7 @@ const SECRET = 'testnet-secret'
 const RECIPIENT = fundedAccount(5).address
 const STRANGER = fundedAccount(6).address
 const ERC20 = parseAbi(['function transfer(address to, uint256 value)', 'function burn(uint256 value)'])
-const ETHEREUM_FEE_CAP = 2_000n * 10n ** 9n
+const ETHEREUM_FEE_CAP = 1_000n * 10n ** 9n
 
 type Rule = { readonly argument: string; readonly operator: string; readonly value: string }
 

@@ -13,9 +13,10 @@ import { runBundle } from './bundle.ts'
 import { readQuestion, transactionObject } from './call.ts'
 import { serializeUnsigned } from './encode.ts'
 import { type Failed, failedBy, failedIn, tellFailures } from './failures.ts'
-import { assertRelayed, chooseFees, feeQuestion, marketQuestion } from './fees.ts'
+import { assertRelayed, chooseFees, marketFees } from './fees.ts'
 import { dataOnlyGas, intrinsicGas } from './intrinsic.ts'
 import type { SimulationLimits } from './limits.ts'
+import { assertBelowCeiling, historyQuestion, marketOf } from './market.ts'
 import { isExecutionFailure, isNoFunds, isPendingMissing } from './nodeErrors.ts'
 import { asDeployed } from './safe/storage.ts'
 import { type Overrides, overridesObject } from './simulate.ts'
@@ -213,7 +214,7 @@ const ranNothing = (intent: Intent, gas: bigint): boolean =>
   intent.gasLimit === undefined &&
   gas <= raised(dataOnlyGas(intent), ESTIMATE_ERROR_PERCENT)
 
-/** @throws execution_reverted, balance_insufficient, fee_too_low, node_unavailable. */
+/** @throws execution_reverted, balance_insufficient, fee_too_low, fee_ceiling_reached, node_unavailable. */
 export const prepare = async (
   context: PrepareContext,
   input: { readonly intent: Intent; readonly from: string; readonly options: PrepareOptions },
@@ -225,7 +226,7 @@ export const prepare = async (
     question('eth_getTransactionCount', [from, 'latest'], smallQuantity),
     question('eth_getTransactionCount', [from, 'pending'], smallQuantity),
     question('eth_getBalance', [from, 'latest'], quantity),
-    marketQuestion(),
+    historyQuestion(),
     l1FeeQuestion(row, intent),
     gasQuestion(context, sending),
     blockGasLimitQuestion(intent),
@@ -236,8 +237,9 @@ export const prepare = async (
   const pendingCount = Math.max(minedCount, rpc.need(pending))
   const balance = rpc.need(purse)
   const surcharge = rpc.need(l1Fee) ?? 0n
-  const market = rpc.need(feeHistory)
-  const fees = chooseFees(intent, market, row)
+  const market = await marketOf(context, rpc.need(feeHistory))
+  assertBelowCeiling(intent, market, row)
+  const fees = chooseFees(intent, market)
   assertRelayed(fees, row)
   const gas = await settleGas(context, sending, firstGas)
   if (!gas.ok && isNoFunds(gas.error)) throw await explainNoFunds(context, sending, { fees, surcharge })
@@ -249,8 +251,7 @@ export const prepare = async (
   const cost = worstCost(unsigned) + surcharge
   if (balance < cost && input.options.isJudgedUnpaid !== true)
     throw insufficient(row, { from, needed: cost, balance, least: false })
-  const { maxFeePerGas: _, maxPriorityFeePerGas: __, ...unfixed } = intent
-  const atMarket = { ...unsigned, ...chooseFees(unfixed, market, row) }
+  const atMarket = { ...unsigned, ...marketFees(market) }
   return { unsigned, atMarket, minedCount, pendingCount, balance, worstCost: cost }
 }
 
@@ -264,7 +265,19 @@ const estimateForSigning = async (context: PrepareContext, sending: Sending): Pr
   return alone(context, { intent, gas })
 }
 
-/** Fees and gas for signing: a sender without money may sign as well. @throws execution_reverted, fee_too_low, node_unavailable. */
+/** The fees of what is only signed: a node is asked where the caller left one open. @throws as `fill`. */
+const feesForSigning = async (context: PrepareContext, intent: Intent): Promise<Fees> => {
+  const { maxFeePerGas, maxPriorityFeePerGas } = intent
+  if (maxFeePerGas !== undefined && maxPriorityFeePerGas !== undefined) return { maxFeePerGas, maxPriorityFeePerGas }
+  const market = await marketOf(context, await context.rpc.ask(historyQuestion()))
+  assertBelowCeiling(intent, market, context.row)
+  return chooseFees(intent, market)
+}
+
+/**
+ * Fees and gas for signing: a sender without money may sign as well.
+ * @throws execution_reverted, fee_too_low, fee_ceiling_reached, invalid_input, node_unavailable.
+ */
 export const fill = async (
   context: PrepareContext,
   input: {
@@ -273,12 +286,11 @@ export const fill = async (
     readonly options: { readonly nonce: number; readonly asIfDeployed?: ContractWallet | undefined }
   },
 ): Promise<EvmUnsigned> => {
-  const { rpc, row } = context
   const { intent, from, options } = input
   const { nonce, asIfDeployed } = options
-  const [[market], gasLimit] = await Promise.all([
-    rpc.askAll([feeQuestion(intent)]),
+  const [fees, gasLimit] = await Promise.all([
+    feesForSigning(context, intent),
     estimateForSigning(context, sendingOf(intent, from, asIfDeployed)),
   ])
-  return fillIn(intent, { ...chooseFees(intent, market, row), chainId: row.chainId, nonce, gasLimit })
+  return fillIn(intent, { ...fees, chainId: context.row.chainId, nonce, gasLimit })
 }

@@ -69,35 +69,27 @@ test('says that the node is unavailable where one is needed and none is there', 
   await expect(chain.isRightNode()).rejects.toMatchObject({ code: 'node_unavailable', retryable: true })
 })
 
-const market = { nextBaseFee: 10n * GWEI, tips: [0n, 32n * GWEI, 0n, 28n * GWEI, 0n, 40n * GWEI, 0n] }
+const market = { nextBaseFee: 10n * GWEI, tip: 32n * GWEI, ceiling: 1_000n * GWEI }
 const { maxFeePerGas: _cap, maxPriorityFeePerGas: _tip, ...open } = full
 
-test('suggests the median of the tips that were paid, and room for the base fee to double', () => {
-  expect(chooseFees(open, market, row)).toEqual({ maxFeePerGas: 52n * GWEI, maxPriorityFeePerGas: 32n * GWEI })
-})
-
-test('tips the network’s minimum where blocks were empty', () => {
-  expect(chooseFees(open, { nextBaseFee: 0n, tips: [0n, 0n] }, row)).toEqual({
-    maxFeePerGas: 25n * GWEI,
-    maxPriorityFeePerGas: 25n * GWEI,
-  })
+test('offers the tip of the market, and room for the base fee to double', () => {
+  expect(chooseFees(open, market)).toEqual({ maxFeePerGas: 52n * GWEI, maxPriorityFeePerGas: 32n * GWEI })
 })
 
 test('keeps what the caller fixed', () => {
-  expect(chooseFees({ ...open, maxFeePerGas: 30n * GWEI }, market, row)).toEqual({
+  expect(chooseFees({ ...open, maxFeePerGas: 30n * GWEI }, market)).toEqual({
     maxFeePerGas: 30n * GWEI,
     maxPriorityFeePerGas: 30n * GWEI,
   })
-  expect(chooseFees({ ...open, maxPriorityFeePerGas: 1n }, market, row)).toEqual({
+  expect(chooseFees({ ...open, maxPriorityFeePerGas: 1n }, market)).toEqual({
     maxFeePerGas: 20n * GWEI + 1n,
     maxPriorityFeePerGas: 1n,
   })
 })
 
-test('never suggests more than the network’s cap', () => {
-  const cap = row.maxFeePerGasCapWei
-  const mad = { nextBaseFee: cap * 10n, tips: [cap * 5n] }
-  expect(chooseFees(open, mad, row)).toEqual({ maxFeePerGas: cap, maxPriorityFeePerGas: cap })
+test('never offers more than the ceiling by itself', () => {
+  const ceiling = 40n * GWEI
+  expect(chooseFees(open, { ...market, ceiling })).toEqual({ maxFeePerGas: ceiling, maxPriorityFeePerGas: 32n * GWEI })
 })
 
 test('refuses a tip that the network’s nodes do not relay', () => {
