@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
-import { startPostgres } from '../src/devnet/postgres.ts'
+import { startTestPostgres } from './support/postgres.ts'
 
 /** What one run of `bun test` came to. */
 export type Tally = { readonly passed: number; readonly failed: number; readonly skipped: number }
@@ -68,7 +68,7 @@ const runTests = (postgresUrl: string): Promise<Tally> =>
 
 const main = async (): Promise<void> => {
   const folder = await mkdtemp(join(tmpdir(), `strongroom-test-${process.pid}-`))
-  const server = await startPostgres({ dataDirectory: join(folder, 'postgres'), durable: false })
+  const server = await startTestPostgres(join(folder, 'postgres'))
   let result: Tally
   try {
     result = await runTests(server.url)

@@ -1,13 +1,16 @@
+import { execFile } from 'node:child_process'
 import { createHash, randomBytes } from 'node:crypto'
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
-import { mkdtemp } from 'node:fs/promises'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtemp, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import postgres, { type Sql } from 'postgres'
 import { API_ROLE, WORKER_ROLE } from '../../db/grants.ts'
 import { migrate } from '../../db/migrate.ts'
-import { startPostgres } from '../../src/devnet/postgres.ts'
+import { type PostgresServer, startPostgres } from '../../src/devnet/postgres.ts'
 import { isRunning } from '../../src/devnet/process-info.ts'
 
 /** A database of a test's own, with our tables in it and nothing else. */
@@ -34,6 +37,42 @@ const TEMPLATE_LOCK = 7_215_002
 const LEAK_GRACE_MS = 2000
 const DB_FOLDER = new URL('../../db/', import.meta.url)
 
+/** In a checkout's own folder, so that two checkouts do not take each other's away. */
+const CACHE_FOLDER = fileURLToPath(new URL('../../node_modules/.cache/strongroom-test/', import.meta.url))
+
+/**
+ * A stopped cluster with the migrated template in it, made by the first run and kept for the next ones: initdb and the
+ * migrations take most of the time of a short test file.
+ * @returns its folder, to be copied and never started
+ */
+const preparedCluster = async (): Promise<string> => {
+  const name = templateName()
+  const folder = join(CACHE_FOLDER, name)
+  if (existsSync(folder)) return folder
+  mkdirSync(CACHE_FOLDER, { recursive: true })
+  const unfinished = `${folder}.${process.pid}`
+  const started = await startPostgres({ dataDirectory: unfinished, durable: false })
+  await buildTemplate(name, started.url)
+  await started.stop()
+  // Another process may have been faster.
+  await rename(unfinished, folder).catch(() => rm(unfinished, { recursive: true }))
+  await rm(`${unfinished}.log`, { force: true })
+  // Those of older migrations. What is unfinished may be another process's, and has its number at the end.
+  for (const other of readdirSync(CACHE_FOLDER)) {
+    const pid = /\.([0-9]+)(?:\.log)?$/.exec(other)?.[1]
+    if (other !== name && (pid === undefined || !isRunning(Number(pid))))
+      await rm(join(CACHE_FOLDER, other), { recursive: true, force: true })
+  }
+  return folder
+}
+
+/** Starts a server on a copy of the prepared cluster, in a folder that does not exist yet; it ends with this process. */
+export const startTestPostgres = async (dataDirectory: string): Promise<PostgresServer> => {
+  // cp keeps the owner, which Node's own copy does not.
+  await promisify(execFile)('cp', ['-a', await preparedCluster(), dataDirectory])
+  return startPostgres({ dataDirectory, durable: false })
+}
+
 /**
  * Starts a server for this process alone. It ends with the process, but bun test tells nobody when it ends: its folder
  * has the process's number in its name, and the next one removes it.
@@ -44,7 +83,7 @@ const startOwnServer = async (): Promise<string> => {
     if (pid !== undefined && !isRunning(Number(pid))) rmSync(join(tmpdir(), name), { recursive: true, force: true })
   }
   const folder = await mkdtemp(join(tmpdir(), `strongroom-test-${process.pid}-`))
-  const { url } = await startPostgres({ dataDirectory: join(folder, 'postgres'), durable: false })
+  const { url } = await startTestPostgres(join(folder, 'postgres'))
   return url
 }
 
@@ -57,8 +96,8 @@ const server = (): Promise<string> => {
   return serverUrl
 }
 
-const asSuperuser = async <Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> => {
-  const sql = postgres(await server(), { max: 1, onnotice: () => {} })
+const asSuperuser = async <Result>(work: (sql: Sql) => Promise<Result>, serverUrl?: string): Promise<Result> => {
+  const sql = postgres(serverUrl ?? (await server()), { max: 1, onnotice: () => {} })
   try {
     return await work(sql)
   } finally {
@@ -95,7 +134,7 @@ const makeLoginUsers = async (sql: Sql): Promise<void> => {
   }
 }
 
-const buildTemplate = async (name: string): Promise<void> => {
+const buildTemplate = async (name: string, serverUrl: string): Promise<void> => {
   await asSuperuser(async (sql) => {
     await sql`select pg_advisory_lock(${TEMPLATE_LOCK})`
     const [existing] = await sql`select from pg_database where datname = ${name}`
@@ -103,17 +142,19 @@ const buildTemplate = async (name: string): Promise<void> => {
     const unfinished = `${name}_unfinished`
     await sql`drop database if exists ${sql(unfinished)} with (force)`
     await sql`create database ${sql(unfinished)}`
-    await migrate(await urlOf(unfinished))
+    await migrate(urlOn(serverUrl, unfinished))
     await makeLoginUsers(sql)
     await sql`alter database ${sql(unfinished)} rename to ${sql(name)}`
-  })
+  }, serverUrl)
 }
 
 let template: Promise<string> | undefined
 
 const migratedTemplate = (): Promise<string> => {
   const name = templateName()
-  template ??= buildTemplate(name).then(() => name)
+  template ??= server()
+    .then((serverUrl) => buildTemplate(name, serverUrl))
+    .then(() => name)
   return template
 }
 
