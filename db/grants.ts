@@ -46,7 +46,6 @@ const WORKER_READS = [
 ].map(getTableName)
 
 const WORKER_WRITES = [
-  schema.deployment,
   schema.signers,
   schema.transactions,
   schema.attempts,
@@ -88,7 +87,7 @@ const API_READS_AND_WRITES = [
   schema.users,
 ].map(getTableName)
 
-/** Ways in and sessions. Whoever uses up a row of them deletes it; the worker clears away what is over. */
+/** Ways in and sessions. Whoever uses up a row of them deletes it. */
 const LOGIN_TABLES = [
   schema.emailCodes,
   schema.nonces,
@@ -96,6 +95,23 @@ const LOGIN_TABLES = [
   schema.sessions,
   schema.throttles,
 ].map(getTableName)
+
+/**
+ * The worker clears away what is over of these, and sees of them what tells that. Nothing else: with a code's MAC, a session's
+ * id or the secret of a link it could try to be somebody.
+ */
+const WORKER_CLEARS: readonly (readonly [string, readonly string[]])[] = [
+  [getTableName(schema.emailCodes), ['expires_at']],
+  [getTableName(schema.nonces), ['expires_at']],
+  [getTableName(schema.sessionChallenges), ['expires_at']],
+  [getTableName(schema.throttles), ['window_ends_at']],
+  [getTableName(schema.sessions), ['expires_at', 'project_id', 'user_id']],
+  [getTableName(schema.users), ['id', 'project_id', 'email', 'sign_in_wallet', 'created_at']],
+]
+
+const CLEARING_GRANTS = WORKER_CLEARS.map(
+  ([table, columns]) => `grant select (${columns.join(', ')}), delete on public.${table} to ${WORKER_ROLE};`,
+).join('\n')
 
 const API_READS = [schema.cursors, schema.movements, schema.doubtfulContracts].map(getTableName)
 
@@ -178,9 +194,8 @@ grant select, insert on public.audit, public.audit_chain to ${API_ROLE}, ${WORKE
 grant delete on public.policy_locks to ${API_ROLE};
 grant select, insert, delete on public.freezes, public.abi_items, public.listed_tokens to ${API_ROLE};
 grant select, insert, update, delete on ${list(LOGIN_TABLES)}, public.passkeys, public.token_keys to ${API_ROLE};
-grant select, delete on ${list(LOGIN_TABLES)}, public.users to ${WORKER_ROLE};
-grant select on public.passkeys to ${WORKER_ROLE};
-grant select, insert, update, delete on public.token_keys to ${WORKER_ROLE};
+${CLEARING_GRANTS}
+grant select (project_id, user_id) on public.passkeys to ${WORKER_ROLE};
 grant select, insert on public.mails to ${API_ROLE};
 grant select, update, delete on public.mails to ${WORKER_ROLE};
 grant select, insert on public.backfills to ${API_ROLE};

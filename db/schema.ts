@@ -59,7 +59,7 @@ const oneOf = (column: string, words: readonly string[]) =>
 
 const now = sql`now()`
 
-/** The one row that binds this database to an environment, its chains and its root key. */
+/** The one row that binds this database to an environment, its chains and its keys. */
 export const deployment = pgTable(
   'deployment',
   {
@@ -69,6 +69,7 @@ export const deployment = pgTable(
     rootKeyId: text('root_key_id').notNull(),
     rootKeyCheck: bytes('root_key_check').notNull(),
     serviceKeyCheck: bytes('service_key_check').notNull(),
+    identityKeyCheck: bytes('identity_key_check').notNull(),
     createdAt: instant('created_at').notNull().default(now),
   },
   (table) => [
@@ -958,7 +959,7 @@ export const sessions = pgTable(
     askerAddress: text('asker_address').notNull(),
     askerDevice: text('asker_device').notNull(),
     createdAt: instant('created_at').notNull().default(now),
-    /** The number of the refresh token that is due; the token follows from it and the service key. */
+    /** The number of the refresh token that is due; the token follows from it and the identity key. */
     generation: integer('generation').notNull().default(1),
     refreshedAt: instant('refreshed_at').notNull().default(now),
     /** When the refresh token that is due expires. */
@@ -976,7 +977,7 @@ export const sessions = pgTable(
   ],
 )
 
-/** The Ed25519 keys of access tokens, sealed with the service key. */
+/** The Ed25519 keys of access tokens, sealed with the identity key: the worker may not even read them. */
 export const tokenKeys = pgTable('token_keys', {
   /** The JWK thumbprint (RFC 7638): `kid`. */
   id: text('id').primaryKey(),

@@ -57,6 +57,8 @@ export type Config = {
   /** The root key that comes after it, while it is being changed. */
   readonly nextRootKey: RootKeyConfig | null
   readonly serviceKey: string
+  /** null in a process that neither makes nor takes tokens. */
+  readonly identityKey: string | null
   /** A node a network; a network without one answers 501. */
   readonly rpcUrls: Readonly<Partial<Record<Network, Secret>>>
   /** The most per gas that transactions offer, unless their caller fixed the fee; a network without one has its default. */
@@ -234,6 +236,7 @@ export const readConfig = (variables: Variables = process.env): Config => {
     rootKey: rootKeyOf(variables, 'ROOT_KEY'),
     nextRootKey: rootKeyOf(variables, 'ROOT_KEY_NEXT'),
     serviceKey: required(variables, 'SERVICE_KEY', 'where the service key is: file:/path or fd:N'),
+    identityKey: variables.IDENTITY_KEY?.trim() || null,
     rpcUrls: rpcUrlsOf(variables),
     maxFeesPerGasWei: maxFeesOf(variables),
     nodeTimeoutMs: wholeNumber(variables, 'NODE_TIMEOUT_MS', 15_000, 45_000),

@@ -46,6 +46,8 @@ export type Ctx = {
   readonly vault: Vault
   /** `SERVICE_KEY`, which opens no wallet. */
   readonly sealer: Sealer
+  /** `IDENTITY_KEY`: what decides who somebody is. The worker has none. */
+  readonly identity: Sealer
   /** Users' access tokens. */
   readonly tokens: AccessTokens
   /** For acts that use no wallet's key. */
@@ -64,8 +66,11 @@ export type Ctx = {
   readonly log: Log
 }
 
-/** The worker's context: it has no vault, so that no job can open a wallet. */
-export type WorkerCtx = Omit<Ctx, 'vault' | 'mailboxes' | 'walletAt' | 'tokens'>
+/** The worker's context: it has no vault, so that no job can open a wallet, and no identity key, so that none makes a token. */
+export type WorkerCtx = Omit<Ctx, 'vault' | 'mailboxes' | 'walletAt' | 'tokens' | 'identity'>
+
+/** For what concerns identities and opens no wallet. */
+export type IdentityCtx = WorkerCtx & Pick<Ctx, 'identity'>
 
 const memoryOf = (db: Db): ChainMemory => ({
   readAbiItems: (query) => readAbiItems(db, query),
@@ -152,35 +157,51 @@ const createWalletAt = (db: Db): Ctx['walletAt'] => {
   return async (place) => (await readTogether(place)).get(keyOf(place)) ?? null
 }
 
+const openServiceKey = ({ serviceKey: spec }: Config) => openSealer({ name: 'SERVICE_KEY', spec })
+
+const openIdentityKey = ({ identityKey: spec }: Config): Promise<Sealer> => {
+  if (spec === null) throw new Error('IDENTITY_KEY must say where the identity key is: file:/path or fd:N.')
+  return openSealer({ name: 'IDENTITY_KEY', spec })
+}
+
 /**
  * The context of a process that opens wallets.
  * @param input.process names the process in the log and in pg_stat_activity.
- * @throws Error where the root key, the service key, the environment or the chain ids do not fit the database.
+ * @throws Error where one of the keys, the environment or the chain ids do not fit the database.
  */
 export const createCtx = async (input: Process): Promise<Ctx> => {
   const { config } = input
   if (config.rootKey === null) throw new Error('ROOT_KEY must say where the root key is: file:/path or fd:N.')
   const base = createBase(input)
   const { environment } = config
+  const [sealer, identity] = [await openServiceKey(config), await openIdentityKey(config)]
   const rootKey = await openRootKey(config.rootKey)
   const nextRootKey = config.nextRootKey && (await openRootKey(config.nextRootKey))
-  const sealer = await openSealer(config.serviceKey)
   const chainIds = chainIdsOf(config)
-  await checkDeployment({ db: base.db, environment, chainIds, rootKey, nextRootKey, sealer })
+  await checkDeployment({ db: base.db, environment, chainIds, rootKey, nextRootKey, sealer, identity })
   const vault = createVault({ db: base.db, rootKey, nextRootKey, sealer, environment, limits: config, now: base.now })
   const mailboxes = createMailboxes()
-  const tokens = createAccessTokens({ ...base, sealer })
-  return { ...withService(base, sealer), vault, tokens, mailboxes, walletAt: createWalletAt(base.db) }
+  const tokens = createAccessTokens({ ...base, identity })
+  return { ...withService(base, sealer), identity, vault, tokens, mailboxes, walletAt: createWalletAt(base.db) }
 }
 
-/** The context of a process without a vault. @throws Error where the keys or the environment do not fit the database. */
-export const createWorkerCtx = async (input: Process): Promise<WorkerCtx> => {
+/** A context without a vault, bound to the database by whichever keys the process has. */
+const createServiceCtx = async (input: Process, identity: Sealer | null): Promise<WorkerCtx> => {
   const { config } = input
   const base = createBase(input)
   const { environment } = config
-  const sealer = await openSealer(config.serviceKey)
-  await checkDeployment({ db: base.db, environment, chainIds: chainIdsOf(config), rootKey: null, sealer })
+  const sealer = await openServiceKey(config)
+  await checkDeployment({ db: base.db, environment, chainIds: chainIdsOf(config), rootKey: null, sealer, identity })
   return withService(base, sealer)
+}
+
+/** The context of the worker. @throws Error where the service key or the environment do not fit the database. */
+export const createWorkerCtx = (input: Process): Promise<WorkerCtx> => createServiceCtx(input, null)
+
+/** The context of a command that makes tokens' keys and the like. @throws Error as above, and for the identity key. */
+export const createIdentityCtx = async (input: Process): Promise<IdentityCtx> => {
+  const identity = await openIdentityKey(input.config)
+  return { ...(await createServiceCtx(input, identity)), identity }
 }
 
 /** What the database's check row binds a deployment to, whichever of the networks it serves. */

@@ -1,6 +1,7 @@
 // The API process: config → context → listen → drain on SIGTERM.
 
 import { createApp } from './app.ts'
+import { startRotatingTokenKeys } from './auth/token-key-rotation.ts'
 import { readConfig } from './config.ts'
 import { createCtx } from './context.ts'
 import { listen } from './http/listen.ts'
@@ -13,20 +14,22 @@ const main = async (): Promise<void> => {
   const config = readConfig()
   const ctx = await createCtx({ config, process: 'api' })
   const stopFlushing = startFlushing(ctx.tally)
+  const stopRotating = startRotatingTokenKeys(ctx)
   const server = listen({ fetch: createApp(ctx).fetch, hostname: config.host, port: config.port, log: ctx.log })
-  ctx.log.info({ url: `http://${server.hostname}:${server.port}`, environment: config.environment }, 'listening')
 
   const stop = async (signal: string): Promise<void> => {
     ctx.log.info({ signal }, 'stopping')
     const givenUp = setTimeout(() => process.exit(1), DRAIN_MS)
     await server.stop(false)
-    await stopFlushing()
+    await Promise.all([stopFlushing(), stopRotating()])
     await ctx.db.close({ timeoutSeconds: 2 })
     clearTimeout(givenUp)
     process.exit(0)
   }
   process.once('SIGTERM', () => void stop('SIGTERM'))
   process.once('SIGINT', () => void stop('SIGINT'))
+  // Only now: whoever reads this may tell the process to stop, which must end it cleanly.
+  ctx.log.info({ url: `http://${server.hostname}:${server.port}`, environment: config.environment }, 'listening')
 }
 
 main().catch((error: unknown) => {

@@ -134,6 +134,7 @@ CREATE TABLE "deployment" (
 	"root_key_id" text NOT NULL,
 	"root_key_check" "bytea" NOT NULL,
 	"service_key_check" "bytea" NOT NULL,
+	"identity_key_check" "bytea" NOT NULL,
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "deployment_single" CHECK ("deployment"."id" = 1),
 	CONSTRAINT "deployment_environment" CHECK ("environment" in ('testnet', 'mainnet'))

@@ -28,21 +28,17 @@ export const insertSession = async (
   return row
 }
 
-export const findSession = async (
-  db: Queryable,
-  key: { readonly projectId: string; readonly id: string },
-): Promise<SessionRow | null> => {
-  const [row] = await db
-    .select()
-    .from(sessions)
-    .where(and(eq(sessions.projectId, key.projectId), eq(sessions.id, key.id)))
-  return row ?? null
-}
+/** A session, and whose it is. What a token says of that is only believed where the row says the same. */
+export type SessionOf = { readonly id: string; readonly projectId: string; readonly userId: string }
 
 /** Which of these sessions have not ended; a prepared statement. */
-export const findLiveSessions = async (db: Db, ids: readonly string[]): Promise<readonly { readonly id: string }[]> =>
-  db.prepared<{ id: string }[]>`
-    select id from public.sessions where id = any(${[...ids]}::uuid[]) and ended_at is null`
+export const findLiveSessions = async (db: Db, ids: readonly string[]): Promise<readonly SessionOf[]> =>
+  db.prepared<SessionOf[]>`
+    select id, project_id as "projectId", user_id as "userId"
+    from public.sessions where id = any(${[...ids]}::uuid[]) and ended_at is null`
+
+const isOf = ({ id, projectId, userId }: SessionOf) =>
+  and(eq(sessions.id, id), eq(sessions.projectId, projectId), eq(sessions.userId, userId))
 
 /**
  * Makes the next refresh token the one that is due, where the one that is shown is.
@@ -125,18 +121,13 @@ export const endReusedSession = async (
 /** @returns the session where it had not ended before. */
 export const endSession = async (
   db: Queryable,
-  input: { readonly id: string; readonly projectId?: string; readonly by: SessionEnd },
+  input: { readonly session: SessionOf | { readonly id: string }; readonly by: SessionEnd },
 ): Promise<SessionRow | null> => {
+  const { session, by } = input
   const [row] = await db
     .update(sessions)
-    .set({ endedAt: sql`now()`, endedBy: input.by })
-    .where(
-      and(
-        eq(sessions.id, input.id),
-        input.projectId === undefined ? undefined : eq(sessions.projectId, input.projectId),
-        isNull(sessions.endedAt),
-      ),
-    )
+    .set({ endedAt: sql`now()`, endedBy: by })
+    .where(and('userId' in session ? isOf(session) : eq(sessions.id, session.id), isNull(sessions.endedAt)))
     .returning()
   return row ?? null
 }
@@ -170,14 +161,11 @@ export const endSessionsOf = async (
     .returning()
 
 /** Sees to it that a session does not end before the transaction does. @returns false where it has ended. */
-export const holdLiveSession = async (
-  tx: Tx,
-  key: { readonly projectId: string; readonly id: string },
-): Promise<boolean> => {
+export const holdLiveSession = async (tx: Tx, session: SessionOf): Promise<boolean> => {
   const rows = await tx
     .select({ id: sessions.id })
     .from(sessions)
-    .where(and(eq(sessions.projectId, key.projectId), eq(sessions.id, key.id), isNull(sessions.endedAt)))
+    .where(and(isOf(session), isNull(sessions.endedAt)))
     .for('share')
   return rows.length === 1
 }

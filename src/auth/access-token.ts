@@ -1,4 +1,5 @@
-// Access tokens: JWTs (RFC 7519) signed with Ed25519 (RFC 8037). The keys are the database's, sealed with the service key;
+// Access tokens: JWTs (RFC 7519) signed with Ed25519 (RFC 8037). The keys are the database's, sealed with the identity key,
+// which the API alone has;
 // the next one is published before it signs, the last one until what it signed has expired.
 
 import {
@@ -73,7 +74,7 @@ export type AccessTokens = {
 
 type KeysCtx = {
   readonly db: Db
-  readonly sealer: Sealer
+  readonly identity: Sealer
   readonly config: Pick<Config, 'accessTokenSeconds'>
 }
 
@@ -83,7 +84,7 @@ const addKey = async (ctx: KeysCtx, tx: Tx, signsInSeconds: number): Promise<str
   if (x === undefined || d === undefined) throw new Error('an Ed25519 key has x and d')
   const id = await calculateJwkThumbprint({ ...jwk, x })
   const plaintext = Buffer.from(d, 'base64url')
-  const sealed = ctx.sealer.seal({ purpose: PURPOSE, rowId: id, plaintext })
+  const sealed = ctx.identity.seal({ purpose: PURPOSE, rowId: id, plaintext })
   plaintext.fill(0)
   const { accessTokenSeconds: tokenSeconds } = ctx.config
   await insertTokenKey(tx, { id, publicKey: x, sealed, signsInSeconds, tokenSeconds })
@@ -177,7 +178,7 @@ const createKeyring = (ctx: KeysCtx & { readonly now: () => Date }) => {
       const row = signing(rows) ?? rows[0]
       if (row === undefined) throw new Error('there is no key for access tokens')
       const open = () => {
-        const plaintext = ctx.sealer.open({ purpose: PURPOSE, rowId: row.id, sealed: row.sealed })
+        const plaintext = ctx.identity.open({ purpose: PURPOSE, rowId: row.id, sealed: row.sealed })
         const d = Buffer.from(plaintext).toString('base64url')
         plaintext.fill(0)
         return importJWK({ ...jwkOf(row), d }, ALGORITHM)

@@ -59,7 +59,9 @@ export const createAuthenticate = (ctx: AuthenticateCtx): Authenticate => {
     const token = bearer === '' ? null : await ctx.tokens.verify(bearer)
     if (token === null) return null
     const { projectId, userId, sessionId } = token
-    if (token.expiresAtMs <= ctx.now().getTime() || (await findSession(sessionId)) === null) {
+    const session = token.expiresAtMs <= ctx.now().getTime() ? null : await findSession(sessionId)
+    // A session is that of one user of one project, whatever a token says.
+    if (session?.projectId !== projectId || session.userId !== userId) {
       throw new AppError('session_ended', 'The access token has expired, or its session has ended; log in again.')
     }
     return { kind: 'user', projectId, userId, sessionId }

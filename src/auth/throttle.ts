@@ -15,10 +15,10 @@ export type Limit = {
  * @throws rate_limited with the seconds until it may be tried again.
  */
 export const throttle = async (
-  ctx: { readonly db: Db; readonly sealer: Sealer },
+  ctx: { readonly db: Db; readonly identity: Sealer },
   limits: readonly Limit[],
 ): Promise<void> => {
-  const keyOf = ctx.sealer.authenticator('throttle')
+  const keyOf = ctx.identity.authenticator('throttle')
   for (const limit of limits) {
     const { tries, secondsLeft } = await countTry(ctx.db, { key: keyOf(limit.of), windowSeconds: limit.windowSeconds })
     if (tries <= limit.tries) continue

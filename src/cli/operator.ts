@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { type Config, readConfig } from '../config.ts'
-import type { Ctx, WorkerCtx } from '../context.ts'
+import type { Ctx, IdentityCtx, WorkerCtx } from '../context.ts'
 
 /** How the audit names whoever works with the command line. */
 export const OPERATOR = 'operator'
@@ -19,10 +19,21 @@ export const withCtx = async (command: (ctx: Ctx) => Promise<void>, config: Conf
   }
 }
 
-/** Runs a command that opens no wallet: it needs no ROOT_KEY. */
+/** Runs a command that opens no wallet: it needs neither ROOT_KEY nor IDENTITY_KEY. */
 export const withServiceCtx = async (command: (ctx: WorkerCtx) => Promise<void>): Promise<void> => {
   const { createWorkerCtx } = await loadContext()
   const ctx = await createWorkerCtx({ config: { ...readConfig(), logLevel: 'silent' }, process: 'cli' })
+  try {
+    await command(ctx)
+  } finally {
+    await ctx.db.close({ timeoutSeconds: 5 })
+  }
+}
+
+/** Runs a command that makes keys of tokens: it needs IDENTITY_KEY, and no ROOT_KEY. */
+export const withIdentityCtx = async (command: (ctx: IdentityCtx) => Promise<void>): Promise<void> => {
+  const { createIdentityCtx } = await loadContext()
+  const ctx = await createIdentityCtx({ config: { ...readConfig(), logLevel: 'silent' }, process: 'cli' })
   try {
     await command(ctx)
   } finally {

@@ -3,7 +3,7 @@ import { replaceTokenKeys } from '../auth/access-token.ts'
 import { LISTED_MAX, listSessions } from '../users/list-sessions.ts'
 import { revokeSessions } from '../users/revoke-sessions.ts'
 import { uuid } from './arguments.ts'
-import { OPERATOR, print, printJson, usageError, withServiceCtx } from './operator.ts'
+import { OPERATOR, print, printJson, usageError, withIdentityCtx, withServiceCtx } from './operator.ts'
 
 const list = ({ project: projectId, user, json }: { project: string; user?: string; json?: boolean }) =>
   withServiceCtx(async (ctx) => {
@@ -49,7 +49,7 @@ const revoke = (id: string | undefined, { user, project }: RevokeOptions, comman
 
 const replaceKeys = ({ yes = false }: { yes?: boolean }, command: Command) => {
   if (!yes) throw usageError(command, 'every access token of every project would end; give --yes if that is meant')
-  return withServiceCtx(async (ctx) => {
+  return withIdentityCtx(async (ctx) => {
     const id = await replaceTokenKeys(ctx, (tx, subject) =>
       ctx.audit.record(tx, { projectId: null, actor: OPERATOR, action: 'token_key_rotated', subject, details: {} }),
     )

@@ -1,5 +1,5 @@
-// The check row: one database belongs to one environment, its chains, one root key and one service key. The first process
-// writes the row, each later one compares, and refuses to start where something does not fit: a testnet process on a
+// The check row: one database belongs to one environment, its chains, one root key, one service key and one identity key.
+// The first process writes the row, each later one compares, and refuses to start where something does not fit: a testnet process on a
 // mainnet database, or a wrong key, would otherwise be found out one request at a time.
 
 import { randomBytes } from 'node:crypto'
@@ -20,6 +20,8 @@ type Deployment = {
   /** The one that comes after `rootKey`, in a process that is to live through the change. */
   readonly nextRootKey?: RootKey | null | undefined
   readonly sealer: Sealer
+  /** The identity key; null in a process that has none: it cannot write the row either. */
+  readonly identity: Sealer | null
 }
 
 const CHECK = { purpose: 'deployment', rowId: '1' }
@@ -29,12 +31,18 @@ const ROOT_CHECK = { ...CHECK, projectId: '', keyringId: '', walletId: '' }
 export const rootKeyCheckOf = (rootKey: RootKey): Promise<Uint8Array> =>
   rootKey.wrap({ key: randomBytes(KEY_BYTES), identity: ROOT_CHECK })
 
-const makeRow = async (input: Deployment & { readonly rootKey: RootKey }): Promise<DeploymentRow> => ({
+/** A new check value: whoever opens it has this key. */
+const checkValueOf = (sealer: Sealer): Uint8Array => sealer.seal({ ...CHECK, plaintext: randomBytes(KEY_BYTES) })
+
+type Whole = Deployment & { readonly rootKey: RootKey; readonly identity: Sealer }
+
+const makeRow = async (input: Whole): Promise<DeploymentRow> => ({
   environment: input.environment,
   chainIds: { ...input.chainIds },
   rootKeyId: input.rootKey.id,
   rootKeyCheck: await rootKeyCheckOf(input.rootKey),
-  serviceKeyCheck: input.sealer.seal({ ...CHECK, plaintext: randomBytes(KEY_BYTES) }),
+  serviceKeyCheck: checkValueOf(input.sealer),
+  identityKeyCheck: checkValueOf(input.identity),
 })
 
 /** What a check value says of a key: whether it opens. A failure of another kind (a service that is away) goes on up. */
@@ -66,17 +74,33 @@ const requireRootKey = async (row: DeploymentRow, held: readonly RootKey[]): Pro
   }
 }
 
+/** @throws Error where two of the process's secrets are one: whoever has one of them would have the other. */
+const requireDifferentKeys = ({ rootKey, nextRootKey, sealer, identity }: Deployment): void => {
+  for (const held of [rootKey, nextRootKey ?? null]) {
+    if (held?.id === sealer.id) throw new Error('ROOT_KEY and SERVICE_KEY must be two different keys.')
+    if (held !== null && held.id === identity?.id) {
+      throw new Error('ROOT_KEY and IDENTITY_KEY must be two different keys.')
+    }
+  }
+  if (identity?.id === sealer.id) throw new Error('IDENTITY_KEY and SERVICE_KEY must be two different keys.')
+}
+
+/** @throws Error where a key does not open its check value. */
+const requireFit = async (what: string, sealer: Sealer, sealed: Uint8Array): Promise<void> => {
+  if (await opens(() => sealer.open({ ...CHECK, sealed }))) return
+  throw new Error(`The ${what} key does not fit this database: it does not open the check value.`)
+}
+
 /**
  * Binds the database to this environment, these chains and these keys, or checks that it already is.
  * @throws Error with one sentence that says which does not fit; the process must not start.
  */
 export const checkDeployment = async (input: Deployment): Promise<void> => {
-  const { db, rootKey, sealer } = input
+  const { db, rootKey, sealer, identity } = input
+  requireDifferentKeys(input)
   const held = [rootKey, input.nextRootKey ?? null].filter((key) => key !== null)
-  // Else the worker, which has the service key, could open wallets.
-  if (held.some(({ id }) => id === sealer.id)) throw new Error('ROOT_KEY and SERVICE_KEY must be two different keys.')
-  if (rootKey !== null && (await readDeployment(db)) === null) {
-    await insertDeployment(db, await makeRow({ ...input, rootKey }))
+  if (rootKey !== null && identity !== null && (await readDeployment(db)) === null) {
+    await insertDeployment(db, await makeRow({ ...input, rootKey, identity }))
   }
   const row = await readDeployment(db)
   if (row === null) throw new Error('This database is not set up yet: start a process that has the root key first.')
@@ -88,7 +112,6 @@ export const checkDeployment = async (input: Deployment): Promise<void> => {
     throw new Error(`This process has the chain ids ${found}; this database belongs to ${expected}.`)
   }
   if (held.length > 0) await requireRootKey(row, held)
-  if (!(await opens(() => sealer.open({ ...CHECK, sealed: row.serviceKeyCheck })))) {
-    throw new Error('The service key does not fit this database: it does not open the check value.')
-  }
+  await requireFit('service', sealer, row.serviceKeyCheck)
+  if (identity !== null) await requireFit('identity', identity, row.identityKeyCheck)
 }

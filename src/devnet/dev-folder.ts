@@ -13,8 +13,11 @@ export type DevFolder = {
   readonly stateOf: (network: string) => string
   /** Of a Substrate chain: a SQLite file. */
   readonly archiveOf: (network: string) => string
-  readonly keyOf: (name: 'root' | 'service') => string
+  readonly keyOf: (name: KeyName) => string
 }
+
+const KEY_NAMES = ['root', 'service', 'identity'] as const
+type KeyName = (typeof KEY_NAMES)[number]
 
 const ProjectSchema = Type.Object({ project_id: Type.String(), api_key: Type.String() })
 
@@ -67,9 +70,9 @@ export const rotateLogs = async (folder: DevFolder): Promise<void> => {
   }
 }
 
-/** Makes the two root secrets, 32 random bytes each, at the first start. */
+/** Makes the three root secrets, 32 random bytes each, at the first start. */
 export const ensureKeys = async (folder: DevFolder): Promise<void> => {
-  for (const name of ['root', 'service'] as const) {
+  for (const name of KEY_NAMES) {
     const path = folder.keyOf(name)
     // A key that exists opens what is in the database already: it is never replaced.
     await writeFile(path, randomBytes(32), { mode: 0o600, flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {

@@ -235,15 +235,16 @@ export const createStack = (options: StackOptions): Stack => {
     await ensureKeys(folder)
     const [database, chains] = await settled([startDatabase(options, parts), startChains(options, parts)])
     const environment = environmentOf(options, chains)
-    const withRootKey = { ...environment, ROOT_KEY: `file:${folder.keyOf('root')}` }
+    const secrets = { ROOT_KEY: `file:${folder.keyOf('root')}`, IDENTITY_KEY: `file:${folder.keyOf('identity')}` }
+    const ofApi = { ...environment, ...secrets }
 
-    const apiEnv = { ...withRootKey, DATABASE_URL: database.apiUrl }
+    const apiEnv = { ...ofApi, DATABASE_URL: database.apiUrl }
     const api = await startService(options, parts, { name: 'api', script: 'src/server.ts', env: apiEnv })
     await waitUntilReady(api, baseUrlOf(port), folder.logOf('api'))
-    // A worker has no root key, and so refuses a database that no API has bound to one yet.
+    // A worker has neither of these keys, and so refuses a database that no API has bound to them yet.
     const workerEnv = { ...environment, DATABASE_URL: database.workerUrl }
     await startService(options, parts, { name: 'worker', script: 'jobs/worker.ts', env: workerEnv })
-    const project = await prepareProject(options, chains, { ...withRootKey, DATABASE_URL: database.ownerUrl })
+    const project = await prepareProject(options, chains, { ...ofApi, DATABASE_URL: database.ownerUrl })
     return describe(baseUrlOf(port), project, database, chains)
   }
   return { start, failed: parts.failed, stop: parts.stop }

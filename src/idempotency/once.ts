@@ -56,8 +56,8 @@ class AnsweredMeanwhile extends Error {}
 
 const nothing = async (): Promise<void> => {}
 
-export const createOnce = (ctx: Pick<Ctx, 'db' | 'sealer'>): Once => {
-  const fingerprintOf = ctx.sealer.authenticator('idempotency')
+export const createOnce = (ctx: Pick<Ctx, 'db' | 'identity'>): Once => {
+  const fingerprintOf = ctx.identity.authenticator('idempotency')
   const mailboxes = createMailboxes()
 
   const firstAnswer = async (scope: IdempotencyScope, fingerprint: Uint8Array): Promise<FirstAnswer | null> => {

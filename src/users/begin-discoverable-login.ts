@@ -13,7 +13,7 @@ import type { RequestOptions } from './passkey-schema.ts'
  * @throws passkey_domain_required where the page can have none, rate_limited.
  */
 export const beginDiscoverableLogin = async (
-  ctx: Pick<Ctx, 'db' | 'config' | 'sealer'>,
+  ctx: Pick<Ctx, 'db' | 'config' | 'identity'>,
   asked: Asked,
 ): Promise<RequestOptions> => {
   await throttle(ctx, [beginsFrom(ctx, asked, 'passkey')])

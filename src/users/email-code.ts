@@ -14,8 +14,8 @@ const LIFETIME_SECONDS = 600
 const TRIES_MAX = 5
 const NO_MAC = Buffer.alloc(32)
 
-const macOf = (sealer: Sealer, key: CodeKey, said: { readonly email: string; readonly code: string }): Uint8Array =>
-  sealer.authenticator('email code')([key.projectId, key.purpose, key.userId, said.email, said.code])
+const macOf = (identity: Sealer, key: CodeKey, said: { readonly email: string; readonly code: string }): Uint8Array =>
+  identity.authenticator('email code')([key.projectId, key.purpose, key.userId, said.email, said.code])
 
 const newCode = (): string => String(randomInt(10 ** DIGITS)).padStart(DIGITS, '0')
 
@@ -38,7 +38,7 @@ const WORDS = {
 
 /** Makes a code and mails it; both or neither, with the caller's transaction. */
 export const mailCode = async (
-  ctx: Pick<Ctx, 'sealer'>,
+  ctx: Pick<Ctx, 'sealer' | 'identity'>,
   tx: Tx,
   input: CodeKey & { readonly email: string },
 ): Promise<void> => {
@@ -46,7 +46,7 @@ export const mailCode = async (
   const project = await findProject(tx, projectId)
   if (project === null) throw new Error('a code is for a project')
   const code = newCode()
-  const codeMac = macOf(ctx.sealer, input, { email, code })
+  const codeMac = macOf(ctx.identity, input, { email, code })
   await putEmailCode(tx, { ...input, codeMac, lifetimeSeconds: LIFETIME_SECONDS })
   const name = lineOf(project.name)
   const { subject, asked, otherwise } = WORDS[purpose]
@@ -69,13 +69,13 @@ export type ProvenCode = {
 
 /** Takes a try and checks a code. null: it is wrong, used, over, of somebody else, or was tried too often. */
 export const proveCode = async (
-  ctx: Pick<Ctx, 'db' | 'sealer'>,
+  ctx: Pick<Ctx, 'db' | 'identity'>,
   key: CodeKey,
   code: string,
 ): Promise<ProvenCode | null> => {
   const live = await takeCodeTry(ctx.db, { ...key, triesMax: TRIES_MAX })
   const email = live?.email ?? ''
-  const codeMac = macOf(ctx.sealer, key, { email, code })
+  const codeMac = macOf(ctx.identity, key, { email, code })
   const isRight = timingSafeEqual(codeMac, live?.codeMac ?? NO_MAC)
   if (live === null || !isRight) return null
   return { email, use: (tx) => useEmailCode(tx, { ...key, codeMac }) }

@@ -32,7 +32,7 @@ const readNamed = (config: Config, named: Named): { readonly email: string } | {
  * @throws invalid_input, address_invalid, passkey_domain_required, rate_limited.
  */
 export const loginWithPasskey = async (
-  ctx: Pick<Ctx, 'db' | 'config' | 'sealer'>,
+  ctx: Pick<Ctx, 'db' | 'config' | 'identity'>,
   asked: Asked,
   named: Named,
 ): Promise<RequestOptions> => {

@@ -21,5 +21,6 @@ export const logout = async (
   if (token.projectId !== input.projectId) {
     throw new AppError('project_mismatch', 'The access token is of another project than the header names.')
   }
-  await endSession(ctx.db, { id: token.sessionId, projectId: token.projectId, by: 'logout' })
+  const { projectId, userId, sessionId: id } = token
+  await endSession(ctx.db, { session: { id, projectId, userId }, by: 'logout' })
 }

@@ -13,11 +13,11 @@ const GRACE_SECONDS = 10
  * @throws session_ended, the same whatever is wrong.
  */
 export const refreshToken = async (
-  ctx: Pick<Ctx, 'db' | 'sealer' | 'tokens' | 'log'>,
+  ctx: Pick<Ctx, 'db' | 'identity' | 'tokens' | 'log'>,
   input: { readonly projectId: string; readonly sessionId: string; readonly refreshToken: string },
 ): Promise<OpenSession> => {
   const { projectId, sessionId: id } = input
-  const generation = readRefreshToken(ctx.sealer, { sessionId: id, token: input.refreshToken })
+  const generation = readRefreshToken(ctx.identity, { sessionId: id, token: input.refreshToken })
   if (generation === null) throw sessionEnded()
   const shown = { projectId, id, generation }
   const row =

@@ -30,7 +30,7 @@ export const revokeSessions = async (
   const { which, actor } = input
   await requireThere(ctx, which)
   return ctx.db.transaction(async (tx) => {
-    const one = 'sessionId' in which ? await endSession(tx, { id: which.sessionId, by: 'operator' }) : null
+    const one = 'sessionId' in which ? await endSession(tx, { session: { id: which.sessionId }, by: 'operator' }) : null
     const ended: readonly SessionRow[] =
       'sessionId' in which ? (one === null ? [] : [one]) : await endSessionsOf(tx, { ...which, by: 'operator' })
     // Whoever had one of the sessions could have let in another device, which would come only now.

@@ -118,7 +118,7 @@ export const completeSessionChallenge = async (ctx: Ctx, input: ByUser): Promise
   const { codeHash } = await findOpen(ctx, input)
   const isDone = await ctx.db.transaction(async (tx) => {
     // Whoever ends a user's sessions ends what they completed: nothing may come after that.
-    if (!(await holdLiveSession(tx, { projectId, id: sessionId }))) throw sessionEnded()
+    if (!(await holdLiveSession(tx, { projectId, userId, id: sessionId }))) throw sessionEnded()
     return markCompleted(tx, { projectId, codeHash, userId })
   })
   if (isDone) return

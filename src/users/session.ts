@@ -33,7 +33,10 @@ export const beginSession = (
   })
 
 /** The tokens of a session as it is now; what the access token tells of the user is read anew. */
-export const withTokens = async (ctx: Pick<Ctx, 'db' | 'sealer' | 'tokens'>, row: SessionRow): Promise<OpenSession> => {
+export const withTokens = async (
+  ctx: Pick<Ctx, 'db' | 'identity' | 'tokens'>,
+  row: SessionRow,
+): Promise<OpenSession> => {
   const user = await readUserFacts(ctx.db, { projectId: row.projectId, id: row.userId })
   if (user === null) throw new Error('a session is of a user')
   const { token, expiresAt } = await ctx.tokens.issue({
@@ -44,6 +47,6 @@ export const withTokens = async (ctx: Pick<Ctx, 'db' | 'sealer' | 'tokens'>, row
     hasPasskeys: user.hasPasskeys,
     signInWallet: user.signInWallet,
   })
-  const refreshToken = refreshTokenOf(ctx.sealer, row)
+  const refreshToken = refreshTokenOf(ctx.identity, row)
   return { row, accessToken: token, accessTokenExpiresAt: expiresAt, refreshToken }
 }

@@ -14,14 +14,14 @@ const uuidOf = (bytes: Uint8Array): string => {
 type Of = { readonly projectId: string; readonly by: Proof }
 
 /** The id that an address or wallet would make as a first proof; it tells nothing of whether it was one. */
-export const firstIdOf = (ctx: Pick<Ctx, 'sealer'>, { projectId, by }: Of): string => {
+export const firstIdOf = (ctx: Pick<Ctx, 'identity'>, { projectId, by }: Of): string => {
   const [kind, name] = 'email' in by ? ['email', by.email] : ['wallet', by.signInWallet]
-  return uuidOf(ctx.sealer.authenticator('user id')([projectId, kind, name]))
+  return uuidOf(ctx.identity.authenticator('user id')([projectId, kind, name]))
 }
 
 /**
  * Whose id it is that an address or wallet stands for: a user's, or the one that its first proof will make. Not to be told
  * for an address: that of a user who added it later would show who they are otherwise.
  */
-export const userIdOf = async (ctx: Pick<Ctx, 'db' | 'sealer'>, of: Of): Promise<string> =>
+export const userIdOf = async (ctx: Pick<Ctx, 'db' | 'identity'>, of: Of): Promise<string> =>
   (await findUser(ctx.db, of))?.id ?? firstIdOf(ctx, of)

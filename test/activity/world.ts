@@ -36,7 +36,7 @@ import { listNfts } from '../../src/nfts/list.ts'
 import { ListNftsQuery, Nft } from '../../src/nfts/list-schema.ts'
 import { shownNft } from '../../src/nfts/listing.ts'
 import { createLearner } from '../../src/transactions/learn.ts'
-import { openTestSealer } from '../custody/support.ts'
+import { openTestIdentity, openTestSealer } from '../custody/support.ts'
 import { startChain } from '../support/chains.ts'
 import { createDatabase } from '../support/postgres.ts'
 import type { Item } from './reckoning.ts'
@@ -57,6 +57,7 @@ const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = 
   nextRootKey: null,
   serviceKey: 'fd:0',
   maxFeesPerGasWei: {},
+  identityKey: null,
   rpcUrls: { Ethereum: new Secret(rpcUrl) },
   nodeTimeoutMs: 15_000,
   rateLimitPerSecond: 1_000_000,
@@ -73,7 +74,7 @@ const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = 
   ...changes,
 })
 
-const sealer = await openTestSealer()
+const [sealer, identity] = [await openTestSealer(), await openTestIdentity()]
 
 const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
   const db = openDb({
@@ -115,7 +116,7 @@ const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
 }
 
 const createTestApp = (worker: WorkerCtx) => {
-  const ctx = { ...worker, tokens: createAccessTokens(worker) }
+  const ctx = { ...worker, tokens: createAccessTokens({ ...worker, identity }) }
   return new Elysia({ normalize: false })
     .onTransform({ as: 'global' }, ({ request }) => checkQuery(request.url))
     .onError({ as: 'global' }, ({ error, set }) => {

@@ -149,10 +149,20 @@ describe('an environment that is not complete', () => {
     }
   })
 
-  test('is a root key for the API and for commands that open wallets', async () => {
-    const { exitCode, errors } = await cli(['project', 'create', '--name', 'x'], { ...service.variables, ROOT_KEY: '' })
-    expect(exitCode).toBe(1)
-    expect(errors).toStartWith('ROOT_KEY must ')
+  test('is a root key and an identity key for the API and for commands that open wallets', async () => {
+    const replace = ['sessions', 'replace-keys', '--yes']
+    for (const [args, name] of [
+      [['project', 'create', '--name', 'x'], 'ROOT_KEY'],
+      [['project', 'create', '--name', 'x'], 'IDENTITY_KEY'],
+      [replace, 'IDENTITY_KEY'],
+    ] as const) {
+      const { exitCode, errors } = await cli(args, { ...service.variables, [name]: '' })
+      expect(exitCode).toBe(1)
+      expect(errors).toStartWith(`${name} must say where the `)
+    }
+    const server = await run('src/server.ts', [], { ...service.variables, IDENTITY_KEY: '' })
+    expect(server.errors).toStartWith('The server cannot start: IDENTITY_KEY must say where the ')
+    expect((await cli(replace, { ...service.variables, ROOT_KEY: '' })).exitCode).toBe(0)
   })
 
   test('is told too where it fits another database', async () => {

@@ -361,6 +361,7 @@ describe('keys rotate-root', () => {
       [['rotate-root', '--to', '6d61726b6d61726b6d61726b6d61726b'], 'must begin with file:'],
       [['rotate-root', '--to', 'file:/nowhere/at/all'], 'cannot be opened'],
       [['rotate-root', '--to', service.variables.SERVICE_KEY ?? ''], 'two different keys'],
+      [['rotate-root', '--to', service.variables.IDENTITY_KEY ?? ''], 'two different keys'],
     ] as const) {
       const { exitCode, output, errors } = await run(args, { ...service.variables, ROOT_KEY: `file:${newRootKey}` })
       expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' })

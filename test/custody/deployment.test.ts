@@ -2,8 +2,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { type Db, openDb } from '../../db/client.ts'
 import { checkDeployment } from '../../src/custody/deployment.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
-import { openTestRootKey, openTestSealer } from './support.ts'
+import { openTestIdentity, openTestRootKey, openTestSealer } from './support.ts'
 
+/** What the worker does not have. */
+const OF_WORKER = { rootKey: null, identity: null }
 const chainIds = { Ethereum: 11155111, Polygon: 80002 }
 
 let database: TestDatabase
@@ -19,7 +21,7 @@ beforeAll(async () => {
   db = openDb({ url: database.apiUrl, maxConnections: 5, applicationName: 'api' })
   workerDb = openDb({ url: database.workerUrl, maxConnections: 1, applicationName: 'worker' })
   const [rootKey, sealer] = [await openTestRootKey(), await openTestSealer()]
-  fitting = { db, environment: 'testnet', chainIds, rootKey, sealer }
+  fitting = { db, environment: 'testnet', chainIds, rootKey, sealer, identity: await openTestIdentity() }
 })
 afterAll(async () => {
   for (const pool of [superuser, db, workerDb]) await pool.close({ timeoutSeconds: 5 })
@@ -40,7 +42,7 @@ describe('the check row', () => {
     expect(await check()).toBe('fits')
     expect(await check()).toBe('fits')
     expect(await check({ chainIds: { Polygon: 80002, Ethereum: 11155111 } })).toBe('fits')
-    expect(await check({ rootKey: null, db: workerDb })).toBe('fits')
+    expect(await check({ ...OF_WORKER, db: workerDb })).toBe('fits')
   })
 
   test('is written once where many processes start together', async () => {
@@ -50,7 +52,7 @@ describe('the check row', () => {
   })
 
   test('is not written by a process without the root key, which says what to do', async () => {
-    expect(await check({ rootKey: null, db: workerDb })).toBe(
+    expect(await check({ ...OF_WORKER, db: workerDb })).toBe(
       'Error: This database is not set up yet: start a process that has the root key first.',
     )
     expect((await superuser.execute('select id from deployment')).length).toBe(0)
@@ -102,13 +104,37 @@ describe('the check row', () => {
     const sealer = await openTestSealer(0x77)
     const sentence = 'Error: The service key does not fit this database: it does not open the check value.'
     expect(await check({ sealer })).toBe(sentence)
-    expect(await check({ sealer, rootKey: null, db: workerDb })).toBe(sentence)
+    expect(await check({ sealer, ...OF_WORKER, db: workerDb })).toBe(sentence)
   })
 
-  test('is not even written where both keys are one', async () => {
-    expect(await check({ rootKey: await openTestRootKey(5), sealer: await openTestSealer(5) })).toBe(
-      'Error: ROOT_KEY and SERVICE_KEY must be two different keys.',
+  test('says that the identity key does not fit, to every process that has one', async () => {
+    await check()
+    const identity = await openTestIdentity(0x77)
+    const sentence = 'Error: The identity key does not fit this database: it does not open the check value.'
+    expect(await check({ identity })).toBe(sentence)
+    expect(await check({ identity, rootKey: null })).toBe(sentence)
+  })
+
+  test('is not written by a process without the identity key', async () => {
+    expect(await check({ identity: null })).toStartWith('Error: This database is not set up yet')
+    expect((await superuser.execute('select id from deployment')).length).toBe(0)
+  })
+
+  test('cannot be changed by the worker', async () => {
+    await check()
+    await expect(workerDb.execute(`update deployment set identity_key_check = ''`)).rejects.toThrow()
+    expect(await check()).toBe('fits')
+  })
+
+  test('is not even written where two of the keys are one', async () => {
+    const [rootKey, sealer] = [await openTestRootKey(5), await openTestSealer(5)]
+    const identity = await openTestIdentity(5)
+    expect(await check({ rootKey, sealer })).toBe('Error: ROOT_KEY and SERVICE_KEY must be two different keys.')
+    expect(await check({ rootKey, identity })).toBe('Error: ROOT_KEY and IDENTITY_KEY must be two different keys.')
+    expect(await check({ nextRootKey: rootKey, identity })).toBe(
+      'Error: ROOT_KEY and IDENTITY_KEY must be two different keys.',
     )
+    expect(await check({ sealer, identity })).toBe('Error: IDENTITY_KEY and SERVICE_KEY must be two different keys.')
     expect((await superuser.execute('select id from deployment')).length).toBe(0)
   })
 })

@@ -83,7 +83,7 @@ describe('of the first version', () => {
   })
 
   test('the service key has that name, derives that key for the audit and opens what it sealed', async () => {
-    const sealer = await opened(golden.serviceKey, openSealer)
+    const sealer = await opened(golden.serviceKey, (spec) => openSealer({ name: 'SERVICE_KEY', spec }))
     expect(sealer.id).toBe(golden.serviceKeyId)
     expect(hexOf(sealer.derive('audit'))).toBe(golden.auditKey)
     const code = sealer.open({ purpose: 'login code', rowId: '7', sealed: bytesOf(golden.sealedCode) })

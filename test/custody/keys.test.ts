@@ -7,7 +7,7 @@ import { EnvelopeError, type Identity } from '../../src/custody/envelope.ts'
 import { readKey } from '../../src/custody/key-source.ts'
 import { openRootKey } from '../../src/custody/root-key.ts'
 import { openSealer } from '../../src/custody/sealer.ts'
-import { hexOf, keyFile, openTestRootKey, openTestSealer } from './support.ts'
+import { hexOf, keyFile, openTestIdentity, openTestRootKey, openTestSealer } from './support.ts'
 
 const KEY = Uint8Array.from({ length: 32 }, (_, index) => index * 7 + 129)
 const HEX = hexOf(KEY)
@@ -166,7 +166,7 @@ describe('the root key', () => {
   test('shows nothing of itself when it is printed', async () => {
     const file = keyFile(KEY)
     const rootKey = await openRootKey(file.spec)
-    const sealer = await openSealer(file.spec)
+    const sealer = await openSealer({ name: 'SERVICE_KEY', spec: file.spec })
     file.remove()
     for (const each of [rootKey, sealer]) {
       expect(Bun.inspect(each, { depth: 10 }) + JSON.stringify(each)).not.toMatch(
@@ -191,6 +191,12 @@ describe('the sealer', () => {
     const sealed = (await openTestSealer(1)).seal({ purpose: 'code', rowId: '1', plaintext })
     const other = await openTestSealer(2)
     expect(() => other.open({ purpose: 'code', rowId: '1', sealed })).toThrow(EnvelopeError)
+  })
+
+  test('opens nothing of the other kind, under the same key either', async () => {
+    const [service, identity] = [await openTestSealer(0x81), await openTestIdentity(0x81)]
+    const sealed = service.seal({ purpose: 'code', rowId: '1', plaintext })
+    expect(() => identity.open({ purpose: 'code', rowId: '1', sealed })).toThrow(EnvelopeError)
   })
 
   test('derives another key for every purpose, and the same in every process', async () => {

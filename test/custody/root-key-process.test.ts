@@ -57,18 +57,22 @@ describe('the libraries of the clouds', () => {
 describe('a server', () => {
   let database: TestDatabase
   let serviceKey: ReturnType<typeof keyFile>
+  let identityKey: ReturnType<typeof keyFile>
 
   beforeAll(async () => {
     database = await createDatabase()
     serviceKey = keyFile(new Uint8Array(32).fill(8))
+    identityKey = keyFile(new Uint8Array(32).fill(9))
   })
   afterAll(async () => {
     serviceKey.remove()
+    identityKey.remove()
     await database.close()
   })
 
   const start = async (variables: Variables) => {
-    const env = { ENVIRONMENT: 'testnet', DATABASE_URL: database.apiUrl, SERVICE_KEY: serviceKey.spec, PORT: '0' }
+    const keys = { SERVICE_KEY: serviceKey.spec, IDENTITY_KEY: identityKey.spec }
+    const env = { ENVIRONMENT: 'testnet', DATABASE_URL: database.apiUrl, ...keys, PORT: '0' }
     const { stderr, code } = await run(['src/server.ts'], { ...env, ...variables })
     expect(code).toBe(1)
     return stderr

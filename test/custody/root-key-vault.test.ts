@@ -17,6 +17,7 @@ import {
   type Custody,
   codeOf,
   openCustody,
+  openTestIdentity,
   openTestRootKey,
   openTestSealer,
   SECRET,
@@ -62,6 +63,7 @@ describe.each(PROVIDERS)('a vault on a root key from %s', (_what, { start, id })
       chainIds: { Ethereum: 11155111 },
       rootKey,
       sealer: await openTestSealer(),
+      identity: await openTestIdentity(),
     }).then(
       () => 'fits',
       (error: unknown) => String(error),

@@ -12,6 +12,7 @@ import {
   codeOf,
   hexOf,
   openCustody,
+  openTestIdentity,
   openTestRootKey,
   openTestSealer,
   SECRET,
@@ -38,6 +39,7 @@ beforeEach(async () => {
     chainIds,
     rootKey: from,
     sealer: await openTestSealer(),
+    identity: await openTestIdentity(),
   })
   rotating = await custody.another({ nextRootKey: to })
 })
@@ -49,7 +51,10 @@ afterEach(async () => {
 const rotate = (vault: Vault = rotating) => vault.rotateRootKey({ actor: 'operator', onProgress: () => {} })
 
 const starts = async (keys: { readonly rootKey: RootKey; readonly nextRootKey?: RootKey }): Promise<boolean> =>
-  checkDeployment({ db: custody.db, environment: 'testnet', chainIds, sealer: await openTestSealer(), ...keys }).then(
+  checkDeployment({
+    ...{ db: custody.db, environment: 'testnet', chainIds, ...keys },
+    ...{ sealer: await openTestSealer(), identity: await openTestIdentity() },
+  }).then(
     () => true,
     () => false,
   )

@@ -48,7 +48,16 @@ export const openTestRootKey = async (fill = 0x11) => {
 export const openTestSealer = async (fill = 0x22) => {
   const file = keyFile(new Uint8Array(32).fill(fill))
   try {
-    return await openSealer(file.spec)
+    return await openSealer({ name: 'SERVICE_KEY', spec: file.spec })
+  } finally {
+    file.remove()
+  }
+}
+
+export const openTestIdentity = async (fill = 0xa3) => {
+  const file = keyFile(new Uint8Array(32).fill(fill))
+  try {
+    return await openSealer({ name: 'IDENTITY_KEY', spec: file.spec })
   } finally {
     file.remove()
   }

@@ -71,17 +71,23 @@ beforeAll(async () => {
     DATABASE_URL: server.url,
     ROOT_KEY: `file:${join(folder, 'root.key')}`,
     SERVICE_KEY: `file:${join(folder, 'service.key')}`,
+    IDENTITY_KEY: `file:${join(folder, 'identity.key')}`,
     ETHEREUM_RPC_URL: chain.rpcUrl,
     RATE_LIMIT_PER_SECOND: '100000',
     LOG_LEVEL: 'trace',
     PORT: '0',
   }
-  for (const name of ['root.key', 'service.key']) await writeFile(join(folder, name), randomBytes(32), { mode: 0o600 })
+  for (const name of ['root.key', 'service.key', 'identity.key'])
+    await writeFile(join(folder, name), randomBytes(32), { mode: 0o600 })
   await run(['db', 'migrate'], variables)
   project = JSON.parse(await run(['project', 'create', '--name', 'Hunt', '--json'], variables))
   marks.set('the API key', anywhere(project.api_key))
   const api = await start({ file: 'src/server.ts', variables, until: /"url":"http:\/\/127\.0\.0\.1:([0-9]+)"/ })
-  const worker = await start({ file: 'jobs/worker.ts', variables: { ...variables, ROOT_KEY: '' }, until: /"working"/ })
+  const worker = await start({
+    file: 'jobs/worker.ts',
+    variables: { ...variables, ROOT_KEY: '', IDENTITY_KEY: '' },
+    until: /"working"/,
+  })
   baseUrl = `http://127.0.0.1:${api.match[1]}`
   logs = () => `${api.output()}\n${worker.output()}`
   restartable = [api, worker, { stop: () => chain.stop() }, { stop: () => database.end() }, server]

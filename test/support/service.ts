@@ -35,14 +35,16 @@ const variablesOf = async (input: {
   readonly folder: string
   readonly rpcUrls: Partial<Record<Network, string>>
 }): Promise<Record<string, string>> => {
-  const keys = { ROOT_KEY: join(input.folder, 'root.key'), SERVICE_KEY: join(input.folder, 'service.key') }
-  for (const path of Object.values(keys)) await writeFile(path, randomBytes(32), { mode: 0o600 })
+  const specs = ['ROOT_KEY', 'SERVICE_KEY', 'IDENTITY_KEY'].map(async (name) => {
+    const path = join(input.folder, name.toLowerCase())
+    await writeFile(path, randomBytes(32), { mode: 0o600 })
+    return [name, `file:${path}`] as const
+  })
   return {
     ENVIRONMENT: 'testnet',
     DEVNET: 'true',
     DATABASE_URL: input.database.apiUrl,
-    ROOT_KEY: `file:${keys.ROOT_KEY}`,
-    SERVICE_KEY: `file:${keys.SERVICE_KEY}`,
+    ...Object.fromEntries(await Promise.all(specs)),
     RATE_LIMIT_PER_SECOND: '100000',
     LOG_LEVEL: 'silent',
     PUBLIC_BASE_URL: 'http://localhost:3000',
@@ -78,6 +80,7 @@ export const startService = async (
         PATH: process.env.PATH ?? '',
         ...variables,
         ROOT_KEY: '',
+        IDENTITY_KEY: '',
         DATABASE_URL: database.workerUrl,
         LOG_LEVEL: 'warn',
         ...changes,

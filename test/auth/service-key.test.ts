@@ -1,0 +1,115 @@
+// What the worker's part of the secrets is good for: no token of a user, and no row that leads to one.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { fileURLToPath } from 'node:url'
+import { createProject } from '../../src/projects/create.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const THIEF = fileURLToPath(new URL('./worker-thief.ts', import.meta.url))
+const NOBODY = { authorization: undefined }
+
+type Session = { id: string; user_id: string; access_token: string; refresh_token: string }
+
+let service: Service
+let victim: Session
+
+beforeAll(async () => {
+  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
+  victim = await login()
+})
+afterAll(() => service.close())
+
+const login = async (): Promise<Session> => (await service.post('/users/login-anonymously', {}, NOBODY)).json
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+const reach = async (token: string, headers: Record<string, string> = {}): Promise<[number, string | undefined]> => {
+  const answer = await service.call('/wallets?network=Ethereum', { headers: { ...bearer(token), ...headers } })
+  return [answer.status, answer.json.code]
+}
+
+describe('whoever has SERVICE_KEY and the worker’s login', () => {
+  const DENIED = '42501'
+  let got: {
+    environment: string[]
+    reads: Record<string, string>
+    writes: Record<string, string>
+    minted: string[]
+    refreshes: number[]
+    bound: string
+  }
+
+  beforeAll(async () => {
+    const { ENVIRONMENT, DEVNET, SERVICE_KEY, LOG_LEVEL } = service.variables
+    const known = { BASE_URL: service.baseUrl, PROJECT_ID: service.project.projectId }
+    const child = Bun.spawn(['bun', '--no-env-file', THIEF], {
+      env: {
+        ...{ PATH: process.env.PATH ?? '', ENVIRONMENT, DEVNET, SERVICE_KEY, LOG_LEVEL, ...known },
+        ...{ DATABASE_URL: service.database.workerUrl, SESSION_ID: victim.id, USER_ID: victim.user_id },
+      },
+      stdout: 'pipe',
+      stderr: 'inherit',
+    })
+    const text = await new Response(child.stdout).text()
+    expect(await child.exited).toBe(0)
+    got = JSON.parse(text)
+    expect(got.environment).toEqual(['SERVICE_KEY'])
+  })
+
+  test('makes no access token', () => {
+    expect(got.minted).toEqual([DENIED, DENIED])
+  })
+
+  test('computes no refresh token', async () => {
+    expect(got.refreshes).toEqual(Array(6).fill(401))
+    // The victim's own still works: nothing was used up.
+    const body = { session_id: victim.id, refresh_token: victim.refresh_token }
+    expect((await service.post('/users/refresh-token', body, NOBODY)).status).toBe(200)
+  })
+
+  test('reads no row that would help', () => {
+    expect(Object.keys(got.reads).length).toBeGreaterThan(5)
+    expect(got.reads).toEqual(Object.fromEntries(Object.keys(got.reads).map((text) => [text, DENIED])))
+  })
+
+  test('writes no row that would help', () => {
+    expect(Object.keys(got.writes).length).toBeGreaterThan(10)
+    expect(got.writes).toEqual(Object.fromEntries(Object.keys(got.writes).map((text) => [text, DENIED])))
+  })
+
+  test('cannot pass the service key off as the identity key', () => {
+    expect(got.bound).toBe('IDENTITY_KEY and SERVICE_KEY must be two different keys.')
+  })
+})
+
+describe('a token that we signed', () => {
+  const issue = async (of: { projectId?: string; userId: string; sessionId: string }) =>
+    (
+      await service.ctx.tokens.issue({
+        ...{ projectId: service.project.projectId, email: null, hasPasskeys: false, signInWallet: null },
+        ...of,
+      })
+    ).token
+
+  test('of a user over another user’s session is refused, and ends no session', async () => {
+    const other = await login()
+    const token = await issue({ userId: other.user_id, sessionId: victim.id })
+    expect(await reach(await issue({ userId: victim.user_id, sessionId: victim.id }))).toEqual([200, undefined])
+    expect(await reach(token)).toEqual([401, 'session_ended'])
+    await service.call('/users/logout', { method: 'POST', headers: bearer(token) })
+    expect(await reach(victim.access_token)).toEqual([200, undefined])
+  })
+
+  test('of another project over a session is refused, and ends no session', async () => {
+    const { projectId } = await createProject(service.ctx, { name: 'Other', actor: 'operator' })
+    const token = await issue({ projectId, userId: victim.user_id, sessionId: victim.id })
+    const header = { 'x-walletkit-project-id': projectId }
+    expect(await reach(token, header)).toEqual([401, 'session_ended'])
+    expect(await reach(token)).toEqual([401, 'session_ended'])
+    await service.call('/users/logout', { method: 'POST', headers: { ...bearer(token), ...header } })
+    expect(await reach(victim.access_token)).toEqual([200, undefined])
+  })
+
+  test('of a session that is nobody’s is refused', async () => {
+    const token = await issue({ userId: victim.user_id, sessionId: crypto.randomUUID() })
+    expect(await reach(token)).toEqual([401, 'session_ended'])
+  })
+})

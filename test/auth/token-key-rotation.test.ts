@@ -1,0 +1,75 @@
+// The API changes the keys of access tokens by itself, with several processes and without the worker.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { fileURLToPath } from 'node:url'
+import pino from 'pino'
+import postgres, { type Sql } from 'postgres'
+import { openDb } from '../../db/client.ts'
+import { startRotatingTokenKeys } from '../../src/auth/token-key-rotation.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const SERVER = fileURLToPath(new URL('../../src/server.ts', import.meta.url))
+const NOBODY = { authorization: undefined }
+
+let service: Service
+let sql: Sql
+
+beforeAll(async () => {
+  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
+  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+})
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+})
+
+/** Starts an API process and, once it listens, tells it to stop. @returns its exit code. */
+const runServer = async (): Promise<number> => {
+  const child = Bun.spawn(['bun', '--no-env-file', SERVER], {
+    env: { PATH: process.env.PATH ?? '', ...service.variables, PORT: '0', LOG_LEVEL: 'info' },
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  let output = ''
+  let isTold = false
+  for await (const chunk of child.stdout) {
+    output += Buffer.from(chunk).toString()
+    if (isTold || !output.includes('"listening"')) continue
+    isTold = true
+    child.kill('SIGTERM')
+  }
+  return child.exited
+}
+
+const keys = () => sql<{ id: string; minutes: number; kept: boolean }[]>`
+  select id, round(extract(epoch from signs_from - now()) / 60)::int as minutes, published_until is null as kept
+  from token_keys order by signs_from`
+
+describe('API processes', () => {
+  test('make one next key together when the present one has signed for its time, and none before', async () => {
+    await service.post('/users/login-anonymously', {}, NOBODY)
+    const [first] = await keys()
+    expect(await Promise.all([runServer(), runServer()])).toEqual([0, 0])
+    expect(await keys()).toHaveLength(1)
+
+    await sql`update token_keys set signs_from = now() - interval '30 days 1 minute'`
+    expect(await Promise.all([runServer(), runServer(), runServer()])).toEqual([0, 0, 0])
+    const [old, next, ...more] = await keys()
+    expect([old?.id, old?.kept, more]).toEqual([first?.id, false, []])
+    expect(next).toMatchObject({ minutes: 60, kept: true })
+    // Nobody waits: logins go on by the old key until then.
+    const { access_token: token } = (await service.post('/users/login-anonymously', {}, NOBODY)).json
+    const headers = { authorization: `Bearer ${token}` }
+    expect((await service.call('/wallets?network=Ethereum', { headers })).status).toBe(200)
+  }, 30_000)
+
+  test('go on where the look fails, and tell it', async () => {
+    const lines: string[] = []
+    const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line).msg) })
+    const db = openDb({ url: service.database.workerUrl, maxConnections: 1, applicationName: 'test' })
+    const stop = startRotatingTokenKeys({ ...service.ctx, log, db })
+    await stop()
+    await db.close({ timeoutSeconds: 5 })
+    expect(lines).toEqual(['could not look whether the keys of access tokens are due for a change'])
+  })
+})

@@ -1,0 +1,102 @@
+// Run as a process of its own by service-key.test.ts, with nothing but SERVICE_KEY, the worker's login, and what anybody may
+// know of the service: its address, a project's id, and for good measure the id of somebody's session. Prints what it got.
+
+import postgres from 'postgres'
+import { createAccessTokens } from '../../src/auth/access-token.ts'
+import { readConfig } from '../../src/config.ts'
+import { createIdentityCtx, createWorkerCtx } from '../../src/context.ts'
+import { openSealer } from '../../src/custody/sealer.ts'
+import { refreshTokenOf } from '../../src/users/refresh-secret.ts'
+
+const { BASE_URL = '', PROJECT_ID: projectId = '', SESSION_ID: sessionId = '', USER_ID: userId = '' } = process.env
+const config = readConfig()
+const sql = postgres(config.databaseUrl.reveal(), { max: 1 })
+const worker = await createWorkerCtx({ config, process: 'thief' })
+
+/** What an attempt came to: 'done', or the code or first line of its failure. */
+const tried = async (attempt: () => Promise<unknown>): Promise<string> => {
+  try {
+    await attempt()
+    return 'done'
+  } catch (error) {
+    if (!(error instanceof Error)) return 'failed'
+    const cause = 'cause' in error && error.cause instanceof Error ? error.cause : error
+    return 'code' in cause ? String(cause.code) : cause.message
+  }
+}
+
+const claims = { projectId, userId, sessionId, email: null, hasPasskeys: false, signInWallet: null }
+
+/** The service key in every part that it could be taken for. */
+const sealers = await Promise.all(
+  (['SERVICE_KEY', 'IDENTITY_KEY'] as const).map((name) => openSealer({ name, spec: config.serviceKey })),
+)
+
+const refreshed = async (refreshToken: string): Promise<number> => {
+  const response = await fetch(`${BASE_URL}/users/refresh-token`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'x-walletkit-project-id': projectId },
+    body: JSON.stringify({ session_id: sessionId, refresh_token: refreshToken }),
+  })
+  return response.status
+}
+
+const statements = {
+  reads: [
+    'select * from token_keys',
+    'select public_key from token_keys',
+    'select id from sessions',
+    'select generation from sessions',
+    'select code_mac from email_codes',
+    'select code_hash from session_challenges',
+    'select nonce from nonces',
+    'select key from throttles',
+    'select public_key from passkeys',
+    'select hash from api_keys',
+  ],
+  writes: [
+    `update token_keys set sealed = ''`,
+    `insert into token_keys (id, public_key, sealed, signs_from) values ('mine', 'x', '', now())`,
+    'delete from token_keys',
+    `update sessions set ended_at = null`,
+    `update sessions set generation = 1`,
+    `update sessions set user_id = '${userId}'`,
+    `insert into sessions select * from sessions`,
+    `update session_challenges set user_id = '${userId}', completed_at = now()`,
+    `update email_codes set tries = 0`,
+    `update nonces set user_id = null`,
+    `insert into passkeys select * from passkeys`,
+    `update passkeys set user_id = '${userId}'`,
+    `update users set email = 'thief@example.com'`,
+    `update api_keys set revoked_at = null`,
+    `update projects set allowed_origins = '{}'`,
+    `update deployment set identity_key_check = ''`,
+  ],
+}
+
+const attempts = async (texts: readonly string[]) =>
+  Promise.all(texts.map(async (text) => [text, await tried(async () => sql.unsafe(text))] as const))
+
+const minted = await Promise.all(
+  sealers.map((identity) => tried(() => createAccessTokens({ ...worker, identity }).issue(claims))),
+)
+const refreshes = await Promise.all(
+  sealers.flatMap((identity) =>
+    [1, 2, 3].map((generation) => refreshed(refreshTokenOf(identity, { id: sessionId, generation }))),
+  ),
+)
+const bound = await tried(() =>
+  createIdentityCtx({ config: { ...config, identityKey: config.serviceKey }, process: 'thief' }),
+)
+
+process.stdout.write(
+  JSON.stringify({
+    environment: Object.keys(process.env).filter((name) => name.endsWith('_KEY')),
+    reads: Object.fromEntries(await attempts(statements.reads)),
+    writes: Object.fromEntries(await attempts(statements.writes)),
+    minted,
+    refreshes,
+    bound,
+  }),
+)
+process.exit(0)
