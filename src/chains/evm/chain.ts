@@ -69,7 +69,7 @@ export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: E
     parseAddress,
     parseContract: parseAddress,
     addressOf,
-    complete: (intent) => complete(chainId, intent),
+    complete: (intent) => complete(row, intent),
     prepare: (intent, from, options) => prepare({ rpc, row, limits, memory }, { intent, from, options }),
     fill: (intent, from, options) => fill({ rpc, row, limits, memory }, { intent, from, options }),
     transactionCounts: (address) => readCounts(rpc, address),
