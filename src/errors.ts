@@ -13,6 +13,7 @@ export const ERROR_STATUS = {
   credential_ambiguous: 400,
   token_source_unsupported: 400,
   passkey_domain_required: 400,
+  pin_obvious: 400,
   execution_reverted: 400,
   balance_insufficient: 400,
   nonce_too_low: 400,

@@ -27,6 +27,7 @@ import { refuseFrozen } from './frozen.ts'
 import { HeldKeys } from './held-keys.ts'
 import { identityOf, sealDeveloperKey } from './hierarchy.ts'
 import type { WalletRef } from './key-opener.ts'
+import { refuseObviousPin } from './obvious-pin.ts'
 import { ProjectKeyRotated, type ProjectKeys } from './project-keys.ts'
 
 /** Rotations that may come between in a row: more than there ever are, even where one follows the other without a pause. */
@@ -89,6 +90,7 @@ export const changeUserPin = async (
 ): Promise<void> => {
   using keys = new HeldKeys()
   const { wallet, oldPin, newPin, actor } = input
+  refuseObviousPin({ pin: newPin, field: 'new_user_pin' })
   const { projectId, ownerId } = wallet
   const row = await readUserKey(parts.db, wallet)
   if (row === null) throw new Error('a user-controlled wallet has an owner without a user key')

@@ -33,6 +33,7 @@ import { HeldKeys } from './held-keys.ts'
 import { openKeyring, requireCanonicalIds, sealKeyring, sealWalletKey } from './hierarchy.ts'
 import { type Imported, type ImportedText, readImported } from './imported.ts'
 import { KEY_BYTES } from './kdf.ts'
+import { refuseObviousPin } from './obvious-pin.ts'
 import { makeOwnerLock, openOwnerLock } from './owner-locks.ts'
 import { ENTROPY_BYTES } from './phrase.ts'
 import type { ProjectKeys } from './project-keys.ts'
@@ -88,6 +89,7 @@ const openCredentials = async (
   if (pin === null || owner.userKey !== null) {
     return { credentialKeyOf: await parts.credentialKeys.open({ ...of, proof }), newUserKey: null }
   }
+  refuseObviousPin({ pin, field: 'user_pin' })
   const { developer } = await parts.credentialKeys.open({ ...of, proof: { ...proof, userPin: null } })
   const { projectKeyVersion } = owner
   const { key, row } = await parts.credentialKeys.makeUser({ projectId, ownerId, pin, projectKeyVersion })

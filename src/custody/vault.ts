@@ -2,11 +2,12 @@
 //
 // To read all of it, in this order: envelope (how a secret lies in a row), kdf and hierarchy (which key opens which),
 // key-source, root-key, root-keys and project-keys (the outer layer), credentials and developer-secret (which one belongs),
-// guard and budget (how often one may be tried), credential-keys (from a credential to its key), owner-locks, policy-locks,
-// key-opener and whole-control (from there to a wallet's key), phrase, derive, secp256k1, sr25519 and key-types, new-project,
-// imported and new-wallet (how all of it comes to be), change-credential and export-keyring, rotate-root and rotate-project
-// (how the outer layer is changed), audit, deployment, sealer. The small rest (encoding, frozen, held-keys, slots,
-// unlock-owner, batcher) explains itself. This file is the door: whoever is outside comes in here.
+// obvious-pin (which one may be made), guard and budget (how often one may be tried), credential-keys (from a credential to
+// its key), owner-locks, policy-locks, key-opener and whole-control (from there to a wallet's key), phrase, derive, secp256k1,
+// sr25519 and key-types, new-project, imported and new-wallet (how all of it comes to be), change-credential and
+// export-keyring, rotate-root and rotate-project (how the outer layer is changed), audit, deployment, sealer. The small rest
+// (encoding, frozen, held-keys, slots, unlock-owner, batcher) explains itself. This file is the door: whoever is outside
+// comes in here.
 //
 // What holds everywhere: no database transaction or connection is held while argon2 runs or the root key is asked; key
 // bytes are zeroed when the block that holds them ends; no error carries a credential, a key or a sealed value.
@@ -88,8 +89,8 @@ export type Vault = {
   /**
    * Opens (or, for a new owner, makes) the owner's seed with the credentials and derives the wallet's key; or takes in
    * what is imported, as a keyring of its own. Nothing is written but the charge of a PIN guess.
-   * @throws invalid_key, credential_required, credential_ambiguous, project_not_activated, frozen, INVALID_SECRET,
-   * TOO_MANY_FAILED_ATTEMPTS, credential_changed, rate_limited, busy.
+   * @throws invalid_key, credential_required, credential_ambiguous, pin_obvious, project_not_activated, frozen,
+   * INVALID_SECRET, TOO_MANY_FAILED_ATTEMPTS, credential_changed, rate_limited, busy.
    */
   newWallet(input: NewWalletInput): Promise<NewWallet>
   /**
@@ -119,7 +120,7 @@ export type Vault = {
   exportKeyring(request: KeyRequest): Promise<ExportedKeyring>
   /**
    * Changes the PIN of a user-controlled wallet's owner: for all of the owner's wallets, as there is one.
-   * @throws frozen, INVALID_SECRET, TOO_MANY_FAILED_ATTEMPTS, credential_changed, rate_limited, busy.
+   * @throws pin_obvious, frozen, INVALID_SECRET, TOO_MANY_FAILED_ATTEMPTS, credential_changed, rate_limited, busy.
    */
   changeUserPin(input: {
     readonly wallet: WalletRef

@@ -1,6 +1,5 @@
 // What the demo's steps share: the service as a client sees it, the chains as a node tells them, and what happened so far.
 
-import { randomInt } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Address, createPublicClient, type Hex, http, isAddressEqual, isHex } from 'viem'
 import { EVM_NETWORKS, type EvmNetwork, type Network } from '../../db/words.ts'
@@ -16,7 +15,7 @@ export type DemoStep = {
 }
 
 export const NETWORK = 'Ethereum'
-export const PIN = String(randomInt(1_000_000)).padStart(6, '0')
+export const PIN = '493817'
 export const RECIPIENT: Address = '0x000000000000000000000000000000000000dEaD'
 
 const WAIT_MS = 30_000

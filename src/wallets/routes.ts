@@ -78,7 +78,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: answers(Wallet),
         ...idempotent(
           'Create a wallet',
-          'Wallets of one `owner_id` on different networks come from the same seed phrase.',
+          'Wallets of one `owner_id` on different networks come from the same seed phrase. The first user-controlled one sets the PIN of its owner; one that is easy to guess is refused: `pin_obvious`.',
         ),
       },
     )
@@ -118,7 +118,10 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
       {
         body: ChangeUserPinBody,
         response: answers(Success),
-        ...detail('Change a user PIN', "For all of the owner's user-controlled wallets, on every network."),
+        ...detail(
+          'Change a user PIN',
+          "For all of the owner's user-controlled wallets, on every network. A new PIN that is easy to guess is refused: `pin_obvious`.",
+        ),
       },
     )
     .post(

@@ -116,7 +116,7 @@ export const ChangeUserPinBody = Type.Object(
   {
     ...closed,
     title: 'ChangeUserPin',
-    examples: [{ network: 'Ethereum', address: ADDRESS, old_user_pin: '493817', new_user_pin: '270956' }],
+    examples: [{ network: 'Ethereum', address: ADDRESS, old_user_pin: '493817', new_user_pin: '604913' }],
   },
 )
 

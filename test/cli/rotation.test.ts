@@ -249,7 +249,7 @@ describe('keys rotate-project', () => {
     })
     const changing = users.map(async (wallet, index) => {
       for (let round = 0; running; round += 1) {
-        const next = String(100_000 + index * 10_000 + (round % 1_000))
+        const next = String(841_500 + index * 10_000 + (round % 300))
         await post('/wallets/change-user-pin', {
           network: wallet.network,
           address: wallet.address,

@@ -10,8 +10,8 @@ import type { Credentials, Vault, WalletRef } from '../../src/custody/vault.ts'
 import { ACTOR, type Custody, codeOf, openCustody, openTestRootKey, SECRET, tally } from './support.ts'
 import { ANVIL, SR25519 } from './vectors.ts'
 
-const OLD = '123456'
-const NEW = '654321'
+const OLD = '493817'
+const NEW = '271828'
 const secret = { developerSecret: SECRET }
 
 let custody: Custody
@@ -168,7 +168,7 @@ const meeting = async <T>(
 describe('changes of one PIN at once', () => {
   test('over two processes, all with the right PIN: one wins, the others are told so, and nobody is charged', async () => {
     const wallet = await userWallet()
-    const pins = Array.from({ length: 8 }, (_, index) => `00000${index}`)
+    const pins = Array.from({ length: 8 }, (_, index) => `60492${index}`)
     const at = { table: 'user_keys', where: `owner_id = '${wallet.ownerId}'`, count: 8 } as const
     const results = await meeting(sql, at, () =>
       Promise.all(pins.map((newPin, index) => codeOf(change(wallet, { newPin }, index % 2 ? other : custody.vault)))),

@@ -21,7 +21,7 @@ import {
 } from './support.ts'
 import { ANVIL, BIP_39, SR25519 } from './vectors.ts'
 
-const PIN = '123456'
+const PIN = '493817'
 const GIVEN = {
   nothing: {},
   secret: { developerSecret: SECRET },

@@ -7,7 +7,7 @@ import type { ControlMode } from '../../db/words.ts'
 import { TESTNET_DEVELOPER_SECRET } from '../../src/custody/vault.ts'
 import { ACTOR, type Custody, codeOf, hexOf, openCustody, SECRET } from './support.ts'
 
-const PIN = '123456'
+const PIN = '493817'
 const GIVEN = {
   nothing: {},
   secret: { developerSecret: SECRET },
@@ -288,9 +288,9 @@ describe('a wrong credential', () => {
 
   test('does not matter for the PIN of an owner who has none yet: the PIN is set', async () => {
     const ownerId = await OWNERS['a developer lock']()
-    expect(await make(ownerId, 'user', { ...wrongSecret, userPin: '111111' })).toBe('INVALID_SECRET')
+    expect(await make(ownerId, 'user', { ...wrongSecret, userPin: '604913' })).toBe('INVALID_SECRET')
     expect((await counts(ownerId)).user_keys).toBe(0)
-    expect(await make(ownerId, 'user', { ...GIVEN.secret, userPin: '222222' })).toBe('resolved')
+    expect(await make(ownerId, 'user', { ...GIVEN.secret, userPin: '271828' })).toBe('resolved')
   })
 })
 

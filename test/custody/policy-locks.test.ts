@@ -28,7 +28,7 @@ import {
   type TestWallet,
 } from './support.ts'
 
-const PIN = '123456'
+const PIN = '493817'
 const secret = { developerSecret: SECRET }
 const pin = { userPin: PIN }
 const both = { ...secret, ...pin }
@@ -146,7 +146,7 @@ describe('a policy lock', () => {
       const { vault } = mainnet
       const by = (developerSecret: string) => sign(wallet, { credentials: { developerSecret }, policyId, vault })
       const signature = await by(old)
-      await vault.changeUserPin({ wallet, oldPin: PIN, newPin: '654321', actor: ACTOR })
+      await vault.changeUserPin({ wallet, oldPin: PIN, newPin: '271828', actor: ACTOR })
       expect(await by(old)).toBe(signature)
       await vault.changeDeveloperSecret({ projectId: of, oldSecret: old, newSecret: next, actor: ACTOR })
       expect(await codeOf(by(old))).toBe('INVALID_SECRET')

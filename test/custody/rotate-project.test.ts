@@ -7,7 +7,7 @@ import { insertWallet } from '../../db/queries/wallets.ts'
 import type { ProjectRotation, Vault } from '../../src/custody/vault.ts'
 import { ACTOR, type Custody, codeOf, hexOf, openCustody, SECRET, type TestWallet } from './support.ts'
 
-const PIN = '123456'
+const PIN = '493817'
 const secret = { developerSecret: SECRET }
 const pin = { userPin: PIN }
 const digest = new Uint8Array(32).fill(7)
@@ -257,7 +257,7 @@ describe('a rotation that meets others', () => {
     const release = Promise.withResolvers<void>()
     // A change of the PIN that has read version 1 and is about to commit while the rotation has the earlier bytes.
     const [before] = await sql`select sealed, salt from user_keys where owner_id = 'changing'`
-    await custody.vault.changeUserPin({ wallet, oldPin: PIN, newPin: '654321', actor: ACTOR })
+    await custody.vault.changeUserPin({ wallet, oldPin: PIN, newPin: '271828', actor: ACTOR })
     const [after] = await sql`select sealed, salt from user_keys where owner_id = 'changing'`
     await sql`update user_keys set sealed = ${before?.sealed}, salt = ${before?.salt} where owner_id = 'changing'`
     const change = sql.begin(async (tx) => {
@@ -272,7 +272,7 @@ describe('a rotation that meets others', () => {
     await change
     expect(await rotation).toMatchObject({ broken: { rows: 0 } })
     expect(await versions()).toEqual({ 2: 5 })
-    expect(await codeOf(sign(wallet, custody.vault, '654321'))).toBe('resolved')
+    expect(await codeOf(sign(wallet, custody.vault, '271828'))).toBe('resolved')
     expect(await codeOf(sign(wallet))).toBe('INVALID_SECRET')
     expect(await codeOf(sign(other))).toBe('resolved')
   })

@@ -12,7 +12,7 @@ import type { WalletRef } from '../../src/custody/vault.ts'
 import { ACTOR, type Custody, hexOf, openCustody } from './support.ts'
 
 const SECRET = 'a marked secret 5d41402abc4b'
-const PIN = '918273'
+const PIN = '846201'
 const OWNER = 'zoë'
 const ROOT_KEY = new Uint8Array(32).fill(0x11)
 
@@ -231,7 +231,7 @@ describe('the tables', () => {
       row: OWNER,
     })
     const salt = await bytesFrom(sql`select salt from user_keys`)
-    for (const pin of ['918274', '000000', '']) {
+    for (const pin of ['846202', '000000', '']) {
       const stretched = await hashRaw(pin, { memoryCost: 19_456, timeCost: 2, parallelism: 1, outputLen: 32, salt })
       const key = derive(stretched, 'user key', wallet.projectId, OWNER)
       expect(() => open(key, inner, { purpose: 'user key', row: OWNER })).toThrow()

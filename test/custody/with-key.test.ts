@@ -8,7 +8,7 @@ import type { Credentials, KeyHandle, Vault, WalletRef } from '../../src/custody
 import { AppError } from '../../src/errors.ts'
 import { ACTOR, type Custody, codeOf, hexOf, openCustody, SECRET, tally } from './support.ts'
 
-const PIN = '123456'
+const PIN = '493817'
 const secret = { developerSecret: SECRET }
 const pin = { userPin: PIN }
 const digest = new Uint8Array(32).fill(7)
@@ -65,7 +65,7 @@ describe('a key', () => {
     ['user', {}, 'credential_required'],
     ['user', secret, 'credential_required'],
     ['user', { ...secret, ...pin }, 'credential_ambiguous'],
-    ['user', { userPin: '123457' }, 'INVALID_SECRET'],
+    ['user', { userPin: '493818' }, 'INVALID_SECRET'],
   ] as const)('of a %s wallet does not open with %p: %s', async (mode, credentials, code) => {
     const wallet = mode === 'developer' ? await developerWallet() : await userWallet()
     expect(await codeOf(sign(wallet, credentials))).toBe(code)
@@ -293,9 +293,9 @@ describe('the guess limit through the vault', () => {
     const wallet = await userWallet()
     const elsewhere = await custody.project()
     const input = { projectId: elsewhere, ownerId: wallet.ownerId, controlMode: 'user' } as const
-    const other = await custody.wallet({ ...input, credentials: { userPin: '777777' } })
-    expect(await codeOf(sign(wallet, { userPin: '777777' }))).toBe('INVALID_SECRET')
-    expect(await codeOf(sign(other, { userPin: '777777' }))).toBe('resolved')
+    const other = await custody.wallet({ ...input, credentials: { userPin: '271828' } })
+    expect(await codeOf(sign(wallet, { userPin: '271828' }))).toBe('INVALID_SECRET')
+    expect(await codeOf(sign(other, { userPin: '271828' }))).toBe('resolved')
     expect(hexOf(other.publicKey)).not.toBe(hexOf(wallet.publicKey))
   })
 

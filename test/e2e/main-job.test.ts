@@ -179,7 +179,7 @@ describe('a collection that was not made here', () => {
     const minter = await projectWallet(network)
     const [alice, bob] = await Promise.all([
       service.newWallet({ network }),
-      service.newWallet({ network, pin: '111222' }),
+      service.newWallet({ network, pin: '604913' }),
     ])
     const collection = await chain.deploy('WizardCollection', ['Test Wizard', 'TWZ', minter])
     await chain.fund(alice.address)

@@ -120,7 +120,7 @@ const WAYS: Record<
       network: wallet.network,
       address: wallet.address,
       old_user_pin: wrong ? '000000' : PIN,
-      new_user_pin: '270956',
+      new_user_pin: '604913',
     }),
     otherwise: 200,
     userOnly: true,

@@ -222,7 +222,7 @@ describe('no policy', () => {
       400,
       'credential_required',
     ])
-    const change = { ...of, old_user_pin: '000000', new_user_pin: '111111' }
+    const change = { ...of, old_user_pin: '000000', new_user_pin: '604913' }
     expect(told(await service.post('/wallets/change-user-pin', change))).toEqual([403, 'INVALID_SECRET'])
   })
 
@@ -379,7 +379,7 @@ describe('an end', () => {
   test('of a PIN is none of its policies’', async () => {
     const wallet = await newWallet()
     await policy(wallet, ANYTHING)
-    const change = { network, address: wallet.address, old_user_pin: PIN, new_user_pin: '111111' }
+    const change = { network, address: wallet.address, old_user_pin: PIN, new_user_pin: '604913' }
     expect(told(await service.post('/wallets/change-user-pin', change))).toEqual(DONE)
     expect(told(await sign(wallet, { to: RECIPIENT }))).toEqual(DONE)
   })

@@ -106,7 +106,7 @@ const CALLS: Record<string, (things: Things) => { query?: Record<string, string>
   'GET /wallets/get-by-address': ({ wallet: address }) => ({ query: { network, address } }),
   'GET /wallets/get-by-owner-id': ({ owner: ownerID }) => ({ query: { network, ownerID } }),
   'POST /wallets/change-user-pin': ({ wallet: address }) => ({
-    body: { network, address, old_user_pin: PIN, new_user_pin: '111111' },
+    body: { network, address, old_user_pin: PIN, new_user_pin: '604913' },
   }),
   'POST /wallets/export': ({ wallet: address }) => ({ body: { network, address, user_pin: PIN } }),
   'POST /transactions/sign': (things) => ({ body: send(things) }),

@@ -10,7 +10,7 @@ import { type Answer, type Service, startService } from '../support/service.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'
 const PIN = '493817'
-const NEW = '270956'
+const NEW = '604913'
 const user = { control_mode: 'user', user_pin: PIN }
 const developer = { control_mode: 'developer', developer_secret: 'testnet-secret' }
 
@@ -97,7 +97,7 @@ describe('change-user-pin', () => {
     await sql.begin(async (tx) => {
       await tx`select 1 from user_keys where owner_id = ${wallet.owner_id} for update`
       const calls = Array.from({ length: 6 }, (_, index) =>
-        change({ address: wallet.address, new_user_pin: `10000${index}` }),
+        change({ address: wallet.address, new_user_pin: `60491${index}` }),
       )
       answers = Promise.all(calls)
       const waiting = () => sql`select 1 from pg_stat_activity
@@ -106,6 +106,16 @@ describe('change-user-pin', () => {
     })
     const statuses = ((await answers) ?? []).map(({ status, json }) => json.code ?? status)
     expect(statuses.sort()).toEqual([200, ...Array(5).fill('credential_changed')])
+    expect(await guesses(wallet.owner_id)).toEqual({ fails: 0, total: 0 })
+  })
+
+  test('refuses a new PIN that is easy to guess, and looks at no PIN', async () => {
+    const wallet = await service.newWallet({ network: 'Ethereum', pin: PIN })
+    for (const new_user_pin of ['000000', '123456', '311299']) {
+      const answer = await change({ address: wallet.address, old_user_pin: '604914', new_user_pin })
+      expect([answer.status, answer.json.code]).toEqual([400, 'pin_obvious'])
+      expect(answer.json.error).toStartWith('Field "new_user_pin" must be a PIN that is hard to guess: no repetition')
+    }
     expect(await guesses(wallet.owner_id)).toEqual({ fails: 0, total: 0 })
   })
 

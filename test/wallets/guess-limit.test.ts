@@ -74,7 +74,7 @@ const ENDPOINTS: readonly ((owner: Owner, pin: string) => Promise<Answer>)[] = [
       network: 'Ethereum',
       address: ethereum.address,
       old_user_pin,
-      new_user_pin: '270956',
+      new_user_pin: '604913',
     }),
   ({ ownerId }, user_pin) =>
     service.post('/wallets', { network: 'Polygon', name: 'P', owner_id: ownerId, control_mode: 'user', user_pin }),
