@@ -1,10 +1,10 @@
 // What moves, by the events of a runtime. Fields are taken by their place, which has stayed, and not by their name, which
 // has not (class, collection).
 //
-// The coin: between two accounts; and made or destroyed, which is how it comes from another chain of the relay chain and
-// goes there (XCM), and how rewards are paid. Deposit and Withdraw are what fees do, too, and fees are no movements.
-// Assets: likewise, and what is deposited and withdrawn as well, which is what a swap does (pallet_asset_conversion), and
-// no other event tells of it; so does a fee that somebody pays in an asset.
+// The coin: between two accounts; and made, destroyed, deposited and withdrawn, which is how it comes from another chain and
+// goes there (XCM), how rewards are paid, and what swaps do. The deposits and withdraws of a fee are none: see fees.ts.
+// What is reserved or held stays its owner's, and does not move.
+// Assets: likewise, with what a fee takes that is paid in an asset.
 // Standards are told in the words of the closed list: assets are erc20, NFTs erc721.
 
 import type { Movement } from '../chain.ts'
@@ -12,6 +12,7 @@ import { NOBODY } from '../networks.ts'
 import { MalformedAnswer } from '../node/wire.ts'
 import { assetContract, collectionContract, foreignContract, oldCollectionContract, poolContract } from './contracts.ts'
 import type { ChainEvent, CodecValue } from './events.ts'
+import { feesOf, tellsFees } from './fees.ts'
 import type { SubstrateNode } from './node.ts'
 import type { Runtime } from './runtime.ts'
 import { vnftTransfer } from './vnftEvents.ts'
@@ -24,7 +25,11 @@ type End = string | CodecValue
 type Ends = { readonly from: End; readonly to: End }
 /** A field by its place. */
 type Field = (place: number) => CodecValue
-type Reader = (field: Field, nobody: string) => Movement
+/** null for what moves nothing after all. */
+type Reader = (
+  field: Field,
+  context: { readonly nobody: string; readonly before: ChainEvent | null },
+) => Movement | null
 
 const between = ({ from, to }: Ends) => ({ from: String(from), to: String(to) })
 
@@ -34,11 +39,47 @@ const coin = (ends: Ends, amount: CodecValue): Movement => ({
   amount: BigInt(String(amount)),
 })
 
+/** A runtime that deposits or withdraws nothing says so, too. */
+const unlessNothing = (movement: Movement): Movement | null => (movement.amount === 0n ? null : movement)
+
+const comesAt =
+  (who: number, amount = who + 1): Reader =>
+  (field, { nobody }) =>
+    unlessNothing(coin({ from: nobody, to: field(who) }, field(amount)))
+
+const goesAt =
+  (who: number, amount = who + 1): Reader =>
+  (field, { nobody }) =>
+    unlessNothing(coin({ from: field(who), to: nobody }, field(amount)))
+
+/** A balance that governance sets: by how much it changed stands in the event before it. */
+const balanceSet: Reader = (field, { nobody, before }) => {
+  const amount = before?.pallet === 'Balances' ? [...before.fields.values()][0] : undefined
+  if (amount === undefined) return null
+  if (before?.name === 'Issued') return coin({ from: nobody, to: field(0) }, amount)
+  return before?.name === 'Rescinded' ? coin({ from: field(0), to: nobody }, amount) : null
+}
+
+/** What the pallet tells of deposits and withdraws: of fees as of everything else. */
+const FLOWS: Readonly<Record<string, Reader>> = {
+  'Balances.Deposit': comesAt(0),
+  'Balances.Withdraw': goesAt(0),
+}
+
 const COINS: Readonly<Record<string, Reader>> = {
+  ...FLOWS,
   'Balances.Transfer': (field) => coin({ from: field(0), to: field(1) }, field(2)),
   'Balances.ReserveRepatriated': (field) => coin({ from: field(0), to: field(1) }, field(2)),
-  'Balances.Minted': (field, nobody) => coin({ from: nobody, to: field(0) }, field(1)),
-  'Balances.Burned': (field, nobody) => coin({ from: field(0), to: nobody }, field(1)),
+  'Balances.TransferOnHold': (field) => coin({ from: field(1), to: field(2) }, field(3)),
+  'Balances.TransferAndHold': (field) => coin({ from: field(1), to: field(2) }, field(3)),
+  'Balances.Minted': comesAt(0),
+  'Balances.Restored': comesAt(0),
+  'Balances.Burned': goesAt(0),
+  'Balances.BurnedHeld': goesAt(1),
+  'Balances.Suspended': goesAt(0),
+  'Balances.Slashed': goesAt(0),
+  'Balances.DustLost': goesAt(0),
+  'Balances.BalanceSet': balanceSet,
 }
 
 /** Of an instance of pallet_assets. */
@@ -48,8 +89,8 @@ const assets = (pallet: string, contractOf: (id: CodecValue) => string): Readonl
     ...between(ends),
     amount: BigInt(String(amount)),
   })
-  const comes: Reader = (field, nobody) => asset(field, { from: nobody, to: field(1) }, field(2))
-  const goes: Reader = (field, nobody) => asset(field, { from: field(1), to: nobody }, field(2))
+  const comes: Reader = (field, { nobody }) => asset(field, { from: nobody, to: field(1) }, field(2))
+  const goes: Reader = (field, { nobody }) => asset(field, { from: field(1), to: nobody }, field(2))
   return {
     [`${pallet}.Transferred`]: (field) => asset(field, { from: field(1), to: field(2) }, field(3)),
     ...{ [`${pallet}.Issued`]: comes, [`${pallet}.Deposited`]: comes },
@@ -71,9 +112,9 @@ const items = (pallet: string, contractOf: (id: string) => string): Readonly<Rec
     amount: 1n,
   })
   return {
-    [`${pallet}.Issued`]: (field, nobody) => item(field, { from: nobody, to: field(2) }),
+    [`${pallet}.Issued`]: (field, { nobody }) => item(field, { from: nobody, to: field(2) }),
     [`${pallet}.Transferred`]: (field) => item(field, { from: field(2), to: field(3) }),
-    [`${pallet}.Burned`]: (field, nobody) => item(field, { from: field(2), to: nobody }),
+    [`${pallet}.Burned`]: (field, { nobody }) => item(field, { from: field(2), to: nobody }),
   }
 }
 
@@ -81,13 +122,26 @@ const READERS = { ...COINS, ...ASSETS, ...items('Nfts', collectionContract) }
 const WITH_NFTS = { ...READERS, ...items('Uniques', oldCollectionContract) }
 const WITHOUT_NFTS = { ...READERS, ...items('Uniques', collectionContract) }
 
+/** Where a runtime does not say what was paid as a fee, no deposit of an extrinsic is known to be anything else. */
+const isFee = (runtime: Pick<Runtime, 'metadata'>, events: readonly ChainEvent[]) => {
+  if (!tellsFees(runtime)) {
+    return ({ pallet, name, extrinsic }: ChainEvent): boolean => extrinsic !== null && `${pallet}.${name}` in FLOWS
+  }
+  const places = new Set(feesOf(events).flatMap((fee) => fee.places))
+  return (_: ChainEvent, place: number): boolean => places.has(place)
+}
+
 /** Those of a block, in the order of its events. Pure. @throws MalformedAnswer for an event that lacks a field. */
 export const transfersOf = (
-  { runtime, row }: { readonly runtime: Pick<Runtime, 'storage'>; readonly row: SubstrateNode['row'] },
+  { runtime, row }: { readonly runtime: Pick<Runtime, 'storage' | 'metadata'>; readonly row: SubstrateNode['row'] },
   events: readonly ChainEvent[],
 ): readonly EventMovement[] => {
   const readers: Readonly<Record<string, Reader>> = runtime.storage.nfts === undefined ? WITHOUT_NFTS : WITH_NFTS
-  return events.flatMap(({ pallet, name, fields, extrinsic }, logIndex) => {
+  const nobody = NOBODY[row.network]
+  const isOfFee = isFee(runtime, events)
+  return events.flatMap((event, logIndex) => {
+    const { pallet, name, fields, extrinsic } = event
+    if (isOfFee(event, logIndex)) return []
     const values = [...fields.values()]
     const field: Field = (place) => {
       const value = values[place]
@@ -95,7 +149,10 @@ export const transfersOf = (
       return value
     }
     const read = readers[`${pallet}.${name}`]
-    const movement = read?.(field, NOBODY[row.network]) ?? vnftTransfer(row, { pallet, name, message: values[0] })
+    const movement =
+      read === undefined
+        ? vnftTransfer(row, { pallet, name, message: values[0] })
+        : read(field, { nobody, before: events[logIndex - 1] ?? null })
     return movement === null ? [] : [{ ...movement, logIndex, extrinsic }]
   })
 }

@@ -245,6 +245,7 @@ describe('a chain that is made up of real metadata', () => {
       [0, 'Balances', 'Transfer', [alice.publicKey, bob.publicKey, 11n]],
       [1, 'Balances', 'Withdraw', [alice.publicKey, 99n]],
       [1, 'Balances', 'Burned', [alice.publicKey, 12n]],
+      [1, 'TransactionPayment', 'TransactionFeePaid', [alice.publicKey, 99n, 0n]],
     ]
     const block = { runtime: hub, by: hub, extrinsics: [BARE, SIGNED], events }
     const { node, chain: of } = startChain([genesis(hub), block, block])

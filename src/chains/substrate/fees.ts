@@ -1,0 +1,96 @@
+// What fees do to accounts, by a block's events. The runtime takes the most that an extrinsic may cost first (Withdraw),
+// gives back what it did not cost (Deposit), gives the fee to whom it is for (Deposit, none where it is burned), and then
+// says who paid how much: TransactionPayment.TransactionFeePaid. Whatever else deposits and withdraws moves coins. A call
+// that is run in advance pays no fee, and neither does what the runtime does by itself.
+
+import type { ChainEvent, CodecValue } from './events.ts'
+import type { Runtime } from './runtime.ts'
+
+/** Planck. `amount` is what left the payer, with the tip. */
+export type Fee = {
+  readonly payer: string
+  readonly amount: bigint
+  /** Who got of it. */
+  readonly shares: readonly { readonly who: string; readonly amount: bigint }[]
+  /** Which of the block's events are its deposits and withdraws, by their places. */
+  readonly places: readonly number[]
+}
+
+type Amount = { readonly place: number; readonly who: string; readonly amount: bigint }
+
+/** Events that come with a deposit and say nothing of whose it is. */
+const WITH_DEPOSIT: ReadonlySet<string> = new Set([
+  ...['Balances.Endowed', 'Balances.Issued', 'Balances.Rescinded', 'Balances.Upgraded'],
+  ...['Balances.MintedCredit', 'Balances.BurnedDebt', 'System.NewAccount', 'Treasury.Deposit'],
+])
+
+const nameOf = ({ pallet, name }: ChainEvent): string => `${pallet}.${name}`
+
+const valuesOf = ({ fields }: ChainEvent): readonly CodecValue[] => [...fields.values()]
+
+const amountAt = (events: readonly ChainEvent[], place: number, name: string): Amount | null => {
+  const event = events[place]
+  if (event === undefined || nameOf(event) !== name) return null
+  const [who, amount] = valuesOf(event)
+  return who === undefined || amount === undefined ? null : { place, who: String(who), amount: BigInt(String(amount)) }
+}
+
+/** From the one that says what was paid upwards: deposits, and nothing between them that says something else. */
+const sharesBefore = (
+  events: readonly ChainEvent[],
+  paid: { readonly place: number; readonly payer: string; readonly amount: bigint; readonly after: number },
+): readonly Amount[] => {
+  const shares: Amount[] = []
+  let left = paid.amount
+  for (let place = paid.place - 1; place > paid.after; place -= 1) {
+    const share = amountAt(events, place, 'Balances.Deposit')
+    if (share !== null && share.who !== paid.payer && share.amount <= left) {
+      shares.push(share)
+      left -= share.amount
+      continue
+    }
+    const event = events[place]
+    if (event === undefined || !WITH_DEPOSIT.has(nameOf(event))) break
+  }
+  return shares
+}
+
+const isEnd = (event: ChainEvent | undefined, who: string): boolean =>
+  event !== undefined && nameOf(event) === 'System.KilledAccount' && String(valuesOf(event)[0]) === who
+
+const feeAt = (events: readonly ChainEvent[], place: number): Fee | null => {
+  const event = events[place]
+  if (event === undefined || nameOf(event) !== 'TransactionPayment.TransactionFeePaid') return null
+  const [who, actual] = valuesOf(event).map(String)
+  if (who === undefined || actual === undefined) return null
+  const first = events.findIndex(({ extrinsic }) => extrinsic === event.extrinsic)
+  const between = Array.from({ length: place - first }, (_, index) => first + index)
+  const byPayer = (name: string) =>
+    between.flatMap((each) => amountAt(events, each, name) ?? []).filter((each) => each.who === who)
+  const taken = byPayer('Balances.Withdraw')[0]
+  const back = (taken?.amount ?? 0n) - BigInt(actual)
+  if (taken === undefined || back < 0n) return null
+  const refund = back > 0n ? byPayer('Balances.Deposit').findLast(({ amount }) => amount === back) : undefined
+  // Nothing comes back to an account that is gone by then. Else it was taken for something else: the call was free.
+  if (back > 0n && refund === undefined && !between.some((each) => isEnd(events[each], who))) return null
+  const amount = taken.amount - (refund?.amount ?? 0n)
+  const shares = sharesBefore(events, { place, payer: who, amount, after: refund?.place ?? taken.place })
+  const parts = [taken, ...(refund === undefined ? [] : [refund]), ...shares]
+  return { payer: who, amount, shares, places: parts.map((part) => part.place) }
+}
+
+/** Of a block. Pure. */
+export const feesOf = (events: readonly ChainEvent[]): readonly Fee[] =>
+  events.flatMap((_, place) => feeAt(events, place) ?? [])
+
+const tellers = new WeakMap<Runtime['metadata'], boolean>()
+
+/** Whether a runtime says what was paid; those before 2022 do not. Pure. */
+export const tellsFees = ({ metadata }: Pick<Runtime, 'metadata'>): boolean => {
+  const known = tellers.get(metadata)
+  if (known !== undefined) return known
+  const pallet = metadata.asLatest.pallets.find(({ name }) => name.toString() === 'TransactionPayment')
+  const tells = pallet?.events.isSome === true
+  tellers.set(metadata, tells)
+  return tells
+}

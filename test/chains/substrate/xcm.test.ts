@@ -1,0 +1,106 @@
+// Coins that come from other chains and go there, on a runtime of SDK stable2603: there XCM deposits and withdraws, as fees do.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { BlockMovements, Movement } from '../../../src/chains/chain.ts'
+import { NOBODY } from '../../../src/chains/networks.ts'
+import { type Account, people } from './collections.ts'
+import { lacksSpecs, type SpecChain, startSpec } from './specs.ts'
+
+const UNIT = 10n ** 10n
+const NONE = NOBODY.Polkadot
+
+describe.skipIf(lacksSpecs('coins that move by XCM', 'bulletin'))('coins that move by XCM', () => {
+  let chain: SpecChain
+  let [hers, his] = ['', '']
+  let [alice, bob]: [Account?, Account?] = []
+
+  beforeAll(async () => {
+    chain = await startSpec('bulletin')
+    ;({ alice, bob, hers, his } = await people())
+    await chain.local.fund(hers, 1_000n * UNIT)
+    await chain.local.newBlock()
+  }, 60_000)
+  afterAll(() => chain?.local.stop())
+
+  const account = (who: Account | undefined) => ({ AccountId32: { network: null, id: who?.publicKey } })
+  const DOT = { parents: 1, interior: 'Here' }
+  const dot = (planck: bigint) => ({ id: DOT, fun: { Fungible: planck } })
+
+  const coin = (from: string, to: string, amount: unknown) => ({
+    ...{ standard: 'native', contract: null, tokenId: null },
+    ...{ from, to, amount },
+  })
+
+  /** The newest block's, without places. */
+  const told = async (
+    number?: bigint,
+  ): Promise<{ readonly block: BlockMovements; readonly moved: readonly Movement[] }> => {
+    const at = number ?? (await chain.chain.head()).latest.number
+    const [block] = (await chain.chain.movements({ fromBlock: at, toBlock: at })) ?? []
+    if (block === undefined) throw new Error('expected the block')
+    const moved = block.movements.map(({ transactionHash, logIndex, itemIndex, ...movement }) => movement)
+    return { block, moved }
+  }
+
+  const planckOf = async (address: string): Promise<bigint> =>
+    (await chain.chain.balances({ address, contracts: [] })).coin
+
+  test('a teleport is previewed, and told, as what it takes, and no fee is told', async () => {
+    if (alice === undefined) throw new Error('expected an account')
+    const beneficiary = { V4: { parents: 0, interior: { X1: [account(bob)] } } }
+    const assets = { V4: [dot(5n * UNIT)] }
+    const teleport = chain.call(
+      'polkadotXcm',
+      'limitedTeleportAssets',
+      { V4: DOT },
+      beneficiary,
+      assets,
+      0,
+      'Unlimited',
+    )
+    const [preview] = await chain.chain.preview(hers, [chain.intentOf(teleport)])
+    expect(preview).toMatchObject({ success: true, error: null })
+    // What it costs to have the message delivered goes beside the five coins, and is no fee of the extrinsic.
+    const changes = [coin(hers, NONE, 5n * UNIT), coin(hers, NONE, expect.any(BigInt))]
+    expect(preview?.changes).toEqual(changes as Movement[])
+    const before = await planckOf(hers)
+    const { number, hash } = await chain.send(teleport, alice)
+    const { block, moved } = await told(number)
+    expect(moved).toEqual(preview?.changes ?? [])
+    expect(block.movements.map(({ transactionHash }) => transactionHash)).toEqual([hash, hash])
+    const gone = before - (await planckOf(hers))
+    const movedAway = moved.reduce((sum, { amount }) => sum + amount, 0n)
+    expect(gone).toBeGreaterThan(movedAway)
+    expect(gone - movedAway).toBeLessThan(UNIT / 10n)
+  })
+
+  const arriving = (planck: bigint) =>
+    chain.runtime.registry
+      .createType('XcmVersionedXcm' as 'u32', {
+        V4: [
+          { ReceiveTeleportedAsset: [dot(planck)] },
+          'ClearOrigin',
+          { BuyExecution: { fees: dot(planck), weightLimit: 'Unlimited' } },
+          {
+            DepositAsset: {
+              assets: { Wild: { AllCounted: 1 } },
+              beneficiary: { parents: 0, interior: { X1: [account(bob)] } },
+            },
+          },
+        ],
+      })
+      .toHex()
+
+  test.each([
+    ['the relay chain', (message: string) => ({ downward: [message] })],
+    ['another parachain', (message: string) => ({ horizontal: { 1000: [message] } })],
+  ])('coins that arrive from %s are told, less what their way cost, by the block', async (_, from) => {
+    const before = await planckOf(his)
+    await chain.local.rpc('dev_newBlock', [{ messages: from(arriving(7n * UNIT)) }])
+    const { block, moved } = await told()
+    const arrived = (await planckOf(his)) - before
+    expect(arrived).toBeGreaterThan((69n * UNIT) / 10n)
+    expect(moved).toEqual([coin(NONE, his, arrived)] as Movement[])
+    expect(block.movements[0]?.transactionHash).toBe(block.hash)
+  })
+})
