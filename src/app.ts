@@ -10,6 +10,7 @@ import { AppError } from './errors.ts'
 import { healthRoutes } from './health/routes.ts'
 import { answerOf, methodNotAllowed } from './http/failure.ts'
 import { checkQuery } from './http/query.ts'
+import { byteRate } from './http/rate.ts'
 import { loginRoutes } from './login/routes.ts'
 import { devMailboxRoutes } from './mail/routes.ts'
 import { metadataRoutes } from './metadata/routes.ts'
@@ -43,8 +44,9 @@ const refuseOddHost = (request: Request): void => {
  * bodies are read by our own parser, and every failure leaves through the one error handler.
  */
 export const createApp = (ctx: Ctx): AnyElysia => {
-  const auth = authentication(ctx)
-  const door = projectDoor(ctx)
+  const bytes = byteRate(ctx.config)
+  const auth = authentication(ctx, bytes)
+  const door = projectDoor(ctx, bytes)
   const requests = createRequestMetrics()
   // By default the path begins at the first slash behind the eleventh character: a short host name would end before it.
   const app: AnyElysia = new Elysia({ normalize: false, handler: { standardHostname: false } })
@@ -67,12 +69,10 @@ export const createApp = (ctx: Ctx): AnyElysia => {
         set.headers.allow = allowed.allow
         return allowed.body
       }
-      if (answer.unexpected) {
-        ctx.log.error(
-          { err: error, requestId: set.headers['x-request-id'], path: new URL(request.url).pathname },
-          'failed',
-        )
-      }
+      const facts = () => ({ requestId: set.headers['x-request-id'], path: new URL(request.url).pathname })
+      if (answer.unexpected) ctx.log.error({ err: error, ...facts() }, 'failed')
+      if (answer.body.code === 'body_incomplete') ctx.log.info(facts(), 'the client went away within its body')
+      if (answer.body.code === 'content_encoding_unsupported') set.headers['accept-encoding'] = 'identity'
       if (answer.retryAfterSeconds !== null) set.headers['retry-after'] = String(answer.retryAfterSeconds)
       set.status = answer.status
       return answer.body
@@ -97,7 +97,7 @@ export const createApp = (ctx: Ctx): AnyElysia => {
     .use(passkeyRoutes(ctx, door, auth))
     .use(emailRoutes(ctx, door, auth))
     .use(challengeRoutes(ctx, door, auth))
-    .use(linkRoutes(ctx))
+    .use(linkRoutes(ctx, bytes))
     .use(pageRoutes())
     .use(loginRoutes(ctx))
     .use(devMailboxRoutes(ctx))

@@ -66,6 +66,8 @@ export type Config = {
   /** How long a node may take to answer. */
   readonly nodeTimeoutMs: number
   readonly rateLimitPerSecond: number
+  /** Of bodies, on average over ten seconds. */
+  readonly rateLimitBytesPerSecond: number
   /** Wrong credentials of an API key: a process counts its own. */
   readonly wrongPinsPerHour: number
   readonly wrongSecretsPerMinute: number
@@ -241,6 +243,7 @@ export const readConfig = (variables: Variables = process.env): Config => {
     maxFeesPerGasWei: maxFeesOf(variables),
     nodeTimeoutMs: wholeNumber(variables, 'NODE_TIMEOUT_MS', 15_000, 45_000),
     rateLimitPerSecond: wholeNumber(variables, 'RATE_LIMIT_PER_SECOND', 50, 1_000_000),
+    rateLimitBytesPerSecond: wholeNumber(variables, 'RATE_LIMIT_BYTES_PER_SECOND', 8_388_608, 999_999_999, 500_000),
     wrongPinsPerHour: wholeNumber(variables, 'WRONG_PINS_PER_HOUR', devnet ? 10_000 : 100, 1_000_000),
     wrongSecretsPerMinute: wholeNumber(variables, 'WRONG_SECRETS_PER_MINUTE', devnet ? 10_000 : 60, 1_000_000),
     workerConcurrency: wholeNumber(variables, 'WORKER_CONCURRENCY', 24, 500),

@@ -52,7 +52,10 @@ export const ERROR_STATUS = {
   idempotency_mismatch: 409,
   body_too_large: 413,
   content_type_unsupported: 415,
+  content_encoding_unsupported: 415,
   rate_limited: 429,
+  // Nobody hears it: the word for logs and metrics, which nginx has made known.
+  body_incomplete: 499,
   internal: 500,
   not_implemented: 501,
   node_unavailable: 503,

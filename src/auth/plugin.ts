@@ -1,9 +1,9 @@
 import { Elysia } from 'elysia'
-import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Ctx } from '../context.ts'
-import { AppError } from '../errors.ts'
 import { readJsonBody } from '../http/body.ts'
+import { bodyLimitOf } from '../http/limits.ts'
 import { type Asker, askerOf, subnetOf } from '../http/peer.ts'
+import { byteRate, type Rate, requestRate } from '../http/rate.ts'
 import { createAuthenticate, readProjectHeader, requireProject } from './authenticate.ts'
 import type { Caller } from './caller.ts'
 import { checkOrigin } from './origins.ts'
@@ -16,29 +16,40 @@ type Asking = { readonly request: Request; readonly set: { readonly headers: Rec
 
 type AuthCtx = Pick<Ctx, 'db' | 'now' | 'log' | 'config' | 'tokens'>
 
+const principalOf = (caller: Caller): string => (caller.kind === 'user' ? caller.userId : caller.apiKeyId)
+
+const addressOf = (ctx: Pick<AuthCtx, 'config'>, request: Request): string =>
+  subnetOf(askerOf(ctx.config, request).address)
+
 /**
  * Gives every route behind it a `caller`, before the body is read: who may not come in learns nothing else.
  * One for all resources of a process: the rate limit is per API key or user, and process.
+ * @param bytes what may come in bodies: of an API key; of a user, and of the address that they come from.
  */
-export const authentication = (ctx: AuthCtx) => {
+export const authentication = (ctx: AuthCtx, bytes: Rate = byteRate(ctx.config)) => {
   const authenticate = createAuthenticate(ctx)
-  const limiter = new RateLimiterMemory({ points: ctx.config.rateLimitPerSecond, duration: 1 })
+  const requests = requestRate(ctx.config)
   const admit = async ({ request, route, set }: Asking & { readonly route: string }): Promise<Caller> => {
     set.headers['cache-control'] = KEPT_BY_NOBODY
     const caller = await authenticate(request.headers)
     await checkOrigin(ctx, { projectId: caller.projectId, origin: request.headers.get('origin') })
-    await limiter.consume(caller.kind === 'user' ? caller.userId : caller.apiKeyId).catch((refusal: unknown) => {
-      throw tooMany(refusal)
-    })
+    await requests.spend(principalOf(caller), 1)
     requireScope(caller, { method: request.method, route })
     return caller
   }
+  // Anybody may become a user where a project lets them: so their bytes count by their address too.
+  const spendersOf = (caller: Caller, request: Request): readonly string[] =>
+    caller.kind === 'user' ? [caller.userId, addressOf(ctx, request)] : [caller.apiKeyId]
   // The framework parses before anything else, and parses only where there may be a body.
   const admitted = new WeakMap<Request, Caller>()
   return new Elysia({ name: 'authentication' })
     .onParse({ as: 'scoped' }, async ({ request, route, set }) => {
-      admitted.set(request, await admit({ request, route, set }))
-      return (await readJsonBody(request)) ?? {}
+      const caller = await admit({ request, route, set })
+      admitted.set(request, caller)
+      const spend = async (count: number) => {
+        for (const spender of spendersOf(caller, request)) await bytes.spend(spender, count)
+      }
+      return (await readJsonBody(request, { maxBytes: bodyLimitOf(route), spend })) ?? {}
     })
     .derive({ as: 'scoped' }, async ({ request, route, set }) => ({
       caller: admitted.get(request) ?? (await admit({ request, route, set })),
@@ -53,14 +64,12 @@ export type Asked = { readonly projectId: string; readonly asker: Asker; readonl
 /**
  * For what needs no bearer: gives every route behind it `asked`, before the body is read. A bearer that is sent is ignored.
  */
-export const projectDoor = (ctx: AuthCtx) => {
-  const limiter = new RateLimiterMemory({ points: ctx.config.rateLimitPerSecond, duration: 1 })
+export const projectDoor = (ctx: AuthCtx, bytes: Rate) => {
+  const requests = requestRate(ctx.config)
   const admit = async ({ request, set }: Asking): Promise<Asked> => {
     set.headers['cache-control'] = KEPT_BY_NOBODY
     const asker = askerOf(ctx.config, request)
-    await limiter.consume(subnetOf(asker.address)).catch((refusal: unknown) => {
-      throw tooMany(refusal)
-    })
+    await requests.spend(subnetOf(asker.address), 1)
     const { id: projectId } = await requireProject(ctx, readProjectHeader(request.headers))
     const origin = request.headers.get('origin')
     await checkOrigin(ctx, { projectId, origin })
@@ -68,9 +77,11 @@ export const projectDoor = (ctx: AuthCtx) => {
   }
   const admitted = new WeakMap<Request, Asked>()
   return new Elysia({ name: 'project-door' })
-    .onParse({ as: 'scoped' }, async ({ request, set }) => {
-      admitted.set(request, await admit({ request, set }))
-      return (await readJsonBody(request)) ?? {}
+    .onParse({ as: 'scoped' }, async ({ request, route, set }) => {
+      const asked = await admit({ request, set })
+      admitted.set(request, asked)
+      const spend = (count: number) => bytes.spend(subnetOf(asked.asker.address), count)
+      return (await readJsonBody(request, { maxBytes: bodyLimitOf(route), spend })) ?? {}
     })
     .derive({ as: 'scoped' }, async ({ request, set }) => ({
       asked: admitted.get(request) ?? (await admit({ request, set })),
@@ -78,11 +89,3 @@ export const projectDoor = (ctx: AuthCtx) => {
 }
 
 export type ProjectDoor = ReturnType<typeof projectDoor>
-
-const tooMany = (refusal: unknown): unknown =>
-  refusal instanceof RateLimiterRes
-    ? new AppError('rate_limited', 'Too many requests by this caller; wait and try again.', {
-        retryable: true,
-        retryAfterSeconds: Math.max(1, Math.ceil(refusal.msBeforeNext / 1000)),
-      })
-    : refusal

@@ -1,115 +1,109 @@
-// Reading a request's body: everything about its text that no schema can say is checked here, before any effect.
+// Reading a request's body: everything about it that no schema can say is checked here, before any effect.
 
-import { visit } from 'jsonc-parser'
-import { AppError, shownField } from '../errors.ts'
+import { AppError } from '../errors.ts'
+import { parseJsonText } from './json-text.ts'
+import { declaredBytes } from './unread.ts'
 
-/** The largest body that is looked at; 1 MB of call data is 2 MB of hex. */
-const MAX_BODY_BYTES = 4 * 1024 * 1024
-/** Read this far, keeping nothing, as many a client hears an answer only when it has sent everything. */
-const MAX_READ_BYTES = 16 * 1024 * 1024
-
-const NUL = String.fromCharCode(0)
-
-/** @throws invalid_input where a text holds NUL or half a surrogate pair: PostgreSQL could not keep it as it came. */
-export const checkText = (text: string, field: string): void => {
-  if (text.includes(NUL)) {
-    throw new AppError('invalid_input', `${shownField(field)} must not contain the NUL character.`)
-  }
-  if (!text.isWellFormed()) throw new AppError('invalid_input', `${shownField(field)} must be well-formed Unicode.`)
+export type BodyBounds = {
+  /** See limits.ts. */
+  readonly maxBytes: number
+  /** Called with the number of bytes before they are read. It throws where the caller has sent too many. */
+  readonly spend: (bytes: number) => Promise<void>
 }
 
-const MAX_DEPTH = 32
+const tooLarge = ({ maxBytes }: BodyBounds): AppError =>
+  new AppError('body_too_large', `The body of this call must not be larger than ${maxBytes} bytes.`)
 
-/** `null` equals absent: such properties are dropped, at every depth. */
-const withoutNulls = (value: unknown, path: string): unknown => {
-  if (typeof value === 'string') checkText(value, path || 'body')
-  if (typeof value !== 'object' || value === null) return value
-  if (Array.isArray(value)) return value.map((item, index) => withoutNulls(item, `${path}.${index}`))
-  const kept: Record<string, unknown> = Object.create(null)
-  for (const [key, item] of Object.entries(value)) {
-    checkText(key, 'body')
-    if (item !== null) kept[key] = withoutNulls(item, path ? `${path}.${key}` : key)
-  }
-  return { ...kept }
-}
-
-/**
- * JSON.parse keeps the last of two equal keys: what was checked elsewhere may then not be what is done here. It also
- * reads any depth, which whoever walks through the value afterwards would not survive.
- */
-const refuseDuplicateKeysAndDepth = (text: string): void => {
-  const open: Set<string>[] = []
-  const begin = () => {
-    if (open.push(new Set()) > MAX_DEPTH) {
-      throw new AppError('invalid_input', `The body must not be nested deeper than ${MAX_DEPTH}.`)
-    }
-  }
-  const end = () => {
-    open.pop()
-  }
-  visit(text, {
-    onObjectBegin: begin,
-    onArrayBegin: begin,
-    onObjectEnd: end,
-    onArrayEnd: end,
-    onObjectProperty: (key) => {
-      const keys = open.at(-1)
-      if (keys?.has(key)) throw new AppError('invalid_input', 'The body must not name a field twice.')
-      keys?.add(key)
-    },
-  })
-}
-
-const readBounded = async (request: Request): Promise<Uint8Array> => {
-  const declared = request.headers.get('content-length')
-  // The server takes no more than what was declared.
-  if (declared !== null && Number(declared) <= MAX_BODY_BYTES) return new Uint8Array(await request.arrayBuffer())
+const readChunks = async (body: ReadableStream<Uint8Array>, bounds: BodyBounds): Promise<Uint8Array> => {
   const chunks: Uint8Array[] = []
   let length = 0
-  for await (const chunk of request.body ?? []) {
-    length += chunk.byteLength
-    if (length <= MAX_BODY_BYTES) chunks.push(chunk)
-    if (length > MAX_READ_BYTES) break
+  const reader = body.getReader()
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return Buffer.concat(chunks)
+      length += value.byteLength
+      if (length > bounds.maxBytes) throw tooLarge(bounds)
+      await bounds.spend(value.byteLength)
+      chunks.push(value)
+    }
+  } finally {
+    // Not cancelled: the rest is dropped in unread.ts.
+    reader.releaseLock()
   }
-  if (length <= MAX_BODY_BYTES) return Buffer.concat(chunks)
-  throw new AppError('body_too_large', `The body must not be larger than ${MAX_BODY_BYTES} bytes.`)
+}
+
+const readWhole = async (request: Request, bounds: BodyBounds): Promise<Uint8Array> => {
+  const declared = declaredBytes(request)
+  if (declared === null) return request.body === null ? new Uint8Array() : readChunks(request.body, bounds)
+  if (declared === 0) return new Uint8Array()
+  if (declared > bounds.maxBytes) throw tooLarge(bounds)
+  await bounds.spend(declared)
+  // The server takes no more than what was declared.
+  return new Uint8Array(await request.arrayBuffer())
+}
+
+const read = (request: Request, bounds: BodyBounds): Promise<Uint8Array> =>
+  readWhole(request, bounds).catch((error: unknown) => {
+    if (error instanceof AppError || !request.signal.aborted) throw error
+    throw new AppError('body_incomplete', 'The connection ended before the whole body had come.', { cause: error })
+  })
+
+/** @throws content_encoding_unsupported: what is compressed could be a thousand times as large as what was sent. */
+const refuseEncoding = (request: Request): void => {
+  const encoding = request.headers.get('content-encoding')?.trim().toLowerCase() ?? ''
+  if (encoding === '' || encoding === 'identity') return
+  throw new AppError('content_encoding_unsupported', 'The body must be sent without a Content-Encoding.')
+}
+
+const readTyped = async (
+  request: Request,
+  bounds: BodyBounds,
+  wanted: { readonly type: string; readonly refusal: string },
+): Promise<Uint8Array> => {
+  const contentType = request.headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase()
+  const check = () => {
+    refuseEncoding(request)
+    if (contentType !== wanted.type) throw new AppError('content_type_unsupported', wanted.refusal)
+  }
+  const declared = declaredBytes(request)
+  if (declared !== null && declared > 0) check()
+  const bytes = await read(request, bounds)
+  if (declared === null && bytes.byteLength > 0) check()
+  return bytes
 }
 
 /**
- * The parsed body, or undefined where there is none.
- * @throws body_too_large, content_type_unsupported, invalid_input.
+ * The parsed body, without fields that are null; or undefined where there is no body.
+ * @throws body_too_large, body_incomplete, content_type_unsupported, content_encoding_unsupported, invalid_input.
  */
-export const readJsonBody = async (request: Request): Promise<unknown> => {
-  const bytes = await readBounded(request)
+export const readJsonBody = async (request: Request, bounds: BodyBounds): Promise<unknown> => {
+  const bytes = await readTyped(request, bounds, {
+    type: 'application/json',
+    refusal: 'The body must be sent as Content-Type: application/json.',
+  })
   if (bytes.byteLength === 0) return undefined
-  const contentType = request.headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase()
-  if (contentType !== 'application/json') {
-    throw new AppError('content_type_unsupported', 'The body must be sent as Content-Type: application/json.')
-  }
   let text: string
-  let value: unknown
   try {
     text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-    value = JSON.parse(text)
   } catch {
     throw new AppError('invalid_input', 'The body must be valid JSON in UTF-8.')
   }
+  const value = parseJsonText(text)
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new AppError('invalid_input', 'The body must be a JSON object.')
   }
-  refuseDuplicateKeysAndDepth(text)
-  return withoutNulls(value, '')
+  return value
 }
 
 /**
  * The fields of an HTML form; none where there is no body.
- * @throws body_too_large, content_type_unsupported.
+ * @throws body_too_large, body_incomplete, content_type_unsupported, content_encoding_unsupported.
  */
-export const readFormBody = async (request: Request): Promise<ReadonlyMap<string, string>> => {
-  const bytes = await readBounded(request)
-  const contentType = request.headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase()
-  if (bytes.byteLength > 0 && contentType !== 'application/x-www-form-urlencoded') {
-    throw new AppError('content_type_unsupported', 'The form must be sent as application/x-www-form-urlencoded.')
-  }
+export const readFormBody = async (request: Request, bounds: BodyBounds): Promise<ReadonlyMap<string, string>> => {
+  const bytes = await readTyped(request, bounds, {
+    type: 'application/x-www-form-urlencoded',
+    refusal: 'The form must be sent as application/x-www-form-urlencoded.',
+  })
   return new Map(new URLSearchParams(new TextDecoder().decode(bytes)))
 }

@@ -1,9 +1,10 @@
 import type { Log } from '../log.ts'
 import { answerOf } from './failure.ts'
 import { notePeer } from './peer.ts'
+import { dropUnread, endsWithBody } from './unread.ts'
 
 const IDLE_TIMEOUT_SECONDS = 60
-/** Bun answers a larger body itself, and with nothing: so it is never to be the one. What the app leaves unread is not kept. */
+/** Bun answers a larger body by itself, with no text. So limits.ts has the limits, and unread.ts drops the rest. */
 const NO_LIMIT_BYTES = Number.MAX_SAFE_INTEGER
 
 /**
@@ -21,7 +22,9 @@ export const listen = (input: {
     port: input.port,
     fetch: (request, server) => {
       notePeer(request, () => server.requestIP(request)?.address ?? null)
-      return input.fetch(request)
+      const answer = input.fetch(request)
+      if (!endsWithBody(request)) return answer
+      return Promise.resolve(answer).finally(() => dropUnread(request))
     },
     maxRequestBodySize: NO_LIMIT_BYTES,
     idleTimeout: IDLE_TIMEOUT_SECONDS,

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts'
-import { checkText } from './body.ts'
+import { checkText } from './text.ts'
 
 /** What no schema can say of a query string. @throws invalid_input for a repeated parameter, NUL and broken Unicode. */
 export const checkQuery = (url: string): void => {

@@ -2,7 +2,9 @@ import { Elysia } from 'elysia'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { readFormBody } from '../http/body.ts'
-import { askerOf } from '../http/peer.ts'
+import { SMALL_BODY_BYTES } from '../http/limits.ts'
+import { askerOf, subnetOf } from '../http/peer.ts'
+import type { Rate } from '../http/rate.ts'
 import { PAGE_HEADERS } from '../pages/page.ts'
 import { linkPage, linkProblemPage } from './link-page.ts'
 import { confirmMailedLink, type MailedLink, openMailedLink } from './mailed-link.ts'
@@ -27,9 +29,12 @@ const asPage = async (ctx: Ctx, set: Answered, of: () => Promise<MailedLink>): P
 }
 
 /** The page behind a mailed link. Its forms are HTML's own, so it works without a script. */
-export const linkRoutes = (ctx: Ctx) =>
+export const linkRoutes = (ctx: Ctx, bytes: Rate) =>
   new Elysia({ prefix: '/login', normalize: false })
-    .onParse(({ request }) => readFormBody(request))
+    .onParse(({ request }) => {
+      const spend = (count: number) => bytes.spend(subnetOf(askerOf(ctx.config, request).address), count)
+      return readFormBody(request, { maxBytes: SMALL_BODY_BYTES, spend })
+    })
     .get(
       '/link',
       ({ query, request, set }) =>

@@ -16,7 +16,7 @@ const Bytes = (length: { readonly minLength: number; readonly maxLength: number 
 /** 1,023 bytes (§4, "Credential ID"). */
 const CredentialId = Bytes({ minLength: 1, maxLength: 1_364 }, "The credential's id.")
 const CREDENTIAL = 'cGFzc2tleSBvZiBBbGljZQ'
-const ClientData = Bytes({ minLength: 1, maxLength: 16_384 }, 'What the browser signed for.')
+const ClientData = Bytes({ minLength: 1, maxLength: 4_096 }, 'What the browser signed for.')
 const PublicKeyType = Type.Literal('public-key', { description: 'The only type.', rule: '"public-key"' })
 
 export const PasskeyRegistration = Type.Object(
@@ -27,7 +27,7 @@ export const PasskeyRegistration = Type.Object(
     response: Type.Object(
       {
         clientDataJSON: ClientData,
-        attestationObject: Bytes({ minLength: 1, maxLength: 65_536 }, 'The new credential.'),
+        attestationObject: Bytes({ minLength: 1, maxLength: 12_288 }, 'The new credential.'),
         transports: Type.Optional(
           Type.Array(
             Type.String({ pattern: '^[a-z-]{1,32}$', rule: 'a word of WebAuthn', description: 'For instance usb.' }),
@@ -68,7 +68,7 @@ export const PasskeyAssertion = Type.Object(
     response: Type.Object(
       {
         clientDataJSON: ClientData,
-        authenticatorData: Bytes({ minLength: 1, maxLength: 16_384 }, 'What the authenticator says.'),
+        authenticatorData: Bytes({ minLength: 1, maxLength: 4_096 }, 'What the authenticator says.'),
         signature: Bytes({ minLength: 1, maxLength: 2_048 }, "By the credential's key."),
         userHandle: Type.Optional(Bytes({ minLength: 0, maxLength: 86 }, 'Whose credential it is.')),
       },

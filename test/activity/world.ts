@@ -61,6 +61,7 @@ const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = 
   rpcUrls: { Ethereum: new Secret(rpcUrl) },
   nodeTimeoutMs: 15_000,
   rateLimitPerSecond: 1_000_000,
+  rateLimitBytesPerSecond: 100_000_000,
   wrongPinsPerHour: 1_000,
   wrongSecretsPerMinute: 1_000,
   workerConcurrency: 1,

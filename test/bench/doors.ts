@@ -7,6 +7,7 @@ import { type Authentication, authentication } from '../../src/auth/plugin.ts'
 import { readConfig } from '../../src/config.ts'
 import { createCtx } from '../../src/context.ts'
 import { readJsonBody } from '../../src/http/body.ts'
+import { SMALL_BODY_BYTES } from '../../src/http/limits.ts'
 import { listen } from '../../src/http/listen.ts'
 import { transactionRoutes } from '../../src/transactions/routes.ts'
 import { walletRoutes } from '../../src/wallets/routes.ts'
@@ -21,7 +22,10 @@ const everybody = (): Caller => ({
 
 const openDoor = (): Authentication =>
   new Elysia({ name: 'open-door' })
-    .onParse({ as: 'scoped' }, async ({ request }) => (await readJsonBody(request)) ?? {})
+    .onParse(
+      { as: 'scoped' },
+      async ({ request }) => (await readJsonBody(request, { maxBytes: SMALL_BODY_BYTES, spend: async () => {} })) ?? {},
+    )
     .derive({ as: 'scoped' }, async () => ({ caller: everybody() }))
 
 const portOf = (door: Authentication) => {

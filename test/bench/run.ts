@@ -1,5 +1,5 @@
 // `bun run bench [--json] [sign] [custody] [broadcast] [submit] [track] [preview] [activity] [index]
-// [substrate-sign] [substrate-index] [users] [dev]`: tables with the baseline of the same run beside each figure.
+// [substrate-sign] [substrate-index] [users] [body] [dev]`: tables with the baseline of the same run beside each figure.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -8,6 +8,7 @@ import { startPostgres } from '../../src/devnet/postgres.ts'
 import { startChain } from '../support/chains.ts'
 import { startService } from '../support/service.ts'
 import { benchActivity } from './activity.ts'
+import { benchBody, bodyTable } from './body.ts'
 import { benchBroadcast } from './broadcast.ts'
 import { benchCustody } from './custody.ts'
 import { benchDevStart } from './dev-start.ts'
@@ -195,6 +196,13 @@ try {
     await service.close()
     results.users = users
     for (const text of usersTable(users)) say(text)
+  }
+  if (wants('body')) {
+    const service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
+    const body = await benchBody(service)
+    await service.close()
+    results.body = body
+    for (const text of bodyTable(body)) say(text)
   }
   if (wants('dev')) {
     const dev = await benchDevStart()

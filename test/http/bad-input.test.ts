@@ -117,7 +117,13 @@ const cases: readonly Case[] = [
     400,
     'invalid_input',
   ],
-  ['a deep nest', '/wallets', { rawBody: `${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}` }, 400, 'invalid_input'],
+  [
+    'a deep nest',
+    '/transactions/sign',
+    { rawBody: `${'{"a":'.repeat(5000)}1${'}'.repeat(5000)}` },
+    400,
+    'invalid_input',
+  ],
   [
     'another content type',
     '/wallets',

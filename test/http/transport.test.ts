@@ -145,7 +145,7 @@ describe('bodies', () => {
   test('nested without end are refused, also where a second key hides them', async () => {
     const deep = '['.repeat(200_000) + ']'.repeat(200_000)
     for (const rawBody of [`{"a":${deep}}`, `{"a":${deep},"a":1}`]) {
-      const answer = await service.call('/wallets', { rawBody })
+      const answer = await service.call('/transactions/sign', { rawBody })
       expect({ status: answer.status, code: answer.json.code }).toEqual({ status: 400, code: 'invalid_input' })
     }
   })

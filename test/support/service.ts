@@ -46,6 +46,7 @@ const variablesOf = async (input: {
     DATABASE_URL: input.database.apiUrl,
     ...Object.fromEntries(await Promise.all(specs)),
     RATE_LIMIT_PER_SECOND: '100000',
+    RATE_LIMIT_BYTES_PER_SECOND: '999999999',
     LOG_LEVEL: 'silent',
     PUBLIC_BASE_URL: 'http://localhost:3000',
     ...Object.fromEntries(

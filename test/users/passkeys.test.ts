@@ -546,7 +546,7 @@ describe('what is no WebAuthn at all', () => {
       { ...good, response: 'x' },
       { ...good, response: {} },
       response('clientDataJSON', {}),
-      response('clientDataJSON', 'A'.repeat(1_000_000)),
+      response('clientDataJSON', 'A'.repeat(4_097)),
       response('authenticatorData', 1),
       response('signature', true),
       response('signature', ''),
@@ -559,7 +559,7 @@ describe('what is no WebAuthn at all', () => {
     const user = await newUser()
     const credential = createAuthenticator({ origin: PAGE }).create(await begin(user))
     for (const change of [
-      { attestationObject: 'A'.repeat(1_000_000) },
+      { attestationObject: 'A'.repeat(12_289) },
       { attestationObject: 'oA' },
       { attestationObject: 'm_____8' },
       { transports: 'usb' },

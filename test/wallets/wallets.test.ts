@@ -228,7 +228,7 @@ describe('a wrong PIN', () => {
         unsigned_transaction: {
           to: address,
           value: '0',
-          gasLimit: '21000',
+          gasLimit: '1',
           maxFeePerGas: '1',
           maxPriorityFeePerGas: '1',
           nonce: '0',

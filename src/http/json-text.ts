@@ -1,0 +1,184 @@
+// What JSON.parse does not check, and must be checked before anything is built from a stranger's text: how deep it is
+// nested, how much it holds, that no field is named twice, and that no text holds NUL or half a surrogate pair.
+//
+// One pass over the text. It need not find other mistakes: JSON.parse refuses whatever is no JSON afterwards. In decoded
+// UTF-8 the two forbidden kinds of characters can only be written as escapes (JSON.parse refuses control characters as they
+// are), so a string without a backslash is skipped by a search for its end.
+
+import { AppError } from '../errors.ts'
+import { refusedNul, refusedSurrogate } from './text.ts'
+
+const MAX_DEPTH = 32
+/** The largest body that makes sense is a batch of 100 transactions with 7 fields each. */
+const MAX_ITEMS = 10_000
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+const BRACKET_OPEN = 0x5b
+const BRACKET_CLOSE = 0x5d
+const BRACE_OPEN = 0x7b
+const BRACE_CLOSE = 0x7d
+const LETTER_N = 0x6e
+const LETTER_U = 0x75
+const ESCAPE_LENGTH = 6
+
+/** An object or a list that is open at the place that is looked at. */
+type Open = {
+  /** The names so far; null in a list. */
+  readonly names: Set<string> | null
+  /** Where the name of the field is that is looked at, with its quotes. */
+  nameFrom: number
+  nameTo: number
+  /** In an object: whether the next string is a name. */
+  nameNext: boolean
+  /** In a list. */
+  index: number
+}
+
+const notJson = (): AppError => new AppError('invalid_input', 'The body must be valid JSON in UTF-8.')
+
+/** A string of the text as it is meant, given with its quotes. */
+const meantBy = (text: string, from: number, to: number, escaped: boolean): string => {
+  if (!escaped) return text.slice(from + 1, to - 1)
+  try {
+    return String(JSON.parse(text.slice(from, to)))
+  } catch {
+    throw notJson()
+  }
+}
+
+/** How an error names the place: `unsigned_transactions.3.to`. */
+const pathOf = (text: string, open: readonly Open[]): string =>
+  open
+    .map((each) => (each.names === null ? String(each.index) : meantBy(text, each.nameFrom, each.nameTo, true)))
+    .join('.')
+
+const hexDigit = (code: number): number => {
+  if (code >= 0x30 && code <= 0x39) return code - 0x30
+  const lower = code | 0x20
+  return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : Number.NaN
+}
+
+/** The code unit that the escape at this place stands for; NaN where it is no `\uXXXX`. */
+const unitAt = (text: string, at: number): number =>
+  text.charCodeAt(at) === BACKSLASH && text.charCodeAt(at + 1) === LETTER_U
+    ? hexDigit(text.charCodeAt(at + 2)) * 0x1000 +
+      hexDigit(text.charCodeAt(at + 3)) * 0x100 +
+      hexDigit(text.charCodeAt(at + 4)) * 0x10 +
+      hexDigit(text.charCodeAt(at + 5))
+    : Number.NaN
+
+/** @returns the length of the escape. */
+const checkEscape = (text: string, at: number, field: () => string): number => {
+  const unit = unitAt(text, at)
+  if (Number.isNaN(unit)) return 2
+  if (unit === 0) throw refusedNul(field())
+  if (unit < 0xd800 || unit > 0xdfff) return ESCAPE_LENGTH
+  const next = unitAt(text, at + ESCAPE_LENGTH)
+  if (unit < 0xdc00 && next >= 0xdc00 && next <= 0xdfff) return 2 * ESCAPE_LENGTH
+  throw refusedSurrogate(field())
+}
+
+/** From the first backslash of a string. @returns the place behind its closing quote. */
+const endOfEscaped = (text: string, from: number, field: () => string): number => {
+  let at = from
+  while (at < text.length) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) return at + 1
+    at += code === BACKSLASH ? checkEscape(text, at, field) : 1
+  }
+  throw notJson()
+}
+
+const begin = (open: Open[], names: Set<string> | null): void => {
+  open.push({ names, nameFrom: 0, nameTo: 0, nameNext: names !== null, index: 0 })
+  if (open.length > MAX_DEPTH) {
+    throw new AppError('invalid_input', `The body must not be nested deeper than ${MAX_DEPTH}.`)
+  }
+}
+
+/** @returns whether `null` is the value of a field somewhere. @throws invalid_input. */
+const checkJsonText = (text: string): boolean => {
+  const open: Open[] = []
+  let items = 0
+  let hasNulls = false
+  let backslash = text.indexOf('\\')
+
+  const count = () => {
+    items += 1
+    if (items > MAX_ITEMS) {
+      throw new AppError('invalid_input', `The body must not hold more than ${MAX_ITEMS} fields and list items.`)
+    }
+  }
+  /** @returns the place behind the string that begins here. */
+  const passString = (from: number): number => {
+    const innermost = open.at(-1)
+    const isName = innermost?.nameNext === true
+    const quote = text.indexOf('"', from + 1)
+    if (backslash !== -1 && backslash < from) backslash = text.indexOf('\\', from)
+    const escaped = backslash !== -1 && backslash < quote
+    const field = () => (isName ? 'body' : pathOf(text, open))
+    const to = escaped ? endOfEscaped(text, backslash, field) : quote + 1
+    if (to === 0) throw notJson()
+    if (isName) {
+      const name = meantBy(text, from, to, escaped)
+      if (innermost.names?.has(name)) throw new AppError('invalid_input', 'The body must not name a field twice.')
+      innermost.names?.add(name)
+      innermost.nameNext = false
+      innermost.nameFrom = from
+      innermost.nameTo = to
+    }
+    return to
+  }
+
+  for (let at = 0; at < text.length; ) {
+    const code = text.charCodeAt(at)
+    if (code === QUOTE) {
+      at = passString(at)
+      continue
+    }
+    at += 1
+    // White space.
+    if (code < QUOTE) continue
+    if (code === COMMA) {
+      count()
+      const innermost = open.at(-1)
+      if (innermost?.names === null) innermost.index += 1
+      else if (innermost !== undefined) innermost.nameNext = true
+    } else if (code === BRACE_OPEN || code === BRACKET_OPEN) {
+      count()
+      begin(open, code === BRACE_OPEN ? new Set() : null)
+    } else if (code === BRACE_CLOSE || code === BRACKET_CLOSE) {
+      open.pop()
+    } else if (code === LETTER_N && open.at(-1)?.names) {
+      hasNulls = true
+    }
+  }
+  return hasNulls
+}
+
+/** `null` equals absent: such fields are dropped, at every depth. */
+const dropNulls = (value: unknown): void => {
+  if (typeof value !== 'object' || value === null) return
+  for (const [name, item] of Object.entries(value)) {
+    if (item === null && !Array.isArray(value)) Reflect.deleteProperty(value, name)
+    else dropNulls(item)
+  }
+}
+
+/**
+ * The value of a JSON text, without fields that are null.
+ * @throws invalid_input where the text is no JSON, is too deep or too large, or has a field twice or a forbidden character.
+ */
+export const parseJsonText = (text: string): unknown => {
+  const hasNulls = checkJsonText(text)
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    throw notJson()
+  }
+  if (hasNulls) dropNulls(value)
+  return value
+}

@@ -1,0 +1,15 @@
+import { AppError, shownField } from '../errors.ts'
+
+const NUL = String.fromCharCode(0)
+
+export const refusedNul = (field: string): AppError =>
+  new AppError('invalid_input', `${shownField(field)} must not contain the NUL character.`)
+
+export const refusedSurrogate = (field: string): AppError =>
+  new AppError('invalid_input', `${shownField(field)} must be well-formed Unicode.`)
+
+/** @throws invalid_input where a text holds NUL or half a surrogate pair: PostgreSQL could not keep it as it came. */
+export const checkText = (text: string, field: string): void => {
+  if (text.includes(NUL)) throw refusedNul(field)
+  if (!text.isWellFormed()) throw refusedSurrogate(field)
+}
