@@ -936,6 +936,8 @@ export const sessionChallenges = pgTable(
     createdAt: instant('created_at').notNull().default(now),
     expiresAt: instant('expires_at').notNull(),
     completedAt: instant('completed_at'),
+    /** When whoever completed it had proven who they are: the session that comes of it is as old as that. */
+    authenticatedAt: instant('authenticated_at'),
     /** When the first device got its session: it gets one. */
     usedAt: instant('used_at'),
   },
@@ -945,6 +947,7 @@ export const sessionChallenges = pgTable(
     index('session_challenges_expiry').on(table.expiresAt),
     check('session_challenges_link_email', sql`(link_hash is null) = (email is null)`),
     check('session_challenges_completed', sql`completed_at is null or user_id is not null`),
+    check('session_challenges_authenticated', sql`(completed_at is null) = (authenticated_at is null)`),
     check('session_challenges_used', sql`used_at is null or completed_at is not null`),
   ],
 )
@@ -959,10 +962,12 @@ export const sessions = pgTable(
     askerAddress: text('asker_address').notNull(),
     askerDevice: text('asker_device').notNull(),
     createdAt: instant('created_at').notNull().default(now),
+    /** When its user last proved who they are. A refresh is no proof, nor is being let in by another device. */
+    authenticatedAt: instant('authenticated_at').notNull().default(now),
     /** The number of the refresh token that is due; the token follows from it and the identity key. */
     generation: integer('generation').notNull().default(1),
     refreshedAt: instant('refreshed_at').notNull().default(now),
-    /** When the refresh token that is due expires. */
+    /** When the refresh token that is due expires, and with it the session. */
     expiresAt: instant('expires_at').notNull(),
     endedAt: instant('ended_at'),
     endedBy: text('ended_by', { enum: SESSION_ENDS }),

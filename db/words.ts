@@ -115,8 +115,11 @@ export type EmailCodePurpose = (typeof EMAIL_CODE_PURPOSES)[number]
 export const NONCE_KINDS = ['wallet', 'passkey_login', 'passkey_registration'] as const
 export type NonceKind = (typeof NONCE_KINDS)[number]
 
-/** `logout`: its user ended it. `reuse`: a refresh token came that had been used. `operator`: the command line. */
-export const SESSION_ENDS = ['logout', 'reuse', 'operator'] as const
+/**
+ * `logout`: its user ended it, from within. `user`: its user ended it from another session. `reuse`: a refresh token came that
+ * had been used. `pin_changed`, `passkey_removed`: its user changed that in another session. `operator`: the command line.
+ */
+export const SESSION_ENDS = ['logout', 'user', 'reuse', 'pin_changed', 'passkey_removed', 'operator'] as const
 export type SessionEnd = (typeof SESSION_ENDS)[number]
 
 /** What is counted in the table `counts`: the names of the metrics, without their common prefix. */

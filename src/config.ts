@@ -76,6 +76,8 @@ export type Config = {
   /** The bearer token of `/metrics`; null where anybody may read them. */
   readonly metricsToken: Secret | null
   readonly accessTokenSeconds: number
+  /** How long after its user's login a session ends, however often it is refreshed. */
+  readonly sessionDays: number
   /** How many proxies of ours stand before this service and add to X-Forwarded-For. */
   readonly trustedProxies: number
   /** Where mail goes: `smtp://` or `smtps://`, with user and password; null where none is sent. */
@@ -250,6 +252,7 @@ export const readConfig = (variables: Variables = process.env): Config => {
     logLevel: oneOf(variables, 'LOG_LEVEL', LOG_LEVELS, 'info'),
     metricsToken: tokenOf(variables, 'METRICS_TOKEN'),
     accessTokenSeconds: wholeNumber(variables, 'ACCESS_TOKEN_SECONDS', 86_400, 604_800, 60),
+    sessionDays: wholeNumber(variables, 'SESSION_DAYS', 90, 3_650),
     trustedProxies: wholeNumber(variables, 'TRUSTED_PROXIES', 0, 10, 0),
     mailUrl: mailUrlOf(variables),
     mailFrom: variables.MAIL_FROM?.trim() || `Strongroom <no-reply@${new URL(publicBaseUrl).hostname}>`,

@@ -30,6 +30,7 @@ export const ERROR_STATUS = {
   project_mismatch: 403,
   scope_required: 403,
   user_session_required: 403,
+  fresh_login_required: 403,
   origin_not_allowed: 403,
   project_not_activated: 403,
   wallet_forbidden: 403,

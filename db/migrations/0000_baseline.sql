@@ -397,11 +397,13 @@ CREATE TABLE "session_challenges" (
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	"expires_at" timestamp (6) with time zone NOT NULL,
 	"completed_at" timestamp (6) with time zone,
+	"authenticated_at" timestamp (6) with time zone,
 	"used_at" timestamp (6) with time zone,
 	CONSTRAINT "session_challenges_code" UNIQUE("code_hash"),
 	CONSTRAINT "session_challenges_link" UNIQUE("link_hash"),
 	CONSTRAINT "session_challenges_link_email" CHECK ((link_hash is null) = (email is null)),
 	CONSTRAINT "session_challenges_completed" CHECK (completed_at is null or user_id is not null),
+	CONSTRAINT "session_challenges_authenticated" CHECK ((completed_at is null) = (authenticated_at is null)),
 	CONSTRAINT "session_challenges_used" CHECK (used_at is null or completed_at is not null)
 );
 --> statement-breakpoint
@@ -413,6 +415,7 @@ CREATE TABLE "sessions" (
 	"asker_address" text NOT NULL,
 	"asker_device" text NOT NULL,
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	"authenticated_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	"generation" integer DEFAULT 1 NOT NULL,
 	"refreshed_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	"expires_at" timestamp (6) with time zone NOT NULL,
@@ -420,7 +423,7 @@ CREATE TABLE "sessions" (
 	"ended_by" text,
 	CONSTRAINT "sessions_way" CHECK ("way" in ('email_code', 'magic_link', 'wallet', 'passkey', 'session_challenge', 'anonymous')),
 	CONSTRAINT "sessions_ended" CHECK ((ended_at is null) = (ended_by is null)),
-	CONSTRAINT "sessions_ended_by" CHECK ("ended_by" in ('logout', 'reuse', 'operator'))
+	CONSTRAINT "sessions_ended_by" CHECK ("ended_by" in ('logout', 'user', 'reuse', 'pin_changed', 'passkey_removed', 'operator'))
 );
 --> statement-breakpoint
 CREATE TABLE "signers" (

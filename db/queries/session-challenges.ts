@@ -46,11 +46,18 @@ export const findMailedLink = (db: Queryable, linkHash: Uint8Array): Promise<Ses
 /** Once, in time, in the user's own project, and never what a mailed link is for. @returns whether this was it. */
 export const completeSessionChallenge = async (
   db: Queryable,
-  input: { readonly projectId: string; readonly codeHash: Uint8Array; readonly userId: string },
+  input: {
+    readonly projectId: string
+    readonly codeHash: Uint8Array
+    readonly userId: string
+    /** When the user had proven who they are. */
+    readonly authenticatedAt: Date
+  },
 ): Promise<boolean> => {
+  const { userId, authenticatedAt } = input
   const rows = await db
     .update(sessionChallenges)
-    .set({ completedAt: sql`now()`, userId: input.userId })
+    .set({ completedAt: sql`now()`, userId, authenticatedAt })
     .where(
       and(
         eq(sessionChallenges.codeHash, input.codeHash),
@@ -64,11 +71,11 @@ export const completeSessionChallenge = async (
   return rows.length === 1
 }
 
-/** Once, and in time. @returns whether this was it. */
+/** Once, and in time: opening a mail is a proof. @returns whether this was it. */
 export const completeMailedLink = async (db: Queryable, linkHash: Uint8Array): Promise<boolean> => {
   const rows = await db
     .update(sessionChallenges)
-    .set({ completedAt: sql`now()` })
+    .set({ completedAt: sql`now()`, authenticatedAt: sql`now()` })
     .where(and(eq(sessionChallenges.linkHash, linkHash), isNull(sessionChallenges.completedAt), unexpired))
     .returning({ id: sessionChallenges.id })
   return rows.length === 1
@@ -78,15 +85,20 @@ export const completeMailedLink = async (db: Queryable, linkHash: Uint8Array): P
 export const takeSessionChallenge = async (
   tx: Tx,
   input: { readonly projectId: string; readonly codeHash: Uint8Array },
-): Promise<{ readonly userId: string; readonly email: string | null } | null> => {
+): Promise<{ readonly userId: string; readonly email: string | null; readonly authenticatedAt: Date } | null> => {
   const [row] = await tx
     .update(sessionChallenges)
     .set({ usedAt: sql`now()` })
     .where(
       and(eq(sessionChallenges.codeHash, input.codeHash), eq(sessionChallenges.projectId, input.projectId), isWaiting),
     )
-    .returning({ userId: sessionChallenges.userId, email: sessionChallenges.email })
-  return row === undefined || row.userId === null ? null : { userId: row.userId, email: row.email }
+    .returning({
+      userId: sessionChallenges.userId,
+      email: sessionChallenges.email,
+      authenticatedAt: sessionChallenges.authenticatedAt,
+    })
+  if (row === undefined || row.userId === null || row.authenticatedAt === null) return null
+  return { userId: row.userId, email: row.email, authenticatedAt: row.authenticatedAt }
 }
 
 /** Ends what would still log a user in: what was completed for them, and gave no session yet. */

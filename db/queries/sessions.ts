@@ -1,11 +1,22 @@
 // Users' sessions. A refresh token is never stored: it follows from a session's id and generation.
 
-import { and, desc, eq, gt, isNull, sql } from 'drizzle-orm'
-import type { Db, Queryable, Tx } from '../client.ts'
+import { and, desc, eq, gt, isNull, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import type { Db, Queryable } from '../client.ts'
 import { sessions } from '../schema.ts'
 import type { LoginWay, SessionEnd } from '../words.ts'
 
 export type SessionRow = typeof sessions.$inferSelect
+
+export type SessionLifetimes = {
+  /** How long a refresh token is good. */
+  readonly refreshSeconds: number
+  /** How long after its user's proof a session ends, however often it is refreshed. */
+  readonly sessionSeconds: number
+}
+
+/** When a session that is refreshed now expires. */
+const endOf = (provenAt: SQL | SQLWrapper, { refreshSeconds, sessionSeconds }: SessionLifetimes): SQL =>
+  sql`least(now() + make_interval(secs => ${refreshSeconds}), ${provenAt} + make_interval(secs => ${sessionSeconds}))`
 
 export const insertSession = async (
   db: Queryable,
@@ -16,13 +27,16 @@ export const insertSession = async (
     readonly way: LoginWay
     readonly askerAddress: string
     readonly askerDevice: string
-    readonly lifetimeSeconds: number
+    /** When the user proved who they are; null: just now. */
+    readonly authenticatedAt: Date | null
+    readonly lifetimes: SessionLifetimes
   },
 ): Promise<SessionRow> => {
-  const { lifetimeSeconds, ...values } = input
+  const { lifetimes, authenticatedAt, ...values } = input
+  const provenAt = authenticatedAt === null ? sql`now()` : sql`${authenticatedAt.toISOString()}::timestamptz`
   const [row] = await db
     .insert(sessions)
-    .values({ ...values, expiresAt: sql`now() + make_interval(secs => ${lifetimeSeconds})` })
+    .values({ ...values, authenticatedAt: provenAt, expiresAt: endOf(provenAt, lifetimes) })
     .returning()
   if (row === undefined) throw new Error('a session was not inserted')
   return row
@@ -50,15 +64,16 @@ export const advanceSession = async (
     readonly projectId: string
     readonly id: string
     readonly generation: number
-    readonly lifetimeSeconds: number
+    readonly lifetimes: SessionLifetimes
   },
 ): Promise<SessionRow | null> => {
+  const end = endOf(sessions.authenticatedAt, input.lifetimes)
   const [row] = await db
     .update(sessions)
     .set({
       generation: sql`${sessions.generation} + 1`,
       refreshedAt: sql`now()`,
-      expiresAt: sql`now() + make_interval(secs => ${input.lifetimeSeconds})`,
+      expiresAt: end,
     })
     .where(
       and(
@@ -67,6 +82,8 @@ export const advanceSession = async (
         eq(sessions.generation, input.generation),
         isNull(sessions.endedAt),
         gt(sessions.expiresAt, sql`now()`),
+        // Where the operator has shortened the time meanwhile.
+        gt(end, sql`now()`),
       ),
     )
     .returning()
@@ -160,14 +177,26 @@ export const endSessionsOf = async (
     .where(and(eq(sessions.projectId, input.projectId), eq(sessions.userId, input.userId), isNull(sessions.endedAt)))
     .returning()
 
-/** Sees to it that a session does not end before the transaction does. @returns false where it has ended. */
-export const holdLiveSession = async (tx: Tx, session: SessionOf): Promise<boolean> => {
-  const rows = await tx
-    .select({ id: sessions.id })
+/** How long ago a session's user proved who they are, and the session was last refreshed, by the database's clock. */
+export type SessionAge = {
+  readonly authenticatedAt: Date
+  readonly sinceProofSeconds: number
+  readonly sinceRefreshSeconds: number
+}
+
+/** Sees to it that a session does not end before the transaction does. @returns null where it has ended. */
+export const holdLiveSession = async (db: Queryable, session: SessionOf): Promise<SessionAge | null> => {
+  const since = (column: SQLWrapper) => sql<number>`extract(epoch from now() - ${column})::float8`
+  const [row] = await db
+    .select({
+      authenticatedAt: sessions.authenticatedAt,
+      sinceProofSeconds: since(sessions.authenticatedAt),
+      sinceRefreshSeconds: since(sessions.refreshedAt),
+    })
     .from(sessions)
     .where(and(isOf(session), isNull(sessions.endedAt)))
     .for('share')
-  return rows.length === 1
+  return row ?? null
 }
 
 export const sessionExists = async (db: Queryable, id: string): Promise<boolean> =>

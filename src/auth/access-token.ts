@@ -42,6 +42,8 @@ export type AccessClaims = {
   readonly projectId: string
   readonly userId: string
   readonly sessionId: string
+  /** No token outlives its session. */
+  readonly sessionExpiresAt: Date
   readonly email: string | null
   readonly hasPasskeys: boolean
   readonly signInWallet: string | null
@@ -218,7 +220,8 @@ export const createAccessTokens = (
     issue: async (claims) => {
       const { id, key } = await keyring.signingKey()
       const issuedAt = Math.floor(ctx.now().getTime() / 1_000)
-      const expiresAt = issuedAt + accessTokenSeconds
+      const sessionEnd = Math.floor(claims.sessionExpiresAt.getTime() / 1_000)
+      const expiresAt = Math.min(issuedAt + accessTokenSeconds, sessionEnd)
       const token = await new SignJWT({
         session_id: claims.sessionId,
         ...(claims.email === null ? {} : { email: claims.email }),

@@ -7,7 +7,8 @@ import { AppError } from '../errors.ts'
 import type { Asker } from '../http/peer.ts'
 import { readEmailAddress } from '../mail/address.ts'
 import { requireMail } from '../mail/queue.ts'
-import { mailCode, proveCode } from './email-code.ts'
+import { CODE_SECONDS, mailCode, proveCode } from './email-code.ts'
+import { requireFreshLogin } from './fresh-login.ts'
 import { beginsFrom, mailsTo, triesFrom } from './limits.ts'
 
 const WAY = 'add_email'
@@ -30,7 +31,7 @@ const taken = (): AppError =>
 /**
  * Mails a code to an address that a user without one wants to log in with. Whether another user has it is told to nobody
  * who has not read the mail.
- * @throws not_implemented, invalid_input, rate_limited, email_exists.
+ * @throws not_implemented, invalid_input, rate_limited, fresh_login_required, email_exists.
  */
 export const addEmail = async (ctx: Ctx, input: ByUser & { readonly email: string }): Promise<void> => {
   requireMail(ctx)
@@ -39,13 +40,15 @@ export const addEmail = async (ctx: Ctx, input: ByUser & { readonly email: strin
   const email = readEmailAddress(input.email)
   const asked = { projectId, asker, origin: null }
   await throttle(ctx, [beginsFrom(ctx, asked, WAY), ...mailsTo(ctx, asked, WAY, email)])
+  await requireFreshLogin(ctx.db, caller)
   refuseSecond(await ownRow(ctx.db, caller))
   await ctx.db.transaction((tx) => mailCode(ctx, tx, { projectId, userId, purpose: 'add_email', email }))
 }
 
 /**
  * Gives the user the address that their code was mailed to. Where that fails the code stays good.
- * @throws INVALID_SECRET for a code that is wrong, used or over; email_taken, email_exists, rate_limited.
+ * @throws INVALID_SECRET for a code that is wrong, used or over; fresh_login_required, email_taken, email_exists,
+ * rate_limited.
  */
 export const verifyEmail = async (ctx: Ctx, input: ByUser & { readonly code: string }): Promise<void> => {
   const { caller, asker, code } = input
@@ -57,6 +60,7 @@ export const verifyEmail = async (ctx: Ctx, input: ByUser & { readonly code: str
   if (proven === null) throw refused()
   try {
     await ctx.db.transaction(async (tx) => {
+      await requireFreshLogin(tx, caller, { begunSeconds: CODE_SECONDS })
       if (!(await proven.use(tx))) throw refused()
       refuseSecond(await ownRow(tx, caller))
       if (!(await setUserEmail(tx, { projectId, id: userId, email: proven.email }))) throw taken()

@@ -7,6 +7,7 @@ import { rpIdFor } from '../auth/relying-party.ts'
 import { throttle } from '../auth/throttle.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import { requireFreshLogin } from './fresh-login.ts'
 import { beginsFor, beginsFrom } from './limits.ts'
 import { newPasskeyChallenge } from './passkey-challenge.ts'
 import { handleOf } from './passkey-handle.ts'
@@ -25,7 +26,7 @@ const nameOf = (user: UserRow): string => user.email ?? user.signInWallet ?? `us
 
 /**
  * The options for a new passkey of a user who is logged in.
- * @throws passkey_domain_required, invalid_input where the user has enough of them, rate_limited.
+ * @throws fresh_login_required, passkey_domain_required, invalid_input where the user has enough of them, rate_limited.
  */
 export const beginPasskeyRegistration = async (
   ctx: Ctx,
@@ -34,6 +35,7 @@ export const beginPasskeyRegistration = async (
 ): Promise<CreationOptions> => {
   const { projectId, userId } = caller
   await throttle(ctx, [beginsFrom(ctx, asked, WAY), ...beginsFor(ctx, asked, WAY, userId)])
+  await requireFreshLogin(ctx.db, caller)
   const [project, user, passkeys] = await Promise.all([
     findProject(ctx.db, projectId),
     findUser(ctx.db, { projectId, by: { id: userId } }),

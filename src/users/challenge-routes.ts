@@ -92,7 +92,7 @@ const ownRoutes = (ctx: Ctx, authentication: Authentication) =>
         response: answers(Success),
         ...detail(
           'Let another device in',
-          'Logs in, as the calling user, the device that shows the code. Show the user first who asks.',
+          'Logs in, as the calling user, the device that shows the code. Show the user first who asks. Takes a login of the last ten minutes, else 403 `fresh_login_required`.',
         ),
       },
     )

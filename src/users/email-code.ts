@@ -10,7 +10,7 @@ import type { Sealer } from '../custody/sealer.ts'
 import { queueMail } from '../mail/queue.ts'
 
 const DIGITS = 6
-const LIFETIME_SECONDS = 600
+export const CODE_SECONDS = 600
 const TRIES_MAX = 5
 const NO_MAC = Buffer.alloc(32)
 
@@ -47,17 +47,17 @@ export const mailCode = async (
   if (project === null) throw new Error('a code is for a project')
   const code = newCode()
   const codeMac = macOf(ctx.identity, input, { email, code })
-  await putEmailCode(tx, { ...input, codeMac, lifetimeSeconds: LIFETIME_SECONDS })
+  await putEmailCode(tx, { ...input, codeMac, lifetimeSeconds: CODE_SECONDS })
   const name = lineOf(project.name)
   const { subject, asked, otherwise } = WORDS[purpose]
-  const use = `Your code, good for ${LIFETIME_SECONDS / 60} minutes and for one use:`
+  const use = `Your code, good for ${CODE_SECONDS / 60} minutes and for one use:`
   const text = [asked(name), use, `    ${code}`, otherwise].map((paragraph) => `${paragraph}\n`).join('\n')
   await queueMail(ctx, tx, {
     projectId,
     recipient: email,
     subject: subject(name),
     text,
-    lifetimeSeconds: LIFETIME_SECONDS,
+    lifetimeSeconds: CODE_SECONDS,
   })
 }
 

@@ -35,7 +35,10 @@ const ownRoutes = (ctx: Ctx, authentication: Authentication) =>
       {
         body: EmailBody,
         response: answers(Success),
-        ...detail('Add an e-mail address', 'Mails a code to the address, for a user who has none yet.'),
+        ...detail(
+          'Add an e-mail address',
+          'Mails a code to the address, for a user who has none yet. Takes a login of the last ten minutes, else 403 `fresh_login_required`.',
+        ),
       },
     )
     .post(

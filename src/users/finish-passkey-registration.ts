@@ -7,6 +7,8 @@ import { challengeOf, type Refusal, type RegistrationJson, verifyRegistration } 
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { PASSKEYS_MAX, tooManyPasskeys } from './begin-passkey-registration.ts'
+import { requireFreshLogin } from './fresh-login.ts'
+import { CEREMONY_SECONDS } from './passkey-challenge.ts'
 
 const CHALLENGE =
   'The challenge is not one of this user, or was used, or is older than five minutes: begin the registration again.'
@@ -26,7 +28,7 @@ const refuse = (refusal: Refusal): AppError => new AppError('invalid_input', SEN
 
 /**
  * Adds a passkey to a user who is logged in.
- * @throws invalid_input, passkey_exists.
+ * @throws invalid_input, fresh_login_required, passkey_exists.
  */
 export const finishPasskeyRegistration = async (
   ctx: Pick<Ctx, 'db' | 'config' | 'audit'>,
@@ -45,6 +47,7 @@ export const finishPasskeyRegistration = async (
   if ('refused' in result) throw refuse(result.refused)
   const transports = [...new Set(input.transports)]
   await ctx.db.transaction(async (tx) => {
+    await requireFreshLogin(tx, caller, { begunSeconds: CEREMONY_SECONDS })
     if ((await useNonce(tx, key))?.userId !== userId) throw refuse('challenge')
     await lockUser(tx, { projectId, userId })
     if ((await listPasskeys(tx, { projectId, userId })).length >= PASSKEYS_MAX) throw tooManyPasskeys()

@@ -12,7 +12,7 @@ export const loginAnonymously = async (ctx: Ctx, asked: Asked): Promise<OpenSess
   const { projectId, asker } = asked
   const row = await ctx.db.transaction(async (tx) => {
     const userId = await ensureUser(tx, { id: randomUUID(), projectId })
-    return beginSession(tx, { projectId, userId, way: 'anonymous', asker })
+    return beginSession(ctx, tx, { projectId, userId, way: 'anonymous', asker, authenticatedAt: null })
   })
   return withTokens(ctx, row)
 }

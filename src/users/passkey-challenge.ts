@@ -3,10 +3,10 @@ import { insertNonce } from '../../db/queries/nonces.ts'
 import type { Ctx } from '../context.ts'
 
 const BYTES = 32
-const LIFETIME_SECONDS = 300
+export const CEREMONY_SECONDS = 300
 
 /** What the options of a ceremony say of its time: ours ends it, too. */
-export const CEREMONY_MS = LIFETIME_SECONDS * 1_000
+export const CEREMONY_MS = CEREMONY_SECONDS * 1_000
 
 /** A challenge that is good once, for five minutes. @returns it in base64url. */
 export const newPasskeyChallenge = async (
@@ -21,6 +21,6 @@ export const newPasskeyChallenge = async (
 ): Promise<string> => {
   const { rpId: target, ...terms } = input
   const nonce = randomBytes(BYTES).toString('base64url')
-  await insertNonce(ctx.db, { ...terms, target, nonce, lifetimeSeconds: LIFETIME_SECONDS })
+  await insertNonce(ctx.db, { ...terms, target, nonce, lifetimeSeconds: CEREMONY_SECONDS })
   return nonce
 }

@@ -67,7 +67,7 @@ const ownRoutes = (ctx: Ctx, authentication: Authentication) =>
         response: answers(CreationOptions),
         ...detail(
           'Begin to add a passkey',
-          'For navigator.credentials.create; its answer goes to finish-registration.',
+          'For navigator.credentials.create; its answer goes to finish-registration. Takes a login of the last ten minutes, else 403 `fresh_login_required`.',
         ),
       },
     )
@@ -96,7 +96,7 @@ const ownRoutes = (ctx: Ctx, authentication: Authentication) =>
         response: answers(Success),
         ...detail(
           'Remove a passkey',
-          'The last one is kept while its user has neither an e-mail address nor a wallet to log in with.',
+          'The last one is kept while its user has neither an e-mail address nor a wallet to log in with. Takes a login of the last ten minutes, else 403 `fresh_login_required`.',
         ),
       },
     )

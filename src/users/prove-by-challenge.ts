@@ -13,8 +13,9 @@ export const proveByChallenge: Prove<{ readonly code: string }> = async (ctx, { 
     settle: async (tx) => {
       const taken = await takeSessionChallenge(tx, { projectId, codeHash: row.codeHash })
       if (taken === null) return null
-      const { userId: id, email } = taken
-      return email === null ? id : ensureUser(tx, { id, projectId, email })
+      const { userId: id, email, authenticatedAt } = taken
+      const userId = email === null ? id : await ensureUser(tx, { id, projectId, email })
+      return { userId, authenticatedAt }
     },
   }
 }

@@ -15,6 +15,6 @@ export const proveByEmailCode: Prove<{ readonly userId: string; readonly code: s
   const { email, use } = proven
   return {
     way: 'email_code',
-    settle: async (tx) => ((await use(tx)) ? ensureUser(tx, { id: userId, projectId, email }) : null),
+    settle: async (tx) => ((await use(tx)) ? { userId: await ensureUser(tx, { id: userId, projectId, email }) } : null),
   }
 }

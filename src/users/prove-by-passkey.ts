@@ -47,7 +47,7 @@ export const proveByPasskey: Prove<{ readonly assertion: AssertionJson }> = asyn
     way: 'passkey',
     settle: async (tx) => {
       if ((await useNonce(tx, key)) === null) return null
-      return (await notePasskeyUse(tx, { id, ...result.verified })) ? userId : null
+      return (await notePasskeyUse(tx, { id, ...result.verified })) ? { userId } : null
     },
   }
 }

@@ -88,6 +88,8 @@ export const proveByWallet: Prove<{ readonly message: string; readonly signature
   return {
     way: 'wallet',
     settle: async (tx) =>
-      (await useNonce(tx, nonce)) === null ? null : ensureUser(tx, { id, projectId, signInWallet: signer }),
+      (await useNonce(tx, nonce)) === null
+        ? null
+        : { userId: await ensureUser(tx, { id, projectId, signInWallet: signer }) },
   }
 }

@@ -2,7 +2,7 @@ import { advanceSession, endReusedSession, findJustAdvanced } from '../../db/que
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { readRefreshToken } from './refresh-secret.ts'
-import { type OpenSession, REFRESH_SECONDS, withTokens } from './session.ts'
+import { lifetimesOf, type OpenSession, withTokens } from './session.ts'
 
 /** A client that lost the answer may ask again for so long, and gets the same successor. */
 const GRACE_SECONDS = 10
@@ -13,7 +13,7 @@ const GRACE_SECONDS = 10
  * @throws session_ended, the same whatever is wrong.
  */
 export const refreshToken = async (
-  ctx: Pick<Ctx, 'db' | 'identity' | 'tokens' | 'log'>,
+  ctx: Pick<Ctx, 'db' | 'config' | 'identity' | 'tokens' | 'log'>,
   input: { readonly projectId: string; readonly sessionId: string; readonly refreshToken: string },
 ): Promise<OpenSession> => {
   const { projectId, sessionId: id } = input
@@ -21,7 +21,7 @@ export const refreshToken = async (
   if (generation === null) throw sessionEnded()
   const shown = { projectId, id, generation }
   const row =
-    (await advanceSession(ctx.db, { ...shown, lifetimeSeconds: REFRESH_SECONDS })) ??
+    (await advanceSession(ctx.db, { ...shown, lifetimes: lifetimesOf(ctx) })) ??
     (await findJustAdvanced(ctx.db, { ...shown, graceSeconds: GRACE_SECONDS }))
   if (row !== null) return withTokens(ctx, row)
   if ((await endReusedSession(ctx.db, shown)) !== null) {

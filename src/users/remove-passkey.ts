@@ -3,11 +3,12 @@ import { findUser } from '../../db/queries/users.ts'
 import { actorOf, type UserCaller } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
 import { AppError, notFound } from '../errors.ts'
+import { requireFreshLogin } from './fresh-login.ts'
 
 /**
  * Removes a passkey; sessions that it began go on. The last one stays where its user could not log in without it: there
  * is nobody who could let them in again.
- * @throws not_found, invalid_input.
+ * @throws fresh_login_required, not_found, invalid_input.
  */
 export const removePasskey = async (
   ctx: Pick<Ctx, 'db' | 'audit'>,
@@ -16,6 +17,7 @@ export const removePasskey = async (
 ): Promise<void> => {
   const { projectId, userId } = caller
   await ctx.db.transaction(async (tx) => {
+    await requireFreshLogin(tx, caller)
     await lockUser(tx, caller)
     const passkeys = await listPasskeys(tx, caller)
     const passkey = passkeys.find(({ id }) => id === input.id)

@@ -13,7 +13,9 @@ export const Session = Type.Object(
     access_token: Type.String({ description: 'The bearer token: a JWT, signed with a key of /.well-known/jwks.json.' }),
     access_token_expires_at: Instant('When the access token expires.'),
     refresh_token: Type.String({ description: 'Good for one exchange at refresh-token.' }),
-    refresh_token_expires_at: Instant('When the refresh token expires.'),
+    refresh_token_expires_at: Instant(
+      'When the refresh token expires, and the session with it if it is not refreshed.',
+    ),
   },
   { ...closed, title: 'Session' },
 )

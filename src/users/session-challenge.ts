@@ -10,7 +10,6 @@ import {
   completeSessionChallenge as markCompleted,
   type SessionChallengeRow,
 } from '../../db/queries/session-challenges.ts'
-import { holdLiveSession } from '../../db/queries/sessions.ts'
 import type { UserCaller } from '../auth/caller.ts'
 import { checkOrigin } from '../auth/origins.ts'
 import type { Asked } from '../auth/plugin.ts'
@@ -19,6 +18,7 @@ import type { Ctx } from '../context.ts'
 import { AppError, notFound } from '../errors.ts'
 import type { Asker } from '../http/peer.ts'
 import { hashOf, newCode, readCode } from './challenge-code.ts'
+import { requireFreshLogin } from './fresh-login.ts'
 import { challengesFrom, looksFrom, triesFrom } from './limits.ts'
 
 export const CHALLENGE_SECONDS = 300
@@ -106,20 +106,19 @@ export const readChallengeAsker = async (
   return { address, device, createdAt, expiresAt }
 }
 
-const sessionEnded = (): AppError => new AppError('session_ended', 'The session has ended; log in again.')
-
 /**
- * Logs in, as the caller, the device that began the challenge: once.
- * @throws not_found, challenge_expired, challenge_completed, session_ended, rate_limited.
+ * Logs in, as the caller, the device that began the challenge: once. It takes a fresh login, as a way in does, and the new
+ * session counts from that login: letting in one device after the other makes none of them fresh.
+ * @throws not_found, challenge_expired, challenge_completed, fresh_login_required, session_ended, rate_limited.
  */
 export const completeSessionChallenge = async (ctx: Ctx, input: ByUser): Promise<void> => {
   await throttle(ctx, [triesFrom(ctx, input, 'session_challenge')])
-  const { projectId, userId, sessionId } = input.caller
+  const { projectId, userId } = input.caller
   const { codeHash } = await findOpen(ctx, input)
   const isDone = await ctx.db.transaction(async (tx) => {
     // Whoever ends a user's sessions ends what they completed: nothing may come after that.
-    if (!(await holdLiveSession(tx, { projectId, userId, id: sessionId }))) throw sessionEnded()
-    return markCompleted(tx, { projectId, codeHash, userId })
+    const authenticatedAt = await requireFreshLogin(tx, input.caller)
+    return markCompleted(tx, { projectId, codeHash, userId, authenticatedAt })
   })
   if (isDone) return
   // Between the two it was completed or has expired.

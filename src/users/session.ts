@@ -1,14 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import type { Tx } from '../../db/client.ts'
-import { insertSession, type SessionRow } from '../../db/queries/sessions.ts'
+import { insertSession, type SessionLifetimes, type SessionRow } from '../../db/queries/sessions.ts'
 import { readUserFacts } from '../../db/queries/users.ts'
 import type { LoginWay } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
 import type { Asker } from '../http/peer.ts'
 import { refreshTokenOf } from './refresh-secret.ts'
 
-/** A refresh token is good for this long, and its successor again. */
-export const REFRESH_SECONDS = 30 * 86_400
+const DAY_SECONDS = 86_400
+const REFRESH_SECONDS = 30 * DAY_SECONDS
+
+/** A refresh token is good for 30 days, and its successor again, until the session's time is over. */
+export const lifetimesOf = ({ config }: Pick<Ctx, 'config'>): SessionLifetimes => ({
+  refreshSeconds: REFRESH_SECONDS,
+  sessionSeconds: config.sessionDays * DAY_SECONDS,
+})
 
 /** What the first device gets: the row, and the tokens that follow from it. */
 export type OpenSession = {
@@ -19,8 +25,16 @@ export type OpenSession = {
 }
 
 export const beginSession = (
+  ctx: Pick<Ctx, 'config'>,
   tx: Tx,
-  input: { readonly projectId: string; readonly userId: string; readonly way: LoginWay; readonly asker: Asker },
+  input: {
+    readonly projectId: string
+    readonly userId: string
+    readonly way: LoginWay
+    readonly asker: Asker
+    /** When the user proved who they are; null: just now. */
+    readonly authenticatedAt: Date | null
+  },
 ): Promise<SessionRow> =>
   insertSession(tx, {
     id: randomUUID(),
@@ -29,7 +43,8 @@ export const beginSession = (
     way: input.way,
     askerAddress: input.asker.address,
     askerDevice: input.asker.device,
-    lifetimeSeconds: REFRESH_SECONDS,
+    authenticatedAt: input.authenticatedAt,
+    lifetimes: lifetimesOf(ctx),
   })
 
 /** The tokens of a session as it is now; what the access token tells of the user is read anew. */
@@ -43,6 +58,7 @@ export const withTokens = async (
     projectId: row.projectId,
     userId: row.userId,
     sessionId: row.id,
+    sessionExpiresAt: row.expiresAt,
     email: user.email,
     hasPasskeys: user.hasPasskeys,
     signInWallet: user.signInWallet,

@@ -26,7 +26,13 @@ export type Proofs = {
 export type Proven = {
   readonly way: LoginWay
   /** @returns the user, made where this is the first proof; null where the proof was used or outdated meanwhile. */
-  readonly settle: (tx: Tx) => Promise<string | null>
+  readonly settle: (tx: Tx) => Promise<Settled | null>
+}
+
+export type Settled = {
+  readonly userId: string
+  /** When the user proved who they are, where that was not just now. */
+  readonly authenticatedAt?: Date
 }
 
 /** Checks one proof. null: not proven, whatever the reason. */
@@ -75,10 +81,11 @@ export const verifyLogin = async (ctx: Ctx, asked: Asked, proofs: Proofs): Promi
   // A mailed code was looked for under the id that its begin step told; its user may have another.
   const named = proofs.verificationCode === undefined ? proofs.userId : undefined
   const row = await ctx.db.transaction(async (tx) => {
-    const userId = await proven.settle(tx)
+    const settled = await proven.settle(tx)
     // Thrown, so that a proof of another user than was named is not used up.
-    if (userId === null || (named ?? userId) !== userId) throw failed()
-    return beginSession(tx, { projectId, userId, way: proven.way, asker })
+    if (settled === null || (named ?? settled.userId) !== settled.userId) throw failed()
+    const { userId, authenticatedAt = null } = settled
+    return beginSession(ctx, tx, { projectId, userId, way: proven.way, asker, authenticatedAt })
   })
   return withTokens(ctx, row)
 }

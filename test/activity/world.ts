@@ -67,6 +67,7 @@ const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = 
   workerConcurrency: 1,
   logLevel: 'silent',
   metricsToken: null,
+  sessionDays: 90,
   accessTokenSeconds: 3_600,
   trustedProxies: 0,
   mailUrl: null,

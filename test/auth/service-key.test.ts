@@ -85,6 +85,7 @@ describe('a token that we signed', () => {
     (
       await service.ctx.tokens.issue({
         ...{ projectId: service.project.projectId, email: null, hasPasskeys: false, signInWallet: null },
+        sessionExpiresAt: new Date(Date.now() + 86_400_000),
         ...of,
       })
     ).token

@@ -25,7 +25,10 @@ const tried = async (attempt: () => Promise<unknown>): Promise<string> => {
   }
 }
 
-const claims = { projectId, userId, sessionId, email: null, hasPasskeys: false, signInWallet: null }
+const claims = {
+  ...{ projectId, userId, sessionId, sessionExpiresAt: new Date(Date.now() + 86_400_000) },
+  ...{ email: null, hasPasskeys: false, signInWallet: null },
+}
 
 /** The service key in every part that it could be taken for. */
 const sealers = await Promise.all(

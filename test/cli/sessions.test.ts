@@ -96,7 +96,7 @@ describe('the keys of access tokens', () => {
   const keys = () => sql<{ id: string }[]>`select id from token_keys order by signs_from`
   const claims = () => ({
     ...{ projectId: service.project.projectId, userId: randomUUID(), sessionId: randomUUID() },
-    ...{ email: null, hasPasskeys: false, signInWallet: null },
+    ...{ email: null, hasPasskeys: false, signInWallet: null, sessionExpiresAt: later(30 * DAY_MS) },
   })
   /** A process whose clock is moved. */
   const processAt = (clock: { ms: number }) =>

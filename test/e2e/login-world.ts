@@ -136,6 +136,15 @@ export const startLoginWorld = async () => {
     return rows.map(({ way, ended_by }) => `${way} ${ended_by}`)
   }
 
+  const userIdOf = async (email: string): Promise<string> =>
+    (await sql`select id from users where email = ${email}`)[0]?.id
+
+  /** Puts the login of a user's sessions into the past. */
+  const ageLogins = async (userId: string, minutes: number): Promise<void> => {
+    await sql`update sessions set authenticated_at = authenticated_at - make_interval(mins => ${minutes})
+      where user_id = ${userId}`
+  }
+
   const endSessions = async (): Promise<void> => {
     await sql`update sessions set ended_at = now(), ended_by = 'logout' where ended_at is null`
   }
@@ -144,6 +153,8 @@ export const startLoginWorld = async () => {
     service,
     endSessions,
     sessionsOf,
+    userIdOf,
+    ageLogins,
     nextLook,
     startStrict,
     origin,

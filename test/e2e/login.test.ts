@@ -89,6 +89,34 @@ describe.skipIf(!isHere)('the login page', () => {
     expect(await problemOn(page)).toBe('You are logged out. Log in again.')
   })
 
+  test('asks for a fresh login before a way in is added or removed, and then goes on', async () => {
+    const page = await world.openLogin()
+    await giveAuthenticator(page)
+    const email = newAddress()
+    await world.logInByCode(page, email)
+    await isLoggedIn(page)
+    const user = await world.userIdOf(email)
+    await world.ageLogins(user, 11)
+    await press(page, 'Add a passkey')
+    await page.locator('#ways').waitFor()
+    expect(await problemOn(page)).toBe('This takes a fresh login: log in again, and then repeat it.')
+    expect(await world.sessionsOf(user)).toEqual(['email_code logout'])
+
+    await world.logInByCode(page, email)
+    await isLoggedIn(page)
+    await press(page, 'Add a passkey')
+    const remove = page.getByRole('button', { name: /^Remove the passkey/ })
+    await remove.waitFor()
+    await world.ageLogins(user, 11)
+    await remove.click()
+    await page.locator('#ways').waitFor()
+    await press(page, 'Use a passkey')
+    await isLoggedIn(page)
+    expect(await remove.count()).toBe(1)
+    await remove.click()
+    await page.getByText('None yet.').waitFor()
+  })
+
   test('shows the name of a project as a text', async () => {
     const name = '<img src=x onerror="document.title=1"><script>document.title=2</script>'
     const { projectId } = await createProject(world.service.ctx, { name, actor: 'operator' })

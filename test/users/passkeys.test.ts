@@ -310,7 +310,7 @@ describe('logging in with a passkey', () => {
     const settled = []
     for (const each of proven) settled.push(await service.ctx.db.transaction(async (tx) => each?.settle(tx)))
     // The third's count is used, and its challenge with it, as nothing rolls back here.
-    expect(settled).toEqual([user.id, null, null, null])
+    expect(settled).toEqual([{ userId: user.id }, null, null, null])
   })
 
   test('of whoever has the e-mail address, or the wallet, takes theirs, and no other', async () => {

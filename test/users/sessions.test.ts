@@ -7,6 +7,8 @@ import postgres, { type Sql } from 'postgres'
 import { cleanLoginsTask } from '../../jobs/tasks/clean-logins.ts'
 import { readConfig } from '../../src/config.ts'
 import { createWorkerCtx } from '../../src/context.ts'
+import { loginAnonymously } from '../../src/users/login-anonymously.ts'
+import { refreshToken } from '../../src/users/refresh-token.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
 let service: Service
@@ -162,6 +164,60 @@ describe('a refresh token', () => {
   })
 })
 
+describe('a session', () => {
+  const DAY_MS = 86_400_000
+  /** Puts the login into the past. */
+  const ageLogin = (id: string, days: number) =>
+    sql`update sessions set authenticated_at = authenticated_at - make_interval(days => ${days}) where id = ${id}`
+  const inDays = (instant: string): number => Math.round((new Date(instant).getTime() - Date.now()) / DAY_MS)
+
+  test('ends 90 days after its login however often it is refreshed, and its tokens say so', async () => {
+    const first = await loggedIn()
+    expect(inDays(first.refresh_token_expires_at)).toBe(30)
+    await ageLogin(first.id, 80)
+    const second = (await refresh(first)).json
+    expect(inDays(second.refresh_token_expires_at)).toBe(10)
+    expect(inDays(second.access_token_expires_at)).toBe(1)
+    await ageLogin(first.id, 9)
+    await sql`update sessions set authenticated_at = authenticated_at - interval '23 hours' where id = ${first.id}`
+    const third = (await refresh(second)).json
+    const left = new Date(third.refresh_token_expires_at).getTime() - Date.now()
+    expect(left).toBeWithin(3_590_000, 3_600_001)
+    const difference = left + Date.now() - new Date(third.access_token_expires_at).getTime()
+    expect(difference).toBeWithin(-1_000, 2_000)
+    expect(await reaches(third.access_token)).toBe(200)
+    await ageLogin(first.id, 1)
+    const last = await refresh(third)
+    expect([last.status, last.json.code]).toEqual([401, 'session_ended'])
+    expect([...(await sql`select ended_by from sessions where id = ${first.id}`)]).toEqual([{ ended_by: null }])
+  })
+
+  test('ends after as many days as the operator says, also one that was begun before', async () => {
+    const ctx = { ...service.ctx, config: { ...service.ctx.config, sessionDays: 2 } }
+    const { projectId } = service.project
+    const begun = await loginAnonymously(ctx, { projectId, asker: { address: '', device: '' }, origin: null })
+    expect(inDays(begun.row.expiresAt.toISOString())).toBe(2)
+    const before = await loggedIn()
+    await ageLogin(before.id, 1)
+    const input = { projectId, sessionId: before.id, refreshToken: before.refresh_token }
+    const refreshed = await refreshToken(ctx, input)
+    expect(inDays(refreshed.row.expiresAt.toISOString())).toBe(1)
+    await ageLogin(before.id, 1)
+    await expect(refreshToken(ctx, { ...input, refreshToken: refreshed.refreshToken })).rejects.toThrow('log in again')
+  })
+
+  test('of a login by another device ends when that one’s does', async () => {
+    const first = await loggedIn()
+    await ageLogin(first.id, 60)
+    const { code } = (await service.post('/users/create-session-challenge', {}, ANONYMOUS)).json
+    await service.post('/users/complete-session-challenge', { code }, bearer(first.access_token))
+    const second = (await service.post('/users/verify-login', { session_challenge_code: code }, ANONYMOUS)).json
+    expect(inDays(second.refresh_token_expires_at)).toBe(30)
+    await ageLogin(second.id, 20)
+    expect(inDays((await refresh(second)).json.refresh_token_expires_at)).toBe(10)
+  })
+})
+
 describe('logging out', () => {
   const logout = (headers: Record<string, string | undefined>) =>
     service.call('/users/logout', {
@@ -232,7 +288,7 @@ test('the worker drops what is over of logins and sessions, and nothing else', a
   const left = await sql<{ text: string }[]>`
     select nonce as text from nonces union all select email from email_codes
     union all select convert_from(key, 'utf8') from throttles where length(key) < 32
-    union all select asker_device from session_challenges
+    union all select asker_device from session_challenges where asker_device in ('over', 'live')
     union all select id::text from sessions where id in (${over}, ${ended}, ${live})`
   expect(left.map(({ text }) => text).sort()).toEqual(['live', 'live', 'live', 'live', ended, live].sort())
   const users = await sql<{ id: string }[]>`select id from users where id in (${unreachable}, ${owner})`

@@ -14,16 +14,19 @@ type Asker = Static<typeof ChallengeAsker>
 
 const SESSION_IS_OVER = ['session_ended', 'unauthorized']
 
-/** A session may end elsewhere: then the page begins anew, and says so. */
+/** A session may end elsewhere, or its login may be too long ago for a task: then the page begins anew, and says why. */
 export const whileLoggedIn =
-  (task: () => Promise<void>): (() => Promise<void>) =>
+  (page: Page, task: () => Promise<void>): (() => Promise<void>) =>
   async () => {
     try {
       await task()
     } catch (error) {
-      if (!(error instanceof Refused && SESSION_IS_OVER.includes(error.code))) throw error
+      const isStale = error instanceof Refused && error.code === 'fresh_login_required'
+      if (!isStale && !(error instanceof Refused && SESSION_IS_OVER.includes(error.code))) throw error
       // Logged out here meanwhile.
       if (!isLoggedIn()) return
+      // The session that the next login begins takes its place. Where this fails it is listed, and can be ended there.
+      if (isStale) await page.wire('/users/logout', { token: holder().token }).catch(() => {})
       hold(null)
       show('ways')
       throw error
@@ -50,7 +53,7 @@ const itemOf = (passkey: Passkey, remove: () => Promise<void>): HTMLLIElement =>
 const listPasskeys = async (page: Page): Promise<void> => {
   const passkeys = await page.wire<readonly Passkey[]>('/users/passkeys', { method: 'GET', token: holder().token })
   const remove = (passkey: Passkey) =>
-    whileLoggedIn(async () => {
+    whileLoggedIn(page, async () => {
       await page.wire('/users/passkey/remove', { token: holder().token, body: { id: passkey.id } })
       await listPasskeys(page)
       element('passkeys-title', HTMLElement).focus()
@@ -72,7 +75,7 @@ export const showAccount = async (page: Page): Promise<void> => {
   toggle('account-as', name !== '')
   toggle('passkey-add', page.hasPasskeys && knowsPasskeys())
   show('account')
-  await whileLoggedIn(() => listPasskeys(page))()
+  await whileLoggedIn(page, () => listPasskeys(page))()
 }
 
 /** As it is known, and as the service reads it: what is none at all is invalid_input. */
@@ -83,7 +86,7 @@ const NO_SUCH_CODE = 'There is no such code. Type it as the other device shows i
 const letIn = (page: Page): void => {
   let code = ''
   onSubmit('challenge-form', 'challenge-field', async (typed) => {
-    await whileLoggedIn(async () => {
+    await whileLoggedIn(page, async () => {
       const path = `/users/session-challenge/asker?${new URLSearchParams({ code: typed })}`
       const asker = await page.wire<Asker>(path, { method: 'GET', token: holder().token }).catch((error: unknown) => {
         throw error instanceof Refused && NO_CODE.includes(error.code) ? new Told(NO_SUCH_CODE) : error
@@ -97,7 +100,7 @@ const letIn = (page: Page): void => {
   })
   onPress(
     'ask-yes',
-    whileLoggedIn(async () => {
+    whileLoggedIn(page, async () => {
       await page.wire('/users/complete-session-challenge', { token: holder().token, body: { code } })
       input('challenge-field').value = ''
       await showAccount(page)
@@ -115,7 +118,7 @@ export const offerAccount = (page: Page, left: () => void): void => {
   letIn(page)
   onPress(
     'passkey-add',
-    whileLoggedIn(async () => {
+    whileLoggedIn(page, async () => {
       await addPasskey(page, holder().token)
       await listPasskeys(page)
       tell('The passkey is added. You can log in with it from now on.')

@@ -25,7 +25,7 @@ const handOver = async (page: Page, returnTo: string): Promise<void> => {
 }
 
 const goBack = (page: Page, returnTo: string): Promise<void> =>
-  whileLoggedIn(async () => {
+  whileLoggedIn(page, async () => {
     show('leaving')
     toggle('leaving-again', false)
     await handOver(page, returnTo).catch((error: unknown) => {
@@ -51,7 +51,7 @@ const begin = (): void => {
   if (returnTo !== null) {
     onPress(
       'offer-yes',
-      whileLoggedIn(async () => {
+      whileLoggedIn(page, async () => {
         await addPasskey(page, holder().token)
         await goBack(page, returnTo)
       }),

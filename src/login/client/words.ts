@@ -15,6 +15,7 @@ const SENTENCES: Readonly<Record<string, string>> = {
   login_failed: 'That did not work: it was wrong, used before, or too old. Try again.',
   session_ended: 'You are logged out. Log in again.',
   unauthorized: 'You are logged out. Log in again.',
+  fresh_login_required: 'This takes a fresh login: log in again, and then repeat it.',
   passkey_exists: 'This passkey was added before.',
   not_implemented: 'This way to log in is not offered here.',
   origin_not_allowed: 'This page was opened at an address that it does not belong to.',
