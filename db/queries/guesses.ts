@@ -3,6 +3,7 @@
 import { and, eq, lt, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
 import { pinGuesses, userKeys } from '../schema.ts'
+import { reached, secondsOfReached, type TryLimit } from './throttles.ts'
 
 /** Wrong PINs in a row that lock an owner, and ever that block it: the CHECK of the table has the same numbers. */
 const FAILS_MAX = 5
@@ -18,6 +19,8 @@ export type Charge =
   /** Another verification is under way, or has just ended. */
   | { readonly state: 'taken' }
   | { readonly state: 'locked'; readonly retryAfterSeconds: number }
+  /** One of the limits is reached. */
+  | { readonly state: 'spent'; readonly retryAfterSeconds: number }
 
 const ofOwner = (input: Owner) => and(eq(pinGuesses.projectId, input.projectId), eq(pinGuesses.ownerId, input.ownerId))
 
@@ -25,8 +28,13 @@ const holdsLease = (input: Owner & { readonly lease: string }) => and(ofOwner(in
 
 const NO_LEASE = { lease: null, leaseUntil: null }
 
-/** Charges one guess and takes the owner's lease, in one statement; the charge that reaches the limit also locks. */
-export const chargeGuess = async (db: Queryable, input: Owner & { readonly lease: string }): Promise<Charge> => {
+type Asked = Owner & { readonly limits: readonly TryLimit[] }
+
+/**
+ * Charges one guess and takes the owner's lease, in one statement; the charge that reaches the limit also locks.
+ * @param input.limits of wrong PINs of whoever asks: where one is reached, nothing is charged.
+ */
+export const chargeGuess = async (db: Queryable, input: Asked & { readonly lease: string }): Promise<Charge> => {
   const lockEnded = sql`${pinGuesses.lockedUntil} <= now()`
   const fails = sql`case when ${lockEnded} then 1 else ${pinGuesses.fails} + 1 end`
   const [charged] = await db
@@ -44,6 +52,7 @@ export const chargeGuess = async (db: Queryable, input: Owner & { readonly lease
         sql`coalesce(${pinGuesses.leaseUntil} <= now(), true)`,
         sql`coalesce(${lockEnded}, ${lt(pinGuesses.fails, FAILS_MAX)})`,
         lt(pinGuesses.total, TOTAL_MAX),
+        input.limits.length === 0 ? undefined : sql`${reached(input.limits)} is null`,
       ),
     )
     .returning({
@@ -52,7 +61,9 @@ export const chargeGuess = async (db: Queryable, input: Owner & { readonly lease
   return charged === undefined ? whyNotCharged(db, input) : { state: 'charged', version: charged.version }
 }
 
-const whyNotCharged = async (db: Queryable, input: Owner): Promise<Charge> => {
+const whyNotCharged = async (db: Queryable, input: Asked): Promise<Charge> => {
+  const retryAfterSeconds = await secondsOfReached(db, input.limits)
+  if (retryAfterSeconds !== null) return { state: 'spent', retryAfterSeconds: Math.max(1, retryAfterSeconds) }
   const [row] = await db
     .select({
       leased: sql<boolean>`coalesce(${pinGuesses.leaseUntil} > now(), false)`,

@@ -1,8 +1,26 @@
 // Counting tries over all processes, in windows that begin with the first try.
 
-import { sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
 import { throttles } from '../schema.ts'
+
+const over = sql`${throttles.windowEndsAt} <= now()`
+
+/** Rows in the order of their keys: two that came together otherwise would wait for each other. */
+const upsert = (db: Queryable, input: { readonly keys: readonly Uint8Array[]; readonly windowSeconds: number }) => {
+  const end = sql`now() + make_interval(secs => ${input.windowSeconds})`
+  const keys = [...input.keys].sort(Buffer.compare)
+  return db
+    .insert(throttles)
+    .values(keys.map((key) => ({ key, tries: 1, windowEndsAt: end })))
+    .onConflictDoUpdate({
+      target: throttles.key,
+      set: {
+        tries: sql`case when ${over} then 1 else ${throttles.tries} + 1 end`,
+        windowEndsAt: sql`case when ${over} then ${end} else ${throttles.windowEndsAt} end`,
+      },
+    })
+}
 
 /**
  * Counts one try.
@@ -12,22 +30,34 @@ export const countTry = async (
   db: Queryable,
   input: { readonly key: Uint8Array; readonly windowSeconds: number },
 ): Promise<{ readonly tries: number; readonly secondsLeft: number }> => {
-  const over = sql`${throttles.windowEndsAt} <= now()`
-  const end = sql`now() + make_interval(secs => ${input.windowSeconds})`
-  const [row] = await db
-    .insert(throttles)
-    .values({ key: input.key, tries: 1, windowEndsAt: end })
-    .onConflictDoUpdate({
-      target: throttles.key,
-      set: {
-        tries: sql`case when ${over} then 1 else ${throttles.tries} + 1 end`,
-        windowEndsAt: sql`case when ${over} then ${end} else ${throttles.windowEndsAt} end`,
-      },
-    })
-    .returning({
-      tries: throttles.tries,
-      secondsLeft: sql<number>`ceil(extract(epoch from ${throttles.windowEndsAt} - now()))::int`,
-    })
+  const [row] = await upsert(db, { keys: [input.key], windowSeconds: input.windowSeconds }).returning({
+    tries: throttles.tries,
+    secondsLeft: sql<number>`ceil(extract(epoch from ${throttles.windowEndsAt} - now()))::int`,
+  })
   if (row === undefined) throw new Error('a try was not counted')
   return row
+}
+
+/** Counts one try for each key. */
+export const countTries = async (
+  db: Queryable,
+  input: { readonly keys: readonly Uint8Array[]; readonly windowSeconds: number },
+): Promise<void> => {
+  await upsert(db, input)
+}
+
+export type TryLimit = { readonly key: Uint8Array; readonly max: number }
+
+/** Those limits that are reached, for another statement's conditions. @param limits at least one. */
+export const reached = (limits: readonly TryLimit[]): SQL => {
+  const each = limits.map(({ key, max }) => sql`(throttles.key = ${key} and throttles.tries >= ${max})`)
+  return sql`(select ceil(max(extract(epoch from throttles.window_ends_at - now())))::int as seconds from throttles
+    where throttles.window_ends_at > now() and (${sql.join(each, sql` or `)}))`
+}
+
+/** How long the reached ones of some limits last yet; null where none is. */
+export const secondsOfReached = async (db: Queryable, limits: readonly TryLimit[]): Promise<number | null> => {
+  if (limits.length === 0) return null
+  const [row] = await db.execute<{ seconds: number | null }>(sql`select ${reached(limits)} as seconds`)
+  return row?.seconds ?? null
 }

@@ -7,13 +7,13 @@ import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { UUID } from '../uuid.ts'
 import { hashApiKey } from './api-key.ts'
-import type { Caller } from './caller.ts'
+import type { Bearer } from './caller.ts'
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]{1,4096})$/i
 const LAST_USED_PRECISION_MS = 60_000
 const MAX_KEYS_A_QUERY = 200
 
-export type Authenticate = (headers: Headers) => Promise<Caller>
+export type Authenticate = (headers: Headers) => Promise<Bearer>
 
 type AuthenticateCtx = Pick<Ctx, 'db' | 'now' | 'log' | 'tokens'>
 
@@ -48,7 +48,7 @@ export const createAuthenticate = (ctx: AuthenticateCtx): Authenticate => {
     touchApiKey(ctx.db, key.id).catch((err: unknown) => ctx.log.warn({ err }, 'could not note the use of an API key'))
   }
 
-  const callerOf = async (bearer: string): Promise<Caller | null> => {
+  const callerOf = async (bearer: string): Promise<Bearer | null> => {
     const hash = hashApiKey(bearer)
     if (hash !== null) {
       const key = await findKey(hexOf(hash))

@@ -5,14 +5,17 @@ import type { Reach } from '../../db/queries/wallets.ts'
 import type { ApiKeyScope } from '../../db/words.ts'
 import { AppError } from '../errors.ts'
 
-export type ApiKeyCaller = {
+/** An IP address, or '' where it is not known. */
+type From = { readonly address: string }
+
+export type ApiKeyCaller = From & {
   readonly kind: 'api_key'
   readonly projectId: string
   readonly apiKeyId: string
   readonly scopes: readonly ApiKeyScope[]
 }
 
-export type UserCaller = {
+export type UserCaller = From & {
   readonly kind: 'user'
   readonly projectId: string
   readonly userId: string
@@ -20,6 +23,11 @@ export type UserCaller = {
 }
 
 export type Caller = ApiKeyCaller | UserCaller
+
+type Anywhere<Known> = Known extends From ? Omit<Known, keyof From> : never
+
+/** A caller as their bearer tells: from wherever it came. */
+export type Bearer = Anywhere<Caller>
 
 /** What a caller sees: a user nothing but their own. */
 export const reachOf = (caller: Caller): Reach => ({

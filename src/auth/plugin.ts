@@ -2,7 +2,7 @@ import { Elysia } from 'elysia'
 import type { Ctx } from '../context.ts'
 import { readJsonBody } from '../http/body.ts'
 import { bodyLimitOf } from '../http/limits.ts'
-import { type Asker, askerOf, subnetOf } from '../http/peer.ts'
+import { type Asker, addressOf, askerOf, subnetOf } from '../http/peer.ts'
 import { byteRate, type Rate, requestRate } from '../http/rate.ts'
 import { createAuthenticate, readProjectHeader, requireProject } from './authenticate.ts'
 import type { Caller } from './caller.ts'
@@ -18,9 +18,6 @@ type AuthCtx = Pick<Ctx, 'db' | 'now' | 'log' | 'config' | 'tokens'>
 
 const principalOf = (caller: Caller): string => (caller.kind === 'user' ? caller.userId : caller.apiKeyId)
 
-const addressOf = (ctx: Pick<AuthCtx, 'config'>, request: Request): string =>
-  subnetOf(askerOf(ctx.config, request).address)
-
 /**
  * Gives every route behind it a `caller`, before the body is read: who may not come in learns nothing else.
  * One for all resources of a process: the rate limit is per API key or user, and process.
@@ -31,15 +28,15 @@ export const authentication = (ctx: AuthCtx, bytes: Rate = byteRate(ctx.config))
   const requests = requestRate(ctx.config)
   const admit = async ({ request, route, set }: Asking & { readonly route: string }): Promise<Caller> => {
     set.headers['cache-control'] = KEPT_BY_NOBODY
-    const caller = await authenticate(request.headers)
+    const caller = { ...(await authenticate(request.headers)), address: addressOf(ctx.config, request) }
     await checkOrigin(ctx, { projectId: caller.projectId, origin: request.headers.get('origin') })
     await requests.spend(principalOf(caller), 1)
     requireScope(caller, { method: request.method, route })
     return caller
   }
   // Anybody may become a user where a project lets them: so their bytes count by their address too.
-  const spendersOf = (caller: Caller, request: Request): readonly string[] =>
-    caller.kind === 'user' ? [caller.userId, addressOf(ctx, request)] : [caller.apiKeyId]
+  const spendersOf = (caller: Caller): readonly string[] =>
+    caller.kind === 'user' ? [caller.userId, subnetOf(caller.address)] : [caller.apiKeyId]
   // The framework parses before anything else, and parses only where there may be a body.
   const admitted = new WeakMap<Request, Caller>()
   return new Elysia({ name: 'authentication' })
@@ -47,7 +44,7 @@ export const authentication = (ctx: AuthCtx, bytes: Rate = byteRate(ctx.config))
       const caller = await admit({ request, route, set })
       admitted.set(request, caller)
       const spend = async (count: number) => {
-        for (const spender of spendersOf(caller, request)) await bytes.spend(spender, count)
+        for (const spender of spendersOf(caller)) await bytes.spend(spender, count)
       }
       return (await readJsonBody(request, { maxBytes: bodyLimitOf(route), spend })) ?? {}
     })

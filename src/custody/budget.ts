@@ -1,10 +1,8 @@
-// Budgets: how many wrong credentials one API key may send in a while. A key whose budget is spent guesses no more, not
-// even rightly, until the window ends; no owner and no other key is locked by it. The budget of PINs stops one PIN from
-// being tried on many owners, which the limit of each owner (guard.ts) does not see.
+// A budget: how many wrong developer secrets one API key may send in a while. A key whose budget is spent tries no more, not
+// even the right one, until the window ends; no wallet and no other key is locked by it.
 //
-// It is counted in this process's memory: what must hold over all processes and restarts, five in a row and a hundred
-// ever, is in the database. A count there would be one row that every PIN of a key waits for. So n processes are n
-// budgets, and a restart begins new ones.
+// It is counted in this process's memory, so that n processes are n budgets and a restart begins new ones: a secret of at
+// least 16 characters is not found by that. PINs are (pin-limits.ts counts these in the database).
 
 import { LRUCache } from 'lru-cache'
 import { AppError } from '../errors.ts'

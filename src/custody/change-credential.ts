@@ -86,17 +86,23 @@ const rewrap = async (parts: Parts, change: Change): Promise<void> => {
 /** Changes the PIN of a wallet's owner, as `Vault.changeUserPin` says. */
 export const changeUserPin = async (
   parts: Parts,
-  input: { readonly wallet: WalletRef; readonly oldPin: string; readonly newPin: string; readonly actor: string },
+  input: {
+    readonly wallet: WalletRef
+    readonly oldPin: string
+    readonly newPin: string
+    readonly actor: string
+    readonly from?: string | undefined
+  },
 ): Promise<void> => {
   using keys = new HeldKeys()
-  const { wallet, oldPin, newPin, actor } = input
+  const { wallet, oldPin, newPin, actor, from } = input
   refuseObviousPin({ pin: newPin, field: 'new_user_pin' })
   const { projectId, ownerId } = wallet
   const row = await readUserKey(parts.db, wallet)
   if (row === null) throw new Error('a user-controlled wallet has an owner without a user key')
   refuseFrozen(row.frozen)
   const of = { projectId, ownerId }
-  const userKey = keys.hold(await parts.credentialKeys.openUser({ ...of, actor, row, pin: oldPin }))
+  const userKey = keys.hold(await parts.credentialKeys.openUser({ ...of, actor, from, row, pin: oldPin }))
   const { salt, inner } = await parts.credentialKeys.sealUser({ ...of, pin: newPin, userKey })
   await rewrap(parts, {
     projectId,

@@ -14,7 +14,8 @@ import type { ProjectKeys } from './project-keys.ts'
 import type { Slots } from './slots.ts'
 
 type Owner = { readonly projectId: string; readonly ownerId: string }
-type Asked = { readonly actor: string }
+/** Who asks, as the audit names it, and from where, as in `Credentials`. */
+type Asked = { readonly actor: string; readonly from?: string | undefined }
 
 /** The opened keys of the credentials that were given, by control mode. */
 export type CredentialKeyOf = Readonly<Record<ControlMode, Uint8Array | null>>
@@ -71,7 +72,7 @@ const createOpeners = ({ projectKeys, guard, secretBudget }: Parts): Openers => 
     return secretBudget.run({ actor, check })
   }
 
-  const openUser: Openers['openUser'] = async ({ projectId, ownerId, actor, row, pin }) => {
+  const openUser: Openers['openUser'] = async ({ projectId, ownerId, actor, from, row, pin }) => {
     // Before the guess is charged: a root key that is slow or away must not cost a guess, nor the time of the lease.
     const inner = await projectKeys.peel({ identity: identityOf.userKey({ projectId, ownerId }), sealed: row.sealed })
     const evaluate = async () => {
@@ -79,18 +80,18 @@ const createOpeners = ({ projectKeys, guard, secretBudget }: Parts): Openers => 
       const stretched = keys.hold(await stretchPin({ pin, salt: row.salt }))
       return openUserKey({ projectId, ownerId, stretched, sealed: inner })
     }
-    return guard.verify({ projectId, ownerId, actor, version: row.version, evaluate })
+    return guard.verify({ projectId, ownerId, actor, from, version: row.version, evaluate })
   }
 
   return {
     openDeveloper,
     openUser,
     open: async ({ proof, rows, keys, ...of }) => {
-      const { developerSecret: secret, userPin: pin } = proof
+      const { developerSecret: secret, userPin: pin, from } = proof
       const { developerKey: sealed, userKey: row } = rows
       if (pin !== null && row === null) throw new Error('a PIN was given for an owner without a user key')
       const developer = secret === null ? null : keys.hold(await openDeveloper({ ...of, sealed, secret }))
-      const user = pin === null || row === null ? null : keys.hold(await openUser({ ...of, row, pin }))
+      const user = pin === null || row === null ? null : keys.hold(await openUser({ ...of, from, row, pin }))
       return { developer, user }
     },
   }

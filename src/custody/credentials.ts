@@ -7,11 +7,17 @@
 import { CONTROL_MODES, type ControlMode } from '../../db/words.ts'
 import { AppError } from '../errors.ts'
 
+/** Whence credentials come: an IPv4 address, or the /64 of an IPv6 one; absent or '' where it is not known. */
+type Whence = { readonly from?: string | undefined }
+
 /** What a caller proves control with, as it came in a request's body. */
-export type Credentials = { readonly developerSecret?: string | undefined; readonly userPin?: string | undefined }
+export type Credentials = Whence & {
+  readonly developerSecret?: string | undefined
+  readonly userPin?: string | undefined
+}
 
 /** Exactly what belongs: null where the credential does not. */
-export type Proof = { readonly developerSecret: string | null; readonly userPin: string | null }
+export type Proof = Whence & { readonly developerSecret: string | null; readonly userPin: string | null }
 
 const FIELD = { developer: 'developer_secret', user: 'user_pin' } as const satisfies Record<ControlMode, string>
 
@@ -45,7 +51,7 @@ export const requireCredentials = (input: {
   if (CONTROL_MODES.some((mode) => !modes.includes(mode) && given[mode] !== null)) {
     throw new AppError('credential_ambiguous', `Field "${modes.map((mode) => FIELD[mode]).join()}" alone belongs here.`)
   }
-  return { developerSecret: given.developer, userPin: given.user }
+  return { developerSecret: given.developer, userPin: given.user, from: input.credentials.from }
 }
 
 /** The credential is not the one that opens. It says no more: not which, and not how close. */

@@ -1,15 +1,16 @@
 // The guess guard: how often the PIN of an owner may be tried, over all wallets, endpoints and processes.
 //
 // One verification at a time for an owner, in this order:
-//   1. the owner's queue in this process, then a slot of the argon2 pool: nothing is charged while waiting. Then the
-//      caller's own budget of wrong PINs (budget.ts);
-//   2. a committed UPDATE charges one guess and takes a lease of 10 s. The fifth charge in a row also locks the owner for
-//      24 h, and 100 wrong PINs ever block it. So a crash, or a cut connection, leaves the guess charged;
+//   1. the owner's queue in this process, then a slot of the argon2 pool: nothing is charged while waiting;
+//   2. a committed UPDATE charges one guess and takes a lease of 10 s, unless too many wrong PINs came from the caller
+//      (pin-limits.ts). The fifth charge in a row also locks the owner for 24 h, and 100 wrong PINs ever block it. So a
+//      crash, or a cut connection, leaves the guess charged;
 //   3. argon2id and the opening of the user key, with no database connection held;
 //   4. with the lease still ours: a right PIN clears the charges, a wrong one leaves its own. A result whose lease
 //      another process has taken meanwhile is thrown away.
 //
 //   charge gives    means                                        answer
+//   spent           too many wrong PINs of this caller           429 rate_limited; the PIN is not looked at
 //   locked          5 in a row, or 100 ever                      403 TOO_MANY_FAILED_ATTEMPTS; the PIN is not looked at,
 //                                                                so a right one is told from a wrong one by nothing
 //   taken           another process verifies for this owner      again a little later, for at most 10 s; then 503 busy
@@ -19,9 +20,10 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Db } from '../../db/client.ts'
 import { chargeGuess, clearGuesses, keepGuess, takeBackGuess } from '../../db/queries/guesses.ts'
+import type { TryLimit } from '../../db/queries/throttles.ts'
 import { AppError, unreachable } from '../errors.ts'
-import type { Budget } from './budget.ts'
 import { invalidSecret } from './credentials.ts'
+import type { PinLimits } from './pin-limits.ts'
 import { createSlots, type Slots } from './slots.ts'
 
 /** How long a request waits for its turn: its owner's queue, a slot and the lease together. */
@@ -33,6 +35,8 @@ type Guess = {
   readonly ownerId: string
   /** Who asks, as the audit names it. */
   readonly actor: string
+  /** As in `Credentials`. */
+  readonly from?: string | undefined
   /** Of the user key that `evaluate` tries to open. */
   readonly version: number
   /** Stretches the PIN and opens the user key; null: the PIN is wrong. It runs at most once, inside an argon2 slot. */
@@ -50,13 +54,23 @@ export type Guard = {
 const busy = (): AppError =>
   new AppError('busy', 'Another PIN of this owner is being verified: try again.', { retryAfterSeconds: 1 })
 
-const settle = async (db: Db, guess: Guess & { readonly lease: string }): Promise<Uint8Array> => {
+const spent = (retryAfterSeconds: number): AppError =>
+  new AppError('rate_limited', 'Too many wrong PINs came from this caller: wait and try again.', {
+    retryable: true,
+    retryAfterSeconds,
+  })
+
+type Parts = { readonly db: Db; readonly pinLimits: PinLimits }
+type Attempt = Guess & { readonly limits: readonly TryLimit[] }
+
+const settle = async ({ db, pinLimits }: Parts, guess: Attempt & { readonly lease: string }): Promise<Uint8Array> => {
   const userKey = await guess.evaluate().catch(async (error: unknown) => {
     await keepGuess(db, guess)
     throw error
   })
   try {
     const ours = await (userKey === null ? keepGuess : clearGuesses)(db, guess)
+    if (userKey === null) await pinLimits.countWrong(guess.limits)
     if (!ours) throw busy()
     if (userKey === null) throw invalidSecret()
     return userKey
@@ -67,31 +81,29 @@ const settle = async (db: Db, guess: Guess & { readonly lease: string }): Promis
 }
 
 /** @returns the user key, or null where another process holds the lease. */
-const attempt = async (db: Db, guess: Guess): Promise<Uint8Array | null> => {
+const attempt = async (parts: Parts, guess: Attempt): Promise<Uint8Array | null> => {
   const leased = { ...guess, lease: randomUUID() }
-  const charge = await chargeGuess(db, leased)
+  const charge = await chargeGuess(parts.db, leased)
   switch (charge.state) {
     case 'taken':
       return null
+    case 'spent':
+      throw spent(charge.retryAfterSeconds)
     case 'locked':
       throw new AppError('TOO_MANY_FAILED_ATTEMPTS', 'Too many wrong PINs: this owner is locked.', {
         retryAfterSeconds: charge.retryAfterSeconds,
       })
     case 'charged':
-      if (charge.version === guess.version) return settle(db, leased)
-      await takeBackGuess(db, leased)
+      if (charge.version === guess.version) return settle(parts, leased)
+      await takeBackGuess(parts.db, leased)
       throw new AppError('credential_changed', 'The PIN was changed while this request waited: try again.')
     default:
       return unreachable(charge)
   }
 }
 
-export const createGuard = (parts: {
-  readonly db: Db
-  readonly argon2Slots: Slots
-  readonly pinBudget: Budget
-}): Guard => {
-  const { db, argon2Slots, pinBudget } = parts
+export const createGuard = (parts: Parts & { readonly argon2Slots: Slots }): Guard => {
+  const { argon2Slots, pinLimits } = parts
   const queues = new Map<string, Slots>()
 
   const inTurn = async <Result>(
@@ -111,11 +123,11 @@ export const createGuard = (parts: {
   return {
     verify: (guess) => {
       const deadlineMs = performance.now() + TURN_WAIT_MS
-      const check = () => attempt(db, guess)
+      const limits = pinLimits.of(guess)
+      const check = () => attempt(parts, { ...guess, limits })
       const work = async () => {
         while (performance.now() < deadlineMs) {
-          const inSlot = () => pinBudget.run({ actor: guess.actor, check })
-          const userKey = await argon2Slots.run({ deadlineMs, work: inSlot })
+          const userKey = await argon2Slots.run({ deadlineMs, work: check })
           if (userKey !== null) return userKey
           await sleep(TAKEN_PAUSE_MS)
         }

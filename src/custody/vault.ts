@@ -2,7 +2,7 @@
 //
 // To read all of it, in this order: envelope (how a secret lies in a row), kdf and hierarchy (which key opens which),
 // key-source, root-key, root-keys and project-keys (the outer layer), credentials and developer-secret (which one belongs),
-// obvious-pin (which one may be made), guard and budget (how often one may be tried), credential-keys (from a credential to
+// obvious-pin (which one may be made), guard, pin-limits and budget (how often one may be tried), credential-keys (from a credential to
 // its key), owner-locks, policy-locks, key-opener and whole-control (from there to a wallet's key), phrase, derive, secp256k1,
 // sr25519 and key-types, new-project, imported and new-wallet (how all of it comes to be), change-credential and
 // export-keyring, rotate-root and rotate-project (how the outer layer is changed), audit, deployment, sealer. The small rest
@@ -26,6 +26,7 @@ import { createKeyOpener, type KeyRequest, type KeyUse, type WalletRef } from '.
 import { keyTypeOf } from './key-types.ts'
 import { activateProject, type NewProject, newProject } from './new-project.ts'
 import { type NewWallet, type NewWalletInput, newWallet } from './new-wallet.ts'
+import { createPinLimits } from './pin-limits.ts'
 import { newPolicyLock, type PolicyChange, revokePolicy } from './policy-locks.ts'
 import { createProjectKeys } from './project-keys.ts'
 import type { RootKey } from './root-key.ts'
@@ -127,6 +128,8 @@ export type Vault = {
     readonly oldPin: string
     readonly newPin: string
     readonly actor: string
+    /** As in `Credentials`. */
+    readonly from?: string | undefined
   }): Promise<void>
   /** @throws not_found, invalid_input, project_not_activated, INVALID_SECRET, credential_changed, rate_limited, busy. */
   changeDeveloperSecret(input: {
@@ -161,10 +164,9 @@ export type Vault = {
   argon2Load(): SlotsLoad
 }
 
-const HOUR_MS = 60 * 60 * 1000
 const MINUTE_MS = 60 * 1000
 
-/** How many wrong credentials an API key may send; a process counts its own. */
+/** How many wrong credentials an API key or user may send: PINs over all processes, secrets in each. */
 export type CredentialLimits = { readonly wrongPinsPerHour: number; readonly wrongSecretsPerMinute: number }
 
 /** Lends an opened key to `use`, and zeroes it afterwards. */
@@ -216,9 +218,8 @@ export const createVault = (parts: {
   const rootKeys = createRootKeys(parts)
   const projectKeys = createProjectKeys({ db, rootKeys })
   const argon2Slots = createSlots({ limit: ARGON2_CONCURRENCY_MAX })
-  const pinBudget = createBudget({ wrongMax: parts.limits.wrongPinsPerHour, windowMs: HOUR_MS })
   const secretBudget = createBudget({ wrongMax: parts.limits.wrongSecretsPerMinute, windowMs: MINUTE_MS })
-  const guard = createGuard({ db, argon2Slots, pinBudget })
+  const guard = createGuard({ db, argon2Slots, pinLimits: createPinLimits({ ...parts, ...parts.limits }) })
   const credentialKeys = createCredentialKeys({ projectKeys, guard, secretBudget, argon2Slots })
   const openKey = createKeyOpener({ db, projectKeys, credentialKeys })
   const opening = { db, projectKeys, credentialKeys, audit }

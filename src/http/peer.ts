@@ -56,12 +56,14 @@ const forwardedFor = (headers: Headers, hops: number): string | null => {
   return readAddress(said.at(-hops) ?? '')
 }
 
-/** The caller's address and device. With n proxies of ours the nth address from the right is what the first of them saw. */
-export const askerOf = (config: Pick<Config, 'trustedProxies'>, request: Request): Asker => {
+/** The caller's address, or ''. With n proxies of ours the nth address from the right is what the first of them saw. */
+export const addressOf = (config: Pick<Config, 'trustedProxies'>, request: Request): string => {
   const peer = readAddress(peers.get(request)?.() ?? '') ?? ''
   const hops = config.trustedProxies
-  return {
-    address: hops === 0 ? peer : (forwardedFor(request.headers, hops) ?? peer),
-    device: [...(request.headers.get('user-agent') ?? '')].slice(0, MAX_DEVICE_CHARACTERS).join(''),
-  }
+  return hops === 0 ? peer : (forwardedFor(request.headers, hops) ?? peer)
 }
+
+export const askerOf = (config: Pick<Config, 'trustedProxies'>, request: Request): Asker => ({
+  address: addressOf(config, request),
+  device: [...(request.headers.get('user-agent') ?? '')].slice(0, MAX_DEVICE_CHARACTERS).join(''),
+})

@@ -3,6 +3,7 @@
 import { Kind, type Static, type TSchema, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox'
 import { t } from 'elysia'
 import { CONTROL_MODES, NETWORKS, TRANSACTION_STATUSES } from '../../db/words.ts'
+import { subnetOf } from './peer.ts'
 
 export const closed = { additionalProperties: false } as const
 
@@ -100,9 +101,13 @@ export const CredentialFields = {
 }
 
 /** The credentials of a body, as the vault takes them. */
-export const credentialsOf = (body: { developer_secret?: string; user_pin?: string }) => ({
+export const credentialsOf = (
+  body: { developer_secret?: string; user_pin?: string },
+  caller: { readonly address: string },
+) => ({
   developerSecret: body.developer_secret,
   userPin: body.user_pin,
+  from: subnetOf(caller.address),
 })
 
 /** Text in, so that `0x10` and `1e3` are refused; an empty value and `null` are as if absent. */

@@ -44,7 +44,7 @@ export const policyRoutes = (ctx: Ctx, authentication: Authentication) => {
             walletAddress: body.wallet_address,
             argumentRules: body.argument_rules,
             ...agreedIn(body),
-            credentials: credentialsOf(body),
+            credentials: credentialsOf(body, caller),
             remember,
           }),
         ),
@@ -84,7 +84,7 @@ export const policyRoutes = (ctx: Ctx, authentication: Authentication) => {
           ...reachOf(caller),
           actor: actorOf(caller),
           id: body.uuid.toLowerCase(),
-          credentials: credentialsOf(body),
+          credentials: credentialsOf(body, caller),
         })
         return { success: true as const }
       },

@@ -17,7 +17,7 @@ export const messageRoutes = (ctx: Ctx, authentication: Authentication) =>
         signerAddress: body.signer_wallet_address,
         message: body.message,
         messageType: body.message_type ?? 'string',
-        credentials: credentialsOf(body),
+        credentials: credentialsOf(body, caller),
       }),
     }),
     {

@@ -31,7 +31,7 @@ const signerInput = (body: typeof SignBody.static | typeof BatchBody.static, cal
   actor: actorOf(caller),
   network: body.network,
   signerAddress: body.signer_wallet_address,
-  credentials: credentialsOf(body),
+  credentials: credentialsOf(body, caller),
 })
 
 const signInput = (body: typeof SignBody.static, caller: Caller) => ({

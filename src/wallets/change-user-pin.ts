@@ -16,9 +16,11 @@ export const changeUserPin = async (
     readonly address: string
     readonly oldPin: string
     readonly newPin: string
+    /** As in `Credentials`. */
+    readonly from: string
   },
 ): Promise<void> => {
-  const { actor, address, oldPin, newPin } = input
+  const { actor, address, oldPin, newPin, from } = input
   const wallet = await getWallet(ctx, { ...input, by: { address } })
   if (wallet.controlMode !== 'user') {
     throw new AppError('invalid_input', 'This wallet is controlled by the developer: it has no PIN.')
@@ -26,5 +28,5 @@ export const changeUserPin = async (
   // Before anything is verified: it says nothing of the PIN that the owner has.
   if (oldPin === newPin)
     throw new AppError('invalid_input', 'Field "new_user_pin" must be another than "old_user_pin".')
-  await ctx.vault.changeUserPin({ wallet, oldPin, newPin, actor })
+  await ctx.vault.changeUserPin({ wallet, oldPin, newPin, actor, from })
 }

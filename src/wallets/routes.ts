@@ -5,6 +5,7 @@ import { actorOf, type Caller, reachOf, requireUser } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import { subnetOf } from '../http/peer.ts'
 import { answers, credentialsOf, IDEMPOTENT, pagingOf } from '../http/schema.ts'
 import { createOnce } from '../idempotency/once.ts'
 import { changeUserPin } from './change-user-pin.ts'
@@ -47,7 +48,7 @@ const newWalletInput = (body: CreateWalletBody, caller: Caller) => ({
   ownerId: caller.kind === 'user' ? caller.userId : (body.owner_id ?? randomUUID()),
   controlMode: body.control_mode,
   type: body.type ?? 'eoa',
-  credentials: credentialsOf(body),
+  credentials: credentialsOf(body, caller),
 })
 
 const detail = (summary: string, description: string) => ({ detail: { tags: ['Wallets'], summary, description } })
@@ -112,6 +113,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
           address: body.address,
           oldPin: body.old_user_pin,
           newPin: body.new_user_pin,
+          from: subnetOf(caller.address),
         })
         return { success: true as const }
       },
@@ -132,7 +134,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
           actor: actorOf(caller),
           network: body.network,
           address: body.address,
-          credentials: credentialsOf(body),
+          credentials: credentialsOf(body, caller),
         })
         return { mnemonic_phrase: exported.mnemonicPhrase, private_key: exported.privateKey }
       },

@@ -18,6 +18,7 @@ const everybody = (): Caller => ({
   projectId: process.env.PROJECT_ID ?? '',
   apiKeyId: '00000000-0000-4000-8000-000000000000',
   scopes: [],
+  address: '127.0.0.1',
 })
 
 const openDoor = (): Authentication =>

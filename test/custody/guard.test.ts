@@ -4,12 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
 import { type Db, openDb } from '../../db/client.ts'
 import { chargeGuess } from '../../db/queries/guesses.ts'
-import { createBudget } from '../../src/custody/budget.ts'
 import { createGuard, type Guard } from '../../src/custody/guard.ts'
+import { createPinLimits } from '../../src/custody/pin-limits.ts'
+import type { Sealer } from '../../src/custody/sealer.ts'
 import { createSlots } from '../../src/custody/slots.ts'
 import { AppError } from '../../src/errors.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
-import { ACTOR, codeOf, tally } from './support.ts'
+import { ACTOR, codeOf, openTestSealer, tally } from './support.ts'
 
 const DAY_SECONDS = 24 * 60 * 60
 
@@ -20,13 +21,14 @@ let otherDb: Db
 let guard: Guard
 /** As in another process: another pool, other queues. */
 let otherGuard: Guard
+let sealer: Sealer
 const projectId = randomUUID()
 
-const guardOn = (pool: Db, limit = 2, wrongMax = 1_000) =>
+const guardOn = (pool: Db, limit = 2) =>
   createGuard({
     db: pool,
     argon2Slots: createSlots({ limit }),
-    pinBudget: createBudget({ wrongMax, windowMs: 3_600_000 }),
+    pinLimits: createPinLimits({ db: pool, sealer, wrongPinsPerHour: 100_000 }),
   })
 
 beforeAll(async () => {
@@ -34,6 +36,7 @@ beforeAll(async () => {
   sql = postgres(database.url, { max: 2, onnotice: () => {} })
   db = openDb({ url: database.apiUrl, maxConnections: 5, applicationName: 'guard' })
   otherDb = openDb({ url: database.apiUrl, maxConnections: 5, applicationName: 'other guard' })
+  sealer = await openTestSealer()
   guard = guardOn(db)
   otherGuard = guardOn(otherDb)
   await sql`insert into projects (id, name) values (${projectId}, 'Test')`
@@ -281,31 +284,8 @@ describe('many at once', () => {
   })
 })
 
-describe('a caller whose budget of wrong PINs is spent', () => {
-  test('is refused before the owner is charged or the PIN is looked at; other callers are not', async () => {
-    const narrow = guardOn(db, 2, 1)
-    const [first, second] = [await owner(), await owner()]
-    const notLookedAt = () => Promise.reject(new Error('it was looked at'))
-    expect(await codeOf(verify(first, wrong, narrow))).toBe('INVALID_SECRET')
-    const error = await refusal(verify(second, notLookedAt, narrow))
-    expect([error.code, error.status]).toEqual(['rate_limited', 429])
-    expect(await stateOf(second)).toEqual({ fails: 0, total: 0, locked: false, leased: false })
-    const guess = { projectId, ownerId: second, actor: 'api_key:another', version: 1, evaluate: right }
-    expect(await codeOf(narrow.verify(guess))).toBe('resolved')
-  })
-
-  test('does not spend it by waiting for its turn, or at a locked owner', async () => {
-    const narrow = guardOn(db, 2, 1)
-    const locked = await owner({ fails: 5, lockedSeconds: 3600 })
-    for (let count = 0; count < 3; count += 1) {
-      expect(await codeOf(verify(locked, wrong, narrow))).toBe('TOO_MANY_FAILED_ATTEMPTS')
-    }
-    expect(await codeOf(verify(await owner(), wrong, narrow))).toBe('INVALID_SECRET')
-  })
-})
-
 describe('a crash after the charge', () => {
-  const crash = (ownerId: string) => chargeGuess(db, { projectId, ownerId, lease: randomUUID() })
+  const crash = (ownerId: string) => chargeGuess(db, { projectId, ownerId, lease: randomUUID(), limits: [] })
   const endLease = (ownerId: string) =>
     sql`update pin_guesses set lease_until = now() - interval '1 second' where owner_id = ${ownerId}`
 

@@ -140,7 +140,7 @@ describe('the statements do what the model says, at every step of a walk at rand
     switch (act.kind) {
       case 'charge': {
         const lease = randomUUID()
-        const charge = await chargeGuess(db, { ...owner, lease })
+        const charge = await chargeGuess(db, { ...owner, lease, limits: [] })
         if (charge.state === 'charged') leases.set(act.by, lease)
         if (charge.state === 'locked') {
           expect(charge.retryAfterSeconds).toBeGreaterThan(0)
@@ -232,7 +232,7 @@ describe('the statements do what the model says, at every step of a walk at rand
     const ownerId = await insertOwner(0)
     for (let fails = 1; fails <= LIMITS.failsMax; fails += 1) {
       const lease = randomUUID()
-      await chargeGuess(db, { projectId, ownerId, lease })
+      await chargeGuess(db, { projectId, ownerId, lease, limits: [] })
       const [row] = await sql<{ leaseSeconds: number; lockSeconds: number | null }[]>`
         select extract(epoch from lease_until - now())::float8 as "leaseSeconds",
           extract(epoch from locked_until - lease_until)::float8 as "lockSeconds"

@@ -297,8 +297,28 @@ describe('a locked owner', () => {
 })
 
 describe('an API key', () => {
+  type Ask = (path: string, body: object) => Promise<Response>
+
+  /** The first key of a service, at an API of its own on the same database. */
+  const asking =
+    (app: ReturnType<typeof createApp>, { project }: Service): Ask =>
+    async (path, body) =>
+      app.fetch(
+        new Request(`http://localhost${path}`, {
+          method: 'POST',
+          headers: {
+            authorization: `Bearer ${project.apiKey}`,
+            'x-walletkit-project-id': project.projectId,
+            'content-type': 'application/json',
+          },
+          body: JSON.stringify(body),
+        }),
+      )
+
   /** A service with small budgets, and a second key of its project. */
-  const withBudgets = async (work: (narrow: Service, second: ReturnType<Service['as']>) => Promise<void>) => {
+  const withBudgets = async (
+    work: (narrow: Service, second: ReturnType<Service['as']>, inAnotherProcess: Ask) => Promise<void>,
+  ) => {
     const narrow = await startService({
       rpcUrls: { Ethereum: NOWHERE },
       variables: { WRONG_PINS_PER_HOUR: '3', WRONG_SECRETS_PER_MINUTE: '3' },
@@ -308,24 +328,43 @@ describe('an API key', () => {
     await admin`insert into api_keys (project_id, name, hash, scopes)
       values (${projectId}, 'second', ${Buffer.from(key.hash)}, ${['read', 'sign', 'admin']})`
     await admin.end()
+    const ctx = await createCtx({ config: readConfig(narrow.variables), process: 'another' })
     try {
-      await work(narrow, narrow.as({ projectId, apiKey: key.text }))
+      await work(narrow, narrow.as({ projectId, apiKey: key.text }), asking(createApp(ctx), narrow))
     } finally {
+      await ctx.db.close({ timeoutSeconds: 5 })
       await narrow.close()
     }
   }
 
+  const counted = async ({ database }: Service) => {
+    const admin = postgres(database.url, { max: 1 })
+    const rows = await admin`select tries from throttles`
+    await admin.end()
+    return rows.map(({ tries }) => tries)
+  }
+
   test('that tries one PIN on many owners is stopped, and neither owners nor other keys are', async () => {
-    await withBudgets(async (narrow, second) => {
+    await withBudgets(async (narrow, second, inAnotherProcess) => {
       const made = Array.from({ length: 6 }, () => narrow.newWallet({ network: 'Ethereum', pin: PIN }))
       const wallets = await Promise.all(made)
-      const answers = await Promise.all(wallets.map(({ address }) => signWith('Ethereum', address, WRONG, narrow)))
+      const answers: Answer[] = []
+      for (const { address } of wallets) answers.push(await signWith('Ethereum', address, WRONG, narrow))
       expect(tally(answers)).toEqual({ '403 INVALID_SECRET': 3, '429 rate_limited': 3 })
+      // For the key, for its project, and for its project at this address.
+      expect(await counted(narrow)).toEqual([3, 3, 3])
       const refused = await signWith('Ethereum', wallets[0]?.address ?? '', PIN, narrow)
       expect([refused.status, refused.json.code]).toEqual([429, 'rate_limited'])
       const seconds = Number(refused.headers.get('retry-after'))
       expect(seconds).toBeGreaterThan(3_500)
       expect(seconds).toBeLessThanOrEqual(3_600)
+      const elsewhere = await inAnotherProcess('/transactions/sign', {
+        network: 'Ethereum',
+        signer_wallet_address: wallets[0]?.address,
+        unsigned_transaction: unsigned,
+        user_pin: PIN,
+      })
+      expect([elsewhere.status, elsewhere.headers.get('retry-after') !== null]).toEqual([429, true])
       for (const { address } of wallets) {
         expect((await signWith('Ethereum', address, PIN, second)).status).toBe(200)
       }

@@ -1,0 +1,182 @@
+// One PIN tried on many owners: who asks is stopped, over all processes, and nobody else is.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import postgres, { type Sql } from 'postgres'
+import { type Db, openDb } from '../../db/client.ts'
+import { createGuard, type Guard } from '../../src/custody/guard.ts'
+import { ARGON2_CONCURRENCY_MAX } from '../../src/custody/kdf.ts'
+import { createPinLimits } from '../../src/custody/pin-limits.ts'
+import type { Sealer } from '../../src/custody/sealer.ts'
+import { createSlots } from '../../src/custody/slots.ts'
+import { AppError } from '../../src/errors.ts'
+import { createDatabase, type TestDatabase } from '../support/postgres.ts'
+import { codeOf, openTestSealer } from './support.ts'
+
+const MAX = 3
+const HERE = '192.0.2.1'
+const ELSEWHERE = '192.0.2.2'
+
+let database: TestDatabase
+let sql: Sql
+let db: Db
+let sealer: Sealer
+
+beforeAll(async () => {
+  database = await createDatabase()
+  sql = postgres(database.url, { max: 2, onnotice: () => {} })
+  db = openDb({ url: database.apiUrl, maxConnections: 10, applicationName: 'pin limits' })
+  sealer = await openTestSealer()
+})
+afterAll(async () => {
+  await db?.close({ timeoutSeconds: 5 })
+  await sql?.end()
+  await database?.close()
+})
+
+/** As a process that has just started. */
+const process = (): Guard =>
+  createGuard({
+    db,
+    argon2Slots: createSlots({ limit: ARGON2_CONCURRENCY_MAX }),
+    pinLimits: createPinLimits({ db, sealer, wrongPinsPerHour: MAX }),
+  })
+
+const newProject = async (): Promise<string> => {
+  const projectId = randomUUID()
+  await sql`insert into projects (id, name) values (${projectId}, 'Test')`
+  return projectId
+}
+const newOwner = async (projectId: string): Promise<string> => {
+  const ownerId = randomUUID()
+  await sql`insert into user_keys (project_id, owner_id, salt, sealed) values (${projectId}, ${ownerId}, '\\x00', '\\x00')`
+  await sql`insert into pin_guesses (project_id, owner_id) values (${projectId}, ${ownerId})`
+  return ownerId
+}
+const newKey = () => `api_key:${randomUUID()}`
+const newUser = () => `user:${randomUUID()}`
+
+type Try = { readonly projectId: string; readonly actor: string; readonly from?: string; readonly by?: Guard }
+
+const attempt = async ({ projectId, actor, from, by = process() }: Try, isRight: boolean): Promise<string> => {
+  const ownerId = await newOwner(projectId)
+  const evaluate = async () => (isRight ? new Uint8Array(32) : null)
+  const code = await codeOf(by.verify({ projectId, ownerId, actor, from, version: 1, evaluate }))
+  const [row] = await sql`select total from pin_guesses where owner_id = ${ownerId}`
+  expect(row?.total).toBe(code === 'INVALID_SECRET' ? 1 : 0)
+  return code
+}
+/** Each on an owner of its own. */
+const wrong = (asked: Try) => attempt(asked, false)
+const right = (asked: Try) => attempt(asked, true)
+
+const wrongs = async (asked: Try, count: number): Promise<readonly string[]> => {
+  const codes: string[] = []
+  for (let tries = 0; tries < count; tries += 1) codes.push(await wrong(asked))
+  return codes
+}
+const allWrong = (count: number) => Array(count).fill('INVALID_SECRET')
+
+describe('an API key that is wrong about many owners', () => {
+  test('is stopped, right or wrong, whichever process it asks, and no owner is charged for that', async () => {
+    const asked = { projectId: await newProject(), actor: newKey() }
+    expect(await wrongs(asked, MAX + 2)).toEqual([...allWrong(MAX), 'rate_limited', 'rate_limited'])
+    expect(await right(asked)).toBe('rate_limited')
+    const error = await process()
+      .verify({ ...asked, ownerId: await newOwner(asked.projectId), version: 1, evaluate: async () => null })
+      .catch((refusal: unknown) => refusal)
+    if (!(error instanceof AppError)) throw new Error('it was not refused')
+    expect(error.status).toBe(429)
+    expect(error.retryAfterSeconds).toBeGreaterThan(3_500)
+    expect(error.retryAfterSeconds).toBeLessThanOrEqual(3_600)
+  })
+
+  test('goes beyond the limit by no more than what is looked at at once', async () => {
+    const asked = { projectId: await newProject(), actor: newKey(), by: process() }
+    const codes = await Promise.all(Array.from({ length: 40 }, () => wrong(asked)))
+    const looked = codes.filter((code) => code === 'INVALID_SECRET').length
+    expect(looked).toBeGreaterThanOrEqual(MAX)
+    expect(looked).toBeLessThan(MAX + ARGON2_CONCURRENCY_MAX)
+    expect(codes.filter((code) => code === 'rate_limited').length).toBe(40 - looked)
+  })
+
+  test('leaves the other keys of its project and their own limit alone', async () => {
+    const projectId = await newProject()
+    await wrongs({ projectId, actor: newKey() }, MAX)
+    const other = { projectId, actor: newKey() }
+    expect(await right(other)).toBe('resolved')
+    expect(await wrongs(other, MAX + 1)).toEqual([...allWrong(MAX), 'rate_limited'])
+  })
+
+  test('may try again when its hour is over', async () => {
+    const asked = { projectId: await newProject(), actor: newKey() }
+    await wrongs(asked, MAX)
+    expect(await right(asked)).toBe('rate_limited')
+    await sql`update throttles set window_ends_at = now()`
+    expect(await right(asked)).toBe('resolved')
+    expect(await wrongs(asked, MAX + 1)).toEqual([...allWrong(MAX), 'rate_limited'])
+  })
+
+  test('spends nothing by right PINs, and nothing at a locked owner', async () => {
+    const asked = { projectId: await newProject(), actor: newKey() }
+    const before = await sql`select count(*)::int from throttles`
+    for (let count = 0; count < MAX + 2; count += 1) expect(await right(asked)).toBe('resolved')
+    const ownerId = await newOwner(asked.projectId)
+    await sql`update pin_guesses set fails = 5, locked_until = now() + interval '1 hour' where owner_id = ${ownerId}`
+    const locked = { ...asked, ownerId, version: 1, evaluate: async () => null }
+    for (let count = 0; count < MAX + 2; count += 1) {
+      expect(await codeOf(process().verify(locked))).toBe('TOO_MANY_FAILED_ATTEMPTS')
+    }
+    expect([...(await sql`select count(*)::int from throttles`)]).toEqual([...before])
+  })
+})
+
+test('many keys of a project are stopped together: by five times the limit of one', async () => {
+  const projectId = await newProject()
+  for (let count = 0; count < 5; count += 1) {
+    expect(await wrongs({ projectId, actor: newKey() }, MAX)).toEqual(allWrong(MAX))
+  }
+  expect(await right({ projectId, actor: newKey() })).toBe('rate_limited')
+  expect(await right({ projectId: await newProject(), actor: newKey() })).toBe('resolved')
+})
+
+test('many keys of a project at one address are stopped there by twice the limit of one, and elsewhere not', async () => {
+  const projectId = await newProject()
+  for (let count = 0; count < 2; count += 1) await wrongs({ projectId, actor: newKey(), from: HERE }, MAX)
+  expect(await right({ projectId, actor: newKey(), from: HERE })).toBe('rate_limited')
+  expect(await right({ projectId, actor: newKey(), from: ELSEWHERE })).toBe('resolved')
+  // Whose servers may stand behind the same address.
+  expect(await right({ projectId: await newProject(), actor: newKey(), from: HERE })).toBe('resolved')
+})
+
+describe('users of a project, whom anybody may become', () => {
+  test('do not lock its keys out, however wrong they are', async () => {
+    const projectId = await newProject()
+    for (let count = 0; count < 6; count += 1) {
+      await wrongs({ projectId, actor: newUser(), from: `198.51.100.${count}` }, MAX)
+    }
+    expect(await right({ projectId, actor: newKey(), from: '198.51.100.1' })).toBe('resolved')
+    expect(await right({ projectId, actor: newUser(), from: '198.51.100.7' })).toBe('resolved')
+  })
+
+  test('at one address are stopped together, in whatever project', async () => {
+    const from = '203.0.113.9'
+    for (let count = 0; count < MAX; count += 1) await wrong({ projectId: await newProject(), actor: newUser(), from })
+    expect(await right({ projectId: await newProject(), actor: newUser(), from })).toBe('rate_limited')
+    expect(await right({ projectId: await newProject(), actor: newUser(), from: '203.0.113.10' })).toBe('resolved')
+  })
+
+  test('are stopped each, wherever they are', async () => {
+    const asked = { projectId: await newProject(), actor: newUser() }
+    for (let count = 0; count < MAX; count += 1) await wrong({ ...asked, from: `203.0.113.${20 + count}` })
+    expect(await right({ ...asked, from: '203.0.113.40' })).toBe('rate_limited')
+  })
+})
+
+test('what is kept is a few rows an hour a caller, which tell no address', async () => {
+  await sql`delete from throttles`
+  const asked = { projectId: await newProject(), actor: newKey(), from: HERE }
+  await wrongs(asked, MAX + 3)
+  const rows = await sql<{ key: Uint8Array; tries: number }[]>`select key, tries from throttles`
+  expect(rows.map(({ key, tries }) => [key.length, tries])).toEqual(Array(3).fill([32, MAX]))
+})
