@@ -1,0 +1,106 @@
+// What the runtime's HTTP parser answers by itself, before the app hears of a request. docs/operations.md tells operators of
+// it ("In front of the API"): where one of these tests fails after an update of the runtime, change that text too.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { connect } from 'node:net'
+import { type Service, startService } from '../support/service.ts'
+
+let service: Service
+
+beforeAll(async () => {
+  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
+})
+
+afterAll(() => service.close())
+
+/** All that the server sends until it ends the connection, or has answered so many requests. */
+const exchange = (text: string, answers = Number.POSITIVE_INFINITY): Promise<string> => {
+  const { hostname, port } = new URL(service.baseUrl)
+  const { promise, resolve } = Promise.withResolvers<string>()
+  const socket = connect(Number(port), hostname, () => socket.write(text))
+  let received = ''
+  socket.on('data', (chunk) => {
+    received += chunk.toString('latin1')
+    if ((received.match(/HTTP\/1\.1 [0-9]{3}.*?\r\n\r\n\{[^}]*\}/gs) ?? []).length >= answers) socket.destroy()
+  })
+  socket.on('error', () => {})
+  socket.on('close', () => resolve(received))
+  return promise
+}
+
+const statuses = (received: string) =>
+  [...received.matchAll(/HTTP\/1\.1 ([0-9]{3})/g)].map(([, status]) => Number(status))
+const HOST = 'Host: localhost\r\n'
+const EMPTY = /^HTTP\/1\.1 [0-9]{3} [^\r\n]*\r\nConnection: close\r\n\r\n$/
+
+describe('the app answers', () => {
+  test('methods that no path has, also those of extensions of HTTP', async () => {
+    for (const method of ['PROPFIND', 'QUERY', 'TRACE', 'CONNECT', 'LINK', 'PATCH']) {
+      const received = await exchange(`${method} /healthz HTTP/1.1\r\n${HOST}\r\n`, 1)
+      expect({ method, statuses: statuses(received) }).toEqual({ method, statuses: [405] })
+      expect(received).toContain('"code":"method_not_allowed"')
+      const nowhere = await exchange(`${method} /nowhere HTTP/1.1\r\n${HOST}\r\n`, 1)
+      expect(nowhere).toContain('"code":"not_found"')
+    }
+  })
+
+  test('requests that come together, where each is answered at once', async () => {
+    const get = `GET /healthz HTTP/1.1\r\n${HOST}\r\n`
+    expect(statuses(await exchange(get + get + get, 3))).toEqual([200, 200, 200])
+  })
+
+  test('a body in chunks with extensions', async () => {
+    const head = `POST /wallets HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n`
+    expect(statuses(await exchange(`${head}2;a=b\r\n{}\r\n0\r\n\r\n`, 1))).toEqual([400])
+  })
+})
+
+describe('the parser answers, with a status alone, and ends the connection after', () => {
+  const cases: readonly (readonly [name: string, text: string, status: number])[] = [
+    ['more than 16 KiB of headers', `GET /healthz HTTP/1.1\r\n${HOST}X-A: ${'a'.repeat(17_000)}\r\n\r\n`, 431],
+    ['more than 200 headers', `GET /healthz HTTP/1.1\r\n${HOST}${'X-A: b\r\n'.repeat(201)}\r\n`, 431],
+    ['a path of more than 16 KiB', `GET /${'a'.repeat(17_000)} HTTP/1.1\r\n${HOST}\r\n`, 431],
+    ['no Host', 'GET /healthz HTTP/1.1\r\n\r\n', 400],
+    ['a method that is no token', `G@T /healthz HTTP/1.1\r\n${HOST}\r\n`, 400],
+    ['a path that is none', `GET * HTTP/1.1\r\n${HOST}\r\n`, 400],
+    ['another version', `GET /healthz HTTP/3.0\r\n${HOST}\r\n`, 505],
+    ['two lengths', `POST /wallets HTTP/1.1\r\n${HOST}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}`, 400],
+    [
+      'a length and chunks',
+      `POST /wallets HTTP/1.1\r\n${HOST}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+      400,
+    ],
+    [
+      'a transfer coding but chunks',
+      `POST /wallets HTTP/1.1\r\n${HOST}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
+      400,
+    ],
+    ['a header that goes on in the next line', `GET /healthz HTTP/1.1\r\n${HOST}X-A: b\r\n c\r\n\r\n`, 400],
+  ]
+  for (const [name, text, status] of cases) {
+    test(name, async () => {
+      const received = await exchange(text)
+      expect(statuses(received)).toEqual([status])
+      expect(received).toMatch(EMPTY)
+    })
+  }
+})
+
+describe('the parser does not take', () => {
+  test('methods that it does not know: it ends the connection without an answer', async () => {
+    for (const method of ['BREW', 'get']) expect(await exchange(`${method} /healthz HTTP/1.1\r\n${HOST}\r\n`)).toBe('')
+  })
+
+  test('trailers: the request is answered, and the connection ends', async () => {
+    const head = `POST /wallets HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n`
+    const next = `GET /healthz HTTP/1.1\r\n${HOST}\r\n`
+    const received = await exchange(`${head}2\r\n{}\r\n0\r\nX-Checksum: 1\r\n\r\n${next}`)
+    expect(statuses(received)).toEqual([400, 400])
+    expect(received).toContain('"code":"project_required"')
+  })
+
+  test('a request behind one whose answer is not ready: it ends the connection without an answer to either', async () => {
+    const list = `GET /wallets?network=Ethereum HTTP/1.1\r\n${HOST}Authorization: Bearer ${service.project.apiKey}\r\nX-WalletKit-Project-ID: ${service.project.projectId}\r\n\r\n`
+    expect(await exchange(list + list)).toBe('')
+  })
+})
