@@ -3,6 +3,7 @@
 import { isDatabaseAway } from '../db/client.ts'
 import { readConfig } from '../src/config.ts'
 import { createWorkerCtx, type WorkerCtx } from '../src/context.ts'
+import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../src/core-dumps.ts'
 import { startFlushing } from '../src/metrics/tally.ts'
 import { beginQueue, type Queue } from './queue.ts'
 
@@ -34,8 +35,10 @@ const keepWorking = async (ctx: WorkerCtx, input: { readonly queue: Queue | null
 }
 
 const main = async (): Promise<void> => {
+  const dumpsNothing = await forbidCoreDumps()
   const config = readConfig()
   const ctx = await createWorkerCtx({ config, process: 'worker' })
+  if (!dumpsNothing) ctx.log.warn(CORE_DUMPS_ALLOWED)
   const stopFlushing = startFlushing(ctx.tally)
   const stopping = new AbortController()
   const stop = (signal: string): void => {

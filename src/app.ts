@@ -14,7 +14,7 @@ import { byteRate } from './http/rate.ts'
 import { loginRoutes } from './login/routes.ts'
 import { devMailboxRoutes } from './mail/routes.ts'
 import { metadataRoutes } from './metadata/routes.ts'
-import { createRequestMetrics } from './metrics/requests.ts'
+import { createRequestMetrics, type RequestMetrics } from './metrics/requests.ts'
 import { metricsRoutes } from './metrics/routes.ts'
 import { nftRoutes } from './nfts/routes.ts'
 import { openapiRoutes } from './openapi/routes.ts'
@@ -43,11 +43,10 @@ const refuseOddHost = (request: Request): void => {
  * The whole HTTP interface; it does not listen. Unknown properties are refused rather than dropped (`normalize: false`),
  * bodies are read by our own parser, and every failure leaves through the one error handler.
  */
-export const createApp = (ctx: Ctx): AnyElysia => {
+export const createApp = (ctx: Ctx, requests: RequestMetrics = createRequestMetrics()): AnyElysia => {
   const bytes = byteRate(ctx.config)
   const auth = authentication(ctx, bytes)
   const door = projectDoor(ctx, bytes)
-  const requests = createRequestMetrics()
   // By default the path begins at the first slash behind the eleventh character: a short host name would end before it.
   const app: AnyElysia = new Elysia({ normalize: false, handler: { standardHostname: false } })
     .onRequest(({ request, set }) => {

@@ -73,8 +73,10 @@ export type Config = {
   readonly wrongSecretsPerMinute: number
   readonly workerConcurrency: number
   readonly logLevel: (typeof LOG_LEVELS)[number]
-  /** The bearer token of `/metrics`; null where anybody may read them. */
+  /** The bearer token of `/metrics`; null where none is set. */
   readonly metricsToken: Secret | null
+  /** Where `/metrics` listens apart from everything else; null where it does not. */
+  readonly metricsListener: { readonly host: string; readonly port: number } | null
   readonly accessTokenSeconds: number
   /** How long after its user's login a session ends, however often it is refreshed. */
   readonly sessionDays: number
@@ -162,7 +164,10 @@ const rpcUrlsOf = (variables: Variables): Config['rpcUrls'] => {
     networks.flatMap((network) => {
       const name = `${network.toUpperCase()}_RPC_URL`
       const text = variables[name]?.trim()
-      return text ? [[network, new Secret(url(name, text, protocols))] as const] : []
+      if (!text) return []
+      url(name, text, protocols)
+      if (isMainnet(variables)) refuseUnencrypted(name, text)
+      return [[network, new Secret(text)] as const]
     })
   return Object.fromEntries([...given(EVM_NETWORKS, EVM_PROTOCOLS), ...given(SUBSTRATE_NETWORKS, SUBSTRATE_PROTOCOLS)])
 }
@@ -194,6 +199,7 @@ const ipfsApiUrlOf = (variables: Variables): Secret | null => {
   const text = variables.IPFS_API_URL?.trim()
   if (!text) return null
   const parsed = new URL(url('IPFS_API_URL', text, ['http:', 'https:']))
+  if (isMainnet(variables)) refuseUnencrypted('IPFS_API_URL', text)
   if (parsed.search !== '' || parsed.hash !== '') throw problem('IPFS_API_URL', 'a URL without ? and #')
   try {
     decodeURIComponent(`${parsed.username}:${parsed.password}`)
@@ -209,14 +215,60 @@ export const readRootKeyConfig = (spec: string, variables: Variables = process.e
   vault: spec.startsWith('vault-transit:') ? vaultOf(variables) : null,
 })
 
-/** For commands that need nothing but the database. @throws Error. */
-export const readDatabaseUrl = (variables: Variables = process.env): Secret =>
-  new Secret(
-    url('DATABASE_URL', required(variables, 'DATABASE_URL', 'the URL of a PostgreSQL database'), [
-      'postgres:',
-      'postgresql:',
-    ]),
+const LOOPBACK = /^(?:localhost|.+\.localhost|127(?:\.[0-9]{1,3}){3}|\[::1\]|::1)$/i
+
+/** Whether what is sent to a host never leaves this machine: a loopback name or address, or the path of a Unix socket. */
+const isLocal = (host: string): boolean => LOOPBACK.test(host) || /^(?:\/|%2f)/i.test(host)
+
+const isMainnet = (variables: Variables): boolean => variables.ENVIRONMENT?.trim() === 'mainnet'
+
+/** For mainnet: what leaves the machine is encrypted. @throws Error. */
+const refuseUnencrypted = (name: string, text: string): void => {
+  const { protocol, hostname } = new URL(text)
+  if (['https:', 'wss:'].includes(protocol) || isLocal(hostname)) return
+  throw problem(name, 'a URL by https or wss on mainnet, unless its host is this machine')
+}
+
+const TLS_MODES = ['require', 'verify-ca', 'verify-full']
+
+/** For mainnet, likewise. The clients take the host from other places where the URL has none. @throws Error. */
+const refuseUnencryptedDatabase = (variables: Variables, text: string): void => {
+  const { hostname, searchParams } = new URL(text)
+  const hosts = [hostname || variables.PGHOST || 'localhost', ...searchParams.getAll('host')]
+  const modes = searchParams.getAll('sslmode')
+  if (hosts.every(isLocal) || (modes.length > 0 && modes.every((mode) => TLS_MODES.includes(mode)))) return
+  throw problem(
+    'DATABASE_URL',
+    'a URL with ?sslmode=verify-full (or verify-ca, or require) on mainnet, unless its host is this machine',
   )
+}
+
+/** For commands that need nothing but the database. @throws Error. */
+export const readDatabaseUrl = (variables: Variables = process.env): Secret => {
+  const text = url('DATABASE_URL', required(variables, 'DATABASE_URL', 'the URL of a PostgreSQL database'), [
+    'postgres:',
+    'postgresql:',
+  ])
+  if (isMainnet(variables)) refuseUnencryptedDatabase(variables, text)
+  return new Secret(text)
+}
+
+const publicBaseUrlOf = (variables: Variables, port: number): string => {
+  const text = variables.PUBLIC_BASE_URL?.trim() || `http://localhost:${port}`
+  const { protocol, hostname } = new URL(url('PUBLIC_BASE_URL', text, ['http:', 'https:']))
+  if (isMainnet(variables) && (protocol !== 'https:' || isLocal(hostname))) {
+    throw problem('PUBLIC_BASE_URL', 'the https:// URL on mainnet by which callers reach the API')
+  }
+  return text.replace(/\/+$/, '')
+}
+
+const metricsListenerOf = (variables: Variables): Config['metricsListener'] =>
+  variables.METRICS_PORT?.trim()
+    ? {
+        host: variables.METRICS_HOST?.trim() || '127.0.0.1',
+        port: wholeNumber(variables, 'METRICS_PORT', 0, 65_535, 0),
+      }
+    : null
 
 /** @throws Error with one sentence that names the variable and what it must be, never its value. */
 export const readConfig = (variables: Variables = process.env): Config => {
@@ -225,10 +277,7 @@ export const readConfig = (variables: Variables = process.env): Config => {
   if (devnet && environment === 'mainnet') throw new Error('DEVNET must be false where ENVIRONMENT is mainnet.')
   const host = variables.HOST?.trim() || '127.0.0.1'
   const port = wholeNumber(variables, 'PORT', 3000, 65_535, 0)
-  const publicBaseUrl = url('PUBLIC_BASE_URL', variables.PUBLIC_BASE_URL?.trim() || `http://localhost:${port}`, [
-    'http:',
-    'https:',
-  ]).replace(/\/+$/, '')
+  const publicBaseUrl = publicBaseUrlOf(variables, port)
   return {
     environment,
     devnet,
@@ -251,6 +300,7 @@ export const readConfig = (variables: Variables = process.env): Config => {
     workerConcurrency: wholeNumber(variables, 'WORKER_CONCURRENCY', 24, 500),
     logLevel: oneOf(variables, 'LOG_LEVEL', LOG_LEVELS, 'info'),
     metricsToken: tokenOf(variables, 'METRICS_TOKEN'),
+    metricsListener: metricsListenerOf(variables),
     accessTokenSeconds: wholeNumber(variables, 'ACCESS_TOKEN_SECONDS', 86_400, 604_800, 60),
     sessionDays: wholeNumber(variables, 'SESSION_DAYS', 90, 3_650),
     trustedProxies: wholeNumber(variables, 'TRUSTED_PROXIES', 0, 10, 0),

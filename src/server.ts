@@ -4,23 +4,39 @@ import { createApp } from './app.ts'
 import { startRotatingTokenKeys } from './auth/token-key-rotation.ts'
 import { readConfig } from './config.ts'
 import { createCtx } from './context.ts'
+import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from './core-dumps.ts'
 import { listen } from './http/listen.ts'
+import { createRequestMetrics } from './metrics/requests.ts'
+import { createMetricsApp } from './metrics/routes.ts'
 import { startFlushing } from './metrics/tally.ts'
 
 /** Requests that are running when the process is told to stop get this long. */
 const DRAIN_MS = 10_000
 
 const main = async (): Promise<void> => {
+  const dumpsNothing = await forbidCoreDumps()
   const config = readConfig()
   const ctx = await createCtx({ config, process: 'api' })
+  if (!dumpsNothing) ctx.log.warn(CORE_DUMPS_ALLOWED)
   const stopFlushing = startFlushing(ctx.tally)
   const stopRotating = startRotatingTokenKeys(ctx)
-  const server = listen({ fetch: createApp(ctx).fetch, hostname: config.host, port: config.port, log: ctx.log })
+  const requests = createRequestMetrics()
+  const { log } = ctx
+  const server = listen({ fetch: createApp(ctx, requests).fetch, hostname: config.host, port: config.port, log })
+  const metrics =
+    config.metricsListener === null
+      ? null
+      : listen({
+          fetch: createMetricsApp(ctx, requests).fetch,
+          hostname: config.metricsListener.host,
+          port: config.metricsListener.port,
+          log,
+        })
 
   const stop = async (signal: string): Promise<void> => {
     ctx.log.info({ signal }, 'stopping')
     const givenUp = setTimeout(() => process.exit(1), DRAIN_MS)
-    await server.stop(false)
+    await Promise.all([server.stop(false), metrics?.stop(true)])
     await Promise.all([stopFlushing(), stopRotating()])
     await ctx.db.close({ timeoutSeconds: 2 })
     clearTimeout(givenUp)
@@ -29,7 +45,8 @@ const main = async (): Promise<void> => {
   process.once('SIGTERM', () => void stop('SIGTERM'))
   process.once('SIGINT', () => void stop('SIGINT'))
   // Only now: whoever reads this may tell the process to stop, which must end it cleanly.
-  ctx.log.info({ url: `http://${server.hostname}:${server.port}`, environment: config.environment }, 'listening')
+  if (metrics !== null) log.info({ metricsUrl: `http://${metrics.hostname}:${metrics.port}/metrics` }, 'metrics')
+  log.info({ url: `http://${server.hostname}:${server.port}`, environment: config.environment }, 'listening')
 }
 
 main().catch((error: unknown) => {

@@ -1,12 +1,16 @@
 import type { Command } from 'commander'
 import { type Config, readConfig } from '../config.ts'
 import type { Ctx, IdentityCtx, WorkerCtx } from '../context.ts'
+import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../core-dumps.ts'
 
 /** How the audit names whoever works with the command line. */
 export const OPERATOR = 'operator'
 
 /** Half of what a command takes to start is this, and its help needs none of it. */
-const loadContext = () => import('../context.ts')
+const loadContext = async () => {
+  if (!(await forbidCoreDumps())) note(CORE_DUMPS_ALLOWED)
+  return import('../context.ts')
+}
 
 /** Runs a command with the full context, and always ends its connections. */
 export const withCtx = async (command: (ctx: Ctx) => Promise<void>, config: Config = readConfig()): Promise<void> => {

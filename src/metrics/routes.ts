@@ -1,19 +1,35 @@
 import { Elysia } from 'elysia'
 import type { Ctx } from '../context.ts'
+import { answerOf } from '../http/failure.ts'
+import { checkMetricsAccess } from './access.ts'
 import { CONTENT_TYPE } from './exposition.ts'
 import type { RequestMetrics } from './requests.ts'
 import { createScrape } from './scrape.ts'
 
-/** For operators, and not part of the interface: the description leaves it out. */
-export const metricsRoutes = (ctx: Ctx, requests: RequestMetrics) => {
+const routes = (ctx: Ctx, { requests, isApart }: { readonly requests: RequestMetrics; readonly isApart: boolean }) => {
   const scrape = createScrape(ctx, requests)
   return new Elysia().get(
     '/metrics',
-    async ({ request, set }) => {
-      set.headers['content-type'] = CONTENT_TYPE
+    async ({ request: { headers }, set }) => {
       set.headers['cache-control'] = 'no-store'
-      return scrape(request.headers)
+      checkMetricsAccess(ctx.config, { headers, isApart })
+      set.headers['content-type'] = CONTENT_TYPE
+      return scrape()
     },
     { detail: { hide: true } },
   )
 }
+
+/** For operators, and not part of the interface: the description leaves it out. */
+export const metricsRoutes = (ctx: Ctx, requests: RequestMetrics) => routes(ctx, { requests, isApart: false })
+
+/** The same at a listener of its own, with nothing else. */
+export const createMetricsApp = (ctx: Ctx, requests: RequestMetrics) =>
+  new Elysia()
+    .onError(({ error, set }) => {
+      const { status, body, unexpected } = answerOf(error)
+      if (unexpected) ctx.log.error({ err: error }, 'a scrape failed')
+      set.status = status
+      return body
+    })
+    .use(routes(ctx, { requests, isApart: true }))

@@ -68,6 +68,7 @@ const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = 
   logLevel: 'silent',
   metricsToken: null,
   sessionDays: 90,
+  metricsListener: null,
   accessTokenSeconds: 3_600,
   trustedProxies: 0,
   mailUrl: null,

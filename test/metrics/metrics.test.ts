@@ -575,6 +575,52 @@ describe('a token', () => {
     }
   })
 
+  test('where there is none, nobody reads them but on the devnet', async () => {
+    const closed = await startService({ variables: { DEVNET: 'false' } })
+    try {
+      for (const authorization of [undefined, `Bearer ${TOKEN}`, `Bearer ${closed.project.apiKey}`]) {
+        const answer = await closed.call('/metrics', { headers: { ...NOBODY, authorization } })
+        expect({ status: answer.status, code: answer.json.code }).toEqual({ status: 401, code: 'unauthorized' })
+        expect(answer.text).not.toContain('strongroom_')
+      }
+    } finally {
+      await closed.close()
+    }
+  })
+
+  test('is not needed at a listener of their own, which has nothing else, and shuts the other one', async () => {
+    const server = Bun.spawn(['bun', new URL('../../src/server.ts', import.meta.url).pathname], {
+      env: { PATH: process.env.PATH ?? '', ...service.variables, PORT: '0', METRICS_PORT: '0', LOG_LEVEL: 'info' },
+      stdout: 'pipe',
+      stderr: 'inherit',
+    })
+    let log = ''
+    for await (const chunk of server.stdout) {
+      log += Buffer.from(chunk).toString()
+      if (log.includes('"url":')) break
+    }
+    try {
+      const metricsUrl = /"metricsUrl":"([^"]+)"/.exec(log)?.[1] ?? ''
+      const url = /"url":"([^"]+)"/.exec(log)?.[1] ?? ''
+      expect((await fetch(`${url}/metrics`)).status).toBe(401)
+      expect((await fetch(`${url}/nowhere`)).status).toBe(404)
+      const apart = await fetch(metricsUrl)
+      expect(apart.status).toBe(200)
+      const metrics = readMetrics(await apart.text())
+      expect(metrics.value('database_up')).toBe(1)
+      // What the other listener answered is counted here.
+      expect(metrics.sum('http_request_duration_seconds_count', { route: 'other', status: '404' })).toBe(1)
+      for (const path of ['/healthz', '/wallets', '/openapi/json']) {
+        const answer = await fetch(new URL(path, metricsUrl))
+        expect({ path, status: answer.status }).toEqual({ path, status: 404 })
+        expect(await answer.json()).toEqual({ error: 'There is no such path.', code: 'not_found' })
+      }
+    } finally {
+      server.kill('SIGTERM')
+      expect(await server.exited).toBe(0)
+    }
+  })
+
   test('that is too short, or cannot be sent as a bearer, is refused at the start', () => {
     for (const METRICS_TOKEN of ['short', 'a token with spaces in it']) {
       expect(() => readConfig({ ...service.variables, METRICS_TOKEN })).toThrow('METRICS_TOKEN must be 16 to 256')

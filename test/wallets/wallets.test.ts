@@ -355,7 +355,7 @@ describe('a mainnet project before its activation', () => {
   test('makes no wallet, in either mode, and the testnet secret is nothing there', async () => {
     const mainnet = await startService({
       rpcUrls: { Ethereum: NOWHERE },
-      variables: { ENVIRONMENT: 'mainnet', DEVNET: 'false' },
+      variables: { ENVIRONMENT: 'mainnet', DEVNET: 'false', PUBLIC_BASE_URL: 'https://wallets.example.org' },
     })
     try {
       const before = await countRows(mainnet.database.url)

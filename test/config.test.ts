@@ -1,0 +1,106 @@
+import { describe, expect, test } from 'bun:test'
+import { readConfig, readDatabaseUrl } from '../src/config.ts'
+
+const MAINNET = {
+  ENVIRONMENT: 'mainnet',
+  DATABASE_URL: 'postgres://api:password@db.example.org/strongroom?sslmode=verify-full',
+  SERVICE_KEY: 'file:/keys/service.key',
+  PUBLIC_BASE_URL: 'https://wallets.example.org/',
+}
+
+const refusalOf = (changes: Record<string, string | undefined>): string => {
+  try {
+    readConfig({ ...MAINNET, ...changes })
+  } catch (error) {
+    return error instanceof Error ? error.message : ''
+  }
+  return 'taken'
+}
+
+describe('a deployment on mainnet sends nothing unencrypted to another machine', () => {
+  test('and is taken where all of it is as it should be', () => {
+    const config = readConfig({
+      ...MAINNET,
+      ETHEREUM_RPC_URL: 'https://node.example.org',
+      VARA_RPC_URL: 'wss://node.example.org',
+    })
+    expect(config.publicBaseUrl).toBe('https://wallets.example.org')
+    expect(Object.keys(config.rpcUrls)).toEqual(['Ethereum', 'Vara'])
+  })
+
+  test('a database elsewhere only by TLS', () => {
+    const right = 'DATABASE_URL must be a URL with ?sslmode=verify-full'
+    for (const DATABASE_URL of [
+      'postgres://a:b@db.example.org/s',
+      'postgresql://a:b@10.0.0.5:5432/s',
+      'postgres://a:b@db.example.org/s?sslmode=disable',
+      'postgres://a:b@db.example.org/s?sslmode=prefer',
+      'postgres://a:b@db.example.org/s?sslmode=require&sslmode=disable',
+      'postgres://a:b@localhost.example.org/s',
+      'postgres://a:b@127.0.0.1.example.org/s',
+      'postgres://a:b@localhost/s?host=db.example.org',
+      'postgres://a:b@[2001:db8::1]/s',
+    ]) {
+      expect({ DATABASE_URL, refusal: refusalOf({ DATABASE_URL }) }).toEqual({
+        DATABASE_URL,
+        refusal: expect.stringContaining(right),
+      })
+      expect(() => readDatabaseUrl({ ENVIRONMENT: 'mainnet', DATABASE_URL })).toThrow(right)
+      expect(readDatabaseUrl({ DATABASE_URL }).reveal()).toBe(DATABASE_URL)
+    }
+    expect(refusalOf({ DATABASE_URL: 'postgres:///s', PGHOST: 'db.example.org' })).toContain(right)
+    expect(refusalOf({ DATABASE_URL: 'postgres://a:hunter2@db.example.org/s' })).not.toContain('hunter2')
+  })
+
+  test('a database here by any way', () => {
+    for (const DATABASE_URL of [
+      'postgres://a:b@localhost/s',
+      'postgres://a:b@127.0.0.1:5433/s',
+      'postgres://a:b@[::1]/s',
+      'postgres:///s?host=/var/run/postgresql',
+      'postgres:///s',
+      'postgres://%2Fvar%2Frun%2Fpostgresql/s',
+      'postgres://a:b@db.example.org/s?sslmode=require',
+    ]) {
+      expect({ DATABASE_URL, refusal: refusalOf({ DATABASE_URL }) }).toEqual({ DATABASE_URL, refusal: 'taken' })
+    }
+  })
+
+  test('callers come by https, and from elsewhere', () => {
+    for (const PUBLIC_BASE_URL of [
+      undefined,
+      'http://wallets.example.org',
+      'http://localhost:3000',
+      'https://localhost:3000',
+      'https://127.0.0.1',
+      'https://[::1]:3000',
+    ]) {
+      expect(refusalOf({ PUBLIC_BASE_URL })).toContain('PUBLIC_BASE_URL must be the https:// URL on mainnet')
+    }
+  })
+
+  test('nodes elsewhere, of chains and of IPFS, only by TLS', () => {
+    for (const [name, remote, here] of [
+      ['ETHEREUM_RPC_URL', 'http://node.example.org:8545', 'http://127.0.0.1:8545'],
+      ['AVALANCHE_RPC_URL', 'http://10.0.0.7:9650/ext/bc/C/rpc', 'http://localhost:9650/ext/bc/C/rpc'],
+      ['POLKADOT_RPC_URL', 'ws://node.example.org:9944', 'ws://127.0.0.1:9944'],
+      ['VARA_RPC_URL', 'http://node.example.org:9944', 'http://[::1]:9944'],
+      ['IPFS_API_URL', 'http://user:password@ipfs.example.org:5001', 'http://127.0.0.1:5001'],
+    ] as const) {
+      expect(refusalOf({ [name]: remote })).toBe(
+        `${name} must be a URL by https or wss on mainnet, unless its host is this machine.`,
+      )
+      expect(refusalOf({ [name]: here })).toBe('taken')
+    }
+  })
+
+  test('on testnet all of this is taken', () => {
+    const config = readConfig({
+      ENVIRONMENT: 'testnet',
+      DATABASE_URL: 'postgres://a:b@db.example.org/s',
+      SERVICE_KEY: 'fd:0',
+      ETHEREUM_RPC_URL: 'http://node.example.org',
+    })
+    expect(config.publicBaseUrl).toBe('http://localhost:3000')
+  })
+})

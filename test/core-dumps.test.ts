@@ -1,0 +1,70 @@
+// Core dumps of the processes that hold secrets: from outside, as the kernel sees them.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { type Service, startService } from './support/service.ts'
+
+let service: Service
+
+beforeAll(async () => {
+  service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
+})
+
+afterAll(() => service.close())
+
+/** Starts a process that may dump, and waits for what it logs when it is ready. */
+const started = async (file: string, ready: string, changes: Record<string, string>) => {
+  const path = fileURLToPath(new URL(`../${file}`, import.meta.url))
+  const child = Bun.spawn(['sh', '-c', 'ulimit -S -c "$(ulimit -H -c)"; exec bun "$0"', path], {
+    env: { PATH: process.env.PATH ?? '', ...service.variables, PORT: '0', LOG_LEVEL: 'info', ...changes },
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  let log = ''
+  for await (const chunk of child.stdout) {
+    log += Buffer.from(chunk).toString()
+    if (log.includes(ready)) break
+  }
+  return { child, log }
+}
+
+const coreLimitOf = (pid: number): string =>
+  /^Max core file size +(\S+) +(\S+)/m
+    .exec(readFileSync(`/proc/${pid}/limits`, 'utf8'))
+    ?.slice(1)
+    .join(' ') ?? ''
+
+test.skipIf(process.platform !== 'linux')('API and worker may leave none', async () => {
+  for (const [file, ready, changes] of [
+    ['src/server.ts', '"listening"', {}],
+    ['jobs/worker.ts', '"working"', { ROOT_KEY: '', DATABASE_URL: service.database.workerUrl }],
+  ] as const) {
+    const { child, log } = await started(file, ready, changes)
+    try {
+      expect({ file, limit: coreLimitOf(child.pid) }).toEqual({ file, limit: '0 0' })
+      expect(log).not.toContain('core dumps cannot be turned off')
+    } finally {
+      child.kill('SIGTERM')
+      await child.exited
+    }
+  }
+})
+
+test.skipIf(process.platform !== 'linux')(
+  'a process says whether it could turn them off, and then leaves none',
+  async () => {
+    const script = `
+    import { forbidCoreDumps } from ${JSON.stringify(fileURLToPath(new URL('../src/core-dumps.ts', import.meta.url)))}
+    const { dlopen } = await import('bun:ffi')
+    const { prctl } = dlopen('libc.so.6', { prctl: { args: ['i32', 'u64', 'u64', 'u64', 'u64'], returns: 'i32' } }).symbols
+    const PR_GET_DUMPABLE = 3
+    console.log(JSON.stringify([prctl(PR_GET_DUMPABLE, 0, 0, 0, 0), await forbidCoreDumps(), prctl(PR_GET_DUMPABLE, 0, 0, 0, 0)]))`
+    const child = Bun.spawn(['bun', '-e', script], {
+      env: { PATH: process.env.PATH ?? '' },
+      stdout: 'pipe',
+      stderr: 'inherit',
+    })
+    expect(JSON.parse(await new Response(child.stdout).text())).toEqual([1, true, 0])
+  },
+)
