@@ -36,7 +36,6 @@ const WORKER_READS = [
   schema.backfills,
   schema.doubtfulContracts,
   schema.abiItems,
-  schema.runtimeMetadata,
   schema.contractFacts,
   schema.tokenUris,
   schema.collections,
@@ -57,7 +56,6 @@ const WORKER_WRITES = [
   schema.doubtfulContracts,
   schema.contractFacts,
   schema.tokenUris,
-  schema.runtimeMetadata,
   schema.workers,
 ].map(getTableName)
 
@@ -78,7 +76,6 @@ const API_READS_AND_WRITES = [
   schema.signers,
   schema.transactions,
   schema.attempts,
-  schema.runtimeMetadata,
   schema.contractFacts,
   schema.tokenUris,
   schema.collections,

@@ -516,19 +516,6 @@ export const attempts = pgTable(
   ],
 )
 
-/** What the runtimes of Substrate networks are made of, so that it is read once. */
-export const runtimeMetadata = pgTable(
-  'runtime_metadata',
-  {
-    network: text('network', { enum: NETWORKS }).notNull(),
-    specName: text('spec_name').notNull(),
-    specVersion: integer('spec_version').notNull(),
-    metadata: bytes('metadata').notNull(),
-    readAt: instant('read_at').notNull().default(now),
-  },
-  (table) => [primaryKey({ columns: [table.network, table.specName, table.specVersion] })],
-)
-
 // Following the chains.
 
 /** Where a follower of a network stands: everything up to this block is in our tables. */

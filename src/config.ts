@@ -7,6 +7,7 @@ import {
   type EvmNetwork,
   type Network,
   SUBSTRATE_NETWORKS,
+  type SubstrateNetwork,
 } from '../db/words.ts'
 
 /** A text that prints as `[secret]` wherever it is logged, joined or serialised by accident. */
@@ -63,6 +64,10 @@ export type Config = {
   readonly rpcUrls: Readonly<Partial<Record<Network, Secret>>>
   /** The most per gas that transactions offer, unless their caller fixed the fee; a network without one has its default. */
   readonly maxFeesPerGasWei: Readonly<Partial<Record<EvmNetwork, bigint>>>
+  /** Nodes that confirm the metadata of a Substrate network, where no signature covers it. */
+  readonly secondRpcUrls: Readonly<Partial<Record<SubstrateNetwork, Secret>>>
+  /** Metadata that the operator vouches for: by the runtime's version, the BLAKE2b-256 of its bytes. */
+  readonly metadataPins: Readonly<Partial<Record<SubstrateNetwork, ReadonlyMap<number, `0x${string}`>>>>
   /** How long a node may take to answer. */
   readonly nodeTimeoutMs: number
   readonly rateLimitPerSecond: number
@@ -190,6 +195,38 @@ const maxFeesOf = (variables: Variables): Config['maxFeesPerGasWei'] =>
     }),
   )
 
+const secondRpcUrlsOf = (variables: Variables): Config['secondRpcUrls'] =>
+  Object.fromEntries(
+    SUBSTRATE_NETWORKS.flatMap((network) => {
+      const name = `${network.toUpperCase()}_SECOND_RPC_URL`
+      const text = variables[name]?.trim()
+      if (!text) return []
+      if (text === variables[`${network.toUpperCase()}_RPC_URL`]?.trim()) {
+        throw problem(name, `another node than ${network.toUpperCase()}_RPC_URL`)
+      }
+      return [[network, new Secret(url(name, text, SUBSTRATE_PROTOCOLS))]]
+    }),
+  )
+
+/** The version of a runtime, and the hash of its metadata. */
+const PIN = /^([0-9]{1,9}):(0x[0-9a-f]{64})$/i
+
+const metadataPinsOf = (variables: Variables): Config['metadataPins'] =>
+  Object.fromEntries(
+    SUBSTRATE_NETWORKS.map((network) => {
+      const name = `${network.toUpperCase()}_METADATA_PIN`
+      const pins = new Map<number, `0x${string}`>()
+      for (const text of variables[name]?.split(/[\s,]+/).filter((each) => each !== '') ?? []) {
+        const [, version, hash] = PIN.exec(text) ?? []
+        if (version === undefined || hash === undefined || pins.has(Number(version))) {
+          throw problem(name, 'one pin for each version of the runtime, as "cli runtime pin" prints them: 1002006:0x…')
+        }
+        pins.set(Number(version), `0x${hash.slice(2).toLowerCase()}`)
+      }
+      return [network, pins]
+    }),
+  )
+
 const mailUrlOf = (variables: Variables): Secret | null => {
   const text = variables.MAIL_URL?.trim()
   return text ? new Secret(url('MAIL_URL', text, ['smtp:', 'smtps:'])) : null
@@ -292,6 +329,8 @@ export const readConfig = (variables: Variables = process.env): Config => {
     identityKey: variables.IDENTITY_KEY?.trim() || null,
     rpcUrls: rpcUrlsOf(variables),
     maxFeesPerGasWei: maxFeesOf(variables),
+    secondRpcUrls: secondRpcUrlsOf(variables),
+    metadataPins: metadataPinsOf(variables),
     nodeTimeoutMs: wholeNumber(variables, 'NODE_TIMEOUT_MS', 15_000, 45_000),
     rateLimitPerSecond: wholeNumber(variables, 'RATE_LIMIT_PER_SECOND', 50, 1_000_000),
     rateLimitBytesPerSecond: wholeNumber(variables, 'RATE_LIMIT_BYTES_PER_SECOND', 8_388_608, 999_999_999, 500_000),

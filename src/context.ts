@@ -5,7 +5,6 @@ import { openDb } from '../db/client.ts'
 import { readAbiItems } from '../db/queries/abis.ts'
 import { readCollectionNames } from '../db/queries/collections.ts'
 import { readFacts, writeFacts } from '../db/queries/facts.ts'
-import { readMetadata, writeMetadata } from '../db/queries/runtime-metadata.ts'
 import { type WalletPlace, type WalletRow, walletsAt } from '../db/queries/wallets.ts'
 import { EVM_NETWORKS, type Network, SUBSTRATE_NETWORKS } from '../db/words.ts'
 import { type AccessTokens, createAccessTokens } from './auth/access-token.ts'
@@ -77,8 +76,6 @@ const memoryOf = (db: Db): ChainMemory => ({
   readFacts: (query: { network: Network; addresses: readonly string[] }) => readFacts(db, query),
   writeFacts: (facts: Parameters<typeof writeFacts>[1]) => writeFacts(db, facts),
   readCollectionNames: (query) => readCollectionNames(db, query),
-  readMetadata: (runtime) => readMetadata(db, runtime),
-  writeMetadata: (runtime) => writeMetadata(db, runtime),
 })
 
 const createChains = (input: { readonly config: Config; readonly db: Db; readonly tally: Tally }): Chains => {
@@ -97,7 +94,11 @@ const createChains = (input: { readonly config: Config; readonly db: Db; readonl
   const served = new Map(withNode)
   for (const network of SUBSTRATE_NETWORKS) {
     const [row, node] = [substrateNetworkRow({ ...config, network }), nodeOf(network)]
-    const chain = node === undefined ? createNodelessChain(row) : createSubstrateChain({ ...node, row })
+    const vouching = {
+      metadataPins: config.metadataPins[network],
+      secondRpcUrl: config.secondRpcUrls[network]?.reveal(),
+    }
+    const chain = node === undefined ? createNodelessChain(row) : createSubstrateChain({ ...node, ...vouching, row })
     served.set(network, chain)
     if (node !== undefined) withNode.set(network, chain)
   }

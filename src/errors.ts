@@ -62,6 +62,7 @@ export const ERROR_STATUS = {
   node_unavailable: 503,
   wrong_chain: 503,
   fee_ceiling_reached: 503,
+  metadata_untrusted: 503,
   busy: 503,
   unavailable: 503,
 } as const satisfies Record<string, number>

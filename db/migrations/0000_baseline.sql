@@ -368,15 +368,6 @@ CREATE TABLE "projects" (
 	"activated_at" timestamp (6) with time zone
 );
 --> statement-breakpoint
-CREATE TABLE "runtime_metadata" (
-	"network" text NOT NULL,
-	"spec_name" text NOT NULL,
-	"spec_version" integer NOT NULL,
-	"metadata" "bytea" NOT NULL,
-	"read_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
-	CONSTRAINT "runtime_metadata_network_spec_name_spec_version_pk" PRIMARY KEY("network","spec_name","spec_version")
-);
---> statement-breakpoint
 CREATE TABLE "seen_blocks" (
 	"network" text NOT NULL,
 	"purpose" text NOT NULL,

@@ -176,6 +176,8 @@ export type ReadCall = {
   readonly functionName: string
   /** By their names, those within tuples and arrays behind dots: `order.amount`, `ids.0`. */
   readonly values: ReadonlyMap<string, CallValue>
+  /** As `Intent.madeBy`; absent on EVM networks, where a selector is a hash of what it names. */
+  readonly readBy?: Hex
 }
 
 export type Preview = {
@@ -238,13 +240,9 @@ export type ChainMemory = {
   writeFacts(input: { network: Network; facts: ReadonlyMap<string, AddressFacts> }): Promise<void>
   /** What collections that were made here were named, by address, whoever made them: public, as on networks that keep names. */
   readCollectionNames(asked: AskedAddresses): Promise<ReadonlyMap<string, Pick<AddressFacts, 'name' | 'symbol'>>>
-  /** A Substrate runtime's metadata, SCALE. */
-  readMetadata(runtime: RuntimeKey): Promise<Hex | null>
-  writeMetadata(runtime: RuntimeKey & { metadata: Hex }): Promise<void>
 }
 
 type AskedAddresses = { readonly network: Network; readonly addresses: readonly string[] }
-type RuntimeKey = { readonly network: Network; readonly specName: string; readonly specVersion: number }
 
 export type Chain = {
   readonly network: Network

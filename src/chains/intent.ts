@@ -1,3 +1,5 @@
+import type { ExtrinsicForm } from './substrate/signedExtensions.ts'
+
 export type Hex = `0x${string}`
 
 /** What a caller wants done: one call, transfer or creation. Absent fields are filled in from the chain. */
@@ -10,6 +12,11 @@ export type Intent = {
   readonly maxFeePerGas?: bigint
   readonly maxPriorityFeePerGas?: bigint
   readonly nonce?: number
+  /**
+   * The BLAKE2b-256 of the metadata by which `input` was made, or judged, as a call of a Substrate runtime. By other metadata
+   * the same bytes may be another call, so it is signed by this one alone.
+   */
+  readonly madeBy?: Hex
 }
 
 /** What several move together, in base units. Pure. */
@@ -44,6 +51,11 @@ export type SubstrateUnsigned = {
   /** SCALE: pallet, call, arguments. */
   readonly call: Hex
   readonly tip: bigint
+  /** What the fee is paid in, in SCALE; null for the coin. */
+  readonly feeAsset: Hex | null
+  readonly form: ExtrinsicForm
+  /** The hash of the runtime's metadata (RFC 78), without which the runtime does not take the signature; null where none is signed. */
+  readonly metadataHash: Hex | null
   readonly specVersion: number
   readonly transactionVersion: number
   readonly genesisHash: Hex

@@ -177,6 +177,8 @@ export type SubstrateNetworkRow = {
   /** What its first block hashes to: the chain's identity, and signed with every extrinsic. */
   readonly genesisHash: Hex
   readonly coin: NativeCoin
+  /** The coin's symbol with which the runtime's metadata was hashed at its build (RFC 78). */
+  readonly hashedSymbol: string
   /** Programs take messages (gear), and NFTs are theirs. */
   readonly hasPrograms: boolean
   /** So many blocks an extrinsic may wait: a power of two, from 4 to 65536 (sp_runtime, Era). */
@@ -195,7 +197,11 @@ export const SS58_PREFIXES: Record<SubstrateNetwork, number> = { Polkadot: 0, Va
 /** Asset Hub of Polkadot and of Paseo; Vara and its testnet. */
 const SUBSTRATE_ROWS: Record<
   SubstrateNetwork,
-  Pick<SubstrateNetworkRow, 'coin' | 'hasPrograms' | 'feeCapPlanck'> & { genesis: Record<Environment, Hex> }
+  Pick<SubstrateNetworkRow, 'coin' | 'hasPrograms' | 'feeCapPlanck'> & {
+    genesis: Record<Environment, Hex>
+    /** `enable_metadata_hash` in the build script of the runtime: Paseo has a symbol of its own, Vara's testnet has not. */
+    hashedSymbols: Record<Environment, string>
+  }
 > = {
   Polkadot: {
     coin: DOT,
@@ -205,6 +211,7 @@ const SUBSTRATE_ROWS: Record<
       testnet: '0xd6eec26135305a8ad257a20d003357284c8aa03d0bdb2b357ab0a22371e11ef2',
       mainnet: '0x68d56f15f85d3136970ec16946040bc1752654e906147f7e43e9d539d7c3de2f',
     },
+    hashedSymbols: { testnet: 'PAS', mainnet: 'DOT' },
   },
   Vara: {
     coin: VARA,
@@ -214,6 +221,7 @@ const SUBSTRATE_ROWS: Record<
       testnet: '0x525639f713f397dcf839bd022cd821f367ebcf179de7b9253531f8adbe5436d6',
       mainnet: '0xfe1b4c55fd4d668101126434206571a7838a8b6b93a6d1b95d607e78e6c53763',
     },
+    hashedSymbols: { testnet: 'VARA', mainnet: 'VARA' },
   },
 }
 
@@ -230,12 +238,13 @@ export const substrateNetworkRow = (input: {
   readonly devnet: boolean
 }): SubstrateNetworkRow => {
   const { network, environment, devnet } = input
-  const { genesis, ...row } = SUBSTRATE_ROWS[network]
+  const { genesis, hashedSymbols, ...row } = SUBSTRATE_ROWS[network]
   return {
     ...row,
     network,
     family: 'substrate',
     ss58Prefix: SS58_PREFIXES[network],
+    hashedSymbol: hashedSymbols[environment],
     genesisHash: devnet ? LOCAL_GENESIS_HASHES[network] : genesis[environment],
     eraBlocks: devnet ? 16 : 64,
     pollIntervalMs: devnet ? 200 : 3_000,

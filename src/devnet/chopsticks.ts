@@ -50,6 +50,12 @@ export const CHOPSTICKS_FUNDED_PRIVATE_KEY = '0xe5be9a5092b81bca64be81d212e7f2f9
 /** The public key of `CHOPSTICKS_FUNDED_PRIVATE_KEY`. A chain does not fund it by itself. */
 export const CHOPSTICKS_FUNDED_PUBLIC_KEY = '0xd43593c715fdd31c61141abd04a99fd6822c8558854ccde39a5684e7a56da27d'
 
+/**
+ * The runtime that the local chains run, and the BLAKE2b-256 of its metadata: as `…_METADATA_PIN` takes it. Its signatures do
+ * not cover the metadata.
+ */
+export const LOCAL_METADATA_PIN = '900:0x60b8719940600f9e4db213f63604fa8c06f18094d9745a0302878b96aaf264b2'
+
 const SCRIPT = fileURLToPath(new URL('chopsticks-node.ts', import.meta.url))
 
 /** Starts a local Substrate chain on 127.0.0.1; it ends with this process. @throws Error when it does not start */

@@ -17,6 +17,7 @@ import {
   CHOPSTICKS_FUNDED_PRIVATE_KEY,
   CHOPSTICKS_FUNDED_PUBLIC_KEY,
   type Chopsticks,
+  LOCAL_METADATA_PIN,
   startChopsticks,
 } from './chopsticks.ts'
 import { type DevDatabase, prepareDatabase } from './dev-database.ts'
@@ -92,6 +93,7 @@ const environmentOf = (options: StackOptions, chains: Chains): Environment => ({
   PUBLIC_BASE_URL: baseUrlOf(options.port),
   SERVICE_KEY: `file:${options.folder.keyOf('service')}`,
   ...Object.fromEntries(nodesOf(chains).map(([network, rpcUrl]) => [`${network.toUpperCase()}_RPC_URL`, rpcUrl])),
+  ...Object.fromEntries(SUBSTRATE_NETWORKS.map((each) => [`${each.toUpperCase()}_METADATA_PIN`, LOCAL_METADATA_PIN])),
   RATE_LIMIT_PER_SECOND: '1000',
   LOG_LEVEL: 'info',
 })

@@ -7,7 +7,7 @@
 import type { Tx } from '../../db/client.ts'
 import { chargePolicy, countPolicies, type StandingPolicy, standingPolicies } from '../../db/queries/policies.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
-import type { Chain, Intent } from '../chains/chain.ts'
+import type { Chain, Intent, ReadCall } from '../chains/chain.ts'
 import { sumOfValues } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
 import { type Credentials, type KeyHandle, PolicyClosed } from '../custody/vault.ts'
@@ -48,8 +48,14 @@ const readsCalls = ({ argumentRules }: StandingPolicy): boolean =>
 /** What moves is then known to the call alone. */
 const isRuntimeCall = ({ to }: Intent): boolean => to === null
 
+/** A policy, and what it allows: calls of a Substrate runtime are bound to the metadata by which they were judged. */
+type Chosen = { readonly policyId: string; readonly intents: readonly Intent[] }
+
+const judgedBy = (intent: Intent, call: ReadCall | null): Intent =>
+  call?.readBy === undefined ? intent : { ...intent, madeBy: call.readBy }
+
 /** The oldest policy that allows all of the intents. @throws policy_denied. */
-const choosePolicy = async (ctx: Ctx, use: Use & { readonly intended: readonly Intent[] }): Promise<string> => {
+const choosePolicy = async (ctx: Ctx, use: Use & { readonly intended: readonly Intent[] }): Promise<Chosen> => {
   const { chain, wallet, intended } = use
   const value = sumOfValues(intended)
   const standing = await standingPolicies(ctx.db, { walletId: wallet.id, value, limit: POLICIES_A_WALLET_MAX })
@@ -62,7 +68,11 @@ const choosePolicy = async (ctx: Ctx, use: Use & { readonly intended: readonly I
       judged = judged.map((one, index) => ({ ...one, call: calls[index] ?? null }))
       isRead = true
     }
-    if (matches(each.argumentRules, judged)) return each.id
+    if (!matches(each.argumentRules, judged)) continue
+    return {
+      policyId: each.id,
+      intents: intended.map((intent, index) => judgedBy(intent, judged[index]?.call ?? null)),
+    }
   }
   throw denied('No policy of this wallet lets the developer do this: it takes the "user_pin".')
 }
@@ -103,10 +113,10 @@ export const withKeyFor = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): 
       act(key, { intents: await use.intents(), charge: null }),
     )
   }
-  const intents = await use.intents()
-  refuseAlways(use, intents)
+  const intended = await use.intents()
+  refuseAlways(use, intended)
   for (let tries = 1; ; tries += 1) {
-    const policyId = await choosePolicy(ctx, { ...use, intended: intents })
+    const { policyId, intents } = await choosePolicy(ctx, { ...use, intended })
     const charge: Charge = async (tx) => {
       if (!(await chargePolicy(tx, { id: policyId, value: sumOfValues(intents) }))) throw new PolicyClosed()
     }

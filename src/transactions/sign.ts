@@ -38,11 +38,11 @@ export const signTransaction = async (ctx: Ctx, input: SignInput): Promise<strin
   if (unconfirmed !== null) await unconfirmed
   const { credentials, actor } = input
   const use = { chain, wallet, credentials, actor, intents: async () => [intent] }
-  return withKeyFor(ctx, use, async (key, { charge }) => {
+  return withKeyFor(ctx, use, async (key, { charge, intents: [judged = intent] }) => {
     const unsigned =
       wallet.type === 'contract'
         ? await executionOf(ctx, { chain, wallet, intent, key })
-        : (complete ?? (await filled(ctx, { chain, intent, from: wallet.address })))
+        : (complete ?? (await filled(ctx, { chain, intent: judged, from: wallet.address })))
     const { raw, hash } = chain.assemble(unsigned, key.sign(chain.signingBytes(unsigned)))
     const entry = {
       action: 'transaction_signed',

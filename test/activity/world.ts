@@ -59,6 +59,8 @@ const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = 
   maxFeesPerGasWei: {},
   identityKey: null,
   rpcUrls: { Ethereum: new Secret(rpcUrl) },
+  secondRpcUrls: {},
+  metadataPins: {},
   nodeTimeoutMs: 15_000,
   rateLimitPerSecond: 1_000_000,
   rateLimitBytesPerSecond: 100_000_000,
@@ -94,8 +96,6 @@ const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
       readCollectionNames: async () => new Map(),
       readFacts: (query) => readFacts(db, query),
       writeFacts: (facts) => writeFacts(db, facts),
-      readMetadata: async () => null,
-      writeMetadata: async () => {},
     },
   })
   const get = (network: Network) => {

@@ -130,6 +130,10 @@ describe('an environment that is not complete', () => {
       [{ BASE_RPC_URL: MARK }, 'BASE_RPC_URL'],
       [{ BASE_RPC_URL: `ws://${MARK}` }, 'BASE_RPC_URL'],
       [{ VARA_RPC_URL: `ftp://${MARK}` }, 'VARA_RPC_URL'],
+      [{ VARA_SECOND_RPC_URL: MARK }, 'VARA_SECOND_RPC_URL'],
+      [{ VARA_RPC_URL: 'ws://a.example', VARA_SECOND_RPC_URL: 'ws://a.example' }, 'VARA_SECOND_RPC_URL'],
+      [{ POLKADOT_METADATA_PIN: MARK }, 'POLKADOT_METADATA_PIN'],
+      [{ POLKADOT_METADATA_PIN: `1:0x${'ab'.repeat(32)},1:0x${'cd'.repeat(32)}` }, 'POLKADOT_METADATA_PIN'],
       [{ LOG_LEVEL: MARK }, 'LOG_LEVEL'],
     ] as const) {
       const { exitCode, output, errors } = await cli(['project', 'list'], { ...complete, ...change })

@@ -28,8 +28,6 @@ const chain = createEvmChain({
     readCollectionNames: async () => new Map(),
     readFacts: async () => new Map(),
     writeFacts: async () => {},
-    readMetadata: async () => null,
-    writeMetadata: async () => {},
   },
 })
 

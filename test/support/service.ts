@@ -3,13 +3,14 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Network } from '../../db/words.ts'
+import { type Network, SUBSTRATE_NETWORKS } from '../../db/words.ts'
 import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Ctx, createCtx } from '../../src/context.ts'
 import { listen } from '../../src/http/listen.ts'
 import { createProject } from '../../src/projects/create.ts'
 import { createDatabase, type TestDatabase } from './postgres.ts'
+import { LOCAL_METADATA_PINS } from './substrate.ts'
 
 export type Answer = {
   readonly status: number
@@ -49,6 +50,9 @@ const variablesOf = async (input: {
     RATE_LIMIT_BYTES_PER_SECOND: '999999999',
     LOG_LEVEL: 'silent',
     PUBLIC_BASE_URL: 'http://localhost:3000',
+    ...Object.fromEntries(
+      SUBSTRATE_NETWORKS.map((each) => [`${each.toUpperCase()}_METADATA_PIN`, LOCAL_METADATA_PINS]),
+    ),
     ...Object.fromEntries(
       Object.entries(input.rpcUrls).map(([network, url]) => [`${network.toUpperCase()}_RPC_URL`, url]),
     ),

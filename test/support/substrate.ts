@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Keyring } from '@polkadot/keyring'
 import { cryptoWaitReady } from '@polkadot/util-crypto'
 import type { SubstrateNetwork } from '../../db/words.ts'
-import { type ChopsticksOptions, startChopsticks } from '../../src/devnet/chopsticks.ts'
+import { type ChopsticksOptions, LOCAL_METADATA_PIN, startChopsticks } from '../../src/devnet/chopsticks.ts'
 import { callRpc } from '../../src/devnet/rpc.ts'
 
 const INCLUDED_WITHIN_MS = 15_000
@@ -16,6 +16,14 @@ export const devAccount = async (name: 'Alice' | 'Bob' | 'Charlie' | 'Dave' | 'E
   await cryptoWaitReady()
   return new Keyring({ type: 'sr25519' }).addFromUri(`//${name}`)
 }
+
+/** Metadata of the local chain's runtime, and of the one that `upgradeRuntime` makes of it: the same, but for the version. */
+export const LOCAL_METADATA_PINS = `${LOCAL_METADATA_PIN} 901:0xb19591878c15739d9bb0d225f88a0b1bf26c353682821933c8dbe7b789d75775`
+
+/** The same, as chains take them. */
+export const localMetadataPins: ReadonlyMap<number, `0x${string}`> = new Map(
+  LOCAL_METADATA_PINS.split(' ').map((pin) => [Number(pin.split(':')[0]), `0x${pin.split(':0x')[1]}`]),
+)
 
 type Version = { readonly specVersion: number; readonly transactionVersion: number }
 

@@ -1,21 +1,11 @@
-// Several calls as one, all or nothing, and a call as what it does one by one.
+// A call as what it does one by one.
 
 import type { Hex } from '../chain.ts'
 import { type CallTree, treeOf } from './decode.ts'
 import type { Runtime } from './runtime.ts'
 import { fieldOf } from './values.ts'
 
-type Call = ReturnType<Runtime['calls'][string][string]>
-
 const BATCHES: readonly string[] = ['utility.batch', 'utility.batch_all', 'utility.force_batch']
-
-/** One call is itself. @throws Error for a runtime without Utility. Pure. */
-export const batchAll = (runtime: Runtime, calls: readonly [Call, ...Call[]]): Hex => {
-  if (calls.length === 1) return calls[0].toHex()
-  const batch = runtime.calls.utility?.batchAll
-  if (batch === undefined) throw new Error(`runtime ${runtime.specVersion} has no Utility`)
-  return batch([...calls]).toHex()
-}
 
 const unbatched = (tree: CallTree): readonly CallTree[] => {
   if (!BATCHES.includes(tree.functionName)) return [tree]

@@ -6,6 +6,7 @@ import type { Hex, Intent } from '../chain.ts'
 import type { SubstrateNetworkRow } from '../networks.ts'
 import { treeOf } from './decode.ts'
 import { isMessage as isMessageTo, messageCall } from './gear.ts'
+import { madeCall } from './madeCall.ts'
 import type { Runtime } from './runtime.ts'
 
 const refuse = (sentence: string): AppError => new AppError('invalid_input', sentence)
@@ -36,10 +37,14 @@ const refuseTooLarge = ({ value, maxPriorityFeePerGas = 0n, nonce = 0 }: Intent)
   if (found !== undefined) throw refuse(`Field "unsigned_transaction.${found[0]}" must be below ${found[3]}.`)
 }
 
-/** @throws invalid_input for bytes that are no call of the runtime, or not all of one. */
-const rawCall = (runtime: Runtime, { value, input }: Intent): Hex => {
+/** @throws invalid_input for bytes that are no call of the runtime, or not all of one; node_unavailable after an upgrade. */
+const rawCall = (runtime: Runtime, { value, input, madeBy }: Intent): Hex => {
   if (value !== 0n) {
     throw refuse('Field "unsigned_transaction.value" must be 0 or absent beside a call: what it moves is in the call.')
+  }
+  if (madeBy !== undefined && madeBy !== runtime.bytesHash) {
+    const sentence = 'The runtime was upgraded while this was being prepared. Send it again.'
+    throw new AppError('node_unavailable', sentence)
   }
   if (treeOf(runtime, input) !== null) return input
   throw refuse('Field "unsigned_transaction.input" must be a SCALE-encoded call of the network\'s runtime.')
@@ -56,13 +61,11 @@ export const callOf = (runtime: Runtime, row: SubstrateNetworkRow, intent: Inten
   refuseForeignFields(network, { intent, isMessage })
   refuseTooLarge(intent)
   if (to === null) return rawCall(runtime, intent)
-  if (isMessage) return messageCall(runtime, { ...intent, to }).toHex()
+  if (isMessage) return messageCall(runtime, { ...intent, to })
   if (input !== '0x') {
     throw refuse(
       `Field "unsigned_transaction.to" must be absent beside "input" on ${network}: the call names what it calls.`,
     )
   }
-  const transfer = runtime.calls.balances?.transferKeepAlive
-  if (transfer === undefined) throw new Error(`runtime ${runtime.specVersion} of ${network} has no Balances`)
-  return transfer(to, value).toHex()
+  return madeCall(runtime, { pallet: 'balances', name: 'transferKeepAlive', values: [to, value] })
 }

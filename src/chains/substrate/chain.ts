@@ -128,8 +128,8 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     withNonce: (unsigned, nonce) => ({ ...ours(unsigned), nonce }),
     // A higher tip would take a lower one's place in a pool, but nothing has to climb: what is mortal ends by itself.
     ladder: (unsigned) => [unsigned],
-    signingBytes: (unsigned) => signingBytes(runtimes.loaded(ours(unsigned).specVersion), ours(unsigned)),
-    assemble: (unsigned, signature) => assemble(runtimes.loaded(ours(unsigned).specVersion), ours(unsigned), signature),
+    signingBytes: (unsigned) => signingBytes(ours(unsigned)),
+    assemble: (unsigned, signature) => assemble(ours(unsigned), signature),
     broadcast: (raw) => broadcast(outbound, raw),
     status: async (hash) => {
       const [status] = await readStatuses(node, [{ hash, blockHash: null }])

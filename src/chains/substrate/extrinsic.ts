@@ -1,62 +1,98 @@
-// Extrinsics of version 4: a call, what its signer signs with it, and both together as a node takes them. What is signed
-// besides the call follows from the runtime's own list of signed extensions.
+// An extrinsic of version 4, byte by byte: what is signed, and how the signed encoding is put together. Nothing here asks the
+// codec: what it makes of a type depends on names that the metadata gives, and metadata may be forged.
 
 import { blake2b } from '@noble/hashes/blake2.js'
-import { GenericExtrinsicSignatureV4 } from '@polkadot/types'
 import type { Hex, Signed, SubstrateUnsigned } from '../chain.ts'
-import type { Runtime } from './runtime.ts'
+import { publicKeyOf } from './address.ts'
+import type { Part } from './signedExtensions.ts'
 
-const VERSION = 4
-/** Its highest bit says that it is signed. */
-const SIGNED_VERSION = Uint8Array.of(0x80 | VERSION)
+/** Version 4; its highest bit says that it is signed. */
+const SIGNED_VERSION = Uint8Array.of(0x84)
 const HASH_BYTES = 32
 /** Longer payloads are hashed before they are signed (sp_runtime, SignedPayload). */
 const PAYLOAD_MAX_BYTES = 256
 const SIGNATURE_BYTES = 64
-/** MultiSignature's tag. */
-const SR25519_TAG = 1
+const U32_BYTES = 4
 
 export const blake2Hash = (data: Uint8Array): Uint8Array => blake2b(data, { dkLen: HASH_BYTES })
 export const toHex = (data: Uint8Array): Hex => `0x${Buffer.from(data).toString('hex')}`
 
-/** What stands in the extrinsic and, with the rest, under the signature. */
-const payloadOf = ({ registry }: Runtime, unsigned: SubstrateUnsigned) =>
-  registry.createType(
-    'ExtrinsicPayload',
-    {
-      method: unsigned.call,
-      era: registry.createType('ExtrinsicEra', unsigned.era),
-      nonce: unsigned.nonce,
-      tip: unsigned.tip,
-      specVersion: unsigned.specVersion,
-      transactionVersion: unsigned.transactionVersion,
-      genesisHash: unsigned.genesisHash,
-      blockHash: unsigned.blockHash,
-      // No hash of the metadata is signed: 0 says so (RFC 78).
-      mode: 0,
-      metadataHash: null,
-    },
-    { version: VERSION },
-  )
+const fromHex = (text: Hex): Buffer => Buffer.from(text.slice(2), 'hex')
+
+/** Little-endian, so many bytes. */
+const fixed = (value: bigint, length: number): Buffer =>
+  Buffer.from(value.toString(16).padStart(2 * length, '0'), 'hex').reverse()
+
+/** A number in SCALE's compact form: as few bytes as it takes, of which the two lowest bits say how many. Pure. */
+export const compact = (value: bigint): Buffer => {
+  if (value < 1n << 6n) return fixed(value << 2n, 1)
+  if (value < 1n << 14n) return fixed((value << 2n) | 1n, 2)
+  if (value < 1n << 30n) return fixed((value << 2n) | 2n, 4)
+  const length = Math.max(4, Math.ceil(value.toString(16).length / 2))
+  return Buffer.concat([Uint8Array.of(((length - 4) << 2) | 3), fixed(value, length)])
+}
+
+/** A mortal era (sp_runtime, Era): the period, a power of two, and the place of the first block in it. */
+const eraBytes = ({ current, period }: SubstrateUnsigned['era']): Buffer => {
+  // Of long periods the place is kept in steps.
+  const step = Math.max(period >> 12, 1)
+  const place = Math.floor((current % period) / step)
+  const low = Math.min(15, Math.max(1, Math.log2(period) - 1))
+  return fixed(BigInt(low | (place << 4)), 2)
+}
+
+const some = (hash: Hex | null): Buffer =>
+  hash === null ? Buffer.of(0) : Buffer.concat([Uint8Array.of(1), fromHex(hash)])
+
+const bytesOf = (unsigned: SubstrateUnsigned, part: Part): Buffer => {
+  switch (part) {
+    case 'era':
+      return eraBytes(unsigned.era)
+    case 'nonce':
+      return compact(BigInt(unsigned.nonce))
+    case 'tip':
+      return compact(unsigned.tip)
+    case 'fee_asset':
+      return unsigned.feeAsset === null ? Buffer.of(0) : Buffer.concat([Uint8Array.of(1), fromHex(unsigned.feeAsset)])
+    case 'metadata_mode':
+      return Buffer.of(unsigned.metadataHash === null ? 0 : 1)
+    case 'spec_version':
+      return fixed(BigInt(unsigned.specVersion), U32_BYTES)
+    case 'transaction_version':
+      return fixed(BigInt(unsigned.transactionVersion), U32_BYTES)
+    case 'genesis_hash':
+      return fromHex(unsigned.genesisHash)
+    case 'birth_hash':
+      return fromHex(unsigned.blockHash)
+    case 'metadata_hash':
+      return some(unsigned.metadataHash)
+    default:
+      return fromHex(part)
+  }
+}
+
+const extraOf = (unsigned: SubstrateUnsigned): Buffer =>
+  Buffer.concat(unsigned.form.extra.map((part) => bytesOf(unsigned, part)))
 
 /** @returns what sr25519 signs. Pure. */
-export const signingBytes = (runtime: Runtime, unsigned: SubstrateUnsigned): Uint8Array => {
-  const payload = payloadOf(runtime, unsigned).toU8a({ method: true })
+export const signingBytes = (unsigned: SubstrateUnsigned): Uint8Array => {
+  const implicit = unsigned.form.implicit.map((part) => bytesOf(unsigned, part))
+  const payload = Buffer.concat([fromHex(unsigned.call), extraOf(unsigned), ...implicit])
   return payload.length > PAYLOAD_MAX_BYTES ? blake2Hash(payload) : payload
 }
 
 /** The signed extrinsic, with its length before it, and its hash. @param signature 64 bytes, sr25519. Pure. */
-export const assemble = (runtime: Runtime, unsigned: SubstrateUnsigned, signature: Uint8Array): Signed => {
+export const assemble = (unsigned: SubstrateUnsigned, signature: Uint8Array): Signed => {
   if (signature.length !== SIGNATURE_BYTES) throw new Error(`expected ${SIGNATURE_BYTES} bytes of an sr25519 signature`)
-  const { registry } = runtime
-  const tagged = Uint8Array.of(SR25519_TAG, ...signature)
-  const signed = new GenericExtrinsicSignatureV4(registry, undefined, { isSigned: true }).addSignature(
-    unsigned.from,
-    tagged,
-    payloadOf(runtime, unsigned).toHex(),
-  )
-  // The call as it was signed: the codec would read it first, and a large one takes it seconds.
-  const body = Buffer.concat([SIGNED_VERSION, signed.toU8a(), Buffer.from(unsigned.call.slice(2), 'hex')])
-  const raw = registry.createType('Bytes', toHex(body)).toU8a()
+  const { addressPrefix, signaturePrefix } = unsigned.form
+  const publicKey = publicKeyOf(unsigned.from)
+  if (publicKey === null) throw new Error('expected the address of the signer')
+  const body = Buffer.concat([
+    SIGNED_VERSION,
+    ...[fromHex(addressPrefix), publicKey],
+    ...[fromHex(signaturePrefix), signature],
+    ...[extraOf(unsigned), fromHex(unsigned.call)],
+  ])
+  const raw = Buffer.concat([compact(BigInt(body.length)), body])
   return { raw: toHex(raw), hash: toHex(blake2Hash(raw)) }
 }

@@ -8,6 +8,7 @@ import { bytes, isRecord, MalformedAnswer, record } from '../node/wire.ts'
 import { publicKeyOf } from './address.ts'
 import type { ChainEvent } from './events.ts'
 import { toHex } from './extrinsic.ts'
+import { madeCall } from './madeCall.ts'
 import type { SubstrateNode } from './node.ts'
 import type { Runtime } from './runtime.ts'
 import { littleEndian } from './storage.ts'
@@ -29,11 +30,11 @@ export const actorId = (address: string): Hex => {
 export const isMessage = ({ to, input }: Pick<Intent, 'to' | 'input'>): boolean => to !== null && input !== '0x'
 
 /** The call that a message is: the sender is kept alive. @throws not_implemented where the runtime has no programs. */
-export const messageCall = (runtime: Runtime, message: Intent & { readonly to: string }) => {
+export const messageCall = (runtime: Runtime, message: Intent & { readonly to: string }): Hex => {
   const { to, input, gasLimit = 0n, value } = message
-  const send = runtime.calls.gear?.sendMessage
-  if (send === undefined) throw noPrograms()
-  return send(actorId(to), input, gasLimit, value, true)
+  if (runtime.calls.gear?.sendMessage === undefined) throw noPrograms()
+  const values = [actorId(to), input, gasLimit, value, true]
+  return madeCall(runtime, { pallet: 'gear', name: 'sendMessage', values })
 }
 
 const noPrograms = (): AppError =>

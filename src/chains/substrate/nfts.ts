@@ -5,13 +5,14 @@
 import { AppError } from '../../errors.ts'
 import type { CollectionRequest, Hex, Intent, MintRequest, RecordedIntent, TransferNftRequest } from '../chain.ts'
 import type { Question } from '../node/rpc.ts'
-import { batchAll, callsOf } from './batches.ts'
+import { callsOf } from './batches.ts'
 import { readNow } from './blocks.ts'
 import { collectionContract, contractIdOf, isAsset } from './contracts.ts'
 import type { CallTree } from './decode.ts'
 import { entryQuestion, textIn } from './entries.ts'
 import type { ChainEvent } from './events.ts'
 import { toHex } from './extrinsic.ts'
+import { batchAll, type Meant, madeCall } from './madeCall.ts'
 import type { SubstrateNode } from './node.ts'
 import type { Runtime } from './runtime.ts'
 import { littleEndian, storageKey, storageQuestion } from './storage.ts'
@@ -67,11 +68,15 @@ const within = (place: Place, contract: string): readonly [place: Place, id: num
 }
 
 /** A call of the pallet in use. */
-const call = ({ runtime, pallet }: Place, name: string, ...values: readonly unknown[]) => {
-  const make = runtime.calls[pallet]?.[name] ?? runtime.calls[pallet]?.[OLDER[name] ?? '']
-  if (make === undefined) throw new Error(`runtime ${runtime.specVersion} has no call ${pallet}.${name}`)
-  return make(...values)
+const call = ({ runtime, pallet }: Place, name: string, ...values: readonly Meant[]): Hex => {
+  const older = runtime.calls[pallet]?.[name] === undefined ? OLDER[name] : undefined
+  return madeCall(runtime, { pallet, name: older ?? name, values })
 }
+
+const intentOf = ({ runtime }: Place, input: Hex): Intent => ({
+  ...{ to: null, value: 0n, input },
+  madeBy: runtime.bytesHash,
+})
 
 /** null where nothing is stored, and where the runtime keeps no such thing. */
 const entry = ({ runtime, pallet, blockHash }: Place, name: string, ...parts: readonly unknown[]) =>
@@ -220,7 +225,7 @@ export const mintIntent = async (node: SubstrateNode, request: MintRequest): Pro
   })
   const mint =
     place.pallet === 'nfts' ? call(place, 'mint', id, item, recipient, null) : call(place, 'mint', id, item, recipient)
-  return { to: null, value: 0n, input: batchAll(place.runtime, [mint, ...aboutItem(place, { id, item, uri })]) }
+  return intentOf(place, batchAll(place.runtime, [mint, ...aboutItem(place, { id, item, uri })]))
 }
 
 const aboutItem = (place: Place, { id, item, uri }: { id: number; item: bigint; uri: string }) => {
@@ -236,7 +241,7 @@ export const transferIntent = async (node: SubstrateNode, request: TransferNftRe
   if (amount !== 1n) throw new AppError('invalid_input', 'Field "amount" must be 1: an item is one of its kind.')
   if (tokenId >= ID_END) throw new AppError('invalid_input', 'Field "token_id" must be below 2^32.')
   const [place, id] = within(await placeOf(node), contract)
-  return { to: null, value: 0n, input: call(place, 'transfer', id, tokenId, recipient).toHex() }
+  return intentOf(place, call(place, 'transfer', id, tokenId, recipient))
 }
 
 /** What `nfts.create` takes: only its issuer mints, all else as the pallet has it by default. */
@@ -282,7 +287,7 @@ export const collectionIntent = async (node: SubstrateNode, request: CollectionR
     place.pallet === 'nfts'
       ? [call(place, 'create', owner, COLLECTION_CONFIG), call(place, 'setCollectionMetadata', id, data)]
       : [call(place, 'create', id, owner), call(place, 'setCollectionMetadata', id, data, false)]
-  return { to: null, value: 0n, input: batchAll(place.runtime, [create, describe]) }
+  return intentOf(place, batchAll(place.runtime, [create, describe]))
 }
 
 /** The texts that items have as metadata; null where there is none. @throws not_implemented, node_unavailable. */

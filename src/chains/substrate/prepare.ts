@@ -31,8 +31,8 @@ const lengthOf = (raw: Hex): Hex => {
 }
 
 /** What the runtime would take for it, without the tip: the last field of RuntimeDispatchInfo, in any of its forms. */
-export const feeQuestion = (runtime: Runtime, unsigned: SubstrateUnsigned, blockHash: Hex): Question<bigint> => {
-  const { raw } = assemble(runtime, unsigned, NO_SIGNATURE)
+export const feeQuestion = (unsigned: SubstrateUnsigned, blockHash: Hex): Question<bigint> => {
+  const { raw } = assemble(unsigned, NO_SIGNATURE)
   const input = `${raw}${lengthOf(raw).slice(2)}`
   return question('state_call', ['TransactionPaymentApi_query_info', input, blockHash], (result) => {
     const info = bytes(result)
@@ -43,6 +43,7 @@ export const feeQuestion = (runtime: Runtime, unsigned: SubstrateUnsigned, block
 
 type Filling = { readonly intent: Intent; readonly from: string; readonly nonce: number; readonly head: FinalHead }
 
+/** What it weighs and what it says; not yet with what a signature binds it to. @throws invalid_input, not_implemented. */
 export const unsignedOf = (
   node: SubstrateNode,
   runtime: Runtime,
@@ -50,8 +51,9 @@ export const unsignedOf = (
 ): SubstrateUnsigned => {
   const { row } = node
   const { number, hash } = head.ref
-  if (runtime.unsupported.length > 0) {
-    const names = runtime.unsupported.join(', ')
+  const { form } = runtime
+  if (form.unsupported.length > 0) {
+    const names = form.unsupported.join(', ')
     throw new AppError(
       'not_implemented',
       `The runtime of ${row.network} wants ${names} signed, which is not known here.`,
@@ -67,6 +69,9 @@ export const unsignedOf = (
     gasLimit: intent.gasLimit ?? 0n,
     call: callOf(runtime, row, intent),
     tip: intent.maxPriorityFeePerGas ?? 0n,
+    feeAsset: null,
+    form,
+    metadataHash: null,
     specVersion: runtime.specVersion,
     transactionVersion: runtime.transactionVersion,
     genesisHash: row.genesisHash,
@@ -133,7 +138,13 @@ const callsBehind = (
     .filter((recorded) => recorded.from === from)
     .map(({ gasLimit, ...intent }) => callOf(runtime, row, gasLimit ? { ...intent, gasLimit } : intent))
 
-/** @throws invalid_input, execution_reverted, balance_insufficient, not_implemented, node_unavailable. */
+/** With what its signature binds it to. @throws metadata_untrusted where nothing may be signed, node_unavailable. */
+const bound = async (node: SubstrateNode, runtime: Runtime, draft: SubstrateUnsigned): Promise<SubstrateUnsigned> => {
+  const { blockHash } = draft
+  return { ...draft, metadataHash: await node.trust.metadataHash({ runtime, draft, blockHash }) }
+}
+
+/** @throws invalid_input, execution_reverted, balance_insufficient, not_implemented, metadata_untrusted, node_unavailable. */
 export const prepare = async (
   node: SubstrateNode,
   { intent, from, behind }: { readonly intent: Intent; readonly from: string } & Pick<PrepareOptions, 'behind'>,
@@ -143,13 +154,17 @@ export const prepare = async (
   const { hash } = head.ref
   const runtime = await node.runtimes.of(head.version, hash)
   const filled = await withGas(node, runtime, { intent, from, head })
-  const draft = unsignedOf(node, runtime, { intent: filled, from, nonce: intent.nonce ?? 0, head })
+  const draft = await bound(
+    node,
+    runtime,
+    unsignedOf(node, runtime, { intent: filled, from, nonce: intent.nonce ?? 0, head }),
+  )
   const paid = intent.to === null || intent.input !== '0x' ? null : intent.to
   const [newest, account, next, fee, recipient] = await rpc.askAll([
     headerQuestion(),
     accountQuestion(runtime, from, hash),
     nextIndexQuestion(from),
-    feeQuestion(runtime, draft, hash),
+    feeQuestion(draft, hash),
     paid === null ? null : accountQuestion(runtime, paid, hash),
   ])
   refuseUnfinal(node, { final: head.ref.number, newest: newest?.number ?? 0n })
@@ -167,8 +182,9 @@ export const prepare = async (
   return { unsigned, atMarket: unsigned, minedCount, pendingCount, balance: account.transferable, worstCost: cost }
 }
 
-/** For signing alone: who cannot pay may sign as well. @throws invalid_input, node_unavailable. */
+/** For signing alone: who cannot pay may sign as well. @throws invalid_input, metadata_untrusted, node_unavailable. */
 export const fill = async (node: SubstrateNode, { intent, from, nonce, head }: Filling): Promise<SubstrateUnsigned> => {
   const runtime = await node.runtimes.of(head.version, head.ref.hash)
-  return unsignedOf(node, runtime, { intent: await withGas(node, runtime, { intent, from, head }), from, nonce, head })
+  const filled = await withGas(node, runtime, { intent, from, head })
+  return bound(node, runtime, unsignedOf(node, runtime, { intent: filled, from, nonce, head }))
 }

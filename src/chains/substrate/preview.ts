@@ -48,7 +48,7 @@ const withoutTrial = async (
 ): Promise<readonly End[]> => {
   const { runtime, blockHash } = context
   const drafts = intents.map((intent) => unsignedOf(node, runtime, { ...context, intent, nonce: 0 }))
-  const fees = await node.rpc.askAll(drafts.map((draft) => feeQuestion(runtime, draft, blockHash)))
+  const fees = await node.rpc.askAll(drafts.map((draft) => feeQuestion(draft, blockHash)))
   const foreseen = await forecast(node, { ...context, calls, fees })
   return Promise.all(
     intents.map(async (intent, index): Promise<End> => {

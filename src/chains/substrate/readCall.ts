@@ -42,5 +42,5 @@ const leavesOf = (value: Value, path: string): [string, CallValue][] => {
 export const readCall = (runtime: Runtime, call: Hex): ReadCall | null => {
   const tree = readTree(runtime, call)
   if (tree === null || !isExactCall(runtime, call)) return null
-  return { functionName: tree.functionName, values: new Map(leavesOfAll(tree.fields, '')) }
+  return { functionName: tree.functionName, values: new Map(leavesOfAll(tree.fields, '')), readBy: runtime.bytesHash }
 }

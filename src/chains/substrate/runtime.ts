@@ -1,13 +1,16 @@
 // A runtime as this process knows it: what its metadata says of calls, events, errors, constants and storage. Metadata is
-// some hundred kilobytes and takes a tenth of a second to read, so it is kept: in memory for the versions in use, and by the
-// memory that outlives the process for all.
+// some hundred kilobytes and takes a tenth of a second to read, so it is kept in memory for the versions in use. It is kept
+// nowhere else: each process asks its own node, so that no other process can put metadata of its own in this one's way.
+// What a node says is enough to read by. Whether it is enough to sign by is decided in trust.ts.
 
 import { expandMetadata, Metadata, TypeRegistry } from '@polkadot/types'
 import type { Network } from '../../../db/words.ts'
-import type { ChainMemory, Hex } from '../chain.ts'
+import { AppError } from '../../errors.ts'
+import type { Hex } from '../chain.ts'
 import { type NodeTrouble, NodeUnavailable, question, type Rpc } from '../node/rpc.ts'
 import { bytes, MalformedAnswer, record } from '../node/wire.ts'
-import { unknownExtensions } from './signedExtensions.ts'
+import { blake2Hash, toHex } from './extrinsic.ts'
+import { type ExtrinsicForm, extrinsicFormOf, unknownToCodec } from './signedExtensions.ts'
 
 export type RuntimeVersion = {
   readonly specName: string
@@ -17,10 +20,12 @@ export type RuntimeVersion = {
 
 type Expanded = ReturnType<typeof expandMetadata>
 
-/** Its registry makes and reads the runtime's types, and knows its signed extensions. */
+/** Its registry makes and reads the runtime's types. */
 export type Runtime = RuntimeVersion & {
-  /** Signed extensions that nobody here knows how to sign for. */
-  readonly unsupported: readonly string[]
+  /** The metadata as the node gave it, and its BLAKE2b-256, which names it. */
+  readonly bytes: Uint8Array
+  readonly bytesHash: Hex
+  readonly form: ExtrinsicForm
   readonly registry: TypeRegistry
   readonly metadata: Metadata
   /** Calls by pallet and name, in camel case: `calls.balances.transferKeepAlive`. */
@@ -64,7 +69,7 @@ const unwrapped = (answer: Hex): Hex | null => {
 const METADATA_VERSION = '0x0f000000'
 
 /** As of a block. @throws NodeUnavailable. */
-const askMetadata = async (rpc: Rpc, blockHash: Hex): Promise<Hex> => {
+export const askMetadata = async (rpc: Rpc, blockHash: Hex): Promise<Hex> => {
   const [versioned, plain] = await rpc.tryAll(
     [
       question('state_call', ['Metadata_metadata_at_version', METADATA_VERSION, blockHash], bytes),
@@ -73,6 +78,23 @@ const askMetadata = async (rpc: Rpc, blockHash: Hex): Promise<Hex> => {
     { size: 'bulk' },
   )
   return (versioned.ok ? unwrapped(versioned.value) : null) ?? rpc.need(plain)
+}
+
+/**
+ * Which byte is which pallet's stands in the metadata twice: in the list of pallets, by which calls are made, and in the type
+ * of all calls, which alone is in the metadata's hash (RFC 78). @throws Error where the two differ.
+ */
+const refuseOtherCalls = (registry: TypeRegistry, metadata: Metadata): void => {
+  const { pallets, extrinsic } = metadata.asLatest
+  const { variants } = registry.lookup.getSiType(extrinsic.callType).def.asVariant
+  for (const { name, index, calls } of pallets) {
+    if (calls.isNone) continue
+    const same = variants.filter((each) => each.index.eq(index))
+    const [variant] = same
+    const isSame =
+      variant?.name.eq(name) && variant.fields.length === 1 && variant.fields[0]?.type.eq(calls.unwrap().type)
+    if (same.length !== 1 || !isSame) throw new Error(`metadata with two kinds of calls of ${name}`)
+  }
 }
 
 /** @param ss58Prefix by which addresses are shown. @throws Error for bytes that are no metadata. */
@@ -84,15 +106,21 @@ export const readRuntime = (
   const metadata = new Metadata(registry, bytesOfMetadata)
   // The lookup of types comes with the metadata.
   registry.setLookup(metadata.asLatest.lookup)
-  const { extensions, unsupported } = unknownExtensions(registry, metadata)
-  registry.setMetadata(metadata, undefined, extensions)
+  registry.setMetadata(metadata, undefined, unknownToCodec(metadata))
   const properties = registry.createType('ChainProperties', { ss58Format: ss58Prefix }) as unknown
   registry.setChainProperties(properties as Parameters<TypeRegistry['setChainProperties']>[0])
   const { tx: calls, consts: constants, query: storage } = expandMetadata(registry, metadata)
   // The codec also takes what says nothing, and no bytes at all, for metadata.
   if (calls.system === undefined) throw new Error('metadata without a System')
-  return { ...version, unsupported, registry, metadata, calls, constants, storage }
+  refuseOtherCalls(registry, metadata)
+  const bytes = Buffer.from(bytesOfMetadata.slice(2), 'hex')
+  const own = { bytes, bytesHash: toHex(blake2Hash(bytes)), form: extrinsicFormOf(registry, metadata) }
+  return { ...version, ...own, registry, metadata, calls, constants, storage }
 }
+
+/** By specVersion. */
+export type MetadataPins = ReadonlyMap<number, Hex>
+const NO_PINS: MetadataPins = new Map()
 
 /** How many versions are kept in memory: around an upgrade two are in use, and one more while old blocks are read. */
 const KEPT_MAX = 3
@@ -102,22 +130,20 @@ export type Runtimes = {
   of(version: RuntimeVersion, blockHash: Hex): Promise<Runtime>
   /** As of a block: one question where the version is known. @throws NodeUnavailable. */
   at(blockHash: Hex): Promise<Runtime>
-  /** One that is in memory, as whoever was handed one may take it to be. @throws Error where it is not. */
-  loaded(specVersion: number): Runtime
 }
 
 export const createRuntimes = (input: {
   readonly rpc: Rpc
   readonly network: Network
   readonly ss58Prefix: number
-  readonly memory: Pick<ChainMemory, 'readMetadata' | 'writeMetadata'>
+  /** Metadata that the operator vouches for: by the version of the runtime, its BLAKE2b-256. */
+  readonly pins?: MetadataPins
   /** Hears of metadata that cannot be read. */
   readonly onTrouble?: (trouble: NodeTrouble) => void
 }): Runtimes => {
-  const { rpc, network, ss58Prefix, memory, onTrouble = () => {} } = input
+  const { rpc, network, ss58Prefix, pins = NO_PINS, onTrouble = () => {} } = input
   /** By specVersion, the one used last at the end. */
   const kept = new Map<number, Promise<Runtime>>()
-  const ready = new Map<number, Runtime>()
 
   const readOrRefuse = (version: RuntimeVersion, metadata: Hex): Runtime => {
     try {
@@ -130,13 +156,14 @@ export const createRuntimes = (input: {
   }
 
   const read = async (version: RuntimeVersion, blockHash: Hex): Promise<Runtime> => {
-    const { specName, specVersion } = version
-    const known = await memory.readMetadata({ network, specName, specVersion })
-    const metadata = known ?? (await askMetadata(rpc, blockHash))
-    const runtime = readOrRefuse(version, metadata)
-    // Only what could be read is kept.
-    if (known === null) await memory.writeMetadata({ network, specName, specVersion, metadata })
-    return runtime
+    const runtime = readOrRefuse(version, await askMetadata(rpc, blockHash))
+    const pin = pins.get(version.specVersion)
+    if (pin === undefined || pin === runtime.bytesHash) return runtime
+    onTrouble('unreadable')
+    throw new AppError(
+      'metadata_untrusted',
+      `The ${network} node gives other metadata of runtime ${version.specVersion} than is pinned for it.`,
+    )
   }
 
   const of: Runtimes['of'] = (version, blockHash) => {
@@ -144,22 +171,10 @@ export const createRuntimes = (input: {
     const runtime = kept.get(specVersion) ?? read(version, blockHash)
     kept.delete(specVersion)
     kept.set(specVersion, runtime)
-    runtime.then(
-      (loaded) => kept.has(specVersion) && ready.set(specVersion, loaded),
-      () => kept.delete(specVersion),
-    )
-    for (const oldest of [...kept.keys()].slice(0, -KEPT_MAX)) {
-      kept.delete(oldest)
-      ready.delete(oldest)
-    }
+    runtime.catch(() => kept.get(specVersion) === runtime && kept.delete(specVersion))
+    for (const oldest of [...kept.keys()].slice(0, -KEPT_MAX)) kept.delete(oldest)
     return runtime
   }
 
-  const loaded: Runtimes['loaded'] = (specVersion) => {
-    const runtime = ready.get(specVersion)
-    if (runtime === undefined) throw new Error(`runtime ${specVersion} of ${network} is not in memory`)
-    return runtime
-  }
-
-  return { of, loaded, at: async (blockHash) => of(await rpc.ask(versionQuestion(blockHash)), blockHash) }
+  return { of, at: async (blockHash) => of(await rpc.ask(versionQuestion(blockHash)), blockHash) }
 }

@@ -149,7 +149,7 @@ const readVariant = (cursor: Cursor, type: Type, depth: number): Value => {
 }
 
 /** `PolkadotXcm` as `polkadot_xcm`, as calls are spelled. */
-const snakeCase = (name: string): string =>
+export const snakeCase = (name: string): string =>
   name
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
     .replace(/([A-Z])([A-Z][a-z])/g, '$1_$2')

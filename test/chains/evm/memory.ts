@@ -17,7 +17,5 @@ export const createMemory = (): ChainMemory & { readonly kept: Map<string, Addre
     writeFacts: async ({ facts }) => {
       for (const [address, read] of facts) kept.set(address, read)
     },
-    readMetadata: async () => null,
-    writeMetadata: async () => {},
   }
 }

@@ -2,9 +2,11 @@
 
 import { describe, expect, test } from 'bun:test'
 import { sr25519Verify } from '@polkadot/util-crypto'
+import fc from 'fast-check'
 import type { Hex, SubstrateUnsigned } from '../../../src/chains/chain.ts'
-import { assemble, signingBytes } from '../../../src/chains/substrate/extrinsic.ts'
+import { assemble, blake2Hash, compact, signingBytes, toHex } from '../../../src/chains/substrate/extrinsic.ts'
 import type { Runtime } from '../../../src/chains/substrate/runtime.ts'
+import { extrinsicFormOf } from '../../../src/chains/substrate/signedExtensions.ts'
 import { assetHubRuntime, varaRuntime } from './metadata.ts'
 
 const vara = varaRuntime()
@@ -33,7 +35,7 @@ const PAYMENTS: readonly (Pick<SubstrateUnsigned, 'nonce' | 'blockHash'> & { blo
   },
 ]
 
-const unsignedOf = ({ nonce, block, blockHash }: (typeof PAYMENTS)[number]): SubstrateUnsigned => ({
+const unsignedOf = (runtime: Runtime, { nonce, block, blockHash }: (typeof PAYMENTS)[number]): SubstrateUnsigned => ({
   family: 'substrate',
   from: ALICE,
   nonce,
@@ -43,6 +45,9 @@ const unsignedOf = ({ nonce, block, blockHash }: (typeof PAYMENTS)[number]): Sub
   gasLimit: 0n,
   call: '0x050300d43593c715fdd31c61141abd04a99fd6822c8558854ccde39a5684e7a56da27d0700e8764817',
   tip: 0n,
+  feeAsset: null,
+  form: runtime.form,
+  metadataHash: null,
   specVersion: 0x780,
   transactionVersion: 1,
   genesisHash: '0x525639f713f397dcf839bd022cd821f367ebcf179de7b9253531f8adbe5436d6',
@@ -55,28 +60,28 @@ describe.skipIf(vara === null)('an extrinsic of Vara', () => {
   const runtime = vara as Runtime
 
   test.each(PAYMENTS)('that was signed elsewhere is signed over the same bytes: nonce $nonce', (payment) => {
-    const unsigned = unsignedOf(payment)
+    const unsigned = unsignedOf(runtime, payment)
     const signature = Buffer.from(payment.signature, 'hex')
-    expect(sr25519Verify(signingBytes(runtime, unsigned), signature, ALICE_KEY)).toBe(true)
+    expect(sr25519Verify(signingBytes(unsigned), signature, ALICE_KEY)).toBe(true)
     for (const change of [
       { nonce: payment.nonce + 1 },
       { tip: 1n },
       { specVersion: 0x781 },
       { blockHash: unsigned.genesisHash },
     ]) {
-      expect(sr25519Verify(signingBytes(runtime, { ...unsigned, ...change }), signature, ALICE_KEY)).toBe(false)
+      expect(sr25519Verify(signingBytes({ ...unsigned, ...change }), signature, ALICE_KEY)).toBe(false)
     }
   })
 
   test('has nothing to be signed that is unknown', () => {
-    expect(runtime.unsupported).toEqual([])
+    expect(runtime.form.unsupported).toEqual([])
     expect(runtime.registry.signedExtensions).toContain('StakingBlackList')
   })
 
   test('is read again as what it was made of', () => {
     const [payment] = PAYMENTS
     if (payment === undefined) throw new Error('there is no payment')
-    const { raw } = assemble(runtime, unsignedOf(payment), Buffer.from(payment.signature, 'hex'))
+    const { raw } = assemble(unsignedOf(runtime, payment), Buffer.from(payment.signature, 'hex'))
     const extrinsic = runtime.registry.createType('Extrinsic', raw)
     expect(extrinsic.toHuman()).toMatchObject({
       isSigned: true,
@@ -96,7 +101,7 @@ test('the call in an extrinsic is the one that was signed, byte for byte, also w
   // Balances.transfer_keep_alive to MultiAddress::Index(7), which the codec takes for an index of an older form.
   const call: Hex = '0x0a03011c04'
   expect(runtime.registry.createType('Call', call).toHex() as string).not.toBe(call)
-  const { raw } = assemble(runtime, { ...unsignedOf(payment), call }, Buffer.alloc(64, 1))
+  const { raw } = assemble({ ...unsignedOf(runtime, payment), call }, Buffer.alloc(64, 1))
   expect(raw.endsWith(call.slice(2))).toBe(true)
 })
 
@@ -105,6 +110,93 @@ test('a payload of more than 256 bytes is hashed before it is signed', () => {
   const [payment] = PAYMENTS
   if (payment === undefined) throw new Error('there is no payment')
   const call = (bytes: number): Hex => runtime.calls.system?.remark?.(`0x${'00'.repeat(bytes)}`).toHex() ?? '0x'
-  expect(signingBytes(runtime, { ...unsignedOf(payment), call: call(10) }).length).toBeGreaterThan(32)
-  expect(signingBytes(runtime, { ...unsignedOf(payment), call: call(300) })).toHaveLength(32)
+  expect(signingBytes({ ...unsignedOf(runtime, payment), call: call(10) }).length).toBeGreaterThan(32)
+  expect(signingBytes({ ...unsignedOf(runtime, payment), call: call(300) })).toHaveLength(32)
+})
+
+describe('our bytes and those of the codec', () => {
+  const runtime = assetHubRuntime()
+  const [payment] = PAYMENTS
+  if (payment === undefined) throw new Error('there is no payment')
+  const base = { ...unsignedOf(runtime, payment), call: '0x00000401' as Hex }
+  const byCodec = (unsigned: SubstrateUnsigned) =>
+    runtime.registry.createType(
+      'ExtrinsicPayload',
+      {
+        ...unsigned,
+        method: unsigned.call,
+        era: runtime.registry.createType('ExtrinsicEra', unsigned.era),
+        mode: unsigned.metadataHash === null ? 0 : 1,
+      },
+      { version: 4 },
+    )
+
+  test('are the same for every era, nonce, tip and hash', () => {
+    const hash = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes): Hex => toHex(bytes))
+    const changes = fc.record({
+      nonce: fc.oneof(fc.integer({ min: 0, max: 70 }), fc.integer({ min: 16_000, max: 17_000 }), fc.nat(2 ** 32 - 1)),
+      tip: fc.oneof(fc.bigInt(0n, 2n ** 31n), fc.bigInt(0n, 2n ** 128n - 1n)),
+      specVersion: fc.nat(2 ** 32 - 1),
+      transactionVersion: fc.nat(2 ** 32 - 1),
+      era: fc.record({ current: fc.nat(2 ** 31), period: fc.integer({ min: 2, max: 16 }).map((power) => 2 ** power) }),
+      blockHash: hash,
+      metadataHash: fc.option(hash),
+    })
+    fc.assert(
+      fc.property(changes, (changed) => {
+        const unsigned = { ...base, ...changed }
+        expect(toHex(signingBytes(unsigned))).toBe(codecSigns(unsigned))
+      }),
+      { seed: 20_261_122, numRuns: 300 },
+    )
+  })
+
+  const codecSigns = (unsigned: SubstrateUnsigned): Hex => {
+    const payload = byCodec(unsigned).toU8a({ method: true })
+    return toHex(payload.length > 256 ? blake2Hash(payload) : payload)
+  }
+
+  test.each([0n, 63n, 64n, 16_383n, 16_384n, 2n ** 30n - 1n, 2n ** 30n, 2n ** 64n, 2n ** 128n - 1n])(
+    'have %p in as few bytes as it takes',
+    (value) => {
+      expect(toHex(compact(value))).toBe(toHex(runtime.registry.createType('Compact<u128>', value).toU8a()))
+    },
+  )
+})
+
+/** A registry's runtime, with its list of extensions changed. */
+const withExtensions = (change: (listed: readonly Listed[]) => readonly Listed[]): readonly string[] => {
+  const { registry, metadata } = assetHubRuntime()
+  const { asV15 } = metadata
+  const changed = change([...asV15.extrinsic.signedExtensions])
+  const other = { version: 15, asLatest: metadata.asLatest, asV15: { extrinsic: { signedExtensions: changed } } }
+  return extrinsicFormOf(registry, other as unknown as typeof metadata).unsupported
+}
+
+type Listed = ReturnType<typeof assetHubRuntime>['metadata']['asV15']['extrinsic']['signedExtensions'][number]
+
+describe('a signed extension', () => {
+  const named = (listed: readonly Listed[], name: string): Listed => {
+    const found = listed.find(({ identifier }) => String(identifier) === name)
+    if (found === undefined) throw new Error(`no ${name}`)
+    return found
+  }
+  const as = (each: Listed, identifier: string) => ({
+    ...{ type: each.type, additionalSigned: each.additionalSigned },
+    identifier,
+  })
+
+  test('that is not known is refused where it wants something, by its name', () => {
+    const wantsMore = withExtensions((listed) => [
+      ...listed,
+      as(named(listed, 'CheckNonce'), 'CheckSomething') as never,
+    ])
+    expect(wantsMore).toEqual(['CheckSomething'])
+    expect(withExtensions((listed) => [...listed, as(named(listed, 'CheckWeight'), 'LooksOnly') as never])).toEqual([])
+  })
+
+  test('that is known is refused where it has types of another shape', () => {
+    const other = withExtensions((listed) => [as(named(listed, 'CheckGenesis'), 'CheckNonce') as never])
+    expect(other).toEqual(['CheckNonce'])
+  })
 })

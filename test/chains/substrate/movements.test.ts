@@ -16,7 +16,7 @@ import { contractIdOf } from '../../../src/chains/substrate/contracts.ts'
 import { toHex } from '../../../src/chains/substrate/extrinsic.ts'
 import { type Runtime, readRuntime } from '../../../src/chains/substrate/runtime.ts'
 import { encodePayload } from '../../../src/chains/substrate/sails.ts'
-import { devAccount, startSubstrateChain, type TestSubstrateChain } from '../../support/substrate.ts'
+import { devAccount, localMetadataPins, startSubstrateChain, type TestSubstrateChain } from '../../support/substrate.ts'
 import { createMemory } from '../evm/memory.ts'
 import { type FakeBlock, type FakeEvent, startFakeChain } from './fakeChain.ts'
 import { FOREIGN, WETH } from './foreignAssets.ts'
@@ -41,7 +41,10 @@ beforeAll(async () => {
   await local.fund(alice.address)
   await local.fund(bob.address)
   await local.newBlock()
-  chain = createSubstrateChain({ row: rowOf('Polkadot'), rpcUrl: local.wsUrl, memory: createMemory() })
+  chain = createSubstrateChain({
+    ...{ row: rowOf('Polkadot'), rpcUrl: local.wsUrl },
+    ...{ memory: createMemory(), metadataPins: localMetadataPins },
+  })
   const metadata = (await local.rpc('state_getMetadata')) as Hex
   const version = { specName: 'statemine', specVersion: 900, transactionVersion: 1 }
   runtime = readRuntime(version, { metadata, ss58Prefix: 0 })

@@ -6,7 +6,7 @@ import { createSubstrateChain } from '../../../src/chains/substrate/chain.ts'
 import { type Runtime, readRuntime } from '../../../src/chains/substrate/runtime.ts'
 import { spentBy } from '../../../src/chains/substrate/spending.ts'
 import { AppError } from '../../../src/errors.ts'
-import { devAccount, startSubstrateChain, type TestSubstrateChain } from '../../support/substrate.ts'
+import { devAccount, localMetadataPins, startSubstrateChain, type TestSubstrateChain } from '../../support/substrate.ts'
 import { createMemory } from '../evm/memory.ts'
 import { ABOUT, livesOn, own, sendOn, people as twoPeople, URI } from './collections.ts'
 import { type Stored, startStateNode } from './gearNode.ts'
@@ -51,7 +51,7 @@ describe('collections of uniques, on a local Asset Hub', () => {
     await local.fund(hers)
     await local.fund(his)
     await local.newBlock()
-    chain = createSubstrateChain({ row, rpcUrl: local.rpcUrl, memory: createMemory() })
+    chain = createSubstrateChain({ row, rpcUrl: local.rpcUrl, memory: createMemory(), metadataPins: localMetadataPins })
     const metadata = (await local.rpc('state_getMetadata')) as Hex
     runtime = readRuntime(
       { specName: 'statemine', specVersion: 900, transactionVersion: 1 },

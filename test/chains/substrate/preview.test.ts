@@ -9,7 +9,7 @@ import { createSubstrateChain } from '../../../src/chains/substrate/chain.ts'
 import { blake2Hash, toHex } from '../../../src/chains/substrate/extrinsic.ts'
 import { type Runtime, readRuntime } from '../../../src/chains/substrate/runtime.ts'
 import { storageKey } from '../../../src/chains/substrate/storage.ts'
-import { devAccount, startSubstrateChain, type TestSubstrateChain } from '../../support/substrate.ts'
+import { devAccount, localMetadataPins, startSubstrateChain, type TestSubstrateChain } from '../../support/substrate.ts'
 import { createMemory } from '../evm/memory.ts'
 import { eventBytes, type FakeEvent, startFakeChain } from './fakeChain.ts'
 import { FOREIGN, HELD } from './foreignAssets.ts'
@@ -39,7 +39,7 @@ beforeAll(async () => {
   await local.fund(hers)
   await local.fund(his)
   await local.newBlock()
-  chain = createSubstrateChain({ row, rpcUrl: local.wsUrl, memory: createMemory() })
+  chain = createSubstrateChain({ row, rpcUrl: local.wsUrl, memory: createMemory(), metadataPins: localMetadataPins })
   const metadata = (await local.rpc('state_getMetadata')) as Hex
   runtime = readRuntime({ specName: 'statemine', specVersion: 900, transactionVersion: 1 }, { metadata, ss58Prefix: 0 })
   await send(
@@ -186,6 +186,7 @@ test('a policy reads calls of the runtime, and none of what is a plain transfer'
   expect(read).toEqual({
     functionName: 'system.remark',
     values: new Map([['remark', { kind: 'bytes', value: '0x01' }]]),
+    readBy: runtime.bytesHash,
   })
 })
 
@@ -292,6 +293,8 @@ describe('a runtime that runs calls in advance', () => {
       const entry = method === 'state_getStorage' ? kept.get(String(first)) : undefined
       if (entry !== undefined) return { result: entry }
       if (method === 'state_getStorage' && String(first).startsWith(ACCOUNT_PREFIX)) return { result: rich() }
+      // A runtime that was built with its metadata's hash refuses the signature.
+      if (first === 'TaggedTransactionQueue_validate_transaction') return { result: '0x010004' }
       if (first === 'TransactionPaymentApi_query_info') return { result: `0x000000${'00'.repeat(16)}` }
       return first === 'DryRunApi_dry_run_call' ? { result: answer(second as Hex) } : undefined
     })

@@ -24,6 +24,9 @@ const FILES = {
 
 export type Spec = keyof typeof FILES
 
+/** By which the metadata of their runtimes was hashed, where it was. */
+const HASHED_SYMBOLS = { bulletin: 'DOT', hub: 'PAS', kusama: 'KSM' } as const satisfies Record<Spec, string>
+
 /** null where there is none. */
 export const specPath = (spec: Spec): string | null => {
   const folder = process.env.CHAIN_SPECS
@@ -51,11 +54,14 @@ export const startSpec = async (spec: Spec) => {
   const genesisHash = await createRpc({ rpcUrl: local.wsUrl, network: 'Polkadot' }).ask(
     question('chain_getBlockHash', [0], hash),
   )
-  const row = { ...substrateNetworkRow({ network: 'Polkadot', environment: 'testnet', devnet: true }), genesisHash }
+  const hashedSymbol = HASHED_SYMBOLS[spec]
+  const devnet = substrateNetworkRow({ network: 'Polkadot', environment: 'testnet', devnet: true })
+  const row = { ...devnet, genesisHash, hashedSymbol }
   const memory = createMemory()
-  const chain: Chain = createSubstrateChain({ row, rpcUrl: local.wsUrl, memory })
   const node = createSubstrateNode({ row, rpcUrl: local.wsUrl, memory })
   const runtime: Runtime = await node.runtimes.at((await local.rpc('chain_getBlockHash')) as Hex)
+  const metadataPins = new Map([[runtime.specVersion, runtime.bytesHash]])
+  const chain: Chain = createSubstrateChain({ row, rpcUrl: local.wsUrl, memory, metadataPins })
   const own = ({ publicKey }: Pick<Account, 'publicKey'>): string => addressOf(row, publicKey)
 
   const call = (pallet: string, name: string, ...values: readonly unknown[]) => {

@@ -1,0 +1,81 @@
+// Calls that are made here, and not by a caller. The codec makes their bytes, and it goes by names that the metadata gives to
+// its types; so what it made is read again by the types alone, and must be the call that was meant.
+
+import { AppError } from '../../errors.ts'
+import type { Hex } from '../chain.ts'
+import { treeOf } from './decode.ts'
+import { compact, toHex } from './extrinsic.ts'
+import type { Runtime } from './runtime.ts'
+import { type Field, snakeCase, type Value } from './values.ts'
+
+/** An integer, an address in SS58, bytes in hex, the name of a variant, nothing; a record by its fields in their order. */
+export type Meant = bigint | number | boolean | string | null | { readonly [field: string]: Meant }
+
+const isMeant = (value: Value, meant: Meant): boolean => {
+  switch (value.kind) {
+    case 'integer':
+      return (typeof meant === 'bigint' || typeof meant === 'number') && value.value === BigInt(meant)
+    case 'bool':
+      return value.value === String(meant)
+    case 'address':
+    case 'bytes':
+    case 'text':
+      return value.value === meant
+    case 'nothing':
+      return meant === null
+    case 'variant':
+      return value.name === meant && value.of.kind === 'nothing'
+    case 'record':
+      return typeof meant === 'object' && meant !== null && areMeant(value.fields, Object.entries(meant))
+    case 'list':
+    case 'call':
+      return false
+  }
+}
+
+const areMeant = (fields: readonly Field[], meant: readonly (readonly [name: string, value: Meant])[]): boolean =>
+  fields.length === meant.length &&
+  fields.every(({ name, value }, index) => {
+    const [own, wanted] = meant[index] ?? ['', null]
+    return name === snakeCase(own) && isMeant(value, wanted)
+  })
+
+/** A call of the runtime, by pallet and name in camel case. */
+type Wanted = { readonly pallet: string; readonly name: string; readonly values: readonly Meant[] }
+
+const spelledAsAnother = ({ specName, specVersion }: Runtime, name: string): AppError =>
+  new AppError(
+    'metadata_untrusted',
+    `Nothing is signed by the metadata of runtime ${specName} ${specVersion}: it spells ${name} as another call.`,
+  )
+
+/** @throws Error for a call that the runtime does not have; metadata_untrusted for one that its metadata spells as another. Pure. */
+export const madeCall = (runtime: Runtime, { pallet, name, values }: Wanted): Hex => {
+  const make = runtime.calls[pallet]?.[name]
+  if (make === undefined) throw new Error(`runtime ${runtime.specVersion} has no call ${pallet}.${name}`)
+  const call = make(...values).toHex()
+  const tree = treeOf(runtime, call)
+  const isSame =
+    tree?.functionName === `${snakeCase(pallet)}.${snakeCase(name)}` &&
+    tree.fields.length === values.length &&
+    tree.fields.every(({ value }, index) => isMeant(value, values[index] ?? null))
+  if (!isSame) throw spelledAsAnother(runtime, `${pallet}.${name}`)
+  return call
+}
+
+/** Several calls as one, all or nothing; one call is itself. @throws Error for a runtime without Utility; metadata_untrusted. Pure. */
+export const batchAll = (runtime: Runtime, calls: readonly [Hex, ...Hex[]]): Hex => {
+  if (calls.length === 1) return calls[0]
+  const empty = runtime.calls.utility?.batchAll?.([]).toHex()
+  const [index, length] = [empty?.slice(0, -2), empty?.slice(-2)]
+  if (index === undefined || length !== '00') throw new Error(`runtime ${runtime.specVersion} has no Utility`)
+  const all = [index, toHex(compact(BigInt(calls.length))), ...calls].map((each) => each.replace('0x', '')).join('')
+  const tree = treeOf(runtime, `0x${all}`)
+  const [list] = tree?.fields ?? []
+  const items = list?.value.kind === 'list' ? list.value.items : []
+  const areCalls = items.length === calls.length && items.every(({ kind }) => kind === 'call')
+  if (tree?.functionName !== 'utility.batch_all' || !areCalls) {
+    throw spelledAsAnother(runtime, 'utility.batchAll')
+  }
+  return `0x${all}`
+}

@@ -1,0 +1,255 @@
+// False metadata, as a node that lies would hand it out: what is made by it is signed by nobody, or taken by no block. On real
+// runtimes: one that was built with the hash of its metadata, one that was built without, and one that knows nothing of it.
+
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import type { Hex, Intent, SubstrateUnsigned } from '../../../src/chains/chain.ts'
+import { createSubstrateChain } from '../../../src/chains/substrate/chain.ts'
+import { compact, toHex } from '../../../src/chains/substrate/extrinsic.ts'
+import { metadataHashOf } from '../../../src/chains/substrate/trust.ts'
+import { withCallsSwapped, withNamesSwapped, withoutExtension, withPalletMoved } from '../../support/forgedMetadata.ts'
+import { devAccount } from '../../support/substrate.ts'
+import { type Behaviour, startFakeNode } from '../evm/fakeNode.ts'
+import { createMemory } from '../evm/memory.ts'
+import { lacksSpecs, type Spec, type SpecChain, specPath, startSpec } from './specs.ts'
+
+/** Runtimes of today take seconds for a block where the machine has other work. */
+setDefaultTimeout(60_000)
+const UNIT = 10n ** 10n
+/** As the runtime answers: an Option of bytes with their length. */
+const atVersion = (metadata: Hex): Hex => {
+  const bytes = Buffer.from(metadata.slice(2), 'hex')
+  return toHex(Buffer.concat([Uint8Array.of(1), compact(BigInt(bytes.length)), bytes]))
+}
+
+type Account = Awaited<ReturnType<typeof devAccount>>
+let alice: Account
+let bob: Account
+beforeAll(async () => {
+  alice = await devAccount('Alice')
+  bob = await devAccount('Bob')
+})
+
+const fakes: ReturnType<typeof startFakeNode>[] = []
+afterAll(() => {
+  for (const fake of fakes) fake.stop()
+})
+
+/** A node that tells the truth but for the metadata of its runtime, and for what it changes besides. */
+const liar = (spec: SpecChain, metadata: Hex, besides: Behaviour = () => undefined) => {
+  const fake = startFakeNode({
+    behind: spec.local.rpcUrl,
+    behaviour: (request) => {
+      const [first] = request.params
+      if (request.method === 'state_call' && first === 'Metadata_metadata_at_version') {
+        return { result: atVersion(metadata) }
+      }
+      return besides(request)
+    },
+  })
+  fakes.push(fake)
+  return fake.rpcUrl
+}
+
+const started = async (name: Spec): Promise<SpecChain> => {
+  const spec = await startSpec(name)
+  await spec.local.fund(spec.own(alice), 1_000n * UNIT)
+  await spec.local.fund(spec.own(bob), 1_000n * UNIT)
+  await spec.local.newBlock()
+  return spec
+}
+
+type Changes = Partial<Parameters<typeof createSubstrateChain>[0]>
+
+/** As this process would know the chain by one node, with nobody who vouches for its metadata. */
+const known = (spec: SpecChain, changes: Changes = {}) =>
+  createSubstrateChain({ row: spec.row, rpcUrl: spec.local.wsUrl, memory: createMemory(), ...changes })
+
+const coins = (spec: SpecChain, value = UNIT): Intent => ({ to: spec.own(bob), value, input: '0x' })
+
+const filled = async (spec: SpecChain, chain: ReturnType<typeof known>, intent = coins(spec)) => {
+  const { pendingCount } = await chain.transactionCounts(spec.own(alice))
+  return (await chain.fill(intent, spec.own(alice), { nonce: pendingCount })) as SubstrateUnsigned
+}
+
+/** Signs, and gives it to the honest node. */
+const sent = async (spec: SpecChain, unsigned: SubstrateUnsigned) => {
+  const chain = known(spec)
+  const { raw } = chain.assemble(unsigned, alice.sign(chain.signingBytes(unsigned)))
+  return { raw, outcome: await chain.broadcast(raw) }
+}
+
+const balanceOf = async (spec: SpecChain, account: Account): Promise<bigint> =>
+  (await known(spec).balances({ address: spec.own(account), contracts: [] })).coin
+
+const metadataOf = ({ runtime }: SpecChain): Hex => toHex(runtime.bytes)
+
+const TRANSFERS = ['transfer_keep_alive', 'transfer_all'] as const
+const untrusted = { code: 'metadata_untrusted' }
+
+describe.skipIf(lacksSpecs('metadata that signatures cover', 'bulletin'))('a runtime built with its hash', () => {
+  let spec: SpecChain
+  beforeAll(async () => {
+    spec = await started('bulletin')
+  })
+  afterAll(() => spec?.local.stop())
+
+  test('has the very hash in its code that we compute', () => {
+    const { genesis } = JSON.parse(
+      new TextDecoder().decode(Bun.gunzipSync(readFileSync(specPath('bulletin') ?? ''))),
+    ) as { genesis: { raw: { top: Record<string, string> } } }
+    // Compressed by zstd, behind the eight bytes that say so (sp_maybe_compressed_blob).
+    const stored = Buffer.from(genesis.raw.top['0x3a636f6465']?.slice(2) ?? '', 'hex')
+    const code = Buffer.from(Bun.zstdDecompressSync(stored.subarray(8)))
+    const hash = metadataHashOf(spec.runtime, spec.row)
+    expect(hash).toBe('0xc6250861b2467b8d34c28d48316f7785b1177040663e38e793295d640cb911d3')
+    expect(code.includes(Buffer.from(hash.slice(2), 'hex'))).toBe(true)
+  })
+
+  test('takes what is signed by its metadata, though nobody vouches for it', async () => {
+    const unsigned = await filled(spec, known(spec))
+    expect(unsigned.metadataHash).toBe(metadataHashOf(spec.runtime, spec.row))
+    const before = await balanceOf(spec, bob)
+    const { raw, outcome } = await sent(spec, unsigned)
+    expect(outcome).toEqual({ kind: 'accepted' })
+    await spec.local.included(raw)
+    expect(await balanceOf(spec, bob)).toBe(before + UNIT)
+  })
+
+  test('takes nothing that was signed by metadata where a transfer is another call', async () => {
+    const forged = withCallsSwapped(metadataOf(spec), 'Balances', TRANSFERS)
+    const chain = known(spec, { rpcUrl: liar(spec, forged) })
+    // 0 coins are `keep_alive: false`, so that the bytes are a whole transfer_all.
+    const unsigned = await filled(spec, chain, coins(spec, 0n))
+    const honest = await spec.chain.preview(spec.own(alice), [{ to: null, value: 0n, input: unsigned.call }])
+    expect(honest[0]?.decoded?.functionName).toBe('balances.transfer_all')
+    const before = await balanceOf(spec, alice)
+    const { outcome } = await sent(spec, unsigned)
+    expect(outcome).toMatchObject({ kind: 'rejected', reason: expect.stringMatching(/bad signature/i) })
+    // Without the hash that is signed the chain would have taken it.
+    const bare = await sent(spec, { ...unsigned, metadataHash: null })
+    expect(bare.outcome).toEqual({ kind: 'accepted' })
+    await spec.local.included(bare.raw)
+    expect(await balanceOf(spec, alice)).toBeLessThan(before / 2n)
+    await spec.local.fund(spec.own(alice), 1_000n * UNIT)
+    await spec.local.newBlock()
+  })
+
+  test('takes nothing that was signed for a coin of another name', async () => {
+    const chain = known(spec, { row: { ...spec.row, hashedSymbol: 'KSM' } })
+    const { outcome } = await sent(spec, await filled(spec, chain))
+    expect(outcome).toMatchObject({ kind: 'rejected', reason: expect.stringMatching(/bad signature/i) })
+  })
+
+  test.each([
+    ['calls have each other’s names', (bytes: Hex) => withNamesSwapped(bytes, 'Balances', TRANSFERS)],
+    ['the extension is not listed', (bytes: Hex) => withoutExtension(bytes, 'CheckMetadataHash')],
+  ])('is not signed for by metadata where %s', async (_, forge) => {
+    const chain = known(spec, { rpcUrl: liar(spec, forge(metadataOf(spec))) })
+    await expect(filled(spec, chain)).rejects.toMatchObject(untrusted)
+  })
+
+  test('is not known by metadata where a pallet is listed at another place than in the type of calls', async () => {
+    const forged = withPalletMoved(metadataOf(spec), 'Balances', 200)
+    const chain = known(spec, { rpcUrl: liar(spec, forged) })
+    await expect(filled(spec, chain)).rejects.toMatchObject({ code: 'node_unavailable' })
+  })
+
+  test('is not signed for without its hash because one node says that it has none', async () => {
+    const lie: Behaviour = ({ params: [first] }) =>
+      first === 'TaggedTransactionQueue_validate_transaction' ? { result: '0x010100' } : undefined
+    const chain = known(spec, { rpcUrl: liar(spec, metadataOf(spec), lie) })
+    await expect(filled(spec, chain)).rejects.toMatchObject(untrusted)
+  })
+
+  test('a call that was judged by other metadata is not signed', async () => {
+    const forged = withCallsSwapped(metadataOf(spec), 'Balances', TRANSFERS)
+    const judging = known(spec, { rpcUrl: liar(spec, forged) })
+    const { call } = await filled(spec, known(spec), coins(spec, 0n))
+    const intent: Intent = { to: null, value: 0n, input: call }
+    const readBy = (await judging.readCall(intent))?.readBy
+    const signing = known(spec)
+    const own = (await signing.readCall(intent))?.readBy
+    if (readBy === undefined || own === undefined) throw new Error('expected both to read it')
+    await expect(filled(spec, signing, { ...intent, madeBy: readBy })).rejects.toMatchObject({
+      code: 'node_unavailable',
+    })
+    expect((await filled(spec, signing, { ...intent, madeBy: own })).call).toBe(call)
+  })
+})
+
+describe.skipIf(lacksSpecs('a runtime with CheckMetadataHash and no hash', 'hub'))(
+  'a runtime built without its hash',
+  () => {
+    let spec: SpecChain
+    beforeAll(async () => {
+      spec = await started('hub')
+    })
+    afterAll(() => spec?.local.stop())
+
+    const pinned = () => new Map([[spec.runtime.specVersion, spec.runtime.bytesHash]])
+
+    test('is not signed for by one node’s word, and goes on being read', async () => {
+      const chain = known(spec)
+      await expect(filled(spec, chain)).rejects.toMatchObject({
+        ...untrusted,
+        message:
+          'Nothing is signed on Polkadot by the metadata of runtime passet-hub 1018002: it was built without the hash that signatures would cover, it is not pinned, and there is no second node to confirm it.',
+      })
+      await expect(chain.prepare(coins(spec), spec.own(alice), { behind: async () => [] })).rejects.toMatchObject(
+        untrusted,
+      )
+      const [preview] = await chain.preview(spec.own(alice), [coins(spec)])
+      expect(preview).toMatchObject({ success: true, decoded: { functionName: 'balances.transfer_keep_alive' } })
+    })
+
+    test('takes what is signed by metadata that is pinned, without a hash', async () => {
+      const unsigned = await filled(spec, known(spec, { metadataPins: pinned() }))
+      expect(unsigned.metadataHash).toBeNull()
+      const { raw, outcome } = await sent(spec, unsigned)
+      expect(outcome).toEqual({ kind: 'accepted' })
+      await spec.local.included(raw)
+    })
+
+    test('is not read by metadata that is not the pinned one', async () => {
+      const forged = withCallsSwapped(metadataOf(spec), 'Balances', TRANSFERS)
+      const chain = known(spec, { rpcUrl: liar(spec, forged), metadataPins: pinned() })
+      await expect(filled(spec, chain)).rejects.toMatchObject(untrusted)
+      await expect(chain.preview(spec.own(alice), [coins(spec)])).rejects.toMatchObject(untrusted)
+    })
+
+    test('is signed for by metadata that a second node has as well, and not where that one differs', async () => {
+      const agreed = await filled(spec, known(spec, { secondRpcUrl: liar(spec, metadataOf(spec)) }))
+      expect(agreed.metadataHash).toBeNull()
+      const forged = withCallsSwapped(metadataOf(spec), 'Balances', TRANSFERS)
+      const lying = known(spec, { rpcUrl: liar(spec, forged), secondRpcUrl: spec.local.rpcUrl })
+      await expect(filled(spec, lying, coins(spec, 0n))).rejects.toMatchObject({
+        ...untrusted,
+        message: expect.stringContaining('the second node does not give the same'),
+      })
+      const version = { ...((await spec.local.rpc('state_getRuntimeVersion')) as object), specVersion: 1_018_003 }
+      const ahead: Behaviour = ({ method }) => (method === 'state_getRuntimeVersion' ? { result: version } : undefined)
+      const upgraded = known(spec, { secondRpcUrl: liar(spec, metadataOf(spec), ahead) })
+      await expect(filled(spec, upgraded)).rejects.toMatchObject(untrusted)
+      const silent = known(spec, { secondRpcUrl: 'http://127.0.0.1:1' })
+      await expect(filled(spec, silent)).rejects.toMatchObject({ code: 'node_unavailable' })
+    })
+  },
+)
+
+describe.skipIf(lacksSpecs('a runtime without CheckMetadataHash', 'kusama'))('a runtime that knows of no hash', () => {
+  let spec: SpecChain
+  beforeAll(async () => {
+    spec = await started('kusama')
+  })
+  afterAll(() => spec?.local.stop())
+
+  test('is signed for by metadata that is pinned alone', async () => {
+    await expect(filled(spec, known(spec))).rejects.toMatchObject({
+      ...untrusted,
+      message: expect.stringContaining('its signatures do not cover the metadata'),
+    })
+    const { outcome } = await sent(spec, await filled(spec, spec.chain as ReturnType<typeof known>))
+    expect(outcome).toEqual({ kind: 'accepted' })
+  })
+})
