@@ -12,6 +12,7 @@ import { keyCommands } from './cli/keys.ts'
 import { sentenceOf } from './cli/operator.ts'
 import { ownerCommands } from './cli/owner.ts'
 import { projectCommands } from './cli/project.ts'
+import { runtimeCommands } from './cli/runtime.ts'
 import { sessionCommands } from './cli/sessions.ts'
 import { tokenCommands } from './cli/tokens.ts'
 import { transactionCommands } from './cli/tx.ts'
@@ -33,6 +34,7 @@ const program = new Command('strongroom')
   .addCommand(keyCommands())
   .addCommand(abiCommands())
   .addCommand(tokenCommands())
+  .addCommand(runtimeCommands())
   .addCommand(auditCommands())
   .addCommand(databaseCommands())
 

@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { type Service, startService } from '../support/service.ts'
+import { LOCAL_METADATA_PINS, startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
+
+const CLI = new URL('../../src/cli.ts', import.meta.url).pathname
+
+let chain: TestSubstrateChain
+let service: Service
+
+beforeAll(async () => {
+  chain = await startSubstrateChain('Vara')
+  service = await startService({ rpcUrls: { Vara: chain.wsUrl } })
+})
+afterAll(async () => {
+  await service.close()
+  await chain.stop()
+})
+
+const pin = async (...args: readonly string[]) => {
+  const env = { PATH: process.env.PATH ?? '', ...service.variables, VARA_METADATA_PIN: '', ROOT_KEY: '' }
+  const command = ['bun', '--no-env-file', CLI, 'runtime', 'pin', ...args]
+  const child = Bun.spawn(command, { env, stdout: 'pipe', stderr: 'pipe' })
+  const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
+  return { exitCode: await child.exited, output, errors }
+}
+
+test('the pin that is printed is the one that the configuration takes', async () => {
+  const { exitCode, output } = await pin('Vara')
+  expect({ exitCode, output }).toEqual({
+    exitCode: 0,
+    output: `VARA_METADATA_PIN=${LOCAL_METADATA_PINS.split(' ')[0]}\n`,
+  })
+  const { output: json } = await pin('Vara', '--json', '--url', chain.rpcUrl)
+  expect(JSON.parse(json)).toMatchObject({ network: 'Vara', spec_version: 900, is_covered: false })
+})
+
+test('without a node, and for a node of another chain, it says so', async () => {
+  expect((await pin('Polkadot')).errors).toBe('Polkadot has no node in the configuration: name one with --url.\n')
+  const other = await pin('Polkadot', '--url', chain.rpcUrl)
+  expect([other.exitCode, other.output]).toEqual([1, ''])
+  expect(other.errors).toStartWith('The Polkadot node answers for the genesis block')
+})
