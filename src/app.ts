@@ -28,6 +28,7 @@ import { emailRoutes } from './users/email-routes.ts'
 import { linkRoutes } from './users/link-routes.ts'
 import { passkeyRoutes } from './users/passkey-routes.ts'
 import { userRoutes } from './users/routes.ts'
+import { sessionRoutes } from './users/session-routes.ts'
 import { walletLoginRoutes } from './users/wallet-routes.ts'
 import { walletRoutes } from './wallets/routes.ts'
 
@@ -96,6 +97,7 @@ export const createApp = (ctx: Ctx, requests: RequestMetrics = createRequestMetr
     .use(passkeyRoutes(ctx, door, auth))
     .use(emailRoutes(ctx, door, auth))
     .use(challengeRoutes(ctx, door, auth))
+    .use(sessionRoutes(ctx, auth))
     .use(linkRoutes(ctx, bytes))
     .use(pageRoutes())
     .use(loginRoutes(ctx))

@@ -2,20 +2,11 @@
 
 import { and, asc, eq, lt, or, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
-import { passkeys, users } from '../schema.ts'
+import { passkeys } from '../schema.ts'
 
 export type PasskeyRow = typeof passkeys.$inferSelect
 
 type OfUser = { readonly projectId: string; readonly userId: string }
-
-/** Only one at a time changes what passkeys a user has. */
-export const lockUser = async (tx: Tx, { projectId, userId }: OfUser): Promise<void> => {
-  await tx
-    .select({ id: users.id })
-    .from(users)
-    .where(and(eq(users.projectId, projectId), eq(users.id, userId)))
-    .for('no key update')
-}
 
 /** Oldest first. */
 export const listPasskeys = async (db: Queryable, { projectId, userId }: OfUser): Promise<readonly PasskeyRow[]> =>

@@ -1,6 +1,6 @@
 // Users' sessions. A refresh token is never stored: it follows from a session's id and generation.
 
-import { and, desc, eq, gt, isNull, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import { and, desc, eq, gt, isNull, ne, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { Db, Queryable } from '../client.ts'
 import { sessions } from '../schema.ts'
 import type { LoginWay, SessionEnd } from '../words.ts'
@@ -135,6 +135,11 @@ export const endReusedSession = async (
   return row ?? null
 }
 
+export const findSession = async (db: Queryable, session: SessionOf): Promise<SessionRow | null> => {
+  const [row] = await db.select().from(sessions).where(isOf(session))
+  return row ?? null
+}
+
 /** @returns the session where it had not ended before. */
 export const endSession = async (
   db: Queryable,
@@ -166,15 +171,46 @@ export const listSessions = async (
     .orderBy(desc(sessions.createdAt), desc(sessions.id))
     .limit(input.limit)
 
-/** @returns those that had not ended before. */
+/** Those of a user that have neither ended nor expired, the newest first. */
+export const listLiveSessionsOf = async (
+  db: Queryable,
+  input: { readonly projectId: string; readonly userId: string; readonly limit: number },
+): Promise<readonly SessionRow[]> =>
+  db
+    .select()
+    .from(sessions)
+    .where(
+      and(
+        eq(sessions.projectId, input.projectId),
+        eq(sessions.userId, input.userId),
+        isNull(sessions.endedAt),
+        gt(sessions.expiresAt, sql`now()`),
+      ),
+    )
+    .orderBy(desc(sessions.createdAt), desc(sessions.id))
+    .limit(input.limit)
+
+/** @param input.except goes on; null: none does. @returns those that had not ended before. */
 export const endSessionsOf = async (
   db: Queryable,
-  input: { readonly projectId: string; readonly userId: string; readonly by: SessionEnd },
+  input: {
+    readonly projectId: string
+    readonly userId: string
+    readonly except: string | null
+    readonly by: SessionEnd
+  },
 ): Promise<readonly SessionRow[]> =>
   db
     .update(sessions)
     .set({ endedAt: sql`now()`, endedBy: input.by })
-    .where(and(eq(sessions.projectId, input.projectId), eq(sessions.userId, input.userId), isNull(sessions.endedAt)))
+    .where(
+      and(
+        eq(sessions.projectId, input.projectId),
+        eq(sessions.userId, input.userId),
+        input.except === null ? undefined : ne(sessions.id, input.except),
+        isNull(sessions.endedAt),
+      ),
+    )
     .returning()
 
 /** How long ago a session's user proved who they are, and the session was last refreshed, by the database's clock. */

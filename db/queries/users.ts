@@ -4,6 +4,21 @@ import { passkeys, users } from '../schema.ts'
 
 export type UserRow = typeof users.$inferSelect
 
+/**
+ * Only one at a time changes a user's ways in, or ends their sessions. Taken before any row of a session: those who change
+ * both would otherwise wait for each other.
+ */
+export const lockUser = async (
+  tx: Tx,
+  { projectId, userId }: { readonly projectId: string; readonly userId: string },
+): Promise<void> => {
+  await tx
+    .select({ id: users.id })
+    .from(users)
+    .where(and(eq(users.projectId, projectId), eq(users.id, userId)))
+    .for('no key update')
+}
+
 /** What an access token tells of a user. */
 export type UserFacts = UserRow & { readonly hasPasskeys: boolean }
 

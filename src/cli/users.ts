@@ -39,7 +39,7 @@ const removePasskeys = (userId: string, { project: projectId }: { project: strin
   withServiceCtx(async (ctx) => {
     const removed = await removeAllPasskeys(ctx, { projectId, userId, actor: OPERATOR })
     print(
-      `${removed === 1 ? 'One passkey is' : `${removed} passkeys are`} removed; sessions that they began go on until they are revoked.`,
+      `${removed === 1 ? 'One passkey is' : `${removed} passkeys are`} removed, and the user's sessions are ended: refused from the next request on.`,
     )
   })
 
@@ -60,7 +60,7 @@ export const userCommands = (): Command => {
     .action(show)
   command
     .command('remove-passkeys')
-    .description('Remove all passkeys of a user, where a stranger may have added one. Revoke the sessions first.')
+    .description('Remove all passkeys of a user, where a stranger may have added one, and end all their sessions.')
     .argument('<user-id>', 'the user', uuid)
     .requiredOption('--project <id>', 'the project', uuid)
     .action(removePasskeys)

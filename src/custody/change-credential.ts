@@ -50,6 +50,8 @@ type Change = {
   readonly read: () => Promise<Versioned | null>
   readonly write: (tx: Tx, input: { readonly was: Versioned; readonly sealed: Uint8Array }) => Promise<boolean>
   readonly act: AuditAct
+  /** Done in the same transaction. */
+  readonly also?: ((tx: Tx) => Promise<void>) | undefined
 }
 
 const tryWrite = async (parts: Parts, change: Change & { readonly was: Versioned }): Promise<boolean> => {
@@ -62,8 +64,10 @@ const tryWrite = async (parts: Parts, change: Change & { readonly was: Versioned
     return await db.transaction(async (tx) => {
       await projectKeys.hold(tx, { projectId, version })
       const written = await change.write(tx, { was, sealed })
-      if (written) await audit.record(tx, change.act)
-      return written
+      if (!written) return false
+      await audit.record(tx, change.act)
+      await change.also?.(tx)
+      return true
     })
   } catch (error) {
     if (error instanceof ProjectKeyRotated) return false
@@ -92,6 +96,7 @@ export const changeUserPin = async (
     readonly newPin: string
     readonly actor: string
     readonly from?: string | undefined
+    readonly also?: (tx: Tx) => Promise<void>
   },
 ): Promise<void> => {
   using keys = new HeldKeys()
@@ -112,6 +117,7 @@ export const changeUserPin = async (
     read: () => readUserKey(parts.db, wallet),
     write: (tx, written) => updateUserKey(tx, { ...of, ...written, salt }),
     act: { projectId, actor, action: 'user_pin_changed', subject: ownerId, details: { wallet: wallet.id } },
+    also: input.also,
   })
 }
 

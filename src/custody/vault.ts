@@ -130,6 +130,8 @@ export type Vault = {
     readonly actor: string
     /** As in `Credentials`. */
     readonly from?: string | undefined
+    /** Done in the transaction of the change. */
+    readonly also?: (tx: Tx) => Promise<void>
   }): Promise<void>
   /** @throws not_found, invalid_input, project_not_activated, INVALID_SECRET, credential_changed, rate_limited, busy. */
   changeDeveloperSecret(input: {

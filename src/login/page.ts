@@ -78,6 +78,9 @@ const account = (projectName: string): Html => html`
         lock.</p>
       <ul id="passkeys" aria-labelledby="passkeys-title"></ul>
       <button type="button" id="passkey-add" hidden>Add a passkey</button>
+      <h2 id="sessions-title" tabindex="-1">Where you are logged in</h2>
+      <ul id="sessions" aria-labelledby="sessions-title"></ul>
+      <button type="button" id="sessions-end" hidden>Log out everywhere else</button>
       <h2>Log in another device</h2>
       <form id="challenge-form" novalidate>
         <label for="challenge-field">Code that the other device shows</label>

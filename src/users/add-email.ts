@@ -1,5 +1,5 @@
 import { violatedConstraint } from '../../db/client.ts'
-import { findUser, setUserEmail, type UserRow } from '../../db/queries/users.ts'
+import { findUser, lockUser, setUserEmail, type UserRow } from '../../db/queries/users.ts'
 import { actorOf, type UserCaller } from '../auth/caller.ts'
 import { throttle } from '../auth/throttle.ts'
 import type { Ctx } from '../context.ts'
@@ -60,6 +60,7 @@ export const verifyEmail = async (ctx: Ctx, input: ByUser & { readonly code: str
   if (proven === null) throw refused()
   try {
     await ctx.db.transaction(async (tx) => {
+      await lockUser(tx, caller)
       await requireFreshLogin(tx, caller, { begunSeconds: CODE_SECONDS })
       if (!(await proven.use(tx))) throw refused()
       refuseSecond(await ownRow(tx, caller))

@@ -1,6 +1,7 @@
 import { findNonce, useNonce } from '../../db/queries/nonces.ts'
-import { insertPasskey, listPasskeys, lockUser } from '../../db/queries/passkeys.ts'
+import { insertPasskey, listPasskeys } from '../../db/queries/passkeys.ts'
 import { findProject } from '../../db/queries/projects.ts'
+import { findUser, lockUser } from '../../db/queries/users.ts'
 import { actorOf, type UserCaller } from '../auth/caller.ts'
 import { isPasskeyPage } from '../auth/relying-party.ts'
 import { challengeOf, type Refusal, type RegistrationJson, verifyRegistration } from '../auth/webauthn.ts'
@@ -8,6 +9,7 @@ import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { PASSKEYS_MAX, tooManyPasskeys } from './begin-passkey-registration.ts'
 import { requireFreshLogin } from './fresh-login.ts'
+import { mailWayChanged } from './mail-way-changed.ts'
 import { CEREMONY_SECONDS } from './passkey-challenge.ts'
 
 const CHALLENGE =
@@ -27,11 +29,11 @@ const SENTENCES: Readonly<Record<Refusal, string>> = {
 const refuse = (refusal: Refusal): AppError => new AppError('invalid_input', SENTENCES[refusal])
 
 /**
- * Adds a passkey to a user who is logged in.
+ * Adds a passkey to a user who is logged in, and tells them by mail.
  * @throws invalid_input, fresh_login_required, passkey_exists.
  */
 export const finishPasskeyRegistration = async (
-  ctx: Pick<Ctx, 'db' | 'config' | 'audit'>,
+  ctx: Pick<Ctx, 'db' | 'config' | 'audit' | 'sealer' | 'now'>,
   caller: UserCaller,
   input: { readonly credential: RegistrationJson; readonly transports: readonly string[] },
 ): Promise<void> => {
@@ -47,9 +49,9 @@ export const finishPasskeyRegistration = async (
   if ('refused' in result) throw refuse(result.refused)
   const transports = [...new Set(input.transports)]
   await ctx.db.transaction(async (tx) => {
+    await lockUser(tx, caller)
     await requireFreshLogin(tx, caller, { begunSeconds: CEREMONY_SECONDS })
     if ((await useNonce(tx, key))?.userId !== userId) throw refuse('challenge')
-    await lockUser(tx, { projectId, userId })
     if ((await listPasskeys(tx, { projectId, userId })).length >= PASSKEYS_MAX) throw tooManyPasskeys()
     const passkey = await insertPasskey(tx, { projectId, userId, rpId, transports, ...result.verified })
     if (passkey === null) throw new AppError('passkey_exists', 'This passkey is registered already.')
@@ -61,5 +63,7 @@ export const finishPasskeyRegistration = async (
       subject: passkey.id,
       details,
     })
+    const email = (await findUser(tx, { projectId, by: { id: userId } }))?.email ?? null
+    await mailWayChanged(ctx, tx, { projectId, email, change: 'passkey_added' })
   })
 }

@@ -1,8 +1,8 @@
-import { endCompletedChallenges } from '../../db/queries/session-challenges.ts'
-import { endSession, endSessionsOf, type SessionRow, sessionExists } from '../../db/queries/sessions.ts'
+import { endSession, sessionExists } from '../../db/queries/sessions.ts'
 import { findUser } from '../../db/queries/users.ts'
 import type { WorkerCtx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import { endSessions } from './end-sessions.ts'
 
 type RevokeCtx = Pick<WorkerCtx, 'db' | 'audit'>
 
@@ -30,15 +30,12 @@ export const revokeSessions = async (
   const { which, actor } = input
   await requireThere(ctx, which)
   return ctx.db.transaction(async (tx) => {
-    const one = 'sessionId' in which ? await endSession(tx, { session: { id: which.sessionId }, by: 'operator' }) : null
-    const ended: readonly SessionRow[] =
-      'sessionId' in which ? (one === null ? [] : [one]) : await endSessionsOf(tx, { ...which, by: 'operator' })
-    // Whoever had one of the sessions could have let in another device, which would come only now.
-    if ('userId' in which) await endCompletedChallenges(tx, which)
-    for (const { id, projectId, userId } of ended) {
-      const details = { user_id: userId }
-      await ctx.audit.record(tx, { projectId, actor, action: 'session_revoked', subject: id, details })
-    }
-    return ended.length
+    if ('userId' in which) return endSessions(ctx, tx, { ...which, except: null, by: 'operator', actor })
+    const ended = await endSession(tx, { session: { id: which.sessionId }, by: 'operator' })
+    if (ended === null) return 0
+    const { id, projectId, userId } = ended
+    const details = { user_id: userId }
+    await ctx.audit.record(tx, { projectId, actor, action: 'session_revoked', subject: id, details })
+    return 1
   })
 }

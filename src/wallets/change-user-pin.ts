@@ -1,11 +1,18 @@
+import type { Tx } from '../../db/client.ts'
 import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import { endSessions } from '../users/end-sessions.ts'
+import { UUID } from '../uuid.ts'
 import { getWallet } from './get.ts'
 
+/** The owner id of a user's wallets is the user's id, in this one spelling; that of others is any text. */
+const isUserId = (ownerId: string): boolean => UUID.test(ownerId) && ownerId === ownerId.toLowerCase()
+
 /**
- * Changes the PIN of a wallet's owner; all user-controlled wallets of the owner have that one PIN.
+ * Changes the PIN of a wallet's owner; all user-controlled wallets of the owner have that one PIN. Where the owner is a user,
+ * their sessions end, but for the one that asks: whoever was logged in as them may have seen the old PIN.
  * @throws not_found, invalid_input (the developer's wallet, or the PIN that it has), and what the vault throws for PINs.
  */
 export const changeUserPin = async (
@@ -18,6 +25,8 @@ export const changeUserPin = async (
     readonly newPin: string
     /** As in `Credentials`. */
     readonly from: string
+    /** The session of the user that asks; null for an API key. */
+    readonly sessionId: string | null
   },
 ): Promise<void> => {
   const { actor, address, oldPin, newPin, from } = input
@@ -28,5 +37,10 @@ export const changeUserPin = async (
   // Before anything is verified: it says nothing of the PIN that the owner has.
   if (oldPin === newPin)
     throw new AppError('invalid_input', 'Field "new_user_pin" must be another than "old_user_pin".')
-  await ctx.vault.changeUserPin({ wallet, oldPin, newPin, actor, from })
+  const { projectId, ownerId } = wallet
+  const also = async (tx: Tx): Promise<void> => {
+    if (!isUserId(ownerId)) return
+    await endSessions(ctx, tx, { projectId, userId: ownerId, except: input.sessionId, by: 'pin_changed', actor })
+  }
+  await ctx.vault.changeUserPin({ wallet, oldPin, newPin, actor, from, also })
 }

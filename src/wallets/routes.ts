@@ -114,6 +114,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
           oldPin: body.old_user_pin,
           newPin: body.new_user_pin,
           from: subnetOf(caller.address),
+          sessionId: caller.kind === 'user' ? caller.sessionId : null,
         })
         return { success: true as const }
       },
@@ -122,7 +123,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: answers(Success),
         ...detail(
           'Change a user PIN',
-          "For all of the owner's user-controlled wallets, on every network. A new PIN that is easy to guess is refused: `pin_obvious`.",
+          "For all of the owner's user-controlled wallets, on every network. Where the owner is a user, their other sessions end. A new PIN that is easy to guess is refused: `pin_obvious`.",
         ),
       },
     )

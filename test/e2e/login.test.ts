@@ -117,6 +117,36 @@ describe.skipIf(!isHere)('the login page', () => {
     await page.getByText('None yet.').waitFor()
   })
 
+  test('shows where the user is logged in, and logs them out there', async () => {
+    const email = newAddress()
+    const pages = [await world.openLogin(), await world.openLogin(), await world.openLogin()] as const
+    for (const page of pages) {
+      await world.logInByCode(page, email)
+      await isLoggedIn(page)
+    }
+    const [, second, third] = pages
+    const user = await world.userIdOf(email)
+    const items = third.locator('#sessions li')
+    await items.nth(2).waitFor()
+    const day = new Date().toLocaleDateString('en-US', { dateStyle: 'medium' })
+    const other = `Chrome on Linux, since ${day}, by a mailed code, last used ${day}Log out`
+    expect(await items.allTextContents()).toEqual([`This one, since ${day}, by a mailed code`, other, other])
+    expect(await hindrancesOn(third)).toEqual([])
+
+    await items.nth(1).getByRole('button').click()
+    await third.getByText('That device is logged out.').waitFor()
+    expect(await items.count()).toBe(2)
+    await press(second, 'Log out everywhere else')
+    await second.locator('#ways').waitFor()
+    expect(await problemOn(second)).toBe('You are logged out. Log in again.')
+
+    await press(third, 'Log out everywhere else')
+    await third.getByText('You are logged out everywhere else.').waitFor()
+    expect(await items.count()).toBe(1)
+    expect(await third.getByRole('button', { name: 'Log out everywhere else' }).count()).toBe(0)
+    expect(await world.sessionsOf(user)).toEqual(['email_code user', 'email_code user', 'email_code null'])
+  })
+
   test('shows the name of a project as a text', async () => {
     const name = '<img src=x onerror="document.title=1"><script>document.title=2</script>'
     const { projectId } = await createProject(world.service.ctx, { name, actor: 'operator' })

@@ -4,82 +4,51 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
 import { type Answer, type Service, startService } from '../support/service.ts'
-import { createAuthenticator } from './authenticator.ts'
-
-const PAGE = 'http://localhost:5173'
-const NOBODY = { authorization: undefined }
-
-type Session = {
-  readonly id: string
-  readonly user_id: string
-  readonly access_token: string
-  readonly refresh_token: string
-}
+import { DONE, type People, peopleOf, type Session, told } from './people.ts'
 
 let service: Service
 let sql: Sql
+let people: People
 
 beforeAll(async () => {
   service = await startService({ rpcUrls: { Ethereum: 'http://127.0.0.1:1' } })
   sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+  people = peopleOf(service)
 })
 afterAll(async () => {
   await sql.end()
   await service.close()
 })
 
-/** The digits that were mailed to an address last. */
-const codeTo = async (email: string): Promise<string> => {
-  const mails: { recipient: string; text: string }[] = (await service.call('/dev/mailbox.json')).json
-  const text = mails.find((mail) => mail.recipient === email && /^ {4}[0-9]{6}$/m.test(mail.text))?.text
-  return /^ {4}([0-9]{6})$/m.exec(text ?? '')?.[1] ?? ''
+const as = (session: Pick<Session, 'access_token'>) => {
+  const post = people.as(session)
+  return (path: string, body?: unknown): Promise<Answer> => post(`/users/${path}`, body)
 }
-
-const logIn = async (email: string): Promise<Session> => {
-  const { user_id } = (await service.post('/users/login-with-email', { email }, NOBODY)).json
-  const proof = { user_id, verification_code: await codeTo(email) }
-  return (await service.post('/users/verify-login', proof, NOBODY)).json
-}
-const anonymous = async (): Promise<Session> => (await service.post('/users/login-anonymously', {}, NOBODY)).json
-const refresh = async ({ id, refresh_token }: Session): Promise<Session> =>
-  (await service.post('/users/refresh-token', { session_id: id, refresh_token }, NOBODY)).json
-
-const as = ({ access_token }: Pick<Session, 'access_token'>) => {
-  const headers = { authorization: `Bearer ${access_token}`, origin: PAGE }
-  return (path: string, body: unknown = {}): Promise<Answer> => service.post(`/users/${path}`, body, headers)
-}
+const refresh = async (session: Session): Promise<Session> => (await people.refresh(session)).json
 
 /** Puts the login of a session, and its last refresh, into the past. */
 const age = (session: Session, minutes: number) => sql`
   update sessions set authenticated_at = authenticated_at - make_interval(mins => ${minutes}),
     refreshed_at = refreshed_at - make_interval(mins => ${minutes}) where id = ${session.id}`
 
-const newCredential = async (session: Session): Promise<unknown> =>
-  createAuthenticator({ origin: PAGE }).create((await as(session)('passkey/begin-registration')).json.publicKey)
-const addPasskey = async (session: Session): Promise<Answer> =>
-  as(session)('passkey/finish-registration', await newCredential(session))
 const passkeysOf = async ({ user_id }: Session): Promise<string[]> =>
   (await sql`select id from passkeys where user_id = ${user_id}`).map(({ id }) => id)
-const newChallenge = async (): Promise<string> =>
-  (await service.post('/users/create-session-challenge', {}, NOBODY)).json.code
 
-const told = ({ status, json }: Answer) => [status, json.code ?? 'done']
-const STALE = [403, 'fresh_login_required']
-const DONE = [200, 'done']
+const STALE: [number, string] = [403, 'fresh_login_required']
 
 describe('a token that was stolen after the login', () => {
   const everyWay = async (victim: Session, token: Pick<Session, 'access_token'>) => {
     const [passkey] = await passkeysOf(victim)
     const post = as(token)
     // The victim begins these at another device, and the thief would finish them.
-    const fresh = await logIn(`${victim.id}@example.com`)
-    const begun = await newCredential(fresh)
+    const fresh = await people.logIn(`${victim.id}@example.com`)
+    const begun = await people.newCredential(fresh)
     const attempts = {
       'passkey/begin-registration': await post('passkey/begin-registration'),
       'passkey/finish-registration': await post('passkey/finish-registration', begun),
       'passkey/remove': await post('passkey/remove', { id: passkey }),
       'add-email': await post('add-email', { email: 'thief@example.com' }),
-      'complete-session-challenge': await post('complete-session-challenge', { code: await newChallenge() }),
+      'complete-session-challenge': await post('complete-session-challenge', { code: await people.newChallenge() }),
     }
     return Object.fromEntries(Object.entries(attempts).map(([path, answer]) => [path, told(answer)]))
   }
@@ -93,9 +62,9 @@ describe('a token that was stolen after the login', () => {
 
   /** A user who has an address and a passkey, and a session whose login is half an hour ago. */
   const victim = async (): Promise<Session> => {
-    const session = await anonymous()
+    const session = await people.anonymous()
     await sql`update users set email = ${`${session.id}@example.com`} where id = ${session.user_id}`
-    expect(told(await addPasskey(session))).toEqual(DONE)
+    expect(told(await people.addPasskey(session))).toEqual(DONE)
     await age(session, 30)
     return session
   }
@@ -114,69 +83,69 @@ describe('a token that was stolen after the login', () => {
   })
 
   test('does not finish an e-mail address that its user began to add', async () => {
-    const session = await anonymous()
-    expect(told(await addPasskey(session))).toEqual(DONE)
+    const session = await people.anonymous()
+    expect(told(await people.addPasskey(session))).toEqual(DONE)
     const email = `${randomUUID()}@example.com`
     expect(told(await as(session)('add-email', { email }))).toEqual(DONE)
     await age(session, 21)
-    expect(told(await as(session)('verify-email', { verification_code: await codeTo(email) }))).toEqual(STALE)
+    expect(told(await as(session)('verify-email', { verification_code: await people.codeTo(email) }))).toEqual(STALE)
     expect([...(await sql`select email from users where id = ${session.user_id}`)]).toEqual([{ email: null }])
   })
 })
 
 describe('a login of the last ten minutes', () => {
   test('adds and removes ways in and lets devices in, also where it was refreshed meanwhile', async () => {
-    const first = await logIn('fresh@example.com')
+    const first = await people.logIn('fresh@example.com')
     await age(first, 9)
     const session = await refresh(first)
-    expect(told(await addPasskey(session))).toEqual(DONE)
-    expect(told(await addPasskey(session))).toEqual(DONE)
+    expect(told(await people.addPasskey(session))).toEqual(DONE)
+    expect(told(await people.addPasskey(session))).toEqual(DONE)
     const [passkey] = await passkeysOf(session)
     expect(told(await as(session)('passkey/remove', { id: passkey }))).toEqual(DONE)
-    expect(told(await as(session)('complete-session-challenge', { code: await newChallenge() }))).toEqual(DONE)
+    expect(told(await as(session)('complete-session-challenge', { code: await people.newChallenge() }))).toEqual(DONE)
   })
 
   test('is long enough for what it began: five minutes more for a passkey, ten for a code', async () => {
-    const session = await anonymous()
-    const [one, other] = [await newCredential(session), await newCredential(session)]
+    const session = await people.anonymous()
+    const [one, other] = [await people.newCredential(session), await people.newCredential(session)]
     const email = `${randomUUID()}@example.com`
     await as(session)('add-email', { email })
     // A way in, so that a refresh is none.
-    expect(told(await addPasskey(session))).toEqual(DONE)
+    expect(told(await people.addPasskey(session))).toEqual(DONE)
     await age(session, 14)
     expect(told(await as(session)('passkey/begin-registration'))).toEqual(STALE)
     expect(told(await as(session)('passkey/finish-registration', one))).toEqual(DONE)
     await age(session, 2)
     expect(told(await as(session)('passkey/finish-registration', other))).toEqual(STALE)
-    expect(told(await as(session)('verify-email', { verification_code: await codeTo(email) }))).toEqual(DONE)
+    expect(told(await as(session)('verify-email', { verification_code: await people.codeTo(email) }))).toEqual(DONE)
   })
 
   test('is asked for with what to do', async () => {
-    const session = await logIn('told@example.com')
+    const session = await people.logIn('told@example.com')
     await age(session, 11)
     expect((await as(session)('passkey/begin-registration')).json).toEqual({
       error: 'This takes a login of the last ten minutes: log in again, and then repeat it.',
       code: 'fresh_login_required',
     })
-    expect(told(await addPasskey(await logIn('told@example.com')))).toEqual(DONE)
+    expect(told(await people.addPasskey(await people.logIn('told@example.com')))).toEqual(DONE)
   })
 })
 
 describe('a session that another device let in', () => {
   const letIn = async (by: Session): Promise<Session> => {
-    const code = await newChallenge()
+    const code = await people.newChallenge()
     expect(told(await as(by)('complete-session-challenge', { code }))).toEqual(DONE)
-    return (await service.post('/users/verify-login', { session_challenge_code: code }, NOBODY)).json
+    return (await people.verifyChallenge(code)).json
   }
 
   test('is as fresh as the login of that device, so that none stays fresh by letting in the next', async () => {
-    const first = await logIn('chain@example.com')
+    const first = await people.logIn('chain@example.com')
     await age(first, 9)
     const second = await letIn(first)
-    expect(told(await addPasskey(second))).toEqual(DONE)
+    expect(told(await people.addPasskey(second))).toEqual(DONE)
     await age(second, 2)
     expect(told(await as(second)('passkey/begin-registration'))).toEqual(STALE)
-    expect(told(await as(second)('complete-session-challenge', { code: await newChallenge() }))).toEqual(STALE)
+    expect(told(await as(second)('complete-session-challenge', { code: await people.newChallenge() }))).toEqual(STALE)
     const ages = await sql`select distinct round(extract(epoch from now() - authenticated_at) / 60)::int as minutes
       from sessions where user_id = ${first.user_id} order by minutes`
     expect(ages.map(({ minutes }) => minutes)).toEqual([9, 11])
@@ -185,7 +154,7 @@ describe('a session that another device let in', () => {
 
 describe('a user who came anonymously and has no way in', () => {
   test('adds the first one after a refresh, as they cannot log in again; from then on a refresh is no proof', async () => {
-    const session = await anonymous()
+    const session = await people.anonymous()
     await age(session, 60)
     const answer = await as(session)('passkey/begin-registration')
     expect(told(answer)).toEqual(STALE)
@@ -193,14 +162,14 @@ describe('a user who came anonymously and has no way in', () => {
       'This takes a session that was begun or refreshed in the last ten minutes: refresh it, and then repeat this.',
     )
     const refreshed = await refresh(session)
-    expect(told(await addPasskey(refreshed))).toEqual(DONE)
+    expect(told(await people.addPasskey(refreshed))).toEqual(DONE)
     expect(told(await as(await refresh(refreshed))('passkey/begin-registration'))).toEqual(STALE)
   })
 })
 
 test('a session that has ended meanwhile adds nothing', async () => {
-  const session = await logIn('ended@example.com')
-  const credential = await newCredential(session)
+  const session = await people.logIn('ended@example.com')
+  const credential = await people.newCredential(session)
   await sql`update sessions set ended_at = now(), ended_by = 'operator' where id = ${session.id}`
   expect(told(await as(session)('passkey/finish-registration', credential))).toEqual([401, 'session_ended'])
 })

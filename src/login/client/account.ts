@@ -1,39 +1,18 @@
-// What a user who is logged in does here: their passkeys, letting another device in, logging out.
+// What a user who is logged in does here: their passkeys, their sessions, letting another device in, logging out.
 
 import type { Static } from '@sinclair/typebox'
 import { deviceName } from '../../pages/device.ts'
 import type { ChallengeAsker } from '../../users/challenge-schema.ts'
 import type { Passkey } from '../../users/passkey-schema.ts'
-import { hold, holder, isLoggedIn, type Page } from './page.ts'
+import { whileLoggedIn } from './logged-in.ts'
+import { hold, holder, type Page } from './page.ts'
 import { addPasskey, knowsPasskeys } from './passkeys.ts'
-import { attempt, element, input, onPress, onSubmit, say, show, tell, toggle } from './views.ts'
+import { listSessions, offerSessions } from './sessions.ts'
+import { attempt, dayOf, element, input, onPress, onSubmit, say, show, tell, toggle } from './views.ts'
 import { Refused } from './wire.ts'
 import { Told } from './words.ts'
 
 type Asker = Static<typeof ChallengeAsker>
-
-const SESSION_IS_OVER = ['session_ended', 'unauthorized']
-
-/** A session may end elsewhere, or its login may be too long ago for a task: then the page begins anew, and says why. */
-export const whileLoggedIn =
-  (page: Page, task: () => Promise<void>): (() => Promise<void>) =>
-  async () => {
-    try {
-      await task()
-    } catch (error) {
-      const isStale = error instanceof Refused && error.code === 'fresh_login_required'
-      if (!isStale && !(error instanceof Refused && SESSION_IS_OVER.includes(error.code))) throw error
-      // Logged out here meanwhile.
-      if (!isLoggedIn()) return
-      // The session that the next login begins takes its place. Where this fails it is listed, and can be ended there.
-      if (isStale) await page.wire('/users/logout', { token: holder().token }).catch(() => {})
-      hold(null)
-      show('ways')
-      throw error
-    }
-  }
-
-const dayOf = (instant: string): string => new Date(instant).toLocaleDateString(undefined, { dateStyle: 'medium' })
 
 const itemOf = (passkey: Passkey, remove: () => Promise<void>): HTMLLIElement => {
   const item = document.createElement('li')
@@ -55,9 +34,11 @@ const listPasskeys = async (page: Page): Promise<void> => {
   const remove = (passkey: Passkey) =>
     whileLoggedIn(page, async () => {
       await page.wire('/users/passkey/remove', { token: holder().token, body: { id: passkey.id } })
-      await listPasskeys(page)
+      await Promise.all([listPasskeys(page), listSessions(page)])
       element('passkeys-title', HTMLElement).focus()
-      tell('The passkey is removed. Your device may still offer it until you delete it there.')
+      tell(
+        'The passkey is removed, and you are logged out everywhere else. Your device may still offer it until you delete it there.',
+      )
     })
   element('passkeys', HTMLUListElement).replaceChildren(...passkeys.map((passkey) => itemOf(passkey, remove(passkey))))
   toggle('passkeys-none', passkeys.length === 0)
@@ -75,7 +56,7 @@ export const showAccount = async (page: Page): Promise<void> => {
   toggle('account-as', name !== '')
   toggle('passkey-add', page.hasPasskeys && knowsPasskeys())
   show('account')
-  await whileLoggedIn(page, () => listPasskeys(page))()
+  await whileLoggedIn(page, async () => void (await Promise.all([listPasskeys(page), listSessions(page)])))()
 }
 
 /** As it is known, and as the service reads it: what is none at all is invalid_input. */
@@ -116,6 +97,7 @@ const letIn = (page: Page): void => {
 /** Makes what belongs to the account work. @param left is called when the user has logged out. */
 export const offerAccount = (page: Page, left: () => void): void => {
   letIn(page)
+  offerSessions(page)
   onPress(
     'passkey-add',
     whileLoggedIn(page, async () => {

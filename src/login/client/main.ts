@@ -3,7 +3,8 @@
 // has completed: good once, for five minutes, and only for the project.
 
 import type { Session, SessionChallenge } from '../../users/schema.ts'
-import { offerAccount, showAccount, whileLoggedIn } from './account.ts'
+import { offerAccount, showAccount } from './account.ts'
+import { whileLoggedIn } from './logged-in.ts'
 import { remember, remembers } from './memory.ts'
 import { hold, holder, type Page, readPage } from './page.ts'
 import { addPasskey, endSuggestions, knowsPasskeys } from './passkeys.ts'

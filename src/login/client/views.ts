@@ -26,6 +26,9 @@ export const toggle = (id: string, shown: boolean): void => {
   if (found !== null) found.hidden = !shown
 }
 
+export const dayOf = (instant: string): string =>
+  new Date(instant).toLocaleDateString(undefined, { dateStyle: 'medium' })
+
 const announce = (id: string, text: string): void => {
   say(id, text)
   // On a phone it may be below what is seen.

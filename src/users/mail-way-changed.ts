@@ -1,0 +1,54 @@
+// What a user is told when a way to log in as them was added or removed: if it was not they, they know at once. It goes to
+// the address that they had before. Nothing in it was said by whoever did it.
+
+import type { Tx } from '../../db/client.ts'
+import { findProject } from '../../db/queries/projects.ts'
+import type { WorkerCtx } from '../context.ts'
+import { queueMail, sendsMail } from '../mail/queue.ts'
+import { lineOf } from './email-code.ts'
+
+/** Late is better than never, where no worker runs for a while. */
+const LIFETIME_SECONDS = 7 * 86_400
+
+const WORDS = {
+  passkey_added: {
+    subject: (project: string) => `A passkey was added to your login at ${project}`,
+    happened: (project: string) => `A passkey was added with which one can log in to ${project} as you.`,
+    otherwise: 'If it was not you: log in, remove the passkey, and end your other sessions.',
+  },
+  passkey_removed: {
+    subject: (project: string) => `A passkey of yours was removed at ${project}`,
+    happened: (project: string) => `A passkey of yours was removed: it does not log in to ${project} any more.`,
+    otherwise: 'If it was not you: log in, look which passkeys are left, and end your other sessions.',
+  },
+  passkeys_removed: {
+    subject: (project: string) => `Your passkeys at ${project} were removed`,
+    happened: (project: string) =>
+      `Those who run the service removed all your passkeys at ${project}, and ended your sessions.`,
+    otherwise: 'If you do not know why, ask them.',
+  },
+} as const
+
+const timeOf = (at: Date): string => `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`
+
+/** Leaves a mail to the user to the worker, with the caller's transaction; none where they have no address. */
+export const mailWayChanged = async (
+  ctx: Pick<WorkerCtx, 'config' | 'sealer' | 'now'>,
+  tx: Tx,
+  input: {
+    readonly projectId: string
+    /** The address that the user had before. */
+    readonly email: string | null
+    readonly change: keyof typeof WORDS
+  },
+): Promise<void> => {
+  const { projectId, email: recipient, change } = input
+  if (recipient === null || !sendsMail(ctx)) return
+  const project = await findProject(tx, projectId)
+  if (project === null) throw new Error('a user is of a project')
+  const name = lineOf(project.name)
+  const { subject, happened, otherwise } = WORDS[change]
+  const when = `When: ${timeOf(ctx.now())}. If it was you, there is nothing to do.`
+  const text = [happened(name), when, otherwise].map((paragraph) => `${paragraph}\n`).join('\n')
+  await queueMail(ctx, tx, { projectId, recipient, subject: subject(name), text, lifetimeSeconds: LIFETIME_SECONDS })
+}

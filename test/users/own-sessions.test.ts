@@ -1,0 +1,237 @@
+// A user's own sessions: listed, ended, and ended by changes of what proves who they are; and the mails about these.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import postgres, { type Sql } from 'postgres'
+import { removeAllPasskeys } from '../../src/users/remove-all-passkeys.ts'
+import { type Service, startService } from '../support/service.ts'
+import { DONE, type People, peopleOf, type Session, told } from './people.ts'
+
+const PIN = '493817'
+const NEW_PIN = '718394'
+const network = 'Ethereum'
+
+let service: Service
+let sql: Sql
+let people: People
+
+beforeAll(async () => {
+  service = await startService({ rpcUrls: { [network]: 'http://127.0.0.1:1' } })
+  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+  people = peopleOf(service)
+})
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+})
+
+const newAddress = () => `${randomUUID()}@example.com`
+
+/** Sessions of one user, by several logins. */
+const logIns = async (count: number, email = newAddress()): Promise<Session[]> => {
+  const sessions = []
+  for (let index = 0; index < count; index += 1) sessions.push(await people.logIn(email))
+  return sessions
+}
+const list = async (session: Session) => (await people.get('/users/sessions', session)).json
+const end = (session: Session, body: unknown = {}) => people.as(session)('/users/sessions/end', body)
+const reachOf = (sessions: readonly Session[]) => Promise.all(sessions.map(people.reach))
+const endsOf = async (sessions: readonly Session[]): Promise<string[]> => {
+  const rows = await sql`select id, ended_by from sessions where id = any(${sessions.map(({ id }) => id)})`
+  return sessions.map(({ id }) => rows.find((row) => row.id === id)?.ended_by)
+}
+const passkeysOf = async ({ user_id }: Session): Promise<string[]> =>
+  (await sql`select id from passkeys where user_id = ${user_id} order by created_at`).map(({ id }) => id)
+
+describe('the list of sessions', () => {
+  test('has the user’s own that go on, newest first, and nothing that could be used', async () => {
+    const [first, second] = (await logIns(2)) as [Session, Session]
+    await people.logIn(newAddress())
+    const answer = await people.get('/users/sessions', first)
+    expect(answer.json).toEqual(
+      [second, first].map(({ id }) => ({
+        ...{ id, current: id === first.id, way: 'email_code', address: '127.0.0.1', device: expect.any(String) },
+        ...{ created_at: expect.any(String), last_refreshed_at: expect.any(String), expires_at: expect.any(String) },
+      })),
+    )
+    for (const secret of [first.access_token, first.refresh_token, second.refresh_token]) {
+      expect(answer.text).not.toContain(secret)
+    }
+    const before = answer.json[1].last_refreshed_at
+    await people.refresh(first)
+    expect((await list(first))[1].last_refreshed_at > before).toBe(true)
+  })
+
+  test('leaves out what has ended or expired', async () => {
+    const [first, ended, expired] = (await logIns(3)) as [Session, Session, Session]
+    await people.as(ended)('/users/logout')
+    await sql`update sessions set expires_at = now() where id = ${expired.id}`
+    expect((await list(first)).map(({ id }: Session) => id)).toEqual([first.id])
+  })
+
+  test('is the user’s alone: an API key is refused', async () => {
+    const answers = [await service.get('/users/sessions'), await service.post('/users/sessions/end', {})]
+    expect(answers.map(told)).toEqual(Array(2).fill([403, 'user_session_required']))
+  })
+})
+
+describe('ending sessions', () => {
+  test('ends one at once, and says whether it had ended before', async () => {
+    const [mine, other, third] = (await logIns(3)) as [Session, Session, Session]
+    expect((await end(mine, { session_id: other.id.toUpperCase() })).json).toEqual({ ended: 1 })
+    expect((await end(mine, { session_id: other.id })).json).toEqual({ ended: 0 })
+    expect(await reachOf([mine, other, third])).toEqual([200, 401, 200])
+    expect(told(await people.refresh(other))).toEqual([401, 'session_ended'])
+    const [row] = await sql`select actor, details from audit where subject = ${other.id}`
+    expect(row).toEqual({ actor: `user:${mine.user_id}`, details: { user_id: mine.user_id } })
+  })
+
+  test('ends all others, and with them what they let in that has not come yet; the one that asks goes on', async () => {
+    const [mine, other, third] = (await logIns(3)) as [Session, Session, Session]
+    const code = await people.newChallenge()
+    expect(told(await people.as(other)('/users/complete-session-challenge', { code }))).toEqual(DONE)
+    expect((await end(mine)).json).toEqual({ ended: 2 })
+    expect(await reachOf([mine, other, third])).toEqual([200, 401, 401])
+    expect(told(await people.verifyChallenge(code))).toEqual([401, 'login_failed'])
+    expect(await endsOf([other, third])).toEqual(['user', 'user'])
+    expect((await end(mine)).json).toEqual({ ended: 0 })
+  })
+
+  test('ends the one that asks where it is named, like logging out', async () => {
+    const [mine] = (await logIns(1)) as [Session]
+    expect((await end(mine, { session_id: mine.id })).json).toEqual({ ended: 1 })
+    expect([await people.reach(mine), ...(await endsOf([mine]))]).toEqual([401, 'logout'])
+  })
+
+  test('answers for another user’s byte for byte as for nobody’s, and ends nothing', async () => {
+    const [mine, theirs] = [await people.logIn(newAddress()), await people.logIn(newAddress())]
+    const answers = await Promise.all([theirs.id, randomUUID()].map((session_id) => end(mine, { session_id })))
+    expect(answers.map(told)).toEqual(Array(2).fill([404, 'not_found']))
+    expect(answers[0]?.text).toBe(answers[1]?.text ?? '')
+    expect(await people.reach(theirs)).toBe(200)
+    expect(told(await end(mine, { session_id: 'x' }))).toEqual([400, 'invalid_input'])
+  })
+
+  test('takes no fresh login', async () => {
+    const [mine, other] = (await logIns(2)) as [Session, Session]
+    await sql`update sessions set authenticated_at = now() - interval '20 days' where id = ${mine.id}`
+    expect((await end(mine)).json).toEqual({ ended: 1 })
+    expect(await people.reach(other)).toBe(401)
+  })
+
+  test('by two sessions of each other at the same time leaves at most one', async () => {
+    const [one, two] = (await logIns(2)) as [Session, Session]
+    const answers = await Promise.all([end(one), end(two)])
+    expect(answers.map(({ status }) => status).every((status) => [200, 401].includes(status))).toBe(true)
+    expect((await reachOf([one, two])).filter((status) => status === 200).length).toBeLessThanOrEqual(1)
+  })
+})
+
+describe('a change of the PIN', () => {
+  const newWallet = async (session: Session): Promise<string> => {
+    const body = { network, name: 'Mine', control_mode: 'user', user_pin: PIN }
+    return (await people.as(session)('/wallets', body)).json.address
+  }
+  const change = (address: string, old_user_pin = PIN) => ({ network, address, old_user_pin, new_user_pin: NEW_PIN })
+
+  test('by the user ends their other sessions, and not the one that made it', async () => {
+    const [mine, other] = (await logIns(2)) as [Session, Session]
+    const stranger = await people.anonymous()
+    const address = await newWallet(mine)
+    expect(told(await people.as(mine)('/wallets/change-user-pin', change(address)))).toEqual(DONE)
+    expect(await reachOf([mine, other, stranger])).toEqual([200, 401, 200])
+    expect(await endsOf([other])).toEqual(['pin_changed'])
+  })
+
+  test('by an API key ends all sessions of the user whose wallet it is', async () => {
+    const sessions = (await logIns(2)) as [Session, Session]
+    const stranger = await people.anonymous()
+    const address = await newWallet(sessions[0])
+    expect(told(await service.post('/wallets/change-user-pin', change(address)))).toEqual(DONE)
+    expect(await reachOf([...sessions, stranger])).toEqual([401, 401, 200])
+  })
+
+  test('that fails ends none', async () => {
+    const [mine, other] = (await logIns(2)) as [Session, Session]
+    const address = await newWallet(mine)
+    const answer = await people.as(mine)('/wallets/change-user-pin', change(address, '852963'))
+    expect(told(answer)).toEqual([403, 'INVALID_SECRET'])
+    expect(await reachOf([mine, other])).toEqual([200, 200])
+  })
+
+  test('of an owner who is no user is made as ever', async () => {
+    for (const ownerId of ['alice', randomUUID()]) {
+      const { address } = await service.newWallet({ network, ownerId, pin: PIN })
+      expect(told(await service.post('/wallets/change-user-pin', change(address)))).toEqual(DONE)
+    }
+  })
+})
+
+describe('a passkey', () => {
+  const subjectsTo = async (email: string) =>
+    (await people.mailsTo(email)).map(({ subject }) => subject).filter((subject) => !subject.startsWith('Log in'))
+
+  test('that is added is told by mail to the address that the user had, and ends no session', async () => {
+    const email = newAddress()
+    const [mine, other] = (await logIns(2, email)) as [Session, Session]
+    expect(told(await people.addPasskey(mine))).toEqual(DONE)
+    expect(await subjectsTo(email)).toEqual(['A passkey was added to your login at Test'])
+    const [mail] = await people.mailsTo(email)
+    expect(mail?.text).toMatch(/^When: \d{4}-\d\d-\d\d \d\d:\d\d UTC\./m)
+    expect(mail?.text).toContain('If it was not you: log in, remove the passkey, and end your other sessions.')
+    expect(await reachOf([mine, other])).toEqual([200, 200])
+  })
+
+  test('that is removed is told too, and ends the user’s other sessions', async () => {
+    const email = newAddress()
+    const [mine, other] = (await logIns(2, email)) as [Session, Session]
+    await people.addPasskey(mine)
+    const [id] = await passkeysOf(mine)
+    expect(told(await people.as(mine)('/users/passkey/remove', { id }))).toEqual(DONE)
+    expect((await subjectsTo(email))[0]).toBe('A passkey of yours was removed at Test')
+    expect(await reachOf([mine, other])).toEqual([200, 401])
+    expect(await endsOf([other])).toEqual(['passkey_removed'])
+  })
+
+  test('that is not added or not removed is not told', async () => {
+    const email = newAddress()
+    const [mine] = (await logIns(1, email)) as [Session]
+    await people.as(mine)('/users/passkey/finish-registration', {})
+    await people.as(mine)('/users/passkey/remove', { id: randomUUID() })
+    expect(await subjectsTo(email)).toEqual([])
+  })
+
+  test('of a user without an address is told to nobody, nor is a first address', async () => {
+    const mails = async () => (await sql`select count(*)::int as mails from mails`)[0]?.mails
+    const [session, before] = [await people.anonymous(), await mails()]
+    expect(told(await people.addPasskey(session))).toEqual(DONE)
+    expect(await mails()).toBe(before)
+    const email = newAddress()
+    await people.as(session)('/users/add-email', { email })
+    const verification_code = await people.codeTo(email)
+    expect(told(await people.as(session)('/users/verify-email', { verification_code }))).toEqual(DONE)
+    expect(await subjectsTo(email)).toEqual(['Confirm your e-mail address for Test'])
+  })
+
+  test('that the operator removes is told, with all sessions ended', async () => {
+    const email = newAddress()
+    const sessions = await logIns(2, email)
+    const { user_id: userId } = sessions[0] as Session
+    await people.addPasskey(sessions[0] as Session)
+    const { projectId } = service.project
+    expect(await removeAllPasskeys(service.ctx, { projectId, userId, actor: 'operator' })).toBe(1)
+    expect((await subjectsTo(email))[0]).toBe('Your passkeys at Test were removed')
+    expect(await reachOf(sessions)).toEqual([401, 401])
+  })
+
+  test('is changed without a mail where the deployment sends none', async () => {
+    const email = newAddress()
+    const [mine] = (await logIns(1, email)) as [Session]
+    await people.addPasskey(mine)
+    const before = (await people.mailsTo(email)).length
+    const config = { ...service.ctx.config, devnet: false }
+    const input = { projectId: service.project.projectId, userId: mine.user_id, actor: 'operator' }
+    expect(await removeAllPasskeys({ ...service.ctx, config }, input)).toBe(1)
+    expect((await people.mailsTo(email)).length).toBe(before)
+  })
+})
