@@ -231,6 +231,31 @@ describe('signing alone', () => {
     expect((await byHash(`0x${'cd'.repeat(32)}`)).json.code).toBe('transaction_not_found')
   })
 
+  test('gives what is pending from the moment that the node takes it until its block is final', async () => {
+    const from = await fundedWallet()
+    await chain.setFinalityLag(3)
+    await chain.setMode('manual')
+    try {
+      await chain.newBlock(3)
+      const { json: raw } = await service.post('/transactions/sign', bodyOf(from, { to: bob, value: '5' }))
+      const hash = String(await chain.rpc('author_submitExtrinsic', [raw]))
+      const status = async () => {
+        const answer = await service.get('/transactions/status-by-hash', { network, transaction_hash: hash })
+        return answer.json.status ?? answer.json.code
+      }
+      expect(await status()).toBe('pending')
+      for (const block of ['its own', 'one above', 'two above']) {
+        await chain.newBlock()
+        expect([block, await status()]).toEqual([block, 'pending'])
+      }
+      await chain.newBlock()
+      expect(await status()).toBe('success')
+    } finally {
+      await chain.setFinalityLag(0)
+      await chain.setMode('instant')
+    }
+  }, 30_000)
+
   test('and everything else is refused where the node is of another chain', async () => {
     const from = await fundedWallet()
     const honest = await chain.answerWith('chain_getBlockHash', `0x${'ab'.repeat(32)}`)

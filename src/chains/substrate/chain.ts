@@ -21,7 +21,7 @@ import { fill, prepare } from './prepare.ts'
 import { previewBundle } from './preview.ts'
 import { readCall } from './readCall.ts'
 import { createSearch } from './search.ts'
-import { readStatuses } from './status.ts'
+import { findStatus, readStatuses } from './status.ts'
 import { unlessForgotten } from './storage.ts'
 
 /** 31 years. */
@@ -131,12 +131,7 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     signingBytes: (unsigned) => signingBytes(ours(unsigned)),
     assemble: (unsigned, signature) => assemble(ours(unsigned), signature),
     broadcast: (raw) => broadcast(outbound, raw),
-    status: async (hash) => {
-      const [status] = await readStatuses(node, [{ hash, blockHash: null }])
-      const blockHash = status?.kind === 'pending' ? null : await search(hash)
-      const [found] = blockHash === null ? [] : await readStatuses(node, [{ hash, blockHash }])
-      return found ?? status ?? { kind: 'unknown' }
-    },
+    status: (hash) => findStatus(node, { hash, search }),
     statuses: (asked) => readStatuses(node, asked),
     preview: (from, intents) => previewBundle(node, { from, intents }),
     // What has a recipient is a plain transfer, or a message in a program's own words.

@@ -1,28 +1,32 @@
 // Where an extrinsic is that nobody here sent: a node knows no hash by itself, so the newest final blocks are looked through, as
-// many as an era has. Whoever asks for one signed it not long ago.
+// many as an era has, and those above them, which it leaves the pool for. Whoever asks for one signed it not long ago.
 
 import type { Hex } from '../chain.ts'
 import { NodeUnavailable } from '../node/rpc.ts'
 import { blockQuestion, hashOfExtrinsic, hashQuestion, readFinalHead } from './blocks.ts'
 import type { SubstrateNode } from './node.ts'
+import { headerQuestion } from './storage.ts'
 
 /** Bodies in one batch: some are a megabyte. */
 const BLOCKS_AT_ONCE = 16
 
 type Seen = { readonly blockHash: Hex; readonly parentHash: Hex; readonly extrinsics: ReadonlySet<Hex> }
 
+/** The hash of the final block that an extrinsic is in, or that it is in one which is not final yet. */
+export type Place = { readonly blockHash: Hex } | 'not_final'
+
 /**
- * @returns the hash of the final block that an extrinsic is in; null where it is in none of those.
+ * @returns null for an extrinsic that is in no block of an era.
  * @throws NodeUnavailable, also where the node lacks one of them and the others do not have it.
  */
 export const createSearch = (
   node: Pick<SubstrateNode, 'rpc' | 'bulk' | 'row'>,
-): ((extrinsic: Hex) => Promise<Hex | null>) => {
+): ((extrinsic: Hex) => Promise<Place | null>) => {
   const { rpc, bulk, row } = node
   /** By number; final blocks stay as they are. */
   const seen = new Map<number, Seen>()
 
-  const read = async (numbers: readonly number[]): Promise<void> => {
+  const read = async (numbers: readonly number[], into: Map<number, Seen>): Promise<void> => {
     const hashes = await rpc.askAll(numbers.map((number) => hashQuestion(BigInt(number))))
     const there = numbers.flatMap((number, index) => {
       const blockHash = hashes[index] ?? null
@@ -35,7 +39,7 @@ export const createSearch = (
     for (const [index, { number, blockHash }] of there.entries()) {
       const { parentHash, extrinsics } = blocks[index] ?? {}
       if (parentHash === undefined || extrinsics === undefined) continue
-      seen.set(number, { blockHash, parentHash, extrinsics: new Set(extrinsics.map(hashOfExtrinsic)) })
+      into.set(number, { blockHash, parentHash, extrinsics: new Set(extrinsics.map(hashOfExtrinsic)) })
     }
   }
 
@@ -52,20 +56,38 @@ export const createSearch = (
     return numbers.flatMap((number) => seen.get(number) ?? [])
   }
 
-  const find = async (extrinsic: Hex): Promise<Hex | null> => {
+  /** Blocks that may still go away are read each time: which of them stay is not asked, as the answer is the same. */
+  const isAbove = async (final: number, extrinsic: Hex): Promise<boolean> => {
+    const newest = Number((await rpc.ask(headerQuestion()))?.number ?? 0n)
+    const count = Math.min(Math.max(newest - final, 0), row.eraBlocks)
+    const above = new Map<number, Seen>()
+    await read(
+      Array.from({ length: count }, (_, index) => newest - index),
+      above,
+    )
+    return [...above.values()].some(({ extrinsics }) => extrinsics.has(extrinsic))
+  }
+
+  const find = async (extrinsic: Hex): Promise<Place | null> => {
     const { ref } = await readFinalHead(node)
     const newest = Number(ref.number)
     const oldest = Math.max(newest - row.eraBlocks + 1, 0)
     for (const number of seen.keys()) if (number < oldest || number > newest) seen.delete(number)
     const numbers = Array.from({ length: newest - oldest + 1 }, (_, index) => newest - index)
-    await read(numbers.filter((number) => !seen.has(number)))
+    await read(
+      numbers.filter((number) => !seen.has(number)),
+      seen,
+    )
     const blocks = linked(numbers, ref.hash)
     const found = blocks.find(({ extrinsics }) => extrinsics.has(extrinsic))
-    if (found === undefined && blocks.length < numbers.length) {
+    if (found !== undefined) return { blockHash: found.blockHash }
+    // From the same final block on: what became final meanwhile is above it.
+    if (await isAbove(newest, extrinsic)) return 'not_final'
+    if (blocks.length < numbers.length) {
       const sentence = `The ${row.network} node lacks some of its newest ${numbers.length} blocks, where the transaction may be.`
       throw new NodeUnavailable('refused', sentence)
     }
-    return found?.blockHash ?? null
+    return null
   }
 
   /** One after the other: what the first one reads, the next ones need not. */

@@ -9,6 +9,7 @@ import { messageFailure } from './gear.ts'
 import { createdCollection } from './nfts.ts'
 import type { SubstrateNode } from './node.ts'
 import { versionQuestion } from './runtime.ts'
+import type { Place } from './search.ts'
 import { finalizedHashQuestion, headerQuestion, unlessForgotten } from './storage.ts'
 
 const UNKNOWN: HashStatus = { kind: 'unknown' }
@@ -65,6 +66,25 @@ const inBlock = async (
     return [[hash, status]]
   })
   return new Map(found)
+}
+
+/**
+ * Of an extrinsic that nobody here sent. From the pool it goes into a block, and from a block that goes away back into the
+ * pool: the pool is asked before the blocks, and after them.
+ * @throws NodeUnavailable.
+ */
+export const findStatus = async (
+  node: SubstrateNode,
+  { hash, search }: { readonly hash: Hex; readonly search: (hash: Hex) => Promise<Place | null> },
+): Promise<HashStatus> => {
+  const inPool = async () => (await readStatuses(node, [{ hash, blockHash: null }]))[0] ?? UNKNOWN
+  const pooled = await inPool()
+  if (pooled.kind === 'pending') return pooled
+  const place = await search(hash)
+  if (place === 'not_final') return { kind: 'pending' }
+  if (place === null) return inPool()
+  const [found] = await readStatuses(node, [{ hash, blockHash: place.blockHash }])
+  return found ?? UNKNOWN
 }
 
 /** @throws NodeUnavailable. */
