@@ -1,12 +1,13 @@
 // The two ceremonies of WebAuthn (Web Authentication Level 3, §7.1 and §7.2), on what a caller expects: nothing here knows
-// a user or a table. The library checks formats and signatures; the rules of ours come after it, so that a refusal for one
-// of them says that everything else was right:
+// a user or a table. The library checks formats and signatures, and is lenient in some places where cose-key.ts is not. The
+// rules of ours come after it, so that a refusal for one of them says that everything else was right:
 // - the user was verified (PIN or biometrics), as a passkey is the whole login;
 // - the page was not in a frame of another site;
 // - no attestation that names a maker is taken: none is asked for, and no chain of certificates is worth its parser here.
 
 import { verifyAuthenticationResponse, verifyRegistrationResponse } from '@simplewebauthn/server'
-import { isoBase64URL, isoCBOR } from '@simplewebauthn/server/helpers'
+import { isoBase64URL } from '@simplewebauthn/server/helpers'
+import { algorithmOf, type CborMap, EDDSA, ES256, isSound, isStrictSignature, mapOf, RS256 } from './cose-key.ts'
 
 /** RegistrationResponseJSON, as far as it is read. Bytes are base64url without padding. */
 export type RegistrationJson = {
@@ -59,9 +60,6 @@ export type Refusal =
 
 export type Verified<Result> = { readonly verified: Result } | { readonly refused: Refusal }
 
-const ES256 = -7
-const EDDSA = -8
-const RS256 = -257
 /** In the order of preference (RFC 8152 and RFC 8812). */
 export const ALGORITHMS = [ES256, EDDSA, RS256] as const
 
@@ -106,40 +104,21 @@ const checkClientData = (clientDataJSON: string, expected: Expected): Verified<C
   return expected.isOrigin(client.origin) ? { verified: client } : refused('origin')
 }
 
-/** @throws Error where the bytes begin with no CBOR map. */
-const mapOf = (cbor: Uint8Array<ArrayBuffer>): ReadonlyMap<string | number, unknown> => {
-  const map: unknown = isoCBOR.decodeFirst(cbor)
-  if (map instanceof Map) return map
-  throw new Error('no CBOR map')
-}
-
-/** `none`, or signed by the new key itself (WebAuthn §8.2, §8.7). */
-const isUnattested = (attestationObject: string): boolean => {
-  const object = mapOf(bytesOf(attestationObject))
+/**
+ * Whether a statement is `none`, or `packed` and signed by the new key itself (WebAuthn §8.2, §8.7). Others name a maker.
+ */
+const isUnattested = (object: CborMap): boolean => {
   const [format, statement] = [object.get('fmt'), object.get('attStmt')]
   return format === 'none' || (format === 'packed' && statement instanceof Map && !statement.has('x5c'))
 }
 
-const KEY = { type: 1, algorithm: 3, curve: -1, x: -2, y: -3, modulus: -1, exponent: -2 } as const
-
-const lengthOf = (value: unknown): number => (value instanceof Uint8Array ? value.length : -1)
-
-/** WebAuthn §5.8.5: the curve belongs to the algorithm. The bounds on RSA are ours, for the time that a check takes. */
-const isKeyOfOurs = (publicKey: Uint8Array<ArrayBuffer>): boolean => {
-  const key = mapOf(publicKey)
-  const [type, curve, xLength] = [key.get(KEY.type), key.get(KEY.curve), lengthOf(key.get(KEY.x))]
-  switch (key.get(KEY.algorithm)) {
-    case ES256:
-      return type === 2 && curve === 1 && xLength === 32 && lengthOf(key.get(KEY.y)) === 32
-    case EDDSA:
-      return type === 1 && curve === 6 && xLength === 32
-    case RS256: {
-      const [modulus, exponent] = [lengthOf(key.get(KEY.modulus)), lengthOf(key.get(KEY.exponent))]
-      return type === 3 && modulus >= 256 && modulus <= 512 && exponent >= 1 && exponent <= 4
-    }
-    default:
-      return false
-  }
+/** §8.2: `alg` is that of the key, and nothing else is in the statement. The library takes any `alg` with the same hash. */
+const isOwnStatement = (object: CborMap, algorithm: number): boolean => {
+  const statement = object.get('attStmt')
+  if (object.get('fmt') === 'none') return true
+  if (!(statement instanceof Map) || statement.size !== 2 || statement.get('alg') !== algorithm) return false
+  const signature: unknown = statement.get('sig')
+  return signature instanceof Uint8Array && isStrictSignature(algorithm, signature)
 }
 
 const isSame = (a: Uint8Array, b: Uint8Array): boolean => Buffer.from(a).equals(b)
@@ -159,7 +138,8 @@ export const verifyRegistration = (answer: RegistrationJson, expected: Expected)
     const { id, type, response } = answer
     const client = checkClientData(response.clientDataJSON, expected)
     if ('refused' in client) return client
-    if (!isUnattested(response.attestationObject)) return refused('attestation')
+    const object = mapOf(bytesOf(response.attestationObject))
+    if (!isUnattested(object)) return refused('attestation')
     const result = await verifyRegistrationResponse({
       response: { id, rawId: answer.rawId ?? id, type, response, clientExtensionResults: {} },
       expectedChallenge: expected.challenge,
@@ -174,7 +154,10 @@ export const verifyRegistration = (answer: RegistrationJson, expected: Expected)
     const { length } = credentialId
     if (length === 0 || length > CREDENTIAL_ID_BYTES_MAX || !isSame(credentialId, bytesOf(id)))
       return refused('invalid')
-    if (!isKeyOfOurs(credential.publicKey)) return refused('algorithm')
+    const key = mapOf(credential.publicKey)
+    const algorithm = algorithmOf(key)
+    if (algorithm === null) return refused('algorithm')
+    if (!isSound(key) || !isOwnStatement(object, algorithm)) return refused('invalid')
     if (client.verified.framed) return refused('framed')
     if (!userVerified) return refused('user_verification')
     return {
@@ -200,6 +183,8 @@ export const verifyAssertion = (
     const client = checkClientData(response.clientDataJSON, expected)
     if ('refused' in client) return client
     const { clientDataJSON, authenticatorData, signature } = response
+    const algorithm = algorithmOf(mapOf(new Uint8Array(credential.publicKey)))
+    if (!isStrictSignature(algorithm, bytesOf(signature))) return refused('invalid')
     const result = await verifyAuthenticationResponse({
       response: {
         id,

@@ -1,0 +1,94 @@
+// Public keys of passkeys, as COSE has them (RFC 9052 §7, RFC 9053 §7, RFC 8230 §4), and the form of what they sign.
+
+import { decodePartialCBOR } from '@levischuck/tiny-cbor'
+import { ed25519 } from '@noble/curves/ed25519.js'
+import { p256 } from '@noble/curves/nist.js'
+
+export const ES256 = -7
+export const EDDSA = -8
+export const RS256 = -257
+
+const KEY = { type: 1, algorithm: 3, curve: -1, x: -2, y: -3, modulus: -1, exponent: -2 } as const
+
+export type CborMap = ReadonlyMap<string | number, unknown>
+
+/** @throws Error where the bytes are anything but one CBOR map, or where bytes come after it. */
+export const mapOf = (cbor: Uint8Array<ArrayBuffer>): CborMap => {
+  const [map, length] = decodePartialCBOR(cbor, 0)
+  if (map instanceof Map && length === cbor.byteLength) return map
+  throw new Error('not one CBOR map')
+}
+
+const bytesAt = (key: CborMap, label: number): Uint8Array => {
+  const value = key.get(label)
+  return value instanceof Uint8Array ? value : new Uint8Array()
+}
+
+/** The algorithm of a key, where it is one that we take (WebAuthn §5.8.5: the curve belongs to the algorithm); else null. */
+export const algorithmOf = (key: CborMap): number | null => {
+  const [type, curve, x, y] = [key.get(KEY.type), key.get(KEY.curve), bytesAt(key, KEY.x), bytesAt(key, KEY.y)]
+  const algorithm = key.get(KEY.algorithm)
+  switch (algorithm) {
+    case ES256:
+      return type === 2 && curve === 1 && x.length === 32 && y.length === 32 ? algorithm : null
+    case EDDSA:
+      return type === 1 && curve === 6 && x.length === 32 ? algorithm : null
+    case RS256: {
+      const [modulus, exponent] = [bytesAt(key, KEY.modulus).length, bytesAt(key, KEY.exponent).length]
+      // The bounds are ours, for the time that a check takes.
+      return type === 3 && modulus >= 256 && modulus <= 512 && exponent >= 1 && exponent <= 4 ? algorithm : null
+    }
+    default:
+      return null
+  }
+}
+
+/** @returns false for keys that no honest authenticator makes: a point off its curve or of small order, an RSA key that is even. */
+export const isSound = (key: CborMap): boolean => {
+  const x = bytesAt(key, KEY.x)
+  switch (algorithmOf(key)) {
+    case ES256:
+      return isOnCurve(() => p256.Point.fromBytes(Buffer.concat([Uint8Array.of(4), x, bytesAt(key, KEY.y)])))
+    case EDDSA:
+      return isOnCurve(() => {
+        if (ed25519.Point.fromBytes(x).isSmallOrder()) throw new Error('of small order')
+      })
+    case RS256: {
+      const [modulus, exponent] = [bytesAt(key, KEY.modulus), bytesAt(key, KEY.exponent)]
+      const isOdd = (bytes: Uint8Array) => (bytes.at(-1) ?? 0) % 2 === 1
+      return (
+        isOdd(modulus) && isOdd(exponent) && exponent.some((byte, at) => byte > (at === exponent.length - 1 ? 1 : 0))
+      )
+    }
+    default:
+      return false
+  }
+}
+
+const isOnCurve = (read: () => unknown): boolean => {
+  try {
+    read()
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** An INTEGER that DER allows: positive, of at most 32 bytes, and no byte longer than it must be. */
+const integerLength = (bytes: Uint8Array, at: number): number | null => {
+  const [tag, length = 0, first = 0, second = 0] = bytes.subarray(at)
+  if (tag !== 0x02 || length < 1 || length > 33 || at + 2 + length > bytes.length) return null
+  if (first >= 0x80) return null
+  const isPadded = first === 0 && length > 1
+  if (isPadded && second < 0x80) return null
+  return length === 33 && !isPadded ? null : 2 + length
+}
+
+/** Whether a signature has the form that its algorithm has: for ES256 the one DER encoding of two integers (X.690 §10). */
+export const isStrictSignature = (algorithm: number | null, signature: Uint8Array): boolean => {
+  if (algorithm !== ES256) return true
+  if (signature[0] !== 0x30 || signature[1] !== signature.length - 2) return false
+  const r = integerLength(signature, 2)
+  const s = r === null ? null : integerLength(signature, 2 + r)
+  return r !== null && s !== null && 2 + r + s === signature.length
+}
