@@ -11,13 +11,18 @@ import { type Question, question } from '../node/rpc.ts'
 import { bytes, MalformedAnswer } from '../node/wire.ts'
 import { type ChainEvent, type CodecEvent, type CodecValue, chainEventOf, nameOfError } from './events.ts'
 import { blake2Hash, toHex } from './extrinsic.ts'
+import { innerFailure } from './innerFailures.ts'
 import type { SubstrateNode } from './node.ts'
 import type { Runtime } from './runtime.ts'
 
 const MARK_BYTES = 16
 
-/** What a call would do. `failed`: the dispatch error's name; null on success. */
+/** What a call would do. `failed`: the dispatch error's name; null where the call itself succeeds. */
 export type Trial = { readonly failed: string | null; readonly events: readonly ChainEvent[] }
+
+/** Why a call would not do all that it says, itself or within. Pure. */
+export const failureOf = (runtime: Runtime, { failed, events }: Trial): string | null =>
+  failed ?? innerFailure(runtime, events)?.reason ?? null
 
 type Trying = { readonly from: string; readonly blockHash: Hex }
 
@@ -148,9 +153,13 @@ export const tryCalls = async (
   })
 }
 
+/** Whoever calls `utility.force_batch` asks for the other calls to be done all the same. */
+const isRefused = (runtime: Runtime, trial: Trial): boolean =>
+  trial.failed !== null || innerFailure(runtime, trial.events)?.isOnlyItems === false
+
 /**
- * Refuses a call that would fail, behind what its signer has sent and no block has yet. Nothing where the runtime does not
- * run calls in advance.
+ * Refuses a call that would fail, or of which a call within would, behind what its signer has sent and no block has yet.
+ * Nothing where the runtime does not run calls in advance.
  * @throws execution_reverted naming the dispatch error, node_unavailable.
  */
 export const refuseFailing = async (
@@ -158,10 +167,12 @@ export const refuseFailing = async (
   input: Trying & { readonly runtime: Runtime; readonly call: Hex; readonly behind: () => Promise<readonly Hex[]> },
 ): Promise<void> => {
   const { call, behind, ...trying } = input
+  const { runtime } = input
   const alone = (await tryCalls(node, { ...trying, calls: [call] }))?.[0]
-  if (alone === undefined || alone.failed === null) return
+  if (alone === undefined || !isRefused(runtime, alone)) return
   const before = await behind()
   const trials = before.length === 0 ? null : await tryCalls(node, { ...trying, calls: [...before, call] })
-  const failed = (trials?.at(-1) ?? alone).failed
-  if (failed !== null) throw new AppError('execution_reverted', `execution reverted: ${failed}`)
+  const last = trials?.at(-1) ?? alone
+  if (!isRefused(runtime, last)) return
+  throw new AppError('execution_reverted', `execution reverted: ${failureOf(runtime, last)}`)
 }

@@ -6,7 +6,7 @@ import type { Hex, Intent, Movement, Preview } from '../chain.ts'
 import { type FinalHead, readFinalHead } from './blocks.ts'
 import { callOf } from './calls.ts'
 import { readTree, told } from './decode.ts'
-import { type Trial, tryCalls } from './dryRun.ts'
+import { failureOf, type Trial, tryCalls } from './dryRun.ts'
 import { forecast } from './forecast.ts'
 import { isMessage, previewMessage, withGasLimit } from './gear.ts'
 import type { SubstrateNode } from './node.ts'
@@ -35,11 +35,15 @@ const movementOf = ({ standard, contract, tokenId, from, to, amount }: Movement)
   ...{ standard, contract, tokenId, from, to, amount },
 })
 
-const endOf = ({ row }: SubstrateNode, { runtime }: Context, { failed, events }: Trial): End => ({
-  success: failed === null,
-  error: failed === null ? null : `execution reverted: ${failed}`,
-  changes: failed === null ? transfersOf({ runtime, row }, events).map(movementOf) : [],
-})
+/** Where a call within fails, what the others do happens all the same. */
+const endOf = ({ row }: SubstrateNode, { runtime }: Context, trial: Trial): End => {
+  const failure = failureOf(runtime, trial)
+  return {
+    success: failure === null,
+    error: failure === null ? null : `execution reverted: ${failure}`,
+    changes: trial.failed === null ? transfersOf({ runtime, row }, trial.events).map(movementOf) : [],
+  }
+}
 
 const withoutTrial = async (
   node: SubstrateNode,

@@ -4,11 +4,12 @@ import type { AskedHash, HashStatus, Hex } from '../chain.ts'
 import { question } from '../node/rpc.ts'
 import { bytes, listOf } from '../node/wire.ts'
 import { blockQuestion, hashOfExtrinsic, hashQuestion } from './blocks.ts'
-import { endOf, eventsQuestion } from './events.ts'
+import { type ChainEvent, endOf, eventsQuestion } from './events.ts'
 import { messageFailure } from './gear.ts'
+import { innerFailure } from './innerFailures.ts'
 import { createdCollection } from './nfts.ts'
 import type { SubstrateNode } from './node.ts'
-import { versionQuestion } from './runtime.ts'
+import { type Runtime, versionQuestion } from './runtime.ts'
 import type { Place } from './search.ts'
 import { finalizedHashQuestion, headerQuestion, unlessForgotten } from './storage.ts'
 
@@ -22,6 +23,12 @@ const wordsOfMissing = ({ row }: SubstrateNode): string =>
 
 const unknownBecause = (hashes: ReadonlySet<Hex>, hindrance: string): ReadonlyMap<Hex, HashStatus> =>
   new Map([...hashes].map((hash) => [hash, { kind: 'unknown', hindrance }]))
+
+/** Of an extrinsic that succeeded: why it did not do all that it says, by a call or a message of its own. */
+const failureWithin = (runtime: Runtime, events: readonly ChainEvent[], extrinsic: number): string | null => {
+  const own = events.filter((event) => event.extrinsic === extrinsic)
+  return innerFailure(runtime, own)?.reason ?? messageFailure(events, extrinsic)
+}
 
 /** Of a block that is asked for by its hash. @throws NodeUnavailable. */
 const inBlock = async (
@@ -51,7 +58,7 @@ const inBlock = async (
   const found = block.extrinsics.map(hashOfExtrinsic).flatMap((hash, index): [Hex, HashStatus][] => {
     const end = hashes.has(hash) ? endOf(runtime, events, index) : null
     if (end === null) return []
-    const failure = end.success ? messageFailure(events, index) : end.reason
+    const failure = end.success ? failureWithin(runtime, events, index) : end.reason
     const status: HashStatus = {
       kind: 'mined',
       success: failure === null,

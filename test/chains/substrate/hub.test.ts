@@ -5,8 +5,11 @@ import type { Intent, Movement } from '../../../src/chains/chain.ts'
 import { NOBODY } from '../../../src/chains/networks.ts'
 import { toHex } from '../../../src/chains/substrate/extrinsic.ts'
 import { storageKey } from '../../../src/chains/substrate/storage.ts'
-import { livesOn, own, people } from './collections.ts'
+import type { AppError } from '../../../src/errors.ts'
+import { type Account, livesOn, own, people } from './collections.ts'
 import { lacksSpecs, type SpecChain, startSpec } from './specs.ts'
+
+type Call = ReturnType<SpecChain['call']>
 
 const UNIT = 10n ** 10n
 const NEW = own({ publicKey: new Uint8Array(32).fill(7) })
@@ -20,6 +23,8 @@ describe.skipIf(lacksSpecs('an Asset Hub with Nfts that runs calls in advance', 
     ;({ hers, his } = await people())
     await hub.local.fund(hers, 10_000n * UNIT)
     await hub.local.fund(his, 10_000n * UNIT)
+    const { alice } = await people()
+    await hub.local.rpc('dev_setStorage', [[[storageKey(hub.runtime, 'sudo', 'key'), toHex(alice.publicKey)]]])
     await hub.local.newBlock()
   }, 60_000)
   afterAll(() => hub?.local.stop())
@@ -35,14 +40,14 @@ describe.skipIf(lacksSpecs('an Asset Hub with Nfts that runs calls in advance', 
       [true, null],
     ])
     expect(previews[0]?.changes).toMatchObject([{ standard: 'native', from: hers, to: NEW, amount: UNIT }])
-  })
+  }, 60_000)
 
   test('a collection of pallet Nfts is created, minted in, listed and moved', async () => {
     expect(await livesOn(hub.chain)).toMatch(/^[0-9]+$/)
   }, 60_000)
 
   /** What a call of hers moved, by her address alone. */
-  const hersIn = async (call: ReturnType<SpecChain['call']>) => {
+  const hersIn = async (call: Call) => {
     const { alice } = await people()
     const [preview] = await hub.chain.preview(hers, [hub.intentOf(call)])
     const { number } = await hub.send(call, alice)
@@ -86,9 +91,6 @@ describe.skipIf(lacksSpecs('an Asset Hub with Nfts that runs calls in advance', 
   }, 60_000)
 
   test('what governance gives and takes is told, and a deposit that is reserved is not', async () => {
-    const { alice } = await people()
-    const sudoKey = storageKey(hub.runtime, 'sudo', 'key')
-    await hub.local.rpc('dev_setStorage', [[[sudoKey, toHex(alice.publicKey)]]])
     const { coin } = await hub.chain.balances({ address: hers, contracts: [] })
     const set = (planck: bigint) =>
       hersIn(hub.call('sudo', 'sudo', hub.call('balances', 'forceSetBalance', hers, planck)))
@@ -100,6 +102,117 @@ describe.skipIf(lacksSpecs('an Asset Hub with Nfts that runs calls in advance', 
     expect(fee).toBeLessThan(2n * UNIT)
     expect(await hersIn(hub.call('proxy', 'addProxy', his, 'Any', 0))).toEqual({ foretold: [], happened: [] })
   }, 60_000)
+
+  describe('a call that fails within one that succeeds is told as failed', () => {
+    const pay = (planck: bigint) => hub.call('balances', 'transferKeepAlive', NEW, planck)
+    const tooMuch = () => pay(10n ** 30n)
+    const batch = (...calls: readonly Call[]) => hub.call('utility', 'batch', calls)
+    const forHim = (call: Call) => hub.call('proxy', 'proxy', his, null, call)
+    const previewOf = async (call: Call) => (await hub.chain.preview(hers, [hub.intentOf(call)]))[0]
+
+    type Case = {
+      readonly call: () => Call
+      readonly reason: string
+      readonly from?: () => string
+      readonly moves?: readonly bigint[]
+    }
+    const INTERRUPTED = 'Utility.BatchInterrupted: Arithmetic.Underflow (the calls before it were done)'
+    const CASES: Readonly<Record<string, Case>> = {
+      'a batch that is interrupted: what came before is done': {
+        call: () => batch(pay(UNIT), tooMuch(), pay(2n * UNIT)),
+        reason: INTERRUPTED,
+        moves: [UNIT],
+      },
+      'a batch that goes on: the others are done': {
+        call: () => hub.call('utility', 'forceBatch', [tooMuch(), pay(UNIT), tooMuch(), pay(2n * UNIT)]),
+        reason: 'Utility.ItemFailed: Arithmetic.Underflow (the calls beside it were done), and 1 more',
+        moves: [UNIT, 2n * UNIT],
+      },
+      "a proxy's call": { call: () => forHim(tooMuch()), reason: 'Proxy.ProxyExecuted: Arithmetic.Underflow' },
+      "a batch as a proxy's call, which itself succeeds": {
+        call: () => forHim(batch(pay(UNIT), tooMuch())),
+        reason: INTERRUPTED,
+        from: () => his,
+        moves: [UNIT],
+      },
+      "root's call": {
+        call: () => hub.call('sudo', 'sudo', hub.call('balances', 'forceTransfer', NEW, his, 10n ** 30n)),
+        reason: 'Sudo.Sudid: Arithmetic.Underflow',
+      },
+      'a call that is dispatched as somebody else': {
+        call: () => hub.call('sudo', 'sudo', hub.call('utility', 'dispatchAs', { system: { Signed: his } }, tooMuch())),
+        reason: 'Utility.DispatchedAs: Arithmetic.Underflow',
+      },
+    }
+
+    let sent: ReadonlyMap<string, Awaited<ReturnType<SpecChain['send']>>>
+    beforeAll(async () => {
+      const { alice, bob } = await people()
+      await hub.send(hub.call('proxy', 'addProxy', hers, 'Any', 0), bob)
+      const all = await hub.sendAll(
+        Object.values(CASES).map(({ call }) => call()),
+        alice,
+      )
+      sent = new Map(all.map((each, index) => [Object.keys(CASES)[index] ?? '', each]))
+    }, 60_000)
+
+    test.each(Object.keys(CASES))('%s', async (name) => {
+      const { call, reason, from = () => hers, moves = [] } = CASES[name] as Case
+      const moved = moves.map((amount) => expect.objectContaining({ from: from(), to: NEW, amount }))
+      const failed = { success: false, error: `execution reverted: ${reason}`, changes: moved }
+      expect(await previewOf(call())).toMatchObject(failed)
+      const { status, number, hash } = sent.get(name) ?? {}
+      expect(status).toMatchObject({ success: false, reason, failedWithin: false })
+      const [block] = (await hub.chain.movements({ fromBlock: number ?? 0n, toBlock: number ?? 0n })) ?? []
+      expect(block?.movements.filter(({ transactionHash, to }) => transactionHash === hash && to === NEW)).toEqual(
+        moved,
+      )
+    })
+
+    test('also within a bundle, where those around it succeed', async () => {
+      const bundle = [pay(UNIT), batch(pay(UNIT), tooMuch()), pay(UNIT)].map(hub.intentOf)
+      const previews = await hub.chain.preview(hers, bundle)
+      expect(previews.map(({ success, error }) => [success, error])).toEqual([
+        [true, null],
+        [false, `execution reverted: ${INTERRUPTED}`],
+        [true, null],
+      ])
+    })
+
+    test('what is foreseen to fail is refused, but for a batch whose caller asks for the others', async () => {
+      const judged = (call: Call) =>
+        hub.chain.prepare(hub.intentOf(call), hers, { behind: async () => [] }).then(
+          () => null,
+          ({ code, message }: AppError) => [code, message],
+        )
+      // Whether the sender could pay is not what decides here.
+      const unknown = hub.call('assets', 'transfer', 99, NEW, 1)
+      const reason = INTERRUPTED.replace('Arithmetic.Underflow', 'Assets.Unknown')
+      const goesOn = (...calls: readonly Call[]) => hub.call('utility', 'forceBatch', calls)
+      expect(await judged(batch(pay(UNIT), unknown))).toEqual(['execution_reverted', `execution reverted: ${reason}`])
+      expect(await judged(goesOn(pay(UNIT), unknown))).toBeNull()
+      // Nobody asked the batch within it to go on.
+      expect((await judged(goesOn(unknown, batch(unknown))))?.[0]).toBe('execution_reverted')
+    }, 60_000)
+
+    test("a multisig's call, by the last of those who approve it", async () => {
+      const { alice, bob } = await people()
+      const weight = { refTime: 10_000_000_000n, proofSize: 100_000n }
+      const approve = (by: Account, other: Account, when: object | null) =>
+        hub.send(hub.call('multisig', 'asMulti', 2, [other.address], when, tooMuch(), weight), by)
+      const { number, index, status } = await approve(alice, bob, null)
+      expect(status).toMatchObject({ success: true, reason: null })
+      const last = await approve(bob, alice, { height: number, index })
+      const reason = expect.stringMatching(/^Multisig\.MultisigExecuted: [A-Z]/)
+      expect(last.status).toMatchObject({ success: false, reason })
+    }, 60_000)
+
+    test('a call that falls back to another one did what it was to do', async () => {
+      const either = hub.call('utility', 'ifElse', tooMuch(), pay(UNIT))
+      expect(await previewOf(either)).toMatchObject({ success: true, error: null })
+      expect((await hub.send(either, (await people()).alice)).status).toMatchObject({ success: true, reason: null })
+    }, 60_000)
+  })
 })
 
 describe.skipIf(lacksSpecs("Kusama's Asset Hub, which has Nfts and no DryRunApi", 'kusama'))(

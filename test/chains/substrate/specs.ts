@@ -2,11 +2,12 @@
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Chain, Hex, Intent } from '../../../src/chains/chain.ts'
+import type { Chain, Hex, Intent, Signed } from '../../../src/chains/chain.ts'
 import { substrateNetworkRow } from '../../../src/chains/networks.ts'
 import { createRpc, question } from '../../../src/chains/node/rpc.ts'
 import { hash } from '../../../src/chains/node/wire.ts'
 import { addressOf } from '../../../src/chains/substrate/address.ts'
+import { blockQuestion } from '../../../src/chains/substrate/blocks.ts'
 import { createSubstrateChain } from '../../../src/chains/substrate/chain.ts'
 import { createSubstrateNode } from '../../../src/chains/substrate/node.ts'
 import type { Runtime } from '../../../src/chains/substrate/runtime.ts'
@@ -72,20 +73,37 @@ export const startSpec = async (spec: Spec) => {
   type Call = ReturnType<typeof call>
   const intentOf = (made: Call): Intent => ({ to: null, value: 0n, input: made.toHex() })
 
-  /** Signs and sends without judging whether it would do. @returns where it is, and what became of it */
-  const send = async (made: Call, by: Account) => {
+  /** Signs and sends without judging whether it would do, all in one block. @returns where it is, and what became of each */
+  const sendAll = async (made: readonly Call[], by: Account) => {
+    await local.setMode('manual')
     const { pendingCount } = await chain.transactionCounts(own(by))
-    const unsigned = await chain.fill(intentOf(made), own(by), { nonce: pendingCount })
-    const { raw, hash: sent } = chain.assemble(unsigned, by.sign(chain.signingBytes(unsigned)))
-    const outcome = await chain.broadcast(raw)
-    if (outcome.kind !== 'accepted') throw new Error(`the chain did not take it: ${JSON.stringify(outcome)}`)
-    const { hash: blockHash, number } = await local.included(raw)
-    const [status] = await chain.statuses([{ hash: sent, blockHash: blockHash as Hex }])
-    if (status?.kind !== 'mined') throw new Error('expected it in its block')
-    return { hash: sent, number: BigInt(number), status }
+    const signed: Signed[] = []
+    for (const [index, each] of made.entries()) {
+      const unsigned = await chain.fill(intentOf(each), own(by), { nonce: pendingCount + index })
+      const one = chain.assemble(unsigned, by.sign(chain.signingBytes(unsigned)))
+      const outcome = await chain.broadcast(one.raw)
+      if (outcome.kind !== 'accepted') throw new Error(`the chain did not take it: ${JSON.stringify(outcome)}`)
+      signed.push(one)
+    }
+    const blockHash = (await local.newBlock()) as Hex
+    await local.setMode('instant')
+    const { number } = (await chain.head()).latest
+    const block = await node.rpc.ask(blockQuestion(blockHash))
+    const statuses = await chain.statuses(signed.map(({ hash }) => ({ hash, blockHash })))
+    return statuses.map((status, index) => {
+      const { raw, hash } = signed[index] as Signed
+      if (status.kind !== 'mined') throw new Error('expected it in its block')
+      return { hash, number, index: block?.extrinsics.indexOf(raw), status }
+    })
   }
 
-  return { local, chain, node, row, runtime, own, call, intentOf, send }
+  const send = async (made: Call, by: Account) => {
+    const [sent] = await sendAll([made], by)
+    if (sent === undefined) throw new Error('expected what was sent')
+    return sent
+  }
+
+  return { local, chain, node, row, runtime, own, call, intentOf, send, sendAll }
 }
 
 /** A chain that began with a chain specification. */

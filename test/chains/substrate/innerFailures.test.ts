@@ -1,0 +1,63 @@
+// Events that no local chain of the tests emits, by the real metadata of the current Asset Hub.
+
+import { afterAll, expect, test } from 'bun:test'
+import type { Hex } from '../../../src/chains/chain.ts'
+import { substrateNetworkRow } from '../../../src/chains/networks.ts'
+import { hashOfExtrinsic } from '../../../src/chains/substrate/blocks.ts'
+import { createSubstrateChain } from '../../../src/chains/substrate/chain.ts'
+import { createMemory } from '../evm/memory.ts'
+import { type FakeEvent, startFakeChain } from './fakeChain.ts'
+import { assetHubRuntime } from './metadata.ts'
+
+const hub = assetHubRuntime()
+const SIGNED: Hex = '0x0c840102'
+const HASH = `0x${'11'.repeat(32)}`
+const FUNDS = { Token: 'FundsUnavailable' }
+const weight = { refTime: 1, proofSize: 1 }
+const nodes: ReturnType<typeof startFakeChain>[] = []
+afterAll(() => Promise.all(nodes.map((node) => node.stop())))
+
+const statusAfter = async (...events: readonly FakeEvent[]) => {
+  const success: FakeEvent = [0, 'System', 'ExtrinsicSuccess', [{}]]
+  const node = startFakeChain([
+    { runtime: hub, by: hub },
+    { runtime: hub, by: hub, extrinsics: [SIGNED], events: [...events, success] },
+  ])
+  nodes.push(node)
+  const row = substrateNetworkRow({ network: 'Polkadot', environment: 'testnet', devnet: true })
+  const genesisHash = node.hashOf(0)
+  const chain = createSubstrateChain({ row: { ...row, genesisHash }, rpcUrl: node.rpcUrl, memory: createMemory() })
+  const [status] = await chain.statuses([{ hash: hashOfExtrinsic(SIGNED), blockHash: node.hashOf(1) }])
+  return status?.kind === 'mined' ? [status.success, status.reason] : status
+}
+
+const whitelisted = (result: object): FakeEvent => [0, 'Whitelist', 'WhitelistedCallDispatched', [HASH, result]]
+
+test.each<[string, FakeEvent, string]>([
+  [
+    'a call that returns what it weighed beside its error',
+    whitelisted({ Err: { postInfo: {}, error: FUNDS } }),
+    'Whitelist.WhitelistedCallDispatched: Token.FundsUnavailable',
+  ],
+  [
+    'XCM that is carried out in part',
+    [0, 'PolkadotXcm', 'Attempted', [{ Incomplete: { used: weight, error: { index: 1, error: 'Barrier' } } }]],
+    'PolkadotXcm.Attempted: Barrier',
+  ],
+  [
+    'XCM that is not carried out',
+    [0, 'PolkadotXcm', 'Attempted', [{ Error: { index: 0, error: { Trap: 7 } } }]],
+    'PolkadotXcm.Attempted: Trap',
+  ],
+])('%s fails within its extrinsic', async (_, event, reason) => {
+  expect(await statusAfter(event)).toEqual([false, reason])
+})
+
+test('what is carried out, what others do in the same block, and what is only heard of, is no failure', async () => {
+  const ofTheRuntime: FakeEvent = [null, 'Scheduler', 'Dispatched', [[1, 0], null, { Err: FUNDS }]]
+  const ofAnother: FakeEvent = [1, 'Proxy', 'ProxyExecuted', [{ Err: FUNDS }]]
+  const complete: FakeEvent = [0, 'PolkadotXcm', 'Attempted', [{ Complete: { used: weight } }]]
+  const fine = whitelisted({ Ok: {} })
+  const fallback: FakeEvent = [0, 'Utility', 'ItemCompleted', []]
+  expect(await statusAfter(ofTheRuntime, ofAnother, complete, fine, fallback)).toEqual([true, null])
+})
