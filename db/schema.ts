@@ -423,7 +423,7 @@ export const transactions = pgTable(
     value: uint256('value').notNull(),
     input: text('input').notNull(),
     gasLimit: uint256('gas_limit').notNull(),
-    /** The most that it can take from the signer. */
+    /** The most that its first rung can take from the signer. */
     worstCost: uint256('worst_cost').notNull(),
     status: text('status', { enum: TRANSACTION_STATUSES }).notNull().default('submitted'),
     /** Why it failed. */
@@ -437,6 +437,10 @@ export const transactions = pgTable(
     validUntilBlock: bigint('valid_until_block', { mode: 'bigint' }),
     /** How many rungs the fee ladder has; the cancelling attempt comes after them. */
     rungs: smallint('rungs').notNull(),
+    /** The caller fixed a fee: no rung offers more. */
+    hasFixedFees: boolean('has_fixed_fees').notNull().default(false),
+    /** The ladder ends lower than it would, as the signer could not have paid what is above. */
+    isCutByFunds: boolean('is_cut_by_funds').notNull().default(false),
     /** The attempt that is sent: a rung, or `rungs` for the cancel. It only rises. */
     chosen: smallint('chosen').notNull().default(0),
     chosenAt: instant('chosen_at'),
@@ -505,6 +509,8 @@ export const attempts = pgTable(
     kind: text('kind', { enum: ATTEMPT_KINDS }).notNull(),
     rung: smallint('rung').notNull(),
     raw: text('raw'),
+    /** Wei: no block whose base fee is above takes it. null where the runtime sets the fee. */
+    maxFeePerGas: uint256('max_fee_per_gas'),
     broadcastAt: instant('broadcast_at'),
     /** What the node last said, where it did not take it. */
     lastError: text('last_error'),

@@ -111,7 +111,7 @@ select attempt.transaction_id, attempt.network,
   attempt.kind, attempt.hash,
   case attempt.kind when 'cancel' then transaction.rungs else attempt.rung end = transaction.chosen as chosen,
   coalesce(attempt.hash = transaction.shown_hash and transaction.mined_block_hash is not null, false) as mined,
-  attempt.broadcast_at as accepted_at, attempt.last_error as refusal, attempt.raw is not null as sendable
+  attempt.max_fee_per_gas, attempt.broadcast_at as accepted_at, attempt.last_error as refusal, attempt.raw is not null as sendable
 from public.attempts attempt
 join public.transactions transaction on transaction.id = attempt.transaction_id;
 
@@ -125,7 +125,7 @@ select transaction.id, transaction.project_id, transaction.wallet_id, transactio
   state.live and transaction.created_at < now() - interval '1 minute' as late,
   cause.word as cause, why.sentence as why,
   case when cause.word = 'behind' then lowest.transaction_id end as waits_for,
-  transaction.chosen + 1 as attempt, transaction.rungs, state.cancelling, transaction.given_up,
+  transaction.chosen + 1 as attempt, transaction.rungs, transaction.is_cut_by_funds as cut_by_funds, state.cancelling, transaction.given_up,
   chosen.hash as attempt_hash,
   chosen.broadcast_at as accepted_at, chosen.last_error as refusal, clock.climbs_at, clock.gives_up_at,
   transaction.shown_hash, transaction.mined_block_number, transaction.mined_block_hash, shown.kind as mined_attempt,
@@ -210,8 +210,9 @@ cross join lateral (
     when state.cancelling then ''
     when transaction.valid_until_block is not null
       then format('; no block above %s takes it', transaction.valid_until_block)
-    when transaction.rungs = 1 then ' at the fee that its caller fixed'
+    when transaction.has_fixed_fees then ' at the fee that its caller fixed'
     else format(' at rung %s of %s', transaction.chosen + 1, transaction.rungs)
+      || case when transaction.is_cut_by_funds then ' (the signer could not have paid higher ones)' else '' end
   end
   || case
     when clock.climbs_at is not null then '; it climbs ' || strongroom_views.due(clock.climbs_at)
@@ -354,6 +355,7 @@ comment on column strongroom_views.attempts.kind is 'rung or cancel.';
 comment on column strongroom_views.attempts.hash is 'Its hash.';
 comment on column strongroom_views.attempts.chosen is 'Whether it is the one that is sent.';
 comment on column strongroom_views.attempts.mined is 'Whether it is in a block.';
+comment on column strongroom_views.attempts.max_fee_per_gas is 'Its fee cap in wei: no block with a higher base fee takes it. Null on Polkadot and Vara.';
 comment on column strongroom_views.attempts.accepted_at is 'When a node first took it.';
 comment on column strongroom_views.attempts.refusal is 'What the node said when it was last sent, where it did not take it.';
 comment on column strongroom_views.attempts.sendable is 'Whether its bytes are kept: until the nonce is final.';
@@ -379,6 +381,7 @@ comment on column strongroom_views.transactions.why is 'The same as a sentence.'
 comment on column strongroom_views.transactions.waits_for is 'The transaction that must be mined before it, where it stands behind another one.';
 comment on column strongroom_views.transactions.attempt is 'Which of its attempts is sent, from 1; one more than rungs is the cancel.';
 comment on column strongroom_views.transactions.rungs is 'How many rungs its fee ladder has.';
+comment on column strongroom_views.transactions.cut_by_funds is 'Whether its ladder ends lower than it would, as the signer could not have paid higher rungs when it was signed.';
 comment on column strongroom_views.transactions.cancelling is 'Whether it is given up: only the cancel is sent.';
 comment on column strongroom_views.transactions.given_up is 'Why it is given up: expired, or contract_wallet_not_deployed. Null where it is not.';
 comment on column strongroom_views.transactions.attempt_hash is 'The hash of the attempt that is sent.';

@@ -140,12 +140,14 @@ export const insertTransaction = async (tx: Tx, row: typeof transactions.$inferI
 export const insertAttempts = async (
   tx: Tx,
   of: { readonly network: Network; readonly transactionId: string },
-  signed: readonly Pick<AttemptRow, 'hash' | 'kind' | 'rung' | 'raw'>[],
+  signed: readonly Pick<AttemptRow, 'hash' | 'kind' | 'rung' | 'raw' | 'maxFeePerGas'>[],
 ): Promise<void> => {
   await tx.execute(sql`
-    insert into public.attempts (network, hash, transaction_id, kind, rung, raw)
-    select ${of.network}, attempt.hash, ${of.transactionId}::uuid, attempt.kind, attempt.rung, attempt.raw
-    from json_to_recordset(${JSON.stringify(signed)}::text::json) as attempt(hash text, kind text, rung smallint, raw text)`)
+    insert into public.attempts (network, hash, transaction_id, kind, rung, raw, max_fee_per_gas)
+    select ${of.network}, attempt.hash, ${of.transactionId}::uuid, attempt.kind, attempt.rung, attempt.raw,
+      attempt."maxFeePerGas"
+    from json_to_recordset(${textOf(signed)}::text::json) as attempt(
+      hash text, kind text, rung smallint, raw text, "maxFeePerGas" numeric)`)
 }
 
 const within = ({ projectId, ownedBy }: Reach) =>

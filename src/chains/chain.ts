@@ -4,9 +4,9 @@
 
 import type { AbiItemKind, AssetStandard, ChainFamily, Network } from '../../db/words.ts'
 import type { ContractWallet, ContractWallets, Signable } from './contract-wallets.ts'
-import type { Hex, Intent, Offer, RecordedIntent, Unsigned } from './intent.ts'
+import type { Hex, Intent, Ladder, LadderRequest, Offer, RecordedIntent, Unsigned } from './intent.ts'
 
-export type { EvmUnsigned, Hex, Intent, Offer, RecordedIntent, SubstrateUnsigned, Unsigned } from './intent.ts'
+export type * from './intent.ts'
 
 export type PrepareOptions = {
   /**
@@ -289,13 +289,11 @@ export type Chain = {
   /** The sender's mined count as of the end of a block that is final; null where its state is gone. @throws node_unavailable. */
   transactionCountAt(input: { readonly address: string; readonly blockNumber: bigint }): Promise<number | null>
   withNonce(unsigned: Unsigned, nonce: number): Unsigned
-  /** The transaction at rising fees, itself first; alone where the intent fixed a fee. Pure. */
-  ladder(unsigned: Unsigned, intent: Intent): readonly Unsigned[]
   /**
-   * Uses the nonce and does nothing: above the ladder's top, and above that of the ladder that begins at the market. null for
-   * a family whose transactions end by themselves. Pure.
+   * The transaction at rising fees, itself first, as far as its sender can pay them; alone where the intent fixed a fee. And
+   * what cancels it: above the top, and where the fee is fixed also above what the market asks. Pure.
    */
-  cancel(input: { readonly top: Unsigned; readonly atMarket: Unsigned; readonly from: string }): Unsigned | null
+  ladder(request: LadderRequest): Ladder
   /** 32 bytes to sign. Pure. */
   signingBytes(unsigned: Unsigned): Uint8Array
   /** @param signature 65 bytes: r, s, recovery id (0 or 1). Pure. */

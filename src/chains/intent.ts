@@ -78,3 +78,29 @@ export type Offer = {
   readonly maxPriorityFeePerGas: bigint | null
   readonly worstCost: bigint
 }
+
+/** What a ladder of fees is made of. */
+export type LadderRequest = {
+  /** Complete, with its nonce. */
+  readonly unsigned: Unsigned
+  /** The same at the market's fees, which are its own unless the intent fixed them. */
+  readonly atMarket: Unsigned
+  readonly intent: Intent
+  readonly from: string
+  /** What the sender has for it: the balance, less what its other transactions may take. */
+  readonly spendable: bigint
+  /** The most that the transaction can take as it is. */
+  readonly worstCost: bigint
+}
+
+/** All that is ever sent for one nonce, from the lowest offer to the highest. */
+export type Ladder = {
+  /** At least one. */
+  readonly rungs: readonly Unsigned[]
+  /** Uses the nonce and does nothing. null for a family whose transactions end by themselves. */
+  readonly cancel: Unsigned | null
+  /** The intent fixed a fee: there is one rung. */
+  readonly isFixed: boolean
+  /** It ends lower than it would, as the sender could not have paid what is above. */
+  readonly isCutByFunds: boolean
+}

@@ -23,6 +23,8 @@ export type EvmNetworkRow = {
   readonly believedTipWei: bigint
   /** The ceiling: no transaction offers more per gas, unless its caller fixed the fee. An operator may choose another one. */
   readonly maxFeePerGasCapWei: bigint
+  /** EIP-7623: a transaction costs at least so much by the length of its data. */
+  readonly hasDataFloor: boolean
   /** Blocks with and above a transaction's own before it is told as success or failed. */
   readonly confirmations: number
   /** Depth after which a block is taken as final where the node does not say. */
@@ -73,6 +75,7 @@ const ROWS: Record<EvmNetwork, Row> = {
     believedTipWei: 20n * GWEI,
     // The rushes of 2021 and 2022 went beyond it for minutes or hours: whoever must send then chooses a higher one.
     maxFeePerGasCapWei: 1_000n * GWEI,
+    hasDataFloor: true,
     confirmations: 3,
     finalDepth: 64,
     // A day: some ten minutes of a node that traces.
@@ -90,6 +93,7 @@ const ROWS: Record<EvmNetwork, Row> = {
     believedTipWei: 300n * GWEI,
     // Inscriptions brought several thousand in 2023.
     maxFeePerGasCapWei: 10_000n * GWEI,
+    hasDataFloor: true,
     confirmations: 10,
     finalDepth: 256,
     // Two hours.
@@ -105,6 +109,7 @@ const ROWS: Record<EvmNetwork, Row> = {
     minPriorityFeeWei: GWEI / 1_000n,
     believedTipWei: 2n * GWEI,
     maxFeePerGasCapWei: 200n * GWEI,
+    hasDataFloor: true,
     confirmations: 5,
     finalDepth: 1_000,
     // Two hours.
@@ -121,6 +126,7 @@ const ROWS: Record<EvmNetwork, Row> = {
     believedTipWei: 20n * GWEI,
     // Before its fees followed the load (ACP-176), inscriptions brought more than a thousand.
     maxFeePerGasCapWei: 2_000n * GWEI,
+    hasDataFloor: false,
     confirmations: 1,
     finalDepth: 12,
     // Two hours.

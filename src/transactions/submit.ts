@@ -16,7 +16,7 @@ import {
 } from '../../db/queries/transactions.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { Network, TransactionKind } from '../../db/words.ts'
-import type { Chain, Intent, Unsigned } from '../chains/chain.ts'
+import type { Chain, Intent, Ladder, Unsigned } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import type { Credentials, KeyHandle } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
@@ -86,16 +86,16 @@ const record = async (tx: Tx, input: RecordInput): Promise<void> => {
   }
   const held = await readHeld(tx, signer, step.prepared.minedCount)
   const deployment = await stillToDeploy(tx, input)
-  refuseOverdraft(signer, { steps: deployment === null ? [step] : [deployment, step], held })
+  const spare = spareOf(signer, { steps: deployment === null ? [step] : [deployment, step], held })
   await input.charge?.(tx)
   let { nonces } = held
   if (deployment !== null) {
     const first = chooseNonce(undefined, { ...step.prepared, held: nonces })
-    await recordStep(tx, { ...input, step: deployment, id: randomUUID(), nonce: first })
+    await recordStep(tx, { ...input, step: deployment, id: randomUUID(), nonce: first, spare })
     nonces = new Set([...nonces, first])
   }
   const nonce = chooseNonce(step.intent.nonce, { ...step.prepared, held: nonces })
-  await recordStep(tx, { ...input, step, id: transactionId, nonce })
+  await recordStep(tx, { ...input, step, id: transactionId, nonce, spare })
   await input.alsoRecord?.(tx, transactionId)
 }
 
@@ -106,29 +106,33 @@ const stillToDeploy = async (tx: Tx, { signer, sending }: RecordInput): Promise<
   return (await lacksDeployment(tx, { network: signer.network, contractWallet })) ? deployment : null
 }
 
-type StepInput = RecordInput & { readonly step: Step; readonly id: string; readonly nonce: number }
+type StepInput = RecordInput & {
+  readonly step: Step
+  readonly id: string
+  readonly nonce: number
+  /** What the signer has left when all its transactions took the most that they can as they are. */
+  readonly spare: bigint
+}
 
 const recordStep = async (tx: Tx, input: StepInput): Promise<void> => {
   const { chain, signer, id, nonce, step } = input
   const { prepared, intent, kind } = step
-  const rungs = chain.ladder(chain.withNonce(prepared.unsigned, nonce), intent)
-  const [first] = rungs
-  const top = rungs.at(-1)
-  if (first === undefined || top === undefined) throw new Error('a fee ladder has no rung')
+  const ladder = chain.ladder({
+    unsigned: chain.withNonce(prepared.unsigned, nonce),
+    atMarket: prepared.atMarket,
+    intent,
+    from: signer.address,
+    spendable: prepared.worstCost + input.spare,
+    worstCost: prepared.worstCost,
+  })
+  const [first] = ladder.rungs
+  if (first === undefined) throw new Error('a fee ladder has no rung')
   // The credential is gone later: all that may ever be sent for this intent is signed now.
-  const cancel = chain.cancel({ top, atMarket: prepared.atMarket, from: signer.address })
-  const signed = [...rungs, ...(cancel === null ? [] : [cancel])].map((unsigned) =>
-    chain.assemble(unsigned, input.key.sign(chain.signingBytes(unsigned))),
-  )
-  await insertTransaction(tx, { ...rowOf(input, first), rungs: rungs.length })
+  const signed = signLadder(input, ladder)
+  const { isFixed: hasFixedFees, isCutByFunds, rungs } = ladder
+  await insertTransaction(tx, { ...rowOf(input, first), rungs: rungs.length, hasFixedFees, isCutByFunds })
   await Promise.all([
-    insertAttempts(
-      tx,
-      { network: signer.network, transactionId: id },
-      signed.map((attempt, index) =>
-        index === rungs.length ? { ...attempt, kind: 'cancel', rung: 0 } : { ...attempt, kind: 'rung', rung: index },
-      ),
-    ),
+    insertAttempts(tx, { network: signer.network, transactionId: id }, signed),
     input.key.recordUse(tx, {
       action: 'transaction_submitted',
       details: {
@@ -141,6 +145,21 @@ const recordStep = async (tx: Tx, input: StepInput): Promise<void> => {
     }),
     addJob(tx, 'broadcast_transaction', { transactionId: id }, { key: `broadcast:${id}`, whenKeyed: 'new' }),
   ])
+}
+
+/** The rungs from the lowest on, then the cancel. */
+const signLadder = (
+  { chain, key }: Pick<StepInput, 'chain' | 'key'>,
+  { rungs, cancel }: Ladder,
+): Parameters<typeof insertAttempts>[2] => {
+  const sign = (unsigned: Unsigned) => ({
+    ...chain.assemble(unsigned, key.sign(chain.signingBytes(unsigned))),
+    maxFeePerGas: unsigned.family === 'evm' ? unsigned.maxFeePerGas : null,
+  })
+  return [
+    ...rungs.map((unsigned, rung) => ({ ...sign(unsigned), kind: 'rung', rung }) as const),
+    ...(cancel === null ? [] : [{ ...sign(cancel), kind: 'cancel', rung: 0 } as const]),
+  ]
 }
 
 const rowOf = (input: StepInput, unsigned: Unsigned) => ({
@@ -160,16 +179,17 @@ const rowOf = (input: StepInput, unsigned: Unsigned) => ({
   worstCost: input.step.prepared.worstCost,
 })
 
-/** Summed again under the lock: what was recorded since it was prepared counts too. @throws balance_insufficient. */
-const refuseOverdraft = (
-  signer: Signer,
-  { steps, held }: { readonly steps: readonly Step[]; readonly held: Held },
-): void => {
+/**
+ * What the signer has left beside these steps. Summed again under the lock: what was recorded since they were prepared counts
+ * too. What a transaction offers when fees rise does not: who has enough at today's price is not refused.
+ * @throws balance_insufficient.
+ */
+const spareOf = (signer: Signer, { steps, held }: { readonly steps: readonly Step[]; readonly held: Held }): bigint => {
   const worstCost = steps.reduce((sum, { prepared }) => sum + prepared.worstCost, 0n)
   const balance = steps.at(-1)?.prepared.balance ?? 0n
   // Held from the mined count on: what is mined has left the balance already, though the tracker may not have told it yet.
   const missing = held.liveWorstCost + worstCost - balance
-  if (missing <= 0n) return
+  if (missing <= 0n) return -missing
   const coin = nativeToken(signer.network)
   throw new AppError(
     'balance_insufficient',

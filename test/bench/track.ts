@@ -58,6 +58,7 @@ type World = {
 /** Signed like the others, and in no pool. */
 const unsent = (raw: string) => ({
   raw,
+  maxFeePerGas: 1n,
   hash: `0x${Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('hex')}`,
 })
 
@@ -78,7 +79,7 @@ const record = async (
         ...{ status: 'pending', shownHash: hash, broadcastAt: now, clockStartedAt: now },
       })
       await insertAttempts(tx, { network: NETWORK, transactionId: id }, [
-        { hash, raw, kind: 'rung', rung: 0 },
+        { hash, raw, maxFeePerGas: 1n, kind: 'rung', rung: 0 },
         ...Array.from({ length: RUNGS - 1 }, (_, index) => ({
           ...unsent(raw),
           kind: 'rung' as const,

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import type { Hex } from 'viem'
 import type { EvmUnsigned } from '../../src/chains/chain.ts'
 import { classifyRefusal } from '../../src/chains/evm/broadcast.ts'
-import { cancelOf, ladderOf } from '../../src/chains/evm/ladder.ts'
+import { ladderOf } from '../../src/chains/evm/ladder.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type GethRules, startGethRules, type Verdict } from '../support/geth-rules.ts'
 
@@ -179,8 +179,13 @@ describe('the ladder', () => {
       maxFeePerGas: input.feeCap,
       maxPriorityFeePerGas: input.tip,
     }
-    const rungs = ladderOf({ unsigned, fixedFees: input.fixedFees, maxFeePerGasCapWei: 2_000n * GWEI })
-    return [...rungs, cancelOf({ top: rungs.at(-1) ?? unsigned, from: from.address })]
+    const { to, value, input: data, maxFeePerGas } = unsigned
+    const { rungs, cancel } = ladderOf({
+      ...{ unsigned, atMarket: unsigned, from: from.address, ceilingWei: 2_000n * GWEI },
+      intent: { to, value, input: data, ...(input.fixedFees ? { maxFeePerGas } : {}) },
+      ...{ spendable: 10n ** 30n, worstCost: value + GAS * maxFeePerGas },
+    })
+    return [...rungs, cancel]
   }
 
   for (const [name, fees] of [

@@ -36,8 +36,8 @@ describe('a base fee that rises above the first rung', () => {
     const id = await world.send(from, { value: '7' })
     await world.taken(id)
     const hashes = (await world.attemptsOf(id)).map(({ hash }) => hash)
-    // Above 1.25² of the first, and below 1.25³.
-    const baseFee = ((world.node.verdictsOn(from)[0]?.feeCap ?? 0n) * 170n) / 100n
+    // Above 2² of the first, and below 2³.
+    const baseFee = (world.node.verdictsOn(from)[0]?.feeCap ?? 0n) * 5n
     await world.mineAt(baseFee)
     for (let rung = 1; rung <= 3; rung += 1) {
       expect(await minedIn()).toEqual([])

@@ -19,8 +19,8 @@ const SECRET = 'testnet-secret'
 /** anvil calls a block final that has two epochs of 32 on top of it. */
 const BLOCKS_TO_FINAL = 70
 /** Far above all rungs of ours and the cancel, so that it is not replaced by them; and once more above that. */
-const HIGH_FEE = parseGwei('50')
-const HIGHER_FEE = parseGwei('100')
+const HIGH_FEE = parseGwei('500')
+const HIGHER_FEE = parseGwei('1000')
 
 let chain: TestChain
 let service: Service

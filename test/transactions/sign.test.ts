@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Hex, parseTransaction, recoverTransactionAddress, type TransactionSerializedEIP1559 } from 'viem'
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { startFakeNode } from '../chains/evm/fakeNode.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, startGate } from '../support/gate.ts'
@@ -114,7 +115,8 @@ describe('with every field given', () => {
   })
 
   test('call data keeps its bytes, whatever the letters', async () => {
-    expect((await signed(await sign({ ...COMPLETE, input: '0xABcdEF00' }))).data).toBe('0xabcdef00')
+    const call = { ...COMPLETE, gasLimit: '30000', input: '0xABcdEF00' }
+    expect((await signed(await sign(call))).data).toBe('0xabcdef00')
   })
 
   test('the largest of everything is signed, and one more is refused', async () => {
@@ -139,10 +141,43 @@ describe('with every field given', () => {
     }
   })
 
-  test('the smallest is zero throughout', async () => {
-    const zero = { value: '0', gasLimit: '0x0', maxFeePerGas: '0', maxPriorityFeePerGas: '0', nonce: '0' }
+  test('the smallest is zero throughout, but for the gas', async () => {
+    const zero = { value: '0', gasLimit: '0x5208', maxFeePerGas: '0', maxPriorityFeePerGas: '0', nonce: '0' }
     const transaction = await signed(await sign({ to: RECIPIENT, ...zero }))
-    expect([transaction.value ?? 0n, transaction.gas ?? 0n, transaction.nonce ?? 0]).toEqual([0n, 0n, 0])
+    expect([transaction.value ?? 0n, transaction.gas ?? 0n, transaction.nonce ?? 0]).toEqual([0n, 21_000n, 0])
+    expect(told(await sign({ to: RECIPIENT, ...zero, gasLimit: '0x0' }))).toEqual({
+      status: 400,
+      code: 'invalid_input',
+    })
+  })
+
+  test.each([
+    ['a payment', { to: RECIPIENT }, 21_000n],
+    ['call data of zeros and other bytes', { to: RECIPIENT, input: '0x00ff00ff' }, 21_100n],
+    ['call data that nothing reads', { to: RECIPIENT, input: `0x${'ff'.repeat(100)}` }, 25_000n],
+    ['a creation', { input: CREATION }, 53_138n],
+  ])('of gas no less is signed than a block takes of %s', async (_what, transaction, least) => {
+    const { to, input: data } = transaction as { to?: Hex; input?: Hex }
+    /** Whether the chain mines it: it does so at once, or never, whether it says so or not. */
+    const isMined = async (gas: bigint) => {
+      const account = privateKeyToAccount(generatePrivateKey())
+      await chain.fund(account.address)
+      const sent = { account, gas, ...(to && { to }), ...(data && { data }) }
+      await Promise.allSettled([chain.walletClient.sendTransaction(sent)])
+      await chain.send({ to: RECIPIENT, value: 1n })
+      return (await chain.publicClient.getTransactionCount({ address: account.address })) === 1
+    }
+    expect([await isMined(least - 1n), await isMined(least)]).toEqual([false, true])
+    const { to: _, ...fields } = COMPLETE
+    const { maxFeePerGas: __, ...open } = fields
+    for (const rest of [fields, open]) {
+      const answer = await sign({ ...rest, ...transaction, gasLimit: String(least - 1n) })
+      expect(told(answer)).toEqual({ status: 400, code: 'invalid_input' })
+      expect(answer.json.error).toContain(`"unsigned_transaction.gasLimit" must be at least ${least}`)
+      expect(await signed(await sign({ ...rest, ...transaction, gasLimit: String(least) }))).toMatchObject({
+        gas: least,
+      })
+    }
   })
 
   test('a tip above the fee cap is refused', async () => {

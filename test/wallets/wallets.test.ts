@@ -228,7 +228,7 @@ describe('a wrong PIN', () => {
         unsigned_transaction: {
           to: address,
           value: '0',
-          gasLimit: '1',
+          gasLimit: '21000',
           maxFeePerGas: '1',
           maxPriorityFeePerGas: '1',
           nonce: '0',

@@ -15,7 +15,7 @@ import { readAddressFacts } from './facts.ts'
 import { isWithinCap } from './fees.ts'
 import { readHistory } from './history.ts'
 import { identityOf } from './identity.ts'
-import { cancelOf, higherOf, ladderOf } from './ladder.ts'
+import { ladderOf } from './ladder.ts'
 import { createLimits } from './limits.ts'
 import { keyMessage, verifyMessage } from './messages.ts'
 import { mintIntent } from './mint.ts'
@@ -69,23 +69,20 @@ export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: E
     parseAddress,
     parseContract: parseAddress,
     addressOf,
-    complete: (intent) => complete(chainId, intent),
+    complete: (intent) => complete(row, intent),
     prepare: (intent, from, options) => prepare({ rpc, row, limits, memory }, { intent, from, options }),
     fill: (intent, from, options) => fill({ rpc, row, limits, memory }, { intent, from, options }),
     transactionCounts: (address) => readCounts(rpc, address),
     standing: (address) => readStanding(rpc, address),
     transactionCountAt: (at) => readCountAt(rpc, at),
     withNonce: (unsigned, nonce) => ({ ...ours(unsigned), nonce }),
-    ladder: (unsigned, intent) => {
-      const fixedFees = intent.maxFeePerGas !== undefined || intent.maxPriorityFeePerGas !== undefined
-      return ladderOf({ unsigned: ours(unsigned), fixedFees, maxFeePerGasCapWei: row.maxFeePerGasCapWei })
-    },
-    cancel: ({ top, atMarket, from }) => {
-      const { maxFeePerGasCapWei } = row
-      const marketTop =
-        ladderOf({ unsigned: ours(atMarket), fixedFees: false, maxFeePerGasCapWei }).at(-1) ?? ours(atMarket)
-      return cancelOf({ top: higherOf(ours(top), marketTop), from })
-    },
+    ladder: ({ unsigned, atMarket, ...request }) =>
+      ladderOf({
+        ...request,
+        unsigned: ours(unsigned),
+        atMarket: ours(atMarket),
+        ceilingWei: row.maxFeePerGasCapWei,
+      }),
     signingBytes: (unsigned) => signingBytes(ours(unsigned)),
     assemble: (unsigned, signature) => assemble(ours(unsigned), signature),
     offerOf: ({ raw }) => offerOf(disassemble(raw)),

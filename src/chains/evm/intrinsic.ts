@@ -43,6 +43,12 @@ export const dataOnlyGas = (call: Call): bigint => {
   return TRANSACTION_GAS + FLOOR_TOKEN_GAS * (zeros + others * FLOOR_TOKENS_OTHER_BYTE)
 }
 
+/** The least gas limit that a block takes. @param input.hasDataFloor the network has EIP-7623. Pure. */
+export const leastGas = ({ call, hasDataFloor }: { readonly call: Call; readonly hasDataFloor: boolean }): bigint => {
+  const [intrinsic, floor] = [intrinsicGas(call), hasDataFloor ? dataOnlyGas(call) : 0n]
+  return intrinsic > floor ? intrinsic : floor
+}
+
 /** Why no node would run this call, whatever the state; null where it would. Pure. */
 export const hopeless = (call: Call): string | null => {
   if (call.to === null && (call.input.length - 2) / 2 > INIT_CODE_LIMIT_BYTES) {

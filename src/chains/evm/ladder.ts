@@ -1,56 +1,114 @@
 // The fee ladder. The credential that signs is gone when the fee turns out too low, so the same transaction is signed several
 // times at once, with the same nonce and rising fees; and once more as a transaction that does nothing, above them all.
+// The fee cap doubles with each rung: a block takes no more than its base fee and the tip, whatever the cap, so a high rung
+// costs nothing until blocks ask for it. The tip is paid in full, so it rises by less.
 // A fee that the caller fixed may be too low for ever, so the cancel offers what it would if nobody had fixed one.
 
-import type { EvmUnsigned } from '../chain.ts'
+import type { EvmUnsigned, LadderRequest } from '../chain.ts'
 import { intrinsicGas } from './intrinsic.ts'
-import type { Fees } from './unsigned.ts'
 
-/** go-ethereum replaces a pooled transaction where both fee fields rise by 10 % (core/txpool/legacypool, PriceBump). */
+/**
+ * go-ethereum replaces a pooled transaction where both fee fields rise by 10 % (core/txpool/legacypool, PriceBump). No rung
+ * is nearer than this to the one below it.
+ */
 const RAISE_PERCENT = 25n
-/** 1.25⁵: the top rung offers about three times the first. */
+const CAP_FACTOR = 2n
+const TIP_RAISE_PERCENT = 50n
+/** 2⁵: the top rung offers 32 times the first. Each rung is a signature. */
 const RUNGS_MAX = 6
+/** The cancel of a fee that the caller fixed: four times what the market asked, and a quarter more. */
+const MARKET_RUNGS_OF_A_CANCEL = 3
 
-const raised = (fee: bigint): bigint => {
-  const next = (fee * (100n + RAISE_PERCENT) + 99n) / 100n
+const raisedBy = (fee: bigint, percent: bigint): bigint => {
+  const next = (fee * (100n + percent) + 99n) / 100n
   return next > fee ? next : fee + 1n
 }
 
-const raise = (unsigned: EvmUnsigned): EvmUnsigned => ({
+const lower = (one: bigint, other: bigint): bigint => (one < other ? one : other)
+const higher = (one: bigint, other: bigint): bigint => (one > other ? one : other)
+
+/** The least that takes the place of a transaction in every pool. */
+const replacing = (unsigned: EvmUnsigned): EvmUnsigned => ({
   ...unsigned,
-  maxFeePerGas: raised(unsigned.maxFeePerGas),
-  maxPriorityFeePerGas: raised(unsigned.maxPriorityFeePerGas),
+  maxFeePerGas: raisedBy(unsigned.maxFeePerGas, RAISE_PERCENT),
+  maxPriorityFeePerGas: raisedBy(unsigned.maxPriorityFeePerGas, RAISE_PERCENT),
 })
 
-/**
- * The transaction at rising fees, itself first: each rung raises both fields by a quarter, up to the network's cap.
- * @param input.fixedFees the caller chose a fee: it is kept, and there is no other rung. Pure.
- */
-export const ladderOf = (input: {
-  readonly unsigned: EvmUnsigned
-  readonly fixedFees: boolean
-  readonly maxFeePerGasCapWei: bigint
-}): readonly EvmUnsigned[] => {
-  const rungs = [input.unsigned]
-  while (!input.fixedFees && rungs.length < RUNGS_MAX) {
-    const next = raise(rungs.at(-1) ?? input.unsigned)
-    if (next.maxFeePerGas > input.maxFeePerGasCapWei) break
+/** The next rung, at most at a limit; null where the limit leaves no room for one. */
+const nextRung = (rung: EvmUnsigned, limit: bigint): EvmUnsigned | null => {
+  const least = replacing(rung)
+  if (limit < least.maxFeePerGas) return null
+  const maxFeePerGas = lower(higher(rung.maxFeePerGas * CAP_FACTOR, least.maxFeePerGas), limit)
+  const tip = higher(raisedBy(rung.maxPriorityFeePerGas, TIP_RAISE_PERCENT), least.maxPriorityFeePerGas)
+  return { ...rung, maxFeePerGas, maxPriorityFeePerGas: lower(tip, maxFeePerGas) }
+}
+
+const rungsFrom = (
+  first: EvmUnsigned,
+  { limit, rungsMax }: { readonly limit: bigint; readonly rungsMax: number },
+): readonly [EvmUnsigned, ...EvmUnsigned[]] => {
+  const rungs: [EvmUnsigned, ...EvmUnsigned[]] = [first]
+  for (let top = first; rungs.length < rungsMax; ) {
+    const next = nextRung(top, limit)
+    if (next === null) break
     rungs.push(next)
+    top = next
   }
   return rungs
 }
 
-const higher = (one: bigint, other: bigint): bigint => (one > other ? one : other)
+/** The highest fee cap at which the signer can pay a rung, and the cancel above it as well. */
+const payableLimit = ({ spendable, worstCost }: LadderRequest, unsigned: EvmUnsigned, cancelGas: bigint): bigint => {
+  const gas = higher(unsigned.gasLimit, 1n)
+  const ofRung = unsigned.maxFeePerGas + (spendable - worstCost) / gas
+  const ofCancel = (spendable * 100n) / (cancelGas * (100n + RAISE_PERCENT))
+  return lower(ofRung, ofCancel)
+}
 
-/** A transaction at the higher of two offers, field by field: what replaces it replaces both. Pure. */
-export const higherOf = (unsigned: EvmUnsigned, other: Fees): EvmUnsigned => ({
-  ...unsigned,
-  maxFeePerGas: higher(unsigned.maxFeePerGas, other.maxFeePerGas),
-  maxPriorityFeePerGas: higher(unsigned.maxPriorityFeePerGas, other.maxPriorityFeePerGas),
-})
+/** What a transaction is signed as, for one nonce. */
+export type EvmLadder = {
+  readonly rungs: readonly [EvmUnsigned, ...EvmUnsigned[]]
+  /** Uses the nonce and does nothing: to the sender itself, without value or data, above all rungs. */
+  readonly cancel: EvmUnsigned
+  /** The caller chose a fee: it is kept, and there is no other rung. */
+  readonly isFixed: boolean
+  /** Rungs are missing, or lower than they would be, as the signer could not have paid them. */
+  readonly isCutByFunds: boolean
+}
 
-/** Uses the nonce and does nothing: to the sender itself, without value or data, above the top rung. Pure. */
-export const cancelOf = (input: { readonly top: EvmUnsigned; readonly from: string }): EvmUnsigned => {
-  const nothing = { to: input.from, value: 0n, input: '0x' } as const
-  return { ...raise(input.top), ...nothing, gasLimit: intrinsicGas(nothing) }
+/**
+ * The transaction at rising fees, itself first, up to a ceiling and to what the signer can pay; and the cancel above them.
+ * The first rung is there whatever it costs. Pure.
+ * @param input.ceilingWei the highest fee cap that a rung may offer.
+ */
+export const ladderOf = (
+  input: Omit<LadderRequest, 'unsigned' | 'atMarket'> & {
+    readonly unsigned: EvmUnsigned
+    readonly atMarket: EvmUnsigned
+    readonly ceilingWei: bigint
+  },
+): EvmLadder => {
+  const { unsigned, atMarket, intent, from, ceilingWei } = input
+  const nothing = { to: from, value: 0n, input: '0x' } as const
+  const gasLimit = intrinsicGas(nothing)
+  const payable = payableLimit(input, unsigned, gasLimit)
+  const limit = lower(ceilingWei, payable)
+  const isFixed = intent.maxFeePerGas !== undefined || intent.maxPriorityFeePerGas !== undefined
+  const rungs = rungsFrom(unsigned, { limit, rungsMax: isFixed ? 1 : RUNGS_MAX })
+  const top = rungs.at(-1) ?? unsigned
+  const atMost = rungsFrom(unsigned, { limit: ceilingWei, rungsMax: isFixed ? 1 : RUNGS_MAX }).at(-1) ?? unsigned
+  const marketTop = rungsFrom(atMarket, { limit, rungsMax: MARKET_RUNGS_OF_A_CANCEL }).at(-1) ?? atMarket
+  const above = isFixed
+    ? {
+        ...top,
+        maxFeePerGas: higher(top.maxFeePerGas, marketTop.maxFeePerGas),
+        maxPriorityFeePerGas: higher(top.maxPriorityFeePerGas, marketTop.maxPriorityFeePerGas),
+      }
+    : top
+  return {
+    rungs,
+    cancel: { ...replacing(above), ...nothing, gasLimit },
+    isFixed,
+    isCutByFunds: top.maxFeePerGas < atMost.maxFeePerGas,
+  }
 }

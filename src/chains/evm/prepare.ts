@@ -108,8 +108,9 @@ const marginOf = (intent: Intent, gas: bigint): bigint => {
 /** GasPriceOracle.getL1FeeUpperBound (OP stack, since Fjord) for the longest that this transaction can be. */
 const l1FeeQuestion = (row: EvmNetworkRow, intent: Intent): Question<bigint> | null => {
   if (row.gasPriceOracle === null) return null
-  const longest = fillIn(intent, {
-    chainId: row.chainId,
+  const { gasLimit: _, ...open } = intent
+  const longest = fillIn(open, {
+    row,
     nonce: 2 ** 32,
     gasLimit: 2n ** 32n,
     maxFeePerGas: row.maxFeePerGasCapWei,
@@ -247,7 +248,7 @@ export const prepare = async (
   const standsAlone = gas.ok && !ranNothing(intent, gas.value)
   const judged = { ...sending, gas, behind: options.behind }
   const gasLimit = standsAlone ? await alone(context, judged) : await judgeBehind(context, judged)
-  const unsigned = fillIn(intent, { ...fees, chainId: row.chainId, nonce: intent.nonce ?? pendingCount, gasLimit })
+  const unsigned = fillIn(intent, { ...fees, row, nonce: intent.nonce ?? pendingCount, gasLimit })
   const cost = worstCost(unsigned) + surcharge
   if (balance < cost && input.options.isJudgedUnpaid !== true)
     throw insufficient(row, { from, needed: cost, balance, least: false })
@@ -292,5 +293,5 @@ export const fill = async (
     feesForSigning(context, intent),
     estimateForSigning(context, sendingOf(intent, from, asIfDeployed)),
   ])
-  return fillIn(intent, { ...fees, chainId: context.row.chainId, nonce, gasLimit })
+  return fillIn(intent, { ...fees, row: context.row, nonce, gasLimit })
 }

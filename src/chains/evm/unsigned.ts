@@ -2,6 +2,8 @@
 
 import { AppError } from '../../errors.ts'
 import type { EvmUnsigned, Intent, Offer } from '../chain.ts'
+import type { EvmNetworkRow } from '../networks.ts'
+import { leastGas } from './intrinsic.ts'
 
 /** Fees, in wei per unit of gas. */
 export type Fees = Pick<EvmUnsigned, 'maxFeePerGas' | 'maxPriorityFeePerGas'>
@@ -13,15 +15,29 @@ export const assertFees = (fees: Fees): void => {
   }
 }
 
-/** The intent with what it left open. @throws fee_too_low */
+type Row = Pick<EvmNetworkRow, 'chainId' | 'hasDataFloor'>
+
+/** A gas limit of the caller's that no block would take, also where no node is asked. @throws invalid_input */
+const assertGas = (intent: Intent, { hasDataFloor }: Row): void => {
+  if (intent.gasLimit === undefined) return
+  const least = leastGas({ call: intent, hasDataFloor })
+  if (intent.gasLimit >= least) return
+  throw new AppError(
+    'invalid_input',
+    `Field "unsigned_transaction.gasLimit" must be at least ${least}, which this transaction costs before anything runs.`,
+  )
+}
+
+/** The intent with what it left open. @throws fee_too_low, invalid_input (a gas limit that no block takes) */
 export const fillIn = (
   intent: Intent,
-  rest: Fees & { readonly chainId: number; readonly nonce: number; readonly gasLimit: bigint },
+  rest: Fees & { readonly row: Row; readonly nonce: number; readonly gasLimit: bigint },
 ): EvmUnsigned => {
   assertFees(rest)
+  assertGas(intent, rest.row)
   return {
     family: 'evm',
-    chainId: rest.chainId,
+    chainId: rest.row.chainId,
     nonce: rest.nonce,
     to: intent.to,
     value: intent.value,
@@ -32,12 +48,12 @@ export const fillIn = (
   }
 }
 
-/** null where nonce, gasLimit or one of the fees is missing. Pure. @throws fee_too_low */
-export const complete = (chainId: number, intent: Intent): EvmUnsigned | null => {
+/** null where nonce, gasLimit or one of the fees is missing. Pure. @throws fee_too_low, invalid_input */
+export const complete = (row: Row, intent: Intent): EvmUnsigned | null => {
   const { nonce, gasLimit, maxFeePerGas, maxPriorityFeePerGas } = intent
   if (nonce === undefined || gasLimit === undefined) return null
   if (maxFeePerGas === undefined || maxPriorityFeePerGas === undefined) return null
-  return fillIn(intent, { chainId, nonce, gasLimit, maxFeePerGas, maxPriorityFeePerGas })
+  return fillIn(intent, { row, nonce, gasLimit, maxFeePerGas, maxPriorityFeePerGas })
 }
 
 /** Value and gas at the fee cap; a surcharge of the network is not in the transaction and so not in here. Pure. */

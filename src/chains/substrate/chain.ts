@@ -63,7 +63,6 @@ export const createNodelessChain = (row: SubstrateNetworkRow): Chain => {
     transactionCountAt: refuseLater,
     withNonce: refuse,
     ladder: refuse,
-    cancel: () => null,
     signingBytes: refuse,
     assemble: refuse,
     // An extrinsic says what it may move and its tip; the fee is the runtime's, and so are deposits.
@@ -127,7 +126,7 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     transactionCountAt: (at) => unlessForgotten(countAt(at)),
     withNonce: (unsigned, nonce) => ({ ...ours(unsigned), nonce }),
     // A higher tip would take a lower one's place in a pool, but nothing has to climb: what is mortal ends by itself.
-    ladder: (unsigned) => [unsigned],
+    ladder: ({ unsigned }) => ({ rungs: [unsigned], cancel: null, isFixed: false, isCutByFunds: false }),
     signingBytes: (unsigned) => signingBytes(ours(unsigned)),
     assemble: (unsigned, signature) => assemble(ours(unsigned), signature),
     broadcast: (raw) => broadcast(outbound, raw),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { EvmUnsigned } from '../../../src/chains/chain.ts'
-import { cancelOf, ladderOf } from '../../../src/chains/evm/ladder.ts'
+import { ladderOf } from '../../../src/chains/evm/ladder.ts'
 
 const GWEI = 1_000_000_000n
 const FROM = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
@@ -18,60 +18,124 @@ const unsigned: EvmUnsigned = {
   maxPriorityFeePerGas: GWEI,
 }
 
-const CAP = 2_000n * GWEI
+const CEILING = 2_000n * GWEI
+const RICH = 10n ** 30n
 
-/** geth's rule, with room: at least 10 % more in both fields (core/txpool/legacypool/list.go, Add). */
+type Asked = Partial<Omit<Parameters<typeof ladderOf>[0], 'worstCost'>>
+
+const costOf = ({ value, gasLimit, maxFeePerGas }: EvmUnsigned): bigint => value + gasLimit * maxFeePerGas
+
+const ladder = ({ unsigned: first = unsigned, ...asked }: Asked = {}) =>
+  ladderOf({
+    unsigned: first,
+    atMarket: first,
+    intent: { to: first.to, value: first.value, input: first.input },
+    from: FROM,
+    spendable: RICH,
+    ceilingWei: CEILING,
+    ...asked,
+    worstCost: costOf(first),
+  })
+
+const fixing = (first: EvmUnsigned) => {
+  const { to, value, input, maxFeePerGas, maxPriorityFeePerGas } = first
+  return { to, value, input, maxFeePerGas, maxPriorityFeePerGas }
+}
+
+/** geth's rule: at least 10 % more in both fields (core/txpool/legacypool/list.go, Add). */
 const replaces = (next: EvmUnsigned, before: EvmUnsigned): boolean =>
   next.maxFeePerGas * 100n >= before.maxFeePerGas * 110n &&
   next.maxPriorityFeePerGas * 100n >= before.maxPriorityFeePerGas * 110n
 
+const caps = (rungs: readonly EvmUnsigned[]): readonly bigint[] => rungs.map(({ maxFeePerGas }) => maxFeePerGas / GWEI)
+
 describe('the ladder', () => {
-  test('begins with the transaction itself and changes nothing but the fees', () => {
-    const rungs = ladderOf({ unsigned, fixedFees: false, maxFeePerGasCapWei: CAP })
+  test('begins with the transaction itself, changes nothing but the fees, and reaches 32 times the first offer', () => {
+    const { rungs, isFixed, isCutByFunds } = ladder()
     expect(rungs[0]).toEqual(unsigned)
-    expect(rungs.length).toBe(6)
-    for (const { maxFeePerGas: _, maxPriorityFeePerGas: __, ...rest } of rungs) {
-      expect(unsigned).toMatchObject(rest)
-    }
+    expect(caps(rungs)).toEqual([30n, 60n, 120n, 240n, 480n, 960n])
+    for (const { maxFeePerGas: _, maxPriorityFeePerGas: __, ...rest } of rungs) expect(unsigned).toMatchObject(rest)
+    expect({ isFixed, isCutByFunds }).toEqual({ isFixed: false, isCutByFunds: false })
   })
 
-  test('each rung, and the cancel, would be taken by geth in place of the one before, and stays below its cap', () => {
+  test('raises the tip, which is paid in full, by less than the cap', () => {
+    const tips = ladder().rungs.map(({ maxPriorityFeePerGas }) => Number(maxPriorityFeePerGas) / 1e9)
+    expect(tips).toEqual([1, 1.5, 2.25, 3.375, 5.0625, 7.59375])
+  })
+
+  test('each rung, and the cancel, would be taken by geth in place of the one before, and stays below the ceiling', () => {
     const fee = fc.bigInt({ min: 0n, max: 1_000n * GWEI })
+    const money = fc.bigInt({ min: 0n, max: 10n ** 19n })
     fc.assert(
-      fc.property(fee, fee, (a, b) => {
+      fc.property(fee, fee, money, (a, b, more) => {
         const [maxPriorityFeePerGas, maxFeePerGas] = a < b ? [a, b] : [b, a]
         const first = { ...unsigned, maxFeePerGas, maxPriorityFeePerGas }
-        const rungs = ladderOf({ unsigned: first, fixedFees: false, maxFeePerGasCapWei: CAP })
-        const top = rungs.at(-1) ?? first
-        const all = [...rungs, cancelOf({ top, from: FROM })]
+        const spendable = costOf(first) + more
+        const { rungs, cancel } = ladder({ unsigned: first, spendable })
+        const all = [...rungs, cancel]
         for (const [index, next] of all.entries()) {
           const before = all[index - 1]
           if (before !== undefined) expect(replaces(next, before)).toBe(true)
           expect(next.maxPriorityFeePerGas <= next.maxFeePerGas).toBe(true)
         }
-        for (const rung of rungs) expect(rung.maxFeePerGas <= CAP).toBe(true)
+        for (const rung of rungs) {
+          expect(rung.maxFeePerGas <= CEILING).toBe(true)
+          expect(costOf(rung) <= spendable).toBe(true)
+        }
+        if (rungs.length > 1) expect(costOf(cancel) <= spendable).toBe(true)
       }),
     )
   })
 
   test('a fee that the caller fixed is kept', () => {
-    expect(ladderOf({ unsigned, fixedFees: true, maxFeePerGasCapWei: CAP })).toEqual([unsigned])
+    const { rungs, isFixed, isCutByFunds } = ladder({ intent: fixing(unsigned) })
+    expect({ rungs, isFixed, isCutByFunds }).toEqual({ rungs: [unsigned], isFixed: true, isCutByFunds: false })
   })
 
-  test('a fee near the cap has fewer rungs, and never none', () => {
-    expect(ladderOf({ unsigned, fixedFees: false, maxFeePerGasCapWei: 40n * GWEI }).length).toBe(2)
-    expect(ladderOf({ unsigned, fixedFees: false, maxFeePerGasCapWei: GWEI }).length).toBe(1)
+  test('a fee near the ceiling has fewer rungs, and never none; the ceiling itself is the last', () => {
+    expect(caps(ladder({ ceilingWei: 50n * GWEI }).rungs)).toEqual([30n, 50n])
+    // Less than a quarter above: no pool would be sure to take it.
+    expect(caps(ladder({ ceilingWei: 37n * GWEI }).rungs)).toEqual([30n])
+    expect(caps(ladder({ ceilingWei: GWEI }).rungs)).toEqual([30n])
+  })
+
+  test('rungs that the signer could not pay are left out, and that is told', () => {
+    const gwei = (amount: bigint) => unsigned.value + unsigned.gasLimit * amount * GWEI
+    const cut = (amount: bigint) => {
+      const { rungs, isCutByFunds } = ladder({ spendable: gwei(amount) })
+      return { caps: caps(rungs), isCutByFunds }
+    }
+    expect(cut(960n)).toEqual({ caps: [30n, 60n, 120n, 240n, 480n, 960n], isCutByFunds: false })
+    expect(cut(599n)).toEqual({ caps: [30n, 60n, 120n, 240n, 480n], isCutByFunds: true })
+    expect(cut(100n)).toEqual({ caps: [30n, 60n, 100n], isCutByFunds: true })
+    expect(cut(30n)).toEqual({ caps: [30n], isCutByFunds: true })
+  })
+
+  test('of a plain payment is not so high that its cancel could not be paid', () => {
+    const payment = { ...unsigned, value: 0n, input: '0x', gasLimit: 21_000n } as const
+    const { rungs, cancel } = ladder({ unsigned: payment, spendable: 21_000n * 100n * GWEI })
+    expect(caps(rungs)).toEqual([30n, 60n, 80n])
+    expect(costOf(cancel)).toBe(21_000n * 100n * GWEI)
   })
 })
 
-test('the cancel uses the nonce and does nothing', () => {
-  expect(cancelOf({ top: unsigned, from: FROM })).toEqual({
-    ...unsigned,
-    to: FROM,
-    value: 0n,
-    input: '0x',
-    gasLimit: 21_000n,
-    maxFeePerGas: 37_500_000_000n,
-    maxPriorityFeePerGas: 1_250_000_000n,
+describe('the cancel', () => {
+  test('uses the nonce and does nothing, above the top rung', () => {
+    const { rungs, cancel } = ladder()
+    const top = rungs.at(-1) as EvmUnsigned
+    expect(cancel).toEqual({
+      ...unsigned,
+      ...{ to: FROM, value: 0n, input: '0x', gasLimit: 21_000n },
+      maxFeePerGas: (top.maxFeePerGas * 5n) / 4n,
+      maxPriorityFeePerGas: (top.maxPriorityFeePerGas * 5n + 3n) / 4n,
+    })
+  })
+
+  test('of a fixed fee offers what the market could ask for, and never less than the fee', () => {
+    const low = { ...unsigned, maxFeePerGas: GWEI, maxPriorityFeePerGas: GWEI / 10n }
+    const atMarket = unsigned
+    expect(ladder({ unsigned: low, intent: fixing(low), atMarket }).cancel.maxFeePerGas).toBe(150n * GWEI)
+    const high = { ...unsigned, maxFeePerGas: 400n * GWEI }
+    expect(ladder({ unsigned: high, intent: fixing(high), atMarket }).cancel.maxFeePerGas).toBe(500n * GWEI)
   })
 })

@@ -35,7 +35,8 @@ test('completes an intent with every field without touching a node', () => {
 })
 
 test('completes a creation, and a nonce and a tip of zero', () => {
-  expect(chain.complete({ ...full, to: null, nonce: 0, maxPriorityFeePerGas: 0n })).toMatchObject({
+  const creation = { ...full, to: null, gasLimit: 60_000n }
+  expect(chain.complete({ ...creation, nonce: 0, maxPriorityFeePerGas: 0n })).toMatchObject({
     to: null,
     nonce: 0,
   })
@@ -67,6 +68,21 @@ test('counts the worst cost and moves a nonce without changing anything else', (
 
 test('says that the node is unavailable where one is needed and none is there', async () => {
   await expect(chain.isRightNode()).rejects.toMatchObject({ code: 'node_unavailable', retryable: true })
+})
+
+test('the floor by the length of data counts on the networks that have it', () => {
+  const of = (network: 'Polygon' | 'Avalanche') =>
+    createEvmChain({
+      row: evmNetworkRow({ network, environment: 'mainnet', devnet: false }),
+      rpcUrl: 'http://127.0.0.1:9',
+      memory: createMemory(),
+    })
+  const call = { ...full, input: `0x${'ff'.repeat(100)}` as const }
+  const refused = expect.objectContaining({ code: 'invalid_input' })
+  expect(() => of('Polygon').complete({ ...call, gasLimit: 24_999n })).toThrow(refused)
+  expect(of('Polygon').complete({ ...call, gasLimit: 25_000n })).not.toBeNull()
+  expect(() => of('Avalanche').complete({ ...call, gasLimit: 22_599n })).toThrow(refused)
+  expect(of('Avalanche').complete({ ...call, gasLimit: 22_600n })).not.toBeNull()
 })
 
 const market = { nextBaseFee: 10n * GWEI, tip: 32n * GWEI, ceiling: 1_000n * GWEI }
