@@ -199,9 +199,18 @@ const verifiedOf = (payload: JWTPayload): VerifiedToken => ({
   expiresAtMs: (payload.exp ?? 0) * 1_000,
 })
 
+/** What is signed has one spelling. Of a signature's 86 characters the last has four bits that must be zero. */
+const SPELLING = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{85}[AQgw]$/
+
+const headerOf = (keyId: string) => ({ alg: ALGORITHM, typ: 'JWT', kid: keyId }) as const
+
+/** null for what `issue` cannot have written. */
 const keyIdOf = (token: string): string | null => {
+  if (!SPELLING.test(token)) return null
   try {
-    return decodeProtectedHeader(token).kid ?? null
+    const { kid = '' } = decodeProtectedHeader(token)
+    const header = Buffer.from(JSON.stringify(headerOf(kid))).toString('base64url')
+    return token.startsWith(`${header}.`) ? kid : null
   } catch {
     return null
   }
@@ -228,7 +237,7 @@ export const createAccessTokens = (
         ...(claims.hasPasskeys ? { has_passkey_credentials: true } : {}),
         ...(claims.signInWallet === null ? {} : { siwe_wallet_address: claims.signInWallet }),
       })
-        .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT', kid: id })
+        .setProtectedHeader(headerOf(id))
         .setIssuer(issuer)
         .setAudience(claims.projectId)
         .setSubject(claims.userId)
