@@ -29,7 +29,10 @@ export type Prepared = {
   readonly minedCount: number
   readonly pendingCount: number
   readonly balance: bigint
-  /** The most that this transaction can take from the sender: value, gas at the fee cap, and the network's own surcharge. */
+  /**
+   * The most that this transaction can take from the sender: value, gas at the fee cap, and the network's own surcharge. Of a
+   * call of a Substrate runtime that says not what it takes, what is known of it.
+   */
   readonly worstCost: bigint
 }
 

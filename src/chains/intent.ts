@@ -77,6 +77,8 @@ export type Offer = {
   readonly maxFeePerGas: bigint | null
   readonly maxPriorityFeePerGas: bigint | null
   readonly worstCost: bigint
+  /** Whether that is the most for certain: what a call of a Substrate runtime takes is not always known. */
+  readonly isBound: boolean
 }
 
 /** What a ladder of fees is made of. */

@@ -94,12 +94,13 @@ const time = (at: Date | null): string => at?.toISOString() ?? '-'
 
 const offered = (network: Network, offer: InspectedAttempt['offer']): string => {
   if (offer === null) return '-'
-  const { maxFeePerGas, maxPriorityFeePerGas, worstCost } = offer
+  const { maxFeePerGas, maxPriorityFeePerGas, worstCost, isBound } = offer
   const fees = [
     ...(maxFeePerGas === null ? [] : [gwei(maxFeePerGas)]),
     ...(maxPriorityFeePerGas === null ? [] : [`tip ${gwei(maxPriorityFeePerGas)}`]),
   ]
-  return [...fees, `at most ${coins(network, worstCost)}`].join(', ')
+  const most = coins(network, worstCost)
+  return [...fees, isBound ? `at most ${most}` : `${most} as far as is known`].join(', ')
 }
 
 const attemptLine = (network: Network, attempt: InspectedAttempt): readonly string[] => {

@@ -62,5 +62,5 @@ export const worstCost = (unsigned: EvmUnsigned): bigint => unsigned.value + uns
 /** Pure. */
 export const offerOf = (unsigned: EvmUnsigned): Offer => {
   const { maxFeePerGas, maxPriorityFeePerGas } = unsigned
-  return { maxFeePerGas, maxPriorityFeePerGas, worstCost: worstCost(unsigned) }
+  return { maxFeePerGas, maxPriorityFeePerGas, worstCost: worstCost(unsigned), isBound: true }
 }

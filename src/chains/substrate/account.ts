@@ -26,7 +26,7 @@ type AccountInfo = {
   >
 }
 
-const larger = (one: bigint, other: bigint): bigint => (one > other ? one : other)
+export const larger = (one: bigint, other: bigint): bigint => (one > other ? one : other)
 
 /** The least that an account may have (Balances.ExistentialDeposit), in planck. */
 export const existentialDeposit = ({ constants, registry }: Runtime): bigint => {

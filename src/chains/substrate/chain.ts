@@ -66,7 +66,12 @@ export const createNodelessChain = (row: SubstrateNetworkRow): Chain => {
     signingBytes: refuse,
     assemble: refuse,
     // An extrinsic says what it may move and its tip; the fee is the runtime's, and so are deposits.
-    offerOf: ({ recordedCost }) => ({ maxFeePerGas: null, maxPriorityFeePerGas: null, worstCost: recordedCost }),
+    offerOf: ({ recordedCost }) => ({
+      maxFeePerGas: null,
+      maxPriorityFeePerGas: null,
+      worstCost: recordedCost,
+      isBound: false,
+    }),
     contractWallets: null,
     message: keyMessage,
     verifyMessage: async (signed) => (isSignedByKey(signed) ? 'key' : null),

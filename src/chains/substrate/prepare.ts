@@ -7,15 +7,16 @@ import type { Hex, Intent, Prepared, PrepareOptions, RecordedIntent, SubstrateUn
 import { type Question, question } from '../node/rpc.ts'
 import { NodeUnavailable } from '../node/unavailable.ts'
 import { bytes, MalformedAnswer } from '../node/wire.ts'
-import { type Account, accountQuestion, existentialDeposit, nextIndexQuestion } from './account.ts'
+import { type Account, accountQuestion, existentialDeposit, larger, nextIndexQuestion } from './account.ts'
 import { type FinalHead, readFinalHead } from './blocks.ts'
 import { callOf } from './calls.ts'
 import { refuseFailing } from './dryRun.ts'
 import { assemble, toHex } from './extrinsic.ts'
 import { isMessage, withGasLimit } from './gear.ts'
 import type { SubstrateNode } from './node.ts'
+import { payerOf } from './payer.ts'
 import type { Runtime } from './runtime.ts'
-import { spentBy } from './spending.ts'
+import { gasOnVoucher, type Spending, spentBy } from './spending.ts'
 import { headerQuestion, littleEndian } from './storage.ts'
 
 /** For what is weighed and not sent: a fee does not depend on the signature. */
@@ -97,6 +98,28 @@ const refusePoor = (
   )
 }
 
+/** @throws balance_insufficient naming the voucher. */
+const refuseEmpty = (
+  node: SubstrateNode,
+  { payer, voucher, cost }: { payer: string; voucher: Account; cost: bigint },
+): void => {
+  if (voucher.transferable >= cost) return
+  throw new AppError(
+    'balance_insufficient',
+    `${payer}, the account of the voucher, needs ${amountOf(node, cost)} for the fee and the gas of this transaction, and has ${amountOf(node, voucher.free)}.`,
+  )
+}
+
+/** What the signer must have, and what is counted while the transaction waits: the most that it may take, where that is known. */
+const costOf = (
+  { needed, most }: Spending,
+  { account, fee }: { account: Account; fee: bigint },
+): { readonly cost: bigint; readonly worstCost: bigint } => {
+  const cost = needed + fee
+  const bound = most === null ? cost : most === 'all' ? account.transferable : most + fee
+  return { cost, worstCost: bound > account.transferable ? larger(account.transferable, cost) : bound }
+}
+
 /** @throws execution_reverted for less than an account of the recipient's could begin with. */
 const refuseDust = (
   node: SubstrateNode,
@@ -160,16 +183,20 @@ export const prepare = async (
     unsignedOf(node, runtime, { intent: filled, from, nonce: intent.nonce ?? 0, head }),
   )
   const paid = intent.to === null || intent.input !== '0x' ? null : intent.to
-  const [newest, account, next, fee, recipient] = await rpc.askAll([
+  const payer = await payerOf(node, { runtime, from, call: draft.call, block: head.ref })
+  const [newest, account, next, marketFee, recipient, voucher] = await rpc.askAll([
     headerQuestion(),
     accountQuestion(runtime, from, hash),
     nextIndexQuestion(from),
     feeQuestion(draft, hash),
     paid === null ? null : accountQuestion(runtime, paid, hash),
+    payer === from ? null : accountQuestion(runtime, payer, hash),
   ])
   refuseUnfinal(node, { final: head.ref.number, newest: newest?.number ?? 0n })
   const deposit = existentialDeposit(runtime)
-  const cost = spentBy(runtime, draft.call) + fee + (fee * FEE_MARGIN_PERCENT) / 100n + draft.tip
+  const fee = marketFee + (marketFee * FEE_MARGIN_PERCENT) / 100n + draft.tip
+  if (voucher !== null) refuseEmpty(node, { payer, voucher, cost: fee + gasOnVoucher(runtime, draft.call) })
+  const { cost, worstCost } = costOf(spentBy(runtime, draft.call), { account, fee: voucher === null ? fee : 0n })
   refusePoor(node, { from, account, cost, deposit })
   refuseDust(node, { intent, recipient, deposit })
   await refuseFailing(node, {
@@ -179,7 +206,7 @@ export const prepare = async (
   const minedCount = account.nonce
   const pendingCount = Math.max(minedCount, next)
   const unsigned = { ...draft, nonce: intent.nonce ?? pendingCount }
-  return { unsigned, atMarket: unsigned, minedCount, pendingCount, balance: account.transferable, worstCost: cost }
+  return { unsigned, atMarket: unsigned, minedCount, pendingCount, balance: account.transferable, worstCost }
 }
 
 /** For signing alone: who cannot pay may sign as well. @throws invalid_input, metadata_untrusted, node_unavailable. */

@@ -10,6 +10,7 @@ import { failureOf, type Trial, tryCalls } from './dryRun.ts'
 import { forecast } from './forecast.ts'
 import { isMessage, previewMessage, withGasLimit } from './gear.ts'
 import type { SubstrateNode } from './node.ts'
+import { payerOf } from './payer.ts'
 import { feeQuestion, unsignedOf } from './prepare.ts'
 import type { Runtime } from './runtime.ts'
 import { transfersOf } from './transfers.ts'
@@ -52,7 +53,9 @@ const withoutTrial = async (
 ): Promise<readonly End[]> => {
   const { runtime, blockHash } = context
   const drafts = intents.map((intent) => unsignedOf(node, runtime, { ...context, intent, nonce: 0 }))
-  const fees = await node.rpc.askAll(drafts.map((draft) => feeQuestion(draft, blockHash)))
+  const marketFees = await node.rpc.askAll(drafts.map((draft) => feeQuestion(draft, blockHash)))
+  const payers = await Promise.all(calls.map((call) => payerOf(node, { ...context, call, block: context.head.ref })))
+  const fees = marketFees.map((fee, index) => (payers[index] === context.from ? fee : 0n))
   const foreseen = await forecast(node, { ...context, calls, fees })
   return Promise.all(
     intents.map(async (intent, index): Promise<End> => {

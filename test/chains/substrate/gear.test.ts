@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Hex, Intent } from '../../../src/chains/chain.ts'
 import { NOBODY, substrateNetworkRow } from '../../../src/chains/networks.ts'
 import { createRpc, question } from '../../../src/chains/node/rpc.ts'
@@ -10,6 +10,7 @@ import { blake2Hash, toHex } from '../../../src/chains/substrate/extrinsic.ts'
 import { messageFailure } from '../../../src/chains/substrate/gear.ts'
 import type { Runtime } from '../../../src/chains/substrate/runtime.ts'
 import { decodePayload, encodePayload, isOf, type SailsItem } from '../../../src/chains/substrate/sails.ts'
+import { spentBy } from '../../../src/chains/substrate/spending.ts'
 import { AppError } from '../../../src/errors.ts'
 import { checkRules } from '../../../src/policies/rules.ts'
 import { contractOf } from '../../../src/tokens/contract.ts'
@@ -184,6 +185,105 @@ describe.skipIf(vara === null)('a program of Vara', () => {
     const transfer = await prepared({ to: program, value: 10n ** 13n, input: '0x' })
     expect(callIn(transfer.unsigned)).toMatchObject({ section: 'balances', method: 'transferKeepAlive' })
     expect(await codeOf(prepared({ to: his, value: 10n ** 13n, input: '0x', gasLimit: 1n }))).toBe('invalid_input')
+  })
+
+  describe('a call on a voucher', () => {
+    const VOUCHER: Hex = `0x${'ab'.repeat(32)}`
+    const voucherAccount = () => addressOf(row, Buffer.from(VOUCHER.slice(2), 'hex'))
+    const account = (address: string, free: bigint) => ({
+      ...{ pallet: 'system', entry: 'account', parts: [address] },
+      value: { nonce: 0, providers: 1, data: { free } },
+    })
+    const voucher = (value: object = {}) => ({
+      ...{ pallet: 'gearVoucher', entry: 'vouchers', parts: [hers, VOUCHER] },
+      value: { owner: his, programs: null, codeUploading: false, expiry: 1_000, ...value },
+    })
+    const on = (inner: object): Intent => {
+      const made = runtime().calls.gearVoucher?.call?.(VOUCHER, inner)
+      if (made === undefined) throw new Error('no vouchers')
+      return { to: null, value: 0n, input: made.toHex() }
+    }
+    const message = (value = 0n) =>
+      on({ SendMessage: { destination: PROGRAM, payload: '0x01', gasLimit: 1_000n, value, keepAlive: true } })
+    afterEach(() => node.store(STORED()))
+
+    test('takes nothing of a signer who has no coins: fee and gas are the voucher’s', async () => {
+      node.store([voucher(), account(voucherAccount(), 10n ** 13n)])
+      const { worstCost, balance } = await prepared(message())
+      expect([worstCost, balance]).toEqual([0n, 0n])
+      const [preview] = await chain.preview(hers, [message()])
+      expect(preview).toMatchObject({ success: true, decoded: { functionName: 'gear_voucher.call' } })
+      // What goes with the message is the signer's.
+      expect(await codeOf(prepared(message(7n)))).toBe('balance_insufficient')
+    })
+
+    test('is refused by the name of the voucher where that one has too little', async () => {
+      node.store([voucher(), account(voucherAccount(), 10n ** 12n), account(hers, 10n ** 15n)])
+      const refusal = prepared(message())
+      await expect(refusal).rejects.toMatchObject({ code: 'balance_insufficient' })
+      await expect(refusal).rejects.toThrow(`${voucherAccount()}, the account of the voucher, needs 0.0125001 VARA`)
+    })
+
+    test.each([
+      ['is over', { expiry: 100 }, message],
+      ['is for another program', { programs: [`0x${'cd'.repeat(32)}`] }, message],
+      ['takes no code', {}, () => on({ UploadCode: { code: '0x00' } })],
+    ])('is paid by the signer where the voucher %s', async (_, changes, made) => {
+      node.store([voucher(changes), account(voucherAccount(), 10n ** 13n)])
+      expect(await codeOf(prepared(made()))).toBe('balance_insufficient')
+      node.store([voucher(changes), account(hers, 10n ** 15n)])
+      expect((await prepared(made())).worstCost).toBe(12_500_000_000n)
+    })
+
+    test('is paid by the signer where the voucher is somebody else’s', async () => {
+      node.store([{ ...voucher(), parts: [his, VOUCHER] }, account(hers, 10n ** 15n)])
+      expect((await prepared(message())).worstCost).toBe(12_500_000_000n)
+    })
+
+    test('is the voucher’s also where it is for this program, and for code that it may upload', async () => {
+      node.store([voucher({ programs: [PROGRAM], codeUploading: true }), account(voucherAccount(), 10n ** 13n)])
+      expect((await prepared(message())).worstCost).toBe(0n)
+      expect((await prepared(on({ UploadCode: { code: '0x00' } }))).worstCost).toBe(0n)
+      expect((await prepared(on({ DeclineVoucher: null }))).worstCost).toBe(0n)
+    })
+  })
+
+  test('what a call takes is counted, up to a bound or as not known', () => {
+    const { calls, constants } = runtime()
+    const spent = (pallet: string, name: string, ...values: readonly unknown[]) => {
+      const made = calls[pallet]?.[name]?.(...values)
+      if (made === undefined) throw new Error(`no call ${pallet}.${name}`)
+      return spentBy(runtime(), made.toHex())
+    }
+    const exactly = (amount: bigint) => ({ needed: amount, most: amount })
+    const remark = calls.system?.remark?.('0x01')
+    const planck = (pallet: string, name: string) => BigInt(String(constants[pallet]?.[name]))
+    // 100 planck for each unit of gas; a program is given the existential deposit.
+    expect(spent('gear', 'uploadProgram', '0x00', '0x01', '0x', 1_000n, 5n, true)).toEqual(
+      exactly(100_005n + planck('balances', 'existentialDeposit')),
+    )
+    expect(spent('gear', 'sendReply', PROGRAM, '0x', 1_000n, 5n, true)).toEqual(exactly(100_005n))
+    expect(spent('gearVoucher', 'issue', his, 10n ** 12n, null, false, 100)).toEqual(exactly(10n ** 12n))
+    // More than there is is staked as all there is.
+    expect(spent('staking', 'bond', 10n ** 12n, 'Staked')).toEqual({ needed: 0n, most: 10n ** 12n })
+    expect(spent('staking', 'chill')).toEqual(exactly(0n))
+    expect(spent('balances', 'transferAll', his, false)).toEqual({ needed: 0n, most: 'all' })
+    const deposits = planck('multisig', 'depositBase') + 3n * planck('multisig', 'depositFactor')
+    expect(spent('multisig', 'asMulti', 3, [his], null, remark, {})).toEqual({ needed: 0n, most: deposits })
+    const all = calls.balances?.transferAll?.(his, false)
+    expect(spent('utility', 'asDerivative', 1, all)).toEqual(exactly(0n))
+    const bond = calls.staking?.bond?.(7n, 'Staked')
+    const transfer = calls.balances?.transferKeepAlive?.(his, 5n)
+    expect(spent('utility', 'batch', [bond, transfer])).toEqual({ needed: 5n, most: 12n })
+    expect(spent('utility', 'batchAll', [transfer, all])).toEqual({ needed: 5n, most: 'all' })
+    const unknown = calls.bounties?.proposeBounty?.(1n, '0x')
+    expect(spent('utility', 'batch', [transfer, unknown])).toEqual({ needed: 5n, most: null })
+  })
+
+  test('what a call takes at most is never counted as more than the signer has', async () => {
+    const made = runtime().calls.staking?.bond?.(10n ** 18n, 'Staked')
+    const { worstCost, balance } = await prepared({ to: null, value: 0n, input: made?.toHex() ?? '0x' })
+    expect(worstCost).toBe(balance)
   })
 
   test('that panics refuses a message before it is sent, in its own words', async () => {
