@@ -41,6 +41,7 @@ import {
   NETWORKS,
   NONCE_KINDS,
   type RuleOperator,
+  SECURITY_EVENTS,
   SESSION_ENDS,
   TRANSACTION_KINDS,
   TRANSACTION_STATUSES,
@@ -308,7 +309,10 @@ export const policyLocks = pgTable('policy_locks', {
   createdAt: instant('created_at').notNull().default(now),
 })
 
-/** Append-only: one row a use of a key, a change of a credential or an operator's act, committed with its effect. */
+/**
+ * Append-only: one row a use of a key, a change of a credential or an operator's act, committed with its effect; and for
+ * security events one row for many of a kind, with their count.
+ */
 export const audit = pgTable(
   'audit',
   {
@@ -316,7 +320,7 @@ export const audit = pgTable(
     /** null for what concerns the whole deployment. */
     projectId: uuid('project_id').references(() => projects.id),
     at: instant('at').notNull(),
-    /** `api_key:<id>`, `session:<id>`, `operator` or `system`. */
+    /** `api_key:<id>`, `user:<id>`, `operator`, `system`, or of a security event `stranger`. */
     actor: text('actor').notNull(),
     action: text('action', { enum: AUDIT_ACTIONS }).notNull(),
     /** What it was done to: a wallet's id, a project's, an API key's. */
@@ -327,6 +331,7 @@ export const audit = pgTable(
   },
   (table) => [
     index('audit_project').on(table.projectId, table.id),
+    index('audit_security').on(table.id).where(oneOf('action', SECURITY_EVENTS)),
     check('audit_action', oneOf('action', AUDIT_ACTIONS)),
   ],
 )

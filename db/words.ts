@@ -58,6 +58,29 @@ export type CursorPurpose = (typeof CURSOR_PURPOSES)[number]
 export const HINDRANCES = ['pruned', 'behind', 'refused', 'away'] as const
 export type Hindrance = (typeof HINDRANCES)[number]
 
+/** What may be part of an attack. It is counted, and written into the audit as one row for many. */
+export const SECURITY_EVENTS = [
+  'wrong_pin',
+  'owner_locked',
+  'locked_owner_tried',
+  'wrong_pins_spent',
+  'wrong_developer_secret',
+  'wrong_secrets_spent',
+  'bearer_malformed',
+  'api_key_unknown',
+  'access_token_forged',
+  'session_mismatch',
+  'project_mismatch',
+  'login_failed',
+  'login_throttled',
+  'wrong_email_code',
+  'refresh_token_forged',
+  'refresh_token_reused',
+  'origin_refused',
+  'metrics_token_wrong',
+] as const
+export type SecurityEventKind = (typeof SECURITY_EVENTS)[number]
+
 /** Every act that leaves an audit row. */
 export const AUDIT_ACTIONS = [
   'project_created',
@@ -92,6 +115,9 @@ export const AUDIT_ACTIONS = [
   'token_key_rotated',
   'policy_created',
   'policy_revoked',
+  'origins_changed',
+  'passkey_domain_changed',
+  ...SECURITY_EVENTS,
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 
@@ -135,6 +161,7 @@ export const COUNTERS = [
   'reorganised_blocks_total',
   'node_failures_total',
   'job_errors_total',
+  'security_events_total',
 ] as const
 export type CounterName = (typeof COUNTERS)[number]
 

@@ -9,6 +9,7 @@ import type { Ctx } from './context.ts'
 import { AppError } from './errors.ts'
 import { healthRoutes } from './health/routes.ts'
 import { answerOf, methodNotAllowed } from './http/failure.ts'
+import { addressOf, subnetOf } from './http/peer.ts'
 import { checkQuery } from './http/query.ts'
 import { byteRate } from './http/rate.ts'
 import { loginRoutes } from './login/routes.ts'
@@ -70,6 +71,8 @@ export const createApp = (ctx: Ctx, requests: RequestMetrics = createRequestMetr
         return allowed.body
       }
       const facts = () => ({ requestId: set.headers['x-request-id'], path: new URL(request.url).pathname })
+      const { event } = answer
+      if (event !== null) ctx.securityEvents.tell({ event, from: subnetOf(addressOf(ctx.config, request)) })
       if (answer.unexpected) ctx.log.error({ err: error, ...facts() }, 'failed')
       if (answer.body.code === 'body_incomplete') ctx.log.info(facts(), 'the client went away within its body')
       if (answer.body.code === 'content_encoding_unsupported') set.headers['accept-encoding'] = 'identity'

@@ -25,6 +25,7 @@ import { createLog, type Log } from './log.ts'
 import { createMailer, type Mailer } from './mail/mailer.ts'
 import { createMailboxes, type Mailboxes } from './mailbox.ts'
 import { createTally, type Tally } from './metrics/tally.ts'
+import { createSecurityEvents, type SecurityEvents } from './security/events.ts'
 import { createLearner, type Learner } from './transactions/learn.ts'
 
 export type Chains = {
@@ -50,7 +51,7 @@ export type Ctx = {
   /** Users' access tokens. */
   readonly tokens: AccessTokens
   /** For acts that use no wallet's key. */
-  readonly audit: Pick<Audit, 'record'>
+  readonly audit: Audit
   /** By signer. */
   readonly mailboxes: Mailboxes
   /** A project's wallet at an address; requests that look at the same time share one query. */
@@ -61,12 +62,14 @@ export type Ctx = {
   readonly mailer: Mailer | null
   /** What no row of the database shows. */
   readonly tally: Tally
+  /** Refusals that may be part of an attack. */
+  readonly securityEvents: SecurityEvents
   readonly now: () => Date
   readonly log: Log
 }
 
 /** The worker's context: it has no vault, so that no job can open a wallet, and no identity key, so that none makes a token. */
-export type WorkerCtx = Omit<Ctx, 'vault' | 'mailboxes' | 'walletAt' | 'tokens' | 'identity'>
+export type WorkerCtx = Omit<Ctx, 'vault' | 'mailboxes' | 'walletAt' | 'tokens' | 'identity' | 'securityEvents'>
 
 /** For what concerns identities and opens no wallet. */
 export type IdentityCtx = WorkerCtx & Pick<Ctx, 'identity'>
@@ -183,7 +186,9 @@ export const createCtx = async (input: Process): Promise<Ctx> => {
   const vault = createVault({ db: base.db, rootKey, nextRootKey, sealer, environment, limits: config, now: base.now })
   const mailboxes = createMailboxes()
   const tokens = createAccessTokens({ ...base, identity })
-  return { ...withService(base, sealer), identity, vault, tokens, mailboxes, walletAt: createWalletAt(base.db) }
+  const service = withService(base, sealer)
+  const securityEvents = createSecurityEvents(service)
+  return { ...service, securityEvents, identity, vault, tokens, mailboxes, walletAt: createWalletAt(base.db) }
 }
 
 /** A context without a vault, bound to the database by whichever keys the process has. */

@@ -1,3 +1,5 @@
+import type { SecurityEventKind } from '../db/words.ts'
+
 /**
  * Every failure that a caller can see, and its HTTP status: the one table of both.
  * A code is part of the wire: clients compare with it, so it is never renamed.
@@ -69,6 +71,18 @@ export const ERROR_STATUS = {
 
 export type ErrorCode = keyof typeof ERROR_STATUS
 
+/** What an operator is told of a refusal that may be part of an attack: ids and words, never a credential or an e-mail. */
+export type SecurityEvent = {
+  readonly kind: SecurityEventKind
+  /** One that exists; null where none is known. */
+  readonly projectId: string | null
+  /** As the audit names whoever asked; absent for a stranger. */
+  readonly actor?: string
+  /** What was attacked; absent where only the address says anything. */
+  readonly subject?: string
+  readonly details?: Readonly<Record<string, string>>
+}
+
 type AppErrorOptions = {
   /** The same request may succeed later without a change of its own. */
   readonly retryable?: boolean
@@ -76,6 +90,8 @@ type AppErrorOptions = {
   readonly retryAfterSeconds?: number
   /** For the log only; never sent to a caller. */
   readonly cause?: unknown
+  /** Told to the operator where the refusal becomes an answer (src/security/events.ts). */
+  readonly event?: SecurityEvent | undefined
 }
 
 /**
@@ -86,6 +102,7 @@ export class AppError extends Error {
   readonly code: ErrorCode
   readonly retryable: boolean
   readonly retryAfterSeconds: number | null
+  readonly event: SecurityEvent | null
 
   constructor(code: ErrorCode, sentence: string, options: AppErrorOptions = {}) {
     super(sentence, options.cause === undefined ? {} : { cause: options.cause })
@@ -93,6 +110,7 @@ export class AppError extends Error {
     this.code = code
     this.retryable = options.retryable ?? ERROR_STATUS[code] === 503
     this.retryAfterSeconds = options.retryAfterSeconds ?? null
+    this.event = options.event ?? null
   }
 
   get status(): number {

@@ -9,6 +9,7 @@ import { listen } from './http/listen.ts'
 import { createRequestMetrics } from './metrics/requests.ts'
 import { createMetricsApp } from './metrics/routes.ts'
 import { startFlushing } from './metrics/tally.ts'
+import { SECURITY_FLUSH_INTERVAL_MS } from './security/events.ts'
 
 /** Requests that are running when the process is told to stop get this long. */
 const DRAIN_MS = 10_000
@@ -19,6 +20,7 @@ const main = async (): Promise<void> => {
   const ctx = await createCtx({ config, process: 'api' })
   if (!dumpsNothing) ctx.log.warn(CORE_DUMPS_ALLOWED)
   const stopFlushing = startFlushing(ctx.tally)
+  const stopTelling = startFlushing(ctx.securityEvents, SECURITY_FLUSH_INTERVAL_MS)
   const stopRotating = startRotatingTokenKeys(ctx)
   const requests = createRequestMetrics()
   const { log } = ctx
@@ -37,7 +39,8 @@ const main = async (): Promise<void> => {
     ctx.log.info({ signal }, 'stopping')
     const givenUp = setTimeout(() => process.exit(1), DRAIN_MS)
     await Promise.all([server.stop(false), metrics?.stop(true)])
-    await Promise.all([stopFlushing(), stopRotating()])
+    // Events are counted in the tally when they are told.
+    await Promise.all([stopTelling(), stopFlushing(), stopRotating()])
     await ctx.db.close({ timeoutSeconds: 2 })
     clearTimeout(givenUp)
     process.exit(0)

@@ -3,6 +3,7 @@
 import { and, asc, count, desc, eq, gt, isNull, lte, max, min, notExists, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
 import { audit, auditChain } from '../schema.ts'
+import { SECURITY_EVENTS, type SecurityEventKind } from '../words.ts'
 
 export type AuditRecord = typeof audit.$inferSelect
 
@@ -168,6 +169,26 @@ export const unchainedTail = async (db: Queryable): Promise<UnchainedTail> => {
       order by id limit ${COUNTED_TAIL_MAX}
     ) tail`)
   return row ?? { rows: 0, oldestSeconds: null }
+}
+
+/** Security events of a project, or of all and of none, newest first. */
+export const listSecurityRows = async (
+  db: Queryable,
+  input: { readonly projectId: string | null; readonly kind: SecurityEventKind | null; readonly limit: number },
+): Promise<readonly AuditRecord[]> => {
+  const { projectId, kind, limit } = input
+  // Spelled as the index's condition is.
+  const isEvent = sql.raw(`"action" in (${SECURITY_EVENTS.map((each) => `'${each}'`).join(', ')})`)
+  const of = [
+    projectId === null ? undefined : eq(audit.projectId, projectId),
+    kind === null ? undefined : eq(audit.action, kind),
+  ]
+  return db
+    .select()
+    .from(audit)
+    .where(and(isEvent, ...of))
+    .orderBy(desc(audit.id))
+    .limit(limit)
 }
 
 /** Newest first. */

@@ -14,8 +14,8 @@ const LEASE_SECONDS = 10
 type Owner = { readonly projectId: string; readonly ownerId: string }
 
 export type Charge =
-  /** Ours to evaluate; `version` is the user key's as of now. */
-  | { readonly state: 'charged'; readonly version: number }
+  /** Ours to evaluate. `version` is the user key's as of now; `locks`: the owner stays locked where this guess is wrong. */
+  | { readonly state: 'charged'; readonly version: number; readonly locks: boolean }
   /** Another verification is under way, or has just ended. */
   | { readonly state: 'taken' }
   | { readonly state: 'locked'; readonly retryAfterSeconds: number }
@@ -57,8 +57,9 @@ export const chargeGuess = async (db: Queryable, input: Asked & { readonly lease
     )
     .returning({
       version: sql<number>`(select version from ${userKeys} where project_id = ${input.projectId} and owner_id = ${input.ownerId})`,
+      locks: sql<boolean>`${pinGuesses.fails} = ${FAILS_MAX} or ${pinGuesses.total} = ${TOTAL_MAX}`,
     })
-  return charged === undefined ? whyNotCharged(db, input) : { state: 'charged', version: charged.version }
+  return charged === undefined ? whyNotCharged(db, input) : { state: 'charged', ...charged }
 }
 
 const whyNotCharged = async (db: Queryable, input: Asked): Promise<Charge> => {

@@ -4,10 +4,10 @@ import { findProject, type Project } from '../../db/queries/projects.ts'
 import { findLiveSessions } from '../../db/queries/sessions.ts'
 import { createBatcher } from '../batcher.ts'
 import type { Ctx } from '../context.ts'
-import { AppError } from '../errors.ts'
+import { AppError, type SecurityEvent } from '../errors.ts'
 import { UUID } from '../uuid.ts'
 import { hashApiKey } from './api-key.ts'
-import type { Bearer } from './caller.ts'
+import { actorOf, type Bearer } from './caller.ts'
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]{1,4096})$/i
 const LAST_USED_PRECISION_MS = 60_000
@@ -62,7 +62,10 @@ export const createAuthenticate = (ctx: AuthenticateCtx): Authenticate => {
     const session = token.expiresAtMs <= ctx.now().getTime() ? null : await findSession(sessionId)
     // A session is that of one user of one project, whatever a token says.
     if (session?.projectId !== projectId || session.userId !== userId) {
-      throw new AppError('session_ended', 'The access token has expired, or its session has ended; log in again.')
+      const sentence = 'The access token has expired, or its session has ended; log in again.'
+      // The project of the session's row exists; that of the token may not.
+      const event = session && ({ kind: 'session_mismatch', projectId: session.projectId, subject: sessionId } as const)
+      throw new AppError('session_ended', sentence, { event: event ?? undefined })
     }
     return { kind: 'user', projectId, userId, sessionId }
   }
@@ -73,10 +76,22 @@ export const createAuthenticate = (ctx: AuthenticateCtx): Authenticate => {
     const caller = await callerOf(bearerOf(headers))
     if (caller?.projectId === projectId) return caller
     await requireProject(ctx, projectId)
-    throw caller === null
-      ? new AppError('unauthorized', 'The header Authorization must be "Bearer " and a valid API key or access token.')
-      : new AppError('project_mismatch', 'The API key or access token is of another project than the header names.')
+    if (caller !== null) {
+      const event = { kind: 'project_mismatch', projectId, actor: actorOf(caller), subject: projectId } as const
+      const sentence = 'The API key or access token is of another project than the header names.'
+      throw new AppError('project_mismatch', sentence, { event })
+    }
+    const event = refusedBearer(headers, projectId)
+    const sentence = 'The header Authorization must be "Bearer " and a valid API key or access token.'
+    throw new AppError('unauthorized', sentence, { event })
   }
+}
+
+/** Nothing where no bearer was sent: that is a mistake of a program, or a look. */
+const refusedBearer = (headers: Headers, projectId: string): SecurityEvent | undefined => {
+  const bearer = bearerOf(headers)
+  if (bearer === '') return headers.has('authorization') ? { kind: 'bearer_malformed', projectId } : undefined
+  return { kind: hashApiKey(bearer) === null ? 'access_token_forged' : 'api_key_unknown', projectId }
 }
 
 /** The bearer token (RFC 6750 §2.1), or ''. */

@@ -36,7 +36,7 @@ export const reachOf = (caller: Caller): Reach => ({
 })
 
 /** How the audit names a caller. */
-export const actorOf = (caller: Caller): string =>
+export const actorOf = (caller: Bearer): string =>
   caller.kind === 'api_key' ? `api_key:${caller.apiKeyId}` : `user:${caller.userId}`
 
 /** @throws user_session_required for an API key. */

@@ -20,6 +20,8 @@ const ALLOWED_HEADERS = [
 ].join(', ')
 
 const EXPOSED_HEADERS = 'Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, X-Request-ID'
+/** A scheme, a host name (RFC 1035 §2.3.4) and a port. */
+const MAX_ORIGIN_CHARACTERS = 280
 const PREFLIGHT_MAX_AGE_SECONDS = '600'
 
 const LOCALHOST = /^http:\/\/localhost(:[0-9]{1,5})?$/
@@ -76,6 +78,10 @@ export const isOriginOf = async (
   input: { readonly projectId: string; readonly origin: string },
 ): Promise<boolean> => isOwnOrigin(ctx, input.origin) || isOriginAllowed(ctx.db, input)
 
+/** Whatever a stranger sends as `Origin` could be anything: only what is one is repeated. */
+const shownOrigin = (text: string): string =>
+  text.length <= MAX_ORIGIN_CHARACTERS && URL.canParse(text) && new URL(text).origin === text ? text : 'none'
+
 /** @throws origin_not_allowed where a browser sent the request from a page that the project does not know. */
 export const checkOrigin = async (
   ctx: OriginCtx,
@@ -83,5 +89,7 @@ export const checkOrigin = async (
 ): Promise<void> => {
   const { origin, projectId } = input
   if (origin === null || (await isOriginOf(ctx, { origin, projectId }))) return
-  throw new AppError('origin_not_allowed', 'The project does not allow requests from pages of this origin.')
+  throw new AppError('origin_not_allowed', 'The project does not allow requests from pages of this origin.', {
+    event: { kind: 'origin_refused', projectId, details: { origin: shownOrigin(origin) } },
+  })
 }

@@ -25,6 +25,8 @@ export const throttle = async (
     throw new AppError('rate_limited', 'This was tried too often; wait and try again.', {
       retryable: true,
       retryAfterSeconds: Math.max(1, secondsLeft),
+      // The first word alone: behind it are addresses, and names of users.
+      event: { kind: 'login_throttled', projectId: null, details: { limit: limit.of[0] ?? '' } },
     })
   }
 }

@@ -1,7 +1,10 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { Command, InvalidArgumentError, Option } from 'commander'
+import type { AuditRecord } from '../../db/queries/audit-chain.ts'
+import { SECURITY_EVENTS, type SecurityEventKind } from '../../db/words.ts'
 import { shownHead } from '../audit/link.ts'
 import { listAudit } from '../audit/list.ts'
 import { type Broken, type NotedHead, type Verification, verifyAudit } from '../audit/verify.ts'
+import { listSecurityEvents } from '../security/list.ts'
 import { several, uuid, wholeNumber } from './arguments.ts'
 import { note, print, printJson, withServiceCtx } from './operator.ts'
 
@@ -59,24 +62,37 @@ const verify = ({ project, head: heads = [], heads: showHeads = false, json }: V
     if (verification.broken.length > 0) process.exitCode = 1
   })
 
+const shownRow = ({ id, at, actor, action, subject, details }: AuditRecord) => ({
+  id: String(id),
+  at: at.toISOString(),
+  actor,
+  action,
+  subject,
+  details,
+})
+
 const list = ({ project, limit, json }: { project: string; limit: number; json?: boolean }) =>
   withServiceCtx(async (ctx) => {
     const rows = await listAudit(ctx, { projectId: project, limit })
-    if (json) {
-      return printJson(
-        rows.map(({ id, at, actor, action, subject, details }) => ({
-          id: String(id),
-          at: at.toISOString(),
-          actor,
-          action,
-          subject,
-          details,
-        })),
-      )
-    }
+    if (json) return printJson(rows.map(shownRow))
     for (const { id, at, actor, action, subject, details } of rows) {
       print(`${id}  ${at.toISOString()}  ${action}  ${subject}  by ${actor}  ${JSON.stringify(details)}`)
     }
+  })
+
+type SecurityOptions = { project?: string; kind?: SecurityEventKind; limit: number; json?: boolean }
+
+const security = ({ project, kind, limit, json }: SecurityOptions) =>
+  withServiceCtx(async (ctx) => {
+    const rows = await listSecurityEvents(ctx, { projectId: project ?? null, kind: kind ?? null, limit })
+    if (json) return printJson(rows.map((row) => ({ ...shownRow(row), project_id: row.projectId })))
+    for (const { at, action, projectId, actor, subject, details } of rows) {
+      const { count, since, until: _, ...others } = details
+      const what = Object.entries(others).map(([name, value]) => `  ${name} ${value}`)
+      const where = projectId === null ? '' : `  project ${projectId}`
+      print(`${at.toISOString()}  ${action}  ${count} since ${since}  ${subject}  by ${actor}${what.join('')}${where}`)
+    }
+    if (rows.length === 0) print('There are no security events.')
   })
 
 export const auditCommands = (): Command => {
@@ -106,5 +122,18 @@ export const auditCommands = (): Command => {
     .option('--limit <rows>', 'at most so many', wholeNumber({ from: 1, to: 100_000 }), 100)
     .option('--json', 'print a JSON array')
     .action(list)
+  command
+    .command('security')
+    .summary('Print refusals that may be part of an attack, newest first.')
+    .description(
+      'Print refusals that may be part of an attack, newest first: wrong PINs and secrets, forged tokens, failed logins and ' +
+        'the like. One line stands for all of a kind about one subject in half a minute; "others" for what was too much to ' +
+        'keep apart.',
+    )
+    .option('--project <id>', 'only of this project', uuid)
+    .addOption(new Option('--kind <kind>', 'only of this kind').choices(SECURITY_EVENTS))
+    .option('--limit <rows>', 'at most so many', wholeNumber({ from: 1, to: 100_000 }), 100)
+    .option('--json', 'print a JSON array')
+    .action(security)
   return command
 }

@@ -19,7 +19,7 @@ export type AuditEntry = { readonly action: AuditAction; readonly details: Reado
 export type AuditAct = AuditEntry & {
   /** null for what concerns the whole deployment. */
   readonly projectId: string | null
-  /** `api_key:<id>`, `session:<id>`, `operator` or `system`. */
+  /** `api_key:<id>`, `user:<id>`, `operator`, `system`, or of a security event `stranger`. */
   readonly actor: string
   /** What it was done to: a wallet's id, a project's, an API key's, an owner's. */
   readonly subject: string

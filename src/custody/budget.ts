@@ -14,7 +14,11 @@ export type Budget = {
    * Runs the check of a credential. It is charged before, so that many at once cannot overspend, and given back unless
    * the credential turns out to be wrong. @throws rate_limited, before the check; and whatever the check throws.
    */
-  run<Result>(input: { readonly actor: string; readonly check: () => Promise<Result> }): Promise<Result>
+  run<Result>(input: {
+    readonly projectId: string
+    readonly actor: string
+    readonly check: () => Promise<Result>
+  }): Promise<Result>
 }
 
 const isWrong = (error: unknown): boolean => error instanceof AppError && error.code === 'INVALID_SECRET'
@@ -32,12 +36,13 @@ export const createBudget = (limit: { readonly wrongMax: number; readonly window
   }
 
   return {
-    run: async ({ actor, check }) => {
+    run: async ({ projectId, actor, check }) => {
       const window = windowOf(actor)
       if (window.spent >= limit.wrongMax) {
         throw new AppError('rate_limited', 'Too many wrong credentials came with this API key: wait and try again.', {
           retryable: true,
           retryAfterSeconds: Math.max(1, Math.ceil(windows.getRemainingTTL(actor) / 1000)),
+          event: { kind: 'wrong_secrets_spent', projectId, actor, subject: projectId },
         })
       }
       window.spent += 1

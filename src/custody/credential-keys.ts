@@ -66,10 +66,12 @@ const createOpeners = ({ projectKeys, guard, secretBudget }: Parts): Openers => 
     const inner = await projectKeys.peel({ identity: identityOf.developerKey({ projectId }), sealed })
     const check = async () => {
       const developerKey = openDeveloperKey({ projectId, secret, sealed: inner })
-      if (developerKey === null) throw invalidSecret()
+      if (developerKey === null) {
+        throw invalidSecret({ kind: 'wrong_developer_secret', projectId, actor, subject: projectId })
+      }
       return developerKey
     }
-    return secretBudget.run({ actor, check })
+    return secretBudget.run({ projectId, actor, check })
   }
 
   const openUser: Openers['openUser'] = async ({ projectId, ownerId, actor, from, row, pin }) => {

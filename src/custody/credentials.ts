@@ -5,7 +5,7 @@
 // owner's keyring has a lock of the other mode only, it takes both, and control of the keyring is shared from then on.
 
 import { CONTROL_MODES, type ControlMode } from '../../db/words.ts'
-import { AppError } from '../errors.ts'
+import { AppError, type SecurityEvent } from '../errors.ts'
 
 /** Whence credentials come: an IPv4 address, or the /64 of an IPv6 one; absent or '' where it is not known. */
 type Whence = { readonly from?: string | undefined }
@@ -55,4 +55,5 @@ export const requireCredentials = (input: {
 }
 
 /** The credential is not the one that opens. It says no more: not which, and not how close. */
-export const invalidSecret = (): AppError => new AppError('INVALID_SECRET', 'The credential is wrong.')
+export const invalidSecret = (event?: SecurityEvent): AppError =>
+  new AppError('INVALID_SECRET', 'The credential is wrong.', { event })

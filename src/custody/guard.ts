@@ -21,7 +21,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Db } from '../../db/client.ts'
 import { chargeGuess, clearGuesses, keepGuess, takeBackGuess } from '../../db/queries/guesses.ts'
 import type { TryLimit } from '../../db/queries/throttles.ts'
-import { AppError, unreachable } from '../errors.ts'
+import type { SecurityEventKind } from '../../db/words.ts'
+import { AppError, type SecurityEvent, unreachable } from '../errors.ts'
 import { invalidSecret } from './credentials.ts'
 import type { PinLimits } from './pin-limits.ts'
 import { createSlots, type Slots } from './slots.ts'
@@ -54,16 +55,21 @@ export type Guard = {
 const busy = (): AppError =>
   new AppError('busy', 'Another PIN of this owner is being verified: try again.', { retryAfterSeconds: 1 })
 
-const spent = (retryAfterSeconds: number): AppError =>
-  new AppError('rate_limited', 'Too many wrong PINs came from this caller: wait and try again.', {
-    retryable: true,
-    retryAfterSeconds,
-  })
+const eventOf = (kind: SecurityEventKind, { projectId, ownerId, actor }: Guess): SecurityEvent => ({
+  kind,
+  projectId,
+  actor,
+  subject: ownerId,
+})
 
 type Parts = { readonly db: Db; readonly pinLimits: PinLimits }
 type Attempt = Guess & { readonly limits: readonly TryLimit[] }
 
-const settle = async ({ db, pinLimits }: Parts, guess: Attempt & { readonly lease: string }): Promise<Uint8Array> => {
+/** @param guess.locks whether the owner is locked where this one is wrong. */
+const settle = async (
+  { db, pinLimits }: Parts,
+  guess: Attempt & { readonly lease: string; readonly locks: boolean },
+): Promise<Uint8Array> => {
   const userKey = await guess.evaluate().catch(async (error: unknown) => {
     await keepGuess(db, guess)
     throw error
@@ -72,7 +78,7 @@ const settle = async ({ db, pinLimits }: Parts, guess: Attempt & { readonly leas
     const ours = await (userKey === null ? keepGuess : clearGuesses)(db, guess)
     if (userKey === null) await pinLimits.countWrong(guess.limits)
     if (!ours) throw busy()
-    if (userKey === null) throw invalidSecret()
+    if (userKey === null) throw invalidSecret(eventOf(guess.locks ? 'owner_locked' : 'wrong_pin', guess))
     return userKey
   } catch (error) {
     userKey?.fill(0)
@@ -88,13 +94,18 @@ const attempt = async (parts: Parts, guess: Attempt): Promise<Uint8Array | null>
     case 'taken':
       return null
     case 'spent':
-      throw spent(charge.retryAfterSeconds)
+      throw new AppError('rate_limited', 'Too many wrong PINs came from this caller: wait and try again.', {
+        retryable: true,
+        retryAfterSeconds: charge.retryAfterSeconds,
+        event: eventOf('wrong_pins_spent', guess),
+      })
     case 'locked':
       throw new AppError('TOO_MANY_FAILED_ATTEMPTS', 'Too many wrong PINs: this owner is locked.', {
         retryAfterSeconds: charge.retryAfterSeconds,
+        event: eventOf('locked_owner_tried', guess),
       })
     case 'charged':
-      if (charge.version === guess.version) return settle(parts, leased)
+      if (charge.version === guess.version) return settle(parts, { ...leased, locks: charge.locks })
       await takeBackGuess(parts.db, leased)
       throw new AppError('credential_changed', 'The PIN was changed while this request waited: try again.')
     default:

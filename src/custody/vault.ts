@@ -38,7 +38,7 @@ import { createSlots, type SlotsLoad } from './slots.ts'
 import { unlockOwner } from './unlock-owner.ts'
 import { openKeyByAllLocks } from './whole-control.ts'
 
-export type { AuditAct, AuditEntry } from './audit.ts'
+export type { Audit, AuditAct, AuditEntry } from './audit.ts'
 export type { Credentials } from './credentials.ts'
 export { TESTNET_DEVELOPER_SECRET } from './developer-secret.ts'
 export type { ExportedKeyring } from './export-keyring.ts'

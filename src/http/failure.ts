@@ -2,12 +2,13 @@
 
 import { ValueErrorType } from '@sinclair/typebox/errors'
 import { isDatabaseAway } from '../../db/client.ts'
-import { AppError, ERROR_STATUS, type ErrorCode, shownName } from '../errors.ts'
+import { AppError, ERROR_STATUS, type ErrorCode, type SecurityEvent, shownName } from '../errors.ts'
 
 export type Answer = {
   readonly status: number
   readonly body: { readonly error: string; readonly code: string }
   readonly retryAfterSeconds: number | null
+  readonly event: SecurityEvent | null
   /** A mistake of ours: it belongs in the log. */
   readonly unexpected: boolean
 }
@@ -16,6 +17,7 @@ const answer = (code: ErrorCode, error: string, unexpected = false): Answer => (
   status: ERROR_STATUS[code],
   body: { error, code },
   retryAfterSeconds: null,
+  event: null,
   unexpected,
 })
 
@@ -24,7 +26,8 @@ export const answerOf = (thrown: unknown): Answer => {
   const known = appErrorIn(thrown)
   if (known !== null) {
     const unexpected = known.status >= 500 && known.code !== 'not_implemented'
-    return { ...answer(known.code, known.message, unexpected), retryAfterSeconds: known.retryAfterSeconds }
+    const { retryAfterSeconds, event } = known
+    return { ...answer(known.code, known.message, unexpected), retryAfterSeconds, event }
   }
   switch (codeOf(thrown)) {
     case 'VALIDATION':

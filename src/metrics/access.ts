@@ -22,5 +22,7 @@ export const checkMetricsAccess = (
   const given = BEARER.exec(asked.headers.get('authorization') ?? '')?.[1] ?? ''
   // Digests: of one length, so that the comparison takes the same time whatever was given.
   if (timingSafeEqual(digest(given), digest(config.metricsToken.reveal()))) return
-  throw new AppError('unauthorized', 'The header Authorization must be "Bearer " and the METRICS_TOKEN.')
+  throw new AppError('unauthorized', 'The header Authorization must be "Bearer " and the METRICS_TOKEN.', {
+    event: given === '' ? undefined : { kind: 'metrics_token_wrong', projectId: null },
+  })
 }

@@ -12,6 +12,7 @@ import {
   HISTOGRAMS,
   type HistogramName,
   type Network,
+  SECURITY_EVENTS,
   TRANSACTION_KINDS,
   TRANSACTION_STATUSES,
 } from '../../db/words.ts'
@@ -81,6 +82,10 @@ const COUNTER_FAMILIES: Readonly<Record<CounterName, Described>> = {
   node_failures_total: {
     help: 'Requests that a node did not answer as it should.',
     series: (networks) => all(networks, each('trouble', NODE_TROUBLES)),
+  },
+  security_events_total: {
+    help: 'Refusals that may be part of an attack.',
+    series: () => each('kind', SECURITY_EVENTS),
   },
   job_errors_total: { help: 'Runs of jobs that ended with an error; they are tried again.', series: () => TASKS },
 }

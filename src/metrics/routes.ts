@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia'
 import type { Ctx } from '../context.ts'
 import { answerOf } from '../http/failure.ts'
+import { addressOf, subnetOf } from '../http/peer.ts'
 import { checkMetricsAccess } from './access.ts'
 import { CONTENT_TYPE } from './exposition.ts'
 import type { RequestMetrics } from './requests.ts'
@@ -26,8 +27,9 @@ export const metricsRoutes = (ctx: Ctx, requests: RequestMetrics) => routes(ctx,
 /** The same at a listener of its own, with nothing else. */
 export const createMetricsApp = (ctx: Ctx, requests: RequestMetrics) =>
   new Elysia()
-    .onError(({ error, set }) => {
-      const { status, body, unexpected } = answerOf(error)
+    .onError(({ error, request, set }) => {
+      const { status, body, event, unexpected } = answerOf(error)
+      if (event !== null) ctx.securityEvents.tell({ event, from: subnetOf(addressOf(ctx.config, request)) })
       if (unexpected) ctx.log.error({ err: error }, 'a scrape failed')
       set.status = status
       return body

@@ -53,14 +53,20 @@ export const createTally = (ctx: { readonly db: Db; readonly log: Log }): Tally 
   }
 }
 
-/** @returns what a process calls before it closes its database: it flushes for the last time, within bounds. */
-export const startFlushing = (tally: Tally): (() => Promise<void>) => {
-  const timer = setInterval(() => void tally.flush(), FLUSH_INTERVAL_MS)
+/**
+ * Flushes again and again. @param flushable whose `flush` never rejects.
+ * @returns what a process calls before it closes its database: it flushes for the last time, within bounds.
+ */
+export const startFlushing = (
+  flushable: { readonly flush: () => Promise<void> },
+  intervalMs = FLUSH_INTERVAL_MS,
+): (() => Promise<void>) => {
+  const timer = setInterval(() => void flushable.flush(), intervalMs)
   return async () => {
     clearInterval(timer)
     const { promise: waited, resolve } = Promise.withResolvers<void>()
     const givenUp = setTimeout(resolve, LAST_FLUSH_MAX_MS)
-    await Promise.race([tally.flush(), waited])
+    await Promise.race([flushable.flush(), waited])
     clearTimeout(givenUp)
   }
 }

@@ -56,7 +56,9 @@ export const verifyEmail = async (ctx: Ctx, input: ByUser & { readonly code: str
   await throttle(ctx, [triesFrom(ctx, { asker }, 'proof')])
   const proven = await proveCode(ctx, { projectId, userId, purpose: 'add_email' }, code)
   const refused = (): AppError =>
-    new AppError('INVALID_SECRET', 'The verification code is wrong, used or over: ask for another one.')
+    new AppError('INVALID_SECRET', 'The verification code is wrong, used or over: ask for another one.', {
+      event: { kind: 'wrong_email_code', projectId, actor: actorOf(caller), subject: userId },
+    })
   if (proven === null) throw refused()
   try {
     await ctx.db.transaction(async (tx) => {

@@ -63,7 +63,9 @@ export const confirmMailedLink = async (
   input: LinkInput & { readonly headers: Headers },
 ): Promise<MailedLink> => {
   if (!isFromOurPage(ctx, input.headers)) {
-    throw new AppError('origin_not_allowed', 'This form must be sent from its own page, in a current browser.')
+    throw new AppError('origin_not_allowed', 'This form must be sent from its own page, in a current browser.', {
+      event: { kind: 'origin_refused', projectId: null, details: { form: 'mailed link' } },
+    })
   }
   await throttle(ctx, [triesFrom(ctx, input, 'mailed link')])
   const link = await lookAt(ctx, input.secret)

@@ -65,8 +65,16 @@ const proverOf = (ctx: Ctx, asked: Asked, proofs: Proofs): (() => Promise<Proven
   )
 }
 
-const failed = (): AppError =>
-  new AppError('login_failed', 'The login was not proven: begin it again, and check the code or signature.')
+const failed = ({ projectId }: Asked, proofs: Proofs): AppError =>
+  new AppError('login_failed', 'The login was not proven: begin it again, and check the code or signature.', {
+    event: { kind: 'login_failed', projectId, details: { way: wayOf(proofs) } },
+  })
+
+const wayOf = ({ verificationCode, siweMessage, passkeyAssertion }: Proofs): string => {
+  if (verificationCode !== undefined) return 'email_code'
+  if (siweMessage !== undefined) return 'wallet'
+  return passkeyAssertion === undefined ? 'session_challenge' : 'passkey'
+}
 
 /**
  * Begins a session for whoever proves to be a user. A user's first proof makes them.
@@ -76,14 +84,14 @@ export const verifyLogin = async (ctx: Ctx, asked: Asked, proofs: Proofs): Promi
   const prove = proverOf(ctx, asked, proofs)
   await throttle(ctx, [triesFrom(ctx, asked, 'proof')])
   const proven = await prove()
-  if (proven === null) throw failed()
+  if (proven === null) throw failed(asked, proofs)
   const { projectId, asker } = asked
   // A mailed code was looked for under the id that its begin step told; its user may have another.
   const named = proofs.verificationCode === undefined ? proofs.userId : undefined
   const row = await ctx.db.transaction(async (tx) => {
     const settled = await proven.settle(tx)
     // Thrown, so that a proof of another user than was named is not used up.
-    if (settled === null || (named ?? settled.userId) !== settled.userId) throw failed()
+    if (settled === null || (named ?? settled.userId) !== settled.userId) throw failed(asked, proofs)
     const { userId, authenticatedAt = null } = settled
     return beginSession(ctx, tx, { projectId, userId, way: proven.way, asker, authenticatedAt })
   })

@@ -8,7 +8,8 @@ import { codeOf, tally } from './support.ts'
 const HOUR_MS = 3_600_000
 const right = async () => 'opened'
 const wrong = () => Promise.reject(invalidSecret())
-const ask = (budget: Budget, check: () => Promise<string>, actor = 'api_key:1') => budget.run({ actor, check })
+const ask = (budget: Budget, check: () => Promise<string>, actor = 'api_key:1') =>
+  budget.run({ projectId: 'p', actor, check })
 
 describe('a budget of wrong credentials', () => {
   test('lets so many through, and then looks at none, right or wrong', async () => {

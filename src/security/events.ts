@@ -1,0 +1,138 @@
+// The trail of attacks. A refusal that may be part of one carries a security event (`AppError.event`), and the one place
+// where failures become answers tells it here, with the address that it came from. What is told is counted, and written down
+// twice a minute: one audit row for each kind, project, actor, subject and address, with how often and since when. So a
+// thousand wrong PINs of one key about one owner are one row in half a minute, and not a thousand.
+//
+// An attacker who changes subject or address all the time fills neither memory nor table: a process keeps 1,000 subjects
+// at once and writes 25 rows each time, the most frequent ones. The rest of a kind is one row more, with the subject
+// "others". The log has a line at once where something is seen for the first time, of at most 25 in that half minute.
+//
+// A process that is killed takes what it counted in its last half minute with it; the log has it. No credential, token or
+// e-mail address is ever part of an event; an owner's id is what the project calls the owner.
+
+import type { SecurityEventKind } from '../../db/words.ts'
+import type { Audit, AuditAct } from '../custody/vault.ts'
+import type { SecurityEvent } from '../errors.ts'
+import type { Log } from '../log.ts'
+import type { Tally } from '../metrics/tally.ts'
+
+export const SECURITY_FLUSH_INTERVAL_MS = 30_000
+const SUBJECTS_MAX = 1_000
+const ROWS_A_FLUSH_MAX = 25
+const LINES_A_FLUSH_MAX = 25
+const OTHERS = 'others'
+/** Who is not known: nothing of what they sent is believed. */
+const STRANGER = 'stranger'
+
+export type SecurityEvents = {
+  /** @param input.from an IPv4 address or the /64 of an IPv6 one; '' where it is not known. Never throws. */
+  tell(input: { readonly event: SecurityEvent; readonly from: string }): void
+  /** Writes down what was told since the last time; where that fails, it is kept for the next. Never rejects. */
+  flush(): Promise<void>
+}
+
+/** What all of a count have in common. */
+type Seen = Pick<AuditAct, 'projectId' | 'actor' | 'subject' | 'details'> & { readonly kind: SecurityEventKind }
+type Counted = Seen & { readonly count: number; readonly sinceMs: number; readonly untilMs: number }
+
+const keyOf = ({ kind, projectId, actor, subject, details }: Seen): string =>
+  JSON.stringify([kind, projectId, actor, subject, details])
+
+const seenOf = ({ event, from }: { readonly event: SecurityEvent; readonly from: string }): Seen => {
+  const { kind, projectId, actor = STRANGER, subject, details } = event
+  const where = from === '' ? {} : { from }
+  return {
+    kind,
+    projectId,
+    actor,
+    subject: subject ?? (from === '' ? 'unknown' : from),
+    details: { ...details, ...where },
+  }
+}
+
+const othersOf = (kind: SecurityEventKind): Seen => ({
+  kind,
+  projectId: null,
+  actor: STRANGER,
+  subject: OTHERS,
+  details: {},
+})
+
+/** Counts by what they have in common, in a bounded number of places. */
+const createCounts = () => {
+  const counts = new Map<string, Counted>()
+  /** @returns whether this is the first of its like. */
+  const add = (seen: Seen, times: Pick<Counted, 'count' | 'sinceMs' | 'untilMs'>): boolean => {
+    const known = counts.get(keyOf(seen))
+    const place = known !== undefined || counts.size < SUBJECTS_MAX ? seen : othersOf(seen.kind)
+    const key = keyOf(place)
+    const was = counts.get(key)
+    counts.set(key, {
+      ...place,
+      count: (was?.count ?? 0) + times.count,
+      sinceMs: Math.min(was?.sinceMs ?? times.sinceMs, times.sinceMs),
+      untilMs: Math.max(was?.untilMs ?? times.untilMs, times.untilMs),
+    })
+    return was === undefined
+  }
+  return { add, values: (): readonly Counted[] => [...counts.values()] }
+}
+
+/** The most frequent ones by themselves, of each kind the rest together. */
+const rowsOf = (counted: readonly Counted[]): readonly Counted[] => {
+  const apart = counted.filter(({ subject }) => subject !== OTHERS).toSorted((a, b) => b.count - a.count)
+  const rest = createCounts()
+  const others = [...counted.filter(({ subject }) => subject === OTHERS), ...apart.slice(ROWS_A_FLUSH_MAX)]
+  for (const each of others) rest.add(othersOf(each.kind), each)
+  return [...apart.slice(0, ROWS_A_FLUSH_MAX), ...rest.values()]
+}
+
+const instant = (ms: number): string => new Date(ms).toISOString()
+
+const actOf = ({ kind: action, projectId, actor, subject, details, ...times }: Counted): AuditAct => {
+  const [count, since, until] = [String(times.count), instant(times.sinceMs), instant(times.untilMs)]
+  return { action, projectId, actor, subject, details: { ...details, count, since, until } }
+}
+
+export const createSecurityEvents = (ctx: {
+  readonly audit: Pick<Audit, 'commit'>
+  readonly tally: Pick<Tally, 'add'>
+  readonly log: Pick<Log, 'warn'>
+  readonly now: () => Date
+}): SecurityEvents => {
+  let counts = createCounts()
+  let lines = 0
+  let flushing = Promise.resolve()
+
+  const writeDown = async (row: Counted): Promise<void> => {
+    try {
+      await ctx.audit.commit(actOf(row))
+    } catch (err) {
+      ctx.log.warn({ err }, 'could not write a security event down')
+      counts.add(row, row)
+    }
+  }
+
+  const flush = async (): Promise<void> => {
+    const rows = rowsOf(counts.values())
+    counts = createCounts()
+    lines = 0
+    await Promise.all(rows.map(writeDown))
+  }
+
+  return {
+    tell: (input) => {
+      const seen = seenOf(input)
+      const nowMs = ctx.now().getTime()
+      ctx.tally.add('security_events_total', { kind: seen.kind })
+      const isFirst = counts.add(seen, { count: 1, sinceMs: nowMs, untilMs: nowMs })
+      if (!isFirst || lines >= LINES_A_FLUSH_MAX) return
+      lines += 1
+      ctx.log.warn({ securityEvent: seen }, 'security event')
+    },
+    flush: () => {
+      flushing = flushing.then(flush)
+      return flushing
+    },
+  }
+}

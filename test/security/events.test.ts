@@ -1,0 +1,170 @@
+// What is kept of many events: counts, in bounded memory and few rows, and nothing is lost that could be written.
+
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
+import pino from 'pino'
+import type { AuditAct } from '../../src/custody/vault.ts'
+import type { SecurityEvent } from '../../src/errors.ts'
+import { createTally, type Tally } from '../../src/metrics/tally.ts'
+import { createSecurityEvents } from '../../src/security/events.ts'
+import { openAudit, type TestAudit } from '../audit/support.ts'
+
+type Line = { readonly msg: string; readonly securityEvent?: object }
+
+let world: TestAudit
+let lines: Line[]
+let tally: Tally
+
+beforeAll(async () => {
+  world = await openAudit()
+})
+afterAll(() => world.close())
+beforeEach(async () => {
+  lines = []
+  await world.superuser`truncate counts`
+})
+
+/** Events of a process, on the audit of a real database. */
+const open = (commit = (act: AuditAct) => world.audit.commit(act)) => {
+  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
+  tally = createTally({ db: world.api, log })
+  return createSecurityEvents({ audit: { commit }, tally, log, now: () => world.clock.now })
+}
+
+/** By kind. */
+const counted = async () => {
+  await tally.flush()
+  const rows = await world.superuser`select labels->>'kind' as kind, sum(amount)::int as amount from counts group by 1`
+  return Object.fromEntries(rows.map(({ kind, amount }) => [kind, amount]))
+}
+const told = () => lines.filter(({ securityEvent }) => securityEvent !== undefined)
+
+const wrongPin = (subject: string, rest: Partial<SecurityEvent> = {}): SecurityEvent => ({
+  kind: 'wrong_pin',
+  projectId: world.one,
+  actor: 'api_key:1',
+  subject,
+  ...rest,
+})
+
+const rowsSince = async (id: bigint) => {
+  const rows = await world.superuser<
+    {
+      id: bigint
+      action: string
+      actor: string
+      subject: string
+      project: string | null
+      details: Record<string, string>
+    }[]
+  >`select id, action, actor, subject, project_id as project, details from audit where id > ${String(id)} order by id`
+  return rows.map((row) => ({ ...row }))
+}
+const newest = async (): Promise<bigint> => {
+  const [row] = await world.superuser`select coalesce(max(id), 0) as id from audit`
+  return BigInt(row?.id)
+}
+
+describe('security events', () => {
+  test('of one kind about one subject are one row, with how many they were and since when', async () => {
+    const events = open()
+    const before = await newest()
+    const start = world.clock.now
+    for (let count = 0; count < 300; count += 1) {
+      world.clock.now = new Date(start.getTime() + count * 10)
+      events.tell({ event: wrongPin('alice'), from: '192.0.2.1' })
+    }
+    events.tell({ event: wrongPin('bob'), from: '192.0.2.1' })
+    events.tell({ event: wrongPin('alice'), from: '192.0.2.2' })
+    events.tell({
+      event: { kind: 'login_failed', projectId: world.one, details: { way: 'wallet' } },
+      from: '2001:db8::/64',
+    })
+    events.tell({ event: { kind: 'login_throttled', projectId: null }, from: '' })
+    await events.flush()
+    const until = new Date(start.getTime() + 2_990).toISOString()
+    const by = { action: 'wrong_pin', actor: 'api_key:1', project: world.one }
+    const once = { count: '1', since: until, until }
+    expect((await rowsSince(before)).map(({ id: _, ...row }) => row)).toEqual([
+      { ...by, subject: 'alice', details: { from: '192.0.2.1', count: '300', since: start.toISOString(), until } },
+      { ...by, subject: 'bob', details: { from: '192.0.2.1', ...once } },
+      { ...by, subject: 'alice', details: { from: '192.0.2.2', ...once } },
+      {
+        action: 'login_failed',
+        actor: 'stranger',
+        project: world.one,
+        subject: '2001:db8::/64',
+        details: { way: 'wallet', from: '2001:db8::/64', ...once },
+      },
+      { action: 'login_throttled', actor: 'stranger', project: null, subject: 'unknown', details: once },
+    ])
+    expect(told().length).toBe(5)
+    expect(await counted()).toEqual({ wrong_pin: 302, login_failed: 1, login_throttled: 1 })
+  })
+
+  test('are written once: a flush without new ones writes nothing', async () => {
+    const events = open()
+    events.tell({ event: wrongPin('alice'), from: '' })
+    await events.flush()
+    const before = await newest()
+    await events.flush()
+    expect(await rowsSince(before)).toEqual([])
+  })
+
+  test('about ever new subjects fill neither memory nor table, and none is uncounted', async () => {
+    const events = open()
+    const before = await newest()
+    for (let owner = 0; owner < 5_000; owner += 1) {
+      for (let times = 0; times < (owner < 3 ? 50 : 1); times += 1) {
+        events.tell({ event: wrongPin(`owner ${owner}`), from: '192.0.2.1' })
+      }
+      events.tell({
+        event: { kind: 'origin_refused', projectId: world.one, details: { origin: `https://${owner}.example` } },
+        from: '',
+      })
+    }
+    await events.flush()
+    const rows = await rowsSince(before)
+    expect(rows.length).toBeLessThanOrEqual(27)
+    const sum = (action: string) =>
+      rows.filter((row) => row.action === action).reduce((total, row) => total + Number(row.details.count), 0)
+    expect([sum('wrong_pin'), sum('origin_refused')]).toEqual([5_147, 5_000])
+    const apart = rows.filter(({ subject }) => /^owner [012]$/.test(subject)).map(({ details }) => details.count)
+    expect(apart).toEqual(['50', '50', '50'])
+    const others = rows
+      .filter(({ subject }) => subject === 'others')
+      .map(({ action, project, details }) => [action, project, Object.keys(details)])
+    expect(others.sort()).toEqual([
+      ['origin_refused', null, ['count', 'since', 'until']],
+      ['wrong_pin', null, ['count', 'since', 'until']],
+    ])
+    expect(told().length).toBe(25)
+  })
+
+  test('that could not be written are kept, and written later', async () => {
+    let isAway = true
+    const events = open(async (act) => {
+      if (isAway) throw new Error('the database is away')
+      await world.audit.commit(act)
+    })
+    const before = await newest()
+    events.tell({ event: wrongPin('alice'), from: '' })
+    await events.flush()
+    events.tell({ event: wrongPin('alice'), from: '' })
+    isAway = false
+    await events.flush()
+    expect((await rowsSince(before)).map(({ subject, details }) => [subject, details.count])).toEqual([['alice', '2']])
+  })
+
+  test('are rows of the audit like all others: chained, verified, and found where one is changed', async () => {
+    const events = open()
+    for (const event of [wrongPin('alice'), wrongPin('bob', { projectId: null })])
+      events.tell({ event, from: '192.0.2.1' })
+    await events.flush()
+    await world.chain()
+    expect((await world.verify()).broken).toEqual([])
+    await world.tamper(
+      (sql) => sql`update audit set details = details || '{"count": "0"}' where subject = 'bob' and project_id is null`,
+    )
+    expect((await world.verify()).broken.map(({ chain }) => chain)).toEqual(['deployment'])
+  })
+})

@@ -1,0 +1,336 @@
+// Each attack leaves its trail, over real HTTP: in the audit, in the metrics, in the operator's list; and nothing secret does.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { randomUUID } from 'node:crypto'
+import { fileURLToPath } from 'node:url'
+import postgres, { type Sql } from 'postgres'
+import { createChainer } from '../../src/audit/chain.ts'
+import { verifyAudit } from '../../src/audit/verify.ts'
+import { newApiKey } from '../../src/auth/api-key.ts'
+import { createProject } from '../../src/projects/create.ts'
+import { setAllowedOrigins } from '../../src/projects/origins.ts'
+import { setPasskeyDomain } from '../../src/projects/passkey-domain.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
+const SERVER = fileURLToPath(new URL('../../src/server.ts', import.meta.url))
+const PIN = '493817'
+const WRONG_PIN = '518370'
+const WRONG_SECRET = 'marked-wrong-secret'
+const METRICS_TOKEN = 'marked-metrics-token'
+const FROM = '198.51.100.7'
+
+let service: Service
+let sql: Sql
+
+beforeAll(async () => {
+  service = await startService({
+    rpcUrls: { Ethereum: 'http://127.0.0.1:1' },
+    variables: {
+      DEVNET: 'false',
+      TRUSTED_PROXIES: '1',
+      METRICS_TOKEN,
+      WRONG_PINS_PER_HOUR: '7',
+      WRONG_SECRETS_PER_MINUTE: '2',
+    },
+  })
+  sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
+})
+afterAll(async () => {
+  await sql?.end()
+  await service?.close()
+})
+
+const at = (address: string) => ({ 'x-forwarded-for': address })
+const stranger = (address = FROM) => ({ ...at(address), authorization: undefined })
+const withBearer = (authorization: string) => ({ ...at(FROM), authorization })
+const look = (headers: Record<string, string | undefined>) => service.call('/wallets?network=Ethereum', { headers })
+
+/** What was written down for what `attack` did. */
+const trailOf = async (attack: () => Promise<unknown>) => {
+  await service.ctx.securityEvents.flush()
+  const [before] = await sql`select coalesce(max(id), 0) as id from audit`
+  await attack()
+  await service.ctx.securityEvents.flush()
+  const rows = await sql`select action, actor, subject, project_id, details from audit
+    where id > ${before?.id} and details ? 'count' order by id`
+  return rows.map(({ action, actor, subject, project_id, details: { since: _, until: __, ...details } }) => ({
+    action,
+    actor,
+    subject,
+    ofProject: project_id === service.project.projectId,
+    ...details,
+  }))
+}
+
+const keyId = async () =>
+  (await sql`select id from api_keys where project_id = ${service.project.projectId} limit 1`)[0]?.id
+const exportWith = (address: string, credential: object) =>
+  service.post('/wallets/export', { network: 'Ethereum', address, ...credential }, at(FROM))
+
+const login = async () => (await service.post('/users/login-anonymously', {}, stranger('203.0.113.1'))).json
+
+describe('the trail', () => {
+  test('of wrong PINs ends with the owner’s lock, and goes on with tries at a locked owner', async () => {
+    const ownerId = randomUUID()
+    const { address } = await service.newWallet({ network: 'Ethereum', pin: PIN, ownerId })
+    const by = { actor: `api_key:${await keyId()}`, subject: ownerId, ofProject: true, from: FROM }
+    const trail = await trailOf(async () => {
+      for (let tries = 0; tries < 7; tries += 1) await exportWith(address, { user_pin: WRONG_PIN })
+    })
+    expect(trail).toEqual([
+      { ...by, action: 'wrong_pin', count: '4' },
+      { ...by, action: 'locked_owner_tried', count: '2' },
+      { ...by, action: 'owner_locked', count: '1' },
+    ])
+  })
+
+  test('of one PIN at many owners says when the caller’s limit is reached', async () => {
+    const owners = Array.from({ length: 3 }, () => randomUUID())
+    const wallets = await Promise.all(
+      owners.map((ownerId) => service.newWallet({ network: 'Ethereum', pin: PIN, ownerId })),
+    )
+    const trail = await trailOf(async () => {
+      for (const { address } of wallets) await exportWith(address, { user_pin: WRONG_PIN })
+    })
+    // Five were wrong before this, of seven.
+    expect(trail.map(({ action, subject }) => [action, subject])).toEqual([
+      ['wrong_pin', owners[0]],
+      ['wrong_pin', owners[1]],
+      ['wrong_pins_spent', owners[2]],
+    ])
+  })
+
+  test('of wrong developer secrets', async () => {
+    const { address } = await service.newWallet({ network: 'Ethereum' })
+    const { projectId } = service.project
+    const by = { actor: `api_key:${await keyId()}`, subject: projectId, ofProject: true, from: FROM }
+    const trail = await trailOf(async () => {
+      for (let tries = 0; tries < 3; tries += 1) await exportWith(address, { developer_secret: WRONG_SECRET })
+    })
+    expect(trail).toEqual([
+      { ...by, action: 'wrong_developer_secret', count: '2' },
+      { ...by, action: 'wrong_secrets_spent', count: '1' },
+    ])
+  })
+
+  test('of bearers: malformed ones, unknown keys, forged tokens; none where none was sent', async () => {
+    const { access_token: token } = await login()
+    const forged = `${token.slice(0, -4)}AAAA`
+    const by = { actor: 'stranger', subject: FROM, ofProject: true, from: FROM, count: '2' }
+    const trail = await trailOf(async () => {
+      for (let tries = 0; tries < 2; tries += 1) {
+        await look(withBearer('Basic YWxpY2U6c2VjcmV0'))
+        await look(withBearer(`Bearer ${newApiKey().text}`))
+        await look(withBearer(`Bearer ${forged}`))
+        await look(stranger())
+      }
+    })
+    expect(trail).toEqual([
+      { ...by, action: 'bearer_malformed' },
+      { ...by, action: 'api_key_unknown' },
+      { ...by, action: 'access_token_forged' },
+    ])
+  })
+
+  test('of a key of another project, and of a token over another user’s session', async () => {
+    const other = await createProject(service.ctx, { name: 'Other', actor: 'operator' })
+    const [mine, theirs] = [await login(), await login()]
+    const { token } = await service.ctx.tokens.issue({
+      projectId: service.project.projectId,
+      userId: theirs.user_id,
+      sessionId: mine.id,
+      email: null,
+      hasPasskeys: false,
+      signInWallet: null,
+      sessionExpiresAt: new Date(Date.now() + 60_000),
+    })
+    const trail = await trailOf(async () => {
+      await look(withBearer(`Bearer ${other.apiKey}`))
+      await look(withBearer(`Bearer ${token}`))
+      // An ended session is no attack.
+      await service.post('/users/logout', {}, { ...at(FROM), authorization: `Bearer ${mine.access_token}` })
+      await look(withBearer(`Bearer ${mine.access_token}`))
+    })
+    expect(
+      trail.map(({ action, actor, subject, ofProject }) => [action, actor.slice(0, 8), subject, ofProject]),
+    ).toEqual([
+      ['project_mismatch', 'api_key:', service.project.projectId, true],
+      ['session_mismatch', 'stranger', mine.id, true],
+    ])
+  })
+
+  test('of failed logins, each way by itself', async () => {
+    const proofs = [
+      { user_id: randomUUID(), verification_code: '000000' },
+      { siwe_message: 'marked message', signature: '0x00' },
+      { session_challenge_code: 'AAAA-AAAA-AAAA-AAAA-AAAA-AAAA-AAAA' },
+    ]
+    const trail = await trailOf(async () => {
+      for (const proof of proofs) {
+        expect((await service.post('/users/verify-login', proof, stranger())).json.code).toBe('login_failed')
+      }
+    })
+    const by = { action: 'login_failed', actor: 'stranger', subject: FROM, ofProject: true, from: FROM, count: '1' }
+    expect(trail).toEqual(['email_code', 'wallet', 'session_challenge'].map((way) => ({ ...by, way })))
+  })
+
+  test('of logins that are tried too often', async () => {
+    const trail = await trailOf(async () => {
+      for (let tries = 0; tries < 32; tries += 1) {
+        const wallet = `0x${String(tries).padStart(40, '0')}`
+        await service.post('/users/login-with-wallet', { sign_in_wallet: wallet }, stranger('198.51.100.99'))
+      }
+    })
+    const from = '198.51.100.99'
+    const by = { actor: 'stranger', subject: from, from, ofProject: false }
+    expect(trail).toEqual([{ ...by, action: 'login_throttled', limit: 'begin from', count: '2' }])
+  })
+
+  test('of refresh tokens that are forged or used again', async () => {
+    const session = await login()
+    const refresh = (refresh_token: string) =>
+      service.post('/users/refresh-token', { session_id: session.id, refresh_token }, stranger())
+    const trail = await trailOf(async () => {
+      expect((await refresh(`${session.refresh_token.slice(0, -4)}AAAA`)).json.code).toBe('session_ended')
+      expect((await refresh(session.refresh_token)).status).toBe(200)
+      await sql`update sessions set refreshed_at = refreshed_at - interval '1 minute' where id = ${session.id}`
+      expect((await refresh(session.refresh_token)).json.code).toBe('session_ended')
+    })
+    const by = { actor: 'stranger', subject: session.id, from: FROM, count: '1' }
+    expect(trail).toEqual([
+      { ...by, action: 'refresh_token_forged', ofProject: false },
+      { ...by, action: 'refresh_token_reused', ofProject: true },
+    ])
+  })
+
+  test('of pages that the project does not know; what is no origin is not repeated', async () => {
+    const trail = await trailOf(async () => {
+      for (const origin of ['https://evil.example', 'https://evil.example', 'marked origin <script>']) {
+        await look({ ...at(FROM), origin })
+      }
+    })
+    const by = { action: 'origin_refused', actor: 'stranger', subject: FROM, ofProject: true, from: FROM }
+    expect(trail).toEqual([
+      { ...by, origin: 'https://evil.example', count: '2' },
+      { ...by, origin: 'none', count: '1' },
+    ])
+  })
+
+  test('of a wrong token for the metrics, and not of none', async () => {
+    const trail = await trailOf(async () => {
+      for (const headers of [withBearer('Bearer marked-wrong-token'), stranger()]) {
+        expect((await service.call('/metrics', { headers })).status).toBe(401)
+      }
+    })
+    const by = { actor: 'stranger', subject: FROM, from: FROM, ofProject: false, count: '1' }
+    expect(trail).toEqual([{ ...by, action: 'metrics_token_wrong' }])
+  })
+
+  test('of an operator who changes origins and passkey domains: what they were, and are', async () => {
+    const { projectId } = await createProject(service.ctx, { name: 'Pages', actor: 'operator' })
+    await setAllowedOrigins(service.ctx, { projectId, origins: ['https://a.example.com', 'https://b.example.com'] })
+    await setPasskeyDomain(service.ctx, { projectId, rpId: 'example.com' })
+    await setAllowedOrigins(service.ctx, { projectId, origins: [] })
+    const rows =
+      await sql`select action, actor, details from audit where subject = ${projectId} and action like '%changed' order by id`
+    const both = 'https://a.example.com https://b.example.com'
+    expect(rows.map((row) => ({ ...row }))).toEqual([
+      { action: 'origins_changed', actor: 'operator', details: { origins: both, before: '' } },
+      { action: 'passkey_domain_changed', actor: 'operator', details: { domain: 'example.com', before: '' } },
+      { action: 'origins_changed', actor: 'operator', details: { origins: '', before: both } },
+    ])
+  })
+})
+
+test('three hundred attacks are a few rows that say three hundred, and the audit holds over them', async () => {
+  const trail = await trailOf(async () => {
+    const requests = Array.from({ length: 300 }, (_, index) =>
+      index % 3 === 0
+        ? look(withBearer(`Bearer ${newApiKey().text}`))
+        : look({ ...withBearer('Bearer a.b.c'), ...at(`198.51.100.${index % 5}`) }),
+    )
+    for (const answer of await Promise.all(requests)) expect(answer.status).toBe(401)
+  })
+  expect(trail.length).toBe(6)
+  expect(trail.reduce((total, { count }) => total + Number(count), 0)).toBe(300)
+  const { ctx } = service
+  const { step } = createChainer({ db: ctx.db, sealer: ctx.sealer, log: ctx.log, now: ctx.now })
+  while ((await step()) === 'advanced');
+  const { broken, rows } = await verifyAudit(ctx, { chain: null, heads: [], onProgress: () => {} })
+  expect(broken).toEqual([])
+  expect(Number(rows)).toBeGreaterThan(20)
+})
+
+test('the metrics count each kind, and those that never came', async () => {
+  await service.ctx.tally.flush()
+  const { text } = await service.call('/metrics', { headers: { authorization: `Bearer ${METRICS_TOKEN}` } })
+  const countOf = (kind: string) =>
+    Number(new RegExp(`^strongroom_security_events_total\\{kind="${kind}"\\} ([0-9]+)$`, 'm').exec(text)?.[1])
+  const [row] =
+    await sql`select sum((details->>'count')::int)::int as sum from audit where action = 'access_token_forged'`
+  expect(countOf('access_token_forged')).toBe(row?.sum)
+  expect([countOf('owner_locked'), countOf('wrong_email_code')]).toEqual([1, 0])
+})
+
+describe('an operator', () => {
+  const cli = async (...args: readonly string[]) => {
+    const child = Bun.spawn(['bun', '--no-env-file', CLI, 'audit', 'security', ...args], {
+      env: { PATH: process.env.PATH ?? '', ...service.variables, ROOT_KEY: '' },
+      stdout: 'pipe',
+      stderr: 'pipe',
+    })
+    const [out, err] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
+    return { code: await child.exited, out, err }
+  }
+
+  test('lists the events, of all projects or one, of all kinds or one', async () => {
+    const all = JSON.parse((await cli('--json')).out)
+    expect(new Set(all.map(({ action }: { action: string }) => action)).size).toBeGreaterThan(8)
+    expect(all.every(({ action }: { action: string }) => !action.endsWith('_created'))).toBe(true)
+    const { projectId } = service.project
+    const locked = await cli('--project', projectId, '--kind', 'owner_locked')
+    expect(locked).toMatchObject({ code: 0, err: '' })
+    expect(locked.out).toMatch(
+      new RegExp(
+        `^\\S+Z  owner_locked  1 since \\S+Z  [0-9a-f-]{36}  by api_key:[0-9a-f-]{36}  from ${FROM}  project ${projectId}\\n$`,
+      ),
+    )
+    expect((await cli('--project', randomUUID())).err).toBe('There is no such project.\n')
+    expect((await cli('--kind', 'nothing')).code).toBe(1)
+  }, 30_000)
+})
+
+test('no PIN, secret, token or message is in any row', async () => {
+  const rows = await sql`select to_jsonb(audit)::text as text from audit`
+  const text = rows.map((row) => row.text).join('\n')
+  for (const mark of [PIN, WRONG_PIN, WRONG_SECRET, 'YWxpY2U6c2VjcmV0', 'marked', 'Bearer', 'eyJ', 'sk_']) {
+    expect(text).not.toContain(mark)
+  }
+})
+
+test('a process that is told to stop writes down what it has counted', async () => {
+  const child = Bun.spawn(['bun', '--no-env-file', SERVER], {
+    env: { PATH: process.env.PATH ?? '', ...service.variables, PORT: '0', LOG_LEVEL: 'info' },
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  const lines: string[] = []
+  const decoder = new TextDecoder()
+  let isTold = false
+  const [before] = await sql`select coalesce(max(id), 0) as id from audit`
+  for await (const chunk of child.stdout) {
+    lines.push(decoder.decode(chunk))
+    const url = /"url":"([^"]+)"/.exec(lines.join(''))?.[1]
+    if (url === undefined || isTold) continue
+    isTold = true
+    await fetch(`${url}/wallets?network=Ethereum`, {
+      headers: { authorization: 'Bearer a.b.c', 'x-walletkit-project-id': service.project.projectId },
+    })
+    child.kill('SIGTERM')
+  }
+  expect(await child.exited).toBe(0)
+  const rows = await sql`select action, details->>'count' as count from audit where id > ${before?.id}`
+  expect(rows.map((row) => ({ ...row }))).toEqual([{ action: 'access_token_forged', count: '1' }])
+  expect(lines.join('')).toMatch(/"level":40.*"securityEvent":\{"kind":"access_token_forged".*"msg":"security event"/)
+}, 30_000)
