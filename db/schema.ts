@@ -537,6 +537,8 @@ export const cursors = pgTable(
     purpose: text('purpose', { enum: CURSOR_PURPOSES }).notNull(),
     blockNumber: bigint('block_number', { mode: 'bigint' }).notNull(),
     blockHash: text('block_hash').notNull(),
+    /** Wei: what the newest block asked for when the tracker last looked; null where the runtime sets fees. */
+    baseFeePerGas: uint256('base_fee_per_gas'),
     updatedAt: instant('updated_at').notNull().default(now),
   },
   (table) => [

@@ -24,6 +24,11 @@ create function strongroom_views.due(at timestamptz) returns text language sql s
   select case when at > now() then 'in ' || strongroom_views.span(ceil(extract(epoch from at - now()))) else 'now' end
 $$;
 
+-- Wei as gwei, to three decimals.
+create function strongroom_views.gwei(wei numeric) returns text language sql immutable as $$
+  select trim_scale(round(wei / 1000000000, 3))::text
+$$;
+
 create function strongroom_views.times(count integer) returns text language sql immutable as $$
   select case count when 1 then 'once' else count || ' times' end
 $$;
@@ -164,13 +169,19 @@ cross join lateral (
   select greatest(tracked.block_number - transaction.mined_block_number + 1, 0) as blocks
 ) depth
 cross join lateral (
+  select coalesce(chosen.max_fee_per_gas < tracked.base_fee_per_gas, false) as above_offer,
+    coalesce(chosen.max_fee_per_gas < tracked.base_fee_per_gas, false)
+      and transaction.chosen + 1 >= transaction.rungs as above_top
+) fees
+cross join lateral (
   select
     -- By the clock only what a node took climbs.
     case when transaction.chosen + 1 < transaction.rungs and transaction.broadcast_at is not null
       then greatest(transaction.chosen_at, transaction.clock_started_at) end
       + make_interval(secs => followed.climb_after_seconds) as climbs_at,
     -- What is mortal ends by itself.
-    case when not state.cancelling and transaction.valid_until_block is null then transaction.clock_started_at end
+    case when not state.cancelling and transaction.valid_until_block is null
+      and not (fees.above_top and not transaction.has_fixed_fees) then transaction.clock_started_at end
       + make_interval(secs => followed.expire_after_seconds) as gives_up_at
 ) clock
 cross join lateral (
@@ -185,6 +196,7 @@ cross join lateral (
     when lowest.missing_nonce is not null or chosen.last_error = 'waits for a lower nonce' then 'nonce_gap'
     when lowest.mined_count > transaction.nonce or chosen.last_error = 'the nonce is used on the chain' then 'nonce_used'
     when chosen.last_error like 'insufficient_funds: %' then 'unpayable'
+    when fees.above_offer then 'waiting_for_fees'
     when chosen.last_error like 'underpriced: %' then 'fee_too_low'
     when chosen.last_error like 'unknown: %' then 'node_trouble'
     when chosen.last_error is not null then 'refused'
@@ -257,6 +269,10 @@ cross join lateral (
       when 'unpayable' then format('%s: %s; %s',
         case when state.cancelling then 'not even the cancelling transaction can be paid' else 'it cannot be paid' end,
         refusal.words, sending.words)
+      when 'waiting_for_fees' then format('blocks ask for %s gwei, and it offers %s%s%s',
+        strongroom_views.gwei(tracked.base_fee_per_gas), strongroom_views.gwei(chosen.max_fee_per_gas), offer.words,
+        case when fees.above_top and not state.cancelling and not transaction.has_fixed_fees
+          then '; it is not given up before fees fall' else '' end)
       when 'fee_too_low' then format('the node finds the fee too low%s: %s; %s', offer.words, refusal.words, sending.words)
       when 'node_trouble' then format('the node did not say that it took it: %s; %s', refusal.words, sending.words)
       when 'refused' then format('the node refuses it: %s; %s', refusal.words, sending.words)
@@ -383,7 +399,7 @@ comment on column strongroom_views.transactions.attempt is 'Which of its attempt
 comment on column strongroom_views.transactions.rungs is 'How many rungs its fee ladder has.';
 comment on column strongroom_views.transactions.cut_by_funds is 'Whether its ladder ends lower than it would, as the signer could not have paid higher rungs when it was signed.';
 comment on column strongroom_views.transactions.cancelling is 'Whether it is given up: only the cancel is sent.';
-comment on column strongroom_views.transactions.given_up is 'Why it is given up: expired, or contract_wallet_not_deployed. Null where it is not.';
+comment on column strongroom_views.transactions.given_up is 'Why it is given up: expired, cancelled (by an operator), or contract_wallet_not_deployed. Null where it is not.';
 comment on column strongroom_views.transactions.attempt_hash is 'The hash of the attempt that is sent.';
 comment on column strongroom_views.transactions.accepted_at is 'When a node first took that.';
 comment on column strongroom_views.transactions.refusal is 'What the node said when it was last sent, where it did not take it.';

@@ -36,8 +36,8 @@ export type TransactionKind = (typeof TRANSACTION_KINDS)[number]
 
 export const ATTEMPT_KINDS = ['rung', 'cancel'] as const
 
-/** Why a transaction is given up: not mined in time, or the contract wallet that is to execute it got no code. */
-export const GIVE_UPS = ['expired', 'contract_wallet_not_deployed'] as const
+/** Why a transaction is given up: not mined in time, by an operator, or the contract wallet that is to execute it got no code. */
+export const GIVE_UPS = ['expired', 'cancelled', 'contract_wallet_not_deployed'] as const
 export type GiveUp = (typeof GIVE_UPS)[number]
 
 export const ASSET_STANDARDS = ['native', 'erc20', 'erc721', 'erc1155', 'other'] as const

@@ -123,6 +123,7 @@ CREATE TABLE "cursors" (
 	"purpose" text NOT NULL,
 	"block_number" bigint NOT NULL,
 	"block_hash" text NOT NULL,
+	"base_fee_per_gas" numeric(78, 0),
 	"updated_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "cursors_network_purpose_pk" PRIMARY KEY("network","purpose"),
 	CONSTRAINT "cursors_purpose" CHECK ("purpose" in ('track', 'index'))
@@ -492,7 +493,7 @@ CREATE TABLE "transactions" (
 	CONSTRAINT "transactions_status" CHECK ("status" in ('submitted', 'pending', 'success', 'failed')),
 	CONSTRAINT "transactions_failed_says_why" CHECK (("transactions"."status" = 'failed') = ("transactions"."error_code" is not null)),
 	CONSTRAINT "transactions_chosen" CHECK ("transactions"."rungs" >= 1 and "transactions"."chosen" between 0 and "transactions"."rungs"),
-	CONSTRAINT "transactions_given_up" CHECK ("given_up" in ('expired', 'contract_wallet_not_deployed')),
+	CONSTRAINT "transactions_given_up" CHECK ("given_up" in ('expired', 'cancelled', 'contract_wallet_not_deployed')),
 	CONSTRAINT "transactions_given_up_is_chosen" CHECK (("transactions"."chosen" = "transactions"."rungs") = ("transactions"."given_up" is not null)),
 	CONSTRAINT "transactions_live_holds_nonce" CHECK ("transactions"."holds_nonce" or "transactions"."status" = 'failed' or ("transactions"."final" and "transactions"."valid_until_block" is not null))
 );

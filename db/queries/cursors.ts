@@ -5,15 +5,31 @@ import type { CursorPurpose, Network } from '../words.ts'
 
 export type Follower = { readonly network: Network; readonly purpose: CursorPurpose }
 export type BlockPoint = { readonly number: bigint; readonly hash: string }
+export type Cursor = BlockPoint & {
+  /** Wei: of the newest block that was seen, by the tracker of an EVM network. */
+  readonly baseFeePerGas: bigint | null
+}
 
 const at = (follower: Follower) => and(eq(cursors.network, follower.network), eq(cursors.purpose, follower.purpose))
 const seen = (follower: Follower) =>
   and(eq(seenBlocks.network, follower.network), eq(seenBlocks.purpose, follower.purpose))
 
 /** Up to which block a follower has everything, or null before it began. */
-export const readCursor = async (db: Queryable, follower: Follower): Promise<BlockPoint | null> => {
+export const readCursor = async (db: Queryable, follower: Follower): Promise<Cursor | null> => {
   const [row] = await db.select().from(cursors).where(at(follower))
-  return row === undefined ? null : { number: row.blockNumber, hash: row.blockHash }
+  if (row === undefined) return null
+  return { number: row.blockNumber, hash: row.blockHash, baseFeePerGas: row.baseFeePerGas }
+}
+
+/** What the newest block asks for, as the tracker saw it. */
+export const noteBaseFee = async (
+  db: Queryable,
+  { network, baseFeePerGas }: { readonly network: Network; readonly baseFeePerGas: bigint | null },
+): Promise<void> => {
+  await db
+    .update(cursors)
+    .set({ baseFeePerGas })
+    .where(at({ network, purpose: 'track' }))
 }
 
 /** The same, and it stays there until the database transaction ends. */

@@ -189,7 +189,7 @@ export type WithAttempts = { readonly transaction: TransactionRow; readonly atte
 const IN_THEIR_ORDER = [sql`${attempts.kind} = 'cancel'`, asc(attempts.rung)]
 
 /** The cancel comes after the rungs. */
-const isChosen = sql`case ${attempts.kind} when 'cancel' then ${transactions.rungs} else ${attempts.rung} end = ${transactions.chosen}`
+export const isChosen = sql`case ${attempts.kind} when 'cancel' then ${transactions.rungs} else ${attempts.rung} end = ${transactions.chosen}`
 
 const attemptsOf = (db: Queryable, transactionId: string): Promise<readonly AttemptRow[]> =>
   db
@@ -340,43 +340,6 @@ export const longQuiet = async (
     )
     .orderBy(asc(transactions.updatedAt))
     .limit(input.limit)
-
-export type DueClock = { readonly id: string; readonly due: 'start' | 'climb' | 'expire' }
-
-/**
- * Of each signer's lowest live transaction that is in no block, once a node was asked to take it: whether its clock must
- * be started, its fee must rise (only of what a node took), or it must be given up. By the database's clock.
- */
-export const dueClocks = async (
-  db: Queryable,
-  input: { readonly network: Network; readonly climbAfterSeconds: number; readonly expireAfterSeconds: number },
-): Promise<readonly DueClock[]> =>
-  db.execute<DueClock>(sql`
-    select id, due from (
-      select waiting.id, case
-          when clock_started_at is null then 'start'
-          when chosen < rungs and clock_started_at + make_interval(secs => ${input.expireAfterSeconds}) <= now() then 'expire'
-          when chosen + 1 < rungs and broadcast_at is not null
-            and greatest(chosen_at, clock_started_at) + make_interval(secs => ${input.climbAfterSeconds}) <= now() then 'climb'
-        end as due
-      from (
-        select network, signer_address, min(nonce) as nonce from public.transactions
-        where network = ${input.network} and not final and mined_block_number is null
-        group by network, signer_address
-      ) lowest
-      join public.transactions waiting using (network, signer_address, nonce)
-      where waiting.holds_nonce and (broadcast_at is not null or exists (
-        select from public.attempts attempt where attempt.transaction_id = waiting.id and attempt.last_error is not null))
-    ) clocks
-    where due is not null`)
-
-/** From now on each of these transactions waits with its signer's others behind it. */
-export const startClocks = async (db: Queryable, ids: readonly string[]): Promise<void> => {
-  await db
-    .update(transactions)
-    .set({ clockStartedAt: sql`coalesce(${transactions.clockStartedAt}, now())` })
-    .where(eq(transactions.id, sql`any(${sql.param(ids)}::uuid[])`))
-}
 
 /** Puts transactions at the end of the reconciler's line. */
 export const touchTransactions = async (db: Queryable, ids: readonly string[]): Promise<void> => {

@@ -1,8 +1,8 @@
 import { type BlockPoint, type Follower, listSeenBlocks } from '../../db/queries/cursors.ts'
-import type { BlockRef, Chain } from '../chains/chain.ts'
+import type { BlockRef, Chain, Head } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
 
-export type Head = Awaited<ReturnType<Chain['head']>>
+export type { Head } from '../chains/chain.ts'
 
 /** Whether the chain seems to have left the block where a cursor stands; `findFork` tells for sure. */
 export const isReorganised = (input: {

@@ -3,9 +3,11 @@
 // Amounts are base units (wei, planck) as bigint. Addresses are canonical texts (EIP-55, SS58) as parseAddress returns them.
 
 import type { AbiItemKind, AssetStandard, ChainFamily, Network } from '../../db/words.ts'
+import type { BlockRef, BlockWithHashes, Head } from './block.ts'
 import type { ContractWallet, ContractWallets, Signable } from './contract-wallets.ts'
 import type { Hex, Intent, Ladder, LadderRequest, Offer, RecordedIntent, Unsigned } from './intent.ts'
 
+export type * from './block.ts'
 export type * from './intent.ts'
 
 export type PrepareOptions = {
@@ -80,15 +82,6 @@ export type HashStatus =
     }
 
 export type AskedHash = { readonly hash: Hex; readonly blockHash: Hex | null }
-
-export type BlockRef = {
-  readonly number: bigint
-  readonly hash: Hex
-  readonly parentHash: Hex
-  readonly timestampMs: number
-}
-
-export type BlockWithHashes = BlockRef & { readonly transactionHashes: readonly Hex[] }
 
 /** One movement of an asset between two addresses, as the chain's own events and traces tell it. */
 export type Movement = {
@@ -360,8 +353,8 @@ export type Chain = {
   /** Our own collection contract, or what the network has in its place. @throws invalid_input, not_implemented, node_unavailable. */
   collectionIntent(request: CollectionRequest): Promise<Intent>
 
-  /** The newest block and the newest one that the node calls final (null where it cannot say). @throws node_unavailable. */
-  head(): Promise<{ readonly latest: BlockRef; readonly finalized: BlockRef | null }>
+  /** @throws node_unavailable. */
+  head(): Promise<Head>
   /** Blocks with their transactions' hashes, for the tracker; null for a block that the node does not have (yet). @throws node_unavailable. */
   block(number: bigint): Promise<BlockWithHashes | null>
   /** Every movement in a range of blocks, both ends included, or null where the node does not have all of them (yet). @throws node_unavailable, RangeTooWide. */

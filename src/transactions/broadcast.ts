@@ -28,7 +28,34 @@ export const broadcastTransaction = async (ctx: WorkerCtx, transactionId: string
   if (attempt === undefined || !isRaw(attempt.raw)) return 'done'
   const chain = ctx.chains.withNode(found.transaction.network)
   if (await isHeldBack(ctx, { chain, found, attempt })) return 'try_again'
+  if (await isRevived(ctx, { chain, found, attempt })) return 'done'
   return heed(ctx, { chain, found, attempt, outcome: await chain.broadcast(attempt.raw) })
+}
+
+/**
+ * A cancel that was offered before and is in no block may be in no pool either: it could not be paid, or was forgotten. Then
+ * a rung that the signer can pay, at what blocks ask for now, is offered first: where a node takes it, the transaction is
+ * given up no longer. A pool that has the cancel refuses it. What an operator gave up stays given up.
+ */
+const isRevived = async (
+  ctx: WorkerCtx,
+  { chain, found, attempt }: Pick<Heard, 'chain' | 'found' | 'attempt'>,
+): Promise<boolean> => {
+  const { signerAddress, givenUp, rungs, worstCost: recordedCost } = found.transaction
+  if (attempt.kind !== 'cancel' || givenUp !== 'expired') return false
+  if (attempt.broadcastAt === null && attempt.lastError === null) return false
+  const standing = await chain.standing(signerAddress).catch(() => null)
+  if (standing === null) return false
+  const { balance, nextBaseFeePerGas } = standing
+  const rung = found.attempts.slice(0, rungs).findLast(({ raw }) => {
+    if (!isRaw(raw)) return false
+    const { maxFeePerGas, worstCost } = chain.offerOf({ raw, recordedCost })
+    return worstCost <= balance && (maxFeePerGas ?? 0n) >= nextBaseFeePerGas
+  })
+  if (rung === undefined || !isRaw(rung.raw)) return false
+  if ((await chain.broadcast(rung.raw)).kind !== 'accepted') return false
+  await tell(ctx, { found }, { kind: 'revived', hash: rung.hash })
+  return true
 }
 
 /**

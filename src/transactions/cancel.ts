@@ -4,7 +4,7 @@ import { learn } from './learn.ts'
 import { lockWaiting } from './waiting.ts'
 
 /**
- * Gives a transaction up before its time: its cancelling attempt is chosen, and nothing else of it is sent from then on. A
+ * Gives a transaction up before its time, whatever blocks ask for: its cancelling attempt is chosen, and nothing else of it is sent from then on. A
  * rung that a node has already may be mined all the same, and then counts. It need not be its signer's lowest: the cancel
  * uses up its own nonce.
  * @returns whether it was not given up before.
@@ -20,7 +20,7 @@ export const cancelTransaction = (
     if (attempts[transaction.rungs] === undefined) {
       throw new AppError('invalid_input', `It is mortal: it ends by itself after block ${transaction.validUntilBlock}.`)
     }
-    await learn(tx, { transactionId: input.id, news: { kind: 'expiry_due' } })
+    await learn(tx, { transactionId: input.id, news: { kind: 'cancel_asked' } })
     const { projectId, network, rungs } = transaction
     const details = { network, hash: attempts[rungs]?.hash ?? '' }
     await ctx.audit.record(tx, {

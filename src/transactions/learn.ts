@@ -43,7 +43,9 @@ export type News =
   | { readonly kind: 'usurped' }
   | { readonly kind: 'forgotten' }
   | { readonly kind: 'climb_due' }
-  | { readonly kind: 'expiry_due' }
+  | Extract<TransactionEvent, { kind: 'clock' }>
+  | { readonly kind: 'cancel_asked' }
+  | { readonly kind: 'revived'; readonly hash: string }
   | { readonly kind: 'undeployed' }
   | { readonly kind: 'lapsed' }
 
@@ -77,6 +79,7 @@ const stateOf = ({ transaction, hashes }: Locked): TransactionState => {
 const eventOf = ({ transaction, hashes }: Locked, news: News): TransactionEvent | null => {
   switch (news.kind) {
     case 'accepted':
+    case 'revived':
     case 'included': {
       const attempt = hashes.indexOf(news.hash)
       return attempt === -1 ? null : { ...news, attempt }
@@ -90,7 +93,8 @@ const eventOf = ({ transaction, hashes }: Locked, news: News): TransactionEvent 
     case 'usurped':
     case 'forgotten':
     case 'climb_due':
-    case 'expiry_due':
+    case 'clock':
+    case 'cancel_asked':
     case 'undeployed':
     case 'lapsed':
       return news
@@ -128,10 +132,10 @@ const columnsOf = (
         chosen: state.chosen,
         givenUp: state.givenUp,
         chosenAt: state.chosen === transaction.chosen ? transaction.chosenAt : at,
-        // What it waited before it was mined does not count against it.
-        clockStartedAt: news.kind === 'excluded' ? null : transaction.clockStartedAt,
+        // What it waited before it was mined, or before it was given up in vain, does not count against it.
+        clockStartedAt: news.kind === 'excluded' || news.kind === 'revived' ? null : transaction.clockStartedAt,
         broadcastAt: state.broadcast ? (transaction.broadcastAt ?? at) : null,
-        shownHash: news.kind === 'accepted' ? news.hash : transaction.shownHash,
+        shownHash: news.kind === 'accepted' || news.kind === 'revived' ? news.hash : transaction.shownHash,
         ...{ contractAddress: null, settledAt: null, minedBlockNumber: null, minedBlockHash: null },
       }
     case 'mined':
@@ -228,15 +232,15 @@ type Consequences = {
 /** What news make of a transaction; nothing where they are not of it as it stands. */
 const consequencesOf = (found: Locked, news: News): readonly Consequences[] => {
   const { transaction } = found
-  const { id, network, rungs } = transaction
+  const { id, network, rungs, hasFixedFees: isFixed } = transaction
   const event = eventOf(found, news)
   if (event === null) return []
   const before = stateOf(found)
-  const { state, effects } = transition({ ladder: { rungs }, state: before, event })
+  const { state, effects } = transition({ ladder: { rungs, isFixed }, state: before, event })
   return [
     {
       id,
-      accepted: news.kind === 'accepted' || news.kind === 'included' ? [{ network, hash: news.hash }] : [],
+      accepted: 'hash' in news ? [{ network, hash: news.hash }] : [],
       // What stays as it was is the same object.
       saved: state === before ? [] : [{ ...transaction, ...columnsOf(found, { state, news }) }],
       effects,

@@ -39,12 +39,13 @@ const signInput = (body: typeof SignBody.static, caller: Caller) => ({
   unsignedTransaction: body.unsigned_transaction,
 })
 
-const shownStatus = (row: Awaited<ReturnType<typeof statusById>>): TransactionStatusById => ({
+const shownStatus = ({ row, waiting }: Awaited<ReturnType<typeof statusById>>): TransactionStatusById => ({
   transaction_id: row.id,
   transaction_hash: row.shownHash,
   network: row.network,
   status: row.status,
   contract_address: row.contractAddress,
+  ...(waiting === null ? {} : { waiting }),
   ...(row.error === null ? {} : { error: row.error }),
   ...(row.errorCode === null ? {} : { code: row.errorCode }),
 })

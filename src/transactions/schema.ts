@@ -149,6 +149,12 @@ export const TransactionStatusById = Type.Object(
     network: NetworkField,
     status: StatusField,
     contract_address: AddressOrNull,
+    waiting: Type.Optional(
+      Type.Literal('waiting_for_fees', {
+        description:
+          'Blocks ask for more than it offers just now. It offers more by itself as far as it can, and is not given up before fees fall.',
+      }),
+    ),
     error: Type.Optional(Type.String({ description: 'Why it failed.' })),
     code: Type.Optional(
       Type.String({

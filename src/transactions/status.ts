@@ -1,3 +1,4 @@
+import { isWaitingForFees } from '../../db/queries/clocks.ts'
 import { findTransaction, findTransactionByHash, type TransactionRow } from '../../db/queries/transactions.ts'
 import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network, TransactionStatus } from '../../db/words.ts'
@@ -15,11 +16,19 @@ export type StatusOfHash = {
 
 const unknown = () => new AppError('transaction_not_found', 'No such transaction is known.')
 
-/** Our record of an intent. @throws transaction_not_found, also for others'. */
-export const statusById = async (ctx: StatusCtx, input: Reach & { readonly id: string }): Promise<TransactionRow> => {
+/** Why something is in no block yet, where that is worth telling a caller. */
+export type Waiting = 'waiting_for_fees'
+
+/** Our record of an intent, and what it waits for. @throws transaction_not_found, also for others'. */
+export const statusById = async (
+  ctx: StatusCtx,
+  input: Reach & { readonly id: string },
+): Promise<{ readonly row: TransactionRow; readonly waiting: Waiting | null }> => {
   const row = await findTransaction(ctx.db, { ...input, id: input.id.toLowerCase() })
   if (row === null) throw unknown()
-  return row
+  const mayWait = row.settledAt === null && row.minedBlockHash === null
+  const waiting = mayWait && (await isWaitingForFees(ctx.db, row)) ? 'waiting_for_fees' : null
+  return { row, waiting }
 }
 
 /**

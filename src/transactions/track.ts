@@ -57,7 +57,7 @@ export const trackStep = async (ctx: WorkerCtx, chain: Chain): Promise<StepResul
   if (next === null) {
     // A head above a block that the node does not show says nothing of whether the cursor's is still the chain's.
     if (cursor.number === head.latest.number) await settleDeepEnough(ctx, { chain, head, tracked: cursor.number })
-    await runClocks(ctx, chain)
+    await runClocks(ctx, { chain, head, cursor })
     return (await isNextGone(chain, { cursor, head })) ? passOver(ctx, { chain, follower, cursor, head }) : 'caught_up'
   }
   const moved = await takeIn(ctx, { chain, follower, cursor, next, head })

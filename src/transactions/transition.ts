@@ -6,8 +6,10 @@
 //   mined     one of its attempts is in a block that could still go away. `told` once it is deep enough to say how it ended.
 //   done      its nonce is used in a block that cannot go away. Nothing changes any more.
 //
-// The ladder: attempts are the rungs, lowest fee first, and last the cancel, which does nothing but use the nonce. `chosen`
-// only ever rises. Once it is the cancel nothing else is sent; a rung that is mined all the same counts.
+// The ladder: attempts are the rungs, lowest fee first, and then the cancel, which does nothing but use the nonce. `chosen`
+// rises with time, and at once where blocks ask for more than it offers. While they ask for more than the top rung offers it
+// is not given up: fees fall again, and a cancel would be paid at their height. Once the cancel is chosen nothing else is
+// sent, but for one case: where no pool has it, and a node takes a rung. A rung that is mined all the same counts.
 // What a contract wallet is to execute is held back until there is code at its address, and given up where it gets none.
 // What a node says when it refuses, or does not say, changes nothing: only blocks do.
 
@@ -17,7 +19,7 @@ import { unreachable } from '../errors.ts'
 /** How a mined execution failed: it reverted, or went to a contract wallet that had no code, and so did nothing. */
 export type ExecutionFailure = 'execution_reverted' | 'contract_wallet_not_deployed'
 
-export type FailureCode = ExecutionFailure | GiveUp | 'nonce_taken'
+export type FailureCode = ExecutionFailure | 'expired' | 'nonce_taken'
 
 /** `lapsed` is told as `expired`, but used no nonce. */
 export type Outcome = 'success' | FailureCode | 'lapsed'
@@ -55,10 +57,20 @@ export type TransactionEvent =
   | { readonly kind: 'usurped' }
   /** No node in reach has the attempt that was chosen, nor has it used the nonce. */
   | { readonly kind: 'forgotten' }
-  /** It is its signer's lowest live nonce, and has not been mined for so long that the fee must rise; or a node asks for more. */
+  /** A node asks for more. */
   | { readonly kind: 'climb_due' }
-  /** It is its signer's lowest live nonce, and was offered so long ago, taken or not, that it is given up; or an operator says so. */
-  | { readonly kind: 'expiry_due' }
+  /** Of its signer's lowest live nonce: how long it has waited, and what blocks ask for. */
+  | {
+      readonly kind: 'clock'
+      /** It was offered so long ago that the fee must rise, or that it is given up. */
+      readonly due: 'climb' | 'expiry' | null
+      /** The lowest attempt that the next block could take; beyond the cancel where it could take none. */
+      readonly payable: number
+    }
+  /** An operator gives it up. */
+  | { readonly kind: 'cancel_asked' }
+  /** The cancel waits in no pool that was asked, and a node took this rung. */
+  | { readonly kind: 'revived'; readonly attempt: number }
   /** The contract wallet that is to execute it has no code, and nothing is under way that would put it there. */
   | { readonly kind: 'undeployed' }
   /** It is mortal, and none of the blocks that could take it did; all of them are final. */
@@ -70,14 +82,18 @@ export type TransactionEffect =
   /** Final: the raw bytes would be bearer instruments. */
   | { readonly kind: 'erase_raw' }
 
-/** The attempts of a transaction: `rungs` of them, then the cancel. */
-export type Ladder = { readonly rungs: number }
+/** The attempts of a transaction: `rungs` of them, then the cancel. `isFixed`: its caller fixed what it offers. */
+export type Ladder = { readonly rungs: number; readonly isFixed: boolean }
 
 type Step = { readonly state: TransactionState; readonly effects: readonly TransactionEffect[] }
 
 export const FIRST_STATE: TransactionState = { kind: 'waiting', chosen: 0, givenUp: null, broadcast: false }
 
 const isCancel = (ladder: Ladder, attempt: number): boolean => attempt === ladder.rungs
+
+/** The word for what was given up; an operator's doing is told as what its clock would have done later. */
+const outcomeOf = (givenUp: GiveUp | null): Outcome =>
+  givenUp === 'contract_wallet_not_deployed' ? givenUp : 'expired'
 
 /** The one place where a transaction's fate is decided. */
 export const transition = (input: {
@@ -121,8 +137,16 @@ const whileWaiting = (ladder: Ladder, state: Waiting, event: TransactionEvent): 
     case 'climb_due':
       // Never onto the cancel: giving up is a decision of its own.
       return state.chosen + 1 < ladder.rungs ? choose(state.chosen + 1, null) : stays
-    case 'expiry_due':
-      return choose(ladder.rungs, 'expired')
+    case 'clock': {
+      const next = onClock(ladder, state, event)
+      return choose(next, next === ladder.rungs ? 'expired' : null)
+    }
+    case 'cancel_asked':
+      return choose(ladder.rungs, 'cancelled')
+    case 'revived':
+      return state.givenUp === 'expired' && event.attempt < ladder.rungs
+        ? { state: { ...state, chosen: event.attempt, givenUp: null, broadcast: true }, effects: [] }
+        : stays
     case 'undeployed':
       return choose(ladder.rungs, 'contract_wallet_not_deployed')
     case 'excluded':
@@ -132,6 +156,23 @@ const whileWaiting = (ladder: Ladder, state: Waiting, event: TransactionEvent): 
     default:
       return unreachable(event)
   }
+}
+
+/** The attempt that time and the market want; the one that is chosen where they want no other. */
+const onClock = (
+  ladder: Ladder,
+  { chosen }: Waiting,
+  { due, payable }: Extract<TransactionEvent, { kind: 'clock' }>,
+): number => {
+  const top = ladder.rungs - 1
+  if (chosen > top) return chosen
+  // Rungs that the market has left behind are skipped.
+  if (payable > chosen && chosen < top) return Math.min(payable, top)
+  // Waiting for lower fees. Only what its caller fixed is given up meanwhile, as it may be too low for ever; and not while
+  // even the cancel would have to wait.
+  if (payable > top && !(ladder.isFixed && payable === ladder.rungs)) return chosen
+  if (due === 'expiry') return ladder.rungs
+  return due === 'climb' ? Math.min(chosen + 1, top) : chosen
 }
 
 const minedBy = (
@@ -169,7 +210,9 @@ const whileMined = (ladder: Ladder, state: Mined, event: TransactionEvent): Step
     case 'usurped':
     case 'forgotten':
     case 'climb_due':
-    case 'expiry_due':
+    case 'clock':
+    case 'cancel_asked':
+    case 'revived':
     case 'undeployed':
     case 'lapsed':
       return stays
@@ -180,7 +223,7 @@ const whileMined = (ladder: Ladder, state: Mined, event: TransactionEvent): Step
 
 const finalized = (ladder: Ladder, state: Mined): Step => {
   const effects = [{ kind: 'erase_raw' }] as const
-  if (isCancel(ladder, state.attempt)) return { state: { kind: 'done', outcome: state.givenUp ?? 'expired' }, effects }
+  if (isCancel(ladder, state.attempt)) return { state: { kind: 'done', outcome: outcomeOf(state.givenUp) }, effects }
   // Final without having been told: the receipt comes first.
   if (state.told === null) return { state, effects: [] }
   return { state: { kind: 'done', outcome: state.told }, effects }

@@ -3,6 +3,7 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
+import { cancelTransaction } from '../../src/transactions/cancel.ts'
 import { type LadderWorld, startLadderWorld } from './ladder-world.ts'
 
 const ETHER = 10n ** 18n
@@ -126,11 +127,40 @@ describe('a transaction that every node refuses before any took it', () => {
   test('and its cancel too: it waits, the row says why, and it ends as soon as the cancel is taken', async () => {
     const from = await world.wallet()
     world.node.refuse((tx) => (tx.from === from.toLowerCase() ? 'invalid sender' : null))
-    const [given, next] = await pairOf(from, {})
+    const [given, next] = await pairOf(from, { input: '0x01', gasLimit: '90000' })
     await world.refused(given)
     await world.expire(given)
     const waiting = await world.refused(given)
     expect(waiting).toMatchObject({ status: 'submitted', chosen: waiting.rungs, cause: 'rejected: invalid sender' })
+    world.node.refuse(({ gas }) => (gas === GAS_OF_A_PAYMENT ? null : 'invalid sender'))
+    await ends({ from, given, next })
+  })
+
+  test('and its cancel too: once the node takes a rung, that is preferred to the cancel, and it succeeds', async () => {
+    const from = await world.wallet()
+    world.node.refuse((tx) => (tx.from === from.toLowerCase() ? 'invalid sender' : null))
+    const [given, next] = await pairOf(from, {})
+    await world.refused(given)
+    await world.expire(given)
+    await world.refused(given)
+    world.node.refuse(() => null)
+    const { chosen, rungs } = await world.until(given, (row) => row.chosen < row.rungs)
+    expect(chosen).toBe(rungs - 1)
+    await world.node.mine()
+    expect((await world.service.settled(given)).json.status).toBe('success')
+    await world.reconcile()
+    await world.taken(next)
+    await world.node.mine()
+    expect((await world.service.settled(next)).json.status).toBe('success')
+  })
+
+  test('and its cancel too, which an operator chose: no rung of it is offered again', async () => {
+    const from = await world.wallet()
+    world.node.refuse((tx) => (tx.from === from.toLowerCase() ? 'invalid sender' : null))
+    const [given, next] = await pairOf(from, {})
+    await world.refused(given)
+    await cancelTransaction(world.service.ctx, { id: given, actor: 'operator' })
+    await world.refused(given)
     world.node.refuse(() => null)
     await ends({ from, given, next })
   })

@@ -1,5 +1,6 @@
 // Every order in which things may happen to a few transactions, walked through twice: plainly (small-world.ts), as far as
-// that goes, and folded (folded-world.ts), to three intents of one signer and two of two, with all misfortunes at once.
+// that goes, and folded (folded-world.ts), to two intents of one signer or of two, with all misfortunes at once, and to three
+// without a reorganisation.
 // That the folding loses nothing is checked on the plain walks, state by state, and by rules that are broken on purpose.
 
 import { describe, expect, test } from 'bun:test'
@@ -33,8 +34,9 @@ describe('every interleaving keeps at most one effect an intent, one holder a no
 
   all('one intent, two strangers, a reorganisation', { intents: 1, strangers: 2, reorgs: 1 })
   all('two intents, a stranger, a reorganisation; so too two signers with two', { intents: 2, strangers: 1, reorgs: 1 })
-  all('three intents, a reorganisation', { intents: 3, strangers: 0, reorgs: 1 })
+  all('three intents', { intents: 3, strangers: 0, reorgs: 0 })
   if (!isLong) return
+  all('three intents, a reorganisation', { intents: 3, strangers: 0, reorgs: 1 })
   all('three intents, a stranger, a reorganisation', { intents: 3, strangers: 1, reorgs: 1 })
   all('two intents, two strangers, a reorganisation', { intents: 2, strangers: 2, reorgs: 1 })
 })
@@ -74,7 +76,13 @@ describe('the plain walk keeps the same, and each of its states is among the fol
   plain('one intent: reorganisation and stranger', [1], { reorg: 1, stranger: 1 })
   plain('two intents: cancel', [2], { expire: 1 })
   plain('two signers with one intent each: cancel', [1, 1], { expire: 1 })
+  plain('one intent: fees that rise, time that passes, cancel', [1], { fees: 2, climb: 1, expire: 1, revert: 1 })
+  plain('one intent: fees that rise, a node that forgets, cancel', [1], { fees: 1, forget: 1, expire: 1 })
+  plain('one intent: an operator gives it up, fees that rise', [1], { cancel: 1, fees: 1, expire: 1 })
   if (!isLong) return
+  plain('one intent: fees that rise, crash, cancel', [1], { fees: 1, crash: 1, expire: 1, beside: 1, doubledJob: 1 })
+  plain('one intent: fees that rise, reorganisation, cancel', [1], { fees: 1, reorg: 1, expire: 1 })
+  plain('two intents: fees that rise, cancel', [2], { fees: 1, expire: 1 })
   plain('one intent: crash, reorganisation, stranger, cancel, a late look', [1], {
     ...{ crash: 1, reorg: 1, stranger: 1, expire: 1, stall: 1 },
   })
@@ -98,13 +106,26 @@ describe('where a block is told when another is on it, and final when two are', 
 })
 
 test('whether a node was heard to take it changes the word that is told, and nothing else', () => {
-  const events = ['accepted', 'included', 'usurped', 'forgotten', 'climb_due', 'expiry_due', 'excluded'] as const
+  const events = [
+    'accepted',
+    'included',
+    'usurped',
+    'forgotten',
+    'climb_due',
+    'clock',
+    'cancel_asked',
+    'excluded',
+  ] as const
   for (const kind of events) {
     for (let chosen = 0; chosen <= LADDER.rungs; chosen += 1) {
       const after = (broadcast: boolean) => {
         const givenUp = chosen === LADDER.rungs ? 'expired' : null
         const state: TransactionState = { kind: 'waiting', chosen, givenUp, broadcast }
-        const next = transition({ ladder: LADDER, state, event: { kind, attempt: 0, blockHash: 'here' } })
+        const next = transition({
+          ladder: LADDER,
+          state,
+          event: { kind, attempt: 0, blockHash: 'here', due: 'expiry', payable: 0 },
+        })
         return next.state.kind === 'waiting' ? { ...next, state: { ...next.state, broadcast: true } } : next
       }
       expect(after(false)).toEqual(after(true))
@@ -117,7 +138,7 @@ test('what its contract wallet cannot execute ends as what is given up for time 
     const givenUp = chosen === LADDER.rungs ? 'expired' : null
     const state: TransactionState = { kind: 'waiting', chosen, givenUp, broadcast: false }
     const undeployed = transition({ ladder: LADDER, state, event: { kind: 'undeployed' } })
-    const expired = transition({ ladder: LADDER, state, event: { kind: 'expiry_due' } })
+    const expired = transition({ ladder: LADDER, state, event: { kind: 'clock', due: 'expiry', payable: 0 } })
     expect(undeployed.effects).toEqual(expired.effects)
     // Why it was given up first stays why.
     const word = givenUp ?? 'contract_wallet_not_deployed'
@@ -130,6 +151,38 @@ test('what its contract wallet cannot execute ends as what is given up for time 
     const end = mined.reduce((at, event) => transition({ ladder: LADDER, state: at, event }).state, undeployed.state)
     expect(end).toEqual({ kind: 'done', outcome: word })
   }
+})
+
+test('what an operator gives up is what its clock gives up, but that no rung of it is chosen again', () => {
+  const asked: TransactionState[] = []
+  for (let chosen = 0; chosen < LADDER.rungs; chosen += 1) {
+    const state: TransactionState = { kind: 'waiting', chosen, givenUp: null, broadcast: true }
+    const cancelled = transition({ ladder: LADDER, state, event: { kind: 'cancel_asked' } })
+    const expired = transition({ ladder: LADDER, state, event: { kind: 'clock', due: 'expiry', payable: 0 } })
+    expect(cancelled).toEqual({ ...expired, state: { ...expired.state, givenUp: 'cancelled' } as TransactionState })
+    const revived = { kind: 'revived', attempt: 1 } as const
+    expect(transition({ ladder: LADDER, state: expired.state, event: revived }).state).toMatchObject({ chosen: 1 })
+    expect(transition({ ladder: LADDER, state: cancelled.state, event: revived }).state).toBe(cancelled.state)
+    asked.push(cancelled.state)
+  }
+  const mined = [
+    { kind: 'included', attempt: LADDER.rungs, blockHash: 'here' },
+    { kind: 'finalized', blockHash: 'here' },
+  ] as const
+  for (const state of asked) {
+    const end = mined.reduce((at, event) => transition({ ladder: LADDER, state: at, event }).state, state)
+    expect(end).toEqual({ kind: 'done', outcome: 'expired' })
+  }
+})
+
+test('what its caller fixed is given up while blocks ask for more, but not while even the cancel would have to wait', () => {
+  const ladder = { rungs: 1, isFixed: true }
+  const state: TransactionState = { kind: 'waiting', chosen: 0, givenUp: null, broadcast: true }
+  const after = (payable: number) =>
+    transition({ ladder, state, event: { kind: 'clock', due: 'expiry', payable } }).state
+  expect(after(0)).toMatchObject({ chosen: 1, givenUp: 'expired' })
+  expect(after(1)).toMatchObject({ chosen: 1, givenUp: 'expired' })
+  expect(after(2)).toBe(state)
 })
 
 test('what is mortal frees its nonce when its time is over, and is told as expired; not once it is in a block', () => {
@@ -231,13 +284,47 @@ const BROKEN: readonly BrokenRule[] = [
   {
     name: 'a rung that is sent after the cancel was chosen',
     rules: but(({ ladder, state, event }) =>
-      event.kind === 'climb_due' && state.kind === 'waiting' && state.chosen === ladder.rungs
+      event.kind === 'clock' && event.due !== null && state.kind === 'waiting' && state.chosen === ladder.rungs
         ? { state: { ...state, chosen: ladder.rungs - 1 }, effects: [{ kind: 'send', attempt: ladder.rungs - 1 }] }
         : null,
     ),
     claim: /a lower attempt is chosen after a higher one/,
     budget: { climb: 1, expire: 1 },
     bounds: {},
+  },
+  {
+    name: 'a cancel that is chosen while blocks ask for more than the top rung offers',
+    rules: but(({ ladder, state, event }) =>
+      event.kind === 'clock' && event.due === 'expiry' && state.kind === 'waiting' && state.chosen < ladder.rungs
+        ? {
+            state: { ...state, chosen: ladder.rungs, givenUp: 'expired' },
+            effects: [{ kind: 'send', attempt: ladder.rungs }],
+          }
+        : null,
+    ),
+    claim: /given up (?:while blocks ask for more than its top rung offers|though a higher rung could be taken)/,
+    budget: { expire: 1, fees: 1 },
+    bounds: {},
+  },
+  {
+    name: 'a rung that is kept though the market has left it behind',
+    rules: but(({ state, event }) =>
+      event.kind === 'clock' && event.due === null && state.kind === 'waiting' ? { state, effects: [] } : null,
+    ),
+    claim: /a rung is kept that the market has left behind/,
+    budget: { fees: 1 },
+    bounds: {},
+  },
+  {
+    name: 'what an operator gave up, and is sent again',
+    rules: but(({ state, event }) =>
+      event.kind === 'clock' && state.kind === 'waiting' && state.givenUp === 'cancelled'
+        ? { state: { ...state, chosen: 0, givenUp: null }, effects: [{ kind: 'send', attempt: 0 }] }
+        : null,
+    ),
+    claim: /a lower attempt is chosen after a higher one/,
+    budget: { cancel: 1 },
+    bounds: null,
   },
   {
     name: 'a cancel that is forgotten in a reorganisation',

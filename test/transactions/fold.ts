@@ -45,13 +45,24 @@ const slotOf = (world: SmallWorld, at: number, nonce: number): Slot => {
     here[0] ??
     null
   if (intent === null) return { ...EMPTY, there }
-  return { state: relabelled(world, intent), hasRaw: intent.hasRaw, there, stale: staleOf(world, intent) }
+  const { isRevived } = intent
+  return {
+    state: relabelled(world, intent),
+    hasRaw: intent.hasRaw,
+    there,
+    stale: staleOf(world, intent),
+    isRevived,
+  }
 }
 
 const isInChain = (world: SmallWorld, hash: string): boolean => world.chain[heightOf(hash)]?.hash === hash
 
-const relabelled = (world: SmallWorld, { state }: Intent) =>
-  kept(state.kind === 'mined' ? { ...state, blockHash: isInChain(world, state.blockHash) ? HERE : GONE } : state)
+const relabelled = (world: SmallWorld, { state }: Intent) => {
+  if (state.kind === 'done') return kept(state)
+  const givenUp = state.givenUp === null ? null : 'expired'
+  if (state.kind === 'waiting') return kept({ ...state, givenUp })
+  return kept({ ...state, givenUp, blockHash: isInChain(world, state.blockHash) ? HERE : GONE })
+}
 
 const staleOf = ({ tracked, ...world }: SmallWorld, { look }: Intent): number | null => {
   if (look?.event.kind !== 'included' || isInChain({ tracked, ...world }, look.event.blockHash)) return null

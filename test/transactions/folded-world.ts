@@ -1,10 +1,15 @@
 // One signer's world, folded, so that every misfortune at once can be walked through. A state of it stands for all states of
 // the small world that differ in nothing which a claim or a later step could see. What was folded, and why nothing is lost:
 //
-//   effects    Jobs and workers are not counted. Any attempt up to the chosen one may reach a node at any time, and need
-//              not: that is every job done at once, late, twice, by two workers, or lost, and every crash before or after.
+//   effects    Jobs and workers are not counted. Any attempt up to the chosen one, and all of them once one was chosen
+//              again after the cancel, may reach a node at any time, and need not: that is every job done at once, late,
+//              twice, by two workers, or lost, and every crash before or after.
 //   chances    A pool may lose a transaction at any time, a node may know none of ours, an answer may go unheard, an
 //              attempt may be chosen over the last, as often as you like. Only reorganisations and strangers are counted.
+//   time       Clocks are not kept: whatever they may say is said at any time.
+//   fees       Blocks may ask for anything, at any time and as often as you like, so what they ask for is not kept: the next
+//              block takes what it takes, and a clock sees what it sees.
+//   operators  What an operator gives up is what its clock gives up, but for fewer steps (explore.test.ts checks that).
 //   requests   A request that dies is one that is never heard of again: another branch in which it does not go on. Of
 //              those under way only the highest pending count that one may have seen is kept; they may use any below it.
 //   neighbours Nothing of another signer matters to this one but that blocks come: a block without ours may come at any
@@ -22,7 +27,7 @@
 
 import { FIRST_STATE, type TransactionEvent, type TransactionState } from '../../src/transactions/transition.ts'
 import { Broken, type Model, type Move } from '../support/explore.ts'
-import { brokenOutcome, brokenTold, type Fed, feed, LADDER, type Rules } from './rules.ts'
+import { brokenOutcome, brokenTold, CANCEL, FEES, type Fed, feed, LADDER, type Rules, WAITS } from './rules.ts'
 
 /** What the network has at a nonce: nothing, an attempt plus one, a stranger's, or a rung plus one that was reverted. */
 type Occupant = number
@@ -46,9 +51,11 @@ export type Slot = {
   readonly there: Occupant
   /** An attempt that the reconciler saw in the block that is gone, and may still write down. */
   readonly stale: number | null
+  /** It was given up, and a rung is chosen again: whoever was at work before may still send what is above. */
+  readonly isRevived: boolean
 }
 
-export const EMPTY: Slot = { state: null, hasRaw: false, there: NOBODY, stale: null }
+export const EMPTY: Slot = { state: null, hasRaw: false, there: NOBODY, stale: null, isRevived: false }
 
 export type Folded = {
   /** Not yet recorded. */
@@ -84,14 +91,21 @@ export const kept = (full: TransactionState): TransactionState => {
 
 const SLOT_COUNTS = 8
 
+const isRungChosen = (state: TransactionState | null): boolean =>
+  state !== null && state.kind !== 'done' && state.chosen < CANCEL
+
 /** Equal for equal worlds; the worlds of a walk are kept as such texts. */
 const packed = (world: Folded): string =>
   String.fromCharCode(
     world.requests + SLOT_COUNTS * (world.strangers + SLOT_COUNTS * (world.reorgs + SLOT_COUNTS * world.seen)),
     world.mined + SLOT_COUNTS * (world.final + SLOT_COUNTS * (world.tracked + SLOT_COUNTS * (world.isOpen ? 1 : 0))),
     ...world.slots.map(
-      ({ state, hasRaw, there, stale }) =>
-        (hasRaw ? 1 : 0) + 2 * ((stale ?? -1) + 1) + 8 * there + 64 * (state === null ? 0 : (numbers.get(state) ?? 0)),
+      ({ state, hasRaw, there, stale, isRevived }) =>
+        (hasRaw ? 1 : 0) +
+        2 * ((stale ?? -1) + 1) +
+        8 * there +
+        64 * (isRevived && isRungChosen(state) ? 1 : 0) +
+        128 * (state === null ? 0 : (numbers.get(state) ?? 0)),
     ),
   )
 
@@ -111,7 +125,8 @@ const unpacked = (text: string): Folded => {
       hasRaw: (slot & 1) === 1,
       stale: ((slot >> 1) & 3) === 0 ? null : ((slot >> 1) & 3) - 1,
       there: (slot >> 3) & 7,
-      state: states[(slot >> 6) - 1] ?? null,
+      isRevived: ((slot >> 6) & 1) === 1,
+      state: states[(slot >> 7) - 1] ?? null,
     })),
   }
 }
@@ -131,7 +146,10 @@ const FINALIZED: TransactionEvent = { kind: 'finalized', blockHash: HERE }
 const USURPED: TransactionEvent = { kind: 'usurped' }
 const FORGOTTEN: TransactionEvent = { kind: 'forgotten' }
 const CLIMB_DUE: TransactionEvent = { kind: 'climb_due' }
-const EXPIRY_DUE: TransactionEvent = { kind: 'expiry_due' }
+const CLOCKS: readonly TransactionEvent[] = FEES.flatMap((payable) =>
+  WAITS.map((due) => ({ kind: 'clock', due, payable }) as const),
+)
+const REVIVED: readonly TransactionEvent[] = ATTEMPTS.map((attempt) => ({ kind: 'revived', attempt }))
 
 export const isIn = (slot: Slot, blockHash: string): boolean =>
   slot.state?.kind === 'mined' && slot.state.blockHash === blockHash
@@ -139,6 +157,7 @@ export const isIn = (slot: Slot, blockHash: string): boolean =>
 /** What becomes of a transaction by one set of rules, computed once. */
 export const createSteps = (rules: Rules) => {
   const memory = new Map<TransactionState, Map<TransactionEvent, Fed>>()
+  const urgings = new Map<TransactionState, readonly TransactionEvent[]>()
 
   const fed = (state: TransactionState, event: TransactionEvent): Fed => {
     const known = memory.get(state) ?? new Map<TransactionEvent, Fed>()
@@ -159,7 +178,22 @@ export const createSteps = (rules: Rules) => {
   const isSent = (slot: Slot, event: TransactionEvent): boolean =>
     slot.state !== null && slot.hasRaw && fed(slot.state, event).isSent
 
-  return { rules, told, isSent }
+  /** Of all that a clock, a node or the reconciler may say to what waits: one event of those that come to the same. */
+  const urging = (state: TransactionState): readonly TransactionEvent[] => {
+    const known = urgings.get(state)
+    if (known !== undefined) return known
+    const distinct = new Map<string, TransactionEvent>()
+    for (const event of [CLIMB_DUE, FORGOTTEN, ...CLOCKS]) {
+      const { state: next, isSent: sent } = fed(state, event)
+      const end = `${numbers.get(next)}, ${sent}`
+      if (!distinct.has(end)) distinct.set(end, event)
+    }
+    const events = [...distinct.values()]
+    urgings.set(state, events)
+    return events
+  }
+
+  return { rules, told, isSent, urging }
 }
 
 export type Steps = ReturnType<typeof createSteps>
@@ -301,7 +335,9 @@ const takes = (there: Occupant, attempt: number): boolean =>
 const offer = (world: Folded, nonce: number, emit: Emit): void => {
   const slot = world.slots[nonce] ?? EMPTY
   if (slot.state === null || slot.state.kind === 'done' || nonce < world.mined) return
-  for (let attempt = 0; attempt <= slot.state.chosen; attempt += 1) {
+  const { chosen } = slot.state
+  for (const attempt of ATTEMPTS) {
+    if (attempt > chosen && !slot.isRevived) continue
     if (takes(slot.there, attempt)) {
       emit(`send ${nonce}.${attempt}`, withSlot(world, nonce, { ...slot, there: attempt + 1 }), 'chance')
     }
@@ -332,6 +368,22 @@ const tell = (
   }
 }
 
+/** A node takes a rung while the cancel is chosen: a rung is again. */
+const revive = (
+  world: Folded,
+  { nonce, steps, emit }: { readonly nonce: number; readonly steps: Steps; readonly emit: Emit },
+): void => {
+  const slot = world.slots[nonce] ?? EMPTY
+  for (let rung = 0; rung < CANCEL; rung += 1) {
+    const isThere = attemptIn(slot.there) === rung
+    const event = REVIVED[rung]
+    if (event === undefined || (!isThere && !takes(slot.there, rung))) continue
+    const next = steps.told(slot, event)
+    if (next === slot) continue
+    emit(`revived ${nonce} by ${rung}`, withSlot(world, nonce, { ...next, there: rung + 1, isRevived: true }), 'chance')
+  }
+}
+
 /** Whether the reconciler's look is at another intent. */
 const looksElsewhere = ({ slots, tracked: known }: Folded, nonce: number): boolean =>
   slots.some(
@@ -347,7 +399,8 @@ const learn = (world: Folded, steps: Steps, emit: Emit): void => {
       tell(world, { nonce, event, how, steps, emit })
     if (state.kind === 'waiting' && nonce >= world.mined) {
       if (isOurs(there)) hear(ACCEPTED[attemptIn(there)])
-      for (const event of [CLIMB_DUE, EXPIRY_DUE, FORGOTTEN]) hear(event)
+      for (const event of steps.urging(state)) hear(event)
+      revive(world, { nonce, steps, emit })
       if (steps.rules.onUnknown !== null) hear(steps.rules.onUnknown, 'chance')
     }
     if (state.kind === 'mined' && state.told === null) {

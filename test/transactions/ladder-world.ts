@@ -130,6 +130,19 @@ export const startLadderWorld = async () => {
       await chain.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${baseFeeWei.toString(16)}`])
       await node.mine()
     },
+    /** Until the tracker has looked at what the newest block asks for. */
+    seen: async (): Promise<void> => {
+      const { baseFeePerGas, hash } = await chain.publicClient.getBlock()
+      const deadline = Date.now() + PATIENCE_MS
+      for (;;) {
+        const rows = await sql`
+          select 1 from cursors
+          where purpose = 'track' and block_hash = ${hash} and base_fee_per_gas = ${String(baseFeePerGas)}`
+        if (rows.length === 1) return
+        if (Date.now() > deadline) throw new Error(`block ${hash} was not taken in`)
+        await Bun.sleep(POLL_MS)
+      }
+    },
     /** Enough blocks for what is in the next one to be final. */
     mineToFinal: () => node.mine(BLOCKS_TO_FINAL + 1),
     statusOf: async (id: string) => (await service.get('/transactions/status-by-id', { id })).json,

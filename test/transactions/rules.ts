@@ -12,8 +12,20 @@ import {
 import { Broken } from '../support/explore.ts'
 
 /** Two rungs and the cancel. */
-export const LADDER: Ladder = { rungs: 2 }
+export const LADDER: Ladder = { rungs: 2, isFixed: false }
 export const CANCEL = LADDER.rungs
+const TOP = LADDER.rungs - 1
+
+/** What blocks ask for: so many attempts, from the lowest on, offer less. */
+export type Fee = number
+export const FEES: readonly Fee[] = [0, 1, 2, 3]
+
+/** How long its signer's lowest has waited: not for long, until it must offer more, until it is given up. */
+export const WAITS = [null, 'climb', 'expiry'] as const
+export type Waited = 0 | 1 | 2
+
+/** Whether the next block could take an attempt. */
+export const isPaying = (attempt: number, fee: Fee): boolean => attempt >= fee
 
 export type Rules = {
   readonly transition: typeof transition
@@ -67,7 +79,11 @@ const brokenStep = (step: {
     return after === before && effects.length === 0 ? null : 'what was told for good is told otherwise'
   }
   if (after.kind === 'done') return null
-  if (after.chosen < before.chosen) return 'a lower attempt is chosen after a higher one'
+  if (after.chosen < before.chosen && !isRevival(before, event)) return 'a lower attempt is chosen after a higher one'
+  if (event.kind === 'clock' && before.kind === 'waiting') {
+    const broken = brokenClock(before, event, after.chosen)
+    if (broken !== null) return broken
+  }
   const stray = effects.some((effect) => effect.kind === 'send' && effect.attempt !== after.chosen)
   if (stray) return 'an attempt is sent that is not the chosen one'
   const stays = after.kind === 'mined' && before.kind === 'mined' && after.blockHash === before.blockHash
@@ -75,6 +91,24 @@ const brokenStep = (step: {
   const isTold = after.kind === 'mined' && after.told !== null && !(stays && before.told === after.told)
   if (isTold && event.kind !== 'confirmed') return 'told before its block is deep enough'
   return null
+}
+
+/** Given up for time, and by nobody. */
+const isRevival = (before: TransactionState, event: TransactionEvent): boolean =>
+  event.kind === 'revived' && before.kind === 'waiting' && before.givenUp === 'expired'
+
+/** What the clock and the market may change. @returns the sentence that is not true. */
+const brokenClock = (
+  before: Extract<TransactionState, { kind: 'waiting' }>,
+  { due, payable }: Extract<TransactionEvent, { kind: 'clock' }>,
+  chosen: number,
+): string | null => {
+  if (before.chosen === CANCEL) return null
+  if (chosen === CANCEL && payable > TOP) return 'given up while blocks ask for more than its top rung offers'
+  if (chosen === CANCEL && payable > before.chosen) return 'given up though a higher rung could be taken'
+  if (chosen === CANCEL && due !== 'expiry') return 'given up before its time'
+  const isLeftBehind = chosen < Math.min(payable, TOP)
+  return isLeftBehind ? 'a rung is kept that the market has left behind, though there is a higher one' : null
 }
 
 /** What a final outcome says of the transaction that used the nonce in a final block. @returns the sentence that is not true. */

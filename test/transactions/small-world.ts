@@ -1,7 +1,8 @@
 // A small world, told plainly: API processes that record intents, jobs, workers that read, send and write down and may die
 // between any two of these, a tracker, a reconciler, a node that mines, forgets and is reorganised, a stranger who uses the
-// key. What a transaction makes of it is the running code's own transition function. Time does not exist here: whatever may
-// happen next, happens in some branch. Each misfortune has a budget: how often it may happen in one history.
+// key, and fees that rise and fall. What a transaction makes of it is the running code's own transition function. Time is how
+// long a signer's lowest has waited, in three steps; whatever else may happen next, happens in some branch. Each misfortune
+// has a budget: how often it may happen in one history.
 //
 // It is plain, so it grows fast; folded-world.ts goes further, and is held against this one.
 
@@ -12,13 +13,30 @@ import {
   type TransactionState,
 } from '../../src/transactions/transition.ts'
 import type { Model, Move } from '../support/explore.ts'
-import { brokenOutcome, brokenTold, CANCEL, feed, type Rules } from './rules.ts'
+import {
+  brokenOutcome,
+  brokenTold,
+  CANCEL,
+  FEES,
+  type Fee,
+  feed,
+  isPaying,
+  LADDER,
+  type Rules,
+  WAITS,
+  type Waited,
+} from './rules.ts'
 
 export const STRANGER = 'x'
 const WORKERS_MAX = 2
 
 /** Between reading the row and writing down what the node said. */
-type Worker = { readonly attempt: number; readonly heard: Heard | null }
+type Worker = {
+  readonly attempt: number
+  /** It offers a rung though the cancel is chosen. */
+  readonly revives?: true
+  readonly heard: Heard | null
+}
 /** Of a block where it says so: that the transaction is in it, or not any more. */
 type Look = { readonly event: TransactionEvent; readonly blockHash: string | null }
 type Heard = 'accepted' | 'refused' | 'nonce_too_low' | 'unknown'
@@ -32,6 +50,9 @@ export type Intent = {
   readonly workers: readonly Worker[]
   /** What the reconciler has learnt from the node and not yet written down. */
   readonly look: Look | null
+  readonly waited: Waited
+  /** It was given up once, and a rung was chosen again. */
+  readonly isRevived: boolean
 }
 
 export type Signer = {
@@ -49,6 +70,8 @@ export type Block = { readonly hash: string; readonly mined: readonly (readonly 
 
 export type SmallWorld = {
   readonly signers: readonly Signer[]
+  /** What the next block asks for. */
+  readonly fee: Fee
   readonly chain: readonly Block[]
   /** How many blocks are final; that never shrinks. */
   readonly final: number
@@ -75,8 +98,13 @@ export type Budget = {
   readonly reorg: number
   readonly stranger: number
   readonly revert: number
+  /** How often time passes until something must offer more, and until it is given up. */
   readonly climb: number
   readonly expire: number
+  /** How often fees rise. */
+  readonly fees: number
+  /** How often an operator gives something up. */
+  readonly cancel: number
 }
 
 /** How many blocks, itself among them, make a block deep enough to be told; and how many above it make it final. */
@@ -123,9 +151,12 @@ const setIntent = (world: SmallWorld, { at, index }: At, intent: Intent): SmallW
 /** The state and its effects are one database transaction: sending is a job in the queue. */
 const tell = (rules: Rules, intent: Intent, event: TransactionEvent): Intent => {
   const { state, isSent, isErased } = feed(rules, intent.state, event)
+  const isAfresh = event.kind === 'excluded' || event.kind === 'revived'
   return {
     ...intent,
     state,
+    isRevived: intent.isRevived || (event.kind === 'revived' && state !== intent.state),
+    waited: isAfresh || state.kind !== 'waiting' ? 0 : intent.waited,
     jobs: isSent ? Math.max(intent.jobs, 1) : intent.jobs,
     hasRaw: intent.hasRaw && !isErased,
   }
@@ -163,7 +194,16 @@ const recording = (world: SmallWorld, rules: Rules): SmallMove[] =>
       )
       let nonce = seen
       while (held.has(nonce)) nonce += 1
-      const fresh: Intent = { nonce, state: FIRST_STATE, hasRaw: true, jobs: 1, workers: [], look: null }
+      const fresh: Intent = {
+        nonce,
+        state: FIRST_STATE,
+        hasRaw: true,
+        jobs: 1,
+        workers: [],
+        look: null,
+        waited: 0,
+        isRevived: false,
+      }
       const intents = set(signer.intents, index, fresh)
       const prepared = set(signer.prepared, index, null)
       return [chance(`record ${at}.${index} at ${nonce}`, withSigner(world, at, { intents, prepared }))]
@@ -180,14 +220,18 @@ const offered = (
   if (signer === undefined || nonce < minedOf(world, at).length) return [[world, 'nonce_too_low']]
   const there = signer.pool[nonce]
   const replaced = withSigner(world, at, { pool: { ...signer.pool, [nonce]: tx } })
-  if (there === undefined || there === tx) return [[replaced, 'accepted']]
+  // Some nodes refuse what the next block would not take, others keep it.
+  const refusals: readonly (readonly [SmallWorld, Heard])[] = isPaying(attemptOf(tx), world.fee)
+    ? []
+    : [[world, 'refused']]
+  if (there === undefined || there === tx) return [[replaced, 'accepted'], ...refusals]
   if (there === STRANGER) {
     return [
       [replaced, 'accepted'],
       [world, 'refused'],
     ]
   }
-  return attemptOf(tx) > attemptOf(there) ? [[replaced, 'accepted']] : [[world, 'refused']]
+  return attemptOf(tx) > attemptOf(there) ? [[replaced, 'accepted'], ...refusals] : [[world, 'refused']]
 }
 
 const taking = (world: SmallWorld): SmallMove[] =>
@@ -199,18 +243,26 @@ const taking = (world: SmallWorld): SmallMove[] =>
     const idle = { ...intent, jobs: intent.jobs - 1 }
     const name = `take ${at}.${index}`
     if (state.kind !== 'waiting' || !hasRaw) return [good(name, setIntent(from, { at, index }, idle))]
-    const workers = [...intent.workers, { attempt: state.chosen, heard: null }]
-    return [(isBeside ? chance : good)(name, setIntent(from, { at, index }, { ...idle, workers }))]
+    const works = (worker: Worker) => setIntent(from, { at, index }, { ...idle, workers: [...intent.workers, worker] })
+    const sends = (isBeside ? chance : good)(name, works({ attempt: state.chosen, heard: null }))
+    // A rung that could be mined is offered before a cancel that was offered in vain.
+    const rungs = Array.from({ length: LADDER.rungs }, (_, rung) => rung).filter((rung) => isPaying(rung, world.fee))
+    const revives = state.givenUp !== 'expired' ? [] : rungs
+    return [
+      sends,
+      ...revives.map((attempt) => chance(`${name}, ${attempt} first`, works({ attempt, revives: true, heard: null }))),
+    ]
   })
 
 const sending = (world: SmallWorld): SmallMove[] =>
   recorded(world).flatMap(({ at, index, intent }) =>
-    intent.workers.flatMap(({ attempt, heard }, which) => {
+    intent.workers.flatMap((worker, which) => {
+      const { attempt, heard } = worker
       if (heard !== null) return []
       const name = `send ${at}.${index}.${attempt}`
       return offered(world, { at, nonce: intent.nonce, tx: `${index}.${attempt}` }).flatMap(([next, answer]) => {
         const after = (how: Heard) => {
-          const workers = set(intent.workers, which, { attempt, heard: how })
+          const workers = set(intent.workers, which, { ...worker, heard: how })
           return setIntent(next, { at, index }, { ...intent, workers })
         }
         const silent = world.left.silence > 0 ? [chance(`${name}, unheard`, spend(after('unknown'), 'silence'))] : []
@@ -227,6 +279,12 @@ const heed = (
 ): Intent => {
   const { at, index, intent, worker } = input
   const again = (next: Intent): Intent => ({ ...next, jobs: Math.max(next.jobs, 1) })
+  if (worker.revives) {
+    // Where it was not taken the cancel is sent: by the same job, which is as good as by another.
+    return worker.heard === 'accepted'
+      ? tell(rules, intent, { kind: 'revived', attempt: worker.attempt })
+      : again(intent)
+  }
   switch (worker.heard) {
     case 'accepted':
       return tell(rules, intent, { kind: 'accepted', attempt: worker.attempt })
@@ -260,6 +318,7 @@ const takings = (world: SmallWorld, at: number): readonly (readonly string[])[] 
   const lists: (readonly string[])[] = [[]]
   for (let nonce = first, longest: (readonly string[])[] = [[]]; pool[nonce] !== undefined; nonce += 1) {
     const tx = pool[nonce] ?? ''
+    if (tx !== STRANGER && !isPaying(attemptOf(tx), world.fee)) break
     const ways = tx !== STRANGER && attemptOf(tx) !== CANCEL ? [tx, `${tx}!`] : [tx]
     longest = longest.flatMap((list) => ways.map((way) => [...list, way]))
     lists.push(...longest)
@@ -446,13 +505,35 @@ const clocks = (world: SmallWorld, rules: Rules): SmallMove[] =>
     const lowest = live.sort((a, b) => a.intent.nonce - b.intent.nonce)[0]
     if (lowest === undefined) return []
     const { index, intent } = lowest
-    const due = (kind: 'climb_due' | 'expiry_due', what: keyof Budget): SmallMove[] => {
-      if (world.left[what] === 0) return []
-      const next = setIntent(world, { at, index }, tell(rules, intent, { kind }))
-      return [chance(`${kind} ${at}.${index}`, spend(next, what))]
+    const waits = (waited: 1 | 2, what: 'climb' | 'expire'): SmallMove[] => {
+      if (world.left[what] === 0 || intent.waited >= waited) return []
+      return [chance(`${what} ${at}.${index}`, spend(setIntent(world, { at, index }, { ...intent, waited }), what))]
     }
-    return [...due('climb_due', 'climb'), ...due('expiry_due', 'expire')]
+    const event = { kind: 'clock', due: WAITS[intent.waited] ?? null, payable: world.fee } as const
+    const seen = tell(rules, intent, event)
+    // While nothing of it could be taken no time passes.
+    const looked = world.fee >= LADDER.rungs ? { ...seen, waited: 0 as const } : seen
+    const looks = good(`clock ${at}.${index}`, setIntent(world, { at, index }, looked))
+    return [looks, ...waits(1, 'climb'), ...waits(2, 'expire')]
   })
+
+/** Fees rise, and fall again: that they do is certain. */
+const fees = (world: SmallWorld): SmallMove[] =>
+  FEES.flatMap((fee) => {
+    if (fee === world.fee || (fee > world.fee && world.left.fees === 0)) return []
+    const name = `fees ${fee > world.fee ? 'rise' : 'fall'} to ${fee}`
+    return fee > world.fee ? [chance(name, spend({ ...world, fee }, 'fees'))] : [good(name, { ...world, fee })]
+  })
+
+const givingUp = (world: SmallWorld, rules: Rules): SmallMove[] =>
+  world.left.cancel === 0
+    ? []
+    : recorded(world).map(({ at, index, intent }) =>
+        chance(
+          `an operator gives up ${at}.${index}`,
+          spend(setIntent(world, { at, index }, tell(rules, intent, { kind: 'cancel_asked' })), 'cancel'),
+        ),
+      )
 
 /** Every process at once: what they held is gone, and what they had taken is in the queue again. */
 const crashing = (world: SmallWorld): SmallMove[] => {
@@ -565,6 +646,7 @@ export const smallWorld = (input: {
         lost: Array(count).fill(false),
         pool: {},
       })),
+      fee: 0,
       chain: [],
       final: 0,
       tracked: [],
@@ -583,6 +665,8 @@ export const smallWorld = (input: {
       ...looking(world, rules),
       ...goingOn(world, rules),
       ...clocks(world, rules),
+      ...fees(world),
+      ...givingUp(world, rules),
       ...misfortunes(world),
       ...strangers(world, rules),
     ],
@@ -593,5 +677,5 @@ export const smallWorld = (input: {
 
 const NOTHING: Budget = {
   ...{ crash: 0, lostJob: 0, doubledJob: 0, beside: 0, stall: 0, silence: 0, forget: 0, lag: 0 },
-  ...{ reorg: 0, stranger: 0, revert: 0, climb: 0, expire: 0 },
+  ...{ reorg: 0, stranger: 0, revert: 0, climb: 0, expire: 0, fees: 0, cancel: 0 },
 }

@@ -1,6 +1,6 @@
 // Blocks as followers need them: who they are, who their parent is, and which transactions are in them.
 
-import type { BlockRef, BlockWithHashes, Hex } from '../chain.ts'
+import type { BlockRef, BlockWithHashes, Head, Hex } from '../chain.ts'
 import { type Answer, type Question, question, type Rpc } from '../node/rpc.ts'
 import { bytes, hash, listOf, nullable, quantity, record, smallQuantity, toQuantity } from '../node/wire.ts'
 import { isBlockMissing } from './nodeErrors.ts'
@@ -14,6 +14,12 @@ const parseRef = (value: unknown): BlockRef => {
     timestampMs: smallQuantity(block.timestamp) * 1_000,
   }
 }
+
+/** A chain before EIP-1559 has no base fee. */
+const parseNewest = (value: unknown): Omit<Head, 'finalized'> => ({
+  latest: parseRef(value),
+  baseFeePerGas: nullable(quantity)(record(value).baseFeePerGas),
+})
 
 /** `bloom` is null where the node sends none: then it proves nothing. */
 export type BlockHeader = BlockWithHashes & { readonly bloom: Hex | null }
@@ -49,12 +55,10 @@ export const readBlock = async (rpc: Rpc, number: bigint): Promise<BlockWithHash
 }
 
 /** The newest block, and the newest final one where the node knows the tag. @throws NodeUnavailable. */
-export const readHead = async (
-  rpc: Rpc,
-): Promise<{ readonly latest: BlockRef; readonly finalized: BlockRef | null }> => {
+export const readHead = async (rpc: Rpc): Promise<Head> => {
   const [latest, finalized] = await rpc.tryAll([
-    question('eth_getBlockByNumber', ['latest', false], parseRef),
+    question('eth_getBlockByNumber', ['latest', false], parseNewest),
     question('eth_getBlockByNumber', ['finalized', false], nullable(parseRef)),
   ])
-  return { latest: rpc.need(latest), finalized: finalized.ok ? finalized.value : null }
+  return { ...rpc.need(latest), finalized: finalized.ok ? finalized.value : null }
 }

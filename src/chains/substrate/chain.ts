@@ -144,7 +144,7 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     balances: (input) => readBalances(node, input),
     head: async () => {
       const ref = await finalBlocks.head()
-      return { latest: ref, finalized: ref }
+      return { latest: ref, finalized: ref, baseFeePerGas: null }
     },
     block: finalBlocks.block,
     movements: (range) => readMovements(node, range),

@@ -1,0 +1,91 @@
+// How long a signer's lowest transaction has waited, and what blocks ask for meanwhile.
+
+import { and, eq, isNull, lt, sql } from 'drizzle-orm'
+import type { Queryable } from '../client.ts'
+import { attempts, cursors, transactions } from '../schema.ts'
+import type { Network } from '../words.ts'
+import { isChosen, isLive } from './transactions.ts'
+
+export type DueClock = {
+  readonly id: string
+  /** `start`: its time begins, or begins again. */
+  readonly due: 'start' | 'climb' | 'expiry' | null
+  /** The lowest attempt that offers what is asked: as many as offer less. */
+  readonly payable: number
+}
+
+/** While nothing could take it a clock is set back, but not at each look. */
+const SET_BACK_SHARE = 20
+
+/**
+ * Of each signer's lowest live transaction that is in no block, once a node was asked to take it: whether its clock must be
+ * started, its fee must rise (by time only of what a node took), or it must be given up. Its clock stands still while blocks
+ * ask for more than it can ever offer. By the database's clock.
+ * @param input.askedPerGas what the next block may ask for, in wei; null where that is not known.
+ */
+export const dueClocks = async (
+  db: Queryable,
+  input: {
+    readonly network: Network
+    readonly climbAfterSeconds: number
+    readonly expireAfterSeconds: number
+    readonly askedPerGas: bigint | null
+  },
+): Promise<readonly DueClock[]> =>
+  db.execute<DueClock>(sql`
+    select id, due, payable from (
+      select id, chosen, rungs, payable, case
+          when clock_started_at is null then 'start'
+          when chosen < rungs and payable >= rungs + has_fixed_fees::int then case
+            when clock_started_at + make_interval(secs => ${input.expireAfterSeconds / SET_BACK_SHARE}) <= now()
+              then 'start' end
+          when chosen < rungs and clock_started_at + make_interval(secs => ${input.expireAfterSeconds}) <= now()
+            then 'expiry'
+          when chosen + 1 < rungs and broadcast_at is not null
+            and greatest(chosen_at, clock_started_at) + make_interval(secs => ${input.climbAfterSeconds}) <= now() then 'climb'
+        end as due
+      from (
+        select waiting.*, (
+            select count(*)::int from public.attempts attempt
+            where attempt.transaction_id = waiting.id and attempt.max_fee_per_gas < ${input.askedPerGas}::numeric
+          ) as payable
+        from (
+          select network, signer_address, min(nonce) as nonce from public.transactions
+          where network = ${input.network} and not final and mined_block_number is null
+          group by network, signer_address
+        ) lowest
+        join public.transactions waiting using (network, signer_address, nonce)
+        where waiting.holds_nonce and (broadcast_at is not null or exists (
+          select from public.attempts attempt where attempt.transaction_id = waiting.id and attempt.last_error is not null))
+      ) asked
+    ) clocks
+    where due is not null or chosen < least(payable, rungs - 1)`)
+
+/** Whether the newest block that was seen asks for more than the attempt offers that is chosen. */
+export const isWaitingForFees = async (
+  db: Queryable,
+  { id, network }: { readonly id: string; readonly network: Network },
+): Promise<boolean> => {
+  const rows = await db
+    .select({ id: transactions.id })
+    .from(transactions)
+    .innerJoin(attempts, and(eq(attempts.transactionId, transactions.id), isChosen))
+    .innerJoin(cursors, and(eq(cursors.network, network), eq(cursors.purpose, 'track')))
+    .where(
+      and(
+        eq(transactions.id, id),
+        isLive,
+        isNull(transactions.minedBlockHash),
+        lt(attempts.maxFeePerGas, cursors.baseFeePerGas),
+      ),
+    )
+  return rows.length > 0
+}
+
+/** From now on each of these transactions waits with its signer's others behind it. */
+export const startClocks = async (db: Queryable, ids: readonly string[]): Promise<void> => {
+  await db
+    .update(transactions)
+    .set({ clockStartedAt: sql`now()` })
+    .where(eq(transactions.id, sql`any(${sql.param(ids)}::uuid[])`))
+}

@@ -1,0 +1,175 @@
+// Fees that rise fast and fall again, on a real chain behind go-ethereum's pool, with several intents of one signer in the
+// queue: nothing is given up that blocks would have taken in its time, and nothing is burnt by cancels.
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import type { Hex } from 'viem'
+import { GWEI, type LadderWorld, startLadderWorld } from './ladder-world.ts'
+
+const QUEUED = 4
+/** For each one that is seen to offer too little, and one that takes it; and one before the first. */
+const BLOCKS_MAX = 2 * QUEUED + 1
+/** Longer than anything waits before it is given up. */
+const TOO_LONG_SECONDS = 60
+
+let world: LadderWorld
+
+beforeAll(async () => {
+  world = await startLadderWorld()
+})
+
+afterEach(() => world.mineAt(GWEI))
+
+afterAll(() => world.close())
+
+const queue = async (balance?: bigint): Promise<{ readonly from: Hex; readonly ids: readonly string[] }> => {
+  await world.mineAt(GWEI)
+  await world.seen()
+  const from = await world.wallet(balance)
+  const ids: string[] = []
+  while (ids.length < QUEUED) ids.push(await world.send(from, { value: String(ids.length + 1) }))
+  for (const id of ids) await world.taken(id)
+  return { from, ids }
+}
+
+type Standing = { readonly id: string; readonly mined: boolean; readonly chosen: number; readonly offers: bigint }
+
+/** In nonce order; what each offers by the attempt that is chosen. */
+const standings = async (ids: readonly string[]): Promise<readonly Standing[]> => {
+  const rows = await world.sql<{ id: string; mined: boolean; chosen: number; offers: string }[]>`
+    select t.id, t.mined_block_hash is not null as mined, t.chosen, a.max_fee_per_gas::text as offers
+    from transactions t join attempts a on a.transaction_id = t.id
+      and case a.kind when 'cancel' then t.rungs else a.rung end = t.chosen
+    where t.id in ${world.sql(ids as string[])} order by t.nonce`
+  return rows.map((row) => ({ ...row, offers: BigInt(row.offers) }))
+}
+
+/** Until the lowest that waits offers what blocks ask for, and the node has that. */
+const climbed = async (ids: readonly string[], baseFee: bigint): Promise<void> => {
+  const lowest = (await standings(ids)).find(({ mined }) => !mined)
+  if (lowest === undefined) return
+  const offersEnough = async () => (await standings([lowest.id])).every(({ offers }) => offers >= baseFee)
+  for (const deadline = Date.now() + 15_000; !(await offersEnough()); ) {
+    if (Date.now() > deadline) throw new Error('it did not climb')
+    await Bun.sleep(20)
+  }
+  await world.taken(lowest.id)
+}
+
+/** Blocks at one fee, until all are mined. @returns how many. */
+const mineAll = async (ids: readonly string[], baseFee: bigint): Promise<number> => {
+  for (let blocks = 1; blocks <= BLOCKS_MAX; blocks += 1) {
+    await world.mineAt(baseFee)
+    await world.seen()
+    if ((await standings(ids)).every(({ mined }) => mined)) return blocks
+    await climbed(ids, baseFee)
+  }
+  throw new Error(`not mined within ${BLOCKS_MAX} blocks: ${JSON.stringify(await world.rowOf(ids[0] ?? ''))}`)
+}
+
+const allSucceed = async ({ from, ids }: { readonly from: Hex; readonly ids: readonly string[] }): Promise<void> => {
+  for (const id of ids) expect((await world.service.settled(id)).json).toMatchObject({ status: 'success' })
+  expect(await world.chain.publicClient.getTransactionCount({ address: from })).toBe(ids.length)
+  const cancels = await world.sql`
+    select 1 from attempts where transaction_id in ${world.sql(ids as string[])} and kind = 'cancel' and broadcast_at is not null`
+  expect(cancels.length).toBe(0)
+}
+
+describe('fees that rise and stay', () => {
+  for (const factor of [5n, 10n, 50n]) {
+    test(`to ${factor} times what they were: all in the queue are mined, each within two blocks`, async () => {
+      const queued = await queue()
+      const blocks = await mineAll(queued.ids, factor * GWEI)
+      expect(blocks).toBeLessThanOrEqual(BLOCKS_MAX)
+      await allSucceed(queued)
+    })
+  }
+})
+
+describe('fees that rise above the top rung', () => {
+  const SPIKE = 300n * GWEI
+
+  const aged = async (ids: readonly string[]): Promise<void> => {
+    for (const id of ids.slice(0, 1)) await world.age(id, TOO_LONG_SECONDS)
+    await world.mineAt(SPIKE)
+    await world.seen()
+  }
+
+  test('give nothing up, for however long; callers are told; when they fall all are mined at once', async () => {
+    const queued = await queue()
+    const [first = ''] = queued.ids
+    await world.mineAt(SPIKE)
+    const { rungs } = await world.until(first, ({ chosen, rungs }) => chosen === rungs - 1)
+    await world.taken(first)
+    for (let round = 0; round < 3; round += 1) await aged(queued.ids)
+    expect(await world.rowOf(first)).toMatchObject({ chosen: rungs - 1, status: 'pending' })
+    expect(await world.statusOf(first)).toMatchObject({ status: 'pending', waiting: 'waiting_for_fees' })
+    // Its time begins anew: what the market would take now is not given up for what it has waited.
+    await world.mineAt(GWEI)
+    await world.seen()
+    await allSucceed(queued)
+    expect(await world.statusOf(first)).not.toHaveProperty('waiting')
+  })
+
+  test('and give nothing up as they fall below it again, before a block has taken it', async () => {
+    const queued = await queue()
+    const [first = ''] = queued.ids
+    await world.mineAt(SPIKE)
+    await world.until(first, ({ chosen, rungs }) => chosen === rungs - 1)
+    await world.taken(first)
+    await aged(queued.ids)
+    const top = (await standings([first]))[0]?.offers ?? 0n
+    // A block that nobody gets into: the node had no room, or left it out.
+    await world.chain.rpc('anvil_dropAllTransactions')
+    await world.chain.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${((top * 4n) / 5n).toString(16)}`])
+    await world.chain.rpc('anvil_mine', ['0x1'])
+    await world.seen()
+    expect(await world.rowOf(first)).toMatchObject({ status: 'pending', shown_hash: expect.any(String) })
+    await mineAll(queued.ids, (top * 4n) / 5n)
+    await allSucceed(queued)
+  })
+})
+
+describe('a signer with little more than the price of today', () => {
+  test('is not refused; its ladder ends at what it can pay, which is told; it waits, and is mined as fees fall', async () => {
+    await world.mineAt(GWEI)
+    await world.seen()
+    const from = await world.wallet(21_000n * 5n * GWEI)
+    const id = await world.send(from, { value: '1' })
+    await world.taken(id)
+    const [row] = await world.sql<{ rungs: number; cut: boolean; why: string }[]>`
+      select rungs, cut_by_funds as cut, why from strongroom_views.transactions where id = ${id}`
+    expect(row).toMatchObject({ rungs: 2, cut: true })
+    await world.mineAt(50n * GWEI)
+    await world.until(id, ({ chosen, rungs }) => chosen === rungs - 1)
+    await world.taken(id)
+    await world.age(id, TOO_LONG_SECONDS)
+    await world.mineAt(50n * GWEI)
+    await world.seen()
+    const [waiting] = await world.sql<{ cause: string; why: string; ends: Date | null }[]>`
+      select cause, why, gives_up_at as ends from strongroom_views.transactions where id = ${id}`
+    expect(waiting).toMatchObject({ cause: 'waiting_for_fees', ends: null })
+    expect(waiting?.why).toMatch(
+      /^blocks ask for 50 gwei, and it offers [0-9.]+ at rung 2 of 2 \(the signer could not have paid higher ones\); it is not given up before fees fall$/,
+    )
+    await world.mineAt(GWEI)
+    expect((await world.service.settled(id)).json).toMatchObject({ status: 'success' })
+  })
+})
+
+describe('a cancel that could not be paid', () => {
+  test('makes way for a rung, as soon as the signer can pay that', async () => {
+    await world.mineAt(GWEI)
+    const ether = 10n ** 18n
+    const from = await world.wallet()
+    const id = await world.send(from, { value: String(ether) })
+    await world.taken(id)
+    await world.chain.fund(from, 0n)
+    await world.expire(id)
+    await world.refused(id)
+    await world.chain.fund(from, 2n * ether)
+    const { chosen, rungs } = await world.until(id, (row) => row.chosen < row.rungs)
+    expect(chosen).toBeLessThan(rungs)
+    await world.node.mine()
+    expect((await world.service.settled(id)).json).toMatchObject({ status: 'success' })
+  })
+})
