@@ -85,6 +85,8 @@ export const projects = pgTable('projects', {
   allowedOrigins: text('allowed_origins').array().notNull().default(sql`'{}'`),
   /** The WebAuthn RP ID of its users' passkeys; null: the host of the page that asks. */
   passkeyRpId: text('passkey_rp_id'),
+  /** Whether anybody may begin as a new user without a proof. */
+  anonymousLogin: boolean('anonymous_login').notNull().default(false),
   createdAt: instant('created_at').notNull().default(now),
   activatedAt: instant('activated_at'),
 })

@@ -33,6 +33,7 @@ export const ERROR_STATUS = {
   scope_required: 403,
   user_session_required: 403,
   fresh_login_required: 403,
+  anonymous_login_off: 403,
   origin_not_allowed: 403,
   project_not_activated: 403,
   wallet_forbidden: 403,

@@ -366,6 +366,7 @@ CREATE TABLE "projects" (
 	"name" text NOT NULL,
 	"allowed_origins" text[] DEFAULT '{}' NOT NULL,
 	"passkey_rp_id" text,
+	"anonymous_login" boolean DEFAULT false NOT NULL,
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	"activated_at" timestamp (6) with time zone
 );

@@ -6,7 +6,13 @@ export type Project = typeof projects.$inferSelect
 
 export const insertProject = async (
   db: Queryable,
-  input: { readonly id: string; readonly name: string; readonly activatedAt: Date | null },
+  input: {
+    readonly id: string
+    readonly name: string
+    readonly activatedAt: Date | null
+    /** False by default. */
+    readonly anonymousLogin?: boolean
+  },
 ): Promise<void> => {
   await db.insert(projects).values(input)
 }
@@ -52,6 +58,19 @@ export const setAllowedOrigins = async (
   const rows = await db
     .update(projects)
     .set({ allowedOrigins: [...input.origins] })
+    .where(eq(projects.id, input.projectId))
+    .returning({ id: projects.id })
+  return rows.length === 1
+}
+
+/** @returns whether there is such a project. */
+export const setAnonymousLogin = async (
+  db: Queryable,
+  input: { readonly projectId: string; readonly isOn: boolean },
+): Promise<boolean> => {
+  const rows = await db
+    .update(projects)
+    .set({ anonymousLogin: input.isOn })
     .where(eq(projects.id, input.projectId))
     .returning({ id: projects.id })
   return rows.length === 1

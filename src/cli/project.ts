@@ -1,11 +1,12 @@
 import { Command } from 'commander'
 import { activateProject } from '../projects/activate.ts'
+import { setAnonymousLogin } from '../projects/anonymous-login.ts'
 import { createProject } from '../projects/create.ts'
 import { listProjects } from '../projects/list.ts'
 import { setAllowedOrigins } from '../projects/origins.ts'
 import { setPasskeyDomain } from '../projects/passkey-domain.ts'
-import { uuid } from './arguments.ts'
-import { OPERATOR, print, printJson, withCtx } from './operator.ts'
+import { oneOf, uuid } from './arguments.ts'
+import { OPERATOR, print, printJson, withCtx, withServiceCtx } from './operator.ts'
 import { readSecrets } from './secrets.ts'
 
 export const projectCommands = (): Command => {
@@ -56,7 +57,25 @@ export const projectCommands = (): Command => {
       }),
     )
   addPageCommands(command)
+  addLoginCommands(command)
   return command
+}
+
+/** What concerns how a project's users log in. */
+const addLoginCommands = (command: Command): void => {
+  command
+    .command('anonymous-login')
+    .description(
+      'Let anybody begin as a new user without a proof, or no longer; by default on for testnet and off for mainnet.',
+    )
+    .argument('<project-id>', 'the project', uuid)
+    .argument('<on|off>', 'whether it is allowed', oneOf(['on', 'off']))
+    .action((projectId: string, anonymousLogin: 'on' | 'off') =>
+      withServiceCtx(async (ctx) => {
+        await setAnonymousLogin(ctx, { projectId, anonymousLogin })
+        print(`Anonymous login is ${anonymousLogin} now. Users who came by it keep their sessions.`)
+      }),
+    )
 }
 
 /** What concerns the pages of a project. */

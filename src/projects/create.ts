@@ -25,10 +25,13 @@ export const createProject = async (
     throw new AppError('invalid_input', `The name must be a text of 1 to ${MAX_NAME_LENGTH} characters.`)
   }
   const projectId = randomUUID()
-  const developerSecret = ctx.config.environment === 'testnet' ? TESTNET_DEVELOPER_SECRET : null
+  const isTestnet = ctx.config.environment === 'testnet'
+  const developerSecret = isTestnet ? TESTNET_DEVELOPER_SECRET : null
   const keys = await ctx.vault.newProject({ projectId, developerSecret, actor: input.actor })
   const apiKey = await ctx.db.transaction(async (tx) => {
-    await insertProject(tx, { id: projectId, name, activatedAt: developerSecret === null ? null : ctx.now() })
+    const activatedAt = developerSecret === null ? null : ctx.now()
+    // On mainnet users without a proof are the project's decision: bots could make any number of them.
+    await insertProject(tx, { id: projectId, name, activatedAt, anonymousLogin: isTestnet })
     await keys.write(tx)
     const { actor } = input
     return addApiKey(ctx, tx, { projectId, name: 'First key', scopes: API_KEY_SCOPES, expiresAt: null, actor })

@@ -6,6 +6,7 @@ type ListedProject = {
   readonly name: string
   readonly created_at: string
   readonly activated_at: string | null
+  readonly anonymous_login: boolean
 }
 
 /** Every project, oldest first. For operators. */
@@ -15,4 +16,5 @@ export const listProjects = async (ctx: Pick<WorkerCtx, 'db'>): Promise<readonly
     name: row.name,
     created_at: row.createdAt.toISOString(),
     activated_at: row.activatedAt?.toISOString() ?? null,
+    anonymous_login: row.anonymousLogin,
   }))

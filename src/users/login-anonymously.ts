@@ -1,15 +1,25 @@
 import { randomUUID } from 'node:crypto'
+import { findProject } from '../../db/queries/projects.ts'
 import { ensureUser } from '../../db/queries/users.ts'
 import type { Asked } from '../auth/plugin.ts'
 import { throttle } from '../auth/throttle.ts'
 import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
 import { beginsFrom } from './limits.ts'
 import { beginSession, type OpenSession, withTokens } from './session.ts'
 
-/** A new user without any proof: only this session reaches what is theirs, until they add an e-mail address or a passkey. */
+/**
+ * A new user without any proof: only this session reaches what is theirs, until they add an e-mail address or a passkey.
+ * @throws rate_limited, anonymous_login_off.
+ */
 export const loginAnonymously = async (ctx: Ctx, asked: Asked): Promise<OpenSession> => {
   await throttle(ctx, [beginsFrom(ctx, asked, 'anonymous')])
   const { projectId, asker } = asked
+  const project = await findProject(ctx.db, projectId)
+  if (project === null) throw new Error('a project that was asked for is there')
+  if (!project.anonymousLogin) {
+    throw new AppError('anonymous_login_off', 'This project takes no users without a proof: log in by another way.')
+  }
   const row = await ctx.db.transaction(async (tx) => {
     const userId = await ensureUser(tx, { id: randomUUID(), projectId })
     return beginSession(ctx, tx, { projectId, userId, way: 'anonymous', asker, authenticatedAt: null })

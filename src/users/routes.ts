@@ -50,7 +50,10 @@ export const userRoutes = (ctx: Ctx, door: ProjectDoor) =>
     })
     .post('/login-anonymously', async ({ asked }) => shown(await loginAnonymously(ctx, asked)), {
       response: answers(Session),
-      ...detail('Log in without a proof', 'Makes a new user, who may add an e-mail address or a passkey later.'),
+      ...detail(
+        'Log in without a proof',
+        'Makes a new user, who may add an e-mail address or a passkey later. 403 `anonymous_login_off` where the project takes none.',
+      ),
     })
     .post(
       '/refresh-token',

@@ -71,6 +71,7 @@ describe('project list and origins', () => {
       name: 'Test',
       created_at: expect.any(String),
       activated_at: expect.any(String),
+      anonymous_login: true,
     })
   })
 
@@ -170,7 +171,10 @@ describe('an environment that is not complete', () => {
   })
 
   test('is told too where it fits another database', async () => {
-    const mainnet = { ...service.variables, ENVIRONMENT: 'mainnet', DEVNET: 'false' }
+    const mainnet = {
+      ...service.variables,
+      ...{ ENVIRONMENT: 'mainnet', DEVNET: 'false', PUBLIC_BASE_URL: 'https://custody.example.com' },
+    }
     const { exitCode, output, errors } = await cli(['project', 'list'], mainnet)
     expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' })
     expect(errors).toContain('testnet')

@@ -5,6 +5,7 @@ const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
 
 const COMMANDS = [
   'project',
+  'project anonymous-login',
   'api-key',
   'api-key create',
   'api-key list',

@@ -20,7 +20,10 @@ let sql: Sql
 beforeAll(async () => {
   service = await startService({
     rpcUrls: { Ethereum: NOWHERE, Base: NOWHERE },
-    variables: { ENVIRONMENT: 'mainnet', DEVNET: 'false', RATE_LIMIT_PER_SECOND: '100000' },
+    variables: {
+      ...{ ENVIRONMENT: 'mainnet', DEVNET: 'false', PUBLIC_BASE_URL: 'https://custody.example.com' },
+      RATE_LIMIT_PER_SECOND: '100000',
+    },
   })
   sql = postgres(service.database.url, { max: 1, onnotice: () => {} })
 })
@@ -211,6 +214,49 @@ describe('project passkey-domain', () => {
     expect(refused.err).toStartWith('The passkey domain must be the host of an allowed origin')
     const [row] = await sql`select passkey_rp_id as of from projects where id = ${projectId}`
     expect(row?.of).toBe('example.com')
+  })
+})
+
+describe('project anonymous-login', () => {
+  const login = async ({ projectId, post }: Project) => {
+    const headers = { authorization: undefined, 'x-walletkit-project-id': projectId }
+    const { status, json } = await post('/users/login-anonymously', {}, headers)
+    return { told: [status, json.code ?? 'done'], token: json.access_token }
+  }
+  const OFF = [403, 'anonymous_login_off']
+  const usersOf = async ({ projectId }: Project) =>
+    (await sql`select count(*)::int as count from users where project_id = ${projectId}`)[0]?.count
+
+  test('turns it on and off, which is off on mainnet at first; who came by it stays logged in', async () => {
+    const project = await newProject()
+    expect((await login(project)).told).toEqual(OFF)
+    expect(await usersOf(project)).toBe(0)
+    // It opens no wallet.
+    const variables = { ...service.variables, ROOT_KEY: '', IDENTITY_KEY: '' }
+    const on = await run(['anonymous-login', project.projectId, 'on'], '', variables)
+    expect(on).toEqual({
+      code: 0,
+      out: 'Anonymous login is on now. Users who came by it keep their sessions.\n',
+      err: '',
+    })
+    const { told, token } = await login(project)
+    expect(told).toEqual([200, 'done'])
+    expect((await run(['anonymous-login', project.projectId, 'off'], '', variables)).code).toBe(0)
+    expect((await login(project)).told).toEqual(OFF)
+    const { status } = await project.call('/users/passkeys', { headers: { authorization: `Bearer ${token}` } })
+    expect([status, await usersOf(project)]).toEqual([200, 1])
+  })
+
+  test('refuses another word, and a project that is not there', async () => {
+    const { projectId } = await newProject()
+    const refused = [
+      await run(['anonymous-login', projectId, 'yes'], ''),
+      await run(['anonymous-login', projectId], ''),
+      await run(['anonymous-login', randomUUID(), 'off'], ''),
+    ]
+    expect(refused.map(({ code }) => code)).toEqual([1, 1, 1])
+    expect(refused[0]?.err).toContain('It must be one of on, off.')
+    expect(refused[2]?.err).toBe('There is no such project.\n')
   })
 })
 
