@@ -165,6 +165,13 @@ describe('the trail', () => {
       { user_id: randomUUID(), verification_code: '000000' },
       { siwe_message: 'marked message', signature: '0x00' },
       { session_challenge_code: 'AAAA-AAAA-AAAA-AAAA-AAAA-AAAA-AAAA' },
+      {
+        passkey_credential_assertion_response: {
+          id: 'bWFya2VkIHBhc3NrZXk',
+          type: 'public-key',
+          response: { clientDataJSON: 'eyJ0eXBlIjoid2ViYXV0aG4uZ2V0In0', authenticatorData: 'oA', signature: 'oA' },
+        },
+      },
     ]
     const trail = await trailOf(async () => {
       for (const proof of proofs) {
@@ -172,7 +179,7 @@ describe('the trail', () => {
       }
     })
     const by = { action: 'login_failed', actor: 'stranger', subject: FROM, ofProject: true, from: FROM, count: '1' }
-    expect(trail).toEqual(['email_code', 'wallet', 'session_challenge'].map((way) => ({ ...by, way })))
+    expect(trail).toEqual(['email_code', 'wallet', 'session_challenge', 'passkey'].map((way) => ({ ...by, way })))
   })
 
   test('of logins that are tried too often', async () => {
