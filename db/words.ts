@@ -117,6 +117,7 @@ export const AUDIT_ACTIONS = [
   'policy_revoked',
   'origins_changed',
   'passkey_domain_changed',
+  'anonymous_login_changed',
   ...SECURITY_EVENTS,
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]

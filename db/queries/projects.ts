@@ -63,17 +63,11 @@ export const setAllowedOrigins = async (
   return rows.length === 1
 }
 
-/** @returns whether there is such a project. */
 export const setAnonymousLogin = async (
   db: Queryable,
   input: { readonly projectId: string; readonly isOn: boolean },
-): Promise<boolean> => {
-  const rows = await db
-    .update(projects)
-    .set({ anonymousLogin: input.isOn })
-    .where(eq(projects.id, input.projectId))
-    .returning({ id: projects.id })
-  return rows.length === 1
+): Promise<void> => {
+  await db.update(projects).set({ anonymousLogin: input.isOn }).where(eq(projects.id, input.projectId))
 }
 
 /** @param input.rpId null: the host of the page that asks. */

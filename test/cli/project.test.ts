@@ -245,6 +245,12 @@ describe('project anonymous-login', () => {
     expect((await login(project)).told).toEqual(OFF)
     const { status } = await project.call('/users/passkeys', { headers: { authorization: `Bearer ${token}` } })
     expect([status, await usersOf(project)]).toEqual([200, 1])
+    const changes = await sql`select actor, details from audit
+      where action = 'anonymous_login_changed' and project_id = ${project.projectId} order by id`
+    expect([...changes]).toEqual([
+      { actor: 'operator', details: { anonymous_login: 'on', before: 'off' } },
+      { actor: 'operator', details: { anonymous_login: 'off', before: 'on' } },
+    ])
   })
 
   test('refuses another word, and a project that is not there', async () => {

@@ -122,7 +122,8 @@ describe('the check row', () => {
 
   test('cannot be changed by the worker', async () => {
     await check()
-    await expect(workerDb.execute(`update deployment set identity_key_check = ''`)).rejects.toThrow()
+    const change = async () => workerDb.execute(`update deployment set identity_key_check = ''`)
+    await expect(change()).rejects.toMatchObject({ cause: { code: '42501' } })
     expect(await check()).toBe('fits')
   })
 
