@@ -55,7 +55,11 @@ export const parseAddress = (row: Row, input: { readonly text: string; readonly 
     throw new AppError('address_invalid', `Field "${field}" must be an SS58 address with a valid checksum${orProgram}.`)
   }
   if (account.prefix !== row.ss58Prefix) {
-    throw new AppError('network_mismatch', `Field "${field}" has the SS58 prefix ${account.prefix}; ${right}.`)
+    const here = addressOf(row, account.publicKey)
+    throw new AppError(
+      'network_mismatch',
+      `Field "${field}" has the SS58 prefix ${account.prefix}; ${right}. The same account is ${here} here.`,
+    )
   }
   return text
 }

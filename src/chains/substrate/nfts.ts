@@ -7,7 +7,7 @@ import type { CollectionRequest, Hex, Intent, MintRequest, RecordedIntent, Trans
 import type { Question } from '../node/rpc.ts'
 import { callsOf } from './batches.ts'
 import { readNow } from './blocks.ts'
-import { collectionContract, contractIdOf, isAsset } from './contracts.ts'
+import { collectionContract, contractIdOf, isAsset, oldCollectionContract } from './contracts.ts'
 import type { CallTree } from './decode.ts'
 import { entryQuestion, textIn } from './entries.ts'
 import type { ChainEvent } from './events.ts'
@@ -312,11 +312,17 @@ export const contractUri = async (node: SubstrateNode, contract: string): Promis
   return textIn(about, 'data') || null
 }
 
-/** The collection that an extrinsic created, in decimal digits; null where it created none. Pure. */
-export const createdCollection = (events: readonly ChainEvent[], extrinsic: number): string | null => {
+/** The word for the collection that an extrinsic created; null where it created none. Pure. */
+export const createdCollection = (
+  { storage }: Pick<Runtime, 'storage'>,
+  events: readonly ChainEvent[],
+  extrinsic: number,
+): string | null => {
   const created = events.find(
     (event) => event.extrinsic === extrinsic && event.name === 'Created' && ['Nfts', 'Uniques'].includes(event.pallet),
   )
   const id = (created?.fields.get('collection') ?? created?.fields.get('class'))?.toString()
-  return id === undefined ? null : collectionContract(id)
+  if (created === undefined || id === undefined) return null
+  const isBeside = created.pallet === 'Uniques' && storage.nfts !== undefined
+  return isBeside ? oldCollectionContract(id) : collectionContract(id)
 }

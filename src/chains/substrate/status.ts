@@ -65,7 +65,7 @@ const inBlock = async (
       blockNumber: number,
       blockHash,
       confirmations: Number(head.number - number) + 1,
-      contractAddress: failure === null ? createdCollection(events, index) : null,
+      contractAddress: failure === null ? createdCollection(runtime, events, index) : null,
       reason: failure,
       executedBy: [],
       failedWithin: false,

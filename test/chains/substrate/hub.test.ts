@@ -42,6 +42,15 @@ describe.skipIf(lacksSpecs('an Asset Hub with Nfts that runs calls in advance', 
     expect(previews[0]?.changes).toMatchObject([{ standard: 'native', from: hers, to: NEW, amount: UNIT }])
   }, 60_000)
 
+  test('names a collection of Uniques as one of the older pallet, and one of Nfts by its digits', async () => {
+    const { alice } = await people()
+    const config = { settings: 0, mintSettings: { mintType: 'Issuer', defaultItemSettings: 0 } }
+    const older = await hub.send(hub.call('uniques', 'create', 5, hers), alice)
+    expect(older.status).toMatchObject({ success: true, contractAddress: 'uniques:5' })
+    const newer = await hub.send(hub.call('nfts', 'create', hers, config), alice)
+    expect(newer.status).toMatchObject({ success: true, contractAddress: expect.stringMatching(/^[0-9]+$/) })
+  }, 60_000)
+
   test('a collection of pallet Nfts is created, minted in, listed and moved', async () => {
     expect(await livesOn(hub.chain)).toMatch(/^[0-9]+$/)
   }, 60_000)
