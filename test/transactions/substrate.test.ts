@@ -166,6 +166,29 @@ describe('a call', () => {
     expect([paid.status, paid.json.code]).toEqual([400, 'invalid_input'])
   })
 
+  test('that the runtime cannot read is bad input, and no trouble of the node', async () => {
+    const from = await fundedWallet()
+    // Uniques.set_metadata of class 1, instance 1: 300 bytes, where 128 are taken.
+    const input = `0x33120100000001000000b104${'00'.repeat(300)}00`
+    const unsigned_transaction = { input }
+    const answers = [
+      await service.post('/transactions/preview', { network, from, unsigned_transaction }),
+      await service.post('/transactions/sign', bodyOf(from, { input })),
+      await send(from, { input }),
+    ]
+    for (const { status, json } of answers) {
+      expect([status, json.code]).toEqual([400, 'invalid_input'])
+      expect(json.error).toStartWith('Field "unsigned_transaction.input" must be a call that the runtime can read')
+    }
+    const honest = await chain.answerWith('state_call', { error: { code: -32000, message: 'busy' } })
+    try {
+      const busy = await service.post('/transactions/preview', { network, from, unsigned_transaction })
+      expect([busy.status, busy.json.code]).toEqual([503, 'node_unavailable'])
+    } finally {
+      await honest()
+    }
+  })
+
   test('that fails within its block is told with the name of the error', async () => {
     const from = await fundedWallet(RICH)
     // Uniques.create of a collection that is there already.

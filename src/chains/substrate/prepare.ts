@@ -4,43 +4,21 @@
 import { displayAmount } from '../../amount.ts'
 import { AppError } from '../../errors.ts'
 import type { Hex, Intent, Prepared, PrepareOptions, RecordedIntent, SubstrateUnsigned } from '../chain.ts'
-import { type Question, question } from '../node/rpc.ts'
 import { NodeUnavailable } from '../node/unavailable.ts'
-import { bytes, MalformedAnswer } from '../node/wire.ts'
 import { type Account, accountQuestion, existentialDeposit, larger, nextIndexQuestion } from './account.ts'
 import { type FinalHead, readFinalHead } from './blocks.ts'
 import { callOf } from './calls.ts'
 import { refuseFailing } from './dryRun.ts'
-import { assemble, toHex } from './extrinsic.ts'
 import { isMessage, withGasLimit } from './gear.ts'
 import type { SubstrateNode } from './node.ts'
 import { payerOf } from './payer.ts'
 import type { Runtime } from './runtime.ts'
 import { gasOnVoucher, type Spending, spentBy } from './spending.ts'
-import { headerQuestion, littleEndian } from './storage.ts'
+import { headerQuestion } from './storage.ts'
+import { feeQuestion, unlessUndecodable } from './weigh.ts'
 
-/** For what is weighed and not sent: a fee does not depend on the signature. */
-const NO_SIGNATURE = new Uint8Array(64).fill(1)
-const U128_BYTES = 16
 /** The fee may rise with the congestion of the block that takes it (TransactionPayment.NextFeeMultiplier). */
 const FEE_MARGIN_PERCENT = 25n
-
-const lengthOf = (raw: Hex): Hex => {
-  const length = Buffer.alloc(4)
-  length.writeUInt32LE((raw.length - 2) / 2)
-  return toHex(length)
-}
-
-/** What the runtime would take for it, without the tip: the last field of RuntimeDispatchInfo, in any of its forms. */
-export const feeQuestion = (unsigned: SubstrateUnsigned, blockHash: Hex): Question<bigint> => {
-  const { raw } = assemble(unsigned, NO_SIGNATURE)
-  const input = `${raw}${lengthOf(raw).slice(2)}`
-  return question('state_call', ['TransactionPaymentApi_query_info', input, blockHash], (result) => {
-    const info = bytes(result)
-    if (info.length < 2 + 2 * U128_BYTES) throw new MalformedAnswer('the fee of an extrinsic')
-    return littleEndian(`0x${info.slice(-2 * U128_BYTES)}`)
-  })
-}
 
 type Filling = { readonly intent: Intent; readonly from: string; readonly nonce: number; readonly head: FinalHead }
 
@@ -177,21 +155,20 @@ export const prepare = async (
   const { hash } = head.ref
   const runtime = await node.runtimes.of(head.version, hash)
   const filled = await withGas(node, runtime, { intent, from, head })
-  const draft = await bound(
-    node,
-    runtime,
-    unsignedOf(node, runtime, { intent: filled, from, nonce: intent.nonce ?? 0, head }),
-  )
+  const draft = unsignedOf(node, runtime, { intent: filled, from, nonce: intent.nonce ?? 0, head })
   const paid = intent.to === null || intent.input !== '0x' ? null : intent.to
   const payer = await payerOf(node, { runtime, from, call: draft.call, block: head.ref })
-  const [newest, account, next, marketFee, recipient, voucher] = await rpc.askAll([
-    headerQuestion(),
-    accountQuestion(runtime, from, hash),
-    nextIndexQuestion(from),
-    feeQuestion(draft, hash),
-    paid === null ? null : accountQuestion(runtime, paid, hash),
-    payer === from ? null : accountQuestion(runtime, payer, hash),
-  ])
+  const ask = () =>
+    rpc.askAll([
+      headerQuestion(),
+      accountQuestion(runtime, from, hash),
+      nextIndexQuestion(from),
+      feeQuestion(draft, hash),
+      paid === null ? null : accountQuestion(runtime, paid, hash),
+      payer === from ? null : accountQuestion(runtime, payer, hash),
+    ])
+  const told = await unlessUndecodable(node, { runtime, drafts: () => [draft] }, ask)
+  const [newest, account, next, marketFee, recipient, voucher] = told
   refuseUnfinal(node, { final: head.ref.number, newest: newest?.number ?? 0n })
   const deposit = existentialDeposit(runtime)
   const fee = marketFee + (marketFee * FEE_MARGIN_PERCENT) / 100n + draft.tip
@@ -205,7 +182,7 @@ export const prepare = async (
   })
   const minedCount = account.nonce
   const pendingCount = Math.max(minedCount, next)
-  const unsigned = { ...draft, nonce: intent.nonce ?? pendingCount }
+  const unsigned = await bound(node, runtime, { ...draft, nonce: intent.nonce ?? pendingCount })
   return { unsigned, atMarket: unsigned, minedCount, pendingCount, balance: account.transferable, worstCost }
 }
 
@@ -213,5 +190,11 @@ export const prepare = async (
 export const fill = async (node: SubstrateNode, { intent, from, nonce, head }: Filling): Promise<SubstrateUnsigned> => {
   const runtime = await node.runtimes.of(head.version, head.ref.hash)
   const filled = await withGas(node, runtime, { intent, from, head })
-  return bound(node, runtime, unsignedOf(node, runtime, { intent: filled, from, nonce, head }))
+  const draft = unsignedOf(node, runtime, { intent: filled, from, nonce, head })
+  // A caller's own bytes are signed if the runtime can read them: what they cost is of no account here.
+  if (intent.to === null) {
+    const drafts = () => [draft]
+    await unlessUndecodable(node, { runtime, drafts }, () => node.rpc.ask(feeQuestion(draft, draft.blockHash)))
+  }
+  return bound(node, runtime, draft)
 }

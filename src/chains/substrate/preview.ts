@@ -11,9 +11,10 @@ import { forecast } from './forecast.ts'
 import { isMessage, previewMessage, withGasLimit } from './gear.ts'
 import type { SubstrateNode } from './node.ts'
 import { payerOf } from './payer.ts'
-import { feeQuestion, unsignedOf } from './prepare.ts'
+import { unsignedOf } from './prepare.ts'
 import type { Runtime } from './runtime.ts'
 import { transfersOf } from './transfers.ts'
+import { feeQuestion, unlessUndecodable } from './weigh.ts'
 
 type Context = { readonly runtime: Runtime; readonly from: string; readonly head: FinalHead; readonly blockHash: Hex }
 
@@ -46,14 +47,17 @@ const endOf = ({ row }: SubstrateNode, { runtime }: Context, trial: Trial): End 
   }
 }
 
+const draftsOf = (node: SubstrateNode, context: Context, intents: readonly Intent[]) =>
+  intents.map((intent) => unsignedOf(node, context.runtime, { ...context, intent, nonce: 0 }))
+
 const withoutTrial = async (
   node: SubstrateNode,
   context: Context,
   { intents, calls }: { readonly intents: readonly Intent[]; readonly calls: readonly Hex[] },
 ): Promise<readonly End[]> => {
-  const { runtime, blockHash } = context
-  const drafts = intents.map((intent) => unsignedOf(node, runtime, { ...context, intent, nonce: 0 }))
-  const marketFees = await node.rpc.askAll(drafts.map((draft) => feeQuestion(draft, blockHash)))
+  const marketFees = await node.rpc.askAll(
+    draftsOf(node, context, intents).map((draft) => feeQuestion(draft, context.blockHash)),
+  )
   const payers = await Promise.all(calls.map((call) => payerOf(node, { ...context, call, block: context.head.ref })))
   const fees = marketFees.map((fee, index) => (payers[index] === context.from ? fee : 0n))
   const foreseen = await forecast(node, { ...context, calls, fees })
@@ -80,11 +84,12 @@ export const previewBundle = async (
   const context: Context = { runtime, from, head, blockHash }
   const whole = await Promise.all(intents.map((intent) => filled(node, context, intent)))
   const calls = whole.map((intent) => callOf(runtime, node.row, intent))
-  const trials = await tryCalls(node, { ...context, calls })
-  const ends =
-    trials === null
-      ? await withoutTrial(node, context, { intents: whole, calls })
+  const ends = await unlessUndecodable(node, { runtime, drafts: () => draftsOf(node, context, whole) }, async () => {
+    const trials = await tryCalls(node, { ...context, calls })
+    return trials === null
+      ? withoutTrial(node, context, { intents: whole, calls })
       : trials.map((trial) => endOf(node, context, trial))
+  })
   return calls.map((call, index) => {
     const [tree, end] = [readTree(runtime, call), ends[index]]
     if (end === undefined) throw new Error('expected an end for each call')

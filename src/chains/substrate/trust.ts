@@ -24,6 +24,7 @@ import { assemble, toHex } from './extrinsic.ts'
 import { askMetadata, type MetadataPins, type Runtime, versionQuestion } from './runtime.ts'
 import type { Part } from './signedExtensions.ts'
 import { finalizedHashQuestion } from './storage.ts'
+import { harmlessCall } from './weigh.ts'
 
 /** What is only signed, where it binds the metadata: this, in this order, and nothing behind it. */
 const BOUND: readonly Part[] = ['spec_version', 'transaction_version', 'genesis_hash', 'birth_hash', 'metadata_hash']
@@ -62,8 +63,8 @@ const ANY_HASH: Hex = `0x${'00'.repeat(32)}`
  * Whether the runtime was built without its hash. It is asked to judge an extrinsic in mode 1 with a false signature: a
  * runtime with a hash refuses the signature, one without says that it cannot look its hash up.
  */
-const lacksHashQuestion = (draft: SubstrateUnsigned, blockHash: Hex): Question<boolean> => {
-  const { raw } = assemble({ ...draft, metadataHash: ANY_HASH }, NO_SIGNATURE)
+const lacksHashQuestion = ({ runtime, draft, blockHash }: Asked): Question<boolean> => {
+  const { raw } = assemble({ ...draft, call: harmlessCall(runtime), metadataHash: ANY_HASH }, NO_SIGNATURE)
   const input = `0x${EXTERNAL}${raw.slice(2)}${blockHash.slice(2)}`
   return question(
     'state_call',
@@ -132,14 +133,15 @@ export const createTrust = (input: TrustInput): Trust => {
     }
   }
 
-  const decide = async ({ runtime, draft, blockHash }: Asked): Promise<Hex | null> => {
+  const decide = async (asked: Asked): Promise<Hex | null> => {
+    const { runtime } = asked
     if (!coversMetadata(runtime)) {
       await needVouching(runtime, 'its signatures do not cover the metadata')
       return null
     }
     const hash = hashed(runtime)
     if (!isBound(runtime)) await needVouching(runtime, 'its signatures cover more than is known here')
-    if (!(await rpc.ask(lacksHashQuestion(draft, blockHash)))) return hash
+    if (!(await rpc.ask(lacksHashQuestion(asked)))) return hash
     await needVouching(runtime, 'it was built without the hash that signatures would cover')
     return null
   }

@@ -42,6 +42,17 @@ describe.skipIf(lacksSpecs('an Asset Hub with Nfts that runs calls in advance', 
     expect(previews[0]?.changes).toMatchObject([{ standard: 'native', from: hers, to: NEW, amount: UNIT }])
   }, 60_000)
 
+  test('tells of a call that it cannot read that it is bad input, also where it runs calls in advance', async () => {
+    const tooLong = hub.call('nfts', 'setMetadata', 1, 1, `0x${'00'.repeat(300)}`)
+    const intent = hub.intentOf(tooLong)
+    const asked = [
+      hub.chain.preview(hers, [intent]),
+      hub.chain.fill(intent, hers, { nonce: 0 }),
+      hub.chain.prepare(intent, hers, { behind: async () => [] }),
+    ]
+    for (const answer of asked) await expect(answer).rejects.toMatchObject({ code: 'invalid_input' })
+  })
+
   test('names a collection of Uniques as one of the older pallet, and one of Nfts by its digits', async () => {
     const { alice } = await people()
     const config = { settings: 0, mintSettings: { mintType: 'Issuer', defaultItemSettings: 0 } }
