@@ -189,6 +189,8 @@ grant insert, update on ${list(WORKER_WRITES)} to ${WORKER_ROLE};
 grant delete on ${list(WORKER_DELETES)} to ${WORKER_ROLE};
 grant select, insert on public.audit, public.audit_chain to ${API_ROLE}, ${WORKER_ROLE};
 grant delete on public.policy_locks to ${API_ROLE};
+-- What was never sent, where a transaction is signed anew.
+grant delete on public.attempts to ${API_ROLE};
 grant select, insert, delete on public.freezes, public.abi_items, public.listed_tokens to ${API_ROLE};
 grant select, insert, update, delete on ${list(LOGIN_TABLES)}, public.passkeys, public.token_keys to ${API_ROLE};
 ${CLEARING_GRANTS}

@@ -112,9 +112,11 @@ left join strongroom_views.lowest_waiting lowest
 
 create view strongroom_views.attempts as
 select attempt.transaction_id, attempt.network,
-  case attempt.kind when 'cancel' then transaction.rungs else attempt.rung end + 1 as attempt,
+  case attempt.kind when 'rung' then attempt.rung when 'cancel' then transaction.rungs
+    else transaction.rungs + 1 + attempt.rung end + 1 as attempt,
   attempt.kind, attempt.hash,
-  case attempt.kind when 'cancel' then transaction.rungs else attempt.rung end = transaction.chosen as chosen,
+  case attempt.kind when 'rung' then attempt.rung = transaction.chosen when 'cancel' then transaction.rungs = transaction.chosen
+    else false end as chosen,
   coalesce(attempt.hash = transaction.shown_hash and transaction.mined_block_hash is not null, false) as mined,
   attempt.max_fee_per_gas, attempt.broadcast_at as accepted_at, attempt.last_error as refusal, attempt.raw is not null as sendable
 from public.attempts attempt
@@ -188,7 +190,7 @@ cross join lateral (
   select case
     when not state.live and transaction.final then null
     when not state.live then 'not_final'
-    when state.mined and shown.kind = 'cancel' then 'cancel_mined'
+    when state.mined and shown.kind <> 'rung' then 'cancel_mined'
     when state.mined then 'confirming'
     when lowest.transaction_id <> transaction.id then 'behind'
     when chosen.last_error = 'waits for its contract wallet to be deployed' then 'not_deployed'
@@ -367,7 +369,7 @@ comment on view strongroom_views.attempts is 'The signed encodings of each trans
 comment on column strongroom_views.attempts.transaction_id is 'The transaction.';
 comment on column strongroom_views.attempts.network is 'The network.';
 comment on column strongroom_views.attempts.attempt is 'Its place on the ladder, from 1; the cancel is last.';
-comment on column strongroom_views.attempts.kind is 'rung or cancel.';
+comment on column strongroom_views.attempts.kind is 'rung, cancel, or former_cancel: one that was chosen before it was signed anew.';
 comment on column strongroom_views.attempts.hash is 'Its hash.';
 comment on column strongroom_views.attempts.chosen is 'Whether it is the one that is sent.';
 comment on column strongroom_views.attempts.mined is 'Whether it is in a block.';
@@ -408,7 +410,7 @@ comment on column strongroom_views.transactions.gives_up_at is 'When it is given
 comment on column strongroom_views.transactions.shown_hash is 'The hash that callers are told.';
 comment on column strongroom_views.transactions.mined_block_number is 'The block that it is in.';
 comment on column strongroom_views.transactions.mined_block_hash is 'That block''s hash.';
-comment on column strongroom_views.transactions.mined_attempt is 'rung or cancel: which kind of attempt is in it.';
+comment on column strongroom_views.transactions.mined_attempt is 'rung, cancel or former_cancel: which kind of attempt is in it.';
 comment on column strongroom_views.transactions.confirmations is 'Blocks with and above its own that were taken in.';
 comment on column strongroom_views.transactions.confirmations_needed is 'So many before it is told.';
 comment on column strongroom_views.transactions.error_code is 'Why it failed.';

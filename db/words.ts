@@ -34,7 +34,8 @@ export type TransactionStatus = (typeof TRANSACTION_STATUSES)[number]
 export const TRANSACTION_KINDS = ['send', 'batch', 'mint', 'transfer', 'collection', 'deployment'] as const
 export type TransactionKind = (typeof TRANSACTION_KINDS)[number]
 
-export const ATTEMPT_KINDS = ['rung', 'cancel'] as const
+/** `former_cancel`: one that may have been sent before its transaction was signed anew. */
+export const ATTEMPT_KINDS = ['rung', 'cancel', 'former_cancel'] as const
 
 /** Why a transaction is given up: not mined in time, by an operator, or the contract wallet that is to execute it got no code. */
 export const GIVE_UPS = ['expired', 'cancelled', 'contract_wallet_not_deployed'] as const
@@ -96,6 +97,7 @@ export const AUDIT_ACTIONS = [
   'owner_unlocked',
   'transaction_signed',
   'transaction_submitted',
+  'transaction_signed_anew',
   'message_signed',
   'root_key_rotated',
   'project_key_rotated',

@@ -46,6 +46,7 @@ export const ERROR_STATUS = {
   method_not_allowed: 405,
   wallet_exists: 409,
   nonce_conflict: 409,
+  transaction_not_waiting: 409,
   credential_changed: 409,
   contract_wallet_changed: 409,
   passkey_exists: 409,

@@ -40,7 +40,7 @@ CREATE TABLE "attempts" (
 	"last_error" text,
 	CONSTRAINT "attempts_network_hash_pk" PRIMARY KEY("network","hash"),
 	CONSTRAINT "attempts_rung" UNIQUE("transaction_id","kind","rung"),
-	CONSTRAINT "attempts_kind" CHECK ("kind" in ('rung', 'cancel'))
+	CONSTRAINT "attempts_kind" CHECK ("kind" in ('rung', 'cancel', 'former_cancel'))
 );
 --> statement-breakpoint
 CREATE TABLE "audit" (
@@ -52,7 +52,7 @@ CREATE TABLE "audit" (
 	"subject" text NOT NULL,
 	"details" jsonb NOT NULL,
 	"mac" "bytea" NOT NULL,
-	CONSTRAINT "audit_action" CHECK ("action" in ('project_created', 'project_activated', 'developer_secret_changed', 'api_key_created', 'api_key_revoked', 'wallet_created', 'wallet_imported', 'wallet_exported', 'control_shared', 'user_pin_changed', 'owner_unlocked', 'transaction_signed', 'transaction_submitted', 'message_signed', 'root_key_rotated', 'project_key_rotated', 'frozen', 'unfrozen', 'transaction_retried', 'transaction_cancelled', 'job_retried', 'abi_added', 'abi_removed', 'token_list_imported', 'token_list_removed', 'session_revoked', 'passkey_added', 'passkey_removed', 'email_added', 'token_key_rotated', 'policy_created', 'policy_revoked', 'origins_changed', 'passkey_domain_changed', 'anonymous_login_changed', 'wrong_pin', 'owner_locked', 'locked_owner_tried', 'wrong_pins_spent', 'wrong_developer_secret', 'wrong_secrets_spent', 'bearer_malformed', 'api_key_unknown', 'access_token_forged', 'session_mismatch', 'project_mismatch', 'login_failed', 'login_throttled', 'wrong_email_code', 'refresh_token_forged', 'refresh_token_reused', 'origin_refused', 'metrics_token_wrong'))
+	CONSTRAINT "audit_action" CHECK ("action" in ('project_created', 'project_activated', 'developer_secret_changed', 'api_key_created', 'api_key_revoked', 'wallet_created', 'wallet_imported', 'wallet_exported', 'control_shared', 'user_pin_changed', 'owner_unlocked', 'transaction_signed', 'transaction_submitted', 'transaction_signed_anew', 'message_signed', 'root_key_rotated', 'project_key_rotated', 'frozen', 'unfrozen', 'transaction_retried', 'transaction_cancelled', 'job_retried', 'abi_added', 'abi_removed', 'token_list_imported', 'token_list_removed', 'session_revoked', 'passkey_added', 'passkey_removed', 'email_added', 'token_key_rotated', 'policy_created', 'policy_revoked', 'origins_changed', 'passkey_domain_changed', 'anonymous_login_changed', 'wrong_pin', 'owner_locked', 'locked_owner_tried', 'wrong_pins_spent', 'wrong_developer_secret', 'wrong_secrets_spent', 'bearer_malformed', 'api_key_unknown', 'access_token_forged', 'session_mismatch', 'project_mismatch', 'login_failed', 'login_throttled', 'wrong_email_code', 'refresh_token_forged', 'refresh_token_reused', 'origin_refused', 'metrics_token_wrong'))
 );
 --> statement-breakpoint
 CREATE TABLE "audit_chain" (

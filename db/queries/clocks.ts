@@ -47,7 +47,8 @@ export const dueClocks = async (
       from (
         select waiting.*, (
             select count(*)::int from public.attempts attempt
-            where attempt.transaction_id = waiting.id and attempt.max_fee_per_gas < ${input.askedPerGas}::numeric
+            where attempt.transaction_id = waiting.id and attempt.kind in ('rung', 'cancel')
+              and attempt.max_fee_per_gas < ${input.askedPerGas}::numeric
           ) as payable
         from (
           select network, signer_address, min(nonce) as nonce from public.transactions

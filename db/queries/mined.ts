@@ -133,7 +133,7 @@ export const minedUnsettled = async (
         isNotNull(transactions.minedBlockNumber),
         sql`not exists (
           select from ${attempts} attempt
-          where attempt.network = ${transactions.network} and attempt.hash = ${transactions.shownHash} and attempt.kind = 'cancel')`,
+          where attempt.network = ${transactions.network} and attempt.hash = ${transactions.shownHash} and attempt.kind <> 'rung')`,
         lte(transactions.minedBlockNumber, input.upToBlock),
       ),
     )

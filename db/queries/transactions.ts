@@ -185,11 +185,14 @@ export const findTransactionByHash = async (
 
 export type WithAttempts = { readonly transaction: TransactionRow; readonly attempts: readonly AttemptRow[] }
 
-/** Rungs from the lowest, then the cancel: an attempt's place in this order is its number. */
-const IN_THEIR_ORDER = [sql`${attempts.kind} = 'cancel'`, asc(attempts.rung)]
+/** Rungs from the lowest, then the cancel, then former ones: an attempt's place in this order is its number. */
+const IN_THEIR_ORDER = [
+  sql`case ${attempts.kind} when 'rung' then 0 when 'cancel' then 1 else 2 end`,
+  asc(attempts.rung),
+]
 
 /** The cancel comes after the rungs. */
-export const isChosen = sql`case ${attempts.kind} when 'cancel' then ${transactions.rungs} else ${attempts.rung} end = ${transactions.chosen}`
+export const isChosen = sql`case ${attempts.kind} when 'cancel' then ${transactions.rungs} when 'rung' then ${attempts.rung} end = ${transactions.chosen}`
 
 const attemptsOf = (db: Queryable, transactionId: string): Promise<readonly AttemptRow[]> =>
   db

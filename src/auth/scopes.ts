@@ -13,6 +13,7 @@ export const SCOPE_OF_POST: ReadonlyMap<string, ApiKeyScope> = new Map<string, A
   ['/transactions/sign', 'sign'],
   ['/transactions/sign-and-send', 'sign'],
   ['/transactions/batch-sign-and-send', 'sign'],
+  ['/transactions/speed-up', 'sign'],
   ['/transactions/sign-message', 'sign'],
   ['/nfts/collections', 'sign'],
   ['/nfts/mint', 'sign'],

@@ -290,6 +290,11 @@ export type Chain = {
    * what cancels it: above the top, and where the fee is fixed also above what the market asks. Pure.
    */
   ladder(request: LadderRequest): Ladder
+  /**
+   * The transaction at fees for which pools take it in the place of these. Pure.
+   * @param input.intent fixes fees, or leaves them open. @throws fee_too_low, fee_ceiling_reached.
+   */
+  outbid(input: { readonly unsigned: Unsigned; readonly intent: Intent; readonly offers: readonly Offer[] }): Unsigned
   /** 32 bytes to sign. Pure. */
   signingBytes(unsigned: Unsigned): Uint8Array
   /** @param signature 65 bytes: r, s, recovery id (0 or 1). Pure. */

@@ -8,7 +8,7 @@ import { lockWaiting } from './waiting.ts'
  * rung that a node has already may be mined all the same, and then counts. It need not be its signer's lowest: the cancel
  * uses up its own nonce.
  * @returns whether it was not given up before.
- * @throws transaction_not_found, invalid_input where it is mined or final.
+ * @throws transaction_not_found, transaction_not_waiting where it is mined or final.
  */
 export const cancelTransaction = (
   ctx: Pick<WorkerCtx, 'db' | 'audit'>,

@@ -40,6 +40,15 @@ export const parseAmount = (text: string, field: string): bigint => {
   throw new AppError('invalid_input', `Field "${field}" must be from 1 to 2^256 - 1 in plain decimal digits.`)
 }
 
+/** The fees that a request fixes. @throws invalid_input naming the field. */
+export const parseFees = (
+  text: Pick<UnsignedTransactionText, 'maxFeePerGas' | 'maxPriorityFeePerGas'>,
+): Pick<Intent, 'maxFeePerGas' | 'maxPriorityFeePerGas'> => {
+  const fee = (name: 'maxFeePerGas' | 'maxPriorityFeePerGas') =>
+    text[name] === undefined ? {} : { [name]: parseQuantity(text[name], name, UINT256_END) }
+  return { ...fee('maxFeePerGas'), ...fee('maxPriorityFeePerGas') }
+}
+
 const HEX = /^0x[0-9a-f]*$/
 
 /** Whole bytes. A repeated group in the expression would take a hundred times as long, and fail above two megabytes. */

@@ -46,6 +46,7 @@ export type News =
   | Extract<TransactionEvent, { kind: 'clock' }>
   | { readonly kind: 'cancel_asked' }
   | { readonly kind: 'revived'; readonly hash: string }
+  | { readonly kind: 'signed_anew'; readonly first: number }
   | { readonly kind: 'undeployed' }
   | { readonly kind: 'lapsed' }
 
@@ -95,6 +96,7 @@ const eventOf = ({ transaction, hashes }: Locked, news: News): TransactionEvent 
     case 'climb_due':
     case 'clock':
     case 'cancel_asked':
+    case 'signed_anew':
     case 'undeployed':
     case 'lapsed':
       return news
@@ -116,6 +118,9 @@ const withReason = (columns: Columns, news: News): Columns => {
   return reason === null ? columns : { ...columns, error: `${columns.error?.replace(/\.$/, '')}: ${reason}` }
 }
 
+/** After these its time begins again. */
+const BEGINS_AGAIN: ReadonlySet<News['kind']> = new Set(['excluded', 'revived', 'signed_anew'])
+
 const NO_FAILURE: Columns = { errorCode: null, error: null }
 
 /** What is written of a state; `at` is the database's time where something happens for the first time. */
@@ -131,9 +136,9 @@ const columnsOf = (
         ...NO_FAILURE,
         chosen: state.chosen,
         givenUp: state.givenUp,
-        chosenAt: state.chosen === transaction.chosen ? transaction.chosenAt : at,
+        chosenAt: state.chosen === transaction.chosen && news.kind !== 'signed_anew' ? transaction.chosenAt : at,
         // What it waited before it was mined, or before it was given up in vain, does not count against it.
-        clockStartedAt: news.kind === 'excluded' || news.kind === 'revived' ? null : transaction.clockStartedAt,
+        clockStartedAt: BEGINS_AGAIN.has(news.kind) ? null : transaction.clockStartedAt,
         broadcastAt: state.broadcast ? (transaction.broadcastAt ?? at) : null,
         shownHash: news.kind === 'accepted' || news.kind === 'revived' ? news.hash : transaction.shownHash,
         ...{ contractAddress: null, settledAt: null, minedBlockNumber: null, minedBlockHash: null },

@@ -4,7 +4,7 @@ import { lockWaiting } from './waiting.ts'
 
 /**
  * Has the chosen attempt sent now, whatever became of its job. Sending is idempotent, so it may be asked for again.
- * @throws transaction_not_found, invalid_input where it is mined or final.
+ * @throws transaction_not_found, transaction_not_waiting where it is mined or final.
  */
 export const retryTransaction = (
   ctx: Pick<WorkerCtx, 'db' | 'audit'>,

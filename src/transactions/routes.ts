@@ -5,12 +5,14 @@ import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { answers, credentialsOf, IDEMPOTENT, TransactionResult } from '../http/schema.ts'
 import { createOnce } from '../idempotency/once.ts'
+import { parseFees } from './intent.ts'
 import { previewTransactions } from './preview.ts'
 import { PreviewBody, PreviewBundleBody, PreviewResult } from './preview-schema.ts'
 import {
   BatchBody,
   RawTransaction,
   SignBody,
+  SpeedUpBody,
   StatusByHashQuery,
   StatusByIdQuery,
   TransactionStatusByHash,
@@ -19,6 +21,7 @@ import {
 import { batchSignAndSend, signAndSend } from './send.ts'
 import { shownSubmitted } from './shown.ts'
 import { signTransaction } from './sign.ts'
+import { speedUpTransaction } from './speed-up.ts'
 import { statusByHash, statusById } from './status.ts'
 
 const detail = (summary: string, description: string) => ({ detail: { tags: ['Transactions'], summary, description } })
@@ -134,6 +137,28 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
         ...idempotent(
           'Sign and send a batch',
           'In order, all of them or none, by a wallet of type `contract`; any other wallet: `batch_unsupported`.',
+        ),
+      },
+    )
+    .post(
+      '/speed-up',
+      ({ body, caller, request: { headers }, route: path }) =>
+        once({ caller, headers, path, body, show: shownSubmitted }, (remember) =>
+          speedUpTransaction(ctx, {
+            ...reachOf(caller),
+            actor: actorOf(caller),
+            id: body.transaction_id,
+            fees: parseFees(body),
+            credentials: credentialsOf(body, caller),
+            remember,
+          }),
+        ),
+      {
+        body: SpeedUpBody,
+        response: answers(TransactionResult),
+        ...idempotent(
+          'Sign anew at higher fees',
+          'What is in no block is signed once more, for the same nonce, above all that was sent of it, and with a ladder of its own; given up or not, it is sent again. Whichever is mined counts. On Polkadot and Vara there is nothing to speed up: an extrinsic ends by itself.',
         ),
       },
     )

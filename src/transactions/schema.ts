@@ -109,6 +109,25 @@ export const BatchBody = Type.Object(
   },
 )
 
+export const SpeedUpBody = Type.Object(
+  {
+    transaction_id: UuidField('The transaction_id of an answer; it is in no block.'),
+    maxFeePerGas: Type.Optional(
+      Quantity(
+        'Fee cap, wei per gas, at least a tenth above what was sent; chosen here where it is absent.',
+        '60000000000',
+      ),
+    ),
+    maxPriorityFeePerGas: Type.Optional(Quantity('Priority fee cap, wei per gas; likewise.', '2000000000')),
+    ...CredentialFields,
+  },
+  {
+    ...closed,
+    title: 'SpeedUpTransaction',
+    examples: [{ transaction_id: '0a3f9c31-6a0e-4d8c-b6f2-743b06c0a4c2', developer_secret: 'testnet-secret' }],
+  },
+)
+
 export const RawTransaction = Type.String({
   title: 'RawTransaction',
   description:

@@ -16,7 +16,7 @@ import {
 } from '../../db/queries/transactions.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { Network, TransactionKind } from '../../db/words.ts'
-import type { Chain, Intent, Ladder, Unsigned } from '../chains/chain.ts'
+import type { Chain, Intent, Unsigned } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import type { Credentials, KeyHandle } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
@@ -27,6 +27,7 @@ import { signerAddressOf } from '../wallets/contract-wallet.ts'
 import { lacksDeployment } from './executing.ts'
 import { chooseNonce } from './nonce.ts'
 import { prepareSending, type Sending, type Step } from './sending.ts'
+import { signLadder } from './sign-ladder.ts'
 
 export type SubmitInput = {
   readonly projectId: string
@@ -128,7 +129,7 @@ const recordStep = async (tx: Tx, input: StepInput): Promise<void> => {
   const [first] = ladder.rungs
   if (first === undefined) throw new Error('a fee ladder has no rung')
   // The credential is gone later: all that may ever be sent for this intent is signed now.
-  const signed = signLadder(input, ladder)
+  const signed = signLadder(input, { ladder, firstRung: 0 })
   const { isFixed: hasFixedFees, isCutByFunds, rungs } = ladder
   await insertTransaction(tx, { ...rowOf(input, first), rungs: rungs.length, hasFixedFees, isCutByFunds })
   await Promise.all([
@@ -145,21 +146,6 @@ const recordStep = async (tx: Tx, input: StepInput): Promise<void> => {
     }),
     addJob(tx, 'broadcast_transaction', { transactionId: id }, { key: `broadcast:${id}`, whenKeyed: 'new' }),
   ])
-}
-
-/** The rungs from the lowest on, then the cancel. */
-const signLadder = (
-  { chain, key }: Pick<StepInput, 'chain' | 'key'>,
-  { rungs, cancel }: Ladder,
-): Parameters<typeof insertAttempts>[2] => {
-  const sign = (unsigned: Unsigned) => ({
-    ...chain.assemble(unsigned, key.sign(chain.signingBytes(unsigned))),
-    maxFeePerGas: unsigned.family === 'evm' ? unsigned.maxFeePerGas : null,
-  })
-  return [
-    ...rungs.map((unsigned, rung) => ({ ...sign(unsigned), kind: 'rung', rung }) as const),
-    ...(cancel === null ? [] : [{ ...sign(cancel), kind: 'cancel', rung: 0 } as const]),
-  ]
 }
 
 const rowOf = (input: StepInput, unsigned: Unsigned) => ({

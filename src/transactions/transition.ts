@@ -71,6 +71,8 @@ export type TransactionEvent =
   | { readonly kind: 'cancel_asked' }
   /** The cancel waits in no pool that was asked, and a node took this rung. */
   | { readonly kind: 'revived'; readonly attempt: number }
+  /** It was signed anew, above all that may have been sent: the ladder goes on, or begins again, with this rung. */
+  | { readonly kind: 'signed_anew'; readonly first: number }
   /** The contract wallet that is to execute it has no code, and nothing is under way that would put it there. */
   | { readonly kind: 'undeployed' }
   /** It is mortal, and none of the blocks that could take it did; all of them are final. */
@@ -82,14 +84,17 @@ export type TransactionEffect =
   /** Final: the raw bytes would be bearer instruments. */
   | { readonly kind: 'erase_raw' }
 
-/** The attempts of a transaction: `rungs` of them, then the cancel. `isFixed`: its caller fixed what it offers. */
+/**
+ * The attempts of a transaction: `rungs` of them, then the cancel, and cancels from before it was signed anew. `isFixed`: its
+ * caller fixed what it offers.
+ */
 export type Ladder = { readonly rungs: number; readonly isFixed: boolean }
 
 type Step = { readonly state: TransactionState; readonly effects: readonly TransactionEffect[] }
 
 export const FIRST_STATE: TransactionState = { kind: 'waiting', chosen: 0, givenUp: null, broadcast: false }
 
-const isCancel = (ladder: Ladder, attempt: number): boolean => attempt === ladder.rungs
+const isCancel = (ladder: Ladder, attempt: number): boolean => attempt >= ladder.rungs
 
 /** The word for what was given up; an operator's doing is told as what its clock would have done later. */
 const outcomeOf = (givenUp: GiveUp | null): Outcome =>
@@ -147,6 +152,11 @@ const whileWaiting = (ladder: Ladder, state: Waiting, event: TransactionEvent): 
       return state.givenUp === 'expired' && event.attempt < ladder.rungs
         ? { state: { ...state, chosen: event.attempt, givenUp: null, broadcast: true }, effects: [] }
         : stays
+    case 'signed_anew':
+      return {
+        state: { ...state, chosen: event.first, givenUp: null },
+        effects: [{ kind: 'send', attempt: event.first }],
+      }
     case 'undeployed':
       return choose(ladder.rungs, 'contract_wallet_not_deployed')
     case 'excluded':
@@ -213,6 +223,7 @@ const whileMined = (ladder: Ladder, state: Mined, event: TransactionEvent): Step
     case 'clock':
     case 'cancel_asked':
     case 'revived':
+    case 'signed_anew':
     case 'undeployed':
     case 'lapsed':
       return stays

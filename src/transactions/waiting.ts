@@ -6,8 +6,8 @@ export const noSuchTransaction = (): AppError =>
   new AppError('transaction_not_found', 'There is no transaction with this id.')
 
 /**
- * For operators' acts: a transaction of any project that is in no block, and stays as it is until the database transaction
- * ends. @throws transaction_not_found, invalid_input for one that nothing can be done about any more.
+ * A transaction of any project that is in no block, and stays as it is until the database transaction
+ * ends. @throws transaction_not_found, transaction_not_waiting for one that nothing can be done about any more.
  */
 export const lockWaiting = async (tx: Tx, id: string): Promise<WithAttempts> => {
   const found = await lockTransaction(tx, id)
@@ -15,11 +15,14 @@ export const lockWaiting = async (tx: Tx, id: string): Promise<WithAttempts> => 
   const { status, errorCode, final, minedBlockNumber, minedBlockHash } = found.transaction
   if (final) {
     const how = errorCode === null ? status : `${status} (${errorCode})`
-    throw new AppError('invalid_input', `The transaction is final: ${how}. Nothing can be done about it any more.`)
+    throw new AppError(
+      'transaction_not_waiting',
+      `The transaction is final: ${how}. Nothing can be done about it any more.`,
+    )
   }
   if (minedBlockHash !== null) {
     throw new AppError(
-      'invalid_input',
+      'transaction_not_waiting',
       `The transaction is mined in block ${minedBlockNumber}: nothing of it is to be sent.`,
     )
   }

@@ -25,6 +25,7 @@ const ENDPOINTS = {
   'POST /transactions/sign': 'sign',
   'POST /transactions/sign-and-send': 'sign',
   'POST /transactions/batch-sign-and-send': 'sign',
+  'POST /transactions/speed-up': 'sign',
   'POST /transactions/sign-message': 'sign',
   'POST /nfts/collections': 'sign',
   'POST /nfts/mint': 'sign',

@@ -58,6 +58,7 @@ describe('the document', () => {
       'POST /transactions/sign',
       'POST /transactions/sign-and-send',
       'POST /transactions/batch-sign-and-send',
+      'POST /transactions/speed-up',
       'POST /transactions/sign-message',
       'GET /transactions/status-by-hash',
       'GET /transactions/status-by-id',

@@ -114,6 +114,7 @@ const CALLS: Record<string, (things: Things) => { query?: Record<string, string>
   'POST /transactions/batch-sign-and-send': ({ wallet }) => ({
     body: { network, signer_wallet_address: wallet, unsigned_transactions: [unsigned_transaction], user_pin: PIN },
   }),
+  'POST /transactions/speed-up': ({ transaction: transaction_id }) => ({ body: { transaction_id, user_pin: PIN } }),
   'POST /transactions/sign-message': ({ wallet }) => ({
     body: { network, signer_wallet_address: wallet, message: 'hello', user_pin: PIN },
   }),

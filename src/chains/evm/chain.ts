@@ -15,7 +15,7 @@ import { readAddressFacts } from './facts.ts'
 import { isWithinCap } from './fees.ts'
 import { readHistory } from './history.ts'
 import { identityOf } from './identity.ts'
-import { ladderOf } from './ladder.ts'
+import { ladderOf, outbidding } from './ladder.ts'
 import { createLimits } from './limits.ts'
 import { keyMessage, verifyMessage } from './messages.ts'
 import { mintIntent } from './mint.ts'
@@ -83,6 +83,8 @@ export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: E
         atMarket: ours(atMarket),
         ceilingWei: row.maxFeePerGasCapWei,
       }),
+    outbid: ({ unsigned, ...input }) =>
+      outbidding({ ...input, unsigned: ours(unsigned), ceilingWei: row.maxFeePerGasCapWei }),
     signingBytes: (unsigned) => signingBytes(ours(unsigned)),
     assemble: (unsigned, signature) => assemble(ours(unsigned), signature),
     offerOf: ({ raw }) => offerOf(disassemble(raw)),

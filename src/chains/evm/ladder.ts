@@ -4,8 +4,10 @@
 // costs nothing until blocks ask for it. The tip is paid in full, so it rises by less.
 // A fee that the caller fixed may be too low for ever, so the cancel offers what it would if nobody had fixed one.
 
-import type { EvmUnsigned, LadderRequest } from '../chain.ts'
+import { AppError } from '../../errors.ts'
+import type { EvmUnsigned, Intent, LadderRequest, Offer } from '../chain.ts'
 import { intrinsicGas } from './intrinsic.ts'
+import { assertFees } from './unsigned.ts'
 
 /**
  * go-ethereum replaces a pooled transaction where both fee fields rise by 10 % (core/txpool/legacypool, PriceBump). No rung
@@ -63,6 +65,43 @@ const payableLimit = ({ spendable, worstCost }: LadderRequest, unsigned: EvmUnsi
   const ofRung = unsigned.maxFeePerGas + (spendable - worstCost) / gas
   const ofCancel = (spendable * 100n) / (cancelGas * (100n + RAISE_PERCENT))
   return lower(ofRung, ofCancel)
+}
+
+/** go-ethereum's own bound: what a caller fixes is taken by it, whatever other pools ask for. */
+const LEAST_RAISE_PERCENT = 10n
+
+/**
+ * The transaction at fees for which pools take it in the place of what they may have for its nonce: what its caller fixed, or
+ * what the market asks, but at least a quarter more than they have. Pure.
+ * @param input.ceilingWei what is offered at most where the caller fixed nothing. @throws fee_too_low, fee_ceiling_reached.
+ */
+export const outbidding = (input: {
+  readonly unsigned: EvmUnsigned
+  readonly intent: Intent
+  readonly offers: readonly Offer[]
+  readonly ceilingWei: bigint
+}): EvmUnsigned => {
+  const { unsigned, intent, offers, ceilingWei } = input
+  const cap = offers.reduce((most, { maxFeePerGas }) => higher(most, maxFeePerGas ?? 0n), 0n)
+  const tip = offers.reduce((most, { maxPriorityFeePerGas }) => higher(most, maxPriorityFeePerGas ?? 0n), 0n)
+  const maxFeePerGas = intent.maxFeePerGas ?? higher(unsigned.maxFeePerGas, raisedBy(cap, RAISE_PERCENT))
+  const openTip = lower(higher(unsigned.maxPriorityFeePerGas, raisedBy(tip, RAISE_PERCENT)), maxFeePerGas)
+  const raised = { ...unsigned, maxFeePerGas, maxPriorityFeePerGas: intent.maxPriorityFeePerGas ?? openTip }
+  assertFees(raised)
+  const [leastCap, leastTip] = [raisedBy(cap, LEAST_RAISE_PERCENT), raisedBy(tip, LEAST_RAISE_PERCENT)]
+  if (raised.maxFeePerGas < leastCap || raised.maxPriorityFeePerGas < leastTip) {
+    throw new AppError(
+      'fee_too_low',
+      `To take the place of what was sent, "maxFeePerGas" must be at least ${leastCap} and "maxPriorityFeePerGas" at least ${leastTip}.`,
+    )
+  }
+  if (intent.maxFeePerGas === undefined && maxFeePerGas > ceilingWei) {
+    throw new AppError(
+      'fee_ceiling_reached',
+      `What was sent offers nearly as much as this service ever offers, ${ceilingWei} wei per gas: fix "maxFeePerGas", at least ${leastCap}.`,
+    )
+  }
+  return raised
 }
 
 /** What a transaction is signed as, for one nonce. */

@@ -63,6 +63,8 @@ export const createNodelessChain = (row: SubstrateNetworkRow): Chain => {
     transactionCountAt: refuseLater,
     withNonce: refuse,
     ladder: refuse,
+    // What is mortal ends by itself.
+    outbid: refuse,
     signingBytes: refuse,
     assemble: refuse,
     // An extrinsic says what it may move and its tip; the fee is the runtime's, and so are deposits.

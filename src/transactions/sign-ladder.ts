@@ -1,0 +1,25 @@
+import type { insertAttempts } from '../../db/queries/transactions.ts'
+import type { Chain, Ladder, Unsigned } from '../chains/chain.ts'
+import type { KeyHandle } from '../custody/vault.ts'
+
+type SignedAttempts = Parameters<typeof insertAttempts>[2]
+
+/** Signs all that may ever be sent: the rungs from the lowest on, then the cancel. */
+export const signLadder = (
+  { chain, key }: { readonly chain: Chain; readonly key: KeyHandle },
+  input: {
+    readonly ladder: Ladder
+    /** What its first rung is counted as. */
+    readonly firstRung: number
+  },
+): SignedAttempts => {
+  const { ladder, firstRung } = input
+  const sign = (unsigned: Unsigned) => ({
+    ...chain.assemble(unsigned, key.sign(chain.signingBytes(unsigned))),
+    maxFeePerGas: unsigned.family === 'evm' ? unsigned.maxFeePerGas : null,
+  })
+  return [
+    ...ladder.rungs.map((unsigned, index) => ({ ...sign(unsigned), kind: 'rung', rung: firstRung + index }) as const),
+    ...(ladder.cancel === null ? [] : [{ ...sign(ladder.cancel), kind: 'cancel', rung: 0 } as const]),
+  ]
+}

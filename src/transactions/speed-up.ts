@@ -1,0 +1,206 @@
+// Signing anew: what waits in no block is signed once more with its credential, for the same nonce, at fees above all that a
+// pool may have of it. What was never sent makes way. What was, is kept: whichever is mined counts.
+
+import type { Tx } from '../../db/client.ts'
+import { eraseUnsent, extendLadder } from '../../db/queries/ladders.ts'
+import {
+  findTransaction,
+  insertAttempts,
+  lockSigner,
+  readHeld,
+  type TransactionRow,
+  type WithAttempts,
+} from '../../db/queries/transactions.ts'
+import { findWalletById, type Reach, type WalletRow } from '../../db/queries/wallets.ts'
+import type { Network, TransactionStatus } from '../../db/words.ts'
+import type { Chain, Hex, Intent, Ladder, Standing, Unsigned } from '../chains/chain.ts'
+import type { Ctx } from '../context.ts'
+import type { Credentials, KeyHandle } from '../custody/vault.ts'
+import { AppError } from '../errors.ts'
+import type { Remember } from '../idempotency/once.ts'
+import { type Charge, withKeyFor } from '../policies/delegated.ts'
+import { displayAmount, nativeToken } from '../tokens/token.ts'
+import { learn } from './learn.ts'
+import { signLadder } from './sign-ladder.ts'
+import { lockWaiting, noSuchTransaction } from './waiting.ts'
+
+/** Who needs more than these should let it be given up. */
+const RUNGS_MAX = 100
+
+/** Wei per unit of gas; what is absent is chosen here. */
+export type FixedFees = Pick<Intent, 'maxFeePerGas' | 'maxPriorityFeePerGas'>
+
+export type SpeedUpInput = Reach & {
+  readonly actor: string
+  readonly id: string
+  readonly fees: FixedFees
+  readonly credentials: Credentials
+  readonly remember?: Remember<SpedUp> | undefined
+}
+
+export type SpedUp = {
+  readonly transactionId: string
+  readonly network: Network
+  readonly status: TransactionStatus
+}
+
+/**
+ * Signs a waiting transaction anew, above what was sent of it; given up or not, it is sent again. By a policy that is one
+ * more use of it, at fees that are chosen here.
+ * @throws transaction_not_found, transaction_not_waiting, invalid_input (mortal, or too often), fee_too_low,
+ * fee_ceiling_reached, balance_insufficient, the vault's credential errors, policy_denied, node_unavailable, busy.
+ */
+export const speedUpTransaction = async (ctx: Ctx, input: SpeedUpInput): Promise<SpedUp> => {
+  const row = await findTransaction(ctx.db, { ...input, id: input.id.toLowerCase() })
+  const wallet = row === null ? null : await findWalletById(ctx.db, row.walletId)
+  if (row === null || wallet === null) throw noSuchTransaction()
+  const chain = ctx.chains.withNode(row.network)
+  if (row.validUntilBlock !== null) {
+    throw new AppError('invalid_input', `It is mortal: it ends by itself after block ${row.validUntilBlock}.`)
+  }
+  const { id, network, signerAddress } = row
+  const { credentials, actor } = input
+  const use = { chain, wallet, credentials, actor, intents: async () => intended(chain, row, input.fees) }
+  return ctx.mailboxes.run(`${network}/${signerAddress}`, () =>
+    withKeyFor(ctx, use, async (key, { charge }) => {
+      if (charge !== null && Object.values(input.fees).some((fee) => fee !== undefined)) {
+        throw new AppError(
+          'policy_denied',
+          'By a policy, fees are chosen here: leave "maxFeePerGas" and "maxPriorityFeePerGas" out.',
+        )
+      }
+      const offer = await offerOf(chain, row, input.fees)
+      return ctx.db.transaction(async (tx) => {
+        const status = await record(tx, { row, chain, wallet, key, charge, offer })
+        const spedUp = { transactionId: id, network, status }
+        await input.remember?.(tx, spedUp)
+        return spedUp
+      })
+    }),
+  )
+}
+
+const signerIntentOf = ({ to, value, input, gasLimit, nonce }: TransactionRow): Intent => ({
+  ...{ to, value, gasLimit, nonce },
+  input: input.startsWith('0x') ? (input as Hex) : '0x',
+})
+
+/** What the wallet is to do, for policies: nothing where that is not known, which none allows. */
+const intended = (chain: Chain, row: TransactionRow, fees: FixedFees): readonly Intent[] => {
+  const intent = signerIntentOf(row)
+  if (row.contractWallet === null) return [{ ...intent, ...fees }]
+  if (row.kind === 'deployment') return []
+  return chain.contractWallets?.executed(intent.input) ?? []
+}
+
+/** What it could offer now. */
+type NewOffer = {
+  /** What the caller asked for. */
+  readonly intent: Intent
+  readonly unsigned: Unsigned
+  readonly atMarket: Unsigned
+  readonly standing: Standing
+}
+
+const offerOf = async (chain: Chain, row: TransactionRow, fees: FixedFees): Promise<NewOffer> => {
+  const { signerAddress: from, nonce } = row
+  const open = signerIntentOf(row)
+  const intent = { ...open, ...fees }
+  const [standing, unsigned] = await Promise.all([chain.standing(from), chain.fill(intent, from, { nonce })])
+  return { intent, unsigned, atMarket: await atMarketOr(unsigned, () => chain.fill(open, from, { nonce })), standing }
+}
+
+/** Above the ceiling the market is not asked further: then what the caller fixed is all there is to go by. */
+const atMarketOr = async (unsigned: Unsigned, ask: () => Promise<Unsigned>): Promise<Unsigned> => {
+  try {
+    return await ask()
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'fee_ceiling_reached') return unsigned
+    throw error
+  }
+}
+
+type RecordInput = {
+  readonly row: TransactionRow
+  readonly chain: Chain
+  readonly wallet: WalletRow
+  readonly key: KeyHandle
+  readonly charge: Charge | null
+  readonly offer: NewOffer
+}
+
+const record = async (tx: Tx, input: RecordInput): Promise<TransactionStatus> => {
+  const { row, chain, key, offer } = input
+  const { id, network, signerAddress: address } = row
+  const signer = { network, address }
+  await lockSigner(tx, signer)
+  const locked = await lockWaiting(tx, id)
+  await input.charge?.(tx)
+  const { kept, firstRung } = await makeRoom(tx, locked)
+  if (firstRung >= RUNGS_MAX) throw new AppError('invalid_input', 'It was signed anew too often.')
+  const { liveWorstCost } = await readHeld(tx, signer, offer.standing.minedCount)
+  const { worstCost: recordedCost } = locked.transaction
+  const spendable = offer.standing.balance - (liveWorstCost - recordedCost)
+  const offers = kept.map((raw) => chain.offerOf({ raw, recordedCost }))
+  const unsigned = chain.outbid({ unsigned: offer.unsigned, intent: offer.intent, offers })
+  const worstCost = worstCostOf(chain, { unsigned, locked })
+  refuseOverdraft(signer, worstCost - spendable)
+  const { intent, atMarket } = offer
+  const ladder: Ladder = chain.ladder({ unsigned, atMarket, intent, from: address, spendable, worstCost })
+  const signed = signLadder(input, { ladder, firstRung })
+  const { isFixed: hasFixedFees, isCutByFunds } = ladder
+  await extendLadder(tx, { id, rungs: firstRung + ladder.rungs.length, hasFixedFees, isCutByFunds, worstCost })
+  await insertAttempts(tx, { network, transactionId: id }, signed)
+  const [first] = signed
+  await key.recordUse(tx, {
+    action: 'transaction_signed_anew',
+    details: { network, transaction: id, hash: first?.hash ?? '', nonce: String(row.nonce) },
+  })
+  await learn(tx, { transactionId: id, news: { kind: 'signed_anew', first: firstRung } })
+  return locked.transaction.status
+}
+
+const isRaw = (raw: string | null): raw is Hex => raw?.startsWith('0x') === true
+
+/**
+ * What has never been chosen was never sent, and goes; but once it was given up any of it may have been, and all of it stays.
+ * @returns the bytes of what stays, and what the next rung is counted as.
+ */
+const makeRoom = async (
+  tx: Tx,
+  { transaction, attempts }: WithAttempts,
+): Promise<{ readonly kept: readonly Hex[]; readonly firstRung: number }> => {
+  const { id: transactionId, chosen, rungs, givenUp } = transaction
+  const cancel = attempts[rungs]
+  const isCancelUnsent = givenUp === null && cancel?.broadcastAt === null && cancel.lastError === null
+  const firstRung = isCancelUnsent ? chosen + 1 : rungs
+  await eraseUnsent(tx, { transactionId, fromRung: firstRung, isCancelUnsent })
+  const stays = attempts.filter(({ kind, rung }) =>
+    kind === 'rung' ? rung < firstRung : kind !== 'cancel' || !isCancelUnsent,
+  )
+  return { kept: stays.flatMap(({ raw }) => (isRaw(raw) ? [raw] : [])), firstRung }
+}
+
+/** With the network's own surcharge, which its recorded cost has. */
+const worstCostOf = (
+  chain: Chain,
+  { unsigned, locked }: { readonly unsigned: Unsigned; readonly locked: WithAttempts },
+): bigint => {
+  const { worstCost: recordedCost, value, gasLimit } = locked.transaction
+  const [first] = locked.attempts
+  const before = isRaw(first?.raw ?? null)
+    ? chain.offerOf({ raw: first?.raw as Hex, recordedCost }).worstCost
+    : recordedCost
+  const maxFeePerGas = unsigned.family === 'evm' ? unsigned.maxFeePerGas : 0n
+  return value + gasLimit * maxFeePerGas + (recordedCost > before ? recordedCost - before : 0n)
+}
+
+/** @throws balance_insufficient. */
+const refuseOverdraft = (signer: { readonly network: Network; readonly address: string }, missing: bigint): void => {
+  if (missing <= 0n) return
+  const { decimals, symbol } = nativeToken(signer.network)
+  throw new AppError(
+    'balance_insufficient',
+    `${signer.address} lacks ${displayAmount(missing, decimals)} ${symbol} for this and its pending transactions.`,
+  )
+}

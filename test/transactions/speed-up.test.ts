@@ -1,0 +1,220 @@
+// Signing anew with the credential, on a real chain behind go-ethereum's pool: same nonce, one effect, whichever attempt it is.
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import type { Hex } from 'viem'
+import { FIRST_STATE, type TransactionState, transition } from '../../src/transactions/transition.ts'
+import { GWEI, type LadderWorld, network, startLadderWorld } from './ladder-world.ts'
+
+let world: LadderWorld
+
+beforeAll(async () => {
+  world = await startLadderWorld()
+})
+
+afterEach(async () => {
+  world.node.refuse(() => null)
+  await world.mineAt(GWEI)
+})
+
+afterAll(() => world.close())
+
+const SECRET = { developer_secret: 'testnet-secret' }
+
+const speedUp = (id: string, body: Record<string, string> = {}, headers: Record<string, string> = {}) =>
+  world.service.post('/transactions/speed-up', { transaction_id: id, ...SECRET, ...body }, headers)
+
+const minedIn = async () => (await world.chain.publicClient.getBlock()).transactions
+
+const poolTook = (from: Hex) =>
+  world.node.verdictsOn(from).flatMap(({ hash, refusal }) => (refusal === null ? [hash] : []))
+
+const kindsOf = async (id: string): Promise<readonly string[]> => {
+  const rows = await world.sql<{ kind: string; attempt: number }[]>`
+    select kind, attempt from strongroom_views.attempts where transaction_id = ${id} order by attempt`
+  expect(rows.map(({ attempt }) => attempt)).toEqual(rows.map((_, index) => index + 1))
+  return rows.map(({ kind }) => kind)
+}
+
+const feesOf = async (id: string): Promise<readonly bigint[]> => {
+  const rows = await world.sql<{ fee: string }[]>`
+    select max_fee_per_gas::text as fee from strongroom_views.attempts where transaction_id = ${id} order by attempt`
+  return rows.map(({ fee }) => BigInt(fee))
+}
+
+describe('what waits in the pool', () => {
+  test('is replaced at once, above what was sent, with a ladder of its own; it is mined once', async () => {
+    const from = await world.wallet()
+    const id = await world.send(from, { value: '7' })
+    await world.taken(id)
+    const [before] = await feesOf(id)
+    const answer = await speedUp(id)
+    expect(answer.json).toEqual({ transaction_id: id, network, status: 'pending' })
+    await world.until(id, ({ chosen }) => chosen === 1)
+    await world.taken(id)
+    const fees = await feesOf(id)
+    expect(await kindsOf(id)).toEqual([...Array(7).fill('rung'), 'cancel'])
+    expect(fees[0]).toBe(before ?? 0n)
+    for (const [index, fee] of fees.entries())
+      if (index > 0) expect(fee * 4n >= (fees[index - 1] ?? 0n) * 5n).toBe(true)
+    const hashes = (await world.attemptsOf(id)).map(({ hash }) => hash)
+    expect(poolTook(from)).toEqual(hashes.slice(0, 2))
+    await world.node.mine()
+    expect(await minedIn()).toEqual(hashes.slice(1, 2))
+    expect((await world.service.settled(id)).json).toMatchObject({ status: 'success', transaction_hash: hashes[1] })
+    expect(await world.chain.publicClient.getTransactionCount({ address: from })).toBe(1)
+  })
+
+  test('at fees that the caller fixes: one rung, and its cancel above it', async () => {
+    const from = await world.wallet()
+    const id = await world.send(from)
+    await world.taken(id)
+    const answer = await speedUp(id, { maxFeePerGas: String(30n * GWEI), maxPriorityFeePerGas: String(GWEI / 100n) })
+    expect(answer.status).toBe(200)
+    await world.until(id, ({ chosen }) => chosen === 1)
+    await world.taken(id)
+    expect(await kindsOf(id)).toEqual(['rung', 'rung', 'cancel'])
+    expect((await feesOf(id))[1]).toBe(30n * GWEI)
+    await world.node.mine()
+    expect((await world.service.settled(id)).json.status).toBe('success')
+  })
+
+  test('is mined by what was sent before all the same: that counts, and every hash leads to it', async () => {
+    const from = await world.wallet()
+    const id = await world.send(from)
+    await world.taken(id)
+    const [first] = await world.attemptsOf(id)
+    world.node.refuse(({ feeCap }) => (feeCap > 2n * GWEI ? 'not now' : null))
+    expect((await speedUp(id)).status).toBe(200)
+    await world.until(id, ({ chosen }) => chosen === 1)
+    await world.refused(id)
+    await world.node.mine()
+    expect((await world.service.settled(id)).json).toMatchObject({ status: 'success', transaction_hash: first?.hash })
+  })
+
+  test('twice at once, and again with one key: one answer a key, and the offers rise', async () => {
+    const from = await world.wallet()
+    const id = await world.send(from)
+    await world.taken(id)
+    const key = { 'idempotency-key': `faster ${id}` }
+    const answers = await Promise.all([speedUp(id, {}, key), speedUp(id, {}, key), speedUp(id)])
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+    expect(answers[0]?.json).toEqual(answers[1]?.json)
+    await world.until(id, ({ chosen }) => chosen === 2)
+    const fees = await feesOf(id)
+    expect(fees.toSorted((one, other) => (one < other ? -1 : 1))).toEqual([...fees])
+    await world.taken(id)
+    await world.node.mine()
+    expect((await world.service.settled(id)).json.status).toBe('success')
+    expect(await world.chain.publicClient.getTransactionCount({ address: from })).toBe(1)
+  })
+})
+
+describe('what was given up', () => {
+  /** Its cancel is in the pool, and no block takes it: then fees fall. */
+  const givenUp = async () => {
+    const from = await world.wallet()
+    const id = await world.send(from, { value: '7' })
+    await world.taken(id)
+    await world.expire(id)
+    await world.taken(id)
+    return { from, id, cancel: (await world.attemptsOf(id)).at(-1)?.hash ?? '0x' }
+  }
+
+  test('is sent again, above its cancel; the former cancel is known, and it succeeds', async () => {
+    const { from, id, cancel } = await givenUp()
+    expect((await speedUp(id)).status).toBe(200)
+    const row = await world.until(id, ({ chosen, rungs }) => chosen < rungs)
+    expect(row.chosen).toBe(6)
+    await world.taken(id)
+    const kinds = await kindsOf(id)
+    expect(kinds.slice(0, 7)).toEqual(Array(7).fill('rung'))
+    expect(kinds.slice(-2)).toEqual(['cancel', 'former_cancel'])
+    expect((await world.attemptsOf(id)).map(({ hash }) => hash)).toContain(cancel)
+    await world.node.mine()
+    expect((await world.service.settled(id)).json.status).toBe('success')
+    expect(await world.chain.publicClient.getTransactionCount({ address: from })).toBe(1)
+  })
+
+  test('and whose former cancel is mined all the same: it is expired when that is final', async () => {
+    const { id, cancel } = await givenUp()
+    world.node.refuse(() => 'not now')
+    expect((await speedUp(id)).status).toBe(200)
+    await world.until(id, ({ chosen, rungs }) => chosen < rungs)
+    await world.node.mine()
+    await world.until(id, ({ shown_hash }) => shown_hash === cancel)
+    expect((await world.statusOf(id)).status).toBe('pending')
+    await world.mineToFinal()
+    expect((await world.service.settled(id)).json).toMatchObject({ status: 'failed', code: 'expired' })
+  })
+})
+
+describe('is refused, and nothing is changed', () => {
+  const unchanged = async (id: string, body: Record<string, string>) => {
+    const before = await world.attemptsOf(id)
+    const { status, json } = await speedUp(id, body)
+    expect(await world.attemptsOf(id)).toEqual([...before])
+    return { status, code: json.code, error: json.error }
+  }
+
+  test('where the fee is less than a tenth above what was sent: the answer says how much it takes', async () => {
+    const id = await world.send(await world.wallet())
+    await world.taken(id)
+    const [sent = 0n] = await feesOf(id)
+    const { error, ...told } = await unchanged(id, {
+      maxFeePerGas: String(sent + 1n),
+      maxPriorityFeePerGas: String(GWEI / 100n),
+    })
+    expect(told).toEqual({ status: 400, code: 'fee_too_low' })
+    const [, least = ''] = /"maxFeePerGas" must be at least ([0-9]+)/.exec(error) ?? []
+    expect((await speedUp(id, { maxFeePerGas: least, maxPriorityFeePerGas: String(GWEI / 100n) })).status).toBe(200)
+  })
+
+  test('where the signer cannot pay it', async () => {
+    const id = await world.send(await world.wallet(10n ** 17n))
+    await world.taken(id)
+    const fees = { maxFeePerGas: String(10_000n * GWEI), maxPriorityFeePerGas: String(GWEI) }
+    expect(await unchanged(id, fees)).toMatchObject({ status: 400, code: 'balance_insufficient' })
+  })
+
+  test('with a wrong secret, and what belongs to nobody', async () => {
+    const id = await world.send(await world.wallet())
+    expect(await unchanged(id, { developer_secret: 'wrong' })).toMatchObject({ status: 403, code: 'INVALID_SECRET' })
+    const { status, json } = await speedUp(crypto.randomUUID())
+    expect({ status, code: json.code }).toEqual({ status: 404, code: 'transaction_not_found' })
+  })
+
+  test('once it is mined', async () => {
+    const id = await world.send(await world.wallet())
+    await world.taken(id)
+    await world.node.mine()
+    await world.service.settled(id)
+    expect(await unchanged(id, {})).toMatchObject({ status: 409, code: 'transaction_not_waiting' })
+  })
+})
+
+test('signed anew, whatever waits goes on with its first new rung; what is mined or done does not change', () => {
+  const ladder = { rungs: 4, isFixed: false }
+  const event = { kind: 'signed_anew', first: 2 } as const
+  const send = [{ kind: 'send', attempt: 2 }] as const
+  for (const [chosen, givenUp] of [
+    [0, null],
+    [1, null],
+    [2, 'expired'],
+    [2, 'cancelled'],
+  ] as const) {
+    const state: TransactionState = { ...FIRST_STATE, chosen, givenUp } as TransactionState
+    expect(transition({ ladder, state, event })).toEqual({
+      state: { ...FIRST_STATE, chosen: 2, givenUp: null } as TransactionState,
+      effects: send,
+    })
+  }
+  const mined = transition({
+    ladder,
+    state: FIRST_STATE,
+    event: { kind: 'included', attempt: 5, blockHash: '0x1' },
+  }).state
+  expect(transition({ ladder, state: mined, event }).state).toBe(mined)
+  // A former cancel is one, too.
+  const final = transition({ ladder, state: mined, event: { kind: 'finalized', blockHash: '0x1' } }).state
+  expect(final).toEqual({ kind: 'done', outcome: 'expired' })
+})
