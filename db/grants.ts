@@ -7,6 +7,12 @@ import * as schema from './schema.ts'
 
 export const API_ROLE = 'strongroom_api'
 export const WORKER_ROLE = 'strongroom_worker'
+/**
+ * Owns the job queue's tables, the functions that add jobs, and the operators' views. Nobody is a member but who migrates.
+ * These functions and views run with the rights of their owner, or of whoever calls them: a process that owned them could
+ * change what they do, and so act with the rights of the others.
+ */
+export const JOBS_ROLE = 'strongroom_jobs'
 /** Reads the operators' views (views.sql), and no table. */
 export const VIEWER_ROLE = 'strongroom_viewer'
 
@@ -112,9 +118,20 @@ const CLEARING_GRANTS = WORKER_CLEARS.map(
 
 const API_READS = [schema.cursors, schema.movements, schema.doubtfulContracts].map(getTableName)
 
+/** What the operators' views stand on. */
+const VIEWED_TABLES = [
+  schema.signers,
+  schema.transactions,
+  schema.attempts,
+  schema.cursors,
+  schema.followedNetworks,
+  schema.backfills,
+  schema.workers,
+].map(getTableName)
+
 const list = (tables: readonly string[]) => tables.map((table) => `public.${table}`).join(', ')
 
-export const CREATE_ROLES = [API_ROLE, WORKER_ROLE, VIEWER_ROLE]
+export const CREATE_ROLES = [API_ROLE, WORKER_ROLE, JOBS_ROLE, VIEWER_ROLE]
   .map(
     (role) => `do $$ begin
   if not exists (select from pg_roles where rolname = '${role}') then create role ${role} nologin; end if;
@@ -124,7 +141,7 @@ end $$;`,
   .join('\n')
 
 /**
- * Adding a job, and running a failed one again, are functions of the worker's role: the API can call them, and can neither
+ * Adding a job, and running a failed one again, are functions with the rights of the queue's owner: the API can call them, and can neither
  * change a job otherwise nor read one but through the operators' views.
  */
 const JOB_FUNCTIONS = `
@@ -143,9 +160,24 @@ ${['add_strongroom_job', 'retry_strongroom_jobs']
   .map(
     (name) => `revoke all on function public.${name} from public;
 grant execute on function public.${name} to ${API_ROLE}, ${WORKER_ROLE};
-alter function public.${name} owner to ${WORKER_ROLE};`,
+alter function public.${name} owner to ${JOBS_ROLE};`,
   )
   .join('\n')}
+`
+
+/** The worker takes jobs from the queue's tables and changes their rows, and can change nothing else of them. */
+const QUEUE = `
+grant usage on schema graphile_worker to ${WORKER_ROLE};
+revoke all on all tables in schema graphile_worker from ${WORKER_ROLE};
+grant select, insert, update, delete on all tables in schema graphile_worker to ${WORKER_ROLE};
+revoke insert, update, delete on graphile_worker.migrations from ${WORKER_ROLE};
+grant usage on all sequences in schema graphile_worker to ${WORKER_ROLE};
+-- graphile-worker closes its tables to all but their owner in this way too; here the grants say who reads them.
+do $$ declare closed regclass; begin
+  for closed in select oid from pg_class where relnamespace = 'graphile_worker'::regnamespace and relrowsecurity loop
+    execute format('alter table %s disable row level security', closed);
+  end loop;
+end $$;
 `
 
 /** How the queue does, a task: numbers alone, as the API may see no job. */
@@ -163,7 +195,7 @@ language sql stable security definer set search_path = pg_catalog, pg_temp as $$
 $$;
 revoke all on function public.strongroom_job_numbers from public;
 grant execute on function public.strongroom_job_numbers to ${API_ROLE}, ${WORKER_ROLE};
-alter function public.strongroom_job_numbers owner to ${WORKER_ROLE};
+alter function public.strongroom_job_numbers owner to ${JOBS_ROLE};
 `
 
 /** Audit rows are written once: not even their table's owner changes or removes one without dropping this trigger. */
@@ -180,7 +212,7 @@ create trigger append_only before update or delete or truncate on public.${table
 `
 
 export const GRANTS = `
-revoke all on all tables in schema public from ${API_ROLE}, ${WORKER_ROLE};
+revoke all on all tables in schema public from ${API_ROLE}, ${WORKER_ROLE}, ${JOBS_ROLE};
 grant usage on schema public to ${API_ROLE}, ${WORKER_ROLE};
 grant select, insert, update on ${list([...CUSTODY_TABLES, ...API_READS_AND_WRITES])} to ${API_ROLE};
 grant select on ${list(API_READS)} to ${API_ROLE};
@@ -200,11 +232,13 @@ grant select, update, delete on public.mails to ${WORKER_ROLE};
 grant select, insert on public.backfills to ${API_ROLE};
 grant select, insert on public.counts to ${API_ROLE}, ${WORKER_ROLE};
 grant delete on public.counts to ${WORKER_ROLE};
+grant select on ${list(VIEWED_TABLES)} to ${JOBS_ROLE};
+${QUEUE}
 -- Whoever is no superuser gives a function only to a role that could have made it.
-grant create on schema public to ${WORKER_ROLE};
+grant usage, create on schema public to ${JOBS_ROLE};
 ${JOB_FUNCTIONS}
 ${JOB_NUMBERS}
-revoke create on schema public from ${WORKER_ROLE};
+revoke create on schema public from ${JOBS_ROLE};
 ${COUNT_TRANSACTIONS}
 ${APPEND_ONLY_AUDIT}
 `

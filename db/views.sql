@@ -1,10 +1,10 @@
 -- What operators look at: each transaction beside its signer, its attempts and its job, and why it is not done.
 -- `cli tx` and `cli jobs` read these views too, so that there is one place for the why. Made anew by every `db migrate`: they
--- stand on our tables and on graphile-worker's public view, and both change. They belong to the worker's role, whose rights
--- they use; who reads them needs rights to nothing below. None shows an attempt's raw bytes or a job's payload.
+-- stand on our tables and on graphile-worker's public view, and both change. They belong to a role of their own, whose rights
+-- they use and which no process logs in as; who reads them needs rights to nothing below. None shows an attempt's raw bytes or a job's payload.
 
-create schema strongroom_views authorization strongroom_worker;
-set local role strongroom_worker;
+create schema strongroom_views authorization strongroom_jobs;
+set local role strongroom_jobs;
 
 comment on schema strongroom_views is 'Views for operators, made anew by every migration: build nothing on them. docs/operations.md explains them.';
 

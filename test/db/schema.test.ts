@@ -116,6 +116,26 @@ describe('the roles', () => {
     }
   })
 
+  test('none of a process owns anything, so that none can change what others call', async () => {
+    const owned = await owner`
+      select pg_describe_object(classid, objid, 0) as what from pg_shdepend
+      where deptype = 'o' and dbid = (select oid from pg_database where datname = current_database())
+        and refobjid in (select oid from pg_roles where rolname in ('strongroom_api', 'strongroom_worker', 'strongroom_viewer'))`
+    expect([...owned]).toEqual([])
+    for (const sql of [api, worker]) {
+      await denied(sql`alter function public.add_strongroom_job security invoker`)
+      await denied(sql`create function graphile_worker.mine() returns int language sql as 'select 1'`)
+      await denied(sql`create function strongroom_views.mine() returns int language sql as 'select 1'`)
+      await denied(sql`create trigger mine before insert on graphile_worker._private_jobs
+        for each row execute function suppress_redundant_updates_trigger()`)
+      await denied(sql`set role strongroom_jobs`)
+    }
+    await denied(worker`alter function graphile_worker.add_job rename to other`)
+    await denied(worker`alter table graphile_worker._private_jobs add column mine int`)
+    await denied(worker`create or replace view strongroom_views.jobs as select 1`)
+    await denied(worker`insert into graphile_worker.migrations (id) values (1000000)`)
+  })
+
   test("the API's can add a job, and can neither read nor change one", async () => {
     await api`select public.add_strongroom_job('reconcile', '{"again":false}', 'once', 'replace', now(), 1)`
     await denied(api`select from graphile_worker._private_jobs`)

@@ -84,7 +84,9 @@ describe('the views', () => {
 test('a role that may create roles and owns the database migrates it: no superuser is needed', () =>
   as('createrole', async (somebody, name) => {
     // Where the group roles are older than it, it must have been given them.
-    await owner.unsafe(`grant strongroom_api, strongroom_worker, strongroom_viewer to ${name} with admin option`)
+    await owner.unsafe(
+      `grant strongroom_api, strongroom_worker, strongroom_jobs, strongroom_viewer to ${name} with admin option`,
+    )
     await owner.unsafe(`create database ${name} owner ${name}`)
     const url = new URL(database.url)
     ;[url.username, url.password, url.pathname] = [name, 'test', `/${name}`]
