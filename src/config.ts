@@ -195,16 +195,26 @@ const maxFeesOf = (variables: Variables): Config['maxFeesPerGasWei'] =>
     }),
   )
 
+/** A node takes HTTP and WebSocket on one port, and a host can be written in several ways. */
+const placeOf = (text: string): string => {
+  const { protocol, hostname, port, pathname, search } = new URL(text)
+  const isTls = ['https:', 'wss:'].includes(protocol)
+  return `${hostname}:${port || (isTls ? 443 : 80)}${pathname}${search}`
+}
+
 const secondRpcUrlsOf = (variables: Variables): Config['secondRpcUrls'] =>
   Object.fromEntries(
     SUBSTRATE_NETWORKS.flatMap((network) => {
       const name = `${network.toUpperCase()}_SECOND_RPC_URL`
       const text = variables[name]?.trim()
       if (!text) return []
-      if (text === variables[`${network.toUpperCase()}_RPC_URL`]?.trim()) {
+      url(name, text, SUBSTRATE_PROTOCOLS)
+      if (isMainnet(variables)) refuseUnencrypted(name, text)
+      const first = variables[`${network.toUpperCase()}_RPC_URL`]?.trim() ?? ''
+      if (URL.canParse(first) && placeOf(first) === placeOf(text)) {
         throw problem(name, `another node than ${network.toUpperCase()}_RPC_URL`)
       }
-      return [[network, new Secret(url(name, text, SUBSTRATE_PROTOCOLS))]]
+      return [[network, new Secret(text)]]
     }),
   )
 
@@ -257,6 +267,9 @@ const LOOPBACK = /^(?:localhost|.+\.localhost|127(?:\.[0-9]{1,3}){3}|\[::1\]|::1
 /** Whether what is sent to a host never leaves this machine: a loopback name or address, or the path of a Unix socket. */
 const isLocal = (host: string): boolean => LOOPBACK.test(host) || /^(?:\/|%2f)/i.test(host)
 
+/** For a database a URL may name several hosts, with commas between them. */
+const areLocal = (hosts: string): boolean => hosts.split(',').every(isLocal)
+
 const isMainnet = (variables: Variables): boolean => variables.ENVIRONMENT?.trim() === 'mainnet'
 
 /** For mainnet: what leaves the machine is encrypted. @throws Error. */
@@ -273,7 +286,7 @@ const refuseUnencryptedDatabase = (variables: Variables, text: string): void => 
   const { hostname, searchParams } = new URL(text)
   const hosts = [hostname || variables.PGHOST || 'localhost', ...searchParams.getAll('host')]
   const modes = searchParams.getAll('sslmode')
-  if (hosts.every(isLocal) || (modes.length > 0 && modes.every((mode) => TLS_MODES.includes(mode)))) return
+  if (hosts.every(areLocal) || (modes.length > 0 && modes.every((mode) => TLS_MODES.includes(mode)))) return
   throw problem(
     'DATABASE_URL',
     'a URL with ?sslmode=verify-full (or verify-ca, or require) on mainnet, unless its host is this machine',

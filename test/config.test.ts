@@ -40,6 +40,9 @@ describe('a deployment on mainnet sends nothing unencrypted to another machine',
       'postgres://a:b@127.0.0.1.example.org/s',
       'postgres://a:b@localhost/s?host=db.example.org',
       'postgres://a:b@[2001:db8::1]/s',
+      'postgres://a:b@db.example.org,a.localhost/s',
+      'postgres://a:b@%2Fvar%2Frun,db.example.org/s',
+      'postgres://a:b@localhost/s?host=localhost,db.example.org',
     ]) {
       expect({ DATABASE_URL, refusal: refusalOf({ DATABASE_URL }) }).toEqual({
         DATABASE_URL,
@@ -85,6 +88,8 @@ describe('a deployment on mainnet sends nothing unencrypted to another machine',
       ['AVALANCHE_RPC_URL', 'http://10.0.0.7:9650/ext/bc/C/rpc', 'http://localhost:9650/ext/bc/C/rpc'],
       ['POLKADOT_RPC_URL', 'ws://node.example.org:9944', 'ws://127.0.0.1:9944'],
       ['VARA_RPC_URL', 'http://node.example.org:9944', 'http://[::1]:9944'],
+      ['POLKADOT_SECOND_RPC_URL', 'ws://node.example.org:9944', 'ws://127.0.0.1:9944'],
+      ['VARA_SECOND_RPC_URL', 'http://node.example.org:9944', 'http://[::1]:9944'],
       ['IPFS_API_URL', 'http://user:password@ipfs.example.org:5001', 'http://127.0.0.1:5001'],
     ] as const) {
       expect(refusalOf({ [name]: remote })).toBe(
@@ -92,6 +97,23 @@ describe('a deployment on mainnet sends nothing unencrypted to another machine',
       )
       expect(refusalOf({ [name]: here })).toBe('taken')
     }
+  })
+
+  test('and the second node is not the first one in another spelling', () => {
+    for (const second of [
+      'wss://node.example.org',
+      'wss://NODE.example.org:443/',
+      'https://node.example.org',
+      'wss://someone@node.example.org',
+    ]) {
+      const refusal = refusalOf({ VARA_RPC_URL: 'wss://node.example.org', VARA_SECOND_RPC_URL: second })
+      expect({ second, refusal }).toEqual({
+        second,
+        refusal: 'VARA_SECOND_RPC_URL must be another node than VARA_RPC_URL.',
+      })
+    }
+    const other = { VARA_RPC_URL: 'wss://node.example.org', VARA_SECOND_RPC_URL: 'wss://other.example.org' }
+    expect(refusalOf(other)).toBe('taken')
   })
 
   test('on testnet all of this is taken', () => {
