@@ -3,9 +3,10 @@
 // twice a minute: one audit row for each kind, project, actor, subject and address, with how often and since when. So a
 // thousand wrong PINs of one key about one owner are one row in half a minute, and not a thousand.
 //
-// An attacker who changes subject or address all the time fills neither memory nor table: a process keeps 1,000 subjects
-// at once and writes 25 rows each time, the most frequent ones. The rest of a kind is one row more, with the subject
-// "others". The log has a line at once where something is seen for the first time, of at most 25 in that half minute.
+// An attacker who changes subject or address all the time fills neither memory nor table: a process keeps 200 subjects of
+// a kind at once and writes 25 rows each time. The rest of a kind is one row more, with the subject "others". The log has a
+// line at once where something is seen for the first time, of at most 10 of a kind in that half minute. Whatever comes in
+// masses hides nothing of another kind: each kind has its own room, and its most frequent subjects are written first.
 //
 // A process that is killed takes what it counted in its last half minute with it; the log has it. No credential, token or
 // e-mail address is ever part of an event; an owner's id is what the project calls the owner.
@@ -17,9 +18,9 @@ import type { Log } from '../log.ts'
 import type { Tally } from '../metrics/tally.ts'
 
 export const SECURITY_FLUSH_INTERVAL_MS = 30_000
-const SUBJECTS_MAX = 1_000
+const SUBJECTS_OF_A_KIND_MAX = 200
 const ROWS_A_FLUSH_MAX = 25
-const LINES_A_FLUSH_MAX = 25
+const LINES_OF_A_KIND_MAX = 10
 const OTHERS = 'others'
 /** Who is not known: nothing of what they sent is believed. */
 const STRANGER = 'stranger'
@@ -58,15 +59,18 @@ const othersOf = (kind: SecurityEventKind): Seen => ({
   details: {},
 })
 
-/** Counts by what they have in common, in a bounded number of places. */
+/** Counts by what they have in common, in a bounded number of places for each kind. */
 const createCounts = () => {
   const counts = new Map<string, Counted>()
+  const subjects = new Map<SecurityEventKind, number>()
   /** @returns whether this is the first of its like. */
   const add = (seen: Seen, times: Pick<Counted, 'count' | 'sinceMs' | 'untilMs'>): boolean => {
-    const known = counts.get(keyOf(seen))
-    const place = known !== undefined || counts.size < SUBJECTS_MAX ? seen : othersOf(seen.kind)
+    const { kind } = seen
+    const hasRoom = (subjects.get(kind) ?? 0) < SUBJECTS_OF_A_KIND_MAX
+    const place = counts.has(keyOf(seen)) || hasRoom ? seen : othersOf(kind)
     const key = keyOf(place)
     const was = counts.get(key)
+    if (was === undefined) subjects.set(kind, (subjects.get(kind) ?? 0) + 1)
     counts.set(key, {
       ...place,
       count: (was?.count ?? 0) + times.count,
@@ -78,13 +82,22 @@ const createCounts = () => {
   return { add, values: (): readonly Counted[] => [...counts.values()] }
 }
 
-/** The most frequent ones by themselves, of each kind the rest together. */
+/** Those that are written by themselves: first the first one of each kind, then the second of each, and so on. */
+const chosenOf = (apart: readonly Counted[]): ReadonlySet<Counted> => {
+  const ofKinds = Map.groupBy(apart, ({ kind }) => kind)
+  const places = [...ofKinds.values()].flatMap((rows) => rows.map((row, place) => ({ row, place })))
+  const inTurn = places.toSorted((a, b) => a.place - b.place)
+  return new Set(inTurn.slice(0, ROWS_A_FLUSH_MAX).map(({ row }) => row))
+}
+
+/** The most frequent ones of each kind by themselves, of each kind the rest together. */
 const rowsOf = (counted: readonly Counted[]): readonly Counted[] => {
   const apart = counted.filter(({ subject }) => subject !== OTHERS).toSorted((a, b) => b.count - a.count)
+  const chosen = chosenOf(apart)
   const rest = createCounts()
-  const others = [...counted.filter(({ subject }) => subject === OTHERS), ...apart.slice(ROWS_A_FLUSH_MAX)]
+  const others = [...counted.filter(({ subject }) => subject === OTHERS), ...apart.filter((each) => !chosen.has(each))]
   for (const each of others) rest.add(othersOf(each.kind), each)
-  return [...apart.slice(0, ROWS_A_FLUSH_MAX), ...rest.values()]
+  return [...apart.filter((each) => chosen.has(each)), ...rest.values()]
 }
 
 const instant = (ms: number): string => new Date(ms).toISOString()
@@ -101,7 +114,7 @@ export const createSecurityEvents = (ctx: {
   readonly now: () => Date
 }): SecurityEvents => {
   let counts = createCounts()
-  let lines = 0
+  let lines = new Map<SecurityEventKind, number>()
   let flushing = Promise.resolve()
 
   const writeDown = async (row: Counted): Promise<void> => {
@@ -116,7 +129,7 @@ export const createSecurityEvents = (ctx: {
   const flush = async (): Promise<void> => {
     const rows = rowsOf(counts.values())
     counts = createCounts()
-    lines = 0
+    lines = new Map()
     await Promise.all(rows.map(writeDown))
   }
 
@@ -126,8 +139,9 @@ export const createSecurityEvents = (ctx: {
       const nowMs = ctx.now().getTime()
       ctx.tally.add('security_events_total', { kind: seen.kind })
       const isFirst = counts.add(seen, { count: 1, sinceMs: nowMs, untilMs: nowMs })
-      if (!isFirst || lines >= LINES_A_FLUSH_MAX) return
-      lines += 1
+      const before = lines.get(seen.kind) ?? 0
+      if (!isFirst || before >= LINES_OF_A_KIND_MAX) return
+      lines.set(seen.kind, before + 1)
       ctx.log.warn({ securityEvent: seen }, 'security event')
     },
     flush: () => {
