@@ -163,6 +163,8 @@ export const COUNTERS = [
   'reorganisations_total',
   'reorganised_blocks_total',
   'node_failures_total',
+  'balance_checks_total',
+  'balance_differences_total',
   'job_errors_total',
   'security_events_total',
 ] as const

@@ -77,6 +77,8 @@ export type Config = {
   readonly wrongPinsPerHour: number
   readonly wrongSecretsPerMinute: number
   readonly workerConcurrency: number
+  /** Of the blocks that the indexer takes in, how many are held against balances; null for what the network's family has. */
+  readonly balanceCheckPercent: number | null
   readonly logLevel: (typeof LOG_LEVELS)[number]
   /** The bearer token of `/metrics`; null where none is set. */
   readonly metricsToken: Secret | null
@@ -124,6 +126,9 @@ const wholeNumber = (variables: Variables, name: string, fallback: number, most:
   if (!(value >= least && value <= most)) throw problem(name, `a whole number from ${least} to ${most}`)
   return value
 }
+
+const balanceCheckPercentOf = (variables: Variables): number | null =>
+  variables.BALANCE_CHECK_PERCENT?.trim() ? wholeNumber(variables, 'BALANCE_CHECK_PERCENT', 0, 100, 0) : null
 
 const url = (name: string, text: string, protocols: readonly string[]): string => {
   const parsed = URL.canParse(text) ? new URL(text) : null
@@ -350,6 +355,7 @@ export const readConfig = (variables: Variables = process.env): Config => {
     wrongPinsPerHour: wholeNumber(variables, 'WRONG_PINS_PER_HOUR', devnet ? 10_000 : 100, 1_000_000),
     wrongSecretsPerMinute: wholeNumber(variables, 'WRONG_SECRETS_PER_MINUTE', devnet ? 10_000 : 60, 1_000_000),
     workerConcurrency: wholeNumber(variables, 'WORKER_CONCURRENCY', 24, 500),
+    balanceCheckPercent: balanceCheckPercentOf(variables),
     logLevel: oneOf(variables, 'LOG_LEVEL', LOG_LEVELS, 'info'),
     metricsToken: tokenOf(variables, 'METRICS_TOKEN'),
     metricsListener: metricsListenerOf(variables),

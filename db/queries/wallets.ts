@@ -1,4 +1,4 @@
-import { and, asc, eq, sql } from 'drizzle-orm'
+import { and, asc, eq, gte, lt, type SQL, sql } from 'drizzle-orm'
 import type { Db, Queryable } from '../client.ts'
 import { wallets } from '../schema.ts'
 import type { Network } from '../words.ts'
@@ -121,4 +121,22 @@ export const watchedAddresses = async (
       ),
     )
   return new Set(rows.map((row) => row.address))
+}
+
+/** Some that belong to a wallet, in the order of their texts from one on, and then from the beginning. */
+export const watchedAddressesFrom = async (
+  db: Queryable,
+  input: { readonly network: Network; readonly from: string; readonly limit: number },
+): Promise<readonly string[]> => {
+  const { network, from, limit } = input
+  const some = (side: SQL, count: number) =>
+    db
+      .selectDistinct({ address: wallets.address })
+      .from(wallets)
+      .where(and(eq(wallets.network, network), side))
+      .orderBy(wallets.address)
+      .limit(count)
+  const after = await some(gte(wallets.address, from), limit)
+  const before = after.length < limit ? await some(lt(wallets.address, from), limit - after.length) : []
+  return [...after, ...before].map(({ address }) => address)
 }

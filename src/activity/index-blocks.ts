@@ -14,6 +14,7 @@ import { isNextGone, nextIsGone } from '../blocks/gone.ts'
 import { rewind } from '../blocks/rewind.ts'
 import type { BlockMovements, Chain } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
+import { beginCheck } from './check-balances.ts'
 import { corrected, writeDoubts } from './corrected.ts'
 import { keptRows } from './kept.ts'
 import { readRange } from './read-range.ts'
@@ -80,7 +81,9 @@ const takeIn = async (
   }
   try {
     const moved = await advance(ctx, { ...input, write })
-    return moved ? 'advanced' : 'overtaken'
+    if (!moved) return 'overtaken'
+    beginCheck(ctx, { chain, blocks: set.blocks, moved: new Set(rows.map(({ blockNumber }) => blockNumber)) })
+    return 'advanced'
   } catch (error) {
     if (error instanceof WatchedChanged) return 'advanced'
     throw error

@@ -3,6 +3,7 @@
 // Amounts are base units (wei, planck) as bigint. Addresses are canonical texts (EIP-55, SS58) as parseAddress returns them.
 
 import type { AbiItemKind, AssetStandard, ChainFamily, Network } from '../../db/words.ts'
+import type { BalanceCheck, BalanceScope } from './balance-check.ts'
 import type { BlockRef, BlockWithHashes, Head } from './block.ts'
 import type { ContractWallet, ContractWallets, Signable } from './contract-wallets.ts'
 import type { Hex, Intent, Ladder, LadderRequest, Offer, RecordedIntent, Unsigned } from './intent.ts'
@@ -373,6 +374,11 @@ export type Chain = {
     readonly fromBlock: bigint
     readonly toBlock: bigint
   }): Promise<readonly BlockMovements[] | null>
+  /**
+   * Holds what was told of a block against balances: what an address holds must change by what moved, and by fees. null where the node no longer has what that takes, or has another block there.
+   * @throws node_unavailable.
+   */
+  checkBalances(block: BlockMovements, scope: BalanceScope): Promise<BalanceCheck | null>
   /** Whether the node still has a block and its events: whoever has it has those above it. @throws node_unavailable. */
   history(number: bigint): Promise<History>
   /** Whether the node is of this chain, by its own word. @throws node_unavailable. */

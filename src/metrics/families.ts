@@ -40,6 +40,9 @@ const NODE_TROUBLES = Object.keys({
   wrong_chain: true,
 } satisfies Record<NodeTrouble, true>)
 
+/** Of what a holding is. */
+export const BALANCE_ASSETS = ['coin', 'token'] as const
+
 const each = (label: string, values: readonly string[]): readonly Labels[] =>
   values.map((value) => ({ [label]: value }))
 
@@ -86,6 +89,14 @@ const COUNTER_FAMILIES: Readonly<Record<CounterName, Described>> = {
   security_events_total: {
     help: 'Refusals that may be part of an attack.',
     series: () => each('kind', SECURITY_EVENTS),
+  },
+  balance_checks_total: {
+    help: 'Holdings of wallets that were held against what was told of a block.',
+    series: all,
+  },
+  balance_differences_total: {
+    help: 'Holdings of wallets that a block changed otherwise than by what was told of it.',
+    series: (networks) => all(networks, each('asset', BALANCE_ASSETS)),
   },
   job_errors_total: { help: 'Runs of jobs that ended with an error; they are tried again.', series: () => TASKS },
 }

@@ -14,7 +14,8 @@ const LAST_FLUSH_MAX_MS = 2_000
 export const BUCKETS_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300] as const
 
 export type Tally = {
-  add(name: CounterName, labels: Labels): void
+  /** @param amount 1 by default */
+  add(name: CounterName, labels: Labels, amount?: number): void
   /** One more value of a distribution. */
   observe(name: HistogramName, labels: Labels, seconds: number): void
   /** Adds what was counted since the last time to the table; where that fails, it is kept for the next. Never rejects. */
@@ -35,7 +36,7 @@ export const createTally = (ctx: { readonly db: Db; readonly log: Log }): Tally 
   }
 
   return {
-    add: (name, labels) => count({ name, labels, amount: 1 }),
+    add: (name, labels, amount = 1) => count({ name, labels, amount }),
     observe: (name, labels, seconds) => {
       count({ name, labels: { ...labels, le: bucketOf(seconds) }, amount: 1 })
       count({ name, labels, amount: seconds })

@@ -43,7 +43,9 @@ import type { Item } from './reckoning.ts'
 
 export const PUBLIC_BASE_URL = 'https://custody.example'
 
-type ConfigChanges = Partial<Pick<Config, 'devnet' | 'publicBaseUrl' | 'databaseMaxConnections'>>
+type ConfigChanges = Partial<
+  Pick<Config, 'devnet' | 'publicBaseUrl' | 'databaseMaxConnections' | 'balanceCheckPercent'>
+>
 
 const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = {}): Config => ({
   environment: 'testnet',
@@ -67,6 +69,7 @@ const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = 
   wrongPinsPerHour: 1_000,
   wrongSecretsPerMinute: 1_000,
   workerConcurrency: 1,
+  balanceCheckPercent: null,
   logLevel: 'silent',
   metricsToken: null,
   sessionDays: 90,

@@ -537,6 +537,7 @@ describe('what is shown', () => {
     const names = new Set(readMetrics(text).series.flatMap(({ labels }) => Object.keys(labels)))
     expect([...names].sort()).toEqual(
       [
+        'asset',
         'code',
         'kind',
         'le',

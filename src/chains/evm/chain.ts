@@ -6,6 +6,7 @@ import { identified } from '../node/identity.ts'
 import { createRpc, type NodeTrouble } from '../node/rpc.ts'
 import { withTroubleTold } from '../node/trouble.ts'
 import { addressOf, parseAddress } from './address.ts'
+import { checkBalances } from './balanceCheck.ts'
 import { readBalances } from './balances.ts'
 import { readBlock, readHead } from './blocks.ts'
 import { broadcast } from './broadcast.ts'
@@ -112,6 +113,7 @@ export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: E
     block: (number) => readBlock(rpc, number),
     movements: (range) => readMovements({ rpc: bulk, tracing }, range),
     eventMovements: (range) => readEventMovements(bulk, range),
+    checkBalances: (block, scope) => checkBalances(bulk, { block, scope }),
     history: (number) => readHistory(bulk, { number, finalDepth: row.finalDepth }),
     isRightNode: async () => (await readChainId()) === chainId,
     confirmNode: confirm,

@@ -17,7 +17,8 @@ const NOBODY: Hex = ZERO_ADDRESS
 /** A transfer, and whether it is one by the contract's other events. */
 export type ToldTransfer = { readonly transfer: Transfer; readonly isWrap: boolean }
 
-const wrapOf = ({ address, topics, data }: RawLog): Transfer | null => {
+/** What a log of a wrapped coin tells, as a mint or a burn; null for every other log. Pure. */
+export const wrapOf = ({ address, topics, data }: RawLog): Transfer | null => {
   const [topic, who] = topics
   if (topics.length !== 2 || data.length !== WORD_DATA_LENGTH) return null
   const holder = addressIn(who?.slice(2))

@@ -12,11 +12,13 @@ export type Account = {
   readonly nonce: number
   /** What is its own and not reserved. */
   readonly free: bigint
+  /** What is its own, and put down as a deposit or held. */
+  readonly reserved: bigint
   /** The most of it that can leave it while it stays alive. */
   readonly transferable: bigint
 }
 
-const NOBODY: Account = { exists: false, nonce: 0, free: 0n, transferable: 0n }
+const NOBODY: Account = { exists: false, nonce: 0, free: 0n, reserved: 0n, transferable: 0n }
 
 /** What the codec hands out of System.Account, in any of its forms. */
 type AccountInfo = {
@@ -51,9 +53,10 @@ const readAccount = (runtime: Runtime, stored: Hex | null): Account => {
   // Fungible's freezes count reserves (since 2023), locks before did not: the stricter one is never too much.
   const frozen =
     data.frozen === undefined ? larger(amount(data.feeFrozen), amount(data.miscFrozen)) : amount(data.frozen)
-  const untouchable = data.frozen === undefined ? frozen : larger(frozen - amount(data.reserved), 0n)
+  const reserved = amount(data.reserved)
+  const untouchable = data.frozen === undefined ? frozen : larger(frozen - reserved, 0n)
   const kept = larger(untouchable, existentialDeposit(runtime))
-  return { exists: true, nonce: info.nonce.toNumber(), free, transferable: larger(free - kept, 0n) }
+  return { exists: true, nonce: info.nonce.toNumber(), free, reserved, transferable: larger(free - kept, 0n) }
 }
 
 const accountType = ({ storage }: Runtime) => {

@@ -5,6 +5,7 @@ import type { Chain, SubstrateUnsigned, Unsigned } from '../chain.ts'
 import type { SubstrateNetworkRow } from '../networks.ts'
 import { accountQuestion, readCounts } from './account.ts'
 import { addressOf, parseAddress } from './address.ts'
+import { checkBalances } from './balanceCheck.ts'
 import { readBalances } from './balances.ts'
 import { createRecentHead, type FinalHead, readFinalHead, readNow } from './blocks.ts'
 import { broadcast } from './broadcast.ts'
@@ -95,6 +96,7 @@ export const createNodelessChain = (row: SubstrateNetworkRow): Chain => {
     block: refuseLater,
     movements: refuseLater,
     eventMovements: refuseLater,
+    checkBalances: refuseLater,
     history: refuseLater,
     isRightNode: refuseLater,
     confirmNode: () => null,
@@ -151,6 +153,7 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     block: finalBlocks.block,
     movements: (range) => readMovements(node, range),
     eventMovements: (input) => readEventMovements(node, input),
+    checkBalances: (block, scope) => checkBalances(node, { block, scope }),
     history: (number) => readHistory(node, number),
     isRightNode: async () => (await readChainId()) === row.genesisHash,
     confirmNode: confirm,

@@ -94,3 +94,31 @@ export const tellsFees = ({ metadata }: Pick<Runtime, 'metadata'>): boolean => {
   tellers.set(metadata, tells)
   return tells
 }
+
+/** Whether an event may be a part of a fee, where the runtime does not say which ones are. Pure. */
+export const mayBeFee = (event: ChainEvent): boolean =>
+  event.extrinsic !== null && (nameOf(event) === 'Balances.Deposit' || nameOf(event) === 'Balances.Withdraw')
+
+/** By how much the fees of a block change what accounts have. Pure. */
+export const feeChanges = (
+  runtime: Pick<Runtime, 'metadata'>,
+  events: readonly ChainEvent[],
+): ReadonlyMap<string, bigint> => {
+  const changes = new Map<string, bigint>()
+  const change = (who: string, amount: bigint) => changes.set(who, (changes.get(who) ?? 0n) + amount)
+  if (tellsFees(runtime)) {
+    for (const { payer, amount, shares } of feesOf(events)) {
+      change(payer, -amount)
+      for (const share of shares) change(share.who, share.amount)
+    }
+    return changes
+  }
+  for (const [place, event] of events.entries()) {
+    if (!mayBeFee(event)) continue
+    const given = amountAt(events, place, 'Balances.Deposit')
+    const taken = amountAt(events, place, 'Balances.Withdraw')
+    if (given !== null) change(given.who, given.amount)
+    if (taken !== null) change(taken.who, -taken.amount)
+  }
+  return changes
+}

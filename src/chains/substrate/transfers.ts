@@ -12,7 +12,7 @@ import { NOBODY } from '../networks.ts'
 import { MalformedAnswer } from '../node/wire.ts'
 import { assetContract, collectionContract, foreignContract, oldCollectionContract, poolContract } from './contracts.ts'
 import type { ChainEvent, CodecValue } from './events.ts'
-import { feesOf, tellsFees } from './fees.ts'
+import { feesOf, mayBeFee, tellsFees } from './fees.ts'
 import type { SubstrateNode } from './node.ts'
 import type { Runtime } from './runtime.ts'
 import { vnftTransfer } from './vnftEvents.ts'
@@ -60,14 +60,9 @@ const balanceSet: Reader = (field, { nobody, before }) => {
   return before?.name === 'Rescinded' ? coin({ from: field(0), to: nobody }, amount) : null
 }
 
-/** What the pallet tells of deposits and withdraws: of fees as of everything else. */
-const FLOWS: Readonly<Record<string, Reader>> = {
+const COINS: Readonly<Record<string, Reader>> = {
   'Balances.Deposit': comesAt(0),
   'Balances.Withdraw': goesAt(0),
-}
-
-const COINS: Readonly<Record<string, Reader>> = {
-  ...FLOWS,
   'Balances.Transfer': (field) => coin({ from: field(0), to: field(1) }, field(2)),
   'Balances.ReserveRepatriated': (field) => coin({ from: field(0), to: field(1) }, field(2)),
   'Balances.TransferOnHold': (field) => coin({ from: field(1), to: field(2) }, field(3)),
@@ -124,9 +119,7 @@ const WITHOUT_NFTS = { ...READERS, ...items('Uniques', collectionContract) }
 
 /** Where a runtime does not say what was paid as a fee, no deposit of an extrinsic is known to be anything else. */
 const isFee = (runtime: Pick<Runtime, 'metadata'>, events: readonly ChainEvent[]) => {
-  if (!tellsFees(runtime)) {
-    return ({ pallet, name, extrinsic }: ChainEvent): boolean => extrinsic !== null && `${pallet}.${name}` in FLOWS
-  }
+  if (!tellsFees(runtime)) return mayBeFee
   const places = new Set(feesOf(events).flatMap((fee) => fee.places))
   return (_: ChainEvent, place: number): boolean => places.has(place)
 }

@@ -1,13 +1,13 @@
 // Paseo's test Asset Hub as it was made in 2025: what the local Asset Hub of the tests does not have.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { Intent, Movement } from '../../../src/chains/chain.ts'
+import type { Intent, Movement, RecordedMovement } from '../../../src/chains/chain.ts'
 import { NOBODY } from '../../../src/chains/networks.ts'
 import { toHex } from '../../../src/chains/substrate/extrinsic.ts'
 import { storageKey } from '../../../src/chains/substrate/storage.ts'
 import type { AppError } from '../../../src/errors.ts'
 import { type Account, livesOn, own, people } from './collections.ts'
-import { lacksSpecs, type SpecChain, startSpec } from './specs.ts'
+import { differencesOf, lacksSpecs, type SpecChain, startSpec } from './specs.ts'
 
 type Call = ReturnType<SpecChain['call']>
 
@@ -233,6 +233,16 @@ describe.skipIf(lacksSpecs('an Asset Hub with Nfts that runs calls in advance', 
       expect((await hub.send(either, (await people()).alice)).status).toMatchObject({ success: true, reason: null })
     }, 60_000)
   })
+
+  test('all that was told of these blocks agrees with balances of the coin and of assets', async () => {
+    const found = await differencesOf(hub.chain, { fromBlock: 2n, of: [hers, his, NEW] })
+    expect(found.length).toBeGreaterThanOrEqual(12)
+    expect(found.flat()).toEqual([])
+    const withoutAssets = (movements: readonly RecordedMovement[]) =>
+      movements.filter(({ contract }) => contract === null)
+    const lacking = (await differencesOf(hub.chain, { fromBlock: 2n, of: [hers], change: withoutAssets })).flat()
+    expect(new Set(lacking.map(({ contract }) => contract))).toEqual(new Set(['asset:7', 'pool:0']))
+  }, 60_000)
 })
 
 describe.skipIf(lacksSpecs("Kusama's Asset Hub, which has Nfts and no DryRunApi", 'kusama'))(
@@ -248,8 +258,10 @@ describe.skipIf(lacksSpecs("Kusama's Asset Hub, which has Nfts and no DryRunApi"
     }, 60_000)
     afterAll(() => kusama?.local.stop())
 
-    test('a collection of pallet Nfts is created, minted in, listed and moved', async () => {
+    test('a collection of pallet Nfts is created, minted in, listed and moved; what is told agrees with balances', async () => {
       expect(await livesOn(kusama.chain)).toMatch(/^[0-9]+$/)
+      const { hers, his } = await people()
+      expect((await differencesOf(kusama.chain, { fromBlock: 2n, of: [hers, his] })).flat()).toEqual([])
     }, 60_000)
   },
 )

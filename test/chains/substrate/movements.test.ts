@@ -21,6 +21,7 @@ import { createMemory } from '../evm/memory.ts'
 import { type FakeBlock, type FakeEvent, startFakeChain } from './fakeChain.ts'
 import { FOREIGN, WETH } from './foreignAssets.ts'
 import { assetHubRuntime, varaRuntime } from './metadata.ts'
+import { differencesOf } from './specs.ts'
 
 const UNIT = 10n ** 12n
 const rowOf = (network: 'Polkadot' | 'Vara') => substrateNetworkRow({ network, environment: 'testnet', devnet: true })
@@ -149,6 +150,12 @@ describe('a local Asset Hub', () => {
     const of = (await chain.eventMovements({ fromBlock: 0n, toBlock: number, address: his })) ?? []
     expect(of.map((block) => block.number)).toEqual([first, number])
     expect(told(of.slice(1))).toEqual(all.filter((each) => each.includes(his)))
+  })
+
+  test('agrees with the balances of those who moved something, whose fees no event names', async () => {
+    const found = await differencesOf(chain, { fromBlock: first, of: [own(alice), own(bob)] })
+    expect(found.length).toBeGreaterThanOrEqual(3)
+    expect(found.flat()).toEqual([])
   })
 
   test('goes on over a new runtime, and only over final blocks', async () => {

@@ -2,7 +2,8 @@
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Chain, Hex, Intent, Signed } from '../../../src/chains/chain.ts'
+import type { BalanceDifference } from '../../../src/chains/balance-check.ts'
+import type { BlockMovements, Chain, Hex, Intent, Signed } from '../../../src/chains/chain.ts'
 import { substrateNetworkRow } from '../../../src/chains/networks.ts'
 import { createRpc, question } from '../../../src/chains/node/rpc.ts'
 import { hash } from '../../../src/chains/node/wire.ts'
@@ -46,6 +47,28 @@ export const lacksSpecs = (what: string, ...specs: readonly Spec[]): boolean => 
 }
 
 type Account = Awaited<ReturnType<typeof devAccount>>
+
+/** What was told of all blocks from one on, held against the balances of some. @returns the differences of each block */
+export const differencesOf = async (
+  chain: Chain,
+  input: {
+    readonly fromBlock: bigint
+    readonly of: readonly string[]
+    /** Spoils what was told. */
+    readonly change?: (movements: BlockMovements['movements']) => BlockMovements['movements']
+  },
+): Promise<readonly (readonly BalanceDifference[])[]> => {
+  const { fromBlock, of, change = (movements) => movements } = input
+  const blocks = await chain.movements({ fromBlock, toBlock: (await chain.head()).latest.number })
+  const scope = { choose: async () => new Set(of), reliable: () => new Set<string>() }
+  const found: (readonly BalanceDifference[])[] = []
+  for (const block of blocks ?? []) {
+    const check = await chain.checkBalances({ ...block, movements: change(block.movements) }, scope)
+    if (check === null || check.checked < of.length) throw new Error('expected all of them to be checked')
+    found.push(check.differences)
+  }
+  return found
+}
 
 /** Accounts have nothing until they are funded. */
 export const startSpec = async (spec: Spec) => {

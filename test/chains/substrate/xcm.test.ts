@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { BlockMovements, Movement } from '../../../src/chains/chain.ts'
 import { NOBODY } from '../../../src/chains/networks.ts'
 import { type Account, people } from './collections.ts'
-import { lacksSpecs, type SpecChain, startSpec } from './specs.ts'
+import { differencesOf, lacksSpecs, type SpecChain, startSpec } from './specs.ts'
 
 const UNIT = 10n ** 10n
 const NONE = NOBODY.Polkadot
@@ -102,5 +102,23 @@ describe.skipIf(lacksSpecs('coins that move by XCM', 'bulletin'))('coins that mo
     expect(arrived).toBeGreaterThan((69n * UNIT) / 10n)
     expect(moved).toEqual([coin(NONE, his, arrived)] as Movement[])
     expect(block.movements[0]?.transactionHash).toBe(block.hash)
+  })
+
+  test('what is told of each block agrees with balances; where deposits and withdraws are left out, it does not', async () => {
+    const of = [hers, his]
+    const honest = await differencesOf(chain.chain, { fromBlock: 2n, of })
+    expect(honest.length).toBeGreaterThanOrEqual(4)
+    expect(honest.flat()).toEqual([])
+    const withoutNobody = (movements: BlockMovements['movements']) =>
+      movements.filter(({ from, to }) => from !== NONE && to !== NONE)
+    const found = (await differencesOf(chain.chain, { fromBlock: 2n, of, change: withoutNobody })).flat()
+    expect(found.map(({ address, contract }) => [address, contract])).toEqual([
+      [hers, null],
+      [his, null],
+      [his, null],
+    ])
+    const [gone, come] = found.map(({ changed, told }) => changed - told)
+    expect(gone).toBeLessThan(-5n * UNIT)
+    expect(come).toBeGreaterThan((69n * UNIT) / 10n)
   })
 })

@@ -1,0 +1,204 @@
+// What was told of a block, held against the state before and after it: of the coin what moved, what its transactions cost
+// their senders, and what validators withdrew to an address; of tokens what moved, and what was wrapped. Which addresses a block touched is found by
+// its receipts, without the reader of transfers. Coins are looked at only in blocks that were traced: elsewhere it is known
+// that those within transactions are not told. Who made a block is left out, as it earns of each transaction.
+//
+// State is asked for by the block's hash (EIP-1898), so that a reorganisation meanwhile is told from a difference.
+
+import { encodeFunctionData, parseAbi } from 'viem'
+import type { BalanceCheck, BalanceDifference, BalanceScope } from '../balance-check.ts'
+import type { BlockMovements, Hex, Movement } from '../chain.ts'
+import { type Question, question, type Rpc } from '../node/rpc.ts'
+import { bytes, hash, hexText, listOf, nullable, quantity, rawAddress, record, toQuantity } from '../node/wire.ts'
+import { checksum } from './address.ts'
+import { addressIn, movementOf, type Transfer } from './logs.ts'
+import { isBlockMissing, isExecutionFailure, isMethodMissing, isStateMissing } from './nodeErrors.ts'
+import { wrapOf } from './wrapped.ts'
+
+/** Of one block: what is beyond is left out. */
+const HOLDINGS_MAX = 100
+const READ_GAS_LIMIT = 1_000_000n
+const ABI = parseAbi(['function balanceOf(address owner) view returns (uint256)'])
+
+/** `contract` is null for the coin. */
+type Holding = { readonly address: string; readonly contract: string | null }
+
+type Mined = {
+  readonly blockHash: Hex
+  readonly from: Hex
+  /** What its sender paid for it, beside its value. */
+  readonly cost: bigint
+  readonly others: readonly Hex[]
+  readonly logs: readonly Log[]
+}
+
+/** `named`: the addresses in its topics. A coin that is wrapped moves no token by an event of the standard. */
+type Log = { readonly contract: Hex; readonly named: readonly Hex[]; readonly wrap: Transfer | null }
+
+const parseLog = (value: unknown): Log => {
+  const { address, topics, data } = record(value)
+  const log = { address: rawAddress(address), topics: listOf(hash)(topics), data: bytes(data) }
+  const named = log.topics.flatMap((topic) => addressIn(topic.slice(2)) ?? [])
+  return { contract: log.address, named, wrap: wrapOf(log) }
+}
+
+/** A rollup's transactions pay for their place on the other chain, too (`l1Fee`); some carry blobs (EIP-4844). */
+const parseMined = (value: unknown): Mined => {
+  const receipt = record(value)
+  const amount = (name: string): bigint => nullable(quantity)(receipt[name] ?? null) ?? 0n
+  const gas = amount('gasUsed') * amount('effectiveGasPrice')
+  return {
+    blockHash: hash(receipt.blockHash),
+    from: rawAddress(receipt.from),
+    cost: gas + amount('l1Fee') + amount('blobGasUsed') * amount('blobGasPrice'),
+    others: [receipt.to, receipt.contractAddress].flatMap((each) => nullable(rawAddress)(each ?? null) ?? []),
+    logs: listOf(parseLog)(receipt.logs),
+  }
+}
+
+const GWEI = 10n ** 9n
+
+type Made = {
+  readonly hash: Hex
+  readonly maker: Hex
+  readonly withdrawals: readonly { readonly to: Hex; readonly amount: bigint }[]
+}
+
+/** Withdrawals are counted in gwei (EIP-4895). */
+const parseMade = (value: unknown): Made => {
+  const block = record(value)
+  const withdrawals = listOf((each) => {
+    const { address, amount } = record(each)
+    return { to: rawAddress(address), amount: quantity(amount) * GWEI }
+  })
+  return {
+    hash: hash(block.hash),
+    maker: rawAddress(block.miner),
+    withdrawals: withdrawals(block.withdrawals ?? []),
+  }
+}
+
+type Read = { readonly made: Made; readonly mined: readonly Mined[] }
+
+const sum = (amounts: readonly bigint[]): bigint => amounts.reduce((total, each) => total + each, 0n)
+
+const toldOf = (movements: readonly Movement[], { address, contract }: Holding): bigint =>
+  sum(
+    movements
+      .filter((each) => each.contract === contract && each.tokenId === null)
+      .flatMap(({ from, to, amount }) => [to === address ? amount : 0n, from === address ? -amount : 0n]),
+  )
+
+/** null of a token that answers with no number. */
+const holdingQuestion = ({ address, contract }: Holding, blockHash: Hex): Question<bigint | null> => {
+  const at = { blockHash }
+  if (contract === null) return question('eth_getBalance', [hexText(address), at], quantity)
+  const data = encodeFunctionData({ abi: ABI, functionName: 'balanceOf', args: [hexText(address)] })
+  const call = { to: hexText(contract), data, gas: toQuantity(READ_GAS_LIMIT) }
+  return question('eth_call', [call, at], (value) => {
+    const word = bytes(value)
+    return word.length === 66 ? BigInt(word) : null
+  })
+}
+
+/** By address in its canonical form: the contracts that named it in a log. */
+const touchedBy = ({ movements }: BlockMovements, { made, mined }: Read): ReadonlyMap<string, ReadonlySet<string>> => {
+  const touched = new Map<string, Set<string>>()
+  const touch = (address: string, contract: string | null = null) => {
+    const own = touched.get(address) ?? new Set()
+    touched.set(address, contract === null ? own : own.add(contract))
+  }
+  for (const { to } of made.withdrawals) touch(checksum(to))
+  for (const { from, others, logs } of mined) {
+    for (const address of [from, ...others]) touch(checksum(address))
+    for (const { contract, named } of logs) for (const address of named) touch(checksum(address), checksum(contract))
+  }
+  for (const { standard, contract, from, to } of movements) {
+    for (const address of [from, to]) touch(address, standard === 'erc20' ? contract : null)
+  }
+  return touched
+}
+
+/** null where the node has another block there, or no such answers. @throws NodeUnavailable. */
+const readBlock = async (rpc: Rpc, block: BlockMovements): Promise<Read | null> => {
+  const [header, receipts] = await rpc.tryAll(
+    [
+      question('eth_getBlockByHash', [block.hash, false], nullable(parseMade)),
+      question('eth_getBlockReceipts', [toQuantity(block.number)], nullable(listOf(parseMined))),
+    ],
+    { size: 'bulk' },
+  )
+  if (!receipts.ok && isMethodMissing(receipts.error)) return null
+  const gone = [header, receipts].some((answer) => !answer.ok && isBlockMissing(answer.error))
+  if (gone) return null
+  const [made, mined] = [rpc.need(header), rpc.need(receipts)]
+  if (made === null || mined === null || mined.some(({ blockHash }) => blockHash !== block.hash)) return null
+  return { made, mined }
+}
+
+/** null where the node no longer has the state, and in it for a token that fails. @throws NodeUnavailable. */
+const amountsAt = async (
+  rpc: Rpc,
+  holdings: readonly Holding[],
+  blockHash: Hex,
+): Promise<readonly (bigint | null)[] | null> => {
+  const answers = await rpc.tryAll(holdings.map((holding) => holdingQuestion(holding, blockHash)))
+  const amounts: (bigint | null)[] = []
+  for (const answer of answers) {
+    if (answer.ok) amounts.push(answer.value)
+    else if (isExecutionFailure(answer.error)) amounts.push(null)
+    else if (isStateMissing(answer.error) || isBlockMissing(answer.error)) return null
+    else throw rpc.refusal(answer.error)
+  }
+  return amounts
+}
+
+const holdingsOf = async (
+  { block, scope }: { readonly block: BlockMovements; readonly scope: BalanceScope },
+  read: Read,
+): Promise<readonly Holding[]> => {
+  const touched = touchedBy(block, read)
+  const maker = checksum(read.made.maker)
+  const ofOne = (address: string): readonly Holding[] => [
+    ...(block.isTraced && address !== maker ? [{ address, contract: null }] : []),
+    ...[...scope.reliable([...(touched.get(address) ?? [])])].map((contract) => ({ address, contract })),
+  ]
+  return [...(await scope.choose([...touched.keys()]))].flatMap(ofOne).slice(0, HOLDINGS_MAX)
+}
+
+/** What a block must have changed a holding by. */
+const expectedOf = ({ movements }: BlockMovements, { made, mined }: Read) => {
+  const costs = Map.groupBy(mined, ({ from }) => checksum(from))
+  const income = Map.groupBy(made.withdrawals, ({ to }) => checksum(to))
+  const wraps = mined.flatMap(({ logs }) => logs.flatMap(({ wrap }) => (wrap === null ? [] : [movementOf(wrap)])))
+  const told = [...movements, ...wraps]
+  return (holding: Holding): bigint => {
+    const moved = toldOf(told, holding)
+    if (holding.contract !== null) return moved
+    const cost = sum((costs.get(holding.address) ?? []).map((each) => each.cost))
+    return moved - cost + sum((income.get(holding.address) ?? []).map((each) => each.amount))
+  }
+}
+
+/** As `Chain.checkBalances` says. @throws NodeUnavailable. */
+export const checkBalances = async (
+  rpc: Rpc,
+  input: { readonly block: BlockMovements; readonly scope: BalanceScope },
+): Promise<BalanceCheck | null> => {
+  const { block } = input
+  if (block.number === 0n) return { checked: 0, differences: [] }
+  const read = await readBlock(rpc, block)
+  if (read === null) return null
+  const holdings = await holdingsOf(input, read)
+  const before = await amountsAt(rpc, holdings, block.parentHash)
+  const after = await amountsAt(rpc, holdings, block.hash)
+  if (before === null || after === null) return null
+  const expected = expectedOf(block, read)
+  const differences = holdings.flatMap((holding, index): BalanceDifference[] => {
+    const [had, has] = [before[index], after[index]]
+    if (had == null || has == null) return []
+    const [changed, told] = [has - had, expected(holding)]
+    return told === changed ? [] : [{ ...holding, changed, told }]
+  })
+  return { checked: holdings.length, differences }
+}

@@ -1,0 +1,104 @@
+// What was told of a block, held against the state before and after it: of the coin an account's free and reserved balance
+// together, as reserving moves nothing; of assets what their pallets keep. Which accounts a block touched is found without the
+// reader of transfers, by the addresses in its events: what that reader leaves out shows all the same. So does the fee: what
+// was paid is the runtime's own word.
+
+import type { BalanceCheck, BalanceDifference, BalanceScope } from '../balance-check.ts'
+import type { BlockMovements, Movement } from '../chain.ts'
+import { accountQuestion } from './account.ts'
+import { assetContract, contractIdOf, foreignContract, isAsset, poolContract } from './contracts.ts'
+import { assetQuestion, numberIn } from './entries.ts'
+import { type ChainEvent, type CodecValue, eventsQuestion } from './events.ts'
+import { feeChanges } from './fees.ts'
+import type { SubstrateNode } from './node.ts'
+import type { Runtime } from './runtime.ts'
+import { unlessForgotten } from './storage.ts'
+
+/** Of one block: what is beyond is left out. */
+const HOLDINGS_MAX = 200
+/** An address of 32 bytes with its prefix and checksum, in base58. */
+const LIKE_ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{46,50}$/
+
+/** `contract` is null for the coin. */
+type Holding = { readonly address: string; readonly contract: string | null }
+
+const ASSETS: Readonly<Record<string, (id: CodecValue) => string>> = {
+  Assets: (id) => assetContract(String(id)),
+  PoolAssets: (id) => poolContract(String(id)),
+  ForeignAssets: (id) => foreignContract(id.toHex()),
+}
+
+const addressesIn = ({ fields }: ChainEvent): readonly string[] =>
+  [...fields.values()].map(String).filter((text) => LIKE_ADDRESS.test(text))
+
+/** What a block touched: the coin of everybody whom it names, and each asset of those whom an event of it names. */
+const touchedBy = (events: readonly ChainEvent[], movements: readonly Movement[]) => {
+  const touched = new Map<string, Set<string | null>>()
+  const touch = (address: string, contract: string | null) => {
+    const own = touched.get(address) ?? new Set([null])
+    touched.set(address, own.add(contract))
+  }
+  for (const event of events) {
+    const [id] = event.fields.values()
+    const contract = id === undefined ? null : (ASSETS[event.pallet]?.(id) ?? null)
+    for (const address of addressesIn(event)) touch(address, contract)
+  }
+  for (const { standard, contract, from, to } of movements) {
+    if (standard !== 'native' && standard !== 'erc20') continue
+    for (const address of [from, to]) touch(address, contract)
+  }
+  return touched
+}
+
+const toldOf = (movements: readonly Movement[], { address, contract }: Holding): bigint =>
+  movements.reduce((sum, each) => {
+    if (each.contract !== contract || each.tokenId !== null) return sum
+    return sum + (each.to === address ? each.amount : 0n) - (each.from === address ? each.amount : 0n)
+  }, 0n)
+
+const holdingQuestion = (runtime: Runtime, { address, contract }: Holding, blockHash: BlockMovements['hash']) => {
+  if (contract === null) {
+    const asked = accountQuestion(runtime, address, blockHash)
+    return { ...asked, parse: (value: unknown) => whole(asked.parse(value)) }
+  }
+  const asset = contractIdOf(contract)
+  if (asset === null || !isAsset(asset)) return null
+  const asked = assetQuestion(runtime, { asset, entry: 'account', holder: address }, blockHash)
+  return asked && { ...asked, parse: (value: unknown) => numberIn(asked.parse(value), 'balance') }
+}
+
+const whole = ({ free, reserved }: { readonly free: bigint; readonly reserved: bigint }): bigint => free + reserved
+
+const check = async (
+  { bulk, runtimes }: SubstrateNode,
+  { block, scope }: { readonly block: BlockMovements; readonly scope: BalanceScope },
+): Promise<BalanceCheck> => {
+  const { hash, parentHash, movements } = block
+  // A block is written by the runtime that its parent left behind.
+  const runtime = await runtimes.at(parentHash)
+  const events = await bulk.ask(eventsQuestion(runtime, hash), { size: 'bulk' })
+  const touched = touchedBy(events, movements)
+  const chosen = await scope.choose([...touched.keys()])
+  const holdings = [...chosen]
+    .flatMap((address) => [...(touched.get(address) ?? [null])].map((contract): Holding => ({ address, contract })))
+    .slice(0, HOLDINGS_MAX)
+  const amountsAt = (blockHash: BlockMovements['hash']): Promise<readonly (bigint | null)[]> =>
+    bulk.askAll(holdings.map((holding) => holdingQuestion(runtime, holding, blockHash)))
+  const [before, after] = [await amountsAt(parentHash), await amountsAt(hash)]
+  const fees = feeChanges(runtime, events)
+  const differences = holdings.flatMap((holding, index): BalanceDifference[] => {
+    const fee = holding.contract === null ? (fees.get(holding.address) ?? 0n) : 0n
+    const told = toldOf(movements, holding) + fee
+    const changed = (after[index] ?? 0n) - (before[index] ?? 0n)
+    return told === changed ? [] : [{ ...holding, changed, told }]
+  })
+  return { checked: holdings.length, differences }
+}
+
+/** As `Chain.checkBalances` says. @throws NodeUnavailable. */
+export const checkBalances = (
+  node: SubstrateNode,
+  input: { readonly block: BlockMovements; readonly scope: BalanceScope },
+): Promise<BalanceCheck | null> =>
+  // The first block moves nothing: its state is what the chain begins with.
+  input.block.number === 0n ? Promise.resolve({ checked: 0, differences: [] }) : unlessForgotten(check(node, input))

@@ -1,0 +1,139 @@
+// What the indexer keeps, held against balances: that all agrees where it reads rightly, and that it is told where it does not.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { encodeFunctionData } from 'viem'
+import { beginCheck, checksEnded } from '../../src/activity/check-balances.ts'
+import { indexStep } from '../../src/activity/index-blocks.ts'
+import type { BlockMovements, Chain, RecordedMovement } from '../../src/chains/chain.ts'
+import type { WorkerCtx } from '../../src/context.ts'
+import type { Log } from '../../src/log.ts'
+import { fundedAccount } from '../support/chains.ts'
+import { startWorld, type World } from './world.ts'
+
+const [outsider, wallet, other] = [fundedAccount(0), fundedAccount(1), fundedAccount(2)]
+let world: World
+let worker: WorkerCtx
+let forwarder: Awaited<ReturnType<World['chain']['deploy']>>
+const lines: [level: string, facts: Record<string, unknown>, message: string][] = []
+
+beforeAll(async () => {
+  world = await startWorld()
+  const project = await world.createProject()
+  for (const { address } of [wallet, other]) await world.watch(project, address)
+  forwarder = await world.chain.deploy('CoinForwarder')
+  const note = (level: string) => (facts: Record<string, unknown>, message: string) =>
+    lines.push([level, facts, message])
+  const log = { error: note('error'), warn: note('warn'), info: note('info') } as unknown as Log
+  worker = { ...world.open({ balanceCheckPercent: 100 }), log }
+}, 30_000)
+afterAll(() => world?.close())
+
+/** Through a contract, within a transaction of somebody else. */
+const forward = async (planck: bigint): Promise<void> => {
+  const data = encodeFunctionData({ abi: forwarder.abi, functionName: 'split', args: [[wallet.address]] })
+  const sending = { account: outsider, to: forwarder.address, data, value: planck, gas: 400_000n }
+  await world.chain.receiptOf(await world.chain.walletClient.sendTransaction(sending))
+}
+
+const index = async (chain: Chain): Promise<void> => {
+  for (let steps = 0; steps < 100; steps += 1) {
+    const result = await indexStep(worker, chain)
+    await checksEnded(chain)
+    if (result === 'caught_up') return
+  }
+  throw new Error('the indexer did not catch up')
+}
+
+const honest = (): Chain => worker.chains.get('Ethereum')
+
+/** A reader of movements with a defect. */
+const reading = (change: (movements: readonly RecordedMovement[]) => readonly RecordedMovement[]): Chain => {
+  const chain = honest()
+  const spoilt = (block: BlockMovements) => ({ ...block, movements: change(block.movements) })
+  return { ...chain, movements: async (range) => (await chain.movements(range))?.map(spoilt) ?? null }
+}
+
+const counted = async (name: string): Promise<readonly { labels: unknown; amount: number }[]> => {
+  await worker.tally.flush()
+  return world.sql`select labels, sum(amount)::int as amount from public.counts where name = ${name} group by labels`
+}
+
+test('agrees with what coins move, within transactions too, and with what these cost', async () => {
+  await world.chain.send({ account: wallet, to: other.address, value: 5n })
+  await forward(70n)
+  await index(honest())
+  expect(lines).toEqual([])
+  const [checks] = await counted('balance_checks_total')
+  expect(checks?.labels).toEqual({ network: 'Ethereum' })
+  expect(checks?.amount).toBeGreaterThanOrEqual(3)
+  expect(await counted('balance_differences_total')).toEqual([])
+})
+
+test('a reader that leaves out coins is told, logged with what is missing and counted, and indexing goes on', async () => {
+  await forward(700n)
+  await world.chain.send({ account: wallet, to: other.address, value: 9n })
+  // All that moves within transactions.
+  await index(reading((movements) => movements.filter(({ logIndex }) => logIndex >= -1)))
+  expect(lines.splice(0)).toEqual([
+    [
+      'error',
+      {
+        network: 'Ethereum',
+        ...{ block: expect.any(String), blockHash: expect.any(String), address: wallet.address, contract: null },
+        ...{ changed: '700', told: '0' },
+      },
+      'a balance changed otherwise than the activity tells',
+    ],
+  ])
+  expect(await counted('balance_differences_total')).toEqual([
+    { labels: { network: 'Ethereum', asset: 'coin' }, amount: 1 },
+  ])
+})
+
+test('a reader that tells a movement twice, or of another amount, is told too', async () => {
+  for (const defect of [
+    (movements: readonly RecordedMovement[]) => movements.map((each) => ({ ...each, amount: each.amount + 1n })),
+    (movements: readonly RecordedMovement[]) => [
+      ...movements,
+      ...movements.map((each) => ({ ...each, logIndex: each.logIndex + 1_000 })),
+    ],
+  ]) {
+    await forward(3n)
+    await index(reading(defect))
+    expect(lines.splice(0).map(([level, facts]) => [level, facts.address])).toEqual([['error', wallet.address]])
+  }
+})
+
+test('a check that fails is logged, and stops nothing', async () => {
+  await forward(4n)
+  const chain: Chain = { ...honest(), checkBalances: () => Promise.reject(new Error('the node is away')) }
+  await index(chain)
+  expect(lines.splice(0).map(([level, , message]) => [level, message])).toEqual([
+    ['warn', 'a block could not be held against balances'],
+  ])
+  await index(honest())
+  expect(lines).toEqual([])
+})
+
+test('one check of a network runs at a time, of a few blocks; without one the indexer asks nothing', async () => {
+  const gate = Promise.withResolvers<null>()
+  let asked = 0
+  const slow: Chain = {
+    ...honest(),
+    checkBalances: () => {
+      asked += 1
+      return gate.promise
+    },
+  }
+  const head = await honest().head()
+  const blocks = (await honest().movements({ fromBlock: 1n, toBlock: head.latest.number })) ?? []
+  expect(blocks.length).toBeGreaterThan(5)
+  for (let times = 0; times < 3; times += 1) beginCheck(worker, { chain: slow, blocks, moved: new Set() })
+  gate.resolve(null)
+  await checksEnded(slow)
+  expect(asked).toBe(4)
+  // On a devnet, where none is asked for.
+  beginCheck(world.open(), { chain: slow, blocks, moved: new Set() })
+  await checksEnded(slow)
+  expect(asked).toBe(4)
+})

@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { encodeFunctionData, type Hex } from 'viem'
+import type { BlockMovements, Chain } from '../../../src/chains/chain.ts'
+import { createEvmChain } from '../../../src/chains/evm/chain.ts'
+import { evmNetworkRow } from '../../../src/chains/networks.ts'
+import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
+import { type Behaviour, startFakeNode } from './fakeNode.ts'
+import { createMemory } from './memory.ts'
+
+const row = evmNetworkRow({ network: 'Ethereum', environment: 'testnet', devnet: true })
+const [rich, other] = [fundedAccount(0).address, fundedAccount(1).address]
+type Contract = Awaited<ReturnType<TestChain['deploy']>>
+
+let node: TestChain
+let chain: Chain
+let token: Contract
+let wrapped: Contract
+
+const chainAt = (rpcUrl: string): Chain => createEvmChain({ row, rpcUrl, memory: createMemory() })
+
+beforeAll(async () => {
+  node = await startChain('Ethereum')
+  chain = chainAt(node.rpcUrl)
+  token = await node.deploy('TestToken', ['Test', 'TST', 6])
+  wrapped = await node.deploy('WrappedCoin')
+  await call(token, 'mint', [rich, 1_000n])
+})
+afterAll(() => node?.stop())
+
+const call = async (contract: Contract, functionName: string, args: readonly unknown[], value = 0n) => {
+  const data = encodeFunctionData({ abi: contract.abi, functionName, args })
+  return node.receiptOf(await node.walletClient.sendTransaction({ to: contract.address, data, value, gas: 400_000n }))
+}
+
+const block = async (of: Chain = chain): Promise<BlockMovements> => {
+  const { number } = (await of.head()).latest
+  const [only] = (await of.movements({ fromBlock: number, toBlock: number })) ?? []
+  if (only === undefined) throw new Error('expected a block')
+  return only
+}
+
+const scope = (reliable: readonly Hex[] = [token.address, wrapped.address]) => ({
+  choose: async (touched: readonly string[]) => new Set([rich, other].filter((each) => touched.includes(each))),
+  reliable: (contracts: readonly string[]) => new Set(contracts.filter((each) => reliable.includes(each as Hex))),
+})
+
+const without = (told: BlockMovements, contract: string | null): BlockMovements => ({
+  ...told,
+  movements: told.movements.filter((each) => each.contract !== contract),
+})
+
+test('holds the coin and tokens against their balances, and names what is missing', async () => {
+  await call(token, 'transfer', [other, 7n])
+  const told = await block()
+  expect(await chain.checkBalances(told, scope())).toEqual({ checked: 4, differences: [] })
+  expect(await chain.checkBalances(without(told, token.address), scope())).toEqual({
+    checked: 4,
+    differences: [
+      { address: rich, contract: token.address, changed: -7n, told: 0n },
+      { address: other, contract: token.address, changed: 7n, told: 0n },
+    ],
+  })
+  // Strangers' contracts may say what they like.
+  expect(await chain.checkBalances(without(told, token.address), scope([]))).toMatchObject({ differences: [] })
+})
+
+test('counts what a failed transaction costs, and what is wrapped', async () => {
+  await call(token, 'transfer', [other, 10n ** 30n])
+  expect(await chain.checkBalances(await block(), scope())).toMatchObject({ checked: 1, differences: [] })
+  await call(wrapped, 'deposit', [], 9n)
+  expect(await chain.checkBalances(await block(), scope())).toEqual({ checked: 2, differences: [] })
+  await call(wrapped, 'withdraw', [4n])
+  const told = await block()
+  expect(await chain.checkBalances(told, scope())).toEqual({ checked: 2, differences: [] })
+  expect((await chain.checkBalances(without(told, null), scope()))?.differences).toMatchObject([
+    { address: rich, contract: null },
+  ])
+})
+
+const behind = async <T>(behaviour: Behaviour, use: (chain: Chain) => Promise<T>): Promise<T> => {
+  const proxy = startFakeNode({ behind: node.rpcUrl, behaviour })
+  try {
+    return await use(chainAt(proxy.rpcUrl))
+  } finally {
+    proxy.stop()
+  }
+}
+const missing = { error: { code: -32_601, message: 'the method does not exist/is not available' } }
+
+test('says nothing of coins in a block that is not traced, and nothing at all where a node cannot tell', async () => {
+  await call(token, 'transfer', [other, 1n])
+  const told = await block()
+  const untraced = { ...told, isTraced: false }
+  expect(await chain.checkBalances(without(untraced, null), scope([]))).toEqual({ checked: 0, differences: [] })
+  expect(await chain.checkBalances(untraced, scope())).toEqual({ checked: 2, differences: [] })
+  const noReceipts: Behaviour = ({ method }) => (method === 'eth_getBlockReceipts' ? missing : undefined)
+  expect(await behind(noReceipts, (of) => of.checkBalances(told, scope()))).toBeNull()
+  const noState: Behaviour = ({ method }) =>
+    method === 'eth_getBalance' ? { error: { code: -32_000, message: 'missing trie node' } } : undefined
+  expect(await behind(noState, (of) => of.checkBalances(told, scope()))).toBeNull()
+})
+
+test('takes a block that a reorganisation took away for no difference', async () => {
+  await call(token, 'transfer', [other, 2n])
+  const told = await block()
+  await node.reorg({ depth: 1 })
+  expect(await chain.checkBalances(told, scope())).toBeNull()
+})
