@@ -440,7 +440,8 @@ export const transactions = pgTable(
     holdsNonce: boolean('holds_nonce').notNull().default(true),
     /** Its block can no longer be reorganised away. */
     final: boolean('final').notNull().default(false),
-    /** The last block that could take it, where its signature says so: a mortal extrinsic of Substrate. */
+    /** The first block that could take it, and the last one, where its signature says so: a mortal extrinsic of Substrate. */
+    bornAtBlock: bigint('born_at_block', { mode: 'bigint' }),
     validUntilBlock: bigint('valid_until_block', { mode: 'bigint' }),
     /** How many rungs the fee ladder has; the cancelling attempt comes after them. */
     rungs: smallint('rungs').notNull(),

@@ -474,6 +474,7 @@ CREATE TABLE "transactions" (
 	"error" text,
 	"holds_nonce" boolean DEFAULT true NOT NULL,
 	"final" boolean DEFAULT false NOT NULL,
+	"born_at_block" bigint,
 	"valid_until_block" bigint,
 	"rungs" smallint NOT NULL,
 	"has_fixed_fees" boolean DEFAULT false NOT NULL,

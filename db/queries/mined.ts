@@ -71,21 +71,21 @@ export type UnsettledRow = MinedIn & {
 /** Of what is unfinished. */
 export type Unfinished = {
   readonly immortal: number
-  /** Of what is mortal and in no block: after which block the first of it ends. null where there is nothing. */
-  readonly earliestEnd: bigint | null
+  /** Of what is mortal and in no block: the first block that could take any of it. null where there is nothing. */
+  readonly earliestBirth: bigint | null
 }
 
 export const readUnfinished = async (db: Queryable, network: Network): Promise<Unfinished> => {
   const [row] = await db
     .select({
       immortal: sql<number>`count(*) filter (where ${transactions.validUntilBlock} is null)::int`,
-      earliestEnd: sql<
+      earliestBirth: sql<
         bigint | null
-      >`min(${transactions.validUntilBlock}) filter (where ${transactions.minedBlockHash} is null)`.mapWith(BigInt),
+      >`min(${transactions.bornAtBlock}) filter (where ${transactions.minedBlockHash} is null)`.mapWith(BigInt),
     })
     .from(transactions)
     .where(and(eq(transactions.network, network), isUnfinished))
-  return row ?? { immortal: 0, earliestEnd: null }
+  return row ?? { immortal: 0, earliestBirth: null }
 }
 
 /** Mortal, in no block, and too late for any above this one. */

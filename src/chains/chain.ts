@@ -248,8 +248,6 @@ export type Chain = {
   readonly chainId: number
   /** Blocks with and above a transaction's own before it is told, and before it is taken as final where the node does not say. */
   readonly depth: { readonly confirmations: number; readonly final: number }
-  /** So many blocks may take what is signed: from its birth on, the newest final one. 0 where nothing is mortal. */
-  readonly eraBlocks: number
   /** How far below the indexer's cursor blocks are read whole for a wallet with a past. */
   readonly wholeBackfillBlocks: number
   readonly pollIntervalMs: number

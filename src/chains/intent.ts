@@ -12,6 +12,8 @@ export type Intent = {
   readonly maxFeePerGas?: bigint
   readonly maxPriorityFeePerGas?: bigint
   readonly nonce?: number
+  /** How many blocks an extrinsic may wait; a power of two, on Substrate networks alone. */
+  readonly era?: number
   /**
    * The BLAKE2b-256 of the metadata by which `input` was made, or judged, as a call of a Substrate runtime. By other metadata
    * the same bytes may be another call, so it is signed by this one alone.

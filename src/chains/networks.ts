@@ -187,8 +187,8 @@ export type SubstrateNetworkRow = {
   readonly hashedSymbol: string
   /** Programs take messages (gear), and NFTs are theirs. */
   readonly hasPrograms: boolean
-  /** So many blocks an extrinsic may wait: a power of two, from 4 to 65536 (sp_runtime, Era). */
-  readonly eraBlocks: number
+  /** How long an extrinsic may wait, and in how many blocks at least and at most: powers of two (sp_runtime, Era). */
+  readonly era: { readonly seconds: number; readonly least: number; readonly most: number }
   readonly pollIntervalMs: number
   /** Above this a fee, or a tip, is taken for a mistake. */
   readonly feeCapPlanck: bigint
@@ -237,6 +237,10 @@ const LOCAL_GENESIS_HASHES: Record<SubstrateNetwork, Hex> = {
   Vara: '0x7c6ecc8ae11f8b263444c362321035a46e4e6008a3ab26ba3f41069f8f693734',
 }
 
+const ERA = { seconds: 300, least: 16, most: 1_024 } as const
+/** Local chains make blocks as they are needed. */
+const LOCAL_ERA = { seconds: 300, least: 16, most: 16 } as const
+
 /** The row of one Substrate network in an environment. */
 export const substrateNetworkRow = (input: {
   readonly network: SubstrateNetwork
@@ -252,7 +256,7 @@ export const substrateNetworkRow = (input: {
     ss58Prefix: SS58_PREFIXES[network],
     hashedSymbol: hashedSymbols[environment],
     genesisHash: devnet ? LOCAL_GENESIS_HASHES[network] : genesis[environment],
-    eraBlocks: devnet ? 16 : 64,
+    era: devnet ? LOCAL_ERA : ERA,
     pollIntervalMs: devnet ? 200 : 3_000,
   }
 }

@@ -10,6 +10,7 @@ type UnsignedTransactionText = {
   readonly maxPriorityFeePerGas?: string
   readonly maxFeePerGas?: string
   readonly nonce?: string
+  readonly era?: string
 }
 
 const UINT256_END = 1n << 256n
@@ -75,6 +76,9 @@ export const parseIntent = (chain: Chain, text: UnsignedTransactionText, field =
       `Field "${field}.to" is required, but for a contract creation, or a call of a Substrate runtime, in "input".`,
     )
   }
+  if (text.era !== undefined && chain.family === 'evm') {
+    throw new AppError('invalid_input', `Field "${field}.era" has no meaning on ${chain.network}.`)
+  }
   return {
     to: text.to === undefined ? null : chain.parseAddress(text.to, `${field}.to`),
     value: text.value === undefined ? 0n : parseQuantity(text.value, `${field}.value`, UINT256_END),
@@ -82,6 +86,7 @@ export const parseIntent = (chain: Chain, text: UnsignedTransactionText, field =
     ...quantity('gasLimit', UINT64_END),
     ...quantity('maxFeePerGas', UINT256_END),
     ...quantity('maxPriorityFeePerGas', UINT256_END),
+    ...(text.era === undefined ? {} : { era: Number(parseQuantity(text.era, `${field}.era`, NONCE_END)) }),
     ...(text.nonce === undefined ? {} : { nonce: Number(parseQuantity(text.nonce, `${field}.nonce`, NONCE_END)) }),
   }
 }

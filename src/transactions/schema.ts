@@ -44,6 +44,12 @@ export const UnsignedTransaction = Type.Object(
     nonce: Type.Optional(
       Quantity('Transaction count of the sender: for a wallet of type `contract`, of its key.', '0'),
     ),
+    era: Type.Optional(
+      Quantity(
+        'On Polkadot and Vara alone: how many blocks it may wait, a power of two; else some five minutes.',
+        '64',
+      ),
+    ),
   },
   {
     ...closed,

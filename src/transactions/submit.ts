@@ -155,6 +155,7 @@ const rowOf = (input: StepInput, unsigned: Unsigned) => ({
   network: input.signer.network,
   signerAddress: input.signer.address,
   contractWallet: input.sending.contractWallet,
+  bornAtBlock: unsigned.family === 'substrate' ? BigInt(unsigned.era.current) : null,
   validUntilBlock: unsigned.family === 'substrate' ? unsigned.validUntilBlock : null,
   kind: input.step.kind,
   nonce: unsigned.nonce,

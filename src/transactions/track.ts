@@ -84,8 +84,8 @@ const firstBlock = async (
 /** No block that could have taken what is mortal is below this one, at most the newest final one. */
 const firstBirth = (chain: Chain, input: { readonly head: Head; readonly unfinished: Unfinished }): bigint => {
   const final = finalNumberOf(chain, input.head)
-  const { earliestEnd } = input.unfinished
-  return earliestEnd === null ? final : lower(final, earliestEnd - BigInt(chain.eraBlocks) + 1n)
+  const { earliestBirth } = input.unfinished
+  return earliestBirth === null ? final : lower(final, earliestBirth)
 }
 
 /**

@@ -139,6 +139,11 @@ describe('with every field given', () => {
       expect(told(answer)).toEqual({ status: 400, code: 'invalid_input' })
       expect(answer.json.error).toContain(`"unsigned_transaction.${field}"`)
     }
+    const era = await sign({ ...largest, era: '64' })
+    expect([told(era), era.json.error]).toEqual([
+      { status: 400, code: 'invalid_input' },
+      'Field "unsigned_transaction.era" has no meaning on Ethereum.',
+    ])
   })
 
   test('the smallest is zero throughout, but for the gas', async () => {

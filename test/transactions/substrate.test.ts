@@ -279,6 +279,22 @@ describe('signing alone', () => {
     }
   }, 30_000)
 
+  test('is for as many blocks as the caller says, on networks where that means something', async () => {
+    const from = await fundedWallet()
+    const { json: raw } = await service.post('/transactions/sign', bodyOf(from, { to: bob, value: '5', era: '32' }))
+    // 4 bytes of length and version, 33 of the account, 65 of the signature: then the era, 2^(4+1) blocks.
+    const bytes = Buffer.from(raw.slice(2), 'hex')
+    expect((bytes[2 + 1 + 33 + 65] ?? 0) & 15).toBe(4)
+    for (const era of ['5', '65536', '0x']) {
+      const answer = await service.post('/transactions/sign', bodyOf(from, { to: bob, value: '5', era }))
+      expect([answer.status, answer.json.code]).toEqual([400, 'invalid_input'])
+    }
+    const { json: sent } = await send(from, { to: bob, value: '5', era: '64' })
+    const [row] =
+      await sql`select valid_until_block - born_at_block + 1 as blocks from transactions where id = ${sent.transaction_id}`
+    expect(Number(row?.blocks)).toBe(64)
+  })
+
   test('and everything else is refused where the node is of another chain', async () => {
     const from = await fundedWallet()
     const honest = await chain.answerWith('chain_getBlockHash', `0x${'ab'.repeat(32)}`)
@@ -435,7 +451,7 @@ describe('a worker that comes late', () => {
     expect(await refusalOf(poor.id)).toMatch(new RegExp(`^insufficient_funds: ${poor.address} lacks [0-9.]+ DOT `))
     const shown = await cli('tx', 'show', poor.id)
     expect(shown).toContain(`the signer lacks`)
-    expect(shown).toMatch(/ at most [0-9.]+ DOT /)
+    expect(shown).toMatch(/ [0-9.]+ DOT as far as is known /)
     await expect(cancelTransaction(service.ctx, { id: poor.id, actor: 'operator' })).rejects.toMatchObject({
       ...{
         code: 'invalid_input',

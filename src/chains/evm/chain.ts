@@ -63,7 +63,6 @@ export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: E
     family,
     chainId,
     depth: { confirmations: row.confirmations, final: row.finalDepth },
-    eraBlocks: 0,
     wholeBackfillBlocks: row.wholeBackfillBlocks,
     pollIntervalMs: row.pollIntervalMs,
     patience: { climbAfterSeconds: row.climbAfterSeconds, expireAfterSeconds: row.expireAfterSeconds },

@@ -47,7 +47,6 @@ export const createNodelessChain = (row: SubstrateNetworkRow): Chain => {
     chainId: 0,
     // Only final blocks are followed.
     depth: { confirmations: 1, final: 1 },
-    eraBlocks: row.eraBlocks,
     // All of them: nothing tells by an address which blocks to read.
     wholeBackfillBlocks: Number.MAX_SAFE_INTEGER,
     pollIntervalMs: row.pollIntervalMs,

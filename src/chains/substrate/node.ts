@@ -6,6 +6,7 @@ import { type IdentifiedNode, identified } from '../node/identity.ts'
 import { createRpc, type NodeTrouble, question } from '../node/rpc.ts'
 import { withTroubleTold } from '../node/trouble.ts'
 import { hash } from '../node/wire.ts'
+import { createEras, type Eras } from './eras.ts'
 import { createRuntimes, type MetadataPins, type Runtimes } from './runtime.ts'
 import { createTrust, type Trust } from './trust.ts'
 
@@ -29,6 +30,7 @@ export type SubstrateNode = IdentifiedNode<Hex> & {
   readonly memory: ChainMemory
   readonly runtimes: Runtimes
   readonly trust: Trust
+  readonly eras: Eras
 }
 
 /** A node that is believed while it has the network's genesis block. It connects to nothing before it is asked something. */
@@ -62,5 +64,6 @@ export const createSubstrateNode = ({
     ...{ row, memory },
     runtimes: createRuntimes({ rpc, network, ss58Prefix, pins, ...(onTrouble && { onTrouble }) }),
     trust: createTrust({ row, rpc, pins, second }),
+    eras: createEras({ rpc, row }),
   }
 }

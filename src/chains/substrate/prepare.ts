@@ -9,6 +9,7 @@ import { type Account, accountQuestion, existentialDeposit, larger, nextIndexQue
 import { type FinalHead, readFinalHead } from './blocks.ts'
 import { callOf } from './calls.ts'
 import { refuseFailing } from './dryRun.ts'
+import { chosenEra } from './eras.ts'
 import { isMessage, withGasLimit } from './gear.ts'
 import type { SubstrateNode } from './node.ts'
 import { payerOf } from './payer.ts'
@@ -20,13 +21,20 @@ import { feeQuestion, unlessUndecodable } from './weigh.ts'
 /** The fee may rise with the congestion of the block that takes it (TransactionPayment.NextFeeMultiplier). */
 const FEE_MARGIN_PERCENT = 25n
 
-type Filling = { readonly intent: Intent; readonly from: string; readonly nonce: number; readonly head: FinalHead }
+type Filling = {
+  readonly intent: Intent
+  readonly from: string
+  readonly nonce: number
+  readonly head: FinalHead
+  /** How many blocks it may wait, unless the caller chose. */
+  readonly eraBlocks: number
+}
 
 /** What it weighs and what it says; not yet with what a signature binds it to. @throws invalid_input, not_implemented. */
 export const unsignedOf = (
   node: SubstrateNode,
   runtime: Runtime,
-  { intent, from, nonce, head }: Filling,
+  { intent, from, nonce, head, eraBlocks }: Filling,
 ): SubstrateUnsigned => {
   const { row } = node
   const { number, hash } = head.ref
@@ -38,6 +46,7 @@ export const unsignedOf = (
       `The runtime of ${row.network} wants ${names} signed, which is not known here.`,
     )
   }
+  const period = intent.era === undefined ? eraBlocks : chosenEra(runtime, intent.era)
   return {
     family: 'substrate',
     from,
@@ -54,10 +63,10 @@ export const unsignedOf = (
     specVersion: runtime.specVersion,
     transactionVersion: runtime.transactionVersion,
     genesisHash: row.genesisHash,
-    era: { current: Number(number), period: row.eraBlocks },
+    era: { current: Number(number), period },
     blockHash: hash,
     // The block where an era begins is its first.
-    validUntilBlock: number + BigInt(row.eraBlocks) - 1n,
+    validUntilBlock: number + BigInt(period) - 1n,
   }
 }
 
@@ -111,8 +120,11 @@ const refuseDust = (
 }
 
 /** The era begins at the final block, so that it may be over before an extrinsic is sent. @throws node_unavailable. */
-const refuseUnfinal = ({ row }: SubstrateNode, { final, newest }: { final: bigint; newest: bigint }): void => {
-  if (newest - final < BigInt(row.eraBlocks)) return
+const refuseUnfinal = (
+  { row }: SubstrateNode,
+  { final, newest, period }: { final: bigint; newest: bigint; period: number },
+): void => {
+  if (newest - final < BigInt(period)) return
   throw new NodeUnavailable(
     'refused',
     `${row.network} has made ${newest - final} blocks since its newest final one: what is signed now no block would take. Try again once it finalizes.`,
@@ -123,7 +135,7 @@ const refuseUnfinal = ({ row }: SubstrateNode, { final, newest }: { final: bigin
 const withGas = async (
   node: SubstrateNode,
   runtime: Runtime,
-  { intent, from, head }: Omit<Filling, 'nonce'>,
+  { intent, from, head }: Pick<Filling, 'intent' | 'from' | 'head'>,
 ): Promise<Intent> =>
   node.row.hasPrograms && isMessage(intent)
     ? withGasLimit(node, { runtime, intent, from, blockHash: head.ref.hash })
@@ -155,7 +167,8 @@ export const prepare = async (
   const { hash } = head.ref
   const runtime = await node.runtimes.of(head.version, hash)
   const filled = await withGas(node, runtime, { intent, from, head })
-  const draft = unsignedOf(node, runtime, { intent: filled, from, nonce: intent.nonce ?? 0, head })
+  const eraBlocks = await node.eras.blocks(head.ref)
+  const draft = unsignedOf(node, runtime, { intent: filled, from, nonce: intent.nonce ?? 0, head, eraBlocks })
   const paid = intent.to === null || intent.input !== '0x' ? null : intent.to
   const payer = await payerOf(node, { runtime, from, call: draft.call, block: head.ref })
   const ask = () =>
@@ -169,7 +182,7 @@ export const prepare = async (
     ])
   const told = await unlessUndecodable(node, { runtime, drafts: () => [draft] }, ask)
   const [newest, account, next, marketFee, recipient, voucher] = told
-  refuseUnfinal(node, { final: head.ref.number, newest: newest?.number ?? 0n })
+  refuseUnfinal(node, { final: head.ref.number, newest: newest?.number ?? 0n, period: draft.era.period })
   const deposit = existentialDeposit(runtime)
   const fee = marketFee + (marketFee * FEE_MARGIN_PERCENT) / 100n + draft.tip
   if (voucher !== null) refuseEmpty(node, { payer, voucher, cost: fee + gasOnVoucher(runtime, draft.call) })
@@ -187,10 +200,14 @@ export const prepare = async (
 }
 
 /** For signing alone: who cannot pay may sign as well. @throws invalid_input, metadata_untrusted, node_unavailable. */
-export const fill = async (node: SubstrateNode, { intent, from, nonce, head }: Filling): Promise<SubstrateUnsigned> => {
+export const fill = async (
+  node: SubstrateNode,
+  { intent, from, nonce, head }: Omit<Filling, 'eraBlocks'>,
+): Promise<SubstrateUnsigned> => {
   const runtime = await node.runtimes.of(head.version, head.ref.hash)
   const filled = await withGas(node, runtime, { intent, from, head })
-  const draft = unsignedOf(node, runtime, { intent: filled, from, nonce, head })
+  const eraBlocks = await node.eras.blocks(head.ref)
+  const draft = unsignedOf(node, runtime, { intent: filled, from, nonce, head, eraBlocks })
   // A caller's own bytes are signed if the runtime can read them: what they cost is of no account here.
   if (intent.to === null) {
     const drafts = () => [draft]

@@ -48,7 +48,9 @@ const endOf = ({ row }: SubstrateNode, { runtime }: Context, trial: Trial): End 
 }
 
 const draftsOf = (node: SubstrateNode, context: Context, intents: readonly Intent[]) =>
-  intents.map((intent) => unsignedOf(node, context.runtime, { ...context, intent, nonce: 0 }))
+  intents.map((intent) =>
+    unsignedOf(node, context.runtime, { ...context, intent, nonce: 0, eraBlocks: node.row.era.least }),
+  )
 
 const withoutTrial = async (
   node: SubstrateNode,

@@ -20,7 +20,7 @@ export type Place = { readonly blockHash: Hex } | 'not_final'
  * @throws NodeUnavailable, also where the node lacks one of them and the others do not have it.
  */
 export const createSearch = (
-  node: Pick<SubstrateNode, 'rpc' | 'bulk' | 'row'>,
+  node: Pick<SubstrateNode, 'rpc' | 'bulk' | 'row' | 'eras'>,
 ): ((extrinsic: Hex) => Promise<Place | null>) => {
   const { rpc, bulk, row } = node
   /** By number; final blocks stay as they are. */
@@ -57,9 +57,9 @@ export const createSearch = (
   }
 
   /** Blocks that may still go away are read each time: which of them stay is not asked, as the answer is the same. */
-  const isAbove = async (final: number, extrinsic: Hex): Promise<boolean> => {
+  const isAbove = async (extrinsic: Hex, { final, era }: { final: number; era: number }): Promise<boolean> => {
     const newest = Number((await rpc.ask(headerQuestion()))?.number ?? 0n)
-    const count = Math.min(Math.max(newest - final, 0), row.eraBlocks)
+    const count = Math.min(Math.max(newest - final, 0), era)
     const above = new Map<number, Seen>()
     await read(
       Array.from({ length: count }, (_, index) => newest - index),
@@ -71,7 +71,8 @@ export const createSearch = (
   const find = async (extrinsic: Hex): Promise<Place | null> => {
     const { ref } = await readFinalHead(node)
     const newest = Number(ref.number)
-    const oldest = Math.max(newest - row.eraBlocks + 1, 0)
+    const era = await node.eras.blocks(ref)
+    const oldest = Math.max(newest - era + 1, 0)
     for (const number of seen.keys()) if (number < oldest || number > newest) seen.delete(number)
     const numbers = Array.from({ length: newest - oldest + 1 }, (_, index) => newest - index)
     await read(
@@ -82,7 +83,7 @@ export const createSearch = (
     const found = blocks.find(({ extrinsics }) => extrinsics.has(extrinsic))
     if (found !== undefined) return { blockHash: found.blockHash }
     // From the same final block on: what became final meanwhile is above it.
-    if (await isAbove(newest, extrinsic)) return 'not_final'
+    if (await isAbove(extrinsic, { final: newest, era })) return 'not_final'
     if (blocks.length < numbers.length) {
       const sentence = `The ${row.network} node lacks some of its newest ${numbers.length} blocks, where the transaction may be.`
       throw new NodeUnavailable('refused', sentence)

@@ -165,13 +165,15 @@ describe('our bytes and those of the codec', () => {
 })
 
 /** A registry's runtime, with its list of extensions changed. */
-const withExtensions = (change: (listed: readonly Listed[]) => readonly Listed[]): readonly string[] => {
+const formWith = (change: (listed: readonly Listed[]) => readonly Listed[]) => {
   const { registry, metadata } = assetHubRuntime()
   const { asV15 } = metadata
   const changed = change([...asV15.extrinsic.signedExtensions])
   const other = { version: 15, asLatest: metadata.asLatest, asV15: { extrinsic: { signedExtensions: changed } } }
-  return extrinsicFormOf(registry, other as unknown as typeof metadata).unsupported
+  return extrinsicFormOf(registry, other as unknown as typeof metadata)
 }
+
+const withExtensions = (change: Parameters<typeof formWith>[0]): readonly string[] => formWith(change).unsupported
 
 type Listed = ReturnType<typeof assetHubRuntime>['metadata']['asV15']['extrinsic']['signedExtensions'][number]
 
@@ -193,6 +195,16 @@ describe('a signed extension', () => {
     ])
     expect(wantsMore).toEqual(['CheckSomething'])
     expect(withExtensions((listed) => [...listed, as(named(listed, 'CheckWeight'), 'LooksOnly') as never])).toEqual([])
+  })
+
+  test('that is not known is left empty where its types allow that: an Option, a variant Disabled', () => {
+    const { form, metadata } = assetHubRuntime()
+    const hashed = named([...metadata.asV15.extrinsic.signedExtensions], 'CheckMetadataHash')
+    // What stands in the extrinsic for it is a variant Disabled or Enabled, and what is signed an Option.
+    const unknown = formWith((listed) => [...listed, as(hashed, 'AsSomebody') as never])
+    expect(unknown.unsupported).toEqual([])
+    expect(unknown.extra).toEqual([...form.extra, '0x00'])
+    expect(unknown.implicit).toEqual([...form.implicit, '0x00'])
   })
 
   test('that is known is refused where it has types of another shape', () => {

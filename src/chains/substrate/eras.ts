@@ -1,0 +1,68 @@
+// How many blocks an extrinsic may wait. Five minutes are meant, and blocks take 2 to 12 seconds: how long, is measured on the
+// newest final blocks, now and then.
+
+import { AppError } from '../../errors.ts'
+import type { BlockRef, SubstrateUnsigned } from '../chain.ts'
+import type { SubstrateNetworkRow } from '../networks.ts'
+import type { Rpc } from '../node/rpc.ts'
+import { hashQuestion } from './blocks.ts'
+import { toHex } from './extrinsic.ts'
+import type { Runtime } from './runtime.ts'
+import { littleEndian, timestampQuestion } from './storage.ts'
+
+/** Over so many blocks. Nodes keep the state of 256. */
+const MEASURED_BLOCKS = 64n
+const MEASURED_AGAIN_MS = 600_000
+/** sp_runtime, Era: the least period, and the greatest. */
+const PERIOD_MIN = 4
+const PERIOD_MAX = 65_536
+
+/** The smallest power of two that is not below it. */
+const powerAbove = (count: number): number => 2 ** Math.ceil(Math.log2(count))
+
+export type Eras = {
+  /** A power of two. @throws NodeUnavailable. */
+  blocks(head: BlockRef): Promise<number>
+}
+
+export const createEras = (input: {
+  readonly rpc: Rpc
+  readonly row: Pick<SubstrateNetworkRow, 'era'>
+  /** A clock that only goes forward, in milliseconds. */
+  readonly nowMs?: () => number
+}): Eras => {
+  const { rpc, row, nowMs = () => performance.now() } = input
+  const { seconds, least, most } = row.era
+  let measured: { readonly blocks: number; readonly atMs: number } | null = null
+
+  const measure = async ({ number, timestampMs }: BlockRef): Promise<number> => {
+    const span = number < MEASURED_BLOCKS ? number : MEASURED_BLOCKS
+    const hash = span === 0n ? null : await rpc.ask(hashQuestion(number - span))
+    if (hash === null) return least
+    const spanMs = timestampMs - (await rpc.ask(timestampQuestion(hash)))
+    const wished = (seconds * 1_000 * Number(span)) / spanMs
+    return Number.isFinite(wished) && wished > 0 ? Math.min(Math.max(powerAbove(wished), least), most) : least
+  }
+
+  const blocks: Eras['blocks'] = async (head) => {
+    if (least === most) return least
+    if (measured !== null && nowMs() - measured.atMs < MEASURED_AGAIN_MS) return measured.blocks
+    measured = { blocks: await measure(head), atMs: nowMs() }
+    return measured.blocks
+  }
+  return { blocks }
+}
+
+/** A caller's own choice. A runtime forgets the hashes of old blocks, and with them what was born there. @throws invalid_input. */
+export const chosenEra = (
+  { constants }: Pick<Runtime, 'constants'>,
+  period: number,
+): SubstrateUnsigned['era']['period'] => {
+  const kept = Number(littleEndian(toHex(constants.system?.blockHashCount?.toU8a() ?? new Uint8Array())))
+  const most = kept === 0 ? PERIOD_MAX : Math.min(PERIOD_MAX, powerAbove(kept + 1) / 2)
+  if (period >= PERIOD_MIN && period <= most && Number.isInteger(Math.log2(period))) return period
+  throw new AppError(
+    'invalid_input',
+    `Field "unsigned_transaction.era" must be a power of two from ${PERIOD_MIN} to ${most}: so many blocks the extrinsic may wait.`,
+  )
+}

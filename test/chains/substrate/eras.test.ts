@@ -1,0 +1,96 @@
+// How long extrinsics may wait: five minutes by the blocks that a node has, and what a caller chooses.
+
+import { afterAll, describe, expect, test } from 'bun:test'
+import { createRpc } from '../../../src/chains/node/rpc.ts'
+import { chosenEra, createEras } from '../../../src/chains/substrate/eras.ts'
+import { startFakeNode } from '../evm/fakeNode.ts'
+import { assetHubRuntime } from './metadata.ts'
+
+const ERA = { seconds: 300, least: 16, most: 1_024 }
+const NOW_MS = 1_800_000_000_000
+const hashOf = (number: number) => `0x${number.toString(16).padStart(64, '0')}`
+
+const u64 = (value: number): string => {
+  const bytes = Buffer.alloc(8)
+  bytes.writeBigUInt64LE(BigInt(value))
+  return `0x${bytes.toString('hex')}`
+}
+
+/** Of a chain whose newest final block is `newest`. */
+const chainOf = (input: { readonly newest: number; readonly blockMs: () => number }) => {
+  const node = startFakeNode({
+    behaviour: ({ method, params: [first, second] }) => {
+      if (method === 'chain_getBlockHash') return { result: hashOf(Number(first)) }
+      const age = (input.newest - Number(second)) * input.blockMs()
+      return method === 'state_getStorage' ? { result: u64(NOW_MS - age) } : undefined
+    },
+  })
+  nodes.push(node)
+  const number = BigInt(input.newest)
+  const head = {
+    number,
+    hash: `0x${'aa'.repeat(32)}`,
+    parentHash: `0x${'ab'.repeat(32)}`,
+    timestampMs: NOW_MS,
+  } as const
+  return { rpc: createRpc({ rpcUrl: node.rpcUrl, network: 'Vara' }), head, calls: node.calls }
+}
+
+const nodes: ReturnType<typeof startFakeNode>[] = []
+afterAll(() => {
+  for (const node of nodes) node.stop()
+})
+
+describe('an era', () => {
+  test.each([
+    ['2 s', 2_000, 256],
+    ['3 s', 3_000, 128],
+    ['6 s', 6_000, 64],
+    ['12 s', 12_000, 32],
+    ['an hour', 3_600_000, 16],
+    ['10 ms', 10, 1_024],
+    ['no time', 0, 16],
+  ])('of a chain with a block every %s has so many blocks', async (_, blockMs, blocks) => {
+    const { rpc, head } = chainOf({ newest: 1_000, blockMs: () => blockMs })
+    expect(await createEras({ rpc, row: { era: ERA } }).blocks(head)).toBe(blocks)
+  })
+
+  test('of a chain that has just begun goes by the blocks that there are', async () => {
+    for (const [newest, blocks] of [
+      [0, 16],
+      [3, 128],
+    ] as const) {
+      const { rpc, head } = chainOf({ newest, blockMs: () => 3_000 })
+      expect(await createEras({ rpc, row: { era: ERA } }).blocks(head)).toBe(blocks)
+    }
+  })
+
+  test('is measured again after a while, and asks for nothing in between', async () => {
+    let [blockMs, nowMs] = [6_000, 0]
+    const { rpc, head, calls } = chainOf({ newest: 1_000, blockMs: () => blockMs })
+    const eras = createEras({ rpc, row: { era: ERA }, nowMs: () => nowMs })
+    expect(await eras.blocks(head)).toBe(64)
+    const asked = calls.length
+    blockMs = 2_000
+    nowMs = 599_999
+    expect(await eras.blocks(head)).toBe(64)
+    expect(calls.length).toBe(asked)
+    nowMs = 600_000
+    expect(await eras.blocks(head)).toBe(256)
+  })
+})
+
+describe('a caller’s own era', () => {
+  const runtime = assetHubRuntime()
+
+  // This runtime knows the hashes of 4,096 blocks.
+  test.each([4, 64, 4_096])('may be of %d blocks', (period) => {
+    expect(chosenEra(runtime, period)).toBe(period)
+  })
+
+  test.each([0, 1, 2, 3, 100, 8_192, 2 ** 17])('is refused where it is of %d', (period) => {
+    expect(() => chosenEra(runtime, period)).toThrow(
+      'Field "unsigned_transaction.era" must be a power of two from 4 to 4096',
+    )
+  })
+})
