@@ -289,15 +289,14 @@ export type Chain = {
    * what cancels it: above the top, and where the fee is fixed also above what the market asks. Pure.
    */
   ladder(request: LadderRequest): Ladder
-  /**
-   * The transaction at fees for which pools take it in the place of these. Pure.
-   * @param input.intent fixes fees, or leaves them open. @throws fee_too_low, fee_ceiling_reached.
-   */
+  /** At fees for which pools take it in the place of `offers`; the intent may fix them. Pure. @throws fee_too_low, fee_ceiling_reached. */
   outbid(input: { readonly unsigned: Unsigned; readonly intent: Intent; readonly offers: readonly Offer[] }): Unsigned
   /** 32 bytes to sign. Pure. */
   signingBytes(unsigned: Unsigned): Uint8Array
   /** @param signature 65 bytes: r, s, recovery id (0 or 1). Pure. */
   assemble(unsigned: Unsigned, signature: Uint8Array): Signed
+  /** What such bytes are of, and whose key signed them. @throws Error for bytes that nobody signed. */
+  disassemble(raw: Hex): Promise<{ readonly unsigned: Unsigned; readonly from: string }>
   /** @param signed.recordedCost the word where bytes do not say what they may take. Pure. @throws Error for bytes not made here. */
   offerOf(signed: { readonly raw: Hex; readonly recordedCost: bigint }): Offer
 

@@ -22,6 +22,7 @@ import { type Charge, withKeyFor } from '../policies/delegated.ts'
 import { displayAmount, nativeToken } from '../tokens/token.ts'
 import { learn } from './learn.ts'
 import { signLadder } from './sign-ladder.ts'
+import { requireSignedBefore } from './signed-before.ts'
 import { lockWaiting, noSuchTransaction } from './waiting.ts'
 
 /** Who needs more than these should let it be given up. */
@@ -135,6 +136,7 @@ const record = async (tx: Tx, input: RecordInput): Promise<TransactionStatus> =>
   const signer = { network, address }
   await lockSigner(tx, signer)
   const locked = await lockWaiting(tx, id)
+  await requireSignedBefore({ ...input, address, attempts: locked.attempts })
   await input.charge?.(tx)
   const { kept, firstRung } = await makeRoom(tx, locked)
   if (firstRung >= RUNGS_MAX) throw new AppError('invalid_input', 'It was signed anew too often.')

@@ -1,7 +1,8 @@
 // Signing anew with the credential, on a real chain behind go-ethereum's pool: same nonce, one effect, whichever attempt it is.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import type { Hex } from 'viem'
+import postgres, { type Sql } from 'postgres'
+import { type Hex, parseTransaction, serializeTransaction, type TransactionSerializedEIP1559 } from 'viem'
 import { FIRST_STATE, type TransactionState, transition } from '../../src/transactions/transition.ts'
 import { GWEI, type LadderWorld, network, startLadderWorld } from './ladder-world.ts'
 
@@ -40,6 +41,64 @@ const feesOf = async (id: string): Promise<readonly bigint[]> => {
     select max_fee_per_gas::text as fee from strongroom_views.attempts where transaction_id = ${id} order by attempt`
   return rows.map(({ fee }) => BigInt(fee))
 }
+
+describe('what the worker may write', () => {
+  const THIEF = '0x000000000000000000000000000000000000dEaD'
+  let worker: Sql
+
+  beforeAll(() => {
+    worker = postgres(world.service.database.workerUrl, { max: 1 })
+  })
+  afterAll(() => worker.end())
+
+  const rawsOf = async (id: string) => (await world.attemptsOf(id)).map(({ raw }) => raw)
+
+  test('is not signed: only what its key has signed for this nonce before', async () => {
+    const from = await world.wallet()
+    const other = await world.wallet()
+    const id = await world.send(from, { value: '7' })
+    await world.taken(id)
+    const before = await rawsOf(id)
+    await worker`insert into signers ${worker({ network, address: other })}`
+    const [otherWallet] = await world.sql`select id from wallets where address = ${other}`
+    for (const [column, value] of [
+      ['to', THIEF],
+      ['value', '1000000000000000000'],
+      ['input', '0xdeadbeef'],
+      ['gas_limit', '2000000'],
+      ['nonce', '1'],
+      ['signer_address', other],
+      ['wallet_id', otherWallet?.id],
+    ] as const) {
+      const [row] = await worker`select * from transactions where id = ${id}`
+      await worker`update transactions set ${worker({ [column]: value })} where id = ${id}`
+      const answer = await speedUp(id)
+      await worker`update transactions set ${worker({ [column]: row?.[column] })} where id = ${id}`
+      expect(answer.status).not.toBe(200)
+      expect({ column, raws: await rawsOf(id) }).toEqual({ column, raws: before })
+    }
+    expect((await speedUp(id)).status).toBe(200)
+  })
+
+  test('raises no fee: what nobody signed is not outbid', async () => {
+    const from = await world.wallet()
+    const id = await world.send(from)
+    await world.taken(id)
+    const [raw] = await rawsOf(id)
+    const sent = parseTransaction(raw as TransactionSerializedEIP1559)
+    const forged = serializeTransaction(
+      { ...sent, type: 'eip1559', maxFeePerGas: 700n * GWEI, maxPriorityFeePerGas: 700n * GWEI },
+      { r: sent.r as Hex, s: sent.s as Hex, yParity: sent.yParity ?? 0 },
+    )
+    const change = (to: string) =>
+      worker`update attempts set raw = ${to} where transaction_id = ${id} and kind = 'rung' and rung = 0`
+    await change(forged)
+    const answer = await speedUp(id)
+    await change(raw ?? '')
+    expect(answer.status).toBe(500)
+    expect((await speedUp(id)).status).toBe(200)
+  })
+})
 
 describe('what waits in the pool', () => {
   test('is replaced at once, above what was sent, with a ladder of its own; it is mined once', async () => {

@@ -11,7 +11,7 @@ import { readBalances } from './balances.ts'
 import { readBlock, readHead } from './blocks.ts'
 import { broadcast } from './broadcast.ts'
 import { readCountAt, readCounts } from './counts.ts'
-import { assemble, disassemble, signingBytes } from './encode.ts'
+import { assemble, disassemble, signerOf, signingBytes } from './encode.ts'
 import { readAddressFacts } from './facts.ts'
 import { isWithinCap } from './fees.ts'
 import { readHistory } from './history.ts'
@@ -87,6 +87,7 @@ export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: E
       outbidding({ ...input, unsigned: ours(unsigned), ceilingWei: row.maxFeePerGasCapWei }),
     signingBytes: (unsigned) => signingBytes(ours(unsigned)),
     assemble: (unsigned, signature) => assemble(ours(unsigned), signature),
+    disassemble: async (raw) => ({ unsigned: disassemble(raw), from: await signerOf(raw) }),
     offerOf: ({ raw }) => offerOf(disassemble(raw)),
     contractWallets: createContractWallets({ rpc, network, chainId, limits, memory }),
     message: keyMessage,

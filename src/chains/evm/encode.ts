@@ -2,7 +2,7 @@
 // The keccak of the unsigned form is what is signed; the keccak of the signed form is the transaction's hash.
 
 import { keccak_256 } from '@noble/hashes/sha3.js'
-import { parseTransaction, type TransactionSerializedEIP1559 } from 'viem'
+import { parseTransaction, recoverTransactionAddress, type TransactionSerializedEIP1559 } from 'viem'
 import type { EvmUnsigned, Hex, Signed } from '../chain.ts'
 import { hexText } from '../node/wire.ts'
 import { checksum } from './address.ts'
@@ -86,3 +86,9 @@ export const disassemble = (raw: Hex): EvmUnsigned => {
     maxPriorityFeePerGas: parsed.maxPriorityFeePerGas ?? 0n,
   }
 }
+
+/** The address whose key signed the bytes. Pure. @throws Error for bytes of another form, and for a signature that is none. */
+export const signerOf = async (raw: Hex): Promise<string> =>
+  checksum(
+    (await recoverTransactionAddress({ serializedTransaction: raw as TransactionSerializedEIP1559 })).toLowerCase(),
+  )

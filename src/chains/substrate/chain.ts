@@ -67,6 +67,7 @@ export const createNodelessChain = (row: SubstrateNetworkRow): Chain => {
     outbid: refuse,
     signingBytes: refuse,
     assemble: refuse,
+    disassemble: refuseLater,
     // An extrinsic says what it may move and its tip; the fee is the runtime's, and so are deposits.
     offerOf: ({ recordedCost }) => ({
       maxFeePerGas: null,
