@@ -44,14 +44,14 @@ describe('when the connections are cut under load', () => {
     try {
       const loads = Array.from({ length: PARALLEL }, load)
       for (let cuts = 0; cuts < CUTS; cuts += 1) {
-        await Bun.sleep(50)
+        // Some get through between two cuts, however slow the machine is.
+        const before = done
+        while (done === before) await Bun.sleep(50)
         await cut()
       }
-      const before = done
       stopping = true
       // A query that is lost would keep its loop here for ever.
       await Promise.all(loads)
-      expect(before).toBeGreaterThan(0)
       await Promise.all(Array.from({ length: PARALLEL }, () => one(next++)))
       expect(errors.length).toBeGreaterThan(0)
       expect(errors.filter((error) => !isDatabaseAway(error))).toEqual([])

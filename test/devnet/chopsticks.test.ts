@@ -6,7 +6,7 @@ import { ApiPromise, HttpProvider, WsProvider } from '@polkadot/api'
 import type { KeyringPair } from '@polkadot/keyring/types'
 import type { ProviderInterface } from '@polkadot/rpc-provider/types'
 import { TypeRegistry } from '@polkadot/types'
-import type { Header } from '@polkadot/types/interfaces'
+import type { DispatchError, EventRecord, Header } from '@polkadot/types/interfaces'
 import { substrateNetworkRow } from '../../src/chains/networks.ts'
 import { startChopsticks } from '../../src/devnet/chopsticks.ts'
 import { EVENTS_KEY, openArchive } from '../../src/devnet/chopsticks-archive.ts'
@@ -89,18 +89,22 @@ test('a transfer is in a block at once, at the time of now, and final', async ()
 })
 
 test('a watched extrinsic is told to be in a block, then final, and a failed dispatch is in its events', async () => {
+  const transfer = await api.tx.balances?.transferKeepAlive?.(bob.address, 10n ** 30n)?.signAsync(alice)
+  if (transfer === undefined) throw new Error('the runtime has no such call')
   const statuses: string[] = []
-  const failure = await new Promise<string>((resolve, reject) => {
-    const transfer = api.tx.balances?.transferKeepAlive?.(bob.address, 10n ** 30n)
-    transfer
-      ?.signAndSend(alice, ({ status, dispatchError }) => {
+  const inBlock = await new Promise<string>((resolve, reject) => {
+    api.rpc.author
+      .submitAndWatchExtrinsic(transfer, (status) => {
         statuses.push(status.type)
-        if (status.isFinalized && dispatchError?.isModule)
-          resolve(api.registry.findMetaError(dispatchError.asModule).name)
+        if (status.isFinalized) resolve(status.asFinalized.toHex())
       })
       .catch(reject)
   })
   expect(statuses).toEqual(['Ready', 'InBlock', 'Finalized'])
+  const { registry, query } = await api.at(inBlock)
+  const events = (await query.system?.events?.()) as unknown as readonly EventRecord[]
+  const failed = events.find(({ event }) => event.method === 'ExtrinsicFailed')?.event.data[0] as DispatchError
+  const failure = registry.findMetaError(failed.asModule).name
   expect(failure).toBe('InsufficientBalance')
 })
 

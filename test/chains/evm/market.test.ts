@@ -193,7 +193,7 @@ describe('the ceiling', () => {
 })
 
 describe('an operator’s ceiling', () => {
-  const variables = { ENVIRONMENT: 'mainnet', DATABASE_URL: 'postgres://127.0.0.1/x', SERVICE_KEY: 'fd:3' }
+  const variables = { ENVIRONMENT: 'testnet', DATABASE_URL: 'postgres://127.0.0.1/x', SERVICE_KEY: 'fd:3' }
   const ceilingsOf = (more: Record<string, string>) => readConfig({ ...variables, ...more }).maxFeesPerGasWei
 
   test('is read for each network, in gwei to the last wei', () => {
