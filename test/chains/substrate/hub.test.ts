@@ -46,11 +46,11 @@ describe.skipIf(lacksSpecs('an Asset Hub with Nfts that runs calls in advance', 
     const tooLong = hub.call('nfts', 'setMetadata', 1, 1, `0x${'00'.repeat(300)}`)
     const intent = hub.intentOf(tooLong)
     const asked = [
-      hub.chain.preview(hers, [intent]),
-      hub.chain.fill(intent, hers, { nonce: 0 }),
-      hub.chain.prepare(intent, hers, { behind: async () => [] }),
+      () => hub.chain.preview(hers, [intent]),
+      () => hub.chain.fill(intent, hers, { nonce: 0 }),
+      () => hub.chain.prepare(intent, hers, { behind: async () => [] }),
     ]
-    for (const answer of asked) await expect(answer).rejects.toMatchObject({ code: 'invalid_input' })
+    for (const ask of asked) await expect(ask()).rejects.toMatchObject({ code: 'invalid_input' })
   })
 
   test('names a collection of Uniques as one of the older pallet, and one of Nfts by its digits', async () => {
