@@ -37,6 +37,13 @@ export type TransactionKind = (typeof TRANSACTION_KINDS)[number]
 /** `former_cancel`: one that may have been sent before its transaction was signed anew. */
 export const ATTEMPT_KINDS = ['rung', 'cancel', 'former_cancel'] as const
 
+/** What is noted of an attempt whose nonce the chain counts, and that was met in no block. The operators' views read it. */
+export const NONCE_USED = 'the nonce is used on the chain'
+
+/** Why something is in no block yet, as callers are told: blocks ask for more; somebody else used its nonce. */
+export const WAITS_FOR = ['waiting_for_fees', 'nonce_used'] as const
+export type WaitsFor = (typeof WAITS_FOR)[number]
+
 /** Why a transaction is given up: not mined in time, by an operator, or the contract wallet that is to execute it got no code. */
 export const GIVE_UPS = ['expired', 'cancelled', 'contract_wallet_not_deployed'] as const
 export type GiveUp = (typeof GIVE_UPS)[number]

@@ -3,8 +3,8 @@
 import { and, eq, isNull, lt, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
 import { attempts, cursors, transactions } from '../schema.ts'
-import type { Network } from '../words.ts'
-import { isChosen, isLive } from './transactions.ts'
+import { type Network, NONCE_USED, type WaitsFor } from '../words.ts'
+import { isChosen, isLive, type QuietRow } from './transactions.ts'
 
 export type DueClock = {
   readonly id: string
@@ -62,25 +62,62 @@ export const dueClocks = async (
     ) clocks
     where due is not null or chosen < least(payable, rungs - 1)`)
 
-/** Whether the newest block that was seen asks for more than the attempt offers that is chosen. */
-export const isWaitingForFees = async (
+/** Of the signers whose lowest has waited for `seconds`: that nonce. The longest waiting first. */
+export const lowestWaiting = async (
   db: Queryable,
-  { id, network }: { readonly id: string; readonly network: Network },
-): Promise<boolean> => {
-  const rows = await db
-    .select({ id: transactions.id })
+  input: { readonly network: Network; readonly seconds: number; readonly limit: number },
+): Promise<readonly { readonly address: string; readonly nonce: number }[]> =>
+  db
+    .select({ address: transactions.signerAddress, nonce: sql<number>`min(${transactions.nonce})::float8` })
+    .from(transactions)
+    .where(and(eq(transactions.network, input.network), isLive, isNull(transactions.minedBlockHash)))
+    .groupBy(transactions.signerAddress)
+    .having(sql`min(${transactions.createdAt}) <= now() - make_interval(secs => ${input.seconds})`)
+    .orderBy(sql`min(${transactions.createdAt})`)
+    .limit(input.limit)
+
+/** What of a signer waits at a lower nonce than this. */
+export const waitingBelow = async (
+  db: Queryable,
+  { network, address, nonce }: { readonly network: Network; readonly address: string; readonly nonce: number },
+): Promise<readonly QuietRow[]> =>
+  db
+    .select({
+      id: transactions.id,
+      signerAddress: transactions.signerAddress,
+      nonce: transactions.nonce,
+      minedBlockHash: transactions.minedBlockHash,
+      chosenHash: attempts.hash,
+    })
     .from(transactions)
     .innerJoin(attempts, and(eq(attempts.transactionId, transactions.id), isChosen))
-    .innerJoin(cursors, and(eq(cursors.network, network), eq(cursors.purpose, 'track')))
     .where(
       and(
-        eq(transactions.id, id),
+        eq(transactions.network, network),
+        eq(transactions.signerAddress, address),
         isLive,
         isNull(transactions.minedBlockHash),
-        lt(attempts.maxFeePerGas, cursors.baseFeePerGas),
+        lt(transactions.nonce, nonce),
       ),
     )
-  return rows.length > 0
+
+/** What something in no block waits for, where that is worth telling its caller; null for the next blocks. */
+export const waitsFor = async (
+  db: Queryable,
+  { id, network }: { readonly id: string; readonly network: Network },
+): Promise<WaitsFor | null> => {
+  const [row] = await db
+    .select({
+      said: attempts.lastError,
+      isTooLow: sql<boolean>`coalesce(${attempts.maxFeePerGas} < ${cursors.baseFeePerGas}, false)`,
+    })
+    .from(transactions)
+    .innerJoin(attempts, and(eq(attempts.transactionId, transactions.id), isChosen))
+    .leftJoin(cursors, and(eq(cursors.network, network), eq(cursors.purpose, 'track')))
+    .where(and(eq(transactions.id, id), isLive, isNull(transactions.minedBlockHash)))
+  if (row === undefined) return null
+  if (row.said === NONCE_USED) return 'nonce_used'
+  return row.isTooLow ? 'waiting_for_fees' : null
 }
 
 /** From now on each of these transactions waits with its signer's others behind it. */

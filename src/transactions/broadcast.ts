@@ -6,6 +6,7 @@ import {
   transactionWithAttempts,
   type WithAttempts,
 } from '../../db/queries/transactions.ts'
+import { NONCE_USED } from '../../db/words.ts'
 import type { Chain, Hex } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
 import { unreachable } from '../errors.ts'
@@ -167,6 +168,6 @@ const heedUsedNonce = async (ctx: WorkerCtx, heard: Heard): Promise<BroadcastRes
     return 'done'
   }
   const { network } = found.transaction
-  await noteAttemptError(ctx.db, { network, hash: attempt.hash, error: 'the nonce is used on the chain' })
+  await noteAttemptError(ctx.db, { network, hash: attempt.hash, error: NONCE_USED })
   return 'done'
 }

@@ -62,7 +62,8 @@ const sortOut = async (
   return [rows.filter((row) => isWaiting.has(row)), rows.filter((row) => !isWaiting.has(row))]
 }
 
-const reconcileOne = async (
+/** Looks one up on the chain, and takes in what that says. @throws node_unavailable. */
+export const reconcileOne = async (
   ctx: WorkerCtx,
   input: { readonly chain: Chain; readonly row: QuietRow },
 ): Promise<void> => {
@@ -126,9 +127,9 @@ const isBlockGone = async (
  * The nonce was used in a block that can no longer go away, and the tracker, which has taken in every block up to there,
  * met none of our hashes: a node that lags behind or has forgotten them proves nothing.
  */
-const isNonceTakenForGood = async (
+export const isNonceTakenForGood = async (
   ctx: Pick<WorkerCtx, 'db'>,
-  input: { readonly chain: Chain; readonly row: QuietRow },
+  input: { readonly chain: Chain; readonly row: Pick<QuietRow, 'signerAddress' | 'nonce'> },
 ): Promise<boolean> => {
   const { chain, row } = input
   const final = finalNumberOf(chain, await chain.head())

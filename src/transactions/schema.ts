@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
-import { AddressField, CredentialFields, closed, NetworkField, StatusField, UuidField } from '../http/schema.ts'
+import { WAITS_FOR } from '../../db/words.ts'
+import { AddressField, CredentialFields, closed, NetworkField, OneOf, StatusField, UuidField } from '../http/schema.ts'
 
 const HASH = '0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b'
 
@@ -175,9 +176,9 @@ export const TransactionStatusById = Type.Object(
     status: StatusField,
     contract_address: AddressOrNull,
     waiting: Type.Optional(
-      Type.Literal('waiting_for_fees', {
+      OneOf(WAITS_FOR, {
         description:
-          'Blocks ask for more than it offers just now. It offers more by itself as far as it can, and is not given up before fees fall.',
+          'Of what is in no block, where there is something to tell. `waiting_for_fees`: blocks ask for more than it offers just now; it offers more by itself as far as it can, and is not given up before fees fall. `nonce_used`: another transaction of the same key used its nonce; when that is final, it is told as failed (`nonce_taken`).',
       }),
     ),
     error: Type.Optional(Type.String({ description: 'Why it failed.' })),

@@ -1,7 +1,7 @@
-import { isWaitingForFees } from '../../db/queries/clocks.ts'
+import { waitsFor } from '../../db/queries/clocks.ts'
 import { findTransaction, findTransactionByHash, type TransactionRow } from '../../db/queries/transactions.ts'
 import type { Reach } from '../../db/queries/wallets.ts'
-import type { Network, TransactionStatus } from '../../db/words.ts'
+import type { Network, TransactionStatus, WaitsFor } from '../../db/words.ts'
 import type { Chain, Hex } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
@@ -16,19 +16,15 @@ export type StatusOfHash = {
 
 const unknown = () => new AppError('transaction_not_found', 'No such transaction is known.')
 
-/** Why something is in no block yet, where that is worth telling a caller. */
-export type Waiting = 'waiting_for_fees'
-
 /** Our record of an intent, and what it waits for. @throws transaction_not_found, also for others'. */
 export const statusById = async (
   ctx: StatusCtx,
   input: Reach & { readonly id: string },
-): Promise<{ readonly row: TransactionRow; readonly waiting: Waiting | null }> => {
+): Promise<{ readonly row: TransactionRow; readonly waiting: WaitsFor | null }> => {
   const row = await findTransaction(ctx.db, { ...input, id: input.id.toLowerCase() })
   if (row === null) throw unknown()
   const mayWait = row.settledAt === null && row.minedBlockHash === null
-  const waiting = mayWait && (await isWaitingForFees(ctx.db, row)) ? 'waiting_for_fees' : null
-  return { row, waiting }
+  return { row, waiting: mayWait ? await waitsFor(ctx.db, row) : null }
 }
 
 /**

@@ -29,6 +29,7 @@ import { runClocks } from './clocks.ts'
 import { failureOf } from './failure.ts'
 import { type Learnt, learnAll } from './learn.ts'
 import { learnMinedBelow } from './mined-below.ts'
+import { tellUsedNonces } from './used-nonces.ts'
 
 /** So many are told, or made final, in one database transaction. */
 const SETTLE_BATCH = 100
@@ -62,6 +63,7 @@ export const trackStep = async (ctx: WorkerCtx, chain: Chain): Promise<StepResul
   }
   const moved = await takeIn(ctx, { chain, follower, cursor, next, head })
   if (moved) await settleDeepEnough(ctx, { chain, head, tracked: next.number })
+  if (moved && next.number >= head.latest.number) await tellUsedNonces(ctx, { chain, at: next })
   return moved ? 'advanced' : 'overtaken'
 }
 

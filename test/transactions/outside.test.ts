@@ -343,6 +343,37 @@ describe('bytes that were signed here without being sent, and are sent by their 
   })
 })
 
+describe('a nonce that was used from outside', () => {
+  test('is told with the next block, of all that it concerns; and as a failure with the block that makes it final', async () => {
+    const account = await sharedKey()
+    const ours = [await intend(account.address), await intend(account.address), await intend(account.address)]
+    await arePending(ours)
+    // What has just been recorded is not asked about yet.
+    await sql`update transactions set created_at = now() - interval '10 s' where signer_address = ${account.address}`
+    const outside = [
+      await sendOutside(account, 0, HIGH_FEE),
+      await sendOutside(account, 1, HIGH_FEE),
+      await sendOutside(account, 2, HIGH_FEE),
+    ]
+    await chain.mine()
+    const told = await until(
+      () => Promise.all(ours.map(statusOf)),
+      (all) => all.every(({ waiting }) => waiting === 'nonce_used'),
+    )
+    for (const each of told) expect(each).toMatchObject({ status: 'pending', waiting: 'nonce_used' })
+    // Nobody but the tracker looks.
+    for (let block = 0; block < BLOCKS_TO_FINAL; block += 1) await chain.mine()
+    const isTold = async () => {
+      await chain.mine()
+      return codesOf(ours)
+    }
+    const taken = ours.map(() => 'nonce_taken')
+    expect(await until(isTold, (codes) => Bun.deepEquals(codes, taken))).toEqual(taken)
+    expect(await statusOf(ours[0] as Intent)).not.toHaveProperty('waiting')
+    await checkOnChain(account, { ours, outside })
+  })
+})
+
 describe('two projects with the same key', () => {
   test('share its nonces, even from two processes, and nothing else', async () => {
     const key = generatePrivateKey()
