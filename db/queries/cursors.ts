@@ -1,4 +1,4 @@
-import { and, desc, eq, gt, lt, sql } from 'drizzle-orm'
+import { and, asc, desc, eq, gt, lt, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { cursors, seenBlocks } from '../schema.ts'
 import type { CursorPurpose, Network } from '../words.ts'
@@ -95,6 +95,17 @@ export const seenHash = async (db: Queryable, follower: Follower, number: bigint
     .from(seenBlocks)
     .where(and(seen(follower), eq(seenBlocks.number, number)))
   return row?.hash ?? null
+}
+
+/** The newest final block, as of when the follower last moved: of those that it remembers the oldest. */
+export const oldestSeen = async (db: Queryable, follower: Follower): Promise<BlockPoint | null> => {
+  const [row] = await db
+    .select({ number: seenBlocks.number, hash: seenBlocks.hash })
+    .from(seenBlocks)
+    .where(seen(follower))
+    .orderBy(asc(seenBlocks.number))
+    .limit(1)
+  return row ?? null
 }
 
 /** Newest first. */

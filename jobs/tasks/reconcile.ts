@@ -3,6 +3,7 @@ import { addJob } from '../../db/jobs.ts'
 import { unlockJobsOfDeadWorkers } from '../../db/queries/workers.ts'
 import { settleDoubts } from '../../src/activity/settle-doubts.ts'
 import type { WorkerCtx } from '../../src/context.ts'
+import { watchFinal } from '../../src/transactions/final-lost.ts'
 import { hearSigners } from '../../src/transactions/hear-signers.ts'
 import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
 import { startBackfills } from './backfill-wallet.ts'
@@ -31,5 +32,6 @@ export const reconcileTask =
     await startChaining(ctx)
     await Promise.all(ctx.chains.all.map((chain) => reconcileTransactions(ctx, chain)))
     await Promise.all(ctx.chains.all.map((chain) => hearSigners(ctx, chain)))
+    await Promise.all(ctx.chains.all.map((chain) => watchFinal(ctx, chain)))
     await Promise.all(ctx.chains.all.map((chain) => settleDoubts(ctx, chain)))
   }

@@ -16,6 +16,9 @@ export const isReorganised = (input: {
   return latest.number < cursor.number || (latest.number === cursor.number && latest.hash !== cursor.hash)
 }
 
+/** Where the chain forked off; whether that is below what was final. */
+export type Fork = BlockPoint & { readonly isBelowFinal: boolean }
+
 /**
  * The newest block that a follower has seen and the chain still has: everything above it must be read again.
  * Where the reorganisation goes below all that is remembered, the block below the oldest of them.
@@ -29,7 +32,7 @@ export const findFork = async (
     readonly follower: Follower
     readonly cursor: BlockPoint
   },
-): Promise<BlockPoint | null> => {
+): Promise<Fork | null> => {
   const { chain, cursor } = input
   const { latest } = input.head
   const seen = await listSeenBlocks(ctx.db, input.follower)
@@ -39,14 +42,14 @@ export const findFork = async (
   }
   for (const point of seen) {
     const block = await chain.block(point.number)
-    if (block !== null && block.hash === point.hash) return point
+    if (block !== null && block.hash === point.hash) return { ...point, isBelowFinal: false }
   }
   const { number: oldest } = seen.at(-1) ?? cursor
   const below = oldest === 0n ? 0n : oldest - 1n
   const block = await chain.block(below)
   if (block === null) throw new Error(`the node of ${chain.network} has no block ${below}`)
   ctx.log.error({ network: chain.network, block: String(below) }, 'a reorganisation went below the final depth')
-  return block
+  return { number: block.number, hash: block.hash, isBelowFinal: true }
 }
 
 /** Below this number blocks are final: the node's word, but never nearer than one block, else the network's depth. */

@@ -4,7 +4,7 @@ import { type BlockPoint, type Follower, forgetBlocksAbove, rememberBlocks } fro
 import type { Chain } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
 import type { StepResult } from './follow.ts'
-import { findFork, type Head } from './fork.ts'
+import { type Fork, findFork, type Head } from './fork.ts'
 import { move } from './move.ts'
 
 /** After a reorganisation: takes a follower back to where the chain forked off, and undoes what it had from above. */
@@ -16,7 +16,7 @@ export const rewind = async (
     readonly follower: Follower
     readonly cursor: BlockPoint
     /** @returns how many rows it changed, for the log. */
-    readonly undo: (tx: Tx, fork: BlockPoint) => Promise<number>
+    readonly undo: (tx: Tx, fork: Fork) => Promise<number>
   },
 ): Promise<StepResult> => {
   const { chain, follower, cursor } = input

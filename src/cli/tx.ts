@@ -13,6 +13,7 @@ import { parseAddress as parseSubstrateAddress } from '../chains/substrate/addre
 import { displayAmount, nativeToken } from '../tokens/token.ts'
 import { cancelTransaction } from '../transactions/cancel.ts'
 import { type InspectedAttempt, type Inspection, inspectTransaction, type NodeView } from '../transactions/inspect.ts'
+import { type Fate, findLost, repairLost } from '../transactions/repair.ts'
 import { retryTransaction } from '../transactions/retry.ts'
 import { UUID } from '../uuid.ts'
 import { listOf, oneOf, uuid, wholeNumber } from './arguments.ts'
@@ -81,6 +82,28 @@ const list = ({ network, status, late, project, signer, limit, json }: ListOptio
       row.why ?? row.error ?? '',
     ])
     print(table([head, ...lines]))
+  })
+
+const FATES: Record<Fate['kind'], string> = {
+  gone: 'on no chain: told as failed (reorganised), and its nonce is free',
+  moved: 'in another block: told anew from there',
+  in_pool: 'in the pool of the node: nothing yet, ask again when it is in a block or gone',
+  above_head: "above the node's newest block, which may lag behind: nothing yet",
+}
+
+const repair = ({ network, yes }: { network: Network; yes?: boolean }) =>
+  withServiceCtx(async (ctx) => {
+    const chain = ctx.chains.withNode(network)
+    const found = await findLost(ctx, chain)
+    if (found.length === 0) return print(`Whatever was final on ${network} is on the chain.`)
+    const lines = found.map(({ row, fate }) => [
+      ...[row.id, row.signerAddress, String(row.nonce), row.errorCode ?? row.status, String(row.blockNumber)],
+      FATES[fate.kind],
+    ])
+    print(table([['ID', 'SIGNER', 'NONCE', 'WAS', 'IN BLOCK', 'IS'], ...lines]))
+    if (yes !== true) return print('Nothing was changed. With --yes it is done.')
+    const done = await repairLost(ctx, { chain, actor: OPERATOR })
+    print(`Put right: ${done.length} of ${found.length}.`)
   })
 
 const gwei = (wei: bigint): string => `${displayAmount(wei, GWEI_DECIMALS)} gwei`
@@ -254,5 +277,13 @@ export const transactionCommands = (): Command => {
     )
     .argument('<id>', 'the transaction', uuid)
     .action(cancel)
+  command
+    .command('repair')
+    .description(
+      'Find what was final and is not on the chain any more, after a reorganisation below that. Shows what it would do; --yes does it.',
+    )
+    .requiredOption('--network <network>', NETWORKS.join(', '), oneOf(NETWORKS))
+    .option('--yes', 'do it: tell what is on no chain as failed, free its nonce, and follow what is in another block')
+    .action(repair)
   return command
 }

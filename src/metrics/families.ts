@@ -5,7 +5,6 @@ import { JOB_PAYLOADS } from '../../db/jobs.ts'
 import { COUNTED_TAIL_MAX } from '../../db/queries/audit-chain.ts'
 import type { Count, Labels, Numbers } from '../../db/queries/counts.ts'
 import {
-  ATTEMPT_KINDS,
   type CounterName,
   CURSOR_PURPOSES,
   HINDRANCES,
@@ -28,7 +27,7 @@ const FAILURE_CODES = Object.keys({
   contract_wallet_not_deployed: true,
   expired: true,
   nonce_taken: true,
-} satisfies Record<FailureCode, true>)
+} satisfies Record<Exclude<FailureCode, 'reorganised'>, true>)
 
 const NODE_TROUBLES = Object.keys({
   unreachable: true,
@@ -72,11 +71,15 @@ const COUNTER_FAMILIES: Readonly<Record<CounterName, Described>> = {
   },
   ladder_steps_total: {
     help: 'Decisions to send the next rung of a fee ladder, or the cancelling transaction.',
-    series: (networks) => all(networks, each('step', ATTEMPT_KINDS)),
+    series: (networks) => all(networks, each('step', ['rung', 'cancel'])),
   },
   reorganisations_total: {
     help: 'Reorganisations that a follower of blocks went back for.',
     series: (networks) => all(networks, each('purpose', CURSOR_PURPOSES)),
+  },
+  deep_reorganisations_total: {
+    help: 'Reorganisations that took away blocks that were final.',
+    series: all,
   },
   reorganised_blocks_total: {
     help: 'Blocks that reorganisations took away: how deep they were, added up.',

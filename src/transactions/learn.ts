@@ -50,10 +50,11 @@ export type News =
   | { readonly kind: 'undeployed' }
   | { readonly kind: 'lapsed' }
 
-const SENTENCES: Record<FailureCode | 'lapsed', string> = {
+export const SENTENCES: Record<FailureCode | 'lapsed', string> = {
   execution_reverted: 'The transaction was mined, and its execution reverted.',
   expired: 'It was not mined in time; its nonce was used up by a transaction that does nothing.',
   nonce_taken: 'Another transaction of the same key took the nonce.',
+  reorganised: 'It was in a final block, which a reorganisation took away; no block of the chain has it.',
   lapsed: 'No block took it before its era ended; its nonce is free again.',
   contract_wallet_not_deployed: 'The contract wallet was not deployed, so it could not execute the transaction.',
 }

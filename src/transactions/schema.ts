@@ -185,7 +185,7 @@ export const TransactionStatusById = Type.Object(
     code: Type.Optional(
       Type.String({
         description: 'Why it failed, for programs.',
-        examples: ['execution_reverted', 'contract_wallet_not_deployed', 'expired', 'nonce_taken'],
+        examples: ['execution_reverted', 'contract_wallet_not_deployed', 'expired', 'nonce_taken', 'reorganised'],
       }),
     ),
   },

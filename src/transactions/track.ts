@@ -19,7 +19,7 @@ import { hasUnfinished, noteAttemptError } from '../../db/queries/transactions.t
 import type { Network } from '../../db/words.ts'
 import { advance } from '../blocks/advance.ts'
 import type { StepResult } from '../blocks/follow.ts'
-import { finalNumberOf, type Head, isReorganised } from '../blocks/fork.ts'
+import { type Fork, finalNumberOf, type Head, isReorganised } from '../blocks/fork.ts'
 import { isNextGone, nextIsGone } from '../blocks/gone.ts'
 import { move } from '../blocks/move.ts'
 import { rewind } from '../blocks/rewind.ts'
@@ -27,6 +27,7 @@ import type { BlockWithHashes, Chain, Hex } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
 import { runClocks } from './clocks.ts'
 import { failureOf } from './failure.ts'
+import { tellFinalLost } from './final-lost.ts'
 import { type Learnt, learnAll } from './learn.ts'
 import { learnMinedBelow } from './mined-below.ts'
 import { tellUsedNonces } from './used-nonces.ts'
@@ -48,7 +49,8 @@ export const trackStep = async (ctx: WorkerCtx, chain: Chain): Promise<StepResul
   }
   const next = cursor.number < head.latest.number ? await chain.block(cursor.number + 1n) : null
   if (isReorganised({ cursor, latest: head.latest, next })) {
-    const undo = async (tx: Tx, fork: BlockPoint) => {
+    const undo = async (tx: Tx, fork: Fork) => {
+      if (fork.isBelowFinal) await tellFinalLost(ctx, tx, { chain, fork })
       const gone = await minedAbove(tx, { network: chain.network, blockNumber: fork.number })
       await exclude(tx, gone)
       return gone.length

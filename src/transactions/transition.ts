@@ -19,7 +19,8 @@ import { unreachable } from '../errors.ts'
 /** How a mined execution failed: it reverted, or went to a contract wallet that had no code, and so did nothing. */
 export type ExecutionFailure = 'execution_reverted' | 'contract_wallet_not_deployed'
 
-export type FailureCode = ExecutionFailure | 'expired' | 'nonce_taken'
+/** `reorganised`: it was final, and is on no chain any more; only an operator says so (repair.ts). */
+export type FailureCode = ExecutionFailure | 'expired' | 'nonce_taken' | 'reorganised'
 
 /** `lapsed` is told as `expired`, but used no nonce. */
 export type Outcome = 'success' | FailureCode | 'lapsed'
@@ -254,6 +255,8 @@ export const statusOf = (state: TransactionState): TransactionStatus => {
   }
 }
 
+const FREES_NONCE: ReadonlySet<Outcome> = new Set(['nonce_taken', 'lapsed', 'reorganised'])
+
 /** Whether no other intent may have this nonce: while live, and for ever where one of its attempts used it. */
 export const holdsNonce = (state: TransactionState): boolean =>
-  !(state.kind === 'done' && (state.outcome === 'nonce_taken' || state.outcome === 'lapsed'))
+  !(state.kind === 'done' && FREES_NONCE.has(state.outcome))

@@ -127,6 +127,8 @@ export const brokenOutcome = (
       return final?.attempt === CANCEL ? null : 'told expired, and the cancel is not final'
     case 'lapsed':
       return 'told to have lapsed, and it is not mortal'
+    case 'reorganised':
+      return 'told to be reorganised, which only an operator says'
     case 'nonce_taken':
       return final?.attempt === 'stranger' ? null : 'told nonce_taken, and it is not'
   }

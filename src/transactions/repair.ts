@@ -1,0 +1,81 @@
+// After a reorganisation below what was final: which transactions are on no chain, or in another block, and putting that
+// right. This is the one place where what was told for good is told otherwise, and only an operator asks for it.
+
+import { type FinalRow, finalFromTheTop, hashesOf, releaseLost, reopenMoved } from '../../db/queries/lost.ts'
+import type { Chain, Hex } from '../chains/chain.ts'
+import type { WorkerCtx } from '../context.ts'
+import { SENTENCES } from './learn.ts'
+
+export type Fate =
+  /** No node in reach has heard of it: it failed, and its nonce is free. */
+  | { readonly kind: 'gone' }
+  /** It is in another block: it is told anew from there. */
+  | { readonly kind: 'moved'; readonly hash: string; readonly blockNumber: bigint; readonly blockHash: string }
+  /** It waits in a pool: nothing is done before it is in a block, or gone. */
+  | { readonly kind: 'in_pool' }
+  /** The chain is not as high yet. A node that lags behind looks the same, so nothing is done. */
+  | { readonly kind: 'above_head' }
+
+export type Lost = { readonly row: FinalRow; readonly fate: Fate }
+
+const BATCH = 200
+
+type RepairCtx = Pick<WorkerCtx, 'db' | 'audit'>
+
+/** What was final in blocks that the chain does not have, the highest first. Changes nothing. @throws node_unavailable. */
+export const findLost = async (ctx: Pick<RepairCtx, 'db'>, chain: Chain): Promise<readonly Lost[]> => {
+  const { latest } = await chain.head()
+  const lost: Lost[] = []
+  for (let offset = 0; ; offset += BATCH) {
+    const rows = await finalFromTheTop(ctx.db, { network: chain.network, offset, limit: BATCH })
+    for (const row of rows) {
+      if (row.blockNumber > latest.number) {
+        lost.push({ row, fate: { kind: 'above_head' } })
+        continue
+      }
+      const block = await chain.block(row.blockNumber)
+      if (block === null) throw new Error(`the node of ${chain.network} has no block ${row.blockNumber}`)
+      // What is below a block of the chain is of the chain.
+      if (block.hash === row.blockHash) return lost
+      lost.push({ row, fate: await fateOf(ctx, { chain, row }) })
+    }
+    if (rows.length < BATCH) return lost
+  }
+}
+
+const fateOf = async (
+  ctx: Pick<RepairCtx, 'db'>,
+  { chain, row }: { readonly chain: Chain; readonly row: FinalRow },
+): Promise<Fate> => {
+  const hashes = await hashesOf(ctx.db, row.id)
+  const statuses = await chain.statuses(hashes.map((hash) => ({ hash: hash as Hex, blockHash: null })))
+  for (const [index, status] of statuses.entries()) {
+    if (status.kind !== 'mined') continue
+    const { blockNumber, blockHash } = status
+    return { kind: 'moved', hash: hashes[index] ?? '', blockNumber, blockHash }
+  }
+  return { kind: statuses.some(({ kind }) => kind === 'pending') ? 'in_pool' : 'gone' }
+}
+
+/** Puts right what `findLost` found, as far as it is certain. @returns what was done. @throws node_unavailable. */
+export const repairLost = async (
+  ctx: RepairCtx,
+  { chain, actor }: { readonly chain: Chain; readonly actor: string },
+): Promise<readonly Lost[]> => {
+  const lost = await findLost(ctx, chain)
+  const done: Lost[] = []
+  for (const each of lost) {
+    const { row, fate } = each
+    if (fate.kind === 'in_pool' || fate.kind === 'above_head') continue
+    await ctx.db.transaction(async (tx) => {
+      const failure = { errorCode: 'reorganised', error: SENTENCES.reorganised }
+      const isDone = fate.kind === 'gone' ? await releaseLost(tx, row, failure) : await reopenMoved(tx, row, fate)
+      if (!isDone) return
+      const { projectId, id: subject, nonce, status } = row
+      const details = { network: chain.network, nonce: String(nonce), was: status, is: fate.kind }
+      await ctx.audit.record(tx, { projectId, actor, action: 'lost_transaction_settled', subject, details })
+      done.push(each)
+    })
+  }
+  return done
+}

@@ -1,0 +1,130 @@
+// A reorganisation below what was final: it is found and told, and `tx repair` shows what it would do, then does it.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Hex } from 'viem'
+import { network, type OperatorWorld, startOperatorWorld } from './operator-world.ts'
+
+/** Two slots make a block final; and some above. */
+const BLOCKS_ABOVE = 20
+
+let world: OperatorWorld
+
+beforeAll(async () => {
+  world = await startOperatorWorld()
+  world.startWorker()
+})
+
+afterAll(() => world.close())
+
+const row = async (id: string) => {
+  const [found] = await world.sql<{ status: string; final: boolean; code: string | null; holds: boolean }[]>`
+    select status, final, error_code as code, holds_nonce as holds from transactions where id = ${id}`
+  return found
+}
+
+const isFinal = (ids: readonly string[]) =>
+  world.until(
+    () => Promise.all(ids.map(row)),
+    (all) => all.every((each) => each?.final === true),
+  )
+
+const isTracked = async (): Promise<void> => {
+  const { hash } = await world.chain.publicClient.getBlock()
+  await world.until(
+    () => world.sql`select 1 from cursors where purpose = 'track' and block_hash = ${hash}`,
+    (rows) => rows.length === 1,
+  )
+}
+
+/** Three of one signer, each told as success for good. */
+const three = async () => {
+  const from = await world.wallet()
+  await world.chain.mine()
+  const ids: string[] = []
+  const raws: Hex[] = []
+  for (let count = 0; count < 3; count += 1) {
+    const id = await world.send(from, { value: String(count + 1) })
+    const [attempt] = await world.sql<{ raw: Hex }[]>`
+      select raw from attempts where transaction_id = ${id} and kind = 'rung' and rung = 0`
+    raws.push(attempt?.raw ?? '0x')
+    expect((await world.service.settled(id)).json.status).toBe('success')
+    ids.push(id)
+  }
+  await world.chain.mine(BLOCKS_ABOVE)
+  await isFinal(ids)
+  await isTracked()
+  return { from, ids, raws }
+}
+
+/** Other blocks in the place of all that has one of these, down to below the first. */
+const reorganise = async (transactions: readonly (readonly [Hex, number])[] = []): Promise<void> => {
+  await world.chain.rpc('anvil_reorg', [BLOCKS_ABOVE + 4, transactions])
+  await world.chain.mine(3)
+  await isTracked()
+}
+
+const deepCount = async (): Promise<number> => {
+  const [found] = await world.sql<{ amount: number }[]>`
+    select coalesce(sum(amount), 0)::int as amount from counts where name = 'deep_reorganisations_total'`
+  return found?.amount ?? 0
+}
+
+test('nothing is shown, and nothing done, where what is final is on the chain', async () => {
+  const { ids } = await three()
+  const { exitCode, output } = await world.cli('tx', 'repair', '--network', network, '--yes')
+  expect({ exitCode, output }).toEqual({ exitCode: 0, output: `Whatever was final on ${network} is on the chain.\n` })
+  expect(await row(ids[0] ?? '')).toEqual({ status: 'success', final: true, code: null, holds: true })
+})
+
+describe('three that were final, and are on no chain', () => {
+  test('are told to the operator, shown, and put right when asked: the signer sends again from its first nonce', async () => {
+    const { from, ids } = await three()
+    const before = await deepCount()
+    await reorganise()
+    expect(await deepCount()).toBe(before + 1)
+    const told = await world.sql`select details from audit where action = 'final_blocks_lost' order by id desc limit 1`
+    expect(told[0]?.details).toMatchObject({ network, above: expect.stringMatching(/^[0-9]+$/) })
+
+    const shown = await world.cli('tx', 'repair', '--network', network)
+    expect(shown.exitCode).toBe(0)
+    for (const id of ids) expect(shown.output).toMatch(new RegExp(`^${id} .* success .* on no chain: `, 'm'))
+    expect(shown.output).toEndWith('Nothing was changed. With --yes it is done.\n')
+    for (const id of ids) expect(await row(id)).toEqual({ status: 'success', final: true, code: null, holds: true })
+
+    const done = await world.cli('tx', 'repair', '--network', network, '--yes')
+    expect(done.output).toMatch(/\nPut right: [0-9]+ of [0-9]+\.\n$/)
+    for (const id of ids) {
+      expect(await row(id)).toEqual({ status: 'failed', final: true, code: 'reorganised', holds: false })
+      const { json } = await world.service.get('/transactions/status-by-id', { id })
+      expect(json).toMatchObject({ status: 'failed', code: 'reorganised', error: expect.any(String) })
+    }
+    const audited = await world.sql`
+      select subject, actor, details->>'is' as fate from audit where action = 'lost_transaction_settled'
+        and subject in ${world.sql(ids as string[])}`
+    expect(audited.map(({ subject }) => subject).sort()).toEqual(ids.toSorted())
+    expect(audited[0]).toMatchObject({ actor: 'operator', fate: 'gone' })
+
+    await world.chain.fund(from, 10n ** 20n)
+    const next = await world.send(from, { value: '9' })
+    expect((await world.service.settled(next)).json.status).toBe('success')
+    expect(await world.chain.publicClient.getTransactionCount({ address: from })).toBe(1)
+    const again = await world.cli('tx', 'repair', '--network', network, '--yes')
+    expect(again.output).toBe(`Whatever was final on ${network} is on the chain.\n`)
+  })
+})
+
+describe('one that was final, and is in another block', () => {
+  test('is followed there, and told as success again; the others are on no chain', async () => {
+    const { ids, raws } = await three()
+    const [first = '', second = '', third = ''] = ids
+    await reorganise([[raws[0] ?? '0x', 2]])
+    const shown = await world.cli('tx', 'repair', '--network', network)
+    expect(shown.output).toMatch(new RegExp(`^${first} .* in another block: `, 'm'))
+    expect(shown.output).toMatch(new RegExp(`^${second} .* on no chain: `, 'm'))
+    await world.cli('tx', 'repair', '--network', network, '--yes')
+    await world.chain.mine(BLOCKS_ABOVE)
+    await isFinal([first])
+    expect(await row(first)).toEqual({ status: 'success', final: true, code: null, holds: true })
+    expect(await row(third)).toMatchObject({ status: 'failed', code: 'reorganised' })
+  })
+})
