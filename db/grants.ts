@@ -116,6 +116,23 @@ const CLEARING_GRANTS = WORKER_CLEARS.map(
   ([table, columns]) => `grant select (${columns.join(', ')}), delete on public.${table} to ${WORKER_ROLE};`,
 ).join('\n')
 
+/**
+ * And only where it is over: live throttles stop guesses, and live sessions are somebody's. Users are held by what refers to
+ * them.
+ */
+const CLEARING_POLICIES = WORKER_CLEARS.filter(([table]) => table !== getTableName(schema.users))
+  .map(([table, [over]]) => {
+    const policy = (name: string, is: string) =>
+      `drop policy if exists ${name} on public.${table};\ncreate policy ${name} on public.${table} ${is};`
+    return [
+      `alter table public.${table} enable row level security;`,
+      policy('api', `to ${API_ROLE} using (true) with check (true)`),
+      policy('worker_sees', `for select to ${WORKER_ROLE} using (true)`),
+      policy('worker_clears', `for delete to ${WORKER_ROLE} using (${over} < now())`),
+    ].join('\n')
+  })
+  .join('\n')
+
 const API_READS = [schema.cursors, schema.movements, schema.doubtfulContracts].map(getTableName)
 
 /** What the operators' views stand on. */
@@ -226,6 +243,7 @@ grant delete on public.attempts to ${API_ROLE};
 grant select, insert, delete on public.freezes, public.abi_items, public.listed_tokens to ${API_ROLE};
 grant select, insert, update, delete on ${list(LOGIN_TABLES)}, public.passkeys, public.token_keys to ${API_ROLE};
 ${CLEARING_GRANTS}
+${CLEARING_POLICIES}
 grant select (project_id, user_id) on public.passkeys to ${WORKER_ROLE};
 grant select, insert on public.mails to ${API_ROLE};
 grant select, update, delete on public.mails to ${WORKER_ROLE};

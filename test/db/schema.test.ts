@@ -136,6 +136,21 @@ describe('the roles', () => {
     await denied(worker`insert into graphile_worker.migrations (id) values (1000000)`)
   })
 
+  test("the worker's clears away of logins and throttles what is over, and nothing else", async () => {
+    const tables = ['email_codes', 'nonces', 'session_challenges', 'sessions', 'throttles']
+    const [row] = await owner`
+      select count(*)::int as closed from pg_policies p join pg_class c on c.oid = p.tablename::regclass and c.relrowsecurity
+      where policyname = 'worker_clears' and tablename = any(${tables})`
+    expect(row?.closed).toBe(tables.length)
+    const throttle = (key: string, seconds: number) =>
+      api`insert into throttles (key, tries, window_ends_at) values (${Buffer.from(key)}, 1, now() + make_interval(secs => ${seconds}))`
+    await throttle('live', 600)
+    await throttle('over', -600)
+    expect((await worker`delete from throttles`).count).toBe(1)
+    expect((await api`update throttles set tries = 2`).count).toBe(1)
+    expect((await api`delete from throttles`).count).toBe(1)
+  })
+
   test("the API's can add a job, and can neither read nor change one", async () => {
     await api`select public.add_strongroom_job('reconcile', '{"again":false}', 'once', 'replace', now(), 1)`
     await denied(api`select from graphile_worker._private_jobs`)
