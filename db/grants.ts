@@ -117,21 +117,26 @@ const CLEARING_GRANTS = WORKER_CLEARS.map(
 ).join('\n')
 
 /**
- * And only where it is over: live throttles stop guesses, and live sessions are somebody's. Users are held by what refers to
- * them.
+ * What the worker may delete is over: live throttles stop guesses, live sessions are somebody's, and without the key of a
+ * request its repetition would be done once more. Users are held by what refers to them.
  */
-const CLEARING_POLICIES = WORKER_CLEARS.filter(([table]) => table !== getTableName(schema.users))
-  .map(([table, [over]]) => {
-    const policy = (name: string, is: string) =>
-      `drop policy if exists ${name} on public.${table};\ncreate policy ${name} on public.${table} ${is};`
-    return [
-      `alter table public.${table} enable row level security;`,
-      policy('api', `to ${API_ROLE} using (true) with check (true)`),
-      policy('worker_sees', `for select to ${WORKER_ROLE} using (true)`),
-      policy('worker_clears', `for delete to ${WORKER_ROLE} using (${over} < now())`),
-    ].join('\n')
-  })
-  .join('\n')
+const OVER: readonly (readonly [table: string, is: string])[] = [
+  ...WORKER_CLEARS.filter(([table]) => table !== getTableName(schema.users)).map(
+    ([table, [end]]) => [table, `${end} < now()`] as const,
+  ),
+  [getTableName(schema.idempotencyKeys), `created_at <= now() - interval '24 hours'`],
+]
+
+const CLEARING_POLICIES = OVER.map(([table, isOver]) => {
+  const policy = (name: string, is: string) =>
+    `drop policy if exists ${name} on public.${table};\ncreate policy ${name} on public.${table} ${is};`
+  return [
+    `alter table public.${table} enable row level security;`,
+    policy('api', `to ${API_ROLE} using (true) with check (true)`),
+    policy('worker_sees', `for select to ${WORKER_ROLE} using (true)`),
+    policy('worker_clears', `for delete to ${WORKER_ROLE} using (${isOver})`),
+  ].join('\n')
+}).join('\n')
 
 const API_READS = [schema.cursors, schema.movements, schema.doubtfulContracts].map(getTableName)
 

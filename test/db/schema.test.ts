@@ -136,8 +136,8 @@ describe('the roles', () => {
     await denied(worker`insert into graphile_worker.migrations (id) values (1000000)`)
   })
 
-  test("the worker's clears away of logins and throttles what is over, and nothing else", async () => {
-    const tables = ['email_codes', 'nonces', 'session_challenges', 'sessions', 'throttles']
+  test("the worker's clears away of logins, throttles and idempotency keys what is over, and nothing else", async () => {
+    const tables = ['email_codes', 'idempotency_keys', 'nonces', 'session_challenges', 'sessions', 'throttles']
     const [row] = await owner`
       select count(*)::int as closed from pg_policies p join pg_class c on c.oid = p.tablename::regclass and c.relrowsecurity
       where policyname = 'worker_clears' and tablename = any(${tables})`
@@ -147,6 +147,13 @@ describe('the roles', () => {
     await throttle('live', 600)
     await throttle('over', -600)
     expect((await worker`delete from throttles`).count).toBe(1)
+    const project = '00000000-0000-4000-8000-00000000000a'
+    await owner`insert into projects (id, name) values (${project}, 'P')`
+    for (const [key, hours] of [['live', 1] as const, ['over', 25] as const]) {
+      await owner`insert into idempotency_keys (project_id, principal, path, key, fingerprint, answer, created_at)
+        values (${project}, 'p', '/p', ${key}, '', '{}', now() - make_interval(hours => ${hours}))`
+    }
+    expect([...(await worker`delete from idempotency_keys returning key`)]).toEqual([{ key: 'over' }])
     expect((await api`update throttles set tries = 2`).count).toBe(1)
     expect((await api`delete from throttles`).count).toBe(1)
   })
