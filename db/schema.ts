@@ -276,6 +276,9 @@ export const policies = pgTable(
     /** Of the native coin, in base units: the most that all uses together may send. */
     maxTotalValue: uint256('max_total_value'),
     maxUses: integer('max_uses'),
+    /** Likewise: the most that all uses together may pay as fees. */
+    maxTotalFee: uint256('max_total_fee').notNull(),
+    spentFee: uint256('spent_fee').notNull().default(sql`0`),
     spentValue: uint256('spent_value').notNull().default(sql`0`),
     uses: bigint('uses', { mode: 'number' }).notNull().default(0),
     createdAt: instant('created_at').notNull().default(now),
@@ -295,7 +298,7 @@ export const policies = pgTable(
     ),
     check(
       'policies_limits',
-      sql`${table.spentValue} >= 0 and ${table.uses} >= 0 and ${table.spentValue} <= coalesce(${table.maxTotalValue}, ${table.spentValue}) and ${table.uses} <= coalesce(${table.maxUses}, ${table.uses})`,
+      sql`${table.spentValue} >= 0 and ${table.spentFee} >= 0 and ${table.spentFee} <= ${table.maxTotalFee} and ${table.uses} >= 0 and ${table.spentValue} <= coalesce(${table.maxTotalValue}, ${table.spentValue}) and ${table.uses} <= coalesce(${table.maxUses}, ${table.uses})`,
     ),
   ],
 )

@@ -334,6 +334,8 @@ CREATE TABLE "policies" (
 	"expires_at" timestamp (6) with time zone,
 	"max_total_value" numeric(78, 0),
 	"max_uses" integer,
+	"max_total_fee" numeric(78, 0) NOT NULL,
+	"spent_fee" numeric(78, 0) DEFAULT 0 NOT NULL,
 	"spent_value" numeric(78, 0) DEFAULT 0 NOT NULL,
 	"uses" bigint DEFAULT 0 NOT NULL,
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
@@ -341,7 +343,7 @@ CREATE TABLE "policies" (
 	"revoked_at" timestamp (6) with time zone,
 	CONSTRAINT "policies_network" CHECK ("network" in ('Ethereum', 'Polygon', 'Base', 'Avalanche', 'Polkadot', 'Vara')),
 	CONSTRAINT "policies_rules" CHECK (jsonb_typeof("policies"."argument_rules") = 'array' and "policies"."argument_rules" <> '[]'::jsonb),
-	CONSTRAINT "policies_limits" CHECK ("policies"."spent_value" >= 0 and "policies"."uses" >= 0 and "policies"."spent_value" <= coalesce("policies"."max_total_value", "policies"."spent_value") and "policies"."uses" <= coalesce("policies"."max_uses", "policies"."uses"))
+	CONSTRAINT "policies_limits" CHECK ("policies"."spent_value" >= 0 and "policies"."spent_fee" >= 0 and "policies"."spent_fee" <= "policies"."max_total_fee" and "policies"."uses" >= 0 and "policies"."spent_value" <= coalesce("policies"."max_total_value", "policies"."spent_value") and "policies"."uses" <= coalesce("policies"."max_uses", "policies"."uses"))
 );
 --> statement-breakpoint
 CREATE TABLE "policy_locks" (

@@ -14,6 +14,9 @@ const isThere = isNull(policies.revokedAt)
 /** By the database's clock at this very moment: a transaction may have waited since it began. */
 const isUnexpired = sql`(${policies.expiresAt} is null or ${policies.expiresAt} > clock_timestamp())`
 
+const hasFeeRoom = (fee: bigint): SQL =>
+  sql`${policies.spentFee} + ${fee.toString()}::numeric <= ${policies.maxTotalFee}`
+
 const hasRoom = (value: bigint): SQL =>
   sql`((${policies.maxUses} is null or ${policies.uses} < ${policies.maxUses})
     and (${policies.maxTotalValue} is null or ${policies.spentValue} + ${value.toString()}::numeric <= ${policies.maxTotalValue}))`
@@ -119,12 +122,12 @@ export const standingPolicies = async (
     .limit(input.limit)
 
 /**
- * Takes one use and a value from what a policy allows, if it still allows them; the row stays locked until the
+ * Takes one use, a value and a fee from what a policy allows, if it still allows them; the row stays locked until the
  * transaction ends. @returns whether it did.
  */
 export const chargePolicy = async (
   tx: Tx,
-  input: { readonly id: string; readonly value: bigint },
+  input: { readonly id: string; readonly value: bigint; readonly fee: bigint },
 ): Promise<boolean> => {
   const value = input.value.toString()
   const rows = await tx
@@ -133,8 +136,9 @@ export const chargePolicy = async (
       uses: sql`${policies.uses} + 1`,
       // Where nothing limits it, signatures that nobody can pay for could sum up to more than the column holds.
       spentValue: sql`least(${policies.spentValue} + ${value}::numeric, ${UINT256_MAX})`,
+      spentFee: sql`${policies.spentFee} + ${input.fee.toString()}::numeric`,
     })
-    .where(and(eq(policies.id, input.id), isThere, isUnexpired, hasRoom(input.value)))
+    .where(and(eq(policies.id, input.id), isThere, isUnexpired, hasRoom(input.value), hasFeeRoom(input.fee)))
     .returning({ id: policies.id })
   return rows.length === 1
 }

@@ -7,6 +7,7 @@ import type { BalanceCheck, BalanceScope } from './balance-check.ts'
 import type { BlockRef, BlockWithHashes, Head } from './block.ts'
 import type { ContractWallet, ContractWallets, Signable } from './contract-wallets.ts'
 import type { Hex, Intent, Ladder, LadderRequest, Offer, RecordedIntent, Unsigned } from './intent.ts'
+import type { Terms } from './terms.ts'
 
 export type * from './block.ts'
 export type * from './intent.ts'
@@ -37,6 +38,8 @@ export type Prepared = {
    * call of a Substrate runtime that says not what it takes, what is known of it.
    */
   readonly worstCost: bigint
+  /** As `terms.surcharge` has it. */
+  readonly surcharge: bigint
 }
 
 /** How a sender stands with the chain just now. */
@@ -331,9 +334,8 @@ export type Chain = {
    * call of the runtime, and null for a plain transfer; its function is that of the outermost call, those within are values.
    * @throws node_unavailable where only the contract's standard tells the names.
    */
-  readCall(intent: Pick<Intent, 'to' | 'input'>): Promise<ReadCall | null>
-  /** Whether the fees that an intent fixes are no higher than the network's cap. Pure. */
-  isWithinFeeCap(intent: Intent): boolean
+  readCall(intent: Pick<Intent, 'to' | 'value' | 'input'>): Promise<ReadCall | null>
+  readonly terms: Terms
 
   /** Facts of many addresses, from memory where they are known. @throws node_unavailable. */
   facts(addresses: readonly string[]): Promise<ReadonlyMap<string, AddressFacts>>

@@ -21,6 +21,16 @@ export type Intent = {
   readonly madeBy?: Hex
 }
 
+/** The same with gas, fees, nonce and era left open. Pure. */
+export const openOf = (intent: Intent): Intent => {
+  const { gasLimit: _gas, maxFeePerGas: _cap, maxPriorityFeePerGas: _tip, nonce: _nonce, era: _era, ...open } = intent
+  return open
+}
+
+/** Whether gas and fees are left open. Pure. */
+export const isOpen = ({ gasLimit, maxFeePerGas, maxPriorityFeePerGas }: Intent): boolean =>
+  gasLimit === undefined && maxFeePerGas === undefined && maxPriorityFeePerGas === undefined
+
 /** What several move together, in base units. Pure. */
 export const sumOfValues = (intents: readonly Intent[]): bigint => intents.reduce((sum, { value }) => sum + value, 0n)
 

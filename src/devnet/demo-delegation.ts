@@ -44,12 +44,15 @@ const ticketsOf = (story: Story): Promise<bigint> =>
     args: [madeIn(story, 'alice')],
   })
 
-/** Lets the developer call one contract. @returns its id. */
+/** Lets the developer call one function of one contract. @returns its id. */
 const allow = async (story: Story, contract: string): Promise<string> => {
   const made = await story.post('/policies', {
     network: NETWORK,
     wallet_address: madeIn(story, 'safe'),
-    argument_rules: [{ argument: 'to', operator: 'eq', value: contract }],
+    argument_rules: [
+      { argument: 'to', operator: 'eq', value: contract },
+      { argument: 'decodedInput.function', operator: 'eq', value: 'safeMint' },
+    ],
     developer_secret: story.secret,
     user_pin: PIN,
   })

@@ -18,10 +18,20 @@ const parseTime = (text: string): Date => {
   throw new AppError('invalid_input', 'Field "expires_at" must be an RFC 3339 time with an offset.')
 }
 
-/** Until when, and how much, of the strings of a request; null where nothing limits it. @throws invalid_input. */
-export const agreedIn = (body: { expires_at?: string; max_total_value?: string; max_uses?: number }) => ({
+type Agreed = {
+  readonly expires_at?: string
+  readonly max_total_value?: string
+  readonly max_uses?: number
+  readonly max_total_fee?: string
+}
+
+/** Until when, and how much, of the strings of a request; null where nothing limits it, or where the
+ * limit is to be chosen here. @throws invalid_input. */
+export const agreedIn = (body: Agreed) => ({
   expiresAt: body.expires_at === undefined ? null : parseTime(body.expires_at),
   maxTotalValue:
     body.max_total_value === undefined ? null : parseQuantity(body.max_total_value, 'max_total_value', UINT256_END),
   maxUses: body.max_uses ?? null,
+  maxTotalFee:
+    body.max_total_fee === undefined ? null : parseQuantity(body.max_total_fee, 'max_total_fee', UINT256_END),
 })

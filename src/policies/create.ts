@@ -9,6 +9,7 @@ import type { Remember } from '../idempotency/once.ts'
 import { POLICIES_A_WALLET_MAX } from './delegated.ts'
 import type { ArgumentRule } from './evaluate.ts'
 import { checkRules } from './rules.ts'
+import { usualFeeBudget } from './terms.ts'
 
 export type CreatePolicyInput = Reach & {
   readonly actor: string
@@ -21,6 +22,8 @@ export type CreatePolicyInput = Reach & {
   /** Base units of the coin, for all uses together; null: any. */
   readonly maxTotalValue: bigint | null
   readonly maxUses: number | null
+  /** Base units of the coin, for the fees of all uses together; null: a multiple of what is usual now. */
+  readonly maxTotalFee: bigint | null
   readonly credentials: Credentials
   readonly remember?: Remember<Policy> | undefined
 }
@@ -43,7 +46,8 @@ const delegatingWallet = async (ctx: Ctx, input: CreatePolicyInput, address: str
 
 /**
  * Lets the developer use a user-controlled wallet within rules, with the lock that it takes.
- * @throws invalid_input, address_invalid, not_found, not_implemented, and what the vault throws for both credentials.
+ * @throws invalid_input, address_invalid, not_found, not_implemented, node_unavailable (where the fee budget is to be
+ * chosen here), and what the vault throws for both credentials.
  */
 export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<Policy> => {
   const { projectId, network, expiresAt, credentials, actor } = input
@@ -54,13 +58,16 @@ export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<
     throw new AppError('invalid_input', 'Field "expires_at" must be a time to come.')
   }
   const wallet = await delegatingWallet(ctx, input, address)
+  let { maxTotalFee } = input
   for (let tries = 1; ; tries += 1) {
     const policyId = randomUUID()
     const lock = await ctx.vault.newPolicyLock({ wallet, credentials, actor, policyId })
+    const feeBudget = maxTotalFee ?? (await usualFeeBudget(chain))
+    maxTotalFee = feeBudget
     try {
       return await ctx.db.transaction(async (tx) => {
         const { name, argumentRules, maxTotalValue, maxUses } = input
-        const agreed = { name, argumentRules, expiresAt, maxTotalValue, maxUses }
+        const agreed = { name, argumentRules, expiresAt, maxTotalValue, maxUses, maxTotalFee: feeBudget }
         const row = await insertPolicy(tx, { id: policyId, projectId, network, walletId: wallet.id, ...agreed })
         await lock.write(tx)
         const policy = { ...row, walletAddress: wallet.address }

@@ -1,7 +1,7 @@
 // Where the developer's secret comes for a user-controlled wallet: what the owner's policies allow, with the lock of the one
 // that does. It is judged twice. Before the key is opened, by the rules and by what is left; and in the database transaction
 // that records the effect, where the policy's row is locked and charged: revoked, expired or used up meanwhile, nothing is
-// recorded, and another policy is looked for.
+// recorded, and another policy is looked for. What it may pay as fees is known only then, and is charged there as well.
 // Of a contract wallet it judges what the wallet is to do, not what its owner's key signs to have it done.
 
 import type { Tx } from '../../db/client.ts'
@@ -12,6 +12,7 @@ import { sumOfValues } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
 import { type Credentials, type KeyHandle, PolicyClosed } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
+import { displayAmount, nativeToken } from '../tokens/token.ts'
 import { DECODED, type Judged, matches } from './evaluate.ts'
 
 /** More than these a wallet cannot have: each is judged at each use. */
@@ -28,8 +29,11 @@ type Use = {
   readonly intents: () => Promise<readonly Intent[]>
 }
 
-/** What a delegated use owes: called in the database transaction that records it. @throws PolicyClosed. */
-export type Charge = (tx: Tx) => Promise<void>
+/**
+ * What a delegated use owes: called in the database transaction that records it.
+ * @param fee the most that it may come to pay beside its value, in base units. @throws PolicyClosed.
+ */
+export type Charge = (tx: Tx, fee: bigint) => Promise<void>
 
 /** What is to be done with a wallet's key; `charge` is null where its own credential opened it. */
 type Act<Result> = (
@@ -45,6 +49,8 @@ const isDelegated = ({ wallet, credentials }: Use): boolean =>
 const readsCalls = ({ argumentRules }: StandingPolicy): boolean =>
   argumentRules.some(({ argument }) => argument.startsWith(DECODED))
 
+const isCall = ({ to, input }: Intent): boolean => to === null || input !== '0x'
+
 /** What moves is then known to the call alone. */
 const isRuntimeCall = ({ to }: Intent): boolean => to === null
 
@@ -54,15 +60,27 @@ type Chosen = { readonly policyId: string; readonly intents: readonly Intent[] }
 const judgedBy = (intent: Intent, call: ReadCall | null): Intent =>
   call?.readBy === undefined ? intent : { ...intent, madeBy: call.readBy }
 
-/** The oldest policy that allows all of the intents. @throws policy_denied. */
-const choosePolicy = async (ctx: Ctx, use: Use & { readonly intended: readonly Intent[] }): Promise<Chosen> => {
-  const { chain, wallet, intended } = use
+type Choice = {
+  readonly intended: readonly Intent[]
+  /** Policies that allowed it, and turned out to have too little left, or to be gone. */
+  readonly closed: ReadonlySet<string>
+}
+
+/** The oldest policy that allows all of the intents; null where none does. */
+const choosePolicy = async (ctx: Ctx, use: Use & Choice): Promise<Chosen | null> => {
+  const { chain, wallet, intended, closed } = use
   const value = sumOfValues(intended)
   const standing = await standingPolicies(ctx.db, { walletId: wallet.id, value, limit: POLICIES_A_WALLET_MAX })
-  let judged: readonly Judged[] = intended.map((intent) => ({ to: intent.to, value: intent.value, call: null }))
+  let judged: readonly Judged[] = intended.map((intent) => ({
+    ...{ to: intent.to, value: intent.value, isCall: isCall(intent) },
+    call: null,
+  }))
   let isRead = false
   const isCounted = !intended.some(isRuntimeCall)
-  for (const each of standing.filter(({ isOpen, maxTotalValue }) => isOpen && (isCounted || maxTotalValue === null))) {
+  const candidates = standing.filter(
+    ({ id, isOpen, maxTotalValue }) => isOpen && !closed.has(id) && (isCounted || maxTotalValue === null),
+  )
+  for (const each of candidates) {
     if (!isRead && readsCalls(each)) {
       const calls = await Promise.all(intended.map((intent) => chain.readCall(intent)))
       judged = judged.map((one, index) => ({ ...one, call: calls[index] ?? null }))
@@ -74,7 +92,16 @@ const choosePolicy = async (ctx: Ctx, use: Use & { readonly intended: readonly I
       intents: intended.map((intent, index) => judgedBy(intent, judged[index]?.call ?? null)),
     }
   }
-  throw denied('No policy of this wallet lets the developer do this: it takes the "user_pin".')
+  return null
+}
+
+/** Where nothing allows it; or where what allows it has too little left for this fee. */
+const deniedFor = ({ chain }: Use, owed: bigint | null): AppError => {
+  if (owed === null) return denied('No policy of this wallet lets the developer do this: it takes the "user_pin".')
+  const { decimals, symbol } = nativeToken(chain.network)
+  return denied(
+    `No policy that allows this has enough left: one use, and ${displayAmount(owed, decimals)} ${symbol} of its fee budget, which is the most that the fees of this may come to.`,
+  )
 }
 
 /**
@@ -95,7 +122,12 @@ const refuseAlways = (use: Use, intents: readonly Intent[]): void => {
     if (contractWallet !== null && intent.to === contractWallet && intent.input !== '0x') {
       throw denied('No policy lets the developer call the contract wallet of this key: it takes the "user_pin".')
     }
-    if (!chain.isWithinFeeCap(intent)) {
+    if (intent.era !== undefined) {
+      throw denied(
+        'By a policy, field "unsigned_transaction.era" must be absent: a longer one would outlive the policy.',
+      )
+    }
+    if (!chain.terms.isWithinFeeCap(intent)) {
       throw denied(`No policy lets the developer offer fees above the cap of ${chain.network}.`)
     }
   }
@@ -115,15 +147,21 @@ export const withKeyFor = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): 
   }
   const intended = await use.intents()
   refuseAlways(use, intended)
+  const closed = new Set<string>()
+  let owed: bigint | null = null
   for (let tries = 1; ; tries += 1) {
-    const { policyId, intents } = await choosePolicy(ctx, { ...use, intended })
-    const charge: Charge = async (tx) => {
-      if (!(await chargePolicy(tx, { id: policyId, value: sumOfValues(intents) }))) throw new PolicyClosed()
+    const chosen = await choosePolicy(ctx, { ...use, intended, closed })
+    if (chosen === null) throw deniedFor(use, owed)
+    const { policyId, intents } = chosen
+    const charge: Charge = async (tx, fee) => {
+      owed = fee
+      if (!(await chargePolicy(tx, { id: policyId, value: sumOfValues(intents), fee }))) throw new PolicyClosed()
     }
     try {
       return await ctx.vault.withKey({ wallet, credentials, actor, policyId }, (key) => act(key, { intents, charge }))
     } catch (error) {
       if (!(error instanceof PolicyClosed) || tries >= TRIES_MAX) throw error
+      closed.add(policyId)
     }
   }
 }

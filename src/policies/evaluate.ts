@@ -11,8 +11,9 @@
 //   bool            true, false                               eq, ne
 //   text            the text                                  eq, ne; byte for byte
 //
+// Call data takes a rule that names its function, on every network: without one only payments are allowed.
 // A transaction without `to` creates a contract, which nothing allows, or is a call of a Substrate runtime. What such a call
-// moves is known to itself alone: it has neither `to` nor `value` for rules, and takes a rule that names its function.
+// moves is known to itself alone: it has neither `to` nor `value` for rules.
 
 import type { RuleOperator } from '../../db/words.ts'
 import type { CallValue, ReadCall } from '../chains/chain.ts'
@@ -20,8 +21,15 @@ import { unreachable } from '../errors.ts'
 
 export type ArgumentRule = { readonly argument: string; readonly operator: RuleOperator; readonly value: string }
 
-/** A transaction as rules see it. `call` is null where the call data is not read for certain. */
-export type Judged = { readonly to: string | null; readonly value: bigint; readonly call: ReadCall | null }
+/** A transaction as rules see it. */
+export type Judged = {
+  readonly to: string | null
+  readonly value: bigint
+  /** It carries call data, whether that can be read or not. */
+  readonly isCall: boolean
+  /** null where the call data is not read for certain. */
+  readonly call: ReadCall | null
+}
 
 /** What begins the arguments that are read from call data. */
 export const DECODED = 'decodedInput.'
@@ -121,5 +129,5 @@ const namesFunction = ({ argument, operator }: ArgumentRule): boolean =>
 export const matches = (rules: readonly ArgumentRule[], transactions: readonly Judged[]): boolean =>
   rules.length > 0 &&
   transactions.length > 0 &&
-  (transactions.every(({ to }) => to !== null) || rules.some(namesFunction)) &&
+  (transactions.every(({ to, isCall }) => to !== null && !isCall) || rules.some(namesFunction)) &&
   rules.every((rule) => transactions.every(matcherOf(rule)))

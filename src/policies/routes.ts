@@ -22,6 +22,7 @@ const shown = (row: Row): Policy => ({
   wallet_address: row.walletAddress,
   argument_rules: row.argumentRules.map(({ argument, operator, value }) => ({ argument, operator, value })),
   expires_at: row.expiresAt?.toISOString() ?? null,
+  max_total_fee: row.maxTotalFee.toString(),
   created_at: row.createdAt.toISOString(),
   updated_at: row.updatedAt.toISOString(),
 })
@@ -54,7 +55,7 @@ export const policyRoutes = (ctx: Ctx, authentication: Authentication) => {
         detail: {
           ...detail(
             'Create a policy',
-            "Lets the developer use a user-controlled wallet without its PIN, where all rules match: sign, sign-and-send, batch-sign-and-send, mint, transfer. Never a message, an export, a PIN, a contract's creation or a change of a contract wallet.",
+            "Lets the developer use a user-controlled wallet without its PIN, where all rules match: sign, sign-and-send, batch-sign-and-send, mint, transfer. Call data takes a rule `decodedInput.function eq …`; without one only payments are allowed. Fees are charged to a budget. Never a message, an export, a PIN, a contract's creation or a change of a contract wallet.",
           ).detail,
           ...IDEMPOTENT,
         },

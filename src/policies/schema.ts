@@ -75,6 +75,15 @@ export const CreatePolicyBody = Type.Object(
         examples: ['1000000000000000'],
       }),
     ),
+    max_total_fee: Type.Optional(
+      Type.String({
+        pattern: '^(?:0x[0-9a-fA-F]{1,64}|[0-9]{1,78})$',
+        description:
+          'The most of the native coin, in base units, that the fees of all uses together may come to. Where it is absent: what 2,500 transactions of ordinary size (100,000 gas; a payment on Polkadot and Vara) may pay at the fees of this moment.',
+        rule: 'a quantity below 2^256 in 0x hex or plain decimal digits',
+        examples: ['20000000000000000'],
+      }),
+    ),
     max_uses: Type.Optional(
       Type.Integer({
         minimum: 1,
@@ -118,6 +127,12 @@ export const Policy = Type.Object(
     wallet_address: AddressField('The wallet that it is about.'),
     argument_rules: Type.Array(RuleBody, { description: 'All of them must match.' }),
     expires_at: Type.Union([time('When it ends.'), Type.Null()], { description: 'null: never.' }),
+    max_total_fee: Type.Optional(
+      Type.String({
+        description: 'The most of the native coin, in base units, that the fees of all uses together may come to.',
+        examples: ['20000000000000000'],
+      }),
+    ),
     created_at: time('ISO 8601, UTC.'),
     updated_at: time('ISO 8601, UTC.'),
   },

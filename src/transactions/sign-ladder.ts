@@ -4,6 +4,12 @@ import type { KeyHandle } from '../custody/vault.ts'
 
 type SignedAttempts = Parameters<typeof insertAttempts>[2]
 
+/** The most that a ladder can pay for gas: of one nonce the dearest is mined, perhaps, and no other. Pure. */
+export const dearestGasFee = ({ terms }: Pick<Chain, 'terms'>, { rungs, cancel }: Ladder): bigint =>
+  [...rungs, ...(cancel === null ? [] : [cancel])]
+    .map((unsigned) => terms.gasFee(unsigned))
+    .reduce((one, other) => (one > other ? one : other), 0n)
+
 /** Signs all that may ever be sent: the rungs from the lowest on, then the cancel. */
 export const signLadder = (
   { chain, key }: { readonly chain: Chain; readonly key: KeyHandle },

@@ -3,9 +3,11 @@ import type { Reach, WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Chain, Intent, Unsigned } from '../chains/chain.ts'
 import type { ContractWallet } from '../chains/contract-wallets.ts'
+import { isOpen, openOf } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
 import type { Credentials, KeyHandle } from '../custody/vault.ts'
 import { withKeyFor } from '../policies/delegated.ts'
+import { refuseExcess, refuseLaterNonce } from '../policies/terms.ts'
 import { readContractWallet, signerAddressOf } from '../wallets/contract-wallet.ts'
 import { resolveSigner, walletOf } from '../wallets/signer.ts'
 import { executing, withReasonWithin } from './executing.ts'
@@ -22,7 +24,7 @@ export type SignInput = Reach & {
 
 /**
  * Signs a transaction and sends nothing. For an eoa wallet with every field given it asks no node, once that is known to be of
- * the right chain, unless a policy's rules need the standard of the called contract; no nonce is reserved. For a contract
+ * the right chain. By a policy it asks for the nonce, gas and fees that are right. No nonce is reserved. For a contract
  * wallet it is a transaction of its owner's key, which deploys the wallet too where it has no code yet.
  * @returns the raw signed transaction.
  * @throws not_found, network_required, the vault's credential errors, policy_denied, contract_wallet_changed,
@@ -39,10 +41,10 @@ export const signTransaction = async (ctx: Ctx, input: SignInput): Promise<strin
   const { credentials, actor } = input
   const use = { chain, wallet, credentials, actor, intents: async () => [intent] }
   return withKeyFor(ctx, use, async (key, { charge, intents: [judged = intent] }) => {
-    const unsigned =
-      wallet.type === 'contract'
-        ? await executionOf(ctx, { chain, wallet, intent, key })
-        : (complete ?? (await filled(ctx, { chain, intent: judged, from: wallet.address })))
+    const making = { chain, wallet, intent: judged, key }
+    const asItStands = charge === null && wallet.type === 'eoa' ? complete : null
+    const unsigned = asItStands ?? (await (charge === null ? whole(ctx, making) : wholeByPolicy(ctx, making)))
+    const fee = charge === null ? 0n : chain.terms.gasFee(unsigned) + (await chain.terms.surcharge(unsigned))
     const { raw, hash } = chain.assemble(unsigned, key.sign(chain.signingBytes(unsigned)))
     const entry = {
       action: 'transaction_signed',
@@ -57,12 +59,48 @@ export const signTransaction = async (ctx: Ctx, input: SignInput): Promise<strin
     if (charge === null) await key.commitUse(entry)
     else {
       await ctx.db.transaction(async (tx) => {
-        await charge(tx)
+        await charge(tx, fee)
         await key.recordUse(tx, entry)
       })
     }
     return raw
   })
+}
+
+type Making = { readonly chain: Chain; readonly wallet: WalletRow; readonly intent: Intent; readonly key: KeyHandle }
+
+/** What is signed for an intent, with what it leaves open filled in. */
+const whole = async (ctx: Ctx, making: Making): Promise<Unsigned> => {
+  const { chain, wallet, intent } = making
+  if (wallet.type === 'contract') return executionOf(ctx, making)
+  return chain.complete(intent) ?? filled(ctx, { chain, intent, from: wallet.address })
+}
+
+/**
+ * The same by a policy: for the next nonce alone, as a signature outlives its policy, and with gas and fees that are not
+ * far from what would be chosen here. @throws policy_denied, and what the filling in throws.
+ */
+const wholeByPolicy = async (ctx: Ctx, making: Making): Promise<Unsigned> => {
+  const { chain, intent } = making
+  const nonce = await nonceByPolicy(ctx, making)
+  refuseLaterNonce(intent, nonce)
+  const ordinary = await whole(ctx, { ...making, intent: { ...openOf(intent), nonce } })
+  if (isOpen(intent)) return ordinary
+  await refuseExcess(chain, { intent, ordinary })
+  return whole(ctx, { ...making, intent: { ...intent, nonce } })
+}
+
+/**
+ * The lowest that is neither used nor held by what is recorded here. What waits in a pool does not count, as a developer
+ * could put one signature after the other there, with fees too low to be mined before the policy ends. Where extrinsics are
+ * mortal, they end by themselves.
+ */
+const nonceByPolicy = async (ctx: Ctx, { chain, wallet }: Making): Promise<number> => {
+  const address = signerAddressOf(chain, wallet)
+  const { minedCount, pendingCount } = await chain.transactionCounts(address)
+  const from = chain.family === 'evm' ? minedCount : pendingCount
+  const { nonces } = await readHeld(ctx.db, { network: chain.network, address }, from)
+  return nextNonce({ pendingCount: from, held: nonces })
 }
 
 type Filling = {
@@ -80,10 +118,7 @@ const filled = async (ctx: Ctx, { chain, intent, from, asIfDeployed }: Filling):
 }
 
 /** What the owner's key signs for a contract wallet. */
-const executionOf = async (
-  ctx: Ctx,
-  input: { readonly chain: Chain; readonly wallet: WalletRow; readonly intent: Intent; readonly key: KeyHandle },
-): Promise<Unsigned> => {
+const executionOf = async (ctx: Ctx, input: Making): Promise<Unsigned> => {
   const { chain, wallet: row, intent, key } = input
   const contract = await readContractWallet(chain, row)
   if (contract === null) throw new Error('only a contract wallet executes')

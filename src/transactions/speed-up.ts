@@ -14,14 +14,16 @@ import {
 import { findWalletById, type Reach, type WalletRow } from '../../db/queries/wallets.ts'
 import type { Network, TransactionStatus } from '../../db/words.ts'
 import type { Chain, Hex, Intent, Ladder, Standing, Unsigned } from '../chains/chain.ts'
+import { openOf } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
 import type { Credentials, KeyHandle } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { type Charge, withKeyFor } from '../policies/delegated.ts'
+import { isExcessive } from '../policies/terms.ts'
 import { displayAmount, nativeToken } from '../tokens/token.ts'
 import { learn } from './learn.ts'
-import { signLadder } from './sign-ladder.ts'
+import { dearestGasFee, signLadder } from './sign-ladder.ts'
 import { requireSignedBefore } from './signed-before.ts'
 import { lockWaiting, noSuchTransaction } from './waiting.ts'
 
@@ -137,7 +139,6 @@ const record = async (tx: Tx, input: RecordInput): Promise<TransactionStatus> =>
   await lockSigner(tx, signer)
   const locked = await lockWaiting(tx, id)
   await requireSignedBefore({ ...input, address, attempts: locked.attempts })
-  await input.charge?.(tx)
   const { kept, firstRung } = await makeRoom(tx, locked)
   if (firstRung >= RUNGS_MAX) throw new AppError('invalid_input', 'It was signed anew too often.')
   const { liveWorstCost } = await readHeld(tx, signer, offer.standing.minedCount)
@@ -145,10 +146,13 @@ const record = async (tx: Tx, input: RecordInput): Promise<TransactionStatus> =>
   const spendable = offer.standing.balance - (liveWorstCost - recordedCost)
   const offers = kept.map((raw) => chain.offerOf({ raw, recordedCost }))
   const unsigned = chain.outbid({ unsigned: offer.unsigned, intent: offer.intent, offers })
+  if (input.charge !== null) await refuseDear(chain, { unsigned, offer })
   const worstCost = worstCostOf(chain, { unsigned, locked })
   refuseOverdraft(signer, worstCost - spendable)
   const { intent, atMarket } = offer
   const ladder: Ladder = chain.ladder({ unsigned, atMarket, intent, from: address, spendable, worstCost })
+  const surcharge = worstCost - locked.transaction.value - chain.terms.gasFee(unsigned)
+  await input.charge?.(tx, surcharge + dearestGasFee(chain, ladder))
   const signed = signLadder(input, { ladder, firstRung })
   const { isFixed: hasFixedFees, isCutByFunds } = ladder
   await extendLadder(tx, { id, rungs: firstRung + ladder.rungs.length, hasFixedFees, isCutByFunds, worstCost })
@@ -160,6 +164,21 @@ const record = async (tx: Tx, input: RecordInput): Promise<TransactionStatus> =>
   })
   await learn(tx, { transactionId: id, news: { kind: 'signed_anew', first: firstRung } })
   return locked.transaction.status
+}
+
+/** By a policy, what must outbid what was sent must not be far above the market. @throws policy_denied. */
+const refuseDear = async (
+  chain: Chain,
+  { unsigned, offer }: { readonly unsigned: Unsigned; readonly offer: NewOffer },
+): Promise<void> => {
+  if (unsigned.family !== 'evm') return
+  const { maxFeePerGas, maxPriorityFeePerGas } = unsigned
+  const intent = { ...openOf(offer.intent), maxFeePerGas, maxPriorityFeePerGas }
+  if (!(await isExcessive(chain, { intent, ordinary: offer.atMarket }))) return
+  throw new AppError(
+    'policy_denied',
+    'By a policy, a transaction is signed anew for at most twice what the market asks; to outbid what was sent of it takes more.',
+  )
 }
 
 const isRaw = (raw: string | null): raw is Hex => raw?.startsWith('0x') === true

@@ -16,18 +16,20 @@ import {
 } from '../../db/queries/transactions.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { Network, TransactionKind } from '../../db/words.ts'
-import type { Chain, Intent, Unsigned } from '../chains/chain.ts'
+import type { Chain, Intent, Ladder, Unsigned } from '../chains/chain.ts'
+import { isOpen, openOf } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
 import type { Credentials, KeyHandle } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { type Charge, withKeyFor } from '../policies/delegated.ts'
+import { refuseExcess } from '../policies/terms.ts'
 import { displayAmount, nativeToken } from '../tokens/token.ts'
 import { signerAddressOf } from '../wallets/contract-wallet.ts'
 import { lacksDeployment } from './executing.ts'
 import { chooseNonce } from './nonce.ts'
 import { prepareSending, type Sending, type Step } from './sending.ts'
-import { signLadder } from './sign-ladder.ts'
+import { dearestGasFee, signLadder } from './sign-ladder.ts'
 
 export type SubmitInput = {
   readonly projectId: string
@@ -56,6 +58,7 @@ export const submitIntent = (ctx: Ctx, input: SubmitInput): Promise<Submitted> =
   const signer = { network: chain.network, address: signerAddressOf(chain, wallet) }
   return ctx.mailboxes.run(`${signer.network}/${signer.address}`, () =>
     withKeyFor(ctx, input, async (key, { intents, charge }) => {
+      if (charge !== null) await refuseExcessive(ctx, { ...input, signer, intents })
       const sending = await prepareSending(ctx, { ...input, signer, intents })
       const transactionId = randomUUID()
       const submitted = { transactionId, network: signer.network, status: 'submitted' } as const
@@ -88,16 +91,28 @@ const record = async (tx: Tx, input: RecordInput): Promise<void> => {
   const held = await readHeld(tx, signer, step.prepared.minedCount)
   const deployment = await stillToDeploy(tx, input)
   const spare = spareOf(signer, { steps: deployment === null ? [step] : [deployment, step], held })
-  await input.charge?.(tx)
   let { nonces } = held
+  const planned: Planned[] = []
   if (deployment !== null) {
     const first = chooseNonce(undefined, { ...step.prepared, held: nonces })
-    await recordStep(tx, { ...input, step: deployment, id: randomUUID(), nonce: first, spare })
+    planned.push(plan(input, { step: deployment, id: randomUUID(), nonce: first, spare }))
     nonces = new Set([...nonces, first])
   }
   const nonce = chooseNonce(step.intent.nonce, { ...step.prepared, held: nonces })
-  await recordStep(tx, { ...input, step, id: transactionId, nonce, spare })
+  planned.push(plan(input, { step, id: transactionId, nonce, spare }))
+  await input.charge?.(tx, worstFee(input.chain, planned))
+  for (const each of planned) await recordStep(tx, { ...input, ...each })
   await input.alsoRecord?.(tx, transactionId)
+}
+
+/** By a policy, what the caller fixes is measured by what would be chosen here. @throws policy_denied, as prepareSending. */
+const refuseExcessive = async (ctx: Ctx, input: Parameters<typeof prepareSending>[1]): Promise<void> => {
+  const { chain, intents } = input
+  // Gas and fees of several are those of the first.
+  const [first] = intents
+  if (first === undefined || isOpen(first)) return
+  const { step } = await prepareSending(ctx, { ...input, intents: intents.map(openOf) })
+  await refuseExcess(chain, { intent: first, ordinary: step.prepared.unsigned })
 }
 
 /** Another intent for the same wallet may have recorded it meanwhile. */
@@ -107,25 +122,36 @@ const stillToDeploy = async (tx: Tx, { signer, sending }: RecordInput): Promise<
   return (await lacksDeployment(tx, { network: signer.network, contractWallet })) ? deployment : null
 }
 
-type StepInput = RecordInput & {
-  readonly step: Step
-  readonly id: string
-  readonly nonce: number
+/** All that may ever be sent for one nonce. */
+type Planned = { readonly step: Step; readonly id: string; readonly nonce: number; readonly ladder: Ladder }
+
+type PlanInput = Pick<Planned, 'step' | 'id' | 'nonce'> & {
   /** What the signer has left when all its transactions took the most that they can as they are. */
   readonly spare: bigint
 }
 
-const recordStep = async (tx: Tx, input: StepInput): Promise<void> => {
-  const { chain, signer, id, nonce, step } = input
-  const { prepared, intent, kind } = step
+const plan = ({ chain, signer }: RecordInput, { step, id, nonce, spare }: PlanInput): Planned => {
+  const { prepared, intent } = step
   const ladder = chain.ladder({
     unsigned: chain.withNonce(prepared.unsigned, nonce),
     atMarket: prepared.atMarket,
     intent,
     from: signer.address,
-    spendable: prepared.worstCost + input.spare,
+    spendable: prepared.worstCost + spare,
     worstCost: prepared.worstCost,
   })
+  return { step, id, nonce, ladder }
+}
+
+/** The most that these may pay beside their values. */
+const worstFee = (chain: Chain, planned: readonly Planned[]): bigint =>
+  planned.reduce((sum, { step, ladder }) => sum + step.prepared.surcharge + dearestGasFee(chain, ladder), 0n)
+
+type StepInput = RecordInput & Planned
+
+const recordStep = async (tx: Tx, input: StepInput): Promise<void> => {
+  const { signer, id, nonce, ladder } = input
+  const { kind } = input.step
   const [first] = ladder.rungs
   if (first === undefined) throw new Error('a fee ladder has no rung')
   // The credential is gone later: all that may ever be sent for this intent is signed now.

@@ -145,7 +145,7 @@ const makePolicy = async (
   const { id: walletId, projectId, network } = wallet
   const argumentRules = [{ argument: 'value', operator: 'eq', value: '0' }] as const
   await db.transaction(async (tx) => {
-    await insertPolicy(tx, { id: policyId, walletId, projectId, network, name: '', argumentRules })
+    await insertPolicy(tx, { id: policyId, walletId, projectId, network, name: '', argumentRules, maxTotalFee: 0n })
     await lock.write(tx)
   })
   return policyId

@@ -198,7 +198,8 @@ const signing = async (address: string): Promise<void> => {
 
 const policies = async (address: string): Promise<void> => {
   const of = { network: 'Ethereum', wallet_address: address }
-  const body = { ...of, argument_rules: [{ argument: 'value', operator: 'le', value: '1' }] }
+  const rules = [{ argument: 'value', operator: 'le', value: '1' }]
+  const body = { ...of, argument_rules: rules, max_total_fee: '1000000000000000000' }
   for (const wrong of credentials.slice(0, -3)) {
     await call('/policies', { ...body, developer_secret: 'testnet-secret', user_pin: PIN, ...wrong })
   }

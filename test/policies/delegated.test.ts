@@ -73,9 +73,6 @@ const policy = async (wallet: { address: string }, rules: readonly Rule[], rest:
 const rule = (argument: string, operator: string, value: string): Rule => ({ argument, operator, value })
 const ANYTHING = [rule('value', 'ge', '0')]
 
-/** Whole, so that signing asks no node. */
-const COMPLETE = { gasLimit: '100000', maxFeePerGas: '2000000000', maxPriorityFeePerGas: '1000000000', nonce: '0' }
-
 const bodyOf = (
   wallet: { address: string },
   transaction: object,
@@ -87,7 +84,7 @@ const bodyOf = (
   ...credentials,
 })
 const sign = (wallet: { address: string }, transaction: object, credentials?: object) =>
-  service.post('/transactions/sign', bodyOf(wallet, { ...COMPLETE, ...transaction }, credentials))
+  service.post('/transactions/sign', bodyOf(wallet, transaction, credentials))
 const send = (wallet: { address: string }, transaction: object, credentials?: object) =>
   service.post('/transactions/sign-and-send', bodyOf(wallet, transaction, credentials))
 
@@ -146,7 +143,7 @@ describe('by the rules', () => {
 
   test('of call data by what the operator added, from the next request on', async () => {
     const wallet = await newWallet()
-    await policy(wallet, [rule('decodedInput.function', 'ne', 'close'), rule('decodedInput.door', 'eq', '7')])
+    await policy(wallet, [rule('decodedInput.function', 'eq', 'knock'), rule('decodedInput.door', 'eq', '7')])
     const input = encodeFunctionData({ abi: parseAbi(['function knock(uint256 door)']), args: [7n] })
     expect(told(await sign(wallet, { to: RECIPIENT, input }))).toEqual(DENIED)
     const selector = input.slice(0, 10)
@@ -189,7 +186,10 @@ describe('by the rules', () => {
       developer_secret: SECRET,
     }
     expect(told(await service.post('/nfts/transfer', move))).toEqual(DENIED)
-    await policy(wallet, [rule('decodedInput.tokenId', 'eq', '0'), rule('decodedInput.to', 'eq', RECIPIENT)])
+    const moved = [rule('decodedInput.tokenId', 'eq', '0'), rule('decodedInput.to', 'eq', RECIPIENT)]
+    await policy(wallet, moved)
+    expect(told(await service.post('/nfts/transfer', move))).toEqual(DENIED)
+    await policy(wallet, [...moved, rule('decodedInput.function', 'eq', 'safeTransferFrom')])
     expect(told(await service.post('/nfts/transfer', { ...move, recipient: STRANGER }))).toEqual(DENIED)
     expect(told(await service.post('/nfts/transfer', move))).toEqual(DONE)
   })
@@ -202,12 +202,8 @@ describe('no policy', () => {
     expect(told(await sign(wallet, { input: '0x600160005360016000f3' }))).toEqual(DENIED)
     const collection = { network, from: wallet.address, name: 'C', symbol: 'C', image_url: 'ipfs://c' }
     expect(told(await service.post('/nfts/collections', { ...collection, developer_secret: SECRET }))).toEqual(DENIED)
-    for (const [fee, answer] of [
-      [ETHEREUM_FEE_CAP, DONE],
-      [ETHEREUM_FEE_CAP + 1n, DENIED],
-    ] as const) {
-      expect(told(await sign(wallet, { to: RECIPIENT, maxFeePerGas: String(fee) }))).toEqual([...answer])
-    }
+    const above = { to: RECIPIENT, maxFeePerGas: String(ETHEREUM_FEE_CAP + 1n) }
+    for (const act of [sign, send]) expect(told(await act(wallet, above))).toEqual(DENIED)
     // The owner may.
     expect(
       told(await sign(wallet, { to: RECIPIENT, maxFeePerGas: String(ETHEREUM_FEE_CAP + 1n) }, { user_pin: PIN })),
@@ -261,16 +257,18 @@ describe('limits', () => {
   test('where there are none, any sum is counted', async () => {
     const wallet = await newWallet()
     const uuid = await policy(wallet, ANYTHING)
-    const max = 2n ** 256n - 1n
-    for (let count = 0; count < 3; count += 1)
-      expect(told(await sign(wallet, { to: RECIPIENT, value: String(max) }))).toEqual(DONE)
-    expect(await used(uuid)).toEqual([3, String(max)])
+    const max = String(2n ** 256n - 1n)
+    await sql`update policies set spent_value = ${max} where id = ${uuid}`
+    expect(told(await sign(wallet, { to: RECIPIENT, value: '5' }))).toEqual(DONE)
+    expect(await used(uuid)).toEqual([1, max])
   })
 
   test('charge nothing for what is not recorded', async () => {
     const wallet = await newWallet()
-    const uuid = await policy(wallet, ANYTHING, { max_uses: 1 })
+    const called = await policy(wallet, [rule('decodedInput.function', 'eq', 'transfer')], { max_uses: 1 })
     expect(told(await send(wallet, transfer(RECIPIENT, 1n)))).toEqual([400, 'execution_reverted'])
+    expect(await used(called)).toEqual([0, '0'])
+    const uuid = await policy(wallet, ANYTHING, { max_uses: 1 })
     expect(told(await send(wallet, { to: RECIPIENT, value: String(10n ** 24n) }))).toEqual([
       400,
       'balance_insufficient',
@@ -296,8 +294,7 @@ describe('limits', () => {
     for (const path of ['/transactions/sign', '/transactions/sign-and-send']) {
       const wallet = await newWallet()
       const uuid = await policy(wallet, ANYTHING, { max_uses: 1 })
-      const transaction = { to: RECIPIENT, value: '1', ...(path === '/transactions/sign' ? COMPLETE : {}) }
-      const body = bodyOf(wallet, transaction)
+      const body = bodyOf(wallet, { to: RECIPIENT, value: '1' })
       const posts = Array.from({ length: 100 }, (_, index) => (index % 2 ? service.post : second.as)(path, body))
       const answers = (await Promise.all(posts)).map(told)
       expect(answers.filter(([status]) => status === 200)).toHaveLength(1)
@@ -309,6 +306,34 @@ describe('limits', () => {
     }
   }, 20_000)
 
+  test('a hundred at once on the last wei of a fee budget, over two processes: it is kept to the wei', async () => {
+    for (const path of ['/transactions/sign', '/transactions/sign-and-send']) {
+      const body = (wallet: { address: string }) => bodyOf(wallet, { to: RECIPIENT, value: '1' })
+      const first = await newWallet()
+      const measured = await policy(first, ANYTHING)
+      expect(told(await service.post(path, body(first)))).toEqual(DONE)
+      const [row] = await sql`select spent_fee from policies where id = ${measured}`
+      const fee = BigInt(row?.spent_fee)
+
+      const wallet = await newWallet()
+      const budget = 3n * fee
+      const kept = await policy(wallet, ANYTHING, { max_total_fee: String(budget) })
+      const tooLittle = await policy(wallet, ANYTHING, { max_total_fee: String(fee - 1n) })
+      const posts = Array.from({ length: 100 }, (_, index) =>
+        (index % 2 ? service.post : second.as)(path, body(wallet)),
+      )
+      const answers = (await Promise.all(posts)).map(told)
+      expect(answers.filter(([status]) => status === 200)).toHaveLength(3)
+      expect(answers.filter((answer) => Bun.deepEquals(answer, DENIED))).toHaveLength(97)
+      const rows =
+        await sql`select uses::int, spent_fee from policies where id in (${kept}, ${tooLittle}) order by created_at`
+      expect(rows.map((each) => [each.uses, each.spent_fee])).toEqual([
+        [3, String(budget)],
+        [0, '0'],
+      ])
+    }
+  }, 40_000)
+
   test('the oldest policy that matches is charged, and the next when that one is used up', async () => {
     const wallet = await newWallet()
     const narrow = await policy(wallet, [rule('value', 'eq', '5')])
@@ -317,10 +342,7 @@ describe('limits', () => {
       await policy(wallet, ANYTHING, { max_uses: 2 }),
     ]
     const posts = Array.from({ length: 8 }, (_, index) =>
-      (index % 2 ? service.post : second.as)(
-        '/transactions/sign',
-        bodyOf(wallet, { ...COMPLETE, to: RECIPIENT, value: '1' }),
-      ),
+      (index % 2 ? service.post : second.as)('/transactions/sign', bodyOf(wallet, { to: RECIPIENT, value: '1' })),
     )
     const answers = (await Promise.all(posts)).map(({ status }) => status).sort()
     expect(answers).toEqual([200, 200, 200, 200, 200, 403, 403, 403])
@@ -338,14 +360,14 @@ describe('an end', () => {
     const uuid = await policy(wallet, ANYTHING, { expires_at: '2099-01-01T00:00:00Z' })
     expect(told(await sign(wallet, { to: RECIPIENT }))).toEqual(DONE)
     await sql`update policies set expires_at = now() where id = ${uuid}`
-    const body = bodyOf(wallet, { ...COMPLETE, to: RECIPIENT })
+    const body = bodyOf(wallet, { to: RECIPIENT })
     for (const post of [service.post, second.as]) expect(told(await post('/transactions/sign', body))).toEqual(DENIED)
   })
 
   test('by revocation holds for the next request on every process, and others of the wallet go on', async () => {
     const wallet = await newWallet()
     const [uuid, stays] = [await policy(wallet, ANYTHING), await policy(wallet, [rule('value', 'eq', '0')])]
-    const body = bodyOf(wallet, { ...COMPLETE, to: RECIPIENT, value: '1' })
+    const body = bodyOf(wallet, { to: RECIPIENT, value: '1' })
     for (const post of [service.post, second.as]) expect(told(await post('/transactions/sign', body))).toEqual(DONE)
     await second.as('/policies/revoke', { uuid, developer_secret: SECRET })
     for (const post of [service.post, second.as]) expect(told(await post('/transactions/sign', body))).toEqual(DENIED)

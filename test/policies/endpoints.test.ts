@@ -31,6 +31,8 @@ const body = (rest: Record<string, unknown> = {}) => ({
   network,
   wallet_address: wallet.address,
   argument_rules: RULES,
+  // Without one the network is asked what fees are usual.
+  max_total_fee: '1000',
   developer_secret: SECRET,
   user_pin: PIN,
   ...rest,
@@ -59,6 +61,7 @@ describe('creation', () => {
       wallet_address: wallet.address,
       argument_rules: RULES,
       expires_at: '2099-01-31T12:00:00.500Z',
+      max_total_fee: '1000',
     })
     expect(await countLocks(uuid)).toBe(1)
   })
@@ -110,6 +113,9 @@ describe('creation', () => {
     ['uses as a text', { max_uses: '3' }],
     ['a value beyond 2^256', { max_total_value: String(2n ** 256n) }],
     ['a value below zero', { max_total_value: '-1' }],
+    ['a fee budget beyond 2^256', { max_total_fee: String(2n ** 256n) }],
+    ['a fee budget below zero', { max_total_fee: '-1' }],
+    ['a fee budget that is a number', { max_total_fee: 5 }],
     ['an unknown field', { spent_value: '0' }],
   ])('refuses %s', async (_what, rest) => {
     expect(told(await create(rest))).toEqual([400, 'invalid_input'])
@@ -129,6 +135,16 @@ describe('creation', () => {
     const before = await list()
     expect(told(await create(rest))).toEqual([status, code])
     expect(await list()).toEqual(before)
+  })
+
+  test('takes a fee budget in hex, and none at all, and asks the network where it is absent', async () => {
+    expect((await create({ max_total_fee: '0xff' })).json.max_total_fee).toBe('255')
+    expect((await create({ max_total_fee: '0' })).json.max_total_fee).toBe('0')
+    // Nothing listens there. A wrong credential is told before.
+    for (const max_total_fee of [null, undefined]) {
+      expect(told(await create({ max_total_fee }))).toEqual([503, 'node_unavailable'])
+      expect(told(await create({ max_total_fee, user_pin: '000000' }))).toEqual([403, 'INVALID_SECRET'])
+    }
   })
 
   test('is for user-controlled wallets of the project, on networks with a node', async () => {

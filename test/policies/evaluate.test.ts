@@ -66,7 +66,10 @@ const read = (
   )
 }
 
-const judged = (call: ReadCall | null, rest: Partial<Judged> = {}): Judged => ({ to: TOKEN, value: 0n, call, ...rest })
+const judged = (call: ReadCall | null, rest: Partial<Judged> = {}): Judged => ({
+  ...{ to: TOKEN, value: 0n, call, isCall: call !== null },
+  ...rest,
+})
 
 const ERC20 = parseAbi([
   'function transfer(address to, uint256 value)',
@@ -188,7 +191,8 @@ const call: fc.Arbitrary<Hex> = fc.oneof(
 /** As it is, cut, with something behind it, or with a byte changed. */
 const input: fc.Arbitrary<Hex> = fc.oneof(
   { weight: 6, arbitrary: call },
-  { weight: 1, arbitrary: fc.constantFrom<Hex>('0x', '0xdeadbeef', '0xa9059cbb') },
+  { weight: 2, arbitrary: fc.constant<Hex>('0x') },
+  { weight: 1, arbitrary: fc.constantFrom<Hex>('0xdeadbeef', '0xa9059cbb') },
   { weight: 1, arbitrary: fc.tuple(call, fc.nat()).map(([data, cut]) => data.slice(0, 2 + 2 * (cut % 40)) as Hex) },
   { weight: 1, arbitrary: fc.tuple(call, hexBytes).map(([data, more]) => `${data}${more.slice(2)}` as Hex) },
   {
@@ -238,10 +242,10 @@ const mostlyOne = <Item>(item: fc.Arbitrary<Item>) =>
 const rules = mostlyOne(
   fc.record({
     argument: fc.oneof(fc.constantFrom(...paths), fc.constantFrom(...paths.slice(0, 4))),
-    operator: fc.constantFrom(...RULE_OPERATORS),
+    operator: fc.oneof(fc.constant('eq' as const), fc.constantFrom(...RULE_OPERATORS)),
     value: named,
     /** The value is the one of the first transaction, where it has one. */
-    isIts: fc.boolean(),
+    isIts: fc.constantFrom(true, true, false),
   }),
 )
 const sent = fc.record({ to: address, value: natural, input })
@@ -249,18 +253,33 @@ const sent = fc.record({ to: address, value: natural, input })
 const alike = fc.tuple(sent, sent).chain((pair) => fc.array(fc.constantFrom(...pair), { minLength: 3, maxLength: 5 }))
 const sents = fc.oneof({ weight: 5, arbitrary: mostlyOne(sent) }, { weight: 1, arbitrary: alike })
 
+/** Call data takes a rule on its function: without one hardly anything would be allowed. */
+const isNamedMostly = fc.constantFrom(true, true, true, true, false)
+
 test('random rules on random transactions say what the reference says', async () => {
   const items = added(ODD)
   let [agreed, refused] = [0, 0]
   await fc.assert(
-    fc.asyncProperty(rules, sents, async (drawn, transactions) => {
-      const all = drawn.map(({ isIts, ...each }) => {
+    fc.asyncProperty(rules, sents, isNamedMostly, async (drawn, transactions, isNamed) => {
+      const [firstOne] = transactions
+      const own = firstOne === undefined ? undefined : decoded(firstOne.input)?.item.name
+      const naming: ArgumentRule = { argument: 'decodedInput.function', operator: 'eq', value: own ?? '' }
+      const free = drawn.map(({ isIts, ...each }) => {
         const its = transactions[0] === undefined || !isIts ? null : found({ ...each }, transactions[0])
         return its === null || typeof its.value === 'object' ? each : { ...each, value: String(its.value) }
       })
-      const expected = transactions.every((each) => all.every((one) => agrees(one, each)))
+      const all = isNamed && own !== undefined ? [...free, naming] : free
+      // Call data takes a rule on the function, whatever else agrees.
+      const isFree = transactions.every((each) => each.input === '0x')
+      const names = all.some((one) => one.argument === 'decodedInput.function' && one.operator === 'eq')
+      const expected = (isFree || names) && transactions.every((each) => all.every((one) => agrees(one, each)))
       const read_ = await Promise.all(
-        transactions.map(async ({ to, value, input: data }) => ({ to, value, call: await read(data, { items, to }) })),
+        transactions.map(async ({ to, value, input: data }) => ({
+          to,
+          value,
+          isCall: data !== '0x',
+          call: await read(data, { items, to }),
+        })),
       )
       if (expected) agreed += 1
       else refused += 1
@@ -286,6 +305,22 @@ describe('rules', () => {
 
   test('never match a contract creation', () => {
     expect(matches([rule('value', 'ge', '0')], [judged(null, { to: null })])).toBe(false)
+  })
+
+  test('never match call data without a rule that names its function, whether it can be read or not', () => {
+    const call: ReadCall = { functionName: 'f', values: new Map([['a', { kind: 'integer', value: 1n }]]) }
+    const anything = [rule('value', 'ge', '0'), rule('to', 'eq', TOKEN)]
+    for (const each of [judged(call), judged(null, { isCall: true })]) {
+      expect(matches(anything, [each])).toBe(false)
+      expect(matches([...anything, rule('decodedInput.function', 'ne', 'g')], [each])).toBe(false)
+      // Of several, one is enough to be refused.
+      expect(matches(anything, [plain, each])).toBe(false)
+    }
+    expect(matches([...anything, rule('decodedInput.a', 'eq', '1')], [judged(call)])).toBe(false)
+    const named = [...anything, rule('decodedInput.function', 'eq', 'f')]
+    expect(matches(named, [judged(call)])).toBe(true)
+    expect(matches(named, [judged(null, { isCall: true })])).toBe(false)
+    expect(matches(named, [judged(call), plain])).toBe(false)
   })
 
   test.each([
@@ -347,8 +382,9 @@ describe('rules', () => {
     ])
     const transaction = judged({ functionName: 'f', values })
     // null: neither equal nor unequal, as it cannot be compared.
-    expect(matches([rule(`decodedInput.${path}`, 'eq', value)], [transaction])).toBe(equal === true)
-    expect(matches([rule(`decodedInput.${path}`, 'ne', value)], [transaction])).toBe(equal === false)
+    const named = rule('decodedInput.function', 'eq', 'f')
+    expect(matches([named, rule(`decodedInput.${path}`, 'eq', value)], [transaction])).toBe(equal === true)
+    expect(matches([named, rule(`decodedInput.${path}`, 'ne', value)], [transaction])).toBe(equal === false)
   })
 
   test('on call data never match where there is none, `ne` included', () => {

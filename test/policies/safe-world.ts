@@ -15,6 +15,7 @@ import {
   parseTransaction,
   size,
   slice,
+  toFunctionSelector,
   zeroAddress,
   zeroHash,
 } from 'viem'
@@ -61,6 +62,23 @@ export const seizures = ({ owner }: Safe): readonly Hex[] => [
   callOf('function setFallbackHandler(address handler)', STRANGER),
   callOf('function approveHash(bytes32 hash)', zeroHash),
   execution(contractWalletOf(owner), [{ to: STRANGER, value: parseEther('1'), input: '0x' }]).input,
+]
+
+/** Of all that `seizures` and `detours` call. */
+const DECLARATIONS = [
+  EXEC_TRANSACTION,
+  CREATE_PROXY,
+  MULTI_SEND,
+  ENABLE_MODULE,
+  'function addOwnerWithThreshold(address owner, uint256 threshold)',
+  'function swapOwner(address previous, address old, address replacement)',
+  'function setGuard(address guard)',
+  'function setFallbackHandler(address handler)',
+  'function approveHash(bytes32 hash)',
+  'function signMessage(bytes data)',
+  'function performCreate(uint256 value, bytes code)',
+  'function simulate(address target, bytes data)',
+  'function setup(address[] owners, uint256 threshold, address to, bytes data, address handler, address token, uint256 payment, address receiver)',
 ]
 
 const codeOf = (deployment: typeof getMultiSendDeployment) =>
@@ -128,7 +146,22 @@ const verbsOf = (service: Service) => {
     if (answer.status !== 200) throw new Error(answer.text)
     return answer.json.uuid
   }
-  return { post, sign, send, batch, acts, policy }
+  /** Lets the developer call each function by which a Safe could be taken: what is refused then is refused in spite of it. */
+  const allowSeizures = async (wallet: Wallet): Promise<void> => {
+    for (const declaration of DECLARATIONS) {
+      await policy(wallet, [rule('decodedInput.function', 'eq', itemOf(declaration).name)])
+    }
+  }
+  return { post, sign, send, batch, acts, policy, allowSeizures }
+}
+
+/** The operator knows the functions of Safe's contracts. */
+const addSafeAbi = async (sql: Sql): Promise<void> => {
+  for (const declaration of DECLARATIONS) {
+    const item = itemOf(declaration)
+    const row = { abi_name: 'Safe', kind: 'function', selector: toFunctionSelector(item), signature: item.name }
+    await sql`insert into abi_items ${sql({ ...row, item: sql.json(item as never) })}`
+  }
 }
 
 const contractWalletsOf = (service: Service) => {
@@ -186,6 +219,7 @@ export const startSafeWorld = async () => {
   await deployCanonicalContracts(chain.rpcUrl)
   const service = await startService({ rpcUrls: { [network]: chain.rpcUrl, Polygon: 'http://127.0.0.1:1' } })
   const sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
+  await addSafeAbi(sql)
   const parts = { chain, service, sql }
   return {
     ...parts,

@@ -357,7 +357,7 @@ describe('the credential', () => {
   test("is never a policy's, whatever it allows", async () => {
     const wallet: Wallet = await service.newWallet({ network: 'Polygon', pin: PIN })
     const argument_rules = [{ argument: 'value', operator: 'ge', value: '0' }]
-    const policy = { network: 'Polygon', wallet_address: wallet.address, argument_rules, ...both }
+    const policy = { network: 'Polygon', wallet_address: wallet.address, argument_rules, max_total_fee: '1', ...both }
     expect((await service.post('/policies', policy)).status).toBe(200)
     expect(told(await sign(wallet, secret))).toEqual({ status: 400, code: 'credential_required' })
     expect((await sign(wallet, pin)).status).toBe(200)

@@ -507,6 +507,65 @@ describe('calls of the runtime', () => {
     expect(json).toEqual(Object.fromEntries(words.map((word) => [word, null])))
   })
 
+  test('by a policy pay fees and tips from its budget, and are signed for the next nonce alone', async () => {
+    const { address, id } = await service.newWallet({ network, pin: PIN, ownerId: crypto.randomUUID() })
+    await chain.fund(address, 1_000n * UNIT)
+    const policy = async (rest: object = {}): Promise<string> => {
+      const { json } = await service.post('/policies', {
+        ...{ network, wallet_address: address, ...rest },
+        argument_rules: [{ argument: 'value', operator: 'le', value: '5' }],
+        ...{ developer_secret: SECRET, user_pin: PIN },
+      })
+      return json.uuid
+    }
+    const spent = async (uuid: string) => {
+      const [row] = await sql`select spent_fee, max_total_fee from policies where id = ${uuid}`
+      return { fee: BigInt(row?.spent_fee), budget: BigInt(row?.max_total_fee) }
+    }
+    const payment = { to: bob, value: '5' }
+    const sign = (more: object = {}) => service.post('/transactions/sign', bodyOf(address, { ...payment, ...more }))
+    const told = ({ status, json }: Answer) => [status, json.code ?? null]
+    const [DONE, DENIED] = [
+      [200, null],
+      [403, 'policy_denied'],
+    ]
+    const first = await policy()
+    expect(told(await sign())).toEqual(DONE)
+    const { fee, budget } = await spent(first)
+    expect(fee).toBeGreaterThan(0n)
+    // 2,500 payments, but for the bytes by which one differs from another.
+    expect(budget / fee).toBeGreaterThan(2_300n)
+    expect(budget / fee).toBeLessThan(2_700n)
+
+    // A tip is at most as much as the fee.
+    const refused = await sign({ maxPriorityFeePerGas: String(fee + 1n) })
+    expect(told(refused)).toEqual(DENIED)
+    expect(refused.json.error).toContain(`"unsigned_transaction.maxPriorityFeePerGas" must be at most ${fee}`)
+    expect(told(await send(address, { ...payment, maxPriorityFeePerGas: String(10n * UNIT) }))).toEqual(DENIED)
+    expect((await spent(first)).fee).toBe(fee)
+    expect(told(await sign({ maxPriorityFeePerGas: String(fee) }))).toEqual(DONE)
+    expect((await spent(first)).fee).toBeGreaterThanOrEqual(3n * fee)
+
+    for (let nonce = 1; nonce <= 20; nonce += 1) {
+      const later = await sign({ nonce: String(nonce) })
+      expect(told(later)).toEqual(DENIED)
+      expect(later.json.error).toContain('for the next nonce alone, which is 0')
+    }
+    expect(told(await sign({ nonce: '0' }))).toEqual(DONE)
+
+    // One that waits for longer would outlive the policy.
+    for (const act of [sign, (more: object) => send(address, { ...payment, ...more })]) {
+      expect(told(await act({ era: '64' }))).toEqual(DENIED)
+    }
+
+    await service.post('/policies/revoke', { uuid: first, user_pin: PIN })
+    const last = await policy({ max_total_fee: String(2n * fee - 1n) })
+    const [one, two] = [await send(address, payment), await send(address, payment)]
+    expect([told(one), told(two)]).toEqual([DONE, DENIED])
+    expect((await spent(last)).fee).toBe(fee)
+    expect(await sql`select from transactions where wallet_id = ${id}`).toHaveLength(1)
+  })
+
   test('take a policy that names them, and none whose limit could not count them', async () => {
     const { address } = await service.newWallet({ network, pin: PIN, ownerId: crypto.randomUUID() })
     const policy = (rules: readonly object[], rest: object = {}) =>

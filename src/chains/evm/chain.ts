@@ -13,7 +13,6 @@ import { broadcast } from './broadcast.ts'
 import { readCountAt, readCounts } from './counts.ts'
 import { assemble, disassemble, signerOf, signingBytes } from './encode.ts'
 import { readAddressFacts } from './facts.ts'
-import { isWithinCap } from './fees.ts'
 import { readHistory } from './history.ts'
 import { identityOf } from './identity.ts'
 import { ladderOf, outbidding } from './ladder.ts'
@@ -30,6 +29,7 @@ import { readCall } from './readCall.ts'
 import { createContractWallets } from './safe/safe.ts'
 import { readStanding } from './standing.ts'
 import { readStatus, readStatuses } from './status.ts'
+import { createTerms } from './terms.ts'
 import { complete, offerOf } from './unsigned.ts'
 
 /** A network as data, the node that serves it, and what is remembered of it between processes. */
@@ -97,7 +97,7 @@ export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: E
     statuses: (asked) => readStatuses(rpc, asked),
     preview: (from, intents) => previewBundle({ rpc, limits, network, memory, facts }, { from, intents }),
     readCall: (intent) => readCall({ memory, network, facts }, intent),
-    isWithinFeeCap: (intent) => isWithinCap(intent, row),
+    terms: createTerms({ rpc, row, ours }),
     facts,
     balances: (input) => readBalances(rpc, input),
     addressOfName: (name) => readAddressOfName({ rpc, row }, name),

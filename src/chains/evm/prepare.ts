@@ -2,19 +2,19 @@
 // Estimates name no fees, so a node cannot mistake missing gas money for a revert: whether the sender can pay is judged
 // here, from the balance in the same batch.
 
-import { encodeFunctionData, formatUnits, parseAbi } from 'viem'
+import { formatUnits } from 'viem'
 import { AppError } from '../../errors.ts'
 import type { ChainMemory, EvmUnsigned, Intent, Prepared, PrepareOptions, RecordedIntent } from '../chain.ts'
 import type { ContractWallet } from '../contract-wallets.ts'
 import type { EvmNetworkRow } from '../networks.ts'
 import { type Answer, type Question, question, type Rpc } from '../node/rpc.ts'
-import { bytes, MalformedAnswer, quantity, record, smallQuantity } from '../node/wire.ts'
+import { bytes, quantity, record, smallQuantity } from '../node/wire.ts'
 import { runBundle } from './bundle.ts'
-import { readQuestion, transactionObject } from './call.ts'
-import { serializeUnsigned } from './encode.ts'
+import { transactionObject } from './call.ts'
 import { type Failed, failedBy, failedIn, tellFailures } from './failures.ts'
 import { assertRelayed, chooseFees, marketFees } from './fees.ts'
 import { dataOnlyGas, intrinsicGas } from './intrinsic.ts'
+import { l1FeeQuestion } from './l1Fee.ts'
 import type { SimulationLimits } from './limits.ts'
 import { assertBelowCeiling, historyQuestion, marketOf } from './market.ts'
 import { isExecutionFailure, isNoFunds, isPendingMissing } from './nodeErrors.ts'
@@ -33,12 +33,8 @@ const GAS_USED_MARGIN_PERCENT = 50n
 const TRANSACTION_GAS = 21_000n
 /** go-ethereum stops its search 1.5 % above what is needed (eth/gasestimator). */
 const ESTIMATE_ERROR_PERCENT = 3n
-/** Layer 1's fees may rise until the transaction is included. */
-const L1_FEE_MARGIN_PERCENT = 25n
 /** What the sender is given to estimate the gas of a transfer that it cannot pay. */
 const RICH = 2n ** 200n
-
-const ORACLE_ABI = parseAbi(['function getL1FeeUpperBound(uint256 unsignedTxSize) view returns (uint256)'])
 
 /** The node, its network as data, what was learnt of it, and what the operator declared. */
 export type PrepareContext = {
@@ -103,28 +99,6 @@ const assertFitsBlock = (intent: Intent, blockGasLimit: bigint | null): void => 
 const marginOf = (intent: Intent, gas: bigint): bigint => {
   if (intent.gasLimit !== undefined) return intent.gasLimit
   return gas === TRANSACTION_GAS ? gas : raised(gas, ESTIMATE_MARGIN_PERCENT)
-}
-
-/** GasPriceOracle.getL1FeeUpperBound (OP stack, since Fjord) for the longest that this transaction can be. */
-const l1FeeQuestion = (row: EvmNetworkRow, intent: Intent): Question<bigint> | null => {
-  if (row.gasPriceOracle === null) return null
-  const { gasLimit: _, ...open } = intent
-  const longest = fillIn(open, {
-    row,
-    nonce: 2 ** 32,
-    gasLimit: 2n ** 32n,
-    maxFeePerGas: row.maxFeePerGasCapWei,
-    maxPriorityFeePerGas: row.maxFeePerGasCapWei,
-  })
-  const size = BigInt((serializeUnsigned(longest).length - 2) / 2)
-  const data = encodeFunctionData({ abi: ORACLE_ABI, functionName: 'getL1FeeUpperBound', args: [size] })
-  const read = readQuestion({ to: row.gasPriceOracle, data })
-  const parse = (result: unknown): bigint => {
-    const word = read.parse(result)
-    if (word.length !== 66) throw new MalformedAnswer('the fee of the GasPriceOracle')
-    return raised(BigInt(word), L1_FEE_MARGIN_PERCENT)
-  }
-  return { ...read, parse }
 }
 
 const reverted = async (
@@ -253,7 +227,7 @@ export const prepare = async (
   if (balance < cost && input.options.isJudgedUnpaid !== true)
     throw insufficient(row, { from, needed: cost, balance, least: false })
   const atMarket = { ...unsigned, ...marketFees(market) }
-  return { unsigned, atMarket, minedCount, pendingCount, balance, worstCost: cost }
+  return { unsigned, atMarket, minedCount, pendingCount, balance, worstCost: cost, surcharge }
 }
 
 const estimateForSigning = async (context: PrepareContext, sending: Sending): Promise<bigint> => {

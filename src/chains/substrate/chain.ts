@@ -13,6 +13,7 @@ import { parseContract } from './contracts.ts'
 import { assemble, signingBytes } from './extrinsic.ts'
 import { readFacts } from './facts.ts'
 import { createFinalBlocks } from './finalBlocks.ts'
+import { isMessage } from './gear.ts'
 import { readHistory } from './history.ts'
 import { isSignedByKey, keyMessage } from './messages.ts'
 import { readEventMovements, readMovements } from './movements.ts'
@@ -20,10 +21,11 @@ import { nftVerbs } from './nftVerbs.ts'
 import { createSubstrateNode, type SubstrateChainInput } from './node.ts'
 import { fill, prepare } from './prepare.ts'
 import { previewBundle } from './preview.ts'
-import { readCall } from './readCall.ts'
+import { readCall, readMessage } from './readCall.ts'
 import { createSearch } from './search.ts'
 import { findStatus, readStatuses } from './status.ts'
 import { unlessForgotten } from './storage.ts'
+import { createNodelessTerms, createTerms } from './terms.ts'
 
 /** 31 years. */
 const NEVER_SECONDS = 1_000_000_000
@@ -83,7 +85,7 @@ export const createNodelessChain = (row: SubstrateNetworkRow): Chain => {
     statuses: refuseLater,
     preview: refuseLater,
     readCall: refuseLater,
-    isWithinFeeCap: ({ maxPriorityFeePerGas = 0n }) => maxPriorityFeePerGas <= row.feeCapPlanck,
+    terms: createNodelessTerms(row, refuseLater),
     facts: refuseLater,
     balances: refuseLater,
     addressOfName: refuseLater,
@@ -121,9 +123,11 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     const runtime = await runtimes.at(block.hash)
     return (await rpc.ask(accountQuestion(runtime, address, block.hash))).nonce
   }
+  const nodeless = createNodelessChain(row)
   return {
-    ...createNodelessChain(row),
+    ...nodeless,
     ...nftVerbs(node),
+    terms: { ...nodeless.terms, ...createTerms({ node, ours, recentHead }) },
     prepare: (intent, from, { behind }) => prepare(node, { intent, from, behind }),
     fill: async (intent, from, { nonce }) => fill(node, { intent, from, nonce, head: await recentHead() }),
     transactionCounts: async (address) => countsAsOf(address, await recentHead()),
@@ -143,7 +147,12 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     statuses: (asked) => readStatuses(node, asked),
     preview: (from, intents) => previewBundle(node, { from, intents }),
     // What has a recipient is a plain transfer, or a message in a program's own words.
-    readCall: async ({ to, input }) => (to === null ? readCall((await readNow(node)).runtime, input) : null),
+    readCall: async ({ to, value, input }) => {
+      const isMessageTo = row.hasPrograms && isMessage({ to, input })
+      if (to !== null && !isMessageTo) return null
+      const { runtime } = await readNow(node)
+      return to === null ? readCall(runtime, input) : readMessage(runtime, { to, value, input })
+    },
     facts: (addresses) => readFacts(node, addresses),
     balances: (input) => readBalances(node, input),
     head: async () => {

@@ -14,12 +14,15 @@ import { isMessage, withGasLimit } from './gear.ts'
 import type { SubstrateNode } from './node.ts'
 import { payerOf } from './payer.ts'
 import type { Runtime } from './runtime.ts'
-import { gasOnVoucher, type Spending, spentBy } from './spending.ts'
+import { gasOnVoucher, gasPaidBy, type Spending, spentBy } from './spending.ts'
 import { headerQuestion } from './storage.ts'
 import { feeQuestion, unlessUndecodable } from './weigh.ts'
 
 /** The fee may rise with the congestion of the block that takes it (TransactionPayment.NextFeeMultiplier). */
 const FEE_MARGIN_PERCENT = 25n
+
+/** The most that a fee may be by the time that it is taken. Pure. */
+export const withMargin = (fee: bigint): bigint => fee + (fee * FEE_MARGIN_PERCENT) / 100n
 
 type Filling = {
   readonly intent: Intent
@@ -184,7 +187,7 @@ export const prepare = async (
   const [newest, account, next, marketFee, recipient, voucher] = told
   refuseUnfinal(node, { final: head.ref.number, newest: newest?.number ?? 0n, period: draft.era.period })
   const deposit = existentialDeposit(runtime)
-  const fee = marketFee + (marketFee * FEE_MARGIN_PERCENT) / 100n + draft.tip
+  const fee = withMargin(marketFee) + draft.tip
   if (voucher !== null) refuseEmpty(node, { payer, voucher, cost: fee + gasOnVoucher(runtime, draft.call) })
   const { cost, worstCost } = costOf(spentBy(runtime, draft.call), { account, fee: voucher === null ? fee : 0n })
   refusePoor(node, { from, account, cost, deposit })
@@ -196,7 +199,10 @@ export const prepare = async (
   const minedCount = account.nonce
   const pendingCount = Math.max(minedCount, next)
   const unsigned = await bound(node, runtime, { ...draft, nonce: intent.nonce ?? pendingCount })
-  return { unsigned, atMarket: unsigned, minedCount, pendingCount, balance: account.transferable, worstCost }
+  // Whoever pays it: what a voucher pays counts against a policy as well.
+  const surcharge = fee + gasPaidBy(runtime, draft.call)
+  const balance = account.transferable
+  return { unsigned, atMarket: unsigned, minedCount, pendingCount, balance, worstCost, surcharge }
 }
 
 /** For signing alone: who cannot pay may sign as well. @throws invalid_input, metadata_untrusted, node_unavailable. */

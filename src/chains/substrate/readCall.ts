@@ -2,8 +2,9 @@
 // A rule on the function names the outer call: whoever allows `utility.batch_all`, `proxy.proxy` and the like allows whatever
 // is in them; a rule on `utility.batch` allows nothing but batches, and none on `balances.transfer_keep_alive` a batch.
 
-import type { CallValue, Hex, ReadCall } from '../chain.ts'
+import type { CallValue, Hex, Intent, ReadCall } from '../chain.ts'
 import { isExactCall, readTree } from './decode.ts'
+import { messageCall } from './gear.ts'
 import type { Runtime } from './runtime.ts'
 import type { Field, Value } from './values.ts'
 
@@ -36,6 +37,16 @@ const leavesOf = (value: Value, path: string): [string, CallValue][] => {
     default:
       return [[path, value]]
   }
+}
+
+/**
+ * A message to a program, as the call that it is: `gear.send_message`. Its limit of gas is chosen later, so it is no value
+ * that a rule could compare. Pure.
+ */
+export const readMessage = (runtime: Runtime, message: Intent & { readonly to: string }): ReadCall | null => {
+  const read = readCall(runtime, messageCall(runtime, message))
+  if (read === null) return null
+  return { ...read, values: new Map([...read.values].filter(([name]) => name !== 'gas_limit')) }
 }
 
 /** null unless it is read for certain. Pure. */

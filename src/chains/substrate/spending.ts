@@ -246,6 +246,19 @@ const spentByOne = (runtime: Runtime, call: CallTree): Spending => {
   return count === undefined ? NOT_KNOWN : count({ runtime, call, pallet: camelCase(pallet) })
 }
 
+const gasIn = (runtime: Runtime, call: CallTree): bigint => {
+  const own = call.functionName.startsWith('gear.') ? amountIn(call, 'gas_limit') * planckPerGas(runtime) : 0n
+  return call.fields
+    .flatMap(({ value }) => (value.kind === 'list' ? value.items : [value]))
+    .reduce((sum, value) => (value.kind === 'call' ? sum + gasIn(runtime, value) : sum), own)
+}
+
+/** The gas of messages, in planck, of a call and of all calls within it, whoever they take it from. Pure. */
+export const gasPaidBy = (runtime: Runtime, call: Hex): bigint => {
+  const tree = treeOf(runtime, call)
+  return tree === null ? 0n : gasIn(runtime, tree)
+}
+
 /** The gas that a voucher pays for, in planck; 0 for a call that goes on none. Pure. */
 export const gasOnVoucher = (runtime: Runtime, call: Hex): bigint => {
   const tree = treeOf(runtime, call)

@@ -198,6 +198,7 @@ describe('a policy on a call of the runtime', () => {
   const judged = (hex: Hex, read: ReadCall | null = readCall(runtime, hex)): Judged => ({
     to: null,
     value: 0n,
+    isCall: true,
     call: read,
   })
   const rule = (argument: string, operator: ArgumentRule['operator'], value: string): ArgumentRule => ({
@@ -285,7 +286,7 @@ describe('a policy on a call of the runtime', () => {
   })
 
   test('with coins that go to an account compares it letter for letter', () => {
-    const sent: Judged = { to: ACCOUNT, value: 5n, call: null }
+    const sent: Judged = { to: ACCOUNT, value: 5n, isCall: false, call: null }
     expect(matches([rule('to', 'eq', ACCOUNT), rule('value', 'le', '5')], [sent])).toBe(true)
     expect(matches([rule('to', 'eq', ACCOUNT.replace('Z', 'z'))], [sent])).toBe(false)
     expect(matches([rule('to', 'ne', OTHER)], [sent])).toBe(true)

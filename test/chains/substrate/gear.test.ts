@@ -8,10 +8,12 @@ import { createNodelessChain, createSubstrateChain } from '../../../src/chains/s
 import type { ChainEvent, CodecValue } from '../../../src/chains/substrate/events.ts'
 import { blake2Hash, toHex } from '../../../src/chains/substrate/extrinsic.ts'
 import { messageFailure } from '../../../src/chains/substrate/gear.ts'
+import { readMessage } from '../../../src/chains/substrate/readCall.ts'
 import type { Runtime } from '../../../src/chains/substrate/runtime.ts'
 import { decodePayload, encodePayload, isOf, type SailsItem } from '../../../src/chains/substrate/sails.ts'
 import { spentBy } from '../../../src/chains/substrate/spending.ts'
 import { AppError } from '../../../src/errors.ts'
+import { matches } from '../../../src/policies/evaluate.ts'
 import { checkRules } from '../../../src/policies/rules.ts'
 import { contractOf } from '../../../src/tokens/contract.ts'
 import { devAccount } from '../../support/substrate.ts'
@@ -160,6 +162,25 @@ describe.skipIf(vara === null)('a program of Vara', () => {
     return read.toHuman() as unknown as { section: string; method: string; args: Readonly<Record<string, unknown>> }
   }
   const grouped = (number: bigint) => number.toString().replace(/\B(?=(\d{3})+$)/g, ',')
+
+  test('is told to a policy as the call that a message is, without the gas that is chosen later', () => {
+    const input = encodePayload(vnft('Transfer', '[u8;32]', 'u256'), [`0x${'11'.repeat(32)}`, 5n])
+    const message = { to: program, value: 7n, input }
+    for (const gasLimit of [undefined, 9n]) {
+      const read = readMessage(runtime(), { ...message, ...(gasLimit === undefined ? {} : { gasLimit }) })
+      expect(read?.functionName).toBe('gear.send_message')
+      expect([...(read?.values.keys() ?? [])]).toEqual(['destination', 'payload', 'value', 'keep_alive'])
+      expect(read?.values.get('payload')).toEqual({ kind: 'bytes', value: input })
+      const sent = { to: program, value: 7n, isCall: true, call: read }
+      const named = [{ argument: 'decodedInput.function', operator: 'eq', value: 'gear.send_message' }] as const
+      const only = { argument: 'to', operator: 'eq', value: program } as const
+      expect(matches([...named, only], [sent])).toBe(true)
+      expect(matches([only], [sent])).toBe(false)
+      expect(matches([...named, { argument: 'decodedInput.gas_limit', operator: 'ge', value: '0' }], [sent])).toBe(
+        false,
+      )
+    }
+  })
 
   test('takes a message with the gas that the node names and a fifth, or the caller’s, and both are counted', async () => {
     const message = { to: program, value: 5n, input: encodePayload(vnft('Transfer'), []) }

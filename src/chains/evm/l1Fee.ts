@@ -1,0 +1,46 @@
+// Chains of the OP stack take a fee for their data on layer 1, beside the gas. No transaction bounds it, so it is asked for.
+
+import { encodeFunctionData, parseAbi } from 'viem'
+import type { Intent } from '../chain.ts'
+import type { EvmNetworkRow } from '../networks.ts'
+import type { Question } from '../node/rpc.ts'
+import { MalformedAnswer } from '../node/wire.ts'
+import { readQuestion } from './call.ts'
+import { serializeUnsigned } from './encode.ts'
+import { fillIn } from './unsigned.ts'
+
+/** Layer 1's fees may rise until the transaction is included. */
+const MARGIN_PERCENT = 25n
+
+const ORACLE_ABI = parseAbi(['function getL1FeeUpperBound(uint256 unsignedTxSize) view returns (uint256)'])
+
+/**
+ * GasPriceOracle.getL1FeeUpperBound (OP stack, since Fjord) for the longest that this transaction can be, with a margin.
+ * null for a network without such a fee.
+ */
+export const l1FeeQuestion = (
+  row: EvmNetworkRow,
+  { to, value, input }: Pick<Intent, 'to' | 'value' | 'input'>,
+): Question<bigint> | null => {
+  if (row.gasPriceOracle === null) return null
+  const longest = fillIn(
+    { to, value, input },
+    {
+      row,
+      nonce: 2 ** 32,
+      gasLimit: 2n ** 32n,
+      maxFeePerGas: row.maxFeePerGasCapWei,
+      maxPriorityFeePerGas: row.maxFeePerGasCapWei,
+    },
+  )
+  const size = BigInt((serializeUnsigned(longest).length - 2) / 2)
+  const data = encodeFunctionData({ abi: ORACLE_ABI, functionName: 'getL1FeeUpperBound', args: [size] })
+  const read = readQuestion({ to: row.gasPriceOracle, data })
+  const parse = (result: unknown): bigint => {
+    const word = read.parse(result)
+    if (word.length !== 66) throw new MalformedAnswer('the fee of the GasPriceOracle')
+    const fee = BigInt(word)
+    return fee + (fee * MARGIN_PERCENT) / 100n
+  }
+  return { ...read, parse }
+}

@@ -1,0 +1,53 @@
+import type { SubstrateUnsigned, Unsigned } from '../chain.ts'
+import { NOBODY, type SubstrateNetworkRow } from '../networks.ts'
+import type { Terms } from '../terms.ts'
+import type { FinalHead } from './blocks.ts'
+import type { SubstrateNode } from './node.ts'
+import { unsignedOf, withMargin } from './prepare.ts'
+import { gasPaidBy } from './spending.ts'
+import { feeQuestion } from './weigh.ts'
+
+/** What needs no node; whatever does is refused. */
+export const createNodelessTerms = (row: SubstrateNetworkRow, refuse: () => Promise<never>): Terms => ({
+  isWithinFeeCap: ({ maxPriorityFeePerGas = 0n }) => maxPriorityFeePerGas <= row.feeCapPlanck,
+  gasFee: () => 0n,
+  excess: refuse,
+  surcharge: refuse,
+  ordinaryFee: refuse,
+})
+
+/** By the runtime's own word on fees: it sets them, and a caller adds a tip, or the gas of a message. */
+export const createTerms = (input: {
+  readonly node: SubstrateNode
+  readonly ours: (unsigned: Unsigned) => SubstrateUnsigned
+  readonly recentHead: () => Promise<FinalHead>
+}): Omit<Terms, 'isWithinFeeCap' | 'gasFee'> => {
+  const { node, ours, recentHead } = input
+  const feeOf = async (unsigned: SubstrateUnsigned): Promise<bigint> =>
+    withMargin(await node.rpc.ask(feeQuestion(unsigned, unsigned.blockHash)))
+  return {
+    excess: async ({ intent, ordinary, times }) => {
+      const mostGas = times * ours(ordinary).gasLimit
+      if ((intent.gasLimit ?? 0n) > mostGas) return { field: 'gasLimit', most: mostGas }
+      const { maxPriorityFeePerGas: tip } = intent
+      if (tip === undefined || tip === 0n) return null
+      // A tip comes on top of the runtime's fee: together they are at most so many times that fee.
+      const mostTip = (times - 1n) * (await feeOf(ours(ordinary)))
+      return tip > mostTip ? { field: 'maxPriorityFeePerGas', most: mostTip } : null
+    },
+    surcharge: async (unsigned) => {
+      const { call, tip, blockHash } = ours(unsigned)
+      const [fee, runtime] = await Promise.all([feeOf(ours(unsigned)), node.runtimes.at(blockHash)])
+      return fee + tip + gasPaidBy(runtime, call)
+    },
+    ordinaryFee: async () => {
+      const head = await recentHead()
+      const runtime = await node.runtimes.of(head.version, head.ref.hash)
+      const nobody = NOBODY[node.row.network]
+      const payment = { to: nobody, value: 1n, input: '0x' } as const
+      return feeOf(
+        unsignedOf(node, runtime, { intent: payment, from: nobody, nonce: 0, head, eraBlocks: node.row.era.least }),
+      )
+    },
+  }
+}

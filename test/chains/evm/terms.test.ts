@@ -1,0 +1,75 @@
+// What a transaction may cost beside what it moves, where a network takes a fee for layer 1.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { Chain, Unsigned } from '../../../src/chains/chain.ts'
+import { createEvmChain } from '../../../src/chains/evm/chain.ts'
+import { evmNetworkRow } from '../../../src/chains/networks.ts'
+import { usualFeeBudget } from '../../../src/policies/terms.ts'
+import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
+import { startFakeNode } from './fakeNode.ts'
+import { createMemory } from './memory.ts'
+
+const GWEI = 10n ** 9n
+const ORACLE = '0x420000000000000000000000000000000000000F'
+const L1_FEE = 400_000n
+/** As prepare.ts has it: a quarter more. */
+const L1_FEE_MOST = 500_000n
+const from = fundedAccount(0).address
+const payment = { to: fundedAccount(1).address, value: 5n, input: '0x' as const }
+
+let node: TestChain
+let proxy: ReturnType<typeof startFakeNode>
+let base: Chain
+
+beforeAll(async () => {
+  node = await startChain('Base')
+  proxy = startFakeNode({
+    behind: node.rpcUrl,
+    behaviour: ({ method, params: [object] }) => {
+      const { to } = (object ?? {}) as { to?: string }
+      if (method !== 'eth_call' || to !== ORACLE) return undefined
+      return { result: `0x${L1_FEE.toString(16).padStart(64, '0')}` }
+    },
+  })
+  const row = { ...evmNetworkRow({ network: 'Base', environment: 'testnet', devnet: true }), gasPriceOracle: ORACLE }
+  base = createEvmChain({ row, rpcUrl: proxy.rpcUrl, memory: createMemory() })
+})
+afterAll(async () => {
+  await proxy.stop()
+  await node.stop()
+})
+
+const ordinary = (): Promise<Unsigned> => base.fill(payment, from, { nonce: 0 })
+
+test('the fee for layer 1 is a surcharge, of what is sent and of what is only signed', async () => {
+  const { unsigned, surcharge, worstCost } = await base.prepare(payment, from, { behind: async () => [] })
+  expect(surcharge).toBe(L1_FEE_MOST)
+  expect(await base.terms.surcharge(unsigned)).toBe(L1_FEE_MOST)
+  expect(worstCost).toBe(payment.value + base.terms.gasFee(unsigned) + surcharge)
+})
+
+test('and is in a budget that is chosen here', async () => {
+  const unsigned = await ordinary()
+  const perGas = base.terms.gasFee(unsigned) / 21_000n
+  expect(await base.terms.ordinaryFee()).toBe(100_000n * perGas + L1_FEE_MOST)
+  expect(await usualFeeBudget(base)).toBe(2_500n * (100_000n * perGas + L1_FEE_MOST))
+})
+
+test('what a caller fixes is found where it is more than so many times what is ordinary, field by field', async () => {
+  const unsigned = await ordinary()
+  if (unsigned.family !== 'evm') throw new Error('expected a transaction of EIP-1559')
+  const { gasLimit, maxFeePerGas, maxPriorityFeePerGas } = unsigned
+  const of = (fixed: object) => base.terms.excess({ intent: { ...payment, ...fixed }, ordinary: unsigned, times: 2n })
+  expect(await of({})).toBeNull()
+  const most = {
+    gasLimit: 2n * gasLimit,
+    maxFeePerGas: 2n * maxFeePerGas,
+    maxPriorityFeePerGas: 2n * maxPriorityFeePerGas,
+  }
+  expect(await of(most)).toBeNull()
+  for (const field of ['gasLimit', 'maxFeePerGas', 'maxPriorityFeePerGas'] as const) {
+    expect(await of({ ...most, [field]: most[field] + 1n })).toEqual({ field, most: most[field] })
+  }
+  expect(base.terms.isWithinFeeCap({ ...payment, maxFeePerGas: 200n * GWEI })).toBe(true)
+  expect(base.terms.isWithinFeeCap({ ...payment, maxFeePerGas: 200n * GWEI + 1n })).toBe(false)
+})

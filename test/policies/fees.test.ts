@@ -1,0 +1,374 @@
+// What a use by a policy may cost beside what it moves: each of the ways in which coins were burnt, taken or kept for later.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { type Hex, parseEther, parseTransaction, type TransactionSerializedEIP1559 } from 'viem'
+import { deploymentData } from '../../src/chains/evm/safe/settings.ts'
+import {
+  ANYTHING,
+  callOf,
+  DENIED,
+  DONE,
+  network,
+  PIN,
+  RECIPIENT,
+  rule,
+  type SafeWorld,
+  SECRET,
+  STRANGER,
+  startSafeWorld,
+  told,
+} from './safe-world.ts'
+
+const GWEI = 10n ** 9n
+const PAYMENT_GAS = 21_000n
+const TRANSFER = 'function transfer(address to, uint256 value) returns (bool)'
+const APPROVE = 'function approve(address spender, uint256 value) returns (bool)'
+const MINT = 'function mint(address to, string uri)'
+const MAX = 2n ** 256n - 1n
+
+let world: SafeWorld
+let token: { readonly address: Hex }
+
+beforeAll(async () => {
+  world = await startSafeWorld()
+  token = await world.chain.deploy('TestToken', ['Test', 'TST', 6])
+})
+
+afterAll(() => world.close())
+
+const newWallet = async (coins = '100') => {
+  const wallet = await world.service.newWallet({ network, pin: PIN, ownerId: crypto.randomUUID() })
+  await world.chain.fund(wallet.address, parseEther(coins))
+  return wallet
+}
+
+const feesOf = async (uuid: string) => {
+  const [row] = await world.sql`select max_total_fee, spent_fee, uses::int from policies where id = ${uuid}`
+  return { budget: BigInt(row?.max_total_fee), spent: BigInt(row?.spent_fee), uses: row?.uses }
+}
+
+/** What each recorded encoding of a wallet's transactions may pay for gas, by transaction. */
+const gasFeesOf = async (walletId: string): Promise<readonly (readonly bigint[])[]> => {
+  const rows = await world.sql<{ id: string; raw: Hex }[]>`select t.id, a.raw from attempts a
+    join transactions t on t.id = a.transaction_id where t.wallet_id = ${walletId} order by t.nonce, a.kind desc, a.rung`
+  const byId = Map.groupBy(rows, ({ id }) => id)
+  return [...byId.values()].map((attempts) => attempts.map(({ raw }) => gasFeeOf(raw)))
+}
+
+const gasFeeOf = (raw: Hex): bigint => {
+  const { gas = 0n, maxFeePerGas = 0n } = parseTransaction(raw as TransactionSerializedEIP1559)
+  return gas * maxFeePerGas
+}
+
+const dearest = (fees: readonly bigint[]): bigint => fees.reduce((one, other) => (one > other ? one : other), 0n)
+
+/** What the next block asks, as the chain says it. */
+const marketOf = async () => {
+  const open = await newWallet()
+  const raw = (await world.sign(open, { to: RECIPIENT })).json
+  expect(raw.code).toBe('credential_required')
+  const { json } = await world.post('sign', open, {
+    unsigned_transaction: { to: RECIPIENT },
+    developer_secret: undefined,
+    user_pin: PIN,
+  })
+  const { maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = parseTransaction(json as TransactionSerializedEIP1559)
+  return { maxFeePerGas, maxPriorityFeePerGas }
+}
+
+const acts = () => [world.sign, world.send] as const
+
+describe('a wallet of 100 coins, one contract, one function, no value, one use', () => {
+  const setUp = async () => {
+    const wallet = await newWallet()
+    const nfts = await world.chain.deploy('WizardCollection', ['Doors', 'DOOR', wallet.address])
+    const rules = [
+      rule('to', 'eq', nfts.address),
+      rule('decodedInput.function', 'eq', 'safeMint'),
+      rule('value', 'eq', '0'),
+    ]
+    const uuid = await world.policy(wallet, rules, { max_total_value: '0', max_uses: 1 })
+    const input = callOf(MINT.replace('mint', 'safeMint'), wallet.address, 'ipfs://one')
+    return { wallet, uuid, call: { to: nfts.address, input } }
+  }
+
+  test('does not burn half of them as the fee of an allowed call', async () => {
+    const { wallet, uuid, call } = await setUp()
+    const burning = {
+      gasLimit: '25000000',
+      maxFeePerGas: String(2_000n * GWEI),
+      maxPriorityFeePerGas: String(1_990n * GWEI),
+    }
+    const below = { ...burning, maxFeePerGas: String(999n * GWEI), maxPriorityFeePerGas: String(999n * GWEI) }
+    const { gasLimit, maxFeePerGas, maxPriorityFeePerGas } = below
+    for (const act of acts()) {
+      for (const terms of [burning, below, { gasLimit }, { maxFeePerGas }, { maxFeePerGas, maxPriorityFeePerGas }]) {
+        expect(told(await act(wallet, { ...call, ...terms }))).toEqual(DENIED)
+      }
+    }
+    expect(await feesOf(uuid)).toMatchObject({ spent: 0n, uses: 0 })
+    expect(await gasFeesOf(wallet.id)).toEqual([])
+    expect(told(await world.send(wallet, call))).toEqual(DONE)
+    const { spent, uses } = await feesOf(uuid)
+    expect(uses).toBe(1)
+    // All that was signed for it, and no more than a hundredth of what the wallet has.
+    expect(spent).toBe(dearest((await gasFeesOf(wallet.id))[0] ?? []))
+    expect(spent).toBeLessThan(parseEther('1'))
+  })
+
+  test('takes gas and fees up to twice what would be chosen here, and says what that is', async () => {
+    const { wallet, call } = await setUp()
+    await world.policy(wallet, [rule('decodedInput.function', 'eq', 'safeMint')])
+    const chosen = parseTransaction((await world.sign(wallet, call)).json as TransactionSerializedEIP1559)
+    const { gas = 0n, maxFeePerGas = 0n, maxPriorityFeePerGas = 0n } = chosen
+    const most = {
+      gasLimit: 2n * gas,
+      maxFeePerGas: 2n * maxFeePerGas,
+      maxPriorityFeePerGas: 2n * maxPriorityFeePerGas,
+    }
+    for (const [field, amount] of Object.entries(most)) {
+      for (const act of acts()) {
+        const refused = await act(wallet, { ...call, [field]: String(amount + 1n) })
+        expect(told(refused)).toEqual(DENIED)
+        expect(refused.json.error).toContain(`"unsigned_transaction.${field}" must be at most ${amount}`)
+      }
+      const signed = await world.sign(wallet, { ...call, [field]: String(amount) })
+      expect(told(signed)).toEqual(DONE)
+    }
+    const all = Object.fromEntries(Object.entries(most).map(([field, amount]) => [field, String(amount)]))
+    expect(
+      parseTransaction((await world.sign(wallet, { ...call, ...all })).json as TransactionSerializedEIP1559),
+    ).toMatchObject({
+      gas: most.gasLimit,
+      maxFeePerGas: most.maxFeePerGas,
+    })
+    expect(told(await world.send(wallet, { ...call, ...all }))).toEqual(DONE)
+    // The owner decides alone.
+    const burning = { ...call, gasLimit: '25000000', maxFeePerGas: String(999n * GWEI), nonce: '9' }
+    expect(
+      told(
+        await world.post('sign', wallet, { unsigned_transaction: burning, user_pin: PIN, developer_secret: undefined }),
+      ),
+    ).toEqual(DONE)
+  })
+})
+
+describe('call data', () => {
+  test('is not allowed by a rule on the value alone: no transfer of all, no unlimited approval', async () => {
+    const wallet = await newWallet()
+    await world.policy(wallet, [rule('value', 'le', '1000')])
+    await world.policy(wallet, [rule('to', 'eq', token.address)])
+    await world.policy(wallet, [rule('decodedInput.function', 'ne', 'burn')])
+    for (const input of [callOf(TRANSFER, STRANGER, MAX), callOf(APPROVE, STRANGER, MAX), '0x12', '0xdeadbeef']) {
+      for (const act of acts()) expect(told(await act(wallet, { to: token.address, input }))).toEqual(DENIED)
+    }
+    expect(told(await world.sign(wallet, { to: RECIPIENT, value: '1000' }))).toEqual(DONE)
+    await world.policy(wallet, [rule('decodedInput.function', 'eq', 'approve')])
+    expect(told(await world.sign(wallet, { to: token.address, input: callOf(APPROVE, STRANGER, MAX) }))).toEqual(DONE)
+    expect(told(await world.sign(wallet, { to: token.address, input: callOf(TRANSFER, STRANGER, MAX) }))).toEqual(
+      DENIED,
+    )
+  })
+
+  test('is not allowed by it within a batch of a contract wallet either, nor beside a payment', async () => {
+    const safe = await world.newDeployedSafe()
+    await world.policy(safe, [rule('value', 'le', '1000')])
+    const payment = { to: RECIPIENT, value: '1' }
+    const approval = { to: token.address, input: callOf(APPROVE, STRANGER, MAX) }
+    for (const act of world.acts) expect(told(await act(safe, approval))).toEqual(DENIED)
+    for (const calls of [
+      [payment, approval],
+      [approval, approval],
+    ])
+      expect(told(await world.batch(safe, calls))).toEqual(DENIED)
+    expect(told(await world.batch(safe, [payment, payment]))).toEqual(DONE)
+    await world.policy(safe, [rule('decodedInput.function', 'eq', 'approve')])
+    expect(told(await world.batch(safe, [approval, approval]))).toEqual(DONE)
+    // Each transaction must match: a payment has no function.
+    expect(told(await world.batch(safe, [payment, approval]))).toEqual(DENIED)
+  })
+})
+
+describe('a signature by a policy', () => {
+  test('is for the next nonce alone, so that one at most outlives its policy', async () => {
+    for (const wallet of [await newWallet(), await world.newSafe(), await world.newDeployedSafe()]) {
+      const uuid = await world.policy(wallet, ANYTHING)
+      for (let nonce = 1; nonce <= 20; nonce += 1) {
+        const answer = await world.sign(wallet, { to: RECIPIENT, nonce: String(nonce) })
+        expect(told(answer)).toEqual(DENIED)
+        expect(answer.json.error).toContain('for the next nonce alone, which is 0')
+      }
+      // All fields fixed are no way around it.
+      const whole = { gasLimit: '21000', maxFeePerGas: String(2n * GWEI), maxPriorityFeePerGas: '1000000', nonce: '5' }
+      expect(told(await world.sign(wallet, { to: RECIPIENT, ...whole }))).toEqual(DENIED)
+      const signed = [{}, { nonce: '0' }].map((more) => world.sign(wallet, { to: RECIPIENT, ...more }))
+      for (const answer of await Promise.all(signed)) {
+        expect(told(answer)).toEqual(DONE)
+        expect(parseTransaction(answer.json as TransactionSerializedEIP1559).nonce ?? 0).toBe(0)
+      }
+      expect(await feesOf(uuid)).toMatchObject({ uses: 2 })
+    }
+  })
+
+  test('counts what is recorded, and what is mined', async () => {
+    const wallet = await newWallet()
+    await world.policy(wallet, ANYTHING)
+    expect(told(await world.send(wallet, { to: RECIPIENT }))).toEqual(DONE)
+    expect(told(await world.sign(wallet, { to: RECIPIENT, nonce: '0' }))).toEqual(DENIED)
+    const { json } = await world.sign(wallet, { to: RECIPIENT, nonce: '1' })
+    expect(parseTransaction(json as TransactionSerializedEIP1559).nonce).toBe(1)
+  })
+
+  test('does not count what waits in the node’s pool: no queue of signatures outlives the policy there', async () => {
+    const wallet = await newWallet()
+    await world.policy(wallet, ANYTHING)
+    await world.chain.setAutomine(false)
+    try {
+      const { json } = await world.sign(wallet, { to: RECIPIENT })
+      await world.chain.publicClient.sendRawTransaction({ serializedTransaction: json })
+      expect(told(await world.sign(wallet, { to: RECIPIENT, nonce: '1' }))).toEqual(DENIED)
+      const again = await world.sign(wallet, { to: RECIPIENT })
+      expect(parseTransaction(again.json as TransactionSerializedEIP1559).nonce ?? 0).toBe(0)
+      await world.chain.mine()
+    } finally {
+      await world.chain.setAutomine(true)
+    }
+    const { json } = await world.sign(wallet, { to: RECIPIENT })
+    expect(parseTransaction(json as TransactionSerializedEIP1559).nonce).toBe(1)
+  })
+})
+
+describe('the fee budget', () => {
+  test('is by default what 2,500 ordinary transactions may pay at today’s fees, and is told', async () => {
+    const wallet = await newWallet()
+    const { maxFeePerGas } = await marketOf()
+    const uuid = await world.policy(wallet, ANYTHING)
+    const { budget } = await feesOf(uuid)
+    expect(budget).toBe(2_500n * 100_000n * maxFeePerGas)
+    const own = await world.policy(wallet, ANYTHING, { max_total_fee: '123456789' })
+    const { json } = await world.service.get('/policies', { network, wallet_address: wallet.address })
+    expect(json.map((each: { uuid: string; max_total_fee: string }) => [each.uuid, each.max_total_fee])).toEqual([
+      [uuid, String(budget)],
+      [own, '123456789'],
+    ])
+  })
+
+  test('pays the dearest of what was signed, the cancel too, once a transaction', async () => {
+    const wallet = await newWallet()
+    const uuid = await world.policy(wallet, ANYTHING)
+    for (let count = 0; count < 2; count += 1) expect(told(await world.send(wallet, { to: RECIPIENT }))).toEqual(DONE)
+    const fees = await gasFeesOf(wallet.id)
+    expect(fees.map(({ length }) => length)).toEqual([7, 7])
+    expect((await feesOf(uuid)).spent).toBe(fees.map(dearest).reduce((one, other) => one + other, 0n))
+  })
+
+  test('pays again for what is signed anew, which is never far above the market', async () => {
+    const wallet = await newWallet()
+    const uuid = await world.policy(wallet, ANYTHING)
+    const { json: sent } = await world.send(wallet, { to: RECIPIENT, value: '7' })
+    const speedUp = () =>
+      world.service.post('/transactions/speed-up', { transaction_id: sent.transaction_id, developer_secret: SECRET })
+    let expected = dearest((await gasFeesOf(wallet.id))[0] ?? [])
+    const answers: unknown[] = []
+    for (let times = 0; times < 5; times += 1) {
+      const before = new Set((await gasFeesOf(wallet.id))[0])
+      const answer = told(await speedUp())
+      answers.push(answer)
+      if (answer[0] !== 200) continue
+      expected += dearest(((await gasFeesOf(wallet.id))[0] ?? []).filter((fee) => !before.has(fee)))
+      // As if the node had been asked to take it: the next has to offer more.
+      await world.sql`update transactions set chosen = rungs - 1 where id = ${sent.transaction_id}`
+    }
+    expect(answers[0]).toEqual(DONE)
+    expect(answers.at(-1)).toEqual(DENIED)
+    const { spent, uses } = await feesOf(uuid)
+    expect([spent, uses]).toEqual([expected, 1 + answers.filter((each) => Bun.deepEquals(each, DONE)).length])
+  })
+
+  test('pays what a signature alone may cost', async () => {
+    const wallet = await newWallet()
+    const uuid = await world.policy(wallet, ANYTHING)
+    const { json } = await world.sign(wallet, { to: RECIPIENT, value: '7' })
+    expect((await feesOf(uuid)).spent).toBe(gasFeeOf(json))
+  })
+
+  test('refuses what it cannot pay, with the amount, and charges nothing for it', async () => {
+    const wallet = await newWallet()
+    const { maxFeePerGas } = await marketOf()
+    const fee = PAYMENT_GAS * maxFeePerGas
+    const uuid = await world.policy(wallet, ANYTHING, { max_total_fee: String(fee - 1n) })
+    for (const act of acts()) {
+      const answer = await act(wallet, { to: RECIPIENT, value: '1' })
+      expect(told(answer)).toEqual(DENIED)
+      expect(answer.json.error).toMatch(/has enough left: one use, and 0\.0\d+ ETH of its fee budget/)
+    }
+    expect(await feesOf(uuid)).toMatchObject({ spent: 0n, uses: 0 })
+    expect(await gasFeesOf(wallet.id)).toEqual([])
+    // The next policy that allows it is taken.
+    const next = await world.policy(wallet, ANYTHING, { max_total_fee: String(fee) })
+    expect(told(await world.sign(wallet, { to: RECIPIENT, value: '1' }))).toEqual(DONE)
+    expect(told(await world.sign(wallet, { to: RECIPIENT, value: '1' }))).toEqual(DENIED)
+    expect([(await feesOf(uuid)).spent, (await feesOf(next)).spent]).toEqual([0n, fee])
+  })
+
+  test('pays for a contract wallet’s deployment too, whose fees its owner’s key pays', async () => {
+    const safe = await world.newSafe()
+    const uuid = await world.policy(safe, ANYTHING)
+    expect(told(await world.send(safe, { to: RECIPIENT, value: '1' }))).toEqual(DONE)
+    const fees = await gasFeesOf(safe.id)
+    expect(fees).toHaveLength(2)
+    expect((await feesOf(uuid)).spent).toBe(fees.map(dearest).reduce((one, other) => one + other, 0n))
+    // The second needs none.
+    const before = (await feesOf(uuid)).spent
+    expect(told(await world.send(safe, { to: RECIPIENT, value: '1' }))).toEqual(DONE)
+    const after = await gasFeesOf(safe.id)
+    expect((await feesOf(uuid)).spent - before).toBe(dearest(after[2] ?? []))
+  })
+
+  test('is enough for neither where it pays the execution, and not the deployment', async () => {
+    const safe = await world.newSafe()
+    const twin = await world.newSafe()
+    await world.policy(twin, ANYTHING)
+    expect(told(await world.send(twin, { to: RECIPIENT, value: '1' }))).toEqual(DONE)
+    const [deployment = [], execution = []] = await gasFeesOf(twin.id)
+    const both = dearest(deployment) + dearest(execution)
+    // Addresses differ in their zeros, and so do gas and fees, by a little.
+    const short = await world.policy(safe, ANYTHING, { max_total_fee: String((both * 95n) / 100n) })
+    expect(told(await world.send(safe, { to: RECIPIENT, value: '1' }))).toEqual(DENIED)
+    expect(await gasFeesOf(safe.id)).toEqual([])
+    expect((await feesOf(short)).spent).toBe(0n)
+    // Whoever else deploys it takes that off the budget.
+    await world.chain.send({
+      to: (await world.contractWallets.deployment({ address: safe.address, owner: safe.owner })).to as Hex,
+      data: deploymentData(safe),
+    })
+    expect(told(await world.send(safe, { to: RECIPIENT, value: '1' }))).toEqual(DONE)
+  })
+
+  test('bounds gas and fees of batches and contract wallets, as it does those of a key alone', async () => {
+    const safe = await world.newDeployedSafe()
+    await world.policy(safe, ANYTHING)
+    for (const act of acts()) {
+      for (const terms of [{ gasLimit: '25000000' }, { maxFeePerGas: String(900n * GWEI) }]) {
+        expect(told(await act(safe, { to: RECIPIENT, value: '1', ...terms }))).toEqual(DENIED)
+      }
+    }
+    const chosen = parseTransaction(
+      (await world.sign(safe, { to: RECIPIENT, value: '1' })).json as TransactionSerializedEIP1559,
+    )
+    const gasLimit = String(2n * (chosen.gas ?? 0n))
+    expect(told(await world.send(safe, { to: RECIPIENT, value: '1', gasLimit }))).toEqual(DONE)
+  })
+})
+
+test('the developer who may do nothing by the wallet’s policies is told so', async () => {
+  const wallet = await newWallet()
+  await world.policy(wallet, [rule('value', 'eq', '1')])
+  const { json } = await world.service.post('/transactions/sign', {
+    network,
+    signer_wallet_address: wallet.address,
+    unsigned_transaction: { to: RECIPIENT, value: '2' },
+    developer_secret: SECRET,
+  })
+  expect(json.error).toBe('No policy of this wallet lets the developer do this: it takes the "user_pin".')
+})
