@@ -251,6 +251,41 @@ describe('is refused, and nothing is changed', () => {
   })
 })
 
+describe("by a policy of the wallet's owner", () => {
+  const PIN = '493817'
+
+  const delegated = async (maxUses: number): Promise<Hex> => {
+    const { address } = await world.service.newWallet({ network, pin: PIN, ownerId: crypto.randomUUID() })
+    await world.chain.fund(address, 10n ** 20n)
+    const answer = await world.service.post('/policies', {
+      ...{ network, wallet_address: address, max_uses: maxUses, user_pin: PIN, ...SECRET },
+      argument_rules: [{ argument: 'value', operator: 'le', value: '7' }],
+    })
+    expect(answer.status).toBe(200)
+    return address
+  }
+
+  test('it is one more use of it, at fees that are chosen here; with the PIN it takes no policy', async () => {
+    const from = await delegated(2)
+    const id = await world.send(from, { value: '7' })
+    await world.taken(id)
+    const fixed = await speedUp(id, { maxFeePerGas: String(40n * GWEI) })
+    expect({ status: fixed.status, code: fixed.json.code }).toEqual({ status: 403, code: 'policy_denied' })
+    expect((await speedUp(id)).status).toBe(200)
+    await world.until(id, ({ chosen }) => chosen === 1)
+    await world.taken(id)
+    const spent = await speedUp(id)
+    expect({ status: spent.status, code: spent.json.code }).toEqual({ status: 403, code: 'policy_denied' })
+    const byOwner = await world.service.post('/transactions/speed-up', { transaction_id: id, user_pin: PIN })
+    expect(byOwner.status).toBe(200)
+    await world.until(id, ({ chosen }) => chosen === 2)
+    await world.taken(id)
+    await world.node.mine()
+    expect((await world.service.settled(id)).json.status).toBe('success')
+    expect(await world.chain.publicClient.getTransactionCount({ address: from })).toBe(1)
+  })
+})
+
 test('signed anew, whatever waits goes on with its first new rung; what is mined or done does not change', () => {
   const ladder = { rungs: 4, isFixed: false }
   const event = { kind: 'signed_anew', first: 2 } as const
