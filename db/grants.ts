@@ -51,9 +51,6 @@ const WORKER_READS = [
 ].map(getTableName)
 
 const WORKER_WRITES = [
-  schema.signers,
-  schema.transactions,
-  schema.attempts,
   schema.cursors,
   schema.followedNetworks,
   schema.seenBlocks,
@@ -64,6 +61,37 @@ const WORKER_WRITES = [
   schema.tokenUris,
   schema.workers,
 ].map(getTableName)
+
+/**
+ * The worker tells what becomes of a transaction. It changes no column that says what the transaction does, and makes no row:
+ * the API signs again by these (speed-up), and judges later intents behind them.
+ */
+const WORKER_TELLS: readonly (readonly [string, readonly string[]])[] = [
+  [
+    getTableName(schema.transactions),
+    [
+      ...[
+        'status',
+        'error_code',
+        'error',
+        'holds_nonce',
+        'final',
+        'chosen',
+        'chosen_at',
+        'given_up',
+        'clock_started_at',
+      ],
+      ...['shown_hash', 'mined_block_number', 'mined_block_hash', 'contract_address'],
+      ...['broadcast_at', 'settled_at', 'updated_at'],
+    ],
+  ],
+  [getTableName(schema.attempts), ['raw', 'broadcast_at', 'last_error']],
+  [getTableName(schema.signers), ['mined_count', 'pending_count', 'balance', 'heard_at']],
+]
+
+const TELLING_GRANTS = WORKER_TELLS.map(
+  ([table, columns]) => `grant update (${columns.join(', ')}) on public.${table} to ${WORKER_ROLE};`,
+).join('\n')
 
 const WORKER_DELETES = [
   schema.seenBlocks,
@@ -240,6 +268,7 @@ grant select, insert, update on ${list([...CUSTODY_TABLES, ...API_READS_AND_WRIT
 grant select on ${list(API_READS)} to ${API_ROLE};
 grant select on ${list(WORKER_READS)} to ${WORKER_ROLE};
 grant insert, update on ${list(WORKER_WRITES)} to ${WORKER_ROLE};
+${TELLING_GRANTS}
 grant delete on ${list(WORKER_DELETES)} to ${WORKER_ROLE};
 grant select, insert on public.audit, public.audit_chain to ${API_ROLE}, ${WORKER_ROLE};
 grant delete on public.policy_locks to ${API_ROLE};

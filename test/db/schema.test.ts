@@ -107,6 +107,28 @@ describe('the roles', () => {
     for (const table of CUSTODY) await denied(worker.unsafe(`select * from ${table}`))
   })
 
+  test("the worker's tells what becomes of a transaction, and cannot change what it does", async () => {
+    for (const column of [
+      '"to"',
+      'value',
+      'input',
+      'nonce',
+      'gas_limit',
+      'worst_cost',
+      'signer_address',
+      'wallet_id',
+    ]) {
+      await denied(worker.unsafe(`update transactions set ${column} = null`))
+    }
+    for (const column of ['hash', 'kind', 'rung', 'max_fee_per_gas', 'transaction_id']) {
+      await denied(worker.unsafe(`update attempts set ${column} = null`))
+    }
+    for (const table of ['transactions', 'attempts', 'signers']) {
+      await denied(worker.unsafe(`insert into ${table} default values`))
+    }
+    await worker`update transactions set status = status, updated_at = now()`
+  })
+
   test("the worker's cannot read API keys", () => denied(worker`select from api_keys`))
 
   test('neither can create tables, or become another', async () => {

@@ -42,7 +42,7 @@ const feesOf = async (id: string): Promise<readonly bigint[]> => {
   return rows.map(({ fee }) => BigInt(fee))
 }
 
-describe('what the worker may write', () => {
+describe('what somebody else may write', () => {
   const THIEF = '0x000000000000000000000000000000000000dEaD'
   let worker: Sql
 
@@ -59,8 +59,10 @@ describe('what the worker may write', () => {
     const id = await world.send(from, { value: '7' })
     await world.taken(id)
     const before = await rawsOf(id)
-    await worker`insert into signers ${worker({ network, address: other })}`
-    const [otherWallet] = await world.sql`select id from wallets where address = ${other}`
+    // The worker's role may change none of these columns: this is the second wall, against whoever owns the tables.
+    const { sql } = world
+    await sql`insert into signers ${sql({ network, address: other })}`
+    const [otherWallet] = await sql`select id from wallets where address = ${other}`
     for (const [column, value] of [
       ['to', THIEF],
       ['value', '1000000000000000000'],
@@ -70,10 +72,10 @@ describe('what the worker may write', () => {
       ['signer_address', other],
       ['wallet_id', otherWallet?.id],
     ] as const) {
-      const [row] = await worker`select * from transactions where id = ${id}`
-      await worker`update transactions set ${worker({ [column]: value })} where id = ${id}`
+      const [row] = await sql`select * from transactions where id = ${id}`
+      await sql`update transactions set ${sql({ [column]: value })} where id = ${id}`
       const answer = await speedUp(id)
-      await worker`update transactions set ${worker({ [column]: row?.[column] })} where id = ${id}`
+      await sql`update transactions set ${sql({ [column]: row?.[column] })} where id = ${id}`
       expect(answer.status).not.toBe(200)
       expect({ column, raws: await rawsOf(id) }).toEqual({ column, raws: before })
     }
