@@ -4,7 +4,7 @@ import { and, eq, isNull, lt, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
 import { attempts, cursors, transactions } from '../schema.ts'
 import { type Network, NONCE_USED, type WaitsFor } from '../words.ts'
-import { isChosen, isLive, type QuietRow } from './transactions.ts'
+import { isChosen, isLive, type QuietRow, quietRows } from './transactions.ts'
 
 export type DueClock = {
   readonly id: string
@@ -81,25 +81,15 @@ export const waitingBelow = async (
   db: Queryable,
   { network, address, nonce }: { readonly network: Network; readonly address: string; readonly nonce: number },
 ): Promise<readonly QuietRow[]> =>
-  db
-    .select({
-      id: transactions.id,
-      signerAddress: transactions.signerAddress,
-      nonce: transactions.nonce,
-      minedBlockHash: transactions.minedBlockHash,
-      chosenHash: attempts.hash,
-    })
-    .from(transactions)
-    .innerJoin(attempts, and(eq(attempts.transactionId, transactions.id), isChosen))
-    .where(
-      and(
-        eq(transactions.network, network),
-        eq(transactions.signerAddress, address),
-        isLive,
-        isNull(transactions.minedBlockHash),
-        lt(transactions.nonce, nonce),
-      ),
-    )
+  quietRows(db).where(
+    and(
+      eq(transactions.network, network),
+      eq(transactions.signerAddress, address),
+      isLive,
+      isNull(transactions.minedBlockHash),
+      lt(transactions.nonce, nonce),
+    ),
+  )
 
 /** What something in no block waits for, where that is worth telling its caller; null for the next blocks. */
 export const waitsFor = async (

@@ -319,11 +319,8 @@ export type QuietRow = Pick<TransactionRow, 'id' | 'signerAddress' | 'nonce' | '
   readonly chosenHash: string
 }
 
-/** Live, and nothing was learnt of it for `seconds`: what the reconciler asks the node about. The longest quiet first. */
-export const longQuiet = async (
-  db: Queryable,
-  input: { readonly network: Network; readonly seconds: number; readonly limit: number },
-): Promise<readonly QuietRow[]> =>
+/** Transactions beside the attempt that is sent of them, to be narrowed by the caller. */
+export const quietRows = (db: Queryable) =>
   db
     .select({
       id: transactions.id,
@@ -334,6 +331,13 @@ export const longQuiet = async (
     })
     .from(transactions)
     .innerJoin(attempts, and(eq(attempts.transactionId, transactions.id), isChosen))
+
+/** Live, and nothing was learnt of it for `seconds`: what the reconciler asks the node about. The longest quiet first. */
+export const longQuiet = async (
+  db: Queryable,
+  input: { readonly network: Network; readonly seconds: number; readonly limit: number },
+): Promise<readonly QuietRow[]> =>
+  quietRows(db)
     .where(
       and(
         eq(transactions.network, input.network),
