@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 
 const ROOT = resolve(import.meta.dir, '..')
-const ROOMS = ['src', 'jobs', 'db']
+const ROOMS = ['src', 'jobs', 'db', 'devnet']
 const MAX_FILE_LINES = 400
 const MAX_FUNCTION_LINES = 70
 
@@ -26,11 +26,12 @@ const read = (path: string): File => {
   return { path, text, imports: importsOf(path, text) }
 }
 
-const files: File[] = ROOMS.flatMap((room) =>
+const scriptsIn = (room: string): string[] =>
   readdirSync(join(ROOT, room), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
-    .map((entry) => read(relative(ROOT, join(entry.parentPath, entry.name)))),
-)
+    .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)))
+
+const files: File[] = ROOMS.flatMap(scriptsIn).map(read)
 
 const isPackage = (name: string, packages: readonly string[]) =>
   packages.some((each) => name === each || name.startsWith(`${each}/`) || (each.endsWith('/') && name.startsWith(each)))
@@ -74,12 +75,16 @@ describe('who may import whom', () => {
     expect(strays(within('test/'), () => false)).toEqual([])
   })
 
+  test('the product imports nothing of the devnet', () => {
+    expect(strays(within('devnet/'), within('devnet/'))).toEqual([])
+  })
+
   test('db/words.ts imports nothing', () => {
     expect(read('db/words.ts').imports).toEqual([])
   })
 
   test('drizzle and postgres stay in db and the devnet', () => {
-    expect(strays((name) => isPackage(name, ['drizzle-orm', 'postgres']), within('db/', 'src/devnet/'))).toEqual([])
+    expect(strays((name) => isPackage(name, ['drizzle-orm', 'postgres']), within('db/', 'devnet/'))).toEqual([])
   })
 
   test('graphile-worker and pg stay in jobs and db/migrate.ts', () => {
@@ -108,11 +113,9 @@ describe('who may import whom', () => {
   })
 
   test('each chain library stays in its family', () => {
-    expect(strays((name) => isPackage(name, ['viem']), within('src/chains/evm/', 'src/devnet/'))).toEqual([])
-    expect(strays((name) => isPackage(name, ['@polkadot/']), within('src/chains/substrate/', 'src/devnet/'))).toEqual(
-      [],
-    )
-    expect(strays((name) => isPackage(name, ['@acala-network/', '@substrate/']), within('src/devnet/'))).toEqual([])
+    expect(strays((name) => isPackage(name, ['viem']), within('src/chains/evm/', 'devnet/'))).toEqual([])
+    expect(strays((name) => isPackage(name, ['@polkadot/']), within('src/chains/substrate/', 'devnet/'))).toEqual([])
+    expect(strays((name) => isPackage(name, ['@acala-network/', '@substrate/']), within('devnet/'))).toEqual([])
     expect(strays((name) => isPackage(name, ['@simplewebauthn/', '@levischuck/']), within('src/auth/'))).toEqual([])
   })
 
@@ -126,7 +129,7 @@ describe('who may import whom', () => {
       '@node-rs/argon2',
     ]
     // cose-key.ts checks the points of passkeys' public keys, and holds no secret.
-    const places = within('src/custody/', 'src/devnet/', 'src/auth/cose-key.ts')
+    const places = within('src/custody/', 'devnet/', 'src/auth/cose-key.ts')
     expect(strays((name) => isPackage(name, libraries), places)).toEqual([])
   })
 
@@ -212,16 +215,16 @@ describe('what no file may contain', () => {
       )
 
   test('the environment is read in config.ts alone', () => {
-    expect(found(/\bprocess\.env\b|\bBun\.env\b/, within('src/config.ts', 'src/devnet/'))).toEqual([])
+    expect(found(/\bprocess\.env\b|\bBun\.env\b/, within('src/config.ts', 'devnet/'))).toEqual([])
   })
 
   test('nothing prints but the command line and the devnet', () => {
-    expect(found(/\bconsole\.\w+\(/, within('src/cli.ts', 'src/cli/', 'src/devnet/'))).toEqual([])
+    expect(found(/\bconsole\.\w+\(/, within('src/cli.ts', 'src/cli/', 'devnet/'))).toEqual([])
   })
 
   test('no holes in the types', () => {
     expect(found(/:\s*any\b|\bas any\b|<any>|@ts-(ignore|expect-error|nocheck)|biome-ignore/)).toEqual([])
-    expect(found(/[\w)\]]!(?=[.;,)\]\s[])(?!=)/, within('src/devnet/'))).toEqual([])
+    expect(found(/[\w)\]]!(?=[.;,)\]\s[])(?!=)/, within('devnet/'))).toEqual([])
   })
 
   test('no rooms for odds and ends', () => {

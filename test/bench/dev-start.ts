@@ -13,7 +13,7 @@ export const benchDevStart = async (): Promise<DevStartBench> => {
     const begun = performance.now()
     const port = String(20_000 + Math.floor(Math.random() * 20_000))
     const stack = await start({
-      file: 'src/devnet/dev.ts',
+      file: 'devnet/dev.ts',
       variables: { DEV_DIR: folder, PORT: port },
       until: /curl/,
       timeoutMs: 120_000,

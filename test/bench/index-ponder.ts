@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import postgres from 'postgres'
-import { freePort } from '../../src/devnet/port.ts'
+import { freePort } from '../../devnet/port.ts'
 
 export const PONDER_VERSION = '1.0.0'
 const INSTALL_TIMEOUT_MS = 120_000

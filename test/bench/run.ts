@@ -4,7 +4,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startPostgres } from '../../src/devnet/postgres.ts'
+import { startPostgres } from '../../devnet/postgres.ts'
 import { startChain } from '../support/chains.ts'
 import { startService } from '../support/service.ts'
 import { benchActivity } from './activity.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { getProxyFactoryDeployment, getSafeL2SingletonDeployment } from '@safe-global/safe-deployments'
-import { deployCanonicalContracts } from '../../src/devnet/canonical-contracts.ts'
+import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 
 let chain: TestChain

@@ -3,8 +3,8 @@
 import { expect } from 'bun:test'
 import { type Address, encodeDeployData, erc721Abi, getAddress, type Hex, size, toHex } from 'viem'
 import { createSiweMessage } from 'viem/siwe'
-import { addressAt, RECIPIENT, type Story, tell, textAt } from '../../src/devnet/demo-story.ts'
-import type { DevJson } from '../../src/devnet/dev-json.ts'
+import { addressAt, RECIPIENT, type Story, tell, textAt } from '../../devnet/demo-story.ts'
+import type { DevJson } from '../../devnet/dev-json.ts'
 import { testContract } from '../support/contracts.ts'
 
 const network = 'Ethereum'

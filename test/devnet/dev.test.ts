@@ -6,14 +6,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { type DevJson, readDevJson } from '../../src/devnet/dev-json.ts'
-import { freePort } from '../../src/devnet/port.ts'
-import { readProcess } from '../../src/devnet/process-info.ts'
-import { callRpc } from '../../src/devnet/rpc.ts'
-import { accountKey, publicKeyFrom, readFree } from '../../src/devnet/substrate-account.ts'
+import { type DevJson, readDevJson } from '../../devnet/dev-json.ts'
+import { freePort } from '../../devnet/port.ts'
+import { readProcess } from '../../devnet/process-info.ts'
+import { callRpc } from '../../devnet/rpc.ts'
+import { accountKey, publicKeyFrom, readFree } from '../../devnet/substrate-account.ts'
 import { walkContractWallet } from './contract-wallet-walk.ts'
 
-const scriptOf = (name: 'dev' | 'demo') => fileURLToPath(new URL(`../../src/devnet/${name}.ts`, import.meta.url))
+const scriptOf = (name: 'dev' | 'demo') => fileURLToPath(new URL(`../../devnet/${name}.ts`, import.meta.url))
 const START_MS = 60_000
 let folder = ''
 let port = 0

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres from 'postgres'
-import { type PostgresServer, startPostgres } from '../../src/devnet/postgres.ts'
-import { isRunning } from '../../src/devnet/process-info.ts'
+import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
+import { isRunning } from '../../devnet/process-info.ts'
 
 let folder = ''
 const started: PostgresServer[] = []
@@ -90,7 +90,7 @@ test('a port that is taken is told', async () => {
 })
 
 test('it ends when the process that started it is killed', async () => {
-  const module = new URL('../../src/devnet/postgres.ts', import.meta.url).href
+  const module = new URL('../../devnet/postgres.ts', import.meta.url).href
   const script = `
     const { startPostgres } = await import(${JSON.stringify(module)})
     const server = await startPostgres({ dataDirectory: ${JSON.stringify(join(folder, 'data'))}, durable: false })

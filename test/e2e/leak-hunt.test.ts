@@ -9,7 +9,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import postgres, { type Sql } from 'postgres'
-import { startPostgres } from '../../src/devnet/postgres.ts'
+import { startPostgres } from '../../devnet/postgres.ts'
 import { start } from '../bench/processes.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 

@@ -19,9 +19,9 @@ import {
   zeroAddress,
   zeroHash,
 } from 'viem'
+import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { execution, multiSendData } from '../../src/chains/evm/safe/execution.ts'
 import { contractWalletOf, deploymentData, SAFE_ADDRESSES } from '../../src/chains/evm/safe/settings.ts'
-import { deployCanonicalContracts } from '../../src/devnet/canonical-contracts.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 

@@ -15,9 +15,9 @@ import {
 } from 'viem'
 import { mnemonicToAccount } from 'viem/accounts'
 import type { EvmNetwork } from '../../db/words.ts'
+import { type AnvilOptions, startAnvil } from '../../devnet/anvil.ts'
+import { callRpc } from '../../devnet/rpc.ts'
 import { evmNetworkRow } from '../../src/chains/networks.ts'
-import { type AnvilOptions, startAnvil } from '../../src/devnet/anvil.ts'
-import { callRpc } from '../../src/devnet/rpc.ts'
 import { type TestContractName, testContract } from './contracts.ts'
 
 const POOL_DEADLINE_MS = 10_000

@@ -2,7 +2,7 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { callRpc } from '../../src/devnet/rpc.ts'
+import { callRpc } from '../../devnet/rpc.ts'
 
 type Request = { readonly id: unknown; readonly method: string; readonly params: readonly unknown[] }
 type Reply = { id: unknown; result?: unknown; error?: unknown }

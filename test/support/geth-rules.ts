@@ -4,7 +4,7 @@
 // in its pool.
 
 import { type Hex, keccak256, parseTransaction, recoverTransactionAddress, type TransactionSerialized } from 'viem'
-import { callRpc } from '../../src/devnet/rpc.ts'
+import { callRpc } from '../../devnet/rpc.ts'
 
 type Request = { readonly id: unknown; readonly method: string; readonly params: readonly unknown[] }
 

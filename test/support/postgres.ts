@@ -10,8 +10,8 @@ import { promisify } from 'node:util'
 import postgres, { type Sql } from 'postgres'
 import { API_ROLE, WORKER_ROLE } from '../../db/grants.ts'
 import { migrate } from '../../db/migrate.ts'
-import { type PostgresServer, startPostgres } from '../../src/devnet/postgres.ts'
-import { isRunning } from '../../src/devnet/process-info.ts'
+import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
+import { isRunning } from '../../devnet/process-info.ts'
 
 /** A database of a test's own, with our tables in it and nothing else. */
 export type TestDatabase = {

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Keyring } from '@polkadot/keyring'
 import { cryptoWaitReady } from '@polkadot/util-crypto'
 import type { SubstrateNetwork } from '../../db/words.ts'
-import { type ChopsticksOptions, LOCAL_METADATA_PIN, startChopsticks } from '../../src/devnet/chopsticks.ts'
-import { callRpc } from '../../src/devnet/rpc.ts'
+import { type ChopsticksOptions, LOCAL_METADATA_PIN, startChopsticks } from '../../devnet/chopsticks.ts'
+import { callRpc } from '../../devnet/rpc.ts'
 
 const INCLUDED_WITHIN_MS = 15_000
 /** The well-known key of a runtime (sp_storage, CODE): `:code`. */

@@ -16,8 +16,8 @@ import {
   stringToBytes,
   verifyMessage,
 } from 'viem'
+import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import type { ContractWallets } from '../../src/chains/contract-wallets.ts'
-import { deployCanonicalContracts } from '../../src/devnet/canonical-contracts.ts'
 import { createProject } from '../../src/projects/create.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'

@@ -23,7 +23,7 @@ import {
 } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { createSiweMessage } from 'viem/siwe'
-import { deployCanonicalContracts } from '../../src/devnet/canonical-contracts.ts'
+import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import { createProject } from '../../src/projects/create.ts'
 import { setAllowedOrigins } from '../../src/projects/origins.ts'
 import { startChain, type TestChain } from '../support/chains.ts'

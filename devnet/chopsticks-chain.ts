@@ -8,8 +8,8 @@ import {
   getSlotDuration,
   inherentProviders,
 } from '@acala-network/chopsticks-core'
-import type { SubstrateNetwork } from '../../db/words.ts'
-import { NATIVE_COINS, substrateNetworkRow } from '../chains/networks.ts'
+import type { SubstrateNetwork } from '../db/words.ts'
+import { NATIVE_COINS, substrateNetworkRow } from '../src/chains/networks.ts'
 import { type Archive, type Genesis, openArchive } from './chopsticks-archive.ts'
 import { createPool, type Pool } from './chopsticks-pool.ts'
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import postgres from 'postgres'
-import { API_ROLE, WORKER_ROLE } from '../../db/grants.ts'
-import { migrate } from '../../db/migrate.ts'
+import { API_ROLE, WORKER_ROLE } from '../db/grants.ts'
+import { migrate } from '../db/migrate.ts'
 
 /** One database, as three users reach it. */
 export type DevDatabase = { readonly ownerUrl: string; readonly apiUrl: string; readonly workerUrl: string }

@@ -11,8 +11,8 @@ import {
   parseAbi,
   parseEther,
 } from 'viem'
-import { EVM_NETWORKS } from '../../db/words.ts'
-import { compile } from '../chains/evm/contracts/compile.ts'
+import { EVM_NETWORKS } from '../db/words.ts'
+import { compile } from '../src/chains/evm/contracts/compile.ts'
 import {
   addressAt,
   type DemoStep,
@@ -30,7 +30,7 @@ const AMOUNT = parseEther('2')
 
 /** Contracts that Strongroom did not write: OpenZeppelin's, compiled from the tests' sources. */
 const foreignContract = (name: 'WizardCollection' | 'TestToken') => {
-  const source = readFileSync(new URL(`../../test/contracts/${name}.sol`, import.meta.url), 'utf8')
+  const source = readFileSync(new URL(`../test/contracts/${name}.sol`, import.meta.url), 'utf8')
   const contract = compile({ [`${name}.sol`]: source })[name]
   hold(contract !== undefined, `${name} did not compile.`)
   return { abi: contract.abi as readonly unknown[] as Abi, bytecode: contract.bytecode }

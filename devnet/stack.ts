@@ -3,14 +3,8 @@ import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import {
-  EVM_NETWORKS,
-  type EvmNetwork,
-  type Network,
-  SUBSTRATE_NETWORKS,
-  type SubstrateNetwork,
-} from '../../db/words.ts'
-import { evmNetworkRow } from '../chains/networks.ts'
+import { EVM_NETWORKS, type EvmNetwork, type Network, SUBSTRATE_NETWORKS, type SubstrateNetwork } from '../db/words.ts'
+import { evmNetworkRow } from '../src/chains/networks.ts'
 import { ANVIL_FUNDED_PRIVATE_KEY, type Anvil, startAnvil } from './anvil.ts'
 import { deployCanonicalContracts } from './canonical-contracts.ts'
 import {
@@ -52,7 +46,7 @@ type Chains = {
 }
 type Environment = Readonly<Record<string, string | undefined>>
 
-const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url))
+const REPOSITORY = fileURLToPath(new URL('..', import.meta.url))
 const BLOCK_TIME_SECONDS = 1
 /** A block of Asset Hub's runtime takes a fifth of a second to build. */
 const SUBSTRATE_BLOCK_TIME_SECONDS = 3

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
-import type { Network } from '../../db/words.ts'
+import type { Network } from '../db/words.ts'
 import { ANVIL_FUNDED_ADDRESS, type Anvil } from './anvil.ts'
 import type { Chopsticks } from './chopsticks.ts'
 import type { DevProject } from './dev-folder.ts'
