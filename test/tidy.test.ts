@@ -227,6 +227,11 @@ describe('what no file may contain', () => {
     expect(found(/[\w)\]]!(?=[.;,)\]\s[])(?!=)/, within('devnet/'))).toEqual([])
   })
 
+  test('file names are in kebab case', () => {
+    const everywhere = [...files.map((file) => file.path), ...scriptsIn('test')]
+    expect(everywhere.filter((path) => /[A-Z_]/.test(path) && !/\.sol$/.test(path))).toEqual([])
+  })
+
   test('no rooms for odds and ends', () => {
     const names = /(^|\/)(utils?|helpers?|common|shared|misc)(\/|\.ts$|-)/
     expect(files.map((file) => file.path).filter((path) => names.test(path))).toEqual([])

@@ -1,6 +1,6 @@
 import { type AbiBinding, insertAbi } from '../../db/queries/abis.ts'
 import type { EvmNetwork } from '../../db/words.ts'
-import { parseAbiFile } from '../chains/evm/abiFile.ts'
+import { parseAbiFile } from '../chains/evm/abi-file.ts'
 import { parseAddress } from '../chains/evm/address.ts'
 import type { WorkerCtx } from '../context.ts'
 import { AppError } from '../errors.ts'

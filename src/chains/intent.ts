@@ -1,4 +1,4 @@
-import type { ExtrinsicForm } from './substrate/signedExtensions.ts'
+import type { ExtrinsicForm } from './substrate/signed-extensions.ts'
 
 export type Hex = `0x${string}`
 

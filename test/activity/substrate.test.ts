@@ -16,7 +16,7 @@ import { type Runtime, readRuntime } from '../../src/chains/substrate/runtime.ts
 import { readConfig } from '../../src/config.ts'
 import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
 import { trackStep } from '../../src/transactions/track.ts'
-import { startFakeNode } from '../chains/evm/fakeNode.ts'
+import { startFakeNode } from '../chains/evm/fake-node.ts'
 import { type Service, startService } from '../support/service.ts'
 import { devAccount, startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
 

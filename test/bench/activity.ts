@@ -5,7 +5,7 @@ import postgres from 'postgres'
 import { listedAddresses } from '../../db/queries/listed-tokens.ts'
 import { contractsReceived } from '../../db/queries/movements.ts'
 import type { Service } from '../support/service.ts'
-import { type ActivityRows, makeActivityRows } from './activityRows.ts'
+import { type ActivityRows, makeActivityRows } from './activity-rows.ts'
 import { percentile } from './load.ts'
 
 const NETWORK = 'Ethereum'

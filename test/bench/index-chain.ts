@@ -2,7 +2,7 @@
 
 import { encodeFunctionData, getAddress } from 'viem'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
-import { type Call, callInBatches } from './rpcBatches.ts'
+import { type Call, callInBatches } from './rpc-batches.ts'
 
 export const NETWORK = 'Ethereum'
 export const PAYER = fundedAccount(0).address

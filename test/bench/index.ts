@@ -8,7 +8,7 @@ import { installPonder, PONDER_VERSION, type Ponder, runPonder } from './index-p
 import { benchWallets, type WalletsCost } from './index-wallets.ts'
 import { startIndexWorld } from './index-world.ts'
 import { median } from './load.ts'
-import { callInBatches } from './rpcBatches.ts'
+import { callInBatches } from './rpc-batches.ts'
 
 const TOKEN_CHAINS: readonly Size[] = [
   { blocks: 5_000, perBlock: 40 },

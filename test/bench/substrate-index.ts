@@ -13,7 +13,7 @@ import { createWorkerCtx } from '../../src/context.ts'
 import { startService } from '../support/service.ts'
 import { devAccount, startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
 import { median } from './load.ts'
-import { callInBatches } from './rpcBatches.ts'
+import { callInBatches } from './rpc-batches.ts'
 
 const NETWORK = 'Polkadot'
 /** Not many more: the local chain answers for older ones a hundred times as slowly. */

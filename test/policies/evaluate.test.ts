@@ -14,7 +14,7 @@ import {
 import type { AssetStandard } from '../../db/words.ts'
 import { RULE_OPERATORS } from '../../db/words.ts'
 import type { AbiInput, AddedAbiItem, CallValue, ReadCall } from '../../src/chains/chain.ts'
-import { readCall } from '../../src/chains/evm/readCall.ts'
+import { readCall } from '../../src/chains/evm/read-call.ts'
 import { type ArgumentRule, type Judged, matches } from '../../src/policies/evaluate.ts'
 
 const RUNS = 1_500

@@ -10,7 +10,7 @@ import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
 import { broadcastTransaction } from '../../src/transactions/broadcast.ts'
 import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
 import { trackStep } from '../../src/transactions/track.ts'
-import { startFakeNode } from '../chains/evm/fakeNode.ts'
+import { startFakeNode } from '../chains/evm/fake-node.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Service, startService } from '../support/service.ts'
 

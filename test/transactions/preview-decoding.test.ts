@@ -5,7 +5,7 @@ import { encodeErrorResult, encodeFunctionData, getAddress, type Hex, pad, parse
 import { addAbi } from '../../src/abis/add.ts'
 import { listAbis } from '../../src/abis/list.ts'
 import { removeAbi } from '../../src/abis/remove.ts'
-import { startFakeNode } from '../chains/evm/fakeNode.ts'
+import { startFakeNode } from '../chains/evm/fake-node.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Service, startService } from '../support/service.ts'
 

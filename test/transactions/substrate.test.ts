@@ -6,7 +6,7 @@ import { decodeAddress, encodeAddress } from '@polkadot/util-crypto'
 import postgres, { type Sql } from 'postgres'
 import { createProject } from '../../src/projects/create.ts'
 import { cancelTransaction } from '../../src/transactions/cancel.ts'
-import { type Behaviour, startFakeNode } from '../chains/evm/fakeNode.ts'
+import { type Behaviour, startFakeNode } from '../chains/evm/fake-node.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { devAccount, startSubstrateChain } from '../support/substrate.ts'
 

@@ -4,10 +4,10 @@
 import { parseAbi } from 'viem'
 import type { AssetStandard } from '../../../db/words.ts'
 import type { AbiInput, AbiItem } from '../chain.ts'
-import { selectorOf, signatureOf } from './abiTypes.ts'
-import { ERROR_DECLARATIONS } from './errorDeclarations.ts'
-import { STANDARD_DECLARATIONS } from './functionDeclarations.ts'
-import { PROTOCOL_DECLARATIONS } from './protocolDeclarations.ts'
+import { selectorOf, signatureOf } from './abi-types.ts'
+import { ERROR_DECLARATIONS } from './error-declarations.ts'
+import { STANDARD_DECLARATIONS } from './function-declarations.ts'
+import { PROTOCOL_DECLARATIONS } from './protocol-declarations.ts'
 
 /** A function, and the standard that declares it. */
 export type KnownFunction = AbiItem & { readonly standard: AssetStandard }

@@ -6,7 +6,7 @@ import type { Balances, Hex } from '../chain.ts'
 import { type Answer, question, type Rpc } from '../node/rpc.ts'
 import { hexText, quantity, toQuantity } from '../node/wire.ts'
 import { readQuestion } from './call.ts'
-import { isExecutionFailure } from './nodeErrors.ts'
+import { isExecutionFailure } from './node-errors.ts'
 
 const ABI = parseAbi(['function balanceOf(address owner) view returns (uint256)'])
 /** A rebasing token behind a proxy needs some 100,000. */

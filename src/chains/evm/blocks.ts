@@ -3,7 +3,7 @@
 import type { BlockRef, BlockWithHashes, Head, Hex } from '../chain.ts'
 import { type Answer, type Question, question, type Rpc } from '../node/rpc.ts'
 import { bytes, hash, listOf, nullable, quantity, record, smallQuantity, toQuantity } from '../node/wire.ts'
-import { isBlockMissing } from './nodeErrors.ts'
+import { isBlockMissing } from './node-errors.ts'
 
 const parseRef = (value: unknown): BlockRef => {
   const block = record(value)

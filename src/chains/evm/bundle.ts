@@ -17,7 +17,7 @@ import { runWithCreations } from './creations.ts'
 import { hopeless } from './intrinsic.ts'
 import type { SimulationLimits } from './limits.ts'
 import { transfersOf } from './logs.ts'
-import { cannotSimulateCreation, isExecutionFailure, isMethodMissing, isNoFunds } from './nodeErrors.ts'
+import { cannotSimulateCreation, isExecutionFailure, isMethodMissing, isNoFunds } from './node-errors.ts'
 import { failureOf } from './reverts.ts'
 import { notFunded, type Overrides, refused, type SimulatedCall, simulateQuestion } from './simulate.ts'
 

@@ -2,7 +2,7 @@
 
 import { question, type Rpc } from '../node/rpc.ts'
 import { smallQuantity, toQuantity } from '../node/wire.ts'
-import { isBlockMissing, isStateMissing } from './nodeErrors.ts'
+import { isBlockMissing, isStateMissing } from './node-errors.ts'
 
 const countQuestion = (address: string, block: string) =>
   question('eth_getTransactionCount', [address, block], smallQuantity)

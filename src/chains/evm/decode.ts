@@ -7,9 +7,9 @@
 
 import type { AssetStandard } from '../../../db/words.ts'
 import type { AbiItem, DecodedCall, Hex, Intent } from '../chain.ts'
+import { signatureOf } from './abi-types.ts'
+import { readArguments } from './abi-values.ts'
 import { knownErrors, knownFunctions } from './abis.ts'
-import { signatureOf } from './abiTypes.ts'
-import { readArguments } from './abiValues.ts'
 
 /**
  * Nodes keep no larger transaction in their pools (go-ethereum core/txpool/legacypool, txMaxSize), and decoding costs

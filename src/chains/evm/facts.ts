@@ -10,7 +10,7 @@ import { type Facts, rememberedFacts } from '../remembered.ts'
 import { cleanText } from '../text.ts'
 import { ZERO_ADDRESS } from './address.ts'
 import { readQuestion } from './call.ts'
-import { isExecutionFailure } from './nodeErrors.ts'
+import { isExecutionFailure } from './node-errors.ts'
 
 const NAME_LIMIT = 64
 const SYMBOL_LIMIT = 32

@@ -4,7 +4,7 @@ import type { Network } from '../../../db/words.ts'
 import type { ChainMemory, Hex } from '../chain.ts'
 import type { Rpc, RpcError } from '../node/rpc.ts'
 import { readDeclared } from './declared.ts'
-import { isRevert, revertData } from './nodeErrors.ts'
+import { isRevert, revertData } from './node-errors.ts'
 import { customErrorIn, failureOf, revertFailure } from './reverts.ts'
 import type { SimulatedCall } from './simulate.ts'
 

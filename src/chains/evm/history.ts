@@ -7,8 +7,8 @@ import { type Answer, type Question, question, type Rpc } from '../node/rpc.ts'
 import { list, listOf, quantity, toQuantity } from '../node/wire.ts'
 import { type BlockHeader, headerQuestion, readHeaders } from './blocks.ts'
 import { TRANSFER_TOPICS } from './logs.ts'
-import { isTransfer, mayHaveTransfers } from './minedLogs.ts'
-import { isBlockMissing, isHistoryPruned } from './nodeErrors.ts'
+import { isTransfer, mayHaveTransfers } from './mined-logs.ts'
+import { isBlockMissing, isHistoryPruned } from './node-errors.ts'
 import { parseMinedLog } from './receipts.ts'
 
 /** So many blocks above one without transfers are looked at for some: only on a network that nobody uses there are more. */

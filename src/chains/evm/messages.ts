@@ -19,7 +19,7 @@ import type { Signable } from '../contract-wallets.ts'
 import { type Question, question, type Rpc } from '../node/rpc.ts'
 import { bytes, hexText, toQuantity } from '../node/wire.ts'
 import { readQuestion } from './call.ts'
-import { isExecutionFailure } from './nodeErrors.ts'
+import { isExecutionFailure } from './node-errors.ts'
 import { signable } from './signable.ts'
 
 const ERC1271 = parseAbi(['function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)'])

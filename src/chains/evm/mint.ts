@@ -14,8 +14,8 @@ import { type Call, transactionObject } from './call.ts'
 import { type Failed, failedBy, failedIn, tellFailures } from './failures.ts'
 import type { SimulationLimits } from './limits.ts'
 import { transfersOf } from './logs.ts'
-import { mintRefusal } from './mintRefusal.ts'
-import { isExecutionFailure, isMethodMissing } from './nodeErrors.ts'
+import { mintRefusal } from './mint-refusal.ts'
+import { isExecutionFailure, isMethodMissing } from './node-errors.ts'
 import { type Overrides, overridesObject, type SimulatedCall, simulateQuestion } from './simulate.ts'
 
 const ABI = parseAbi([

@@ -11,7 +11,7 @@ import type { Answer, Rpc } from '../node/rpc.ts'
 import { hexText } from '../node/wire.ts'
 import { checksum, ZERO_ADDRESS } from './address.ts'
 import { readQuestion } from './call.ts'
-import { isExecutionFailure } from './nodeErrors.ts'
+import { isExecutionFailure } from './node-errors.ts'
 
 const ABI = parseAbi([
   'function resolver(bytes32 node) view returns (address)',

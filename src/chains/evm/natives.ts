@@ -6,7 +6,7 @@ import type { Hex } from '../chain.ts'
 import { type Answer, type Question, question, RPC_PARALLEL_LIMIT, type Rpc } from '../node/rpc.ts'
 import { hash, listOf, nullable, quantity, rawAddress, record, toQuantity } from '../node/wire.ts'
 import { type BlockHeader, headerQuestion } from './blocks.ts'
-import { isBlockMissing, isMethodMissing, isStateMissing } from './nodeErrors.ts'
+import { isBlockMissing, isMethodMissing, isStateMissing } from './node-errors.ts'
 import { blockReceiptsQuestion, type Receipt, receiptQuestion } from './receipts.ts'
 import { type CoinMove, TRACERS, type TracedBlock, type Tracer, traceQuestion } from './traces.ts'
 

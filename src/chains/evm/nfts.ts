@@ -7,7 +7,7 @@ import type { Answer, Rpc } from '../node/rpc.ts'
 import { hexText } from '../node/wire.ts'
 import { readQuestion } from './call.ts'
 import { collectionAbi, collectionBytecode } from './contracts/collection.generated.ts'
-import { isExecutionFailure } from './nodeErrors.ts'
+import { isExecutionFailure } from './node-errors.ts'
 
 /** Some contracts return the whole image as a data URI; what is longer than this is not shown. */
 export const URI_LIMIT = 65_536

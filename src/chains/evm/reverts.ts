@@ -5,9 +5,9 @@ import type { AbiInput, Hex } from '../chain.ts'
 import type { RpcError } from '../node/rpc.ts'
 import { isRecord, type JsonRecord } from '../node/wire.ts'
 import { cleanText } from '../text.ts'
-import { namesOf } from './abiTypes.ts'
+import { namesOf } from './abi-types.ts'
 import { type Declared, decodeError, selectorIn } from './decode.ts'
-import { isNoFunds, isRevert, revertData } from './nodeErrors.ts'
+import { isNoFunds, isRevert, revertData } from './node-errors.ts'
 
 /** A contract can return a reason of any length. */
 export const REASON_LIMIT = 300

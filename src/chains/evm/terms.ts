@@ -4,7 +4,7 @@ import type { Rpc } from '../node/rpc.ts'
 import type { Excess, Terms } from '../terms.ts'
 import { ZERO_ADDRESS } from './address.ts'
 import { isWithinCap, marketFees } from './fees.ts'
-import { l1FeeQuestion } from './l1Fee.ts'
+import { l1FeeQuestion } from './l1-fee.ts'
 import { historyQuestion, marketOf } from './market.ts'
 
 /** About that of a token's transfer, or of a mint. */

@@ -1,6 +1,6 @@
 import type { Network } from '../../../db/words.ts'
 import { httpTransport } from './http.ts'
-import { webSocketTransport } from './webSocket.ts'
+import { webSocketTransport } from './web-socket.ts'
 
 /** One JSON-RPC request or batch, as text. @returns the JSON that came back. @throws NodeUnavailable. */
 export type Transport = (request: {

@@ -6,7 +6,7 @@ import type { Hex, Intent } from '../chain.ts'
 import type { SubstrateNetworkRow } from '../networks.ts'
 import { treeOf } from './decode.ts'
 import { isMessage as isMessageTo, messageCall } from './gear.ts'
-import { madeCall } from './madeCall.ts'
+import { madeCall } from './made-call.ts'
 import type { Runtime } from './runtime.ts'
 
 const refuse = (sentence: string): AppError => new AppError('invalid_input', sentence)

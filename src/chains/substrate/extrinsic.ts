@@ -4,7 +4,7 @@
 import { blake2b } from '@noble/hashes/blake2.js'
 import type { Hex, Signed, SubstrateUnsigned } from '../chain.ts'
 import { publicKeyOf } from './address.ts'
-import type { Part } from './signedExtensions.ts'
+import type { Part } from './signed-extensions.ts'
 
 /** Version 4; its highest bit says that it is signed. */
 const SIGNED_VERSION = Uint8Array.of(0x84)

@@ -10,7 +10,7 @@ import type { Hex } from '../chain.ts'
 import { type NodeTrouble, NodeUnavailable, question, type Rpc } from '../node/rpc.ts'
 import { bytes, MalformedAnswer, record } from '../node/wire.ts'
 import { blake2Hash, toHex } from './extrinsic.ts'
-import { type ExtrinsicForm, extrinsicFormOf, unknownToCodec } from './signedExtensions.ts'
+import { type ExtrinsicForm, extrinsicFormOf, unknownToCodec } from './signed-extensions.ts'
 
 export type RuntimeVersion = {
   readonly specName: string

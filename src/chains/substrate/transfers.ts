@@ -15,7 +15,7 @@ import type { ChainEvent, CodecValue } from './events.ts'
 import { feesOf, mayBeFee, tellsFees } from './fees.ts'
 import type { SubstrateNode } from './node.ts'
 import type { Runtime } from './runtime.ts'
-import { vnftTransfer } from './vnftEvents.ts'
+import { vnftTransfer } from './vnft-events.ts'
 
 /** A movement, the event's place in its block, and the extrinsic's; null for what the runtime does by itself. */
 export type EventMovement = Movement & { readonly logIndex: number; readonly extrinsic: number | null }

@@ -6,7 +6,7 @@
 //    - what is signed ends in spec version, transaction version, genesis hash, hash of the era's first block, 1, and the hash
 //      (`BOUND`). A runtime without the extension, or in mode 0, would look for a block's hash where the hash is;
 //    - the hash covers the types of all calls, addresses, signatures and extensions. The list of pallets must agree with them
-//      (runtime.ts), and each call that is made here is read again by those types (madeCall.ts).
+//      (runtime.ts), and each call that is made here is read again by those types (made-call.ts).
 // 2. The operator vouches for it: the BLAKE2b-256 of the metadata of this version is pinned in the configuration.
 // 3. A second node gives the very same bytes. To lie, both nodes must.
 //
@@ -22,7 +22,7 @@ import { type Question, question, type Rpc } from '../node/rpc.ts'
 import { bytes } from '../node/wire.ts'
 import { assemble, toHex } from './extrinsic.ts'
 import { askMetadata, type MetadataPins, type Runtime, versionQuestion } from './runtime.ts'
-import type { Part } from './signedExtensions.ts'
+import type { Part } from './signed-extensions.ts'
 import { finalizedHashQuestion } from './storage.ts'
 import { harmlessCall } from './weigh.ts'
 

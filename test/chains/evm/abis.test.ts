@@ -3,8 +3,8 @@
 import { describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { signatureOf } from '../../../src/chains/evm/abi-types.ts'
 import { knownErrors, knownFunctions, knownSelectors } from '../../../src/chains/evm/abis.ts'
-import { signatureOf } from '../../../src/chains/evm/abiTypes.ts'
 
 /** As 4byte.directory, OpenChain's signature database and Etherscan's method ids have them. */
 const FUNCTIONS: readonly (readonly [string, string])[] = [

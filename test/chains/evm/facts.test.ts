@@ -5,9 +5,9 @@ import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { textIn } from '../../../src/chains/evm/facts.ts'
 import { evmNetworkRow } from '../../../src/chains/networks.ts'
 import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
-import { startFakeNode } from './fakeNode.ts'
+import { startFakeNode } from './fake-node.ts'
 import { createMemory } from './memory.ts'
-import { deployOdd } from './oddContracts.ts'
+import { deployOdd } from './odd-contracts.ts'
 
 const row = evmNetworkRow({ network: 'Base', environment: 'testnet', devnet: true })
 const rich = fundedAccount(0).address

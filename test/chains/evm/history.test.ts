@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test'
-import { isBlockMissing, isHistoryPruned, isRangeTooWide, isStateMissing } from '../../../src/chains/evm/nodeErrors.ts'
+import { isBlockMissing, isHistoryPruned, isRangeTooWide, isStateMissing } from '../../../src/chains/evm/node-errors.ts'
 import { RpcError } from '../../../src/chains/node/rpc.ts'
 
 const error = (message: string, code = -32_000) => new RpcError({ method: 'eth_getLogs', code, message })

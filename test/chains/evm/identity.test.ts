@@ -5,7 +5,7 @@ import { identityOf } from '../../../src/chains/evm/identity.ts'
 import { identified } from '../../../src/chains/node/identity.ts'
 import { createRpc, NodeUnavailable, question, RPC_BATCH_LIMIT } from '../../../src/chains/node/rpc.ts'
 import { quantity } from '../../../src/chains/node/wire.ts'
-import { startFakeNode } from './fakeNode.ts'
+import { startFakeNode } from './fake-node.ts'
 
 const [RIGHT, WRONG] = [11_155_111, 1]
 const LONG_MS = 3_600_000

@@ -7,7 +7,7 @@ import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { type EvmNetworkRow, evmNetworkRow } from '../../../src/chains/networks.ts'
 import { readConfig } from '../../../src/config.ts'
 import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
-import { startFakeNode } from './fakeNode.ts'
+import { startFakeNode } from './fake-node.ts'
 import { createMemory } from './memory.ts'
 
 const GWEI = 1_000_000_000n

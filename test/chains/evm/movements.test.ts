@@ -4,9 +4,9 @@ import { type BlockMovements, type Chain, RangeTooWide } from '../../../src/chai
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { evmNetworkRow } from '../../../src/chains/networks.ts'
 import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
-import { type Behaviour, startFakeNode } from './fakeNode.ts'
+import { type Behaviour, startFakeNode } from './fake-node.ts'
 import { createMemory } from './memory.ts'
-import { deployOdd, oddContract } from './oddContracts.ts'
+import { deployOdd, oddContract } from './odd-contracts.ts'
 
 const row = evmNetworkRow({ network: 'Ethereum', environment: 'testnet', devnet: true })
 const rich = fundedAccount(0).address

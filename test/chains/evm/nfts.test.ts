@@ -4,9 +4,9 @@ import type { Chain, Intent } from '../../../src/chains/chain.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { evmNetworkRow } from '../../../src/chains/networks.ts'
 import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
-import { startFakeNode } from './fakeNode.ts'
+import { startFakeNode } from './fake-node.ts'
 import { createMemory } from './memory.ts'
-import { deployOdd } from './oddContracts.ts'
+import { deployOdd } from './odd-contracts.ts'
 
 const row = evmNetworkRow({ network: 'Polygon', environment: 'testnet', devnet: true })
 const rich = fundedAccount(0).address

@@ -5,9 +5,9 @@ import type { Chain, EvmUnsigned, Intent, Prepared, Unsigned } from '../../../sr
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { type EvmNetworkRow, evmNetworkRow } from '../../../src/chains/networks.ts'
 import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
-import { type Behaviour, startFakeNode } from './fakeNode.ts'
+import { type Behaviour, startFakeNode } from './fake-node.ts'
 import { createMemory } from './memory.ts'
-import { deployOdd, oddContract } from './oddContracts.ts'
+import { deployOdd, oddContract } from './odd-contracts.ts'
 
 const row = evmNetworkRow({ network: 'Ethereum', environment: 'testnet', devnet: true })
 const rich = fundedAccount(0).address

@@ -14,9 +14,9 @@ import type { Chain, Hex, Intent } from '../../../src/chains/chain.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { evmNetworkRow } from '../../../src/chains/networks.ts'
 import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
-import { startFakeNode } from './fakeNode.ts'
+import { startFakeNode } from './fake-node.ts'
 import { createMemory } from './memory.ts'
-import { deployOdd, oddContract } from './oddContracts.ts'
+import { deployOdd, oddContract } from './odd-contracts.ts'
 
 const row = evmNetworkRow({ network: 'Ethereum', environment: 'testnet', devnet: true })
 const rich = fundedAccount(0).address

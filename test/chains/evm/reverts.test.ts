@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { encodeAbiParameters, encodeErrorResult, type Hex, parseAbi } from 'viem'
 import type { AbiInput, AbiItem } from '../../../src/chains/chain.ts'
-import { selectorOf, signatureOf } from '../../../src/chains/evm/abiTypes.ts'
+import { selectorOf, signatureOf } from '../../../src/chains/evm/abi-types.ts'
 import {
   isExecutionFailure,
   isMethodMissing,
@@ -9,7 +9,7 @@ import {
   isRangeTooWide,
   isRevert,
   isStateMissing,
-} from '../../../src/chains/evm/nodeErrors.ts'
+} from '../../../src/chains/evm/node-errors.ts'
 import { failureOf, REASON_LIMIT, revertReason, tellingness } from '../../../src/chains/evm/reverts.ts'
 import { RpcError } from '../../../src/chains/node/rpc.ts'
 import { cleanText } from '../../../src/chains/text.ts'

@@ -8,7 +8,7 @@ import {
   RpcError,
 } from '../../../src/chains/node/rpc.ts'
 import { quantity, record, smallQuantity } from '../../../src/chains/node/wire.ts'
-import { type Behaviour, startFakeNode, startRawServer } from './fakeNode.ts'
+import { type Behaviour, startFakeNode, startRawServer } from './fake-node.ts'
 
 const open: { stop: () => unknown }[] = []
 afterEach(async () => {

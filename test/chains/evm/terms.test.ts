@@ -6,7 +6,7 @@ import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { evmNetworkRow } from '../../../src/chains/networks.ts'
 import { usualFeeBudget } from '../../../src/policies/terms.ts'
 import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
-import { startFakeNode } from './fakeNode.ts'
+import { startFakeNode } from './fake-node.ts'
 import { createMemory } from './memory.ts'
 
 const GWEI = 10n ** 9n

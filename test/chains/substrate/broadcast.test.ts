@@ -4,7 +4,7 @@
 import { afterAll, expect, test } from 'bun:test'
 import { substrateNetworkRow } from '../../../src/chains/networks.ts'
 import { createSubstrateChain } from '../../../src/chains/substrate/chain.ts'
-import { startFakeNode } from '../evm/fakeNode.ts'
+import { startFakeNode } from '../evm/fake-node.ts'
 import { createMemory } from '../evm/memory.ts'
 
 const row = substrateNetworkRow({ network: 'Polkadot', environment: 'testnet', devnet: true })

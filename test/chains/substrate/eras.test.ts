@@ -3,7 +3,7 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { createRpc } from '../../../src/chains/node/rpc.ts'
 import { chosenEra, createEras } from '../../../src/chains/substrate/eras.ts'
-import { startFakeNode } from '../evm/fakeNode.ts'
+import { startFakeNode } from '../evm/fake-node.ts'
 import { assetHubRuntime } from './metadata.ts'
 
 const ERA = { seconds: 300, least: 16, most: 1_024 }

@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import type { Hex, SubstrateUnsigned } from '../../../src/chains/chain.ts'
 import { assemble, blake2Hash, compact, signingBytes, toHex } from '../../../src/chains/substrate/extrinsic.ts'
 import type { Runtime } from '../../../src/chains/substrate/runtime.ts'
-import { extrinsicFormOf } from '../../../src/chains/substrate/signedExtensions.ts'
+import { extrinsicFormOf } from '../../../src/chains/substrate/signed-extensions.ts'
 import { assetHubRuntime, varaRuntime } from './metadata.ts'
 
 const vara = varaRuntime()

@@ -18,8 +18,8 @@ import { type Runtime, readRuntime } from '../../../src/chains/substrate/runtime
 import { encodePayload } from '../../../src/chains/substrate/sails.ts'
 import { devAccount, localMetadataPins, startSubstrateChain, type TestSubstrateChain } from '../../support/substrate.ts'
 import { createMemory } from '../evm/memory.ts'
-import { type FakeBlock, type FakeEvent, startFakeChain } from './fakeChain.ts'
-import { FOREIGN, WETH } from './foreignAssets.ts'
+import { type FakeBlock, type FakeEvent, startFakeChain } from './fake-chain.ts'
+import { FOREIGN, WETH } from './foreign-assets.ts'
 import { assetHubRuntime, varaRuntime } from './metadata.ts'
 import { differencesOf } from './specs.ts'
 

@@ -9,7 +9,7 @@ import { AppError } from '../../../src/errors.ts'
 import { devAccount, localMetadataPins, startSubstrateChain, type TestSubstrateChain } from '../../support/substrate.ts'
 import { createMemory } from '../evm/memory.ts'
 import { ABOUT, livesOn, own, sendOn, people as twoPeople, URI } from './collections.ts'
-import { type Stored, startStateNode } from './gearNode.ts'
+import { type Stored, startStateNode } from './gear-node.ts'
 import { assetHubRuntime } from './metadata.ts'
 
 const row = substrateNetworkRow({ network: 'Polkadot', environment: 'testnet', devnet: true })

@@ -11,8 +11,8 @@ import { type Runtime, readRuntime } from '../../../src/chains/substrate/runtime
 import { storageKey } from '../../../src/chains/substrate/storage.ts'
 import { devAccount, localMetadataPins, startSubstrateChain, type TestSubstrateChain } from '../../support/substrate.ts'
 import { createMemory } from '../evm/memory.ts'
-import { eventBytes, type FakeEvent, startFakeChain } from './fakeChain.ts'
-import { FOREIGN, HELD } from './foreignAssets.ts'
+import { eventBytes, type FakeEvent, startFakeChain } from './fake-chain.ts'
+import { FOREIGN, HELD } from './foreign-assets.ts'
 import { assetHubRuntime } from './metadata.ts'
 
 const UNIT = 10n ** 12n

@@ -7,9 +7,9 @@ import type { Hex, Intent, SubstrateUnsigned } from '../../../src/chains/chain.t
 import { createSubstrateChain } from '../../../src/chains/substrate/chain.ts'
 import { compact, toHex } from '../../../src/chains/substrate/extrinsic.ts'
 import { metadataHashOf } from '../../../src/chains/substrate/trust.ts'
-import { withCallsSwapped, withNamesSwapped, withoutExtension, withPalletMoved } from '../../support/forgedMetadata.ts'
+import { withCallsSwapped, withNamesSwapped, withoutExtension, withPalletMoved } from '../../support/forged-metadata.ts'
 import { devAccount } from '../../support/substrate.ts'
-import { type Behaviour, startFakeNode } from '../evm/fakeNode.ts'
+import { type Behaviour, startFakeNode } from '../evm/fake-node.ts'
 import { createMemory } from '../evm/memory.ts'
 import { lacksSpecs, type Spec, type SpecChain, specPath, startSpec } from './specs.ts'
 

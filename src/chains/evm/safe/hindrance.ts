@@ -11,10 +11,10 @@ import { type Call, transactionObject } from '../call.ts'
 import { type Failed, failedBy, failedIn, tellFailures } from '../failures.ts'
 import { hopeless } from '../intrinsic.ts'
 import type { SimulationLimits } from '../limits.ts'
-import { isContractSenderRefused, isExecutionFailure } from '../nodeErrors.ts'
+import { isContractSenderRefused, isExecutionFailure } from '../node-errors.ts'
 import { NO_FUNDS_REASON } from '../reverts.ts'
 import type { SimulatedCall } from '../simulate.ts'
-import { stillLive } from '../stillLive.ts'
+import { stillLive } from '../still-live.ts'
 
 const BEHIND_TRIES_MAX = 3
 

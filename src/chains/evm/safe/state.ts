@@ -10,7 +10,7 @@ import { type Answer, type Question, question, type Rpc } from '../../node/rpc.t
 import { bytes, quantity, toQuantity } from '../../node/wire.ts'
 import { checksum, ZERO_ADDRESS } from '../address.ts'
 import { readQuestion } from '../call.ts'
-import { isExecutionFailure } from '../nodeErrors.ts'
+import { isExecutionFailure } from '../node-errors.ts'
 import { SAFE_ADDRESSES } from './settings.ts'
 import { PROXY_CODE, SENTINEL, SLOTS } from './storage.ts'
 

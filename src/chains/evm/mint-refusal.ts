@@ -1,7 +1,7 @@
 // Why a collection mints nothing for a wallet, so that callers can tell what would help: a permission, a payment, or nothing.
 
 import { AppError, type ErrorCode } from '../../errors.ts'
-import type { Pattern } from './nodeErrors.ts'
+import type { Pattern } from './node-errors.ts'
 import { tellingness } from './reverts.ts'
 
 const UNAUTHORIZED: readonly Pattern[] = [

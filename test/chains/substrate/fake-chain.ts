@@ -3,7 +3,7 @@
 
 import type { Hex } from '../../../src/chains/chain.ts'
 import type { Runtime } from '../../../src/chains/substrate/runtime.ts'
-import { type Behaviour, startFakeNode } from '../evm/fakeNode.ts'
+import { type Behaviour, startFakeNode } from '../evm/fake-node.ts'
 
 /** twox128("System") and twox128("Events"). */
 const EVENTS_KEY = '0x26aa394eea5630e07c48ae0c9558cef780d41e5e16056765bc8461851072c9d7'

@@ -6,7 +6,7 @@ import { NodeUnavailable, type Question, question, type Rpc } from '../node/rpc.
 import { listOf, toQuantity } from '../node/wire.ts'
 import type { BlockHeader } from './blocks.ts'
 import { TRANSFER_TOPICS } from './logs.ts'
-import { isBlockMissing, isMethodMissing, isRangeTooWide } from './nodeErrors.ts'
+import { isBlockMissing, isMethodMissing, isRangeTooWide } from './node-errors.ts'
 import { blockReceiptsQuestion, type MinedLog, parseMinedLog } from './receipts.ts'
 import type { RawLog } from './simulate.ts'
 

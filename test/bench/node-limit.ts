@@ -2,7 +2,7 @@
 // questions that a submission asks.
 
 import type { TestChain } from '../support/chains.ts'
-import { callInBatches } from './rpcBatches.ts'
+import { callInBatches } from './rpc-batches.ts'
 import { createSigners, RECIPIENT } from './signers.ts'
 
 /** Found best for the local node: larger batches and more at once give no more. */

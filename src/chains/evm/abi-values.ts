@@ -3,7 +3,7 @@
 // same bytes, and each byte is read once: data cannot be made that takes longer than its length (offsets may not meet).
 
 import type { AbiInput } from '../chain.ts'
-import { type Layout, tupleOf } from './abiTypes.ts'
+import { type Layout, tupleOf } from './abi-types.ts'
 import { checksum } from './address.ts'
 
 const WORD_BYTES = 32

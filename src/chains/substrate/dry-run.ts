@@ -11,7 +11,7 @@ import { type Question, question } from '../node/rpc.ts'
 import { bytes, MalformedAnswer } from '../node/wire.ts'
 import { type ChainEvent, type CodecEvent, type CodecValue, chainEventOf, nameOfError } from './events.ts'
 import { blake2Hash, toHex } from './extrinsic.ts'
-import { innerFailure } from './innerFailures.ts'
+import { innerFailure } from './inner-failures.ts'
 import type { SubstrateNode } from './node.ts'
 import type { Runtime } from './runtime.ts'
 

@@ -10,9 +10,9 @@ import { evmNetworkRow } from '../../../src/chains/networks.ts'
 import { createRpc } from '../../../src/chains/node/rpc.ts'
 import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
 import { testContract } from '../../support/contracts.ts'
-import { type Behaviour, startFakeNode } from './fakeNode.ts'
+import { type Behaviour, startFakeNode } from './fake-node.ts'
 import { createMemory } from './memory.ts'
-import { deployOdd } from './oddContracts.ts'
+import { deployOdd } from './odd-contracts.ts'
 
 const row = evmNetworkRow({ network: 'Ethereum', environment: 'testnet', devnet: true })
 const rich = fundedAccount(0).address

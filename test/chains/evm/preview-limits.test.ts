@@ -10,7 +10,7 @@ import { coinLog } from '../../../src/chains/evm/logs.ts'
 import { evmNetworkRow } from '../../../src/chains/networks.ts'
 import { createRpc } from '../../../src/chains/node/rpc.ts'
 import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
-import { type Behaviour, startFakeNode, startRawServer } from './fakeNode.ts'
+import { type Behaviour, startFakeNode, startRawServer } from './fake-node.ts'
 import { createMemory } from './memory.ts'
 
 const row = evmNetworkRow({ network: 'Ethereum', environment: 'testnet', devnet: true })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { parseAbiFile } from '../../../src/chains/evm/abiFile.ts'
+import { parseAbiFile } from '../../../src/chains/evm/abi-file.ts'
 
 const nested = (depth: number): unknown =>
   depth === 0 ? { type: 'uint8' } : { type: 'tuple', components: [nested(depth - 1)] }

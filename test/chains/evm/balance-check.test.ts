@@ -4,7 +4,7 @@ import type { BlockMovements, Chain } from '../../../src/chains/chain.ts'
 import { createEvmChain } from '../../../src/chains/evm/chain.ts'
 import { evmNetworkRow } from '../../../src/chains/networks.ts'
 import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
-import { type Behaviour, startFakeNode } from './fakeNode.ts'
+import { type Behaviour, startFakeNode } from './fake-node.ts'
 import { createMemory } from './memory.ts'
 
 const row = evmNetworkRow({ network: 'Ethereum', environment: 'testnet', devnet: true })

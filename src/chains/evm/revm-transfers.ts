@@ -6,10 +6,10 @@
 
 import { NodeUnavailable, type Question, question, type Rpc } from '../node/rpc.ts'
 import type { Call } from './call.ts'
-import { type CallTrace, callTraceQuestion } from './callTraces.ts'
+import { type CallTrace, callTraceQuestion } from './call-traces.ts'
 import type { SimulationLimits } from './limits.ts'
 import { isCoinLog } from './logs.ts'
-import { isMethodMissing } from './nodeErrors.ts'
+import { isMethodMissing } from './node-errors.ts'
 import type { RawLog, SimulatedCall } from './simulate.ts'
 
 const IS_REVM = /^anvil|reth\//i

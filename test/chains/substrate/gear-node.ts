@@ -13,7 +13,7 @@ import type { Hex } from '../../../src/chains/chain.ts'
 import { hexText } from '../../../src/chains/node/wire.ts'
 import type { Runtime } from '../../../src/chains/substrate/runtime.ts'
 import { storageKey } from '../../../src/chains/substrate/storage.ts'
-import { startFakeNode } from '../evm/fakeNode.ts'
+import { startFakeNode } from '../evm/fake-node.ts'
 
 /** An entry of storage, its value as the registry takes it. */
 export type Stored = {

@@ -12,7 +12,7 @@ import { type Question, question, type Rpc } from '../node/rpc.ts'
 import { bytes, hash, hexText, listOf, nullable, quantity, rawAddress, record, toQuantity } from '../node/wire.ts'
 import { checksum } from './address.ts'
 import { addressIn, movementOf, type Transfer } from './logs.ts'
-import { isBlockMissing, isExecutionFailure, isMethodMissing, isStateMissing } from './nodeErrors.ts'
+import { isBlockMissing, isExecutionFailure, isMethodMissing, isStateMissing } from './node-errors.ts'
 import { wrapOf } from './wrapped.ts'
 
 /** Of one block: what is beyond is left out. */

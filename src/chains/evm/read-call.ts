@@ -5,9 +5,9 @@
 
 import type { Network } from '../../../db/words.ts'
 import type { AbiInput, AbiItem, AddressFacts, CallValue, ChainMemory, Intent, ReadCall } from '../chain.ts'
+import { namesOf, signatureOf } from './abi-types.ts'
+import { readArguments } from './abi-values.ts'
 import { type KnownFunction, knownFunctions } from './abis.ts'
-import { namesOf, signatureOf } from './abiTypes.ts'
-import { readArguments } from './abiValues.ts'
 import { DECODE_LIMIT_BYTES, selectorIn } from './decode.ts'
 
 type Context = {

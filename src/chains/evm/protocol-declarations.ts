@@ -2,7 +2,7 @@
 // declare them, leading underscores removed. Data alone. PancakeSwap, SushiSwap, QuickSwap, Trader Joe and others have the
 // functions of Uniswap's routers.
 
-import type { Declarations } from './functionDeclarations.ts'
+import type { Declarations } from './function-declarations.ts'
 
 const UNISWAP_V2: Declarations = {
   standard: 'other',

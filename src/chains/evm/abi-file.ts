@@ -5,7 +5,7 @@ import type { AbiItemKind } from '../../../db/words.ts'
 import { AppError } from '../../errors.ts'
 import type { AbiInput, AbiItem, Hex } from '../chain.ts'
 import { isRecord, type JsonRecord } from '../node/wire.ts'
-import { layoutOf, selectorOf, signatureOf } from './abiTypes.ts'
+import { layoutOf, selectorOf, signatureOf } from './abi-types.ts'
 
 /** Artifacts hold byte code and syntax trees beside the ABI; the largest are a few megabytes. */
 export const ABI_FILE_BYTES_MAX = 16_777_216

@@ -7,7 +7,7 @@ import { substrateNetworkRow } from '../../../src/chains/networks.ts'
 import { hashOfExtrinsic } from '../../../src/chains/substrate/blocks.ts'
 import { createSubstrateChain } from '../../../src/chains/substrate/chain.ts'
 import { createMemory } from '../evm/memory.ts'
-import { type FakeBlock, startFakeChain } from './fakeChain.ts'
+import { type FakeBlock, startFakeChain } from './fake-chain.ts'
 import { assetHubRuntime } from './metadata.ts'
 
 const runtime = assetHubRuntime()

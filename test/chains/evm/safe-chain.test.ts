@@ -27,9 +27,9 @@ import { asDeployed, PROXY_CODE, SLOTS } from '../../../src/chains/evm/safe/stor
 import { evmNetworkRow } from '../../../src/chains/networks.ts'
 import { isRecord } from '../../../src/chains/node/wire.ts'
 import { fundedAccount, startChain, type TestChain } from '../../support/chains.ts'
-import { type Behaviour, startFakeNode } from './fakeNode.ts'
+import { type Behaviour, startFakeNode } from './fake-node.ts'
 import { createMemory } from './memory.ts'
-import { deployOdd, oddContract } from './oddContracts.ts'
+import { deployOdd, oddContract } from './odd-contracts.ts'
 import { signedBy } from './signing.ts'
 
 const row = evmNetworkRow({ network: 'Base', environment: 'testnet', devnet: true })
