@@ -151,16 +151,15 @@ describe('who may import whom', () => {
     ).toEqual([])
   })
 
-  test('others enter custody by the vault and the sealer; context.ts builds it, and src/audit verifies its rows', () => {
-    const doors = ['src/custody/vault.ts', 'src/custody/sealer.ts']
-    const inner = (name: string) => name.startsWith('src/custody/') && !doors.includes(name)
-    expect(strays(inner, within('src/custody/', 'src/context.ts', 'src/audit/'))).toEqual([])
-    const others = (name: string) => inner(name) && name !== 'src/custody/audit.ts'
-    expect(strays(others, within('src/custody/', 'src/context.ts'))).toEqual([])
-    const queries = ['keyrings', 'locks', 'policy-locks', 'guesses', 'audit', 'project-keys', 'outer-layers'].map(
-      (name) => `db/queries/${name}.ts`,
-    )
-    expect(strays((name) => queries.includes(name), within('src/custody/', 'db/'))).toEqual([])
+  test('others enter custody by the files at its root, never by its rooms', () => {
+    const custody = within('src/custody/')
+    expect(strays((name) => /^src\/custody\/[a-z-]+\//.test(name), custody)).toEqual([])
+    const innerDoors = within('src/custody/deployment.ts', 'src/custody/audit.ts')
+    expect(strays(innerDoors, within('src/custody/', 'src/context.ts', 'src/audit/'))).toEqual([])
+  })
+
+  test('custody alone queries its tables', () => {
+    expect(strays(within('db/queries/custody/'), within('src/custody/', 'db/queries/custody/'))).toEqual([])
   })
 
   test('routes call verbs', () => {

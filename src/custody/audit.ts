@@ -4,12 +4,12 @@
 
 import { timingSafeEqual } from 'node:crypto'
 import type { Db, Tx } from '../../db/client.ts'
-import { type AuditRow, commitAuditRows, insertAuditRows } from '../../db/queries/audit.ts'
+import { type AuditRow, commitAuditRows, insertAuditRows } from '../../db/queries/custody/audit.ts'
 import type { AuditAction } from '../../db/words.ts'
 import { createBatcher } from '../batcher.ts'
-import { encodeFields } from './encoding.ts'
-import { hmac } from './kdf.ts'
 import type { Sealer } from './sealer.ts'
+import { encodeFields } from './sealing/encoding.ts'
+import { hmac } from './sealing/kdf.ts'
 
 const ROWS_A_COMMIT_MAX = 500
 

@@ -4,12 +4,12 @@
 
 import { randomBytes } from 'node:crypto'
 import type { Db } from '../../db/client.ts'
-import { type DeploymentRow, insertDeployment, readDeployment } from '../../db/queries/deployment.ts'
+import { type DeploymentRow, insertDeployment, readDeployment } from '../../db/queries/custody/deployment.ts'
 import type { Environment } from '../../db/words.ts'
-import { EnvelopeError } from './envelope.ts'
-import { KEY_BYTES } from './kdf.ts'
-import type { RootKey } from './root-key.ts'
+import type { RootKey } from './root/root-key.ts'
 import type { Sealer } from './sealer.ts'
+import { EnvelopeError } from './sealing/envelope.ts'
+import { KEY_BYTES } from './sealing/kdf.ts'
 
 type Deployment = {
   readonly db: Db

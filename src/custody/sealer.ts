@@ -5,11 +5,11 @@
 // tokens, and it is the key of refresh tokens, of login codes, of users' ids and of throttles. So the worker, which has
 // SERVICE_KEY, can neither make a token nor find out a code.
 
-import { encodeFields } from './encoding.ts'
-import { NO_KEY_ID, open, seal } from './envelope.ts'
-import { HeldKeys } from './held-keys.ts'
-import { deriveKey, hmac } from './kdf.ts'
-import { fingerprintOf, readKey } from './key-source.ts'
+import { fingerprintOf, readKey } from './root/key-source.ts'
+import { encodeFields } from './sealing/encoding.ts'
+import { NO_KEY_ID, open, seal } from './sealing/envelope.ts'
+import { HeldKeys } from './sealing/held-keys.ts'
+import { deriveKey, hmac } from './sealing/kdf.ts'
 
 export type Sealer = {
   /** Names the key, not the place where it lies. */

@@ -1,13 +1,8 @@
 // The vault: the only place where a plaintext key, seed or credential exists.
 //
-// To read all of it, in this order: envelope (how a secret lies in a row), kdf and hierarchy (which key opens which),
-// key-source, root-key, root-keys and project-keys (the outer layer), credentials and developer-secret (which one belongs),
-// obvious-pin (which one may be made), guard, pin-limits and budget (how often one may be tried), credential-keys (from a credential to
-// its key), owner-locks, policy-locks, key-opener and whole-control (from there to a wallet's key), phrase, derive, secp256k1,
-// sr25519 and key-types, new-project, imported and new-wallet (how all of it comes to be), change-credential and
-// export-keyring, rotate-root and rotate-project (how the outer layer is changed), audit, deployment, sealer. The small rest
-// (encoding, frozen, held-keys, slots, unlock-owner, batcher) explains itself. This file is the door: whoever is outside
-// comes in here.
+// Read the rooms in this order: sealing (how a secret lies in a row, and which key opens which), root (the root key and the
+// project keys that it wraps), credentials (checks, limits and changes of PINs and developer secrets), keys (derivation and
+// signing), wallets (making and opening them), rotation. Files beside this one are doors: others import these, never a room.
 //
 // What holds everywhere: no database transaction or connection is held while argon2 runs or the root key is asked; key
 // bytes are zeroed when the block that holds them ends; no error carries a credential, a key or a sealed value.
@@ -15,41 +10,42 @@
 import type { Db, Tx } from '../../db/client.ts'
 import type { ChainFamily, Environment } from '../../db/words.ts'
 import { type Audit, type AuditAct, type AuditEntry, createAudit } from './audit.ts'
-import { createBudget } from './budget.ts'
-import { changeDeveloperSecret, changeUserPin } from './change-credential.ts'
-import { createCredentialKeys } from './credential-keys.ts'
-import { type ExportedKeyring, exportKeyring } from './export-keyring.ts'
-import { createGuard } from './guard.ts'
-import { type ImportedText, publicKeyOfImported } from './imported.ts'
-import { ARGON2_CONCURRENCY_MAX } from './kdf.ts'
-import { createKeyOpener, type KeyRequest, type KeyUse, type WalletRef } from './key-opener.ts'
-import { keyTypeOf } from './key-types.ts'
-import { activateProject, type NewProject, newProject } from './new-project.ts'
-import { type NewWallet, type NewWalletInput, newWallet } from './new-wallet.ts'
-import { createPinLimits } from './pin-limits.ts'
-import { newPolicyLock, type PolicyChange, revokePolicy } from './policy-locks.ts'
-import { createProjectKeys } from './project-keys.ts'
-import type { RootKey } from './root-key.ts'
-import { createRootKeys } from './root-keys.ts'
-import { type ProjectRotation, rotateProjectKey } from './rotate-project.ts'
-import { type Progress, type RootRotation, rotateRootKey } from './rotate-root.ts'
+import { createBudget } from './credentials/budget.ts'
+import { changeDeveloperSecret, changeUserPin } from './credentials/change-credential.ts'
+import { createCredentialKeys } from './credentials/credential-keys.ts'
+import { createGuard } from './credentials/guard.ts'
+import { activateProject, type NewProject, newProject } from './credentials/new-project.ts'
+import { createPinLimits } from './credentials/pin-limits.ts'
+import { createSlots, type SlotsLoad } from './credentials/slots.ts'
+import { unlockOwner } from './credentials/unlock-owner.ts'
+import { type ImportedText, publicKeyOfImported } from './keys/imported.ts'
+import { keyTypeOf } from './keys/key-types.ts'
+import { createProjectKeys } from './root/project-keys.ts'
+import type { RootKey } from './root/root-key.ts'
+import { createRootKeys } from './root/root-keys.ts'
+import { type ProjectRotation, rotateProjectKey } from './rotation/rotate-project.ts'
+import { type Progress, type RootRotation, rotateRootKey } from './rotation/rotate-root.ts'
 import type { Sealer } from './sealer.ts'
-import { createSlots, type SlotsLoad } from './slots.ts'
-import { unlockOwner } from './unlock-owner.ts'
-import { openKeyByAllLocks } from './whole-control.ts'
+import { ARGON2_CONCURRENCY_MAX } from './sealing/kdf.ts'
+import { type ExportedKeyring, exportKeyring } from './wallets/export-keyring.ts'
+import { createKeyOpener, type KeyRequest, type KeyUse, type WalletRef } from './wallets/key-opener.ts'
+import { type NewWallet, type NewWalletInput, newWallet } from './wallets/new-wallet.ts'
+import { newPolicyLock, type PolicyChange, revokePolicy } from './wallets/policy-locks.ts'
+import { openKeyByAllLocks } from './wallets/whole-control.ts'
 
 export type { Audit, AuditAct, AuditEntry } from './audit.ts'
-export type { Credentials } from './credentials.ts'
-export { TESTNET_DEVELOPER_SECRET } from './developer-secret.ts'
-export type { ExportedKeyring } from './export-keyring.ts'
-export type { ImportedText } from './imported.ts'
-export type { WalletRef } from './key-opener.ts'
-export type { NewProject } from './new-project.ts'
-export type { NewWallet } from './new-wallet.ts'
-export { PolicyClosed } from './policy-locks.ts'
-export { ProjectKeyRotated } from './project-keys.ts'
-export type { ProjectRotation } from './rotate-project.ts'
-export type { Progress, RootRotation } from './rotate-root.ts'
+export type { Credentials } from './credentials/credentials.ts'
+export { TESTNET_DEVELOPER_SECRET } from './credentials/developer-secret.ts'
+export type { NewProject } from './credentials/new-project.ts'
+export type { ImportedText } from './keys/imported.ts'
+export { ProjectKeyRotated } from './root/project-keys.ts'
+export { openRootKey } from './root/root-key.ts'
+export type { ProjectRotation } from './rotation/rotate-project.ts'
+export type { Progress, RootRotation } from './rotation/rotate-root.ts'
+export type { ExportedKeyring } from './wallets/export-keyring.ts'
+export type { WalletRef } from './wallets/key-opener.ts'
+export type { NewWallet } from './wallets/new-wallet.ts'
+export { PolicyClosed } from './wallets/policy-locks.ts'
 
 /** A wallet's opened private key; it is zeroed when `withKey` returns, and every use after that throws. */
 export type KeyHandle = {

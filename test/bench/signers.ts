@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { addressOf } from '../../src/chains/evm/address.ts'
 import { assemble, signingBytes } from '../../src/chains/evm/encode.ts'
-import { curve } from '../../src/custody/secp256k1.ts'
+import { curve } from '../../src/custody/keys/secp256k1.ts'
 import type { TestChain } from '../support/chains.ts'
 
 const GWEI = 1_000_000_000n

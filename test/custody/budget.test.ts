@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Budget, createBudget } from '../../src/custody/budget.ts'
-import { invalidSecret } from '../../src/custody/credentials.ts'
+import { type Budget, createBudget } from '../../src/custody/credentials/budget.ts'
+import { invalidSecret } from '../../src/custody/credentials/credentials.ts'
 import { AppError } from '../../src/errors.ts'
 import { codeOf, tally } from './support.ts'
 

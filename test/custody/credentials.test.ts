@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { ControlMode } from '../../db/words.ts'
-import { modesForCreation, requireCredentials } from '../../src/custody/credentials.ts'
+import { modesForCreation, requireCredentials } from '../../src/custody/credentials/credentials.ts'
 import { AppError } from '../../src/errors.ts'
 
 const developerSecret = 'a-secret-that-shows'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { encodeFields } from '../../src/custody/encoding.ts'
+import { encodeFields } from '../../src/custody/sealing/encoding.ts'
 import {
   decrypt,
   EnvelopeError,
@@ -9,7 +9,7 @@ import {
   NO_KEY_ID,
   open,
   seal,
-} from '../../src/custody/envelope.ts'
+} from '../../src/custody/sealing/envelope.ts'
 import { bytesOf, hexOf } from './support.ts'
 import { NIST_AES_256_GCM } from './vectors.ts'
 

@@ -7,7 +7,7 @@ import { verify as verifySr25519 } from '@scure/sr25519'
 import postgres, { type Sql } from 'postgres'
 import { mnemonicToAccount } from 'viem/accounts'
 import type { ControlMode } from '../../db/words.ts'
-import { EnvelopeError } from '../../src/custody/envelope.ts'
+import { EnvelopeError } from '../../src/custody/sealing/envelope.ts'
 import type { Credentials, WalletRef } from '../../src/custody/vault.ts'
 import {
   ACTOR,

@@ -2,7 +2,9 @@
 // the description in src/custody alone). They open for ever: a change that fails here needs a new version instead.
 
 import { describe, expect, test } from 'bun:test'
-import { open } from '../../src/custody/envelope.ts'
+import { openRootKey } from '../../src/custody/root/root-key.ts'
+import { openSealer } from '../../src/custody/sealer.ts'
+import { open } from '../../src/custody/sealing/envelope.ts'
 import {
   identityOf,
   openDeveloperKey,
@@ -12,10 +14,8 @@ import {
   openUserKey,
   openWalletKey,
   openWalletKeyBy,
-} from '../../src/custody/hierarchy.ts'
-import { stretchPin } from '../../src/custody/kdf.ts'
-import { openRootKey } from '../../src/custody/root-key.ts'
-import { openSealer } from '../../src/custody/sealer.ts'
+} from '../../src/custody/sealing/hierarchy.ts'
+import { stretchPin } from '../../src/custody/sealing/kdf.ts'
 import golden from './golden-1.json'
 import { bytesOf, hexOf, keyFile } from './support.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import { hashRaw } from '@node-rs/argon2'
-import { deriveKey, hkdf, hmac, stretchPin } from '../../src/custody/kdf.ts'
+import { deriveKey, hkdf, hmac, stretchPin } from '../../src/custody/sealing/kdf.ts'
 import { bytesOf, hexOf } from './support.ts'
 import { PHC_ARGON2ID, RFC_4231, RFC_5869 } from './vectors.ts'
 

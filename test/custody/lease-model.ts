@@ -1,4 +1,4 @@
-// The guess guard as a pure function (src/custody/guard.ts over db/queries/guesses.ts), for lease.test.ts to walk through
+// The guess guard as a pure function (src/custody/credentials/guard.ts over db/queries/custody/guesses.ts), for lease.test.ts to walk through
 // and to hold against the statements themselves. Of the clock it knows whether a time has come. Each verification is as if
 // in a process of its own: the queue within one process only forbids orders.
 
@@ -17,7 +17,7 @@ export type Limits = { readonly failsMax: number; readonly totalMax: number }
 
 export type Charged = 'charged' | 'taken' | 'locked'
 
-/** The statements of db/queries/guesses.ts; `by` is whose lease it is. Each says what it answers. */
+/** The statements of db/queries/custody/guesses.ts; `by` is whose lease it is. Each says what it answers. */
 export type GuessRules = {
   charge(row: Row, by: number, limits: Limits): readonly [Row, Charged]
   /** A right PIN, a wrong one, one that was never looked at. */

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
 import { type Db, openDb } from '../../db/client.ts'
-import { chargeGuess, clearGuesses, keepGuess, takeBackGuess, unlockGuesses } from '../../db/queries/guesses.ts'
+import { chargeGuess, clearGuesses, keepGuess, takeBackGuess, unlockGuesses } from '../../db/queries/custody/guesses.ts'
 import { explore } from '../support/explore.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import {

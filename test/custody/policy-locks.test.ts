@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { verify as verifySr25519 } from '@scure/sr25519'
 import postgres, { type Sql } from 'postgres'
-import { open } from '../../src/custody/envelope.ts'
+import { open } from '../../src/custody/sealing/envelope.ts'
 import {
   identityOf,
   openDeveloperKey,
@@ -14,7 +14,7 @@ import {
   openPolicyLock,
   openWalletKey,
   openWalletKeyBy,
-} from '../../src/custody/hierarchy.ts'
+} from '../../src/custody/sealing/hierarchy.ts'
 import type { Credentials, Vault, WalletRef } from '../../src/custody/vault.ts'
 import {
   ACTOR,

@@ -7,7 +7,7 @@ import { getAddress, hashTypedData } from 'viem'
 import { createEvmChain } from '../../src/chains/evm/chain.ts'
 import { assemble, serializeUnsigned, signingBytes } from '../../src/chains/evm/encode.ts'
 import { evmNetworkRow } from '../../src/chains/networks.ts'
-import { nativeCurve, nobleCurve } from '../../src/custody/secp256k1.ts'
+import { nativeCurve, nobleCurve } from '../../src/custody/keys/secp256k1.ts'
 
 const casesOf = <Case>(name: string): readonly Case[] => {
   const path = new URL(`../../node_modules/@ethersproject/testcases/testcases/${name}.json.gz`, import.meta.url)

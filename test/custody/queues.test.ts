@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createBatcher } from '../../src/batcher.ts'
-import { HeldKeys } from '../../src/custody/held-keys.ts'
-import { createSlots } from '../../src/custody/slots.ts'
+import { createSlots } from '../../src/custody/credentials/slots.ts'
+import { HeldKeys } from '../../src/custody/sealing/held-keys.ts'
 import { codeOf, tally } from './support.ts'
 
 const inMs = (ms: number) => performance.now() + ms

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import type { Identity } from '../../src/custody/envelope.ts'
-import { openRootKey } from '../../src/custody/root-key.ts'
+import { openRootKey } from '../../src/custody/root/root-key.ts'
+import type { Identity } from '../../src/custody/sealing/envelope.ts'
 import { AWS_KEY_IDS, type AwsKms, arnOf, startAwsKms } from './root-key-services/aws-kms.ts'
 import { BRISK, setEnvironment } from './root-key-services/service.ts'
 import { hexOf } from './support.ts'

@@ -2,10 +2,10 @@
 // protocol (root-key-services/), so that the real clients work against them; against the real clouds nothing here ran.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import { EnvelopeError, type Identity } from '../../src/custody/envelope.ts'
-import { identityOf } from '../../src/custody/hierarchy.ts'
-import { KeyServiceError } from '../../src/custody/root-key/key-service.ts'
-import type { RootKey } from '../../src/custody/root-key.ts'
+import { KeyServiceError } from '../../src/custody/root/key-service.ts'
+import type { RootKey } from '../../src/custody/root/root-key.ts'
+import { EnvelopeError, type Identity } from '../../src/custody/sealing/envelope.ts'
+import { identityOf } from '../../src/custody/sealing/hierarchy.ts'
 import { AppError } from '../../src/errors.ts'
 import { startAwsKms } from './root-key-services/aws-kms.ts'
 import { startGcpKms } from './root-key-services/gcp-kms.ts'

@@ -3,11 +3,11 @@
 // them with exactly this binding: a change that fails here needs a new version instead.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { EnvelopeError } from '../../src/custody/envelope.ts'
-import { identityOf } from '../../src/custody/hierarchy.ts'
-import { crc32c } from '../../src/custody/root-key/crc32c.ts'
-import { openVaultTransitKey } from '../../src/custody/root-key/vault-transit.ts'
-import type { RootKey } from '../../src/custody/root-key.ts'
+import { crc32c } from '../../src/custody/root/crc32c.ts'
+import type { RootKey } from '../../src/custody/root/root-key.ts'
+import { openVaultTransitKey } from '../../src/custody/root/vault-transit.ts'
+import { EnvelopeError } from '../../src/custody/sealing/envelope.ts'
+import { identityOf } from '../../src/custody/sealing/hierarchy.ts'
 import golden from './root-key-golden-1.json'
 import { AWS_KEY_IDS, arnOf, startAwsKms } from './root-key-services/aws-kms.ts'
 import { startGcpKms } from './root-key-services/gcp-kms.ts'

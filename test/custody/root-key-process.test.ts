@@ -28,7 +28,7 @@ describe('the libraries of the clouds', () => {
   // The whole graph of a server, and then a root key.
   const script = `
     await import('./src/context.ts')
-    const { openRootKey } = await import('./src/custody/root-key.ts')
+    const { openRootKey } = await import('./src/custody/root/root-key.ts')
     await openRootKey(process.argv.at(-1))
     console.log(JSON.stringify(Object.keys(require.cache)))`
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
-import { OUTER_LAYER_KINDS } from '../../db/queries/outer-layers.ts'
+import { OUTER_LAYER_KINDS } from '../../db/queries/custody/outer-layers.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
 import type { ProjectRotation, Vault } from '../../src/custody/vault.ts'
 import { ACTOR, type Custody, codeOf, hexOf, openCustody, SECRET, type TestWallet } from './support.ts'

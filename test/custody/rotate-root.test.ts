@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import postgres, { type Sql } from 'postgres'
 import { insertProject } from '../../db/queries/projects.ts'
 import { checkDeployment } from '../../src/custody/deployment.ts'
-import type { RootKey } from '../../src/custody/root-key.ts'
+import type { RootKey } from '../../src/custody/root/root-key.ts'
 import type { Vault } from '../../src/custody/vault.ts'
 import {
   ACTOR,

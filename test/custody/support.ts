@@ -7,7 +7,7 @@ import { insertPolicy } from '../../db/queries/policies.ts'
 import { insertProject } from '../../db/queries/projects.ts'
 import { insertWallet } from '../../db/queries/wallets.ts'
 import type { ChainFamily, ControlMode, Environment, Network } from '../../db/words.ts'
-import { openRootKey, type RootKey } from '../../src/custody/root-key.ts'
+import { openRootKey, type RootKey } from '../../src/custody/root/root-key.ts'
 import { openSealer } from '../../src/custody/sealer.ts'
 import {
   type Credentials,

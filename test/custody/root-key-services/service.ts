@@ -2,8 +2,8 @@
 // behave badly. Each of them is a file beside this one, which says where its shapes come from.
 
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import type { Limits } from '../../../src/custody/root-key/key-service.ts'
-import type { RootKey } from '../../../src/custody/root-key.ts'
+import type { Limits } from '../../../src/custody/root/key-service.ts'
+import type { RootKey } from '../../../src/custody/root/root-key.ts'
 
 const NONCE_BYTES = 12
 const TAG_BYTES = 16

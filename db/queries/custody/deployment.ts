@@ -1,0 +1,27 @@
+import type { Queryable, Tx } from '../../client.ts'
+import { deployment } from '../../schema.ts'
+
+export type DeploymentRow = Omit<typeof deployment.$inferSelect, 'id' | 'createdAt'>
+
+export const readDeployment = async (db: Queryable): Promise<DeploymentRow | null> => {
+  const [row] = await db.select().from(deployment)
+  return row ?? null
+}
+
+/**
+ * Which root key the database belongs to, until the transaction ends: `share` keeps it so, `update` is about to change
+ * it, and each waits for the other. @returns null where the database is bound to none yet.
+ */
+export const lockRootKeyId = async (tx: Tx, strength: 'share' | 'update'): Promise<string | null> => {
+  const [row] = await tx.select({ rootKeyId: deployment.rootKeyId }).from(deployment).for(strength)
+  return row?.rootKeyId ?? null
+}
+
+export const updateRootKey = async (tx: Tx, row: Pick<DeploymentRow, 'rootKeyId' | 'rootKeyCheck'>): Promise<void> => {
+  await tx.update(deployment).set(row)
+}
+
+/** Writes the one row, unless another process was faster. */
+export const insertDeployment = async (db: Queryable, row: DeploymentRow): Promise<void> => {
+  await db.insert(deployment).values(row).onConflictDoNothing()
+}

@@ -1,0 +1,190 @@
+import { and, eq, max, sql } from 'drizzle-orm'
+import { alias } from 'drizzle-orm/pg-core'
+import type { Db, Queryable } from '../../client.ts'
+import { developerKeys, keyrings, ownerLocks, projectKeys, projects, userKeys, walletKeys } from '../../schema.ts'
+import type { ControlMode, FreezeScope, KeyringKind, Network } from '../../words.ts'
+import { frozenScopeOf } from '../freezes.ts'
+
+export type UserKeyRow = { readonly salt: Uint8Array; readonly sealed: Uint8Array; readonly version: number }
+export type OwnerLockRow = { readonly id: string; readonly sealed: Uint8Array }
+
+/** What opens a wallet's private key: the key itself, the lock of the wallet's own mode, and both credentials' keys. */
+export type WalletKeyRow = {
+  readonly walletId: string
+  readonly sealed: Uint8Array
+  readonly lock: OwnerLockRow
+  readonly developerKey: Uint8Array | null
+  readonly userKey: UserKeyRow | null
+  readonly frozen: FreezeScope | null
+}
+
+const userKeyColumns = { salt: userKeys.salt, sealed: userKeys.sealed, version: userKeys.version }
+
+type WalletKeyColumns = {
+  readonly walletId: string
+  readonly sealed: Uint8Array
+  readonly lockId: string
+  readonly lockSealed: Uint8Array
+  readonly developerKey: Uint8Array | null
+  readonly userSalt: Uint8Array | null
+  readonly userSealed: Uint8Array | null
+  readonly userVersion: number | null
+  readonly frozen: FreezeScope | null
+}
+
+const userKeyOf = (row: WalletKeyColumns): UserKeyRow | null =>
+  row.userSalt === null || row.userSealed === null || row.userVersion === null
+    ? null
+    : { salt: row.userSalt, sealed: row.userSealed, version: row.userVersion }
+
+/** The one read of a signature: many wallets at once, by id; a prepared statement. */
+export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<readonly WalletKeyRow[]> => {
+  const rows = await db.prepared<WalletKeyColumns[]>`
+    select k.wallet_id as "walletId", k.sealed, l.id as "lockId", l.sealed as "lockSealed",
+      d.sealed as "developerKey", u.salt as "userSalt", u.sealed as "userSealed", u.version as "userVersion",
+      (select f.scope from public.freezes f
+        where (f.scope = 'project' and f.project_id = w.project_id)
+          or (f.scope = 'owner' and f.project_id = w.project_id and f.owner_id = w.owner_id)
+          or (f.scope = 'wallet' and f.project_id = w.project_id and f.wallet_id = w.id)
+          or (f.scope = 'network' and f.network = w.network)
+        order by array_position(array['project', 'owner', 'wallet', 'network'], f.scope)
+        limit 1) as frozen
+    from public.wallet_keys k
+    join public.wallets w on w.id = k.wallet_id
+    join public.owner_locks l on l.keyring_id = w.keyring_id and l.control_mode = w.control_mode
+    left join public.developer_keys d on d.project_id = w.project_id
+    left join public.user_keys u on u.project_id = w.project_id and u.owner_id = w.owner_id
+    where k.wallet_id = any(${[...ids]}::uuid[])`
+  return rows.map((row) => ({
+    walletId: row.walletId,
+    sealed: row.sealed,
+    lock: { id: row.lockId, sealed: row.lockSealed },
+    developerKey: row.developerKey,
+    userKey: userKeyOf(row),
+    frozen: row.frozen,
+  }))
+}
+
+export type OwnerSeedRow = {
+  readonly id: string
+  readonly sealed: Uint8Array
+  readonly imported: boolean
+  readonly createdAt: Date
+}
+
+/** Where an owner stands before a wallet is made: what there is of keys, seed and locks. */
+export type OwnerRow = {
+  readonly frozen: FreezeScope | null
+  readonly projectKeyVersion: number
+  readonly developerKey: Uint8Array | null
+  readonly userKey: UserKeyRow | null
+  readonly seed: OwnerSeedRow | null
+  /** Of the seed's keyring. */
+  readonly locks: Readonly<Record<ControlMode, OwnerLockRow | null>>
+}
+
+/** @returns null where the project does not exist. */
+export const readOwner = async (
+  db: Queryable,
+  input: { readonly projectId: string; readonly ownerId: string; readonly network: Network },
+): Promise<OwnerRow | null> => {
+  const developerLocks = alias(ownerLocks, 'developer_locks')
+  const userLocks = alias(ownerLocks, 'user_locks')
+  const newest = db
+    .select({ version: max(projectKeys.version).as('newest_version') })
+    .from(projectKeys)
+    .where(eq(projectKeys.projectId, input.projectId))
+    .as('newest')
+  const [row] = await db
+    .select({
+      frozen: frozenScopeOf({ ...input, walletId: null }),
+      projectKeyVersion: newest.version,
+      developerKey: developerKeys.sealed,
+      userKey: userKeyColumns,
+      seed: { id: keyrings.id, sealed: keyrings.sealed, imported: keyrings.imported, createdAt: keyrings.createdAt },
+      developerLock: { id: developerLocks.id, sealed: developerLocks.sealed },
+      userLock: { id: userLocks.id, sealed: userLocks.sealed },
+    })
+    .from(projects)
+    .innerJoin(newest, sql`true`)
+    .leftJoin(developerKeys, eq(developerKeys.projectId, projects.id))
+    .leftJoin(userKeys, and(eq(userKeys.projectId, projects.id), eq(userKeys.ownerId, input.ownerId)))
+    .leftJoin(
+      keyrings,
+      and(eq(keyrings.projectId, projects.id), eq(keyrings.ownerId, input.ownerId), eq(keyrings.kind, 'seed')),
+    )
+    .leftJoin(
+      developerLocks,
+      and(eq(developerLocks.keyringId, keyrings.id), eq(developerLocks.controlMode, 'developer')),
+    )
+    .leftJoin(userLocks, and(eq(userLocks.keyringId, keyrings.id), eq(userLocks.controlMode, 'user')))
+    .where(eq(projects.id, input.projectId))
+  if (row === undefined || row.projectKeyVersion === null) return null
+  const { frozen, projectKeyVersion, developerKey, userKey, seed, developerLock, userLock } = row
+  return { frozen, projectKeyVersion, developerKey, userKey, seed, locks: { developer: developerLock, user: userLock } }
+}
+
+/** What opens a wallet's keyring and the wallet's own key: all locks, and both credentials' keys. */
+export type KeyringRow = {
+  readonly frozen: FreezeScope | null
+  readonly kind: KeyringKind
+  readonly sealed: Uint8Array
+  readonly walletKey: Uint8Array
+  readonly locks: Readonly<Record<ControlMode, OwnerLockRow | null>>
+  readonly developerKey: Uint8Array | null
+  readonly userKey: UserKeyRow | null
+}
+
+/** The keyring of a wallet. */
+export const readKeyring = async (
+  db: Queryable,
+  wallet: {
+    readonly id: string
+    readonly projectId: string
+    readonly ownerId: string
+    readonly network: Network
+    readonly keyringId: string
+  },
+): Promise<KeyringRow | null> => {
+  const { id: walletId, projectId, ownerId, network, keyringId } = wallet
+  const rows = await db
+    .select({
+      frozen: frozenScopeOf({ projectId, ownerId, network, walletId }),
+      kind: keyrings.kind,
+      sealed: keyrings.sealed,
+      walletKey: walletKeys.sealed,
+      controlMode: ownerLocks.controlMode,
+      lock: { id: ownerLocks.id, sealed: ownerLocks.sealed },
+      developerKey: developerKeys.sealed,
+      userKey: userKeyColumns,
+    })
+    .from(keyrings)
+    .innerJoin(walletKeys, eq(walletKeys.walletId, walletId))
+    .innerJoin(ownerLocks, eq(ownerLocks.keyringId, keyrings.id))
+    .leftJoin(developerKeys, eq(developerKeys.projectId, keyrings.projectId))
+    .leftJoin(userKeys, and(eq(userKeys.projectId, keyrings.projectId), eq(userKeys.ownerId, keyrings.ownerId)))
+    .where(and(eq(keyrings.id, keyringId), eq(keyrings.projectId, projectId), eq(keyrings.ownerId, ownerId)))
+  const [row] = rows
+  if (row === undefined) return null
+  const { frozen, kind, sealed, walletKey, developerKey, userKey } = row
+  const lockOf = (mode: ControlMode) => rows.find(({ controlMode }) => controlMode === mode)?.lock ?? null
+  return {
+    frozen,
+    kind,
+    sealed,
+    walletKey,
+    locks: { developer: lockOf('developer'), user: lockOf('user') },
+    developerKey,
+    userKey,
+  }
+}
+
+export type NewKeyringRow = typeof keyrings.$inferInsert
+
+export const insertKeyring = async (db: Queryable, row: NewKeyringRow): Promise<void> => {
+  await db.insert(keyrings).values(row)
+}
+
+export const insertWalletKey = async (db: Queryable, row: typeof walletKeys.$inferInsert): Promise<void> => {
+  await db.insert(walletKeys).values(row)
+}

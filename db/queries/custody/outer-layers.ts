@@ -1,0 +1,141 @@
+// What is sealed under a project's key, in whichever table it lies: what a rotation of that key finds and replaces.
+// The key id of an envelope is its third to sixth byte, big-endian, so that byte order is version order.
+
+import { type SQL, sql } from 'drizzle-orm'
+import type { Queryable } from '../../client.ts'
+
+export const OUTER_LAYER_KINDS = ['developer_key', 'user_key', 'owner_lock', 'policy_lock'] as const
+export type OuterLayerKind = (typeof OUTER_LAYER_KINDS)[number]
+
+export type OuterLayer = {
+  /** Of the row within its project: the project's id, the owner's, the lock's. */
+  readonly id: string
+  /** '' where the row belongs to no keyring. */
+  readonly keyringId: string
+  /** Likewise. */
+  readonly walletId: string
+  readonly sealed: Uint8Array
+}
+
+type Table = {
+  readonly name: SQL
+  /** The column that tells a project's rows apart. */
+  readonly key: SQL
+  readonly type: SQL
+  /** Less than or equal to every key. */
+  readonly first: string
+  readonly keyringId: SQL
+  readonly walletId: SQL
+  /** The rows `t` of a project. */
+  readonly ofProject: (projectId: string) => SQL
+}
+
+const NIL_UUID = '00000000-0000-0000-0000-000000000000'
+
+const TABLES: Record<OuterLayerKind, Table> = {
+  developer_key: {
+    name: sql`developer_keys`,
+    key: sql`t.project_id`,
+    type: sql`uuid`,
+    first: NIL_UUID,
+    keyringId: sql`''`,
+    walletId: sql`''`,
+    ofProject: (projectId) => sql`t.project_id = ${projectId}::uuid`,
+  },
+  user_key: {
+    name: sql`user_keys`,
+    key: sql`t.owner_id`,
+    type: sql`text`,
+    first: '',
+    keyringId: sql`''`,
+    walletId: sql`''`,
+    ofProject: (projectId) => sql`t.project_id = ${projectId}::uuid`,
+  },
+  owner_lock: {
+    name: sql`owner_locks`,
+    key: sql`t.id`,
+    type: sql`uuid`,
+    first: NIL_UUID,
+    keyringId: sql`t.keyring_id::text`,
+    walletId: sql`''`,
+    ofProject: (projectId) =>
+      sql`exists (select from keyrings k where k.id = t.keyring_id and k.project_id = ${projectId}::uuid)`,
+  },
+  policy_lock: {
+    name: sql`policy_locks`,
+    key: sql`t.id`,
+    type: sql`uuid`,
+    first: NIL_UUID,
+    keyringId: sql`(select w.keyring_id::text from policies p join wallets w on w.id = p.wallet_id where p.id = t.policy_id)`,
+    walletId: sql`(select p.wallet_id::text from policies p where p.id = t.policy_id)`,
+    ofProject: (projectId) =>
+      sql`exists (select from policies p where p.id = t.policy_id and p.project_id = ${projectId}::uuid)`,
+  },
+}
+
+type OfVersion = { readonly kind: OuterLayerKind; readonly projectId: string; readonly olderThan: number }
+
+const isOlder = (version: number): SQL => {
+  const keyId = version.toString(16).padStart(8, '0')
+  return sql`substring(t.sealed from 3 for 4) < decode(${keyId}, 'hex')`
+}
+
+/** Rows that lie under an older version of the project's key, in the order of their ids. */
+export const listOuterLayers = async (
+  db: Queryable,
+  input: OfVersion & { readonly after: string | null; readonly limit: number },
+): Promise<readonly OuterLayer[]> => {
+  const { name, key, type, first, keyringId, walletId, ofProject } = TABLES[input.kind]
+  const rows = await db.execute<OuterLayer>(sql`
+    select ${key}::text as id, ${keyringId} as "keyringId", ${walletId} as "walletId", t.sealed
+    from ${name} t
+    where ${ofProject(input.projectId)} and ${key} ${input.after === null ? sql`>=` : sql`>`} ${input.after ?? first}::${type}
+      and ${isOlder(input.olderThan)}
+    order by ${key}
+    limit ${input.limit}`)
+  return [...rows]
+}
+
+export const countOuterLayers = async (db: Queryable, input: OfVersion): Promise<number> => {
+  const { name, ofProject } = TABLES[input.kind]
+  const [row] = await db.execute<{ rows: number }>(sql`
+    select count(*)::int as rows from ${name} t where ${ofProject(input.projectId)} and ${isOlder(input.olderThan)}`)
+  return row?.rows ?? 0
+}
+
+const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
+
+/**
+ * Replaces rows whose bytes are still those before, and of them nothing but these bytes.
+ * @returns how many were.
+ */
+export const replaceOuterLayers = async (
+  db: Queryable,
+  input: {
+    readonly kind: OuterLayerKind
+    readonly projectId: string
+    readonly layers: readonly { readonly id: string; readonly before: Uint8Array; readonly after: Uint8Array }[]
+  },
+): Promise<number> => {
+  const { layers } = input
+  const { name, key, type, ofProject } = TABLES[input.kind]
+  // The rows are locked in one order, so that two rotations at once wait for each other and for nothing else.
+  const rows = await db.execute(sql`
+    with change as (
+      select * from unnest(
+        ${sql.param(layers.map((layer) => layer.id))}::${type}[],
+        ${sql.param(layers.map((layer) => hexOf(layer.before)))}::text[],
+        ${sql.param(layers.map((layer) => hexOf(layer.after)))}::text[]
+      ) as c(id, before, after)
+    ), held as (
+      select ${key} as id, c.after
+      from ${name} t join change c on c.id = ${key} and t.sealed = decode(c.before, 'hex')
+      where ${ofProject(input.projectId)}
+      order by ${key}
+      for no key update of t
+    )
+    update ${name} t set sealed = decode(held.after, 'hex') from held
+    where held.id = ${key} and ${ofProject(input.projectId)}
+    returning 1`)
+  return rows.length
+}

@@ -1,0 +1,97 @@
+import { and, asc, count, eq, max, ne, sql } from 'drizzle-orm'
+import type { Queryable, Tx } from '../../client.ts'
+import { projectKeys } from '../../schema.ts'
+
+export type ProjectKeyRow = typeof projectKeys.$inferSelect
+
+type Version = { readonly projectId: string; readonly version: number }
+
+const ofVersion = (input: Version) =>
+  and(eq(projectKeys.projectId, input.projectId), eq(projectKeys.version, input.version))
+
+export const insertProjectKey = async (db: Queryable, row: typeof projectKeys.$inferInsert): Promise<void> => {
+  await db.insert(projectKeys).values(row)
+}
+
+export const readProjectKey = async (db: Queryable, input: Version): Promise<ProjectKeyRow | null> => {
+  const [row] = await db.select().from(projectKeys).where(ofVersion(input))
+  return row ?? null
+}
+
+/** @returns null where the project does not exist. */
+export const newestProjectKeyVersion = async (db: Queryable, projectId: string): Promise<number | null> => {
+  const [row] = await db
+    .select({ version: max(projectKeys.version) })
+    .from(projectKeys)
+    .where(eq(projectKeys.projectId, projectId))
+  return row?.version ?? null
+}
+
+/**
+ * Keeps a version the newest until the transaction ends: a rotation waits for it in `lockProjectKey`.
+ * @returns false where there is a newer one already.
+ */
+export const holdProjectKey = async (tx: Tx, input: Version): Promise<boolean> => {
+  await tx.select({ version: projectKeys.version }).from(projectKeys).where(ofVersion(input)).for('key share')
+  // Only a statement of its own sees what was committed while the first one waited.
+  return (await newestProjectKeyVersion(tx, input.projectId)) === input.version
+}
+
+/** Waits for the transactions that hold a version. @returns whether it is still the newest. */
+export const lockProjectKey = async (tx: Tx, input: Version): Promise<boolean> => {
+  await tx.select({ version: projectKeys.version }).from(projectKeys).where(ofVersion(input)).for('update')
+  return (await newestProjectKeyVersion(tx, input.projectId)) === input.version
+}
+
+/** Keys that another root key wrapped, in order; after `after`. */
+export const listProjectKeysToRewrap = async (
+  db: Queryable,
+  input: { readonly rootKeyId: string; readonly after: Version | null; readonly limit: number },
+): Promise<readonly ProjectKeyRow[]> => {
+  const { after } = input
+  return db
+    .select()
+    .from(projectKeys)
+    .where(
+      and(
+        ne(projectKeys.rootKeyId, input.rootKeyId),
+        after === null
+          ? undefined
+          : sql`(${projectKeys.projectId}, ${projectKeys.version}) > (${after.projectId}::uuid, ${after.version}::int)`,
+      ),
+    )
+    .orderBy(asc(projectKeys.projectId), asc(projectKeys.version))
+    .limit(input.limit)
+}
+
+/** How many keys another root key wrapped. */
+export const countProjectKeysToRewrap = async (
+  db: Queryable,
+  input: { readonly rootKeyId: string },
+): Promise<number> => {
+  const [row] = await db.select({ keys: count() }).from(projectKeys).where(ne(projectKeys.rootKeyId, input.rootKeyId))
+  return row?.keys ?? 0
+}
+
+export type Rewrapped = Version & { readonly before: Uint8Array; readonly after: Uint8Array }
+
+const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
+
+/** Replaces wrapped keys whose bytes are still those before. @returns how many were. */
+export const rewrapProjectKeys = async (
+  tx: Tx,
+  input: { readonly rootKeyId: string; readonly keys: readonly Rewrapped[] },
+): Promise<number> => {
+  const { keys } = input
+  const rows = await tx.execute(sql`
+    update project_keys p set wrapped = decode(k.after, 'hex'), root_key_id = ${input.rootKeyId}
+    from unnest(
+      ${sql.param(keys.map((key) => key.projectId))}::uuid[],
+      ${sql.param(keys.map((key) => key.version))}::int[],
+      ${sql.param(keys.map((key) => hexOf(key.before)))}::text[],
+      ${sql.param(keys.map((key) => hexOf(key.after)))}::text[]
+    ) as k(project_id, version, before, after)
+    where p.project_id = k.project_id and p.version = k.version and p.wrapped = decode(k.before, 'hex')
+    returning p.version`)
+  return rows.length
+}

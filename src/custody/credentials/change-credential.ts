@@ -1,0 +1,152 @@
+// A change of a credential: the user key or the developer key stays the same and gets another wrapping, so that all locks
+// under it open as before. One row is rewritten, by one statement that is guarded by what was read:
+//
+//   the row's version   somebody else changed the credential meanwhile: 409 credential_changed, and nothing is written
+//   the row's bytes     a rotation re-sealed the outer layer meanwhile, which is no change of the credential: the new
+//                       inner layer gets the newest outer one, and the statement is tried again
+//
+// The earlier credential is proved first, by opening. Whoever proved it a moment before the change goes on with what was
+// opened; whoever comes later, or waits for the guess guard with the earlier version, is told to try again.
+
+import type { Db, Tx } from '../../../db/client.ts'
+import {
+  readDeveloperKey,
+  readUserKey,
+  updateDeveloperKey,
+  updateUserKey,
+  type Versioned,
+} from '../../../db/queries/custody/locks.ts'
+import { newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
+import type { Environment } from '../../../db/words.ts'
+import { AppError, noSuchProject } from '../../errors.ts'
+import type { Audit, AuditAct } from '../audit.ts'
+import { ProjectKeyRotated, type ProjectKeys } from '../root/project-keys.ts'
+import type { Identity } from '../sealing/envelope.ts'
+import { HeldKeys } from '../sealing/held-keys.ts'
+import { identityOf, sealDeveloperKey } from '../sealing/hierarchy.ts'
+import type { WalletRef } from '../wallets/key-opener.ts'
+import { type CredentialKeys, notActivated } from './credential-keys.ts'
+import { requireDeveloperSecret } from './developer-secret.ts'
+import { refuseFrozen } from './frozen.ts'
+import { refuseObviousPin } from './obvious-pin.ts'
+
+/** Rotations that may come between in a row: more than there ever are, even where one follows the other without a pause. */
+const TRIES_MAX = 200
+
+type Parts = {
+  readonly db: Db
+  readonly projectKeys: ProjectKeys
+  readonly credentialKeys: CredentialKeys
+  readonly audit: Audit
+}
+
+type Change = {
+  readonly projectId: string
+  readonly identity: Identity
+  /** Of the row that the earlier credential opened. */
+  readonly version: number
+  /** Under the new credential. */
+  readonly inner: Uint8Array
+  readonly read: () => Promise<Versioned | null>
+  readonly write: (tx: Tx, input: { readonly was: Versioned; readonly sealed: Uint8Array }) => Promise<boolean>
+  readonly act: AuditAct
+  /** Done in the same transaction. */
+  readonly also?: ((tx: Tx) => Promise<void>) | undefined
+}
+
+const tryWrite = async (parts: Parts, change: Change & { readonly was: Versioned }): Promise<boolean> => {
+  const { db, projectKeys, audit } = parts
+  const { projectId, identity, inner, was } = change
+  const version = await newestProjectKeyVersion(db, projectId)
+  if (version === null) throw noSuchProject()
+  const sealed = await projectKeys.addLayer({ version, identity, inner })
+  try {
+    return await db.transaction(async (tx) => {
+      await projectKeys.hold(tx, { projectId, version })
+      const written = await change.write(tx, { was, sealed })
+      if (!written) return false
+      await audit.record(tx, change.act)
+      await change.also?.(tx)
+      return true
+    })
+  } catch (error) {
+    if (error instanceof ProjectKeyRotated) return false
+    throw error
+  }
+}
+
+/** @throws credential_changed, busy. */
+const rewrap = async (parts: Parts, change: Change): Promise<void> => {
+  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+    const was = await change.read()
+    if (was?.version !== change.version) {
+      throw new AppError('credential_changed', 'The credential was changed by another request: nothing was done.')
+    }
+    if (await tryWrite(parts, { ...change, was })) return
+  }
+  throw new AppError('busy', "The project's keys are being rotated: try again.")
+}
+
+/** Changes the PIN of a wallet's owner, as `Vault.changeUserPin` says. */
+export const changeUserPin = async (
+  parts: Parts,
+  input: {
+    readonly wallet: WalletRef
+    readonly oldPin: string
+    readonly newPin: string
+    readonly actor: string
+    readonly from?: string | undefined
+    readonly also?: (tx: Tx) => Promise<void>
+  },
+): Promise<void> => {
+  using keys = new HeldKeys()
+  const { wallet, oldPin, newPin, actor, from } = input
+  refuseObviousPin({ pin: newPin, field: 'new_user_pin' })
+  const { projectId, ownerId } = wallet
+  const row = await readUserKey(parts.db, wallet)
+  if (row === null) throw new Error('a user-controlled wallet has an owner without a user key')
+  refuseFrozen(row.frozen)
+  const of = { projectId, ownerId }
+  const userKey = keys.hold(await parts.credentialKeys.openUser({ ...of, actor, from, row, pin: oldPin }))
+  const { salt, inner } = await parts.credentialKeys.sealUser({ ...of, pin: newPin, userKey })
+  await rewrap(parts, {
+    projectId,
+    identity: identityOf.userKey(of),
+    version: row.version,
+    inner,
+    read: () => readUserKey(parts.db, wallet),
+    write: (tx, written) => updateUserKey(tx, { ...of, ...written, salt }),
+    act: { projectId, actor, action: 'user_pin_changed', subject: ownerId, details: { wallet: wallet.id } },
+    also: input.also,
+  })
+}
+
+/** Changes a project's developer secret, as `Vault.changeDeveloperSecret` says. */
+export const changeDeveloperSecret = async (
+  parts: Parts & { readonly environment: Environment },
+  input: {
+    readonly projectId: string
+    readonly oldSecret: string
+    readonly newSecret: string
+    readonly actor: string
+  },
+): Promise<void> => {
+  using keys = new HeldKeys()
+  const { projectId, oldSecret, newSecret, actor } = input
+  requireDeveloperSecret(parts.environment, newSecret)
+  if ((await newestProjectKeyVersion(parts.db, projectId)) === null) throw noSuchProject()
+  const row = await readDeveloperKey(parts.db, projectId)
+  if (row === null) throw notActivated()
+  const { sealed, version } = row
+  const opened = await parts.credentialKeys.openDeveloper({ projectId, actor, sealed, secret: oldSecret })
+  const developerKey = keys.hold(opened)
+  await rewrap(parts, {
+    projectId,
+    identity: identityOf.developerKey({ projectId }),
+    version,
+    inner: sealDeveloperKey({ projectId, secret: newSecret, developerKey }),
+    read: () => readDeveloperKey(parts.db, projectId),
+    write: (tx, written) => updateDeveloperKey(tx, { projectId, ...written }),
+    act: { projectId, actor, action: 'developer_secret_changed', subject: projectId, details: {} },
+  })
+}

@@ -1,0 +1,96 @@
+// A new project: its key, wrapped by the root key, and its developer key under the developer's secret. On mainnet the
+// secret comes later: a project without it has no developer key, and nothing of it opens before it is activated.
+
+import { randomBytes } from 'node:crypto'
+import type { Db, Tx } from '../../../db/client.ts'
+import { insertDeveloperKey, readDeveloperKey } from '../../../db/queries/custody/locks.ts'
+import { insertProjectKey, newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
+import type { Environment } from '../../../db/words.ts'
+import { AppError, noSuchProject } from '../../errors.ts'
+import type { Audit } from '../audit.ts'
+import type { ProjectKeys } from '../root/project-keys.ts'
+import type { RootKeys } from '../root/root-keys.ts'
+import { seal } from '../sealing/envelope.ts'
+import { HeldKeys } from '../sealing/held-keys.ts'
+import { identityOf, requireCanonicalIds, sealDeveloperKey } from '../sealing/hierarchy.ts'
+import { KEY_BYTES } from '../sealing/kdf.ts'
+import { requireDeveloperSecret, TESTNET_DEVELOPER_SECRET } from './developer-secret.ts'
+
+const FIRST_VERSION = 1
+
+export type NewProject = {
+  /** Writes the project's key, its developer key where it has one, and the audit row; the project's row is there. */
+  write(tx: Tx): Promise<void>
+}
+
+/** The secret of a new project, where it has one from the start. */
+const secretFor = (environment: Environment, given: string | null): string | null => {
+  const secret = given ?? (environment === 'testnet' ? TESTNET_DEVELOPER_SECRET : null)
+  if (secret !== null) requireDeveloperSecret(environment, secret)
+  return secret
+}
+
+const alreadyActivated = (): AppError =>
+  new AppError('invalid_input', 'This project is activated already: change-developer-secret gives it another secret.')
+
+/** Makes a project's keys; nothing is written before `write`, and the root key is asked outside its transaction. */
+export const newProject = async (
+  parts: { readonly rootKeys: RootKeys; readonly environment: Environment; readonly audit: Audit },
+  input: { readonly projectId: string; readonly developerSecret: string | null; readonly actor: string },
+): Promise<NewProject> => {
+  using keys = new HeldKeys()
+  const { projectId, actor } = input
+  requireCanonicalIds([projectId])
+  const secret = secretFor(parts.environment, input.developerSecret)
+  const projectKey = keys.hold(randomBytes(KEY_BYTES))
+  const identity = identityOf.projectKey({ projectId, version: FIRST_VERSION })
+  const { rootKeyId, wrapped } = await parts.rootKeys.wrap({ key: projectKey, identity })
+  const developerKey = keys.hold(randomBytes(KEY_BYTES))
+  const sealed =
+    secret === null
+      ? null
+      : seal({
+          key: projectKey,
+          keyId: FIRST_VERSION,
+          identity: identityOf.developerKey({ projectId }),
+          plaintext: sealDeveloperKey({ projectId, secret, developerKey }),
+        })
+  return {
+    write: async (tx) => {
+      await parts.rootKeys.hold(tx, rootKeyId)
+      await insertProjectKey(tx, { projectId, version: FIRST_VERSION, rootKeyId, wrapped })
+      if (sealed !== null) await insertDeveloperKey(tx, { projectId, sealed })
+      await parts.audit.record(tx, { projectId, actor, action: 'project_created', subject: projectId, details: {} })
+    },
+  }
+}
+
+/** Gives a project of mainnet its developer key; nothing is written before `write`. */
+export const activateProject = async (
+  parts: {
+    readonly db: Db
+    readonly environment: Environment
+    readonly projectKeys: ProjectKeys
+    readonly audit: Audit
+  },
+  input: { readonly projectId: string; readonly developerSecret: string; readonly actor: string },
+): Promise<NewProject> => {
+  using keys = new HeldKeys()
+  const { db, environment, projectKeys, audit } = parts
+  const { projectId, developerSecret: secret, actor } = input
+  requireCanonicalIds([projectId])
+  if (environment === 'testnet') throw new AppError('invalid_input', 'On testnet every project is active at once.')
+  requireDeveloperSecret(environment, secret)
+  const version = await newestProjectKeyVersion(db, projectId)
+  if (version === null) throw noSuchProject()
+  if ((await readDeveloperKey(db, projectId)) !== null) throw alreadyActivated()
+  const inner = sealDeveloperKey({ projectId, secret, developerKey: keys.hold(randomBytes(KEY_BYTES)) })
+  const sealed = await projectKeys.addLayer({ version, identity: identityOf.developerKey({ projectId }), inner })
+  return {
+    write: async (tx) => {
+      await projectKeys.hold(tx, { projectId, version })
+      if (!(await insertDeveloperKey(tx, { projectId, sealed }))) throw alreadyActivated()
+      await audit.record(tx, { projectId, actor, action: 'project_activated', subject: projectId, details: {} })
+    },
+  }
+}

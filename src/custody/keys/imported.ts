@@ -1,0 +1,57 @@
+// What a caller brings along: a private key in hex, or a phrase. It is judged here before anything else is done with it,
+// and whatever is wrong with it is one sentence, which repeats nothing of it.
+
+import type { ChainFamily } from '../../../db/words.ts'
+import { AppError } from '../../errors.ts'
+import { HeldKeys } from '../sealing/held-keys.ts'
+import { KEY_BYTES } from '../sealing/kdf.ts'
+import { keyPairOf } from './derive.ts'
+import { entropyOf } from './phrase.ts'
+import { isPrivateKey } from './secp256k1.ts'
+
+/** Exactly one of the two, as it came in a request's body. */
+export type ImportedText = { readonly privateKey: string } | { readonly mnemonicPhrase: string }
+
+export type Imported = {
+  readonly kind: 'phrase' | 'key'
+  /** The phrase's entropy, or the key: zeroed by the caller. */
+  readonly secret: Uint8Array
+}
+
+const HEX_KEY = /^(?:0x)?([0-9a-f]{64})$/i
+
+const SENTENCE = {
+  phrase: 'Field "mnemonic_phrase" must be 12, 15, 18, 21 or 24 English words (BIP-39) with a valid checksum.',
+  evm: 'Field "private_key" must be 32 bytes in hex, from 1 to the order of secp256k1 less one.',
+  substrate: 'Field "private_key" must be a mini-secret of sr25519: 32 bytes in hex, not all of them zero.',
+} as const
+
+const isKey = (family: ChainFamily, key: Uint8Array): boolean =>
+  family === 'evm' ? isPrivateKey(key) : key.some((byte) => byte !== 0)
+
+/** @throws invalid_key. */
+export const readImported = (input: { readonly family: ChainFamily; readonly text: ImportedText }): Imported => {
+  const { family, text } = input
+  if ('mnemonicPhrase' in text) {
+    const secret = entropyOf(text.mnemonicPhrase)
+    if (secret === null) throw new AppError('invalid_key', SENTENCE.phrase)
+    return { kind: 'phrase', secret }
+  }
+  const [, digits = ''] = HEX_KEY.exec(text.privateKey.trim()) ?? []
+  const secret = new Uint8Array(Buffer.from(digits, 'hex'))
+  if (secret.length !== KEY_BYTES || !isKey(family, secret)) throw new AppError('invalid_key', SENTENCE[family])
+  return { kind: 'key', secret }
+}
+
+/** The public key that an import would have, as `Vault.publicKeyOf` says. */
+export const publicKeyOfImported = (input: {
+  readonly family: ChainFamily
+  readonly imported: ImportedText
+}): Uint8Array => {
+  using keys = new HeldKeys()
+  const { family } = input
+  const { kind, secret } = readImported({ family, text: input.imported })
+  const { privateKey, publicKey } = keyPairOf({ family, kind, secret: keys.hold(secret) })
+  keys.hold(privateKey)
+  return publicKey
+}

@@ -1,0 +1,49 @@
+// What type a wallet's key is of follows from its network, and 32 bytes are a private key of either type. So a key that was
+// opened is held against the wallet's public key before it signs: were a row said to be on a network of the other family,
+// it would have to have the public key that the same 32 bytes have on the other curve, which nobody knows without them.
+
+import { LRUCache } from 'lru-cache'
+import { type ChainFamily, type Network, SUBSTRATE_NETWORKS } from '../../../db/words.ts'
+import { AppError } from '../../errors.ts'
+import { curve } from './secp256k1.ts'
+import { publicKeyOfMiniSecret, signWithMiniSecret } from './sr25519.ts'
+
+export type KeyType = {
+  /** @param privateKey 32 bytes. @returns 65 bytes uncompressed secp256k1, or 32 bytes sr25519. */
+  publicKeyOf(privateKey: Uint8Array): Uint8Array
+  /** As `KeyHandle.sign` says. */
+  sign(input: { readonly bytes: Uint8Array; readonly privateKey: Uint8Array }): Uint8Array
+}
+
+export const KEY_TYPES: Readonly<Record<ChainFamily, KeyType>> = {
+  evm: {
+    publicKeyOf: curve.publicKeyOf,
+    sign: ({ bytes, privateKey }) => curve.sign({ digest: bytes, privateKey }),
+  },
+  substrate: {
+    publicKeyOf: publicKeyOfMiniSecret,
+    sign: ({ bytes, privateKey }) => signWithMiniSecret({ message: bytes, miniSecret: privateKey }),
+  },
+}
+
+const substrate: ReadonlySet<Network> = new Set(SUBSTRATE_NETWORKS)
+
+const CONFIRMED_MAX = 10_000
+/** Wallets by id, with the network and the public key that theirs was held against: what a wallet's id seals never changes. */
+const confirmed = new LRUCache<string, string>({ max: CONFIRMED_MAX })
+
+/** The type of a wallet's key. @throws internal where the private key is not the one of the wallet's public key. */
+export const keyTypeOf = (input: {
+  readonly wallet: { readonly id: string; readonly network: Network; readonly publicKey: Uint8Array }
+  readonly privateKey: Uint8Array
+}): KeyType => {
+  const { wallet, privateKey } = input
+  const keyType = KEY_TYPES[substrate.has(wallet.network) ? 'substrate' : 'evm']
+  const claim = `${wallet.network} ${Buffer.from(wallet.publicKey).toString('hex')}`
+  if (confirmed.get(wallet.id) === claim) return keyType
+  if (Buffer.compare(keyType.publicKeyOf(privateKey), wallet.publicKey) !== 0) {
+    throw new AppError('internal', "A wallet's sealed key is not the one of its public key.")
+  }
+  confirmed.set(wallet.id, claim)
+  return keyType
+}

@@ -1,0 +1,82 @@
+// Project keys: the outer layer of developer keys, user keys and owner locks. Each project has its own, random, wrapped
+// by the root key. Rotation (rotate-project.ts) adds a version and re-seals outer layers without any credential: the key
+// id in each envelope says which version opens it.
+//
+// Unwrapped keys are kept for a while, so that a signature does not wait for a key management service. They are the
+// only keys below the root that outlive a request, and open nothing without a credential. One that is dropped is left
+// to the garbage collector and not zeroed: a request may hold it still, and to seal under zeroes would be far worse.
+
+import { LRUCache } from 'lru-cache'
+import type { Db, Tx } from '../../../db/client.ts'
+import { holdProjectKey, readProjectKey } from '../../../db/queries/custody/project-keys.ts'
+import { AppError } from '../../errors.ts'
+import { type Identity, keyIdOf, open, seal } from '../sealing/envelope.ts'
+import { identityOf } from '../sealing/hierarchy.ts'
+import type { RootKeys } from './root-keys.ts'
+
+const CACHED_KEYS_MAX = 1000
+const CACHED_MS = 10 * 60 * 1000
+
+export type ProjectKeys = {
+  /** Seals an inner layer under this version of the project's key. */
+  addLayer(input: {
+    readonly version: number
+    readonly identity: Identity
+    readonly inner: Uint8Array
+  }): Promise<Uint8Array>
+  /** Takes the outer layer off. @throws EnvelopeError */
+  peel(input: { readonly identity: Identity; readonly sealed: Uint8Array }): Promise<Uint8Array>
+  /**
+   * For the transaction that writes what `addLayer` gave: the version stays the newest until it ends, so that a rotation
+   * finds the row. @throws ProjectKeyRotated where it no longer is.
+   */
+  hold(tx: Tx, of: Version): Promise<void>
+}
+
+/** What was about to be written lies under a version of the project's key that was replaced meanwhile: begin again. */
+export class ProjectKeyRotated extends AppError {
+  constructor() {
+    super('busy', "The project's key was changed meanwhile: try again.")
+    this.name = 'ProjectKeyRotated'
+  }
+}
+
+type Version = { readonly projectId: string; readonly version: number }
+
+const unwrap = async (input: Version & { readonly db: Db; readonly rootKeys: RootKeys }): Promise<Uint8Array> => {
+  const { db, rootKeys, projectId, version } = input
+  const row = await readProjectKey(db, { projectId, version })
+  if (row === null) throw new Error(`version ${version} of a project key does not exist`)
+  return rootKeys.unwrap({ ...row, identity: identityOf.projectKey({ projectId, version }) })
+}
+
+export const createProjectKeys = ({ db, rootKeys }: { readonly db: Db; readonly rootKeys: RootKeys }): ProjectKeys => {
+  const cache = new LRUCache<string, Uint8Array, Version>({
+    max: CACHED_KEYS_MAX,
+    ttl: CACHED_MS,
+    ttlAutopurge: true,
+    ignoreFetchAbort: true,
+    // Concurrent misses of one key share this call.
+    fetchMethod: (_id, _stale, { context }) => unwrap({ db, rootKeys, ...context }),
+  })
+
+  const keyOf = async (context: Version): Promise<Uint8Array> => {
+    const id = `${context.projectId} ${context.version}`
+    return cache.get(id) ?? cache.forceFetch(id, { context })
+  }
+
+  return {
+    addLayer: async ({ version, identity, inner }) => {
+      const key = await keyOf({ projectId: identity.projectId, version })
+      return seal({ key, keyId: version, identity, plaintext: inner })
+    },
+    peel: async ({ identity, sealed }) => {
+      const version = keyIdOf(sealed)
+      const key = await keyOf({ projectId: identity.projectId, version })
+      return open({ key, keyId: version, identity, sealed })
+    },
+    hold: async (tx, of) => {
+      if (!(await holdProjectKey(tx, of))) throw new ProjectKeyRotated()
+    },
+  }
+}

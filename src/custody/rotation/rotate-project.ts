@@ -1,0 +1,188 @@
+// A new version of a project's key, and the outer layers of the project under it. No credential is needed, as the inner
+// layers stay sealed; and the API goes on, as each envelope names the version that opens it.
+//
+//   1. a new random key is wrapped by the root key and written as the newest version, with the audit row. That waits for
+//      transactions which are writing rows under the version before (ProjectKeys.hold), and those that come later begin
+//      again with the new one: from here on no row is added under an older version;
+//   2. rows under older versions are re-sealed in batches. A row is replaced only where its bytes are unchanged, and of
+//      it nothing but these bytes: whoever changes a credential at the same time wins, and the versions that guard a
+//      change stay what they are;
+//   3. until a pass finds nothing.
+//
+// Killed at any point, all rows open, under one version or another: run it again, for one more version, or with `resume`
+// for none.
+//
+// Older versions stay in the database. To erase them would take nothing from a thief, who has an old copy with the keys in
+// it, and could take a wallet from its owner, should a row have been missed.
+
+import { randomBytes } from 'node:crypto'
+import type { Db } from '../../../db/client.ts'
+import {
+  countOuterLayers,
+  listOuterLayers,
+  OUTER_LAYER_KINDS,
+  type OuterLayer,
+  type OuterLayerKind,
+  replaceOuterLayers,
+} from '../../../db/queries/custody/outer-layers.ts'
+import { insertProjectKey, lockProjectKey, newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
+import { AppError, noSuchProject, unreachable } from '../../errors.ts'
+import type { Audit } from '../audit.ts'
+import type { ProjectKeys } from '../root/project-keys.ts'
+import type { RootKeys } from '../root/root-keys.ts'
+import { EnvelopeError, type Identity } from '../sealing/envelope.ts'
+import { HeldKeys } from '../sealing/held-keys.ts'
+import { identityOf } from '../sealing/hierarchy.ts'
+import { KEY_BYTES } from '../sealing/kdf.ts'
+import type { Progress } from './rotate-root.ts'
+
+const ROWS_A_BATCH = 100
+const PASSES_MAX = 20
+const TRIES_MAX = 20
+const BROKEN_NAMED_MAX = 20
+
+export type ProjectRotation = {
+  /** Under which all rows lie now. */
+  readonly version: number
+  readonly resealed: number
+  /** Rows that do not open under the version that they name were left as they are: how many, and some of them. */
+  readonly broken: { readonly rows: number; readonly first: readonly string[] }
+}
+
+type Parts = {
+  readonly db: Db
+  readonly rootKeys: RootKeys
+  readonly projectKeys: ProjectKeys
+  readonly audit: Audit
+}
+
+type Rotation = {
+  readonly projectId: string
+  readonly actor: string
+  /** Makes no new version: finishes what a killed run began. */
+  readonly resume: boolean
+  readonly onProgress: (progress: Progress) => void
+}
+
+/** @returns the new version, or null where another rotation has made one since `previous` was read. */
+const addVersion = async (parts: Parts, input: Rotation & { readonly previous: number }): Promise<number | null> => {
+  using keys = new HeldKeys()
+  const { projectId, previous } = input
+  const version = previous + 1
+  const key = keys.hold(randomBytes(KEY_BYTES))
+  const { rootKeyId, wrapped } = await parts.rootKeys.wrap({
+    key,
+    identity: identityOf.projectKey({ projectId, version }),
+  })
+  return parts.db.transaction(async (tx) => {
+    await parts.rootKeys.hold(tx, rootKeyId)
+    if (!(await lockProjectKey(tx, { projectId, version: previous }))) return null
+    await insertProjectKey(tx, { projectId, version, rootKeyId, wrapped })
+    const details = { version: String(version) }
+    const act = { projectId, actor: input.actor, action: 'project_key_rotated', subject: projectId, details } as const
+    await parts.audit.record(tx, act)
+    return version
+  })
+}
+
+/** @throws not_found, busy. */
+const newestVersion = async (parts: Parts, input: Rotation): Promise<number> => {
+  for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+    const previous = await newestProjectKeyVersion(parts.db, input.projectId)
+    if (previous === null) throw noSuchProject()
+    const version = input.resume ? previous : await addVersion(parts, { ...input, previous })
+    if (version !== null) return version
+  }
+  throw new AppError('busy', 'Other rotations of this project are under way: try again.')
+}
+
+const identityOfLayer = (
+  kind: OuterLayerKind,
+  of: { readonly projectId: string; readonly layer: OuterLayer },
+): Identity => {
+  const { projectId, layer } = of
+  switch (kind) {
+    case 'developer_key':
+      return identityOf.developerKey({ projectId })
+    case 'user_key':
+      return identityOf.userKey({ projectId, ownerId: layer.id })
+    case 'owner_lock':
+      return identityOf.ownerLock({ projectId, keyringId: layer.keyringId, lockId: layer.id })
+    case 'policy_lock':
+      return identityOf.policyLock({ projectId, ...layer, lockId: layer.id })
+    default:
+      return unreachable(kind)
+  }
+}
+
+type Resealed = { readonly id: string; readonly before: Uint8Array; readonly after: Uint8Array }
+
+/** @returns null where the row does not open. */
+const reseal = async (
+  { projectKeys }: Parts,
+  input: { readonly identity: Identity; readonly layer: OuterLayer; readonly version: number },
+): Promise<Resealed | null> => {
+  const { identity, layer, version } = input
+  try {
+    const inner = await projectKeys.peel({ identity, sealed: layer.sealed })
+    return { id: layer.id, before: layer.sealed, after: await projectKeys.addLayer({ version, identity, inner }) }
+  } catch (error) {
+    if (error instanceof EnvelopeError) return null
+    throw error
+  }
+}
+
+type Pass = {
+  readonly projectId: string
+  readonly version: number
+  readonly onBroken: (name: string) => void
+  readonly onReplaced: (rows: number) => void
+}
+
+/** Goes once through the rows of a kind. @returns how many it found that open. */
+const passThrough = async (parts: Parts, kind: OuterLayerKind, pass: Pass): Promise<number> => {
+  const { projectId, version } = pass
+  let found = 0
+  for (let after: string | null = null; ; ) {
+    const page = await listOuterLayers(parts.db, { kind, projectId, olderThan: version, after, limit: ROWS_A_BATCH })
+    const layers: Resealed[] = []
+    for (const layer of page) {
+      const made = await reseal(parts, { identity: identityOfLayer(kind, { projectId, layer }), layer, version })
+      if (made === null) pass.onBroken(`${kind} ${layer.id}`)
+      else layers.push(made)
+    }
+    found += layers.length
+    if (layers.length > 0) pass.onReplaced(await replaceOuterLayers(parts.db, { kind, projectId, layers }))
+    const last = page.at(-1)
+    if (last === undefined || page.length < ROWS_A_BATCH) return found
+    after = last.id
+  }
+}
+
+/** Makes a new version of a project's key and re-seals the project under it, as `Vault.rotateProjectKey` says. */
+export const rotateProjectKey = async (parts: Parts, input: Rotation): Promise<ProjectRotation> => {
+  const { projectId } = input
+  const version = await newestVersion(parts, input)
+  let total = 0
+  for (const kind of OUTER_LAYER_KINDS) {
+    total += await countOuterLayers(parts.db, { kind, projectId, olderThan: version })
+  }
+  let resealed = 0
+  const onReplaced = (rows: number) => {
+    resealed += rows
+    input.onProgress({ done: resealed, total: Math.max(total, resealed) })
+  }
+  for (let passes = 0; passes < PASSES_MAX; passes += 1) {
+    const broken = { rows: 0, first: [] as string[] }
+    const onBroken = (name: string) => {
+      broken.rows += 1
+      if (broken.first.length < BROKEN_NAMED_MAX) broken.first.push(name)
+    }
+    let found = 0
+    for (const kind of OUTER_LAYER_KINDS) {
+      found += await passThrough(parts, kind, { projectId, version, onBroken, onReplaced })
+    }
+    if (found === 0) return { version, resealed, broken }
+  }
+  throw new AppError('busy', 'Rows are still being written under an older version: run it again with --resume.')
+}

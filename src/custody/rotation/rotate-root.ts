@@ -1,0 +1,148 @@
+// A new root key: every project key is wrapped anew, and the database belongs to the new key from then on.
+//
+//   1. every project key is unwrapped by the present root key, wrapped by the next one and unwrapped again to see that it
+//      comes back. Nothing is written: the root keys may be services, and no transaction waits for them;
+//   2. ONE transaction locks the row that says which root key the database belongs to, replaces all of them and that
+//      row, and leaves the audit row. Where a project was made meanwhile, it goes back to 1 for the new key.
+//
+// So there is no state in between. Killed before the commit, nothing has happened: run it again. Killed after it, all has
+// happened: running it again says so.
+//
+// An API process with both keys does not notice. One with the earlier key alone goes on with the project keys that it
+// remembers (for ten minutes, project-keys.ts), answers 503 for others, and does not start again. Wallets, locks and
+// credentials are not touched: what they are sealed under is still the same.
+
+import { timingSafeEqual } from 'node:crypto'
+import type { Db } from '../../../db/client.ts'
+import { lockRootKeyId, readDeployment, updateRootKey } from '../../../db/queries/custody/deployment.ts'
+import {
+  countProjectKeysToRewrap,
+  listProjectKeysToRewrap,
+  type ProjectKeyRow,
+  type Rewrapped,
+  rewrapProjectKeys,
+} from '../../../db/queries/custody/project-keys.ts'
+import { AppError } from '../../errors.ts'
+import type { Audit } from '../audit.ts'
+import { rootKeyCheckOf } from '../deployment.ts'
+import type { RootKey } from '../root/root-key.ts'
+import { HeldKeys } from '../sealing/held-keys.ts'
+import { identityOf } from '../sealing/hierarchy.ts'
+
+const KEYS_A_PAGE = 100
+/** At a service each of these is three calls. */
+const KEYS_AT_ONCE = 8
+/** Each is one more only where projects were made while the one before ran. */
+const ROUNDS_MAX = 20
+
+export type Progress = { readonly done: number; readonly total: number }
+
+export type RootRotation = {
+  readonly rootKeyId: string
+  readonly rewrapped: number
+  /** The database belonged to this root key already: nothing was done. */
+  readonly already: boolean
+}
+
+type Parts = {
+  readonly db: Db
+  readonly rootKey: RootKey
+  readonly nextRootKey?: RootKey | null | undefined
+  readonly audit: Audit
+}
+
+type Keys = { readonly from: RootKey; readonly to: RootKey }
+
+const rewrap = async (keys: Keys, row: ProjectKeyRow): Promise<Rewrapped> => {
+  using held = new HeldKeys()
+  const { projectId, version, rootKeyId, wrapped } = row
+  if (rootKeyId !== keys.from.id) {
+    throw new Error(`The key of project ${projectId} is wrapped by ${rootKeyId}, which is not the present root key.`)
+  }
+  const identity = identityOf.projectKey({ projectId, version })
+  const key = held.hold(await keys.from.unwrap({ wrapped, identity }))
+  const after = await keys.to.wrap({ key, identity })
+  const back = held.hold(await keys.to.unwrap({ wrapped: after, identity }))
+  if (back.length !== key.length || !timingSafeEqual(back, key)) {
+    throw new Error('The next root key does not give back what it wrapped: nothing was changed.')
+  }
+  return { projectId, version, before: wrapped, after }
+}
+
+type Rotating = Parts & {
+  readonly keys: Keys
+  /** What is ready to be written: about 300 bytes a project key. */
+  readonly ready: Map<string, Rewrapped>
+  readonly onProgress: (progress: Progress) => void
+}
+
+/** Wraps anew what is not ready yet. */
+const prepare = async (rotating: Rotating): Promise<void> => {
+  const { db, keys, ready } = rotating
+  const total = await countProjectKeysToRewrap(db, { rootKeyId: keys.to.id })
+  for (let after: ProjectKeyRow | null = null; ; ) {
+    const page = await listProjectKeysToRewrap(db, { rootKeyId: keys.to.id, after, limit: KEYS_A_PAGE })
+    const missing = page.filter((row) => !ready.has(`${row.projectId} ${row.version}`))
+    for (let start = 0; start < missing.length; start += KEYS_AT_ONCE) {
+      const some = missing.slice(start, start + KEYS_AT_ONCE)
+      for (const made of await Promise.all(some.map((row) => rewrap(keys, row)))) {
+        ready.set(`${made.projectId} ${made.version}`, made)
+      }
+    }
+    if (missing.length > 0) rotating.onProgress({ done: ready.size, total: Math.max(total, ready.size) })
+    const last = page.at(-1)
+    if (last === undefined || page.length < KEYS_A_PAGE) return
+    after = last
+  }
+}
+
+/** `missing`: there are project keys that are not ready. `already`: another rotation to the same key was faster. */
+type Committed = 'done' | 'missing' | 'already'
+
+const commit = async (rotating: Rotating, input: { readonly actor: string }): Promise<Committed> => {
+  const { db, keys, ready, audit } = rotating
+  const { id: rootKeyId } = keys.to
+  const rootKeyCheck = await rootKeyCheckOf(keys.to)
+  const made = [...ready.values()]
+  return db.transaction(async (tx) => {
+    const present = await lockRootKeyId(tx, 'update')
+    if (present === rootKeyId) return 'already'
+    if (present !== keys.from.id) throw new Error('The root key was changed by somebody else meanwhile.')
+    if ((await countProjectKeysToRewrap(tx, { rootKeyId })) !== made.length) return 'missing'
+    let replaced = 0
+    for (let start = 0; start < made.length; start += KEYS_A_PAGE) {
+      replaced += await rewrapProjectKeys(tx, { rootKeyId, keys: made.slice(start, start + KEYS_A_PAGE) })
+    }
+    if (replaced !== made.length) throw new Error('A project key was changed by somebody else meanwhile.')
+    await updateRootKey(tx, { rootKeyId, rootKeyCheck })
+    await audit.record(tx, {
+      projectId: null,
+      actor: input.actor,
+      action: 'root_key_rotated',
+      subject: rootKeyId,
+      details: { from: keys.from.id, to: rootKeyId, project_keys: String(replaced) },
+    })
+    return 'done'
+  })
+}
+
+/** Makes the next root key the present one, as `Vault.rotateRootKey` says. */
+export const rotateRootKey = async (
+  parts: Parts,
+  input: { readonly actor: string; readonly onProgress: (progress: Progress) => void },
+): Promise<RootRotation> => {
+  const { rootKey: from, nextRootKey: to } = parts
+  if (!to) throw new Error('A rotation of the root key needs the next one.')
+  if (to.id === from.id) throw new AppError('invalid_input', `The root key is ${to.id} already: give another one.`)
+  const row = await readDeployment(parts.db)
+  if (row === null) throw new Error('This database is bound to no root key yet.')
+  if (row.rootKeyId === to.id) return { rootKeyId: to.id, rewrapped: 0, already: true }
+  const rotating = { ...parts, keys: { from, to }, ready: new Map(), onProgress: input.onProgress }
+  for (let round = 0; round < ROUNDS_MAX; round += 1) {
+    await prepare(rotating)
+    const committed = await commit(rotating, input)
+    if (committed === 'done') return { rootKeyId: to.id, rewrapped: rotating.ready.size, already: false }
+    if (committed === 'already') return { rootKeyId: to.id, rewrapped: 0, already: true }
+  }
+  throw new AppError('busy', 'Projects were made faster than their keys could be wrapped anew: try again.')
+}

@@ -1,0 +1,119 @@
+// Envelopes: how every secret lies in the database. The layout is frozen; a new one gets a new version.
+//
+//   version(1) = 1 | algorithm(1) = 1 (AES-256-GCM) | key id(4, big-endian) | nonce(12) | ciphertext(n) | tag(16)
+//
+// key id      the version of the project key (from 1) that sealed an outer layer, so that rotation knows which to open
+//             it with; 0 where the key follows from the row itself (inner layers, and what the root key or the
+//             service key seals).
+// nonce       random. NIST SP 800-38D §8.3 allows 2^32 of them under one key: the busiest key here, a project's, seals a
+//             few rows an owner.
+// additional  the six header bytes and the identity of the row, so that a changed header, or a value moved to another
+// data        row, does not open.
+//
+// Whatever does not open is one error, which says in which way and nothing of the content.
+
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import { AppError } from '../../errors.ts'
+import { encodeFields } from './encoding.ts'
+
+const VERSION = 1
+const ALGORITHM_AES_256_GCM = 1
+const HEADER_BYTES = 6
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+const CIPHERTEXT_OFFSET = HEADER_BYTES + NONCE_BYTES
+const CIPHER = 'aes-256-gcm'
+
+/** The key id of everything but outer layers. */
+export const NO_KEY_ID = 0
+
+/** Which row a sealed value belongs to: it opens nowhere else. */
+export type Identity = {
+  readonly purpose: string
+  readonly projectId: string
+  /** '' where the row belongs to no keyring, or to no wallet. */
+  readonly keyringId: string
+  readonly walletId: string
+  /** The primary key within its table. */
+  readonly rowId: string
+}
+
+type Fault = 'truncated' | 'unknown version' | 'unknown algorithm' | 'unknown key' | 'authentication failed'
+
+/** A sealed value does not open: with this key, for this row, or at all. */
+export class EnvelopeError extends AppError {
+  readonly fault: Fault
+  constructor(fault: Fault) {
+    super('internal', `A sealed value did not open: ${fault}.`)
+    this.name = 'EnvelopeError'
+    this.fault = fault
+  }
+}
+
+type Cipher = { readonly key: Uint8Array; readonly nonce: Uint8Array; readonly additionalData: Uint8Array }
+
+/** AES-256-GCM (NIST SP 800-38D). @returns ciphertext, then the 16-byte tag. */
+export const encrypt = (input: Cipher & { readonly plaintext: Uint8Array }): Uint8Array => {
+  const cipher = createCipheriv(CIPHER, input.key, input.nonce, { authTagLength: TAG_BYTES })
+  cipher.setAAD(input.additionalData)
+  return Buffer.concat([cipher.update(input.plaintext), cipher.final(), cipher.getAuthTag()])
+}
+
+/** The inverse of `encrypt`. @returns bytes that the caller zeroes. @throws EnvelopeError, before any byte is released. */
+export const decrypt = (input: Cipher & { readonly ciphertext: Uint8Array }): Uint8Array => {
+  const tagOffset = input.ciphertext.length - TAG_BYTES
+  if (tagOffset < 0) throw new EnvelopeError('truncated')
+  const decipher = createDecipheriv(CIPHER, input.key, input.nonce, { authTagLength: TAG_BYTES })
+  decipher.setAAD(input.additionalData)
+  decipher.setAuthTag(input.ciphertext.subarray(tagOffset))
+  const plaintext = decipher.update(input.ciphertext.subarray(0, tagOffset))
+  try {
+    decipher.final()
+  } catch {
+    plaintext.fill(0)
+    throw new EnvelopeError('authentication failed')
+  }
+  return plaintext
+}
+
+const additionalDataOf = (header: Uint8Array, identity: Identity): Uint8Array =>
+  encodeFields([header, identity.projectId, identity.keyringId, identity.walletId, identity.purpose, identity.rowId])
+
+/** @param input.key 32 bytes, zeroed by the caller; so is `plaintext`. */
+export const seal = (input: {
+  readonly key: Uint8Array
+  readonly keyId: number
+  readonly identity: Identity
+  readonly plaintext: Uint8Array
+}): Uint8Array => {
+  const header = Buffer.from([VERSION, ALGORITHM_AES_256_GCM, 0, 0, 0, 0])
+  header.writeUInt32BE(input.keyId, 2)
+  const nonce = randomBytes(NONCE_BYTES)
+  const additionalData = additionalDataOf(header, input.identity)
+  const ciphertext = encrypt({ key: input.key, nonce, additionalData, plaintext: input.plaintext })
+  return Buffer.concat([header, nonce, ciphertext])
+}
+
+/** The key id in the header. @throws EnvelopeError for what is no envelope of a known version. */
+export const keyIdOf = (sealed: Uint8Array): number => {
+  if (sealed.length < CIPHERTEXT_OFFSET + TAG_BYTES) throw new EnvelopeError('truncated')
+  if (sealed[0] !== VERSION) throw new EnvelopeError('unknown version')
+  if (sealed[1] !== ALGORITHM_AES_256_GCM) throw new EnvelopeError('unknown algorithm')
+  return new DataView(sealed.buffer, sealed.byteOffset).getUint32(2)
+}
+
+/** @param input.keyId the id that `key` stands for. @returns bytes that the caller zeroes. @throws EnvelopeError */
+export const open = (input: {
+  readonly key: Uint8Array
+  readonly keyId: number
+  readonly identity: Identity
+  readonly sealed: Uint8Array
+}): Uint8Array => {
+  if (keyIdOf(input.sealed) !== input.keyId) throw new EnvelopeError('unknown key')
+  return decrypt({
+    key: input.key,
+    nonce: input.sealed.subarray(HEADER_BYTES, CIPHERTEXT_OFFSET),
+    additionalData: additionalDataOf(input.sealed.subarray(0, HEADER_BYTES), input.identity),
+    ciphertext: input.sealed.subarray(CIPHERTEXT_OFFSET),
+  })
+}

@@ -1,0 +1,204 @@
+// The hierarchy of keys, from a credential down to one wallet's private key. Pure: bytes in, bytes out.
+//
+//   developer key  (random, one a project)   sealed under HMAC(developer secret, "developer key" ‖ project)
+//   user key       (random, one an owner)    sealed under HKDF(argon2id(PIN, salt), "user key" ‖ project ‖ owner)
+//   keyring key    (random, one a keyring)   sealed, once a control mode, in an owner lock under
+//                                            KEK = HKDF(developer key | user key, "owner lock" ‖ lock)
+//     ├ seed       the keyring's entropy, phrase or imported key, sealed under the keyring key
+//     └ wallet key = HKDF(keyring key, "wallet" ‖ wallet)   seals that wallet's private key: what signing opens
+//
+// A policy lock is the developer's way to one wallet's key past the keyring: the wallet key, sealed under
+// KEK = HKDF(developer key, "policy lock" ‖ lock). Nobody gets from a wallet key to the keyring key, so it opens neither the
+// seed nor another wallet.
+//
+// Opening the developer key or the user key IS the check of the credential: nothing is compared, and no hash of a
+// credential lies anywhere. Developer keys, user keys and all locks get an outer layer under the project's key
+// (project-keys.ts): what is sealed and opened here is the inner one. So the database alone opens nothing, the root key
+// alone opens nothing, and both together still lack the credential.
+//
+// Every result that is a key is zeroed by whoever receives it.
+
+import type { KeyringKind } from '../../../db/words.ts'
+import { encodeFields } from './encoding.ts'
+import { EnvelopeError, type Identity, NO_KEY_ID, open, seal } from './envelope.ts'
+import { deriveKey, hmac } from './kdf.ts'
+
+type Project = { readonly projectId: string }
+type Owner = Project & { readonly ownerId: string }
+type Keyring = Project & { readonly keyringId: string }
+type Lock = Keyring & { readonly lockId: string }
+type Wallet = Keyring & { readonly walletId: string }
+type PolicyLock = Wallet & { readonly lockId: string }
+
+const CANONICAL_UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/**
+ * For new rows: the ids are sealed into them, and the database gives UUIDs back in lower case. A row that was sealed
+ * under another spelling would never open again.
+ */
+export const requireCanonicalIds = (ids: readonly string[]): void => {
+  if (!ids.every((id) => CANONICAL_UUID.test(id))) throw new Error('an id to seal under is not a UUID in lower case')
+}
+
+const NOWHERE = { keyringId: '', walletId: '' }
+
+/** The identities under which rows are sealed: part of the frozen format. */
+export const identityOf = {
+  projectKey: (of: Project & { readonly version: number }): Identity => ({
+    ...NOWHERE,
+    purpose: 'project key',
+    projectId: of.projectId,
+    rowId: String(of.version),
+  }),
+  developerKey: (of: Project): Identity => ({
+    ...NOWHERE,
+    purpose: 'developer key',
+    projectId: of.projectId,
+    rowId: of.projectId,
+  }),
+  userKey: (of: Owner): Identity => ({
+    ...NOWHERE,
+    purpose: 'user key',
+    projectId: of.projectId,
+    rowId: of.ownerId,
+  }),
+  ownerLock: (of: Lock): Identity => ({
+    purpose: 'owner lock',
+    projectId: of.projectId,
+    keyringId: of.keyringId,
+    walletId: '',
+    rowId: of.lockId,
+  }),
+  keyring: (of: Keyring & { readonly kind: KeyringKind }): Identity => ({
+    purpose: `keyring ${of.kind}`,
+    projectId: of.projectId,
+    keyringId: of.keyringId,
+    walletId: '',
+    rowId: of.keyringId,
+  }),
+  walletKey: (of: Wallet): Identity => ({
+    purpose: 'wallet key',
+    projectId: of.projectId,
+    keyringId: of.keyringId,
+    walletId: of.walletId,
+    rowId: of.walletId,
+  }),
+  policyLock: (of: PolicyLock): Identity => ({
+    purpose: 'policy lock',
+    projectId: of.projectId,
+    keyringId: of.keyringId,
+    walletId: of.walletId,
+    rowId: of.lockId,
+  }),
+}
+
+type Under = { readonly key: Uint8Array; readonly identity: Identity }
+
+/** Seals under a key that was derived for this one value, and zeroes that key. */
+const sealUnder = (under: Under, plaintext: Uint8Array): Uint8Array => {
+  try {
+    return seal({ ...under, keyId: NO_KEY_ID, plaintext })
+  } finally {
+    under.key.fill(0)
+  }
+}
+
+/** The inverse of `sealUnder`; zeroes the key as well. @throws EnvelopeError */
+const openUnder = (under: Under, sealed: Uint8Array): Uint8Array => {
+  try {
+    return open({ ...under, keyId: NO_KEY_ID, sealed })
+  } finally {
+    under.key.fill(0)
+  }
+}
+
+/** As `openUnder`, where the key came from a credential. @returns null where the credential is wrong. */
+const openUnderCredential = (under: Under, sealed: Uint8Array): Uint8Array | null => {
+  try {
+    return openUnder(under, sealed)
+  } catch (error) {
+    if (error instanceof EnvelopeError && error.fault === 'authentication failed') return null
+    throw error
+  }
+}
+
+const underSecret = (of: Project & { readonly secret: string }): Under => ({
+  key: hmac({ key: of.secret, message: encodeFields(['developer key', of.projectId]) }),
+  identity: identityOf.developerKey(of),
+})
+
+export const sealDeveloperKey = (of: Project & { readonly secret: string; readonly developerKey: Uint8Array }) =>
+  sealUnder(underSecret(of), of.developerKey)
+
+/** @returns null where the secret is wrong. */
+export const openDeveloperKey = (of: Project & { readonly secret: string; readonly sealed: Uint8Array }) =>
+  openUnderCredential(underSecret(of), of.sealed)
+
+/** @param of.stretched argon2id of the PIN. */
+const underPin = (of: Owner & { readonly stretched: Uint8Array }): Under => ({
+  key: deriveKey(of.stretched, ['user key', of.projectId, of.ownerId]),
+  identity: identityOf.userKey(of),
+})
+
+export const sealUserKey = (of: Owner & { readonly stretched: Uint8Array; readonly userKey: Uint8Array }) =>
+  sealUnder(underPin(of), of.userKey)
+
+/** @returns null where the PIN is wrong. */
+export const openUserKey = (of: Owner & { readonly stretched: Uint8Array; readonly sealed: Uint8Array }) =>
+  openUnderCredential(underPin(of), of.sealed)
+
+/** @param of.credentialKey the developer key or the user key, by the lock's control mode. */
+const underLock = (of: Lock & { readonly credentialKey: Uint8Array }): Under => ({
+  key: deriveKey(of.credentialKey, ['owner lock', of.lockId]),
+  identity: identityOf.ownerLock(of),
+})
+
+export const sealLock = (of: Lock & { readonly credentialKey: Uint8Array; readonly keyringKey: Uint8Array }) =>
+  sealUnder(underLock(of), of.keyringKey)
+
+/** @returns the keyring key. @throws EnvelopeError */
+export const openLock = (of: Lock & { readonly credentialKey: Uint8Array; readonly sealed: Uint8Array }) =>
+  openUnder(underLock(of), of.sealed)
+
+type OpenKeyring = Keyring & { readonly kind: KeyringKind; readonly keyringKey: Uint8Array }
+
+/** @param of.secret the seed's entropy, or the imported key. */
+export const sealKeyring = (of: OpenKeyring & { readonly secret: Uint8Array }) =>
+  seal({ key: of.keyringKey, keyId: NO_KEY_ID, identity: identityOf.keyring(of), plaintext: of.secret })
+
+/** @returns the seed's entropy, or the imported key. @throws EnvelopeError */
+export const openKeyring = (of: OpenKeyring & { readonly sealed: Uint8Array }) =>
+  open({ key: of.keyringKey, keyId: NO_KEY_ID, identity: identityOf.keyring(of), sealed: of.sealed })
+
+/** What seals one wallet's private key. */
+export const walletKeyOf = (of: Wallet & { readonly keyringKey: Uint8Array }): Uint8Array =>
+  deriveKey(of.keyringKey, ['wallet', of.walletId])
+
+const underWallet = (of: Wallet & { readonly keyringKey: Uint8Array }): Under => ({
+  key: walletKeyOf(of),
+  identity: identityOf.walletKey(of),
+})
+
+export const sealWalletKey = (of: Wallet & { readonly keyringKey: Uint8Array; readonly privateKey: Uint8Array }) =>
+  sealUnder(underWallet(of), of.privateKey)
+
+/** @returns the wallet's private key. @throws EnvelopeError */
+export const openWalletKey = (of: Wallet & { readonly keyringKey: Uint8Array; readonly sealed: Uint8Array }) =>
+  openUnder(underWallet(of), of.sealed)
+
+/** The same by the wallet key itself, which is zeroed. @throws EnvelopeError */
+export const openWalletKeyBy = (of: Wallet & { readonly walletKey: Uint8Array; readonly sealed: Uint8Array }) =>
+  openUnder({ key: of.walletKey, identity: identityOf.walletKey(of) }, of.sealed)
+
+const underPolicyLock = (of: PolicyLock & { readonly developerKey: Uint8Array }): Under => ({
+  key: deriveKey(of.developerKey, ['policy lock', of.lockId]),
+  identity: identityOf.policyLock(of),
+})
+
+export const sealPolicyLock = (
+  of: PolicyLock & { readonly developerKey: Uint8Array; readonly walletKey: Uint8Array },
+) => sealUnder(underPolicyLock(of), of.walletKey)
+
+/** @returns the wallet key. @throws EnvelopeError */
+export const openPolicyLock = (of: PolicyLock & { readonly developerKey: Uint8Array; readonly sealed: Uint8Array }) =>
+  openUnder(underPolicyLock(of), of.sealed)

@@ -1,0 +1,199 @@
+// A new wallet: a keyring is opened with the credentials, or made, and the wallet's key derived from it and sealed by
+// itself. All keys are made and zeroed here; what is written later is sealed.
+//
+//   the wallet comes from       it takes                     and makes
+//   the owner's seed, which
+//     is not there yet          the mode's credential        a keyring, its seed, a lock of the mode
+//     has a lock of the mode    the mode's credential        nothing more
+//     has one of the other only both credentials             a second lock: control is shared from then on
+//   an imported phrase          the mode's credential        a keyring of its own and a lock of the mode; it is the owner's
+//                                                            seed where there is none yet
+//   an imported private key     the mode's credential        a keyring of its own and a lock of the mode
+//
+// A user's credential opens the owner's user key where there is one, and otherwise makes it: the PIN is the owner's.
+
+import { randomBytes, randomUUID } from 'node:crypto'
+import type { Db, Tx } from '../../../db/client.ts'
+import {
+  insertKeyring,
+  insertWalletKey,
+  type NewKeyringRow,
+  type OwnerRow,
+  readOwner,
+} from '../../../db/queries/custody/keyrings.ts'
+import { insertOwnerLock, insertUserKey, type NewUserKeyRow } from '../../../db/queries/custody/locks.ts'
+import { type ChainFamily, CONTROL_MODES, type ControlMode, type KeyringKind, type Network } from '../../../db/words.ts'
+import { notFound } from '../../errors.ts'
+import type { Audit, AuditAct } from '../audit.ts'
+import { type CredentialKeyOf, type CredentialKeys, notActivated } from '../credentials/credential-keys.ts'
+import { type Credentials, modesForCreation, type Proof, requireCredentials } from '../credentials/credentials.ts'
+import { refuseFrozen } from '../credentials/frozen.ts'
+import { refuseObviousPin } from '../credentials/obvious-pin.ts'
+import { keyPairOf } from '../keys/derive.ts'
+import { type Imported, type ImportedText, readImported } from '../keys/imported.ts'
+import { ENTROPY_BYTES } from '../keys/phrase.ts'
+import type { ProjectKeys } from '../root/project-keys.ts'
+import { HeldKeys } from '../sealing/held-keys.ts'
+import { openKeyring, requireCanonicalIds, sealKeyring, sealWalletKey } from '../sealing/hierarchy.ts'
+import { KEY_BYTES } from '../sealing/kdf.ts'
+import { makeOwnerLock, openOwnerLock } from './owner-locks.ts'
+
+export type NewWalletInput = {
+  readonly walletId: string
+  readonly projectId: string
+  readonly ownerId: string
+  readonly network: Network
+  readonly controlMode: ControlMode
+  readonly family: ChainFamily
+  /** What the wallet comes from instead of the owner's seed. */
+  readonly imported?: ImportedText | undefined
+  readonly credentials: Credentials
+  readonly actor: string
+}
+
+export type NewWallet = {
+  readonly keyringId: string
+  /** 65 bytes uncompressed secp256k1, or 32 bytes sr25519. */
+  readonly publicKey: Uint8Array
+  /** Since when the key may have been used: from now on, ever since it was made here, or ever for one that was brought. */
+  readonly keyUsedSince: 'now' | Date | 'ever'
+  /**
+   * Writes keyring, locks and user key where they are new, then calls `insertWallet`, then writes the wallet's sealed key
+   * and the audit rows. A concurrent first wallet of the same owner shows as a unique violation: begin again.
+   * @throws ProjectKeyRotated: begin again, too.
+   */
+  write(tx: Tx, insertWallet: () => Promise<void>): Promise<void>
+}
+
+type Parts = {
+  readonly db: Db
+  readonly projectKeys: ProjectKeys
+  readonly credentialKeys: CredentialKeys
+  readonly audit: Audit
+}
+
+type Opening = NewWalletInput & {
+  readonly owner: OwnerRow
+  readonly importedSecret: Imported | null
+  readonly keys: HeldKeys
+}
+
+/** Opens the keys of the credentials; the user key of an owner who has none is made. */
+const openCredentials = async (
+  parts: Parts,
+  input: Opening & { readonly proof: Proof },
+): Promise<{ readonly credentialKeyOf: CredentialKeyOf; readonly newUserKey: NewUserKeyRow | null }> => {
+  const { projectId, ownerId, actor, owner, proof, keys } = input
+  const { userPin: pin } = proof
+  const of = { projectId, ownerId, actor, rows: owner, keys }
+  if (pin === null || owner.userKey !== null) {
+    return { credentialKeyOf: await parts.credentialKeys.open({ ...of, proof }), newUserKey: null }
+  }
+  refuseObviousPin({ pin, field: 'user_pin' })
+  const { developer } = await parts.credentialKeys.open({ ...of, proof: { ...proof, userPin: null } })
+  const { projectKeyVersion } = owner
+  const { key, row } = await parts.credentialKeys.makeUser({ projectId, ownerId, pin, projectKeyVersion })
+  return { credentialKeyOf: { developer, user: keys.hold(key) }, newUserKey: row }
+}
+
+type Keyring = {
+  readonly keyringId: string
+  readonly kind: KeyringKind
+  readonly keyringKey: Uint8Array
+  /** The entropy of a phrase, or an imported key. */
+  readonly secret: Uint8Array
+  /** What is to be written where the keyring is new. */
+  readonly newKeyring: NewKeyringRow | null
+}
+
+const makeKeyring = ({ projectId, ownerId, owner, importedSecret, keys }: Opening): Keyring => {
+  const isSeed = owner.seed === null && importedSecret?.kind !== 'key'
+  const kind = isSeed ? 'seed' : (importedSecret?.kind ?? 'seed')
+  const keyringId = randomUUID()
+  const keyringKey = keys.hold(randomBytes(KEY_BYTES))
+  const secret = importedSecret?.secret ?? keys.hold(randomBytes(ENTROPY_BYTES))
+  const sealed = sealKeyring({ projectId, keyringId, kind, keyringKey, secret })
+  const imported = importedSecret !== null
+  const newKeyring: NewKeyringRow = { id: keyringId, projectId, ownerId, kind, sealed, imported }
+  return { keyringId, kind, keyringKey, secret, newKeyring }
+}
+
+/** Opens the owner's seed by a lock of whose mode the credential was given. */
+const openSeed = async (
+  parts: Parts,
+  input: Opening & { readonly seed: NonNullable<OwnerRow['seed']>; readonly credentialKeyOf: CredentialKeyOf },
+): Promise<Keyring> => {
+  const { projectId, owner, seed, keys } = input
+  const of = { projectId, keyringId: seed.id, kind: 'seed' } as const
+  for (const mode of CONTROL_MODES) {
+    const lock = owner.locks[mode]
+    const credentialKey = input.credentialKeyOf[mode]
+    if (lock === null || credentialKey === null) continue
+    const keyringKey = keys.hold(await openOwnerLock(parts.projectKeys, { ...of, lock, credentialKey }))
+    const secret = keys.hold(openKeyring({ ...of, keyringKey, sealed: seed.sealed }))
+    return { ...of, keyringKey, secret, newKeyring: null }
+  }
+  throw new Error('an owner has a seed, and none of the required credentials has a lock of it')
+}
+
+const keyUsedSince = ({ newKeyring }: Keyring, { seed }: OwnerRow): NewWallet['keyUsedSince'] => {
+  if (newKeyring !== null) return newKeyring.imported === true ? 'ever' : 'now'
+  return seed === null || seed.imported ? 'ever' : seed.createdAt
+}
+
+const actsOf = (input: Opening & { readonly keyring: Keyring; readonly shares: boolean }): readonly AuditAct[] => {
+  const { projectId, actor, walletId, controlMode, keyring } = input
+  const act = { projectId, actor, subject: walletId }
+  const details = { control_mode: controlMode, keyring_id: keyring.keyringId }
+  const action = input.imported === undefined ? 'wallet_created' : 'wallet_imported'
+  return [
+    { ...act, action, details: { ...details, keyring_kind: keyring.kind } },
+    ...(input.shares ? [{ ...act, action: 'control_shared', details } as const] : []),
+  ]
+}
+
+/** Makes a wallet's keys, as `Vault.newWallet` says. */
+export const newWallet = async (parts: Parts, input: NewWalletInput): Promise<NewWallet> => {
+  using keys = new HeldKeys()
+  const { walletId, projectId, ownerId, network, controlMode, family, credentials } = input
+  requireCanonicalIds([walletId, projectId])
+  const importedSecret = input.imported === undefined ? null : readImported({ family, text: input.imported })
+  if (importedSecret !== null) keys.hold(importedSecret.secret)
+  const owner = await readOwner(parts.db, { projectId, ownerId, network })
+  if (owner === null) throw notFound('project')
+  const seed = importedSecret === null ? owner.seed : null
+  const locked = seed === null ? [] : CONTROL_MODES.filter((mode) => owner.locks[mode] !== null)
+  const proof = requireCredentials({ modes: modesForCreation({ mode: controlMode, locked }), credentials })
+  if (owner.developerKey === null) throw notActivated()
+  refuseFrozen(owner.frozen)
+
+  const opening = { ...input, owner, importedSecret, keys }
+  const { credentialKeyOf, newUserKey } = await openCredentials(parts, { ...opening, proof })
+  const credentialKey = credentialKeyOf[controlMode]
+  if (credentialKey === null) throw new Error("a wallet's own credential is always among the required ones")
+  const keyring = seed === null ? makeKeyring(opening) : await openSeed(parts, { ...opening, seed, credentialKeyOf })
+  const { keyringId, keyringKey } = keyring
+  const { projectKeyVersion } = owner
+  const lockOf = { projectId, keyringId, keyringKey, controlMode, credentialKey, projectKeyVersion }
+  const newLock = locked.includes(controlMode) ? null : await makeOwnerLock(parts.projectKeys, lockOf)
+  const { privateKey, publicKey } = keyPairOf({ family, ...keyring })
+  const sealed = sealWalletKey({ projectId, keyringId, walletId, keyringKey, privateKey: keys.hold(privateKey) })
+  const acts = actsOf({ ...opening, keyring, shares: newLock !== null && locked.length > 0 })
+
+  return {
+    keyringId,
+    publicKey,
+    keyUsedSince: keyUsedSince(keyring, owner),
+    write: async (tx, insertWallet) => {
+      if (newUserKey !== null || newLock !== null) {
+        await parts.projectKeys.hold(tx, { projectId, version: projectKeyVersion })
+      }
+      if (newUserKey !== null) await insertUserKey(tx, newUserKey)
+      if (keyring.newKeyring !== null) await insertKeyring(tx, keyring.newKeyring)
+      if (newLock !== null) await insertOwnerLock(tx, newLock)
+      await insertWallet()
+      await insertWalletKey(tx, { walletId, sealed })
+      for (const act of acts) await parts.audit.record(tx, act)
+    },
+  }
+}

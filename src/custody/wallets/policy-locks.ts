@@ -1,0 +1,147 @@
+// Policy locks: by one, the developer's secret opens the key of one user-controlled wallet. Both credentials make it, and
+// either takes it away: with the row goes the key, and not only the permission. What a delegation allows is judged
+// outside (src/policies), before a lock is asked for.
+
+import { randomUUID } from 'node:crypto'
+import type { Db, Tx } from '../../../db/client.ts'
+import { readKeyring, type WalletKeyRow } from '../../../db/queries/custody/keyrings.ts'
+import {
+  deletePolicyLock,
+  insertPolicyLock,
+  type PolicyLockRow,
+  readPolicyLock,
+} from '../../../db/queries/custody/policy-locks.ts'
+import { newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
+import { CONTROL_MODES, type ControlMode } from '../../../db/words.ts'
+import { AppError, noSuchProject } from '../../errors.ts'
+import type { Audit } from '../audit.ts'
+import { type CredentialKeys, notActivated } from '../credentials/credential-keys.ts'
+import { type Credentials, requireCredentials } from '../credentials/credentials.ts'
+import { refuseFrozen } from '../credentials/frozen.ts'
+import type { ProjectKeys } from '../root/project-keys.ts'
+import { HeldKeys } from '../sealing/held-keys.ts'
+import {
+  identityOf,
+  openPolicyLock,
+  openWalletKeyBy,
+  requireCanonicalIds,
+  sealPolicyLock,
+  walletKeyOf,
+} from '../sealing/hierarchy.ts'
+import type { KeyRequest, WalletRef } from './key-opener.ts'
+import { openOwnerLock } from './owner-locks.ts'
+
+type Parts = {
+  readonly db: Db
+  readonly projectKeys: ProjectKeys
+  readonly credentialKeys: CredentialKeys
+  readonly audit: Audit
+}
+
+type PolicyRequest = KeyRequest & { readonly policyId: string }
+
+/** What a change of a delegation writes, in the transaction of the policy's own row; its audit row too. */
+export type PolicyChange = { write(tx: Tx): Promise<void> }
+
+/** Makes the lock of a new policy, as `Vault.newPolicyLock` says. */
+export const newPolicyLock = async (parts: Parts, request: PolicyRequest): Promise<PolicyChange> => {
+  using keys = new HeldKeys()
+  const { wallet, credentials, actor, policyId } = request
+  const { id: walletId, projectId, ownerId, keyringId } = wallet
+  requireCanonicalIds([policyId])
+  const row = await readKeyring(parts.db, wallet)
+  const lock = row?.locks.user
+  if (!row || !lock) throw new Error('a user-controlled wallet has no keyring, or no lock of its control mode')
+  if (credentials.developerSecret === undefined || credentials.userPin === undefined) {
+    throw new AppError('credential_required', 'Fields "developer_secret" and "user_pin" are both required.')
+  }
+  const proof = requireCredentials({ modes: CONTROL_MODES, credentials })
+  if (row.developerKey === null) throw notActivated()
+  refuseFrozen(row.frozen)
+  const version = await newestProjectKeyVersion(parts.db, projectId)
+  if (version === null) throw noSuchProject()
+  const opened = await parts.credentialKeys.open({ projectId, ownerId, actor, proof, rows: row, keys })
+  const { developer: developerKey, user: credentialKey } = opened
+  if (developerKey === null || credentialKey === null) throw new Error('both credentials were required')
+  const keyringKey = keys.hold(await openOwnerLock(parts.projectKeys, { projectId, keyringId, lock, credentialKey }))
+  const of = { projectId, keyringId, walletId, lockId: randomUUID() }
+  const inner = sealPolicyLock({ ...of, developerKey, walletKey: keys.hold(walletKeyOf({ ...of, keyringKey })) })
+  const sealed = await parts.projectKeys.addLayer({ version, identity: identityOf.policyLock(of), inner })
+  return {
+    write: async (tx) => {
+      await parts.projectKeys.hold(tx, { projectId, version })
+      await insertPolicyLock(tx, { id: of.lockId, policyId, sealed })
+      const act = { projectId, actor, action: 'policy_created', subject: walletId } as const
+      await parts.audit.record(tx, { ...act, details: { policy: policyId } })
+    },
+  }
+}
+
+/** Whose credential it is. @throws credential_required, credential_ambiguous. */
+const modeOf = ({ developerSecret, userPin }: Credentials): ControlMode => {
+  if (developerSecret !== undefined && userPin !== undefined) {
+    throw new AppError('credential_ambiguous', 'One of the fields "developer_secret" and "user_pin" belongs here.')
+  }
+  if (developerSecret !== undefined) return 'developer'
+  if (userPin !== undefined) return 'user'
+  throw new AppError('credential_required', 'Field "developer_secret" or "user_pin" is required.')
+}
+
+/**
+ * Proves one of the two credentials, as `Vault.revokePolicy` says. A freeze does not stop it: it takes away, and gives
+ * nothing.
+ */
+export const revokePolicy = async (parts: Parts, request: PolicyRequest): Promise<PolicyChange> => {
+  using keys = new HeldKeys()
+  const { wallet, credentials, actor, policyId } = request
+  const { projectId, ownerId } = wallet
+  const row = await readKeyring(parts.db, wallet)
+  if (row === null) throw new Error('a wallet has no keyring')
+  const mode = modeOf(credentials)
+  const proof = requireCredentials({ modes: [mode], credentials })
+  await parts.credentialKeys.open({ projectId, ownerId, actor, proof, rows: row, keys })
+  return {
+    write: async (tx) => {
+      await deletePolicyLock(tx, policyId)
+      const act = { projectId, actor, action: 'policy_revoked', subject: wallet.id } as const
+      await parts.audit.record(tx, { ...act, details: { policy: policyId, by: mode } })
+    },
+  }
+}
+
+/** A policy that allowed something a moment ago does so no longer: another one may. */
+export class PolicyClosed extends AppError {
+  constructor() {
+    super('policy_denied', 'The policy that allowed this was revoked, used up or expired meanwhile.')
+    this.name = 'PolicyClosed'
+  }
+}
+
+/** @throws PolicyClosed where the policy has no lock. */
+export const findPolicyLock = async (db: Db, input: { readonly policyId: string; readonly wallet: WalletRef }) => {
+  const lock = await readPolicyLock(db, { policyId: input.policyId, walletId: input.wallet.id })
+  if (lock === null) throw new PolicyClosed()
+  return lock
+}
+
+/** @returns the wallet's private key, zeroed by the caller. @throws project_not_activated, INVALID_SECRET, rate_limited. */
+export const openByPolicyLock = async (
+  parts: Pick<Parts, 'projectKeys' | 'credentialKeys'>,
+  input: {
+    readonly wallet: WalletRef
+    readonly actor: string
+    readonly secret: string
+    readonly row: WalletKeyRow
+    readonly lock: PolicyLockRow
+  },
+): Promise<Uint8Array> => {
+  using keys = new HeldKeys()
+  const { wallet, actor, secret, row, lock } = input
+  const of = { projectId: wallet.projectId, keyringId: wallet.keyringId, walletId: wallet.id, lockId: lock.id }
+  const { developerKey: sealed } = row
+  const opened = await parts.credentialKeys.openDeveloper({ projectId: of.projectId, actor, sealed, secret })
+  const developerKey = keys.hold(opened)
+  const inner = await parts.projectKeys.peel({ identity: identityOf.policyLock(of), sealed: lock.sealed })
+  const walletKey = keys.hold(openPolicyLock({ ...of, developerKey, sealed: inner }))
+  return openWalletKeyBy({ ...of, walletKey, sealed: row.sealed })
+}
