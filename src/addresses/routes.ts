@@ -1,12 +1,12 @@
 import { Elysia } from 'elysia'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { answers } from '../http/schema.ts'
+import { answers, describedAs } from '../http/schema.ts'
 import { lookupByName } from './lookup-by-name.ts'
 import { addressesMetadata } from './metadata.ts'
 import { AddressesMetadata, Lookup, LookupQuery, MetadataQuery } from './schema.ts'
 
-const detail = (summary: string, description: string) => ({ detail: { tags: ['Addresses'], summary, description } })
+const { detail } = describedAs('Addresses')
 
 export const addressRoutes = (ctx: Pick<Ctx, 'db' | 'chains'>, authentication: Authentication) =>
   new Elysia({ prefix: '/addresses', normalize: false })

@@ -172,7 +172,7 @@ export const answers = <Schema extends TSchema>(success: Schema) => ({
 })
 
 /** For the description of a route that takes the header `Idempotency-Key`. */
-export const IDEMPOTENT = {
+const IDEMPOTENT = {
   parameters: [
     {
       name: 'Idempotency-Key',
@@ -184,6 +184,20 @@ export const IDEMPOTENT = {
     },
   ],
 }
+
+/** How the routes of one resource describe themselves; `idempotent` is for those that take the header `Idempotency-Key`. */
+export const describedAs = (tag: string) => {
+  const detail = (summary: string, description: string) => ({ detail: { tags: [tag], summary, description } })
+  const idempotent = (summary: string, description: string) => ({
+    detail: { ...detail(summary, description).detail, ...IDEMPOTENT },
+  })
+  return { detail, idempotent }
+}
+
+export const Success = Type.Object({ success: Type.Literal(true) }, { ...closed, title: 'Success' })
+
+/** The answer of a call that has nothing to tell but that it was done. */
+export const SUCCESS = { success: true } as const
 
 export const TransactionResult = Type.Object(
   {

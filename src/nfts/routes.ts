@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import { actorOf, type Caller, reachOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { answers, credentialsOf, IDEMPOTENT, pagingOf, TransactionResult } from '../http/schema.ts'
+import { answers, credentialsOf, describedAs, pagingOf, TransactionResult } from '../http/schema.ts'
 import { createOnce } from '../idempotency/once.ts'
 import { shownSubmitted } from '../transactions/shown.ts'
 import { collectionByAddress } from './collection-by-address.ts'
@@ -16,10 +16,7 @@ import { mintNft } from './mint.ts'
 import { CreateCollectionBody, MintBody, TransferBody } from './schema.ts'
 import { transferNft } from './transfer.ts'
 
-const detail = (summary: string, description: string) => ({ detail: { tags: ['NFTs'], summary, description } })
-const idempotent = (summary: string, description: string) => ({
-  detail: { ...detail(summary, description).detail, ...IDEMPOTENT },
-})
+const { detail, idempotent } = describedAs('NFTs')
 
 const principal = (caller: Caller) => ({ ...reachOf(caller), actor: actorOf(caller) })
 

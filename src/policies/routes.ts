@@ -3,9 +3,8 @@ import { Elysia } from 'elysia'
 import { actorOf, reachOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { answers, credentialsOf, IDEMPOTENT, pagingOf } from '../http/schema.ts'
+import { answers, credentialsOf, describedAs, pagingOf, SUCCESS, Success } from '../http/schema.ts'
 import { createOnce } from '../idempotency/once.ts'
-import { Success } from '../wallets/schema.ts'
 import { agreedIn } from './agreed.ts'
 import { createPolicy } from './create.ts'
 import { listPolicies } from './list.ts'
@@ -27,7 +26,7 @@ const shown = (row: Row): Policy => ({
   updated_at: row.updatedAt.toISOString(),
 })
 
-const detail = (summary: string, description: string) => ({ detail: { tags: ['Policies'], summary, description } })
+const { detail, idempotent } = describedAs('Policies')
 
 export const policyRoutes = (ctx: Ctx, authentication: Authentication) => {
   const once = createOnce(ctx)
@@ -52,13 +51,10 @@ export const policyRoutes = (ctx: Ctx, authentication: Authentication) => {
       {
         body: CreatePolicyBody,
         response: answers(Policy),
-        detail: {
-          ...detail(
-            'Create a policy',
-            "Lets the developer use a user-controlled wallet without its PIN, where all rules match: sign, sign-and-send, batch-sign-and-send, mint, transfer. Call data takes a rule `decodedInput.function eq …`; without one only payments are allowed. Fees are charged to a budget. Never a message, an export, a PIN, a contract's creation or a change of a contract wallet.",
-          ).detail,
-          ...IDEMPOTENT,
-        },
+        ...idempotent(
+          'Create a policy',
+          "Lets the developer use a user-controlled wallet without its PIN, where all rules match: sign, sign-and-send, batch-sign-and-send, mint, transfer. Call data takes a rule `decodedInput.function eq …`; without one only payments are allowed. Fees are charged to a budget. Never a message, an export, a PIN, a contract's creation or a change of a contract wallet.",
+        ),
       },
     )
     .get(
@@ -87,7 +83,7 @@ export const policyRoutes = (ctx: Ctx, authentication: Authentication) => {
           id: body.uuid.toLowerCase(),
           credentials: credentialsOf(body, caller),
         })
-        return { success: true as const }
+        return SUCCESS
       },
       {
         body: RevokePolicyBody,

@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import { actorOf, type Caller, reachOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { answers, credentialsOf, IDEMPOTENT, TransactionResult } from '../http/schema.ts'
+import { answers, credentialsOf, describedAs, TransactionResult } from '../http/schema.ts'
 import { createOnce } from '../idempotency/once.ts'
 import { parseFees } from './intent.ts'
 import { previewTransactions } from './preview.ts'
@@ -24,10 +24,7 @@ import { signTransaction } from './sign.ts'
 import { speedUpTransaction } from './speed-up.ts'
 import { statusByHash, statusById } from './status.ts'
 
-const detail = (summary: string, description: string) => ({ detail: { tags: ['Transactions'], summary, description } })
-const idempotent = (summary: string, description: string) => ({
-  detail: { ...detail(summary, description).detail, ...IDEMPOTENT },
-})
+const { detail, idempotent } = describedAs('Transactions')
 
 const signerInput = (body: typeof SignBody.static | typeof BatchBody.static, caller: Caller) => ({
   ...reachOf(caller),

@@ -6,7 +6,7 @@ import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { subnetOf } from '../http/peer.ts'
-import { answers, credentialsOf, IDEMPOTENT, pagingOf } from '../http/schema.ts'
+import { answers, credentialsOf, describedAs, pagingOf, SUCCESS, Success } from '../http/schema.ts'
 import { createOnce } from '../idempotency/once.ts'
 import { changeUserPin } from './change-user-pin.ts'
 import { createWallet } from './create.ts'
@@ -25,7 +25,6 @@ import {
   GetByOwnerIdQuery,
   ImportWalletBody,
   ListWalletsQuery,
-  Success,
   Wallet,
 } from './schema.ts'
 
@@ -51,10 +50,7 @@ const newWalletInput = (body: CreateWalletBody, caller: Caller) => ({
   credentials: credentialsOf(body, caller),
 })
 
-const detail = (summary: string, description: string) => ({ detail: { tags: ['Wallets'], summary, description } })
-const idempotent = (summary: string, description: string) => ({
-  detail: { ...detail(summary, description).detail, ...IDEMPOTENT },
-})
+const { detail, idempotent } = describedAs('Wallets')
 
 const ownerIdOf = (query: { ownerID?: string; owner_id?: string }): string => {
   const ownerId = query.ownerID ?? query.owner_id
@@ -116,7 +112,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
           from: subnetOf(caller.address),
           sessionId: caller.kind === 'user' ? caller.sessionId : null,
         })
-        return { success: true as const }
+        return SUCCESS
       },
       {
         body: ChangeUserPinBody,

@@ -120,8 +120,6 @@ export const ChangeUserPinBody = Type.Object(
   },
 )
 
-export const Success = Type.Object({ success: Type.Literal(true) }, { ...closed, title: 'Success' })
-
 export const ExportWalletBody = Type.Object(
   { network: NetworkField, address: AddressField('A wallet of the project.'), ...CredentialFields },
   { ...closed, title: 'ExportWallet', examples: [{ network: 'Ethereum', address: ADDRESS, user_pin: '493817' }] },
