@@ -24,13 +24,8 @@ import { policyRoutes } from './policies/routes.ts'
 import { tokenRoutes } from './tokens/routes.ts'
 import { messageRoutes } from './transactions/message-routes.ts'
 import { transactionRoutes } from './transactions/routes.ts'
-import { challengeRoutes } from './users/challenge-routes.ts'
-import { emailRoutes } from './users/email-routes.ts'
 import { linkRoutes } from './users/link-routes.ts'
-import { passkeyRoutes } from './users/passkey-routes.ts'
 import { userRoutes } from './users/routes.ts'
-import { sessionRoutes } from './users/session-routes.ts'
-import { walletLoginRoutes } from './users/wallet-routes.ts'
 import { walletRoutes } from './wallets/routes.ts'
 
 const HOST = /^[a-z0-9._:[\]-]*$/i
@@ -95,12 +90,7 @@ export const createApp = (ctx: Ctx, requests: RequestMetrics = createRequestMetr
     .use(tokenRoutes(ctx, auth))
     .use(addressRoutes(ctx, auth))
     .use(tokenKeyRoutes(ctx))
-    .use(userRoutes(ctx, door))
-    .use(walletLoginRoutes(ctx, door))
-    .use(passkeyRoutes(ctx, door, auth))
-    .use(emailRoutes(ctx, door, auth))
-    .use(challengeRoutes(ctx, door, auth))
-    .use(sessionRoutes(ctx, auth))
+    .use(userRoutes(ctx, door, auth))
     .use(linkRoutes(ctx, bytes))
     .use(pageRoutes())
     .use(loginRoutes(ctx))

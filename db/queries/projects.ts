@@ -22,6 +22,13 @@ export const findProject = async (db: Queryable, id: string): Promise<Project | 
   return row ?? null
 }
 
+/** The project that a row belongs to. @throws Error where there is none. */
+export const projectOf = async (db: Queryable, row: { readonly projectId: string }): Promise<Project> => {
+  const project = await findProject(db, row.projectId)
+  if (project === null) throw new Error('a row belongs to a project that is not there')
+  return project
+}
+
 export const markProjectActivated = async (
   db: Queryable,
   input: { readonly projectId: string; readonly at: Date },

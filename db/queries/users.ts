@@ -40,10 +40,11 @@ export const findUser = async (
   return row ?? null
 }
 
+/** The user of a session. @throws Error where there is none. */
 export const readUserFacts = async (
   db: Queryable,
   key: { readonly projectId: string; readonly id: string },
-): Promise<UserFacts | null> => {
+): Promise<UserFacts> => {
   const [row] = await db
     .select({
       user: users,
@@ -56,7 +57,8 @@ export const readUserFacts = async (
     })
     .from(users)
     .where(and(eq(users.projectId, key.projectId), eq(users.id, key.id)))
-  return row === undefined ? null : { ...row.user, hasPasskeys: row.hasPasskeys }
+  if (row === undefined) throw new Error('a session belongs to a user who is not there')
+  return { ...row.user, hasPasskeys: row.hasPasskeys }
 }
 
 /**

@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import { replaceTokenKeys } from '../auth/access-token.ts'
-import { LISTED_MAX, listSessions } from '../users/list-sessions.ts'
-import { revokeSessions } from '../users/revoke-sessions.ts'
+import { revokeSessions } from '../users/end-sessions.ts'
+import { LISTED_MAX, listSessions } from '../users/list.ts'
 import { uuid } from './arguments.ts'
 import { OPERATOR, print, printJson, usageError, withIdentityCtx, withServiceCtx } from './operator.ts'
 

@@ -1,9 +1,7 @@
 import { Command } from 'commander'
 import type { UserRow } from '../../db/queries/users.ts'
-import { LISTED_MAX } from '../users/list-sessions.ts'
-import { listUsers } from '../users/list-users.ts'
-import { removeAllPasskeys } from '../users/remove-all-passkeys.ts'
-import { showUser } from '../users/show-user.ts'
+import { LISTED_MAX, listUsers, showUser } from '../users/list.ts'
+import { removeAllPasskeys } from '../users/passkeys.ts'
 import { uuid } from './arguments.ts'
 import { OPERATOR, print, printJson, withServiceCtx } from './operator.ts'
 

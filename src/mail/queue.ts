@@ -26,6 +26,9 @@ export const requireMail = (ctx: Pick<Ctx, 'config'>): void => {
   throw new AppError('not_implemented', 'This deployment sends no mail: its operator has set no MAIL_URL.')
 }
 
+/** A name as one line of a mail. */
+export const lineOf = (name: string): string => name.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ').trim()
+
 /** A line's end would begin another header. */
 const ONE_LINE = /^[^\p{Cc}\u2028\u2029]*$/u
 

@@ -40,7 +40,6 @@ export const requireFreshLogin = async (
   const limit = FRESH_SECONDS + input.begunSeconds
   if (age.sinceProofSeconds <= limit) return age.authenticatedAt
   const user = await readUserFacts(db, { projectId, id: userId })
-  if (user === null) throw new Error('a session is of a user')
   if (user.email !== null || user.signInWallet !== null || user.hasPasskeys) throw loginRequired()
   if (age.sinceRefreshSeconds > limit) throw refreshRequired()
   return age.authenticatedAt

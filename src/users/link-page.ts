@@ -2,7 +2,7 @@
 
 import { deviceName } from '../pages/device.ts'
 import { type Html, html, page } from '../pages/page.ts'
-import type { MailedLink } from './mailed-link.ts'
+import type { MailedLink } from './magic-link.ts'
 
 type OpenLink = Extract<MailedLink, { state: 'open' }>
 

@@ -7,7 +7,7 @@ import { askerOf, subnetOf } from '../http/peer.ts'
 import type { Rate } from '../http/rate.ts'
 import { PAGE_HEADERS } from '../pages/page.ts'
 import { linkPage, linkProblemPage } from './link-page.ts'
-import { confirmMailedLink, type MailedLink, openMailedLink } from './mailed-link.ts'
+import { confirmMailedLink, type MailedLink, openMailedLink } from './magic-link.ts'
 
 const hidden = { detail: { hide: true } }
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { findProject } from '../../db/queries/projects.ts'
+import { projectOf } from '../../db/queries/projects.ts'
 import { ensureUser } from '../../db/queries/users.ts'
 import type { Asked } from '../auth/plugin.ts'
 import { throttle } from '../auth/throttle.ts'
@@ -15,8 +15,7 @@ import { beginSession, type OpenSession, withTokens } from './session.ts'
 export const loginAnonymously = async (ctx: Ctx, asked: Asked): Promise<OpenSession> => {
   await throttle(ctx, [beginsFrom(ctx, asked, 'anonymous')])
   const { projectId, asker } = asked
-  const project = await findProject(ctx.db, projectId)
-  if (project === null) throw new Error('a project that was asked for is there')
+  const project = await projectOf(ctx.db, asked)
   if (!project.anonymousLogin) {
     throw new AppError('anonymous_login_off', 'This project takes no users without a proof: log in by another way.')
   }

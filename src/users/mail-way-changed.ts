@@ -2,10 +2,9 @@
 // the address that they had before. Nothing in it was said by whoever did it.
 
 import type { Tx } from '../../db/client.ts'
-import { findProject } from '../../db/queries/projects.ts'
+import { projectOf } from '../../db/queries/projects.ts'
 import type { WorkerCtx } from '../context.ts'
-import { queueMail, sendsMail } from '../mail/queue.ts'
-import { lineOf } from './email-code.ts'
+import { lineOf, queueMail, sendsMail } from '../mail/queue.ts'
 
 /** Late is better than never, where no worker runs for a while. */
 const LIFETIME_SECONDS = 7 * 86_400
@@ -44,8 +43,7 @@ export const mailWayChanged = async (
 ): Promise<void> => {
   const { projectId, email: recipient, change } = input
   if (recipient === null || !sendsMail(ctx)) return
-  const project = await findProject(tx, projectId)
-  if (project === null) throw new Error('a user is of a project')
+  const project = await projectOf(tx, input)
   const name = lineOf(project.name)
   const { subject, happened, otherwise } = WORDS[change]
   const when = `When: ${timeOf(ctx.now())}. If it was you, there is nothing to do.`

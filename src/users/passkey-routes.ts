@@ -3,24 +3,14 @@ import { requireUser } from '../auth/caller.ts'
 import type { Authentication, ProjectDoor } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { askerOf } from '../http/peer.ts'
-import { answers } from '../http/schema.ts'
-import { beginDiscoverableLogin } from './begin-discoverable-login.ts'
-import { beginPasskeyRegistration } from './begin-passkey-registration.ts'
-import { finishPasskeyRegistration } from './finish-passkey-registration.ts'
-import { listPasskeys } from './list-passkeys.ts'
-import { loginWithPasskey } from './login-with-passkey.ts'
-import {
-  CreationOptions,
-  LoginWithPasskeyBody,
-  PasskeyId,
-  PasskeyRegistration,
-  Passkeys,
-  RequestOptions,
-} from './passkey-schema.ts'
-import { removePasskey } from './remove-passkey.ts'
-import { Success } from './schema.ts'
+import { answers, describedAs, SUCCESS, Success } from '../http/schema.ts'
+import { beginDiscoverableLogin, loginWithPasskey } from './passkey-login.ts'
+import { beginPasskeyRegistration, finishPasskeyRegistration } from './passkey-registration.ts'
+import { CreationOptions, PasskeyId, PasskeyRegistration, Passkeys, RequestOptions } from './passkey-schema.ts'
+import { listOwnPasskeys, removePasskey } from './passkeys.ts'
+import { LoginWithPasskeyBody } from './schema.ts'
 
-const detail = (summary: string, description: string) => ({ detail: { tags: ['Users'], summary, description } })
+const { detail } = describedAs('Users')
 
 const openRoutes = (ctx: Ctx, door: ProjectDoor) =>
   new Elysia({ prefix: '/users', normalize: false })
@@ -48,7 +38,7 @@ const openRoutes = (ctx: Ctx, door: ProjectDoor) =>
 const ownRoutes = (ctx: Ctx, authentication: Authentication) =>
   new Elysia({ prefix: '/users', normalize: false })
     .use(authentication)
-    .get('/passkeys', ({ caller }) => listPasskeys(ctx, requireUser(caller)), {
+    .get('/passkeys', ({ caller }) => listOwnPasskeys(ctx, requireUser(caller)), {
       response: answers(Passkeys),
       ...detail("List a user's passkeys", 'Oldest first.'),
     })
@@ -77,7 +67,7 @@ const ownRoutes = (ctx: Ctx, authentication: Authentication) =>
         const user = requireUser(caller)
         const { transports = [] } = body.response
         await finishPasskeyRegistration(ctx, user, { credential: body, transports })
-        return { success: true as const }
+        return SUCCESS
       },
       {
         body: PasskeyRegistration,
@@ -89,7 +79,7 @@ const ownRoutes = (ctx: Ctx, authentication: Authentication) =>
       '/passkey/remove',
       async ({ caller, body }) => {
         await removePasskey(ctx, requireUser(caller), { id: body.id.toLowerCase() })
-        return { success: true as const }
+        return SUCCESS
       },
       {
         body: PasskeyId,

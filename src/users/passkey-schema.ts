@@ -1,6 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { closed, UuidField } from '../http/schema.ts'
-import { EmailField } from './email-schema.ts'
 
 /** WebAuthn's own JSON: browsers of later days send more, which is not looked at. */
 const open = { additionalProperties: true } as const
@@ -128,21 +127,6 @@ export const RequestOptions = Type.Object(
   { ...closed, title: 'PasskeyRequestOptions' },
 )
 export type RequestOptions = Static<typeof RequestOptions>
-
-export const LoginWithPasskeyBody = Type.Object(
-  {
-    email: Type.Optional(EmailField),
-    sign_in_wallet: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 128,
-        description: 'The wallet that the user logs in with.',
-        rule: 'an address',
-      }),
-    ),
-  },
-  { ...closed, title: 'LoginWithPasskey', examples: [{ email: 'alice@example.com' }] },
-)
 
 export const Passkey = Type.Object(
   {

@@ -1,8 +1,129 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { closed, Text, UuidField } from '../http/schema.ts'
+import { t } from 'elysia'
+import { LOGIN_WAYS } from '../../db/words.ts'
+import { closed, OneOf, Text, UuidField } from '../http/schema.ts'
 import { PasskeyAssertion } from './passkey-schema.ts'
 
 const Instant = (description: string) => Type.String({ description, examples: ['2026-01-31T12:00:00.000Z'] })
+
+const ChallengeCode = Type.String({
+  minLength: 1,
+  maxLength: 128,
+  description: 'The code of a session challenge; letter case, hyphens and spaces do not matter.',
+  rule: 'the code of a session challenge',
+  examples: ['7KQ2-M9XD-0HRT-5VWA-C3EZ-8NPB-4GJS'],
+})
+
+const EmailField = Text(
+  { minLength: 3, maxLength: 254 },
+  { description: 'An e-mail address; letter case does not matter.', examples: ['alice@example.com'] },
+)
+
+export const EmailBody = Type.Object(
+  { email: EmailField },
+  { ...closed, title: 'Email', examples: [{ email: 'alice@example.com' }] },
+)
+
+export const VerifyEmailBody = Type.Object(
+  {
+    verification_code: Type.String({
+      pattern: '^[0-9]{6}$',
+      description: 'The code that was mailed.',
+      rule: 'exactly 6 digits',
+    }),
+  },
+  { ...closed, title: 'VerifyEmail', examples: [{ verification_code: '493817' }] },
+)
+
+export const LoginWithPasskeyBody = Type.Object(
+  {
+    email: Type.Optional(EmailField),
+    sign_in_wallet: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 128,
+        description: 'The wallet that the user logs in with.',
+        rule: 'an address',
+      }),
+    ),
+  },
+  { ...closed, title: 'LoginWithPasskey', examples: [{ email: 'alice@example.com' }] },
+)
+
+export const ChallengeCodeQuery = t.Object({ code: ChallengeCode }, closed)
+
+export const ChallengeCodeBody = Type.Object(
+  { code: ChallengeCode },
+  { ...closed, title: 'ChallengeCode', examples: [{ code: '7KQ2-M9XD-0HRT-5VWA-C3EZ-8NPB-4GJS' }] },
+)
+
+export const ChallengeAsker = Type.Object(
+  {
+    address: Type.String({ description: 'The IP address of the device that asks; "" where it is not known.' }),
+    device: Type.String({ description: 'What it says of itself: its header User-Agent, at most 256 characters.' }),
+    created_at: Instant('When it asked.'),
+    expires_at: Instant('Until when it can be let in.'),
+  },
+  { ...closed, title: 'ChallengeAsker' },
+)
+
+export const OwnSession = Type.Object(
+  {
+    id: UuidField("The session's id."),
+    current: Type.Boolean({ description: 'It is the session that asks.' }),
+    way: OneOf(LOGIN_WAYS, { description: 'How the user logged in.' }),
+    created_at: Instant('When it began.'),
+    last_refreshed_at: Instant('When its tokens were last made.'),
+    expires_at: Instant('When it ends if it is not refreshed.'),
+    address: Type.String({ description: 'The IP address from which it began; "" where it is not known.' }),
+    device: Type.String({
+      description: 'What the device said of itself: its header User-Agent, at most 256 characters.',
+    }),
+  },
+  { ...closed, title: 'OwnSession' },
+)
+export type OwnSession = Static<typeof OwnSession>
+
+export const OwnSessions = Type.Array(OwnSession)
+
+export const EndSessionsBody = Type.Object(
+  { session_id: Type.Optional(UuidField('The session to end; without it, all others than the one that asks.')) },
+  { ...closed, title: 'EndSessions', examples: [{ session_id: '5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f' }] },
+)
+
+export const EndedSessions = Type.Object(
+  { ended: Type.Integer({ minimum: 0, description: 'How many sessions had not ended before.' }) },
+  { ...closed, title: 'EndedSessions' },
+)
+
+export const SignInWalletBody = Type.Object(
+  {
+    sign_in_wallet: Type.String({
+      minLength: 1,
+      maxLength: 128,
+      description:
+        'The address that will sign: of an EVM network, or SS58 with any prefix. A contract wallet is named with its chain, as `eip155:CHAIN_ID:ADDRESS` (CAIP-10).',
+      rule: 'an address with a valid checksum; of an EVM network lower case too',
+      examples: ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8'],
+    }),
+  },
+  {
+    ...closed,
+    title: 'SignInWallet',
+    examples: [{ sign_in_wallet: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8' }],
+  },
+)
+
+export const WalletChallenge = Type.Object(
+  {
+    user_id: UuidField('Whose session the signature begins.'),
+    nonce: Type.String({
+      description: 'For the message that is signed: of this wallet, once, and within five minutes.',
+      examples: ['9f2c4b1e7a6d5038c1b2a3948576e0fd'],
+    }),
+  },
+  { ...closed, title: 'WalletChallenge' },
+)
 
 export const Session = Type.Object(
   {
@@ -34,20 +155,10 @@ export const SessionChallenge = Type.Object(
 )
 export type SessionChallenge = Static<typeof SessionChallenge>
 
-export const Success = Type.Object({ success: Type.Literal(true) }, { ...closed, title: 'Success' })
-
 export const UserId = Type.Object(
   { user_id: UuidField('Whom verify-login is to name.') },
   { ...closed, title: 'UserId' },
 )
-
-export const ChallengeCode = Type.String({
-  minLength: 1,
-  maxLength: 128,
-  description: 'The code of a session challenge; letter case, hyphens and spaces do not matter.',
-  rule: 'the code of a session challenge',
-  examples: ['7KQ2-M9XD-0HRT-5VWA-C3EZ-8NPB-4GJS'],
-})
 
 export const VerifyLoginBody = Type.Object(
   {

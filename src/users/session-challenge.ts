@@ -1,15 +1,21 @@
 // Session challenges: a login that begins on one device and is completed on another that is logged in, or behind a mailed
 // link. Whoever began it holds the code, looks at it until it is completed, and gets one session for it. They end after
 // five minutes, whatever became of them.
+//
+// The code is shown on a screen and typed on another: 28 symbols of Crockford's base32 in groups of four, 140 bits. The
+// secret of a mailed link travels by mail alone, and no answer of ours holds it. Of both only SHA-256 is kept: what has
+// this much entropy needs no key and no salt.
 
-import { randomUUID } from 'node:crypto'
+import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import type { Tx } from '../../db/client.ts'
 import {
   findSessionChallenge,
   insertSessionChallenge,
   completeSessionChallenge as markCompleted,
   type SessionChallengeRow,
+  takeSessionChallenge,
 } from '../../db/queries/session-challenges.ts'
+import { ensureUser } from '../../db/queries/users.ts'
 import type { UserCaller } from '../auth/caller.ts'
 import { checkOrigin } from '../auth/origins.ts'
 import type { Asked } from '../auth/plugin.ts'
@@ -17,9 +23,35 @@ import { throttle } from '../auth/throttle.ts'
 import type { Ctx } from '../context.ts'
 import { AppError, notFound } from '../errors.ts'
 import type { Asker } from '../http/peer.ts'
-import { hashOf, newCode, readCode } from './challenge-code.ts'
 import { requireFreshLogin } from './fresh-login.ts'
 import { challengesFrom, looksFrom, triesFrom } from './limits.ts'
+import type { Prove } from './verify-login.ts'
+
+const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
+const CODE = /^[0-9A-HJKMNP-TV-Z]{28}$/
+const SECRET_BYTES = 32
+const SECRET = /^[A-Za-z0-9_-]{43}$/
+
+const newCode = (): string => grouped(Array.from(randomBytes(28), (byte) => ALPHABET[byte & 31] ?? '').join(''))
+
+const grouped = (symbols: string): string => symbols.match(/.{4}/g)?.join('-') ?? ''
+
+/**
+ * A code as we wrote it: letter case, hyphens and spaces do not matter, and what looks like 0 or 1 is taken for it.
+ * @returns null for what cannot be one.
+ */
+const readCode = (typed: string): string | null => {
+  const symbols = typed.replace(/[\s-]/g, '').toUpperCase().replaceAll('O', '0').replace(/[IL]/g, '1')
+  return CODE.test(symbols) ? grouped(symbols) : null
+}
+
+export const newLinkSecret = (): string => randomBytes(SECRET_BYTES).toString('base64url')
+
+/** @returns null for what cannot be one. */
+export const readLinkSecret = (text: string): string | null => (SECRET.test(text) ? text : null)
+
+/** @param secret in its one form, as the functions above give it. @returns 32 bytes. */
+export const hashOf = (secret: string): Uint8Array => createHash('sha256').update(secret).digest()
 
 export const CHALLENGE_SECONDS = 300
 
@@ -124,4 +156,21 @@ export const completeSessionChallenge = async (ctx: Ctx, input: ByUser): Promise
   // Between the two it was completed or has expired.
   await findOpen(ctx, input)
   throw unknown()
+}
+
+/** The code of a completed challenge, once. An address that no user has yet becomes its user's by a mailed link. */
+export const proveByChallenge: Prove<{ readonly code: string }> = async (ctx, { projectId }, proof) => {
+  const code = readCode(proof.code)
+  const row = code === null ? null : await findSessionChallenge(ctx.db, hashOf(code))
+  if (row === null || row.projectId !== projectId) return null
+  return {
+    way: row.linkHash === null ? 'session_challenge' : 'magic_link',
+    settle: async (tx) => {
+      const taken = await takeSessionChallenge(tx, { projectId, codeHash: row.codeHash })
+      if (taken === null) return null
+      const { userId: id, email, authenticatedAt } = taken
+      const userId = email === null ? id : await ensureUser(tx, { id, projectId, email })
+      return { userId, authenticatedAt }
+    },
+  }
 }

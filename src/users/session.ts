@@ -1,17 +1,55 @@
-import { randomUUID } from 'node:crypto'
+// Refresh tokens: `base64url(generation, 4 bytes ‖ HMAC(identity key, session id ‖ generation))`. Nothing of one is stored.
+
+import { randomUUID, timingSafeEqual } from 'node:crypto'
 import type { Tx } from '../../db/client.ts'
-import { insertSession, type SessionLifetimes, type SessionRow } from '../../db/queries/sessions.ts'
+import {
+  advanceSession,
+  endReusedSession,
+  endSession,
+  findJustAdvanced,
+  insertSession,
+  type SessionLifetimes,
+  type SessionRow,
+} from '../../db/queries/sessions.ts'
 import { readUserFacts } from '../../db/queries/users.ts'
 import type { LoginWay } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
+import type { Sealer } from '../custody/sealer.ts'
+import { AppError, type SecurityEvent } from '../errors.ts'
 import type { Asker } from '../http/peer.ts'
-import { refreshTokenOf } from './refresh-secret.ts'
+
+const FORM = /^[A-Za-z0-9_-]{48}$/
+const GENERATION_BYTES = 4
+
+const macOf = (identity: Sealer, sessionId: string, generation: number): Uint8Array =>
+  identity.authenticator('refresh token')([sessionId, String(generation)])
+
+export const refreshTokenOf = (
+  identity: Sealer,
+  session: { readonly id: string; readonly generation: number },
+): string => {
+  const number = Buffer.alloc(GENERATION_BYTES)
+  number.writeUInt32BE(session.generation)
+  return Buffer.concat([number, macOf(identity, session.id, session.generation)]).toString('base64url')
+}
+
+/** @returns the generation of a token that we made for this session, or null. */
+const readRefreshToken = (
+  identity: Sealer,
+  input: { readonly sessionId: string; readonly token: string },
+): number | null => {
+  if (!FORM.test(input.token)) return null
+  const bytes = Buffer.from(input.token, 'base64url')
+  const generation = bytes.readUInt32BE()
+  const mac = macOf(identity, input.sessionId, generation)
+  return timingSafeEqual(bytes.subarray(GENERATION_BYTES), mac) ? generation : null
+}
 
 const DAY_SECONDS = 86_400
 const REFRESH_SECONDS = 30 * DAY_SECONDS
 
 /** A refresh token is good for 30 days, and its successor again, until the session's time is over. */
-export const lifetimesOf = ({ config }: Pick<Ctx, 'config'>): SessionLifetimes => ({
+const lifetimesOf = ({ config }: Pick<Ctx, 'config'>): SessionLifetimes => ({
   refreshSeconds: REFRESH_SECONDS,
   sessionSeconds: config.sessionDays * DAY_SECONDS,
 })
@@ -53,7 +91,6 @@ export const withTokens = async (
   row: SessionRow,
 ): Promise<OpenSession> => {
   const user = await readUserFacts(ctx.db, { projectId: row.projectId, id: row.userId })
-  if (user === null) throw new Error('a session is of a user')
   const { token, expiresAt } = await ctx.tokens.issue({
     projectId: row.projectId,
     userId: row.userId,
@@ -65,4 +102,57 @@ export const withTokens = async (
   })
   const refreshToken = refreshTokenOf(ctx.identity, row)
   return { row, accessToken: token, accessTokenExpiresAt: expiresAt, refreshToken }
+}
+
+/** A client that lost the answer may ask again for so long, and gets the same successor. */
+const GRACE_SECONDS = 10
+
+/**
+ * Exchanges a refresh token for its successor and a new access token. One that was used before ends the session: whoever
+ * holds it, or whoever used it, is not the user (RFC 9700 §4.14.2).
+ * @throws session_ended, the same whatever is wrong.
+ */
+export const refreshToken = async (
+  ctx: Pick<Ctx, 'db' | 'config' | 'identity' | 'tokens'>,
+  input: { readonly projectId: string; readonly sessionId: string; readonly refreshToken: string },
+): Promise<OpenSession> => {
+  const { projectId, sessionId: id } = input
+  const generation = readRefreshToken(ctx.identity, { sessionId: id, token: input.refreshToken })
+  // Of a project that may not exist: the header is all that says so.
+  if (generation === null) throw sessionEnded({ kind: 'refresh_token_forged', projectId: null, subject: id })
+  const shown = { projectId, id, generation }
+  const row =
+    (await advanceSession(ctx.db, { ...shown, lifetimes: lifetimesOf(ctx) })) ??
+    (await findJustAdvanced(ctx.db, { ...shown, graceSeconds: GRACE_SECONDS }))
+  if (row !== null) return withTokens(ctx, row)
+  if ((await endReusedSession(ctx.db, shown)) !== null) {
+    throw sessionEnded({ kind: 'refresh_token_reused', projectId, subject: id })
+  }
+  throw sessionEnded()
+}
+
+const sessionEnded = (event?: SecurityEvent): AppError =>
+  new AppError('session_ended', 'The refresh token is not valid any more; log in again.', { event })
+
+/**
+ * Ends the session of an access token, at once and on every process. A token that has expired, or whose session has ended
+ * already, is as good: whoever logs out wants to be out.
+ * @throws user_session_required for an API key, unauthorized, project_mismatch.
+ */
+export const logout = async (
+  ctx: Pick<Ctx, 'db' | 'tokens'>,
+  input: { readonly projectId: string; readonly bearer: string },
+): Promise<void> => {
+  if (input.bearer.startsWith('sk_')) {
+    throw new AppError('user_session_required', 'This call takes the access token of a user, not an API key.')
+  }
+  const token = input.bearer === '' ? null : await ctx.tokens.verify(input.bearer)
+  if (token === null) {
+    throw new AppError('unauthorized', 'The header Authorization must be "Bearer " and an access token.')
+  }
+  if (token.projectId !== input.projectId) {
+    throw new AppError('project_mismatch', 'The access token is of another project than the header names.')
+  }
+  const { projectId, userId, sessionId: id } = token
+  await endSession(ctx.db, { session: { id, projectId, userId }, by: 'logout' })
 }

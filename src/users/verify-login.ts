@@ -5,12 +5,12 @@ import { throttle } from '../auth/throttle.ts'
 import type { AssertionJson } from '../auth/webauthn.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import { proveByEmailCode } from './email-code.ts'
 import { triesFrom } from './limits.ts'
-import { proveByChallenge } from './prove-by-challenge.ts'
-import { proveByEmailCode } from './prove-by-email-code.ts'
-import { proveByPasskey } from './prove-by-passkey.ts'
-import { proveByWallet } from './prove-by-wallet.ts'
+import { proveByPasskey } from './passkey-login.ts'
 import { beginSession, type OpenSession, withTokens } from './session.ts'
+import { proveByChallenge } from './session-challenge.ts'
+import { proveByWallet } from './wallet-login.ts'
 
 /** The proofs of `POST /users/verify-login`, of which there must be exactly one. */
 export type Proofs = {

@@ -6,7 +6,7 @@ import { createAccessTokens } from '../../src/auth/access-token.ts'
 import { readConfig } from '../../src/config.ts'
 import { createIdentityCtx, createWorkerCtx } from '../../src/context.ts'
 import { openSealer } from '../../src/custody/sealer.ts'
-import { refreshTokenOf } from '../../src/users/refresh-secret.ts'
+import { refreshTokenOf } from '../../src/users/session.ts'
 
 const { BASE_URL = '', PROJECT_ID: projectId = '', SESSION_ID: sessionId = '', USER_ID: userId = '' } = process.env
 const config = readConfig()

@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { createProject } from '../../src/projects/create.ts'
 import { setAllowedOrigins } from '../../src/projects/origins.ts'
-import { handleOf } from '../../src/users/passkey-handle.ts'
+import { handleOf } from '../../src/users/passkey-ceremony.ts'
 import { hasChromium } from '../support/chromium.ts'
 import {
   giveAuthenticator,

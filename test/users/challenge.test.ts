@@ -2,9 +2,10 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
-import postgres, { type Sql } from 'postgres'
+import type { Sql } from 'postgres'
+import postgres from 'postgres'
 import { createProject } from '../../src/projects/create.ts'
-import { revokeSessions } from '../../src/users/revoke-sessions.ts'
+import { revokeSessions } from '../../src/users/end-sessions.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
 const FORM = /^(?:[0-9A-HJKMNP-TV-Z]{4}-){6}[0-9A-HJKMNP-TV-Z]{4}$/

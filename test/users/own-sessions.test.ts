@@ -2,8 +2,9 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import postgres, { type Sql } from 'postgres'
-import { removeAllPasskeys } from '../../src/users/remove-all-passkeys.ts'
+import type { Sql } from 'postgres'
+import postgres from 'postgres'
+import { removeAllPasskeys } from '../../src/users/passkeys.ts'
 import { type Service, startService } from '../support/service.ts'
 import { DONE, type People, peopleOf, type Session, told } from './people.ts'
 

@@ -3,12 +3,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { JobHelpers } from 'graphile-worker'
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
-import postgres, { type Sql } from 'postgres'
+import type { Sql } from 'postgres'
+import postgres from 'postgres'
 import { cleanLoginsTask } from '../../jobs/tasks/clean-logins.ts'
 import { readConfig } from '../../src/config.ts'
 import { createWorkerCtx } from '../../src/context.ts'
 import { loginAnonymously } from '../../src/users/login-anonymously.ts'
-import { refreshToken } from '../../src/users/refresh-token.ts'
+import { refreshToken } from '../../src/users/session.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
 let service: Service

@@ -2,8 +2,8 @@
 
 import type { Static } from '@sinclair/typebox'
 import { deviceName } from '../../pages/device.ts'
-import type { ChallengeAsker } from '../../users/challenge-schema.ts'
 import type { Passkey } from '../../users/passkey-schema.ts'
+import type { ChallengeAsker } from '../../users/schema.ts'
 import { whileLoggedIn } from './logged-in.ts'
 import { hold, holder, type Page } from './page.ts'
 import { addPasskey, knowsPasskeys } from './passkeys.ts'

@@ -2,7 +2,7 @@
 
 import type { LoginWay } from '../../../db/words.ts'
 import { deviceName } from '../../pages/device.ts'
-import type { OwnSession } from '../../users/session-schema.ts'
+import type { OwnSession } from '../../users/schema.ts'
 import { whileLoggedIn } from './logged-in.ts'
 import { holder, type Page } from './page.ts'
 import { attempt, dayOf, element, onPress, tell, toggle } from './views.ts'

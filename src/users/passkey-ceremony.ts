@@ -1,8 +1,37 @@
-// What a page hands to the browser, in the form of WebAuthn's JSON (Level 3, §5.1.8 and §5.1.9).
+// What the ceremonies of passkeys share: the challenge, the user handle, and the options that a page hands to the browser,
+// in the form of WebAuthn's JSON (Level 3, §5.1.8 and §5.1.9).
 
+import { randomBytes } from 'node:crypto'
+import { insertNonce } from '../../db/queries/nonces.ts'
 import { ALGORITHMS } from '../auth/webauthn.ts'
-import { CEREMONY_MS } from './passkey-challenge.ts'
+import type { Ctx } from '../context.ts'
 import type { CreationOptions, RequestOptions } from './passkey-schema.ts'
+
+const BYTES = 32
+export const CEREMONY_SECONDS = 300
+
+/** What the options of a ceremony say of its time: ours ends it, too. */
+const CEREMONY_MS = CEREMONY_SECONDS * 1_000
+
+/** A challenge that is good once, for five minutes. @returns it in base64url. */
+export const newPasskeyChallenge = async (
+  ctx: Pick<Ctx, 'db'>,
+  input: {
+    readonly projectId: string
+    readonly kind: 'passkey_login' | 'passkey_registration'
+    /** Who must answer it; null: anybody. */
+    readonly userId: string | null
+    readonly rpId: string
+  },
+): Promise<string> => {
+  const { rpId: target, ...terms } = input
+  const nonce = randomBytes(BYTES).toString('base64url')
+  await insertNonce(ctx.db, { ...terms, target, nonce, lifetimeSeconds: CEREMONY_SECONDS })
+  return nonce
+}
+
+/** WebAuthn's user handle (§4 "User Handle"): the 16 bytes of the user's id, which tells nothing of the user. In base64url. */
+export const handleOf = (userId: string): string => Buffer.from(userId.replaceAll('-', ''), 'hex').toString('base64url')
 
 const described = (credentialId: Uint8Array) => ({
   type: 'public-key' as const,

@@ -1,16 +1,57 @@
 import { findNonce, useNonce } from '../../db/queries/nonces.ts'
 import { insertPasskey, listPasskeys } from '../../db/queries/passkeys.ts'
-import { findProject } from '../../db/queries/projects.ts'
-import { findUser, lockUser } from '../../db/queries/users.ts'
+import { findProject, projectOf } from '../../db/queries/projects.ts'
+import { findUser, lockUser, readUserFacts, type UserRow } from '../../db/queries/users.ts'
 import { actorOf, type UserCaller } from '../auth/caller.ts'
-import { isPasskeyPage } from '../auth/relying-party.ts'
+import type { Asked } from '../auth/plugin.ts'
+import { isPasskeyPage, rpIdFor } from '../auth/relying-party.ts'
+import { throttle } from '../auth/throttle.ts'
 import { challengeOf, type Refusal, type RegistrationJson, verifyRegistration } from '../auth/webauthn.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { PASSKEYS_MAX, tooManyPasskeys } from './begin-passkey-registration.ts'
 import { requireFreshLogin } from './fresh-login.ts'
+import { beginsFor, beginsFrom } from './limits.ts'
 import { mailWayChanged } from './mail-way-changed.ts'
-import { CEREMONY_SECONDS } from './passkey-challenge.ts'
+import { CEREMONY_SECONDS, creationOptions, handleOf, newPasskeyChallenge } from './passkey-ceremony.ts'
+import type { CreationOptions } from './passkey-schema.ts'
+
+const WAY = 'passkey registration'
+
+const PASSKEYS_MAX = 20
+
+const tooManyPasskeys = (): AppError =>
+  new AppError('invalid_input', `A user has at most ${PASSKEYS_MAX} passkeys: remove one first.`)
+
+/** What the user sees in the list of their authenticator. */
+const nameOf = (user: UserRow): string => user.email ?? user.signInWallet ?? `user ${user.id.slice(0, 8)}`
+
+/**
+ * The options for a new passkey of a user who is logged in.
+ * @throws fresh_login_required, passkey_domain_required, invalid_input where the user has enough of them, rate_limited.
+ */
+export const beginPasskeyRegistration = async (
+  ctx: Ctx,
+  caller: UserCaller,
+  asked: Asked,
+): Promise<CreationOptions> => {
+  const { projectId, userId } = caller
+  await throttle(ctx, [beginsFrom(ctx, asked, WAY), ...beginsFor(ctx, asked, WAY, userId)])
+  await requireFreshLogin(ctx.db, caller)
+  const [project, user, passkeys] = await Promise.all([
+    projectOf(ctx.db, caller),
+    readUserFacts(ctx.db, { projectId, id: userId }),
+    listPasskeys(ctx.db, { projectId, userId }),
+  ])
+  if (passkeys.length >= PASSKEYS_MAX) throw tooManyPasskeys()
+  const rpId = rpIdFor(project, asked.origin)
+  const challenge = await newPasskeyChallenge(ctx, { projectId, kind: 'passkey_registration', userId, rpId })
+  return creationOptions({
+    rp: { id: rpId, name: project.name },
+    user: { id: handleOf(userId), name: nameOf(user) },
+    challenge,
+    exclude: passkeys,
+  })
+}
 
 const CHALLENGE =
   'The challenge is not one of this user, or was used, or is older than five minutes: begin the registration again.'

@@ -1,0 +1,52 @@
+import { listPasskeys } from '../../db/queries/passkeys.ts'
+import { findProject } from '../../db/queries/projects.ts'
+import { listLiveSessionsOf, type SessionRow, listSessions as selectSessions } from '../../db/queries/sessions.ts'
+import { findUser, listUsers as selectUsers, type UserRow } from '../../db/queries/users.ts'
+import type { UserCaller } from '../auth/caller.ts'
+import type { Ctx, WorkerCtx } from '../context.ts'
+import { AppError, noSuchProject } from '../errors.ts'
+import type { OwnSession } from './schema.ts'
+
+/** More are not shown at once. */
+export const LISTED_MAX = 1_000
+
+/** A project's users, newest first. For operators. @throws not_found */
+export const listUsers = async (ctx: Pick<WorkerCtx, 'db'>, projectId: string): Promise<readonly UserRow[]> => {
+  if ((await findProject(ctx.db, projectId)) === null) throw noSuchProject()
+  return selectUsers(ctx.db, { projectId, limit: LISTED_MAX })
+}
+
+/** A user and how many passkeys they have. For operators. @throws not_found */
+export const showUser = async (
+  ctx: Pick<WorkerCtx, 'db'>,
+  input: { readonly projectId: string; readonly userId: string },
+): Promise<UserRow & { readonly passkeys: number }> => {
+  const user = await findUser(ctx.db, { projectId: input.projectId, by: { id: input.userId } })
+  if (user === null) throw new AppError('not_found', 'The project has no user with this id.')
+  return { ...user, passkeys: (await listPasskeys(ctx.db, input)).length }
+}
+
+/** Sessions of a project or of one of its users, newest first; ended ones too. For operators. @throws not_found */
+export const listSessions = async (
+  ctx: Pick<WorkerCtx, 'db'>,
+  input: { readonly projectId: string; readonly userId?: string },
+): Promise<readonly SessionRow[]> => {
+  if ((await findProject(ctx.db, input.projectId)) === null) throw noSuchProject()
+  return selectSessions(ctx.db, { ...input, limit: LISTED_MAX })
+}
+
+/** A user's own sessions that go on, newest first. Nothing of them can be used to be somebody. */
+export const listOwnSessions = async (
+  ctx: Pick<Ctx, 'db'>,
+  { projectId, userId, sessionId }: UserCaller,
+): Promise<OwnSession[]> =>
+  (await listLiveSessionsOf(ctx.db, { projectId, userId, limit: LISTED_MAX })).map((row) => ({
+    id: row.id,
+    current: row.id === sessionId,
+    way: row.way,
+    created_at: row.createdAt.toISOString(),
+    last_refreshed_at: row.refreshedAt.toISOString(),
+    expires_at: row.expiresAt.toISOString(),
+    address: row.askerAddress,
+    device: row.askerDevice,
+  }))

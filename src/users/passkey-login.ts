@@ -1,0 +1,107 @@
+import { findNonce, useNonce } from '../../db/queries/nonces.ts'
+import { findPasskey, notePasskeyUse } from '../../db/queries/passkeys.ts'
+import { findProject, projectOf } from '../../db/queries/projects.ts'
+import type { Asked } from '../auth/plugin.ts'
+import { isPasskeyPage, rpIdFor } from '../auth/relying-party.ts'
+import { throttle } from '../auth/throttle.ts'
+import { type AssertionJson, type Credential, challengeOf, verifyAssertion } from '../auth/webauthn.ts'
+import type { Config } from '../config.ts'
+import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
+import { readEmailAddress } from '../mail/address.ts'
+import { beginsFor, beginsFrom } from './limits.ts'
+import { handleOf, newPasskeyChallenge, requestOptions } from './passkey-ceremony.ts'
+import type { RequestOptions } from './passkey-schema.ts'
+import { readSignInWallet } from './sign-in-wallet.ts'
+import { userIdOf } from './user-id.ts'
+import type { Prove } from './verify-login.ts'
+
+const WAY = 'passkey'
+
+type LoginCtx = Pick<Ctx, 'db' | 'config' | 'identity'>
+
+/** The options with a new challenge for one user; with null, for anybody. */
+const optionsFor = async (ctx: LoginCtx, asked: Asked, userId: string | null): Promise<RequestOptions> => {
+  const { projectId, origin } = asked
+  const rpId = rpIdFor(await projectOf(ctx.db, asked), origin)
+  const challenge = await newPasskeyChallenge(ctx, { projectId, kind: 'passkey_login', userId, rpId })
+  return requestOptions({ rpId, challenge })
+}
+
+/**
+ * The options for a login with whichever passkey the user chooses.
+ * @throws passkey_domain_required where the page can have none, rate_limited.
+ */
+export const beginDiscoverableLogin = async (ctx: LoginCtx, asked: Asked): Promise<RequestOptions> => {
+  await throttle(ctx, [beginsFrom(ctx, asked, WAY)])
+  return optionsFor(ctx, asked, null)
+}
+
+type Named = { readonly email: string | undefined; readonly signInWallet: string | undefined }
+
+/** @throws invalid_input where there is not exactly one, or it is malformed. */
+const readNamed = (config: Config, named: Named): { readonly email: string } | { readonly signInWallet: string } => {
+  const { email, signInWallet } = named
+  if (email !== undefined && signInWallet === undefined) return { email: readEmailAddress(email) }
+  if (signInWallet !== undefined && email === undefined) return { signInWallet: readSignInWallet(config, signInWallet) }
+  throw new AppError('invalid_input', 'Exactly one of "email" and "sign_in_wallet" must be given.')
+}
+
+/**
+ * The options for a login with a passkey of the user who is named. No passkey is listed, as that would tell who has some, and
+ * of whom they are: all of ours are discoverable, and the authenticator finds them. The challenge is for that user alone, or
+ * for the id that nobody has yet: the answer, the work and what comes of it do not tell.
+ * @throws invalid_input, address_invalid, passkey_domain_required, rate_limited.
+ */
+export const loginWithPasskey = async (ctx: LoginCtx, asked: Asked, named: Named): Promise<RequestOptions> => {
+  const by = readNamed(ctx.config, named)
+  const target = 'email' in by ? by.email : by.signInWallet
+  await throttle(ctx, [beginsFrom(ctx, asked, WAY), ...beginsFor(ctx, asked, WAY, target)])
+  return optionsFor(ctx, asked, await userIdOf(ctx, { projectId: asked.projectId, by }))
+}
+
+/** A key of nobody, of the usual kind (COSE_Key, ES256; P-256's base point): an unknown credential takes as long as a known one. */
+const NOBODYS: Credential = {
+  credentialId: new Uint8Array(16),
+  publicKey: Buffer.from(
+    'a5010203262001' +
+      '2158206b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296' +
+      '2258204fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5',
+    'hex',
+  ),
+  signCount: 0,
+  backupEligible: false,
+}
+
+/** An assertion (WebAuthn §7.2) over a challenge of ours. With `login-with-passkey` the challenge names the user. */
+export const proveByPasskey: Prove<{ readonly assertion: AssertionJson }> = async (
+  ctx,
+  { projectId },
+  { assertion },
+) => {
+  const nonce = challengeOf(assertion)
+  if (nonce === null) return null
+  const key = { projectId, kind: 'passkey_login', nonce } as const
+  const credentialId = Buffer.from(assertion.id, 'base64url')
+  const [terms, project, passkey] = await Promise.all([
+    findNonce(ctx.db, key),
+    findProject(ctx.db, projectId),
+    findPasskey(ctx.db, { projectId, credentialId }),
+  ])
+  if (terms === null || project === null) return null
+  const rpId = terms.target
+  const expected = { rpId, challenge: nonce, isOrigin: isPasskeyPage(ctx, project, rpId) }
+  const result = await verifyAssertion(assertion, expected, passkey ?? NOBODYS)
+  if ('refused' in result || passkey === null || passkey.rpId !== rpId) return null
+  const { id, userId } = passkey
+  if ((terms.userId ?? userId) !== userId) return null
+  // Older authenticators say no handle, or an empty one.
+  if ((assertion.response.userHandle || handleOf(userId)) !== handleOf(userId)) return null
+  return {
+    way: 'passkey',
+    settle: async (tx) => {
+      if ((await useNonce(tx, key)) === null) return null
+      return (await notePasskeyUse(tx, { id, ...result.verified })) ? { userId } : null
+    },
+  }
+}
