@@ -337,6 +337,9 @@ export const audit = pgTable(
   (table) => [
     index('audit_project').on(table.projectId, table.id),
     index('audit_security').on(table.id).where(oneOf('action', SECURITY_EVENTS)),
+    index('audit_mortal_signatures')
+      .on(table.projectId, sql`(details->>'hash')`)
+      .where(sql`details->>'valid_until_block' is not null`),
     check('audit_action', oneOf('action', AUDIT_ACTIONS)),
   ],
 )

@@ -588,6 +588,7 @@ CREATE INDEX "abi_items_selector" ON "abi_items" USING btree ("selector","kind")
 CREATE INDEX "api_keys_project" ON "api_keys" USING btree ("project_id");--> statement-breakpoint
 CREATE INDEX "audit_project" ON "audit" USING btree ("project_id","id");--> statement-breakpoint
 CREATE INDEX "audit_security" ON "audit" USING btree ("id") WHERE "action" in ('wrong_pin', 'owner_locked', 'locked_owner_tried', 'wrong_pins_spent', 'wrong_developer_secret', 'wrong_secrets_spent', 'bearer_malformed', 'api_key_unknown', 'access_token_forged', 'session_mismatch', 'project_mismatch', 'login_failed', 'login_throttled', 'wrong_email_code', 'refresh_token_forged', 'refresh_token_reused', 'origin_refused', 'metrics_token_wrong');--> statement-breakpoint
+CREATE INDEX "audit_mortal_signatures" ON "audit" USING btree ("project_id",(details->>'hash')) WHERE details->>'valid_until_block' is not null;--> statement-breakpoint
 CREATE INDEX "backfills_begun" ON "backfills" USING btree ("network","begun_at");--> statement-breakpoint
 CREATE INDEX "backfills_open" ON "backfills" USING btree ("requested_at") WHERE done_at is null;--> statement-breakpoint
 CREATE INDEX "collections_listed" ON "collections" USING btree ("project_id","network","owner_address","created_at","transaction_id");--> statement-breakpoint

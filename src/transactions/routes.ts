@@ -177,7 +177,10 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
       {
         query: StatusByHashQuery,
         response: answers(TransactionStatusByHash),
-        ...detail('Status by hash', 'Of any transaction that the chain knows; a replaced hash leads to the mined one.'),
+        ...detail(
+          'Status by hash',
+          'Of any transaction that the chain knows; a replaced hash leads to the mined one. On Polkadot and Vara what `sign` returned is `pending` as long as a block may take it.',
+        ),
       },
     )
     .get(

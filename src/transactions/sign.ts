@@ -54,6 +54,8 @@ export const signTransaction = async (ctx: Ctx, input: SignInput): Promise<strin
         to: intent.to ?? '',
         value: intent.value.toString(),
         nonce: String(unsigned.nonce),
+        // By this `status-by-hash` knows whether a block may still take it.
+        ...(unsigned.family === 'substrate' ? { valid_until_block: String(unsigned.validUntilBlock) } : {}),
       },
     } as const
     if (charge === null) await key.commitUse(entry)

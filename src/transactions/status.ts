@@ -1,6 +1,7 @@
 import { waitsFor } from '../../db/queries/clocks.ts'
+import { findMortalSignature, type MortalSignature } from '../../db/queries/mortal-signatures.ts'
 import { findTransaction, findTransactionByHash, type TransactionRow } from '../../db/queries/transactions.ts'
-import type { Reach } from '../../db/queries/wallets.ts'
+import { findWallet, type Reach } from '../../db/queries/wallets.ts'
 import type { Network, TransactionStatus, WaitsFor } from '../../db/words.ts'
 import type { Chain, Hex } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
@@ -27,28 +28,58 @@ export const statusById = async (
   return { row, waiting: mayWait ? await waitsFor(ctx.db, row) : null }
 }
 
+type Asked = Reach & { readonly network: Network; readonly hash: string }
+
 /**
  * The status of any hash: our own record where the hash is of an attempt within reach (then the hash that is shown is
- * the mined one), else what the chain says. @throws transaction_not_found, node_unavailable, not_implemented.
+ * the mined one), else what the chain says. What was signed here to be sent elsewhere, and is not found, is `pending` as long
+ * as a block may take it. @throws transaction_not_found, node_unavailable, not_implemented.
  */
-export const statusByHash = async (
-  ctx: StatusCtx,
-  input: Reach & { readonly network: Network; readonly hash: string },
-): Promise<StatusOfHash> => {
+export const statusByHash = async (ctx: StatusCtx, input: Asked): Promise<StatusOfHash> => {
   const chain = ctx.chains.withNode(input.network)
   const hash = input.hash.toLowerCase() as Hex
   const row = await findTransactionByHash(ctx.db, { ...input, hash })
   if (row !== null) return { hash: row.shownHash, status: row.status, contractAddress: row.contractAddress }
-  return statusOnChain(chain, hash)
+  const found = await statusOnChain(chain, hash)
+  if (found !== null) return found
+  const signed = await signedWithinReach(ctx, { ...input, hash })
+  if (signed === null) throw unknown()
+  if (await mayBeIncluded(chain, signed)) return pending(hash)
+  // It may have been included between the search and the questions after it.
+  const since = await statusOnChain(chain, hash)
+  if (since === null) throw unknown()
+  return since
 }
 
-const statusOnChain = async (chain: Chain, hash: Hex): Promise<StatusOfHash> => {
+const pending = (hash: Hex): StatusOfHash => ({ hash, status: 'pending', contractAddress: null })
+
+/** null where no node in reach has heard of it. */
+const statusOnChain = async (chain: Chain, hash: Hex): Promise<StatusOfHash | null> => {
   const status = await chain.status(hash)
-  if (status.kind === 'unknown') throw unknown()
-  if (status.kind === 'pending' || status.confirmations < chain.depth.confirmations) {
-    return { hash, status: 'pending', contractAddress: null }
-  }
+  if (status.kind === 'unknown') return null
+  if (status.kind === 'pending' || status.confirmations < chain.depth.confirmations) return pending(hash)
   return status.success && !status.failedWithin
     ? { hash, status: 'success', contractAddress: status.contractAddress }
     : { hash, status: 'failed', contractAddress: null }
+}
+
+type Signed = Pick<MortalSignature, 'nonce' | 'validUntilBlock'> & { readonly address: string }
+
+/** Of another project's or user's wallet nobody is told that it signed. */
+const signedWithinReach = async ({ db }: StatusCtx, input: Asked): Promise<Signed | null> => {
+  const signature = await findMortalSignature(db, input)
+  if (signature === null) return null
+  const wallet = await findWallet(db, { ...input, by: { id: signature.walletId } })
+  return wallet && { ...signature, address: wallet.address }
+}
+
+/**
+ * Nodes list no extrinsic that waits for an earlier nonce, so one that is not found may be in a pool. As of final blocks: its
+ * nonce is not used, and its last block is to come. @throws node_unavailable.
+ */
+const mayBeIncluded = async (chain: Chain, { address, nonce, validUntilBlock }: Signed): Promise<boolean> => {
+  const { minedCount } = await chain.standing(address)
+  if (minedCount > nonce) return false
+  const { latest } = await chain.head()
+  return latest.number < validUntilBlock
 }

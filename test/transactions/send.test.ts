@@ -251,6 +251,18 @@ describe('status by hash', () => {
     expect(answer.json).toMatchObject({ status: 'failed', contract_address: null })
   })
 
+  test('tells one that waits in the pool for an earlier nonce as pending', async () => {
+    const sent = { account: fundedAccount(7), to: RECIPIENT, value: 1n }
+    const nonce = await chain.publicClient.getTransactionCount({ address: sent.account.address })
+    const later = await chain.walletClient.sendTransaction({ ...sent, nonce: nonce + 1 })
+    const query = { network, transaction_hash: later }
+    const status = async () => (await service.get('/transactions/status-by-hash', query)).json.status
+    expect(await status()).toBe('pending')
+    await chain.receiptOf(await chain.walletClient.sendTransaction({ ...sent, nonce }))
+    await chain.receiptOf(later)
+    expect(await status()).toBe('success')
+  })
+
   test("of another project's unsent transaction is that of an unknown one", async () => {
     const other = service.as(await createProject(service.ctx, { name: 'Other', actor: 'operator' }))
     const { send } = await sender()

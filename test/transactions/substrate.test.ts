@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { decodeAddress, encodeAddress } from '@polkadot/util-crypto'
+import { blake2AsHex, decodeAddress, encodeAddress } from '@polkadot/util-crypto'
 import postgres, { type Sql } from 'postgres'
 import { createProject } from '../../src/projects/create.ts'
 import { cancelTransaction } from '../../src/transactions/cancel.ts'
@@ -278,6 +278,60 @@ describe('signing alone', () => {
       await chain.setMode('instant')
     }
   }, 30_000)
+
+  describe('for a nonce that is to come', () => {
+    const byHash = async (hash: unknown, client: Pick<Service, 'get'> = service) => {
+      const { json } = await client.get('/transactions/status-by-hash', { network, transaction_hash: String(hash) })
+      return json.status ?? json.code
+    }
+    const anonymous = async () =>
+      (await service.post('/users/login-anonymously', {}, { authorization: undefined })).json
+    /** Signed for a nonce, and given to the node. */
+    const pooled = async (from: string, { nonce, era = '16' }: { nonce: number; era?: string }) => {
+      const fields = { to: bob, value: '5', era, nonce: String(nonce) }
+      const { json: raw } = await service.post('/transactions/sign', bodyOf(from, fields))
+      return { raw: String(raw), hash: await chain.rpc('author_submitExtrinsic', [raw]) }
+    }
+
+    test('is pending while it waits for the nonces before it, and a success when they came', async () => {
+      const from = await fundedWallet()
+      const later = await pooled(from, { nonce: 1 })
+      // In no list of the node.
+      expect(await chain.rpc('author_pendingExtrinsics', [])).not.toContain(later.raw)
+      expect(await byHash(later.hash)).toBe('pending')
+      const first = await pooled(from, { nonce: 0 })
+      await chain.included(first.raw)
+      await chain.included(later.raw)
+      expect([await byHash(first.hash), await byHash(later.hash)]).toEqual(['success', 'success'])
+    }, 30_000)
+
+    test('is unknown once no block takes it: its blocks are over, or its nonce is used by another', async () => {
+      const [mortal, overtaken] = [await fundedWallet(), await fundedWallet()]
+      const late = await pooled(mortal, { nonce: 1, era: '4' })
+      const other = { nonce: '1', era: '64' }
+      const signed = await service.post('/transactions/sign', bodyOf(overtaken, { to: bob, value: '7', ...other }))
+      const never = blake2AsHex(String(signed.json), 256)
+      expect([await byHash(late.hash), await byHash(never)]).toEqual(['pending', 'pending'])
+      await pooled(overtaken, { nonce: 1 })
+      const { raw } = await pooled(overtaken, { nonce: 0 })
+      await chain.included(raw)
+      await chain.newBlock(4)
+      const unknown = 'transaction_not_found'
+      expect([await byHash(late.hash), await byHash(never)]).toEqual([unknown, unknown])
+    }, 30_000)
+
+    test('is nothing that another project, or another user of the same one, is told of', async () => {
+      const from = await fundedWallet()
+      const { hash } = await pooled(from, { nonce: 1 })
+      const stranger = service.as(await createProject(service.ctx, { name: 'Stranger', actor: 'operator' }))
+      const user = service.as({ ...service.project, apiKey: (await anonymous()).access_token })
+      expect(await Promise.all([service, stranger, user].map((each) => byHash(hash, each)))).toEqual([
+        'pending',
+        'transaction_not_found',
+        'transaction_not_found',
+      ])
+    })
+  })
 
   test('is for as many blocks as the caller says, on networks where that means something', async () => {
     const from = await fundedWallet()
