@@ -1,5 +1,6 @@
-// Column types that drizzle lacks: bytes as Uint8Array, base units as bigint, instants as Date.
+// Column types that drizzle lacks: bytes as Uint8Array, base units as bigint, instants as Date. And what many columns share.
 
+import { sql } from 'drizzle-orm'
 import { customType, timestamp } from 'drizzle-orm/pg-core'
 
 export const bytes = customType<{ data: Uint8Array; driverData: Uint8Array }>({
@@ -14,3 +15,9 @@ export const uint256 = customType<{ data: bigint; driverData: string }>({
 })
 
 export const instant = (name: string) => timestamp(name, { withTimezone: true, mode: 'date', precision: 6 })
+
+export const now = sql`now()`
+
+/** A closed list is text with a CHECK: a new word is then one migration, without an ALTER TYPE. */
+export const oneOf = (column: string, words: readonly string[]) =>
+  sql.raw(`"${column}" in (${words.map((word) => `'${word}'`).join(', ')})`)

@@ -1,7 +1,7 @@
 // What each kind of process may do in the database, as SQL that can run again and again.
-// The group roles cannot log in: an operator's login users are made members of them.
+// What a table allows stands beside it, in schema/. The group roles cannot log in: an operator's login users are made members of them.
 
-import { getTableName } from 'drizzle-orm'
+import { TableAccess } from './access.ts'
 import { COUNT_TRANSACTIONS } from './counting.ts'
 import * as schema from './schema.ts'
 
@@ -16,170 +16,29 @@ export const JOBS_ROLE = 'strongroom_jobs'
 /** Reads the operators' views (views.sql), and no table. */
 export const VIEWER_ROLE = 'strongroom_viewer'
 
-/** Where keys lie, even sealed: closed to the worker, and to nobody else's eyes than the API's. */
-const CUSTODY_TABLES = [
-  schema.projectKeys,
-  schema.developerKeys,
-  schema.userKeys,
-  schema.pinGuesses,
-  schema.keyrings,
-  schema.ownerLocks,
-  schema.walletKeys,
-  schema.policyLocks,
-].map(getTableName)
+const ACCESS = Object.values(schema).filter((each) => each instanceof TableAccess)
 
-const WORKER_READS = [
-  schema.deployment,
-  schema.projects,
-  schema.wallets,
-  schema.signers,
-  schema.transactions,
-  schema.attempts,
-  schema.cursors,
-  schema.followedNetworks,
-  schema.seenBlocks,
-  schema.movements,
-  schema.backfills,
-  schema.doubtfulContracts,
-  schema.abiItems,
-  schema.contractFacts,
-  schema.tokenUris,
-  schema.collections,
-  schema.metadataDocuments,
-  schema.workers,
-  schema.idempotencyKeys,
-].map(getTableName)
-
-const WORKER_WRITES = [
-  schema.cursors,
-  schema.followedNetworks,
-  schema.seenBlocks,
-  schema.movements,
-  schema.backfills,
-  schema.doubtfulContracts,
-  schema.contractFacts,
-  schema.tokenUris,
-  schema.workers,
-].map(getTableName)
-
-/**
- * The worker tells what becomes of a transaction. It changes no column that says what the transaction does, and makes no row:
- * the API signs again by these (speed-up), and judges later intents behind them.
- */
-const WORKER_TELLS: readonly (readonly [string, readonly string[]])[] = [
-  [
-    getTableName(schema.transactions),
-    [
-      ...[
-        'status',
-        'error_code',
-        'error',
-        'holds_nonce',
-        'final',
-        'chosen',
-        'chosen_at',
-        'given_up',
-        'clock_started_at',
-      ],
-      ...['shown_hash', 'mined_block_number', 'mined_block_hash', 'contract_address'],
-      ...['broadcast_at', 'settled_at', 'updated_at'],
-    ],
-  ],
-  [getTableName(schema.attempts), ['raw', 'broadcast_at', 'last_error']],
-  [getTableName(schema.signers), ['mined_count', 'pending_count', 'balance', 'heard_at']],
-]
-
-const TELLING_GRANTS = WORKER_TELLS.map(
-  ([table, columns]) => `grant update (${columns.join(', ')}) on public.${table} to ${WORKER_ROLE};`,
-).join('\n')
-
-const WORKER_DELETES = [
-  schema.seenBlocks,
-  schema.movements,
-  schema.doubtfulContracts,
-  schema.workers,
-  schema.idempotencyKeys,
-].map(getTableName)
-
-const API_READS_AND_WRITES = [
-  schema.deployment,
-  schema.projects,
-  schema.apiKeys,
-  schema.wallets,
-  schema.policies,
-  schema.signers,
-  schema.transactions,
-  schema.attempts,
-  schema.contractFacts,
-  schema.tokenUris,
-  schema.collections,
-  schema.metadataDocuments,
-  schema.idempotencyKeys,
-  schema.users,
-].map(getTableName)
-
-/** Ways in and sessions. Whoever uses up a row of them deletes it. */
-const LOGIN_TABLES = [
-  schema.emailCodes,
-  schema.nonces,
-  schema.sessionChallenges,
-  schema.sessions,
-  schema.throttles,
-].map(getTableName)
-
-/**
- * The worker clears away what is over of these, and sees of them what tells that. Nothing else: with a code's MAC, a session's
- * id or the secret of a link it could try to be somebody.
- */
-const WORKER_CLEARS: readonly (readonly [string, readonly string[]])[] = [
-  [getTableName(schema.emailCodes), ['expires_at']],
-  [getTableName(schema.nonces), ['expires_at']],
-  [getTableName(schema.sessionChallenges), ['expires_at']],
-  [getTableName(schema.throttles), ['window_ends_at']],
-  [getTableName(schema.sessions), ['expires_at', 'project_id', 'user_id']],
-  [getTableName(schema.users), ['id', 'project_id', 'email', 'sign_in_wallet', 'created_at']],
-]
-
-const CLEARING_GRANTS = WORKER_CLEARS.map(
-  ([table, columns]) => `grant select (${columns.join(', ')}), delete on public.${table} to ${WORKER_ROLE};`,
-).join('\n')
+const TABLE_GRANTS = ACCESS.flatMap(({ table, rights }) => {
+  const grant = (privileges: string | undefined, role: string) =>
+    privileges === undefined ? [] : [`grant ${privileges} on public.${table} to ${role};`]
+  return [...grant(rights.api, API_ROLE), ...grant(rights.worker, WORKER_ROLE), ...grant(rights.views, JOBS_ROLE)]
+}).join('\n')
 
 /**
  * What the worker may delete is over: live throttles stop guesses, live sessions are somebody's, and without the key of a
  * request its repetition would be done once more. Users are held by what refers to them.
  */
-const OVER: readonly (readonly [table: string, is: string])[] = [
-  ...WORKER_CLEARS.filter(([table]) => table !== getTableName(schema.users)).map(
-    ([table, [end]]) => [table, `${end} < now()`] as const,
-  ),
-  [getTableName(schema.idempotencyKeys), `created_at <= now() - interval '24 hours'`],
-]
-
-const CLEARING_POLICIES = OVER.map(([table, isOver]) => {
+const DELETE_POLICIES = ACCESS.flatMap(({ table, rights }) => {
+  if (rights.workerDeletes === undefined) return []
   const policy = (name: string, is: string) =>
     `drop policy if exists ${name} on public.${table};\ncreate policy ${name} on public.${table} ${is};`
   return [
     `alter table public.${table} enable row level security;`,
     policy('api', `to ${API_ROLE} using (true) with check (true)`),
     policy('worker_sees', `for select to ${WORKER_ROLE} using (true)`),
-    policy('worker_clears', `for delete to ${WORKER_ROLE} using (${isOver})`),
-  ].join('\n')
+    policy('worker_clears', `for delete to ${WORKER_ROLE} using (${rights.workerDeletes})`),
+  ]
 }).join('\n')
-
-const API_READS = [schema.cursors, schema.movements, schema.doubtfulContracts].map(getTableName)
-
-/** What the operators' views stand on. */
-const VIEWED_TABLES = [
-  schema.signers,
-  schema.transactions,
-  schema.attempts,
-  schema.cursors,
-  schema.followedNetworks,
-  schema.backfills,
-  schema.workers,
-].map(getTableName)
-
-const list = (tables: readonly string[]) => tables.map((table) => `public.${table}`).join(', ')
 
 export const CREATE_ROLES = [API_ROLE, WORKER_ROLE, JOBS_ROLE, VIEWER_ROLE]
   .map(
@@ -264,27 +123,8 @@ create trigger append_only before update or delete or truncate on public.${table
 export const GRANTS = `
 revoke all on all tables in schema public from ${API_ROLE}, ${WORKER_ROLE}, ${JOBS_ROLE};
 grant usage on schema public to ${API_ROLE}, ${WORKER_ROLE};
-grant select, insert, update on ${list([...CUSTODY_TABLES, ...API_READS_AND_WRITES])} to ${API_ROLE};
-grant select on ${list(API_READS)} to ${API_ROLE};
-grant select on ${list(WORKER_READS)} to ${WORKER_ROLE};
-grant insert, update on ${list(WORKER_WRITES)} to ${WORKER_ROLE};
-${TELLING_GRANTS}
-grant delete on ${list(WORKER_DELETES)} to ${WORKER_ROLE};
-grant select, insert on public.audit, public.audit_chain to ${API_ROLE}, ${WORKER_ROLE};
-grant delete on public.policy_locks to ${API_ROLE};
--- What was never sent, where a transaction is signed anew.
-grant delete on public.attempts to ${API_ROLE};
-grant select, insert, delete on public.freezes, public.abi_items, public.listed_tokens to ${API_ROLE};
-grant select, insert, update, delete on ${list(LOGIN_TABLES)}, public.passkeys, public.token_keys to ${API_ROLE};
-${CLEARING_GRANTS}
-${CLEARING_POLICIES}
-grant select (project_id, user_id) on public.passkeys to ${WORKER_ROLE};
-grant select, insert on public.mails to ${API_ROLE};
-grant select, update, delete on public.mails to ${WORKER_ROLE};
-grant select, insert on public.backfills to ${API_ROLE};
-grant select, insert on public.counts to ${API_ROLE}, ${WORKER_ROLE};
-grant delete on public.counts to ${WORKER_ROLE};
-grant select on ${list(VIEWED_TABLES)} to ${JOBS_ROLE};
+${TABLE_GRANTS}
+${DELETE_POLICIES}
 ${QUEUE}
 -- Whoever is no superuser gives a function only to a role that could have made it.
 grant usage, create on schema public to ${JOBS_ROLE};

@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, gte, inArray, isNull, lt, lte, not, or, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
-import { attempts, signers, transactions } from '../schema.ts'
+import { attempts, OUTCOME_COLUMNS, signers, transactions } from '../schema.ts'
 import { type Network, TRANSACTION_STATUSES } from '../words.ts'
 import type { Reach } from './wallets.ts'
 
@@ -255,23 +255,19 @@ export const lockTransactions = async (tx: Tx, ids: readonly string[]): Promise<
 const textOf = (rows: readonly object[]): string =>
   JSON.stringify(rows, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value))
 
+const SAVED = OUTCOME_COLUMNS.filter((key) => key !== 'updatedAt').map((key) => ({ key, column: transactions[key] }))
+const ASSIGNMENTS = sql.raw(SAVED.map(({ key, column }) => `${column.name} = row."${key}"`).join(', '))
+const RECORD = sql.raw(SAVED.map(({ key, column }) => `"${key}" ${column.getSQLType()}`).join(', '))
+
 /**
- * Writes down what became of transactions: every column that can still change once it is recorded. The ids are said again
- * as a list, as the size of a record set is a guess to the planner, and its plan would be a scan.
+ * Writes down what became of transactions. The ids are said again as a list, as the size of a record set is a guess to the
+ * planner, and its plan would be a scan.
  */
 export const saveTransactions = async (tx: Tx, rows: readonly TransactionRow[]): Promise<void> => {
   if (rows.length === 0) return
   await tx.execute(sql`
-    update public.transactions saved
-    set status = row.status, error_code = row."errorCode", error = row.error, holds_nonce = row."holdsNonce",
-      final = row.final, chosen = row.chosen, chosen_at = row."chosenAt", given_up = row."givenUp", clock_started_at = row."clockStartedAt",
-      shown_hash = row."shownHash", mined_block_number = row."minedBlockNumber",
-      mined_block_hash = row."minedBlockHash", contract_address = row."contractAddress",
-      broadcast_at = row."broadcastAt", settled_at = row."settledAt", updated_at = now()
-    from json_to_recordset(${textOf(rows)}::text::json) as row(
-      id uuid, status text, "errorCode" text, error text, "holdsNonce" boolean, final boolean, chosen smallint,
-      "chosenAt" timestamptz, "givenUp" text, "clockStartedAt" timestamptz, "shownHash" text, "minedBlockNumber" bigint,
-      "minedBlockHash" text, "contractAddress" text, "broadcastAt" timestamptz, "settledAt" timestamptz)
+    update public.transactions saved set ${ASSIGNMENTS}, updated_at = now()
+    from json_to_recordset(${textOf(rows)}::text::json) as row(id uuid, ${RECORD})
     where saved.id = row.id and saved.id = any(${sql.param(rows.map(({ id }) => id))}::uuid[])`)
 }
 

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
+import { TableAccess } from '../../db/access.ts'
 import { migrate } from '../../db/migrate.ts'
+import * as schema from '../../db/schema.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 
 let database: TestDatabase
@@ -103,6 +105,13 @@ describe('the schema', () => {
 })
 
 describe('the roles', () => {
+  test('may do with each table what stands beside it, and every table has that', async () => {
+    const tables = await owner<{ name: string }[]>`
+      select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' order by 1`
+    const told = Object.values(schema).flatMap((each) => (each instanceof TableAccess ? [each.table] : []))
+    expect(told.toSorted()).toEqual(tables.map(({ name }) => name))
+  })
+
   test("the worker's cannot read where keys lie, not even sealed", async () => {
     for (const table of CUSTODY) await denied(worker.unsafe(`select * from ${table}`))
   })

@@ -1,0 +1,26 @@
+// What each kind of process may do with a table: said beside the table, turned into SQL by grants.ts.
+
+import { getTableName } from 'drizzle-orm'
+import type { PgTable } from 'drizzle-orm/pg-core'
+
+/** Privileges as GRANT takes them: `select, update (raw, last_error)`. Absent: none. */
+type Rights = {
+  readonly api?: string
+  readonly worker?: string
+  /** The worker deletes only rows for which this SQL condition holds. */
+  readonly workerDeletes?: string
+  /** The operators' views read the table. */
+  readonly views?: 'select'
+}
+
+export class TableAccess {
+  readonly table: string
+  constructor(
+    table: PgTable,
+    readonly rights: Rights,
+  ) {
+    this.table = getTableName(table)
+  }
+}
+
+export const access = (table: PgTable, rights: Rights): TableAccess => new TableAccess(table, rights)

@@ -1,0 +1,97 @@
+// What was done, and what must not be done.
+
+import { sql } from 'drizzle-orm'
+import { bigint, check, index, jsonb, pgTable, primaryKey, text, unique, uuid } from 'drizzle-orm/pg-core'
+import { access } from '../access.ts'
+import { bytes, instant, now, oneOf } from '../columns.ts'
+import { AUDIT_ACTIONS, FREEZE_SCOPES, NETWORKS, SECURITY_EVENTS } from '../words.ts'
+import { wallets } from './custody.ts'
+import { projects } from './projects.ts'
+
+/**
+ * Append-only: one row a use of a key, a change of a credential or an operator's act, committed with its effect; and for
+ * security events one row for many of a kind, with their count.
+ */
+export const audit = pgTable(
+  'audit',
+  {
+    id: bigint('id', { mode: 'bigint' }).primaryKey().generatedAlwaysAsIdentity(),
+    /** null for what concerns the whole deployment. */
+    projectId: uuid('project_id').references(() => projects.id),
+    at: instant('at').notNull(),
+    /** `api_key:<id>`, `user:<id>`, `operator`, `system`, or of a security event `stranger`. */
+    actor: text('actor').notNull(),
+    action: text('action', { enum: AUDIT_ACTIONS }).notNull(),
+    /** What it was done to: a wallet's id, a project's, an API key's. */
+    subject: text('subject').notNull(),
+    details: jsonb('details').$type<Record<string, string>>().notNull(),
+    /** HMAC-SHA-256 of the row under HKDF(SERVICE_KEY, "audit"). */
+    mac: bytes('mac').notNull(),
+  },
+  (table) => [
+    index('audit_project').on(table.projectId, table.id),
+    index('audit_security').on(table.id).where(oneOf('action', SECURITY_EVENTS)),
+    index('audit_mortal_signatures')
+      .on(table.projectId, sql`(details->>'hash')`)
+      .where(sql`details->>'valid_until_block' is not null`),
+    check('audit_action', oneOf('action', AUDIT_ACTIONS)),
+  ],
+)
+
+export const auditAccess = access(audit, { api: 'select, insert', worker: 'select, insert' })
+
+/**
+ * The audit rows of a project, or of the deployment, in their order, each bound to all before it. Written by a job about once a second, and only
+ * ever inserted into: whoever changes a row behind a published head is found.
+ */
+export const auditChain = pgTable(
+  'audit_chain',
+  {
+    /** A project's id, or `deployment` for what concerns all of them. */
+    chain: text('chain').notNull(),
+    /** From 1, without a gap. */
+    position: bigint('position', { mode: 'bigint' }).notNull(),
+    auditId: bigint('audit_id', { mode: 'bigint' })
+      .notNull()
+      .references(() => audit.id),
+    /** HMAC-SHA-256 of the previous link's head and the row's MAC: 32 bytes. */
+    head: bytes('head').notNull(),
+    chainedAt: instant('chained_at').notNull().default(now),
+  },
+  (table) => [primaryKey({ columns: [table.chain, table.position] }), unique('audit_chain_once').on(table.auditId)],
+)
+
+export const auditChainAccess = access(auditChain, { api: 'select, insert', worker: 'select, insert' })
+
+/** What an operator has frozen: one row a thing, removed when it is released. */
+export const freezes = pgTable(
+  'freezes',
+  {
+    id: uuid('id').primaryKey().defaultRandom(),
+    scope: text('scope', { enum: FREEZE_SCOPES }).notNull(),
+    /** null where a network is frozen for everybody. */
+    projectId: uuid('project_id').references(() => projects.id),
+    ownerId: text('owner_id'),
+    walletId: uuid('wallet_id').references(() => wallets.id),
+    network: text('network', { enum: NETWORKS }),
+    reason: text('reason').notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+  },
+  (table) => [
+    unique('freezes_once')
+      .on(table.scope, table.projectId, table.ownerId, table.walletId, table.network)
+      .nullsNotDistinct(),
+    check('freezes_scope', oneOf('scope', FREEZE_SCOPES)),
+    check(
+      'freezes_names_its_thing',
+      sql`case ${table.scope}
+        when 'project' then ${table.projectId} is not null and ${table.ownerId} is null and ${table.walletId} is null and ${table.network} is null
+        when 'owner' then ${table.projectId} is not null and ${table.ownerId} is not null and ${table.walletId} is null and ${table.network} is null
+        when 'wallet' then ${table.projectId} is not null and ${table.ownerId} is null and ${table.walletId} is not null and ${table.network} is null
+        else ${table.projectId} is null and ${table.ownerId} is null and ${table.walletId} is null and ${table.network} is not null
+      end`,
+    ),
+  ],
+)
+
+export const freezesAccess = access(freezes, { api: 'select, insert, delete' })

@@ -1,0 +1,144 @@
+// What is known of contracts, tokens and NFTs.
+
+import { sql } from 'drizzle-orm'
+import { bigint, check, index, jsonb, pgTable, primaryKey, smallint, text, unique, uuid } from 'drizzle-orm/pg-core'
+import { access } from '../access.ts'
+import { instant, now, oneOf, uint256 } from '../columns.ts'
+import { ABI_ITEM_KINDS, ASSET_STANDARDS, NETWORKS } from '../words.ts'
+import { projects } from './projects.ts'
+import { transactions } from './transactions.ts'
+
+type AbiInput = { readonly name: string; readonly type: string; readonly components?: readonly AbiInput[] }
+type AbiItem = { readonly name: string; readonly inputs: readonly AbiInput[] }
+
+/** What operators added with `abi add`: a row a function or an error, a name a file. */
+export const abiItems = pgTable(
+  'abi_items',
+  {
+    id: bigint('id', { mode: 'bigint' }).primaryKey().generatedAlwaysAsIdentity(),
+    abiName: text('abi_name').notNull(),
+    /** Both null where it is for every contract of every network. */
+    network: text('network', { enum: NETWORKS }),
+    address: text('address'),
+    kind: text('kind', { enum: ABI_ITEM_KINDS }).notNull(),
+    /** `0x` and four bytes. */
+    selector: text('selector').notNull(),
+    /** `transfer(address,uint256)`. */
+    signature: text('signature').notNull(),
+    /** `{ name, inputs }`, as a JSON ABI has them. */
+    item: jsonb('item').$type<AbiItem>().notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+  },
+  (table) => [
+    unique('abi_items_once').on(table.abiName, table.kind, table.signature),
+    index('abi_items_selector').on(table.selector, table.kind),
+    check('abi_items_kind', oneOf('kind', ABI_ITEM_KINDS)),
+    check('abi_items_network', oneOf('network', NETWORKS)),
+    check('abi_items_bound', sql`(${table.network} is null) = (${table.address} is null)`),
+    check('abi_items_selector_form', sql`${table.selector} ~ '^0x[0-9a-f]{8}$'`),
+  ],
+)
+
+export const abiItemsAccess = access(abiItems, { api: 'select, insert, delete', worker: 'select' })
+
+/** What operators imported with `tokens import`: how tokens are shown. What a token is, its contract says. */
+export const listedTokens = pgTable(
+  'listed_tokens',
+  {
+    network: text('network', { enum: NETWORKS }).notNull(),
+    /** Canonical, as `parseAddress` returns it. */
+    address: text('address').notNull(),
+    listName: text('list_name').notNull(),
+    name: text('name').notNull(),
+    symbol: text('symbol').notNull(),
+    /** Empty where the list has none. */
+    logoUrl: text('logo_url').notNull(),
+    /** null where the list does not say. */
+    displayDecimals: smallint('display_decimals'),
+    importedAt: instant('imported_at').notNull().default(now),
+  },
+  (table) => [
+    primaryKey({ columns: [table.network, table.address] }),
+    index('listed_tokens_list').on(table.listName),
+    check('listed_tokens_network', oneOf('network', NETWORKS)),
+    check('listed_tokens_display_decimals', sql`display_decimals between 0 and 255`),
+  ],
+)
+
+export const listedTokensAccess = access(listedTokens, { api: 'select, insert, delete' })
+
+/** What a contract says of itself, read once. */
+export const contractFacts = pgTable(
+  'contract_facts',
+  {
+    network: text('network', { enum: NETWORKS }).notNull(),
+    address: text('address').notNull(),
+    standard: text('standard', { enum: ASSET_STANDARDS }).notNull(),
+    name: text('name').notNull(),
+    symbol: text('symbol').notNull(),
+    decimals: smallint('decimals').notNull(),
+    readAt: instant('read_at').notNull().default(now),
+  },
+  (table) => [
+    primaryKey({ columns: [table.network, table.address] }),
+    check('contract_facts_standard', oneOf('standard', ASSET_STANDARDS)),
+  ],
+)
+
+export const contractFactsAccess = access(contractFacts, {
+  api: 'select, insert, update',
+  worker: 'select, insert, update',
+})
+
+export const tokenUris = pgTable(
+  'token_uris',
+  {
+    network: text('network', { enum: NETWORKS }).notNull(),
+    contract: text('contract').notNull(),
+    tokenId: uint256('token_id').notNull(),
+    uri: text('uri').notNull(),
+    readAt: instant('read_at').notNull().default(now),
+  },
+  (table) => [primaryKey({ columns: [table.network, table.contract, table.tokenId] })],
+)
+
+export const tokenUrisAccess = access(tokenUris, { api: 'select, insert, update', worker: 'select, insert, update' })
+
+/** Collections that were created here; the address is their transaction's `contract_address`. */
+export const collections = pgTable(
+  'collections',
+  {
+    transactionId: uuid('transaction_id')
+      .primaryKey()
+      .references(() => transactions.id),
+    projectId: uuid('project_id')
+      .notNull()
+      .references(() => projects.id),
+    network: text('network', { enum: NETWORKS }).notNull(),
+    ownerAddress: text('owner_address').notNull(),
+    name: text('name').notNull(),
+    symbol: text('symbol').notNull(),
+    imageUrl: text('image_url').notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+  },
+  (table) => [
+    index('collections_listed').on(
+      table.projectId,
+      table.network,
+      table.ownerAddress,
+      table.createdAt,
+      table.transactionId,
+    ),
+  ],
+)
+
+export const collectionsAccess = access(collections, { api: 'select, insert, update', worker: 'select' })
+
+/** Hosted EIP-721 metadata, addressed by the SHA-256 of its text. */
+export const metadataDocuments = pgTable('metadata_documents', {
+  digest: text('digest').primaryKey(),
+  body: text('body').notNull(),
+  createdAt: instant('created_at').notNull().default(now),
+})
+
+export const metadataDocumentsAccess = access(metadataDocuments, { api: 'select, insert, update', worker: 'select' })

@@ -1,0 +1,247 @@
+// Where keys lie, sealed, with the wallets that they are of. The worker's login reads no table of these but wallets.
+
+import { sql } from 'drizzle-orm'
+import {
+  bigint,
+  boolean,
+  check,
+  foreignKey,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+  unique,
+  uniqueIndex,
+  uuid,
+} from 'drizzle-orm/pg-core'
+import { access } from '../access.ts'
+import { bytes, instant, now, oneOf, uint256 } from '../columns.ts'
+import { CONTROL_MODES, KEYRING_KINDS, NETWORKS, type RuleOperator, WALLET_TYPES } from '../words.ts'
+import { projects } from './projects.ts'
+
+/** `value` as the caller wrote it: an address, an integer in decimal digits or 0x hex, or a text. */
+type ArgumentRule = { readonly argument: string; readonly operator: RuleOperator; readonly value: string }
+
+/** The project key wrapped by the root key; one row a version. */
+export const projectKeys = pgTable(
+  'project_keys',
+  {
+    projectId: uuid('project_id')
+      .notNull()
+      .references(() => projects.id),
+    version: integer('version').notNull(),
+    rootKeyId: text('root_key_id').notNull(),
+    wrapped: bytes('wrapped').notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+  },
+  (table) => [primaryKey({ columns: [table.projectId, table.version] })],
+)
+
+export const projectKeysAccess = access(projectKeys, { api: 'select, insert, update' })
+
+/** The developer key under the developer's secret: opening it is the check of the secret. */
+export const developerKeys = pgTable('developer_keys', {
+  projectId: uuid('project_id')
+    .primaryKey()
+    .references(() => projects.id),
+  sealed: bytes('sealed').notNull(),
+  version: integer('version').notNull().default(1),
+  updatedAt: instant('updated_at').notNull().default(now),
+})
+
+export const developerKeysAccess = access(developerKeys, { api: 'select, insert, update' })
+
+/** The user key under the owner's PIN: opening it is the check of the PIN. */
+export const userKeys = pgTable(
+  'user_keys',
+  {
+    projectId: uuid('project_id')
+      .notNull()
+      .references(() => projects.id),
+    ownerId: text('owner_id').notNull(),
+    /** For argon2id, 16 bytes. */
+    salt: bytes('salt').notNull(),
+    sealed: bytes('sealed').notNull(),
+    version: integer('version').notNull().default(1),
+    updatedAt: instant('updated_at').notNull().default(now),
+  },
+  (table) => [primaryKey({ columns: [table.projectId, table.ownerId] })],
+)
+
+export const userKeysAccess = access(userKeys, { api: 'select, insert, update' })
+
+/** The PIN guess guard: one row an owner, charged before a PIN is looked at. */
+export const pinGuesses = pgTable(
+  'pin_guesses',
+  {
+    projectId: uuid('project_id').notNull(),
+    ownerId: text('owner_id').notNull(),
+    /** Wrong PINs in a row, and ever. */
+    fails: integer('fails').notNull().default(0),
+    total: integer('total').notNull().default(0),
+    lockedUntil: instant('locked_until'),
+    lease: uuid('lease'),
+    leaseUntil: instant('lease_until'),
+  },
+  (table) => [
+    primaryKey({ columns: [table.projectId, table.ownerId] }),
+    foreignKey({
+      columns: [table.projectId, table.ownerId],
+      foreignColumns: [userKeys.projectId, userKeys.ownerId],
+      name: 'pin_guesses_user_key',
+    }),
+    check('pin_guesses_bounds', sql`${table.fails} between 0 and 5 and ${table.total} between 0 and 100`),
+  ],
+)
+
+export const pinGuessesAccess = access(pinGuesses, { api: 'select, insert, update' })
+
+export const keyrings = pgTable(
+  'keyrings',
+  {
+    id: uuid('id').primaryKey(),
+    projectId: uuid('project_id')
+      .notNull()
+      .references(() => projects.id),
+    ownerId: text('owner_id').notNull(),
+    kind: text('kind', { enum: KEYRING_KINDS }).notNull(),
+    /** The seed's entropy or the imported key, under the keyring key. */
+    sealed: bytes('sealed').notNull(),
+    /** Brought by a caller: its addresses may have moved something before we knew them. */
+    imported: boolean('imported').notNull().default(false),
+    createdAt: instant('created_at').notNull().default(now),
+  },
+  (table) => [
+    uniqueIndex('keyrings_one_seed').on(table.projectId, table.ownerId).where(sql`${table.kind} = 'seed'`),
+    index('keyrings_project').on(table.projectId),
+    check('keyrings_kind', oneOf('kind', KEYRING_KINDS)),
+  ],
+)
+
+export const keyringsAccess = access(keyrings, { api: 'select, insert, update' })
+
+/** One credential's way to a keyring key. */
+export const ownerLocks = pgTable(
+  'owner_locks',
+  {
+    id: uuid('id').primaryKey(),
+    keyringId: uuid('keyring_id')
+      .notNull()
+      .references(() => keyrings.id),
+    controlMode: text('control_mode', { enum: CONTROL_MODES }).notNull(),
+    sealed: bytes('sealed').notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+  },
+  (table) => [
+    unique('owner_locks_one_a_mode').on(table.keyringId, table.controlMode),
+    check('owner_locks_control_mode', oneOf('control_mode', CONTROL_MODES)),
+  ],
+)
+
+export const ownerLocksAccess = access(ownerLocks, { api: 'select, insert, update' })
+
+export const wallets = pgTable(
+  'wallets',
+  {
+    id: uuid('id').primaryKey(),
+    projectId: uuid('project_id')
+      .notNull()
+      .references(() => projects.id),
+    network: text('network', { enum: NETWORKS }).notNull(),
+    ownerId: text('owner_id').notNull(),
+    name: text('name').notNull(),
+    /** Canonical: EIP-55 or SS58 with the network's prefix. */
+    address: text('address').notNull(),
+    controlMode: text('control_mode', { enum: CONTROL_MODES }).notNull(),
+    type: text('type', { enum: WALLET_TYPES }).notNull(),
+    keyringId: uuid('keyring_id')
+      .notNull()
+      .references(() => keyrings.id),
+    publicKey: bytes('public_key').notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+  },
+  (table) => [
+    unique('wallets_one_a_network').on(table.projectId, table.network, table.ownerId),
+    unique('wallets_address').on(table.projectId, table.network, table.address),
+    index('wallets_watched').on(table.network, table.address),
+    index('wallets_listed').on(table.projectId, table.network, table.createdAt, table.id),
+    check('wallets_network', oneOf('network', NETWORKS)),
+    check('wallets_control_mode', oneOf('control_mode', CONTROL_MODES)),
+    check('wallets_type', oneOf('type', WALLET_TYPES)),
+  ],
+)
+
+export const walletsAccess = access(wallets, { api: 'select, insert, update', worker: 'select' })
+
+/** The wallet's derived private key under its wallet key: what signing opens, so that no seed is touched. */
+export const walletKeys = pgTable('wallet_keys', {
+  walletId: uuid('wallet_id')
+    .primaryKey()
+    .references(() => wallets.id),
+  sealed: bytes('sealed').notNull(),
+})
+
+export const walletKeysAccess = access(walletKeys, { api: 'select, insert, update' })
+
+/** What the owner of a user-controlled wallet lets the developer do with it, without the PIN. */
+export const policies = pgTable(
+  'policies',
+  {
+    id: uuid('id').primaryKey(),
+    projectId: uuid('project_id')
+      .notNull()
+      .references(() => projects.id),
+    network: text('network', { enum: NETWORKS }).notNull(),
+    walletId: uuid('wallet_id')
+      .notNull()
+      .references(() => wallets.id),
+    name: text('name').notNull(),
+    /** All of them must match. */
+    argumentRules: jsonb('argument_rules').$type<readonly ArgumentRule[]>().notNull(),
+    expiresAt: instant('expires_at'),
+    /** Of the native coin, in base units: the most that all uses together may send. */
+    maxTotalValue: uint256('max_total_value'),
+    maxUses: integer('max_uses'),
+    /** Likewise: the most that all uses together may pay as fees. */
+    maxTotalFee: uint256('max_total_fee').notNull(),
+    spentFee: uint256('spent_fee').notNull().default(sql`0`),
+    spentValue: uint256('spent_value').notNull().default(sql`0`),
+    uses: bigint('uses', { mode: 'number' }).notNull().default(0),
+    createdAt: instant('created_at').notNull().default(now),
+    /** Of what was agreed; a use changes nothing of that. */
+    updatedAt: instant('updated_at').notNull().default(now),
+    revokedAt: instant('revoked_at'),
+  },
+  (table) => [
+    index('policies_of_wallet').on(table.walletId, table.createdAt, table.id).where(sql`${table.revokedAt} is null`),
+    index('policies_listed')
+      .on(table.projectId, table.network, table.createdAt, table.id)
+      .where(sql`${table.revokedAt} is null`),
+    check('policies_network', oneOf('network', NETWORKS)),
+    check(
+      'policies_rules',
+      sql`jsonb_typeof(${table.argumentRules}) = 'array' and ${table.argumentRules} <> '[]'::jsonb`,
+    ),
+    check(
+      'policies_limits',
+      sql`${table.spentValue} >= 0 and ${table.spentFee} >= 0 and ${table.spentFee} <= ${table.maxTotalFee} and ${table.uses} >= 0 and ${table.spentValue} <= coalesce(${table.maxTotalValue}, ${table.spentValue}) and ${table.uses} <= coalesce(${table.maxUses}, ${table.uses})`,
+    ),
+  ],
+)
+
+export const policiesAccess = access(policies, { api: 'select, insert, update' })
+
+/** The developer's way to one wallet's key, and to nothing else: gone with the policy. */
+export const policyLocks = pgTable('policy_locks', {
+  id: uuid('id').primaryKey(),
+  policyId: uuid('policy_id')
+    .notNull()
+    .unique()
+    .references(() => policies.id),
+  sealed: bytes('sealed').notNull(),
+  createdAt: instant('created_at').notNull().default(now),
+})
+
+export const policyLocksAccess = access(policyLocks, { api: 'select, insert, update, delete' })

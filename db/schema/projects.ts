@@ -1,0 +1,92 @@
+// The deployment, its projects and their API keys.
+
+import { sql } from 'drizzle-orm'
+import { boolean, check, index, json, jsonb, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core'
+import { access } from '../access.ts'
+import { bytes, instant, now, oneOf } from '../columns.ts'
+import { API_KEY_SCOPES, ENVIRONMENTS } from '../words.ts'
+
+/** The one row that binds this database to an environment, its chains and its keys. */
+export const deployment = pgTable(
+  'deployment',
+  {
+    id: smallint('id').primaryKey().default(1),
+    environment: text('environment', { enum: ENVIRONMENTS }).notNull(),
+    chainIds: jsonb('chain_ids').$type<Record<string, number>>().notNull(),
+    rootKeyId: text('root_key_id').notNull(),
+    rootKeyCheck: bytes('root_key_check').notNull(),
+    serviceKeyCheck: bytes('service_key_check').notNull(),
+    identityKeyCheck: bytes('identity_key_check').notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+  },
+  (table) => [
+    check('deployment_single', sql`${table.id} = 1`),
+    check('deployment_environment', oneOf('environment', ENVIRONMENTS)),
+  ],
+)
+
+export const deploymentAccess = access(deployment, { api: 'select, insert, update', worker: 'select' })
+
+export const projects = pgTable('projects', {
+  id: uuid('id').primaryKey().defaultRandom(),
+  name: text('name').notNull(),
+  allowedOrigins: text('allowed_origins').array().notNull().default(sql`'{}'`),
+  /** The WebAuthn RP ID of its users' passkeys; null: the host of the page that asks. */
+  passkeyRpId: text('passkey_rp_id'),
+  /** Whether anybody may begin as a new user without a proof. */
+  anonymousLogin: boolean('anonymous_login').notNull().default(false),
+  createdAt: instant('created_at').notNull().default(now),
+  activatedAt: instant('activated_at'),
+})
+
+export const projectsAccess = access(projects, { api: 'select, insert, update', worker: 'select' })
+
+export const apiKeys = pgTable(
+  'api_keys',
+  {
+    id: uuid('id').primaryKey().defaultRandom(),
+    projectId: uuid('project_id')
+      .notNull()
+      .references(() => projects.id),
+    name: text('name').notNull(),
+    /** SHA-256 of the key: 256 random bits need no slow hash. */
+    hash: bytes('hash').notNull().unique(),
+    scopes: text('scopes', { enum: API_KEY_SCOPES }).array().notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+    expiresAt: instant('expires_at'),
+    lastUsedAt: instant('last_used_at'),
+    revokedAt: instant('revoked_at'),
+  },
+  (table) => [index('api_keys_project').on(table.projectId)],
+)
+
+export const apiKeysAccess = access(apiKeys, { api: 'select, insert, update' })
+
+/** The first answers to requests that came with an `Idempotency-Key`, for a day. */
+export const idempotencyKeys = pgTable(
+  'idempotency_keys',
+  {
+    projectId: uuid('project_id')
+      .notNull()
+      .references(() => projects.id),
+    /** Who asked, as the audit names them. */
+    principal: text('principal').notNull(),
+    /** The path's template. */
+    path: text('path').notNull(),
+    key: text('key').notNull(),
+    /** A MAC over the body, without credentials: equal for equal requests, and tells nothing of them. */
+    fingerprint: bytes('fingerprint').notNull(),
+    answer: json('answer').notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+  },
+  (table) => [
+    primaryKey({ columns: [table.projectId, table.principal, table.path, table.key] }),
+    index('idempotency_keys_age').on(table.createdAt),
+  ],
+)
+
+export const idempotencyKeysAccess = access(idempotencyKeys, {
+  api: 'select, insert, update',
+  worker: 'select, delete',
+  workerDeletes: "created_at <= now() - interval '24 hours'",
+})

@@ -1,0 +1,274 @@
+// End users: who they are, how they log in, and their sessions. No row holds a code or a token that could be used.
+
+import { sql } from 'drizzle-orm'
+import {
+  type AnyPgColumn,
+  bigint,
+  boolean,
+  check,
+  foreignKey,
+  index,
+  integer,
+  pgTable,
+  primaryKey,
+  smallint,
+  text,
+  unique,
+  uuid,
+} from 'drizzle-orm/pg-core'
+import { access } from '../access.ts'
+import { bytes, instant, now, oneOf } from '../columns.ts'
+import { EMAIL_CODE_PURPOSES, LOGIN_WAYS, NONCE_KINDS, SESSION_ENDS } from '../words.ts'
+import { projects } from './projects.ts'
+
+/** An end user of a project. One who came without any proof has neither an e-mail address nor a wallet. */
+export const users = pgTable(
+  'users',
+  {
+    id: uuid('id').primaryKey(),
+    projectId: uuid('project_id')
+      .notNull()
+      .references(() => projects.id),
+    /** Proven, in lower case. */
+    email: text('email'),
+    /** Proven, as src/users/sign-in-wallet.ts names it: an address, or a contract's address with its chain. */
+    signInWallet: text('sign_in_wallet'),
+    createdAt: instant('created_at').notNull().default(now),
+  },
+  (table) => [
+    unique('users_email').on(table.projectId, table.email),
+    unique('users_sign_in_wallet').on(table.projectId, table.signInWallet),
+    unique('users_project').on(table.projectId, table.id),
+    index('users_unproven').on(table.createdAt).where(sql`email is null and sign_in_wallet is null`),
+  ],
+)
+
+export const usersAccess = access(users, {
+  api: 'select, insert, update',
+  worker: 'select (id, project_id, email, sign_in_wallet, created_at), delete',
+})
+
+const ofUser = (table: { readonly projectId: AnyPgColumn; readonly userId: AnyPgColumn }) =>
+  foreignKey({ columns: [table.projectId, table.userId], foreignColumns: [users.projectId, users.id] })
+
+/** WebAuthn credentials (its section 4, "credential record"). */
+export const passkeys = pgTable(
+  'passkeys',
+  {
+    id: uuid('id').primaryKey().defaultRandom(),
+    projectId: uuid('project_id').notNull(),
+    userId: uuid('user_id').notNull(),
+    credentialId: bytes('credential_id').notNull(),
+    /** COSE_Key. */
+    publicKey: bytes('public_key').notNull(),
+    rpId: text('rp_id').notNull(),
+    signCount: bigint('sign_count', { mode: 'number' }).notNull(),
+    transports: text('transports').array().notNull(),
+    aaguid: uuid('aaguid').notNull(),
+    backupEligible: boolean('backup_eligible').notNull(),
+    backedUp: boolean('backed_up').notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+    lastUsedAt: instant('last_used_at'),
+  },
+  (table) => [
+    unique('passkeys_credential').on(table.projectId, table.credentialId),
+    index('passkeys_user').on(table.projectId, table.userId),
+    ofUser(table),
+  ],
+)
+
+export const passkeysAccess = access(passkeys, {
+  api: 'select, insert, update, delete',
+  worker: 'select (project_id, user_id)',
+})
+
+/** The one live code that was mailed for a user, under a MAC. The user may not exist yet. */
+export const emailCodes = pgTable(
+  'email_codes',
+  {
+    projectId: uuid('project_id')
+      .notNull()
+      .references(() => projects.id),
+    userId: uuid('user_id').notNull(),
+    purpose: text('purpose', { enum: EMAIL_CODE_PURPOSES }).notNull(),
+    email: text('email').notNull(),
+    codeMac: bytes('code_mac').notNull(),
+    tries: smallint('tries').notNull().default(0),
+    createdAt: instant('created_at').notNull().default(now),
+    expiresAt: instant('expires_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.projectId, table.userId, table.purpose] }),
+    index('email_codes_expiry').on(table.expiresAt),
+    check('email_codes_purpose', oneOf('purpose', EMAIL_CODE_PURPOSES)),
+  ],
+)
+// Of logins the worker sees only what tells that they are over, and deletes only those: with a code's MAC, a session's id or
+// the secret of a link it could try to be somebody.
+
+export const emailCodesAccess = access(emailCodes, {
+  api: 'select, insert, update, delete',
+  worker: 'select (expires_at), delete',
+  workerDeletes: 'expires_at < now()',
+})
+
+/** Numbers that must come back signed, once: a row is deleted when it is used. */
+export const nonces = pgTable(
+  'nonces',
+  {
+    projectId: uuid('project_id')
+      .notNull()
+      .references(() => projects.id),
+    kind: text('kind', { enum: NONCE_KINDS }).notNull(),
+    nonce: text('nonce').notNull(),
+    /** Of whom the answer must be; null: of anybody. */
+    userId: uuid('user_id'),
+    /** The wallet that must sign, or the RP ID. */
+    target: text('target').notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+    expiresAt: instant('expires_at').notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.projectId, table.kind, table.nonce] }),
+    index('nonces_expiry').on(table.expiresAt),
+    check('nonces_kind', oneOf('kind', NONCE_KINDS)),
+  ],
+)
+
+export const noncesAccess = access(nonces, {
+  api: 'select, insert, update, delete',
+  worker: 'select (expires_at), delete',
+  workerDeletes: 'expires_at < now()',
+})
+
+/** A login that begins on one device and is completed on another, or behind a mailed link. */
+export const sessionChallenges = pgTable(
+  'session_challenges',
+  {
+    id: uuid('id').primaryKey(),
+    projectId: uuid('project_id')
+      .notNull()
+      .references(() => projects.id),
+    codeHash: bytes('code_hash').notNull(),
+    /** Of the second secret, which travels by mail alone; null where a logged-in device completes it. */
+    linkHash: bytes('link_hash'),
+    email: text('email'),
+    /** Who is logged in by it: of a mailed link known at once, else when it is completed. */
+    userId: uuid('user_id'),
+    askerAddress: text('asker_address').notNull(),
+    askerDevice: text('asker_device').notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+    expiresAt: instant('expires_at').notNull(),
+    completedAt: instant('completed_at'),
+    /** When whoever completed it had proven who they are: the session that comes of it is as old as that. */
+    authenticatedAt: instant('authenticated_at'),
+    /** When the first device got its session: it gets one. */
+    usedAt: instant('used_at'),
+  },
+  (table) => [
+    unique('session_challenges_code').on(table.codeHash),
+    unique('session_challenges_link').on(table.linkHash),
+    index('session_challenges_expiry').on(table.expiresAt),
+    check('session_challenges_link_email', sql`(link_hash is null) = (email is null)`),
+    check('session_challenges_completed', sql`completed_at is null or user_id is not null`),
+    check('session_challenges_authenticated', sql`(completed_at is null) = (authenticated_at is null)`),
+    check('session_challenges_used', sql`used_at is null or completed_at is not null`),
+  ],
+)
+
+export const sessionChallengesAccess = access(sessionChallenges, {
+  api: 'select, insert, update, delete',
+  worker: 'select (expires_at), delete',
+  workerDeletes: 'expires_at < now()',
+})
+
+export const sessions = pgTable(
+  'sessions',
+  {
+    id: uuid('id').primaryKey(),
+    projectId: uuid('project_id').notNull(),
+    userId: uuid('user_id').notNull(),
+    way: text('way', { enum: LOGIN_WAYS }).notNull(),
+    askerAddress: text('asker_address').notNull(),
+    askerDevice: text('asker_device').notNull(),
+    createdAt: instant('created_at').notNull().default(now),
+    /** When its user last proved who they are. A refresh is no proof, nor is being let in by another device. */
+    authenticatedAt: instant('authenticated_at').notNull().default(now),
+    /** The number of the refresh token that is due; the token follows from it and the identity key. */
+    generation: integer('generation').notNull().default(1),
+    refreshedAt: instant('refreshed_at').notNull().default(now),
+    /** When the refresh token that is due expires, and with it the session. */
+    expiresAt: instant('expires_at').notNull(),
+    endedAt: instant('ended_at'),
+    endedBy: text('ended_by', { enum: SESSION_ENDS }),
+  },
+  (table) => [
+    index('sessions_user').on(table.projectId, table.userId, table.createdAt),
+    index('sessions_expiry').on(table.expiresAt),
+    ofUser(table),
+    check('sessions_way', oneOf('way', LOGIN_WAYS)),
+    check('sessions_ended', sql`(ended_at is null) = (ended_by is null)`),
+    check('sessions_ended_by', oneOf('ended_by', SESSION_ENDS)),
+  ],
+)
+
+export const sessionsAccess = access(sessions, {
+  api: 'select, insert, update, delete',
+  worker: 'select (expires_at, project_id, user_id), delete',
+  workerDeletes: 'expires_at < now()',
+})
+
+/** The Ed25519 keys of access tokens, sealed with the identity key: the worker may not even read them. */
+export const tokenKeys = pgTable('token_keys', {
+  /** The JWK thumbprint (RFC 7638): `kid`. */
+  id: text('id').primaryKey(),
+  /** JWK's `x`. */
+  publicKey: text('public_key').notNull(),
+  sealed: bytes('sealed').notNull(),
+  createdAt: instant('created_at').notNull().default(now),
+  /** Published before, so that whoever keeps the published keys for a while knows it by then. */
+  signsFrom: instant('signs_from').notNull(),
+  /** When the last token that it signed has expired; null for the newest. */
+  publishedUntil: instant('published_until'),
+})
+
+export const tokenKeysAccess = access(tokenKeys, { api: 'select, insert, update, delete' })
+
+/** How often something was tried in a window of time; the keys are MACs, so that no address is read here. */
+export const throttles = pgTable(
+  'throttles',
+  {
+    key: bytes('key').primaryKey(),
+    tries: integer('tries').notNull(),
+    windowEndsAt: instant('window_ends_at').notNull(),
+  },
+  (table) => [index('throttles_window').on(table.windowEndsAt)],
+)
+
+export const throttlesAccess = access(throttles, {
+  api: 'select, insert, update, delete',
+  worker: 'select (window_ends_at), delete',
+  workerDeletes: 'window_ends_at < now()',
+})
+
+/** Mails on their way. The text is sealed with the service key, and erased when it was sent or is too late. */
+export const mails = pgTable(
+  'mails',
+  {
+    id: uuid('id').primaryKey(),
+    projectId: uuid('project_id')
+      .notNull()
+      .references(() => projects.id),
+    recipient: text('recipient').notNull(),
+    subject: text('subject').notNull(),
+    sealed: bytes('sealed'),
+    createdAt: instant('created_at').notNull().default(now),
+    /** Later than this it is not sent any more. */
+    expiresAt: instant('expires_at').notNull(),
+    sentAt: instant('sent_at'),
+    failure: text('failure'),
+  },
+  (table) => [index('mails_age').on(table.createdAt)],
+)
+
+export const mailsAccess = access(mails, { api: 'select, insert', worker: 'select, update, delete' })
