@@ -1,6 +1,6 @@
-// A file in the Token Lists format (tokenlists.org), judged before anything of it is kept. What the format has beyond what
-// is used here (timestamp, tags, keywords) is left alone. Lists are long and written by many hands: a token that cannot be
-// taken is named, and the others are taken.
+// A file in the Token Lists format (tokenlists.org), judged before anything of it is kept. What the format has of the list
+// beyond name, version and tokens (timestamp, keywords, a logo) is not used here and not judged. Lists are long and written
+// by many hands: a token that breaks the format is named, and the others are taken.
 
 import type { ListedTokenRow } from '../../db/queries/listed-tokens.ts'
 import type { EvmNetwork } from '../../db/words.ts'
@@ -10,9 +10,18 @@ import { AppError } from '../errors.ts'
 
 export const TOKEN_LIST_FILE_BYTES_MAX = 10_000_000
 const TOKENS_MAX = 50_000
-/** As names and symbols from the chain are bounded. */
+/** As names from the chain are bounded. */
 const NAME_LENGTH_MAX = 64
-const SYMBOL_LENGTH_MAX = 32
+/** The format's definitions of TokenInfo, TagIdentifier and ExtensionMap. */
+const TOKEN_NAME = { form: /^[ \S]*$/, what: 'without line breaks', max: 60 }
+const TOKEN_SYMBOL = { form: /^\S*$/, what: 'without spaces', max: 20 }
+const TAG = /^\w{1,10}$/
+const TAGS_MAX = 10
+const EXTENSION_NAME = /^\w{1,40}$/
+const EXTENSION_TEXT_LENGTH_MAX = 42
+const EXTENSIONS_MAX = 10
+/** `extensions` itself, and two objects within one another. */
+const EXTENSIONS_DEPTH_MAX = 3
 const LOGO_URL = /^(?:https|ipfs):\/\/[^\s\p{C}]+$/u
 const LOGO_URL_LENGTH_MAX = 2_048
 /** EIP-20: decimals is a uint8. */
@@ -51,9 +60,46 @@ const text = (value: unknown, input: { readonly what: string; readonly max: numb
   return cleaned === '' ? refuse(`${what} must be a text with visible characters.`) : cleaned
 }
 
+/** In characters, as the format counts: each is at most two code units. */
+const isWithin = (value: string, max: number): boolean => value.length <= 2 * max && [...value].length <= max
+
 /** Names and symbols may be empty, by the format: what is shown is what the contract says. */
-const label = (value: unknown, input: { readonly what: string; readonly max: number }): string =>
-  typeof value === 'string' ? cleanText(value, input.max) : refuse(`${input.what} must be a text.`)
+const label = (value: unknown, what: string, rule: typeof TOKEN_NAME): string => {
+  if (typeof value !== 'string') return refuse(`${what} must be a text.`)
+  const isRight = rule.form.test(value) && isWithin(value, rule.max)
+  return isRight
+    ? cleanText(value, rule.max)
+    : refuse(`${what} must have at most ${rule.max} characters, ${rule.what}.`)
+}
+
+/** Nothing is done with tags here: they are judged so that whoever keeps the list hears of a mistake. */
+const judgeTags = (value: unknown, what: string): void => {
+  const isRight =
+    value === undefined ||
+    (Array.isArray(value) && value.length <= TAGS_MAX && value.every((tag) => typeof tag === 'string' && TAG.test(tag)))
+  if (!isRight) refuse(`${what} must be a list of at most ${TAGS_MAX} words of at most 10 characters.`)
+}
+
+/** @param levels how many objects may stand within one another */
+const isExtension = (value: unknown, levels: number): boolean => {
+  if (value === null || typeof value === 'boolean' || typeof value === 'number') return true
+  if (typeof value === 'string') return value !== '' && isWithin(value, EXTENSION_TEXT_LENGTH_MAX)
+  if (typeof value !== 'object' || Array.isArray(value) || levels === 0) return false
+  const entries = Object.entries(value)
+  return (
+    entries.length <= EXTENSIONS_MAX &&
+    entries.every(([name, each]) => EXTENSION_NAME.test(name) && isExtension(each, levels - 1))
+  )
+}
+
+/** Of extensions only the decimals to show are used. The others are judged for the same reason as tags. */
+const judgeExtensions = (extensions: Fields, what: string): void => {
+  if (isExtension(extensions, EXTENSIONS_DEPTH_MAX)) return
+  refuse(
+    `${what} must have at most ${EXTENSIONS_MAX} fields, each a number, true, false, null, a text of 1 to ` +
+      `${EXTENSION_TEXT_LENGTH_MAX} characters, or an object of such, at most two within one another.`,
+  )
+}
 
 const logoUrlOf = (value: unknown, what: string): string => {
   if (value === undefined || value === '') return ''
@@ -61,9 +107,9 @@ const logoUrlOf = (value: unknown, what: string): string => {
   return refuse(`${what} must be a URI of at most ${LOGO_URL_LENGTH_MAX} characters: https://… or ipfs://….`)
 }
 
-const displayDecimalsOf = (value: unknown, what: string): number | null => {
-  if (value === undefined) return null
-  const { displayDecimals } = fieldsOf(value, what)
+const extensionsOf = (value: unknown, what: string): Fields => (value === undefined ? {} : fieldsOf(value, what))
+
+const displayDecimalsOf = ({ displayDecimals }: Fields, what: string): number | null => {
   if (displayDecimals === undefined) return null
   return wholeNumber(displayDecimals, { what: `${what}.displayDecimals`, max: DECIMALS_MAX })
 }
@@ -85,8 +131,8 @@ const taken = <T>(refused: string[], read: () => T): T | undefined => {
 type Reading = { readonly networks: ReadonlyMap<number, EvmNetwork>; readonly refused: string[] }
 
 /**
- * null for a token of another chain: of that nothing but the chain is judged. A token whose logo or decimals to show cannot
- * be taken is taken without them.
+ * null for a token of another chain: of that nothing but the chain is judged. A token with a logo, tags, extensions or
+ * decimals to show that break the format is taken without those.
  */
 const tokenOf = (value: unknown, what: string, { networks, refused }: Reading): ListedTokenRow | null => {
   const fields = fieldsOf(value, what)
@@ -94,13 +140,20 @@ const tokenOf = (value: unknown, what: string, { networks, refused }: Reading): 
   const network = networks.get(chainId)
   if (network === undefined) return null
   wholeNumber(fields.decimals, { what: `${what}.decimals`, max: DECIMALS_MAX })
-  return {
+  const own = {
     network,
     address: addressOf(fields.address, `${what}.address`),
-    name: label(fields.name, { what: `${what}.name`, max: NAME_LENGTH_MAX }),
-    symbol: label(fields.symbol, { what: `${what}.symbol`, max: SYMBOL_LENGTH_MAX }),
-    logoUrl: taken(refused, () => logoUrlOf(fields.logoURI, `${what}.logoURI`)) ?? '',
-    displayDecimals: taken(refused, () => displayDecimalsOf(fields.extensions, `${what}.extensions`)) ?? null,
+    name: label(fields.name, `${what}.name`, TOKEN_NAME),
+    symbol: label(fields.symbol, `${what}.symbol`, TOKEN_SYMBOL),
+  }
+  const { logoURI, tags } = fields
+  const extensions = taken(refused, () => extensionsOf(fields.extensions, `${what}.extensions`)) ?? {}
+  taken(refused, () => judgeTags(tags, `${what}.tags`))
+  taken(refused, () => judgeExtensions(extensions, `${what}.extensions`))
+  return {
+    ...own,
+    logoUrl: taken(refused, () => logoUrlOf(logoURI, `${what}.logoURI`)) ?? '',
+    displayDecimals: taken(refused, () => displayDecimalsOf(extensions, `${what}.extensions`)) ?? null,
   }
 }
 

@@ -20,6 +20,9 @@ const parse = (list: unknown) =>
 const withTokens = (...tokens: readonly unknown[]) => ({ ...LIST, tokens })
 const withToken = (changes: object) => withTokens({ ...TOKEN, ...changes })
 
+/** So many fields, `f1` and on. */
+const numbered = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`f${at + 1}`, at]))
+
 describe('a token list', () => {
   test('is read; tokens of other chains are counted and not judged', () => {
     const file = parse(
@@ -28,7 +31,7 @@ describe('a token list', () => {
           ...TOKEN,
           address: USDC.toLowerCase(),
           logoURI: 'ipfs://logo',
-          extensions: { displayDecimals: 2, other: [] },
+          extensions: { displayDecimals: 2, other: 'x' },
         },
         { ...TOKEN, chainId: 137, tags: ['stable'], logoURI: '' },
         { chainId: 10, address: 'elsewhere' },
@@ -47,10 +50,9 @@ describe('a token list', () => {
     })
   })
 
-  test('has names that are bounded and cleaned as those from the chain are', () => {
-    const hostile = `\u202eGood\u0000\n Token${'x'.repeat(100_000)}`
-    const [token] = parse(withToken({ name: hostile, symbol: `A\u200b${'B'.repeat(99)}` })).tokens
-    expect(token).toMatchObject({ name: `Good Token${'x'.repeat(54)}`, symbol: `A${'B'.repeat(31)}` })
+  test('has names that are cleaned as those from the chain are', () => {
+    const [token] = parse(withToken({ name: '\u202eGood\u0000  Token', symbol: 'A\u200bB' })).tokens
+    expect(token).toMatchObject({ name: 'Good Token', symbol: 'AB' })
     expect(parse({ ...withToken({}), name: '\u202e name ' }).name).toBe('name')
   })
 
@@ -84,6 +86,15 @@ describe('a token list', () => {
     ['a symbol of numbers', { symbol: 1 }, 'tokens.1.symbol must be a text.'],
     ['a broken number of decimals', { decimals: 6.5 }, 'tokens.1.decimals must be a whole number from 0 to 255.'],
     ['decimals beyond a byte', { decimals: 256 }, 'tokens.1.decimals must be a whole number from 0 to 255.'],
+    ['a name beyond 60 characters', { name: 'é'.repeat(61) }, 'tokens.1.name must have at most 60 characters, without'],
+    ['an endless name', { name: 'x'.repeat(1_000_000) }, 'tokens.1.name must have at most 60 characters'],
+    [
+      'a name in two lines',
+      { name: 'USD\nCoin' },
+      'tokens.1.name must have at most 60 characters, without line breaks.',
+    ],
+    ['a symbol beyond 20 characters', { symbol: 'U'.repeat(21) }, 'tokens.1.symbol must have at most 20 characters'],
+    ['a symbol of two words', { symbol: 'US DC' }, 'tokens.1.symbol must have at most 20 characters, without spaces.'],
     [
       'a token twice, in other letters',
       { address: OTHER.address.toLowerCase() },
@@ -107,6 +118,10 @@ describe('a token list', () => {
     ['an endless logo', { logoURI: `https://${'a'.repeat(2_048)}` }, 'tokens.0.logoURI must be a URI'],
     ['extensions of text', { extensions: 'x' }, 'tokens.0.extensions must be an object.'],
     ['odd decimals to show', { extensions: { displayDecimals: -1 } }, 'tokens.0.extensions.displayDecimals'],
+    ['tags of text', { tags: 'stable' }, 'tokens.0.tags must be a list'],
+    ['a tag of eleven characters', { tags: ['stablecoins'] }, 'tokens.0.tags must be a list'],
+    ['extensions of lists', { extensions: { abc: ['1234'] } }, 'tokens.0.extensions must have at most 10 fields'],
+    ['eleven extensions', { extensions: numbered(11) }, 'tokens.0.extensions must have at most 10 fields'],
   ]
   test.each(without)('has a token with %s without that, and names it', (_, changes, sentence) => {
     const file = parse(withToken(changes))
@@ -117,27 +132,128 @@ describe('a token list', () => {
   })
 })
 
+// A case with the name of a file says what that file of test/schema in github.com/Uniswap/token-lists says. All are judged by
+// the official schema too.
 describe('the official format', () => {
   const ajv = new Ajv({ strict: false })
   addFormats(ajv)
   const isOfficial = ajv.compile(schema)
 
-  // The cases of the format's own fixtures, each judged by its schema as well.
-  const official: readonly (readonly [string, unknown])[] = [
-    ['as small as can be', withToken({})],
-    ['without names and symbols', withToken({ name: '', symbol: '', decimals: 0 })],
-    ['with special signs', withToken({ name: 'Ünï+cødé $TOKEN™ 中文 / v2.0', symbol: 'ÜÑ+$™.e' })],
-    ['with a period in a symbol', withToken({ symbol: 'USDC.e' })],
-    ['with tags and keywords', { ...withToken({ tags: ['stable'] }), keywords: ['audited'], logoURI: 'ipfs://list' }],
-    ['with extensions', withToken({ extensions: { color: '#000000', is_verified: true, rank: 1, none: null } })],
-    ['with addresses on other chains', withToken({ extensions: { bridgeInfo: { '10': { tokenAddress: USDC } } } })],
-    ['with a token map', { ...withToken({}), tokenMap: { [`1_${USDC}`]: TOKEN } }],
-    ['with fields of its own', { ...withToken({}), unknownField: 'foo' }],
-    ['with addresses in one letter case', withToken({ address: USDC.toLowerCase() })],
+  const CUSDC = { ...TOKEN, address: '0x39AA39c021dfbaE8faC545936693aC917d5E7563', symbol: 'cUSDC', decimals: 8 }
+  const tagged = { tags: { stablecoin: { name: 'Stablecoin', description: 'One US dollar, e.g. by law' } } }
+  const keywords = ['audited', 'special tokens']
+  const logoURI = 'ipfs://QmXfzKRvjZz3u5JRgC4v5mGVbm9ahrUiB4DgzHBsnWbTMM'
+  const bridge = (chain: string) => ({ [chain]: { tokenAddress: USDC, originBridgeAddress: CUSDC.address } })
+  const primitives = { abc: '1234', def: 1234, isBoolean: false, isNull: null }
+  const named = (...labels: readonly (readonly [symbol: string, name: string])[]) =>
+    labels.map(([symbol, name], at) => ({ ...TOKEN, address: `0x${String(at + 1).padStart(40, '0')}`, symbol, name }))
+
+  const official: readonly (readonly [string, Record<string, unknown> & { readonly tokens: readonly unknown[] }])[] = [
+    ['exampleminimum', withTokens(TOKEN, CUSDC)],
+    [
+      'example',
+      { ...withTokens({ ...TOKEN, logoURI, tags: ['stablecoin'] }, CUSDC), ...tagged, ...{ keywords, logoURI } },
+    ],
+    ['example, with its tokenMap', { ...withTokens(TOKEN), tokenMap: { [`1_${USDC}`]: TOKEN } }],
+    ['bigexample', withTokens(...named(...Array.from({ length: 60 }, (_, at) => [`T${at}`, `Token ${at}`] as const)))],
+    ['empty-name-symbol', withTokens({ ...TOKEN, chainId: 137, name: '', symbol: '', decimals: 0 })],
+    [
+      'example-name-symbol-special-characters',
+      withTokens(
+        ...named(
+          ['USD++', 'PieDAO USD++ Pool'],
+          ['UNI-USDC/ETH+50/50%', 'Uniswap V2-USDC/ETH+50/50%'],
+          ['DIACRITIC', 'Ázertíyuöp'],
+          ['DMG', 'DMM: Governance'],
+          ['$TRDL', 'Strudel Finance'],
+          ['symbol', '[brackets]&(parenthesis)'],
+          ['天津神', 'Amatsukami'],
+          ['∞-waUSDC-xPYT', 'Timeless ERC4626-Wrapped'],
+        ),
+      ),
+    ],
+    ['tokenwithperiodsymbol', withToken({ symbol: 'USDC.e' })],
+    ['extensions-valid', withToken({ extensions: { ...primitives, justRightAddress: USDC } })],
+    ['extensions-valid-object', withToken({ extensions: { ...primitives, withObject: { 1: primitives } } })],
+    ['example-crosschain', withToken({ extensions: { bridgeInfo: { ...bridge('10'), ...bridge('42161') } } })],
+    ['a field of its own', { ...withToken({}), unknownField: 'foo' }],
+    ['a large version', { ...withToken({}), version: { major: 999_999, minor: 1_000_000, patch: 0 } }],
+    ['an address in one letter case', withToken({ address: USDC.toLowerCase() })],
+    ['names as long as can be', withToken({ name: '天'.repeat(60), symbol: '∞'.repeat(20) })],
+    [
+      'tags and extensions, as many as can be',
+      withToken({ tags: Array(10).fill('a234567890'), extensions: numbered(10) }),
+    ],
   ]
-  test.each(official)('is taken %s', (_, list) => {
+  test.each(official)('is taken: %s', (_, list) => {
     expect([isOfficial(list), isOfficial.errors]).toEqual([true, null])
-    expect(parse(list)).toMatchObject({ tokens: [{ network: 'Ethereum', address: USDC }], skipped: 0, refused: [] })
+    const file = parse(list)
+    expect(file).toMatchObject({ skipped: 0, refused: [] })
+    expect(file.tokens).toHaveLength(list.tokens.length)
+  })
+
+  const tooDeep = { withObject: { 1: { tokenAddress: 'abc', another: { test: 123 } } } }
+  const notOfficial: readonly (readonly [string, object, string, 'not taken' | 'taken without'])[] = [
+    [
+      'bigwords',
+      { name: `blah ${'blah '.repeat(11)}b.` },
+      'tokens.1.name must have at most 60 characters',
+      'not taken',
+    ],
+    ['invaliddecimals.1', { decimals: 256 }, 'tokens.1.decimals must be a whole number from 0 to 255', 'not taken'],
+    ['invaliddecimals.2', { decimals: -1 }, 'tokens.1.decimals must be a whole number from 0 to 255', 'not taken'],
+    ['invalidtokenaddress', { address: `0x${'0'.repeat(38)}_0` }, '"tokens.1.address" must be an address', 'not taken'],
+    ['invalidlogouri.1', { logoURI: 'hello' }, 'tokens.1.logoURI must be a URI', 'taken without'],
+    ['invalidNumTags', { tags: [...'abcdefghijk'] }, 'tokens.1.tags must be a list of at most 10', 'taken without'],
+    [
+      'extensions-invalid',
+      { extensions: { abc: ['1234'], isNull: { thing: null }, tooLong: `0x${'0'.repeat(40)}1` } },
+      'tokens.1.extensions must have at most 10 fields',
+      'taken without',
+    ],
+    ['extensions-invalid-object-too-deep', { extensions: tooDeep }, 'tokens.1.extensions must have', 'taken without'],
+  ]
+  test.each(notOfficial)('has a token named that breaks it, and the rest is taken: %s', (_, changes, sentence, end) => {
+    const list = withTokens(CUSDC, { ...TOKEN, ...changes }, { ...TOKEN, chainId: 137 })
+    expect(isOfficial(list)).toBe(false)
+    const file = parse(list)
+    const broken = end === 'not taken' ? [] : [['Ethereum', USDC, '', null]]
+    expect(file.tokens.map((token) => [token.network, token.address, token.logoUrl, token.displayDecimals])).toEqual([
+      ['Ethereum', CUSDC.address, '', null],
+      ...broken,
+      ['Polygon', USDC, '', null],
+    ])
+    expect(file.refused).toEqual([expect.stringContaining(sentence)])
+  })
+
+  const broken: readonly (readonly [string, object, string])[] = [
+    ['empty', withTokens(), 'tokens must be a list of 1 to 50000 tokens.'],
+    ['nothing', {}, 'name must be a text with visible characters.'],
+    ...(['patch', 'minor', 'major'] as const).map((part, at) => {
+      const version = { ...LIST.version, [part]: -1 }
+      return [
+        `invalidversion.${at + 1}`,
+        { ...withToken({}), version },
+        `version.${part} must be a whole number`,
+      ] as const
+    }),
+  ]
+  test.each(broken)('is refused as a whole: %s', (_, list, sentence) => {
+    expect(isOfficial(list)).toBe(false)
+    expect(() => parse(list)).toThrow(sentence)
+  })
+
+  const unused: readonly (readonly [string, object])[] = [
+    ['invalidtimestamp', { ...withToken({}), timestamp: 'abc' }],
+    ['invalidlogouri.2', { ...withToken({}), logoURI: 'hello-world' }],
+    [
+      'more than 10,000 tokens',
+      withTokens(...Array.from({ length: 10_001 }, (_, at) => ({ ...TOKEN, chainId: 1_000 + at })), TOKEN),
+    ],
+  ]
+  test.each(unused)('is taken with mistakes in what is not used here: %s', (_, list) => {
+    expect(isOfficial(list)).toBe(false)
+    expect(parse(list)).toMatchObject({ tokens: [{ address: USDC }], refused: [] })
   })
 
   test('is taken with addresses of other kinds of chains', () => {
