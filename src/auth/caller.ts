@@ -1,9 +1,11 @@
-import type { Reach } from '../../db/queries/wallets.ts'
 // Who is calling. An API key speaks for a whole project; an access token for one of its end users, and only for what is
 // theirs.
 
+import type { Reach } from '../../db/queries/wallets.ts'
 import type { ApiKeyScope } from '../../db/words.ts'
+import type { Credentials } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
+import { subnetOf } from '../http/peer.ts'
 
 /** An IP address, or '' where it is not known. */
 type From = { readonly address: string }
@@ -38,6 +40,23 @@ export const reachOf = (caller: Caller): Reach => ({
 /** How the audit names a caller. */
 export const actorOf = (caller: Bearer): string =>
   caller.kind === 'api_key' ? `api_key:${caller.apiKeyId}` : `user:${caller.userId}`
+
+/** For whom a verb acts: what they see, and how the audit names them. */
+export type Principal = Reach & { readonly actor: string }
+
+export const principalOf = (caller: Caller): Principal => ({ ...reachOf(caller), actor: actorOf(caller) })
+
+/** A principal with the credentials that they sent along. */
+export type Signatory = Principal & { readonly credentials: Credentials }
+
+/** @param body of a request, with the fields for credentials. */
+export const signatoryOf = (
+  caller: Caller,
+  body: { readonly developer_secret?: string; readonly user_pin?: string },
+): Signatory => ({
+  ...principalOf(caller),
+  credentials: { developerSecret: body.developer_secret, userPin: body.user_pin, from: subnetOf(caller.address) },
+})
 
 /** @throws user_session_required for an API key. */
 export const requireUser = (caller: Caller): UserCaller => {

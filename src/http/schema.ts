@@ -2,8 +2,7 @@
 
 import { Kind, type Static, type TSchema, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox'
 import { t } from 'elysia'
-import { CONTROL_MODES, NETWORKS, TRANSACTION_STATUSES } from '../../db/words.ts'
-import { subnetOf } from './peer.ts'
+import { CONTROL_MODES, NETWORKS, type Network, TRANSACTION_STATUSES, type TransactionStatus } from '../../db/words.ts'
 
 export const closed = { additionalProperties: false } as const
 
@@ -99,16 +98,6 @@ export const CredentialFields = {
   developer_secret: Type.Optional(DeveloperSecretField),
   user_pin: Type.Optional(UserPinField),
 }
-
-/** The credentials of a body, as the vault takes them. */
-export const credentialsOf = (
-  body: { developer_secret?: string; user_pin?: string },
-  caller: { readonly address: string },
-) => ({
-  developerSecret: body.developer_secret,
-  userPin: body.user_pin,
-  from: subnetOf(caller.address),
-})
 
 /** Text in, so that `0x10` and `1e3` are refused; an empty value and `null` are as if absent. */
 const PageText = (description: string, digits: number) =>
@@ -208,3 +197,14 @@ export const TransactionResult = Type.Object(
   { ...closed, title: 'NftOperationResult' },
 )
 export type TransactionResult = Static<typeof TransactionResult>
+
+/** What the routes answer that submit a transaction. */
+export const shownSubmitted = (submitted: {
+  readonly transactionId: string
+  readonly network: Network
+  readonly status: TransactionStatus
+}): TransactionResult => ({
+  transaction_id: submitted.transactionId,
+  network: submitted.network,
+  status: submitted.status,
+})

@@ -10,7 +10,7 @@ import {
   type IdempotencyScope,
   insertFirstAnswer,
 } from '../../db/queries/idempotency-keys.ts'
-import { actorOf, type Caller } from '../auth/caller.ts'
+import { actorOf, type Caller, type Signatory, signatoryOf } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { createMailboxes } from '../mailbox.ts'
@@ -31,7 +31,7 @@ type Request<Result, Answer> = {
  * Does a thing once per (project, principal, path, key); without the header, as often as it is asked for.
  * @throws invalid_input for a key of a wrong form, idempotency_mismatch, and whatever the verb throws.
  */
-export type Once = <Result, Answer>(
+type Once = <Result, Answer>(
   request: Request<Result, Answer>,
   verb: (remember: Remember<Result>) => Promise<Result>,
 ) => Promise<Answer>
@@ -56,7 +56,7 @@ class AnsweredMeanwhile extends Error {}
 
 const nothing = async (): Promise<void> => {}
 
-export const createOnce = (ctx: Pick<Ctx, 'db' | 'identity'>): Once => {
+const createOnce = (ctx: Pick<Ctx, 'db' | 'identity'>): Once => {
   const fingerprintOf = ctx.identity.authenticator('idempotency')
   const mailboxes = createMailboxes()
 
@@ -98,4 +98,24 @@ export const createOnce = (ctx: Pick<Ctx, 'db' | 'identity'>): Once => {
       }
     })
   }
+}
+
+type Submitting = {
+  readonly body: Parameters<typeof signatoryOf>[1]
+  readonly caller: Caller
+  readonly request: { readonly headers: Headers }
+  /** The template of the path. */
+  readonly route: string
+}
+
+/** What the handlers of submitting routes are made of: each does its thing once, for who asks and with their credentials. */
+export const submitRoute = <Result, Answer>(ctx: Pick<Ctx, 'db' | 'identity'>, show: (result: Result) => Answer) => {
+  const once = createOnce(ctx)
+  return (
+    { body, caller, request, route: path }: Submitting,
+    verb: (by: Signatory & { readonly remember: Remember<Result> }) => Promise<Result>,
+  ): Promise<Answer> =>
+    once({ caller, headers: request.headers, path, body, show }, (remember) =>
+      verb({ ...signatoryOf(caller, body), remember }),
+    )
 }

@@ -1,8 +1,7 @@
 import { insertCollection } from '../../db/queries/collections.ts'
-import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
+import type { Signatory } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
-import type { Credentials } from '../custody/vault.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { describeMetadata, hostMetadata } from '../metadata/host.ts'
 import { pinMetadata } from '../metadata/pin.ts'
@@ -10,15 +9,13 @@ import { type Submitted, submitIntent } from '../transactions/submit.ts'
 import { recordedBehind } from './behind.ts'
 import { resolveSender } from './sender.ts'
 
-export type CreateCollectionInput = Reach & {
-  readonly actor: string
+export type CreateCollectionInput = Signatory & {
   readonly network: Network
   readonly from?: string | undefined
   readonly name: string
   readonly symbol: string
   readonly imageUrl: string
   readonly baseUri?: string | undefined
-  readonly credentials: Credentials
   readonly remember?: Remember<Submitted> | undefined
 }
 
@@ -35,13 +32,10 @@ export const createCollection = async (ctx: Ctx, input: CreateCollectionInput): 
   // ERC-7572: what marketplaces read of the collection itself.
   const about = describeMetadata(ctx.config, { name, description: '', image: imageUrl })
   return submitIntent(ctx, {
-    projectId,
-    actor: input.actor,
+    ...input,
     kind: 'collection',
     chain,
     wallet,
-    credentials: input.credentials,
-    remember: input.remember,
     intents: async () => {
       await pinMetadata(ctx.config, about)
       return [

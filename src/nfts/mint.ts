@@ -1,7 +1,6 @@
-import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
+import type { Signatory } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
-import type { Credentials } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { describeMetadata, hostMetadata } from '../metadata/host.ts'
@@ -10,15 +9,13 @@ import { type Submitted, submitIntent } from '../transactions/submit.ts'
 import { recordedBehind } from './behind.ts'
 import { resolveSender } from './sender.ts'
 
-export type MintInput = Reach & {
-  readonly actor: string
+export type MintInput = Signatory & {
   readonly network?: Network | undefined
   readonly from?: string | undefined
   readonly contractAddress: string
   readonly recipient?: string | undefined
   readonly metadata?: { readonly name: string; readonly description: string; readonly image: string } | undefined
   readonly uri?: string | undefined
-  readonly credentials: Credentials
   readonly remember?: Remember<Submitted> | undefined
 }
 
@@ -40,13 +37,10 @@ export const mintNft = async (ctx: Ctx, input: MintInput): Promise<Submitted> =>
   const document = input.metadata === undefined ? null : describeMetadata(ctx.config, input.metadata)
   const uri = document?.uri ?? input.uri ?? ''
   return submitIntent(ctx, {
-    projectId: input.projectId,
-    actor: input.actor,
+    ...input,
     kind: 'mint',
     chain,
     wallet,
-    credentials: input.credentials,
-    remember: input.remember,
     intents: async () => {
       const intent = await chain.mintIntent({
         contract,

@@ -1,11 +1,10 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { actorOf, type Caller, reachOf } from '../auth/caller.ts'
+import { reachOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { answers, credentialsOf, describedAs, pagingOf, TransactionResult } from '../http/schema.ts'
-import { createOnce } from '../idempotency/once.ts'
-import { shownSubmitted } from '../transactions/shown.ts'
+import { answers, describedAs, pagingOf, shownSubmitted, TransactionResult } from '../http/schema.ts'
+import { submitRoute } from '../idempotency/once.ts'
 import { collectionByAddress } from './collection-by-address.ts'
 import { listCollections } from './collections.ts'
 import { createCollection } from './create-collection.ts'
@@ -18,10 +17,8 @@ import { transferNft } from './transfer.ts'
 
 const { detail, idempotent } = describedAs('NFTs')
 
-const principal = (caller: Caller) => ({ ...reachOf(caller), actor: actorOf(caller) })
-
 export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
-  const once = createOnce(ctx)
+  const submit = submitRoute(ctx, shownSubmitted)
   return new Elysia({ prefix: '/nfts', normalize: false })
     .use(authentication)
     .get(
@@ -76,18 +73,16 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
     )
     .post(
       '/collections',
-      ({ body, caller, request: { headers }, route: path }) =>
-        once({ caller, headers, path, body, show: shownSubmitted }, (remember) =>
+      ({ body, caller, request, route }) =>
+        submit({ body, caller, request, route }, (by) =>
           createCollection(ctx, {
-            ...principal(caller),
+            ...by,
             network: body.network,
             from: body.from,
             name: body.name,
             symbol: body.symbol,
             imageUrl: body.image_url,
             baseUri: body.base_uri,
-            credentials: credentialsOf(body, caller),
-            remember,
           }),
         ),
       {
@@ -101,18 +96,16 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
     )
     .post(
       '/mint',
-      ({ body, caller, request: { headers }, route: path }) =>
-        once({ caller, headers, path, body, show: shownSubmitted }, (remember) =>
+      ({ body, caller, request, route }) =>
+        submit({ body, caller, request, route }, (by) =>
           mintNft(ctx, {
-            ...principal(caller),
+            ...by,
             network: body.network,
             from: body.from,
             contractAddress: body.contract_address,
             recipient: body.recipient,
             metadata: body.metadata,
             uri: body.uri,
-            credentials: credentialsOf(body, caller),
-            remember,
           }),
         ),
       {
@@ -127,18 +120,16 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
     )
     .post(
       '/transfer',
-      ({ body, caller, request: { headers }, route: path }) =>
-        once({ caller, headers, path, body, show: shownSubmitted }, (remember) =>
+      ({ body, caller, request, route }) =>
+        submit({ body, caller, request, route }, (by) =>
           transferNft(ctx, {
-            ...principal(caller),
+            ...by,
             network: body.network,
             from: body.from,
             contractAddress: body.contract_address,
             recipient: body.recipient,
             tokenId: body.token_id,
             amount: body.amount,
-            credentials: credentialsOf(body, caller),
-            remember,
           }),
         ),
       {

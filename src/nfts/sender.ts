@@ -1,18 +1,16 @@
-import type { Reach, WalletRow } from '../../db/queries/wallets.ts'
+import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
+import type { Signatory } from '../auth/caller.ts'
 import type { Chain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
-import type { Credentials } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { projectWallet } from '../projects/wallet.ts'
 import { getWallet } from '../wallets/get.ts'
 import { resolveSigner, walletOf } from '../wallets/signer.ts'
 
-type SenderQuery = Reach & {
-  readonly actor: string
+type SenderQuery = Signatory & {
   readonly network?: Network | undefined
   readonly from?: string | undefined
-  readonly credentials: Credentials
 }
 
 type Sender = {

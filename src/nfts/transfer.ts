@@ -1,21 +1,18 @@
-import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
+import type { Signatory } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
-import type { Credentials } from '../custody/vault.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { parseAmount, parseTokenId } from '../transactions/intent.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
 import { resolveSigner, walletOf } from '../wallets/signer.ts'
 
-export type TransferNftInput = Reach & {
-  readonly actor: string
+export type TransferNftInput = Signatory & {
   readonly network?: Network | undefined
   readonly from: string
   readonly contractAddress: string
   readonly recipient: string
   readonly tokenId: string
   readonly amount?: string | undefined
-  readonly credentials: Credentials
   readonly remember?: Remember<Submitted> | undefined
 }
 
@@ -24,7 +21,6 @@ export type TransferNftInput = Reach & {
  * @throws invalid_input and what walletOf and submitIntent throw.
  */
 export const transferNft = async (ctx: Ctx, input: TransferNftInput): Promise<Submitted> => {
-  const { projectId, actor, credentials } = input
   const signer = await resolveSigner(ctx, { ...input, address: input.from, field: 'from' })
   const { chain, address } = signer
   const contract = chain.parseContract(input.contractAddress, 'contract_address')
@@ -33,13 +29,10 @@ export const transferNft = async (ctx: Ctx, input: TransferNftInput): Promise<Su
   const amount = parseAmount(input.amount ?? '1', 'amount')
   const wallet = await walletOf(ctx, { ...input, signer })
   return submitIntent(ctx, {
-    projectId,
-    actor,
+    ...input,
     kind: 'transfer',
     chain,
     wallet,
-    credentials,
-    remember: input.remember,
     intents: async () => [await chain.transferNftIntent({ contract, from: address, recipient, tokenId, amount })],
   })
 }

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { countPolicies, insertPolicy, isToCome, type Policy } from '../../db/queries/policies.ts'
-import { findWallet, type Reach, type WalletRow } from '../../db/queries/wallets.ts'
+import { findWallet, type WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
+import type { Signatory } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
-import { type Credentials, ProjectKeyRotated } from '../custody/vault.ts'
+import { ProjectKeyRotated } from '../custody/vault.ts'
 import { AppError, notFound } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { POLICIES_A_WALLET_MAX } from './delegated.ts'
@@ -11,8 +12,7 @@ import type { ArgumentRule } from './evaluate.ts'
 import { checkRules } from './rules.ts'
 import { usualFeeBudget } from './terms.ts'
 
-export type CreatePolicyInput = Reach & {
-  readonly actor: string
+export type CreatePolicyInput = Signatory & {
   readonly network: Network
   readonly name: string
   readonly walletAddress: string
@@ -24,7 +24,6 @@ export type CreatePolicyInput = Reach & {
   readonly maxUses: number | null
   /** Base units of the coin, for the fees of all uses together; null: a multiple of what is usual now. */
   readonly maxTotalFee: bigint | null
-  readonly credentials: Credentials
   readonly remember?: Remember<Policy> | undefined
 }
 

@@ -1,7 +1,6 @@
 import { findWalletOfPolicy, markPolicyRevoked } from '../../db/queries/policies.ts'
-import type { Reach } from '../../db/queries/wallets.ts'
+import type { Signatory } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
-import type { Credentials } from '../custody/vault.ts'
 import { notFound } from '../errors.ts'
 
 /**
@@ -11,7 +10,7 @@ import { notFound } from '../errors.ts'
  */
 export const revokePolicy = async (
   ctx: Pick<Ctx, 'db' | 'vault'>,
-  input: Reach & { readonly actor: string; readonly id: string; readonly credentials: Credentials },
+  input: Signatory & { readonly id: string },
 ): Promise<void> => {
   const { id, actor, credentials } = input
   const wallet = await findWalletOfPolicy(ctx.db, input)

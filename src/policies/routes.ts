@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { actorOf, reachOf } from '../auth/caller.ts'
+import { reachOf, signatoryOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { answers, credentialsOf, describedAs, pagingOf, SUCCESS, Success } from '../http/schema.ts'
-import { createOnce } from '../idempotency/once.ts'
+import { answers, describedAs, pagingOf, SUCCESS, Success } from '../http/schema.ts'
+import { submitRoute } from '../idempotency/once.ts'
 import { agreedIn } from './agreed.ts'
 import { createPolicy } from './create.ts'
 import { listPolicies } from './list.ts'
@@ -29,23 +29,20 @@ const shown = (row: Row): Policy => ({
 const { detail, idempotent } = describedAs('Policies')
 
 export const policyRoutes = (ctx: Ctx, authentication: Authentication) => {
-  const once = createOnce(ctx)
+  const submit = submitRoute(ctx, shown)
   return new Elysia({ prefix: '/policies', normalize: false })
     .use(authentication)
     .post(
       '',
-      ({ body, caller, request: { headers }, route: path }) =>
-        once({ caller, headers, path, body, show: shown }, (remember) =>
+      ({ body, caller, request, route }) =>
+        submit({ body, caller, request, route }, (by) =>
           createPolicy(ctx, {
-            ...reachOf(caller),
-            actor: actorOf(caller),
+            ...by,
             network: body.network,
             name: body.name ?? '',
             walletAddress: body.wallet_address,
             argumentRules: body.argument_rules,
             ...agreedIn(body),
-            credentials: credentialsOf(body, caller),
-            remember,
           }),
         ),
       {
@@ -78,10 +75,8 @@ export const policyRoutes = (ctx: Ctx, authentication: Authentication) => {
       '/revoke',
       async ({ body, caller }) => {
         await revokePolicy(ctx, {
-          ...reachOf(caller),
-          actor: actorOf(caller),
+          ...signatoryOf(caller, body),
           id: body.uuid.toLowerCase(),
-          credentials: credentialsOf(body, caller),
         })
         return SUCCESS
       },

@@ -1,8 +1,8 @@
 import { Elysia } from 'elysia'
-import { actorOf, reachOf } from '../auth/caller.ts'
+import { signatoryOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { answers, credentialsOf } from '../http/schema.ts'
+import { answers } from '../http/schema.ts'
 import { SignedMessage, SignMessageBody } from './message-schema.ts'
 import { signMessage } from './sign-message.ts'
 
@@ -11,13 +11,11 @@ export const messageRoutes = (ctx: Ctx, authentication: Authentication) =>
     '/sign-message',
     async ({ body, caller }) => ({
       signature: await signMessage(ctx, {
-        ...reachOf(caller),
-        actor: actorOf(caller),
+        ...signatoryOf(caller, body),
         network: body.network,
         signerAddress: body.signer_wallet_address,
         message: body.message,
         messageType: body.message_type ?? 'string',
-        credentials: credentialsOf(body, caller),
       }),
     }),
     {

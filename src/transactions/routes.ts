@@ -1,10 +1,10 @@
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { actorOf, type Caller, reachOf } from '../auth/caller.ts'
+import { reachOf, signatoryOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { answers, credentialsOf, describedAs, TransactionResult } from '../http/schema.ts'
-import { createOnce } from '../idempotency/once.ts'
+import { answers, describedAs, shownSubmitted, TransactionResult } from '../http/schema.ts'
+import { submitRoute } from '../idempotency/once.ts'
 import { parseFees } from './intent.ts'
 import { previewTransactions } from './preview.ts'
 import { PreviewBody, PreviewBundleBody, PreviewResult } from './preview-schema.ts'
@@ -19,23 +19,19 @@ import {
   TransactionStatusById,
 } from './schema.ts'
 import { batchSignAndSend, signAndSend } from './send.ts'
-import { shownSubmitted } from './shown.ts'
 import { signTransaction } from './sign.ts'
 import { speedUpTransaction } from './speed-up.ts'
 import { statusByHash, statusById } from './status.ts'
 
 const { detail, idempotent } = describedAs('Transactions')
 
-const signerInput = (body: typeof SignBody.static | typeof BatchBody.static, caller: Caller) => ({
-  ...reachOf(caller),
-  actor: actorOf(caller),
+const signerInput = (body: typeof SignBody.static | typeof BatchBody.static) => ({
   network: body.network,
   signerAddress: body.signer_wallet_address,
-  credentials: credentialsOf(body, caller),
 })
 
-const signInput = (body: typeof SignBody.static, caller: Caller) => ({
-  ...signerInput(body, caller),
+const signInput = (body: typeof SignBody.static) => ({
+  ...signerInput(body),
   unsignedTransaction: body.unsigned_transaction,
 })
 
@@ -51,7 +47,7 @@ const shownStatus = ({ row, waiting }: Awaited<ReturnType<typeof statusById>>): 
 })
 
 export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
-  const once = createOnce(ctx)
+  const submit = submitRoute(ctx, shownSubmitted)
   return new Elysia({ prefix: '/transactions', normalize: false })
     .use(authentication)
     .post(
@@ -95,7 +91,7 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
       '/sign',
       async ({ body, caller, set }) => {
         set.headers['content-type'] = 'application/json'
-        return JSON.stringify(await signTransaction(ctx, signInput(body, caller)))
+        return JSON.stringify(await signTransaction(ctx, { ...signatoryOf(caller, body), ...signInput(body) }))
       },
       {
         body: SignBody,
@@ -108,10 +104,8 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
     )
     .post(
       '/sign-and-send',
-      ({ body, caller, request: { headers }, route: path }) =>
-        once({ caller, headers, path, body, show: shownSubmitted }, (remember) =>
-          signAndSend(ctx, { ...signInput(body, caller), remember }),
-        ),
+      ({ body, caller, request, route }) =>
+        submit({ body, caller, request, route }, (by) => signAndSend(ctx, { ...by, ...signInput(body) })),
       {
         body: SignBody,
         response: answers(TransactionResult),
@@ -120,13 +114,9 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
     )
     .post(
       '/batch-sign-and-send',
-      ({ body, caller, request: { headers }, route: path }) =>
-        once({ caller, headers, path, body, show: shownSubmitted }, (remember) =>
-          batchSignAndSend(ctx, {
-            ...signerInput(body, caller),
-            unsignedTransactions: body.unsigned_transactions,
-            remember,
-          }),
+      ({ body, caller, request, route }) =>
+        submit({ body, caller, request, route }, (by) =>
+          batchSignAndSend(ctx, { ...by, ...signerInput(body), unsignedTransactions: body.unsigned_transactions }),
         ),
       {
         body: BatchBody,
@@ -139,15 +129,12 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
     )
     .post(
       '/speed-up',
-      ({ body, caller, request: { headers }, route: path }) =>
-        once({ caller, headers, path, body, show: shownSubmitted }, (remember) =>
+      ({ body, caller, request, route }) =>
+        submit({ body, caller, request, route }, (by) =>
           speedUpTransaction(ctx, {
-            ...reachOf(caller),
-            actor: actorOf(caller),
+            ...by,
             id: body.transaction_id,
             fees: parseFees(body),
-            credentials: credentialsOf(body, caller),
-            remember,
           }),
         ),
       {

@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto'
-import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
+import type { Signatory } from '../auth/caller.ts'
 import type { Hex } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
-import type { Credentials } from '../custody/vault.ts'
 import { unreachable } from '../errors.ts'
 import { readContractWallet } from '../wallets/contract-wallet.ts'
 import { resolveKeySigner, walletOf } from '../wallets/signer.ts'
@@ -12,13 +11,11 @@ import { parseHex } from './intent.ts'
 /** How a message is written: as its text, which is signed in UTF-8, or as 0x hex of its bytes. */
 export type MessageType = 'string' | 'bytes'
 
-export type SignMessageInput = Reach & {
-  readonly actor: string
+export type SignMessageInput = Signatory & {
   readonly network?: Network | undefined
   readonly signerAddress: string
   readonly message: string
   readonly messageType: MessageType
-  readonly credentials: Credentials
 }
 
 const bytesOf = (message: string, type: MessageType): Uint8Array => {

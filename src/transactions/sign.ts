@@ -1,11 +1,12 @@
 import { readHeld } from '../../db/queries/transactions.ts'
-import type { Reach, WalletRow } from '../../db/queries/wallets.ts'
+import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
+import type { Signatory } from '../auth/caller.ts'
 import type { Chain, Intent, Unsigned } from '../chains/chain.ts'
 import type { ContractWallet } from '../chains/contract-wallets.ts'
 import { isOpen, openOf } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
-import type { Credentials, KeyHandle } from '../custody/vault.ts'
+import type { KeyHandle } from '../custody/vault.ts'
 import { withKeyFor } from '../policies/delegated.ts'
 import { refuseExcess, refuseLaterNonce } from '../policies/terms.ts'
 import { readContractWallet, signerAddressOf } from '../wallets/contract-wallet.ts'
@@ -14,12 +15,10 @@ import { executing, withReasonWithin } from './executing.ts'
 import { parseIntent } from './intent.ts'
 import { nextNonce } from './nonce.ts'
 
-export type SignInput = Reach & {
-  readonly actor: string
+export type SignInput = Signatory & {
   readonly network?: Network | undefined
   readonly signerAddress: string
   readonly unsignedTransaction: Parameters<typeof parseIntent>[1]
-  readonly credentials: Credentials
 }
 
 /**

@@ -16,10 +16,11 @@ import {
 } from '../../db/queries/transactions.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { Network, TransactionKind } from '../../db/words.ts'
+import type { Signatory } from '../auth/caller.ts'
 import type { Chain, Intent, Ladder, Unsigned } from '../chains/chain.ts'
 import { isOpen, openOf } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
-import type { Credentials, KeyHandle } from '../custody/vault.ts'
+import type { KeyHandle } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { type Charge, withKeyFor } from '../policies/delegated.ts'
@@ -31,13 +32,10 @@ import { chooseNonce } from './nonce.ts'
 import { prepareSending, type Sending, type Step } from './sending.ts'
 import { dearestGasFee, signLadder } from './sign-ladder.ts'
 
-export type SubmitInput = {
-  readonly projectId: string
-  readonly actor: string
+export type SubmitInput = Pick<Signatory, 'projectId' | 'actor' | 'credentials'> & {
   readonly kind: TransactionKind
   readonly chain: Chain
   readonly wallet: WalletRow
-  readonly credentials: Credentials
   /** What the wallet is to do, one for an eoa wallet. Built when it is the signer's turn, so that it sees what the chain says then. */
   readonly intents: () => Promise<readonly Intent[]>
   /** Rows of the resource itself, in the same database transaction. */

@@ -1,6 +1,6 @@
 import type { Tx } from '../../db/client.ts'
-import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
+import type { Principal } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { endSessions } from '../users/end-sessions.ts'
@@ -17,8 +17,7 @@ const isUserId = (ownerId: string): boolean => UUID.test(ownerId) && ownerId ===
  */
 export const changeUserPin = async (
   ctx: Ctx,
-  input: Reach & {
-    readonly actor: string
+  input: Principal & {
     readonly network: Network
     readonly address: string
     readonly oldPin: string

@@ -3,15 +3,14 @@ import { violatedConstraint } from '../../db/client.ts'
 import { findWallet, insertWallet, type WalletRow } from '../../db/queries/wallets.ts'
 import type { ControlMode, Network, WalletType } from '../../db/words.ts'
 import { requestBackfill } from '../activity/request-backfill.ts'
+import type { Signatory } from '../auth/caller.ts'
 import type { Chain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
-import { type Credentials, type ImportedText, ProjectKeyRotated } from '../custody/vault.ts'
+import { type ImportedText, ProjectKeyRotated } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 
-export type CreateWalletInput = {
-  readonly projectId: string
-  readonly actor: string
+export type CreateWalletInput = Pick<Signatory, 'projectId' | 'actor' | 'credentials'> & {
   readonly network: Network
   readonly name: string
   readonly ownerId: string
@@ -19,7 +18,6 @@ export type CreateWalletInput = {
   readonly type: WalletType
   /** What the key comes from, instead of the owner's seed. */
   readonly imported?: ImportedText
-  readonly credentials: Credentials
   readonly remember?: Remember<WalletRow> | undefined
 }
 

@@ -1,7 +1,7 @@
-import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
+import type { Signatory } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
-import type { Credentials, ExportedKeyring } from '../custody/vault.ts'
+import type { ExportedKeyring } from '../custody/vault.ts'
 import { getWallet } from './get.ts'
 
 /**
@@ -10,12 +10,7 @@ import { getWallet } from './get.ts'
  */
 export const exportWallet = async (
   ctx: Ctx,
-  input: Reach & {
-    readonly actor: string
-    readonly network: Network
-    readonly address: string
-    readonly credentials: Credentials
-  },
+  input: Signatory & { readonly network: Network; readonly address: string },
 ): Promise<ExportedKeyring> => {
   const { actor, address, credentials } = input
   const wallet = await getWallet(ctx, { ...input, by: { address } })

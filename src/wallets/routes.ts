@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
 import { Elysia } from 'elysia'
-import { actorOf, type Caller, reachOf, requireUser } from '../auth/caller.ts'
+import { type Caller, principalOf, reachOf, requireUser, signatoryOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { subnetOf } from '../http/peer.ts'
-import { answers, credentialsOf, describedAs, pagingOf, SUCCESS, Success } from '../http/schema.ts'
-import { createOnce } from '../idempotency/once.ts'
+import { answers, describedAs, pagingOf, SUCCESS, Success } from '../http/schema.ts'
+import { submitRoute } from '../idempotency/once.ts'
 import { changeUserPin } from './change-user-pin.ts'
 import { createWallet } from './create.ts'
 import { exportWallet } from './export.ts'
@@ -40,14 +40,11 @@ const shown = (row: Row): Wallet => ({
 })
 
 const newWalletInput = (body: CreateWalletBody, caller: Caller) => ({
-  ...reachOf(caller),
-  actor: actorOf(caller),
   network: body.network,
   name: body.name,
   ownerId: caller.kind === 'user' ? caller.userId : (body.owner_id ?? randomUUID()),
   controlMode: body.control_mode,
   type: body.type ?? 'eoa',
-  credentials: credentialsOf(body, caller),
 })
 
 const { detail, idempotent } = describedAs('Wallets')
@@ -61,15 +58,13 @@ const ownerIdOf = (query: { ownerID?: string; owner_id?: string }): string => {
 }
 
 export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
-  const once = createOnce(ctx)
+  const submit = submitRoute(ctx, shown)
   return new Elysia({ prefix: '/wallets', normalize: false })
     .use(authentication)
     .post(
       '',
-      ({ body, caller, request: { headers }, route: path }) =>
-        once({ caller, headers, path, body, show: shown }, (remember) =>
-          createWallet(ctx, { ...newWalletInput(body, caller), remember }),
-        ),
+      ({ body, caller, request, route }) =>
+        submit({ body, caller, request, route }, (by) => createWallet(ctx, { ...by, ...newWalletInput(body, caller) })),
       {
         body: CreateWalletBody,
         response: answers(Wallet),
@@ -81,13 +76,13 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
     )
     .post(
       '/import',
-      ({ body, caller, request: { headers }, route: path }) =>
-        once({ caller, headers, path, body, show: shown }, (remember) =>
+      ({ body, caller, request, route }) =>
+        submit({ body, caller, request, route }, (by) =>
           importWallet(ctx, {
+            ...by,
             ...newWalletInput(body, caller),
             privateKey: body.private_key,
             mnemonicPhrase: body.mnemonic_phrase,
-            remember,
           }),
         ),
       {
@@ -103,8 +98,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
       '/change-user-pin',
       async ({ body, caller }) => {
         await changeUserPin(ctx, {
-          ...reachOf(caller),
-          actor: actorOf(caller),
+          ...principalOf(caller),
           network: body.network,
           address: body.address,
           oldPin: body.old_user_pin,
@@ -127,11 +121,9 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
       '/export',
       async ({ body, caller }) => {
         const exported = await exportWallet(ctx, {
-          ...reachOf(caller),
-          actor: actorOf(caller),
+          ...signatoryOf(caller, body),
           network: body.network,
           address: body.address,
-          credentials: credentialsOf(body, caller),
         })
         return { mnemonic_phrase: exported.mnemonicPhrase, private_key: exported.privateKey }
       },
