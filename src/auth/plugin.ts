@@ -38,18 +38,19 @@ export const authentication = (ctx: AuthCtx, bytes: Rate = byteRate(ctx.config))
   const spendersOf = (caller: Caller): readonly string[] =>
     caller.kind === 'user' ? [caller.userId, subnetOf(caller.address)] : [caller.apiKeyId]
   // The framework parses before anything else, and parses only where there may be a body.
-  const admitted = new WeakMap<Request, Caller>()
   return new Elysia({ name: 'authentication' })
-    .onParse({ as: 'scoped' }, async ({ request, route, set }) => {
+    .decorate('caller', null as Caller | null)
+    .onParse({ as: 'scoped' }, async (context) => {
+      const { request, route, set } = context
       const caller = await admit({ request, route, set })
-      admitted.set(request, caller)
+      context.caller = caller
       const spend = async (count: number) => {
         for (const spender of spendersOf(caller)) await bytes.spend(spender, count)
       }
       return (await readJsonBody(request, { maxBytes: bodyLimitOf(route), spend })) ?? {}
     })
-    .derive({ as: 'scoped' }, async ({ request, route, set }) => ({
-      caller: admitted.get(request) ?? (await admit({ request, route, set })),
+    .derive({ as: 'scoped' }, async ({ caller, request, route, set }) => ({
+      caller: caller ?? (await admit({ request, route, set })),
     }))
 }
 
@@ -72,16 +73,17 @@ export const projectDoor = (ctx: AuthCtx, bytes: Rate) => {
     await checkOrigin(ctx, { projectId, origin })
     return { projectId, asker, origin }
   }
-  const admitted = new WeakMap<Request, Asked>()
   return new Elysia({ name: 'project-door' })
-    .onParse({ as: 'scoped' }, async ({ request, route, set }) => {
+    .decorate('asked', null as Asked | null)
+    .onParse({ as: 'scoped' }, async (context) => {
+      const { request, route, set } = context
       const asked = await admit({ request, set })
-      admitted.set(request, asked)
+      context.asked = asked
       const spend = (count: number) => bytes.spend(subnetOf(asked.asker.address), count)
       return (await readJsonBody(request, { maxBytes: bodyLimitOf(route), spend })) ?? {}
     })
-    .derive({ as: 'scoped' }, async ({ request, set }) => ({
-      asked: admitted.get(request) ?? (await admit({ request, set })),
+    .derive({ as: 'scoped' }, async ({ asked, request, set }) => ({
+      asked: asked ?? (await admit({ request, set })),
     }))
 }
 

@@ -23,6 +23,7 @@ const everybody = (): Caller => ({
 
 const openDoor = (): Authentication =>
   new Elysia({ name: 'open-door' })
+    .decorate('caller', null as Caller | null)
     .onParse(
       { as: 'scoped' },
       async ({ request }) => (await readJsonBody(request, { maxBytes: SMALL_BODY_BYTES, spend: async () => {} })) ?? {},
