@@ -7,7 +7,6 @@ import {
   type EvmNetwork,
   type Network,
   SUBSTRATE_NETWORKS,
-  type SubstrateNetwork,
 } from '../db/words.ts'
 
 /** A text that prints as `[secret]` wherever it is logged, joined or serialised by accident. */
@@ -65,9 +64,9 @@ export type Config = {
   /** The most per gas that transactions offer, unless their caller fixed the fee; a network without one has its default. */
   readonly maxFeesPerGasWei: Readonly<Partial<Record<EvmNetwork, bigint>>>
   /** Nodes that confirm the metadata of a Substrate network, where no signature covers it. */
-  readonly secondRpcUrls: Readonly<Partial<Record<SubstrateNetwork, Secret>>>
+  readonly secondRpcUrls: Readonly<Partial<Record<Network, Secret>>>
   /** Metadata that the operator vouches for: by the runtime's version, the BLAKE2b-256 of its bytes. */
-  readonly metadataPins: Readonly<Partial<Record<SubstrateNetwork, ReadonlyMap<number, `0x${string}`>>>>
+  readonly metadataPins: Readonly<Partial<Record<Network, ReadonlyMap<number, `0x${string}`>>>>
   /** How long a node may take to answer. */
   readonly nodeTimeoutMs: number
   readonly rateLimitPerSecond: number

@@ -6,37 +6,23 @@ import { readAbiItems } from '../db/queries/abis.ts'
 import { readCollectionNames } from '../db/queries/collections.ts'
 import { readFacts, writeFacts } from '../db/queries/facts.ts'
 import { type WalletPlace, type WalletRow, walletsAt } from '../db/queries/wallets.ts'
-import { EVM_NETWORKS, type Network, SUBSTRATE_NETWORKS } from '../db/words.ts'
+import type { Network } from '../db/words.ts'
 import { type AccessTokens, createAccessTokens } from './auth/access-token.ts'
 import { createBatcher } from './batcher.ts'
-import type { Chain, ChainMemory } from './chains/chain.ts'
-import { createEvmChain } from './chains/evm/chain.ts'
-import { evmNetworkRow, substrateNetworkRow } from './chains/networks.ts'
-import type { NodeTrouble } from './chains/node/rpc.ts'
-import { createNodelessChain, createSubstrateChain } from './chains/substrate/chain.ts'
+import type { ChainMemory } from './chains/chain.ts'
+import { type Chains, createChains } from './chains/chains.ts'
+import { networkRows } from './chains/networks.ts'
 import type { Config } from './config.ts'
 import { type Audit, createAudit } from './custody/audit.ts'
 import { checkDeployment } from './custody/deployment.ts'
 import { openSealer, type Sealer } from './custody/sealer.ts'
 import { createVault, openRootKey, type Vault } from './custody/vault.ts'
-import { AppError } from './errors.ts'
 import { createLog, type Log } from './log.ts'
 import { createMailer, type Mailer } from './mail/mailer.ts'
 import { createMailboxes, type Mailboxes } from './mailbox.ts'
 import { createTally, type Tally } from './metrics/tally.ts'
 import { createSecurityEvents, type SecurityEvents } from './security/events.ts'
 import { createLearner, type Learner } from './transactions/learn.ts'
-
-export type Chains = {
-  /** For keys and addresses. @throws not_implemented for a network that this deployment does not serve. */
-  get(network: Network): Chain
-  /** For what a node must answer. @throws not_implemented for a network without one. */
-  withNode(network: Network): Chain
-  /** Those with a node, in the order of the closed list. */
-  readonly all: readonly Chain[]
-  /** Those on which wallets are made, likewise. */
-  readonly served: readonly Chain[]
-}
 
 export type Ctx = {
   readonly config: Config
@@ -80,43 +66,23 @@ const memoryOf = (db: Db): ChainMemory => ({
   readCollectionNames: (query) => readCollectionNames(db, query),
 })
 
-const createChains = (input: { readonly config: Config; readonly db: Db; readonly tally: Tally }): Chains => {
-  const { config, db, tally } = input
-  const memory = memoryOf(db)
-  const nodeOf = (network: Network) => {
-    const rpcUrl = config.rpcUrls[network]
-    const onTrouble = (trouble: NodeTrouble) => tally.add('node_failures_total', { network, trouble })
-    return rpcUrl && { rpcUrl: rpcUrl.reveal(), timeoutMs: config.nodeTimeoutMs, onTrouble, memory }
-  }
-  const withNode = new Map<Network, Chain>()
-  for (const network of EVM_NETWORKS) {
-    const [row, node] = [evmNetworkRow({ ...config, network }), nodeOf(network)]
-    if (node !== undefined) withNode.set(network, createEvmChain({ ...node, row }))
-  }
-  const served = new Map(withNode)
-  for (const network of SUBSTRATE_NETWORKS) {
-    const [row, node] = [substrateNetworkRow({ ...config, network }), nodeOf(network)]
-    const vouching = {
-      metadataPins: config.metadataPins[network],
-      secondRpcUrl: config.secondRpcUrls[network]?.reveal(),
-    }
-    const chain = node === undefined ? createNodelessChain(row) : createSubstrateChain({ ...node, ...vouching, row })
-    served.set(network, chain)
-    if (node !== undefined) withNode.set(network, chain)
-  }
-  const oneOf = (chains: ReadonlyMap<Network, Chain>) => (network: Network) => {
-    const chain = chains.get(network)
-    if (chain !== undefined) return chain
-    const lacks = served.has(network) ? 'has no node in' : 'is not served by'
-    throw new AppError('not_implemented', `${network} ${lacks} this deployment.`)
-  }
-  return {
-    get: oneOf(served),
-    withNode: oneOf(withNode),
-    all: [...withNode.values()],
-    served: [...served.values()],
-  }
-}
+const chainsOf = ({ config, db, tally }: { config: Config; db: Db; tally: Tally }): Chains =>
+  createChains({
+    rows: networkRows(config),
+    memory: memoryOf(db),
+    nodeOf: (network) => {
+      const rpcUrl = config.rpcUrls[network]
+      return rpcUrl === undefined
+        ? null
+        : {
+            rpcUrl: rpcUrl.reveal(),
+            timeoutMs: config.nodeTimeoutMs,
+            onTrouble: (trouble) => tally.add('node_failures_total', { network, trouble }),
+            metadataPins: config.metadataPins[network],
+            secondRpcUrl: config.secondRpcUrls[network]?.reveal(),
+          }
+    },
+  })
 
 type Process = { readonly config: Config; readonly process: string }
 
@@ -139,7 +105,7 @@ const createBase = (input: Process): Base => {
   return {
     config: input.config,
     db,
-    chains: createChains({ config: input.config, db, tally }),
+    chains: chainsOf({ config: input.config, db, tally }),
     tally,
     learn: createLearner(db),
     mailer: createMailer(input.config),
@@ -212,8 +178,7 @@ export const createIdentityCtx = async (input: Process): Promise<IdentityCtx> =>
 /** What the database's check row binds a deployment to, whichever of the networks it serves. */
 const chainIdsOf = (config: Config): Record<string, number> =>
   Object.fromEntries(
-    EVM_NETWORKS.map((network) => [
-      network,
-      evmNetworkRow({ network, environment: config.environment, devnet: config.devnet }).chainId,
-    ]),
+    networkRows({ environment: config.environment, devnet: config.devnet }).flatMap((row) =>
+      'chainId' in row ? [[row.network, row.chainId]] : [],
+    ),
   )

@@ -139,6 +139,11 @@ describe('who may import whom', () => {
     expect(strays(outside, (path) => !path.startsWith('src/chains/'))).toEqual([])
   })
 
+  test('others enter chains by what src/chains itself has: no family is known elsewhere', () => {
+    const families = within('src/chains/evm/', 'src/chains/substrate/')
+    expect(strays(families, within('src/chains/', 'devnet/'))).toEqual([])
+  })
+
   test('custody knows no chain and no resource', () => {
     const outside = (name: string) =>
       /^(src|jobs)\//.test(name) && !/^src\/(custody\/|errors\.ts$|batcher\.ts$)/.test(name)
@@ -215,6 +220,10 @@ describe('what no file may contain', () => {
 
   test('the environment is read in config.ts alone', () => {
     expect(found(/\bprocess\.env\b|\bBun\.env\b/, within('src/config.ts', 'devnet/'))).toEqual([])
+  })
+
+  test('what differs by family is asked of the chain: no family is tested for outside of src/chains', () => {
+    expect(found(/\bfamily\b[^,;{}]*[!=]==|\bfamilyOf\b/, within('src/chains/'))).toEqual([])
   })
 
   test('nothing prints but the command line and the devnet', () => {

@@ -1,7 +1,7 @@
 import { type AbiBinding, insertAbi } from '../../db/queries/abis.ts'
 import type { EvmNetwork } from '../../db/words.ts'
-import { parseAbiFile } from '../chains/evm/abi-file.ts'
-import { parseAddress } from '../chains/evm/address.ts'
+import type { Chains } from '../chains/chains.ts'
+import { provided } from '../chains/provided.ts'
 import type { WorkerCtx } from '../context.ts'
 import { AppError } from '../errors.ts'
 
@@ -16,6 +16,10 @@ export type AddedAbi = {
   readonly errors: number
 }
 
+/** How ABIs are read here; the same on every network that has them. */
+export const abiFilesOf = (chains: Chains) =>
+  provided(chains.ofFamily('evm').abiFiles, 'No network here has contracts with ABIs.')
+
 /**
  * Keeps the functions and errors of a JSON ABI: previews decode by them from the next one on, on every process.
  * @param input.text the file
@@ -24,7 +28,7 @@ export type AddedAbi = {
  * @throws invalid_input (also where there is an ABI of this name), address_invalid.
  */
 export const addAbi = async (
-  ctx: Pick<WorkerCtx, 'db' | 'audit'>,
+  ctx: Pick<WorkerCtx, 'db' | 'audit' | 'chains'>,
   input: {
     readonly text: string
     readonly name?: string | undefined
@@ -33,12 +37,15 @@ export const addAbi = async (
     readonly actor: string
   },
 ): Promise<AddedAbi> => {
-  const { items, contractName } = parseAbiFile(input.text)
+  const { items, contractName } = abiFilesOf(ctx.chains).parse(input.text)
   const name = input.name ?? contractName ?? input.fallbackName
   if (name.length > NAME_LENGTH_MAX || !NAME.test(name)) {
     throw new AppError('invalid_input', `The name must be one line of 1 to ${NAME_LENGTH_MAX} characters.`)
   }
-  const binding = input.binding && { ...input.binding, address: parseAddress(input.binding.address, 'address') }
+  const binding = input.binding && {
+    ...input.binding,
+    address: ctx.chains.of(input.binding.network).parseAddress(input.binding.address, 'address'),
+  }
   const added = await ctx.db.transaction(async (tx) => {
     if (!(await insertAbi(tx, { name, binding, items }))) return false
     const details = { network: binding?.network ?? '', address: binding?.address ?? '', items: String(items.length) }

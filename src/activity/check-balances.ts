@@ -4,9 +4,7 @@
 // It never holds the indexer up: one check of a network runs at a time, in the background, of a few blocks of those that were
 // taken in just now; while it runs, other blocks pass by unchecked. Its own failures are logged, and end nothing.
 
-import { randomBytes } from 'node:crypto'
 import { watchedAddresses, watchedAddressesFrom } from '../../db/queries/wallets.ts'
-import type { ChainFamily } from '../../db/words.ts'
 import type { BalanceCheck } from '../chains/balance-check.ts'
 import type { BlockMovements, Chain } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
@@ -18,13 +16,6 @@ type CheckCtx = Pick<WorkerCtx, 'config' | 'db' | 'log' | 'tally'>
 const BLOCKS_MAX = 4
 /** Wallets that are looked at in each block, whether it touched them or not; others each time. */
 const OTHERS_MAX = 20
-/** Uncompressed keys begin with 4 (SEC 1 §2.3.3). */
-const RANDOM_KEY: Readonly<Record<ChainFamily, () => Uint8Array>> = {
-  evm: () => Uint8Array.of(4, ...randomBytes(64)),
-  substrate: () => randomBytes(32),
-}
-/** A block of an EVM network is a megabyte of receipts, one of a Substrate network some kilobytes of events. */
-const PERCENT: Readonly<Record<ChainFamily, number>> = { evm: 10, substrate: 100 }
 
 /** Those that wallets moved something in come first. */
 const chosenOf = (
@@ -33,17 +24,15 @@ const chosenOf = (
 ): readonly BlockMovements[] => {
   const { balanceCheckPercent, devnet } = ctx.config
   // Whoever rules a devnet sets balances by hand.
-  const percent = balanceCheckPercent ?? (devnet ? 0 : PERCENT[chain.family])
+  const percent = balanceCheckPercent ?? (devnet ? 0 : chain.checkedPercent)
   const drawn = blocks.filter(() => Math.random() * 100 < percent)
   const isMoved = ({ number }: BlockMovements) => moved.has(number)
   return [...drawn.filter(isMoved), ...drawn.filter((block) => !isMoved(block)).toReversed()].slice(0, BLOCKS_MAX)
 }
 
 /** Beside those that a block is known to have touched: what nothing tells of shows in the balances of others alone. */
-const someWatched = (ctx: Pick<CheckCtx, 'db'>, chain: Chain): Promise<readonly string[]> => {
-  const from = chain.addressOf(RANDOM_KEY[chain.family]())
-  return watchedAddressesFrom(ctx.db, { network: chain.network, from, limit: OTHERS_MAX })
-}
+const someWatched = (ctx: Pick<CheckCtx, 'db'>, chain: Chain): Promise<readonly string[]> =>
+  watchedAddressesFrom(ctx.db, { network: chain.network, from: chain.randomAddress(), limit: OTHERS_MAX })
 
 const tell = (ctx: CheckCtx, { chain, block, check }: { chain: Chain; block: BlockMovements; check: BalanceCheck }) => {
   const { network } = chain

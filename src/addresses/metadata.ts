@@ -1,18 +1,9 @@
 import type { Network } from '../../db/words.ts'
-import type { Chain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { contractOf } from '../tokens/contract.ts'
 import { tokenLooks } from '../tokens/looks.ts'
 import { ADDRESSES_MAX, type AddressesMetadata } from './schema.ts'
-
-/** What has an id in place of an address, as previews and activity tell it: `7`, `asset:1984`, `foreign:0x02010903`. */
-const ID = /^(?:(?:[a-z]+:)?[0-9]{1,10}|foreign:0x[0-9a-f]+)$/
-
-const canonicalOf = (chain: Chain, text: string, field: string): string => {
-  if (chain.family === 'evm') return chain.parseAddress(text.toLowerCase(), field)
-  return ID.test(text) ? text : chain.parseAddress(text, field)
-}
 
 /**
  * What addresses are, by the text that each was sent as.
@@ -28,7 +19,7 @@ export const addressesMetadata = async (
   if (texts.length > ADDRESSES_MAX) {
     throw new AppError('invalid_input', `Field "addresses" must be 1 to ${ADDRESSES_MAX} addresses.`)
   }
-  const canonical = new Map(texts.map((text, index) => [text, canonicalOf(chain, text, `addresses.${index}`)]))
+  const canonical = new Map(texts.map((text, index) => [text, chain.parseShown(text, `addresses.${index}`)]))
   const addresses = [...new Set(canonical.values())]
   const [facts, looks] = await Promise.all([chain.facts(addresses), tokenLooks(ctx.db, { chain, addresses })])
   return Object.fromEntries(

@@ -77,7 +77,7 @@ export type SubstrateUnsigned = {
   readonly validUntilBlock: bigint
 }
 
-/** Callers only ever hand one back to the chain that made it. */
+/** Callers hand one back to the chain that made it, and look at no family's own fields. */
 export type Unsigned = EvmUnsigned | SubstrateUnsigned
 
 /** An intent that was recorded before, with what it was recorded as. */

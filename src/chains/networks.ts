@@ -1,6 +1,13 @@
 // The six networks as data. A network that needs a special case anywhere else needs a column here instead.
 
-import type { ChainFamily, Environment, EvmNetwork, Network, SubstrateNetwork } from '../../db/words.ts'
+import {
+  type Environment,
+  EVM_NETWORKS,
+  type EvmNetwork,
+  type Network,
+  SUBSTRATE_NETWORKS,
+  type SubstrateNetwork,
+} from '../../db/words.ts'
 import type { Hex } from './intent.ts'
 
 export type NativeCoin = {
@@ -261,6 +268,14 @@ export const substrateNetworkRow = (input: {
   }
 }
 
+export type NetworkRow = EvmNetworkRow | SubstrateNetworkRow
+
+/** The rows of all networks in an environment. @throws Error as `evmNetworkRow`. */
+export const networkRows = (input: Omit<Parameters<typeof evmNetworkRow>[0], 'network'>): readonly NetworkRow[] => [
+  ...EVM_NETWORKS.map((network) => evmNetworkRow({ ...input, network })),
+  ...SUBSTRATE_NETWORKS.map((network) => substrateNetworkRow({ ...input, network })),
+]
+
 const ZERO_ADDRESS = '0x0000000000000000000000000000000000000000'
 
 /** Where tokens come from and go to that are minted and burnt (EIP-721, EIP-1155; the public key of zeros): nobody's address. */
@@ -272,9 +287,6 @@ export const NOBODY: Record<Network, string> = {
   Polkadot: '111111111111111111111111111111111HC1',
   Vara: 'kGfXzQ99jakxFMQEox9iQYQ6zfMkwScJTScuPLSovqxjPbkXW',
 }
-
-export const familyOf = (network: Network): ChainFamily =>
-  network === 'Polkadot' || network === 'Vara' ? 'substrate' : 'evm'
 
 /** The native coins of all six networks, for tokens and previews. */
 export const NATIVE_COINS: Record<Network, NativeCoin> = {

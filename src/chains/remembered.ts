@@ -1,7 +1,7 @@
 // Facts of contracts, from memory first. What is no contract is not remembered: one may be created there later.
 
 import type { Network } from '../../db/words.ts'
-import type { AddressFacts, ChainMemory } from './chain.ts'
+import type { AddressFacts, ChainMemory } from './facts.ts'
 import { NodeUnavailable } from './node/rpc.ts'
 
 export type Facts = ReadonlyMap<string, AddressFacts>

@@ -20,6 +20,8 @@ export type Terms = {
     readonly ordinary: Unsigned
     readonly times: bigint
   }): Promise<Excess | null>
+  /** What a transaction offers per gas, in wei; null where the runtime sets the fee. Pure. */
+  feesOf(unsigned: Unsigned): Required<Pick<Intent, 'maxFeePerGas' | 'maxPriorityFeePerGas'>> | null
   /** The most that a transaction pays for gas by its own fields; 0 where the runtime sets the fee. Pure. */
   gasFee(unsigned: Unsigned): bigint
   /** What the network may take beside that: a fee for layer 1, or the fee that a runtime sets, and a tip. @throws node_unavailable. */

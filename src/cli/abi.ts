@@ -2,20 +2,17 @@ import { readFile, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { Command } from 'commander'
 import { EVM_NETWORKS, type EvmNetwork } from '../../db/words.ts'
-import { addAbi } from '../abis/add.ts'
+import { abiFilesOf, addAbi } from '../abis/add.ts'
 import { listAbis } from '../abis/list.ts'
 import { removeAbi } from '../abis/remove.ts'
-import { ABI_FILE_BYTES_MAX } from '../chains/evm/abi-file.ts'
 import { oneOf } from './arguments.ts'
 import { OPERATOR, print, printJson, usageError, withServiceCtx } from './operator.ts'
 import { shownRow } from './shown.ts'
 
 /** @throws Error for what is no file of a sensible size. */
-const textOf = async (path: string): Promise<string> => {
+const textOf = async (path: string, bytesMax: number): Promise<string> => {
   const { size } = await stat(path)
-  if (size > ABI_FILE_BYTES_MAX) {
-    throw new Error(`The file must have at most ${ABI_FILE_BYTES_MAX} bytes; it has ${size}.`)
-  }
+  if (size > bytesMax) throw new Error(`The file must have at most ${bytesMax} bytes; it has ${size}.`)
   return readFile(path, 'utf8')
 }
 
@@ -30,10 +27,10 @@ const add = async (path: string, { name, network, address }: AddOptions, command
   if ((network === undefined) !== (address === undefined)) {
     usageError(command, '--network and --address belong together: they name the contract whose ABI it is.')
   }
-  const text = await textOf(path)
   const binding = network === undefined || address === undefined ? null : { network, address }
   const fallbackName = basename(path).replace(/\.json$/i, '')
   await withServiceCtx(async (ctx) => {
+    const text = await textOf(path, abiFilesOf(ctx.chains).bytesMax)
     const added = await addAbi(ctx, { text, name, fallbackName, binding, actor: OPERATOR })
     const items = `${counted(added.functions, 'function')} and ${counted(added.errors, 'error')}`
     const where = whereOf(added.binding ?? { network: null, address: null })

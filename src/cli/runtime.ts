@@ -6,7 +6,7 @@ import { oneOf } from './arguments.ts'
 import { note, print, printJson } from './operator.ts'
 
 /** What reads metadata takes half a second to load, and the help needs none of it. */
-const loadReader = () => import('../chains/substrate/read-pin.ts')
+const loadReader = () => import('../chains/read-pin.ts')
 
 const pin = async (network: SubstrateNetwork, { url, json }: { url?: string; json?: boolean }) => {
   const config = readConfig()

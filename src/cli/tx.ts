@@ -1,15 +1,8 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { listTransactions, type TransactionOverview } from '../../db/queries/overview.ts'
-import {
-  NETWORKS,
-  type Network,
-  SUBSTRATE_NETWORKS,
-  TRANSACTION_STATUSES,
-  type TransactionStatus,
-} from '../../db/words.ts'
-import { parseAddress as parseEvmAddress } from '../chains/evm/address.ts'
-import { familyOf, SS58_PREFIXES } from '../chains/networks.ts'
-import { parseAddress as parseSubstrateAddress } from '../chains/substrate/address.ts'
+import { NETWORKS, type Network, TRANSACTION_STATUSES, type TransactionStatus } from '../../db/words.ts'
+import type { NodelessChain } from '../chains/chain.ts'
+import type { Chains } from '../chains/chains.ts'
 import { displayAmount, nativeToken } from '../tokens/token.ts'
 import { cancelTransaction } from '../transactions/cancel.ts'
 import { type InspectedAttempt, type Inspection, inspectTransaction, type NodeView } from '../transactions/inspect.ts'
@@ -29,26 +22,15 @@ const idOrHash = (argument: string): { readonly id: string } | { readonly hash: 
   throw new InvalidArgumentError('It must be a UUID, or a hash of 32 bytes.')
 }
 
-const ADDRESS_FORMS: readonly ((text: string) => string)[] = [
-  (text) => parseEvmAddress(text, 'signer'),
-  ...SUBSTRATE_NETWORKS.map(
-    (network) => (text: string) =>
-      // A signer is no program.
-      parseSubstrateAddress(
-        { network, ss58Prefix: SS58_PREFIXES[network], hasPrograms: false },
-        { text, field: 'signer' },
-      ),
-  ),
-]
-
-/** Of any network. @returns the canonical text. */
-const address = (text: string): string => {
-  for (const parse of ADDRESS_FORMS) {
+/** Of any network. @returns the canonical text. @throws Error. */
+const addressOn = ({ known }: Chains, text: string): string => {
+  for (const chain of known) {
     try {
-      return parse(text)
+      // A signer is no program.
+      if (!chain.isContractId(text)) return chain.parseAddress(text, 'signer')
     } catch {}
   }
-  throw new InvalidArgumentError('It must be an address with a right checksum, or a 0x address in one case.')
+  throw new Error('It must be an address with a right checksum, or a 0x address in one case.')
 }
 
 const attemptOf = ({ cancelling, attempt, rungs }: Pick<TransactionOverview, 'cancelling' | 'attempt' | 'rungs'>) =>
@@ -72,7 +54,7 @@ const list = ({ network, status, late, project, signer, limit, json }: ListOptio
       ...(network === undefined ? {} : { network }),
       ...(late === undefined ? {} : { late }),
       ...(project === undefined ? {} : { projectId: project }),
-      ...(signer === undefined ? {} : { signerAddress: signer }),
+      ...(signer === undefined ? {} : { signerAddress: addressOn(ctx.chains, signer) }),
     })
     if (json) return printJson(rows.map(shownRow))
     if (rows.length === 0) return print('No such transaction.')
@@ -145,7 +127,7 @@ const nodeLines = (network: Network, node: NodeView): readonly string[] => {
   const { minedCount, pendingCount, balance, nextBaseFeePerGas } = node.standing
   return [
     `${minedCount} of the signer's transactions are mined, ${pendingCount} with the pool; it has ${coins(network, balance)}`,
-    ...(familyOf(network) === 'substrate'
+    ...(nextBaseFeePerGas === null
       ? []
       : [
           `the next base fee is ${gwei(nextBaseFeePerGas)}${node.feeBelowBaseFee === true ? ': above what the chosen attempt offers' : ''}`,
@@ -156,9 +138,17 @@ const nodeLines = (network: Network, node: NodeView): readonly string[] => {
   ]
 }
 
-const facts = ({ transaction: row, jobs, node }: Inspection): readonly (readonly [string, string])[] => {
+const CALLS: Record<NodelessChain['withoutRecipient'], string> = {
+  creation: 'a contract creation',
+  runtime_call: 'a call of the runtime',
+}
+
+const facts = (
+  { withoutRecipient }: NodelessChain,
+  { transaction: row, jobs, node }: Inspection,
+): readonly (readonly [string, string])[] => {
   const block = row.minedBlockNumber === null ? '-' : `${row.minedBlockNumber}, ${row.minedBlockHash}`
-  const call = familyOf(row.network) === 'evm' ? 'a contract creation' : 'a call of the runtime'
+  const call = CALLS[withoutRecipient]
   const created = row.contractAddress === null ? '' : `: ${row.contractAddress}`
   return [
     ['id', row.id],
@@ -187,9 +177,9 @@ const facts = ({ transaction: row, jobs, node }: Inspection): readonly (readonly
   ]
 }
 
-const printInspection = (inspection: Inspection): void => {
+const printInspection = (chain: NodelessChain, inspection: Inspection): void => {
   const { transaction, attempts, acts } = inspection
-  print(table(facts(inspection).map(([name, value]) => [`${name}:`, value])))
+  print(table(facts(chain, inspection).map(([name, value]) => [`${name}:`, value])))
   print('attempts:')
   print(table(attempts.map((attempt) => attemptLine(transaction.network, attempt))))
   print('audit:')
@@ -207,7 +197,7 @@ const shownNode = (node: NodeView | null): unknown => {
 const show = (key: { readonly id: string } | { readonly hash: string }, { json }: { json?: boolean }) =>
   withServiceCtx(async (ctx) => {
     const inspection = await inspectTransaction(ctx, key)
-    if (!json) return printInspection(inspection)
+    if (!json) return printInspection(ctx.chains.of(inspection.transaction.network), inspection)
     const { transaction, attempts, signer, jobs, acts, node } = inspection
     printJson({
       transaction: shownRow(transaction),
@@ -255,7 +245,7 @@ export const transactionCommands = (): Command => {
     )
     .option('--late', 'only those that have been live for more than a minute')
     .option('--project <id>', 'only those of a project', uuid)
-    .option('--signer <address>', 'only those that this address sends, or that it does as a contract wallet', address)
+    .option('--signer <address>', 'only those that this address sends, or that it does as a contract wallet')
     .option('--limit <rows>', 'at most so many', wholeNumber({ from: 1, to: 100_000 }), 100)
     .option('--json', 'print a JSON array, with all columns of the view strongroom_views.transactions')
     .action(list)

@@ -1,7 +1,5 @@
 import { findProject } from '../../db/queries/projects.ts'
-import { EVM_NETWORKS } from '../../db/words.ts'
 import { rpIdFor } from '../auth/relying-party.ts'
-import { evmNetworkRow } from '../chains/networks.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { sendsMail } from '../mail/queue.ts'
@@ -47,7 +45,7 @@ const canHavePasskeys = (ctx: Pick<Ctx, 'config'>, project: Parameters<typeof rp
  * @throws invalid_input with a sentence for whoever programs the project; nobody is sent anywhere then.
  */
 export const openLogin = async (
-  ctx: Pick<Ctx, 'config' | 'db'>,
+  ctx: Pick<Ctx, 'config' | 'db' | 'chains'>,
   query: Readonly<Record<string, string | undefined>>,
 ): Promise<Login> => {
   const { project_id: id = '', redirect_uri: wanted, state } = query
@@ -68,6 +66,6 @@ export const openLogin = async (
     state: state ?? null,
     hasMail: sendsMail(ctx),
     hasPasskeys: canHavePasskeys(ctx, project),
-    chainIds: EVM_NETWORKS.map((network) => evmNetworkRow({ ...ctx.config, network }).chainId),
+    chainIds: ctx.chains.known.flatMap(({ chainId }) => chainId ?? []),
   }
 }

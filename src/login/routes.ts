@@ -9,7 +9,7 @@ import { loginPage, refusedPage } from './page.ts'
 const hidden = { detail: { hide: true } }
 
 /** /login, a page where a project's users log in without the project having to make one. */
-export const loginRoutes = (ctx: Pick<Ctx, 'config' | 'db'>) =>
+export const loginRoutes = (ctx: Pick<Ctx, 'config' | 'db' | 'chains'>) =>
   new Elysia({ prefix: '/login' })
     .get(
       '',

@@ -1,7 +1,6 @@
 import { collectionsAt } from '../../db/queries/collections.ts'
 import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
-import { parseAddress } from '../chains/evm/address.ts'
 import type { Ctx } from '../context.ts'
 import { AppError, notFound } from '../errors.ts'
 import { metadataOfUris } from '../metadata/of-uris.ts'
@@ -10,15 +9,9 @@ import { tokenLooks } from '../tokens/looks.ts'
 import type { NftCollection } from '../transactions/preview-schema.ts'
 import { shownCollection } from './collections.ts'
 
-const PROGRAM = /^0x[0-9a-fA-F]{64}$/
-const COLLECTION_ID = /^(?:uniques:)?[0-9]+$/
-
 /** Where no network is named, the form tells the family. */
-const parseAnywhere = ({ chains }: Pick<Ctx, 'chains'>, text: string, field: string): string => {
-  if (PROGRAM.test(text)) return chains.get('Vara').parseContract(text, field)
-  if (COLLECTION_ID.test(text)) return chains.get('Polkadot').parseContract(text, field)
-  return parseAddress(text, field)
-}
+const parseAnywhere = ({ chains }: Pick<Ctx, 'chains'>, text: string, field: string): string =>
+  (chains.known.find((chain) => chain.isContractId(text)) ?? chains.ofFamily('evm')).parseContract(text, field)
 
 /**
  * One collection: as the project created it, else, where the network is named, as its contract says: what it says of

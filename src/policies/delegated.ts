@@ -116,7 +116,7 @@ const refuseAlways = (use: Use, intents: readonly Intent[]): void => {
   const { chain } = use
   const contractWallet = contractWalletOf(use)
   for (const intent of intents) {
-    if (chain.family === 'evm' && intent.to === null) {
+    if (chain.withoutRecipient === 'creation' && intent.to === null) {
       throw denied('No policy lets the developer create a contract: it takes the "user_pin".')
     }
     if (contractWallet !== null && intent.to === contractWallet && intent.input !== '0x') {

@@ -37,7 +37,7 @@ const looks = (tokens: Readonly<Record<string, TokenLook>>): ReadonlyMap<string,
   new Map(Object.entries(tokens))
 
 /** By EIP-155 chain id, then by canonical address. */
-export const DEFAULT_LOOKS: ReadonlyMap<number, ReadonlyMap<string, TokenLook>> = new Map([
+export const DEFAULT_LOOKS: ReadonlyMap<number | null, ReadonlyMap<string, TokenLook>> = new Map([
   [
     1,
     looks({

@@ -1,6 +1,4 @@
 import { replaceTokenList } from '../../db/queries/listed-tokens.ts'
-import { EVM_NETWORKS } from '../../db/words.ts'
-import { evmNetworkRow } from '../chains/networks.ts'
 import type { WorkerCtx } from '../context.ts'
 import { parseTokenListFile, type TokenListFile } from './list-file.ts'
 
@@ -10,14 +8,10 @@ import { parseTokenListFile, type TokenListFile } from './list-file.ts'
  * @throws what parseTokenListFile throws.
  */
 export const importTokenList = async (
-  ctx: Pick<WorkerCtx, 'db' | 'audit' | 'config'>,
+  ctx: Pick<WorkerCtx, 'db' | 'audit' | 'chains'>,
   input: { readonly text: string; readonly actor: string },
 ): Promise<TokenListFile> => {
-  const { environment, devnet } = ctx.config
-  const networks = new Map(
-    EVM_NETWORKS.map((network) => [evmNetworkRow({ network, environment, devnet }).chainId, network]),
-  )
-  const file = parseTokenListFile({ text: input.text, networks })
+  const file = parseTokenListFile({ text: input.text, chains: ctx.chains.known })
   const { name, version, tokens, skipped, refused } = file
   await ctx.db.transaction(async (tx) => {
     await replaceTokenList(tx, { listName: name, tokens })

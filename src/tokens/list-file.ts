@@ -3,8 +3,7 @@
 // by many hands: a token that breaks the format is named, and the others are taken.
 
 import type { ListedTokenRow } from '../../db/queries/listed-tokens.ts'
-import type { EvmNetwork } from '../../db/words.ts'
-import { parseAddress } from '../chains/evm/address.ts'
+import type { NodelessChain } from '../chains/chain.ts'
 import { cleanText } from '../chains/text.ts'
 import { AppError } from '../errors.ts'
 
@@ -27,12 +26,15 @@ const LOGO_URL_LENGTH_MAX = 2_048
 /** EIP-20: decimals is a uint8. */
 const DECIMALS_MAX = 255
 
+/** By its chain id a list names it. */
+export type ListedChain = Pick<NodelessChain, 'chainId' | 'network' | 'parseAddress'>
+
 export type TokenListFile = {
   readonly name: string
   /** `1.2.3`. */
   readonly version: string
   readonly tokens: readonly ListedTokenRow[]
-  /** Tokens of chains that are not in `networks`. */
+  /** Tokens of chains that are not in `chains`. */
   readonly skipped: number
   /** What could not be taken, a sentence each that names the place: a token, or the logo or decimals of one that was taken. */
   readonly refused: readonly string[]
@@ -114,8 +116,10 @@ const displayDecimalsOf = ({ displayDecimals }: Fields, what: string): number | 
   return wholeNumber(displayDecimals, { what: `${what}.displayDecimals`, max: DECIMALS_MAX })
 }
 
-const addressOf = (value: unknown, what: string): string =>
-  typeof value === 'string' ? parseAddress(value, what) : refuse(`${what} must be an address: 0x and 40 hex digits.`)
+const addressOf = (chain: ListedChain, value: unknown, what: string): string =>
+  typeof value === 'string'
+    ? chain.parseAddress(value, what)
+    : refuse(`${what} must be an address: 0x and 40 hex digits.`)
 
 /** What `read` returns; undefined where it refuses, with its sentence put to the others. */
 const taken = <T>(refused: string[], read: () => T): T | undefined => {
@@ -128,21 +132,21 @@ const taken = <T>(refused: string[], read: () => T): T | undefined => {
   }
 }
 
-type Reading = { readonly networks: ReadonlyMap<number, EvmNetwork>; readonly refused: string[] }
+type Reading = { readonly chains: readonly ListedChain[]; readonly refused: string[] }
 
 /**
  * null for a token of another chain: of that nothing but the chain is judged. A token with a logo, tags, extensions or
  * decimals to show that break the format is taken without those.
  */
-const tokenOf = (value: unknown, what: string, { networks, refused }: Reading): ListedTokenRow | null => {
+const tokenOf = (value: unknown, what: string, { chains, refused }: Reading): ListedTokenRow | null => {
   const fields = fieldsOf(value, what)
   const chainId = wholeNumber(fields.chainId, { what: `${what}.chainId`, max: Number.MAX_SAFE_INTEGER })
-  const network = networks.get(chainId)
-  if (network === undefined) return null
+  const chain = chains.find((each) => each.chainId === chainId)
+  if (chain === undefined) return null
   wholeNumber(fields.decimals, { what: `${what}.decimals`, max: DECIMALS_MAX })
   const own = {
-    network,
-    address: addressOf(fields.address, `${what}.address`),
+    network: chain.network,
+    address: addressOf(chain, fields.address, `${what}.address`),
     name: label(fields.name, `${what}.name`, TOKEN_NAME),
     symbol: label(fields.symbol, `${what}.symbol`, TOKEN_SYMBOL),
   }
@@ -173,13 +177,13 @@ const parsed = (json: string): unknown => {
 
 type Tokens = Pick<TokenListFile, 'tokens' | 'skipped' | 'refused'>
 
-const tokensOf = (values: readonly unknown[], networks: ReadonlyMap<number, EvmNetwork>): Tokens => {
+const tokensOf = (values: readonly unknown[], chains: readonly ListedChain[]): Tokens => {
   const rows = new Map<string, ListedTokenRow>()
   const refused: string[] = []
   let skipped = 0
   for (const [index, value] of values.entries()) {
     const what = `tokens.${index}`
-    const row = taken(refused, () => tokenOf(value, what, { networks, refused }))
+    const row = taken(refused, () => tokenOf(value, what, { chains, refused }))
     if (row === undefined) continue
     if (row === null) {
       skipped += 1
@@ -194,13 +198,13 @@ const tokensOf = (values: readonly unknown[], networks: ReadonlyMap<number, EvmN
 
 /**
  * Reads a token list. Pure.
- * @param input.networks the networks that this deployment can serve, by chain id
+ * @param input.chains those that this deployment can serve
  * @throws invalid_input where it is no token list, or none of the tokens for these networks can be taken: the sentence names
  * the first place in the file.
  */
 export const parseTokenListFile = (input: {
   readonly text: string
-  readonly networks: ReadonlyMap<number, EvmNetwork>
+  readonly chains: readonly ListedChain[]
 }): TokenListFile => {
   const list = fieldsOf(parsed(input.text), 'A token list')
   const name = text(list.name, { what: 'name', max: NAME_LENGTH_MAX })
@@ -209,7 +213,7 @@ export const parseTokenListFile = (input: {
   if (!Array.isArray(tokens) || tokens.length === 0 || tokens.length > TOKENS_MAX) {
     return refuse(`tokens must be a list of 1 to ${TOKENS_MAX} tokens.`)
   }
-  const read = tokensOf(tokens, input.networks)
+  const read = tokensOf(tokens, input.chains)
   const [first] = read.refused
   if (read.tokens.length === 0 && first !== undefined) return refuse(`No token of the list can be taken: ${first}`)
   return { name, version, ...read }

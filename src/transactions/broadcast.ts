@@ -51,7 +51,7 @@ const isRevived = async (
   const rung = found.attempts.slice(0, rungs).findLast(({ raw }) => {
     if (!isRaw(raw)) return false
     const { maxFeePerGas, worstCost } = chain.offerOf({ raw, recordedCost })
-    return worstCost <= balance && (maxFeePerGas ?? 0n) >= nextBaseFeePerGas
+    return worstCost <= balance && (maxFeePerGas ?? 0n) >= (nextBaseFeePerGas ?? 0n)
   })
   if (rung === undefined || !isRaw(rung.raw)) return false
   if ((await chain.broadcast(rung.raw)).kind !== 'accepted') return false

@@ -84,8 +84,10 @@ const askNode = async (input: {
     const offer = attempts.find((attempt) => attempt.chosen)?.offer ?? null
     if (offer === null) return { kind: 'heard', standing, lacks: null, feeBelowBaseFee: null }
     const { maxFeePerGas, worstCost } = offer
+    const { nextBaseFeePerGas } = standing
     const lacks = worstCost > standing.balance ? worstCost - standing.balance : 0n
-    const feeBelowBaseFee = maxFeePerGas === null ? null : maxFeePerGas < standing.nextBaseFeePerGas
+    const feeBelowBaseFee =
+      maxFeePerGas === null || nextBaseFeePerGas === null ? null : maxFeePerGas < nextBaseFeePerGas
     return { kind: 'heard', standing, lacks, feeBelowBaseFee }
   } catch (error) {
     return { kind: 'silent', sentence: error instanceof Error ? error.message : 'The node did not answer.' }

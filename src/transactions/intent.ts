@@ -76,7 +76,7 @@ export const parseIntent = (chain: Chain, text: UnsignedTransactionText, field =
       `Field "${field}.to" is required, but for a contract creation, or a call of a Substrate runtime, in "input".`,
     )
   }
-  if (text.era !== undefined && chain.family === 'evm') {
+  if (text.era !== undefined && !chain.isMortal) {
     throw new AppError('invalid_input', `Field "${field}.era" has no meaning on ${chain.network}.`)
   }
   return {

@@ -22,7 +22,7 @@ export const signLadder = (
   const { ladder, firstRung } = input
   const sign = (unsigned: Unsigned) => ({
     ...chain.assemble(unsigned, key.sign(chain.signingBytes(unsigned))),
-    maxFeePerGas: unsigned.family === 'evm' ? unsigned.maxFeePerGas : null,
+    maxFeePerGas: chain.terms.feesOf(unsigned)?.maxFeePerGas ?? null,
   })
   return [
     ...ladder.rungs.map((unsigned, index) => ({ ...sign(unsigned), kind: 'rung', rung: firstRung + index }) as const),

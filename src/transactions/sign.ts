@@ -44,6 +44,7 @@ export const signTransaction = async (ctx: Ctx, input: SignInput): Promise<strin
     const asItStands = charge === null && wallet.type === 'eoa' ? complete : null
     const unsigned = asItStands ?? (await (charge === null ? whole(ctx, making) : wholeByPolicy(ctx, making)))
     const fee = charge === null ? 0n : chain.terms.gasFee(unsigned) + (await chain.terms.surcharge(unsigned))
+    const lifetime = chain.lifetimeOf(unsigned)
     const { raw, hash } = chain.assemble(unsigned, key.sign(chain.signingBytes(unsigned)))
     const entry = {
       action: 'transaction_signed',
@@ -54,7 +55,7 @@ export const signTransaction = async (ctx: Ctx, input: SignInput): Promise<strin
         value: intent.value.toString(),
         nonce: String(unsigned.nonce),
         // By this `status-by-hash` knows whether a block may still take it.
-        ...(unsigned.family === 'substrate' ? { valid_until_block: String(unsigned.validUntilBlock) } : {}),
+        ...(lifetime === null ? {} : { valid_until_block: String(lifetime.validUntilBlock) }),
       },
     } as const
     if (charge === null) await key.commitUse(entry)
@@ -99,7 +100,7 @@ const wholeByPolicy = async (ctx: Ctx, making: Making): Promise<Unsigned> => {
 const nonceByPolicy = async (ctx: Ctx, { chain, wallet }: Making): Promise<number> => {
   const address = signerAddressOf(chain, wallet)
   const { minedCount, pendingCount } = await chain.transactionCounts(address)
-  const from = chain.family === 'evm' ? minedCount : pendingCount
+  const from = chain.isMortal ? pendingCount : minedCount
   const { nonces } = await readHeld(ctx.db, { network: chain.network, address }, from)
   return nextNonce({ pendingCount: from, held: nonces })
 }

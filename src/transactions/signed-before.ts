@@ -3,18 +3,8 @@
 
 import type { AttemptRow } from '../../db/queries/transactions.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
-import type { Chain, Hex, Unsigned } from '../chains/chain.ts'
+import type { Chain, Hex, Replacement, Unsigned } from '../chains/chain.ts'
 import { signerAddressOf } from '../wallets/contract-wallet.ts'
-
-/** Everything that is signed but the fees. */
-const effectOf = (unsigned: Unsigned): string => {
-  if (unsigned.family !== 'evm') throw new Error('only transactions of EVM networks are signed anew')
-  const { chainId, nonce, to, value, input, gasLimit } = unsigned
-  return [chainId, nonce, to, value, input, gasLimit].join(' ').toLowerCase()
-}
-
-/** On one network, for one nonce. */
-const placeOf = (unsigned: Unsigned): string => effectOf(unsigned).split(' ', 2).join(' ')
 
 /**
  * Requires that the wallet's key signed this very transaction before, at whatever fees, and that nobody else signed any of its
@@ -22,21 +12,24 @@ const placeOf = (unsigned: Unsigned): string => effectOf(unsigned).split(' ', 2)
  */
 export const requireSignedBefore = async (input: {
   readonly chain: Chain
+  readonly replacement: Replacement
   readonly wallet: WalletRow
   /** Whose nonce it is. */
   readonly address: string
   readonly offer: { readonly unsigned: Unsigned }
   readonly attempts: readonly AttemptRow[]
 }): Promise<void> => {
-  const { chain, wallet, address, offer, attempts } = input
+  const { chain, replacement, wallet, address, offer, attempts } = input
   const raws = attempts.flatMap(({ kind, raw }) => (raw === null ? [] : [{ kind, raw: raw as Hex }]))
-  const signed = await Promise.all(raws.map(async ({ kind, raw }) => ({ kind, ...(await chain.disassemble(raw)) })))
-  const isWhole = signed.every(
-    ({ from, unsigned }) => from === address && placeOf(unsigned) === placeOf(offer.unsigned),
+  const wanted = replacement.effectOf(offer.unsigned)
+  const signed = await Promise.all(
+    raws.map(async ({ kind, raw }) => {
+      const { unsigned, from } = await replacement.disassemble(raw)
+      return { kind, from, ...replacement.effectOf(unsigned) }
+    }),
   )
-  const isKnown = signed.some(
-    ({ kind, unsigned }) => kind === 'rung' && effectOf(unsigned) === effectOf(offer.unsigned),
-  )
+  const isWhole = signed.every(({ from, place }) => from === address && place === wanted.place)
+  const isKnown = signed.some(({ kind, effect }) => kind === 'rung' && effect === wanted.effect)
   if (isWhole && isKnown && signerAddressOf(chain, wallet) === address) return
   throw new Error('a recorded transaction is not what its key signed: its rows were changed')
 }

@@ -13,7 +13,7 @@ import {
 } from '../../db/queries/transactions.ts'
 import { findWalletById, type Reach, type WalletRow } from '../../db/queries/wallets.ts'
 import type { Network, TransactionStatus } from '../../db/words.ts'
-import type { Chain, Hex, Intent, Ladder, Standing, Unsigned } from '../chains/chain.ts'
+import type { Chain, Hex, Intent, Ladder, Replacement, Standing, Unsigned } from '../chains/chain.ts'
 import { openOf } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
 import type { Credentials, KeyHandle } from '../custody/vault.ts'
@@ -58,7 +58,8 @@ export const speedUpTransaction = async (ctx: Ctx, input: SpeedUpInput): Promise
   const wallet = row === null ? null : await findWalletById(ctx.db, row.walletId)
   if (row === null || wallet === null) throw noSuchTransaction()
   const chain = ctx.chains.withNode(row.network)
-  if (row.validUntilBlock !== null) {
+  const { replacement } = chain
+  if (replacement === null || row.validUntilBlock !== null) {
     throw new AppError('invalid_input', `It is mortal: it ends by itself after block ${row.validUntilBlock}.`)
   }
   const { id, network, signerAddress } = row
@@ -74,7 +75,7 @@ export const speedUpTransaction = async (ctx: Ctx, input: SpeedUpInput): Promise
       }
       const offer = await offerOf(chain, row, input.fees)
       return ctx.db.transaction(async (tx) => {
-        const status = await record(tx, { row, chain, wallet, key, charge, offer })
+        const status = await record(tx, { row, chain, replacement, wallet, key, charge, offer })
         const spedUp = { transactionId: id, network, status }
         await input.remember?.(tx, spedUp)
         return spedUp
@@ -126,6 +127,7 @@ const atMarketOr = async (unsigned: Unsigned, ask: () => Promise<Unsigned>): Pro
 type RecordInput = {
   readonly row: TransactionRow
   readonly chain: Chain
+  readonly replacement: Replacement
   readonly wallet: WalletRow
   readonly key: KeyHandle
   readonly charge: Charge | null
@@ -145,7 +147,7 @@ const record = async (tx: Tx, input: RecordInput): Promise<TransactionStatus> =>
   const { worstCost: recordedCost } = locked.transaction
   const spendable = offer.standing.balance - (liveWorstCost - recordedCost)
   const offers = kept.map((raw) => chain.offerOf({ raw, recordedCost }))
-  const unsigned = chain.outbid({ unsigned: offer.unsigned, intent: offer.intent, offers })
+  const unsigned = input.replacement.outbid({ unsigned: offer.unsigned, intent: offer.intent, offers })
   if (input.charge !== null) await refuseDear(chain, { unsigned, offer })
   const worstCost = worstCostOf(chain, { unsigned, locked })
   refuseOverdraft(signer, worstCost - spendable)
@@ -171,9 +173,7 @@ const refuseDear = async (
   chain: Chain,
   { unsigned, offer }: { readonly unsigned: Unsigned; readonly offer: NewOffer },
 ): Promise<void> => {
-  if (unsigned.family !== 'evm') return
-  const { maxFeePerGas, maxPriorityFeePerGas } = unsigned
-  const intent = { ...openOf(offer.intent), maxFeePerGas, maxPriorityFeePerGas }
+  const intent = { ...openOf(offer.intent), ...chain.terms.feesOf(unsigned) }
   if (!(await isExcessive(chain, { intent, ordinary: offer.atMarket }))) return
   throw new AppError(
     'policy_denied',
@@ -207,13 +207,12 @@ const worstCostOf = (
   chain: Chain,
   { unsigned, locked }: { readonly unsigned: Unsigned; readonly locked: WithAttempts },
 ): bigint => {
-  const { worstCost: recordedCost, value, gasLimit } = locked.transaction
+  const { worstCost: recordedCost, value } = locked.transaction
   const [first] = locked.attempts
   const before = isRaw(first?.raw ?? null)
     ? chain.offerOf({ raw: first?.raw as Hex, recordedCost }).worstCost
     : recordedCost
-  const maxFeePerGas = unsigned.family === 'evm' ? unsigned.maxFeePerGas : 0n
-  return value + gasLimit * maxFeePerGas + (recordedCost > before ? recordedCost - before : 0n)
+  return value + chain.terms.gasFee(unsigned) + (recordedCost > before ? recordedCost - before : 0n)
 }
 
 /** @throws balance_insufficient. */

@@ -82,9 +82,9 @@ const record = async (tx: Tx, input: RecordInput): Promise<void> => {
   const { signer, sending, transactionId } = input
   const { step } = sending
   await lockSigner(tx, signer)
-  if (step.prepared.unsigned.family === 'substrate') {
-    const { minedCount, unsigned } = step.prepared
-    await releaseReaped(tx, signer, { fromNonce: minedCount, block: BigInt(unsigned.era.current) })
+  const lifetime = input.chain.lifetimeOf(step.prepared.unsigned)
+  if (lifetime !== null) {
+    await releaseReaped(tx, signer, { fromNonce: step.prepared.minedCount, block: lifetime.bornAtBlock })
   }
   const held = await readHeld(tx, signer, step.prepared.minedCount)
   const deployment = await stillToDeploy(tx, input)
@@ -179,8 +179,7 @@ const rowOf = (input: StepInput, unsigned: Unsigned) => ({
   network: input.signer.network,
   signerAddress: input.signer.address,
   contractWallet: input.sending.contractWallet,
-  bornAtBlock: unsigned.family === 'substrate' ? BigInt(unsigned.era.current) : null,
-  validUntilBlock: unsigned.family === 'substrate' ? unsigned.validUntilBlock : null,
+  ...(input.chain.lifetimeOf(unsigned) ?? { bornAtBlock: null, validUntilBlock: null }),
   kind: input.step.kind,
   nonce: unsigned.nonce,
   to: unsigned.to,

@@ -5,7 +5,7 @@ import type { Asked } from '../auth/plugin.ts'
 import { isPasskeyPage, rpIdFor } from '../auth/relying-party.ts'
 import { throttle } from '../auth/throttle.ts'
 import { type AssertionJson, type Credential, challengeOf, verifyAssertion } from '../auth/webauthn.ts'
-import type { Config } from '../config.ts'
+import type { Chains } from '../chains/chains.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { readEmailAddress } from '../mail/address.ts'
@@ -18,7 +18,7 @@ import type { Prove } from './verify-login.ts'
 
 const WAY = 'passkey'
 
-type LoginCtx = Pick<Ctx, 'db' | 'config' | 'identity'>
+type LoginCtx = Pick<Ctx, 'db' | 'config' | 'identity' | 'chains'>
 
 /** The options with a new challenge for one user; with null, for anybody. */
 const optionsFor = async (ctx: LoginCtx, asked: Asked, userId: string | null): Promise<RequestOptions> => {
@@ -40,10 +40,10 @@ export const beginDiscoverableLogin = async (ctx: LoginCtx, asked: Asked): Promi
 type Named = { readonly email: string | undefined; readonly signInWallet: string | undefined }
 
 /** @throws invalid_input where there is not exactly one, or it is malformed. */
-const readNamed = (config: Config, named: Named): { readonly email: string } | { readonly signInWallet: string } => {
+const readNamed = (chains: Chains, named: Named): { readonly email: string } | { readonly signInWallet: string } => {
   const { email, signInWallet } = named
   if (email !== undefined && signInWallet === undefined) return { email: readEmailAddress(email) }
-  if (signInWallet !== undefined && email === undefined) return { signInWallet: readSignInWallet(config, signInWallet) }
+  if (signInWallet !== undefined && email === undefined) return { signInWallet: readSignInWallet(chains, signInWallet) }
   throw new AppError('invalid_input', 'Exactly one of "email" and "sign_in_wallet" must be given.')
 }
 
@@ -54,7 +54,7 @@ const readNamed = (config: Config, named: Named): { readonly email: string } | {
  * @throws invalid_input, address_invalid, passkey_domain_required, rate_limited.
  */
 export const loginWithPasskey = async (ctx: LoginCtx, asked: Asked, named: Named): Promise<RequestOptions> => {
-  const by = readNamed(ctx.config, named)
+  const by = readNamed(ctx.chains, named)
   const target = 'email' in by ? by.email : by.signInWallet
   await throttle(ctx, [beginsFrom(ctx, asked, WAY), ...beginsFor(ctx, asked, WAY, target)])
   return optionsFor(ctx, asked, await userIdOf(ctx, { projectId: asked.projectId, by }))

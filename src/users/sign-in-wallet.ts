@@ -5,25 +5,20 @@
 //   an attacker may bring a contract of their own to the same address (factories that leave the owner out of the salt,
 //   deployers' keys used again), and must not come in as its user. Nor is a contract the key of the same address.
 
-import { EVM_NETWORKS, type EvmNetwork } from '../../db/words.ts'
-import { parseAddress } from '../chains/evm/address.ts'
-import { evmNetworkRow } from '../chains/networks.ts'
-import { accountAddress } from '../chains/substrate/address.ts'
-import type { Config } from '../config.ts'
+import type { NodelessChain } from '../chains/chain.ts'
+import type { Chains } from '../chains/chains.ts'
 import { AppError } from '../errors.ts'
-
-type NetworksConfig = Pick<Config, 'environment' | 'devnet'>
 
 const CAIP10 = /^eip155:([1-9][0-9]{0,15}):(0x[0-9a-fA-F]{40})$/
 const FIELD = 'sign_in_wallet'
 
-/** Of the networks of this environment, whether or not it has a node. */
-export const evmNetworkOf = (config: NetworksConfig, chainId: number): EvmNetwork | null =>
-  EVM_NETWORKS.find((network) => evmNetworkRow({ ...config, network }).chainId === chainId) ?? null
+/** Of the networks of this environment, whether or not it has a node; null for any other chain. */
+export const chainWithId = ({ known }: Chains, chainId: number): NodelessChain | null =>
+  known.find((chain) => chain.chainId === chainId) ?? null
 
 /** The chain ids of this environment's networks, in words. */
-export const evmChainsOf = (config: NetworksConfig): string =>
-  EVM_NETWORKS.map((network) => `${evmNetworkRow({ ...config, network }).chainId} (${network})`).join(', ')
+export const chainIdsInWords = ({ known }: Chains): string =>
+  known.flatMap(({ chainId, network }) => (chainId === null ? [] : [`${chainId} (${network})`])).join(', ')
 
 /** The chain id in the name of a contract with this address; null for any other name. */
 export const contractChainOf = (name: string, address: string): number | null => {
@@ -40,17 +35,18 @@ export const contractWallet = (contract: { readonly chainId: number; readonly ad
  * any prefix, or a contract's CAIP-10 name.
  * @throws address_invalid, invalid_input (a chain of another environment).
  */
-export const readSignInWallet = (config: NetworksConfig, text: string): string => {
+export const readSignInWallet = (chains: Chains, text: string): string => {
+  const { parseAddress } = chains.ofFamily('evm')
   const [, chain, contract] = CAIP10.exec(text) ?? []
   if (chain !== undefined && contract !== undefined) {
     const chainId = Number(chain)
-    if (evmNetworkOf(config, chainId) === null) {
+    if (chainWithId(chains, chainId) === null) {
       throw new AppError('invalid_input', `Field "${FIELD}" names a chain that is none of this environment's networks.`)
     }
     return contractWallet({ chainId, address: parseAddress(contract, FIELD) })
   }
   if (text.startsWith('0x')) return parseAddress(text, FIELD)
-  const account = accountAddress(text)
+  const account = chains.ofFamily('substrate').accountOf(text)
   if (account !== null) return account
   throw new AppError(
     'address_invalid',

@@ -8,12 +8,10 @@ import { parseSiwe } from '../auth/siwe.ts'
 import { parseSiws } from '../auth/siws.ts'
 import { throttle } from '../auth/throttle.ts'
 import type { Hex } from '../chains/chain.ts'
-import { isSignedByKey } from '../chains/evm/messages.ts'
-import { accountAddress } from '../chains/substrate/address.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { beginsFor, beginsFrom } from './limits.ts'
-import { contractChainOf, contractWallet, evmChainsOf, evmNetworkOf, readSignInWallet } from './sign-in-wallet.ts'
+import { chainIdsInWords, chainWithId, contractChainOf, contractWallet, readSignInWallet } from './sign-in-wallet.ts'
 import { userIdOf } from './user-id.ts'
 import type { Prove } from './verify-login.ts'
 
@@ -33,7 +31,7 @@ export const loginWithWallet = async (
   input: { readonly signInWallet: string },
 ): Promise<{ readonly userId: string; readonly nonce: string }> => {
   const { projectId } = asked
-  const signInWallet = readSignInWallet(ctx.config, input.signInWallet)
+  const signInWallet = readSignInWallet(ctx.chains, input.signInWallet)
   await throttle(ctx, [beginsFrom(ctx, asked, WAY), ...beginsFor(ctx, asked, WAY, signInWallet)])
   const userId = await userIdOf(ctx, { projectId, by: { signInWallet } })
   const nonce = randomBytes(NONCE_BYTES).toString('hex')
@@ -52,26 +50,22 @@ const otherChain = (chainId: number, right: string): AppError =>
  * Whose signature could be on a message: a key's, and a contract's where the message names its chain.
  * @throws login_failed for a chain of no network here.
  */
-const signersOf = (ctx: Pick<Ctx, 'config'>, { address, chainId }: SignInMessage) => {
+const signersOf = ({ chains }: Pick<Ctx, 'chains'>, { address, chainId }: SignInMessage) => {
   if (chainId === null) {
-    const account = accountAddress(address)
-    return account === null ? null : { key: account, contract: null, network: null }
+    const chain = chains.ofFamily('substrate')
+    const account = chain.accountOf(address)
+    return account === null ? null : { key: account, contract: null, chain }
   }
-  const network = evmNetworkOf(ctx.config, chainId)
-  if (network === null) throw otherChain(chainId, evmChainsOf(ctx.config))
-  return { key: address, contract: contractWallet({ chainId, address }), network }
+  const chain = chainWithId(chains, chainId)
+  if (chain === null) throw otherChain(chainId, chainIdsInWords(chains))
+  return { key: address, contract: contractWallet({ chainId, address }), chain }
 }
 
 type Signers = NonNullable<ReturnType<typeof signersOf>>
 
 /** The wallet that signed. Where its network has no node, only a key can have. @throws node_unavailable. */
-const signerOf = async (ctx: Pick<Ctx, 'chains'>, signers: Signers, signed: Signed): Promise<string | null> => {
-  const { key, contract, network } = signers
-  const from = { ...signed, address: key }
-  if (network === null) return (await ctx.chains.get('Polkadot').verifyMessage(from)) === null ? null : key
-  const chain = ctx.chains.all.find((each) => each.network === network)
-  if (chain === undefined) return (await isSignedByKey(from)) ? key : null
-  const by = await chain.verifyMessage(from)
+const signerOf = async ({ key, contract, chain }: Signers, signed: Signed): Promise<string | null> => {
+  const by = await chain.verifyMessage({ ...signed, address: key })
   return by === 'contract' ? contract : by && key
 }
 
@@ -108,7 +102,7 @@ export const proveByWallet: Prove<{ readonly message: string; readonly signature
   }
   if (!isTimely(message, { nowMs: ctx.now().getTime(), nonceCreatedAtMs: given.createdAt.getTime() })) return null
 
-  const signer = await signerOf(ctx, signers, { message: text, signature: `0x${signature.slice(2)}` })
+  const signer = await signerOf(signers, { message: text, signature: `0x${signature.slice(2)}` })
   // A nonce for an address serves whoever signs for it, key or contract; one for a contract serves that alone.
   if (signer === null || ![signer, signers.key].includes(given.target)) return null
 

@@ -4,7 +4,7 @@ import { findWallet, insertWallet, type WalletRow } from '../../db/queries/walle
 import type { ControlMode, Network, WalletType } from '../../db/words.ts'
 import { requestBackfill } from '../activity/request-backfill.ts'
 import type { Signatory } from '../auth/caller.ts'
-import type { Chain } from '../chains/chain.ts'
+import type { NodelessChain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import { type ImportedText, ProjectKeyRotated } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
@@ -38,7 +38,7 @@ export const addressTaken = (network: Network): AppError =>
   new AppError('wallet_exists', `This project already has a wallet with this address on ${network}.`)
 
 /** From a public key to the address of a wallet. @throws invalid_input. */
-export const addressesOf = (chain: Chain, type: WalletType): ((publicKey: Uint8Array) => string) => {
+export const addressesOf = (chain: NodelessChain, type: WalletType): ((publicKey: Uint8Array) => string) => {
   if (type === 'eoa') return chain.addressOf
   const { contractWallets } = chain
   if (contractWallets === null) {

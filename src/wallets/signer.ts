@@ -1,6 +1,6 @@
 import { networksOfAddress, type Reach, type WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
-import type { Chain } from '../chains/chain.ts'
+import type { Chain, NodelessChain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import { AppError, notFound } from '../errors.ts'
 
@@ -11,7 +11,7 @@ type SignerQuery = Reach & {
   readonly field: string
 }
 
-type Signer = { readonly chain: Chain; readonly address: string }
+type Signer<AnyChain extends NodelessChain = Chain> = { readonly chain: AnyChain; readonly address: string }
 
 /**
  * The network and the canonical address that a body means: the network named, or the only one on which the caller
@@ -23,7 +23,10 @@ export const resolveSigner = async (ctx: Pick<Ctx, 'db' | 'chains'>, input: Sign
 }
 
 /** Likewise for what a key does alone: its network may be one without a node. */
-export const resolveKeySigner = async (ctx: Pick<Ctx, 'db' | 'chains'>, input: SignerQuery): Promise<Signer> => {
+export const resolveKeySigner = async (
+  ctx: Pick<Ctx, 'db' | 'chains'>,
+  input: SignerQuery,
+): Promise<Signer<NodelessChain>> => {
   const chain = ctx.chains.get(input.network ?? (await onlyNetwork(ctx, input)))
   return { chain, address: chain.parseAddress(input.address, input.field) }
 }
@@ -31,7 +34,7 @@ export const resolveKeySigner = async (ctx: Pick<Ctx, 'db' | 'chains'>, input: S
 /** The wallet within reach at an address. @throws not_found. */
 export const walletOf = async (
   ctx: Pick<Ctx, 'walletAt'>,
-  input: Reach & { readonly signer: Signer },
+  input: Reach & { readonly signer: Signer<NodelessChain> },
 ): Promise<WalletRow> => {
   const { chain, address } = input.signer
   const wallet = await ctx.walletAt({ projectId: input.projectId, network: chain.network, address })

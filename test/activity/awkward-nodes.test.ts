@@ -36,7 +36,7 @@ afterAll(async () => {
 
 afterEach(() => node.calm())
 
-const step = () => indexStep(worker, worker.chains.get('Ethereum'))
+const step = () => indexStep(worker, worker.chains.withNode('Ethereum'))
 const isKept = async (hash: string): Promise<boolean> =>
   (await world.sql`select from movements where transaction_hash = ${hash}`).length === 1
 
@@ -157,7 +157,7 @@ describe('everything at once', () => {
     Object.assign(node.moods, nodeMoods)
 
     const { chains } = worker
-    const [near, far] = [chains.get('Ethereum'), { ...chains.get('Ethereum'), wholeBackfillBlocks: 15 }]
+    const [near, far] = [chains.withNode('Ethereum'), { ...chains.withNode('Ethereum'), wholeBackfillBlocks: 15 }]
     const walking: (readonly [string, Chain])[] = []
     const move = anyMove(moves.count)
     const rounds = fc.record({ move, others: fc.array(move, { minLength: 1, maxLength: 5 }) })

@@ -37,7 +37,7 @@ afterAll(() => world.close())
 
 const newAddress = (): Address => privateKeyToAccount(generatePrivateKey()).address
 
-const chainWith = (changes: Partial<Chain> = {}): Chain => ({ ...world.worker.chains.get('Ethereum'), ...changes })
+const chainWith = (changes: Partial<Chain> = {}): Chain => ({ ...world.worker.chains.withNode('Ethereum'), ...changes })
 
 const request = (address: string, keyMadeAt: Date | null = null) =>
   requestBackfill(world.api.db, { network: 'Ethereum', address, keyMadeAt })
@@ -128,7 +128,7 @@ describe('an address with a past', () => {
     const node = startAwkwardNode(world.chain.rpcUrl)
     node.moods.logsWidthMax = 7
     const ctx = world.open({ rpcUrl: node.rpcUrl })
-    await walk(address, { ...ctx.chains.get('Ethereum'), wholeBackfillBlocks: 12 }, ctx)
+    await walk(address, { ...ctx.chains.withNode('Ethereum'), wholeBackfillBlocks: 12 }, ctx)
     await node.stop()
     expect(await rowsOf(address)).toEqual(TOKENS)
   })
@@ -197,7 +197,7 @@ describe('a node that has forgotten', () => {
   afterAll(() => node.stop())
   afterEach(() => node.calm())
 
-  const chain = (wholeBackfillBlocks = 100_000): Chain => ({ ...ctx.chains.get('Ethereum'), wholeBackfillBlocks })
+  const chain = (wholeBackfillBlocks = 100_000): Chain => ({ ...ctx.chains.withNode('Ethereum'), wholeBackfillBlocks })
   const shift = (address: string, ofChain: Chain) =>
     backfillShift(ctx, { chain: ofChain, address, signal: new AbortController().signal })
   const hindranceOf = async (address: string) => {
@@ -312,7 +312,7 @@ describe('the seam to the indexer', () => {
     const address = newAddress()
     await world.index()
     await pastOf(address)
-    const chain = world.worker.chains.get('Ethereum')
+    const chain = world.worker.chains.withNode('Ethereum')
     let imported = false
     const slow = {
       ...chain,
@@ -381,7 +381,7 @@ describe('the seam to the indexer', () => {
     expect(await backfillStep(world.worker, { chain: chainWith(), address })).toBe('advanced')
     await world.chain.reorg({ depth: 3 })
     // Back to the fork, and not yet forward again.
-    expect(await indexStep(world.worker, world.worker.chains.get('Ethereum'))).toBe('advanced')
+    expect(await indexStep(world.worker, world.worker.chains.withNode('Ethereum'))).toBe('advanced')
     await walk(address)
     expect(await rowsOf(address)).toEqual([])
     await pastOf(address)
@@ -437,7 +437,7 @@ describe('tokens that could not be asked what they are', () => {
     contracts.sort()
     await world.index(ctx)
     await own(before)
-    await walk(before, ctx.chains.get('Ethereum'), ctx)
+    await walk(before, ctx.chains.withNode('Ethereum'), ctx)
     const [wrong, right] = [
       [
         ['in', 'erc20', '42', null, 0],
@@ -453,10 +453,10 @@ describe('tokens that could not be asked what they are', () => {
     expect((await readNumbers(world.api.db, { timeoutMs: 2_000 })).doubtful).toMatchObject([{ rows: 4 }])
 
     // Each in vain, and not again at once.
-    for (let tries = 0; tries < 2; tries += 1) await settleDoubts(ctx, ctx.chains.get('Ethereum'))
+    for (let tries = 0; tries < 2; tries += 1) await settleDoubts(ctx, ctx.chains.withNode('Ethereum'))
     expect((await doubts()).sort()).toEqual(contracts.map((contract) => [contract, 1]))
     node.calm()
-    await settleDoubts(ctx, ctx.chains.get('Ethereum'))
+    await settleDoubts(ctx, ctx.chains.withNode('Ethereum'))
     expect((await doubts()).length).toBe(4)
 
     // The reconciler does it, when it is time.

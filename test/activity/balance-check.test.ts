@@ -44,7 +44,7 @@ const index = async (chain: Chain): Promise<void> => {
   throw new Error('the indexer did not catch up')
 }
 
-const honest = (): Chain => worker.chains.get('Ethereum')
+const honest = (): Chain => worker.chains.withNode('Ethereum')
 
 /** A reader of movements with a defect. */
 const reading = (change: (movements: readonly RecordedMovement[]) => readonly RecordedMovement[]): Chain => {

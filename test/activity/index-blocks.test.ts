@@ -315,7 +315,7 @@ describe('a worker that stops', () => {
     let steps = 0
     for (let result = ''; result !== 'caught_up'; steps += 1) {
       const ctx = world.open()
-      result = await indexStep(ctx, ctx.chains.get('Ethereum'))
+      result = await indexStep(ctx, ctx.chains.withNode('Ethereum'))
       await ctx.db.close({ timeoutSeconds: 1 })
     }
     expect(steps).toBeGreaterThan(3)
@@ -366,7 +366,7 @@ describe('a worker that stops', () => {
     let overtaken = 0
     const caughtUp = async (ctx: WorkerCtx): Promise<void> => {
       for (let result = ''; result !== 'caught_up'; ) {
-        result = await indexStep(ctx, ctx.chains.get('Ethereum'))
+        result = await indexStep(ctx, ctx.chains.withNode('Ethereum'))
         if (result === 'overtaken') overtaken += 1
       }
     }
@@ -386,7 +386,7 @@ describe('reading ahead', () => {
 
   /** The chain as it is, and what its node is asked for. */
   const listen = () => {
-    const chain = world.worker.chains.get('Ethereum')
+    const chain = world.worker.chains.withNode('Ethereum')
     const asked: Asked[] = []
     const movements: Chain['movements'] = (range) => {
       asked.push(range)

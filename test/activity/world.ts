@@ -110,7 +110,7 @@ const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
   return {
     config,
     db,
-    chains: { get, withNode: get, all: [chain], served: [chain] },
+    chains: { get, withNode: get, of: get, ofFamily: () => chain, all: [chain], served: [chain], known: [chain] },
     now,
     tally: createTally({ db, log }),
     learn: createLearner(db),
@@ -221,7 +221,7 @@ export const startWorld = async () => {
   /** Steps an indexer until it is at the chain's end. */
   const index = async (ctx: WorkerCtx = worker): Promise<number> => {
     for (let steps = 1; steps <= 500; steps += 1) {
-      const result = await indexStep(ctx, ctx.chains.get('Ethereum'))
+      const result = await indexStep(ctx, ctx.chains.withNode('Ethereum'))
       if (result === 'caught_up') return steps
       if (result === 'overtaken') throw new Error('another follower moved the cursor')
     }
@@ -231,7 +231,10 @@ export const startWorld = async () => {
   /** Steps a walk back through what an address moved before it was watched. @returns how many it took. */
   const walkBack = async (
     address: string,
-    { ctx = worker, chain = ctx.chains.get('Ethereum') }: { readonly ctx?: WorkerCtx; readonly chain?: Chain } = {},
+    {
+      ctx = worker,
+      chain = ctx.chains.withNode('Ethereum'),
+    }: { readonly ctx?: WorkerCtx; readonly chain?: Chain } = {},
   ): Promise<number> => {
     for (let steps = 1; steps <= 500; steps += 1) {
       if ((await backfillStep(ctx, { chain, address })) === 'done') return steps

@@ -42,7 +42,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   const variables = { ...service.variables, DATABASE_URL: service.database.workerUrl, ROOT_KEY: '' }
   ctx = await createWorkerCtx({ config: readConfig(variables), process: 'test-worker' })
-  node = ctx.chains.get(network)
+  node = ctx.chains.withNode(network)
 })
 
 afterEach(async () => {

@@ -32,7 +32,7 @@ beforeAll(async () => {
   service = await startService({ rpcUrls: { [network]: between.rpcUrl } })
   const variables = { ...service.variables, DATABASE_URL: service.database.workerUrl, ROOT_KEY: '' }
   ctx = await createWorkerCtx({ config: readConfig(variables), process: 'test-worker' })
-  chain = ctx.chains.get(network)
+  chain = ctx.chains.withNode(network)
   sql = postgres(service.database.url, { max: 2 })
 })
 

@@ -145,7 +145,7 @@ const startStepped = async () => {
   const worker = await createWorkerCtx({ config: readConfig(variables), process: 'stepped-worker' })
   const server = listen({ fetch: createApp(api).fetch, hostname: '127.0.0.1', port: 0, log: api.log })
   const client = own.as(own.project, `http://127.0.0.1:${server.port}`)
-  const onChain = worker.chains.get(network)
+  const onChain = worker.chains.withNode(network)
   const stop = async () => {
     await server.stop(true)
     await Promise.all([api, worker].map((ctx) => ctx.db.close({ timeoutSeconds: 5 })))

@@ -1,9 +1,8 @@
 // A JSON ABI from a file: the array itself, or a compiler's artifact that has it in `abi` (Hardhat, Foundry, Truffle). It is
 // outside data: whatever could not be read or shown later is refused here, with a sentence that names the place.
 
-import type { AbiItemKind } from '../../../db/words.ts'
 import { AppError } from '../../errors.ts'
-import type { AbiInput, AbiItem, Hex } from '../chain.ts'
+import type { AbiInput, DeclaredAbiItem } from '../chain.ts'
 import { isRecord, type JsonRecord } from '../node/wire.ts'
 import { layoutOf, selectorOf, signatureOf } from './abi-types.ts'
 
@@ -20,14 +19,6 @@ const IDENTIFIER = /^[A-Za-z_$][A-Za-z0-9_$]*$/
 const ARRAYS = /(\[\d*\])*$/
 /** What an ABI can hold besides functions and errors. */
 const OTHER_TYPES = ['constructor', 'event', 'fallback', 'receive']
-
-/** A function or an error with what it is found by. */
-export type DeclaredAbiItem = {
-  readonly kind: AbiItemKind
-  readonly selector: Hex
-  readonly signature: string
-  readonly item: AbiItem
-}
 
 const refused = (sentence: string): AppError => new AppError('invalid_input', sentence)
 

@@ -5,7 +5,6 @@ import type { EvmNetworkRow } from '../networks.ts'
 import { identified } from '../node/identity.ts'
 import { createRpc, type NodeTrouble } from '../node/rpc.ts'
 import { withTroubleTold } from '../node/trouble.ts'
-import { addressOf, parseAddress } from './address.ts'
 import { checkBalances } from './balance-check.ts'
 import { readBalances } from './balances.ts'
 import { readBlock, readHead } from './blocks.ts'
@@ -17,12 +16,13 @@ import { readHistory } from './history.ts'
 import { identityOf } from './identity.ts'
 import { ladderOf, outbidding } from './ladder.ts'
 import { createLimits } from './limits.ts'
-import { keyMessage, verifyMessage } from './messages.ts'
+import { verifyMessage } from './messages.ts'
 import { mintIntent } from './mint.ts'
 import { readEventMovements, readMovements } from './movements.ts'
-import { readAddressOfName } from './names.ts'
+import { createNames } from './names.ts'
 import type { Tracing } from './natives.ts'
 import { collectionIntent, readContractUri, readTokenUris, transferNftIntent } from './nfts.ts'
+import { createNodelessEvmChain } from './nodeless.ts'
 import { fill, prepare } from './prepare.ts'
 import { previewBundle } from './preview.ts'
 import { readCall } from './read-call.ts'
@@ -30,7 +30,7 @@ import { createContractWallets } from './safe/safe.ts'
 import { readStanding } from './standing.ts'
 import { readStatus, readStatuses } from './status.ts'
 import { createTerms } from './terms.ts'
-import { complete, offerOf } from './unsigned.ts'
+import { complete, effectOf, offerOf } from './unsigned.ts'
 
 /** A network as data, the node that serves it, and what is remembered of it between processes. */
 export type EvmChainInput = {
@@ -43,6 +43,9 @@ export type EvmChainInput = {
   readonly onTrouble?: (trouble: NodeTrouble) => void
 }
 
+/** A block is a megabyte of receipts. */
+const CHECKED_PERCENT = 10
+
 /** Each chain is handed back only what it made. */
 const ours = (unsigned: Unsigned): EvmUnsigned => {
   if (unsigned.family !== 'evm') throw new Error('expected an unsigned transaction of an EVM network')
@@ -51,7 +54,7 @@ const ours = (unsigned: Unsigned): EvmUnsigned => {
 
 /** Free of keys; it connects to nothing before it is asked something. */
 export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: EvmChainInput): Chain => {
-  const { network, family, chainId } = row
+  const { network, chainId } = row
   const known = identified({ plain: createRpc({ ...node, network }), network, identity: identityOf(chainId) })
   const { rpc, bulk, outbound, readChainId, confirm } = withTroubleTold(known, onTrouble)
   const limits = createLimits()
@@ -59,16 +62,12 @@ export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: E
   const facts: Chain['facts'] = (addresses) => readAddressFacts({ rpc, memory, network }, addresses)
 
   return {
-    network,
-    family,
-    chainId,
+    ...createNodelessEvmChain(row),
     depth: { confirmations: row.confirmations, final: row.finalDepth },
     wholeBackfillBlocks: row.wholeBackfillBlocks,
     pollIntervalMs: row.pollIntervalMs,
     patience: { climbAfterSeconds: row.climbAfterSeconds, expireAfterSeconds: row.expireAfterSeconds },
-    parseAddress,
-    parseContract: parseAddress,
-    addressOf,
+    checkedPercent: CHECKED_PERCENT,
     complete: (intent) => complete(row, intent),
     prepare: (intent, from, options) => prepare({ rpc, row, limits, memory }, { intent, from, options }),
     fill: (intent, from, options) => fill({ rpc, row, limits, memory }, { intent, from, options }),
@@ -83,14 +82,17 @@ export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: E
         atMarket: ours(atMarket),
         ceilingWei: row.maxFeePerGasCapWei,
       }),
-    outbid: ({ unsigned, ...input }) =>
-      outbidding({ ...input, unsigned: ours(unsigned), ceilingWei: row.maxFeePerGasCapWei }),
+    lifetimeOf: () => null,
+    replacement: {
+      disassemble: async (raw) => ({ unsigned: disassemble(raw), from: await signerOf(raw) }),
+      effectOf: (unsigned) => effectOf(ours(unsigned)),
+      outbid: ({ unsigned, ...input }) =>
+        outbidding({ ...input, unsigned: ours(unsigned), ceilingWei: row.maxFeePerGasCapWei }),
+    },
     signingBytes: (unsigned) => signingBytes(ours(unsigned)),
     assemble: (unsigned, signature) => assemble(ours(unsigned), signature),
-    disassemble: async (raw) => ({ unsigned: disassemble(raw), from: await signerOf(raw) }),
     offerOf: ({ raw }) => offerOf(disassemble(raw)),
     contractWallets: createContractWallets({ rpc, network, chainId, limits, memory }),
-    message: keyMessage,
     verifyMessage: (signed) => verifyMessage(rpc, signed),
     broadcast: (raw) => broadcast(outbound, raw),
     status: (hash) => readStatus(rpc, hash),
@@ -100,7 +102,7 @@ export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: E
     terms: createTerms({ rpc, row, ours }),
     facts,
     balances: (input) => readBalances(rpc, input),
-    addressOfName: (name) => readAddressOfName({ rpc, row }, name),
+    names: createNames({ rpc, row }),
     tokenUris: (tokens) => readTokenUris(rpc, tokens),
     contractUri: (contract) => readContractUri(rpc, contract),
     mintIntent: (request) => mintIntent({ rpc, limits, memory, network }, request),

@@ -5,7 +5,7 @@
 import { decodeAbiParameters, encodeFunctionData, parseAbi, toHex } from 'viem'
 import { namehash, normalize, packetToBytes } from 'viem/ens'
 import { AppError } from '../../errors.ts'
-import type { Hex } from '../chain.ts'
+import type { Hex, Names } from '../chain.ts'
 import type { EvmNetworkRow } from '../networks.ts'
 import type { Answer, Rpc } from '../node/rpc.ts'
 import { hexText } from '../node/wire.ts'
@@ -72,14 +72,17 @@ const lineage = (name: string): readonly string[] => {
   return labels.map((_, index) => labels.slice(index).join('.'))
 }
 
-/** @throws invalid_input, not_implemented (no registry), NodeUnavailable. */
+/** null for a network without a registry. */
+export const createNames = ({ rpc, row }: { readonly rpc: Rpc; readonly row: EvmNetworkRow }): Names | null => {
+  const { nameRegistry: registry } = row
+  return registry === null ? null : { addressOfName: (name) => readAddressOfName({ rpc, registry }, name) }
+}
+
+/** @throws invalid_input, NodeUnavailable. */
 export const readAddressOfName = async (
-  context: { readonly rpc: Rpc; readonly row: Pick<EvmNetworkRow, 'network' | 'nameRegistry'> },
+  { rpc, registry }: { readonly rpc: Rpc; readonly registry: string },
   input: string,
 ): Promise<string | null> => {
-  const { rpc, row } = context
-  const registry = row.nameRegistry
-  if (registry === null) throw new AppError('not_implemented', `${row.network} has no registry of names.`)
   const name = normalizedName(input)
   const read = (to: string, data: Hex) => readQuestion({ to, data, gasLimit: READ_GAS_LIMIT })
   const found: readonly Answer<Hex>[] = await rpc.tryAll(

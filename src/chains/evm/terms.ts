@@ -32,6 +32,10 @@ export const createTerms = (input: {
   return {
     isWithinFeeCap: (intent) => isWithinCap(intent, row),
     excess: async ({ intent, ordinary, times }) => excessOf(intent, { ordinary: ours(ordinary), times }),
+    feesOf: (unsigned) => {
+      const { maxFeePerGas, maxPriorityFeePerGas } = ours(unsigned)
+      return { maxFeePerGas, maxPriorityFeePerGas }
+    },
     gasFee: (unsigned) => ours(unsigned).gasLimit * ours(unsigned).maxFeePerGas,
     surcharge: async (unsigned) => {
       const asked = l1FeeQuestion(row, ours(unsigned))

@@ -64,3 +64,9 @@ export const offerOf = (unsigned: EvmUnsigned): Offer => {
   const { maxFeePerGas, maxPriorityFeePerGas } = unsigned
   return { maxFeePerGas, maxPriorityFeePerGas, worstCost: worstCost(unsigned), isBound: true }
 }
+
+/** Everything that is signed but the fees. Pure. */
+export const effectOf = ({ chainId, nonce, to, value, input, gasLimit }: EvmUnsigned) => {
+  const place = `${chainId} ${nonce}`
+  return { place, effect: [place, to, value, input, gasLimit].join(' ').toLowerCase() }
+}

@@ -10,7 +10,7 @@ type Row = Prefixed & Pick<SubstrateNetworkRow, 'hasPrograms'>
 
 const PUBLIC_KEY_BYTES = 32
 /** A program's id, as the wallets and explorers of its network write it. */
-const LIKE_PROGRAM = /^0x[0-9a-fA-F]{64}$/
+export const LIKE_PROGRAM = /^0x[0-9a-fA-F]{64}$/
 const LIKE_EVM = /^0x[0-9a-fA-F]{40}$/
 /**
  * 35 or 36 bytes in base58: a prefix of one or two bytes, 32 bytes, a checksum of two. A byte of zero that leads is one
@@ -63,6 +63,9 @@ export const parseAddress = (row: Row, input: { readonly text: string; readonly 
   }
   return text
 }
+
+/** Whether a text has the form of an address, whatever its prefix and checksum. */
+export const isLikeSs58 = (text: string): boolean => LIKE_SS58.test(text)
 
 /** null for what is no address of 32 bytes, whatever its prefix. */
 export const publicKeyOf = (text: string): Uint8Array | null => decode(text)?.publicKey ?? null

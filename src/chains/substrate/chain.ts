@@ -1,34 +1,32 @@
 // A Substrate network behind one node, as a Chain: each verb is a file of this folder, put together here.
 
-import { AppError } from '../../errors.ts'
-import type { Chain, SubstrateUnsigned, Unsigned } from '../chain.ts'
-import type { SubstrateNetworkRow } from '../networks.ts'
+import type { Chain, Submission, SubstrateUnsigned, Unsigned } from '../chain.ts'
 import { accountQuestion, readCounts } from './account.ts'
-import { addressOf, parseAddress } from './address.ts'
 import { checkBalances } from './balance-check.ts'
 import { readBalances } from './balances.ts'
 import { createRecentHead, type FinalHead, readFinalHead, readNow } from './blocks.ts'
 import { broadcast } from './broadcast.ts'
-import { parseContract } from './contracts.ts'
 import { assemble, signingBytes } from './extrinsic.ts'
 import { readFacts } from './facts.ts'
-import { createFinalBlocks } from './final-blocks.ts'
+import { createFinalBlocks, type FinalBlocks } from './final-blocks.ts'
 import { isMessage } from './gear.ts'
 import { readHistory } from './history.ts'
-import { isSignedByKey, keyMessage } from './messages.ts'
 import { readEventMovements, readMovements } from './movements.ts'
 import { nftVerbs } from './nft-verbs.ts'
-import { createSubstrateNode, type SubstrateChainInput } from './node.ts'
+import { createSubstrateNode, type SubstrateChainInput, type SubstrateNode } from './node.ts'
+import { createNodelessSubstrateChain } from './nodeless.ts'
 import { fill, prepare } from './prepare.ts'
 import { previewBundle } from './preview.ts'
 import { readCall, readMessage } from './read-call.ts'
 import { createSearch } from './search.ts'
 import { findStatus, readStatuses } from './status.ts'
 import { unlessForgotten } from './storage.ts'
-import { createNodelessTerms, createTerms } from './terms.ts'
+import { createTerms } from './terms.ts'
 
-/** 31 years. */
+/** 31 years: what is mortal ends by itself. */
 const NEVER_SECONDS = 1_000_000_000
+/** A block is some kilobytes of events. */
+const CHECKED_PERCENT = 100
 
 /** Each chain is handed back only what it made. */
 const ours = (unsigned: Unsigned): SubstrateUnsigned => {
@@ -36,83 +34,9 @@ const ours = (unsigned: Unsigned): SubstrateUnsigned => {
   return unsigned
 }
 
-/** A network's addresses and messages, which need no node; whatever does is refused. */
-export const createNodelessChain = (row: SubstrateNetworkRow): Chain => {
-  const { network } = row
-  const refuse = (): never => {
-    throw new AppError('not_implemented', `${network} has no node in this deployment, or does not do this.`)
-  }
-  const refuseLater = async (): Promise<never> => refuse()
-  return {
-    network,
-    family: row.family,
-    chainId: 0,
-    // Only final blocks are followed.
-    depth: { confirmations: 1, final: 1 },
-    // All of them: nothing tells by an address which blocks to read.
-    wholeBackfillBlocks: Number.MAX_SAFE_INTEGER,
-    pollIntervalMs: row.pollIntervalMs,
-    // What is mortal ends by itself.
-    patience: { climbAfterSeconds: NEVER_SECONDS, expireAfterSeconds: NEVER_SECONDS },
-    parseAddress: (text, field) => parseAddress(row, { text, field }),
-    parseContract: (text, field) => parseContract(row, { text, field }),
-    addressOf: (publicKey) => addressOf(row, publicKey),
-    complete: () => null,
-    prepare: refuseLater,
-    fill: refuseLater,
-    transactionCounts: refuseLater,
-    standing: refuseLater,
-    transactionCountAt: refuseLater,
-    withNonce: refuse,
-    ladder: refuse,
-    // What is mortal ends by itself.
-    outbid: refuse,
-    signingBytes: refuse,
-    assemble: refuse,
-    disassemble: refuseLater,
-    // An extrinsic says what it may move and its tip; the fee is the runtime's, and so are deposits.
-    offerOf: ({ recordedCost }) => ({
-      maxFeePerGas: null,
-      maxPriorityFeePerGas: null,
-      worstCost: recordedCost,
-      isBound: false,
-    }),
-    contractWallets: null,
-    message: keyMessage,
-    verifyMessage: async (signed) => (isSignedByKey(signed) ? 'key' : null),
-    broadcast: refuseLater,
-    status: refuseLater,
-    statuses: refuseLater,
-    preview: refuseLater,
-    readCall: refuseLater,
-    terms: createNodelessTerms(row, refuseLater),
-    facts: refuseLater,
-    balances: refuseLater,
-    addressOfName: refuseLater,
-    tokenUris: refuseLater,
-    contractUri: refuseLater,
-    mintIntent: refuseLater,
-    transferNftIntent: refuseLater,
-    collectionIntent: refuseLater,
-    head: refuseLater,
-    block: refuseLater,
-    movements: refuseLater,
-    eventMovements: refuseLater,
-    checkBalances: refuseLater,
-    history: refuseLater,
-    isRightNode: refuseLater,
-    confirmNode: () => null,
-  }
-}
-
-/** Free of keys; it connects to nothing before it is asked something. */
-export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
-  const { row } = input
-  const node = createSubstrateNode(input)
-  const { rpc, outbound, runtimes, readChainId, confirm } = node
+const createSubmission = (node: SubstrateNode, finalBlocks: FinalBlocks): Submission => {
+  const { rpc, runtimes } = node
   const recentHead = createRecentHead(node)
-  const search = createSearch(node)
-  const finalBlocks = createFinalBlocks(node)
   const countsAsOf = async (address: string, { ref, version }: FinalHead) => {
     const runtime = await runtimes.of(version, ref.hash)
     return readCounts(rpc, { runtime, address, blockHash: ref.hash })
@@ -123,25 +47,51 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     const runtime = await runtimes.at(block.hash)
     return (await rpc.ask(accountQuestion(runtime, address, block.hash))).nonce
   }
-  const nodeless = createNodelessChain(row)
   return {
-    ...nodeless,
-    ...nftVerbs(node),
-    terms: { ...nodeless.terms, ...createTerms({ node, ours, recentHead }) },
     prepare: (intent, from, { behind }) => prepare(node, { intent, from, behind }),
+    complete: () => null,
     fill: async (intent, from, { nonce }) => fill(node, { intent, from, nonce, head: await recentHead() }),
     transactionCounts: async (address) => countsAsOf(address, await recentHead()),
     // Balances are compared with what was heard a moment ago: of now, not of a head that is remembered.
     standing: async (address) => {
       const { minedCount, pendingCount, account } = await countsAsOf(address, await readFinalHead(node))
-      return { minedCount, pendingCount, balance: account.transferable, nextBaseFeePerGas: 0n }
+      return { minedCount, pendingCount, balance: account.transferable, nextBaseFeePerGas: null }
     },
     transactionCountAt: (at) => unlessForgotten(countAt(at)),
     withNonce: (unsigned, nonce) => ({ ...ours(unsigned), nonce }),
     // A higher tip would take a lower one's place in a pool, but nothing has to climb: what is mortal ends by itself.
     ladder: ({ unsigned }) => ({ rungs: [unsigned], cancel: null, isFixed: false, isCutByFunds: false }),
+    patience: { climbAfterSeconds: NEVER_SECONDS, expireAfterSeconds: NEVER_SECONDS },
+    replacement: null,
+    lifetimeOf: (unsigned) => {
+      const { era, validUntilBlock } = ours(unsigned)
+      return { bornAtBlock: BigInt(era.current), validUntilBlock }
+    },
     signingBytes: (unsigned) => signingBytes(ours(unsigned)),
     assemble: (unsigned, signature) => assemble(ours(unsigned), signature),
+    // An extrinsic says what it may move and its tip; the fee is the runtime's, and so are deposits.
+    offerOf: ({ recordedCost }) => ({
+      maxFeePerGas: null,
+      maxPriorityFeePerGas: null,
+      worstCost: recordedCost,
+      isBound: false,
+    }),
+    terms: createTerms({ node, ours, recentHead }),
+  }
+}
+
+/** Free of keys; it connects to nothing before it is asked something. */
+export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
+  const { row } = input
+  const node = createSubstrateNode(input)
+  const { outbound, readChainId, confirm } = node
+  const search = createSearch(node)
+  const finalBlocks = createFinalBlocks(node)
+  return {
+    ...createNodelessSubstrateChain(row),
+    ...createSubmission(node, finalBlocks),
+    ...nftVerbs(node),
+    names: null,
     broadcast: (raw) => broadcast(outbound, raw),
     status: (hash) => findStatus(node, { hash, search }),
     statuses: (asked) => readStatuses(node, asked),
@@ -155,6 +105,12 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     },
     facts: (addresses) => readFacts(node, addresses),
     balances: (input) => readBalances(node, input),
+    // Only final blocks are followed.
+    depth: { confirmations: 1, final: 1 },
+    // All of them: nothing tells by an address which blocks to read.
+    wholeBackfillBlocks: Number.MAX_SAFE_INTEGER,
+    checkedPercent: CHECKED_PERCENT,
+    pollIntervalMs: row.pollIntervalMs,
     head: async () => {
       const ref = await finalBlocks.head()
       return { latest: ref, finalized: ref, baseFeePerGas: null }

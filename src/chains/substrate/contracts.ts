@@ -4,7 +4,7 @@
 import { AppError } from '../../errors.ts'
 import type { Hex } from '../chain.ts'
 import type { SubstrateNetworkRow } from '../networks.ts'
-import { parseAddress, publicKeyOf } from './address.ts'
+import { LIKE_PROGRAM, parseAddress, publicKeyOf } from './address.ts'
 import { toHex } from './extrinsic.ts'
 
 /** An asset of pallet Assets: `asset:1984`. */
@@ -32,6 +32,8 @@ export type ContractId = AssetId | CollectionId
 const FORM = /^(?:(asset|pool|uniques):)?(0|[1-9][0-9]{0,9})$/
 const PALLETS = { asset: 'assets', pool: 'poolAssets', uniques: 'uniques', '': 'collections' } as const
 const FOREIGN = /^foreign:0x(?:[0-9a-f]{2})+$/
+const SHOWN_ID = /^(?:(?:[a-z]+:)?[0-9]{1,10}|foreign:0x[0-9a-f]+)$/
+const COLLECTION_ID = /^(?:uniques:)?[0-9]+$/
 /** Ids are u32 on every Asset Hub. */
 const ID_END = 2 ** 32
 
@@ -43,6 +45,13 @@ export const contractIdOf = (word: string): ContractId | null => {
   if (digits === undefined || id >= ID_END) return null
   return { pallet: PALLETS[prefix as keyof typeof PALLETS], id }
 }
+
+/** Whether a text names what previews and activity show by its id: `7`, `asset:1984`, `foreign:0x02010903`. */
+export const isShownId = (text: string): boolean => SHOWN_ID.test(text)
+
+/** Whether a text has the form of a program's id, or a collection's, and is no address. */
+export const isContractId = ({ hasPrograms }: Pick<SubstrateNetworkRow, 'hasPrograms'>, text: string): boolean =>
+  (hasPrograms ? LIKE_PROGRAM : COLLECTION_ID).test(text)
 
 /** Pure. */
 export const isAsset = (contract: ContractId): contract is AssetId =>

@@ -1,5 +1,5 @@
 import type { SubstrateUnsigned, Unsigned } from '../chain.ts'
-import { NOBODY, type SubstrateNetworkRow } from '../networks.ts'
+import { NOBODY } from '../networks.ts'
 import type { Terms } from '../terms.ts'
 import type { FinalHead } from './blocks.ts'
 import type { SubstrateNode } from './node.ts'
@@ -7,25 +7,19 @@ import { unsignedOf, withMargin } from './prepare.ts'
 import { gasPaidBy } from './spending.ts'
 import { feeQuestion } from './weigh.ts'
 
-/** What needs no node; whatever does is refused. */
-export const createNodelessTerms = (row: SubstrateNetworkRow, refuse: () => Promise<never>): Terms => ({
-  isWithinFeeCap: ({ maxPriorityFeePerGas = 0n }) => maxPriorityFeePerGas <= row.feeCapPlanck,
-  gasFee: () => 0n,
-  excess: refuse,
-  surcharge: refuse,
-  ordinaryFee: refuse,
-})
-
 /** By the runtime's own word on fees: it sets them, and a caller adds a tip, or the gas of a message. */
 export const createTerms = (input: {
   readonly node: SubstrateNode
   readonly ours: (unsigned: Unsigned) => SubstrateUnsigned
   readonly recentHead: () => Promise<FinalHead>
-}): Omit<Terms, 'isWithinFeeCap' | 'gasFee'> => {
+}): Terms => {
   const { node, ours, recentHead } = input
   const feeOf = async (unsigned: SubstrateUnsigned): Promise<bigint> =>
     withMargin(await node.rpc.ask(feeQuestion(unsigned, unsigned.blockHash)))
   return {
+    isWithinFeeCap: ({ maxPriorityFeePerGas = 0n }) => maxPriorityFeePerGas <= node.row.feeCapPlanck,
+    feesOf: () => null,
+    gasFee: () => 0n,
     excess: async ({ intent, ordinary, times }) => {
       const mostGas = times * ours(ordinary).gasLimit
       if ((intent.gasLimit ?? 0n) > mostGas) return { field: 'gasLimit', most: mostGas }

@@ -6,8 +6,8 @@ import { AppError } from '../../errors.ts'
 import { HeldKeys } from '../sealing/held-keys.ts'
 import { KEY_BYTES } from '../sealing/kdf.ts'
 import { keyPairOf } from './derive.ts'
+import { KEY_TYPES } from './key-types.ts'
 import { entropyOf } from './phrase.ts'
-import { isPrivateKey } from './secp256k1.ts'
 
 /** Exactly one of the two, as it came in a request's body. */
 export type ImportedText = { readonly privateKey: string } | { readonly mnemonicPhrase: string }
@@ -26,9 +26,6 @@ const SENTENCE = {
   substrate: 'Field "private_key" must be a mini-secret of sr25519: 32 bytes in hex, not all of them zero.',
 } as const
 
-const isKey = (family: ChainFamily, key: Uint8Array): boolean =>
-  family === 'evm' ? isPrivateKey(key) : key.some((byte) => byte !== 0)
-
 /** @throws invalid_key. */
 export const readImported = (input: { readonly family: ChainFamily; readonly text: ImportedText }): Imported => {
   const { family, text } = input
@@ -39,7 +36,8 @@ export const readImported = (input: { readonly family: ChainFamily; readonly tex
   }
   const [, digits = ''] = HEX_KEY.exec(text.privateKey.trim()) ?? []
   const secret = new Uint8Array(Buffer.from(digits, 'hex'))
-  if (secret.length !== KEY_BYTES || !isKey(family, secret)) throw new AppError('invalid_key', SENTENCE[family])
+  if (secret.length !== KEY_BYTES || !KEY_TYPES[family].isPrivateKey(secret))
+    throw new AppError('invalid_key', SENTENCE[family])
   return { kind: 'key', secret }
 }
 

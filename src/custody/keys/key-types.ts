@@ -5,10 +5,12 @@
 import { LRUCache } from 'lru-cache'
 import { type ChainFamily, type Network, SUBSTRATE_NETWORKS } from '../../../db/words.ts'
 import { AppError } from '../../errors.ts'
-import { curve } from './secp256k1.ts'
+import { curve, isPrivateKey } from './secp256k1.ts'
 import { publicKeyOfMiniSecret, signWithMiniSecret } from './sr25519.ts'
 
 export type KeyType = {
+  /** Whether 32 bytes can be a private key of this type. */
+  isPrivateKey(bytes: Uint8Array): boolean
   /** @param privateKey 32 bytes. @returns 65 bytes uncompressed secp256k1, or 32 bytes sr25519. */
   publicKeyOf(privateKey: Uint8Array): Uint8Array
   /** As `KeyHandle.sign` says. */
@@ -17,10 +19,12 @@ export type KeyType = {
 
 export const KEY_TYPES: Readonly<Record<ChainFamily, KeyType>> = {
   evm: {
+    isPrivateKey,
     publicKeyOf: curve.publicKeyOf,
     sign: ({ bytes, privateKey }) => curve.sign({ digest: bytes, privateKey }),
   },
   substrate: {
+    isPrivateKey: (bytes) => bytes.some((byte) => byte !== 0),
     publicKeyOf: publicKeyOfMiniSecret,
     sign: ({ bytes, privateKey }) => signWithMiniSecret({ message: bytes, miniSecret: privateKey }),
   },

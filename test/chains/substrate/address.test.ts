@@ -2,13 +2,13 @@ import { describe, expect, test } from 'bun:test'
 import { base58Decode, base58Encode } from '@polkadot/util-crypto/base58'
 import { SUBSTRATE_NETWORKS, type SubstrateNetwork } from '../../../db/words.ts'
 import { NOBODY, substrateNetworkRow } from '../../../src/chains/networks.ts'
-import { createNodelessChain } from '../../../src/chains/substrate/chain.ts'
+import { createNodelessSubstrateChain } from '../../../src/chains/substrate/nodeless.ts'
 import { AppError } from '../../../src/errors.ts'
 import { bytesOf } from '../../custody/support.ts'
 import { SS58 } from '../../custody/vectors.ts'
 
 const chainOf = (network: SubstrateNetwork) =>
-  createNodelessChain(substrateNetworkRow({ network, environment: 'testnet', devnet: false }))
+  createNodelessSubstrateChain(substrateNetworkRow({ network, environment: 'testnet', devnet: false }))
 const PREFIX = { Polkadot: 0, Vara: 137 } as const
 
 const ALICE = {
@@ -96,22 +96,5 @@ describe('an SS58 address', () => {
 
   test.each([46, 47, 128, 255])('has no reserved prefix: %d', (prefix) => {
     expect(outcome('Polkadot', spelled([prefix]))).toBe('address_invalid')
-  })
-})
-
-describe('a Substrate network', () => {
-  const chain = chainOf('Vara')
-  const intent = { to: ALICE.Vara, value: 1n, input: '0x' } as const
-
-  test('is served for addresses alone: what needs a node is refused, and connects to nothing', async () => {
-    for (const asked of [
-      chain.prepare(intent, ALICE.Vara, { behind: async () => [] }),
-      chain.preview(ALICE.Vara, [intent]),
-      chain.status('0x00'),
-      chain.head(),
-      chain.isRightNode(),
-    ]) {
-      await expect(asked).rejects.toMatchObject({ code: 'not_implemented' })
-    }
   })
 })

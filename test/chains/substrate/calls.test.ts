@@ -4,8 +4,8 @@ import { describe, expect, test } from 'bun:test'
 import { encodeAddress } from '@polkadot/util-crypto/address'
 import type { Hex, ReadCall } from '../../../src/chains/chain.ts'
 import { substrateNetworkRow } from '../../../src/chains/networks.ts'
-import { createNodelessChain } from '../../../src/chains/substrate/chain.ts'
 import { isExactCall, readTree, told, treeOf } from '../../../src/chains/substrate/decode.ts'
+import { createNodelessSubstrateChain } from '../../../src/chains/substrate/nodeless.ts'
 import { readCall } from '../../../src/chains/substrate/read-call.ts'
 import type { Runtime } from '../../../src/chains/substrate/runtime.ts'
 import { spentBy } from '../../../src/chains/substrate/spending.ts'
@@ -274,7 +274,7 @@ describe('a policy on a call of the runtime', () => {
   })
 
   test('names it as previews do: in another spelling `ne` would forbid nothing', () => {
-    const chain = createNodelessChain(
+    const chain = createNodelessSubstrateChain(
       substrateNetworkRow({ network: 'Polkadot', environment: 'testnet', devnet: true }),
     )
     for (const argument of ['decodedInput.function', 'decodedInput.calls.0.function']) {

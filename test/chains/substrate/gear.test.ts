@@ -4,10 +4,11 @@ import { NOBODY, substrateNetworkRow } from '../../../src/chains/networks.ts'
 import { createRpc, question } from '../../../src/chains/node/rpc.ts'
 import { hash } from '../../../src/chains/node/wire.ts'
 import { addressOf } from '../../../src/chains/substrate/address.ts'
-import { createNodelessChain, createSubstrateChain } from '../../../src/chains/substrate/chain.ts'
+import { createSubstrateChain } from '../../../src/chains/substrate/chain.ts'
 import type { ChainEvent, CodecValue } from '../../../src/chains/substrate/events.ts'
 import { blake2Hash, toHex } from '../../../src/chains/substrate/extrinsic.ts'
 import { messageFailure } from '../../../src/chains/substrate/gear.ts'
+import { createNodelessSubstrateChain } from '../../../src/chains/substrate/nodeless.ts'
 import { readMessage } from '../../../src/chains/substrate/read-call.ts'
 import type { Runtime } from '../../../src/chains/substrate/runtime.ts'
 import { decodePayload, encodePayload, isOf, type SailsItem } from '../../../src/chains/substrate/sails.ts'
@@ -64,7 +65,7 @@ describe('a payload of Sails', () => {
 
 describe('the word for a program', () => {
   const rowOf = (network: 'Polkadot' | 'Vara') => substrateNetworkRow({ network, environment: 'testnet', devnet: true })
-  const chain = createNodelessChain(rowOf('Vara'))
+  const chain = createNodelessSubstrateChain(rowOf('Vara'))
   const PROGRAM: Hex = `0x${'ab'.repeat(32)}`
   const program = addressOf(rowOf('Vara'), Buffer.from('ab'.repeat(32), 'hex'))
 
@@ -82,7 +83,7 @@ describe('the word for a program', () => {
     expect(() => checkRules(chain, rule(PROGRAM))).toThrow(`must be written as ${program}`)
     expect(() => checkRules(chain, rule(program))).not.toThrow()
     // Elsewhere 32 bytes in hex are no address: they would be somebody's public key, or a hash.
-    const other = createNodelessChain(rowOf('Polkadot'))
+    const other = createNodelessSubstrateChain(rowOf('Polkadot'))
     expect(() => other.parseAddress(PROGRAM, 'to')).toThrow('SS58')
   })
 })

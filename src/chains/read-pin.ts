@@ -1,10 +1,10 @@
 // What an operator pins: the metadata of the runtime that a node is of now.
 
-import type { Hex } from '../chain.ts'
-import { readNow } from './blocks.ts'
-import { createKnownNode } from './node.ts'
-import { createRuntimes } from './runtime.ts'
-import { coversMetadata } from './trust.ts'
+import type { Hex } from './chain.ts'
+import { readNow } from './substrate/blocks.ts'
+import { createKnownNode } from './substrate/node.ts'
+import { createRuntimes } from './substrate/runtime.ts'
+import { coversMetadata } from './substrate/trust.ts'
 
 export type Pin = {
   readonly specName: string

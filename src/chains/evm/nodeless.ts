@@ -1,0 +1,40 @@
+// What an EVM network does without a node.
+
+import { randomBytes } from 'node:crypto'
+import type { NodelessChain } from '../chain.ts'
+import type { EvmNetworkRow } from '../networks.ts'
+import { ABI_FILE_BYTES_MAX, parseAbiFile } from './abi-file.ts'
+import { addressOf, parseAddress } from './address.ts'
+import { isSignedByKey, keyMessage } from './messages.ts'
+
+const accountOf = (text: string): string | null => {
+  try {
+    return parseAddress(text, 'address')
+  } catch {
+    return null
+  }
+}
+
+/** Addresses and messages of keys. */
+export const createNodelessEvmChain = ({ network, family, chainId }: EvmNetworkRow): NodelessChain => ({
+  network,
+  family,
+  chainId,
+  withoutRecipient: 'creation',
+  isMortal: false,
+  parseAddress,
+  parseContract: parseAddress,
+  // A checksum is not judged: what is looked up is what others wrote.
+  parseShown: (text, field) => parseAddress(text.toLowerCase(), field),
+  isContractId: () => false,
+  isPrefixedAddress: () => false,
+  accountOf,
+  addressOf,
+  // Uncompressed keys begin with 4 (SEC 1 §2.3.3).
+  randomAddress: () => addressOf(Uint8Array.of(4, ...randomBytes(64))),
+  message: keyMessage,
+  verifyMessage: async (signed) => ((await isSignedByKey(signed)) ? 'key' : null),
+  abiFiles: { bytesMax: ABI_FILE_BYTES_MAX, parse: parseAbiFile },
+  isCallName: () => true,
+  contractWallets: null,
+})

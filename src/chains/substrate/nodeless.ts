@@ -1,0 +1,33 @@
+// What a Substrate network does without a node.
+
+import { randomBytes } from 'node:crypto'
+import type { NodelessChain } from '../chain.ts'
+import type { SubstrateNetworkRow } from '../networks.ts'
+import { accountAddress, addressOf, isLikeSs58, parseAddress } from './address.ts'
+import { isContractId, isShownId, parseContract } from './contracts.ts'
+import { isSignedByKey, keyMessage } from './messages.ts'
+
+/** As chains with pallets name a call: a policy's rule is compared letter for letter. */
+const PALLET_CALL = /^[a-z0-9_]+\.[a-z0-9_]+$/
+
+/** Addresses and messages of keys. */
+export const createNodelessSubstrateChain = (row: SubstrateNetworkRow): NodelessChain => ({
+  network: row.network,
+  family: row.family,
+  chainId: null,
+  withoutRecipient: 'runtime_call',
+  isMortal: true,
+  parseAddress: (text, field) => parseAddress(row, { text, field }),
+  parseContract: (text, field) => parseContract(row, { text, field }),
+  parseShown: (text, field) => (isShownId(text) ? text : parseAddress(row, { text, field })),
+  isContractId: (text) => isContractId(row, text),
+  isPrefixedAddress: isLikeSs58,
+  accountOf: accountAddress,
+  addressOf: (publicKey) => addressOf(row, publicKey),
+  randomAddress: () => addressOf(row, randomBytes(32)),
+  message: keyMessage,
+  verifyMessage: async (signed) => (isSignedByKey(signed) ? 'key' : null),
+  abiFiles: null,
+  isCallName: (text) => PALLET_CALL.test(text),
+  contractWallets: null,
+})
