@@ -55,7 +55,7 @@ const isRevived = async (
   })
   if (rung === undefined || !isRaw(rung.raw)) return false
   if ((await chain.broadcast(rung.raw)).kind !== 'accepted') return false
-  await tell(ctx, { found }, { kind: 'revived', hash: rung.hash })
+  await tell(ctx, { found }, { kind: 'revived', hash: rung.hash, cancelHash: attempt.hash })
   return true
 }
 

@@ -45,7 +45,7 @@ export type News =
   | { readonly kind: 'climb_due' }
   | Extract<TransactionEvent, { kind: 'clock' }>
   | { readonly kind: 'cancel_asked' }
-  | { readonly kind: 'revived'; readonly hash: string }
+  | { readonly kind: 'revived'; readonly hash: string; readonly cancelHash: string }
   | { readonly kind: 'signed_anew'; readonly first: number }
   | { readonly kind: 'undeployed' }
   | { readonly kind: 'lapsed' }
@@ -81,10 +81,13 @@ const stateOf = ({ transaction, hashes }: Locked): TransactionState => {
 const eventOf = ({ transaction, hashes }: Locked, news: News): TransactionEvent | null => {
   switch (news.kind) {
     case 'accepted':
-    case 'revived':
     case 'included': {
       const attempt = hashes.indexOf(news.hash)
       return attempt === -1 ? null : { ...news, attempt }
+    }
+    case 'revived': {
+      const attempt = hashes.indexOf(news.hash)
+      return attempt === -1 ? null : { kind: 'revived', attempt, cancel: hashes.indexOf(news.cancelHash) }
     }
     case 'excluded':
       return transaction.minedBlockHash === news.blockHash ? { kind: 'excluded' } : null

@@ -22,6 +22,7 @@ import type { Remember } from '../idempotency/once.ts'
 import { type Charge, withKeyFor } from '../policies/delegated.ts'
 import { isExcessive } from '../policies/terms.ts'
 import { displayAmount, nativeToken } from '../tokens/token.ts'
+import { aboveSent } from './above-sent.ts'
 import { learn } from './learn.ts'
 import { dearestGasFee, signLadder } from './sign-ladder.ts'
 import { requireSignedBefore } from './signed-before.ts'
@@ -183,21 +184,18 @@ const refuseDear = async (
 
 const isRaw = (raw: string | null): raw is Hex => raw?.startsWith('0x') === true
 
-/**
- * What has never been chosen was never sent, and goes; but once it was given up any of it may have been, and all of it stays.
- * @returns the bytes of what stays, and what the next rung is counted as.
- */
+/** What was never sent goes. @returns the bytes of what stays, and what the next rung is counted as. */
 const makeRoom = async (
   tx: Tx,
   { transaction, attempts }: WithAttempts,
 ): Promise<{ readonly kept: readonly Hex[]; readonly firstRung: number }> => {
   const { id: transactionId, chosen, rungs, givenUp } = transaction
   const cancel = attempts[rungs]
-  const isCancelUnsent = givenUp === null && cancel?.broadcastAt === null && cancel.lastError === null
-  const firstRung = isCancelUnsent ? chosen + 1 : rungs
-  await eraseUnsent(tx, { transactionId, fromRung: firstRung, isCancelUnsent })
+  const isCancelOffered = cancel?.broadcastAt !== null || cancel.lastError !== null
+  const { firstRung, isCancelKept } = aboveSent({ chosen, rungs, givenUp, isCancelOffered })
+  await eraseUnsent(tx, { transactionId, fromRung: firstRung, isCancelUnsent: !isCancelKept })
   const stays = attempts.filter(({ kind, rung }) =>
-    kind === 'rung' ? rung < firstRung : kind !== 'cancel' || !isCancelUnsent,
+    kind === 'rung' ? rung < firstRung : kind !== 'cancel' || isCancelKept,
   )
   return { kept: stays.flatMap(({ raw }) => (isRaw(raw) ? [raw] : [])), firstRung }
 }

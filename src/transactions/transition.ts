@@ -70,8 +70,8 @@ export type TransactionEvent =
     }
   /** An operator gives it up. */
   | { readonly kind: 'cancel_asked' }
-  /** The cancel waits in no pool that was asked, and a node took this rung. */
-  | { readonly kind: 'revived'; readonly attempt: number }
+  /** This cancel waits in no pool that was asked, and a node took this rung. */
+  | { readonly kind: 'revived'; readonly attempt: number; readonly cancel: number }
   /** It was signed anew, above all that may have been sent: the ladder goes on, or begins again, with this rung. */
   | { readonly kind: 'signed_anew'; readonly first: number }
   /** The contract wallet that is to execute it has no code, and nothing is under way that would put it there. */
@@ -150,7 +150,8 @@ const whileWaiting = (ladder: Ladder, state: Waiting, event: TransactionEvent): 
     case 'cancel_asked':
       return choose(ladder.rungs, 'cancelled')
     case 'revived':
-      return state.givenUp === 'expired' && event.attempt < ladder.rungs
+      // Of a former cancel it says nothing about the one that is chosen now, which another worker may be sending.
+      return state.givenUp === 'expired' && event.cancel === ladder.rungs && event.attempt < ladder.rungs
         ? { state: { ...state, chosen: event.attempt, givenUp: null, broadcast: true }, effects: [] }
         : stays
     case 'signed_anew':

@@ -149,7 +149,7 @@ const CLIMB_DUE: TransactionEvent = { kind: 'climb_due' }
 const CLOCKS: readonly TransactionEvent[] = FEES.flatMap((payable) =>
   WAITS.map((due) => ({ kind: 'clock', due, payable }) as const),
 )
-const REVIVED: readonly TransactionEvent[] = ATTEMPTS.map((attempt) => ({ kind: 'revived', attempt }))
+const REVIVED: readonly TransactionEvent[] = ATTEMPTS.map((attempt) => ({ kind: 'revived', attempt, cancel: CANCEL }))
 
 export const isIn = (slot: Slot, blockHash: string): boolean =>
   slot.state?.kind === 'mined' && slot.state.blockHash === blockHash
@@ -222,8 +222,8 @@ const brokenSlot = (world: Folded, { state, there }: Slot, nonce: number): strin
   if (state === null || state.kind === 'waiting') return null
   if (state.kind === 'done') {
     if (nonce >= world.final) return brokenOutcome(state.outcome, null)
-    const attempt = isOurs(there) ? attemptIn(there) : 'stranger'
-    return brokenOutcome(state.outcome, { attempt, reverted: there > REVERTED })
+    const by = isOurs(there) ? (attemptIn(there) === CANCEL ? 'cancel' : 'rung') : 'stranger'
+    return brokenOutcome(state.outcome, { by, reverted: there > REVERTED })
   }
   if (state.blockHash === GONE) return world.isOpen ? null : 'it stays in a block that is gone'
   if (nonce >= world.mined || attemptIn(there) !== state.attempt) return 'taken to be mined, and it is not'

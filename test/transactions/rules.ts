@@ -1,6 +1,7 @@
 // What the explored worlds share: the rules under test, and what no single step may do. The rules are the running code's
 // own; a test replaces one by a broken rule and sees it found.
 
+import { aboveSent } from '../../src/transactions/above-sent.ts'
 import {
   holdsNonce,
   type Ladder,
@@ -14,9 +15,8 @@ import { Broken } from '../support/explore.ts'
 /** Two rungs and the cancel. */
 export const LADDER: Ladder = { rungs: 2, isFixed: false }
 export const CANCEL = LADDER.rungs
-const TOP = LADDER.rungs - 1
 
-/** What blocks ask for: so many attempts, from the lowest on, offer less. */
+/** What blocks ask for: so many attempts of the first ladder, from the lowest on, offer less. */
 export type Fee = number
 export const FEES: readonly Fee[] = [0, 1, 2, 3]
 
@@ -24,12 +24,10 @@ export const FEES: readonly Fee[] = [0, 1, 2, 3]
 export const WAITS = [null, 'climb', 'expiry'] as const
 export type Waited = 0 | 1 | 2
 
-/** Whether the next block could take an attempt. */
-export const isPaying = (attempt: number, fee: Fee): boolean => attempt >= fee
-
 export type Rules = {
   readonly transition: typeof transition
   readonly holdsNonce: typeof holdsNonce
+  readonly aboveSent: typeof aboveSent
   /** What a worker makes of an answer that it did not hear. */
   readonly onUnknown: TransactionEvent | null
   /** Whether a node that has not heard of a mined attempt proves to the reconciler that its block is gone. */
@@ -43,6 +41,7 @@ export type Rules = {
 export const RULES: Rules = {
   transition,
   holdsNonce,
+  aboveSent,
   onUnknown: null,
   believesSilence: false,
   takesStaleNews: false,
@@ -57,9 +56,9 @@ export type Fed = {
 }
 
 /** Feeds one event to one transaction. @throws Broken where a claim about single steps does not hold. */
-export const feed = (rules: Rules, state: TransactionState, event: TransactionEvent): Fed => {
-  const next = rules.transition({ ladder: LADDER, state, event })
-  const broken = brokenStep({ before: state, event, after: next.state, effects: next.effects })
+export const feed = (rules: Rules, state: TransactionState, event: TransactionEvent, ladder = LADDER): Fed => {
+  const next = rules.transition({ ladder, state, event })
+  const broken = brokenStep({ ladder, before: state, event, after: next.state, effects: next.effects })
   if (broken !== null) throw new Broken(broken)
   return {
     state: next.state,
@@ -69,19 +68,20 @@ export const feed = (rules: Rules, state: TransactionState, event: TransactionEv
 }
 
 const brokenStep = (step: {
+  readonly ladder: Ladder
   readonly before: TransactionState
   readonly event: TransactionEvent
   readonly after: TransactionState
   readonly effects: readonly TransactionEffect[]
 }): string | null => {
-  const { before, event, after, effects } = step
+  const { ladder, before, event, after, effects } = step
   if (before.kind === 'done') {
     return after === before && effects.length === 0 ? null : 'what was told for good is told otherwise'
   }
   if (after.kind === 'done') return null
   if (after.chosen < before.chosen && !isRevival(before, event)) return 'a lower attempt is chosen after a higher one'
   if (event.kind === 'clock' && before.kind === 'waiting') {
-    const broken = brokenClock(before, event, after.chosen)
+    const broken = brokenClock(ladder, { before, event, chosen: after.chosen })
     if (broken !== null) return broken
   }
   const stray = effects.some((effect) => effect.kind === 'send' && effect.attempt !== after.chosen)
@@ -99,24 +99,34 @@ const isRevival = (before: TransactionState, event: TransactionEvent): boolean =
 
 /** What the clock and the market may change. @returns the sentence that is not true. */
 const brokenClock = (
-  before: Extract<TransactionState, { kind: 'waiting' }>,
-  { due, payable }: Extract<TransactionEvent, { kind: 'clock' }>,
-  chosen: number,
+  ladder: Ladder,
+  step: {
+    readonly before: Extract<TransactionState, { kind: 'waiting' }>
+    readonly event: Extract<TransactionEvent, { kind: 'clock' }>
+    readonly chosen: number
+  },
 ): string | null => {
-  if (before.chosen === CANCEL) return null
-  if (chosen === CANCEL && payable > TOP) return 'given up while blocks ask for more than its top rung offers'
-  if (chosen === CANCEL && payable > before.chosen) return 'given up though a higher rung could be taken'
-  if (chosen === CANCEL && due !== 'expiry') return 'given up before its time'
-  const isLeftBehind = chosen < Math.min(payable, TOP)
+  const { before, event, chosen } = step
+  const { due, payable } = event
+  const cancel = ladder.rungs
+  const top = cancel - 1
+  if (before.chosen === cancel) return null
+  // What its caller fixed may be too low for ever, so it is given up while blocks would take its cancel.
+  const isTooLow = ladder.isFixed && payable === cancel
+  if (chosen === cancel && payable > top && !isTooLow)
+    return 'given up while blocks ask for more than its top rung offers'
+  if (chosen === cancel && payable > before.chosen && !isTooLow) return 'given up though a higher rung could be taken'
+  if (chosen === cancel && due !== 'expiry') return 'given up before its time'
+  const isLeftBehind = chosen < Math.min(payable, top)
   return isLeftBehind ? 'a rung is kept that the market has left behind, though there is a higher one' : null
 }
 
 /** What a final outcome says of the transaction that used the nonce in a final block. @returns the sentence that is not true. */
 export const brokenOutcome = (
   outcome: Extract<TransactionState, { kind: 'done' }>['outcome'],
-  final: { readonly attempt: number | 'stranger'; readonly reverted: boolean } | null,
+  final: { readonly by: 'rung' | 'cancel' | 'stranger'; readonly reverted: boolean } | null,
 ): string | null => {
-  const isRung = final !== null && final.attempt !== 'stranger' && final.attempt !== CANCEL
+  const isRung = final?.by === 'rung'
   switch (outcome) {
     case 'success':
       return isRung && !final.reverted ? null : 'told success for good, and it is not final'
@@ -124,13 +134,13 @@ export const brokenOutcome = (
     case 'contract_wallet_not_deployed':
       return isRung && final.reverted ? null : 'told execution_reverted, and it is not final'
     case 'expired':
-      return final?.attempt === CANCEL ? null : 'told expired, and the cancel is not final'
+      return final?.by === 'cancel' ? null : 'told expired, and the cancel is not final'
     case 'lapsed':
       return 'told to have lapsed, and it is not mortal'
     case 'reorganised':
       return 'told to be reorganised, which only an operator says'
     case 'nonce_taken':
-      return final?.attempt === 'stranger' ? null : 'told nonce_taken, and it is not'
+      return final?.by === 'stranger' ? null : 'told nonce_taken, and it is not'
   }
 }
 
@@ -138,8 +148,9 @@ export const brokenOutcome = (
 export const brokenTold = (
   state: Extract<TransactionState, { kind: 'mined' }>,
   receipt: { readonly reverted: boolean },
+  ladder = LADDER,
 ): string | null => {
   if (state.told === null) return null
-  if (state.attempt === CANCEL) return 'a cancel is told before it is final'
+  if (state.attempt >= ladder.rungs) return 'a cancel is told before it is final'
   return (state.told !== 'success') === receipt.reverted ? null : 'told otherwise than its receipt says'
 }

@@ -1,6 +1,6 @@
 // A small world, told plainly: API processes that record intents, jobs, workers that read, send and write down and may die
 // between any two of these, a tracker, a reconciler, a node that mines, forgets and is reorganised, a stranger who uses the
-// key, and fees that rise and fall. What a transaction makes of it is the running code's own transition function. Time is how
+// key, fees that rise and fall, and clients who have something signed anew. What a transaction makes of it is the running code's own transition function. Time is how
 // long a signer's lowest has waited, in three steps; whatever else may happen next, happens in some branch. Each misfortune
 // has a budget: how often it may happen in one history.
 //
@@ -12,32 +12,34 @@ import {
   type TransactionEvent,
   type TransactionState,
 } from '../../src/transactions/transition.ts'
-import type { Model, Move } from '../support/explore.ts'
+import { Broken, type Model, type Move } from '../support/explore.ts'
 import {
-  brokenOutcome,
-  brokenTold,
-  CANCEL,
-  FEES,
-  type Fee,
-  feed,
+  attemptsOf,
+  FIRST_OFFERS,
+  isCancel,
   isPaying,
-  LADDER,
-  type Rules,
-  WAITS,
-  type Waited,
-} from './rules.ts'
+  ladderOf,
+  type Offer,
+  type Offers,
+  outbids,
+  payableOf,
+  signedAnew,
+  WAYS,
+  type Way,
+} from './offers.ts'
+import { brokenOutcome, brokenTold, FEES, type Fee, feed, type Rules, WAITS, type Waited } from './rules.ts'
 
 export const STRANGER = 'x'
 const WORKERS_MAX = 2
 
 /** Between reading the row and writing down what the node said. */
 type Worker = {
-  readonly attempt: number
-  /** It offers a rung though the cancel is chosen. */
-  readonly revives?: true
+  readonly offer: Offer
+  /** The cancel that was offered in vain, before which it offers a rung. */
+  readonly inVain?: Offer
   readonly heard: Heard | null
 }
-/** Of a block where it says so: that the transaction is in it, or not any more. */
+/** Of a block where it says so: that the transaction is in it, or not any more. An attempt is named by its offer. */
 type Look = { readonly event: TransactionEvent; readonly blockHash: string | null }
 type Heard = 'accepted' | 'refused' | 'nonce_too_low' | 'unknown'
 
@@ -53,6 +55,10 @@ export type Intent = {
   readonly waited: Waited
   /** It was given up once, and a rung was chosen again. */
   readonly isRevived: boolean
+  /** A node was asked to take its cancel, and what came of that is written down. */
+  readonly isCancelOffered?: true
+  /** What it has signed, where that is not what is signed at first. */
+  readonly offers?: Offers
 }
 
 export type Signer = {
@@ -103,6 +109,8 @@ export type Budget = {
   readonly expire: number
   /** How often fees rise. */
   readonly fees: number
+  /** How often something is signed anew. */
+  readonly anew: number
   /** How often an operator gives something up. */
   readonly cancel: number
 }
@@ -119,7 +127,7 @@ const chance = (name: string, world: SmallWorld): SmallMove => ({ name, world, i
 export const minedOf = (world: SmallWorld, signer: number, upTo = world.chain.length): readonly string[] =>
   world.chain.slice(0, upTo).flatMap((block) => block.mined[signer] ?? [])
 
-export const attemptOf = (tx: string): number => Number.parseInt(tx.split('.')[1] ?? '', 10)
+export const attemptOf = (tx: string): Offer => Number.parseInt(tx.split('.')[1] ?? '', 10)
 export const isReverted = (tx: string): boolean => tx.endsWith('!')
 export const isOf = (tx: string, index: number): boolean => tx.split('.')[0] === String(index)
 export const heightOf = (hash: string): number => Number.parseInt(hash, 10)
@@ -148,10 +156,30 @@ const setIntent = (world: SmallWorld, { at, index }: At, intent: Intent): SmallW
   return signer === undefined ? world : withSigner(world, at, { intents: set(signer.intents, index, intent) })
 }
 
-/** The state and its effects are one database transaction: sending is a job in the queue. */
-const tell = (rules: Rules, intent: Intent, event: TransactionEvent): Intent => {
-  const { state, isSent, isErased } = feed(rules, intent.state, event)
-  const isAfresh = event.kind === 'excluded' || event.kind === 'revived'
+const offersOf = ({ offers }: Pick<Intent, 'offers'>): Offers => offers ?? FIRST_OFFERS
+
+/** Whether the intent knows what a node has as its own. */
+const isKnown = (intent: Intent, offer: Offer): boolean => attemptsOf(offersOf(intent)).includes(offer)
+
+/** The event with the attempt's number in the place of its offer; null where it is none of the intent's. */
+const numbered = (intent: Intent, event: TransactionEvent): TransactionEvent | null => {
+  if (!('attempt' in event)) return event
+  const attempts = attemptsOf(offersOf(intent))
+  const attempt = attempts.indexOf(event.attempt)
+  if (attempt === -1) return null
+  return event.kind === 'revived'
+    ? { ...event, attempt, cancel: attempts.indexOf(event.cancel) }
+    : { ...event, attempt }
+}
+
+/**
+ * The state and its effects are one database transaction: sending is a job in the queue. News name an attempt by its offer.
+ */
+const tell = (rules: Rules, intent: Intent, news: TransactionEvent): Intent => {
+  const event = numbered(intent, news)
+  if (event === null) return intent
+  const { state, isSent, isErased } = feed(rules, intent.state, event, ladderOf(offersOf(intent)))
+  const isAfresh = event.kind === 'excluded' || event.kind === 'revived' || event.kind === 'signed_anew'
   return {
     ...intent,
     state,
@@ -231,7 +259,7 @@ const offered = (
       [world, 'refused'],
     ]
   }
-  return attemptOf(tx) > attemptOf(there) ? [[replaced, 'accepted'], ...refusals] : [[world, 'refused']]
+  return outbids(attemptOf(tx), attemptOf(there)) ? [[replaced, 'accepted'], ...refusals] : [[world, 'refused']]
 }
 
 const taking = (world: SmallWorld): SmallMove[] =>
@@ -244,23 +272,28 @@ const taking = (world: SmallWorld): SmallMove[] =>
     const name = `take ${at}.${index}`
     if (state.kind !== 'waiting' || !hasRaw) return [good(name, setIntent(from, { at, index }, idle))]
     const works = (worker: Worker) => setIntent(from, { at, index }, { ...idle, workers: [...intent.workers, worker] })
-    const sends = (isBeside ? chance : good)(name, works({ attempt: state.chosen, heard: null }))
+    const offers = offersOf(intent)
+    const chosen = attemptsOf(offers)[state.chosen]
+    if (chosen === undefined) throw new Broken('an attempt is chosen that was never signed')
+    const sends = (isBeside ? chance : good)(name, works({ offer: chosen, heard: null }))
     // A rung that could be mined is offered before a cancel that was offered in vain.
-    const rungs = Array.from({ length: LADDER.rungs }, (_, rung) => rung).filter((rung) => isPaying(rung, world.fee))
-    const revives = state.givenUp !== 'expired' ? [] : rungs
+    const isInVain = state.givenUp === 'expired' && intent.isCancelOffered === true
+    const revives = isInVain ? offers.rungs.filter((rung) => isPaying(rung, world.fee)) : []
     return [
       sends,
-      ...revives.map((attempt) => chance(`${name}, ${attempt} first`, works({ attempt, revives: true, heard: null }))),
+      ...revives.map((offer) =>
+        chance(`${name}, ${offer} first`, works({ offer, inVain: offers.cancel, heard: null })),
+      ),
     ]
   })
 
 const sending = (world: SmallWorld): SmallMove[] =>
   recorded(world).flatMap(({ at, index, intent }) =>
     intent.workers.flatMap((worker, which) => {
-      const { attempt, heard } = worker
+      const { offer, heard } = worker
       if (heard !== null) return []
-      const name = `send ${at}.${index}.${attempt}`
-      return offered(world, { at, nonce: intent.nonce, tx: `${index}.${attempt}` }).flatMap(([next, answer]) => {
+      const name = `send ${at}.${index}.${offer}`
+      return offered(world, { at, nonce: intent.nonce, tx: `${index}.${offer}` }).flatMap(([next, answer]) => {
         const after = (how: Heard) => {
           const workers = set(intent.workers, which, { ...worker, heard: how })
           return setIntent(next, { at, index }, { ...intent, workers })
@@ -279,17 +312,17 @@ const heed = (
 ): Intent => {
   const { at, index, intent, worker } = input
   const again = (next: Intent): Intent => ({ ...next, jobs: Math.max(next.jobs, 1) })
-  if (worker.revives) {
+  if (worker.inVain !== undefined) {
     // Where it was not taken the cancel is sent: by the same job, which is as good as by another.
     return worker.heard === 'accepted'
-      ? tell(rules, intent, { kind: 'revived', attempt: worker.attempt })
+      ? tell(rules, intent, { kind: 'revived', attempt: worker.offer, cancel: worker.inVain })
       : again(intent)
   }
   switch (worker.heard) {
     case 'accepted':
-      return tell(rules, intent, { kind: 'accepted', attempt: worker.attempt })
+      return tell(rules, intent, { kind: 'accepted', attempt: worker.offer })
     case 'nonce_too_low': {
-      const mined = minedOf(world, at).find((tx) => isOf(tx, index))
+      const mined = minedOf(world, at).find((tx) => isOf(tx, index) && isKnown(intent, attemptOf(tx)))
       return mined === undefined ? intent : tell(rules, intent, { kind: 'accepted', attempt: attemptOf(mined) })
     }
     case 'refused':
@@ -306,7 +339,9 @@ const writing = (world: SmallWorld, rules: Rules): SmallMove[] =>
     intent.workers.flatMap((worker, which) => {
       if (worker.heard === null) return []
       const workers = intent.workers.filter((_, each) => each !== which)
-      const heeded = heed(world, rules, { at, index, intent: { ...intent, workers }, worker })
+      const isCancelOffered = worker.offer === offersOf(intent).cancel
+      const noted: Intent = { ...intent, workers, ...(isCancelOffered ? { isCancelOffered } : {}) }
+      const heeded = heed(world, rules, { at, index, intent: noted, worker })
       return [good(`write ${at}.${index} ${worker.heard}`, setIntent(world, { at, index }, heeded))]
     }),
   )
@@ -319,7 +354,9 @@ const takings = (world: SmallWorld, at: number): readonly (readonly string[])[] 
   for (let nonce = first, longest: (readonly string[])[] = [[]]; pool[nonce] !== undefined; nonce += 1) {
     const tx = pool[nonce] ?? ''
     if (tx !== STRANGER && !isPaying(attemptOf(tx), world.fee)) break
-    const ways = tx !== STRANGER && attemptOf(tx) !== CANCEL ? [tx, `${tx}!`] : [tx]
+    const intent = world.signers[at]?.intents[Number.parseInt(tx, 10)] ?? null
+    const isRung = tx !== STRANGER && intent !== null && !isCancel(offersOf(intent), attemptOf(tx))
+    const ways = isRung ? [tx, `${tx}!`] : [tx]
     longest = longest.flatMap((list) => ways.map((way) => [...list, way]))
     lists.push(...longest)
   }
@@ -404,7 +441,7 @@ const tracking = (world: SmallWorld, rules: Rules): SmallMove[] => {
     const { state } = intent
     const isBeside = state.kind === 'mined' && heightOf(state.blockHash) === height && state.blockHash !== block.hash
     const apart = isBeside ? tell(rules, intent, { kind: 'excluded' }) : intent
-    const tx = block.mined[at]?.find((each) => isOf(each, index))
+    const tx = block.mined[at]?.find((each) => isOf(each, index) && isKnown(intent, attemptOf(each)))
     if (tx === undefined) return apart
     return tell(rules, apart, { kind: 'included', attempt: attemptOf(tx), blockHash: block.hash })
   })
@@ -443,8 +480,9 @@ const lookOf = (
   const { at, index, intent, signer, knows } = input
   const { state, nonce } = intent
   if (state.kind === 'done') return null
-  const found = world.chain.find((block) => knows && block.mined[at]?.some((tx) => isOf(tx, index)))
-  const tx = found?.mined[at]?.find((each) => isOf(each, index))
+  const isMet = (each: string): boolean => isOf(each, index) && isKnown(intent, attemptOf(each))
+  const found = world.chain.find((block) => knows && block.mined[at]?.some(isMet))
+  const tx = found?.mined[at]?.find(isMet)
   if (found !== undefined && tx !== undefined) {
     const { hash: blockHash } = found
     return { event: { kind: 'included', attempt: attemptOf(tx), blockHash }, blockHash }
@@ -454,7 +492,7 @@ const lookOf = (
     const isGone = there !== undefined && there.hash !== state.blockHash
     return isGone || rules.believesSilence ? { event: { kind: 'excluded' }, blockHash: state.blockHash } : null
   }
-  if (knows && signer.pool[nonce] === `${index}.${state.chosen}`) return null
+  if (knows && signer.pool[nonce] === `${index}.${attemptsOf(offersOf(intent))[state.chosen]}`) return null
   const isUsed = minedOf(world, at, world.final).length > nonce
   const isTaken = isUsed && knowsPlace(world, rules) && world.tracked.length >= world.final
   return { event: { kind: isTaken ? 'usurped' : 'forgotten' }, blockHash: null }
@@ -509,17 +547,21 @@ const clocks = (world: SmallWorld, rules: Rules): SmallMove[] =>
       if (world.left[what] === 0 || intent.waited >= waited) return []
       return [chance(`${what} ${at}.${index}`, spend(setIntent(world, { at, index }, { ...intent, waited }), what))]
     }
-    const event = { kind: 'clock', due: WAITS[intent.waited] ?? null, payable: world.fee } as const
-    const seen = tell(rules, intent, event)
+    const offers = offersOf(intent)
+    const payable = payableOf(offers, world.fee)
+    const { rungs, isFixed } = ladderOf(offers)
     // While nothing of it could be taken no time passes.
-    const looked = world.fee >= LADDER.rungs ? { ...seen, waited: 0 as const } : seen
+    const isTakenByNone = payable >= rungs + (isFixed ? 1 : 0)
+    const event = { kind: 'clock', due: WAITS[intent.waited] ?? null, payable } as const
+    const seen = tell(rules, intent, event)
+    const looked = isTakenByNone ? { ...seen, waited: 0 as const } : seen
     const looks = good(`clock ${at}.${index}`, setIntent(world, { at, index }, looked))
     return [looks, ...waits(1, 'climb'), ...waits(2, 'expire')]
   })
 
 /** Fees rise, and fall again: that they do is certain. */
-const fees = (world: SmallWorld): SmallMove[] =>
-  FEES.flatMap((fee) => {
+const fees = (world: SmallWorld, levels: readonly Fee[]): SmallMove[] =>
+  levels.flatMap((fee) => {
     if (fee === world.fee || (fee > world.fee && world.left.fees === 0)) return []
     const name = `fees ${fee > world.fee ? 'rise' : 'fall'} to ${fee}`
     return fee > world.fee ? [chance(name, spend({ ...world, fee }, 'fees'))] : [good(name, { ...world, fee })]
@@ -534,6 +576,22 @@ const givingUp = (world: SmallWorld, rules: Rules): SmallMove[] =>
           spend(setIntent(world, { at, index }, tell(rules, intent, { kind: 'cancel_asked' })), 'cancel'),
         ),
       )
+
+/** With its credential, while it waits; what was given up is sent again. */
+const signingAnew = (world: SmallWorld, rules: Rules, ways: readonly Way[]): SmallMove[] =>
+  recorded(world).flatMap(({ at, index, intent }) => {
+    const { state, isCancelOffered = false, offers: _, ...rest } = intent
+    if (world.left.anew === 0 || state.kind !== 'waiting') return []
+    return ways.map((way) => {
+      const { offers, first } = signedAnew(rules, {
+        ...{ before: offersOf(intent), state, isCancelOffered, way },
+        fee: world.fee,
+      })
+      const fresh: Intent = { ...rest, state: { ...state, givenUp: null }, offers }
+      const next = setIntent(world, { at, index }, tell(rules, fresh, { kind: 'signed_anew', first }))
+      return chance(`sign ${at}.${index} anew, ${way}: ${attemptsOf(offers).slice(first)}`, spend(next, 'anew'))
+    })
+  })
 
 /** Every process at once: what they held is gone, and what they had taken is in the queue again. */
 const crashing = (world: SmallWorld): SmallMove[] => {
@@ -610,22 +668,28 @@ const brokenIn = (world: SmallWorld): string | null => {
 }
 
 const brokenIntent = (
-  { state, nonce }: Intent,
+  intent: Intent,
   of: At & { readonly world: SmallWorld; readonly final: readonly string[] },
 ): string | null => {
+  const { state, nonce } = intent
   const { world, at, index } = of
+  const offers = offersOf(intent)
   if (state.kind === 'done') {
     const tx = of.final[nonce]
     if (tx === undefined) return brokenOutcome(state.outcome, null)
-    const attempt = isOf(tx, index) ? attemptOf(tx) : 'stranger'
-    return brokenOutcome(state.outcome, { attempt, reverted: isReverted(tx) })
+    const by = isOf(tx, index) ? (isCancel(offers, attemptOf(tx)) ? 'cancel' : 'rung') : 'stranger'
+    return brokenOutcome(state.outcome, { by, reverted: isReverted(tx) })
   }
+  const there = minedOf(world, at)[nonce] ?? world.signers[at]?.pool[nonce]
+  const own = there !== undefined && isOf(there, index) ? [attemptOf(there)] : []
+  const isForgotten = [...own, ...intent.workers.map(({ offer }) => offer)].some((offer) => !isKnown(intent, offer))
+  if (isForgotten) return 'what was sent is not known any more'
   // What the tracker has not noticed yet, it may still tell.
   if (state.kind === 'waiting' || state.told === null || !stands(world)) return null
   const block = world.chain[heightOf(state.blockHash)]
   if (block === undefined || block.hash !== state.blockHash) return 'told of a block that is gone'
   const tx = block.mined[at]?.find((each) => isOf(each, index)) ?? ''
-  return brokenTold(state, { reverted: isReverted(tx) })
+  return brokenTold(state, { reverted: isReverted(tx) }, ladderOf(offers))
 }
 
 const isEnd = (world: SmallWorld): boolean => recorded(world).every(({ intent }) => intent.state.kind === 'done')
@@ -636,8 +700,12 @@ export const smallWorld = (input: {
   readonly budget: Partial<Budget>
   readonly rules: Rules
   readonly depth?: Depth
+  /** What blocks may ask for. */
+  readonly levels?: readonly Fee[]
+  /** How something may be signed anew. */
+  readonly ways?: readonly Way[]
 }): Model<SmallWorld> => {
-  const { rules, depth = { confirmations: 1, final: 1 } } = input
+  const { rules, depth = { confirmations: 1, final: 1 }, levels = FEES, ways = WAYS } = input
   return {
     start: {
       signers: input.signers.map((count) => ({
@@ -665,7 +733,8 @@ export const smallWorld = (input: {
       ...looking(world, rules),
       ...goingOn(world, rules),
       ...clocks(world, rules),
-      ...fees(world),
+      ...fees(world, levels),
+      ...signingAnew(world, rules, ways),
       ...givingUp(world, rules),
       ...misfortunes(world),
       ...strangers(world, rules),
@@ -677,5 +746,5 @@ export const smallWorld = (input: {
 
 const NOTHING: Budget = {
   ...{ crash: 0, lostJob: 0, doubledJob: 0, beside: 0, stall: 0, silence: 0, forget: 0, lag: 0 },
-  ...{ reorg: 0, stranger: 0, revert: 0, climb: 0, expire: 0, fees: 0, cancel: 0 },
+  ...{ reorg: 0, stranger: 0, revert: 0, climb: 0, expire: 0, fees: 0, anew: 0, cancel: 0 },
 }

@@ -3,6 +3,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
 import { type Hex, parseTransaction, serializeTransaction, type TransactionSerializedEIP1559 } from 'viem'
+import { learn } from '../../src/transactions/learn.ts'
 import { FIRST_STATE, type TransactionState, transition } from '../../src/transactions/transition.ts'
 import { GWEI, type LadderWorld, network, startLadderWorld } from './ladder-world.ts'
 
@@ -286,6 +287,34 @@ describe("by a policy of the wallet's owner", () => {
     expect((await world.service.settled(id)).json.status).toBe('success')
     expect(await world.chain.publicClient.getTransactionCount({ address: from })).toBe(1)
   })
+})
+
+test('what a worker says late of a former cancel does not change what is chosen, and nothing that was sent is erased', async () => {
+  const fees = (gwei: bigint) => ({
+    maxFeePerGas: String(gwei * GWEI),
+    maxPriorityFeePerGas: String((gwei * GWEI) / 20n),
+  })
+  const id = await world.send(await world.wallet(), fees(20n))
+  await world.taken(id)
+  const [first] = await world.attemptsOf(id)
+  const giveUp = async (): Promise<string> => {
+    await world.expire(id)
+    await world.taken(id)
+    const { rungs } = await world.rowOf(id)
+    return (await world.attemptsOf(id))[rungs]?.hash ?? ''
+  }
+  const cancelHash = await giveUp()
+  expect((await speedUp(id, fees(60n))).status).toBe(200)
+  await world.until(id, ({ chosen, rungs }) => chosen < rungs)
+  await world.taken(id)
+  await giveUp()
+  const before = await world.rowOf(id)
+  const news = { kind: 'revived', hash: first?.hash ?? '', cancelHash } as const
+  await world.service.ctx.db.transaction((tx) => learn(tx, { transactionId: id, news }))
+  expect(await world.rowOf(id)).toEqual(before)
+  const sent = (await world.attemptsOf(id)).map(({ hash }) => hash)
+  expect((await speedUp(id, fees(200n))).status).toBe(200)
+  expect((await world.attemptsOf(id)).map(({ hash }) => hash)).toEqual(expect.arrayContaining(sent))
 })
 
 test('signed anew, whatever waits goes on with its first new rung; what is mined or done does not change', () => {
