@@ -59,7 +59,8 @@ export const startLadderWorld = async () => {
   }
 
   const attemptsOf = (id: string): Promise<readonly Attempt[]> => sql<Attempt[]>`
-    select hash, raw, last_error as error from attempts where transaction_id = ${id} order by kind = 'cancel', rung`
+    select hash, raw, last_error as error from attempts where transaction_id = ${id}
+    order by case kind when 'rung' then 0 when 'cancel' then 1 else 2 end, rung`
 
   const rowOf = async (id: string): Promise<Row> => {
     const [row] = await sql<Row[]>`
