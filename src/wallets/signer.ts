@@ -56,18 +56,27 @@ export const onlyNetwork = async (
   )
 }
 
+/**
+ * The text of an address on the first network that takes it. Where none does, an account that is written with the prefix of
+ * another network is told in the spelling of each one that it could be meant for.
+ */
 const canonicalSomewhere = (
   ctx: Pick<Ctx, 'chains'>,
   input: { readonly address: string; readonly field: string },
 ): string => {
-  let refusal: unknown = null
+  const refusals: AppError[] = []
+  /** Of networks on which such a text could be an address. */
+  const likely: AppError[] = []
   for (const chain of ctx.chains.served) {
     try {
       return chain.parseAddress(input.address, input.field)
     } catch (error) {
       if (!(error instanceof AppError)) throw error
-      refusal ??= error
+      refusals.push(error)
+      if (chain.isPrefixedAddress(input.address)) likely.push(error)
     }
   }
-  throw refusal
+  const [first] = likely
+  if (first?.code !== 'network_mismatch') throw first ?? refusals[0]
+  throw new AppError('network_mismatch', likely.map(({ message }) => message).join(' '))
 }
