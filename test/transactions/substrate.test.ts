@@ -189,6 +189,33 @@ describe('a call', () => {
     }
   })
 
+  test('with a share above the whole is bad input, of which the runtime reads nothing, alone or within another call', async () => {
+    const from = await fundedWallet()
+    // System.fill_block of a Perbill, in billionths: pallet 0, call 0, four bytes.
+    const fillBlock = (billionths: number) => {
+      const ratio = Buffer.alloc(4)
+      ratio.writeUInt32LE(billionths)
+      return `0000${ratio.toString('hex')}`
+    }
+    // Utility.batch of one: pallet 40, call 0.
+    const batched = (call: string) => `280004${call}`
+    const told = async (call: string) => {
+      const unsigned_transaction = { input: `0x${call}` }
+      const answers = [
+        await service.post('/transactions/preview', { network, from, unsigned_transaction }),
+        await service.post('/transactions/sign', bodyOf(from, unsigned_transaction)),
+        await send(from, unsigned_transaction),
+      ]
+      return answers.map(({ status, json }) => [status, json.code ?? null])
+    }
+    const whole = 1_000_000_000
+    for (const call of [fillBlock(whole + 1), fillBlock(2 ** 32 - 1), batched(fillBlock(whole + 1))]) {
+      expect(await told(call)).toEqual(Array(3).fill([400, 'invalid_input']))
+    }
+    // The whole itself is read, whoever may call this.
+    expect((await told(fillBlock(whole))).slice(0, 2)).toEqual(Array(2).fill([200, null]))
+  })
+
   test('that fails within its block is told with the name of the error', async () => {
     const from = await fundedWallet(RICH)
     // Uniques.create of a collection that is there already.
