@@ -49,12 +49,20 @@ describe('the limit of a route', () => {
     for (const path of LARGE_BODIES.keys()) expect({ path, exists: paths.has(path) }).toEqual({ path, exists: true })
   })
 
-  test('is small on all routes where nobody is known yet but for proofs', () => {
-    for (const { method, path } of createApp(service.ctx).routes) {
-      if (method !== 'POST' || !path.startsWith('/users/') || path === '/users/verify-login') continue
-      expect({ path, limit: bodyLimitOf(path) }).toEqual({ path, limit: SMALL_BODY_BYTES })
+  test('is 16 KiB on every route of users, and twice that where a contract wallet’s signature is proved', async () => {
+    const KIBIBYTE = 1024
+    const { access_token } = (await service.post('/users/login-anonymously', {})).json
+    const asUser = (path: string) => post(path).replace(service.project.apiKey, access_token)
+    const routes = createApp(service.ctx).routes.filter(({ path }) => path.startsWith('/users/'))
+    expect(routes.length).toBeGreaterThan(15)
+    for (const { method, path } of routes) {
+      const limit = (path === '/users/verify-login' ? 32 : 16) * KIBIBYTE
+      expect({ path, limit: bodyLimitOf(path) }).toEqual({ path, limit })
+      if (method === 'GET') continue
+      // A declared length is judged before a byte of the body comes.
+      const answer = await raw(`${asUser(path)}Content-Length: ${limit + 1}\r\n\r\n`)
+      expect({ path, ...outcome(answer) }).toEqual({ path, status: 413, code: 'body_too_large' })
     }
-    expect(bodyLimitOf('/users/verify-login')).toBe(2 * SMALL_BODY_BYTES)
   })
 
   for (const path of ['/users/login-with-email', '/users/verify-login', '/wallets', '/policies', '/nfts/mint']) {
