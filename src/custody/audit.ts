@@ -8,7 +8,7 @@ import { type AuditRow, commitAuditRows, insertAuditRows } from '../../db/querie
 import type { AuditAction } from '../../db/words.ts'
 import { createBatcher } from '../batcher.ts'
 import type { Sealer } from './sealer.ts'
-import { encodeFields } from './sealing/encoding.ts'
+import { encodeFields } from './sealing/bytes.ts'
 import { hmac } from './sealing/kdf.ts'
 
 const ROWS_A_COMMIT_MAX = 500

@@ -6,9 +6,8 @@
 // SERVICE_KEY, can neither make a token nor find out a code.
 
 import { fingerprintOf, readKey } from './root/key-source.ts'
-import { encodeFields } from './sealing/encoding.ts'
+import { encodeFields, HeldKeys } from './sealing/bytes.ts'
 import { NO_KEY_ID, open, seal } from './sealing/envelope.ts'
-import { HeldKeys } from './sealing/held-keys.ts'
 import { deriveKey, hmac } from './sealing/kdf.ts'
 
 export type Sealer = {

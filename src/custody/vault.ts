@@ -13,25 +13,28 @@ import { type Audit, type AuditAct, type AuditEntry, createAudit } from './audit
 import { createBudget } from './credentials/budget.ts'
 import { changeDeveloperSecret, changeUserPin } from './credentials/change-credential.ts'
 import { createCredentialKeys } from './credentials/credential-keys.ts'
-import { createGuard } from './credentials/guard.ts'
+import { createGuard, unlockOwner } from './credentials/guard.ts'
 import { activateProject, type NewProject, newProject } from './credentials/new-project.ts'
 import { createPinLimits } from './credentials/pin-limits.ts'
 import { createSlots, type SlotsLoad } from './credentials/slots.ts'
-import { unlockOwner } from './credentials/unlock-owner.ts'
 import { type ImportedText, publicKeyOfImported } from './keys/imported.ts'
 import { keyTypeOf } from './keys/key-types.ts'
 import { createProjectKeys } from './root/project-keys.ts'
-import type { RootKey } from './root/root-key.ts'
-import { createRootKeys } from './root/root-keys.ts'
+import { createRootKeys, type RootKey } from './root/root-key.ts'
 import { type ProjectRotation, rotateProjectKey } from './rotation/rotate-project.ts'
 import { type Progress, type RootRotation, rotateRootKey } from './rotation/rotate-root.ts'
 import type { Sealer } from './sealer.ts'
 import { ARGON2_CONCURRENCY_MAX } from './sealing/kdf.ts'
-import { type ExportedKeyring, exportKeyring } from './wallets/export-keyring.ts'
-import { createKeyOpener, type KeyRequest, type KeyUse, type WalletRef } from './wallets/key-opener.ts'
+import { type ExportedKeyring, exportKeyring } from './wallets/keyring.ts'
 import { type NewWallet, type NewWalletInput, newWallet } from './wallets/new-wallet.ts'
 import { newPolicyLock, type PolicyChange, revokePolicy } from './wallets/policy-locks.ts'
-import { openKeyByAllLocks } from './wallets/whole-control.ts'
+import {
+  createKeyOpener,
+  type KeyRequest,
+  type KeyUse,
+  openKeyByAllLocks,
+  type WalletRef,
+} from './wallets/wallet-key.ts'
 
 export type { Audit, AuditAct, AuditEntry } from './audit.ts'
 export type { Credentials } from './credentials/credentials.ts'
@@ -42,10 +45,10 @@ export { ProjectKeyRotated } from './root/project-keys.ts'
 export { openRootKey } from './root/root-key.ts'
 export type { ProjectRotation } from './rotation/rotate-project.ts'
 export type { Progress, RootRotation } from './rotation/rotate-root.ts'
-export type { ExportedKeyring } from './wallets/export-keyring.ts'
-export type { WalletRef } from './wallets/key-opener.ts'
+export type { ExportedKeyring } from './wallets/keyring.ts'
 export type { NewWallet } from './wallets/new-wallet.ts'
 export { PolicyClosed } from './wallets/policy-locks.ts'
+export type { WalletRef } from './wallets/wallet-key.ts'
 
 /** A wallet's opened private key; it is zeroed when `withKey` returns, and every use after that throws. */
 export type KeyHandle = {

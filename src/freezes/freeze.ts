@@ -7,7 +7,7 @@ const REASON_LENGTH_MAX = 1000
 
 /**
  * Freezes a project, an owner, a wallet or a network: from the next request on, the vault of no process opens a key of it
- * (src/custody/credentials/frozen.ts). What was signed and recorded before is sent all the same: it needs no key any more.
+ * (src/custody/credentials/credentials.ts). What was signed and recorded before is sent all the same: it needs no key any more.
  * @returns whether it was not frozen before; the reason of an earlier freeze stays.
  * @throws not_found, invalid_input.
  */

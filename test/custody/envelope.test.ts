@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { encodeFields } from '../../src/custody/sealing/encoding.ts'
+import { encodeFields } from '../../src/custody/sealing/bytes.ts'
 import {
   decrypt,
   EnvelopeError,

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createBatcher } from '../../src/batcher.ts'
 import { createSlots } from '../../src/custody/credentials/slots.ts'
-import { HeldKeys } from '../../src/custody/sealing/held-keys.ts'
+import { HeldKeys } from '../../src/custody/sealing/bytes.ts'
 import { codeOf, tally } from './support.ts'
 
 const inMs = (ms: number) => performance.now() + ms

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import { crc32c } from '../../src/custody/root/crc32c.ts'
+import { crc32c } from '../../src/custody/root/gcp-kms.ts'
 import { openRootKey, type RootKey } from '../../src/custody/root/root-key.ts'
 import type { Identity } from '../../src/custody/sealing/envelope.ts'
 import { type Damage, GCP_KEY_NAMES, type GcpKms, startGcpKms, tableCrc32c } from './root-key-services/gcp-kms.ts'

@@ -3,7 +3,7 @@
 // them with exactly this binding: a change that fails here needs a new version instead.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { crc32c } from '../../src/custody/root/crc32c.ts'
+import { crc32c } from '../../src/custody/root/gcp-kms.ts'
 import type { RootKey } from '../../src/custody/root/root-key.ts'
 import { openVaultTransitKey } from '../../src/custody/root/vault-transit.ts'
 import { EnvelopeError } from '../../src/custody/sealing/envelope.ts'

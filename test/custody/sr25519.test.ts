@@ -4,7 +4,7 @@
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { sr25519KeypairFromSeed, sr25519Sign, sr25519Verify, waitReady } from '@polkadot/wasm-crypto'
 import { verify } from '@scure/sr25519'
-import { publicKeyOfMiniSecret, signWithMiniSecret } from '../../src/custody/keys/sr25519.ts'
+import { publicKeyOfMiniSecret, signWithMiniSecret } from '../../src/custody/keys/key-types.ts'
 import { bytesOf, hexOf } from './support.ts'
 import { SR25519 } from './vectors.ts'
 

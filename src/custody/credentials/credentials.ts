@@ -4,7 +4,7 @@
 // Signing takes the credential of the wallet's control mode. Creation takes that of the new wallet's mode; where the
 // owner's keyring has a lock of the other mode only, it takes both, and control of the keyring is shared from then on.
 
-import { CONTROL_MODES, type ControlMode } from '../../../db/words.ts'
+import { CONTROL_MODES, type ControlMode, type FreezeScope } from '../../../db/words.ts'
 import { AppError, type SecurityEvent } from '../../errors.ts'
 
 /** Whence credentials come: an IPv4 address, or the /64 of an IPv6 one; absent or '' where it is not known. */
@@ -57,3 +57,12 @@ export const requireCredentials = (input: {
 /** The credential is not the one that opens. It says no more: not which, and not how close. */
 export const invalidSecret = (event?: SecurityEvent): AppError =>
   new AppError('INVALID_SECRET', 'The credential is wrong.', { event })
+
+/**
+ * An operator's freeze. Whoever opens a key reads it with the row that it opens, so that it holds on every process from
+ * the next request on; and it is judged before a credential is, so that nobody is charged for a guess.
+ * @throws frozen, which says what is frozen, and not why.
+ */
+export const refuseFrozen = (scope: FreezeScope | null): void => {
+  if (scope !== null) throw new AppError('frozen', `This ${scope} is frozen: nothing of it is signed, made or opened.`)
+}

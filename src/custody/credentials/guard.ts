@@ -19,10 +19,17 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Db } from '../../../db/client.ts'
-import { chargeGuess, clearGuesses, keepGuess, takeBackGuess } from '../../../db/queries/custody/guesses.ts'
+import {
+  chargeGuess,
+  clearGuesses,
+  keepGuess,
+  takeBackGuess,
+  unlockGuesses,
+} from '../../../db/queries/custody/guesses.ts'
 import type { TryLimit } from '../../../db/queries/throttles.ts'
 import type { SecurityEventKind } from '../../../db/words.ts'
-import { AppError, type SecurityEvent, unreachable } from '../../errors.ts'
+import { AppError, notFound, type SecurityEvent, unreachable } from '../../errors.ts'
+import type { Audit } from '../audit.ts'
 import { invalidSecret } from './credentials.ts'
 import type { PinLimits } from './pin-limits.ts'
 import { createSlots, type Slots } from './slots.ts'
@@ -148,3 +155,14 @@ export const createGuard = (parts: Parts & { readonly argon2Slots: Slots }): Gua
     },
   }
 }
+
+/** Forgets all wrong PINs of an owner, as `Vault.unlockOwner` says. */
+export const unlockOwner = (
+  { db, audit }: { readonly db: Db; readonly audit: Audit },
+  input: { readonly projectId: string; readonly ownerId: string; readonly actor: string },
+): Promise<void> =>
+  db.transaction(async (tx) => {
+    const { projectId, ownerId, actor } = input
+    if (!(await unlockGuesses(tx, { projectId, ownerId }))) throw notFound('owner with a PIN')
+    await audit.record(tx, { projectId, actor, action: 'owner_unlocked', subject: ownerId, details: {} })
+  })

@@ -3,11 +3,10 @@
 
 import type { ChainFamily } from '../../../db/words.ts'
 import { AppError } from '../../errors.ts'
-import { HeldKeys } from '../sealing/held-keys.ts'
+import { HeldKeys } from '../sealing/bytes.ts'
 import { KEY_BYTES } from '../sealing/kdf.ts'
-import { keyPairOf } from './derive.ts'
+import { entropyOf, keyPairOf } from './derive.ts'
 import { KEY_TYPES } from './key-types.ts'
-import { entropyOf } from './phrase.ts'
 
 /** Exactly one of the two, as it came in a request's body. */
 export type ImportedText = { readonly privateKey: string } | { readonly mnemonicPhrase: string }

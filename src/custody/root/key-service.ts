@@ -17,9 +17,8 @@
 import { timingSafeEqual } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { AppError } from '../../errors.ts'
-import { encodeFields } from '../sealing/encoding.ts'
+import { encodeFields, HeldKeys } from '../sealing/bytes.ts'
 import { EnvelopeError, type Identity } from '../sealing/envelope.ts'
-import { HeldKeys } from '../sealing/held-keys.ts'
 import { deriveKey, hmac } from '../sealing/kdf.ts'
 import type { RootKey } from './root-key.ts'
 

@@ -12,7 +12,7 @@ import { holdProjectKey, readProjectKey } from '../../../db/queries/custody/proj
 import { AppError } from '../../errors.ts'
 import { type Identity, keyIdOf, open, seal } from '../sealing/envelope.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
-import type { RootKeys } from './root-keys.ts'
+import type { RootKeys } from './root-key.ts'
 
 const CACHED_KEYS_MAX = 1000
 const CACHED_MS = 10 * 60 * 1000

@@ -26,7 +26,7 @@ import { AppError } from '../../errors.ts'
 import type { Audit } from '../audit.ts'
 import { rootKeyCheckOf } from '../deployment.ts'
 import type { RootKey } from '../root/root-key.ts'
-import { HeldKeys } from '../sealing/held-keys.ts'
+import { HeldKeys } from '../sealing/bytes.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 
 const KEYS_A_PAGE = 100

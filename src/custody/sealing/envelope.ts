@@ -14,7 +14,7 @@
 
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { AppError } from '../../errors.ts'
-import { encodeFields } from './encoding.ts'
+import { encodeFields } from './bytes.ts'
 
 const VERSION = 1
 const ALGORITHM_AES_256_GCM = 1

@@ -19,7 +19,7 @@
 // Every result that is a key is zeroed by whoever receives it.
 
 import type { KeyringKind } from '../../../db/words.ts'
-import { encodeFields } from './encoding.ts'
+import { encodeFields } from './bytes.ts'
 import { EnvelopeError, type Identity, NO_KEY_ID, open, seal } from './envelope.ts'
 import { deriveKey, hmac } from './kdf.ts'
 

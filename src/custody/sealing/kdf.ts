@@ -8,7 +8,7 @@
 import { createHmac, hkdfSync } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { hashRaw } from '@node-rs/argon2'
-import { encodeFields } from './encoding.ts'
+import { encodeFields } from './bytes.ts'
 
 export const KEY_BYTES = 32
 const NO_SALT = new Uint8Array(0)

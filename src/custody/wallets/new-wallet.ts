@@ -26,17 +26,21 @@ import { type ChainFamily, CONTROL_MODES, type ControlMode, type KeyringKind, ty
 import { notFound } from '../../errors.ts'
 import type { Audit, AuditAct } from '../audit.ts'
 import { type CredentialKeyOf, type CredentialKeys, notActivated } from '../credentials/credential-keys.ts'
-import { type Credentials, modesForCreation, type Proof, requireCredentials } from '../credentials/credentials.ts'
-import { refuseFrozen } from '../credentials/frozen.ts'
+import {
+  type Credentials,
+  modesForCreation,
+  type Proof,
+  refuseFrozen,
+  requireCredentials,
+} from '../credentials/credentials.ts'
 import { refuseObviousPin } from '../credentials/obvious-pin.ts'
-import { keyPairOf } from '../keys/derive.ts'
+import { ENTROPY_BYTES, keyPairOf } from '../keys/derive.ts'
 import { type Imported, type ImportedText, readImported } from '../keys/imported.ts'
-import { ENTROPY_BYTES } from '../keys/phrase.ts'
 import type { ProjectKeys } from '../root/project-keys.ts'
-import { HeldKeys } from '../sealing/held-keys.ts'
+import { HeldKeys } from '../sealing/bytes.ts'
 import { openKeyring, requireCanonicalIds, sealKeyring, sealWalletKey } from '../sealing/hierarchy.ts'
 import { KEY_BYTES } from '../sealing/kdf.ts'
-import { makeOwnerLock, openOwnerLock } from './owner-locks.ts'
+import { makeOwnerLock, openOwnerLock } from './keyring.ts'
 
 export type NewWalletInput = {
   readonly walletId: string

@@ -10,16 +10,15 @@ import {
   insertPolicyLock,
   type PolicyLockRow,
   readPolicyLock,
-} from '../../../db/queries/custody/policy-locks.ts'
+} from '../../../db/queries/custody/locks.ts'
 import { newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
 import { CONTROL_MODES, type ControlMode } from '../../../db/words.ts'
 import { AppError, noSuchProject } from '../../errors.ts'
 import type { Audit } from '../audit.ts'
 import { type CredentialKeys, notActivated } from '../credentials/credential-keys.ts'
-import { type Credentials, requireCredentials } from '../credentials/credentials.ts'
-import { refuseFrozen } from '../credentials/frozen.ts'
+import { type Credentials, refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
 import type { ProjectKeys } from '../root/project-keys.ts'
-import { HeldKeys } from '../sealing/held-keys.ts'
+import { HeldKeys } from '../sealing/bytes.ts'
 import {
   identityOf,
   openPolicyLock,
@@ -28,8 +27,8 @@ import {
   sealPolicyLock,
   walletKeyOf,
 } from '../sealing/hierarchy.ts'
-import type { KeyRequest, WalletRef } from './key-opener.ts'
-import { openOwnerLock } from './owner-locks.ts'
+import { openOwnerLock } from './keyring.ts'
+import type { KeyRequest, WalletRef } from './wallet-key.ts'
 
 type Parts = {
   readonly db: Db

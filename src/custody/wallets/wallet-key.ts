@@ -3,12 +3,11 @@ import { readWalletKeys, type WalletKeyRow } from '../../../db/queries/custody/k
 import type { ControlMode, Network } from '../../../db/words.ts'
 import { createBatcher } from '../../batcher.ts'
 import type { CredentialKeys } from '../credentials/credential-keys.ts'
-import { type Credentials, type Proof, requireCredentials } from '../credentials/credentials.ts'
-import { refuseFrozen } from '../credentials/frozen.ts'
+import { type Credentials, type Proof, refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
 import type { ProjectKeys } from '../root/project-keys.ts'
-import { HeldKeys } from '../sealing/held-keys.ts'
+import { HeldKeys } from '../sealing/bytes.ts'
 import { openWalletKey } from '../sealing/hierarchy.ts'
-import { openOwnerLock } from './owner-locks.ts'
+import { openByAllLocks, openOwnerLock } from './keyring.ts'
 import { findPolicyLock, openByPolicyLock } from './policy-locks.ts'
 
 const READ_TOGETHER_MAX = 500
@@ -81,4 +80,13 @@ export const createKeyOpener = (parts: Parts): ((use: KeyUse) => Promise<Uint8Ar
     if (lock === null || secret === null) return openHierarchy(parts, { wallet, actor, proof, row })
     return openByPolicyLock(parts, { wallet, actor, secret, row, lock })
   }
+}
+
+/** A wallet's private key, with the credentials of all locks of its keyring: 32 bytes that the caller zeroes. */
+export const openKeyByAllLocks = async (parts: Parts, request: KeyRequest): Promise<Uint8Array> => {
+  using keys = new HeldKeys()
+  const { row, keyringKey } = await openByAllLocks(parts, request)
+  keys.hold(keyringKey)
+  const { id: walletId, projectId, keyringId } = request.wallet
+  return openWalletKey({ projectId, keyringId, walletId, keyringKey, sealed: row.walletKey })
 }
