@@ -8,7 +8,6 @@ import { readFacts, writeFacts } from '../db/queries/facts.ts'
 import { type WalletPlace, type WalletRow, walletsAt } from '../db/queries/wallets.ts'
 import type { Network } from '../db/words.ts'
 import { type AccessTokens, createAccessTokens } from './auth/access-token.ts'
-import { createBatcher } from './batcher.ts'
 import type { ChainMemory } from './chains/chain.ts'
 import { type Chains, createChains } from './chains/chains.ts'
 import { networkRows } from './chains/networks.ts'
@@ -19,8 +18,8 @@ import { openSealer, type Sealer } from './custody/sealer.ts'
 import { createVault, openRootKey, type Vault } from './custody/vault.ts'
 import { createLog, type Log } from './log.ts'
 import { createMailer, type Mailer } from './mail/mailer.ts'
-import { createMailboxes, type Mailboxes } from './mailbox.ts'
 import { createTally, type Tally } from './metrics/tally.ts'
+import { createBatcher, createQueues, type Queues } from './queue.ts'
 import { createSecurityEvents, type SecurityEvents } from './security/events.ts'
 import { createLearner, type Learner } from './transactions/learn.ts'
 
@@ -37,8 +36,8 @@ export type Ctx = {
   readonly tokens: AccessTokens
   /** For acts that use no wallet's key. */
   readonly audit: Audit
-  /** By signer. */
-  readonly mailboxes: Mailboxes
+  /** Transactions of one signer are recorded one after the other. */
+  readonly signerQueues: Queues
   /** A project's wallet at an address; requests that look at the same time share one query. */
   readonly walletAt: (place: WalletPlace) => Promise<WalletRow | null>
   /** Takes in what was learnt of a transaction, in one database transaction with what comes at the same time. */
@@ -54,7 +53,7 @@ export type Ctx = {
 }
 
 /** The worker's context: it has no vault, so that no job can open a wallet, and no identity key, so that none makes a token. */
-export type WorkerCtx = Omit<Ctx, 'vault' | 'mailboxes' | 'walletAt' | 'tokens' | 'identity' | 'securityEvents'>
+export type WorkerCtx = Omit<Ctx, 'vault' | 'signerQueues' | 'walletAt' | 'tokens' | 'identity' | 'securityEvents'>
 
 /** For what concerns identities and opens no wallet. */
 export type IdentityCtx = WorkerCtx & Pick<Ctx, 'identity'>
@@ -149,11 +148,11 @@ export const createCtx = async (input: Process): Promise<Ctx> => {
   const chainIds = chainIdsOf(config)
   await checkDeployment({ db: base.db, environment, chainIds, rootKey, nextRootKey, sealer, identity })
   const vault = createVault({ db: base.db, rootKey, nextRootKey, sealer, environment, limits: config, now: base.now })
-  const mailboxes = createMailboxes()
+  const signerQueues = createQueues()
   const tokens = createAccessTokens({ ...base, identity })
   const service = withService(base, sealer)
   const securityEvents = createSecurityEvents(service)
-  return { ...service, securityEvents, identity, vault, tokens, mailboxes, walletAt: createWalletAt(base.db) }
+  return { ...service, securityEvents, identity, vault, tokens, signerQueues, walletAt: createWalletAt(base.db) }
 }
 
 /** A context without a vault, bound to the database by whichever keys the process has. */

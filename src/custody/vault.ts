@@ -9,14 +9,13 @@
 
 import type { Db, Tx } from '../../db/client.ts'
 import type { ChainFamily, Environment } from '../../db/words.ts'
+import { createQueue, type Load } from '../queue.ts'
 import { type Audit, type AuditAct, type AuditEntry, createAudit } from './audit.ts'
-import { createBudget } from './credentials/budget.ts'
 import { changeDeveloperSecret, changeUserPin } from './credentials/change-credential.ts'
 import { createCredentialKeys } from './credentials/credential-keys.ts'
-import { createGuard, unlockOwner } from './credentials/guard.ts'
+import { createGuard, TURN_WAIT_MS, TURN_WAITING_MAX, unlockOwner } from './credentials/guard.ts'
+import { createPinLimits, createSecretLimit } from './credentials/limits.ts'
 import { activateProject, type NewProject, newProject } from './credentials/new-project.ts'
-import { createPinLimits } from './credentials/pin-limits.ts'
-import { createSlots, type SlotsLoad } from './credentials/slots.ts'
 import { type ImportedText, publicKeyOfImported } from './keys/imported.ts'
 import { keyTypeOf } from './keys/key-types.ts'
 import { createProjectKeys } from './root/project-keys.ts'
@@ -162,10 +161,8 @@ export type Vault = {
     readonly onProgress: (progress: Progress) => void
   }): Promise<ProjectRotation>
   /** How many PINs are being verified, and how many wait for it. */
-  argon2Load(): SlotsLoad
+  argon2Load(): Load
 }
-
-const MINUTE_MS = 60 * 1000
 
 /** How many wrong credentials an API key or user may send: PINs over all processes, secrets in each. */
 export type CredentialLimits = { readonly wrongPinsPerHour: number; readonly wrongSecretsPerMinute: number }
@@ -218,10 +215,10 @@ export const createVault = (parts: {
   const audit = createAudit(parts)
   const rootKeys = createRootKeys(parts)
   const projectKeys = createProjectKeys({ db, rootKeys })
-  const argon2Slots = createSlots({ limit: ARGON2_CONCURRENCY_MAX })
-  const secretBudget = createBudget({ wrongMax: parts.limits.wrongSecretsPerMinute, windowMs: MINUTE_MS })
-  const guard = createGuard({ db, argon2Slots, pinLimits: createPinLimits({ ...parts, ...parts.limits }) })
-  const credentialKeys = createCredentialKeys({ projectKeys, guard, secretBudget, argon2Slots })
+  const argon2 = createQueue({ atOnce: ARGON2_CONCURRENCY_MAX, waitingMax: TURN_WAITING_MAX, waitMaxMs: TURN_WAIT_MS })
+  const secretLimit = createSecretLimit({ wrongMax: parts.limits.wrongSecretsPerMinute })
+  const guard = createGuard({ db, argon2, pinLimits: createPinLimits({ ...parts, ...parts.limits }) })
+  const credentialKeys = createCredentialKeys({ projectKeys, guard, secretLimit, argon2 })
   const openKey = createKeyOpener({ db, projectKeys, credentialKeys })
   const opening = { db, projectKeys, credentialKeys, audit }
 
@@ -229,7 +226,7 @@ export const createVault = (parts: {
     newProject: (input) => newProject({ ...parts, rootKeys, audit }, input),
     activateProject: (input) => activateProject({ ...parts, projectKeys, audit }, input),
     publicKeyOf: publicKeyOfImported,
-    argon2Load: argon2Slots.load,
+    argon2Load: argon2.load,
     newWallet: (input) => newWallet(opening, input),
     exportKeyring: (request) => exportKeyring(opening, request),
     newPolicyLock: (request) => newPolicyLock(opening, request),

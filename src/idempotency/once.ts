@@ -13,7 +13,7 @@ import {
 import { actorOf, type Caller, type Signatory, signatoryOf } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { createMailboxes } from '../mailbox.ts'
+import { createQueues } from '../queue.ts'
 
 /** Called by a verb at the end of its database transaction, with what it will return. */
 export type Remember<Result> = (tx: Tx, result: Result) => Promise<void>
@@ -58,7 +58,7 @@ const nothing = async (): Promise<void> => {}
 
 const createOnce = (ctx: Pick<Ctx, 'db' | 'identity'>): Once => {
   const fingerprintOf = ctx.identity.authenticator('idempotency')
-  const mailboxes = createMailboxes()
+  const queues = createQueues()
 
   const firstAnswer = async (scope: IdempotencyScope, fingerprint: Uint8Array): Promise<FirstAnswer | null> => {
     const first = await findFirstAnswer(ctx.db, scope)
@@ -83,7 +83,7 @@ const createOnce = (ctx: Pick<Ctx, 'db' | 'identity'>): Once => {
       if (!kept) throw new AnsweredMeanwhile()
     }
     // The same request many times at once: the others wait for the first, and find its answer.
-    return mailboxes.run(Object.values(scope).join('\n'), async () => {
+    return queues.run(Object.values(scope).join('\n'), async () => {
       const first = await firstAnswer(scope, fingerprint)
       if (first !== null) return first.answer as Answer
       try {

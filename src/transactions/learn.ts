@@ -13,8 +13,8 @@ import {
   type TransactionRow,
 } from '../../db/queries/transactions.ts'
 import type { Network } from '../../db/words.ts'
-import { createBatcher } from '../batcher.ts'
 import { unreachable } from '../errors.ts'
+import { createBatcher } from '../queue.ts'
 import {
   type ExecutionFailure,
   type FailureCode,

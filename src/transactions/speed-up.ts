@@ -66,7 +66,7 @@ export const speedUpTransaction = async (ctx: Ctx, input: SpeedUpInput): Promise
   const { id, network, signerAddress } = row
   const { credentials, actor } = input
   const use = { chain, wallet, credentials, actor, intents: async () => intended(chain, row, input.fees) }
-  return ctx.mailboxes.run(`${network}/${signerAddress}`, () =>
+  return ctx.signerQueues.run(`${network}/${signerAddress}`, () =>
     withKeyFor(ctx, use, async (key, { charge }) => {
       if (charge !== null && Object.values(input.fees).some((fee) => fee !== undefined)) {
         throw new AppError(

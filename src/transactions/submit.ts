@@ -54,7 +54,7 @@ export type Submitted = { readonly transactionId: string; readonly network: Netw
 export const submitIntent = (ctx: Ctx, input: SubmitInput): Promise<Submitted> => {
   const { chain, wallet } = input
   const signer = { network: chain.network, address: signerAddressOf(chain, wallet) }
-  return ctx.mailboxes.run(`${signer.network}/${signer.address}`, () =>
+  return ctx.signerQueues.run(`${signer.network}/${signer.address}`, () =>
     withKeyFor(ctx, input, async (key, { intents, charge }) => {
       if (charge !== null) await refuseExcessive(ctx, { ...input, signer, intents })
       const sending = await prepareSending(ctx, { ...input, signer, intents })

@@ -5,10 +5,10 @@ import postgres, { type Sql } from 'postgres'
 import { type Db, openDb } from '../../db/client.ts'
 import { chargeGuess } from '../../db/queries/custody/guesses.ts'
 import { createGuard, type Guard } from '../../src/custody/credentials/guard.ts'
-import { createPinLimits } from '../../src/custody/credentials/pin-limits.ts'
-import { createSlots } from '../../src/custody/credentials/slots.ts'
+import { createPinLimits } from '../../src/custody/credentials/limits.ts'
 import type { Sealer } from '../../src/custody/sealer.ts'
 import { AppError } from '../../src/errors.ts'
+import { createQueue, type Queue } from '../../src/queue.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { ACTOR, codeOf, openTestSealer, tally } from './support.ts'
 
@@ -24,10 +24,10 @@ let otherGuard: Guard
 let sealer: Sealer
 const projectId = randomUUID()
 
-const guardOn = (pool: Db, limit = 2) =>
+const guardOn = (pool: Db, argon2: Queue = createQueue({ atOnce: 2 })) =>
   createGuard({
     db: pool,
-    argon2Slots: createSlots({ limit }),
+    argon2,
     pinLimits: createPinLimits({ db: pool, sealer, wrongPinsPerHour: 100_000 }),
   })
 
@@ -72,8 +72,10 @@ const stateOf = async (ownerId: string): Promise<Row> => {
 
 const right = async () => new Uint8Array(32).fill(1)
 const wrong = async () => null
-const verify = (ownerId: string, evaluate: () => Promise<Uint8Array | null>, by = guard) =>
-  by.verify({ projectId, ownerId, actor: ACTOR, version: 1, evaluate })
+const verify = async (ownerId: string, evaluate: () => Promise<Uint8Array | null>, by = guard, of = projectId) => {
+  await using lease = await by.lease({ projectId: of, ownerId, actor: ACTOR, version: 1 })
+  return await lease.settle(await evaluate())
+}
 
 const refusal = async (promise: Promise<unknown>): Promise<AppError> => {
   try {
@@ -152,6 +154,38 @@ describe('one guess', () => {
     expect(await stateOf(ownerId)).toEqual({ fails: 1, total: 1, locked: false, leased: false })
   })
 
+  test('gives back its argon2 slot and its owner’s turn, however it ends', async () => {
+    const argon2 = createQueue({ atOnce: 1 })
+    const narrow = guardOn(db, argon2)
+    const ownerId = await owner()
+    const changed = await owner()
+    await sql`update user_keys set version = 2 where owner_id = ${changed}`
+    const ends: readonly [string, () => Promise<Uint8Array | null>, string][] = [
+      [ownerId, right, 'resolved'],
+      [ownerId, wrong, 'INVALID_SECRET'],
+      [ownerId, () => Promise.reject(new AppError('unavailable', 'Away.')), 'unavailable'],
+      [await owner({ fails: 5, lockedSeconds: 3600 }), right, 'TOO_MANY_FAILED_ATTEMPTS'],
+      [changed, right, 'credential_changed'],
+    ]
+    for (const [of, evaluate, code] of ends) {
+      expect(await codeOf(verify(of, evaluate, narrow))).toBe(code)
+      expect(argon2.load()).toEqual({ running: 0, waiting: 0 })
+    }
+    await expect(verify('nobody', right, narrow)).rejects.toThrow('no row of guesses')
+    expect(argon2.load()).toEqual({ running: 0, waiting: 0 })
+    // The owner's turn is free as well: this would wait for it otherwise.
+    expect(await codeOf(verify(ownerId, right, narrow))).toBe('resolved')
+  })
+
+  test('that is never settled, as where the holder throws, gives the lease back and stays charged', async () => {
+    const ownerId = await owner()
+    {
+      await using _lease = await guard.lease({ projectId, ownerId, actor: ACTOR, version: 1 })
+    }
+    expect(await stateOf(ownerId)).toEqual({ fails: 1, total: 1, locked: false, leased: false })
+    expect(await codeOf(verify(ownerId, right))).toBe('resolved')
+  })
+
   test('of an owner without a row of guesses is a mistake of ours, and nothing is looked at', async () => {
     await expect(verify('nobody', () => Promise.reject(new Error('it was looked at')))).rejects.toThrow(
       'no row of guesses',
@@ -210,8 +244,7 @@ describe('a locked owner', () => {
     await sql`insert into projects (id, name) values (${elsewhere}, 'Other')`
     await sql`insert into user_keys (project_id, owner_id, salt, sealed) values (${elsewhere}, ${ownerId}, '\\x00', '\\x00')`
     await sql`insert into pin_guesses (project_id, owner_id) values (${elsewhere}, ${ownerId})`
-    const guess = { projectId: elsewhere, ownerId, actor: ACTOR, version: 1, evaluate: right }
-    expect(await codeOf(guard.verify(guess))).toBe('resolved')
+    expect(await codeOf(verify(ownerId, right, guard, elsewhere))).toBe('resolved')
   })
 })
 
@@ -268,7 +301,7 @@ describe('many at once', () => {
   })
 
   test('never more than the slots of the argon2 pool, over all owners', async () => {
-    const narrow = guardOn(db, 2)
+    const narrow = guardOn(db)
     let atOnce = 0
     let most = 0
     const evaluate = async () => {

@@ -5,11 +5,11 @@ import { randomUUID } from 'node:crypto'
 import postgres, { type Sql } from 'postgres'
 import { type Db, openDb } from '../../db/client.ts'
 import { createGuard, type Guard } from '../../src/custody/credentials/guard.ts'
-import { createPinLimits } from '../../src/custody/credentials/pin-limits.ts'
-import { createSlots } from '../../src/custody/credentials/slots.ts'
+import { createPinLimits } from '../../src/custody/credentials/limits.ts'
 import type { Sealer } from '../../src/custody/sealer.ts'
 import { ARGON2_CONCURRENCY_MAX } from '../../src/custody/sealing/kdf.ts'
 import { AppError } from '../../src/errors.ts'
+import { createQueue } from '../../src/queue.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { codeOf, openTestSealer } from './support.ts'
 
@@ -38,9 +38,14 @@ afterAll(async () => {
 const process = (): Guard =>
   createGuard({
     db,
-    argon2Slots: createSlots({ limit: ARGON2_CONCURRENCY_MAX }),
+    argon2: createQueue({ atOnce: ARGON2_CONCURRENCY_MAX }),
     pinLimits: createPinLimits({ db, sealer, wrongPinsPerHour: MAX }),
   })
+
+const settle = async (by: Guard, guess: Parameters<Guard['lease']>[0], isRight: boolean): Promise<void> => {
+  await using lease = await by.lease(guess)
+  await lease.settle(isRight ? new Uint8Array(32) : null)
+}
 
 const newProject = async (): Promise<string> => {
   const projectId = randomUUID()
@@ -60,8 +65,7 @@ type Try = { readonly projectId: string; readonly actor: string; readonly from?:
 
 const attempt = async ({ projectId, actor, from, by = process() }: Try, isRight: boolean): Promise<string> => {
   const ownerId = await newOwner(projectId)
-  const evaluate = async () => (isRight ? new Uint8Array(32) : null)
-  const code = await codeOf(by.verify({ projectId, ownerId, actor, from, version: 1, evaluate }))
+  const code = await codeOf(settle(by, { projectId, ownerId, actor, from, version: 1 }, isRight))
   const [row] = await sql`select total from pin_guesses where owner_id = ${ownerId}`
   expect(row?.total).toBe(code === 'INVALID_SECRET' ? 1 : 0)
   return code
@@ -82,9 +86,8 @@ describe('an API key that is wrong about many owners', () => {
     const asked = { projectId: await newProject(), actor: newKey() }
     expect(await wrongs(asked, MAX + 2)).toEqual([...allWrong(MAX), 'rate_limited', 'rate_limited'])
     expect(await right(asked)).toBe('rate_limited')
-    const error = await process()
-      .verify({ ...asked, ownerId: await newOwner(asked.projectId), version: 1, evaluate: async () => null })
-      .catch((refusal: unknown) => refusal)
+    const guess = { ...asked, ownerId: await newOwner(asked.projectId), version: 1 }
+    const error = await settle(process(), guess, false).catch((refusal: unknown) => refusal)
     if (!(error instanceof AppError)) throw new Error('it was not refused')
     expect(error.status).toBe(429)
     expect(error.retryAfterSeconds).toBeGreaterThan(3_500)
@@ -123,9 +126,9 @@ describe('an API key that is wrong about many owners', () => {
     for (let count = 0; count < MAX + 2; count += 1) expect(await right(asked)).toBe('resolved')
     const ownerId = await newOwner(asked.projectId)
     await sql`update pin_guesses set fails = 5, locked_until = now() + interval '1 hour' where owner_id = ${ownerId}`
-    const locked = { ...asked, ownerId, version: 1, evaluate: async () => null }
+    const locked = { ...asked, ownerId, version: 1 }
     for (let count = 0; count < MAX + 2; count += 1) {
-      expect(await codeOf(process().verify(locked))).toBe('TOO_MANY_FAILED_ATTEMPTS')
+      expect(await codeOf(settle(process(), locked, false))).toBe('TOO_MANY_FAILED_ATTEMPTS')
     }
     expect([...(await sql`select count(*)::int from throttles`)]).toEqual([...before])
   })

@@ -94,6 +94,7 @@ export type WalletInput = {
 export const openCustody = async (
   environment: Environment = 'testnet',
   openKey: () => Promise<RootKey> = openTestRootKey,
+  limits: Partial<typeof LIMITS> = {},
 ): Promise<Custody> => {
   const database = await createDatabase()
   const pools: Db[] = []
@@ -106,7 +107,7 @@ export const openCustody = async (
       nextRootKey: keys.nextRootKey,
       sealer: await openTestSealer(),
       environment,
-      limits: LIMITS,
+      limits: { ...LIMITS, ...limits },
       now: () => NOW,
     }
     return { db, vault: createVault(parts) }

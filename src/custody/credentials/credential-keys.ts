@@ -4,14 +4,14 @@ import { randomBytes } from 'node:crypto'
 import type { UserKeyRow } from '../../../db/queries/custody/keyrings.ts'
 import type { ControlMode } from '../../../db/words.ts'
 import { AppError } from '../../errors.ts'
+import type { Queue } from '../../queue.ts'
 import type { ProjectKeys } from '../root/project-keys.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { identityOf, openDeveloperKey, openUserKey, sealUserKey } from '../sealing/hierarchy.ts'
 import { KEY_BYTES, PIN_SALT_BYTES, stretchPin } from '../sealing/kdf.ts'
-import type { Budget } from './budget.ts'
 import { invalidSecret, type Proof } from './credentials.ts'
-import { type Guard, TURN_WAIT_MS } from './guard.ts'
-import type { Slots } from './slots.ts'
+import type { Guard } from './guard.ts'
+import type { SecretLimit } from './limits.ts'
 
 type Owner = { readonly projectId: string; readonly ownerId: string }
 /** Who asks, as the audit names it, and from where, as in `Credentials`. */
@@ -54,35 +54,30 @@ export const notActivated = (): AppError =>
 type Parts = {
   readonly projectKeys: ProjectKeys
   readonly guard: Guard
-  readonly secretBudget: Budget
-  readonly argon2Slots: Slots
+  readonly secretLimit: SecretLimit
+  readonly argon2: Queue
 }
 
 type Openers = Pick<CredentialKeys, 'openDeveloper' | 'openUser' | 'open'>
 
-const createOpeners = ({ projectKeys, guard, secretBudget }: Parts): Openers => {
+const createOpeners = ({ projectKeys, guard, secretLimit }: Parts): Openers => {
   const openDeveloper: Openers['openDeveloper'] = async ({ projectId, actor, sealed, secret }) => {
     if (sealed === null) throw notActivated()
     const inner = await projectKeys.peel({ identity: identityOf.developerKey({ projectId }), sealed })
-    const check = async () => {
-      const developerKey = openDeveloperKey({ projectId, secret, sealed: inner })
-      if (developerKey === null) {
-        throw invalidSecret({ kind: 'wrong_developer_secret', projectId, actor, subject: projectId })
-      }
-      return developerKey
-    }
-    return secretBudget.run({ projectId, actor, check })
+    secretLimit.requireRoom({ projectId, actor })
+    const developerKey = openDeveloperKey({ projectId, secret, sealed: inner })
+    if (developerKey !== null) return developerKey
+    secretLimit.countWrong({ projectId, actor })
+    throw invalidSecret({ kind: 'wrong_developer_secret', projectId, actor, subject: projectId })
   }
 
   const openUser: Openers['openUser'] = async ({ projectId, ownerId, actor, from, row, pin }) => {
     // Before the guess is charged: a root key that is slow or away must not cost a guess, nor the time of the lease.
     const inner = await projectKeys.peel({ identity: identityOf.userKey({ projectId, ownerId }), sealed: row.sealed })
-    const evaluate = async () => {
-      using keys = new HeldKeys()
-      const stretched = keys.hold(await stretchPin({ pin, salt: row.salt }))
-      return openUserKey({ projectId, ownerId, stretched, sealed: inner })
-    }
-    return guard.verify({ projectId, ownerId, actor, from, version: row.version, evaluate })
+    await using lease = await guard.lease({ projectId, ownerId, actor, from, version: row.version })
+    using keys = new HeldKeys()
+    const stretched = keys.hold(await stretchPin({ pin, salt: row.salt }))
+    return await lease.settle(openUserKey({ projectId, ownerId, stretched, sealed: inner }))
   }
 
   return {
@@ -100,13 +95,13 @@ const createOpeners = ({ projectKeys, guard, secretBudget }: Parts): Openers => 
 }
 
 export const createCredentialKeys = (parts: Parts): CredentialKeys => {
-  const { projectKeys, argon2Slots } = parts
+  const { projectKeys, argon2 } = parts
 
   const sealUser: CredentialKeys['sealUser'] = async ({ projectId, ownerId, pin, userKey }) => {
     using keys = new HeldKeys()
     const salt = randomBytes(PIN_SALT_BYTES)
-    const deadlineMs = performance.now() + TURN_WAIT_MS
-    const stretched = keys.hold(await argon2Slots.run({ deadlineMs, work: () => stretchPin({ pin, salt }) }))
+    using _slot = await argon2.enter()
+    const stretched = keys.hold(await stretchPin({ pin, salt }))
     return { salt, inner: sealUserKey({ projectId, ownerId, stretched, userKey }) }
   }
 

@@ -1,20 +1,20 @@
-// The guess guard: how often the PIN of an owner may be tried, over all wallets, endpoints and processes.
+// The guess guard: limits how often the PIN of an owner may be tried, over all wallets, endpoints and processes.
 //
-// One verification at a time for an owner, in this order:
-//   1. the owner's queue in this process, then a slot of the argon2 pool: nothing is charged while waiting;
-//   2. a committed UPDATE charges one guess and takes a lease of 10 s, unless too many wrong PINs came from the caller
-//      (pin-limits.ts). The fifth charge in a row also locks the owner for 24 h, and 100 wrong PINs ever block it. So a
-//      crash, or a cut connection, leaves the guess charged;
-//   3. argon2id and the opening of the user key, with no database connection held;
-//   4. with the lease still ours: a right PIN clears the charges, a wrong one leaves its own. A result whose lease
-//      another process has taken meanwhile is thrown away.
+// For each owner one verification runs at a time:
+//   1. the request waits for its turn in the owner's queue of this process, then for a slot of argon2. Waiting is not charged;
+//   2. one committed UPDATE charges a guess and takes a lease of 10 s. It does nothing where the caller has sent too many
+//      wrong PINs (limits.ts). The fifth charge in a row also locks the owner for 24 h; after 100 wrong PINs in all the
+//      owner stays locked. After a crash or a lost connection the guess stays charged;
+//   3. whoever holds the lease runs argon2id and opens the user key. No database connection is held meanwhile;
+//   4. the lease ends. A right PIN clears the charges, a wrong one leaves its own. Where the lease ran out and another
+//      process has taken it, the result is thrown away.
 //
 //   charge gives    means                                        answer
-//   spent           too many wrong PINs of this caller           429 rate_limited; the PIN is not looked at
-//   locked          5 in a row, or 100 ever                      403 TOO_MANY_FAILED_ATTEMPTS; the PIN is not looked at,
-//                                                                so a right one is told from a wrong one by nothing
-//   taken           another process verifies for this owner      again a little later, for at most 10 s; then 503 busy
-//   other version   the PIN was changed since this request read  409 credential_changed; the charge is taken back
+//   spent           too many wrong PINs of this caller           429 rate_limited; the PIN is not checked
+//   locked          5 in a row, or 100 in all                    403 TOO_MANY_FAILED_ATTEMPTS; the PIN is not checked, so
+//                                                                nothing tells a right one from a wrong one
+//   taken           another process verifies for this owner      tried again, for at most 10 s; then 503 busy
+//   other version   the PIN was changed since it was read        409 credential_changed; the charge is taken back
 
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -29,13 +29,14 @@ import {
 import type { TryLimit } from '../../../db/queries/throttles.ts'
 import type { SecurityEventKind } from '../../../db/words.ts'
 import { AppError, notFound, type SecurityEvent, unreachable } from '../../errors.ts'
+import { createQueues, type Queue } from '../../queue.ts'
 import type { Audit } from '../audit.ts'
 import { invalidSecret } from './credentials.ts'
-import type { PinLimits } from './pin-limits.ts'
-import { createSlots, type Slots } from './slots.ts'
+import type { PinLimits } from './limits.ts'
 
-/** How long a request waits for its turn: its owner's queue, a slot and the lease together. */
+/** How long a request waits at most: in its owner's queue, for a slot and for the lease together. */
 export const TURN_WAIT_MS = 10_000
+export const TURN_WAITING_MAX = 1_000
 const TAKEN_PAUSE_MS = 10
 
 type Guess = {
@@ -45,18 +46,30 @@ type Guess = {
   readonly actor: string
   /** As in `Credentials`. */
   readonly from?: string | undefined
-  /** Of the user key that `evaluate` tries to open. */
+  /** The version of the user key that the PIN is to open. */
   readonly version: number
-  /** Stretches the PIN and opens the user key; null: the PIN is wrong. It runs at most once, inside an argon2 slot. */
-  readonly evaluate: () => Promise<Uint8Array | null>
+}
+
+/**
+ * The right to check one PIN of an owner. Hold it with `await using`: its end frees the owner and the argon2 slot, and the
+ * guess stays charged unless `settle` was given a key.
+ */
+export type Lease = AsyncDisposable & {
+  /**
+   * Ends the guess. Call it once.
+   * @param userKey what the PIN opened; null where it is wrong.
+   * @returns the same key, which the caller zeroes. Where it throws, the key is zeroed.
+   * @throws INVALID_SECRET for a wrong PIN; busy where the lease was lost.
+   */
+  settle(userKey: Uint8Array | null): Promise<Uint8Array>
 }
 
 export type Guard = {
   /**
-   * @returns the user key, zeroed by the caller.
-   * @throws INVALID_SECRET, TOO_MANY_FAILED_ATTEMPTS, credential_changed, rate_limited, busy.
+   * Waits for the owner's turn and charges one guess.
+   * @throws TOO_MANY_FAILED_ATTEMPTS, credential_changed, rate_limited, busy.
    */
-  verify(guess: Guess): Promise<Uint8Array>
+  lease(guess: Guess): Promise<Lease>
 }
 
 const busy = (): AppError =>
@@ -70,88 +83,95 @@ const eventOf = (kind: SecurityEventKind, { projectId, ownerId, actor }: Guess):
 })
 
 type Parts = { readonly db: Db; readonly pinLimits: PinLimits }
+
 type Attempt = Guess & { readonly limits: readonly TryLimit[] }
 
-/** @param guess.locks whether the owner is locked where this one is wrong. */
-const settle = async (
-  { db, pinLimits }: Parts,
-  guess: Attempt & { readonly lease: string; readonly locks: boolean },
-): Promise<Uint8Array> => {
-  const userKey = await guess.evaluate().catch(async (error: unknown) => {
-    await keepGuess(db, guess)
-    throw error
-  })
-  try {
-    const ours = await (userKey === null ? keepGuess : clearGuesses)(db, guess)
-    if (userKey === null) await pinLimits.countWrong(guess.limits)
-    if (!ours) throw busy()
-    if (userKey === null) throw invalidSecret(eventOf(guess.locks ? 'owner_locked' : 'wrong_pin', guess))
-    return userKey
-  } catch (error) {
-    userKey?.fill(0)
-    throw error
-  }
+type Charged = Attempt & {
+  readonly lease: string
+  /** Whether the owner stays locked where this PIN is wrong. */
+  readonly locks: boolean
 }
 
-/** @returns the user key, or null where another process holds the lease. */
-const attempt = async (parts: Parts, guess: Attempt): Promise<Uint8Array | null> => {
+/** @returns null where another process holds the lease. */
+const charge = async ({ db }: Parts, guess: Attempt): Promise<Charged | null> => {
   const leased = { ...guess, lease: randomUUID() }
-  const charge = await chargeGuess(parts.db, leased)
-  switch (charge.state) {
+  const charged = await chargeGuess(db, leased)
+  switch (charged.state) {
     case 'taken':
       return null
     case 'spent':
       throw new AppError('rate_limited', 'Too many wrong PINs came from this caller: wait and try again.', {
         retryable: true,
-        retryAfterSeconds: charge.retryAfterSeconds,
+        retryAfterSeconds: charged.retryAfterSeconds,
         event: eventOf('wrong_pins_spent', guess),
       })
     case 'locked':
       throw new AppError('TOO_MANY_FAILED_ATTEMPTS', 'Too many wrong PINs: this owner is locked.', {
-        retryAfterSeconds: charge.retryAfterSeconds,
+        retryAfterSeconds: charged.retryAfterSeconds,
         event: eventOf('locked_owner_tried', guess),
       })
     case 'charged':
-      if (charge.version === guess.version) return settle(parts, { ...leased, locks: charge.locks })
-      await takeBackGuess(parts.db, leased)
+      if (charged.version === guess.version) return { ...leased, locks: charged.locks }
+      await takeBackGuess(db, leased)
       throw new AppError('credential_changed', 'The PIN was changed while this request waited: try again.')
     default:
-      return unreachable(charge)
+      return unreachable(charged)
   }
 }
 
-export const createGuard = (parts: Parts & { readonly argon2Slots: Slots }): Guard => {
-  const { argon2Slots, pinLimits } = parts
-  const queues = new Map<string, Slots>()
-
-  const inTurn = async <Result>(
-    guess: Guess,
-    turn: { readonly deadlineMs: number; readonly work: () => Promise<Result> },
-  ): Promise<Result> => {
-    const owner = `${guess.projectId} ${guess.ownerId}`
-    const queue = queues.get(owner) ?? createSlots({ limit: 1 })
-    queues.set(owner, queue)
-    try {
-      return await queue.run(turn)
-    } finally {
-      if (queue.idle()) queues.delete(owner)
-    }
-  }
-
+/** @param turns the owner's turn and the argon2 slot: they end with the lease. */
+const leaseOf = ({ db, pinLimits }: Parts, charged: Charged, turns: DisposableStack): Lease => {
+  let settled = false
   return {
-    verify: (guess) => {
-      const deadlineMs = performance.now() + TURN_WAIT_MS
-      const limits = pinLimits.of(guess)
-      const check = () => attempt(parts, { ...guess, limits })
-      const work = async () => {
-        while (performance.now() < deadlineMs) {
-          const userKey = await argon2Slots.run({ deadlineMs, work: check })
-          if (userKey !== null) return userKey
-          await sleep(TAKEN_PAUSE_MS)
-        }
-        throw busy()
+    settle: async (userKey) => {
+      settled = true
+      try {
+        const ours = await (userKey === null ? keepGuess : clearGuesses)(db, charged)
+        if (userKey === null) await pinLimits.countWrong(charged.limits)
+        if (!ours) throw busy()
+        if (userKey === null) throw invalidSecret(eventOf(charged.locks ? 'owner_locked' : 'wrong_pin', charged))
+        return userKey
+      } catch (error) {
+        userKey?.fill(0)
+        throw error
       }
-      return inTurn(guess, { deadlineMs, work })
+    },
+    [Symbol.asyncDispose]: async () => {
+      using _turns = turns
+      if (!settled) await keepGuess(db, charged)
+    },
+  }
+}
+
+/** @returns the charge and its argon2 slot; null where another process holds the lease. */
+const chargeInSlot = async (
+  parts: Parts & { readonly argon2: Queue },
+  attempt: Attempt & { readonly deadlineMs: number },
+) => {
+  using slot = new DisposableStack()
+  slot.use(await parts.argon2.enter(attempt.deadlineMs))
+  const charged = await charge(parts, attempt)
+  return charged && { charged, slot: slot.move() }
+}
+
+/** @param parts.argon2 the queue in which every use of argon2 waits. */
+export const createGuard = (parts: Parts & { readonly argon2: Queue }): Guard => {
+  const owners = createQueues({ waitingMax: TURN_WAITING_MAX })
+  return {
+    lease: async (guess) => {
+      const deadlineMs = performance.now() + TURN_WAIT_MS
+      const attempt = { ...guess, limits: parts.pinLimits.of(guess), deadlineMs }
+      using turns = new DisposableStack()
+      turns.use(await owners.enter(`${guess.projectId} ${guess.ownerId}`, deadlineMs))
+      while (performance.now() < deadlineMs) {
+        const leased = await chargeInSlot(parts, attempt)
+        if (leased !== null) {
+          turns.use(leased.slot)
+          return leaseOf(parts, leased.charged, turns.move())
+        }
+        await sleep(TAKEN_PAUSE_MS)
+      }
+      throw busy()
     },
   }
 }

@@ -1,7 +1,7 @@
 import type { Db } from '../../../db/client.ts'
 import { readWalletKeys, type WalletKeyRow } from '../../../db/queries/custody/keyrings.ts'
 import type { ControlMode, Network } from '../../../db/words.ts'
-import { createBatcher } from '../../batcher.ts'
+import { createBatcher } from '../../queue.ts'
 import type { CredentialKeys } from '../credentials/credential-keys.ts'
 import { type Credentials, type Proof, refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
 import type { ProjectKeys } from '../root/project-keys.ts'

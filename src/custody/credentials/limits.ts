@@ -1,0 +1,91 @@
+// How many wrong credentials one caller may send. The limit of each owner (guard.ts) does not see one PIN that is tried on
+// many owners: these limits stop that. Nobody's wallet is locked by them.
+//
+// PINs: wrong ones in an hour, counted in the database, so that more processes and restarts give no fresh tries.
+//
+//   who asks          counted for                            limit
+//   an API key        the key                                n, WRONG_PINS_PER_HOUR
+//                     the project and the address            2 n
+//                     all keys of the project                5 n
+//   a user's session  the user                               n
+//                     the address, in whatever project       n
+//
+// Whoever has reached one of them gets 429 until an hour after their first wrong PIN, and no PIN of theirs is checked, not
+// even a right one. Users do not count against the project: anybody may become a user of it, make wallets and send wrong
+// PINs for them. Users do not count against the address of a project's servers either, as several projects may share it.
+//
+// A right PIN costs no extra statement: the one that charges the guess also reads the limits, and only a wrong PIN is
+// counted, before it is answered. So PINs that are checked at the same time can exceed a limit, by eight for each process
+// at most.
+//
+// Developer secrets: wrong ones in a minute for each caller, counted in this process's memory. So n processes allow n times
+// as many, and a restart begins again: a secret of at least 16 characters is not found by that.
+
+import { LRUCache } from 'lru-cache'
+import type { Db } from '../../../db/client.ts'
+import { countTries, type TryLimit } from '../../../db/queries/throttles.ts'
+import { AppError } from '../../errors.ts'
+import type { Sealer } from '../sealer.ts'
+
+const PIN_WINDOW_SECONDS = 3_600
+const OF_ADDRESS = 2
+const OF_PROJECT = 5
+
+type Asked = { readonly projectId: string; readonly actor: string; readonly from?: string | undefined }
+
+export type PinLimits = {
+  /** The limits that count for a caller. */
+  of(asked: Asked): readonly TryLimit[]
+  /** Counts one wrong PIN against each. */
+  countWrong(limits: readonly TryLimit[]): Promise<void>
+}
+
+export const createPinLimits = (parts: {
+  readonly db: Db
+  readonly sealer: Sealer
+  readonly wrongPinsPerHour: number
+}): PinLimits => {
+  const { db, wrongPinsPerHour: max } = parts
+  const keyOf = parts.sealer.authenticator('wrong pins')
+  return {
+    of: ({ projectId, actor, from = '' }) => {
+      const limits = [{ key: keyOf(['of', projectId, actor]), max }]
+      const isUser = actor.startsWith('user:')
+      if (!isUser) limits.push({ key: keyOf(['of keys', projectId]), max: max * OF_PROJECT })
+      if (from !== '' && isUser) limits.push({ key: keyOf(['from', from]), max })
+      if (from !== '' && !isUser) limits.push({ key: keyOf(['from', from, projectId]), max: max * OF_ADDRESS })
+      return limits
+    },
+    countWrong: (limits) => countTries(db, { keys: limits.map(({ key }) => key), windowSeconds: PIN_WINDOW_SECONDS }),
+  }
+}
+
+const SECRET_WINDOW_MS = 60_000
+const ACTORS_MAX = 10_000
+
+export type SecretLimit = {
+  /** Call it before a secret is checked. @throws rate_limited where the caller has sent too many wrong ones. */
+  requireRoom(asked: Asked): void
+  /** Call it in the same turn of the event loop as `requireRoom`, so that many requests at once cannot exceed the limit. */
+  countWrong(asked: Asked): void
+}
+
+/** @param limit.windowMs begins with the first wrong secret. */
+export const createSecretLimit = (limit: { readonly wrongMax: number; readonly windowMs?: number }): SecretLimit => {
+  const { wrongMax, windowMs = SECRET_WINDOW_MS } = limit
+  const wrongOf = new LRUCache<string, number>({ max: ACTORS_MAX, ttl: windowMs })
+  return {
+    requireRoom: ({ projectId, actor }) => {
+      if ((wrongOf.get(actor) ?? 0) < wrongMax) return
+      throw new AppError('rate_limited', 'Too many wrong credentials came with this API key: wait and try again.', {
+        retryable: true,
+        retryAfterSeconds: Math.max(1, Math.ceil(wrongOf.getRemainingTTL(actor) / 1000)),
+        event: { kind: 'wrong_secrets_spent', projectId, actor, subject: projectId },
+      })
+    },
+    countWrong: ({ actor }) => {
+      const wrong = wrongOf.get(actor) ?? 0
+      wrongOf.set(actor, wrong + 1, { noUpdateTTL: true })
+    },
+  }
+}

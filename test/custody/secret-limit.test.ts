@@ -1,0 +1,84 @@
+import { describe, expect, test } from 'bun:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createSecretLimit, type SecretLimit } from '../../src/custody/credentials/limits.ts'
+import { AppError } from '../../src/errors.ts'
+import { ACTOR, codeOf, openCustody, SECRET, tally } from './support.ts'
+
+const HOUR_MS = 3_600_000
+const of = (actor = 'api_key:1') => ({ projectId: 'p', actor })
+const wrong = (limit: SecretLimit, actor?: string) => {
+  limit.requireRoom(of(actor))
+  limit.countWrong(of(actor))
+}
+const refusal = (limit: SecretLimit, actor?: string): AppError | null => {
+  try {
+    limit.requireRoom(of(actor))
+    return null
+  } catch (error) {
+    if (error instanceof AppError) return error
+    throw error
+  }
+}
+
+describe('the limit of wrong developer secrets', () => {
+  test('has room for so many, and then for none; asking alone costs nothing', () => {
+    const limit = createSecretLimit({ wrongMax: 3, windowMs: HOUR_MS })
+    for (let count = 0; count < 3; count += 1) {
+      expect(refusal(limit)).toBeNull()
+      wrong(limit)
+    }
+    expect(refusal(limit)).toMatchObject({ code: 'rate_limited', status: 429 })
+  })
+
+  test('is one a caller', () => {
+    const limit = createSecretLimit({ wrongMax: 1, windowMs: HOUR_MS })
+    wrong(limit)
+    expect(refusal(limit)?.code).toBe('rate_limited')
+    expect(refusal(limit, 'api_key:2')).toBeNull()
+  })
+
+  test('tells when to come back, and its window does not move', async () => {
+    const limit = createSecretLimit({ wrongMax: 2, windowMs: 300 })
+    wrong(limit)
+    await sleep(200)
+    wrong(limit)
+    expect(refusal(limit)?.retryAfterSeconds).toBe(1)
+    await sleep(130)
+    expect(refusal(limit)).toBeNull()
+    wrong(limit)
+    expect(refusal(limit)).toBeNull()
+  })
+
+  test('tells the whole time that is left', () => {
+    const limit = createSecretLimit({ wrongMax: 1, windowMs: HOUR_MS })
+    wrong(limit)
+    const { retryAfterSeconds = 0 } = refusal(limit) ?? {}
+    expect(retryAfterSeconds).toBeGreaterThan(3590)
+    expect(retryAfterSeconds).toBeLessThanOrEqual(3600)
+  })
+
+  test('holds for many at once, and counts wrong secrets alone', async () => {
+    const custody = await openCustody('testnet', undefined, { wrongSecretsPerMinute: 10 })
+    try {
+      const projectId = await custody.project()
+      const wallet = await custody.wallet({
+        projectId,
+        ownerId: 'o',
+        controlMode: 'developer',
+        credentials: { developerSecret: SECRET },
+      })
+      const sign = (developerSecret: string, actor = ACTOR) =>
+        codeOf(custody.vault.withKey({ wallet, credentials: { developerSecret }, actor }, async () => {}))
+      const all = await Promise.all(Array.from({ length: 20 }, () => sign(SECRET)))
+      expect(new Set(all)).toEqual(new Set(['resolved']))
+      const wrongs = Array.from({ length: 200 }, () =>
+        custody.vault.withKey({ wallet, credentials: { developerSecret: 'wrong' }, actor: ACTOR }, async () => {}),
+      )
+      expect(await tally(wrongs)).toEqual({ INVALID_SECRET: 10, rate_limited: 190 })
+      expect(await sign(SECRET)).toBe('rate_limited')
+      expect(await sign(SECRET, 'api_key:another')).toBe('resolved')
+    } finally {
+      await custody.close()
+    }
+  })
+})

@@ -1,0 +1,158 @@
+import { describe, expect, test } from 'bun:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createBatcher, createQueue, createQueues, type Queue } from '../src/queue.ts'
+import { codeOf, tally } from './custody/support.ts'
+
+const inMs = (ms: number) => performance.now() + ms
+
+const run = async <Result>(queue: Queue, work: () => Promise<Result>, deadlineMs?: number): Promise<Result> => {
+  using _turn = await queue.enter(deadlineMs)
+  return await work()
+}
+
+describe('a queue', () => {
+  test('never gives more turns than its limit, and gives them all', async () => {
+    const queue = createQueue({ atOnce: 3 })
+    let atOnce = 0
+    let most = 0
+    const work = async () => {
+      atOnce += 1
+      most = Math.max(most, atOnce)
+      await sleep(2)
+      atOnce -= 1
+    }
+    await Promise.all(Array.from({ length: 20 }, () => run(queue, work)))
+    expect(most).toBe(3)
+    expect(queue.load()).toEqual({ running: 0, waiting: 0 })
+  })
+
+  test('gives turns in the order of asking', async () => {
+    const queue = createQueue()
+    const order: number[] = []
+    const work = (index: number) => async () => {
+      await sleep(1)
+      order.push(index)
+    }
+    await Promise.all([0, 1, 2, 3, 4].map((index) => run(queue, work(index))))
+    expect(order).toEqual([0, 1, 2, 3, 4])
+  })
+
+  test('gets a turn back from work that fails', async () => {
+    const queue = createQueue()
+    await expect(run(queue, () => Promise.reject(new Error('it failed')))).rejects.toThrow('it failed')
+    expect(await run(queue, async () => 'next')).toBe('next')
+  })
+
+  test('counts a turn that is disposed of twice once', async () => {
+    const queue = createQueue()
+    const turn = await queue.enter()
+    turn[Symbol.dispose]()
+    turn[Symbol.dispose]()
+    expect(queue.load()).toEqual({ running: 0, waiting: 0 })
+    using _next = await queue.enter()
+    expect(queue.load()).toEqual({ running: 1, waiting: 0 })
+  })
+
+  test('refuses as busy who gets no turn in time, does nothing for them, and loses no turn', async () => {
+    const queue = createQueue({ waitMaxMs: 20 })
+    const turn = await queue.enter()
+    let done = 0
+    const late = [1, 2].map(() => run(queue, async () => (done += 1)))
+    const ends = await Promise.allSettled([...late, queue.enter(inMs(10))])
+    expect(ends).toMatchObject(ends.map(() => ({ status: 'rejected', reason: { code: 'busy', retryAfterSeconds: 1 } })))
+    expect([done, queue.load()]).toEqual([0, { running: 1, waiting: 0 }])
+    turn[Symbol.dispose]()
+    expect(await run(queue, async () => 'free', inMs(0))).toBe('free')
+  })
+
+  test('has a bound: who comes after so many others is refused at once', async () => {
+    const queue = createQueue({ waitingMax: 1000 })
+    const first = run(queue, () => sleep(50))
+    const others = Array.from({ length: 1010 }, () => run(queue, async () => {}))
+    expect(await tally(others)).toEqual({ resolved: 1000, busy: 10 })
+    await first
+  })
+})
+
+describe('queues by name', () => {
+  test('do one thing after the other under one name, and at the same time under another', async () => {
+    const queues = createQueues()
+    const order: string[] = []
+    const first = Promise.withResolvers<void>()
+    const done = [
+      queues.run('a', () => first.promise.then(() => order.push('first'))),
+      queues.run('a', async () => order.push('second')),
+    ]
+    await queues.run('b', async () => order.push('other'))
+    first.resolve()
+    await Promise.all(done)
+    expect(order).toEqual(['other', 'first', 'second'])
+  })
+
+  test('go on with the next after one that fails or came too late', async () => {
+    const queues = createQueues({ waitMaxMs: 20 })
+    const failed = queues.run('a', () => sleep(60).then(() => Promise.reject(new Error('no'))))
+    expect(await codeOf(queues.run('a', async () => 'late'))).toBe('busy')
+    await expect(failed).rejects.toThrow('no')
+    expect(await queues.run('a', async () => 'next')).toBe('next')
+  })
+})
+
+describe('a batcher', () => {
+  test('carries what comes while a run is under way in the next one, and each caller gets its own run’s result', async () => {
+    const runs: number[][] = []
+    const batch = createBatcher({
+      sizeMax: 100,
+      run: async (items: readonly number[]) => {
+        runs.push([...items])
+        await sleep(10)
+        return runs.length
+      },
+    })
+    const first = batch(1)
+    await sleep(5)
+    const later = [batch(2), batch(3)]
+    expect(await Promise.all([first, ...later])).toEqual([1, 2, 2])
+    expect(runs).toEqual([[1], [2, 3]])
+    expect(await batch(4)).toBe(3)
+  })
+
+  test('has runs of a bounded size', async () => {
+    const sizes: number[] = []
+    const batch = createBatcher({
+      sizeMax: 10,
+      run: async (items: readonly number[]) => {
+        sizes.push(items.length)
+      },
+    })
+    await Promise.all(Array.from({ length: 25 }, (_, index) => batch(index)))
+    expect(sizes).toEqual([10, 10, 5])
+  })
+
+  test('answers nobody before the run is done', async () => {
+    let done = false
+    const run = async () => {
+      await sleep(20)
+      done = true
+    }
+    const batch = createBatcher({ sizeMax: 10, run })
+    await Promise.all([1, 2, 3].map((item) => batch(item).then(() => expect(done).toBe(true))))
+  })
+
+  test('fails every caller of a run that fails, and none of the next', async () => {
+    let runs = 0
+    const run = async () => {
+      runs += 1
+      if (runs === 1) throw new Error('the run failed')
+    }
+    const batch = createBatcher({ sizeMax: 2, run })
+    const results = await Promise.allSettled([1, 2, 3, 4].map((item) => batch(item)))
+    expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled', 'fulfilled'])
+  })
+
+  test('has a queue with a bound', async () => {
+    const batch = createBatcher({ sizeMax: 500, run: () => sleep(1) })
+    const codes = await tally(Array.from({ length: 10_003 }, (_, index) => batch(index)))
+    expect(codes).toEqual({ resolved: 10_000, busy: 3 })
+  })
+})
