@@ -7,32 +7,26 @@
 // What holds everywhere: no database transaction or connection is held while argon2 runs or the root key is asked; key
 // bytes are zeroed when the block that holds them ends; no error carries a credential, a key or a sealed value.
 
-import type { Db, Tx } from '../../db/client.ts'
-import type { ChainFamily, Environment } from '../../db/words.ts'
-import { createQueue, type Load } from '../queue.ts'
-import { type Audit, type AuditAct, type AuditEntry, createAudit } from './audit.ts'
+import type { Tx } from '../../db/client.ts'
+import type { ChainFamily } from '../../db/words.ts'
+import type { Load } from '../queue.ts'
 import { changeDeveloperSecret, changeUserPin } from './credentials/change-credential.ts'
-import { createCredentialKeys } from './credentials/credential-keys.ts'
-import { createGuard, TURN_WAIT_MS, TURN_WAITING_MAX, unlockOwner } from './credentials/guard.ts'
-import { createPinLimits, createSecretLimit } from './credentials/limits.ts'
+import { unlockOwner } from './credentials/guard.ts'
 import { activateProject, type NewProject, newProject } from './credentials/new-project.ts'
+import { type CustodySettings, createCustodyCtx } from './ctx.ts'
 import { type ImportedText, publicKeyOfImported } from './keys/imported.ts'
-import { keyTypeOf } from './keys/key-types.ts'
-import { createProjectKeys } from './root/project-keys.ts'
-import { createRootKeys, type RootKey } from './root/root-key.ts'
 import { type ProjectRotation, rotateProjectKey } from './rotation/rotate-project.ts'
 import { type Progress, type RootRotation, rotateRootKey } from './rotation/rotate-root.ts'
-import type { Sealer } from './sealer.ts'
-import { ARGON2_CONCURRENCY_MAX } from './sealing/kdf.ts'
 import { type ExportedKeyring, exportKeyring } from './wallets/keyring.ts'
 import { type NewWallet, type NewWalletInput, newWallet } from './wallets/new-wallet.ts'
 import { newPolicyLock, type PolicyChange, revokePolicy } from './wallets/policy-locks.ts'
 import {
-  createKeyOpener,
+  type KeyHandle,
   type KeyRequest,
   type KeyUse,
-  openKeyByAllLocks,
   type WalletRef,
+  withKey,
+  withKeyForMessage,
 } from './wallets/wallet-key.ts'
 
 export type { Audit, AuditAct, AuditEntry } from './audit.ts'
@@ -47,21 +41,7 @@ export type { Progress, RootRotation } from './rotation/rotate-root.ts'
 export type { ExportedKeyring } from './wallets/keyring.ts'
 export type { NewWallet } from './wallets/new-wallet.ts'
 export { PolicyClosed } from './wallets/policy-locks.ts'
-export type { WalletRef } from './wallets/wallet-key.ts'
-
-/** A wallet's opened private key; it is zeroed when `withKey` returns, and every use after that throws. */
-export type KeyHandle = {
-  /**
-   * By the type of the wallet's key, which follows from its network.
-   * @param bytes EVM: a digest of 32 bytes. Substrate: what is to be signed, of any length.
-   * @returns EVM: 65 bytes, r, s (low), recovery id. Substrate: 64 bytes, sr25519.
-   */
-  sign(bytes: Uint8Array): Uint8Array
-  /** Writes the audit row in the transaction of the effect. */
-  recordUse(tx: Tx, entry: AuditEntry): Promise<void>
-  /** Commits an audit row of its own, together with those of concurrent requests, and returns when it is durable. */
-  commitUse(entry: AuditEntry): Promise<void>
-}
+export type { KeyHandle, WalletRef } from './wallets/wallet-key.ts'
 
 export type Vault = {
   /**
@@ -164,80 +144,24 @@ export type Vault = {
   argon2Load(): Load
 }
 
-/** How many wrong credentials an API key or user may send: PINs over all processes, secrets in each. */
-export type CredentialLimits = { readonly wrongPinsPerHour: number; readonly wrongSecretsPerMinute: number }
-
-/** Lends an opened key to `use`, and zeroes it afterwards. */
-const useKey = async <T>(
-  parts: { readonly audit: Audit; readonly privateKey: Uint8Array },
-  request: KeyUse,
-  use: (key: KeyHandle) => Promise<T>,
-): Promise<T> => {
-  const { audit, privateKey } = parts
-  let closed = false
-  const checkOpen = () => {
-    if (closed) throw new Error('a key was used after it was closed')
-  }
-  const { wallet, actor, policyId } = request
-  const actOf = ({ action, details }: AuditEntry): AuditAct => {
-    checkOpen()
-    const named = policyId === undefined ? details : { ...details, policy: policyId }
-    return { action, details: named, projectId: wallet.projectId, actor, subject: wallet.id }
-  }
-  try {
-    const keyType = keyTypeOf({ wallet, privateKey })
-    return await use({
-      sign: (bytes) => {
-        checkOpen()
-        return keyType.sign({ bytes, privateKey })
-      },
-      recordUse: async (tx, entry) => audit.record(tx, actOf(entry)),
-      commitUse: async (entry) => audit.commit(actOf(entry)),
-    })
-  } finally {
-    closed = true
-    privateKey.fill(0)
-  }
-}
-
 /** Builds the vault of a process. */
-export const createVault = (parts: {
-  readonly db: Db
-  readonly rootKey: RootKey
-  /** The one that comes after it, in a process that is to live through the change. */
-  readonly nextRootKey?: RootKey | null | undefined
-  readonly sealer: Sealer
-  readonly environment: Environment
-  readonly limits: CredentialLimits
-  readonly now: () => Date
-}): Vault => {
-  const { db } = parts
-  const audit = createAudit(parts)
-  const rootKeys = createRootKeys(parts)
-  const projectKeys = createProjectKeys({ db, rootKeys })
-  const argon2 = createQueue({ atOnce: ARGON2_CONCURRENCY_MAX, waitingMax: TURN_WAITING_MAX, waitMaxMs: TURN_WAIT_MS })
-  const secretLimit = createSecretLimit({ wrongMax: parts.limits.wrongSecretsPerMinute })
-  const guard = createGuard({ db, argon2, pinLimits: createPinLimits({ ...parts, ...parts.limits }) })
-  const credentialKeys = createCredentialKeys({ projectKeys, guard, secretLimit, argon2 })
-  const openKey = createKeyOpener({ db, projectKeys, credentialKeys })
-  const opening = { db, projectKeys, credentialKeys, audit }
-
+export const createVault = (settings: CustodySettings): Vault => {
+  const ctx = createCustodyCtx(settings)
   return {
-    newProject: (input) => newProject({ ...parts, rootKeys, audit }, input),
-    activateProject: (input) => activateProject({ ...parts, projectKeys, audit }, input),
+    newProject: (input) => newProject(ctx, input),
+    activateProject: (input) => activateProject(ctx, input),
     publicKeyOf: publicKeyOfImported,
-    argon2Load: argon2.load,
-    newWallet: (input) => newWallet(opening, input),
-    exportKeyring: (request) => exportKeyring(opening, request),
-    newPolicyLock: (request) => newPolicyLock(opening, request),
-    revokePolicy: (request) => revokePolicy(opening, request),
-    changeUserPin: (input) => changeUserPin(opening, input),
-    changeDeveloperSecret: (input) => changeDeveloperSecret({ ...opening, ...parts }, input),
-    unlockOwner: (input) => unlockOwner({ db, audit }, input),
-    rotateRootKey: (input) => rotateRootKey({ ...parts, audit }, input),
-    rotateProjectKey: (input) => rotateProjectKey({ db, rootKeys, projectKeys, audit }, input),
-    withKey: async (request, use) => useKey({ audit, privateKey: await openKey(request) }, request, use),
-    withKeyForMessage: async (request, use) =>
-      useKey({ audit, privateKey: await openKeyByAllLocks(opening, request) }, request, use),
+    newWallet: (input) => newWallet(ctx, input),
+    withKey: (request, use) => withKey(ctx, request, use),
+    withKeyForMessage: (request, use) => withKeyForMessage(ctx, request, use),
+    newPolicyLock: (request) => newPolicyLock(ctx, request),
+    revokePolicy: (request) => revokePolicy(ctx, request),
+    exportKeyring: (request) => exportKeyring(ctx, request),
+    changeUserPin: (input) => changeUserPin(ctx, input),
+    changeDeveloperSecret: (input) => changeDeveloperSecret(ctx, input),
+    unlockOwner: (input) => unlockOwner(ctx, input),
+    rotateRootKey: (input) => rotateRootKey(ctx, input),
+    rotateProjectKey: (input) => rotateProjectKey(ctx, input),
+    argon2Load: ctx.argon2.load,
   }
 }

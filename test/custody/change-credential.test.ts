@@ -205,8 +205,8 @@ describe('a change of the PIN and a rotation', () => {
     })
     const { sealed } = await versionOf(wallet)
     const identity = identityOf.userKey(wallet)
-    const inner = await projectKeys.peel({ identity, sealed })
-    return projectKeys.addLayer({ version: keyIdOf(sealed), identity, inner })
+    const inner = await projectKeys.openOuter({ identity, sealed })
+    return projectKeys.sealOuter({ version: keyIdOf(sealed), identity, inner })
   }
 
   test('a re-seal that wins is no change of the PIN: the change is tried again over it', async () => {

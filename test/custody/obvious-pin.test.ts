@@ -101,12 +101,12 @@ describe('an obvious PIN', () => {
     const [row] = await sql`select salt, sealed from user_keys where owner_id = ${ownerId}`
     const [salt, sealed] = [row?.salt as Uint8Array, row?.sealed as Uint8Array]
     const identity = identityOf.userKey(of)
-    const inner = await projectKeys.peel({ identity, sealed })
+    const inner = await projectKeys.openOuter({ identity, sealed })
     const userKey = openUserKey({ ...of, stretched: await stretchPin({ pin: PIN, salt }), sealed: inner })
     if (userKey === null) throw new Error('the PIN is another')
     const again = sealUserKey({ ...of, stretched: await stretchPin({ pin: OBVIOUS, salt }), userKey })
     const [key] = await sql`select max(version) as version from project_keys where project_id = ${projectId}`
-    const outer = await projectKeys.addLayer({ version: key?.version, identity, inner: again })
+    const outer = await projectKeys.sealOuter({ version: key?.version, identity, inner: again })
     await sql`update user_keys set sealed = ${Buffer.from(outer)} where owner_id = ${ownerId}`
   }
 

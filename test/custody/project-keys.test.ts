@@ -58,38 +58,38 @@ describe('a project key', () => {
 
   test('adds a layer under its version, and takes it off', async () => {
     const keys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey }) })
-    const sealed = await keys.addLayer({ version: 1, identity: identity(), inner })
+    const sealed = await keys.sealOuter({ version: 1, identity: identity(), inner })
     expect(keyIdOf(sealed)).toBe(1)
-    expect(hexOf(await keys.peel({ identity: identity(), sealed }))).toBe(hexOf(inner))
+    expect(hexOf(await keys.openOuter({ identity: identity(), sealed }))).toBe(hexOf(inner))
   })
 
   test('of every version opens what it sealed, so that rotation needs no pause', async () => {
     await addVersion(2)
     const keys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey }) })
-    const old = await keys.addLayer({ version: 1, identity: identity(), inner })
-    const young = await keys.addLayer({ version: 2, identity: identity(), inner })
+    const old = await keys.sealOuter({ version: 1, identity: identity(), inner })
+    const young = await keys.sealOuter({ version: 2, identity: identity(), inner })
     expect([keyIdOf(old), keyIdOf(young)]).toEqual([1, 2])
     for (const sealed of [old, young]) {
-      expect(hexOf(await keys.peel({ identity: identity(), sealed }))).toBe(hexOf(inner))
+      expect(hexOf(await keys.openOuter({ identity: identity(), sealed }))).toBe(hexOf(inner))
     }
     const relabelled = Uint8Array.from(old)
     relabelled[5] = 2
-    await expect(keys.peel({ identity: identity(), sealed: relabelled })).rejects.toThrow(EnvelopeError)
+    await expect(keys.openOuter({ identity: identity(), sealed: relabelled })).rejects.toThrow(EnvelopeError)
   })
 
   test('is unwrapped once for many that ask at the same time, and remembered', async () => {
     during = () => sleep(30)
     const keys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey }) })
-    const layers = Array.from({ length: 50 }, () => keys.addLayer({ version: 1, identity: identity(), inner }))
+    const layers = Array.from({ length: 50 }, () => keys.sealOuter({ version: 1, identity: identity(), inner }))
     await Promise.all(layers)
-    await keys.addLayer({ version: 1, identity: identity(), inner })
+    await keys.sealOuter({ version: 1, identity: identity(), inner })
     expect(unwraps).toBe(1)
   })
 
   test('is asked for again after a failure, which is not remembered', async () => {
     during = () => Promise.reject(new Error('the service is away'))
     const keys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey }) })
-    const add = () => keys.addLayer({ version: 1, identity: identity(), inner })
+    const add = () => keys.sealOuter({ version: 1, identity: identity(), inner })
     const failed = await Promise.allSettled([add(), add(), add()])
     expect(failed.map((each) => each.status === 'rejected' && String(each.reason))).toEqual(
       Array(3).fill('Error: the service is away'),
@@ -103,12 +103,12 @@ describe('a project key', () => {
       await db.execute('select 1')
     }
     const keys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey }) })
-    expect(keyIdOf(await keys.addLayer({ version: 1, identity: identity(), inner }))).toBe(1)
+    expect(keyIdOf(await keys.sealOuter({ version: 1, identity: identity(), inner }))).toBe(1)
   })
 
   test('that another root key wrapped is a mistake of the set-up, and that one is not asked', async () => {
     const keys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey: { ...rootKey, id: 'key:another' } }) })
-    const add = keys.addLayer({ version: 1, identity: identity(), inner })
+    const add = keys.sealOuter({ version: 1, identity: identity(), inner })
     await expect(add).rejects.toThrow('wrapped by another root key')
     await add.catch(() => {})
     expect(unwraps).toBe(0)
@@ -116,9 +116,9 @@ describe('a project key', () => {
 
   test('of a version or a project that does not exist is a mistake of ours', async () => {
     const keys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey }) })
-    await expect(keys.addLayer({ version: 9, identity: identity(), inner })).rejects.toThrow('does not exist')
+    await expect(keys.sealOuter({ version: 9, identity: identity(), inner })).rejects.toThrow('does not exist')
     const other = identityOf.developerKey({ projectId: randomUUID() })
-    await expect(keys.addLayer({ version: 1, identity: other, inner })).rejects.toThrow('does not exist')
+    await expect(keys.sealOuter({ version: 1, identity: other, inner })).rejects.toThrow('does not exist')
   })
 
   test('whose row was put under another version does not unwrap', async () => {
@@ -128,6 +128,6 @@ describe('a project key', () => {
     })
     await insertProjectKey(db, { projectId, version: 3, rootKeyId: rootKey.id, wrapped: row })
     const keys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey }) })
-    await expect(keys.addLayer({ version: 3, identity: identity(), inner })).rejects.toThrow(EnvelopeError)
+    await expect(keys.sealOuter({ version: 3, identity: identity(), inner })).rejects.toThrow(EnvelopeError)
   })
 })

@@ -8,7 +8,7 @@
 // The earlier credential is proved first, by opening. Whoever proved it a moment before the change goes on with what was
 // opened; whoever comes later, or waits for the guess guard with the earlier version, is told to try again.
 
-import type { Db, Tx } from '../../../db/client.ts'
+import type { Tx } from '../../../db/client.ts'
 import {
   readDeveloperKey,
   readUserKey,
@@ -17,28 +17,21 @@ import {
   type Versioned,
 } from '../../../db/queries/custody/locks.ts'
 import { newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
-import type { Environment } from '../../../db/words.ts'
 import { AppError, noSuchProject } from '../../errors.ts'
-import type { Audit, AuditAct } from '../audit.ts'
-import { ProjectKeyRotated, type ProjectKeys } from '../root/project-keys.ts'
+import type { AuditAct } from '../audit.ts'
+import type { CustodyCtx } from '../ctx.ts'
+import { ProjectKeyRotated } from '../root/project-keys.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import type { Identity } from '../sealing/envelope.ts'
 import { identityOf, sealDeveloperKey } from '../sealing/hierarchy.ts'
 import type { WalletRef } from '../wallets/wallet-key.ts'
-import { type CredentialKeys, notActivated } from './credential-keys.ts'
+import { checkPin, checkSecret, notActivated, sealUnderPin } from './credential-keys.ts'
 import { refuseFrozen } from './credentials.ts'
 import { requireDeveloperSecret } from './developer-secret.ts'
 import { refuseObviousPin } from './obvious-pin.ts'
 
 /** Rotations that may come between in a row: more than there ever are, even where one follows the other without a pause. */
 const TRIES_MAX = 200
-
-type Parts = {
-  readonly db: Db
-  readonly projectKeys: ProjectKeys
-  readonly credentialKeys: CredentialKeys
-  readonly audit: Audit
-}
 
 type Change = {
   readonly projectId: string
@@ -54,15 +47,15 @@ type Change = {
   readonly also?: ((tx: Tx) => Promise<void>) | undefined
 }
 
-const tryWrite = async (parts: Parts, change: Change & { readonly was: Versioned }): Promise<boolean> => {
-  const { db, projectKeys, audit } = parts
+const tryWrite = async (ctx: CustodyCtx, change: Change & { readonly was: Versioned }): Promise<boolean> => {
+  const { db, projectKeys, audit } = ctx
   const { projectId, identity, inner, was } = change
   const version = await newestProjectKeyVersion(db, projectId)
   if (version === null) throw noSuchProject()
-  const sealed = await projectKeys.addLayer({ version, identity, inner })
+  const sealed = await projectKeys.sealOuter({ version, identity, inner })
   try {
     return await db.transaction(async (tx) => {
-      await projectKeys.hold(tx, { projectId, version })
+      await projectKeys.keepNewest(tx, { projectId, version })
       const written = await change.write(tx, { was, sealed })
       if (!written) return false
       await audit.record(tx, change.act)
@@ -76,20 +69,20 @@ const tryWrite = async (parts: Parts, change: Change & { readonly was: Versioned
 }
 
 /** @throws credential_changed, busy. */
-const rewrap = async (parts: Parts, change: Change): Promise<void> => {
+const rewrap = async (ctx: CustodyCtx, change: Change): Promise<void> => {
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
     const was = await change.read()
     if (was?.version !== change.version) {
       throw new AppError('credential_changed', 'The credential was changed by another request: nothing was done.')
     }
-    if (await tryWrite(parts, { ...change, was })) return
+    if (await tryWrite(ctx, { ...change, was })) return
   }
   throw new AppError('busy', "The project's keys are being rotated: try again.")
 }
 
 /** Changes the PIN of a wallet's owner, as `Vault.changeUserPin` says. */
 export const changeUserPin = async (
-  parts: Parts,
+  ctx: CustodyCtx,
   input: {
     readonly wallet: WalletRef
     readonly oldPin: string
@@ -103,18 +96,18 @@ export const changeUserPin = async (
   const { wallet, oldPin, newPin, actor, from } = input
   refuseObviousPin({ pin: newPin, field: 'new_user_pin' })
   const { projectId, ownerId } = wallet
-  const row = await readUserKey(parts.db, wallet)
+  const row = await readUserKey(ctx.db, wallet)
   if (row === null) throw new Error('a user-controlled wallet has an owner without a user key')
   refuseFrozen(row.frozen)
   const of = { projectId, ownerId }
-  const userKey = keys.hold(await parts.credentialKeys.openUser({ ...of, actor, from, row, pin: oldPin }))
-  const { salt, inner } = await parts.credentialKeys.sealUser({ ...of, pin: newPin, userKey })
-  await rewrap(parts, {
+  const userKey = keys.hold(await checkPin(ctx, { ...of, actor, from, row, pin: oldPin }))
+  const { salt, inner } = await sealUnderPin(ctx, { ...of, pin: newPin, userKey })
+  await rewrap(ctx, {
     projectId,
     identity: identityOf.userKey(of),
     version: row.version,
     inner,
-    read: () => readUserKey(parts.db, wallet),
+    read: () => readUserKey(ctx.db, wallet),
     write: (tx, written) => updateUserKey(tx, { ...of, ...written, salt }),
     act: { projectId, actor, action: 'user_pin_changed', subject: ownerId, details: { wallet: wallet.id } },
     also: input.also,
@@ -123,7 +116,7 @@ export const changeUserPin = async (
 
 /** Changes a project's developer secret, as `Vault.changeDeveloperSecret` says. */
 export const changeDeveloperSecret = async (
-  parts: Parts & { readonly environment: Environment },
+  ctx: CustodyCtx,
   input: {
     readonly projectId: string
     readonly oldSecret: string
@@ -133,19 +126,19 @@ export const changeDeveloperSecret = async (
 ): Promise<void> => {
   using keys = new HeldKeys()
   const { projectId, oldSecret, newSecret, actor } = input
-  requireDeveloperSecret(parts.environment, newSecret)
-  if ((await newestProjectKeyVersion(parts.db, projectId)) === null) throw noSuchProject()
-  const row = await readDeveloperKey(parts.db, projectId)
+  requireDeveloperSecret(ctx.environment, newSecret)
+  if ((await newestProjectKeyVersion(ctx.db, projectId)) === null) throw noSuchProject()
+  const row = await readDeveloperKey(ctx.db, projectId)
   if (row === null) throw notActivated()
   const { sealed, version } = row
-  const opened = await parts.credentialKeys.openDeveloper({ projectId, actor, sealed, secret: oldSecret })
+  const opened = await checkSecret(ctx, { projectId, actor, sealed, secret: oldSecret })
   const developerKey = keys.hold(opened)
-  await rewrap(parts, {
+  await rewrap(ctx, {
     projectId,
     identity: identityOf.developerKey({ projectId }),
     version,
     inner: sealDeveloperKey({ projectId, secret: newSecret, developerKey }),
-    read: () => readDeveloperKey(parts.db, projectId),
+    read: () => readDeveloperKey(ctx.db, projectId),
     write: (tx, written) => updateDeveloperKey(tx, { projectId, ...written }),
     act: { projectId, actor, action: 'developer_secret_changed', subject: projectId, details: {} },
   })

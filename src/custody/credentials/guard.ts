@@ -30,7 +30,7 @@ import type { TryLimit } from '../../../db/queries/throttles.ts'
 import type { SecurityEventKind } from '../../../db/words.ts'
 import { AppError, notFound, type SecurityEvent, unreachable } from '../../errors.ts'
 import { createQueues, type Queue } from '../../queue.ts'
-import type { Audit } from '../audit.ts'
+import type { CustodyCtx } from '../ctx.ts'
 import { invalidSecret } from './credentials.ts'
 import type { PinLimits } from './limits.ts'
 
@@ -178,7 +178,7 @@ export const createGuard = (parts: Parts & { readonly argon2: Queue }): Guard =>
 
 /** Forgets all wrong PINs of an owner, as `Vault.unlockOwner` says. */
 export const unlockOwner = (
-  { db, audit }: { readonly db: Db; readonly audit: Audit },
+  { db, audit }: CustodyCtx,
   input: { readonly projectId: string; readonly ownerId: string; readonly actor: string },
 ): Promise<void> =>
   db.transaction(async (tx) => {

@@ -2,14 +2,12 @@
 // secret comes later: a project without it has no developer key, and nothing of it opens before it is activated.
 
 import { randomBytes } from 'node:crypto'
-import type { Db, Tx } from '../../../db/client.ts'
+import type { Tx } from '../../../db/client.ts'
 import { insertDeveloperKey, readDeveloperKey } from '../../../db/queries/custody/locks.ts'
 import { insertProjectKey, newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
 import type { Environment } from '../../../db/words.ts'
 import { AppError, noSuchProject } from '../../errors.ts'
-import type { Audit } from '../audit.ts'
-import type { ProjectKeys } from '../root/project-keys.ts'
-import type { RootKeys } from '../root/root-key.ts'
+import type { CustodyCtx } from '../ctx.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { seal } from '../sealing/envelope.ts'
 import { identityOf, requireCanonicalIds, sealDeveloperKey } from '../sealing/hierarchy.ts'
@@ -35,16 +33,16 @@ const alreadyActivated = (): AppError =>
 
 /** Makes a project's keys; nothing is written before `write`, and the root key is asked outside its transaction. */
 export const newProject = async (
-  parts: { readonly rootKeys: RootKeys; readonly environment: Environment; readonly audit: Audit },
+  ctx: CustodyCtx,
   input: { readonly projectId: string; readonly developerSecret: string | null; readonly actor: string },
 ): Promise<NewProject> => {
   using keys = new HeldKeys()
   const { projectId, actor } = input
   requireCanonicalIds([projectId])
-  const secret = secretFor(parts.environment, input.developerSecret)
+  const secret = secretFor(ctx.environment, input.developerSecret)
   const projectKey = keys.hold(randomBytes(KEY_BYTES))
   const identity = identityOf.projectKey({ projectId, version: FIRST_VERSION })
-  const { rootKeyId, wrapped } = await parts.rootKeys.wrap({ key: projectKey, identity })
+  const { rootKeyId, wrapped } = await ctx.rootKeys.wrap({ key: projectKey, identity })
   const developerKey = keys.hold(randomBytes(KEY_BYTES))
   const sealed =
     secret === null
@@ -57,26 +55,21 @@ export const newProject = async (
         })
   return {
     write: async (tx) => {
-      await parts.rootKeys.hold(tx, rootKeyId)
+      await ctx.rootKeys.keepPresent(tx, rootKeyId)
       await insertProjectKey(tx, { projectId, version: FIRST_VERSION, rootKeyId, wrapped })
       if (sealed !== null) await insertDeveloperKey(tx, { projectId, sealed })
-      await parts.audit.record(tx, { projectId, actor, action: 'project_created', subject: projectId, details: {} })
+      await ctx.audit.record(tx, { projectId, actor, action: 'project_created', subject: projectId, details: {} })
     },
   }
 }
 
 /** Gives a project of mainnet its developer key; nothing is written before `write`. */
 export const activateProject = async (
-  parts: {
-    readonly db: Db
-    readonly environment: Environment
-    readonly projectKeys: ProjectKeys
-    readonly audit: Audit
-  },
+  ctx: CustodyCtx,
   input: { readonly projectId: string; readonly developerSecret: string; readonly actor: string },
 ): Promise<NewProject> => {
   using keys = new HeldKeys()
-  const { db, environment, projectKeys, audit } = parts
+  const { db, environment, projectKeys, audit } = ctx
   const { projectId, developerSecret: secret, actor } = input
   requireCanonicalIds([projectId])
   if (environment === 'testnet') throw new AppError('invalid_input', 'On testnet every project is active at once.')
@@ -85,10 +78,10 @@ export const activateProject = async (
   if (version === null) throw noSuchProject()
   if ((await readDeveloperKey(db, projectId)) !== null) throw alreadyActivated()
   const inner = sealDeveloperKey({ projectId, secret, developerKey: keys.hold(randomBytes(KEY_BYTES)) })
-  const sealed = await projectKeys.addLayer({ version, identity: identityOf.developerKey({ projectId }), inner })
+  const sealed = await projectKeys.sealOuter({ version, identity: identityOf.developerKey({ projectId }), inner })
   return {
     write: async (tx) => {
-      await projectKeys.hold(tx, { projectId, version })
+      await projectKeys.keepNewest(tx, { projectId, version })
       if (!(await insertDeveloperKey(tx, { projectId, sealed }))) throw alreadyActivated()
       await audit.record(tx, { projectId, actor, action: 'project_activated', subject: projectId, details: {} })
     },

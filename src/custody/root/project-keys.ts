@@ -19,18 +19,18 @@ const CACHED_MS = 10 * 60 * 1000
 
 export type ProjectKeys = {
   /** Seals an inner layer under this version of the project's key. */
-  addLayer(input: {
+  sealOuter(input: {
     readonly version: number
     readonly identity: Identity
     readonly inner: Uint8Array
   }): Promise<Uint8Array>
   /** Takes the outer layer off. @throws EnvelopeError */
-  peel(input: { readonly identity: Identity; readonly sealed: Uint8Array }): Promise<Uint8Array>
+  openOuter(input: { readonly identity: Identity; readonly sealed: Uint8Array }): Promise<Uint8Array>
   /**
-   * For the transaction that writes what `addLayer` gave: the version stays the newest until it ends, so that a rotation
+   * For the transaction that writes what `sealOuter` gave: the version stays the newest until it ends, so that a rotation
    * finds the row. @throws ProjectKeyRotated where it no longer is.
    */
-  hold(tx: Tx, of: Version): Promise<void>
+  keepNewest(tx: Tx, of: Version): Promise<void>
 }
 
 /** What was about to be written lies under a version of the project's key that was replaced meanwhile: begin again. */
@@ -66,16 +66,16 @@ export const createProjectKeys = ({ db, rootKeys }: { readonly db: Db; readonly 
   }
 
   return {
-    addLayer: async ({ version, identity, inner }) => {
+    sealOuter: async ({ version, identity, inner }) => {
       const key = await keyOf({ projectId: identity.projectId, version })
       return seal({ key, keyId: version, identity, plaintext: inner })
     },
-    peel: async ({ identity, sealed }) => {
+    openOuter: async ({ identity, sealed }) => {
       const version = keyIdOf(sealed)
       const key = await keyOf({ projectId: identity.projectId, version })
       return open({ key, keyId: version, identity, sealed })
     },
-    hold: async (tx, of) => {
+    keepNewest: async (tx, of) => {
       if (!(await holdProjectKey(tx, of))) throw new ProjectKeyRotated()
     },
   }

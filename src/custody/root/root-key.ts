@@ -76,6 +76,9 @@ export const openRootKey = async (setting: string | RootKeySetting): Promise<Roo
 export type WrappedKey = { readonly rootKeyId: string; readonly wrapped: Uint8Array }
 
 export type RootKeys = {
+  readonly rootKey: RootKey
+  /** The one that comes after it; null where no change is prepared. */
+  readonly nextRootKey: RootKey | null
   /** Wraps a new key by the root key that the database belongs to. @throws unavailable */
   wrap(input: { readonly key: Uint8Array; readonly identity: Identity }): Promise<WrappedKey>
   /** @returns bytes that the caller zeroes. @throws EnvelopeError, unavailable. */
@@ -84,7 +87,7 @@ export type RootKeys = {
    * For the transaction that writes what `wrap` gave: the database keeps belonging to that root key until it ends, so
    * that a rotation misses no key. @throws busy where it belongs to another one since: begin again.
    */
-  hold(tx: Tx, rootKeyId: string): Promise<void>
+  keepPresent(tx: Tx, rootKeyId: string): Promise<void>
 }
 
 export const createRootKeys = (parts: {
@@ -102,13 +105,15 @@ export const createRootKeys = (parts: {
     )
   }
   return {
+    rootKey: parts.rootKey,
+    nextRootKey: parts.nextRootKey ?? null,
     wrap: async (input) => {
       const row = await readDeployment(parts.db)
       const rootKey = byId(row?.rootKeyId ?? parts.rootKey.id)
       return { rootKeyId: rootKey.id, wrapped: await rootKey.wrap(input) }
     },
     unwrap: async ({ rootKeyId, wrapped, identity }) => byId(rootKeyId).unwrap({ wrapped, identity }),
-    hold: async (tx, rootKeyId) => {
+    keepPresent: async (tx, rootKeyId) => {
       const present = await lockRootKeyId(tx, 'share')
       if (present === null || present === rootKeyId) return
       throw new AppError('busy', 'The root key was changed meanwhile: try again.')

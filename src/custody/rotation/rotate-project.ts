@@ -16,7 +16,6 @@
 // it, and could take a wallet from its owner, should a row have been missed.
 
 import { randomBytes } from 'node:crypto'
-import type { Db } from '../../../db/client.ts'
 import {
   countOuterLayers,
   listOuterLayers,
@@ -27,9 +26,7 @@ import {
 } from '../../../db/queries/custody/outer-layers.ts'
 import { insertProjectKey, lockProjectKey, newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
 import { AppError, noSuchProject, unreachable } from '../../errors.ts'
-import type { Audit } from '../audit.ts'
-import type { ProjectKeys } from '../root/project-keys.ts'
-import type { RootKeys } from '../root/root-key.ts'
+import type { CustodyCtx } from '../ctx.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { EnvelopeError, type Identity } from '../sealing/envelope.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
@@ -49,13 +46,6 @@ export type ProjectRotation = {
   readonly broken: { readonly rows: number; readonly first: readonly string[] }
 }
 
-type Parts = {
-  readonly db: Db
-  readonly rootKeys: RootKeys
-  readonly projectKeys: ProjectKeys
-  readonly audit: Audit
-}
-
 type Rotation = {
   readonly projectId: string
   readonly actor: string
@@ -65,32 +55,32 @@ type Rotation = {
 }
 
 /** @returns the new version, or null where another rotation has made one since `previous` was read. */
-const addVersion = async (parts: Parts, input: Rotation & { readonly previous: number }): Promise<number | null> => {
+const addVersion = async (ctx: CustodyCtx, input: Rotation & { readonly previous: number }): Promise<number | null> => {
   using keys = new HeldKeys()
   const { projectId, previous } = input
   const version = previous + 1
   const key = keys.hold(randomBytes(KEY_BYTES))
-  const { rootKeyId, wrapped } = await parts.rootKeys.wrap({
+  const { rootKeyId, wrapped } = await ctx.rootKeys.wrap({
     key,
     identity: identityOf.projectKey({ projectId, version }),
   })
-  return parts.db.transaction(async (tx) => {
-    await parts.rootKeys.hold(tx, rootKeyId)
+  return ctx.db.transaction(async (tx) => {
+    await ctx.rootKeys.keepPresent(tx, rootKeyId)
     if (!(await lockProjectKey(tx, { projectId, version: previous }))) return null
     await insertProjectKey(tx, { projectId, version, rootKeyId, wrapped })
     const details = { version: String(version) }
     const act = { projectId, actor: input.actor, action: 'project_key_rotated', subject: projectId, details } as const
-    await parts.audit.record(tx, act)
+    await ctx.audit.record(tx, act)
     return version
   })
 }
 
 /** @throws not_found, busy. */
-const newestVersion = async (parts: Parts, input: Rotation): Promise<number> => {
+const newestVersion = async (ctx: CustodyCtx, input: Rotation): Promise<number> => {
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
-    const previous = await newestProjectKeyVersion(parts.db, input.projectId)
+    const previous = await newestProjectKeyVersion(ctx.db, input.projectId)
     if (previous === null) throw noSuchProject()
-    const version = input.resume ? previous : await addVersion(parts, { ...input, previous })
+    const version = input.resume ? previous : await addVersion(ctx, { ...input, previous })
     if (version !== null) return version
   }
   throw new AppError('busy', 'Other rotations of this project are under way: try again.')
@@ -119,13 +109,13 @@ type Resealed = { readonly id: string; readonly before: Uint8Array; readonly aft
 
 /** @returns null where the row does not open. */
 const reseal = async (
-  { projectKeys }: Parts,
+  { projectKeys }: CustodyCtx,
   input: { readonly identity: Identity; readonly layer: OuterLayer; readonly version: number },
 ): Promise<Resealed | null> => {
   const { identity, layer, version } = input
   try {
-    const inner = await projectKeys.peel({ identity, sealed: layer.sealed })
-    return { id: layer.id, before: layer.sealed, after: await projectKeys.addLayer({ version, identity, inner }) }
+    const inner = await projectKeys.openOuter({ identity, sealed: layer.sealed })
+    return { id: layer.id, before: layer.sealed, after: await projectKeys.sealOuter({ version, identity, inner }) }
   } catch (error) {
     if (error instanceof EnvelopeError) return null
     throw error
@@ -140,19 +130,19 @@ type Pass = {
 }
 
 /** Goes once through the rows of a kind. @returns how many it found that open. */
-const passThrough = async (parts: Parts, kind: OuterLayerKind, pass: Pass): Promise<number> => {
+const passThrough = async (ctx: CustodyCtx, kind: OuterLayerKind, pass: Pass): Promise<number> => {
   const { projectId, version } = pass
   let found = 0
   for (let after: string | null = null; ; ) {
-    const page = await listOuterLayers(parts.db, { kind, projectId, olderThan: version, after, limit: ROWS_A_BATCH })
+    const page = await listOuterLayers(ctx.db, { kind, projectId, olderThan: version, after, limit: ROWS_A_BATCH })
     const layers: Resealed[] = []
     for (const layer of page) {
-      const made = await reseal(parts, { identity: identityOfLayer(kind, { projectId, layer }), layer, version })
+      const made = await reseal(ctx, { identity: identityOfLayer(kind, { projectId, layer }), layer, version })
       if (made === null) pass.onBroken(`${kind} ${layer.id}`)
       else layers.push(made)
     }
     found += layers.length
-    if (layers.length > 0) pass.onReplaced(await replaceOuterLayers(parts.db, { kind, projectId, layers }))
+    if (layers.length > 0) pass.onReplaced(await replaceOuterLayers(ctx.db, { kind, projectId, layers }))
     const last = page.at(-1)
     if (last === undefined || page.length < ROWS_A_BATCH) return found
     after = last.id
@@ -160,12 +150,12 @@ const passThrough = async (parts: Parts, kind: OuterLayerKind, pass: Pass): Prom
 }
 
 /** Makes a new version of a project's key and re-seals the project under it, as `Vault.rotateProjectKey` says. */
-export const rotateProjectKey = async (parts: Parts, input: Rotation): Promise<ProjectRotation> => {
+export const rotateProjectKey = async (ctx: CustodyCtx, input: Rotation): Promise<ProjectRotation> => {
   const { projectId } = input
-  const version = await newestVersion(parts, input)
+  const version = await newestVersion(ctx, input)
   let total = 0
   for (const kind of OUTER_LAYER_KINDS) {
-    total += await countOuterLayers(parts.db, { kind, projectId, olderThan: version })
+    total += await countOuterLayers(ctx.db, { kind, projectId, olderThan: version })
   }
   let resealed = 0
   const onReplaced = (rows: number) => {
@@ -180,7 +170,7 @@ export const rotateProjectKey = async (parts: Parts, input: Rotation): Promise<P
     }
     let found = 0
     for (const kind of OUTER_LAYER_KINDS) {
-      found += await passThrough(parts, kind, { projectId, version, onBroken, onReplaced })
+      found += await passThrough(ctx, kind, { projectId, version, onBroken, onReplaced })
     }
     if (found === 0) return { version, resealed, broken }
   }

@@ -13,7 +13,6 @@
 // credentials are not touched: what they are sealed under is still the same.
 
 import { timingSafeEqual } from 'node:crypto'
-import type { Db } from '../../../db/client.ts'
 import { lockRootKeyId, readDeployment, updateRootKey } from '../../../db/queries/custody/deployment.ts'
 import {
   countProjectKeysToRewrap,
@@ -23,7 +22,7 @@ import {
   rewrapProjectKeys,
 } from '../../../db/queries/custody/project-keys.ts'
 import { AppError } from '../../errors.ts'
-import type { Audit } from '../audit.ts'
+import type { CustodyCtx } from '../ctx.ts'
 import { rootKeyCheckOf } from '../deployment.ts'
 import type { RootKey } from '../root/root-key.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
@@ -44,13 +43,6 @@ export type RootRotation = {
   readonly already: boolean
 }
 
-type Parts = {
-  readonly db: Db
-  readonly rootKey: RootKey
-  readonly nextRootKey?: RootKey | null | undefined
-  readonly audit: Audit
-}
-
 type Keys = { readonly from: RootKey; readonly to: RootKey }
 
 const rewrap = async (keys: Keys, row: ProjectKeyRow): Promise<Rewrapped> => {
@@ -69,7 +61,7 @@ const rewrap = async (keys: Keys, row: ProjectKeyRow): Promise<Rewrapped> => {
   return { projectId, version, before: wrapped, after }
 }
 
-type Rotating = Parts & {
+type Rotating = CustodyCtx & {
   readonly keys: Keys
   /** What is ready to be written: about 300 bytes a project key. */
   readonly ready: Map<string, Rewrapped>
@@ -128,16 +120,16 @@ const commit = async (rotating: Rotating, input: { readonly actor: string }): Pr
 
 /** Makes the next root key the present one, as `Vault.rotateRootKey` says. */
 export const rotateRootKey = async (
-  parts: Parts,
+  ctx: CustodyCtx,
   input: { readonly actor: string; readonly onProgress: (progress: Progress) => void },
 ): Promise<RootRotation> => {
-  const { rootKey: from, nextRootKey: to } = parts
+  const { rootKey: from, nextRootKey: to } = ctx.rootKeys
   if (!to) throw new Error('A rotation of the root key needs the next one.')
   if (to.id === from.id) throw new AppError('invalid_input', `The root key is ${to.id} already: give another one.`)
-  const row = await readDeployment(parts.db)
+  const row = await readDeployment(ctx.db)
   if (row === null) throw new Error('This database is bound to no root key yet.')
   if (row.rootKeyId === to.id) return { rootKeyId: to.id, rewrapped: 0, already: true }
-  const rotating = { ...parts, keys: { from, to }, ready: new Map(), onProgress: input.onProgress }
+  const rotating = { ...ctx, keys: { from, to }, ready: new Map(), onProgress: input.onProgress }
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
     await prepare(rotating)
     const committed = await commit(rotating, input)

@@ -13,7 +13,7 @@
 // A user's credential opens the owner's user key where there is one, and otherwise makes it: the PIN is the owner's.
 
 import { randomBytes, randomUUID } from 'node:crypto'
-import type { Db, Tx } from '../../../db/client.ts'
+import type { Tx } from '../../../db/client.ts'
 import {
   insertKeyring,
   insertWalletKey,
@@ -24,8 +24,8 @@ import {
 import { insertOwnerLock, insertUserKey, type NewUserKeyRow } from '../../../db/queries/custody/locks.ts'
 import { type ChainFamily, CONTROL_MODES, type ControlMode, type KeyringKind, type Network } from '../../../db/words.ts'
 import { notFound } from '../../errors.ts'
-import type { Audit, AuditAct } from '../audit.ts'
-import { type CredentialKeyOf, type CredentialKeys, notActivated } from '../credentials/credential-keys.ts'
+import type { AuditAct } from '../audit.ts'
+import { type CredentialKeyOf, checkCredentials, makeUserKey, notActivated } from '../credentials/credential-keys.ts'
 import {
   type Credentials,
   modesForCreation,
@@ -34,9 +34,9 @@ import {
   requireCredentials,
 } from '../credentials/credentials.ts'
 import { refuseObviousPin } from '../credentials/obvious-pin.ts'
+import type { CustodyCtx } from '../ctx.ts'
 import { ENTROPY_BYTES, keyPairOf } from '../keys/derive.ts'
 import { type Imported, type ImportedText, readImported } from '../keys/imported.ts'
-import type { ProjectKeys } from '../root/project-keys.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { openKeyring, requireCanonicalIds, sealKeyring, sealWalletKey } from '../sealing/hierarchy.ts'
 import { KEY_BYTES } from '../sealing/kdf.ts'
@@ -69,13 +69,6 @@ export type NewWallet = {
   write(tx: Tx, insertWallet: () => Promise<void>): Promise<void>
 }
 
-type Parts = {
-  readonly db: Db
-  readonly projectKeys: ProjectKeys
-  readonly credentialKeys: CredentialKeys
-  readonly audit: Audit
-}
-
 type Opening = NewWalletInput & {
   readonly owner: OwnerRow
   readonly importedSecret: Imported | null
@@ -84,19 +77,19 @@ type Opening = NewWalletInput & {
 
 /** Opens the keys of the credentials; the user key of an owner who has none is made. */
 const openCredentials = async (
-  parts: Parts,
+  ctx: CustodyCtx,
   input: Opening & { readonly proof: Proof },
 ): Promise<{ readonly credentialKeyOf: CredentialKeyOf; readonly newUserKey: NewUserKeyRow | null }> => {
   const { projectId, ownerId, actor, owner, proof, keys } = input
   const { userPin: pin } = proof
   const of = { projectId, ownerId, actor, rows: owner, keys }
   if (pin === null || owner.userKey !== null) {
-    return { credentialKeyOf: await parts.credentialKeys.open({ ...of, proof }), newUserKey: null }
+    return { credentialKeyOf: await checkCredentials(ctx, { ...of, proof }), newUserKey: null }
   }
   refuseObviousPin({ pin, field: 'user_pin' })
-  const { developer } = await parts.credentialKeys.open({ ...of, proof: { ...proof, userPin: null } })
+  const { developer } = await checkCredentials(ctx, { ...of, proof: { ...proof, userPin: null } })
   const { projectKeyVersion } = owner
-  const { key, row } = await parts.credentialKeys.makeUser({ projectId, ownerId, pin, projectKeyVersion })
+  const { key, row } = await makeUserKey(ctx, { projectId, ownerId, pin, projectKeyVersion })
   return { credentialKeyOf: { developer, user: keys.hold(key) }, newUserKey: row }
 }
 
@@ -124,7 +117,7 @@ const makeKeyring = ({ projectId, ownerId, owner, importedSecret, keys }: Openin
 
 /** Opens the owner's seed by a lock of whose mode the credential was given. */
 const openSeed = async (
-  parts: Parts,
+  ctx: CustodyCtx,
   input: Opening & { readonly seed: NonNullable<OwnerRow['seed']>; readonly credentialKeyOf: CredentialKeyOf },
 ): Promise<Keyring> => {
   const { projectId, owner, seed, keys } = input
@@ -133,7 +126,7 @@ const openSeed = async (
     const lock = owner.locks[mode]
     const credentialKey = input.credentialKeyOf[mode]
     if (lock === null || credentialKey === null) continue
-    const keyringKey = keys.hold(await openOwnerLock(parts.projectKeys, { ...of, lock, credentialKey }))
+    const keyringKey = keys.hold(await openOwnerLock(ctx, { ...of, lock, credentialKey }))
     const secret = keys.hold(openKeyring({ ...of, keyringKey, sealed: seed.sealed }))
     return { ...of, keyringKey, secret, newKeyring: null }
   }
@@ -157,13 +150,13 @@ const actsOf = (input: Opening & { readonly keyring: Keyring; readonly shares: b
 }
 
 /** Makes a wallet's keys, as `Vault.newWallet` says. */
-export const newWallet = async (parts: Parts, input: NewWalletInput): Promise<NewWallet> => {
+export const newWallet = async (ctx: CustodyCtx, input: NewWalletInput): Promise<NewWallet> => {
   using keys = new HeldKeys()
   const { walletId, projectId, ownerId, network, controlMode, family, credentials } = input
   requireCanonicalIds([walletId, projectId])
   const importedSecret = input.imported === undefined ? null : readImported({ family, text: input.imported })
   if (importedSecret !== null) keys.hold(importedSecret.secret)
-  const owner = await readOwner(parts.db, { projectId, ownerId, network })
+  const owner = await readOwner(ctx.db, { projectId, ownerId, network })
   if (owner === null) throw notFound('project')
   const seed = importedSecret === null ? owner.seed : null
   const locked = seed === null ? [] : CONTROL_MODES.filter((mode) => owner.locks[mode] !== null)
@@ -172,14 +165,14 @@ export const newWallet = async (parts: Parts, input: NewWalletInput): Promise<Ne
   refuseFrozen(owner.frozen)
 
   const opening = { ...input, owner, importedSecret, keys }
-  const { credentialKeyOf, newUserKey } = await openCredentials(parts, { ...opening, proof })
+  const { credentialKeyOf, newUserKey } = await openCredentials(ctx, { ...opening, proof })
   const credentialKey = credentialKeyOf[controlMode]
   if (credentialKey === null) throw new Error("a wallet's own credential is always among the required ones")
-  const keyring = seed === null ? makeKeyring(opening) : await openSeed(parts, { ...opening, seed, credentialKeyOf })
+  const keyring = seed === null ? makeKeyring(opening) : await openSeed(ctx, { ...opening, seed, credentialKeyOf })
   const { keyringId, keyringKey } = keyring
   const { projectKeyVersion } = owner
   const lockOf = { projectId, keyringId, keyringKey, controlMode, credentialKey, projectKeyVersion }
-  const newLock = locked.includes(controlMode) ? null : await makeOwnerLock(parts.projectKeys, lockOf)
+  const newLock = locked.includes(controlMode) ? null : await makeOwnerLock(ctx, lockOf)
   const { privateKey, publicKey } = keyPairOf({ family, ...keyring })
   const sealed = sealWalletKey({ projectId, keyringId, walletId, keyringKey, privateKey: keys.hold(privateKey) })
   const acts = actsOf({ ...opening, keyring, shares: newLock !== null && locked.length > 0 })
@@ -190,14 +183,14 @@ export const newWallet = async (parts: Parts, input: NewWalletInput): Promise<Ne
     keyUsedSince: keyUsedSince(keyring, owner),
     write: async (tx, insertWallet) => {
       if (newUserKey !== null || newLock !== null) {
-        await parts.projectKeys.hold(tx, { projectId, version: projectKeyVersion })
+        await ctx.projectKeys.keepNewest(tx, { projectId, version: projectKeyVersion })
       }
       if (newUserKey !== null) await insertUserKey(tx, newUserKey)
       if (keyring.newKeyring !== null) await insertKeyring(tx, keyring.newKeyring)
       if (newLock !== null) await insertOwnerLock(tx, newLock)
       await insertWallet()
       await insertWalletKey(tx, { walletId, sealed })
-      for (const act of acts) await parts.audit.record(tx, act)
+      for (const act of acts) await ctx.audit.record(tx, act)
     },
   }
 }

@@ -3,7 +3,7 @@
 // outside (src/policies), before a lock is asked for.
 
 import { randomUUID } from 'node:crypto'
-import type { Db, Tx } from '../../../db/client.ts'
+import type { Tx } from '../../../db/client.ts'
 import { readKeyring, type WalletKeyRow } from '../../../db/queries/custody/keyrings.ts'
 import {
   deletePolicyLock,
@@ -14,10 +14,9 @@ import {
 import { newestProjectKeyVersion } from '../../../db/queries/custody/project-keys.ts'
 import { CONTROL_MODES, type ControlMode } from '../../../db/words.ts'
 import { AppError, noSuchProject } from '../../errors.ts'
-import type { Audit } from '../audit.ts'
-import { type CredentialKeys, notActivated } from '../credentials/credential-keys.ts'
+import { checkCredentials, checkSecret, notActivated } from '../credentials/credential-keys.ts'
 import { type Credentials, refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
-import type { ProjectKeys } from '../root/project-keys.ts'
+import type { CustodyCtx } from '../ctx.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import {
   identityOf,
@@ -30,25 +29,18 @@ import {
 import { openOwnerLock } from './keyring.ts'
 import type { KeyRequest, WalletRef } from './wallet-key.ts'
 
-type Parts = {
-  readonly db: Db
-  readonly projectKeys: ProjectKeys
-  readonly credentialKeys: CredentialKeys
-  readonly audit: Audit
-}
-
 type PolicyRequest = KeyRequest & { readonly policyId: string }
 
 /** What a change of a delegation writes, in the transaction of the policy's own row; its audit row too. */
 export type PolicyChange = { write(tx: Tx): Promise<void> }
 
 /** Makes the lock of a new policy, as `Vault.newPolicyLock` says. */
-export const newPolicyLock = async (parts: Parts, request: PolicyRequest): Promise<PolicyChange> => {
+export const newPolicyLock = async (ctx: CustodyCtx, request: PolicyRequest): Promise<PolicyChange> => {
   using keys = new HeldKeys()
   const { wallet, credentials, actor, policyId } = request
   const { id: walletId, projectId, ownerId, keyringId } = wallet
   requireCanonicalIds([policyId])
-  const row = await readKeyring(parts.db, wallet)
+  const row = await readKeyring(ctx.db, wallet)
   const lock = row?.locks.user
   if (!row || !lock) throw new Error('a user-controlled wallet has no keyring, or no lock of its control mode')
   if (credentials.developerSecret === undefined || credentials.userPin === undefined) {
@@ -57,21 +49,21 @@ export const newPolicyLock = async (parts: Parts, request: PolicyRequest): Promi
   const proof = requireCredentials({ modes: CONTROL_MODES, credentials })
   if (row.developerKey === null) throw notActivated()
   refuseFrozen(row.frozen)
-  const version = await newestProjectKeyVersion(parts.db, projectId)
+  const version = await newestProjectKeyVersion(ctx.db, projectId)
   if (version === null) throw noSuchProject()
-  const opened = await parts.credentialKeys.open({ projectId, ownerId, actor, proof, rows: row, keys })
+  const opened = await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })
   const { developer: developerKey, user: credentialKey } = opened
   if (developerKey === null || credentialKey === null) throw new Error('both credentials were required')
-  const keyringKey = keys.hold(await openOwnerLock(parts.projectKeys, { projectId, keyringId, lock, credentialKey }))
+  const keyringKey = keys.hold(await openOwnerLock(ctx, { projectId, keyringId, lock, credentialKey }))
   const of = { projectId, keyringId, walletId, lockId: randomUUID() }
   const inner = sealPolicyLock({ ...of, developerKey, walletKey: keys.hold(walletKeyOf({ ...of, keyringKey })) })
-  const sealed = await parts.projectKeys.addLayer({ version, identity: identityOf.policyLock(of), inner })
+  const sealed = await ctx.projectKeys.sealOuter({ version, identity: identityOf.policyLock(of), inner })
   return {
     write: async (tx) => {
-      await parts.projectKeys.hold(tx, { projectId, version })
+      await ctx.projectKeys.keepNewest(tx, { projectId, version })
       await insertPolicyLock(tx, { id: of.lockId, policyId, sealed })
       const act = { projectId, actor, action: 'policy_created', subject: walletId } as const
-      await parts.audit.record(tx, { ...act, details: { policy: policyId } })
+      await ctx.audit.record(tx, { ...act, details: { policy: policyId } })
     },
   }
 }
@@ -90,20 +82,20 @@ const modeOf = ({ developerSecret, userPin }: Credentials): ControlMode => {
  * Proves one of the two credentials, as `Vault.revokePolicy` says. A freeze does not stop it: it takes away, and gives
  * nothing.
  */
-export const revokePolicy = async (parts: Parts, request: PolicyRequest): Promise<PolicyChange> => {
+export const revokePolicy = async (ctx: CustodyCtx, request: PolicyRequest): Promise<PolicyChange> => {
   using keys = new HeldKeys()
   const { wallet, credentials, actor, policyId } = request
   const { projectId, ownerId } = wallet
-  const row = await readKeyring(parts.db, wallet)
+  const row = await readKeyring(ctx.db, wallet)
   if (row === null) throw new Error('a wallet has no keyring')
   const mode = modeOf(credentials)
   const proof = requireCredentials({ modes: [mode], credentials })
-  await parts.credentialKeys.open({ projectId, ownerId, actor, proof, rows: row, keys })
+  await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })
   return {
     write: async (tx) => {
       await deletePolicyLock(tx, policyId)
       const act = { projectId, actor, action: 'policy_revoked', subject: wallet.id } as const
-      await parts.audit.record(tx, { ...act, details: { policy: policyId, by: mode } })
+      await ctx.audit.record(tx, { ...act, details: { policy: policyId, by: mode } })
     },
   }
 }
@@ -117,7 +109,10 @@ export class PolicyClosed extends AppError {
 }
 
 /** @throws PolicyClosed where the policy has no lock. */
-export const findPolicyLock = async (db: Db, input: { readonly policyId: string; readonly wallet: WalletRef }) => {
+export const findPolicyLock = async (
+  { db }: CustodyCtx,
+  input: { readonly policyId: string; readonly wallet: WalletRef },
+) => {
   const lock = await readPolicyLock(db, { policyId: input.policyId, walletId: input.wallet.id })
   if (lock === null) throw new PolicyClosed()
   return lock
@@ -125,7 +120,7 @@ export const findPolicyLock = async (db: Db, input: { readonly policyId: string;
 
 /** @returns the wallet's private key, zeroed by the caller. @throws project_not_activated, INVALID_SECRET, rate_limited. */
 export const openByPolicyLock = async (
-  parts: Pick<Parts, 'projectKeys' | 'credentialKeys'>,
+  ctx: CustodyCtx,
   input: {
     readonly wallet: WalletRef
     readonly actor: string
@@ -138,9 +133,9 @@ export const openByPolicyLock = async (
   const { wallet, actor, secret, row, lock } = input
   const of = { projectId: wallet.projectId, keyringId: wallet.keyringId, walletId: wallet.id, lockId: lock.id }
   const { developerKey: sealed } = row
-  const opened = await parts.credentialKeys.openDeveloper({ projectId: of.projectId, actor, sealed, secret })
+  const opened = await checkSecret(ctx, { projectId: of.projectId, actor, sealed, secret })
   const developerKey = keys.hold(opened)
-  const inner = await parts.projectKeys.peel({ identity: identityOf.policyLock(of), sealed: lock.sealed })
+  const inner = await ctx.projectKeys.openOuter({ identity: identityOf.policyLock(of), sealed: lock.sealed })
   const walletKey = keys.hold(openPolicyLock({ ...of, developerKey, sealed: inner }))
   return openWalletKeyBy({ ...of, walletKey, sealed: row.sealed })
 }

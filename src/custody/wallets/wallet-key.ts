@@ -1,16 +1,17 @@
-import type { Db } from '../../../db/client.ts'
-import { readWalletKeys, type WalletKeyRow } from '../../../db/queries/custody/keyrings.ts'
+// Opening a wallet's private key, and lending it to one use.
+
+import type { Tx } from '../../../db/client.ts'
+import type { WalletKeyRow } from '../../../db/queries/custody/keyrings.ts'
 import type { ControlMode, Network } from '../../../db/words.ts'
-import { createBatcher } from '../../queue.ts'
-import type { CredentialKeys } from '../credentials/credential-keys.ts'
+import type { AuditAct, AuditEntry } from '../audit.ts'
+import { checkCredentials } from '../credentials/credential-keys.ts'
 import { type Credentials, type Proof, refuseFrozen, requireCredentials } from '../credentials/credentials.ts'
-import type { ProjectKeys } from '../root/project-keys.ts'
+import type { CustodyCtx } from '../ctx.ts'
+import { keyTypeOf } from '../keys/key-types.ts'
 import { HeldKeys } from '../sealing/bytes.ts'
 import { openWalletKey } from '../sealing/hierarchy.ts'
 import { openByAllLocks, openOwnerLock } from './keyring.ts'
 import { findPolicyLock, openByPolicyLock } from './policy-locks.ts'
-
-const READ_TOGETHER_MAX = 500
 
 export type WalletRef = {
   readonly id: string
@@ -32,11 +33,9 @@ export type KeyRequest = {
 
 /** A use of a wallet's key. */
 export type KeyUse = KeyRequest & {
-  /** By whose lock the developer's secret opens a user-controlled wallet, where it is judged to allow the use. */
+  /** The policy that allows the use: by its lock the developer secret opens a user-controlled wallet. */
   readonly policyId?: string | undefined
 }
-
-type Parts = { readonly db: Db; readonly projectKeys: ProjectKeys; readonly credentialKeys: CredentialKeys }
 
 type Opening = {
   readonly wallet: WalletRef
@@ -46,47 +45,98 @@ type Opening = {
 }
 
 /** From the credential down to the wallet's private key. */
-const openHierarchy = async (parts: Parts, opening: Opening): Promise<Uint8Array> => {
+const openHierarchy = async (ctx: CustodyCtx, opening: Opening): Promise<Uint8Array> => {
   using keys = new HeldKeys()
   const { wallet, actor, proof, row } = opening
   const { id: walletId, projectId, ownerId, keyringId } = wallet
-  const opened = await parts.credentialKeys.open({ projectId, ownerId, actor, proof, rows: row, keys })
+  const opened = await checkCredentials(ctx, { projectId, ownerId, actor, proof, rows: row, keys })
   const credentialKey = opened[wallet.controlMode]
   if (credentialKey === null) throw new Error("a wallet's own credential is always the required one")
   const { lock } = row
-  const keyringKey = keys.hold(await openOwnerLock(parts.projectKeys, { projectId, keyringId, lock, credentialKey }))
+  const keyringKey = keys.hold(await openOwnerLock(ctx, { projectId, keyringId, lock, credentialKey }))
   return openWalletKey({ projectId, keyringId, walletId, keyringKey, sealed: row.sealed })
 }
 
 /**
- * Opens wallets' private keys. A key costs one read, which concurrent requests share; what the credential opens is
- * never remembered, so that each request proves it anew.
- * @returns a function from a request to 32 bytes that the caller zeroes.
+ * Opens a wallet's private key with the credential of its control mode, or with the developer secret by a policy's lock.
+ * What a credential opens is never kept: each request proves it anew.
+ * @returns 32 bytes that the caller zeroes.
  */
-export const createKeyOpener = (parts: Parts): ((use: KeyUse) => Promise<Uint8Array>) => {
-  const readTogether = createBatcher({
-    sizeMax: READ_TOGETHER_MAX,
-    run: async (ids: readonly string[]) =>
-      new Map((await readWalletKeys(parts.db, ids)).map((row) => [row.walletId, row])),
-  })
-  return async ({ wallet, credentials, actor, policyId }) => {
-    const byPolicy = policyId !== undefined
-    const proof = requireCredentials({ modes: [byPolicy ? 'developer' : wallet.controlMode], credentials })
-    const lock = byPolicy ? await findPolicyLock(parts.db, { policyId, wallet }) : null
-    const row = (await readTogether(wallet.id)).get(wallet.id)
-    if (row === undefined) throw new Error('a wallet has no sealed key, or no lock of its control mode')
-    refuseFrozen(row.frozen)
-    const { developerSecret: secret } = proof
-    if (lock === null || secret === null) return openHierarchy(parts, { wallet, actor, proof, row })
-    return openByPolicyLock(parts, { wallet, actor, secret, row, lock })
-  }
+const openKey = async (ctx: CustodyCtx, { wallet, credentials, actor, policyId }: KeyUse): Promise<Uint8Array> => {
+  const byPolicy = policyId !== undefined
+  const proof = requireCredentials({ modes: [byPolicy ? 'developer' : wallet.controlMode], credentials })
+  const lock = byPolicy ? await findPolicyLock(ctx, { policyId, wallet }) : null
+  const row = await ctx.readWalletKey(wallet.id)
+  if (row === null) throw new Error('a wallet has no sealed key, or no lock of its control mode')
+  refuseFrozen(row.frozen)
+  const { developerSecret: secret } = proof
+  if (lock === null || secret === null) return openHierarchy(ctx, { wallet, actor, proof, row })
+  return openByPolicyLock(ctx, { wallet, actor, secret, row, lock })
 }
 
 /** A wallet's private key, with the credentials of all locks of its keyring: 32 bytes that the caller zeroes. */
-export const openKeyByAllLocks = async (parts: Parts, request: KeyRequest): Promise<Uint8Array> => {
+const openKeyByAllLocks = async (ctx: CustodyCtx, request: KeyRequest): Promise<Uint8Array> => {
   using keys = new HeldKeys()
-  const { row, keyringKey } = await openByAllLocks(parts, request)
+  const { row, keyringKey } = await openByAllLocks(ctx, request)
   keys.hold(keyringKey)
   const { id: walletId, projectId, keyringId } = request.wallet
   return openWalletKey({ projectId, keyringId, walletId, keyringKey, sealed: row.walletKey })
 }
+
+/** A wallet's opened private key; it is zeroed when `withKey` returns, and every use after that throws. */
+export type KeyHandle = {
+  /**
+   * By the type of the wallet's key, which follows from its network.
+   * @param bytes EVM: a digest of 32 bytes. Substrate: what is to be signed, of any length.
+   * @returns EVM: 65 bytes, r, s (low), recovery id. Substrate: 64 bytes, sr25519.
+   */
+  sign(bytes: Uint8Array): Uint8Array
+  /** Writes the audit row in the transaction of the effect. */
+  recordUse(tx: Tx, entry: AuditEntry): Promise<void>
+  /** Commits an audit row of its own, together with those of concurrent requests, and returns when it is durable. */
+  commitUse(entry: AuditEntry): Promise<void>
+}
+
+/** Lends an opened key to `use`, and zeroes it afterwards. */
+const useKey = async <T>(
+  { audit }: CustodyCtx,
+  request: KeyUse & { readonly privateKey: Uint8Array },
+  use: (key: KeyHandle) => Promise<T>,
+): Promise<T> => {
+  const { privateKey } = request
+  let closed = false
+  const checkOpen = () => {
+    if (closed) throw new Error('a key was used after it was closed')
+  }
+  const { wallet, actor, policyId } = request
+  const actOf = ({ action, details }: AuditEntry): AuditAct => {
+    checkOpen()
+    const named = policyId === undefined ? details : { ...details, policy: policyId }
+    return { action, details: named, projectId: wallet.projectId, actor, subject: wallet.id }
+  }
+  try {
+    const keyType = keyTypeOf({ wallet, privateKey })
+    return await use({
+      sign: (bytes) => {
+        checkOpen()
+        return keyType.sign({ bytes, privateKey })
+      },
+      recordUse: async (tx, entry) => audit.record(tx, actOf(entry)),
+      commitUse: async (entry) => audit.commit(actOf(entry)),
+    })
+  } finally {
+    closed = true
+    privateKey.fill(0)
+  }
+}
+
+/** Opens a wallet's key for as long as `use` runs, as `Vault.withKey` says. */
+export const withKey = async <T>(ctx: CustodyCtx, request: KeyUse, use: (key: KeyHandle) => Promise<T>): Promise<T> =>
+  useKey(ctx, { ...request, privateKey: await openKey(ctx, request) }, use)
+
+/** The same with all credentials, as `Vault.withKeyForMessage` says. */
+export const withKeyForMessage = async <T>(
+  ctx: CustodyCtx,
+  request: KeyRequest,
+  use: (key: KeyHandle) => Promise<T>,
+): Promise<T> => useKey(ctx, { ...request, privateKey: await openKeyByAllLocks(ctx, request) }, use)

@@ -1,0 +1,64 @@
+// What every function of custody gets first. It is built once for a process, and nothing else of custody is global.
+
+import type { Db } from '../../db/client.ts'
+import { readWalletKeys, type WalletKeyRow } from '../../db/queries/custody/keyrings.ts'
+import type { Environment } from '../../db/words.ts'
+import { createBatcher, createQueue, type Queue } from '../queue.ts'
+import { type Audit, createAudit } from './audit.ts'
+import { createGuard, type Guard, TURN_WAIT_MS, TURN_WAITING_MAX } from './credentials/guard.ts'
+import { createPinLimits, createSecretLimit, type SecretLimit } from './credentials/limits.ts'
+import { createProjectKeys, type ProjectKeys } from './root/project-keys.ts'
+import { createRootKeys, type RootKey, type RootKeys } from './root/root-key.ts'
+import type { Sealer } from './sealer.ts'
+import { ARGON2_CONCURRENCY_MAX } from './sealing/kdf.ts'
+
+const READ_TOGETHER_MAX = 500
+
+export type CustodyCtx = {
+  readonly db: Db
+  readonly environment: Environment
+  readonly rootKeys: RootKeys
+  readonly projectKeys: ProjectKeys
+  readonly audit: Audit
+  /** Limits the guesses at PINs. */
+  readonly guard: Guard
+  /** Limits the guesses at developer secrets. */
+  readonly secretLimit: SecretLimit
+  /** Every use of argon2 waits here. */
+  readonly argon2: Queue
+  /** A wallet's sealed key and what opens it. Requests of the same moment share one query. */
+  readonly readWalletKey: (walletId: string) => Promise<WalletKeyRow | null>
+}
+
+export type CustodySettings = {
+  readonly db: Db
+  readonly rootKey: RootKey
+  /** The key that comes after it, in a process that is to live through the change. */
+  readonly nextRootKey?: RootKey | null | undefined
+  readonly sealer: Sealer
+  readonly environment: Environment
+  /** How many wrong credentials an API key or user may send: PINs over all processes, secrets in each. */
+  readonly limits: { readonly wrongPinsPerHour: number; readonly wrongSecretsPerMinute: number }
+  readonly now: () => Date
+}
+
+export const createCustodyCtx = (settings: CustodySettings): CustodyCtx => {
+  const { db, environment, limits } = settings
+  const rootKeys = createRootKeys(settings)
+  const argon2 = createQueue({ atOnce: ARGON2_CONCURRENCY_MAX, waitingMax: TURN_WAITING_MAX, waitMaxMs: TURN_WAIT_MS })
+  const readTogether = createBatcher({
+    sizeMax: READ_TOGETHER_MAX,
+    run: async (ids: readonly string[]) => new Map((await readWalletKeys(db, ids)).map((row) => [row.walletId, row])),
+  })
+  return {
+    db,
+    environment,
+    rootKeys,
+    projectKeys: createProjectKeys({ db, rootKeys }),
+    audit: createAudit(settings),
+    guard: createGuard({ db, argon2, pinLimits: createPinLimits({ ...settings, ...limits }) }),
+    secretLimit: createSecretLimit({ wrongMax: limits.wrongSecretsPerMinute }),
+    argon2,
+    readWalletKey: async (walletId) => (await readTogether(walletId)).get(walletId) ?? null,
+  }
+}
