@@ -13,6 +13,11 @@ export type Addresses = {
    * @returns the canonical text. @throws address_invalid, network_mismatch.
    */
   parseShown(text: string, field: string): string
+  /**
+   * What a fee is to be paid in where that is not the coin: an asset's id, or its name as `contract` of movements has it.
+   * @returns the name. @throws invalid_input, also on networks where fees are paid in the coin alone. Pure.
+   */
+  parseFeeAsset(text: string, field: string): string
   /** Whether a text has the form of an id that names contracts on networks like this one, and is no address. */
   isContractId(text: string): boolean
   /** Whether a text has the form of an address with a network's prefix (SS58): then only its canonical text compares. */

@@ -61,6 +61,8 @@ export type Preview = {
   readonly error: string | null
   /** In order; null where the node cannot trace. */
   readonly changes: readonly Movement[] | null
+  /** The most that its fee may come to, for an intent that pays it in an asset. */
+  readonly feeInAsset?: { readonly contract: string; readonly amount: bigint }
 }
 
 export type Calls = {

@@ -14,6 +14,8 @@ export type Intent = {
   readonly nonce?: number
   /** How many blocks an extrinsic may wait; a power of two, on Substrate networks alone. */
   readonly era?: number
+  /** The asset that the fee is paid in, as contracts are named (`asset:1984`); on Substrate networks alone. */
+  readonly feeAsset?: string
   /**
    * The BLAKE2b-256 of the metadata by which `input` was made, or judged, as a call of a Substrate runtime. By other metadata
    * the same bytes may be another call, so it is signed by this one alone.
@@ -21,9 +23,10 @@ export type Intent = {
   readonly madeBy?: Hex
 }
 
-/** The same with gas, fees, nonce and era left open. Pure. */
+/** The same with gas, fees, nonce, era and fee asset left open. Pure. */
 export const openOf = (intent: Intent): Intent => {
-  const { gasLimit: _gas, maxFeePerGas: _cap, maxPriorityFeePerGas: _tip, nonce: _nonce, era: _era, ...open } = intent
+  const { gasLimit: _gas, maxFeePerGas: _cap, maxPriorityFeePerGas: _tip, nonce: _nonce, ...rest } = intent
+  const { era: _era, feeAsset: _asset, ...open } = rest
   return open
 }
 

@@ -127,6 +127,11 @@ const refuseAlways = (use: Use, intents: readonly Intent[]): void => {
         'By a policy, field "unsigned_transaction.era" must be absent: a longer one would outlive the policy.',
       )
     }
+    if (intent.feeAsset !== undefined) {
+      throw denied(
+        'By a policy, field "unsigned_transaction.asset_id" must be absent: the fee budget of a policy is in the coin.',
+      )
+    }
     if (!chain.terms.isWithinFeeCap(intent)) {
       throw denied(`No policy lets the developer offer fees above the cap of ${chain.network}.`)
     }

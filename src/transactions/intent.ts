@@ -11,6 +11,7 @@ type UnsignedTransactionText = {
   readonly maxFeePerGas?: string
   readonly nonce?: string
   readonly era?: string
+  readonly asset_id?: string
 }
 
 const UINT256_END = 1n << 256n
@@ -87,6 +88,7 @@ export const parseIntent = (chain: Chain, text: UnsignedTransactionText, field =
     ...quantity('maxFeePerGas', UINT256_END),
     ...quantity('maxPriorityFeePerGas', UINT256_END),
     ...(text.era === undefined ? {} : { era: Number(parseQuantity(text.era, `${field}.era`, NONCE_END)) }),
+    ...(text.asset_id === undefined ? {} : { feeAsset: chain.parseFeeAsset(text.asset_id, `${field}.asset_id`) }),
     ...(text.nonce === undefined ? {} : { nonce: Number(parseQuantity(text.nonce, `${field}.nonce`, NONCE_END)) }),
   }
 }

@@ -110,6 +110,20 @@ export const PreviewResult = Type.Object(
                 'Of a revert: begins `execution reverted: `. What begins `not simulated: ` says, beside a success too, what the network could not run in advance.',
             }),
           ),
+          fee: Type.Optional(
+            Type.Object(
+              {
+                amount: Type.String({ description: 'For people: in whole coins.' }),
+                raw_amount: Type.String({ description: 'In base units.' }),
+                token: Token,
+              },
+              {
+                ...closed,
+                description:
+                  'With `asset_id` alone: the most that the fee may come to in that asset. Less may be taken.',
+              },
+            ),
+          ),
         },
         closed,
       ),

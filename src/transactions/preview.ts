@@ -70,8 +70,9 @@ const previewAll = async (ctx: Pick<Ctx, 'db' | 'chains'>, input: PreviewInput):
 const addressesIn = (intents: readonly Intent[], previews: readonly Preview[]): readonly string[] => {
   const addresses = new Set<string>()
   for (const { to } of intents) if (to !== null) addresses.add(to)
-  for (const { changes } of previews) {
+  for (const { changes, feeInAsset } of previews) {
     for (const { contract } of changes ?? []) if (contract !== null) addresses.add(contract)
+    if (feeInAsset !== undefined) addresses.add(feeInAsset.contract)
   }
   return [...addresses]
 }
@@ -101,8 +102,22 @@ const resultOf = (input: {
       success: preview.success,
       asset_changes: preview.changes?.map((change) => changeOf({ network, change, facts, looks })) ?? null,
       error: preview.error,
+      ...(preview.feeInAsset === undefined ? {} : { fee: fungible({ network, facts, looks, ...preview.feeInAsset }) }),
     },
   }
+}
+
+const fungible = (input: {
+  readonly network: Network
+  readonly facts: Facts
+  readonly looks: TokenLooks
+  readonly contract: string
+  readonly amount: bigint
+}) => {
+  const { network, facts, looks, contract, amount } = input
+  const known = facts.get(contract) ?? { isContract: true, standard: 'erc20', name: '', symbol: '', decimals: 0 }
+  const token = tokenOf({ network, address: contract, facts: known, look: looks.get(contract) })
+  return { amount: displayAmount(amount, token.decimals), raw_amount: amount.toString(), token }
 }
 
 const changeOf = (input: {
@@ -122,7 +137,5 @@ const changeOf = (input: {
     const nft = { owner_wallet_address: to, contract_address: contract, token_id: tokenId.toString(), metadata: null }
     return { ...moved, amount: change.amount.toString(), token: null, nft }
   }
-  const known = facts.get(contract) ?? { isContract: true, standard: 'erc20', name: '', symbol: '', decimals: 0 }
-  const token = tokenOf({ network, address: contract, facts: known, look: looks.get(contract) })
-  return { ...moved, amount: displayAmount(change.amount, token.decimals), token, nft: null }
+  return { ...moved, ...fungible({ network, facts, looks, contract, amount: change.amount }), nft: null }
 }

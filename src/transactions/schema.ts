@@ -23,6 +23,9 @@ export const HexData = (description: string, example: string) =>
     examples: [example],
   })
 
+/** That an id is below 2^32, that hex has whole bytes, and that the asset is there, is found out later. */
+const FEE_ASSET = '^(?:(?:asset:)?(?:0|[1-9][0-9]{0,9})|foreign:0x[0-9a-f]{2,1024})$'
+
 export const UnsignedTransaction = Type.Object(
   {
     to: Type.Optional(
@@ -50,6 +53,15 @@ export const UnsignedTransaction = Type.Object(
         'On Polkadot and Vara alone: how many blocks it may wait, a power of two; else some five minutes.',
         '64',
       ),
+    ),
+    asset_id: Type.Optional(
+      Type.String({
+        pattern: FEE_ASSET,
+        description:
+          'On Polkadot alone: the fee is paid in this asset. The id of an asset of pallet Assets in plain decimal digits, or the name of an asset as answers have it (`asset:1984`, `foreign:0x…`); absent, it is paid in the coin.',
+        rule: 'the id of an asset of pallet Assets in plain decimal digits, below 2^32, or "foreign:0x" and the Location of a foreign asset in lower-case hex',
+        examples: ['1984'],
+      }),
     ),
   },
   {

@@ -144,6 +144,11 @@ describe('with every field given', () => {
       { status: 400, code: 'invalid_input' },
       'Field "unsigned_transaction.era" has no meaning on Ethereum.',
     ])
+    const asset = await sign({ ...largest, asset_id: '1984' })
+    expect([told(asset), asset.json.error]).toEqual([
+      { status: 400, code: 'invalid_input' },
+      'Field "unsigned_transaction.asset_id" has no meaning on Ethereum.',
+    ])
   })
 
   test('the smallest is zero throughout, but for the gas', async () => {

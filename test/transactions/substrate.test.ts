@@ -637,6 +637,9 @@ describe('calls of the runtime', () => {
     // One that waits for longer would outlive the policy.
     for (const act of [sign, (more: object) => send(address, { ...payment, ...more })]) {
       expect(told(await act({ era: '64' }))).toEqual(DENIED)
+      const inAsset = await act({ asset_id: '1984' })
+      expect(told(inAsset)).toEqual(DENIED)
+      expect(inAsset.json.error).toContain('"unsigned_transaction.asset_id" must be absent')
     }
 
     await service.post('/policies/revoke', { uuid: first, user_pin: PIN })

@@ -1,6 +1,7 @@
 // What an EVM network does without a node.
 
 import { randomBytes } from 'node:crypto'
+import { AppError } from '../../errors.ts'
 import type { NodelessChain } from '../chain.ts'
 import type { EvmNetworkRow } from '../networks.ts'
 import { ABI_FILE_BYTES_MAX, parseAbiFile } from './abi-file.ts'
@@ -26,6 +27,9 @@ export const createNodelessEvmChain = ({ network, family, chainId }: EvmNetworkR
   parseContract: parseAddress,
   // A checksum is not judged: what is looked up is what others wrote.
   parseShown: (text, field) => parseAddress(text.toLowerCase(), field),
+  parseFeeAsset: (_, field) => {
+    throw new AppError('invalid_input', `Field "${field}" has no meaning on ${network}.`)
+  },
   isContractId: () => false,
   isPrefixedAddress: () => false,
   accountOf,

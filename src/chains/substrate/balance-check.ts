@@ -6,10 +6,10 @@
 import type { BalanceCheck, BalanceDifference, BalanceScope } from '../balance-check.ts'
 import type { BlockMovements, Movement } from '../chain.ts'
 import { accountQuestion } from './account.ts'
-import { assetContract, contractIdOf, foreignContract, isAsset, poolContract } from './contracts.ts'
+import { ASSET_CONTRACTS, contractIdOf, isAsset } from './contracts.ts'
 import { assetQuestion, numberIn } from './entries.ts'
-import { type ChainEvent, type CodecValue, eventsQuestion } from './events.ts'
-import { feeChanges } from './fees.ts'
+import { type ChainEvent, eventsQuestion } from './events.ts'
+import { feeChanges, type Holding, holdingKey } from './fees.ts'
 import type { SubstrateNode } from './node.ts'
 import type { Runtime } from './runtime.ts'
 import { unlessForgotten } from './storage.ts'
@@ -18,15 +18,6 @@ import { unlessForgotten } from './storage.ts'
 const HOLDINGS_MAX = 200
 /** An address of 32 bytes with its prefix and checksum, in base58. */
 const LIKE_ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{46,50}$/
-
-/** `contract` is null for the coin. */
-type Holding = { readonly address: string; readonly contract: string | null }
-
-const ASSETS: Readonly<Record<string, (id: CodecValue) => string>> = {
-  Assets: (id) => assetContract(String(id)),
-  PoolAssets: (id) => poolContract(String(id)),
-  ForeignAssets: (id) => foreignContract(id.toHex()),
-}
 
 const addressesIn = ({ fields }: ChainEvent): readonly string[] =>
   [...fields.values()].map(String).filter((text) => LIKE_ADDRESS.test(text))
@@ -40,7 +31,7 @@ const touchedBy = (events: readonly ChainEvent[], movements: readonly Movement[]
   }
   for (const event of events) {
     const [id] = event.fields.values()
-    const contract = id === undefined ? null : (ASSETS[event.pallet]?.(id) ?? null)
+    const contract = id === undefined ? null : (ASSET_CONTRACTS[event.pallet]?.(id) ?? null)
     for (const address of addressesIn(event)) touch(address, contract)
   }
   for (const { standard, contract, from, to } of movements) {
@@ -87,8 +78,7 @@ const check = async (
   const [before, after] = [await amountsAt(parentHash), await amountsAt(hash)]
   const fees = feeChanges(runtime, events)
   const differences = holdings.flatMap((holding, index): BalanceDifference[] => {
-    const fee = holding.contract === null ? (fees.get(holding.address) ?? 0n) : 0n
-    const told = toldOf(movements, holding) + fee
+    const told = toldOf(movements, holding) + (fees.get(holdingKey(holding)) ?? 0n)
     const changed = (after[index] ?? 0n) - (before[index] ?? 0n)
     return told === changed ? [] : [{ ...holding, changed, told }]
   })

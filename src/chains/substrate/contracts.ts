@@ -5,6 +5,7 @@ import { AppError } from '../../errors.ts'
 import type { Hex } from '../chain.ts'
 import type { SubstrateNetworkRow } from '../networks.ts'
 import { LIKE_PROGRAM, parseAddress, publicKeyOf } from './address.ts'
+import type { CodecValue } from './events.ts'
 import { toHex } from './extrinsic.ts'
 
 /** An asset of pallet Assets: `asset:1984`. */
@@ -15,6 +16,13 @@ export const poolContract = (id: string): string => `pool:${id}`
 
 /** An asset of pallet ForeignAssets by its XCM Location in SCALE, which versions 3 to 5 of XCM spell alike: `foreign:0x02010903`. */
 export const foreignContract = (location: Hex): string => `foreign:${location}`
+
+/** The contract of an asset by the pallet, in the metadata's spelling, and the id that an event of it tells first. */
+export const ASSET_CONTRACTS: Readonly<Record<string, (id: CodecValue) => string>> = {
+  Assets: (id) => assetContract(String(id)),
+  PoolAssets: (id) => poolContract(String(id)),
+  ForeignAssets: (id) => foreignContract(id.toHex()),
+}
 
 /** A collection of the runtime's pallet for NFTs: `7`. That is Nfts, and Uniques only where there is no Nfts. */
 export const collectionContract = (id: string): string => id
@@ -56,6 +64,20 @@ export const isContractId = ({ hasPrograms }: Pick<SubstrateNetworkRow, 'hasProg
 /** Pure. */
 export const isAsset = (contract: ContractId): contract is AssetId =>
   contract.pallet !== 'collections' && contract.pallet !== 'uniques'
+
+/**
+ * The asset that a fee is to be paid in: of pallet Assets by its digits, or any as contracts are named.
+ * @returns the word for it. @throws invalid_input naming the field. Pure.
+ */
+export const parseFeeAsset = (text: string, field: string): string => {
+  const word = /^[0-9]+$/.test(text) ? assetContract(text) : text
+  const { pallet } = contractIdOf(word) ?? {}
+  if (pallet === 'assets' || pallet === 'foreignAssets') return word
+  throw new AppError(
+    'invalid_input',
+    `Field "${field}" must be the id of an asset of pallet Assets in plain decimal digits, below 2^32, or "foreign:0x" and the Location of a foreign asset in lower-case hex.`,
+  )
+}
 
 /**
  * A program's id in lower-case hex, whichever way it is written: so programs are named everywhere but in addresses, and what

@@ -19,8 +19,8 @@ export const toHex = (data: Uint8Array): Hex => `0x${Buffer.from(data).toString(
 
 const fromHex = (text: Hex): Buffer => Buffer.from(text.slice(2), 'hex')
 
-/** Little-endian, so many bytes. */
-const fixed = (value: bigint, length: number): Buffer =>
+/** Little-endian, so many bytes. Pure. */
+export const fixed = (value: bigint, length: number): Buffer =>
   Buffer.from(value.toString(16).padStart(2 * length, '0'), 'hex').reverse()
 
 /** A number in SCALE's compact form: as few bytes as it takes, of which the two lowest bits say how many. Pure. */

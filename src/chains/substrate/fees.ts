@@ -2,13 +2,20 @@
 // gives back what it did not cost (Deposit), gives the fee to whom it is for (Deposit, none where it is burned), and then
 // says who paid how much: TransactionPayment.TransactionFeePaid. Whatever else deposits and withdraws moves coins. A call
 // that is run in advance pays no fee, and neither does what the runtime does by itself.
+//
+// A fee that is paid in an asset is taken of the payer first (Withdrawn), and what it did not cost is given back (Deposited);
+// AssetTxPayment.AssetTxFeePaid then says how much of the asset was paid. What the pool does for it are movements of the
+// pool's. Runtimes of 2023 and 2024 swap by transfers between payer and pool, and these are told as such.
 
+import { ASSET_CONTRACTS } from './contracts.ts'
 import type { ChainEvent, CodecValue } from './events.ts'
 import type { Runtime } from './runtime.ts'
 
-/** Planck. `amount` is what left the payer, with the tip. */
+/** Base units. `amount` is what left the payer, with the tip. */
 export type Fee = {
   readonly payer: string
+  /** What it was paid in; null for the coin. */
+  readonly contract: string | null
   readonly amount: bigint
   /** Who got of it. */
   readonly shares: readonly { readonly who: string; readonly amount: bigint }[]
@@ -58,7 +65,7 @@ const sharesBefore = (
 const isEnd = (event: ChainEvent | undefined, who: string): boolean =>
   event !== undefined && nameOf(event) === 'System.KilledAccount' && String(valuesOf(event)[0]) === who
 
-const feeAt = (events: readonly ChainEvent[], place: number): Fee | null => {
+const coinFeeAt = (events: readonly ChainEvent[], place: number): Fee | null => {
   const event = events[place]
   if (event === undefined || nameOf(event) !== 'TransactionPayment.TransactionFeePaid') return null
   const [who, actual] = valuesOf(event).map(String)
@@ -76,12 +83,48 @@ const feeAt = (events: readonly ChainEvent[], place: number): Fee | null => {
   const amount = taken.amount - (refund?.amount ?? 0n)
   const shares = sharesBefore(events, { place, payer: who, amount, after: refund?.place ?? taken.place })
   const parts = [taken, ...(refund === undefined ? [] : [refund]), ...shares]
-  return { payer: who, amount, shares, places: parts.map((part) => part.place) }
+  return { payer: who, contract: null, amount, shares, places: parts.map((part) => part.place) }
+}
+
+type AssetAmount = Amount & { readonly contract: string }
+
+const assetAmountAt = (events: readonly ChainEvent[], place: number, name: string): AssetAmount | null => {
+  const event = events[place]
+  const contractOf = event === undefined ? undefined : ASSET_CONTRACTS[event.pallet]
+  if (event === undefined || contractOf === undefined || event.name !== name) return null
+  const [id, who, amount] = valuesOf(event)
+  if (id === undefined || who === undefined || amount === undefined) return null
+  return { place, contract: contractOf(id), who: String(who), amount: BigInt(String(amount)) }
+}
+
+/** null also where the runtime does not say of the asset what it took and gave back. */
+const assetFeeAt = (events: readonly ChainEvent[], place: number): Fee | null => {
+  const event = events[place]
+  if (event === undefined || nameOf(event) !== 'AssetTxPayment.AssetTxFeePaid') return null
+  const [who, actual] = valuesOf(event).map(String)
+  if (who === undefined || actual === undefined) return null
+  // It is taken before the call begins.
+  const taken = assetAmountAt(
+    events,
+    events.findIndex(({ extrinsic }) => extrinsic === event.extrinsic),
+    'Withdrawn',
+  )
+  const back = (taken?.amount ?? 0n) - BigInt(actual)
+  if (taken === null || taken.who !== who || back < 0n) return null
+  const given = Array.from({ length: place - taken.place }, (_, index) =>
+    assetAmountAt(events, taken.place + index, 'Deposited'),
+  )
+  const refund = given.findLast(
+    (each) => each !== null && each.who === who && each.contract === taken.contract && each.amount === back,
+  )
+  if (back > 0n && refund == null) return null
+  const places = [taken.place, ...(back > 0n && refund != null ? [refund.place] : [])]
+  return { payer: who, contract: taken.contract, amount: BigInt(actual), shares: [], places }
 }
 
 /** Of a block. Pure. */
 export const feesOf = (events: readonly ChainEvent[]): readonly Fee[] =>
-  events.flatMap((_, place) => feeAt(events, place) ?? [])
+  events.flatMap((_, place) => coinFeeAt(events, place) ?? assetFeeAt(events, place) ?? [])
 
 const tellers = new WeakMap<Runtime['metadata'], boolean>()
 
@@ -99,16 +142,25 @@ export const tellsFees = ({ metadata }: Pick<Runtime, 'metadata'>): boolean => {
 export const mayBeFee = (event: ChainEvent): boolean =>
   event.extrinsic !== null && (nameOf(event) === 'Balances.Deposit' || nameOf(event) === 'Balances.Withdraw')
 
-/** By how much the fees of a block change what accounts have. Pure. */
+/** What an account has of one thing; `contract` is null for the coin. */
+export type Holding = { readonly address: string; readonly contract: string | null }
+
+/** Names a holding in a map. Pure. */
+export const holdingKey = ({ address, contract }: Holding): string => `${address} ${contract ?? ''}`
+
+/** By how much the fees of a block change what accounts have: by the names of their holdings. Pure. */
 export const feeChanges = (
   runtime: Pick<Runtime, 'metadata'>,
   events: readonly ChainEvent[],
 ): ReadonlyMap<string, bigint> => {
   const changes = new Map<string, bigint>()
-  const change = (who: string, amount: bigint) => changes.set(who, (changes.get(who) ?? 0n) + amount)
+  const change = (address: string, amount: bigint, contract: string | null = null) => {
+    const key = holdingKey({ address, contract })
+    changes.set(key, (changes.get(key) ?? 0n) + amount)
+  }
   if (tellsFees(runtime)) {
-    for (const { payer, amount, shares } of feesOf(events)) {
-      change(payer, -amount)
+    for (const { payer, contract, amount, shares } of feesOf(events)) {
+      change(payer, -amount, contract)
       for (const share of shares) change(share.who, share.amount)
     }
     return changes

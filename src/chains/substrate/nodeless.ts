@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import type { NodelessChain } from '../chain.ts'
 import type { SubstrateNetworkRow } from '../networks.ts'
 import { accountAddress, addressOf, isLikeSs58, parseAddress } from './address.ts'
-import { isContractId, isShownId, parseContract } from './contracts.ts'
+import { isContractId, isShownId, parseContract, parseFeeAsset } from './contracts.ts'
 import { isSignedByKey, keyMessage } from './messages.ts'
 
 /** As chains with pallets name a call: a policy's rule is compared letter for letter. */
@@ -19,6 +19,7 @@ export const createNodelessSubstrateChain = (row: SubstrateNetworkRow): Nodeless
   isMortal: true,
   parseAddress: (text, field) => parseAddress(row, { text, field }),
   parseContract: (text, field) => parseContract(row, { text, field }),
+  parseFeeAsset,
   parseShown: (text, field) => (isShownId(text) ? text : parseAddress(row, { text, field })),
   isContractId: (text) => isContractId(row, text),
   isPrefixedAddress: isLikeSs58,

@@ -10,6 +10,8 @@ import { type FinalHead, readFinalHead } from './blocks.ts'
 import { callOf } from './calls.ts'
 import { refuseFailing } from './dry-run.ts'
 import { chosenEra } from './eras.ts'
+import { feeAssetOf } from './fee-assets.ts'
+import { type FeeInAsset, lackOf, readFeeInAsset } from './fee-in-asset.ts'
 import { isMessage, withGasLimit } from './gear.ts'
 import type { SubstrateNode } from './node.ts'
 import { payerOf } from './payer.ts'
@@ -60,7 +62,7 @@ export const unsignedOf = (
     gasLimit: intent.gasLimit ?? 0n,
     call: callOf(runtime, row, intent),
     tip: intent.maxPriorityFeePerGas ?? 0n,
-    feeAsset: null,
+    feeAsset: intent.feeAsset === undefined ? null : feeAssetOf(runtime, row, intent.feeAsset),
     form,
     metadataHash: null,
     specVersion: runtime.specVersion,
@@ -73,18 +75,35 @@ export const unsignedOf = (
   }
 }
 
+/** What a fee of so many planck comes to in the asset of the draft; null where it is paid in the coin. */
+export const feeInAssetOf = async (
+  node: Pick<SubstrateNode, 'rpc' | 'row'>,
+  { runtime, draft, fee, word }: { runtime: Runtime; draft: SubstrateUnsigned; fee: bigint; word: string | undefined },
+): Promise<FeeInAsset | null> => {
+  const { feeAsset } = draft
+  if (word === undefined || feeAsset === null) return null
+  return readFeeInAsset(node, { runtime, word, draft: { ...draft, feeAsset }, planck: fee })
+}
+
+/** @throws balance_insufficient for a signer with too little of the asset that pays its fee. */
+const refuseWithoutAsset = (fee: FeeInAsset | null): void => {
+  const lack = fee === null ? null : lackOf(fee)
+  if (lack !== null) throw new AppError('balance_insufficient', lack)
+}
+
 const amountOf = ({ row }: SubstrateNode, planck: bigint): string =>
   `${displayAmount(planck, row.coin.decimals)} ${row.coin.symbol}`
 
 /** @throws balance_insufficient naming who lacks what. */
 const refusePoor = (
   node: SubstrateNode,
-  { from, account, cost, deposit }: { from: string; account: Account; cost: bigint; deposit: bigint },
+  input: { from: string; account: Account; cost: bigint; deposit: bigint; what: string },
 ): void => {
+  const { from, account, cost, deposit, what } = input
   if (account.transferable >= cost) return
   throw new AppError(
     'balance_insufficient',
-    `${from} needs ${amountOf(node, cost)} for this transaction and its fee, beside the ${amountOf(node, deposit)} that keep the account alive, and has ${amountOf(node, account.free)}.`,
+    `${from} needs ${amountOf(node, cost)} for ${what}, beside the ${amountOf(node, deposit)} that keep the account alive, and has ${amountOf(node, account.free)}.`,
   )
 }
 
@@ -188,9 +207,13 @@ export const prepare = async (
   refuseUnfinal(node, { final: head.ref.number, newest: newest?.number ?? 0n, period: draft.era.period })
   const deposit = existentialDeposit(runtime)
   const fee = withMargin(marketFee) + draft.tip
+  const inAsset = await feeInAssetOf(node, { runtime, draft, fee, word: intent.feeAsset })
+  refuseWithoutAsset(inAsset)
   if (voucher !== null) refuseEmpty(node, { payer, voucher, cost: fee + gasOnVoucher(runtime, draft.call) })
-  const { cost, worstCost } = costOf(spentBy(runtime, draft.call), { account, fee: voucher === null ? fee : 0n })
-  refusePoor(node, { from, account, cost, deposit })
+  const ownFee = voucher === null && inAsset === null ? fee : 0n
+  const { cost, worstCost } = costOf(spentBy(runtime, draft.call), { account, fee: ownFee })
+  const what = inAsset === null ? 'this transaction and its fee' : 'this transaction'
+  refusePoor(node, { from, account, cost, deposit, what })
   refuseDust(node, { intent, recipient, deposit })
   await refuseFailing(node, {
     ...{ runtime, from, blockHash: hash, call: draft.call },
@@ -214,10 +237,12 @@ export const fill = async (
   const filled = await withGas(node, runtime, { intent, from, head })
   const eraBlocks = await node.eras.blocks(head.ref)
   const draft = unsignedOf(node, runtime, { intent: filled, from, nonce, head, eraBlocks })
-  // A caller's own bytes are signed if the runtime can read them: what they cost is of no account here.
-  if (intent.to === null) {
-    const drafts = () => [draft]
-    await unlessUndecodable(node, { runtime, drafts }, () => node.rpc.ask(feeQuestion(draft, draft.blockHash)))
+  // A caller's own bytes are signed if the runtime can read them, and a fee asset if there is a price in it: whether the
+  // signer can pay is of no account here.
+  if (intent.to === null || intent.feeAsset !== undefined) {
+    const ask = () => node.rpc.ask(feeQuestion(draft, draft.blockHash))
+    const fee = await unlessUndecodable(node, { runtime, drafts: () => [draft] }, ask)
+    await feeInAssetOf(node, { runtime, draft, fee: withMargin(fee) + draft.tip, word: intent.feeAsset })
   }
   return bound(node, runtime, draft)
 }

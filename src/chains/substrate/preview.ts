@@ -7,11 +7,12 @@ import { type FinalHead, readFinalHead } from './blocks.ts'
 import { callOf } from './calls.ts'
 import { readTree, told } from './decode.ts'
 import { failureOf, type Trial, tryCalls } from './dry-run.ts'
+import { behindFees, type FeeInAsset, lackOf } from './fee-in-asset.ts'
 import { forecast } from './forecast.ts'
 import { isMessage, previewMessage, withGasLimit } from './gear.ts'
 import type { SubstrateNode } from './node.ts'
 import { payerOf } from './payer.ts'
-import { unsignedOf } from './prepare.ts'
+import { feeInAssetOf, unsignedOf, withMargin } from './prepare.ts'
 import type { Runtime } from './runtime.ts'
 import { transfersOf } from './transfers.ts'
 import { feeQuestion, unlessUndecodable } from './weigh.ts'
@@ -61,7 +62,10 @@ const withoutTrial = async (
     draftsOf(node, context, intents).map((draft) => feeQuestion(draft, context.blockHash)),
   )
   const payers = await Promise.all(calls.map((call) => payerOf(node, { ...context, call, block: context.head.ref })))
-  const fees = marketFees.map((fee, index) => (payers[index] === context.from ? fee : 0n))
+  // Neither what a voucher pays, nor what is paid in an asset.
+  const fees = marketFees.map((fee, index) =>
+    payers[index] === context.from && intents[index]?.feeAsset === undefined ? fee : 0n,
+  )
   const foreseen = await forecast(node, { ...context, calls, fees })
   return Promise.all(
     intents.map(async (intent, index): Promise<End> => {
@@ -73,6 +77,42 @@ const withoutTrial = async (
       return success ? { ...each, error: ONLY_REPLIED } : { success, error, changes: [] }
     }),
   )
+}
+
+/** The fees of those that pay in an asset, each behind those before it; null for the others. */
+const feesInAssets = async (
+  node: SubstrateNode,
+  { runtime, ...context }: Context,
+  intents: readonly Intent[],
+): Promise<readonly (FeeInAsset | null)[]> => {
+  if (intents.every(({ feeAsset }) => feeAsset === undefined)) return intents.map(() => null)
+  const drafts = draftsOf(node, { runtime, ...context }, intents)
+  const marketFees = await node.rpc.askAll(
+    drafts.map((draft) => (draft.feeAsset === null ? null : feeQuestion(draft, draft.blockHash))),
+  )
+  const fees = await Promise.all(
+    drafts.map((draft, index) => {
+      const fee = withMargin(marketFees[index] ?? 0n) + draft.tip
+      return feeInAssetOf(node, { runtime, draft, fee, word: intents[index]?.feeAsset })
+    }),
+  )
+  return fees.map((fee, index) =>
+    fee === null
+      ? null
+      : behindFees(
+          fee,
+          fees.slice(0, index).filter((each) => each !== null),
+        ),
+  )
+}
+
+/** What cannot pay its fee does nothing. */
+const withFee = (end: End, fee: FeeInAsset | null): End => {
+  if (fee === null) return end
+  const { contract, amount } = fee
+  const lack = lackOf(fee)
+  const told = lack === null ? end : { success: false, error: `balance insufficient: ${lack}`, changes: [] }
+  return { ...told, feeInAsset: { contract, amount } }
 }
 
 /** As `Chain.preview` says. @throws invalid_input, not_implemented, node_unavailable. */
@@ -87,10 +127,13 @@ export const previewBundle = async (
   const whole = await Promise.all(intents.map((intent) => filled(node, context, intent)))
   const calls = whole.map((intent) => callOf(runtime, node.row, intent))
   const ends = await unlessUndecodable(node, { runtime, drafts: () => draftsOf(node, context, whole) }, async () => {
+    const fees = await feesInAssets(node, context, whole)
     const trials = await tryCalls(node, { ...context, calls })
-    return trials === null
-      ? withoutTrial(node, context, { intents: whole, calls })
-      : trials.map((trial) => endOf(node, context, trial))
+    const told =
+      trials === null
+        ? await withoutTrial(node, context, { intents: whole, calls })
+        : trials.map((trial) => endOf(node, context, trial))
+    return told.map((end, index) => withFee(end, fees[index] ?? null))
   })
   return calls.map((call, index) => {
     const [tree, end] = [readTree(runtime, call), ends[index]]

@@ -38,6 +38,7 @@ export type ExtrinsicForm = {
 type Lookup = TypeRegistry['lookup']
 type TypeId = Parameters<Lookup['getSiType']>[0]
 type Type = ReturnType<Lookup['getSiType']>
+type Inside = Type['def']['asSequence']['type']
 type Places = { readonly extra: readonly Part[]; readonly implicit: readonly Part[] }
 
 type Listed = {
@@ -112,6 +113,32 @@ const emptyForm = (lookup: Lookup, id: TypeId, depth = 0): Hex | null => {
   if (nameOf(type) === 'Option') return '0x00'
   const disabled = def.asVariant.variants.find(({ name, fields }) => String(name) === 'Disabled' && fields.length === 0)
   return disabled === undefined ? null : `0x${disabled.index.toNumber().toString(16).padStart(2, '0')}`
+}
+
+/** What is in the first Option of a type; null for a type without one. */
+const insideOption = (lookup: Lookup, id: TypeId, depth = 0): Inside | null => {
+  const type = lookup.getSiType(id)
+  const { def } = type
+  if (depth > SHAPE_DEPTH_MAX) return null
+  if (def.isVariant) {
+    const some = def.asVariant.variants.find(({ name }) => String(name) === 'Some')
+    return nameOf(type) === 'Option' ? (some?.fields[0]?.type ?? null) : null
+  }
+  if (!def.isTuple && !def.isComposite) return null
+  const ids = def.isTuple ? [...def.asTuple] : def.asComposite.fields.map(({ type: each }) => each)
+  for (const each of ids) {
+    const inside = insideOption(lookup, each, depth + 1)
+    if (inside !== null) return inside
+  }
+  return null
+}
+
+/** The type of what names the asset that a fee is paid in; null where fees are paid in the coin alone. Pure. */
+export const feeAssetTypeOf = ({ lookup }: TypeRegistry, metadata: Metadata): Inside | null => {
+  for (const listed of extensionsIn(metadata)) {
+    if (placesOf(lookup, listed)?.extra.includes('fee_asset')) return insideOption(lookup, listed.type)
+  }
+  return null
 }
 
 const bytesOf = (form: Hex): readonly Part[] => (form === '0x' ? [] : [form])

@@ -4,13 +4,13 @@
 // The coin: between two accounts; and made, destroyed, deposited and withdrawn, which is how it comes from another chain and
 // goes there (XCM), how rewards are paid, and what swaps do. The deposits and withdraws of a fee are none: see fees.ts.
 // What is reserved or held stays its owner's, and does not move.
-// Assets: likewise, with what a fee takes that is paid in an asset.
+// Assets: likewise, without what a fee takes of its payer that is paid in an asset.
 // Standards are told in the words of the closed list: assets are erc20, NFTs erc721.
 
 import type { Movement } from '../chain.ts'
 import { NOBODY } from '../networks.ts'
 import { MalformedAnswer } from '../node/wire.ts'
-import { assetContract, collectionContract, foreignContract, oldCollectionContract, poolContract } from './contracts.ts'
+import { ASSET_CONTRACTS, collectionContract, oldCollectionContract } from './contracts.ts'
 import type { ChainEvent, CodecValue } from './events.ts'
 import { feesOf, mayBeFee, tellsFees } from './fees.ts'
 import type { SubstrateNode } from './node.ts'
@@ -78,7 +78,7 @@ const COINS: Readonly<Record<string, Reader>> = {
 }
 
 /** Of an instance of pallet_assets. */
-const assets = (pallet: string, contractOf: (id: CodecValue) => string): Readonly<Record<string, Reader>> => {
+const assetsOf = ([pallet, contractOf]: [string, (id: CodecValue) => string]): Readonly<Record<string, Reader>> => {
   const asset = (field: Field, ends: Ends, amount: CodecValue): Movement => ({
     ...{ standard: 'erc20', contract: contractOf(field(0)), tokenId: null },
     ...between(ends),
@@ -93,11 +93,7 @@ const assets = (pallet: string, contractOf: (id: CodecValue) => string): Readonl
   }
 }
 
-const ASSETS = {
-  ...assets('Assets', (id) => assetContract(String(id))),
-  ...assets('PoolAssets', (id) => poolContract(String(id))),
-  ...assets('ForeignAssets', (id) => foreignContract(id.toHex())),
-}
+const ASSETS: Readonly<Record<string, Reader>> = Object.assign({}, ...Object.entries(ASSET_CONTRACTS).map(assetsOf))
 
 /** Of Nfts and of Uniques alike. */
 const items = (pallet: string, contractOf: (id: string) => string): Readonly<Record<string, Reader>> => {

@@ -5,7 +5,7 @@ import { expect, test } from 'bun:test'
 import { NOBODY, substrateNetworkRow } from '../../../src/chains/networks.ts'
 import { addressOf } from '../../../src/chains/substrate/address.ts'
 import type { ChainEvent, CodecValue } from '../../../src/chains/substrate/events.ts'
-import { feesOf } from '../../../src/chains/substrate/fees.ts'
+import { feeChanges, feesOf, holdingKey } from '../../../src/chains/substrate/fees.ts'
 import { transfersOf } from '../../../src/chains/substrate/transfers.ts'
 import { assetHubRuntime } from './metadata.ts'
 
@@ -137,4 +137,30 @@ test('a balance that governance sets moves by what the issuance changed by', () 
     [NONE, HER, 50n],
     [HER, NONE, 30n],
   ])
+})
+
+test('a fee that is paid in an asset is what was taken of it, less what came back; what the call moves of it is told', () => {
+  const [id, other] = [1984n, 7n]
+  const asset = (name: string, of: bigint, who: string, amount: bigint) => own('Assets', name, of, who, amount)
+  const swapped = own('AssetConversion', 'SwapCreditExecuted', 90n)
+  const taken = [asset('Withdrawn', id, HER, 90n), withdraw(POT, 9n), asset('Deposited', id, POT, 90n), swapped]
+  const call = [own('Assets', 'Transferred', id, HER, HIM, 5n), asset('Deposited', other, HER, 30n)]
+  const back = [deposit(POT, 3n), asset('Withdrawn', id, POT, 30n), swapped, asset('Deposited', id, HER, 30n)]
+  const told = own('AssetTxPayment', 'AssetTxFeePaid', HER, 60n, 0n, 'the Location')
+  const events = [...taken, ...call, ...back, deposit(AUTHOR, 6n), told, done]
+  expect(feesOf(events)).toEqual([{ payer: HER, contract: 'asset:1984', amount: 60n, shares: [], places: [0, 9] }])
+  expect(moved(events).filter(([from, to]) => from === HER || to === HER)).toEqual([
+    [HER, HIM, 5n],
+    [NONE, HER, 30n],
+  ])
+  expect([...feeChanges(runtime, events)]).toEqual([[holdingKey({ address: HER, contract: 'asset:1984' }), -60n]])
+})
+
+test('what the runtime does not say of a fee in an asset is told as it moved', () => {
+  const told = own('AssetTxPayment', 'AssetTxFeePaid', HER, 60n, 0n, 'the Location')
+  const swap = own('Assets', 'Transferred', 1984n, HER, POT, 60n)
+  expect(feesOf([swap, told, done])).toEqual([])
+  expect(moved([swap, told, done])).toEqual([[HER, POT, 60n]])
+  // More came back than was taken: it was taken for something else.
+  expect(feesOf([own('Assets', 'Withdrawn', 1984n, HER, 50n), told, done])).toEqual([])
 })

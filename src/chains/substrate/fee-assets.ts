@@ -1,0 +1,96 @@
+// The asset that a fee is paid in (ChargeAssetTxPayment), as the runtime names it. Its metadata says how: by the id in pallet
+// Assets (pallet_asset_tx_payment), or by an XCM Location (pallet_asset_conversion_tx_payment). The bytes are made here, and
+// must be read as the asset that was meant by the metadata's types.
+
+import { AppError } from '../../errors.ts'
+import type { Hex } from '../chain.ts'
+import type { SubstrateNetworkRow } from '../networks.ts'
+import { type AssetId, contractIdOf, isAsset } from './contracts.ts'
+import { compact, fixed, toHex } from './extrinsic.ts'
+import type { Runtime } from './runtime.ts'
+import { feeAssetTypeOf } from './signed-extensions.ts'
+import { fieldOf, type TypeId, type Value, valueAs } from './values.ts'
+
+const U32_BYTES = 4
+/** xcm, Junctions::X2, Junction::PalletInstance, Junction::GeneralIndex, by their indices since version 3. */
+const [X2, PALLET_INSTANCE, GENERAL_INDEX] = [2, 4, 5]
+
+/** @param rest of the sentence, behind the name of the field. */
+export const refusedAsset = (rest: string): AppError =>
+  new AppError('invalid_input', `Field "unsigned_transaction.asset_id" ${rest}`)
+
+/** How a runtime names the asset of a fee. `id`: in pallet Assets. `location`: XCM's, of whichever version. */
+export type Naming = { readonly kind: 'id' | 'location' | 'other'; readonly type: TypeId }
+
+const namingOf = ({ registry, metadata }: Runtime): Naming | null => {
+  const type = feeAssetTypeOf(registry, metadata)
+  if (type === null) return null
+  const { def, path } = registry.lookup.getSiType(type)
+  if (def.isPrimitive) return { kind: def.asPrimitive.isU32 ? 'id' : 'other', type }
+  const name = path.at(-1)?.toString()
+  return { kind: name === 'Location' || name === 'MultiLocation' ? 'location' : 'other', type }
+}
+
+/** @throws invalid_input where the runtime takes fees in the coin alone. */
+export const needNaming = (runtime: Runtime, row: Pick<SubstrateNetworkRow, 'network'>): Naming => {
+  const naming = namingOf(runtime)
+  if (naming !== null) return naming
+  throw refusedAsset(`must be absent on ${row.network}: its runtime takes fees in the coin alone.`)
+}
+
+const isInteger = (value: Value | undefined, wanted: number): boolean =>
+  value?.kind === 'integer' && value.value === BigInt(wanted)
+
+const isJunction = (value: Value | undefined, name: string, wanted: number): boolean =>
+  value?.kind === 'variant' && value.name === name && isInteger(value.of, wanted)
+
+/** Whether a Location is read as { parents: 0, interior: X2(PalletInstance, GeneralIndex) }. */
+const isWithinPallet = (location: Value | null, { pallet, id }: { pallet: number; id: number }): boolean => {
+  const interior = fieldOf(location, 'interior')
+  if (!isInteger(fieldOf(location, 'parents'), 0) || interior.kind !== 'variant' || interior.name !== 'X2') return false
+  const junctions = interior.of.kind === 'list' ? interior.of.items : []
+  return (
+    junctions.length === 2 &&
+    isJunction(junctions[0], 'PalletInstance', pallet) &&
+    isJunction(junctions[1], 'GeneralIndex', id)
+  )
+}
+
+const palletIndexOf = ({ metadata }: Runtime, name: string): number | null =>
+  metadata.asLatest.pallets.find((pallet) => pallet.name.toString() === name)?.index.toNumber() ?? null
+
+const inPalletAssets = (runtime: Runtime, { type, id }: { readonly type: TypeId; readonly id: number }): Hex | null => {
+  const pallet = palletIndexOf(runtime, 'Assets')
+  if (pallet === null) return null
+  const location = toHex(
+    Buffer.concat([Uint8Array.of(0, X2, PALLET_INSTANCE, pallet, GENERAL_INDEX), compact(BigInt(id))]),
+  )
+  return isWithinPallet(valueAs(runtime, type, location), { pallet, id }) ? location : null
+}
+
+/** @param word as contracts are named. Pure. */
+export const assetIdOf = (word: string): AssetId => {
+  const asset = contractIdOf(word)
+  if (asset === null || !isAsset(asset)) throw new Error('expected the word for an asset')
+  return asset
+}
+
+/**
+ * An asset that a fee is paid in, as the runtime names it: in SCALE, without the Option around it.
+ * @param word as contracts are named. @throws invalid_input where the runtime takes no fee in it. Pure.
+ */
+export const feeAssetOf = (runtime: Runtime, row: Pick<SubstrateNetworkRow, 'network'>, word: string): Hex => {
+  const { kind, type } = needNaming(runtime, row)
+  const { pallet, id } = assetIdOf(word)
+  if (kind === 'id' && pallet === 'assets') return toHex(fixed(BigInt(id), U32_BYTES))
+  if (kind === 'id') throw refusedAsset(`must be the id of an asset of pallet Assets on ${row.network}.`)
+  const location = kind === 'other' ? null : pallet === 'assets' ? inPalletAssets(runtime, { type, id }) : id
+  if (location === null) {
+    throw new AppError(
+      'not_implemented',
+      `How the runtime of ${row.network} names the asset of a fee is not known here.`,
+    )
+  }
+  if (typeof location === 'string' && valueAs(runtime, type, location) !== null) return location
+  throw refusedAsset(`must be a Location in SCALE, as the runtime of ${row.network} reads it.`)
+}

@@ -1,0 +1,191 @@
+// Fees that are paid in an asset, through the API, on a runtime that names assets by their ids and takes fees in sufficient ones.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { encodeAddress } from '@polkadot/util-crypto'
+import type { Hex } from '../../src/chains/chain.ts'
+import { createRpc } from '../../src/chains/node/rpc.ts'
+import { existentialDeposit } from '../../src/chains/substrate/account.ts'
+import { createRuntimes, type Runtime } from '../../src/chains/substrate/runtime.ts'
+import { storageKey } from '../../src/chains/substrate/storage.ts'
+import { type Answer, type Service, startService } from '../support/service.ts'
+import { devAccount, startSubstrateChain } from '../support/substrate.ts'
+
+const network = 'Polkadot'
+const SECRET = 'testnet-secret'
+const UNIT = 10n ** 10n
+const LEAST = 10_000n
+
+let chain: Awaited<ReturnType<typeof startSubstrateChain>>
+let service: Service
+let runtime: Runtime
+let bob: string
+
+const keyOf = (entry: string, parts: readonly unknown[]) => storageKey(runtime, 'assets', entry, parts)
+
+/** What the chain keeps in a map of pallet Assets. */
+const entryOf = (entry: string, parts: readonly unknown[], value: object): readonly [Hex, string] => {
+  const map = runtime.storage.assets?.[entry]?.meta.type
+  if (map === undefined) throw new Error(`no map assets.${entry}`)
+  const type = runtime.registry.createLookupType(map.asMap.value)
+  return [keyOf(entry, parts), runtime.registry.createType(type, value).toHex()]
+}
+
+const assetOf = (more: object) => ({
+  ...{ owner: bob, issuer: bob, admin: bob, freezer: bob, supply: 10n ** 12n, minBalance: LEAST },
+  ...{ isSufficient: true, accounts: 1, ...more },
+})
+
+beforeAll(async () => {
+  chain = await startSubstrateChain(network)
+  service = await startService({ rpcUrls: { [network]: chain.wsUrl } })
+  service.startWorker()
+  const rpc = createRpc({ rpcUrl: chain.wsUrl, network })
+  runtime = await createRuntimes({ rpc, network, ss58Prefix: 0 }).at((await chain.rpc('chain_getBlockHash')) as Hex)
+  bob = encodeAddress((await devAccount('Bob')).publicKey, 0)
+  await chain.fund(bob)
+  await chain.rpc('dev_setStorage', [
+    [
+      entryOf('asset', [1984], assetOf({})),
+      entryOf('metadata', [1984], { name: 'Tether USD', symbol: 'USDT', decimals: 6 }),
+      entryOf('asset', [7], assetOf({ isSufficient: false })),
+      entryOf('asset', [8], assetOf({ isFrozen: true })),
+    ],
+  ])
+  await chain.newBlock()
+})
+
+afterAll(async () => {
+  await service.close()
+  await chain.stop()
+})
+
+const walletWith = async ({ planck, asset }: { readonly planck: bigint; readonly asset: bigint }): Promise<string> => {
+  const { address } = await service.newWallet({ network })
+  await chain.fund(address, planck)
+  if (asset > 0n) {
+    await chain.rpc('dev_setStorage', [[entryOf('account', [1984, address], { balance: asset, reason: 'Sufficient' })]])
+    await chain.newBlock()
+  }
+  return address
+}
+
+const bodyOf = (from: string, unsigned: object) => ({
+  ...{ network, signer_wallet_address: from, developer_secret: SECRET },
+  unsigned_transaction: { to: bob, value: '5', asset_id: '1984', ...unsigned },
+})
+const send = (from: string, unsigned: object = {}) =>
+  service.post('/transactions/sign-and-send', bodyOf(from, unsigned))
+const sign = (from: string, unsigned: object = {}) => service.post('/transactions/sign', bodyOf(from, unsigned))
+const preview = (from: string, unsigned: object = {}) =>
+  service.post('/transactions/preview', {
+    network,
+    from,
+    unsigned_transaction: bodyOf(from, unsigned).unsigned_transaction,
+  })
+
+const told = ({ status, json }: Answer) => [status, json.code ?? null]
+
+/** The coin, and the asset. */
+const held = async (address: string): Promise<readonly [bigint, bigint]> => {
+  const { coin, tokens } = await service.ctx.chains.withNode(network).balances({ address, contracts: ['asset:1984'] })
+  return [coin, tokens.get('asset:1984') ?? 0n]
+}
+
+describe('a fee in an asset', () => {
+  test('is taken of the asset alone, and previewed at no less', async () => {
+    const from = await walletWith({ planck: 10n * UNIT, asset: 10n ** 6n })
+    const { json: previewed } = await preview(from)
+    expect(previewed.simulation).toMatchObject({
+      success: true,
+      asset_changes: [{ from, to: bob, raw_amount: '5' }],
+      fee: { amount: expect.stringMatching(/^0\.0[0-9]+$/), token: { contract_address: 'asset:1984', symbol: 'USDT' } },
+    })
+    const before = await held(from)
+    const { json } = await send(from)
+    expect((await service.settled(json.transaction_id)).json).toMatchObject({ status: 'success' })
+    const after = await held(from)
+    expect(before[0] - after[0]).toBe(5n)
+    const fee = before[1] - after[1]
+    expect(fee).toBeGreaterThan(0n)
+    expect(fee).toBeLessThanOrEqual(BigInt(previewed.simulation.fee.raw_amount))
+    expect((await preview(from, { asset_id: undefined })).json.simulation.fee).toBeUndefined()
+  }, 30_000)
+
+  test('stands in what is signed', async () => {
+    const from = await walletWith({ planck: UNIT, asset: 0n })
+    const { json: raw } = await sign(from, { asset_id: 'asset:1984' })
+    // Behind length and version (3 bytes), the account (33) and the signature (65): era, nonce and tip, then the id in an Option.
+    expect(
+      Buffer.from(raw.slice(2), 'hex')
+        .subarray(3 + 33 + 65 + 4)
+        .toString('hex'),
+    ).toStartWith('01c0070000')
+  })
+
+  test('is paid by who has no more than the existential deposit', async () => {
+    const from = await walletWith({ planck: existentialDeposit(runtime), asset: 10n ** 6n })
+    const before = await held(from)
+    const { json } = await send(from, { to: undefined, value: undefined, input: '0x00011068696869' })
+    expect((await service.settled(json.transaction_id)).json).toMatchObject({ status: 'success' })
+    const after = await held(from)
+    expect([before[0] - after[0], before[1] > after[1]]).toEqual([0n, true])
+    const dear = await send(from, { value: '1' })
+    expect(told(dear)).toEqual([400, 'balance_insufficient'])
+    expect(dear.json.error).toContain('DOT for this transaction, beside')
+  }, 30_000)
+
+  test('is refused where the signer has too little of it, with how much it takes', async () => {
+    const without = await walletWith({ planck: UNIT, asset: 0n })
+    const refused = await send(without)
+    expect(told(refused)).toEqual([400, 'balance_insufficient'])
+    expect(refused.json.error).toMatch(/ needs 0\.\d+ of asset:1984 .*, and has 0 of asset:1984\.$/)
+    const { simulation } = (await preview(without)).json
+    expect(simulation).toMatchObject({
+      success: false,
+      asset_changes: [],
+      error: expect.stringMatching(/^balance insuff/),
+    })
+    // The fee leaves the account of the asset alive.
+    const least = await walletWith({ planck: UNIT, asset: LEAST })
+    expect(told(await send(least))).toEqual([400, 'balance_insufficient'])
+  })
+
+  test('is refused in an asset that is not there, is frozen, or is no sufficient one', async () => {
+    const from = await walletWith({ planck: 10n * UNIT, asset: 10n ** 6n })
+    const FIELD = 'Field "unsigned_transaction.asset_id" must be'
+    const sentences = {
+      '99': `${FIELD} an asset of Polkadot: there is no asset:99.`,
+      '8': `${FIELD} an asset that can move: asset:8 is frozen.`,
+      '7': `${FIELD} a sufficient asset: the runtime takes no fee in asset:7.`,
+      'foreign:0x0201090704': `${FIELD} the id of an asset of pallet Assets on Polkadot.`,
+    }
+    for (const [asset_id, sentence] of Object.entries(sentences)) {
+      for (const act of [send, sign, preview]) {
+        const answer = await act(from, { asset_id })
+        expect([...told(answer), answer.json.error]).toEqual([400, 'invalid_input', sentence])
+      }
+    }
+  }, 30_000)
+
+  test('is refused at the edge for what is no id', async () => {
+    const from = await walletWith({ planck: UNIT, asset: 0n })
+    for (const asset_id of [
+      '',
+      '-1',
+      '0x7c0',
+      '01984',
+      String(2 ** 32),
+      '9'.repeat(12),
+      'USDT',
+      'pool:0',
+      'foreign:0x1',
+      1984,
+    ]) {
+      for (const act of [send, sign, preview]) {
+        const answer = await act(from, { asset_id })
+        expect(told(answer)).toEqual([400, 'invalid_input'])
+        expect(answer.json.error).toMatch(/^Field "unsigned_transaction\.asset_id" must be /)
+      }
+    }
+  })
+})
