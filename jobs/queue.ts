@@ -8,11 +8,35 @@ import { addJob } from '../db/jobs.ts'
 import { enrolWorker, unlockJobsOfDeadWorkers } from '../db/queries/workers.ts'
 import type { WorkerCtx } from '../src/context.ts'
 import type { Log } from '../src/log.ts'
-import { countJobs } from './count.ts'
-import { CRONTAB } from './crontab.ts'
+import type { Tally } from '../src/metrics/tally.ts'
 import { startChaining } from './tasks/chain-audit.ts'
 import { startFollowers } from './tasks/follow-blocks.ts'
 import { createTasks } from './tasks/index.ts'
+
+/** Counts how long jobs waited and ran. They became due by the database's clock and began by this machine's. */
+const countJobs = (events: WorkerEvents, tally: Tally): void => {
+  const begunAtMs = new Map<string, number>()
+  events.on('job:start', ({ job }) => {
+    begunAtMs.set(job.id, performance.now())
+    const waitedMs = Math.max(0, Date.now() - job.run_at.getTime())
+    tally.observe('job_wait_seconds', { task: job.task_identifier }, waitedMs / 1000)
+  })
+  events.on('job:error', ({ job }) => tally.add('job_errors_total', { task: job.task_identifier }))
+  events.on('job:complete', ({ job }) => {
+    const begun = begunAtMs.get(job.id)
+    begunAtMs.delete(job.id)
+    if (begun === undefined) return
+    tally.observe('job_duration_seconds', { task: job.task_identifier }, (performance.now() - begun) / 1000)
+  })
+}
+
+const CRONTAB = [
+  // Every 30 s: a minute is the finest that a crontab can say, so the task adds the second half itself.
+  '* * * * * reconcile ?max=5 {"again":true}',
+  '17 * * * * drop_idempotency_keys',
+  '41 * * * * clean_logins',
+  '* * * * * compact_counts ?jobKey=compact_counts',
+].join('\n')
 
 /** Running jobs are asked to end this long after the queue is told to. */
 const ABORT_AFTER_MS = 50

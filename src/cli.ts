@@ -10,13 +10,12 @@ import { freezeCommands, unfreezeCommands } from './cli/freeze.ts'
 import { jobCommands } from './cli/jobs.ts'
 import { keyCommands } from './cli/keys.ts'
 import { sentenceOf } from './cli/operator.ts'
-import { ownerCommands } from './cli/owner.ts'
 import { projectCommands } from './cli/project.ts'
 import { runtimeCommands } from './cli/runtime.ts'
 import { sessionCommands } from './cli/sessions.ts'
 import { tokenCommands } from './cli/tokens.ts'
 import { transactionCommands } from './cli/tx.ts'
-import { userCommands } from './cli/users.ts'
+import { ownerCommands, userCommands } from './cli/users.ts'
 
 const program = new Command('strongroom')
   .description(

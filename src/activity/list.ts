@@ -4,8 +4,7 @@ import type { Network } from '../../db/words.ts'
 import type { AddressFacts } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { tokenLooks } from '../tokens/looks.ts'
-import type { TokenLook } from '../tokens/token.ts'
+import { type TokenLook, tokenLooks } from '../tokens/token.ts'
 import { ownWallet } from '../wallets/own-wallet.ts'
 
 export type Activity = {

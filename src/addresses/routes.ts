@@ -2,8 +2,7 @@ import { Elysia } from 'elysia'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { answers, describedAs } from '../http/schema.ts'
-import { lookupByName } from './lookup-by-name.ts'
-import { addressesMetadata } from './metadata.ts'
+import { addressesMetadata, lookupByName } from './look-up.ts'
 import { AddressesMetadata, Lookup, LookupQuery, MetadataQuery } from './schema.ts'
 
 const { detail } = describedAs('Addresses')

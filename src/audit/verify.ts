@@ -3,14 +3,17 @@ import {
   chainOf,
   countUnchained,
   type Link,
+  listAuditRows,
   listChains,
   listUnchained,
   type ReadLink,
   readLinks,
 } from '../../db/queries/audit-chain.ts'
+import { findProject } from '../../db/queries/projects.ts'
 import type { WorkerCtx } from '../context.ts'
 import { auditVerifier } from '../custody/audit.ts'
-import { createLinkMaker, type LinkMaker } from './link.ts'
+import { noSuchProject } from '../errors.ts'
+import { createLinkMaker, type LinkMaker } from './chain.ts'
 
 const LINKS_A_PAGE = 1_000
 
@@ -141,4 +144,13 @@ export const verifyAudit = async (
   const tail = await brokenTail(ctx, check, input)
   if (tail !== null) broken.push(tail)
   return { ends, broken, rows, unchained: await countUnchained(ctx.db, input) }
+}
+
+/** The newest audit rows of a project, newest first. For operators. @throws not_found */
+export const listAudit = async (
+  ctx: Pick<WorkerCtx, 'db'>,
+  input: { readonly projectId: string; readonly limit: number },
+): Promise<readonly AuditRecord[]> => {
+  if ((await findProject(ctx.db, input.projectId)) === null) throw noSuchProject()
+  return listAuditRows(ctx.db, { chain: input.projectId, limit: input.limit })
 }

@@ -1,6 +1,7 @@
 import { type BlockPoint, type Follower, listSeenBlocks } from '../../db/queries/cursors.ts'
 import type { BlockRef, Chain, Head } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
+import { AppError } from '../errors.ts'
 
 export type { Head } from '../chains/chain.ts'
 
@@ -58,3 +59,21 @@ export const finalNumberOf = (chain: Pick<Chain, 'depth'>, head: Head): bigint =
   const depth = BigInt(chain.depth.final)
   return head.latest.number > depth ? head.latest.number - depth : 0n
 }
+
+/**
+ * Whether the node had the block after a cursor, and has it no longer. The number alone does not tell such a block from one
+ * that a node does not have yet: behind one URL one node may tell the head, and another one the blocks.
+ * @throws node_unavailable.
+ */
+export const isNextGone = async (
+  chain: Pick<Chain, 'depth' | 'history'>,
+  { cursor, head }: { readonly cursor: BlockPoint; readonly head: Head },
+): Promise<boolean> =>
+  cursor.number < finalNumberOf(chain, head) && (await chain.history(cursor.number + 1n)) === 'pruned'
+
+/** For the log, until there is a node that has it. */
+export const nextIsGone = ({ network }: Pick<Chain, 'network'>, { number }: BlockPoint): AppError =>
+  new AppError(
+    'node_unavailable',
+    `The ${network} node no longer has block ${number + 1n}, which comes next: one that keeps all of them (an archive node) has it.`,
+  )

@@ -1,13 +1,11 @@
 import { readFile, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { Command } from 'commander'
+import { listAbis } from '../../db/queries/abis.ts'
 import { EVM_NETWORKS, type EvmNetwork } from '../../db/words.ts'
-import { abiFilesOf, addAbi } from '../abis/add.ts'
-import { listAbis } from '../abis/list.ts'
-import { removeAbi } from '../abis/remove.ts'
+import { abiFilesOf, addAbi, removeAbi } from '../abis/added.ts'
 import { oneOf } from './arguments.ts'
-import { OPERATOR, print, printJson, usageError, withServiceCtx } from './operator.ts'
-import { shownRow } from './shown.ts'
+import { OPERATOR, print, printJson, shownRow, usageError, withServiceCtx } from './operator.ts'
 
 /** @throws Error for what is no file of a sensible size. */
 const textOf = async (path: string, bytesMax: number): Promise<string> => {
@@ -40,7 +38,7 @@ const add = async (path: string, { name, network, address }: AddOptions, command
 
 const list = ({ json }: { json?: boolean }) =>
   withServiceCtx(async (ctx) => {
-    const rows = await listAbis(ctx)
+    const rows = await listAbis(ctx.db)
     if (json) return printJson(rows.map(shownRow))
     for (const row of rows) {
       const items = `${counted(row.functions, 'function')}, ${counted(row.errors, 'error')}`

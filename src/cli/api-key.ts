@@ -1,8 +1,6 @@
 import { Command } from 'commander'
 import { API_KEY_SCOPES, type ApiKeyScope } from '../../db/words.ts'
-import { createApiKey } from '../api-keys/create.ts'
-import { listApiKeys } from '../api-keys/list.ts'
-import { revokeApiKey } from '../api-keys/revoke.ts'
+import { createApiKey, listApiKeys, revokeApiKey } from '../api-keys/api-keys.ts'
 import { instant, listOf, uuid } from './arguments.ts'
 import { OPERATOR, print, printJson, withServiceCtx } from './operator.ts'
 

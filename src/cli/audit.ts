@@ -1,10 +1,9 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { AuditRecord } from '../../db/queries/audit-chain.ts'
 import { SECURITY_EVENTS, type SecurityEventKind } from '../../db/words.ts'
-import { shownHead } from '../audit/link.ts'
-import { listAudit } from '../audit/list.ts'
-import { type Broken, type NotedHead, type Verification, verifyAudit } from '../audit/verify.ts'
-import { listSecurityEvents } from '../security/list.ts'
+import { shownHead } from '../audit/chain.ts'
+import { type Broken, listAudit, type NotedHead, type Verification, verifyAudit } from '../audit/verify.ts'
+import { listSecurityEvents } from '../security/events.ts'
 import { several, uuid, wholeNumber } from './arguments.ts'
 import { note, print, printJson, withServiceCtx } from './operator.ts'
 

@@ -1,10 +1,8 @@
 import { Command } from 'commander'
+import { listFreezes } from '../../db/queries/freezes.ts'
 import { NETWORKS, type Network } from '../../db/words.ts'
 import { unreachable } from '../errors.ts'
-import { freeze } from '../freezes/freeze.ts'
-import { listFreezes } from '../freezes/list.ts'
-import type { Target } from '../freezes/thing.ts'
-import { unfreeze } from '../freezes/unfreeze.ts'
+import { freeze, type Target, unfreeze } from '../freezes/freeze.ts'
 import { oneOf, uuid } from './arguments.ts'
 import { OPERATOR, print, printJson, withServiceCtx } from './operator.ts'
 
@@ -69,7 +67,7 @@ const addTargets = (
 
 const list = ({ json }: { json?: boolean }) =>
   withServiceCtx(async (ctx) => {
-    const rows = await listFreezes(ctx)
+    const rows = await listFreezes(ctx.db)
     if (json) {
       return printJson(
         rows.map((row) => ({

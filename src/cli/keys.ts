@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { readConfig, readRootKeyConfig } from '../config.ts'
 import type { Ctx } from '../context.ts'
 import type { Progress } from '../custody/vault.ts'
-import { listProjects } from '../projects/list.ts'
+import { listProjects } from '../projects/projects.ts'
 import { uuid } from './arguments.ts'
 import { note, OPERATOR, print, usageError, withCtx } from './operator.ts'
 

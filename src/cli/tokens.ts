@@ -1,11 +1,8 @@
 import { readFile, stat } from 'node:fs/promises'
 import { Command } from 'commander'
-import { importTokenList } from '../tokens/import-list.ts'
-import { TOKEN_LIST_FILE_BYTES_MAX } from '../tokens/list-file.ts'
-import { listTokenLists } from '../tokens/list-lists.ts'
-import { removeTokenList } from '../tokens/remove-list.ts'
-import { OPERATOR, print, printJson, withServiceCtx } from './operator.ts'
-import { shownRow } from './shown.ts'
+import { readTokenLists } from '../../db/queries/listed-tokens.ts'
+import { importTokenList, removeTokenList, TOKEN_LIST_FILE_BYTES_MAX } from '../tokens/lists.ts'
+import { OPERATOR, print, printJson, shownRow, withServiceCtx } from './operator.ts'
 
 /** @throws Error for what is no file of a sensible size. */
 const textOf = async (path: string): Promise<string> => {
@@ -30,7 +27,7 @@ const importFile = async (path: string) => {
 
 const list = ({ json }: { json?: boolean }) =>
   withServiceCtx(async (ctx) => {
-    const rows = await listTokenLists(ctx)
+    const rows = await readTokenLists(ctx.db)
     if (json) return printJson(rows.map(shownRow))
     for (const row of rows) print(`${row.importedAt.toISOString()}  ${row.name}: ${counted(row.tokens)}`)
     if (rows.length === 0) print('No token list was imported.')

@@ -10,8 +10,7 @@ import { type Fate, findLost, repairLost } from '../transactions/repair.ts'
 import { retryTransaction } from '../transactions/retry.ts'
 import { UUID } from '../uuid.ts'
 import { listOf, oneOf, uuid, wholeNumber } from './arguments.ts'
-import { OPERATOR, print, printJson, withServiceCtx } from './operator.ts'
-import { shownRow, table } from './shown.ts'
+import { OPERATOR, print, printJson, shownRow, table, withServiceCtx } from './operator.ts'
 
 const HASH = /^0x[0-9a-f]{64}$/i
 const GWEI_DECIMALS = 9

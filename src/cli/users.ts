@@ -3,7 +3,7 @@ import type { UserRow } from '../../db/queries/users.ts'
 import { LISTED_MAX, listUsers, showUser } from '../users/list.ts'
 import { removeAllPasskeys } from '../users/passkeys.ts'
 import { uuid } from './arguments.ts'
-import { OPERATOR, print, printJson, withServiceCtx } from './operator.ts'
+import { OPERATOR, print, printJson, withCtx, withServiceCtx } from './operator.ts'
 
 const shown = (user: UserRow) => ({
   id: user.id,
@@ -62,5 +62,23 @@ export const userCommands = (): Command => {
     .argument('<user-id>', 'the user', uuid)
     .requiredOption('--project <id>', 'the project', uuid)
     .action(removePasskeys)
+  return command
+}
+
+export const ownerCommands = (): Command => {
+  const command = new Command('owner').description('The users of projects, as their wallets name them.')
+  command
+    .command('unlock')
+    .description(
+      'Forget all wrong PINs of an owner: the five in a row, and the hundred ever. Nothing else can do this.',
+    )
+    .requiredOption('--project <id>', 'the project', uuid)
+    .requiredOption('--owner <owner-id>', 'the owner')
+    .action(({ project, owner }: { project: string; owner: string }) =>
+      withCtx(async (ctx) => {
+        await ctx.vault.unlockOwner({ projectId: project, ownerId: owner, actor: OPERATOR })
+        print('The owner is unlocked.')
+      }),
+    )
   return command
 }

@@ -1,12 +1,15 @@
-import { type CollectionRow, collectionsOfWallet } from '../../db/queries/collections.ts'
+import { type CollectionRow, collectionsAt, collectionsOfWallet } from '../../db/queries/collections.ts'
 import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
+import { AppError, notFound } from '../errors.ts'
+import { metadataOfUris } from '../metadata/of-uris.ts'
+import { contractOf, tokenLooks } from '../tokens/token.ts'
 import type { NftCollection } from '../transactions/preview-schema.ts'
 import { ownWallet } from '../wallets/own-wallet.ts'
 
 /** A collection as the wire shows it; none where it is not on the chain. Pure. */
-export const shownCollection = (row: CollectionRow): readonly NftCollection[] =>
+const shownCollection = (row: CollectionRow): readonly NftCollection[] =>
   row.contractAddress === null
     ? []
     : [
@@ -34,4 +37,42 @@ export const listCollections = async (
 ): Promise<NftCollection[]> => {
   const { address } = await ownWallet(ctx, input)
   return (await collectionsOfWallet(ctx.db, { ...input, ownerAddress: address })).flatMap(shownCollection)
+}
+
+/** Where no network is named, the form tells the family. */
+const parseAnywhere = ({ chains }: Pick<Ctx, 'chains'>, text: string, field: string): string =>
+  (chains.known.find((chain) => chain.isContractId(text)) ?? chains.ofFamily('evm')).parseContract(text, field)
+
+/**
+ * One collection: as the project created it, else, where the network is named, as its contract says: what it says of
+ * itself in its own URI (ERC-7572) is read where that is hosted here or carries it.
+ * @throws not_found, network_required (created at the same address of several networks), address_invalid,
+ * network_mismatch, not_implemented, node_unavailable.
+ */
+export const collectionByAddress = async (
+  ctx: Pick<Ctx, 'db' | 'chains' | 'config'>,
+  input: Reach & { readonly network?: Network | undefined; readonly contractAddress: string },
+): Promise<NftCollection> => {
+  const { network } = input
+  const chain = network === undefined ? null : ctx.chains.withNode(network)
+  const field = 'contract_address'
+  const contractAddress =
+    chain === null
+      ? parseAnywhere(ctx, input.contractAddress, field)
+      : chain.parseContract(input.contractAddress, field)
+  const rows = await collectionsAt(ctx.db, { ...input, contractAddress })
+  const [own, another] = rows.flatMap(shownCollection)
+  if (another !== undefined) {
+    throw new AppError('network_required', 'Field "network" must be given: several networks have it at this address.')
+  }
+  if (own !== undefined) return own
+  if (chain === null) throw notFound('collection')
+  const facts = (await chain.facts([contractAddress])).get(contractAddress)
+  const look = (await tokenLooks(ctx.db, { chain, addresses: [contractAddress] })).get(contractAddress)
+  const shown = facts && contractOf({ chain, address: contractAddress, facts, look })
+  if (!shown?.nft) throw notFound('collection')
+  const { nft } = shown
+  if (nft.name !== '' && nft.image_url !== '') return nft
+  const [about] = await metadataOfUris(ctx, [await chain.contractUri(contractAddress)])
+  return { ...nft, name: nft.name || (about?.name ?? ''), image_url: nft.image_url || (about?.image ?? '') }
 }

@@ -6,8 +6,9 @@ import { AppError } from '../errors.ts'
 import { metadataOfTokens } from '../metadata/of-tokens.ts'
 import type { NftMetadata } from '../metadata/schema.ts'
 import { ownWallet } from '../wallets/own-wallet.ts'
+import type { Nft } from './schema.ts'
 
-export type ListNftsInput = Reach & {
+type ListNftsInput = Reach & {
   readonly network: Network
   readonly walletAddress?: string | undefined
   readonly contractAddress?: string | undefined
@@ -15,7 +16,7 @@ export type ListNftsInput = Reach & {
   readonly offset: number
 }
 
-export type HeldNft = HoldingRow & { readonly metadata: NftMetadata | null }
+type HeldNft = HoldingRow & { readonly metadata: NftMetadata | null }
 
 type ListCtx = Pick<Ctx, 'db' | 'chains' | 'config' | 'log'>
 
@@ -42,3 +43,11 @@ const holdingsOf = async (ctx: ListCtx, input: ListNftsInput): Promise<readonly 
   }
   throw new AppError('invalid_input', 'Exactly one of "wallet_address" and "contract_address" must be given.')
 }
+
+/** A held NFT as the wire shows it. Pure. */
+export const shownNft = (held: HeldNft): Nft => ({
+  owner_wallet_address: held.address,
+  contract_address: held.contract,
+  token_id: held.tokenId.toString(),
+  metadata: held.metadata,
+})

@@ -6,8 +6,7 @@ import type { Remember } from '../idempotency/once.ts'
 import { describeMetadata, hostMetadata } from '../metadata/host.ts'
 import { pinMetadata } from '../metadata/pin.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
-import { recordedBehind } from './behind.ts'
-import { resolveSender } from './sender.ts'
+import { recordedBehind, resolveSender } from './sender.ts'
 
 export type MintInput = Signatory & {
   readonly network?: Network | undefined

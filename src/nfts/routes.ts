@@ -5,14 +5,20 @@ import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { answers, describedAs, pagingOf, shownSubmitted, TransactionResult } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
-import { collectionByAddress } from './collection-by-address.ts'
-import { listCollections } from './collections.ts'
+import { collectionByAddress, listCollections } from './collections.ts'
 import { createCollection } from './create-collection.ts'
-import { listNfts } from './list.ts'
-import { CollectionByAddressQuery, ListCollectionsQuery, ListNftsQuery, Nft, NftCollection } from './list-schema.ts'
-import { shownNft } from './listing.ts'
+import { listNfts, shownNft } from './list.ts'
 import { mintNft } from './mint.ts'
-import { CreateCollectionBody, MintBody, TransferBody } from './schema.ts'
+import {
+  CollectionByAddressQuery,
+  CreateCollectionBody,
+  ListCollectionsQuery,
+  ListNftsQuery,
+  MintBody,
+  Nft,
+  NftCollection,
+  TransferBody,
+} from './schema.ts'
 import { transferNft } from './transfer.ts'
 
 const { detail, idempotent } = describedAs('NFTs')

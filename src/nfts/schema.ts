@@ -1,6 +1,8 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { AddressField, CredentialFields, closed, NetworkField, ShortText, Text } from '../http/schema.ts'
-import { MetadataBody, UriField } from '../metadata/schema.ts'
+import { t } from 'elysia'
+import { AddressField, CredentialFields, closed, NetworkField, PagingFields, ShortText, Text } from '../http/schema.ts'
+import { MetadataBody, NftMetadata, UriField } from '../metadata/schema.ts'
+import { NftCollection } from '../transactions/preview-schema.ts'
 
 const COLLECTION = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
 const RECIPIENT = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
@@ -110,3 +112,40 @@ export const TransferBody = Type.Object(
     ],
   },
 )
+
+export const ListNftsQuery = t.Object(
+  {
+    network: NetworkField,
+    wallet_address: t.Optional(AddressField('A wallet of the project: what it holds. This or `contract_address`.')),
+    contract_address: t.Optional(
+      AddressField("A collection: what the project's wallets hold of it. This or `wallet_address`."),
+    ),
+    ...PagingFields,
+  },
+  closed,
+)
+
+export const Nft = Type.Object(
+  {
+    owner_wallet_address: AddressField('Who holds it.'),
+    contract_address: AddressField('Its collection.'),
+    token_id: Type.String({ description: 'Which token of the collection, in decimal digits.', examples: ['1'] }),
+    metadata: Type.Union([NftMetadata, Type.Null()], {
+      description: 'null where it is neither hosted here nor carried in the token URI itself: nothing else is fetched.',
+    }),
+  },
+  { ...closed, title: 'Nft' },
+)
+export type Nft = Static<typeof Nft>
+
+export const ListCollectionsQuery = t.Object(
+  { network: NetworkField, wallet_address: AddressField('A wallet of the project.'), ...PagingFields },
+  closed,
+)
+
+export const CollectionByAddressQuery = t.Object(
+  { contract_address: AddressField('The collection.'), network: t.Optional(NetworkField) },
+  closed,
+)
+
+export { NftCollection }

@@ -1,10 +1,12 @@
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
-import type { Chain } from '../chains/chain.ts'
+import type { Chain, RecordedIntent } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { projectWallet } from '../projects/wallet.ts'
+import { recordedBefore } from '../transactions/recorded-before.ts'
+import { signerAddressOf } from '../wallets/contract-wallet.ts'
 import { getWallet } from '../wallets/get.ts'
 import { resolveSigner, walletOf } from '../wallets/signer.ts'
 
@@ -42,3 +44,13 @@ export const resolveSender = async (ctx: Ctx, input: SenderQuery): Promise<Sende
     wallet: () => projectWallet(ctx, { projectId, actor, network, developerSecret }),
   }
 }
+
+/** What the signer's new intent will be behind, asked when it is its turn: mints of one project take numbers that others must not. */
+export const recordedBehind =
+  (ctx: Pick<Ctx, 'db'>, { chain, wallet }: { readonly chain: Chain; readonly wallet: WalletRow }) =>
+  (): Promise<readonly RecordedIntent[]> =>
+    recordedBefore(ctx, {
+      signer: { network: chain.network, address: signerAddressOf(chain, wallet) },
+      projectId: wallet.projectId,
+      to: [],
+    })

@@ -11,9 +11,12 @@
 // A process that is killed takes what it counted in its last half minute with it; the log has it. No credential, token or
 // e-mail address is ever part of an event; an owner's id is what the project calls the owner.
 
+import { type AuditRecord, listSecurityRows } from '../../db/queries/audit-chain.ts'
+import { findProject } from '../../db/queries/projects.ts'
 import type { SecurityEventKind } from '../../db/words.ts'
+import type { WorkerCtx } from '../context.ts'
 import type { Audit, AuditAct } from '../custody/vault.ts'
-import type { SecurityEvent } from '../errors.ts'
+import { noSuchProject, type SecurityEvent } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Tally } from '../metrics/tally.ts'
 
@@ -149,4 +152,14 @@ export const createSecurityEvents = (ctx: {
       return flushing
     },
   }
+}
+
+/** The newest security events, newest first: of all projects, or of one. For operators. @throws not_found */
+export const listSecurityEvents = async (
+  ctx: Pick<WorkerCtx, 'db'>,
+  input: { readonly projectId: string | null; readonly kind: SecurityEventKind | null; readonly limit: number },
+): Promise<readonly AuditRecord[]> => {
+  const { projectId } = input
+  if (projectId !== null && (await findProject(ctx.db, projectId)) === null) throw noSuchProject()
+  return listSecurityRows(ctx.db, input)
 }

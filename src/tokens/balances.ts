@@ -5,9 +5,8 @@ import type { Network } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
 import { ownWallet } from '../wallets/own-wallet.ts'
 import { DEFAULT_LOOKS } from './default-list.ts'
-import { tokenLooks } from './looks.ts'
 import type { TokenBalance } from './schema.ts'
-import { displayAmount, nativeToken, tokenOf } from './token.ts'
+import { displayAmount, nativeToken, tokenLooks, tokenOf } from './token.ts'
 
 /** So many tokens that came in, those that came last; and so many that lists name. */
 const RECEIVED_MAX = 250

@@ -1,9 +1,13 @@
-// A Token as the wire shows it: from what a contract says of itself, or from the network's own coin.
+// A Token as the wire shows it: from what a contract says of itself, or from the network's own coin; and how it is shown to
+// people, by the operator's lists, else by the default list.
 
+import type { Db } from '../../db/client.ts'
+import { readTokenLooks } from '../../db/queries/listed-tokens.ts'
 import type { Network } from '../../db/words.ts'
-import type { AddressFacts } from '../chains/chain.ts'
+import type { AddressFacts, Chain } from '../chains/chain.ts'
 import { NATIVE_COINS } from '../chains/networks.ts'
-import { COIN_LOGOS } from './default-list.ts'
+import type { PreviewContract } from '../transactions/preview-schema.ts'
+import { COIN_LOGOS, DEFAULT_LOOKS } from './default-list.ts'
 import { nameUuid } from './name-uuid.ts'
 import type { Token } from './schema.ts'
 
@@ -62,4 +66,51 @@ export const tokenOf = (input: {
     display_decimals: Math.min(facts.decimals, look?.displayDecimals ?? DISPLAY_DECIMALS_DEFAULT),
     logo_url: look?.logoUrl ?? '',
   }
+}
+
+/** A contract as previews and look-ups show it; null for an address without code. Pure. */
+export const contractOf = (input: {
+  readonly chain: Pick<Chain, 'network' | 'parseContract'>
+  readonly address: string
+  readonly facts: AddressFacts
+  readonly look: TokenLook | undefined
+}): PreviewContract | null => {
+  const { chain, address, facts, look } = input
+  const { network } = chain
+  if (!facts.isContract) return null
+  const logoUrl = look?.logoUrl ?? ''
+  const shown = { network, address, name: facts.name, logo_url: logoUrl }
+  if (facts.standard === 'erc20') return { ...shown, type: 'token', token: tokenOf({ ...input, network }), nft: null }
+  if (facts.standard !== 'erc721' && facts.standard !== 'erc1155') {
+    return { ...shown, type: 'other', token: null, nft: null }
+  }
+  // A program's address is no contract's word.
+  const contract = chain.parseContract(address, 'address')
+  const nft = { network, contract_address: contract, name: facts.name, image_url: logoUrl, symbol: facts.symbol }
+  return { ...shown, type: 'nft', token: null, nft }
+}
+
+/** By canonical address. */
+export type TokenLooks = ReadonlyMap<string, TokenLook>
+
+/** What lists say of these addresses: one indexed query, none for no address. What an imported list leaves open the default list fills in. */
+export const tokenLooks = async (
+  db: Db,
+  input: { readonly chain: Pick<Chain, 'network' | 'chainId'>; readonly addresses: readonly string[] },
+): Promise<TokenLooks> => {
+  const { chain, addresses } = input
+  const defaults = DEFAULT_LOOKS.get(chain.chainId)
+  const looks = new Map<string, TokenLook>()
+  for (const address of addresses) {
+    const look = defaults?.get(address)
+    if (look !== undefined) looks.set(address, look)
+  }
+  for (const { address, logoUrl, displayDecimals } of await readTokenLooks(db, { network: chain.network, addresses })) {
+    const known = looks.get(address)
+    looks.set(address, {
+      logoUrl: logoUrl === '' ? (known?.logoUrl ?? '') : logoUrl,
+      displayDecimals: displayDecimals ?? known?.displayDecimals ?? null,
+    })
+  }
+  return looks
 }

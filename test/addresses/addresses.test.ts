@@ -13,7 +13,7 @@ import { namehash } from 'viem/ens'
 import { createNames } from '../../src/chains/evm/names.ts'
 import { evmNetworkRow } from '../../src/chains/networks.ts'
 import { createRpc } from '../../src/chains/node/rpc.ts'
-import { importTokenList } from '../../src/tokens/import-list.ts'
+import { importTokenList } from '../../src/tokens/lists.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Service, startService } from '../support/service.ts'
 

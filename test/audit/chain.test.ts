@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { createHmac, hkdfSync } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { shownHead } from '../../src/audit/link.ts'
+import { shownHead } from '../../src/audit/chain.ts'
 import { openAudit, type TestAudit } from './support.ts'
 
 let audit: TestAudit

@@ -3,7 +3,7 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { Sql } from 'postgres'
-import { createLinkMaker } from '../../src/audit/link.ts'
+import { createLinkMaker } from '../../src/audit/chain.ts'
 import type { NotedHead } from '../../src/audit/verify.ts'
 import { createAudit } from '../../src/custody/audit.ts'
 import { openAudit, type TestAudit } from './support.ts'

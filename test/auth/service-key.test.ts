@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { fileURLToPath } from 'node:url'
-import { createProject } from '../../src/projects/create.ts'
+import { createProject } from '../../src/projects/projects.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const THIEF = fileURLToPath(new URL('./worker-thief.ts', import.meta.url))

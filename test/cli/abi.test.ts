@@ -3,8 +3,9 @@ import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import postgres, { type Sql } from 'postgres'
-import { addAbi } from '../../src/abis/add.ts'
+import type { Sql } from 'postgres'
+import postgres from 'postgres'
+import { addAbi } from '../../src/abis/added.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))

@@ -2,10 +2,11 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import postgres, { type Sql } from 'postgres'
+import type { Sql } from 'postgres'
+import postgres from 'postgres'
 import { SUBSTRATE_NETWORKS } from '../../db/words.ts'
-import { createProject } from '../../src/projects/create.ts'
-import { setAllowedOrigins } from '../../src/projects/origins.ts'
+import { createProject } from '../../src/projects/projects.ts'
+import { setAllowedOrigins } from '../../src/projects/settings.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'

@@ -3,9 +3,10 @@ import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import postgres, { type Sql } from 'postgres'
-import { importTokenList } from '../../src/tokens/import-list.ts'
-import { tokenLooks } from '../../src/tokens/looks.ts'
+import type { Sql } from 'postgres'
+import postgres from 'postgres'
+import { importTokenList } from '../../src/tokens/lists.ts'
+import { tokenLooks } from '../../src/tokens/token.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))

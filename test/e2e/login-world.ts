@@ -11,7 +11,7 @@ import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { createCtx } from '../../src/context.ts'
 import { listen } from '../../src/http/listen.ts'
-import { setAllowedOrigins } from '../../src/projects/origins.ts'
+import { setAllowedOrigins } from '../../src/projects/settings.ts'
 import { startChromium } from '../support/chromium.ts'
 import { startService } from '../support/service.ts'
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import postgres from 'postgres'
-import { createProject } from '../../src/projects/create.ts'
-import { setAllowedOrigins } from '../../src/projects/origins.ts'
+import { createProject } from '../../src/projects/projects.ts'
+import { setAllowedOrigins } from '../../src/projects/settings.ts'
 import { type Service, startService } from '../support/service.ts'
 
 let service: Service

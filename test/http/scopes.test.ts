@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { API_KEY_SCOPES, type ApiKeyScope } from '../../db/words.ts'
-import { createApiKey } from '../../src/api-keys/create.ts'
+import { createApiKey } from '../../src/api-keys/api-keys.ts'
 import { createApp } from '../../src/app.ts'
 import { type Service, startService } from '../support/service.ts'
 

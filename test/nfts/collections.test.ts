@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import postgres from 'postgres'
 import { type Address, getAddress, parseAbi } from 'viem'
-import { createProject } from '../../src/projects/create.ts'
+import { createProject } from '../../src/projects/projects.ts'
 import { type Kubo, startKubo } from '../metadata/kubo.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { countRows } from '../support/rows.ts'

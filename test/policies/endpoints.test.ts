@@ -2,8 +2,9 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
-import postgres, { type Sql } from 'postgres'
-import { createProject } from '../../src/projects/create.ts'
+import type { Sql } from 'postgres'
+import postgres from 'postgres'
+import { createProject } from '../../src/projects/projects.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
 const network = 'Ethereum'

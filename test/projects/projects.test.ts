@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
-import postgres, { type Sql } from 'postgres'
+import type { Sql } from 'postgres'
+import postgres from 'postgres'
 import { EVM_NETWORKS } from '../../db/words.ts'
-import { createProject } from '../../src/projects/create.ts'
-import { setAllowedOrigins } from '../../src/projects/origins.ts'
+import { createProject } from '../../src/projects/projects.ts'
+import { setAllowedOrigins } from '../../src/projects/settings.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { type Service, startService } from '../support/service.ts'
 

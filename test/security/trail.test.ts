@@ -3,13 +3,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
-import postgres, { type Sql } from 'postgres'
+import type { Sql } from 'postgres'
+import postgres from 'postgres'
 import { createChainer } from '../../src/audit/chain.ts'
 import { verifyAudit } from '../../src/audit/verify.ts'
 import { newApiKey } from '../../src/auth/api-key.ts'
-import { createProject } from '../../src/projects/create.ts'
-import { setAllowedOrigins } from '../../src/projects/origins.ts'
-import { setPasskeyDomain } from '../../src/projects/passkey-domain.ts'
+import { createProject } from '../../src/projects/projects.ts'
+import { setAllowedOrigins, setPasskeyDomain } from '../../src/projects/settings.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))

@@ -8,7 +8,7 @@ import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Ctx, createCtx } from '../../src/context.ts'
 import { listen } from '../../src/http/listen.ts'
-import { createProject } from '../../src/projects/create.ts'
+import { createProject } from '../../src/projects/projects.ts'
 import { createDatabase, type TestDatabase } from './postgres.ts'
 import { LOCAL_METADATA_PINS } from './substrate.ts'
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import postgres, { type Sql } from 'postgres'
+import type { Sql } from 'postgres'
+import postgres from 'postgres'
 import { type Address, encodeFunctionData, getAddress, toHex } from 'viem'
-import { importTokenList } from '../../src/tokens/import-list.ts'
-import { removeTokenList } from '../../src/tokens/remove-list.ts'
+import { importTokenList, removeTokenList } from '../../src/tokens/lists.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Service, startService } from '../support/service.ts'
 

@@ -1,12 +1,13 @@
 // Safes as wallets, on a chain with the canonical contracts and a worker: from before they are deployed on.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import postgres, { type Sql } from 'postgres'
+import type { Sql } from 'postgres'
+import postgres from 'postgres'
 import { type Address, encodeFunctionData, type Hex, parseAbi, parseEther } from 'viem'
 import { generatePrivateKey } from 'viem/accounts'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import type { WorkerCtx } from '../../src/context.ts'
-import { createProject } from '../../src/projects/create.ts'
+import { createProject } from '../../src/projects/projects.ts'
 import { cancelTransaction } from '../../src/transactions/cancel.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'

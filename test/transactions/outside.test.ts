@@ -2,7 +2,8 @@
 // as success, once, or as failed because their nonce was taken for good; and the sequence goes on.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
-import postgres, { type Sql } from 'postgres'
+import type { Sql } from 'postgres'
+import postgres from 'postgres'
 import { type Address, type Hex, keccak256, parseGwei } from 'viem'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { addJob } from '../../db/jobs.ts'
@@ -10,7 +11,7 @@ import { createApp } from '../../src/app.ts'
 import { readConfig } from '../../src/config.ts'
 import { createCtx } from '../../src/context.ts'
 import { listen } from '../../src/http/listen.ts'
-import { createProject } from '../../src/projects/create.ts'
+import { createProject } from '../../src/projects/projects.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { type Service, startService } from '../support/service.ts'
 

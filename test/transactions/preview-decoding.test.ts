@@ -2,9 +2,8 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { encodeErrorResult, encodeFunctionData, getAddress, type Hex, pad, parseAbi, toHex } from 'viem'
-import { addAbi } from '../../src/abis/add.ts'
-import { listAbis } from '../../src/abis/list.ts'
-import { removeAbi } from '../../src/abis/remove.ts'
+import { listAbis } from '../../db/queries/abis.ts'
+import { addAbi, removeAbi } from '../../src/abis/added.ts'
 import { startFakeNode } from '../chains/evm/fake-node.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Service, startService } from '../support/service.ts'
@@ -46,7 +45,7 @@ afterAll(async () => {
   await chain.stop()
 })
 afterEach(async () => {
-  for (const { name } of await listAbis(service.ctx)) await removeAbi(service.ctx, { name, actor: 'operator' })
+  for (const { name } of await listAbis(service.ctx.db)) await removeAbi(service.ctx, { name, actor: 'operator' })
 })
 
 const place = async (code: Hex) => {

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash, randomUUID } from 'node:crypto'
 import { signatureVerify } from '@polkadot/util-crypto'
 import { sr25519Verify } from '@polkadot/util-crypto/sr25519'
-import postgres, { type Sql } from 'postgres'
+import type { Sql } from 'postgres'
+import postgres from 'postgres'
 import {
   type Address,
   getAddress,
@@ -18,7 +19,7 @@ import {
 } from 'viem'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import type { ContractWallets } from '../../src/chains/contract-wallets.ts'
-import { createProject } from '../../src/projects/create.ts'
+import { createProject } from '../../src/projects/projects.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 

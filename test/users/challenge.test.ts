@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import type { Sql } from 'postgres'
 import postgres from 'postgres'
-import { createProject } from '../../src/projects/create.ts'
+import { createProject } from '../../src/projects/projects.ts'
 import { revokeSessions } from '../../src/users/end-sessions.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 

@@ -5,7 +5,7 @@ import type { JobHelpers } from 'graphile-worker'
 import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
 import type { Sql } from 'postgres'
 import postgres from 'postgres'
-import { cleanLoginsTask } from '../../jobs/tasks/clean-logins.ts'
+import { cleanLoginsTask } from '../../jobs/tasks/clean.ts'
 import { readConfig } from '../../src/config.ts'
 import { createWorkerCtx } from '../../src/context.ts'
 import { loginAnonymously } from '../../src/users/login-anonymously.ts'
@@ -90,7 +90,7 @@ describe('an access token', () => {
 
   test('of another project is refused', async () => {
     const { access_token: token } = await loggedIn()
-    const { createProject } = await import('../../src/projects/create.ts')
+    const { createProject } = await import('../../src/projects/projects.ts')
     const other = await createProject(service.ctx, { name: 'Other', actor: 'operator' })
     const answer = await service.call('/wallets?network=Ethereum', {
       headers: { ...bearer(token), 'x-walletkit-project-id': other.projectId },

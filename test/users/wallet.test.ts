@@ -10,7 +10,8 @@ import {
   getSafeL2SingletonDeployment,
 } from '@safe-global/safe-deployments'
 import { decodeJwt } from 'jose'
-import postgres, { type Sql } from 'postgres'
+import type { Sql } from 'postgres'
+import postgres from 'postgres'
 import {
   type Address,
   encodeFunctionData,
@@ -24,8 +25,8 @@ import {
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { createSiweMessage } from 'viem/siwe'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
-import { createProject } from '../../src/projects/create.ts'
-import { setAllowedOrigins } from '../../src/projects/origins.ts'
+import { createProject } from '../../src/projects/projects.ts'
+import { setAllowedOrigins } from '../../src/projects/settings.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { type Service, startService } from '../support/service.ts'
 

@@ -3,9 +3,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import postgres, { type Sql } from 'postgres'
+import type { Sql } from 'postgres'
+import postgres from 'postgres'
 import { generatePrivateKey, mnemonicToAccount } from 'viem/accounts'
-import { createProject } from '../../src/projects/create.ts'
+import { createProject } from '../../src/projects/projects.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'

@@ -2,14 +2,15 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomBytes, randomUUID } from 'node:crypto'
-import postgres, { type Sql } from 'postgres'
+import type { Sql } from 'postgres'
+import postgres from 'postgres'
 import { generatePrivateKey } from 'viem/accounts'
 import { createApp } from '../../src/app.ts'
 import { newApiKey } from '../../src/auth/api-key.ts'
 import { readConfig } from '../../src/config.ts'
 import { createCtx } from '../../src/context.ts'
 import { stretchPin } from '../../src/custody/sealing/kdf.ts'
-import { createProject } from '../../src/projects/create.ts'
+import { createProject } from '../../src/projects/projects.ts'
 import { startChain, type TestChain } from '../support/chains.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 

@@ -2,9 +2,10 @@
 // beyond name, version and tokens (timestamp, keywords, a logo) is not used here and not judged. Lists are long and written
 // by many hands: a token that breaks the format is named, and the others are taken.
 
-import type { ListedTokenRow } from '../../db/queries/listed-tokens.ts'
+import { deleteTokenList, type ListedTokenRow, replaceTokenList } from '../../db/queries/listed-tokens.ts'
 import type { NodelessChain } from '../chains/chain.ts'
 import { cleanText } from '../chains/text.ts'
+import type { WorkerCtx } from '../context.ts'
 import { AppError } from '../errors.ts'
 
 export const TOKEN_LIST_FILE_BYTES_MAX = 10_000_000
@@ -27,9 +28,9 @@ const LOGO_URL_LENGTH_MAX = 2_048
 const DECIMALS_MAX = 255
 
 /** By its chain id a list names it. */
-export type ListedChain = Pick<NodelessChain, 'chainId' | 'network' | 'parseAddress'>
+type ListedChain = Pick<NodelessChain, 'chainId' | 'network' | 'parseAddress'>
 
-export type TokenListFile = {
+type TokenListFile = {
   readonly name: string
   /** `1.2.3`. */
   readonly version: string
@@ -217,4 +218,47 @@ export const parseTokenListFile = (input: {
   const [first] = read.refused
   if (read.tokens.length === 0 && first !== undefined) return refuse(`No token of the list can be taken: ${first}`)
   return { name, version, ...read }
+}
+
+/**
+ * Keeps how the tokens of a list are shown, in place of what was imported under the list's name before. A token that
+ * another list has goes over to this one. Of a list with mistakes what is right is kept, and the result names the rest.
+ * @throws what parseTokenListFile throws.
+ */
+export const importTokenList = async (
+  ctx: Pick<WorkerCtx, 'db' | 'audit' | 'chains'>,
+  input: { readonly text: string; readonly actor: string },
+): Promise<TokenListFile> => {
+  const file = parseTokenListFile({ text: input.text, chains: ctx.chains.known })
+  const { name, version, tokens, skipped, refused } = file
+  await ctx.db.transaction(async (tx) => {
+    await replaceTokenList(tx, { listName: name, tokens })
+    const details = {
+      version,
+      tokens: String(tokens.length),
+      skipped: String(skipped),
+      refused: String(refused.length),
+    }
+    const act = { projectId: null, actor: input.actor, action: 'token_list_imported', subject: name, details } as const
+    await ctx.audit.record(tx, act)
+  })
+  return file
+}
+
+/** Forgets a list: its tokens are shown as before it. @throws not_found. */
+export const removeTokenList = async (
+  ctx: Pick<WorkerCtx, 'db' | 'audit'>,
+  input: { readonly name: string; readonly actor: string },
+): Promise<void> => {
+  const { name, actor } = input
+  const wasThere = await ctx.db.transaction(async (tx) => {
+    const tokens = await deleteTokenList(tx, name)
+    if (tokens === 0) return false
+    const details = { tokens: String(tokens) }
+    await ctx.audit.record(tx, { projectId: null, actor, action: 'token_list_removed', subject: name, details })
+    return true
+  })
+  if (!wasThere) {
+    throw new AppError('not_found', `There is no token list named "${name}"; "tokens list" shows which there are.`)
+  }
 }

@@ -1,6 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type { Tx } from '../../db/client.ts'
-import { insertApiKey } from '../../db/queries/api-keys.ts'
+import {
+  type ApiKeyRow,
+  findApiKey,
+  insertApiKey,
+  listApiKeys as selectApiKeys,
+  revokeApiKey as update,
+} from '../../db/queries/api-keys.ts'
 import { findProject } from '../../db/queries/projects.ts'
 import type { ApiKeyScope } from '../../db/words.ts'
 import { newApiKey } from '../auth/api-key.ts'
@@ -18,7 +24,7 @@ type NewApiKeyInput = {
 }
 
 /** @param text is shown once and kept nowhere. */
-export type MadeApiKey = { readonly id: string; readonly text: string }
+type MadeApiKey = { readonly id: string; readonly text: string }
 
 /** Writes a new API key and its audit row, in the caller's transaction. */
 export const addApiKey = async (ctx: Pick<WorkerCtx, 'audit'>, tx: Tx, input: NewApiKeyInput): Promise<MadeApiKey> => {
@@ -54,4 +60,36 @@ export const createApiKey = async (
   }
   if ((await findProject(ctx.db, input.projectId)) === null) throw noSuchProject()
   return ctx.db.transaction((tx) => addApiKey(ctx, tx, { ...input, name }))
+}
+
+/** A project's API keys, oldest first; revoked and expired ones too. @throws not_found */
+export const listApiKeys = async (ctx: Pick<WorkerCtx, 'db'>, projectId: string): Promise<readonly ApiKeyRow[]> => {
+  if ((await findProject(ctx.db, projectId)) === null) throw noSuchProject()
+  return selectApiKeys(ctx.db, projectId)
+}
+
+/**
+ * Revokes an API key: it is refused from the next request on, by every process. Idempotent.
+ * @returns whether it was not revoked before. @throws not_found
+ */
+export const revokeApiKey = async (
+  ctx: Pick<WorkerCtx, 'db' | 'audit'>,
+  input: { readonly id: string; readonly actor: string },
+): Promise<boolean> => {
+  const revoked = await ctx.db.transaction(async (tx) => {
+    const key = await update(tx, input.id)
+    if (key === null) return false
+    await ctx.audit.record(tx, {
+      projectId: key.projectId,
+      actor: input.actor,
+      action: 'api_key_revoked',
+      subject: key.id,
+      details: { name: key.name },
+    })
+    return true
+  })
+  if (!revoked && (await findApiKey(ctx.db, input.id)) === null) {
+    throw new AppError('not_found', 'There is no API key with this id.')
+  }
+  return revoked
 }

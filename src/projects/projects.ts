@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { insertProject } from '../../db/queries/projects.ts'
+import { insertProject, markProjectActivated, listProjects as selectProjects } from '../../db/queries/projects.ts'
 import { API_KEY_SCOPES } from '../../db/words.ts'
-import { addApiKey } from '../api-keys/create.ts'
-import type { Ctx } from '../context.ts'
+import { addApiKey } from '../api-keys/api-keys.ts'
+import type { Ctx, WorkerCtx } from '../context.ts'
 import { TESTNET_DEVELOPER_SECRET } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { createProjectWallet } from './wallet.ts'
@@ -43,3 +43,39 @@ export const createProject = async (
   }
   return { projectId, apiKey: apiKey.text }
 }
+
+/**
+ * Activates a project of mainnet with the developer's secret, and makes its project wallets on every network that is
+ * served. A wallet that is missing afterwards is made by the first request that needs it.
+ * @throws invalid_input for a secret that is refused and for an active project, not_found.
+ */
+export const activateProject = async (
+  ctx: Ctx,
+  input: { readonly projectId: string; readonly developerSecret: string; readonly actor: string },
+): Promise<void> => {
+  const { projectId } = input
+  const made = await ctx.vault.activateProject(input)
+  await ctx.db.transaction(async (tx) => {
+    await made.write(tx)
+    await markProjectActivated(tx, { projectId, at: ctx.now() })
+  })
+  for (const { network } of ctx.chains.served) await createProjectWallet(ctx, { ...input, network })
+}
+
+type ListedProject = {
+  readonly id: string
+  readonly name: string
+  readonly created_at: string
+  readonly activated_at: string | null
+  readonly anonymous_login: boolean
+}
+
+/** Every project, oldest first. For operators. */
+export const listProjects = async (ctx: Pick<WorkerCtx, 'db'>): Promise<readonly ListedProject[]> =>
+  (await selectProjects(ctx.db)).map((row) => ({
+    id: row.id,
+    name: row.name,
+    created_at: row.createdAt.toISOString(),
+    activated_at: row.activatedAt?.toISOString() ?? null,
+    anonymous_login: row.anonymousLogin,
+  }))

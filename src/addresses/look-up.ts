@@ -1,9 +1,18 @@
 import type { Network } from '../../db/words.ts'
+import { provided } from '../chains/provided.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { contractOf } from '../tokens/contract.ts'
-import { tokenLooks } from '../tokens/looks.ts'
+import { contractOf, tokenLooks } from '../tokens/token.ts'
 import { ADDRESSES_MAX, type AddressesMetadata } from './schema.ts'
+
+/** The address of an ENS name, null where it has none. @throws invalid_input, not_implemented (no Ethereum node), node_unavailable. */
+export const lookupByName = async (
+  ctx: Pick<Ctx, 'chains'>,
+  input: { readonly name: string },
+): Promise<string | null> => {
+  const { names, network } = ctx.chains.withNode('Ethereum')
+  return provided(names, `${network} has no registry of names.`).addressOfName(input.name)
+}
 
 /**
  * What addresses are, by the text that each was sent as.

@@ -1,4 +1,4 @@
-import { type AbiBinding, insertAbi } from '../../db/queries/abis.ts'
+import { type AbiBinding, deleteAbi, insertAbi } from '../../db/queries/abis.ts'
 import type { EvmNetwork } from '../../db/words.ts'
 import type { Chains } from '../chains/chains.ts'
 import { provided } from '../chains/provided.ts'
@@ -9,7 +9,7 @@ const NAME_LENGTH_MAX = 128
 /** One line of visible characters, so that a list shows which is which. */
 const NAME = /^[^\p{C}\p{Z}](?:[^\p{C}\p{Zl}\p{Zp}]*[^\p{C}\p{Z}])?$/u
 
-export type AddedAbi = {
+type AddedAbi = {
   readonly name: string
   readonly binding: AbiBinding
   readonly functions: number
@@ -61,4 +61,20 @@ export const addAbi = async (
   }
   const functions = items.filter(({ kind }) => kind === 'function').length
   return { name, binding, functions, errors: items.length - functions }
+}
+
+/** Forgets an added ABI: the next preview does without it. @throws not_found. */
+export const removeAbi = async (
+  ctx: Pick<WorkerCtx, 'db' | 'audit'>,
+  input: { readonly name: string; readonly actor: string },
+): Promise<void> => {
+  const { name, actor } = input
+  const wasThere = await ctx.db.transaction(async (tx) => {
+    const items = await deleteAbi(tx, name)
+    if (items === 0) return false
+    const details = { items: String(items) }
+    await ctx.audit.record(tx, { projectId: null, actor, action: 'abi_removed', subject: name, details })
+    return true
+  })
+  if (!wasThere) throw new AppError('not_found', `There is no ABI named "${name}"; "abi list" shows which there are.`)
 }

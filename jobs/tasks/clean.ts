@@ -1,0 +1,32 @@
+import type { Task } from 'graphile-worker'
+import { dropExpiredLogins } from '../../db/queries/expired-logins.ts'
+import { dropOldIdempotencyKeys } from '../../db/queries/idempotency-keys.ts'
+import { dropOldMails } from '../../db/queries/mails.ts'
+import type { WorkerCtx } from '../../src/context.ts'
+import { compact } from '../../src/metrics/compact.ts'
+import { parsePayload } from './payload.ts'
+
+/** Housekeeping of logins, sessions and mails. */
+export const cleanLoginsTask =
+  (ctx: WorkerCtx): Task =>
+  async (payload) => {
+    parsePayload('clean_logins', payload)
+    await dropExpiredLogins(ctx.db)
+    await dropOldMails(ctx.db)
+  }
+
+/** Housekeeping: totals are the same without it, and slower to read. */
+export const compactCountsTask =
+  (ctx: WorkerCtx): Task =>
+  async (payload) => {
+    parsePayload('compact_counts', payload)
+    await compact(ctx)
+  }
+
+/** Housekeeping: a key that is over is not looked at any more, whether or not its row is still there. */
+export const dropIdempotencyKeysTask =
+  (ctx: WorkerCtx): Task =>
+  async (payload) => {
+    parsePayload('drop_idempotency_keys', payload)
+    await dropOldIdempotencyKeys(ctx.db)
+  }

@@ -1,0 +1,112 @@
+import type { Tx } from '../../db/client.ts'
+import { addCounts } from '../../db/queries/counts.ts'
+import {
+  type BlockPoint,
+  type Follower,
+  forgetBlocksAbove,
+  moveCursor,
+  rememberBlocks,
+} from '../../db/queries/cursors.ts'
+import type { Chain } from '../chains/chain.ts'
+import type { WorkerCtx } from '../context.ts'
+import type { StepResult } from './follow.ts'
+import { type Fork, finalNumberOf, findFork, type Head } from './fork.ts'
+
+/** Thrown inside a database transaction to undo it. */
+class Overtaken extends Error {}
+
+/**
+ * Moves a follower's cursor and writes what belongs to the move, in one database transaction.
+ * @returns false where somebody else has moved the cursor meanwhile: then nothing is written.
+ */
+export const move = async (
+  ctx: Pick<WorkerCtx, 'db'>,
+  input: {
+    readonly follower: Follower
+    readonly from: BlockPoint
+    readonly to: BlockPoint
+    readonly write: (tx: Tx) => Promise<void>
+  },
+): Promise<boolean> => {
+  try {
+    await ctx.db.transaction(async (tx) => {
+      if (!(await moveCursor(tx, input))) throw new Overtaken()
+      await input.write(tx)
+    })
+    return true
+  } catch (error) {
+    if (error instanceof Overtaken) return false
+    throw error
+  }
+}
+
+/**
+ * Takes a follower over the blocks after its cursor, with what was found in them.
+ * @param input.blocks in order, at least one; the first is the cursor's child.
+ * @returns false where somebody else has moved the cursor meanwhile: then nothing is written.
+ */
+export const advance = async (
+  ctx: Pick<WorkerCtx, 'db'>,
+  input: {
+    readonly chain: Pick<Chain, 'depth'>
+    readonly head: Head
+    readonly follower: Follower
+    readonly cursor: BlockPoint
+    readonly blocks: readonly BlockPoint[]
+    readonly write: (tx: Tx) => Promise<void>
+  },
+): Promise<boolean> => {
+  const { chain, head, follower, cursor, blocks, write } = input
+  const to = blocks.at(-1)
+  if (to === undefined) throw new Error('expected at least one block to advance over')
+  // The cursor's own block is remembered even where it is final: a fork is looked for from there.
+  let finalNumber = finalNumberOf(chain, head)
+  if (finalNumber > to.number) finalNumber = to.number
+  return move(ctx, {
+    follower,
+    from: cursor,
+    to,
+    write: async (tx) => {
+      await rememberBlocks(tx, { follower, blocks, finalNumber })
+      await write(tx)
+    },
+  })
+}
+
+/** After a reorganisation: takes a follower back to where the chain forked off, and undoes what it had from above. */
+export const rewind = async (
+  ctx: Pick<WorkerCtx, 'db' | 'log'>,
+  input: {
+    readonly chain: Chain
+    readonly head: Head
+    readonly follower: Follower
+    readonly cursor: BlockPoint
+    /** @returns how many rows it changed, for the log. */
+    readonly undo: (tx: Tx, fork: Fork) => Promise<number>
+  },
+): Promise<StepResult> => {
+  const { chain, follower, cursor } = input
+  const fork = await findFork(ctx, input)
+  // Nodes behind one URL are not always of one mind: wait until they are.
+  if (fork === null || fork.hash === cursor.hash) return 'caught_up'
+  const moved = await move(ctx, {
+    follower,
+    from: cursor,
+    to: fork,
+    write: async (tx) => {
+      await forgetBlocksAbove(tx, follower, fork.number)
+      await rememberBlocks(tx, { follower, blocks: [fork], finalNumber: 0n })
+      const undone = await input.undo(tx, fork)
+      const depthBlocks = Number(cursor.number - fork.number)
+      await addCounts(tx, [
+        { name: 'reorganisations_total', labels: { ...follower }, amount: 1 },
+        { name: 'reorganised_blocks_total', labels: { ...follower }, amount: depthBlocks },
+      ])
+      ctx.log.warn(
+        { network: chain.network, purpose: follower.purpose, fork: String(fork.number), undone },
+        'the chain was reorganised',
+      )
+    },
+  })
+  return moved ? 'advanced' : 'overtaken'
+}

@@ -1,0 +1,89 @@
+import {
+  findProject,
+  setPasskeyRpId,
+  setAnonymousLogin as store,
+  setAllowedOrigins as update,
+} from '../../db/queries/projects.ts'
+import { isRpIdFor } from '../auth/relying-party.ts'
+import type { WorkerCtx } from '../context.ts'
+import { AppError, noSuchProject } from '../errors.ts'
+import { UUID } from '../uuid.ts'
+
+type Switch = 'on' | 'off'
+
+/**
+ * Lets anybody begin as a new user of a project without a proof, or no longer. Users who came so before stay, with the
+ * sessions that they have. The audit has what it was and what it is. For operators. @throws not_found
+ */
+export const setAnonymousLogin = async (
+  ctx: Pick<WorkerCtx, 'db' | 'audit'>,
+  input: { readonly projectId: string; readonly anonymousLogin: Switch },
+): Promise<void> => {
+  const { projectId, anonymousLogin } = input
+  await ctx.db.transaction(async (tx) => {
+    const project = await findProject(tx, projectId)
+    if (project === null) throw noSuchProject()
+    await store(tx, { projectId, isOn: anonymousLogin === 'on' })
+    const before: Switch = project.anonymousLogin ? 'on' : 'off'
+    const details = { anonymous_login: anonymousLogin, before }
+    const act = {
+      projectId,
+      actor: 'operator',
+      action: 'anonymous_login_changed',
+      subject: projectId,
+      details,
+    } as const
+    await ctx.audit.record(tx, act)
+  })
+}
+
+/** A scheme, a host and perhaps a port: what a browser sends as `Origin`. */
+const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text
+
+/**
+ * Sets from which pages browsers may call on behalf of a project; the earlier list is replaced. The audit has both lists.
+ * For operators. @throws invalid_input, not_found.
+ */
+export const setAllowedOrigins = async (
+  ctx: Pick<WorkerCtx, 'db' | 'audit'>,
+  input: { readonly projectId: string; readonly origins: readonly string[] },
+): Promise<void> => {
+  const { projectId, origins } = input
+  if (!origins.every(isOrigin)) {
+    throw new AppError('invalid_input', 'Each origin must be like https://app.example.com, without a path.')
+  }
+  if (!UUID.test(projectId)) throw noSuchProject()
+  await ctx.db.transaction(async (tx) => {
+    const project = await findProject(tx, projectId)
+    if (project === null) throw noSuchProject()
+    await update(tx, input)
+    const details = { origins: origins.join(' '), before: project.allowedOrigins.join(' ') }
+    await ctx.audit.record(tx, { projectId, actor: 'operator', action: 'origins_changed', subject: projectId, details })
+  })
+}
+
+/**
+ * Sets which domain a project's new passkeys belong to (WebAuthn's RP ID); null: the host of the page that asks. Those of
+ * another domain stay, and are of use only where that is the domain again. The audit has both. For operators.
+ * @throws invalid_input, not_found.
+ */
+export const setPasskeyDomain = async (
+  ctx: Pick<WorkerCtx, 'db' | 'config' | 'audit'>,
+  input: { readonly projectId: string; readonly rpId: string | null },
+): Promise<void> => {
+  const { projectId, rpId } = input
+  const project = await findProject(ctx.db, projectId)
+  if (project === null) throw noSuchProject()
+  if (rpId !== null && !isRpIdFor(ctx, project, rpId)) {
+    throw new AppError(
+      'invalid_input',
+      'The passkey domain must be the host of an allowed origin or a domain above it, in lower case: no IP address, no port.',
+    )
+  }
+  await ctx.db.transaction(async (tx) => {
+    await setPasskeyRpId(tx, { projectId, rpId })
+    const details = { domain: rpId ?? '', before: project.passkeyRpId ?? '' }
+    const act = { projectId, actor: 'operator', action: 'passkey_domain_changed', subject: projectId, details } as const
+    await ctx.audit.record(tx, act)
+  })
+}
