@@ -1,25 +1,23 @@
-import type { ExtractTablesWithRelations } from 'drizzle-orm'
-import { sql } from 'drizzle-orm'
-import { drizzle, type PostgresJsDatabase, type PostgresJsTransaction } from 'drizzle-orm/postgres-js'
-import postgres from 'postgres'
-import * as schema from './schema.ts'
-
-type Schema = typeof schema
+import { type ExtractTablesWithRelations, sql } from 'drizzle-orm'
+import { drizzle, type NodePgDatabase, type NodePgTransaction } from 'drizzle-orm/node-postgres'
+import pg from 'pg'
 
 /**
- * A database transaction. Statements that need nothing of each other may be sent together (`Promise.all`), but each must be
- * the last of its branch: what went on after another one failed would be sent behind the rollback.
+ * A database transaction. Statements that need nothing of each other may be sent together (`Promise.all`): they travel in one
+ * message. Each must be the last of its branch: a statement that a branch sends after another branch failed is refused, as the
+ * transaction is over by then.
  */
-export type Tx = PostgresJsTransaction<Schema, ExtractTablesWithRelations<Schema>>
+type NoSchema = Record<string, never>
+export type Tx = NodePgTransaction<NoSchema, ExtractTablesWithRelations<NoSchema>>
 /** A pool, or a transaction on it: a query takes either, and never opens a transaction itself. */
-export type Queryable = PostgresJsDatabase<Schema> | Tx
+export type Queryable = NodePgDatabase | Tx
 
-export type Db = PostgresJsDatabase<Schema> & {
+export type Db = NodePgDatabase & {
   /**
-   * postgres.js itself, for the few statements of the signing path: what it is given as a template is prepared once a
-   * connection, planned once and then sent in one message, where drizzle's statements are parsed and planned each time.
+   * For the few statements of the signing path: without drizzle's share, and planned once a connection, where other statements
+   * are planned for their values.
    */
-  readonly prepared: postgres.Sql
+  readonly prepared: <Row extends object>(text: TemplateStringsArray, ...values: readonly unknown[]) => Promise<Row[]>
   /** Ends the pool; waits at most `timeoutSeconds` for what is running. */
   readonly close: (input: { readonly timeoutSeconds: number }) => Promise<void>
 }
@@ -31,55 +29,111 @@ type DbOptions = {
   readonly applicationName: string
 }
 
-const CONNECT_TIMEOUT_SECONDS = 10
+const CONNECT_TIMEOUT_MS = 10_000
+
+const PREPARED_CONNECTIONS = 4
 
 /** Longer statements carry lists, of another length each time: kept, they would fill the memory of every connection. */
 const PREPARED_LENGTH_MAX = 1_500
 
-type Unsafe = postgres.Sql['unsafe']
-
-const preparingShort =
-  (unsafe: Unsafe): Unsafe =>
-  (query, parameters, options) =>
-    unsafe(query, parameters, { ...options, prepare: query.length <= PREPARED_LENGTH_MAX })
-
 /**
- * drizzle sends its statements unprepared. Each would be parsed and planned anew and take two round trips, as postgres.js
- * asks for the types of the parameters first; and the next would wait for it, where prepared ones travel together.
+ * A client that sends statements before the answers to earlier ones are there (pipelining), and has short ones prepared by the
+ * server: parsed once a connection, under a name that follows from the text.
  */
-const preparing = (client: postgres.Sql): postgres.Sql => {
-  const begin = client.begin.bind(client)
-  return Object.assign(client, {
-    unsafe: preparingShort(client.unsafe),
-    begin: (work: (tx: postgres.TransactionSql) => unknown) =>
-      begin((tx) => work(Object.assign(tx, { unsafe: preparingShort(tx.unsafe) }))),
-  })
+class PipeliningClient extends pg.Client {
+  readonly #names = new Map<string, string>()
+
+  constructor(config?: pg.ClientConfig) {
+    super({ ...config, pipeline: true })
+  }
+
+  // The overloads of the method are for callbacks and streams as well; all of them come by here.
+  override query(config: unknown, ...rest: unknown[]): never {
+    const query = super.query as (...args: unknown[]) => never
+    if (!isUnnamed(config) || config.text.length > PREPARED_LENGTH_MAX) return query.call(this, config, ...rest)
+    const name = this.#names.get(config.text) ?? `s${this.#names.size}`
+    this.#names.set(config.text, name)
+    return query.call(this, { ...config, name }, ...rest)
+  }
 }
 
-/** Few, so that what is asked at the same time travels together. */
-const PREPARED_CONNECTIONS = 4
+const isUnnamed = (config: unknown): config is pg.QueryConfig =>
+  typeof config === 'object' && config !== null && 'text' in config && !('name' in config && config.name !== undefined)
 
-/**
- * Opens a pool on one PostgreSQL database; nothing is connected before the first query.
- *
- * postgres.js is patched (patches/): as it is published (3.4.9, its issues 1130, 1186 and 1195), a connection that is cut
- * under load leaves queries that never end and, within a transaction, throws where nobody can catch it; and the rollback
- * of a transaction whose connection is gone could reach another one's. test/db/client.test.ts cuts connections.
- */
-export const openDb = (options: DbOptions): Db => {
-  const common = { connect_timeout: CONNECT_TIMEOUT_SECONDS, onnotice: () => {} }
-  const connection = { application_name: options.applicationName }
-  const client = preparing(postgres(options.url, { ...common, max: options.maxConnections, connection }))
-  const prepared = postgres(options.url, {
-    ...common,
-    max: PREPARED_CONNECTIONS,
-    // A plan for the lists at hand never pays: these statements find a few rows by their keys.
-    connection: { ...connection, plan_cache_mode: 'force_generic_plan' } as typeof connection,
+/** One transaction's hold of a connection. What is sent after its end is refused: it would be part of another transaction. */
+class Lease {
+  #isOver = false
+  constructor(readonly client: pg.PoolClient) {}
+
+  query(...args: unknown[]): Promise<unknown> {
+    if (this.#isOver) return Promise.reject(new Error('The transaction that this statement belongs to is over.'))
+    return (this.client.query as (...each: unknown[]) => Promise<unknown>).apply(this.client, args)
+  }
+
+  /** @param isLost whether the connection is of no more use. */
+  end(isLost: boolean): void {
+    this.#isOver = true
+    this.client.release(isLost)
+  }
+}
+
+const openPool = (options: DbOptions, settings?: string): pg.Pool => {
+  const pool = new pg.Pool({
+    connectionString: options.url,
+    max: options.maxConnections,
+    application_name: options.applicationName,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    idleTimeoutMillis: 0,
+    options: settings,
+    Client: PipeliningClient,
   })
-  return Object.assign(drizzle(client, { schema }), {
-    prepared,
+  // A connection that is lost also fails the statements that were using it, and they tell it. An idle one is replaced.
+  pool.on('error', () => {})
+  pool.on('connect', (client) => client.on('error', () => {}))
+  return pool
+}
+
+/** Runs `work` in a transaction on a connection of its own. */
+const transactionOn =
+  (pool: pg.Pool): Db['transaction'] =>
+  async (work, config) => {
+    const lease = new Lease(await pool.connect())
+    let isLost = false
+    try {
+      return await drizzle(lease as unknown as pg.PoolClient).transaction(work, config)
+    } catch (error) {
+      // The server says that it ends a connection before the socket is closed.
+      isLost = isDatabaseAway(error)
+      throw error
+    } finally {
+      lease.end(isLost)
+    }
+  }
+
+const preparedOn =
+  (pool: pg.Pool): Db['prepared'] =>
+  async <Row extends object>(strings: TemplateStringsArray, ...values: readonly unknown[]) => {
+    const text = strings.reduce((before, part, index) => `${before}$${index}${part}`)
+    return (await pool.query<Row & pg.QueryResultRow>({ text, values: [...values] })).rows
+  }
+
+/** Opens a pool on one PostgreSQL database; nothing is connected before the first query. */
+export const openDb = (options: DbOptions): Db => {
+  const pool = openPool(options)
+  // A plan for the lists at hand never pays: these statements find a few rows by their keys.
+  const planned = openPool(
+    { ...options, maxConnections: PREPARED_CONNECTIONS },
+    '-c plan_cache_mode=force_generic_plan',
+  )
+  return Object.assign(drizzle(pool), {
+    prepared: preparedOn(planned),
+    transaction: transactionOn(pool),
     close: async ({ timeoutSeconds }: { timeoutSeconds: number }) => {
-      await Promise.all([client.end({ timeout: timeoutSeconds }), prepared.end({ timeout: timeoutSeconds })])
+      const ended = Promise.all([pool.end(), planned.end()])
+      const { promise: waited, resolve } = Promise.withResolvers<void>()
+      const givenUp = setTimeout(resolve, timeoutSeconds * 1000)
+      await Promise.race([ended, waited])
+      clearTimeout(givenUp)
     },
   })
 }
@@ -87,24 +141,24 @@ export const openDb = (options: DbOptions): Db => {
 /** PostgreSQL's name of the unique constraint that an error is about, or null. */
 export const violatedConstraint = (error: unknown): string | null => {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
-    if ('code' in at && at.code === '23505' && 'constraint_name' in at && typeof at.constraint_name === 'string') {
-      return at.constraint_name
+    if ('code' in at && at.code === '23505' && 'constraint' in at && typeof at.constraint === 'string') {
+      return at.constraint
     }
   }
   return null
 }
 
-/**
- * SQLSTATE: class 08, the server going down or starting, too many connections (PostgreSQL, Appendix A); then what
- * postgres.js and the system call a connection that is gone or never came about.
- */
-const AWAY =
-  /^(?:08\w{3}|57P0[1-3]|53300|CONNECTION_(?:CLOSED|ENDED|DESTROYED)|CONNECT_TIMEOUT|ECONN\w+|EPIPE|ETIMEDOUT|E?HOSTUNREACH|ENOTFOUND)$/
+/** SQLSTATE: class 08, the server going down or starting, too many connections (PostgreSQL, Appendix A); then the system's words. */
+const AWAY_CODE = /^(?:08\w{3}|57P0[1-3]|53300|ECONN\w+|EPIPE|ETIMEDOUT|E?HOSTUNREACH|ENOTFOUND)$/
+/** pg has no codes for a connection that is gone or never came about. */
+const AWAY_MESSAGE =
+  /^(?:Connection terminated|Client has encountered a connection error|Client was closed|timeout exceeded when trying to connect|Cannot use a pool after calling end)/
 
 /** Whether a query failed because the database is away: then nobody knows whether it was done. */
 export const isDatabaseAway = (error: unknown): boolean => {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
-    if ('code' in at && typeof at.code === 'string' && AWAY.test(at.code)) return true
+    if ('code' in at && typeof at.code === 'string' && AWAY_CODE.test(at.code)) return true
+    if (AWAY_MESSAGE.test(at.message)) return true
   }
   return false
 }

@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { readMigrationFiles } from 'drizzle-orm/migrator'
-import { drizzle } from 'drizzle-orm/postgres-js'
-import { migrate as runDrizzleMigrations } from 'drizzle-orm/postgres-js/migrator'
+import { drizzle } from 'drizzle-orm/node-postgres'
+import { migrate as runDrizzleMigrations } from 'drizzle-orm/node-postgres/migrator'
 import { runMigrations as runJobMigrations } from 'graphile-worker'
 import pg from 'pg'
-import postgres, { type Sql } from 'postgres'
 import { CREATE_ROLES, GRANTS, JOBS_ROLE } from './grants.ts'
 
 const MIGRATIONS_FOLDER = fileURLToPath(new URL('./migrations', import.meta.url))
@@ -18,13 +17,15 @@ const MIGRATION_LOCK = 7_215_001
  * Refuses a database whose first migration is not our baseline, or whose job queue has another owner: it is older than the baseline, and no migration leads here.
  * @throws Error
  */
-const refuseOtherHistory = async (client: Sql): Promise<void> => {
-  const [table] = await client`select to_regclass('drizzle.__drizzle_migrations') as name`
-  if (table?.name == null) return
-  const [first] = await client<{ hash: string }[]>`select hash from drizzle.__drizzle_migrations order by id limit 1`
+const refuseOtherHistory = async (client: pg.Client): Promise<void> => {
+  const { rows: tables } = await client.query("select to_regclass('drizzle.__drizzle_migrations') as name")
+  if (tables[0]?.name == null) return
+  const { rows: history } = await client.query('select hash from drizzle.__drizzle_migrations order by id limit 1')
+  const { rows: queues } = await client.query(
+    "select pg_get_userbyid(nspowner) as owner from pg_namespace where nspname = 'graphile_worker'",
+  )
+  const [first, queue] = [history[0], queues[0]]
   const [baseline] = readMigrationFiles({ migrationsFolder: MIGRATIONS_FOLDER })
-  const [queue] = await client<{ owner: string }[]>`
-    select pg_get_userbyid(nspowner) as owner from pg_namespace where nspname = 'graphile_worker'`
   // Whoever else owned the queue may still own what others call.
   const isOurs = queue === undefined || queue.owner === JOBS_ROLE
   if (isOurs && (first === undefined || first.hash === baseline?.hash)) return
@@ -32,8 +33,6 @@ const refuseOtherHistory = async (client: Sql): Promise<void> => {
     'This database was made by an unreleased version and cannot be migrated: use an empty database (for `bun run dev`, delete its folder, `.dev` by default).',
   )
 }
-
-const quoted = (identifier: string) => `"${identifier.replaceAll('"', '""')}"`
 
 /**
  * Brings a database to the newest schema: our tables, graphile-worker's (owned by a role of their own), roles, grants, and the
@@ -43,30 +42,32 @@ const quoted = (identifier: string) => `"${identifier.replaceAll('"', '""')}"`
  * @param databaseUrl of a role that may create roles and owns the database.
  */
 export async function migrate(databaseUrl: string): Promise<void> {
-  const client = postgres(databaseUrl, { max: 1, onnotice: () => {} })
+  const client = new pg.Client({ connectionString: databaseUrl })
+  // A lost connection also fails the statement that was using it, and that is where it is reported.
+  client.on('error', () => {})
+  await client.connect()
   try {
-    await client`select pg_advisory_lock(${MIGRATION_LOCK})`
+    await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK])
     await refuseOtherHistory(client)
     // A column or a view that a view stands on can neither be changed nor dropped.
-    await client.unsafe('drop schema if exists strongroom_views cascade')
+    await client.query('drop schema if exists strongroom_views cascade')
     await runDrizzleMigrations(drizzle(client), { migrationsFolder: MIGRATIONS_FOLDER })
-    await client.unsafe(CREATE_ROLES)
-    const [row] = await client<{ database: string }[]>`select current_database() as database`
-    const database = quoted(row?.database ?? '')
+    await client.query(CREATE_ROLES)
+    const { rows } = await client.query<{ database: string }>('select current_database() as database')
+    const database = client.escapeIdentifier(rows[0]?.database ?? '')
     // Its own schema needs CREATE once; afterwards the role keeps only what it owns.
-    await client.unsafe(`grant ${JOBS_ROLE} to current_user; grant create on database ${database} to ${JOBS_ROLE}`)
+    await client.query(`grant ${JOBS_ROLE} to current_user; grant create on database ${database} to ${JOBS_ROLE}`)
     await migrateJobTables(databaseUrl)
-    await client.unsafe(`revoke create on database ${database} from ${JOBS_ROLE}`)
-    await client.unsafe(GRANTS)
-    await client.begin((tx) => tx.unsafe(VIEWS))
+    await client.query(`revoke create on database ${database} from ${JOBS_ROLE}`)
+    await client.query(GRANTS)
+    await client.query(VIEWS)
   } finally {
-    await client.end({ timeout: 5 })
+    await client.end()
   }
 }
 
 const migrateJobTables = async (databaseUrl: string): Promise<void> => {
   const pgPool = new pg.Pool({ connectionString: databaseUrl, max: 1, options: `-c role=${JOBS_ROLE}` })
-  // A lost connection also fails the query that was using it, and that is where it is reported.
   pgPool.on('error', () => {})
   pgPool.on('connect', (client) => client.on('error', () => {}))
   try {

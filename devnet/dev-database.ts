@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import postgres from 'postgres'
+import pg from 'pg'
 import { API_ROLE, WORKER_ROLE } from '../db/grants.ts'
 import { migrate } from '../db/migrate.ts'
 
@@ -17,17 +17,18 @@ export const prepareDatabase = async (superuserUrl: string): Promise<DevDatabase
     return url.href
   }
 
-  const sql = postgres(superuserUrl, { max: 1, onnotice: () => {} })
+  const client = new pg.Client({ connectionString: superuserUrl })
+  await client.connect()
+  const has = async (table: 'pg_database' | 'pg_roles', column: string, name: string): Promise<boolean> =>
+    (await client.query(`select from ${table} where ${column} = $1`, [name])).rowCount !== 0
   try {
-    const [existing] = await sql`select from pg_database where datname = ${DATABASE}`
-    if (existing === undefined) await sql`create database ${sql(DATABASE)}`
+    if (!(await has('pg_database', 'datname', DATABASE))) await client.query(`create database ${DATABASE}`)
     await migrate(urlOf())
     const makeLogin = async (name: string, role: string): Promise<string> => {
       // A password that lives as long as the stack needs no place where it is kept.
       const password = randomBytes(24).toString('hex')
-      const [known] = await sql`select from pg_roles where rolname = ${name}`
-      if (known === undefined) await sql`create role ${sql(name)} login in role ${sql(role)}`
-      await sql.unsafe(`alter role ${name} password '${password}'`)
+      if (!(await has('pg_roles', 'rolname', name))) await client.query(`create role ${name} login in role ${role}`)
+      await client.query(`alter role ${name} password '${password}'`)
       return urlOf({ name, password })
     }
     return {
@@ -36,6 +37,6 @@ export const prepareDatabase = async (superuserUrl: string): Promise<DevDatabase
       workerUrl: await makeLogin('strongroom_dev_worker', WORKER_ROLE),
     }
   } finally {
-    await sql.end()
+    await client.end()
   }
 }

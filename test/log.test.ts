@@ -12,7 +12,9 @@ describe('an error in the log', () => {
     const database = await createDatabase()
     const db = openDb({ url: database.url, maxConnections: 1, applicationName: 'test' })
     try {
-      const [project] = await db.execute<{ id: string }>(sql`insert into projects (name) values (${MARK}) returning id`)
+      const {
+        rows: [project],
+      } = await db.execute<{ id: string }>(sql`insert into projects (name) values (${MARK}) returning id`)
       for (const statement of [
         sql`select ${MARK}::text from nowhere`,
         sql`insert into projects (id, name) values (${project?.id}, ${MARK})`,

@@ -20,7 +20,7 @@ export const readAbiItems = async (
   input: { readonly network: Network; readonly kind: AbiItemKind; readonly selectors: readonly string[] },
 ): Promise<readonly AddedItemRow[]> => {
   if (input.selectors.length === 0) return []
-  const rows = await db.prepared<(Omit<AddedItemRow, 'name' | 'inputs'> & { readonly item: AbiItemRow['item'] })[]>`
+  const rows = await db.prepared<Omit<AddedItemRow, 'name' | 'inputs'> & { readonly item: AbiItemRow['item'] }>`
     select selector, item, bool_or(address is null) as "isGeneral", array_remove(array_agg(address), null) as addresses
     from public.abi_items
     where selector = any(${[...input.selectors]}::text[]) and kind = ${input.kind}

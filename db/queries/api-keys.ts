@@ -29,7 +29,7 @@ export type LiveApiKey = {
 
 /** The keys with these hashes (in hex) that are neither revoked nor expired, by the database's clock; a prepared statement. */
 export const findLiveApiKeys = async (db: Db, hexHashes: readonly string[]): Promise<readonly LiveApiKey[]> => {
-  return db.prepared<LiveApiKey[]>`
+  return db.prepared<LiveApiKey>`
     select id, project_id as "projectId", hash, scopes, last_used_at as "lastUsedAt"
     from public.api_keys
     where hash = any(${hexHashes.map((hex) => `\\x${hex}`)}::text[]::bytea[])

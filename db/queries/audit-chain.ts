@@ -73,7 +73,7 @@ const linkColumns = {
 
 /** Where each of these chains ends, however long it is; a chain without links is not among them. */
 export const lastLinks = async (db: Queryable, chains: readonly string[]): Promise<readonly Link[]> => {
-  const ends = await db.execute<{ chain: string; position: string }>(sql`
+  const { rows: ends } = await db.execute<{ chain: string; position: string }>(sql`
     select wanted.chain, last.position
     from unnest(${sql.param([...chains])}::text[]) as wanted(chain)
     cross join lateral (
@@ -106,7 +106,7 @@ export const recentChains = async (db: Queryable, input: { readonly links: numbe
 
 /** Every chain that has a link: one step through the index a chain, however long the chains are. */
 export const listChains = async (db: Queryable): Promise<readonly string[]> => {
-  const rows = await db.execute<{ chain: string }>(sql`
+  const { rows } = await db.execute<{ chain: string }>(sql`
     with recursive each as (
       (select chain from audit_chain order by chain limit 1)
       union all
@@ -161,7 +161,9 @@ export const COUNTED_TAIL_MAX = 10_000
  * `oldestSeconds` is since the first of them, and null where there is none.
  */
 export const unchainedTail = async (db: Queryable): Promise<UnchainedTail> => {
-  const [row] = await db.execute<UnchainedTail>(sql`
+  const {
+    rows: [row],
+  } = await db.execute<UnchainedTail>(sql`
     select count(*)::int as rows,
       extract(epoch from now() - (array_agg(tail.at order by tail.id))[1])::float8 as "oldestSeconds"
     from (

@@ -60,7 +60,9 @@ export const beginBackfill = async (tx: Tx, place: BackfillPlace, fromBlock: big
 
 /** The database's own clock. */
 export const databaseTime = async (db: Queryable): Promise<string> => {
-  const [row] = await db.execute<{ time: string }>(sql`select clock_timestamp()::text as time`)
+  const {
+    rows: [row],
+  } = await db.execute<{ time: string }>(sql`select clock_timestamp()::text as time`)
   if (row === undefined) throw new Error('the database told no time')
   return row.time
 }

@@ -31,8 +31,8 @@ export const dueClocks = async (
     readonly expireAfterSeconds: number
     readonly askedPerGas: bigint | null
   },
-): Promise<readonly DueClock[]> =>
-  db.execute<DueClock>(sql`
+): Promise<readonly DueClock[]> => {
+  const { rows } = await db.execute<DueClock>(sql`
     select id, due, payable from (
       select id, chosen, rungs, payable, case
           when clock_started_at is null then 'start'
@@ -61,6 +61,8 @@ export const dueClocks = async (
       ) asked
     ) clocks
     where due is not null or chosen < least(payable, rungs - 1)`)
+  return rows
+}
 
 /** Of the signers whose lowest has waited for `seconds`: that nonce. The longest waiting first. */
 export const lowestWaiting = async (

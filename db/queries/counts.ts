@@ -23,9 +23,13 @@ const COMPACTION_LOCK = 7_215_003
  */
 export const compactCounts = (db: Db, input: { readonly limit: number }): Promise<number> =>
   db.transaction(async (tx) => {
-    const [lock] = await tx.execute<{ got: boolean }>(sql`select pg_try_advisory_xact_lock(${COMPACTION_LOCK}) as got`)
+    const {
+      rows: [lock],
+    } = await tx.execute<{ got: boolean }>(sql`select pg_try_advisory_xact_lock(${COMPACTION_LOCK}) as got`)
     if (lock?.got !== true) return 0
-    const [row] = await tx.execute<{ taken: number }>(sql`
+    const {
+      rows: [row],
+    } = await tx.execute<{ taken: number }>(sql`
       with taken as (
         delete from public.counts where id in (select id from public.counts order by id limit ${input.limit})
         returning name, labels, amount
@@ -104,8 +108,16 @@ export const readNumbers = (db: Db, input: { readonly timeoutMs: number }): Prom
           select network, '' as state, count(*)::int as rows from public.doubtful_contracts group by 1`),
         unchainedTail(tx),
       ])
-      const read = followed.map((row) => ({ ...row, blockNumber: BigInt(row.blockNumber) }))
-      return { totals, unfinished, followed: read, jobs, backfills, doubtful, audit }
+      const read = followed.rows.map((row) => ({ ...row, blockNumber: BigInt(row.blockNumber) }))
+      return {
+        totals: totals.rows,
+        unfinished: unfinished.rows,
+        followed: read,
+        jobs: jobs.rows,
+        backfills: backfills.rows,
+        doubtful: doubtful.rows,
+        audit,
+      }
     },
     { isolationLevel: 'repeatable read', accessMode: 'read only' },
   )

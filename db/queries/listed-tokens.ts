@@ -33,8 +33,8 @@ export const replaceTokenList = async (
 
 /** @returns how many tokens it had. */
 export const deleteTokenList = async (db: Queryable, listName: string): Promise<number> => {
-  const { count } = await db.delete(listedTokens).where(eq(listedTokens.listName, listName))
-  return count
+  const { rowCount } = await db.delete(listedTokens).where(eq(listedTokens.listName, listName))
+  return rowCount ?? 0
 }
 
 /** One row a list, oldest first. */

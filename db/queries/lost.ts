@@ -90,8 +90,8 @@ export const reopenMoved = async (
 export const countedTooFew = async (
   db: Queryable,
   { network }: { readonly network: Network },
-): Promise<readonly { readonly address: string; readonly counted: number; readonly nonce: number }[]> =>
-  db.execute<{ address: string; counted: number; nonce: number }>(sql`
+): Promise<readonly { readonly address: string; readonly counted: number; readonly nonce: number }[]> => {
+  const { rows } = await db.execute<{ address: string; counted: number; nonce: number }>(sql`
     select signer.address, signer.mined_count::float8 as counted, ours.nonce::float8 as nonce
     from public.signers signer
     cross join lateral (
@@ -101,3 +101,5 @@ export const countedTooFew = async (
       order by nonce limit 1
     ) ours
     where signer.network = ${network} and signer.heard_at > now() - interval '1 minute'`)
+  return rows
+}

@@ -61,10 +61,10 @@ export const deleteMovementsAbove = async (
   tx: Tx,
   input: { readonly network: Network; readonly blockNumber: bigint },
 ): Promise<number> => {
-  const { count } = await tx
+  const { rowCount } = await tx
     .delete(movements)
     .where(and(eq(movements.network, input.network), gt(movements.blockNumber, input.blockNumber)))
-  return count
+  return rowCount ?? 0
 }
 
 type Page = { readonly limit: number; readonly offset: number }
@@ -133,7 +133,7 @@ export const contractsReceived = async (
     where network = ${network} and address = ${address} and direction = 'in' and token_id is null
       and contract is not null ${below}
     order by contract desc, block_number desc limit 1`
-  const rows = await db.execute<{ contract: string }>(sql`
+  const { rows } = await db.execute<{ contract: string }>(sql`
     with recursive received as (
       (${last(sql``)})
       union all

@@ -270,7 +270,7 @@ export const findJob = async (db: Queryable, id: bigint): Promise<JobOverview | 
 
 /** Lets jobs run again now, as if they had never failed. @returns those that were not running. */
 export const retryJobs = async (tx: Tx, ids: readonly bigint[]): Promise<ReadonlySet<bigint>> => {
-  const rows = await tx.execute<{ id: string }>(
+  const { rows } = await tx.execute<{ id: string }>(
     sql`select public.retry_strongroom_jobs(${sql.param(ids.map(String))}::bigint[]) as id`,
   )
   return new Set(rows.map((row) => BigInt(row.id)))

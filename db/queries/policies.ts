@@ -41,7 +41,9 @@ export const countPolicies = async (db: Queryable, walletId: string): Promise<nu
 
 /** Whether an instant is still to come, by the database's clock. */
 export const isToCome = async (db: Queryable, at: Date): Promise<boolean> => {
-  const [row] = await db.execute<{ toCome: boolean }>(sql`select ${at.toISOString()}::timestamptz > now() as "toCome"`)
+  const {
+    rows: [row],
+  } = await db.execute<{ toCome: boolean }>(sql`select ${at.toISOString()}::timestamptz > now() as "toCome"`)
   return row?.toCome === true
 }
 

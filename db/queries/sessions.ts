@@ -47,7 +47,7 @@ export type SessionOf = { readonly id: string; readonly projectId: string; reado
 
 /** Which of these sessions have not ended; a prepared statement. */
 export const findLiveSessions = async (db: Db, ids: readonly string[]): Promise<readonly SessionOf[]> =>
-  db.prepared<SessionOf[]>`
+  db.prepared<SessionOf>`
     select id, project_id as "projectId", user_id as "userId"
     from public.sessions where id = any(${[...ids]}::uuid[]) and ended_at is null`
 

@@ -25,7 +25,7 @@ export const signersToHear = async (
   db: Queryable,
   input: { readonly network: Network; readonly seconds: number; readonly limit: number },
 ): Promise<readonly string[]> => {
-  const rows = await db.execute<{ address: string }>(sql`
+  const { rows } = await db.execute<{ address: string }>(sql`
     select signer.address from public.signers signer
     where signer.network = ${input.network}
       and (signer.heard_at is null or signer.heard_at < now() - make_interval(secs => ${input.seconds}))

@@ -58,6 +58,8 @@ export const reached = (limits: readonly TryLimit[]): SQL => {
 /** How long the reached ones of some limits last yet; null where none is. */
 export const secondsOfReached = async (db: Queryable, limits: readonly TryLimit[]): Promise<number | null> => {
   if (limits.length === 0) return null
-  const [row] = await db.execute<{ seconds: number | null }>(sql`select ${reached(limits)} as seconds`)
+  const {
+    rows: [row],
+  } = await db.execute<{ seconds: number | null }>(sql`select ${reached(limits)} as seconds`)
   return row?.seconds ?? null
 }

@@ -72,7 +72,7 @@ export const walletsAt = async (db: Db, places: readonly WalletPlace[]): Promise
   const projectIds = places.map((place) => place.projectId)
   const networks = places.map((place) => place.network)
   const addresses = places.map((place) => place.address)
-  return db.prepared<WalletRow[]>`
+  return db.prepared<WalletRow>`
     select w.id, w.project_id as "projectId", w.network, w.owner_id as "ownerId", w.name, w.address,
       w.control_mode as "controlMode", w.type, w.keyring_id as "keyringId", w.public_key as "publicKey",
       w.created_at as "createdAt"

@@ -16,8 +16,8 @@ export const enrolWorker = async (
 type HeldJob = { readonly id: string; readonly pool: string; readonly isReplaced: boolean }
 
 /** Locked by pools without a connection; those that were replaced meanwhile will not be run by anybody. */
-const jobsOfDeadWorkers = (db: Queryable): Promise<readonly HeldJob[]> =>
-  db.execute<HeldJob>(sql`
+const jobsOfDeadWorkers = async (db: Queryable): Promise<readonly HeldJob[]> => {
+  const { rows } = await db.execute<HeldJob>(sql`
     select job.id, job.locked_by as pool, job.key is null and job.attempts >= job.max_attempts as "isReplaced"
     from graphile_worker._private_jobs job
     where job.locked_by is not null
@@ -30,6 +30,8 @@ const jobsOfDeadWorkers = (db: Queryable): Promise<readonly HeldJob[]> =>
         join pg_stat_activity session on session.application_name = worker.application_name
         where worker.id = job.locked_by
       )`)
+  return rows
+}
 
 const idsOf = (jobs: readonly HeldJob[]) => sql`${sql.param(jobs.map(({ id }) => id))}::bigint[]`
 

@@ -337,7 +337,7 @@ describe('in a large table', () => {
   const readsOf = (ask: (tx: Tx) => Promise<unknown>): Promise<Record<string, number>> =>
     world.api.db.transaction(async (tx) => {
       const counts = async () => {
-        const rows = await tx.execute<{ name: string; scans: number; entries: number; rows: number }>(sql`
+        const { rows } = await tx.execute<{ name: string; scans: number; entries: number; rows: number }>(sql`
           select relname as name, pg_stat_get_xact_numscans(oid)::int as scans,
             pg_stat_get_xact_tuples_returned(oid)::int as entries, pg_stat_get_xact_tuples_fetched(oid)::int as rows
           from pg_class where relname = 'movements' or oid in (

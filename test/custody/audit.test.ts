@@ -153,7 +153,9 @@ describe('committing', () => {
   test('of many at once is few transactions, and every row is there once', async () => {
     const acts = Array.from({ length: 300 }, () => act({ actor: 'many' }))
     await Promise.all(acts.map((each) => audit.commit(each)))
-    const [count] = await db.execute(
+    const {
+      rows: [count],
+    } = await db.execute(
       sql`select count(*)::int as rows, count(distinct subject)::int as subjects, count(distinct xmin::text)::int as commits
           from audit where actor = 'many'`,
     )

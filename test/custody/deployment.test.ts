@@ -47,7 +47,7 @@ describe('the check row', () => {
 
   test('is written once where many processes start together', async () => {
     expect(await Promise.all(Array.from({ length: 8 }, () => check()))).toEqual(Array(8).fill('fits'))
-    const rows = await superuser.execute('select id from deployment')
+    const { rows } = await superuser.execute('select id from deployment')
     expect(rows.length).toBe(1)
   })
 
@@ -55,7 +55,7 @@ describe('the check row', () => {
     expect(await check({ ...OF_WORKER, db: workerDb })).toBe(
       'Error: This database is not set up yet: start a process that has the root key first.',
     )
-    expect((await superuser.execute('select id from deployment')).length).toBe(0)
+    expect((await superuser.execute('select id from deployment')).rows.length).toBe(0)
   })
 
   test('says that the environment does not fit', async () => {
@@ -117,7 +117,7 @@ describe('the check row', () => {
 
   test('is not written by a process without the identity key', async () => {
     expect(await check({ identity: null })).toStartWith('Error: This database is not set up yet')
-    expect((await superuser.execute('select id from deployment')).length).toBe(0)
+    expect((await superuser.execute('select id from deployment')).rows.length).toBe(0)
   })
 
   test('cannot be changed by the worker', async () => {
@@ -136,6 +136,6 @@ describe('the check row', () => {
       'Error: ROOT_KEY and IDENTITY_KEY must be two different keys.',
     )
     expect(await check({ sealer, identity })).toBe('Error: IDENTITY_KEY and SERVICE_KEY must be two different keys.')
-    expect((await superuser.execute('select id from deployment')).length).toBe(0)
+    expect((await superuser.execute('select id from deployment')).rows.length).toBe(0)
   })
 })

@@ -59,7 +59,9 @@ const OWNERS: Record<Had, () => Promise<string>> = {
 }
 
 const counts = async (ownerId: string) => {
-  const [row] = await custody.db.execute(sql`select
+  const {
+    rows: [row],
+  } = await custody.db.execute(sql`select
     (select count(*)::int from keyrings where owner_id = ${ownerId}) as keyrings,
     (select count(*)::int from owner_locks l join keyrings k on k.id = l.keyring_id where k.owner_id = ${ownerId}) as locks,
     (select count(*)::int from user_keys where owner_id = ${ownerId}) as user_keys,
@@ -71,7 +73,9 @@ const counts = async (ownerId: string) => {
 }
 
 const guesses = async (ownerId: string) => {
-  const [row] = await custody.db.execute(sql`select fails, total from pin_guesses where owner_id = ${ownerId}`)
+  const {
+    rows: [row],
+  } = await custody.db.execute(sql`select fails, total from pin_guesses where owner_id = ${ownerId}`)
   return row === undefined ? null : { ...row }
 }
 
@@ -148,7 +152,7 @@ describe('a wallet', () => {
       wallet_keys: 2,
       audit: 3,
     })
-    const rows = await custody.db.execute(sql`select a.action, a.details from audit a
+    const { rows } = await custody.db.execute(sql`select a.action, a.details from audit a
       join wallets w on w.id::text = a.subject where w.owner_id = ${ownerId} order by a.id`)
     expect(rows.map((each) => each.action)).toEqual(['wallet_created', 'wallet_created', 'control_shared'])
     expect(rows[2]?.details).toMatchObject({ control_mode: 'user' })

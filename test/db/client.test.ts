@@ -20,6 +20,29 @@ const cutter = (url: string) => {
 }
 
 describe('when the connections are cut under load', () => {
+  test('a transaction whose connection is gone before it begins gives its place in the pool back', async () => {
+    const database = await createDatabase()
+    const { admin, cut } = cutter(database.url)
+    const db = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: NAME })
+    try {
+      await db.execute(sql`select 1`)
+      for (let cuts = 0; cuts < 3; cuts += 1) {
+        // The begin is on its way while the server ends the connection, or goes to a new one.
+        const begun = db
+          .transaction(async (tx) => tx.execute(sql`select pg_sleep(10)`))
+          .catch((error: unknown) => error)
+        let gone: readonly unknown[] = []
+        while (gone.length === 0) gone = await cut()
+        expect(isDatabaseAway(await begun)).toBe(true)
+      }
+      expect((await db.transaction((tx) => tx.execute(sql`select 1 as one`))).rows).toEqual([{ one: 1 }])
+    } finally {
+      await db.close({ timeoutSeconds: 1 })
+      await admin.end()
+      await database.close()
+    }
+  })
+
   test('each query and transaction ends, with its own result or an error, and the pool goes on', async () => {
     const database = await createDatabase()
     const { admin, cut } = cutter(database.url)
@@ -29,7 +52,7 @@ describe('when the connections are cut under load', () => {
     const errors: unknown[] = []
     let [next, done, stopping] = [0, 0, false]
     const one = async (n: number): Promise<void> => {
-      const [row] = await db.prepared<{ n: number }[]>`select ${n}::int as n`
+      const [row] = await db.prepared<{ n: number }>`select ${n}::int as n`
       expect(row?.n).toBe(n)
       await db.transaction(async (tx) => {
         await tx.execute(sql`select ${n}::int`)
@@ -67,6 +90,29 @@ describe('when the connections are cut under load', () => {
 })
 
 describe('a statement', () => {
+  test('that a branch sends after the end of its transaction is refused, and reaches no other transaction', async () => {
+    const database = await createDatabase()
+    const db = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: NAME })
+    try {
+      const failed = Promise.withResolvers<void>()
+      const late = Promise.withResolvers<unknown>()
+      const first = db.transaction(async (tx) => {
+        const slow = failed.promise.then(() => tx.execute(sql`select 1`))
+        slow.then(late.resolve, late.resolve)
+        await tx.execute(sql`select 1 / 0`)
+      })
+      await expect(first).rejects.toMatchObject({ cause: { code: '22012' } })
+      await db.transaction(async (tx) => {
+        failed.resolve()
+        expect(await late.promise).toMatchObject({ cause: { message: expect.stringContaining('is over') } })
+        await tx.execute(sql`select 1`)
+      })
+    } finally {
+      await db.close({ timeoutSeconds: 1 })
+      await database.close()
+    }
+  })
+
   test('is prepared once a connection where it is short, in a transaction too, and not where it carries a list', async () => {
     const database = await createDatabase()
     const db = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: NAME })
@@ -78,16 +124,17 @@ describe('a statement', () => {
         )} as mine`,
       )
     try {
-      const prepared = await db.transaction(async (tx) => {
+      const kept = () => sql`select from pg_prepared_statements where statement like '% as mine'`
+      const inTransaction = await db.transaction(async (tx) => {
         for (let times = 0; times < 3; times += 1) {
-          expect(await ask(tx, [1, 2])).toMatchObject([{ mine: 3 }])
-          expect(await ask(tx, Array(200).fill(1))).toMatchObject([{ mine: 200 }])
+          expect((await ask(tx, [1, 2])).rows).toEqual([{ mine: 3 }])
+          expect((await ask(tx, Array(200).fill(1))).rows).toEqual([{ mine: 200 }])
         }
-        return tx.execute(sql`select from pg_prepared_statements where statement like '% as mine'`)
+        return tx.execute(kept())
       })
-      expect(prepared).toHaveLength(1)
+      expect(inTransaction.rows).toHaveLength(1)
       await ask(db, [1, 2])
-      expect(await db.execute(sql`select from pg_prepared_statements where statement like '% as mine'`)).toHaveLength(1)
+      expect((await db.execute(kept())).rows).toHaveLength(1)
     } finally {
       await db.close({ timeoutSeconds: 1 })
       await database.close()
@@ -99,8 +146,11 @@ describe('whether the database is away', () => {
   const failing = (code: string) => Object.assign(new Error('x'), { code })
 
   test('is told by the code, however deep it lies', () => {
-    for (const code of ['08006', '57P01', '53300', 'CONNECTION_CLOSED', 'CONNECT_TIMEOUT', 'ECONNREFUSED']) {
+    for (const code of ['08006', '57P01', '53300', 'ECONNRESET', 'ECONNREFUSED']) {
       expect(isDatabaseAway(new Error('Failed query', { cause: failing(code) }))).toBe(true)
+    }
+    for (const message of ['Connection terminated unexpectedly', 'timeout exceeded when trying to connect']) {
+      expect(isDatabaseAway(new Error('Failed query', { cause: new Error(message) }))).toBe(true)
     }
   })
 

@@ -39,7 +39,7 @@ const userKeyOf = (row: WalletKeyColumns): UserKeyRow | null =>
 
 /** The one read of a signature: many wallets at once, by id; a prepared statement. */
 export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<readonly WalletKeyRow[]> => {
-  const rows = await db.prepared<WalletKeyColumns[]>`
+  const rows = await db.prepared<WalletKeyColumns>`
     select k.wallet_id as "walletId", k.sealed, l.id as "lockId", l.sealed as "lockSealed",
       d.sealed as "developerKey", u.salt as "userSalt", u.sealed as "userSealed", u.version as "userVersion",
       (select f.scope from public.freezes f

@@ -86,7 +86,7 @@ export const listOuterLayers = async (
   input: OfVersion & { readonly after: string | null; readonly limit: number },
 ): Promise<readonly OuterLayer[]> => {
   const { name, key, type, first, keyringId, walletId, ofProject } = TABLES[input.kind]
-  const rows = await db.execute<OuterLayer>(sql`
+  const { rows } = await db.execute<OuterLayer>(sql`
     select ${key}::text as id, ${keyringId} as "keyringId", ${walletId} as "walletId", t.sealed
     from ${name} t
     where ${ofProject(input.projectId)} and ${key} ${input.after === null ? sql`>=` : sql`>`} ${input.after ?? first}::${type}
@@ -98,7 +98,9 @@ export const listOuterLayers = async (
 
 export const countOuterLayers = async (db: Queryable, input: OfVersion): Promise<number> => {
   const { name, ofProject } = TABLES[input.kind]
-  const [row] = await db.execute<{ rows: number }>(sql`
+  const {
+    rows: [row],
+  } = await db.execute<{ rows: number }>(sql`
     select count(*)::int as rows from ${name} t where ${ofProject(input.projectId)} and ${isOlder(input.olderThan)}`)
   return row?.rows ?? 0
 }
@@ -120,7 +122,7 @@ export const replaceOuterLayers = async (
   const { layers } = input
   const { name, key, type, ofProject } = TABLES[input.kind]
   // The rows are locked in one order, so that two rotations at once wait for each other and for nothing else.
-  const rows = await db.execute(sql`
+  const { rows } = await db.execute(sql`
     with change as (
       select * from unnest(
         ${sql.param(layers.map((layer) => layer.id))}::${type}[],

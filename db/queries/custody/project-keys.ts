@@ -83,7 +83,7 @@ export const rewrapProjectKeys = async (
   input: { readonly rootKeyId: string; readonly keys: readonly Rewrapped[] },
 ): Promise<number> => {
   const { keys } = input
-  const rows = await tx.execute(sql`
+  const { rows } = await tx.execute(sql`
     update project_keys p set wrapped = decode(k.after, 'hex'), root_key_id = ${input.rootKeyId}
     from unnest(
       ${sql.param(keys.map((key) => key.projectId))}::uuid[],
