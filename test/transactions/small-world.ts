@@ -694,6 +694,27 @@ const brokenIntent = (
 
 const isEnd = (world: SmallWorld): boolean => recorded(world).every(({ intent }) => intent.state.kind === 'done')
 
+/** Worlds share what a step leaves as it is: each part is written out once, and equal parts have one number. */
+const createKey = (): ((world: SmallWorld) => string) => {
+  const numberOfText = new Map<string, number>()
+  const numberOfPart = new WeakMap<object, number>()
+  const numberOf = (part: object): number => {
+    const known = numberOfPart.get(part)
+    if (known !== undefined) return known
+    const text = JSON.stringify(part)
+    const number = numberOfText.get(text) ?? numberOfText.size
+    numberOfText.set(text, number)
+    numberOfPart.set(part, number)
+    return number
+  }
+  const signerKey = ({ prepared, intents, lost, pool }: Signer): readonly (number | string)[] => [
+    ...intents.map((intent) => (intent === null ? '' : numberOf(intent))),
+    ...[prepared, lost, pool].map(numberOf),
+  ]
+  return ({ signers, fee, chain, final, tracked, left }) =>
+    `${signers.map(signerKey).join(';')};${fee};${numberOf(chain)};${final};${numberOf(tracked)};${numberOf(left)}`
+}
+
 /** The plain model. @param input.signers how many intents each signer has. */
 export const smallWorld = (input: {
   readonly signers: readonly number[]
@@ -720,7 +741,7 @@ export const smallWorld = (input: {
       tracked: [],
       left: { ...NOTHING, ...input.budget },
     },
-    key: (world) => JSON.stringify(world),
+    key: createKey(),
     movesFrom: (world) => [
       ...recording(world, rules),
       ...taking(world),
