@@ -127,7 +127,8 @@ join public.transactions transaction on transaction.id = attempt.transaction_id;
 create view strongroom_views.transactions as
 with lowest_waiting as materialized (select * from strongroom_views.lowest_waiting)
 select transaction.id, transaction.project_id, transaction.wallet_id, transaction.network, transaction.signer_address,
-  transaction.contract_wallet, transaction.nonce, transaction.kind, transaction."to", transaction.value, transaction.status, transaction.final,
+  transaction.contract_wallet, transaction.nonce, transaction.kind, transaction."to", transaction.value,
+  transaction.fee_asset, transaction.fee_asset_cost, transaction.status, transaction.final,
   transaction.created_at, strongroom_views.since(transaction.created_at) as age,
   state.live and transaction.created_at < now() - interval '1 minute' as late,
   cause.word as cause, why.sentence as why,

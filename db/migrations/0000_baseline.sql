@@ -1,48 +1,3 @@
-CREATE TABLE "abi_items" (
-	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "abi_items_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
-	"abi_name" text NOT NULL,
-	"network" text,
-	"address" text,
-	"kind" text NOT NULL,
-	"selector" text NOT NULL,
-	"signature" text NOT NULL,
-	"item" jsonb NOT NULL,
-	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
-	CONSTRAINT "abi_items_once" UNIQUE("abi_name","kind","signature"),
-	CONSTRAINT "abi_items_kind" CHECK ("kind" in ('function', 'error')),
-	CONSTRAINT "abi_items_network" CHECK ("network" in ('Ethereum', 'Polygon', 'Base', 'Avalanche', 'Polkadot', 'Vara')),
-	CONSTRAINT "abi_items_bound" CHECK (("abi_items"."network" is null) = ("abi_items"."address" is null)),
-	CONSTRAINT "abi_items_selector_form" CHECK ("abi_items"."selector" ~ '^0x[0-9a-f]{8}$')
-);
---> statement-breakpoint
-CREATE TABLE "api_keys" (
-	"id" uuid PRIMARY KEY DEFAULT gen_random_uuid() NOT NULL,
-	"project_id" uuid NOT NULL,
-	"name" text NOT NULL,
-	"hash" "bytea" NOT NULL,
-	"scopes" text[] NOT NULL,
-	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
-	"expires_at" timestamp (6) with time zone,
-	"last_used_at" timestamp (6) with time zone,
-	"revoked_at" timestamp (6) with time zone,
-	CONSTRAINT "api_keys_hash_unique" UNIQUE("hash")
-);
---> statement-breakpoint
-CREATE TABLE "attempts" (
-	"network" text NOT NULL,
-	"hash" text NOT NULL,
-	"transaction_id" uuid NOT NULL,
-	"kind" text NOT NULL,
-	"rung" smallint NOT NULL,
-	"raw" text,
-	"max_fee_per_gas" numeric(78, 0),
-	"broadcast_at" timestamp (6) with time zone,
-	"last_error" text,
-	CONSTRAINT "attempts_network_hash_pk" PRIMARY KEY("network","hash"),
-	CONSTRAINT "attempts_rung" UNIQUE("transaction_id","kind","rung"),
-	CONSTRAINT "attempts_kind" CHECK ("kind" in ('rung', 'cancel', 'former_cancel'))
-);
---> statement-breakpoint
 CREATE TABLE "audit" (
 	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "audit_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"project_id" uuid,
@@ -63,6 +18,25 @@ CREATE TABLE "audit_chain" (
 	"chained_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "audit_chain_chain_position_pk" PRIMARY KEY("chain","position"),
 	CONSTRAINT "audit_chain_once" UNIQUE("audit_id")
+);
+--> statement-breakpoint
+CREATE TABLE "freezes" (
+	"id" uuid PRIMARY KEY DEFAULT gen_random_uuid() NOT NULL,
+	"scope" text NOT NULL,
+	"project_id" uuid,
+	"owner_id" text,
+	"wallet_id" uuid,
+	"network" text,
+	"reason" text NOT NULL,
+	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "freezes_once" UNIQUE NULLS NOT DISTINCT("scope","project_id","owner_id","wallet_id","network"),
+	CONSTRAINT "freezes_scope" CHECK ("scope" in ('project', 'owner', 'wallet', 'network')),
+	CONSTRAINT "freezes_names_its_thing" CHECK (case "freezes"."scope"
+        when 'project' then "freezes"."project_id" is not null and "freezes"."owner_id" is null and "freezes"."wallet_id" is null and "freezes"."network" is null
+        when 'owner' then "freezes"."project_id" is not null and "freezes"."owner_id" is not null and "freezes"."wallet_id" is null and "freezes"."network" is null
+        when 'wallet' then "freezes"."project_id" is not null and "freezes"."owner_id" is null and "freezes"."wallet_id" is not null and "freezes"."network" is null
+        else "freezes"."project_id" is null and "freezes"."owner_id" is null and "freezes"."wallet_id" is null and "freezes"."network" is not null
+      end)
 );
 --> statement-breakpoint
 CREATE TABLE "backfills" (
@@ -88,6 +62,80 @@ CREATE TABLE "backfills" (
 	CONSTRAINT "backfills_hindered_whole" CHECK (num_nonnulls(hindrance, hindrance_reason, hindered_at, next_try_at) = case tries when 0 then 0 else 4 end)
 );
 --> statement-breakpoint
+CREATE TABLE "cursors" (
+	"network" text NOT NULL,
+	"purpose" text NOT NULL,
+	"block_number" bigint NOT NULL,
+	"block_hash" text NOT NULL,
+	"base_fee_per_gas" numeric(78, 0),
+	"updated_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "cursors_network_purpose_pk" PRIMARY KEY("network","purpose"),
+	CONSTRAINT "cursors_purpose" CHECK ("purpose" in ('track', 'index'))
+);
+--> statement-breakpoint
+CREATE TABLE "doubtful_contracts" (
+	"network" text NOT NULL,
+	"contract" text NOT NULL,
+	"from_block" bigint NOT NULL,
+	"to_block" bigint NOT NULL,
+	"tries" integer DEFAULT 0 NOT NULL,
+	"next_try_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "doubtful_contracts_network_contract_pk" PRIMARY KEY("network","contract"),
+	CONSTRAINT "doubtful_contracts_network" CHECK ("network" in ('Ethereum', 'Polygon', 'Base', 'Avalanche', 'Polkadot', 'Vara'))
+);
+--> statement-breakpoint
+CREATE TABLE "followed_networks" (
+	"network" text PRIMARY KEY NOT NULL,
+	"confirmations" integer NOT NULL,
+	"climb_after_seconds" integer NOT NULL,
+	"expire_after_seconds" integer NOT NULL,
+	"updated_at" timestamp (6) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "movements" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"network" text NOT NULL,
+	"address" text NOT NULL,
+	"direction" text NOT NULL,
+	"counterparty" text NOT NULL,
+	"standard" text NOT NULL,
+	"contract" text,
+	"token_id" numeric(78, 0),
+	"amount" numeric(78, 0) NOT NULL,
+	"block_number" bigint NOT NULL,
+	"transaction_hash" text NOT NULL,
+	"log_index" integer NOT NULL,
+	"item_index" integer NOT NULL,
+	"at" timestamp (6) with time zone NOT NULL,
+	CONSTRAINT "movements_direction" CHECK (direction in ('in', 'out')),
+	CONSTRAINT "movements_standard" CHECK ("standard" in ('native', 'erc20', 'erc721', 'erc1155', 'other'))
+);
+--> statement-breakpoint
+CREATE TABLE "seen_blocks" (
+	"network" text NOT NULL,
+	"purpose" text NOT NULL,
+	"number" bigint NOT NULL,
+	"hash" text NOT NULL,
+	CONSTRAINT "seen_blocks_network_purpose_number_pk" PRIMARY KEY("network","purpose","number")
+);
+--> statement-breakpoint
+CREATE TABLE "abi_items" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "abi_items_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"abi_name" text NOT NULL,
+	"network" text,
+	"address" text,
+	"kind" text NOT NULL,
+	"selector" text NOT NULL,
+	"signature" text NOT NULL,
+	"item" jsonb NOT NULL,
+	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "abi_items_once" UNIQUE("abi_name","kind","signature"),
+	CONSTRAINT "abi_items_kind" CHECK ("kind" in ('function', 'error')),
+	CONSTRAINT "abi_items_network" CHECK ("network" in ('Ethereum', 'Polygon', 'Base', 'Avalanche', 'Polkadot', 'Vara')),
+	CONSTRAINT "abi_items_bound" CHECK (("abi_items"."network" is null) = ("abi_items"."address" is null)),
+	CONSTRAINT "abi_items_selector_form" CHECK ("abi_items"."selector" ~ '^0x[0-9a-f]{8}$')
+);
+--> statement-breakpoint
 CREATE TABLE "collections" (
 	"transaction_id" uuid PRIMARY KEY NOT NULL,
 	"project_id" uuid NOT NULL,
@@ -111,117 +159,6 @@ CREATE TABLE "contract_facts" (
 	CONSTRAINT "contract_facts_standard" CHECK ("standard" in ('native', 'erc20', 'erc721', 'erc1155', 'other'))
 );
 --> statement-breakpoint
-CREATE TABLE "counts" (
-	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "counts_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
-	"name" text NOT NULL,
-	"labels" jsonb NOT NULL,
-	"amount" double precision NOT NULL
-);
---> statement-breakpoint
-CREATE TABLE "cursors" (
-	"network" text NOT NULL,
-	"purpose" text NOT NULL,
-	"block_number" bigint NOT NULL,
-	"block_hash" text NOT NULL,
-	"base_fee_per_gas" numeric(78, 0),
-	"updated_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
-	CONSTRAINT "cursors_network_purpose_pk" PRIMARY KEY("network","purpose"),
-	CONSTRAINT "cursors_purpose" CHECK ("purpose" in ('track', 'index'))
-);
---> statement-breakpoint
-CREATE TABLE "deployment" (
-	"id" smallint PRIMARY KEY DEFAULT 1 NOT NULL,
-	"environment" text NOT NULL,
-	"chain_ids" jsonb NOT NULL,
-	"root_key_id" text NOT NULL,
-	"root_key_check" "bytea" NOT NULL,
-	"service_key_check" "bytea" NOT NULL,
-	"identity_key_check" "bytea" NOT NULL,
-	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
-	CONSTRAINT "deployment_single" CHECK ("deployment"."id" = 1),
-	CONSTRAINT "deployment_environment" CHECK ("environment" in ('testnet', 'mainnet'))
-);
---> statement-breakpoint
-CREATE TABLE "developer_keys" (
-	"project_id" uuid PRIMARY KEY NOT NULL,
-	"sealed" "bytea" NOT NULL,
-	"version" integer DEFAULT 1 NOT NULL,
-	"updated_at" timestamp (6) with time zone DEFAULT now() NOT NULL
-);
---> statement-breakpoint
-CREATE TABLE "doubtful_contracts" (
-	"network" text NOT NULL,
-	"contract" text NOT NULL,
-	"from_block" bigint NOT NULL,
-	"to_block" bigint NOT NULL,
-	"tries" integer DEFAULT 0 NOT NULL,
-	"next_try_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
-	CONSTRAINT "doubtful_contracts_network_contract_pk" PRIMARY KEY("network","contract"),
-	CONSTRAINT "doubtful_contracts_network" CHECK ("network" in ('Ethereum', 'Polygon', 'Base', 'Avalanche', 'Polkadot', 'Vara'))
-);
---> statement-breakpoint
-CREATE TABLE "email_codes" (
-	"project_id" uuid NOT NULL,
-	"user_id" uuid NOT NULL,
-	"purpose" text NOT NULL,
-	"email" text NOT NULL,
-	"code_mac" "bytea" NOT NULL,
-	"tries" smallint DEFAULT 0 NOT NULL,
-	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
-	"expires_at" timestamp (6) with time zone NOT NULL,
-	CONSTRAINT "email_codes_project_id_user_id_purpose_pk" PRIMARY KEY("project_id","user_id","purpose"),
-	CONSTRAINT "email_codes_purpose" CHECK ("purpose" in ('login', 'add_email'))
-);
---> statement-breakpoint
-CREATE TABLE "followed_networks" (
-	"network" text PRIMARY KEY NOT NULL,
-	"confirmations" integer NOT NULL,
-	"climb_after_seconds" integer NOT NULL,
-	"expire_after_seconds" integer NOT NULL,
-	"updated_at" timestamp (6) with time zone DEFAULT now() NOT NULL
-);
---> statement-breakpoint
-CREATE TABLE "freezes" (
-	"id" uuid PRIMARY KEY DEFAULT gen_random_uuid() NOT NULL,
-	"scope" text NOT NULL,
-	"project_id" uuid,
-	"owner_id" text,
-	"wallet_id" uuid,
-	"network" text,
-	"reason" text NOT NULL,
-	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
-	CONSTRAINT "freezes_once" UNIQUE NULLS NOT DISTINCT("scope","project_id","owner_id","wallet_id","network"),
-	CONSTRAINT "freezes_scope" CHECK ("scope" in ('project', 'owner', 'wallet', 'network')),
-	CONSTRAINT "freezes_names_its_thing" CHECK (case "freezes"."scope"
-        when 'project' then "freezes"."project_id" is not null and "freezes"."owner_id" is null and "freezes"."wallet_id" is null and "freezes"."network" is null
-        when 'owner' then "freezes"."project_id" is not null and "freezes"."owner_id" is not null and "freezes"."wallet_id" is null and "freezes"."network" is null
-        when 'wallet' then "freezes"."project_id" is not null and "freezes"."owner_id" is null and "freezes"."wallet_id" is not null and "freezes"."network" is null
-        else "freezes"."project_id" is null and "freezes"."owner_id" is null and "freezes"."wallet_id" is null and "freezes"."network" is not null
-      end)
-);
---> statement-breakpoint
-CREATE TABLE "idempotency_keys" (
-	"project_id" uuid NOT NULL,
-	"principal" text NOT NULL,
-	"path" text NOT NULL,
-	"key" text NOT NULL,
-	"fingerprint" "bytea" NOT NULL,
-	"answer" json NOT NULL,
-	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
-	CONSTRAINT "idempotency_keys_project_id_principal_path_key_pk" PRIMARY KEY("project_id","principal","path","key")
-);
---> statement-breakpoint
-CREATE TABLE "keyrings" (
-	"id" uuid PRIMARY KEY NOT NULL,
-	"project_id" uuid NOT NULL,
-	"owner_id" text NOT NULL,
-	"kind" text NOT NULL,
-	"sealed" "bytea" NOT NULL,
-	"imported" boolean DEFAULT false NOT NULL,
-	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
-	CONSTRAINT "keyrings_kind" CHECK ("kind" in ('seed', 'phrase', 'key'))
-);
---> statement-breakpoint
 CREATE TABLE "listed_tokens" (
 	"network" text NOT NULL,
 	"address" text NOT NULL,
@@ -236,53 +173,37 @@ CREATE TABLE "listed_tokens" (
 	CONSTRAINT "listed_tokens_display_decimals" CHECK (display_decimals between 0 and 255)
 );
 --> statement-breakpoint
-CREATE TABLE "mails" (
-	"id" uuid PRIMARY KEY NOT NULL,
-	"project_id" uuid NOT NULL,
-	"recipient" text NOT NULL,
-	"subject" text NOT NULL,
-	"sealed" "bytea",
-	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
-	"expires_at" timestamp (6) with time zone NOT NULL,
-	"sent_at" timestamp (6) with time zone,
-	"failure" text
-);
---> statement-breakpoint
 CREATE TABLE "metadata_documents" (
 	"digest" text PRIMARY KEY NOT NULL,
 	"body" text NOT NULL,
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint
-CREATE TABLE "movements" (
-	"id" uuid PRIMARY KEY NOT NULL,
+CREATE TABLE "token_uris" (
 	"network" text NOT NULL,
-	"address" text NOT NULL,
-	"direction" text NOT NULL,
-	"counterparty" text NOT NULL,
-	"standard" text NOT NULL,
-	"contract" text,
-	"token_id" numeric(78, 0),
-	"amount" numeric(78, 0) NOT NULL,
-	"block_number" bigint NOT NULL,
-	"transaction_hash" text NOT NULL,
-	"log_index" integer NOT NULL,
-	"item_index" integer NOT NULL,
-	"at" timestamp (6) with time zone NOT NULL,
-	CONSTRAINT "movements_direction" CHECK (direction in ('in', 'out')),
-	CONSTRAINT "movements_standard" CHECK ("standard" in ('native', 'erc20', 'erc721', 'erc1155', 'other'))
+	"contract" text NOT NULL,
+	"token_id" numeric(78, 0) NOT NULL,
+	"uri" text NOT NULL,
+	"read_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "token_uris_network_contract_token_id_pk" PRIMARY KEY("network","contract","token_id")
 );
 --> statement-breakpoint
-CREATE TABLE "nonces" (
+CREATE TABLE "developer_keys" (
+	"project_id" uuid PRIMARY KEY NOT NULL,
+	"sealed" "bytea" NOT NULL,
+	"version" integer DEFAULT 1 NOT NULL,
+	"updated_at" timestamp (6) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "keyrings" (
+	"id" uuid PRIMARY KEY NOT NULL,
 	"project_id" uuid NOT NULL,
+	"owner_id" text NOT NULL,
 	"kind" text NOT NULL,
-	"nonce" text NOT NULL,
-	"user_id" uuid,
-	"target" text NOT NULL,
+	"sealed" "bytea" NOT NULL,
+	"imported" boolean DEFAULT false NOT NULL,
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
-	"expires_at" timestamp (6) with time zone NOT NULL,
-	CONSTRAINT "nonces_project_id_kind_nonce_pk" PRIMARY KEY("project_id","kind","nonce"),
-	CONSTRAINT "nonces_kind" CHECK ("kind" in ('wallet', 'passkey_login', 'passkey_registration'))
+	CONSTRAINT "keyrings_kind" CHECK ("kind" in ('seed', 'phrase', 'key'))
 );
 --> statement-breakpoint
 CREATE TABLE "owner_locks" (
@@ -293,23 +214,6 @@ CREATE TABLE "owner_locks" (
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "owner_locks_one_a_mode" UNIQUE("keyring_id","control_mode"),
 	CONSTRAINT "owner_locks_control_mode" CHECK ("control_mode" in ('developer', 'user'))
-);
---> statement-breakpoint
-CREATE TABLE "passkeys" (
-	"id" uuid PRIMARY KEY DEFAULT gen_random_uuid() NOT NULL,
-	"project_id" uuid NOT NULL,
-	"user_id" uuid NOT NULL,
-	"credential_id" "bytea" NOT NULL,
-	"public_key" "bytea" NOT NULL,
-	"rp_id" text NOT NULL,
-	"sign_count" bigint NOT NULL,
-	"transports" text[] NOT NULL,
-	"aaguid" uuid NOT NULL,
-	"backup_eligible" boolean NOT NULL,
-	"backed_up" boolean NOT NULL,
-	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
-	"last_used_at" timestamp (6) with time zone,
-	CONSTRAINT "passkeys_credential" UNIQUE("project_id","credential_id")
 );
 --> statement-breakpoint
 CREATE TABLE "pin_guesses" (
@@ -363,6 +267,77 @@ CREATE TABLE "project_keys" (
 	CONSTRAINT "project_keys_project_id_version_pk" PRIMARY KEY("project_id","version")
 );
 --> statement-breakpoint
+CREATE TABLE "user_keys" (
+	"project_id" uuid NOT NULL,
+	"owner_id" text NOT NULL,
+	"salt" "bytea" NOT NULL,
+	"sealed" "bytea" NOT NULL,
+	"version" integer DEFAULT 1 NOT NULL,
+	"updated_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "user_keys_project_id_owner_id_pk" PRIMARY KEY("project_id","owner_id")
+);
+--> statement-breakpoint
+CREATE TABLE "wallet_keys" (
+	"wallet_id" uuid PRIMARY KEY NOT NULL,
+	"sealed" "bytea" NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "wallets" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"project_id" uuid NOT NULL,
+	"network" text NOT NULL,
+	"owner_id" text NOT NULL,
+	"name" text NOT NULL,
+	"address" text NOT NULL,
+	"control_mode" text NOT NULL,
+	"type" text NOT NULL,
+	"keyring_id" uuid NOT NULL,
+	"public_key" "bytea" NOT NULL,
+	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "wallets_one_a_network" UNIQUE("project_id","network","owner_id"),
+	CONSTRAINT "wallets_address" UNIQUE("project_id","network","address"),
+	CONSTRAINT "wallets_network" CHECK ("network" in ('Ethereum', 'Polygon', 'Base', 'Avalanche', 'Polkadot', 'Vara')),
+	CONSTRAINT "wallets_control_mode" CHECK ("control_mode" in ('developer', 'user')),
+	CONSTRAINT "wallets_type" CHECK ("type" in ('eoa', 'contract'))
+);
+--> statement-breakpoint
+CREATE TABLE "api_keys" (
+	"id" uuid PRIMARY KEY DEFAULT gen_random_uuid() NOT NULL,
+	"project_id" uuid NOT NULL,
+	"name" text NOT NULL,
+	"hash" "bytea" NOT NULL,
+	"scopes" text[] NOT NULL,
+	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	"expires_at" timestamp (6) with time zone,
+	"last_used_at" timestamp (6) with time zone,
+	"revoked_at" timestamp (6) with time zone,
+	CONSTRAINT "api_keys_hash_unique" UNIQUE("hash")
+);
+--> statement-breakpoint
+CREATE TABLE "deployment" (
+	"id" smallint PRIMARY KEY DEFAULT 1 NOT NULL,
+	"environment" text NOT NULL,
+	"chain_ids" jsonb NOT NULL,
+	"root_key_id" text NOT NULL,
+	"root_key_check" "bytea" NOT NULL,
+	"service_key_check" "bytea" NOT NULL,
+	"identity_key_check" "bytea" NOT NULL,
+	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "deployment_single" CHECK ("deployment"."id" = 1),
+	CONSTRAINT "deployment_environment" CHECK ("environment" in ('testnet', 'mainnet'))
+);
+--> statement-breakpoint
+CREATE TABLE "idempotency_keys" (
+	"project_id" uuid NOT NULL,
+	"principal" text NOT NULL,
+	"path" text NOT NULL,
+	"key" text NOT NULL,
+	"fingerprint" "bytea" NOT NULL,
+	"answer" json NOT NULL,
+	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "idempotency_keys_project_id_principal_path_key_pk" PRIMARY KEY("project_id","principal","path","key")
+);
+--> statement-breakpoint
 CREATE TABLE "projects" (
 	"id" uuid PRIMARY KEY DEFAULT gen_random_uuid() NOT NULL,
 	"name" text NOT NULL,
@@ -373,12 +348,132 @@ CREATE TABLE "projects" (
 	"activated_at" timestamp (6) with time zone
 );
 --> statement-breakpoint
-CREATE TABLE "seen_blocks" (
+CREATE TABLE "attempts" (
 	"network" text NOT NULL,
-	"purpose" text NOT NULL,
-	"number" bigint NOT NULL,
 	"hash" text NOT NULL,
-	CONSTRAINT "seen_blocks_network_purpose_number_pk" PRIMARY KEY("network","purpose","number")
+	"transaction_id" uuid NOT NULL,
+	"kind" text NOT NULL,
+	"rung" smallint NOT NULL,
+	"raw" text,
+	"max_fee_per_gas" numeric(78, 0),
+	"broadcast_at" timestamp (6) with time zone,
+	"last_error" text,
+	CONSTRAINT "attempts_network_hash_pk" PRIMARY KEY("network","hash"),
+	CONSTRAINT "attempts_rung" UNIQUE("transaction_id","kind","rung"),
+	CONSTRAINT "attempts_kind" CHECK ("kind" in ('rung', 'cancel', 'former_cancel'))
+);
+--> statement-breakpoint
+CREATE TABLE "signers" (
+	"network" text NOT NULL,
+	"address" text NOT NULL,
+	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	"mined_count" bigint,
+	"pending_count" bigint,
+	"balance" numeric(78, 0),
+	"heard_at" timestamp (6) with time zone,
+	CONSTRAINT "signers_network_address_pk" PRIMARY KEY("network","address")
+);
+--> statement-breakpoint
+CREATE TABLE "transactions" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"project_id" uuid NOT NULL,
+	"wallet_id" uuid NOT NULL,
+	"network" text NOT NULL,
+	"signer_address" text NOT NULL,
+	"contract_wallet" text,
+	"kind" text NOT NULL,
+	"nonce" bigint NOT NULL,
+	"to" text,
+	"value" numeric(78, 0) NOT NULL,
+	"input" text NOT NULL,
+	"gas_limit" numeric(78, 0) NOT NULL,
+	"worst_cost" numeric(78, 0) NOT NULL,
+	"fee_asset" text,
+	"fee_asset_cost" numeric(78, 0),
+	"status" text DEFAULT 'submitted' NOT NULL,
+	"error_code" text,
+	"error" text,
+	"holds_nonce" boolean DEFAULT true NOT NULL,
+	"final" boolean DEFAULT false NOT NULL,
+	"born_at_block" bigint,
+	"valid_until_block" bigint,
+	"rungs" smallint NOT NULL,
+	"has_fixed_fees" boolean DEFAULT false NOT NULL,
+	"is_cut_by_funds" boolean DEFAULT false NOT NULL,
+	"chosen" smallint DEFAULT 0 NOT NULL,
+	"chosen_at" timestamp (6) with time zone,
+	"given_up" text,
+	"clock_started_at" timestamp (6) with time zone,
+	"shown_hash" text,
+	"mined_block_number" bigint,
+	"mined_block_hash" text,
+	"contract_address" text,
+	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	"broadcast_at" timestamp (6) with time zone,
+	"settled_at" timestamp (6) with time zone,
+	"updated_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "transactions_kind" CHECK ("kind" in ('send', 'batch', 'mint', 'transfer', 'collection', 'deployment')),
+	CONSTRAINT "transactions_fee_asset" CHECK (("transactions"."fee_asset" is null) = ("transactions"."fee_asset_cost" is null)),
+	CONSTRAINT "transactions_status" CHECK ("status" in ('submitted', 'pending', 'success', 'failed')),
+	CONSTRAINT "transactions_failed_says_why" CHECK (("transactions"."status" = 'failed') = ("transactions"."error_code" is not null)),
+	CONSTRAINT "transactions_chosen" CHECK ("transactions"."rungs" >= 1 and "transactions"."chosen" between 0 and "transactions"."rungs"),
+	CONSTRAINT "transactions_given_up" CHECK ("given_up" in ('expired', 'cancelled', 'contract_wallet_not_deployed')),
+	CONSTRAINT "transactions_given_up_is_chosen" CHECK (("transactions"."chosen" = "transactions"."rungs") = ("transactions"."given_up" is not null)),
+	CONSTRAINT "transactions_live_holds_nonce" CHECK ("transactions"."holds_nonce" or "transactions"."status" = 'failed' or ("transactions"."final" and "transactions"."valid_until_block" is not null))
+);
+--> statement-breakpoint
+CREATE TABLE "email_codes" (
+	"project_id" uuid NOT NULL,
+	"user_id" uuid NOT NULL,
+	"purpose" text NOT NULL,
+	"email" text NOT NULL,
+	"code_mac" "bytea" NOT NULL,
+	"tries" smallint DEFAULT 0 NOT NULL,
+	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	"expires_at" timestamp (6) with time zone NOT NULL,
+	CONSTRAINT "email_codes_project_id_user_id_purpose_pk" PRIMARY KEY("project_id","user_id","purpose"),
+	CONSTRAINT "email_codes_purpose" CHECK ("purpose" in ('login', 'add_email'))
+);
+--> statement-breakpoint
+CREATE TABLE "mails" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"project_id" uuid NOT NULL,
+	"recipient" text NOT NULL,
+	"subject" text NOT NULL,
+	"sealed" "bytea",
+	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	"expires_at" timestamp (6) with time zone NOT NULL,
+	"sent_at" timestamp (6) with time zone,
+	"failure" text
+);
+--> statement-breakpoint
+CREATE TABLE "nonces" (
+	"project_id" uuid NOT NULL,
+	"kind" text NOT NULL,
+	"nonce" text NOT NULL,
+	"user_id" uuid,
+	"target" text NOT NULL,
+	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	"expires_at" timestamp (6) with time zone NOT NULL,
+	CONSTRAINT "nonces_project_id_kind_nonce_pk" PRIMARY KEY("project_id","kind","nonce"),
+	CONSTRAINT "nonces_kind" CHECK ("kind" in ('wallet', 'passkey_login', 'passkey_registration'))
+);
+--> statement-breakpoint
+CREATE TABLE "passkeys" (
+	"id" uuid PRIMARY KEY DEFAULT gen_random_uuid() NOT NULL,
+	"project_id" uuid NOT NULL,
+	"user_id" uuid NOT NULL,
+	"credential_id" "bytea" NOT NULL,
+	"public_key" "bytea" NOT NULL,
+	"rp_id" text NOT NULL,
+	"sign_count" bigint NOT NULL,
+	"transports" text[] NOT NULL,
+	"aaguid" uuid NOT NULL,
+	"backup_eligible" boolean NOT NULL,
+	"backed_up" boolean NOT NULL,
+	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	"last_used_at" timestamp (6) with time zone,
+	CONSTRAINT "passkeys_credential" UNIQUE("project_id","credential_id")
 );
 --> statement-breakpoint
 CREATE TABLE "session_challenges" (
@@ -422,17 +517,6 @@ CREATE TABLE "sessions" (
 	CONSTRAINT "sessions_ended_by" CHECK ("ended_by" in ('logout', 'user', 'reuse', 'pin_changed', 'passkey_removed', 'operator'))
 );
 --> statement-breakpoint
-CREATE TABLE "signers" (
-	"network" text NOT NULL,
-	"address" text NOT NULL,
-	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
-	"mined_count" bigint,
-	"pending_count" bigint,
-	"balance" numeric(78, 0),
-	"heard_at" timestamp (6) with time zone,
-	CONSTRAINT "signers_network_address_pk" PRIMARY KEY("network","address")
-);
---> statement-breakpoint
 CREATE TABLE "throttles" (
 	"key" "bytea" PRIMARY KEY NOT NULL,
 	"tries" integer NOT NULL,
@@ -448,70 +532,6 @@ CREATE TABLE "token_keys" (
 	"published_until" timestamp (6) with time zone
 );
 --> statement-breakpoint
-CREATE TABLE "token_uris" (
-	"network" text NOT NULL,
-	"contract" text NOT NULL,
-	"token_id" numeric(78, 0) NOT NULL,
-	"uri" text NOT NULL,
-	"read_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
-	CONSTRAINT "token_uris_network_contract_token_id_pk" PRIMARY KEY("network","contract","token_id")
-);
---> statement-breakpoint
-CREATE TABLE "transactions" (
-	"id" uuid PRIMARY KEY NOT NULL,
-	"project_id" uuid NOT NULL,
-	"wallet_id" uuid NOT NULL,
-	"network" text NOT NULL,
-	"signer_address" text NOT NULL,
-	"contract_wallet" text,
-	"kind" text NOT NULL,
-	"nonce" bigint NOT NULL,
-	"to" text,
-	"value" numeric(78, 0) NOT NULL,
-	"input" text NOT NULL,
-	"gas_limit" numeric(78, 0) NOT NULL,
-	"worst_cost" numeric(78, 0) NOT NULL,
-	"status" text DEFAULT 'submitted' NOT NULL,
-	"error_code" text,
-	"error" text,
-	"holds_nonce" boolean DEFAULT true NOT NULL,
-	"final" boolean DEFAULT false NOT NULL,
-	"born_at_block" bigint,
-	"valid_until_block" bigint,
-	"rungs" smallint NOT NULL,
-	"has_fixed_fees" boolean DEFAULT false NOT NULL,
-	"is_cut_by_funds" boolean DEFAULT false NOT NULL,
-	"chosen" smallint DEFAULT 0 NOT NULL,
-	"chosen_at" timestamp (6) with time zone,
-	"given_up" text,
-	"clock_started_at" timestamp (6) with time zone,
-	"shown_hash" text,
-	"mined_block_number" bigint,
-	"mined_block_hash" text,
-	"contract_address" text,
-	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
-	"broadcast_at" timestamp (6) with time zone,
-	"settled_at" timestamp (6) with time zone,
-	"updated_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
-	CONSTRAINT "transactions_kind" CHECK ("kind" in ('send', 'batch', 'mint', 'transfer', 'collection', 'deployment')),
-	CONSTRAINT "transactions_status" CHECK ("status" in ('submitted', 'pending', 'success', 'failed')),
-	CONSTRAINT "transactions_failed_says_why" CHECK (("transactions"."status" = 'failed') = ("transactions"."error_code" is not null)),
-	CONSTRAINT "transactions_chosen" CHECK ("transactions"."rungs" >= 1 and "transactions"."chosen" between 0 and "transactions"."rungs"),
-	CONSTRAINT "transactions_given_up" CHECK ("given_up" in ('expired', 'cancelled', 'contract_wallet_not_deployed')),
-	CONSTRAINT "transactions_given_up_is_chosen" CHECK (("transactions"."chosen" = "transactions"."rungs") = ("transactions"."given_up" is not null)),
-	CONSTRAINT "transactions_live_holds_nonce" CHECK ("transactions"."holds_nonce" or "transactions"."status" = 'failed' or ("transactions"."final" and "transactions"."valid_until_block" is not null))
-);
---> statement-breakpoint
-CREATE TABLE "user_keys" (
-	"project_id" uuid NOT NULL,
-	"owner_id" text NOT NULL,
-	"salt" "bytea" NOT NULL,
-	"sealed" "bytea" NOT NULL,
-	"version" integer DEFAULT 1 NOT NULL,
-	"updated_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
-	CONSTRAINT "user_keys_project_id_owner_id_pk" PRIMARY KEY("project_id","owner_id")
-);
---> statement-breakpoint
 CREATE TABLE "users" (
 	"id" uuid PRIMARY KEY NOT NULL,
 	"project_id" uuid NOT NULL,
@@ -523,28 +543,11 @@ CREATE TABLE "users" (
 	CONSTRAINT "users_project" UNIQUE("project_id","id")
 );
 --> statement-breakpoint
-CREATE TABLE "wallet_keys" (
-	"wallet_id" uuid PRIMARY KEY NOT NULL,
-	"sealed" "bytea" NOT NULL
-);
---> statement-breakpoint
-CREATE TABLE "wallets" (
-	"id" uuid PRIMARY KEY NOT NULL,
-	"project_id" uuid NOT NULL,
-	"network" text NOT NULL,
-	"owner_id" text NOT NULL,
+CREATE TABLE "counts" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "counts_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"name" text NOT NULL,
-	"address" text NOT NULL,
-	"control_mode" text NOT NULL,
-	"type" text NOT NULL,
-	"keyring_id" uuid NOT NULL,
-	"public_key" "bytea" NOT NULL,
-	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
-	CONSTRAINT "wallets_one_a_network" UNIQUE("project_id","network","owner_id"),
-	CONSTRAINT "wallets_address" UNIQUE("project_id","network","address"),
-	CONSTRAINT "wallets_network" CHECK ("network" in ('Ethereum', 'Polygon', 'Base', 'Avalanche', 'Polkadot', 'Vara')),
-	CONSTRAINT "wallets_control_mode" CHECK ("control_mode" in ('developer', 'user')),
-	CONSTRAINT "wallets_type" CHECK ("type" in ('eoa', 'contract'))
+	"labels" jsonb NOT NULL,
+	"amount" double precision NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "workers" (
@@ -553,64 +556,58 @@ CREATE TABLE "workers" (
 	"started_at" timestamp (6) with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint
-ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "attempts" ADD CONSTRAINT "attempts_transaction_id_transactions_id_fk" FOREIGN KEY ("transaction_id") REFERENCES "public"."transactions"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "audit" ADD CONSTRAINT "audit_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "audit_chain" ADD CONSTRAINT "audit_chain_audit_id_audit_id_fk" FOREIGN KEY ("audit_id") REFERENCES "public"."audit"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "freezes" ADD CONSTRAINT "freezes_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "freezes" ADD CONSTRAINT "freezes_wallet_id_wallets_id_fk" FOREIGN KEY ("wallet_id") REFERENCES "public"."wallets"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "collections" ADD CONSTRAINT "collections_transaction_id_transactions_id_fk" FOREIGN KEY ("transaction_id") REFERENCES "public"."transactions"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "collections" ADD CONSTRAINT "collections_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "developer_keys" ADD CONSTRAINT "developer_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "email_codes" ADD CONSTRAINT "email_codes_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "freezes" ADD CONSTRAINT "freezes_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "freezes" ADD CONSTRAINT "freezes_wallet_id_wallets_id_fk" FOREIGN KEY ("wallet_id") REFERENCES "public"."wallets"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "idempotency_keys" ADD CONSTRAINT "idempotency_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "keyrings" ADD CONSTRAINT "keyrings_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "mails" ADD CONSTRAINT "mails_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "nonces" ADD CONSTRAINT "nonces_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "owner_locks" ADD CONSTRAINT "owner_locks_keyring_id_keyrings_id_fk" FOREIGN KEY ("keyring_id") REFERENCES "public"."keyrings"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "passkeys" ADD CONSTRAINT "passkeys_project_id_user_id_users_project_id_id_fk" FOREIGN KEY ("project_id","user_id") REFERENCES "public"."users"("project_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "pin_guesses" ADD CONSTRAINT "pin_guesses_user_key" FOREIGN KEY ("project_id","owner_id") REFERENCES "public"."user_keys"("project_id","owner_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "policies" ADD CONSTRAINT "policies_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "policies" ADD CONSTRAINT "policies_wallet_id_wallets_id_fk" FOREIGN KEY ("wallet_id") REFERENCES "public"."wallets"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "policy_locks" ADD CONSTRAINT "policy_locks_policy_id_policies_id_fk" FOREIGN KEY ("policy_id") REFERENCES "public"."policies"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "project_keys" ADD CONSTRAINT "project_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "session_challenges" ADD CONSTRAINT "session_challenges_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "sessions" ADD CONSTRAINT "sessions_project_id_user_id_users_project_id_id_fk" FOREIGN KEY ("project_id","user_id") REFERENCES "public"."users"("project_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "transactions" ADD CONSTRAINT "transactions_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "transactions" ADD CONSTRAINT "transactions_wallet_id_wallets_id_fk" FOREIGN KEY ("wallet_id") REFERENCES "public"."wallets"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "transactions" ADD CONSTRAINT "transactions_signer" FOREIGN KEY ("network","signer_address") REFERENCES "public"."signers"("network","address") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "user_keys" ADD CONSTRAINT "user_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-ALTER TABLE "users" ADD CONSTRAINT "users_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "wallet_keys" ADD CONSTRAINT "wallet_keys_wallet_id_wallets_id_fk" FOREIGN KEY ("wallet_id") REFERENCES "public"."wallets"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "wallets" ADD CONSTRAINT "wallets_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "wallets" ADD CONSTRAINT "wallets_keyring_id_keyrings_id_fk" FOREIGN KEY ("keyring_id") REFERENCES "public"."keyrings"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
-CREATE INDEX "abi_items_selector" ON "abi_items" USING btree ("selector","kind");--> statement-breakpoint
-CREATE INDEX "api_keys_project" ON "api_keys" USING btree ("project_id");--> statement-breakpoint
+ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "idempotency_keys" ADD CONSTRAINT "idempotency_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "attempts" ADD CONSTRAINT "attempts_transaction_id_transactions_id_fk" FOREIGN KEY ("transaction_id") REFERENCES "public"."transactions"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "transactions" ADD CONSTRAINT "transactions_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "transactions" ADD CONSTRAINT "transactions_wallet_id_wallets_id_fk" FOREIGN KEY ("wallet_id") REFERENCES "public"."wallets"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "transactions" ADD CONSTRAINT "transactions_signer" FOREIGN KEY ("network","signer_address") REFERENCES "public"."signers"("network","address") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "email_codes" ADD CONSTRAINT "email_codes_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "mails" ADD CONSTRAINT "mails_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "nonces" ADD CONSTRAINT "nonces_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "passkeys" ADD CONSTRAINT "passkeys_project_id_user_id_users_project_id_id_fk" FOREIGN KEY ("project_id","user_id") REFERENCES "public"."users"("project_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "session_challenges" ADD CONSTRAINT "session_challenges_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "sessions" ADD CONSTRAINT "sessions_project_id_user_id_users_project_id_id_fk" FOREIGN KEY ("project_id","user_id") REFERENCES "public"."users"("project_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "users" ADD CONSTRAINT "users_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "audit_project" ON "audit" USING btree ("project_id","id");--> statement-breakpoint
 CREATE INDEX "audit_security" ON "audit" USING btree ("id") WHERE "action" in ('wrong_pin', 'owner_locked', 'locked_owner_tried', 'wrong_pins_spent', 'wrong_developer_secret', 'wrong_secrets_spent', 'bearer_malformed', 'api_key_unknown', 'access_token_forged', 'session_mismatch', 'project_mismatch', 'login_failed', 'login_throttled', 'wrong_email_code', 'refresh_token_forged', 'refresh_token_reused', 'origin_refused', 'metrics_token_wrong');--> statement-breakpoint
 CREATE INDEX "audit_mortal_signatures" ON "audit" USING btree ("project_id",(details->>'hash')) WHERE details->>'valid_until_block' is not null;--> statement-breakpoint
 CREATE INDEX "backfills_begun" ON "backfills" USING btree ("network","begun_at");--> statement-breakpoint
 CREATE INDEX "backfills_open" ON "backfills" USING btree ("requested_at") WHERE done_at is null;--> statement-breakpoint
-CREATE INDEX "collections_listed" ON "collections" USING btree ("project_id","network","owner_address","created_at","transaction_id");--> statement-breakpoint
-CREATE INDEX "email_codes_expiry" ON "email_codes" USING btree ("expires_at");--> statement-breakpoint
-CREATE INDEX "idempotency_keys_age" ON "idempotency_keys" USING btree ("created_at");--> statement-breakpoint
-CREATE UNIQUE INDEX "keyrings_one_seed" ON "keyrings" USING btree ("project_id","owner_id") WHERE "keyrings"."kind" = 'seed';--> statement-breakpoint
-CREATE INDEX "keyrings_project" ON "keyrings" USING btree ("project_id");--> statement-breakpoint
-CREATE INDEX "listed_tokens_list" ON "listed_tokens" USING btree ("list_name");--> statement-breakpoint
-CREATE INDEX "mails_age" ON "mails" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "movements_listed" ON "movements" USING btree ("network","address","block_number","log_index","item_index","id");--> statement-breakpoint
 CREATE INDEX "movements_block" ON "movements" USING btree ("network","block_number");--> statement-breakpoint
 CREATE INDEX "movements_held_by" ON "movements" USING btree ("network","address","contract","token_id","direction","amount") WHERE token_id is not null;--> statement-breakpoint
 CREATE INDEX "movements_held_of" ON "movements" USING btree ("network","contract","token_id","address","direction","amount") WHERE token_id is not null;--> statement-breakpoint
 CREATE INDEX "movements_received" ON "movements" USING btree ("network","address","contract","block_number") WHERE direction = 'in' and token_id is null and contract is not null;--> statement-breakpoint
-CREATE INDEX "nonces_expiry" ON "nonces" USING btree ("expires_at");--> statement-breakpoint
-CREATE INDEX "passkeys_user" ON "passkeys" USING btree ("project_id","user_id");--> statement-breakpoint
+CREATE INDEX "abi_items_selector" ON "abi_items" USING btree ("selector","kind");--> statement-breakpoint
+CREATE INDEX "collections_listed" ON "collections" USING btree ("project_id","network","owner_address","created_at","transaction_id");--> statement-breakpoint
+CREATE INDEX "listed_tokens_list" ON "listed_tokens" USING btree ("list_name");--> statement-breakpoint
+CREATE UNIQUE INDEX "keyrings_one_seed" ON "keyrings" USING btree ("project_id","owner_id") WHERE "keyrings"."kind" = 'seed';--> statement-breakpoint
+CREATE INDEX "keyrings_project" ON "keyrings" USING btree ("project_id");--> statement-breakpoint
 CREATE INDEX "policies_of_wallet" ON "policies" USING btree ("wallet_id","created_at","id") WHERE "policies"."revoked_at" is null;--> statement-breakpoint
 CREATE INDEX "policies_listed" ON "policies" USING btree ("project_id","network","created_at","id") WHERE "policies"."revoked_at" is null;--> statement-breakpoint
-CREATE INDEX "session_challenges_expiry" ON "session_challenges" USING btree ("expires_at");--> statement-breakpoint
-CREATE INDEX "sessions_user" ON "sessions" USING btree ("project_id","user_id","created_at");--> statement-breakpoint
-CREATE INDEX "sessions_expiry" ON "sessions" USING btree ("expires_at");--> statement-breakpoint
-CREATE INDEX "throttles_window" ON "throttles" USING btree ("window_ends_at");--> statement-breakpoint
+CREATE INDEX "wallets_watched" ON "wallets" USING btree ("network","address");--> statement-breakpoint
+CREATE INDEX "wallets_listed" ON "wallets" USING btree ("project_id","network","created_at","id");--> statement-breakpoint
+CREATE INDEX "api_keys_project" ON "api_keys" USING btree ("project_id");--> statement-breakpoint
+CREATE INDEX "idempotency_keys_age" ON "idempotency_keys" USING btree ("created_at");--> statement-breakpoint
 CREATE UNIQUE INDEX "transactions_one_a_nonce" ON "transactions" USING btree ("network","signer_address","nonce") WHERE "transactions"."holds_nonce";--> statement-breakpoint
 CREATE INDEX "transactions_unfinished" ON "transactions" USING btree ("network","updated_at") WHERE not "transactions"."final";--> statement-breakpoint
 CREATE INDEX "transactions_in_a_block" ON "transactions" USING btree ("network","mined_block_number") WHERE not "transactions"."final" and "transactions"."mined_block_number" is not null;--> statement-breakpoint
@@ -620,6 +617,12 @@ CREATE INDEX "transactions_mortal" ON "transactions" USING btree ("network","val
 CREATE INDEX "transactions_of_contract_wallet" ON "transactions" USING btree ("network","contract_wallet") WHERE not "transactions"."final" and "transactions"."contract_wallet" is not null;--> statement-breakpoint
 CREATE INDEX "transactions_deployments" ON "transactions" USING btree ("network","contract_wallet") WHERE "transactions"."kind" = 'deployment';--> statement-breakpoint
 CREATE INDEX "transactions_created" ON "transactions" USING btree ("network","contract_address") WHERE contract_address is not null;--> statement-breakpoint
-CREATE INDEX "users_unproven" ON "users" USING btree ("created_at") WHERE email is null and sign_in_wallet is null;--> statement-breakpoint
-CREATE INDEX "wallets_watched" ON "wallets" USING btree ("network","address");--> statement-breakpoint
-CREATE INDEX "wallets_listed" ON "wallets" USING btree ("project_id","network","created_at","id");
+CREATE INDEX "email_codes_expiry" ON "email_codes" USING btree ("expires_at");--> statement-breakpoint
+CREATE INDEX "mails_age" ON "mails" USING btree ("created_at");--> statement-breakpoint
+CREATE INDEX "nonces_expiry" ON "nonces" USING btree ("expires_at");--> statement-breakpoint
+CREATE INDEX "passkeys_user" ON "passkeys" USING btree ("project_id","user_id");--> statement-breakpoint
+CREATE INDEX "session_challenges_expiry" ON "session_challenges" USING btree ("expires_at");--> statement-breakpoint
+CREATE INDEX "sessions_user" ON "sessions" USING btree ("project_id","user_id","created_at");--> statement-breakpoint
+CREATE INDEX "sessions_expiry" ON "sessions" USING btree ("expires_at");--> statement-breakpoint
+CREATE INDEX "throttles_window" ON "throttles" USING btree ("window_ends_at");--> statement-breakpoint
+CREATE INDEX "users_unproven" ON "users" USING btree ("created_at") WHERE email is null and sign_in_wallet is null;

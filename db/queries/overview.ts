@@ -35,6 +35,8 @@ export const transactionOverview = overview
     kind: text('kind', { enum: TRANSACTION_KINDS }).notNull(),
     to: text('to'),
     value: uint256('value').notNull(),
+    feeAsset: text('fee_asset'),
+    feeAssetCost: uint256('fee_asset_cost'),
     status: status('status').notNull(),
     final: boolean('final').notNull(),
     createdAt: instant('created_at').notNull(),

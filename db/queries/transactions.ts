@@ -92,18 +92,32 @@ export type Held = {
   readonly nonces: ReadonlySet<number>
   /** The sum of what the live ones may still take. */
   readonly liveWorstCost: bigint
+  /** The same of assets that fees are paid in. */
+  readonly liveAssetCosts: ReadonlyMap<string, bigint>
 }
 
 /** What the signer's transactions from a nonce on hold: what is live holds its nonce too. */
 export const readHeld = async (db: Queryable, signer: Signer, fromNonce: number): Promise<Held> => {
   const rows = await db
-    .select({ nonce: transactions.nonce, worstCost: transactions.worstCost, status: transactions.status })
+    .select({
+      nonce: transactions.nonce,
+      worstCost: transactions.worstCost,
+      feeAsset: transactions.feeAsset,
+      feeAssetCost: transactions.feeAssetCost,
+      status: transactions.status,
+    })
     .from(transactions)
     .where(and(ofSigner(signer), transactions.holdsNonce, gte(transactions.nonce, fromNonce)))
   const live = rows.filter(({ status }) => LIVE.some((each) => each === status))
+  const liveAssetCosts = new Map<string, bigint>()
+  for (const { feeAsset, feeAssetCost } of live) {
+    if (feeAsset === null) continue
+    liveAssetCosts.set(feeAsset, (liveAssetCosts.get(feeAsset) ?? 0n) + (feeAssetCost ?? 0n))
+  }
   return {
     nonces: new Set(rows.map(({ nonce }) => nonce)),
     liveWorstCost: live.reduce((sum, { worstCost }) => sum + worstCost, 0n),
+    liveAssetCosts,
   }
 }
 

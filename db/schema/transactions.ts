@@ -67,6 +67,9 @@ export const transactions = pgTable(
     gasLimit: uint256('gas_limit').notNull(),
     /** The most that its first rung can take from the signer. */
     worstCost: uint256('worst_cost').notNull(),
+    /** The asset that its fee is paid in, and the most that it can take of it; null where that is the coin. */
+    feeAsset: text('fee_asset'),
+    feeAssetCost: uint256('fee_asset_cost'),
     status: text('status', { enum: TRANSACTION_STATUSES }).notNull().default('submitted'),
     /** Why it failed. */
     errorCode: text('error_code'),
@@ -127,6 +130,7 @@ export const transactions = pgTable(
     index('transactions_deployments').on(table.network, table.contractWallet).where(sql`${table.kind} = 'deployment'`),
     index('transactions_created').on(table.network, table.contractAddress).where(sql`contract_address is not null`),
     check('transactions_kind', oneOf('kind', TRANSACTION_KINDS)),
+    check('transactions_fee_asset', sql`(${table.feeAsset} is null) = (${table.feeAssetCost} is null)`),
     check('transactions_status', oneOf('status', TRANSACTION_STATUSES)),
     check('transactions_failed_says_why', sql`(${table.status} = 'failed') = (${table.errorCode} is not null)`),
     check('transactions_chosen', sql`${table.rungs} >= 1 and ${table.chosen} between 0 and ${table.rungs}`),

@@ -16,6 +16,18 @@ export type PrepareOptions = {
   readonly isJudgedUnpaid?: boolean
 }
 
+/** A fee that is paid in an asset; amounts in base units of the asset. */
+export type PreparedFeeAsset = {
+  /** As movements have it. */
+  readonly contract: string
+  readonly decimals: number
+  /** The most that the transaction can take of it, as far as that is known. */
+  readonly worstCost: bigint
+  /** What the sender must have of it for that, and has. */
+  readonly needed: bigint
+  readonly balance: bigint
+}
+
 export type Prepared = {
   /** Its nonce is the chain's pending count unless the intent fixed one. */
   readonly unsigned: Unsigned
@@ -32,6 +44,8 @@ export type Prepared = {
   readonly worstCost: bigint
   /** As `terms.surcharge` has it. */
   readonly surcharge: bigint
+  /** null where the fee is paid in the coin. */
+  readonly feeAsset: PreparedFeeAsset | null
 }
 
 /** How a sender stands with the chain just now. */

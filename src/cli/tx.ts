@@ -158,6 +158,9 @@ const facts = (
     ['kind', row.kind],
     ['to', row.to ?? `${call}${created}`],
     ['value', coins(row.network, row.value)],
+    ...(row.feeAsset === null
+      ? []
+      : [['fee', `paid in ${row.feeAsset}, of which it takes at most ${row.feeAssetCost} base units`] as const]),
     ['status', `${row.status}${row.final ? ', final' : ''}${row.late ? ', late' : ''}`],
     ['why', row.why ?? (row.errorCode === null ? '-' : `${row.errorCode}: ${row.error}`)],
     ['attempt', attemptOf(row)],

@@ -87,6 +87,7 @@ const record = async (tx: Tx, input: RecordInput): Promise<void> => {
     await releaseReaped(tx, signer, { fromNonce: step.prepared.minedCount, block: lifetime.bornAtBlock })
   }
   const held = await readHeld(tx, signer, step.prepared.minedCount)
+  refuseAssetOverdraft(signer, { step, held })
   const deployment = await stillToDeploy(tx, input)
   const spare = spareOf(signer, { steps: deployment === null ? [step] : [deployment, step], held })
   let { nonces } = held
@@ -187,7 +188,25 @@ const rowOf = (input: StepInput, unsigned: Unsigned) => ({
   input: unsigned.input,
   gasLimit: unsigned.gasLimit,
   worstCost: input.step.prepared.worstCost,
+  feeAsset: input.step.prepared.feeAsset?.contract ?? null,
+  feeAssetCost: input.step.prepared.feeAsset?.worstCost ?? null,
 })
+
+/** What waits may take of the asset that pays this fee as well. @throws balance_insufficient. */
+const refuseAssetOverdraft = (
+  { address }: Signer,
+  { step, held }: { readonly step: Step; readonly held: Held },
+): void => {
+  const { feeAsset } = step.prepared
+  if (feeAsset === null) return
+  const { contract, decimals, needed, balance } = feeAsset
+  const missing = (held.liveAssetCosts.get(contract) ?? 0n) + needed - balance
+  if (missing <= 0n) return
+  throw new AppError(
+    'balance_insufficient',
+    `${address} lacks ${displayAmount(missing, decimals)} of ${contract} for this and its pending transactions.`,
+  )
+}
 
 /**
  * What the signer has left beside these steps. Summed again under the lock: what was recorded since they were prepared counts

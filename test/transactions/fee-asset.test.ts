@@ -7,6 +7,7 @@ import { createRpc } from '../../src/chains/node/rpc.ts'
 import { existentialDeposit } from '../../src/chains/substrate/account.ts'
 import { createRuntimes, type Runtime } from '../../src/chains/substrate/runtime.ts'
 import { storageKey } from '../../src/chains/substrate/storage.ts'
+import { inspectTransaction } from '../../src/transactions/inspect.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { devAccount, startSubstrateChain } from '../support/substrate.ts'
 
@@ -149,6 +150,29 @@ describe('a fee in an asset', () => {
     const least = await walletWith({ planck: UNIT, asset: LEAST })
     expect(told(await send(least))).toEqual([400, 'balance_insufficient'])
   })
+
+  test('counts against the asset while it waits, and is told by `tx show`', async () => {
+    const from = await walletWith({ planck: 10n * UNIT, asset: 10n ** 6n })
+    const { simulation } = (await preview(from)).json
+    const fee = BigInt(simulation.fee.raw_amount)
+    // Enough for one and a half.
+    const asset = LEAST + (3n * fee) / 2n
+    await chain.rpc('dev_setStorage', [[entryOf('account', [1984, from], { balance: asset, reason: 'Sufficient' })]])
+    await chain.newBlock()
+    await chain.setMode('manual')
+    try {
+      const both = await Promise.all([send(from), send(from)])
+      const [refused, taken] = both.sort((one, other) => other.status - one.status)
+      expect([taken?.json.status, told(refused as Answer)]).toEqual(['submitted', [400, 'balance_insufficient']])
+      expect(refused?.json.error).toMatch(/ lacks 0\.\d+ of asset:1984 for this and its pending transactions\.$/)
+      const { transaction } = await inspectTransaction(service.ctx, { id: taken?.json.transaction_id })
+      expect([transaction.feeAsset, transaction.feeAssetCost]).toEqual(['asset:1984', fee])
+      // What pays in the coin is none of its business.
+      expect((await send(from, { asset_id: undefined })).json.status).toBe('submitted')
+    } finally {
+      await chain.setMode('instant')
+    }
+  }, 30_000)
 
   test('is refused in an asset that is not there, is frozen, or is no sufficient one', async () => {
     const from = await walletWith({ planck: 10n * UNIT, asset: 10n ** 6n })

@@ -227,7 +227,7 @@ export const prepare = async (
   if (balance < cost && input.options.isJudgedUnpaid !== true)
     throw insufficient(row, { from, needed: cost, balance, least: false })
   const atMarket = { ...unsigned, ...marketFees(market) }
-  return { unsigned, atMarket, minedCount, pendingCount, balance, worstCost: cost, surcharge }
+  return { unsigned, atMarket, minedCount, pendingCount, balance, worstCost: cost, surcharge, feeAsset: null }
 }
 
 const estimateForSigning = async (context: PrepareContext, sending: Sending): Promise<bigint> => {

@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { displayAmount } from '../../amount.ts'
 import { AppError } from '../../errors.ts'
-import type { Hex, SubstrateUnsigned } from '../chain.ts'
+import type { Hex, PreparedFeeAsset, SubstrateUnsigned } from '../chain.ts'
 import { type Question, question } from '../node/rpc.ts'
 import { bytes, MalformedAnswer } from '../node/wire.ts'
 import { existentialDeposit, larger } from './account.ts'
@@ -156,9 +156,17 @@ export const behindFees = (fee: FeeInAsset, before: readonly FeeInAsset[]): FeeI
   return { ...fee, balance: larger(fee.balance - taken, 0n) }
 }
 
-/** The fee is taken first, and leaves the account of the asset alive. @returns what the signer lacks; null for nothing. Pure. */
-export const lackOf = ({ from, contract, decimals, amount, balance, least, moved }: FeeInAsset): string | null => {
-  const needed = amount + larger(moved.all, moved.alive + least)
+/** The fee is taken first, and leaves the account of the asset alive. Pure. */
+export const preparedFee = ({ contract, decimals, amount, balance, least, moved }: FeeInAsset): PreparedFeeAsset => ({
+  ...{ contract, decimals, balance },
+  worstCost: amount + moved.all,
+  needed: amount + larger(moved.all, moved.alive + least),
+})
+
+/** @returns what the signer lacks; null for nothing. Pure. */
+export const lackOf = (fee: FeeInAsset): string | null => {
+  const { from, contract, decimals } = fee
+  const { needed, balance } = preparedFee(fee)
   if (balance >= needed) return null
   const shown = (raw: bigint): string => `${displayAmount(raw, decimals)} of ${contract}`
   return `${from} needs ${shown(needed)} for the fee of this transaction, for what it moves, and to keep its account of the asset, and has ${shown(balance)}.`

@@ -11,7 +11,7 @@ import { callOf } from './calls.ts'
 import { refuseFailing } from './dry-run.ts'
 import { chosenEra } from './eras.ts'
 import { feeAssetOf } from './fee-assets.ts'
-import { type FeeInAsset, lackOf, readFeeInAsset } from './fee-in-asset.ts'
+import { type FeeInAsset, lackOf, preparedFee, readFeeInAsset } from './fee-in-asset.ts'
 import { isMessage, withGasLimit } from './gear.ts'
 import type { SubstrateNode } from './node.ts'
 import { payerOf } from './payer.ts'
@@ -225,7 +225,8 @@ export const prepare = async (
   // Whoever pays it: what a voucher pays counts against a policy as well.
   const surcharge = fee + gasPaidBy(runtime, draft.call)
   const balance = account.transferable
-  return { unsigned, atMarket: unsigned, minedCount, pendingCount, balance, worstCost, surcharge }
+  const feeAsset = inAsset === null ? null : preparedFee(inAsset)
+  return { unsigned, atMarket: unsigned, minedCount, pendingCount, balance, worstCost, surcharge, feeAsset }
 }
 
 /** For signing alone: who cannot pay may sign as well. @throws invalid_input, metadata_untrusted, node_unavailable. */
