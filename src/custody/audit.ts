@@ -1,6 +1,6 @@
-// The audit: one append-only row a use of a key, a change of a credential or an operator's act, committed with its
-// effect. Each row carries a MAC under HKDF(SERVICE_KEY, "audit"), over an unambiguous encoding of all its fields: who
-// can write to the database but has no service key can neither write a row nor change one without its being found.
+// The audit: one append-only row for each use of a key, change of a credential or act of an operator, committed with its
+// effect. Each row has a MAC under HKDF(SERVICE_KEY, "audit") over an unambiguous encoding of all its fields. So whoever can
+// write to the database but lacks the service key cannot add or change a row without being found out.
 
 import { timingSafeEqual } from 'node:crypto'
 import type { Db, Tx } from '../../db/client.ts'
@@ -34,21 +34,21 @@ export type Audit = {
 
 type Row = AuditAct & { readonly at: Date }
 
-/** Details in the order of their names: a JSON column does not keep the order in which they were written. */
+/** Details are sorted by name, as a JSON column does not keep their order. */
 const macOf = (key: Uint8Array, row: Row): Uint8Array => {
   const details = Object.entries(row.details).sort(([a], [b]) => (a < b ? -1 : 1))
   const fields = [row.projectId ?? '', row.at.toISOString(), row.actor, row.action, row.subject, ...details.flat()]
   return hmac({ key, message: encodeFields(fields) })
 }
 
-/** A column of JSON could hold anything by now, and a list of texts would have the MAC of an object. */
+/** Whoever edits the column can put any JSON there, and a list of texts would have the same MAC as an object. */
 const isDetails = (details: unknown): boolean =>
   typeof details === 'object' &&
   details !== null &&
   !Array.isArray(details) &&
   Object.values(details).every((detail) => typeof detail === 'string')
 
-/** Tells whether a row is as it was written, by someone with the service key. */
+/** Checks that a row is as a process with the service key wrote it. */
 export const auditVerifier = (sealer: Sealer): ((row: AuditRow) => boolean) => {
   const key = sealer.derive('audit')
   return ({ mac, projectId = null, ...row }) => {

@@ -1,9 +1,8 @@
-// The root secrets that open no wallet: no key of the hierarchy is derived from one of them or sealed under it.
+// The two secrets of a deployment that open no wallet: no key of the hierarchy is derived from them or sealed under them.
 //
-// SERVICE_KEY, which every process has: mails on their way, and the MACs of the audit.
-// IDENTITY_KEY, which the API alone has: everything that decides who somebody is. It seals the keys that sign access
-// tokens, and it is the key of refresh tokens, of login codes, of users' ids and of throttles. So the worker, which has
-// SERVICE_KEY, can neither make a token nor find out a code.
+// SERVICE_KEY is known to every process. It seals mails that are not sent yet, and makes the MACs of the audit.
+// IDENTITY_KEY is known to the API alone. It seals the keys that sign access tokens, and makes the MACs of refresh tokens,
+// login codes, users' ids and throttles. So the worker can neither make a token nor find out a code.
 
 import { fingerprintOf, readKey } from './root/key-source.ts'
 import { encodeFields, HeldKeys } from './sealing/bytes.ts'
@@ -11,18 +10,18 @@ import { NO_KEY_ID, open, seal } from './sealing/envelope.ts'
 import { deriveKey, hmac } from './sealing/kdf.ts'
 
 export type Sealer = {
-  /** Names the key, not the place where it lies. */
+  /** Names the key, not the place where it is kept. */
   readonly id: string
   /** HKDF(key, purpose): 32 bytes, always the same. */
   derive(purpose: string): Uint8Array
-  /** HMAC-SHA-256 under `derive(purpose)`, 32 bytes: no two different lists of fields have the same. */
+  /** HMAC-SHA-256 under `derive(purpose)`, 32 bytes. Different lists of fields have different MACs. */
   authenticator(purpose: string): (fields: readonly (string | Uint8Array)[]) => Uint8Array
   seal(input: { readonly purpose: string; readonly rowId: string; readonly plaintext: Uint8Array }): Uint8Array
   /** @throws EnvelopeError for what was sealed for another purpose or row, or by another key. */
   open(input: { readonly purpose: string; readonly rowId: string; readonly sealed: Uint8Array }): Uint8Array
 }
 
-/** The variable that says where the secret is, and what names it in what it seals. */
+/** The variable that says where each secret is, and the word for it in the identity of what it seals. */
 const KINDS = { SERVICE_KEY: 'service', IDENTITY_KEY: 'identity' } as const
 
 type SealerName = keyof typeof KINDS
@@ -43,7 +42,7 @@ const identityOf = (name: SealerName, of: { readonly purpose: string; readonly r
 export const openSealer = async (input: { readonly name: SealerName; readonly spec: string }): Promise<Sealer> => {
   const { name } = input
   const secret = readKey(input)
-  // One label more than `derive` takes, so that no purpose can ask for the key under which another one's values lie.
+  // One label more than in `derive`, so that no purpose gives the key that seals another purpose's values.
   const sealingKey = (purpose: string) => deriveKey(secret, ['seal', purpose])
   return {
     id: fingerprintOf(secret),

@@ -2,10 +2,10 @@
 //
 // Read the rooms in this order: sealing (how a secret lies in a row, and which key opens which), root (the root key and the
 // project keys that it wraps), credentials (checks, limits and changes of PINs and developer secrets), keys (derivation and
-// signing), wallets (making and opening them), rotation. Files beside this one are doors: others import these, never a room.
+// signing), wallets (making and opening them), rotation. Others import the files beside this one, never a room.
 //
-// What holds everywhere: no database transaction or connection is held while argon2 runs or the root key is asked; key
-// bytes are zeroed when the block that holds them ends; no error carries a credential, a key or a sealed value.
+// Three rules hold everywhere. No database transaction or connection is held while argon2 runs or the root key is used. Key
+// bytes are zeroed when the block that holds them ends. No error contains a credential, a key or a sealed value.
 
 import type { Tx } from '../../db/client.ts'
 import type { ChainFamily } from '../../db/words.ts'
@@ -45,8 +45,8 @@ export type { KeyHandle, WalletRef } from './wallets/wallet-key.ts'
 
 export type Vault = {
   /**
-   * Makes a new project's key, and its developer key where a secret is given (always on testnet); `write` writes them.
-   * Two steps, as the root key may be a service: no transaction waits for it.
+   * Makes a new project's key, and its developer key where a secret is given (always on testnet). `write` writes them, in a
+   * second step: the root key may be kept by a service, and no transaction waits for it.
    * @throws invalid_input for a secret that the environment refuses.
    */
   newProject(input: {
@@ -63,42 +63,42 @@ export type Vault = {
     readonly developerSecret: string
     readonly actor: string
   }): Promise<NewProject>
-  /** The public key that an import would have: it needs no credential. @throws invalid_key. */
+  /** The public key that an import would have. It takes no credential. @throws invalid_key. */
   publicKeyOf(input: { readonly family: ChainFamily; readonly imported: ImportedText }): Uint8Array
   /**
-   * Opens (or, for a new owner, makes) the owner's seed with the credentials and derives the wallet's key; or takes in
-   * what is imported, as a keyring of its own. Nothing is written but the charge of a PIN guess.
+   * Opens the owner's seed with the credentials, or makes it for a new owner, and derives the wallet's key from it. An import
+   * becomes a keyring of its own instead. Nothing is written but the charge of a PIN guess; `write` writes the rest.
    * @throws invalid_key, credential_required, credential_ambiguous, pin_obvious, project_not_activated, frozen,
    * INVALID_SECRET, TOO_MANY_FAILED_ATTEMPTS, credential_changed, rate_limited, busy.
    */
   newWallet(input: NewWalletInput): Promise<NewWallet>
   /**
-   * Opens the wallet's own sealed key with the credential of its control mode, or with the developer's secret by the lock
-   * of a policy, for as long as `use` runs.
+   * Opens the wallet's key for as long as `use` runs: with the credential of its control mode, or with the developer secret
+   * by the lock of a policy.
    * @throws credential_required, credential_ambiguous, frozen, project_not_activated, INVALID_SECRET, policy_denied,
    * TOO_MANY_FAILED_ATTEMPTS, credential_changed, rate_limited, busy, and whatever `use` throws.
    */
   withKey<T>(request: KeyUse, use: (key: KeyHandle) => Promise<T>): Promise<T>
   /**
-   * The same for a message, with the credentials of all locks of the wallet's keyring, as an export takes them, and by no
-   * policy: a message may stand for anything. @throws as `withKey` does.
+   * The same for a message. It takes the credentials of all locks of the wallet's keyring, as an export does, and no policy
+   * allows it: a message can mean anything. @throws as `withKey` does.
    */
   withKeyForMessage<T>(request: KeyRequest, use: (key: KeyHandle) => Promise<T>): Promise<T>
   /**
-   * Makes the lock by which the developer's secret opens a user-controlled wallet's key, with both credentials; `write`
-   * writes it, after the policy's row.
-   * @throws as `withKey` does; `write` ProjectKeyRotated: begin again.
+   * Makes the lock by which the developer secret opens the key of a user-controlled wallet. It takes both credentials. Call
+   * `write` after the policy's row is written.
+   * @throws as `withKey` does. `write` throws ProjectKeyRotated: begin again.
    */
   newPolicyLock(request: KeyRequest & { readonly policyId: string }): Promise<PolicyChange>
-  /** Proves the PIN, or the secret, that may revoke a policy; `write` erases its lock. @throws as `withKey` does. */
+  /** Checks the PIN or the secret, either of which may revoke a policy; `write` deletes its lock. @throws as `withKey` does. */
   revokePolicy(request: KeyRequest & { readonly policyId: string }): Promise<PolicyChange>
   /**
-   * The phrase or the imported key of a wallet's keyring, with the credentials of all its locks; audited.
+   * The phrase or the imported key of a wallet's keyring. It takes the credentials of all its locks, and is audited.
    * @throws as `withKey` does.
    */
   exportKeyring(request: KeyRequest): Promise<ExportedKeyring>
   /**
-   * Changes the PIN of a user-controlled wallet's owner: for all of the owner's wallets, as there is one.
+   * Changes the PIN of a user-controlled wallet's owner. An owner has one PIN for all wallets.
    * @throws pin_obvious, frozen, INVALID_SECRET, TOO_MANY_FAILED_ATTEMPTS, credential_changed, rate_limited, busy.
    */
   changeUserPin(input: {
@@ -108,7 +108,7 @@ export type Vault = {
     readonly actor: string
     /** As in `Credentials`. */
     readonly from?: string | undefined
-    /** Done in the transaction of the change. */
+    /** Runs in the transaction of the change. */
     readonly also?: (tx: Tx) => Promise<void>
   }): Promise<void>
   /** @throws not_found, invalid_input, project_not_activated, INVALID_SECRET, credential_changed, rate_limited, busy. */
@@ -118,11 +118,11 @@ export type Vault = {
     readonly newSecret: string
     readonly actor: string
   }): Promise<void>
-  /** Forgets an owner's wrong PINs, those in a row and those ever. @throws not_found for an owner without a PIN. */
+  /** Forgets all wrong PINs of an owner. @throws not_found for an owner without a PIN. */
   unlockOwner(input: { readonly projectId: string; readonly ownerId: string; readonly actor: string }): Promise<void>
   /**
-   * Wraps every project key by the next root key, to which the database belongs from then on. Nothing is changed before
-   * all is: it can be killed at any point, and run again.
+   * Wraps every project key by the next root key; from then on the database belongs to that key. All changes are committed
+   * together: it can be killed at any point, and run again.
    * @throws invalid_input, unavailable, busy.
    */
   rotateRootKey(input: {
@@ -130,8 +130,8 @@ export type Vault = {
     readonly onProgress: (progress: Progress) => void
   }): Promise<RootRotation>
   /**
-   * Makes a new version of a project's key and re-seals under it what lies under older ones, while others use it. It can
-   * be killed at any point; `resume` then finishes what was begun, without one more version.
+   * Makes a new version of a project's key, and re-seals under it what is sealed under older ones, while requests go on. It
+   * can be killed at any point; `resume` finishes such a run without making one more version.
    * @throws not_found, unavailable, busy.
    */
   rotateProjectKey(input: {
@@ -140,7 +140,7 @@ export type Vault = {
     readonly resume: boolean
     readonly onProgress: (progress: Progress) => void
   }): Promise<ProjectRotation>
-  /** How many PINs are being verified, and how many wait for it. */
+  /** How many PINs are being verified, and how many wait. */
   argon2Load(): Load
 }
 

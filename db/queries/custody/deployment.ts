@@ -9,8 +9,8 @@ export const readDeployment = async (db: Queryable): Promise<DeploymentRow | nul
 }
 
 /**
- * Which root key the database belongs to, until the transaction ends: `share` keeps it so, `update` is about to change
- * it, and each waits for the other. @returns null where the database is bound to none yet.
+ * Reads which root key the database belongs to and locks the row until the transaction ends: `share` to keep it the same,
+ * `update` to change it. Each waits for the other. @returns null where the database belongs to none yet.
  */
 export const lockRootKeyId = async (tx: Tx, strength: 'share' | 'update'): Promise<string | null> => {
   const [row] = await tx.select({ rootKeyId: deployment.rootKeyId }).from(deployment).for(strength)

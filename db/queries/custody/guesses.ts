@@ -1,11 +1,11 @@
-// The guess guard's rows. Every statement is committed on its own, on the database's clock: processes share no other.
+// The guess guard's rows. Every statement is committed by itself. Time is the database's, as processes share no other clock.
 
 import { and, eq, lt, sql } from 'drizzle-orm'
 import type { Queryable } from '../../client.ts'
 import { pinGuesses, userKeys } from '../../schema.ts'
 import { reached, secondsOfReached, type TryLimit } from '../throttles.ts'
 
-/** Wrong PINs in a row that lock an owner, and ever that block it: the CHECK of the table has the same numbers. */
+/** Wrong PINs in a row that lock an owner for a day, and in all that lock it for good. The table's CHECK has the same. */
 const FAILS_MAX = 5
 const TOTAL_MAX = 100
 const LOCK_SECONDS = 24 * 60 * 60
@@ -14,7 +14,7 @@ const LEASE_SECONDS = 10
 type Owner = { readonly projectId: string; readonly ownerId: string }
 
 export type Charge =
-  /** Ours to evaluate. `version` is the user key's as of now; `locks`: the owner stays locked where this guess is wrong. */
+  /** The lease is ours. `version` is the user key's at this moment; `locks`: the owner stays locked if this guess is wrong. */
   | { readonly state: 'charged'; readonly version: number; readonly locks: boolean }
   /** Another verification is under way, or has just ended. */
   | { readonly state: 'taken' }
@@ -31,8 +31,8 @@ const NO_LEASE = { lease: null, leaseUntil: null }
 type Asked = Owner & { readonly limits: readonly TryLimit[] }
 
 /**
- * Charges one guess and takes the owner's lease, in one statement; the charge that reaches the limit also locks.
- * @param input.limits of wrong PINs of whoever asks: where one is reached, nothing is charged.
+ * Charges one guess and takes the owner's lease, in one statement. A charge that reaches the limit also locks the owner.
+ * @param input.limits the caller's limits of wrong PINs: where one is reached, nothing is charged.
  */
 export const chargeGuess = async (db: Queryable, input: Asked & { readonly lease: string }): Promise<Charge> => {
   const lockEnded = sql`${pinGuesses.lockedUntil} <= now()`
@@ -74,7 +74,7 @@ const whyNotCharged = async (db: Queryable, input: Asked): Promise<Charge> => {
     .from(pinGuesses)
     .where(ofOwner(input))
   if (row === undefined) throw new Error('an owner with a user key has no row of guesses')
-  // The lease first: the charge under way may have locked the owner, and its success is about to unlock it.
+  // The lease first: the guess under way may have locked the owner by its charge, and unlocks it if it is right.
   if (row.leased) return { state: 'taken' }
   if (row.total >= TOTAL_MAX) return { state: 'locked', retryAfterSeconds: LOCK_SECONDS }
   if (row.lockedSeconds !== null && row.lockedSeconds > 0) {
@@ -83,7 +83,7 @@ const whyNotCharged = async (db: Queryable, input: Asked): Promise<Charge> => {
   return { state: 'taken' }
 }
 
-/** A right PIN: nothing failed in a row any more, and the guess counts for nothing. @returns whether the lease was ours. */
+/** A right PIN: ends the lease, forgets those wrong in a row, and takes the charge back. @returns whether the lease was ours. */
 export const clearGuesses = async (db: Queryable, input: Owner & { readonly lease: string }): Promise<boolean> => {
   const rows = await db
     .update(pinGuesses)
@@ -93,13 +93,13 @@ export const clearGuesses = async (db: Queryable, input: Owner & { readonly leas
   return rows.length === 1
 }
 
-/** A wrong PIN: the lease goes, the charge stays. @returns whether the lease was ours. */
+/** A wrong PIN: ends the lease and keeps the charge. @returns whether the lease was ours. */
 export const keepGuess = async (db: Queryable, input: Owner & { readonly lease: string }): Promise<boolean> => {
   const rows = await db.update(pinGuesses).set(NO_LEASE).where(holdsLease(input)).returning({ total: pinGuesses.total })
   return rows.length === 1
 }
 
-/** An operator's act: as if no PIN had ever been wrong. @returns whether there is such an owner with a PIN. */
+/** Forgets all wrong PINs, for operators. @returns whether there is such an owner with a PIN. */
 export const unlockGuesses = async (db: Queryable, input: Owner): Promise<boolean> => {
   const rows = await db
     .update(pinGuesses)
@@ -109,7 +109,7 @@ export const unlockGuesses = async (db: Queryable, input: Owner): Promise<boolea
   return rows.length === 1
 }
 
-/** A guess that was never looked at: the row as it was before the charge. */
+/** Undoes the charge of a PIN that was not checked, and ends the lease. */
 export const takeBackGuess = async (db: Queryable, input: Owner & { readonly lease: string }): Promise<void> => {
   await db
     .update(pinGuesses)

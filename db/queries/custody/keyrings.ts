@@ -37,7 +37,7 @@ const userKeyOf = (row: WalletKeyColumns): UserKeyRow | null =>
     ? null
     : { salt: row.userSalt, sealed: row.userSealed, version: row.userVersion }
 
-/** The one read of a signature: many wallets at once, by id; a prepared statement. */
+/** The one statement that a signature needs, prepared, for many wallets at once. */
 export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<readonly WalletKeyRow[]> => {
   const rows = await db.prepared<WalletKeyColumns>`
     select k.wallet_id as "walletId", k.sealed, l.id as "lockId", l.sealed as "lockSealed",
@@ -72,7 +72,7 @@ export type OwnerSeedRow = {
   readonly createdAt: Date
 }
 
-/** Where an owner stands before a wallet is made: what there is of keys, seed and locks. */
+/** What an owner has before a wallet is made: keys, seed and locks. */
 export type OwnerRow = {
   readonly frozen: FreezeScope | null
   readonly projectKeyVersion: number

@@ -4,7 +4,7 @@ import { developerKeys, ownerLocks, pinGuesses, policies, policyLocks, userKeys 
 import type { FreezeScope, Network } from '../../words.ts'
 import { frozenScopeOf } from '../freezes.ts'
 
-/** A credential's key as it was read: a change of it is written only where both are still the same. */
+/** A credential's key as it was read. A change is written only where both fields are still the same. */
 export type Versioned = { readonly sealed: Uint8Array; readonly version: number }
 
 export const readDeveloperKey = async (db: Queryable, projectId: string): Promise<Versioned | null> => {
@@ -97,7 +97,7 @@ export const insertOwnerLock = async (db: Queryable, row: NewOwnerLockRow): Prom
 
 export type PolicyLockRow = { readonly id: string; readonly sealed: Uint8Array }
 
-/** null where the policy is not of this wallet, or was revoked. */
+/** @returns null where the policy is not of this wallet, or was revoked. */
 export const readPolicyLock = async (
   db: Queryable,
   input: { readonly policyId: string; readonly walletId: string },

@@ -1,5 +1,5 @@
-// What is sealed under a project's key, in whichever table it lies: what a rotation of that key finds and replaces.
-// The key id of an envelope is its third to sixth byte, big-endian, so that byte order is version order.
+// All that is sealed under a project's key, in whatever table: a rotation of that key finds and replaces these rows.
+// The key id of an envelope is its third to sixth byte, big-endian, so comparing the bytes compares the versions.
 
 import { type SQL, sql } from 'drizzle-orm'
 import type { Queryable } from '../../client.ts'
@@ -8,7 +8,7 @@ export const OUTER_LAYER_KINDS = ['developer_key', 'user_key', 'owner_lock', 'po
 export type OuterLayerKind = (typeof OUTER_LAYER_KINDS)[number]
 
 export type OuterLayer = {
-  /** Of the row within its project: the project's id, the owner's, the lock's. */
+  /** Names the row within its project: the id of the project, the owner or the lock. */
   readonly id: string
   /** '' where the row belongs to no keyring. */
   readonly keyringId: string
@@ -80,7 +80,7 @@ const isOlder = (version: number): SQL => {
   return sql`substring(t.sealed from 3 for 4) < decode(${keyId}, 'hex')`
 }
 
-/** Rows that lie under an older version of the project's key, in the order of their ids. */
+/** Rows that are sealed under an older version of the project's key, in the order of their ids. */
 export const listOuterLayers = async (
   db: Queryable,
   input: OfVersion & { readonly after: string | null; readonly limit: number },
@@ -108,8 +108,8 @@ export const countOuterLayers = async (db: Queryable, input: OfVersion): Promise
 const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 
 /**
- * Replaces rows whose bytes are still those before, and of them nothing but these bytes.
- * @returns how many were.
+ * Replaces the sealed bytes of rows where these are still `before`.
+ * @returns how many rows were replaced.
  */
 export const replaceOuterLayers = async (
   db: Queryable,
@@ -121,7 +121,7 @@ export const replaceOuterLayers = async (
 ): Promise<number> => {
   const { layers } = input
   const { name, key, type, ofProject } = TABLES[input.kind]
-  // The rows are locked in one order, so that two rotations at once wait for each other and for nothing else.
+  // All rotations lock the rows in the same order, so that two at once do not deadlock.
   const { rows } = await db.execute(sql`
     with change as (
       select * from unnest(

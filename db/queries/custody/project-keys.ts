@@ -28,12 +28,12 @@ export const newestProjectKeyVersion = async (db: Queryable, projectId: string):
 }
 
 /**
- * Keeps a version the newest until the transaction ends: a rotation waits for it in `lockProjectKey`.
- * @returns false where there is a newer one already.
+ * Keeps a version the newest until the transaction ends, as a rotation waits for it in `lockProjectKey`.
+ * @returns false where there is a newer one.
  */
 export const holdProjectKey = async (tx: Tx, input: Version): Promise<boolean> => {
   await tx.select({ version: projectKeys.version }).from(projectKeys).where(ofVersion(input)).for('key share')
-  // Only a statement of its own sees what was committed while the first one waited.
+  // A second statement is needed, as the first one does not see what was committed while it waited.
   return (await newestProjectKeyVersion(tx, input.projectId)) === input.version
 }
 
@@ -43,7 +43,7 @@ export const lockProjectKey = async (tx: Tx, input: Version): Promise<boolean> =
   return (await newestProjectKeyVersion(tx, input.projectId)) === input.version
 }
 
-/** Keys that another root key wrapped, in order; after `after`. */
+/** The keys after `after` that another root key wrapped, in order. */
 export const listProjectKeysToRewrap = async (
   db: Queryable,
   input: { readonly rootKeyId: string; readonly after: Version | null; readonly limit: number },
@@ -77,7 +77,7 @@ export type Rewrapped = Version & { readonly before: Uint8Array; readonly after:
 
 const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex')
 
-/** Replaces wrapped keys whose bytes are still those before. @returns how many were. */
+/** Replaces wrapped keys where they are still `before`. @returns how many were replaced. */
 export const rewrapProjectKeys = async (
   tx: Tx,
   input: { readonly rootKeyId: string; readonly keys: readonly Rewrapped[] },

@@ -1,12 +1,12 @@
-// A change of a credential: the user key or the developer key stays the same and gets another wrapping, so that all locks
-// under it open as before. One row is rewritten, by one statement that is guarded by what was read:
+// Changing a credential. The user key or the developer key stays the same and is sealed anew, so all locks under it open as
+// before. One statement rewrites one row, and only where two things are as they were read:
 //
-//   the row's version   somebody else changed the credential meanwhile: 409 credential_changed, and nothing is written
-//   the row's bytes     a rotation re-sealed the outer layer meanwhile, which is no change of the credential: the new
-//                       inner layer gets the newest outer one, and the statement is tried again
+//   the row's version   else another request has changed the credential: 409 credential_changed, and nothing is written
+//   the row's bytes     else a rotation has re-sealed the outer layer: the new inner layer gets the newest outer layer, and
+//                       the statement is tried again
 //
-// The earlier credential is proved first, by opening. Whoever proved it a moment before the change goes on with what was
-// opened; whoever comes later, or waits for the guess guard with the earlier version, is told to try again.
+// The earlier credential is checked first. A request that passed this check just before the change goes on with the key that
+// it opened. One that comes later, or waits in the guess guard with the earlier version, gets an error and can try again.
 
 import type { Tx } from '../../../db/client.ts'
 import {
@@ -30,20 +30,20 @@ import { refuseFrozen } from './credentials.ts'
 import { requireDeveloperSecret } from './developer-secret.ts'
 import { refuseObviousPin } from './obvious-pin.ts'
 
-/** Rotations that may come between in a row: more than there ever are, even where one follows the other without a pause. */
+/** How many rotations may come in between. There are never so many, even where one follows the other without a pause. */
 const TRIES_MAX = 200
 
 type Change = {
   readonly projectId: string
   readonly identity: Identity
-  /** Of the row that the earlier credential opened. */
+  /** The version of the row that the earlier credential opened. */
   readonly version: number
-  /** Under the new credential. */
+  /** The key, sealed under the new credential. */
   readonly inner: Uint8Array
   readonly read: () => Promise<Versioned | null>
   readonly write: (tx: Tx, input: { readonly was: Versioned; readonly sealed: Uint8Array }) => Promise<boolean>
   readonly act: AuditAct
-  /** Done in the same transaction. */
+  /** Runs in the same transaction. */
   readonly also?: ((tx: Tx) => Promise<void>) | undefined
 }
 

@@ -1,23 +1,23 @@
-// Which credential belongs to an act. Pure rules, judged before anything is opened, so that nobody is charged for a
-// request that could not succeed.
+// Which credentials a request must carry. These rules are checked before anything is opened, so that no guess is charged for
+// a request that could not succeed.
 //
-// Signing takes the credential of the wallet's control mode. Creation takes that of the new wallet's mode; where the
+// Signing takes the credential of the wallet's control mode. Creating a wallet takes the credential of its mode. Where the
 // owner's keyring has a lock of the other mode only, it takes both, and control of the keyring is shared from then on.
 
 import { CONTROL_MODES, type ControlMode, type FreezeScope } from '../../../db/words.ts'
 import { AppError, type SecurityEvent } from '../../errors.ts'
 
-/** Whence credentials come: an IPv4 address, or the /64 of an IPv6 one; absent or '' where it is not known. */
-type Whence = { readonly from?: string | undefined }
+/** The caller's address: IPv4, or the /64 of an IPv6 address; absent or '' where it is not known. */
+type CallerAddress = { readonly from?: string | undefined }
 
-/** What a caller proves control with, as it came in a request's body. */
-export type Credentials = Whence & {
+/** The credentials as they came in a request's body. */
+export type Credentials = CallerAddress & {
   readonly developerSecret?: string | undefined
   readonly userPin?: string | undefined
 }
 
-/** Exactly what belongs: null where the credential does not. */
-export type Proof = Whence & { readonly developerSecret: string | null; readonly userPin: string | null }
+/** The credentials that the request takes; null for one that it does not. */
+export type Proof = CallerAddress & { readonly developerSecret: string | null; readonly userPin: string | null }
 
 const FIELD = { developer: 'developer_secret', user: 'user_pin' } as const satisfies Record<ControlMode, string>
 
@@ -29,7 +29,7 @@ const missing = (modes: readonly ControlMode[]): AppError =>
       : `Fields "developer_secret" and "user_pin" are required: the owner has wallets of the other control mode.`,
   )
 
-/** The control modes whose credentials it takes to make a wallet of `mode` from a keyring with locks of `locked`. */
+/** The control modes whose credentials are needed for a new wallet of `mode`, where the keyring has locks of `locked`. */
 export const modesForCreation = (input: {
   readonly mode: ControlMode
   /** Empty for an owner without a keyring. */
@@ -37,7 +37,7 @@ export const modesForCreation = (input: {
 }): readonly ControlMode[] =>
   input.locked.length === 0 || input.locked.includes(input.mode) ? [input.mode] : CONTROL_MODES
 
-/** @throws credential_required where one of `modes` is missing, credential_ambiguous where there is one too many. */
+/** @throws credential_required where a credential of `modes` is missing, credential_ambiguous where there is another. */
 export const requireCredentials = (input: {
   readonly modes: readonly ControlMode[]
   readonly credentials: Credentials
@@ -54,13 +54,13 @@ export const requireCredentials = (input: {
   return { developerSecret: given.developer, userPin: given.user, from: input.credentials.from }
 }
 
-/** The credential is not the one that opens. It says no more: not which, and not how close. */
+/** The credential opens nothing. The error does not say which of two it was. */
 export const invalidSecret = (event?: SecurityEvent): AppError =>
   new AppError('INVALID_SECRET', 'The credential is wrong.', { event })
 
 /**
- * An operator's freeze. Whoever opens a key reads it with the row that it opens, so that it holds on every process from
- * the next request on; and it is judged before a credential is, so that nobody is charged for a guess.
+ * Refuses what an operator has frozen. The scope is read together with the sealed key, so that a freeze holds on every
+ * process from the next request on. Call it before a credential is checked, so that no guess is charged.
  * @throws frozen, which says what is frozen, and not why.
  */
 export const refuseFrozen = (scope: FreezeScope | null): void => {

@@ -1,5 +1,5 @@
-// What a developer secret must be. On testnet it is a published constant, so that anyone can try the service. On mainnet
-// it is the developer's own, which nobody else ever keeps: only what it seals is written down.
+// The rules for developer secrets. On testnet it is a published constant, so that anyone can try the service. On mainnet each
+// developer chooses one, and nothing stores it: the database has only what is sealed under it.
 
 import type { Environment } from '../../../db/words.ts'
 import { AppError, unreachable } from '../../errors.ts'
@@ -7,16 +7,16 @@ import { AppError, unreachable } from '../../errors.ts'
 export const TESTNET_DEVELOPER_SECRET = 'testnet-secret'
 
 const MAINNET_CHARACTERS_MIN = 16
-/** More could not be sent: a request's field takes no more. */
+/** The request's field takes no more. */
 const CHARACTERS_MAX = 256
-/** What a request's JSON could not hold, or nobody could type. */
+/** Nobody can type these. */
 const CONTROL_CHARACTER = /\p{Cc}/u
 
 const refuse = (sentence: string): never => {
   throw new AppError('invalid_input', sentence)
 }
 
-/** @throws invalid_input for a secret that the environment refuses; it repeats nothing of the secret. */
+/** @throws invalid_input for a secret that the environment refuses. The sentence contains nothing of the secret. */
 export const requireDeveloperSecret = (environment: Environment, secret: string): void => {
   switch (environment) {
     case 'testnet':

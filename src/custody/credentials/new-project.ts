@@ -1,5 +1,5 @@
-// A new project: its key, wrapped by the root key, and its developer key under the developer's secret. On mainnet the
-// secret comes later: a project without it has no developer key, and nothing of it opens before it is activated.
+// A new project: its project key, wrapped by the root key, and its developer key, sealed under the developer secret. On
+// mainnet the secret comes later: until the project is activated it has no developer key, and can have no wallets.
 
 import { randomBytes } from 'node:crypto'
 import type { Tx } from '../../../db/client.ts'
@@ -17,11 +17,11 @@ import { requireDeveloperSecret, TESTNET_DEVELOPER_SECRET } from './developer-se
 const FIRST_VERSION = 1
 
 export type NewProject = {
-  /** Writes the project's key, its developer key where it has one, and the audit row; the project's row is there. */
+  /** Writes the project key, the developer key where there is one, and the audit row. Write the project's row before. */
   write(tx: Tx): Promise<void>
 }
 
-/** The secret of a new project, where it has one from the start. */
+/** The secret of a new project; null where it gets one later. */
 const secretFor = (environment: Environment, given: string | null): string | null => {
   const secret = given ?? (environment === 'testnet' ? TESTNET_DEVELOPER_SECRET : null)
   if (secret !== null) requireDeveloperSecret(environment, secret)
@@ -31,7 +31,7 @@ const secretFor = (environment: Environment, given: string | null): string | nul
 const alreadyActivated = (): AppError =>
   new AppError('invalid_input', 'This project is activated already: change-developer-secret gives it another secret.')
 
-/** Makes a project's keys; nothing is written before `write`, and the root key is asked outside its transaction. */
+/** Makes a project's keys, as `Vault.newProject` says. */
 export const newProject = async (
   ctx: CustodyCtx,
   input: { readonly projectId: string; readonly developerSecret: string | null; readonly actor: string },
@@ -63,7 +63,7 @@ export const newProject = async (
   }
 }
 
-/** Gives a project of mainnet its developer key; nothing is written before `write`. */
+/** Makes the developer key of a mainnet project, as `Vault.activateProject` says. */
 export const activateProject = async (
   ctx: CustodyCtx,
   input: { readonly projectId: string; readonly developerSecret: string; readonly actor: string },

@@ -1,17 +1,17 @@
-// Which PINs are too easy to guess to be made. The guess limit leaves whoever guesses five tries in a row and a hundred ever,
-// which is enough where people choose what most people choose:
+// Which new PINs are refused because they are too easy to guess. The guess limit allows five tries in a row and a hundred in
+// all. That is enough to guess what most people choose:
 //
 //   - Six-digit PINs of people give 7.2 bits against online guessing, where chance would give 20 (Wang, Gu, Huang, Wang:
 //     "Understanding Human-Chosen PINs", ASIACCS 2017). Ten of them are the first that everybody tries: 123456, 111111,
 //     654321, 000000, 123123, 666666, 121212, 112233, 789456, 159753 (Markert, Bailey, Golla, Dürmuth, Aviv: "This PIN Can
 //     Be Easily Guessed", IEEE S&P 2020).
-//   - Who knows a victim's date of birth opens one of 11 to 18 stolen wallets with it (Bonneau, Preibusch, Anderson: "A
-//     birthday present every eleven wallets?", FC 2012). We know nobody's birthday, so that every date is refused.
+//   - A thief who knows the date of birth can use it to open one of 11 to 18 stolen wallets (Bonneau, Preibusch, Anderson:
+//     "A birthday present every eleven wallets?", FC 2012). We know nobody's birthday, so every date is refused.
 //
 // The rules and the list refuse 93,509 of the million PINs: 84,232 of them are dates. Of the 740 six-digit texts among the
 // 49,233 commonest passwords of the package @zxcvbn-ts/language-common 4.1.3 they refuse the first 100, and 454 of all.
 //
-// Only new PINs are judged. One that an owner has goes on opening their wallets.
+// Only new PINs are checked. Those from before go on opening their wallets.
 
 import { AppError } from '../../errors.ts'
 
@@ -19,7 +19,7 @@ const DAYS_OF_MONTH = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 const YEAR_MIN = 1900
 const YEAR_MAX = 2099
 
-/** Those of the hundred commonest (see above) that no rule finds. */
+/** Those of the hundred commonest (see above) that no rule covers. */
 const COMMONEST = new Set(
   '123465 124578 128500 134679 135790 141627 159357 159632 159753 235689 246810 314159 315475 362436 420247 655321 751953 753159 753951 784512 787898 794613 906090 951753'.split(
     ' ',
@@ -31,7 +31,7 @@ const isDay = (day: number, month: number): boolean => day >= 1 && day <= (DAYS_
 const isMonthOf = (year: number, month: number): boolean =>
   year >= YEAR_MIN && year <= YEAR_MAX && month >= 1 && month <= 12
 
-/** Each value is as far from the one before it as the next is, modulo ten where they are digits. */
+/** Whether all steps from one value to the next are equal, modulo `modulus`. */
 const isStepped = (values: readonly number[], modulus: number): boolean =>
   values.every((value, at) => at < 2 || (value - 2 * (values[at - 1] ?? 0) + (values[at - 2] ?? 0)) % modulus === 0)
 
@@ -80,7 +80,7 @@ export const isObviousPin = (pin: string): boolean => {
   return RULES.some((rule) => rule(pin, digits, pairs))
 }
 
-/** Judges a PIN that is to be made, before anything is opened or charged. @throws pin_obvious; it repeats nothing of the PIN. */
+/** Call it before anything is opened or charged. @throws pin_obvious; the sentence contains nothing of the PIN. */
 export const refuseObviousPin = (input: {
   readonly pin: string
   readonly field: 'user_pin' | 'new_user_pin'

@@ -2,7 +2,7 @@
 //
 // EVM: phrase → BIP-39 seed → BIP-32 → m/44'/60'/0'/0/0, as every common wallet derives its first account.
 // Substrate: the mini-secret of the phrase without a path, sr25519, as the common wallets there do.
-// An imported private key is the wallet's own. None of this happens when signing: a wallet's key is sealed by itself.
+// An imported private key is used as it is. Signing derives nothing: each wallet's key is sealed by itself.
 
 import { pbkdf2Sync } from 'node:crypto'
 import { HARDENED_OFFSET, HDKey } from '@scure/bip32'
@@ -14,25 +14,23 @@ import { HeldKeys } from '../sealing/bytes.ts'
 import { KEY_BYTES } from '../sealing/kdf.ts'
 import { KEY_TYPES } from './key-types.ts'
 
-// Phrases (BIP-39, English): entropy as words, and the seed that is stretched from either.
-//
-// A new seed is 16 random bytes, 12 words: 128 bits are what secp256k1 itself offers (its best attack takes 2^128
-// steps), so 24 words would guard a key no better, and 12 are what people's wallets make, show and accept. An imported
-// phrase keeps its own length. What is sealed is the entropy: it is the phrase, without the words.
+// Phrases (BIP-39, English). A new seed is 16 random bytes, which are 12 words. secp256k1 itself has 128 bits of security (the
+// best attack takes 2^128 steps), so 24 words would protect a key no better, and common wallets make, show and accept 12. An
+// imported phrase keeps its length. What is sealed is the entropy, from which the words follow.
 
 export const ENTROPY_BYTES = 16
 
 const STRETCH_ROUNDS = 2048
 const STRETCH_BYTES = 64
-/** 24 words of 8 letters are 215 characters; the rest is room for white space. */
+/** 24 words of 8 letters have 215 characters; the rest is for white space. */
 const PHRASE_CHARACTERS_MAX = 1024
 
 /** The phrase of 16, 20, 24, 28 or 32 bytes; a string, which cannot be zeroed. */
 export const phraseOf = (entropy: Uint8Array): string => entropyToMnemonic(entropy, wordlist)
 
 /**
- * The entropy of 12, 15, 18, 21 or 24 words whose checksum holds, however they are spaced and capitalised (NFKD).
- * @returns bytes that the caller zeroes, or null: the library's own error would name the word that is wrong.
+ * The entropy of 12, 15, 18, 21 or 24 words with a valid checksum. Spacing and capitals do not matter (NFKD).
+ * @returns bytes that the caller zeroes; null where they are no phrase, as the library's error would name the wrong word.
  */
 export const entropyOf = (phrase: string): Uint8Array | null => {
   if (phrase.length > PHRASE_CHARACTERS_MAX) return null
@@ -48,7 +46,7 @@ export const entropyOf = (phrase: string): Uint8Array | null => {
 export const seedOf = (entropy: Uint8Array): Uint8Array =>
   pbkdf2Sync(phraseOf(entropy).normalize('NFKD'), 'mnemonic', STRETCH_ROUNDS, STRETCH_BYTES, 'sha512')
 
-/** Substrate's seed: likewise, but from the entropy itself (substrate-bip39). */
+/** Substrate's seed: 64 bytes, from the entropy itself instead of the words (substrate-bip39). */
 export const substrateSeedOf = (entropy: Uint8Array): Uint8Array =>
   pbkdf2Sync(entropy, 'mnemonic', STRETCH_ROUNDS, STRETCH_BYTES, 'sha512')
 

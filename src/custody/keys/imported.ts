@@ -1,5 +1,5 @@
-// What a caller brings along: a private key in hex, or a phrase. It is judged here before anything else is done with it,
-// and whatever is wrong with it is one sentence, which repeats nothing of it.
+// Reading what a caller imports: a private key in hex, or a phrase. It is checked before anything else is done with it. The
+// sentence of an error contains nothing of it.
 
 import type { ChainFamily } from '../../../db/words.ts'
 import { AppError } from '../../errors.ts'

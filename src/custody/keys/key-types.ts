@@ -1,6 +1,7 @@
-// What type a wallet's key is of follows from its network, and 32 bytes are a private key of either type. So a key that was
-// opened is held against the wallet's public key before it signs: were a row said to be on a network of the other family,
-// it would have to have the public key that the same 32 bytes have on the other curve, which nobody knows without them.
+// The two types of keys. A wallet's network says which type its key has, and the same 32 bytes can be a private key of either
+// type. So every opened key is compared with the wallet's public key before it signs. Whoever moves a wallet's row to a
+// network of the other family would have to write the public key of the same 32 bytes on the other curve, which nobody can
+// compute without the private key.
 
 import { getPublicKey, secretFromSeed, sign } from '@scure/sr25519'
 import { LRUCache } from 'lru-cache'
@@ -8,11 +9,11 @@ import { type ChainFamily, type Network, SUBSTRATE_NETWORKS } from '../../../db/
 import { AppError } from '../../errors.ts'
 import { curve, isPrivateKey } from './secp256k1.ts'
 
-// sr25519 (Schnorr on Ristretto255, as Substrate uses it), by an audited library in JavaScript. A wallet's private key is
-// the 32-byte mini-secret: what a phrase gives, and what wallets show as the "secret seed". It is expanded for each use.
+// sr25519 (Schnorr on Ristretto255, as Substrate uses it), by an audited library in JavaScript. A wallet's private key is the
+// 32-byte mini-secret: it follows from the phrase, and wallets show it as the "secret seed". It is expanded for each use.
 //
-// schnorrkel in WebAssembly (@polkadot/wasm-crypto) signs half as fast again; but it starts asynchronously, and leaves
-// copies of keys in a memory that nobody zeroes. The tests hold one against the other.
+// schnorrkel in WebAssembly (@polkadot/wasm-crypto) is about half as fast again. But it starts asynchronously, and leaves
+// copies of keys in memory that nobody zeroes. The tests compare the two.
 
 const withExpanded = <Result>(miniSecret: Uint8Array, use: (expanded: Uint8Array) => Result): Result => {
   const expanded = secretFromSeed(miniSecret)
@@ -60,10 +61,10 @@ export const KEY_TYPES: Readonly<Record<ChainFamily, KeyType>> = {
 const substrate: ReadonlySet<Network> = new Set(SUBSTRATE_NETWORKS)
 
 const CONFIRMED_MAX = 10_000
-/** Wallets by id, with the network and the public key that theirs was held against: what a wallet's id seals never changes. */
+/** Network and public key of wallets whose key was compared, by the wallet's id: a wallet's private key never changes. */
 const confirmed = new LRUCache<string, string>({ max: CONFIRMED_MAX })
 
-/** The type of a wallet's key. @throws internal where the private key is not the one of the wallet's public key. */
+/** The type of a wallet's key. @throws internal where the private key does not belong to the wallet's public key. */
 export const keyTypeOf = (input: {
   readonly wallet: { readonly id: string; readonly network: Network; readonly publicKey: Uint8Array }
   readonly privateKey: Uint8Array

@@ -1,8 +1,7 @@
 // ECDSA on secp256k1, as Ethereum uses it: deterministic (RFC 6979), with the low s (EIP-2), and a recovery id.
-// libsecp256k1 (constant-time C, about 4 times faster) signs where its prebuilt module loads; elsewhere noble's
-// JavaScript does. Both give the same bytes, and the tests hold one against the other; but for a digest that is not
-// below the order of the group (one in 2^128): RFC 6979 reduces it before it makes the nonce, and libsecp256k1 does not,
-// so there both give another, valid signature.
+// libsecp256k1 (constant-time C, about 4 times faster) signs where its prebuilt module loads, else noble's JavaScript. Both
+// give the same bytes, and the tests compare them. The exception is a digest that is not below the order of the group (one in
+// 2^128): RFC 6979 reduces it before it makes the nonce, libsecp256k1 does not, and the two signatures differ. Both are valid.
 
 import { createRequire } from 'node:module'
 import { secp256k1 as noble } from '@noble/curves/secp256k1.js'
@@ -28,7 +27,7 @@ export const isPrivateKey = (bytes: Uint8Array): boolean => noble.utils.isValidS
 
 const loadNative = (): Native | null => {
   try {
-    // Not the package's main module: that falls back to another implementation in silence.
+    // Not the package's main module, which falls back to another implementation without saying so.
     return createRequire(import.meta.url)('secp256k1/bindings.js')
   } catch {
     return null

@@ -1,10 +1,10 @@
 // A symmetric key in AWS KMS. Region, credentials and endpoint come from where AWS's own tools take them.
 // https://docs.aws.amazon.com/kms/latest/APIReference/API_Encrypt.html, …/API_Decrypt.html
 //
-// The identity is the encryption context. KMS logs it in the clear, and policies may ask for it, so it is a map of names
-// and not one opaque value; nothing in it is secret. Fields that are empty are left out.
+// The identity is the encryption context. KMS logs it in the clear, and IAM policies can test it, so it is a map of names and
+// values. Nothing in it is secret. Empty fields are left out.
 //
-// A multi-Region key has one id in all regions, and any of its replicas decrypts: so the id alone names a key.
+// A multi-Region key has one id in all regions, and each of its replicas decrypts. So the id alone names a key.
 
 import { EnvelopeError, type Identity } from '../sealing/envelope.ts'
 import { type KeyService, KeyServiceError, LIMITS, type Limits, rootKeyOf, type Trouble } from './key-service.ts'
@@ -17,7 +17,7 @@ const MARK = 2
 const KEY =
   /^(?:arn:aws[a-z-]*:kms:([a-z0-9-]+):[0-9]{12}:key\/)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|mrk-[0-9a-f]{32})$/
 
-/** KMS keeps all versions of a key's material and tells none of them. */
+/** KMS keeps all versions of a key's material and does not say which one it used. */
 const UNTOLD_VERSION = 0
 
 const contextOf = (identity: Identity): Record<string, string> =>
@@ -36,7 +36,7 @@ const THROTTLED = new Set(['ThrottlingException', 'LimitExceededException', 'Too
 /** The SDK and KMS name these without a status, or with one that says less than the name. */
 const FAILING = new Set(['KMSInternalException', 'DependencyTimeoutException', 'KeyUnavailableException'])
 
-/** What the SDK's errors have; none of it is taken on trust. */
+/** The fields of the SDK's errors. None of them is trusted. */
 type SdkError = {
   readonly name?: unknown
   readonly $metadata?: { readonly httpStatusCode?: unknown; readonly clockSkewCorrected?: unknown }
@@ -52,7 +52,7 @@ const troubleOf = (error: SdkError, name: string): Trouble => {
   return status >= 400 ? 'refused' : 'garbled'
 }
 
-/** What an error of the SDK means. Nothing of it but its name goes on: it may hold the request. */
+/** What an error of the SDK means. Only its name is passed on, as the error may contain the request. */
 const meaningOf = (error: unknown): Error => {
   const of: SdkError = typeof error === 'object' && error !== null ? error : {}
   const name = typeof of.name === 'string' ? of.name : ''

@@ -22,7 +22,7 @@ const MARK = 3
 const KEY_NAME = /^projects\/[^/\s]+\/locations\/[^/\s]+\/keyRings\/[^/\s]+\/cryptoKeys\/[^/\s]+$/
 const VERSION_NAME = /\/cryptoKeyVersions\/([1-9][0-9]{0,8})$/
 
-/** google.rpc.Code: those that say no. All others may pass. */
+/** Values of google.rpc.Code that are refusals. All others may pass by themselves. */
 const REFUSALS: ReadonlyMap<unknown, string> = new Map([
   [3, 'INVALID_ARGUMENT'],
   [5, 'NOT_FOUND'],
@@ -34,7 +34,7 @@ const REFUSALS: ReadonlyMap<unknown, string> = new Map([
 const INVALID_ARGUMENT = 3
 const RESOURCE_EXHAUSTED = 8
 
-/** How a refused argument is told from one that was damaged on its way. */
+/** Distinguishes an argument that was damaged on its way from one that is refused. */
 const OF_A_CHECKSUM = /checksum|crc32c/i
 
 const troubled = (trouble: Trouble, word?: string) => new KeyServiceError({ service: NAME, trouble, word })
@@ -152,7 +152,7 @@ export const openGcpKmsKey = async (input: Input): Promise<RootKey> => {
     throw new Error('ROOT_KEY must be gcp-kms:projects/…/locations/…/keyRings/…/cryptoKeys/…, without a version.')
   }
   const client = await createClient(input)
-  // A client that did not find credentials never looks again, so this must not wait for the first request.
+  // A client that finds no credentials never searches again, so this must not wait for the first request.
   await client.initialize().catch(() => {
     throw new Error('ROOT_KEY is a key of Google Cloud KMS, and its Application Default Credentials cannot be loaded.')
   })

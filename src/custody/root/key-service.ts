@@ -1,18 +1,18 @@
-// A root key that a service keeps (AWS KMS, Google Cloud KMS, HashiCorp Vault): this process never sees it, and asks for
-// each project key that it wraps or unwraps. How the result lies in a row is frozen, as envelopes are:
+// A root key that a service keeps (AWS KMS, Google Cloud KMS, HashiCorp Vault). This process never sees it, and asks the
+// service to wrap or unwrap each project key. The layout of the result is frozen, like that of envelopes:
 //
 //   version(1) = 1 | service(1) | key version(4, big-endian) | ciphertext(n) | tag(32)
 //
-// service      stands where an envelope names its algorithm, so that neither is ever taken for the other.
+// service      which service. An envelope names its algorithm in this byte, so neither can be taken for the other.
 // key version  of the service's key, where the service tells it; else 0. After the service has rotated its key, this
 //              says which rows still need an old version.
 // ciphertext   the service's own, bound by the service to the identity of the row.
 // tag          HMAC-SHA-256 over everything before it and the identity, under a key derived from the wrapped key itself.
-//              A service answers over a network, and not each of them authenticates each byte that lies here (an old
-//              Vault drops the context without a word): what comes back is used only where it is the key that was
-//              wrapped for this row.
+//              The tag is needed because services answer over a network, and not each of them authenticates all that is
+//              stored here (an old Vault ignores the context): a key that comes back is used only where it is the one
+//              that was wrapped for this row.
 //
-// Asking is bounded: so many attempts, each for so long, and only where another one may help.
+// A request is tried a limited number of times, each for a limited time, and again only where that may help.
 
 import { timingSafeEqual } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -28,7 +28,7 @@ const TAG_BYTES = 32
 
 /** How long and how often a service is asked before a request fails. */
 export type Limits = {
-  /** The service's client, its credentials included, may hang: an attempt is left after this, whatever it does. */
+  /** An attempt is given up after this time, also where the service's client or its source of credentials hangs. */
   readonly attemptTimeoutMs: number
   readonly attemptsMax: number
   readonly pauseMs: number
@@ -38,7 +38,7 @@ export type Limits = {
 export const LIMITS: Limits = { attemptTimeoutMs: 4_000, attemptsMax: 2, pauseMs: 250 }
 
 export type KeyService = {
-  /** For a sentence. */
+  /** Its name, for errors. */
   readonly name: string
   /** Names the service and the key, and is the same for all versions of the key. */
   readonly id: string
@@ -59,7 +59,7 @@ export type KeyService = {
   }): Promise<Uint8Array>
 }
 
-/** Why a service did not do its work; all but a refusal may pass by themselves. */
+/** Why a service did not do its work. All but a refusal may pass by themselves. */
 const TROUBLES = {
   silent: 'did not answer in time',
   failing: 'cannot be reached, or fails',
@@ -70,7 +70,7 @@ const TROUBLES = {
 
 export type Trouble = keyof typeof TROUBLES
 
-/** A word of a service's answer that may be shown: short, and of nothing but letters, digits and plain punctuation. */
+/** What of a service's answer may be shown: a short word of letters, digits and plain punctuation. */
 const SHOWN = /^[A-Za-z0-9][A-Za-z0-9 _.()-]{0,79}$/
 
 /** The service that holds the root key does not wrap or unwrap, for a reason that has nothing to do with the value. */
@@ -114,7 +114,7 @@ const attempt = async <Answer>(
   }
 }
 
-/** @throws what the last attempt threw, and at once what no other attempt would change. */
+/** @throws the error of the last attempt; at once where another attempt would not help. */
 const ask = async <Answer>(
   input: { readonly service: KeyService; readonly limits: Limits },
   work: (signal: AbortSignal) => Promise<Answer>,

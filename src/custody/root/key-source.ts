@@ -1,5 +1,5 @@
-// Where a process gets a 256-bit key from: `file:<path>` or `fd:<number>`. The 32 bytes may be raw, or text in hex or
-// base64 with a trailing newline. Nothing of what was read is ever part of an error.
+// Reads a 256-bit key from `file:<path>` or `fd:<number>`: 32 raw bytes, or text in hex or base64 that may end with a newline.
+// No error contains anything of what was read.
 
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import { deriveKey, KEY_BYTES } from '../sealing/kdf.ts'
@@ -26,7 +26,7 @@ const decode = (name: string, content: Uint8Array): Uint8Array => {
   const text = Buffer.from(content)
     .toString('latin1')
     .replace(/\r?\n$/, '')
-  // 32 bytes that spell 16 in hex are a short key by mistake: raw bytes look so once in 10^34 times.
+  // 32 hex digits are a key of 16 bytes, given by mistake. Random raw bytes are all hex digits once in 10^34 times.
   if (content.length === KEY_BYTES && !HEX_OF_HALF.test(text)) return Uint8Array.from(content)
   if (HEX.test(text)) return new Uint8Array(Buffer.from(text, 'hex'))
   if (BASE64.test(text)) return new Uint8Array(Buffer.from(text, 'base64'))
@@ -37,7 +37,7 @@ const decode = (name: string, content: Uint8Array): Uint8Array => {
 
 const openFile = (name: string, path: string): number => {
   try {
-    // Without O_NONBLOCK a pipe of that name would hang here, before it can be refused.
+    // Without O_NONBLOCK opening a pipe would hang here, before it can be refused.
     return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   } catch (cause) {
     throw new Error(`The file of ${name}, ${path}, cannot be opened.`, { cause })
@@ -56,7 +56,7 @@ const refuseOpenFile = (name: string, path: string, descriptor: number): void =>
 
 /**
  * Reads a key once; a file descriptor is closed afterwards, so that no child process inherits it.
- * @param input.name of the setting, for the sentence of an error.
+ * @param input.name the name of the setting, for errors.
  * @returns 32 bytes that the caller zeroes.
  */
 export const readKey = (input: { readonly name: string; readonly spec: string }): Uint8Array => {
@@ -80,6 +80,6 @@ export const readKey = (input: { readonly name: string; readonly spec: string })
   }
 }
 
-/** A name for a key that tells nothing of it. */
+/** A name for a key, from which the key cannot be found. */
 export const fingerprintOf = (key: Uint8Array): string =>
   `key:${Buffer.from(deriveKey(key, ['fingerprint'])).toString('hex', 0, FINGERPRINT_BYTES)}`

@@ -1,10 +1,10 @@
-// Project keys: the outer layer of developer keys, user keys and owner locks. Each project has its own, random, wrapped
-// by the root key. Rotation (rotate-project.ts) adds a version and re-seals outer layers without any credential: the key
-// id in each envelope says which version opens it.
+// Project keys: each project has a random key, wrapped by the root key. It seals the outer layer of developer keys, user keys
+// and locks. A rotation (rotate-project.ts) adds a version and re-seals outer layers without any credential; the key id in
+// each envelope says which version opens it.
 //
-// Unwrapped keys are kept for a while, so that a signature does not wait for a key management service. They are the
-// only keys below the root that outlive a request, and open nothing without a credential. One that is dropped is left
-// to the garbage collector and not zeroed: a request may hold it still, and to seal under zeroes would be far worse.
+// Unwrapped keys are cached for a while, so that a signature does not wait for a key management service. They are the only
+// keys below the root that outlive a request, and they open nothing without a credential. A key that leaves the cache is not
+// zeroed, but left to the garbage collector: a request may still use it, and sealing under zeroes would be far worse.
 
 import { LRUCache } from 'lru-cache'
 import type { Db, Tx } from '../../../db/client.ts'
@@ -24,16 +24,16 @@ export type ProjectKeys = {
     readonly identity: Identity
     readonly inner: Uint8Array
   }): Promise<Uint8Array>
-  /** Takes the outer layer off. @throws EnvelopeError */
+  /** Opens the outer layer. @returns the inner layer. @throws EnvelopeError */
   openOuter(input: { readonly identity: Identity; readonly sealed: Uint8Array }): Promise<Uint8Array>
   /**
-   * For the transaction that writes what `sealOuter` gave: the version stays the newest until it ends, so that a rotation
-   * finds the row. @throws ProjectKeyRotated where it no longer is.
+   * Call it in the transaction that writes what `sealOuter` gave. Until it ends this version stays the newest, so that a
+   * rotation finds the row. @throws ProjectKeyRotated where there is a newer version.
    */
   keepNewest(tx: Tx, of: Version): Promise<void>
 }
 
-/** What was about to be written lies under a version of the project's key that was replaced meanwhile: begin again. */
+/** A rotation has made a newer version of the project's key than the one that was sealed under: begin again. */
 export class ProjectKeyRotated extends AppError {
   constructor() {
     super('busy', "The project's key was changed meanwhile: try again.")
@@ -56,7 +56,7 @@ export const createProjectKeys = ({ db, rootKeys }: { readonly db: Db; readonly 
     ttl: CACHED_MS,
     ttlAutopurge: true,
     ignoreFetchAbort: true,
-    // Concurrent misses of one key share this call.
+    // Concurrent misses of one key share one call.
     fetchMethod: (_id, _stale, { context }) => unwrap({ db, rootKeys, ...context }),
   })
 

@@ -1,9 +1,7 @@
-// The root key wraps project keys, and nothing else ever leaves or enters it: a process asks it to wrap and to unwrap.
-// A provider binds what it wraps to an identity (additional data, an encryption context), so that a wrapped key moved to
-// another project's row does not unwrap. `id` names the key, not the place where it lies, and changes with the key; a
-// service that rotates its key keeps the old versions, and the id.
+// The root key wraps and unwraps project keys, and does nothing else. What it wraps is bound to an identity (additional data,
+// or an encryption context), so that a wrapped key in another project's row does not unwrap.
 //
-// A key from a file lies in this process's memory. One that a service keeps (aws-kms.ts, gcp-kms.ts, vault-transit.ts) never comes here.
+// A key from a file is in this process's memory. A key that a service keeps (aws-kms.ts, gcp-kms.ts, vault-transit.ts) is not.
 
 import type { Db, Tx } from '../../../db/client.ts'
 import { lockRootKeyId, readDeployment } from '../../../db/queries/custody/deployment.ts'
@@ -16,17 +14,18 @@ import { fingerprintOf, readKey } from './key-source.ts'
 import { openVaultTransitKey, type VaultAccess } from './vault-transit.ts'
 
 export type RootKey = {
+  /** Names the key, not the place where it is kept. It stays the same where a service makes a new version of the key. */
   readonly id: string
-  /** @throws unavailable, where a service that keeps the key does not do it. */
+  /** @throws unavailable where the service that keeps the key does not answer. */
   wrap(input: { readonly key: Uint8Array; readonly identity: Identity }): Promise<Uint8Array>
   /**
    * @returns bytes that the caller zeroes.
-   * @throws EnvelopeError for another key's or another identity's; unavailable, where a service does not do it.
+   * @throws EnvelopeError for what another key wrapped, or for another identity; unavailable as above.
    */
   unwrap(input: { readonly wrapped: Uint8Array; readonly identity: Identity }): Promise<Uint8Array>
 }
 
-/** The root key from a file or a file descriptor: it lies in this process's memory for as long as the process runs. */
+/** The root key from a file or a file descriptor. It stays in this process's memory. */
 const openLocalKey = (spec: string): RootKey => {
   const secret = readKey({ name: 'ROOT_KEY', spec })
   const key = deriveKey(secret, ['root key'])
@@ -39,18 +38,18 @@ const openLocalKey = (spec: string): RootKey => {
   }
 }
 
-/** Where the root key is, and what it takes to ask for it. */
+/** Where the root key is, and how it is reached. */
 export type RootKeySetting = {
   readonly spec: string
-  /** null where another than HashiCorp Vault keeps the key. */
+  /** null unless HashiCorp Vault keeps the key. */
   readonly vault: VaultAccess | null
 }
 
 /**
  * Opens the root key.
  * @param setting `file:/path` or `fd:N` (32 bytes, raw or in hex or base64), `aws-kms:<key id or ARN>`,
- * `gcp-kms:projects/…/cryptoKeys/…` or `vault-transit:https://host/mount/key`; a bare text where it takes no more.
- * @throws Error with a sentence that says what is wrong, never with anything of the key.
+ * `gcp-kms:projects/…/cryptoKeys/…` or `vault-transit:https://host/mount/key`. A text alone is a `spec` without Vault.
+ * @throws Error with a sentence that says what is wrong, and contains nothing of the key.
  */
 export const openRootKey = async (setting: string | RootKeySetting): Promise<RootKey> => {
   const { spec, vault } = typeof setting === 'string' ? { spec: setting, vault: null } : setting
@@ -70,22 +69,23 @@ export const openRootKey = async (setting: string | RootKeySetting): Promise<Roo
   }
 }
 
-// The root keys that a process holds: the one that the database belongs to, and, for as long as that is being changed,
-// the one that comes after it. A process with both needs no pause: each project key says which one wrapped it.
-
 export type WrappedKey = { readonly rootKeyId: string; readonly wrapped: Uint8Array }
 
+/**
+ * The root keys of a process: the one that the database belongs to and, while it is being changed, the next one. A process
+ * with both works without a pause, as each project key's row says which of them wrapped it.
+ */
 export type RootKeys = {
   readonly rootKey: RootKey
-  /** The one that comes after it; null where no change is prepared. */
+  /** null where no change is prepared. */
   readonly nextRootKey: RootKey | null
   /** Wraps a new key by the root key that the database belongs to. @throws unavailable */
   wrap(input: { readonly key: Uint8Array; readonly identity: Identity }): Promise<WrappedKey>
   /** @returns bytes that the caller zeroes. @throws EnvelopeError, unavailable. */
   unwrap(input: WrappedKey & { readonly identity: Identity }): Promise<Uint8Array>
   /**
-   * For the transaction that writes what `wrap` gave: the database keeps belonging to that root key until it ends, so
-   * that a rotation misses no key. @throws busy where it belongs to another one since: begin again.
+   * Call it in the transaction that writes what `wrap` gave. Until it ends the database belongs to this root key, so that a
+   * rotation misses no project key. @throws busy where the database belongs to another root key by now: begin again.
    */
   keepPresent(tx: Tx, rootKeyId: string): Promise<void>
 }
@@ -98,7 +98,7 @@ export const createRootKeys = (parts: {
   const byId = (id: string): RootKey => {
     const held = [parts.rootKey, parts.nextRootKey].find((each) => each?.id === id)
     if (held) return held
-    // A process that was running while the root key was changed, and has only the earlier one.
+    // The root key was changed while this process ran with the earlier one alone.
     throw new AppError(
       'unavailable',
       'A project key is wrapped by another root key than this process has: it must be restarted with the present one.',

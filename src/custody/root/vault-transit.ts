@@ -2,11 +2,11 @@
 // https://developer.hashicorp.com/vault/api-docs/secret/transit#encrypt-data
 //
 // The identity is the associated data, and the context as well: a key that was made with `derived` takes its key for
-// each value from the context, any other ignores it. Vaults before 1.13 know no associated data and say nothing; there
-// the tag of key-service.ts stands alone.
+// each value from the context, any other ignores it. Vault before 1.13 ignores associated data without an error; there only
+// the tag of key-service.ts protects the identity.
 //
-// The ciphertext is Vault's `vault:v<version>:<base64>`; the version goes to the header, the rest is kept as bytes, as
-// base64 has more than one spelling of some.
+// The ciphertext is Vault's `vault:v<version>:<base64>`. The version goes to the header. The rest is kept as bytes, as the
+// same bytes can have several base64 texts.
 
 import { readFileSync, statSync } from 'node:fs'
 import { EnvelopeError, type Identity } from '../sealing/envelope.ts'
@@ -25,7 +25,7 @@ const NAME = 'HashiCorp Vault'
 const MARK = 4
 
 export type VaultAccess = {
-  /** A file is read for every call: an agent beside this process may renew what is in it. */
+  /** The file is read for every call, as an agent beside this process may renew its token. */
   readonly token: { reveal(): string } | { readonly file: string }
   readonly namespace: string | null
 }
@@ -33,7 +33,7 @@ export type VaultAccess = {
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]'])
 const PATH = /^\/([A-Za-z0-9_.-]+(?:\/[A-Za-z0-9_.-]+)*)\/([A-Za-z0-9_.-]+)$/
 const NAMESPACE = /^\/?([A-Za-z0-9_.-]+(?:\/[A-Za-z0-9_.-]+)*)\/?$/
-/** What an HTTP header can carry; Vault's own tokens are a hundred characters. */
+/** The characters that an HTTP header allows. Vault's own tokens have about a hundred. */
 const TOKEN = /^[\x21-\x7e]{1,4096}$/
 const READABLE_BY_ALL = 0o007
 const CIPHERTEXT = /^vault:v([1-9][0-9]{0,8}):([A-Za-z0-9+/]+={0,2})$/
@@ -50,16 +50,16 @@ const readTokenFile = (path: string): string => {
   throw new Error('The file of VAULT_TOKEN_FILE is open to all users: only its owner and its group may read it.')
 }
 
-/** @throws Error with a sentence that holds nothing of the token. */
+/** @throws Error with a sentence that contains nothing of the token. */
 const readToken = ({ token }: VaultAccess): string => {
   const text = 'file' in token ? readTokenFile(token.file) : token.reveal()
   if (!TOKEN.test(text)) throw new Error('VAULT_TOKEN_FILE or VAULT_TOKEN must hold a token of Vault and nothing else.')
   return text
 }
 
-/** Messages of Vault's transit engine (vault/sdk/helper/keysutil/policy.go): what it says where a value does not decrypt. */
+/** Messages of Vault's transit engine (vault/sdk/helper/keysutil/policy.go) where a value does not decrypt. */
 const UNDECRYPTABLE = /message authentication failed|^invalid ciphertext/
-/** As above: what it says of a key that cannot be used so. */
+/** The same, where the key cannot be used in this way. */
 const REFUSALS = [
   'encryption key not found',
   'disallowed by policy (too old)',
@@ -129,7 +129,7 @@ const createCall =
     const headers = {
       'content-type': 'application/json',
       'x-vault-token': tokenNow(access),
-      // An agent between may insist on it, against requests that a browser was talked into.
+      // A Vault agent in between may require it, against cross-site requests from a browser.
       'x-vault-request': 'true',
       ...(access.namespace === null ? {} : { 'x-vault-namespace': access.namespace }),
     }

@@ -1,19 +1,18 @@
-// A new version of a project's key, and the outer layers of the project under it. No credential is needed, as the inner
-// layers stay sealed; and the API goes on, as each envelope names the version that opens it.
+// Rotating a project's key: a new version is made, and the outer layers of the project are re-sealed under it. No credential is
+// needed, as the inner layers stay sealed. The API goes on meanwhile, as each envelope names the version that opens it.
 //
-//   1. a new random key is wrapped by the root key and written as the newest version, with the audit row. That waits for
-//      transactions which are writing rows under the version before (ProjectKeys.hold), and those that come later begin
-//      again with the new one: from here on no row is added under an older version;
-//   2. rows under older versions are re-sealed in batches. A row is replaced only where its bytes are unchanged, and of
-//      it nothing but these bytes: whoever changes a credential at the same time wins, and the versions that guard a
-//      change stay what they are;
-//   3. until a pass finds nothing.
+//   1. a new random key is wrapped by the root key and written as the newest version, with the audit row. This waits for
+//      transactions that are writing rows under the version before (ProjectKeys.keepNewest). Those that come later begin
+//      again with the new version. So from here on no row is added under an older one;
+//   2. rows under older versions are re-sealed in batches. Only the sealed bytes of a row are replaced, and only where they
+//      are still those that were read. So a change of a credential at the same time wins;
+//   3. step 2 is repeated until no such row is left.
 //
-// Killed at any point, all rows open, under one version or another: run it again, for one more version, or with `resume`
-// for none.
+// After a kill at any point all rows open, under one version or another. Run it again: with `resume` without making one more
+// version.
 //
-// Older versions stay in the database. To erase them would take nothing from a thief, who has an old copy with the keys in
-// it, and could take a wallet from its owner, should a row have been missed.
+// Older versions stay in the database. Deleting them would take nothing from a thief, whose old copy of the database has
+// them, and would destroy a wallet if a row had been missed.
 
 import { randomBytes } from 'node:crypto'
 import {
@@ -39,22 +38,22 @@ const TRIES_MAX = 20
 const BROKEN_NAMED_MAX = 20
 
 export type ProjectRotation = {
-  /** Under which all rows lie now. */
+  /** The version under which all rows are sealed now. */
   readonly version: number
   readonly resealed: number
-  /** Rows that do not open under the version that they name were left as they are: how many, and some of them. */
+  /** Rows that do not open under the version that they name. They were left as they are: how many, and the first of them. */
   readonly broken: { readonly rows: number; readonly first: readonly string[] }
 }
 
 type Rotation = {
   readonly projectId: string
   readonly actor: string
-  /** Makes no new version: finishes what a killed run began. */
+  /** Finishes what a killed run began, without making a new version. */
   readonly resume: boolean
   readonly onProgress: (progress: Progress) => void
 }
 
-/** @returns the new version, or null where another rotation has made one since `previous` was read. */
+/** @returns the new version; null where another rotation has made one since `previous` was read. */
 const addVersion = async (ctx: CustodyCtx, input: Rotation & { readonly previous: number }): Promise<number | null> => {
   using keys = new HeldKeys()
   const { projectId, previous } = input
@@ -129,7 +128,7 @@ type Pass = {
   readonly onReplaced: (rows: number) => void
 }
 
-/** Goes once through the rows of a kind. @returns how many it found that open. */
+/** Re-seals the rows of a kind, once. @returns how many rows opened. */
 const passThrough = async (ctx: CustodyCtx, kind: OuterLayerKind, pass: Pass): Promise<number> => {
   const { projectId, version } = pass
   let found = 0

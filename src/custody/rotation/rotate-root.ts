@@ -1,16 +1,16 @@
-// A new root key: every project key is wrapped anew, and the database belongs to the new key from then on.
+// Changing the root key: every project key is wrapped anew, and from then on the database belongs to the new root key.
 //
-//   1. every project key is unwrapped by the present root key, wrapped by the next one and unwrapped again to see that it
-//      comes back. Nothing is written: the root keys may be services, and no transaction waits for them;
-//   2. ONE transaction locks the row that says which root key the database belongs to, replaces all of them and that
-//      row, and leaves the audit row. Where a project was made meanwhile, it goes back to 1 for the new key.
+//   1. every project key is unwrapped by the present root key, wrapped by the next one, and unwrapped again to check the
+//      result. Nothing is written yet: services may keep the root keys, and no transaction waits for them;
+//   2. ONE transaction locks the row that says which root key the database belongs to, replaces all wrapped keys and that
+//      row, and writes the audit row. Where a project was made meanwhile, step 1 is done for its key first.
 //
-// So there is no state in between. Killed before the commit, nothing has happened: run it again. Killed after it, all has
-// happened: running it again says so.
+// So there is no state in between. After a kill before the commit nothing has changed: run it again. After a kill later all
+// has changed, and running it again says so.
 //
-// An API process with both keys does not notice. One with the earlier key alone goes on with the project keys that it
-// remembers (for ten minutes, project-keys.ts), answers 503 for others, and does not start again. Wallets, locks and
-// credentials are not touched: what they are sealed under is still the same.
+// An API process with both root keys goes on as before. One with the earlier key alone goes on with the project keys in its
+// cache (for ten minutes, project-keys.ts), answers 503 for others, and does not start again. Wallets, locks and credentials
+// are not changed, as the project keys stay the same.
 
 import { timingSafeEqual } from 'node:crypto'
 import { lockRootKeyId, readDeployment, updateRootKey } from '../../../db/queries/custody/deployment.ts'
@@ -29,9 +29,9 @@ import { HeldKeys } from '../sealing/bytes.ts'
 import { identityOf } from '../sealing/hierarchy.ts'
 
 const KEYS_A_PAGE = 100
-/** At a service each of these is three calls. */
+/** Where services keep the root keys, each of these takes three calls. */
 const KEYS_AT_ONCE = 8
-/** Each is one more only where projects were made while the one before ran. */
+/** A further round is needed only where projects were made during the one before. */
 const ROUNDS_MAX = 20
 
 export type Progress = { readonly done: number; readonly total: number }
@@ -39,7 +39,7 @@ export type Progress = { readonly done: number; readonly total: number }
 export type RootRotation = {
   readonly rootKeyId: string
   readonly rewrapped: number
-  /** The database belonged to this root key already: nothing was done. */
+  /** Nothing was done, as the database belonged to this root key before. */
   readonly already: boolean
 }
 
@@ -63,12 +63,12 @@ const rewrap = async (keys: Keys, row: ProjectKeyRow): Promise<Rewrapped> => {
 
 type Rotating = CustodyCtx & {
   readonly keys: Keys
-  /** What is ready to be written: about 300 bytes a project key. */
+  /** What is to be written: about 300 bytes for each project key. */
   readonly ready: Map<string, Rewrapped>
   readonly onProgress: (progress: Progress) => void
 }
 
-/** Wraps anew what is not ready yet. */
+/** Wraps those project keys anew that are not in `ready` yet. */
 const prepare = async (rotating: Rotating): Promise<void> => {
   const { db, keys, ready } = rotating
   const total = await countProjectKeysToRewrap(db, { rootKeyId: keys.to.id })
@@ -88,7 +88,7 @@ const prepare = async (rotating: Rotating): Promise<void> => {
   }
 }
 
-/** `missing`: there are project keys that are not ready. `already`: another rotation to the same key was faster. */
+/** `missing`: some project keys are not in `ready`. `already`: another rotation to the same root key was faster. */
 type Committed = 'done' | 'missing' | 'already'
 
 const commit = async (rotating: Rotating, input: { readonly actor: string }): Promise<Committed> => {

@@ -1,8 +1,8 @@
 const LENGTH_BYTES = 4
 
 /**
- * Texts (UTF-8) and bytes as one byte string, each behind its length (4 bytes, big-endian): no two different lists of
- * fields give the same bytes, so none can be taken for another under a MAC, a key derivation or an AES-GCM tag.
+ * Joins texts (UTF-8) and bytes, each after its length (4 bytes, big-endian). Different lists of fields give different bytes,
+ * so that under a MAC, a key derivation or an AES-GCM tag none can be taken for another.
  */
 export const encodeFields = (fields: readonly (string | Uint8Array)[]): Uint8Array => {
   const lengthOf = (field: string | Uint8Array) => (typeof field === 'string' ? Buffer.byteLength(field) : field.length)
@@ -20,9 +20,9 @@ export const encodeFields = (fields: readonly (string | Uint8Array)[]): Uint8Arr
 }
 
 /**
- * Key bytes that live for one block: `using keys = new HeldKeys()` zeroes whatever was held when the block is left, by
- * return or by throw (it is the language's own `finally`). What must live on is not held, and whoever receives it zeroes it.
- * Strings (a PIN, a secret, a phrase) cannot be zeroed in JavaScript, so keys are bytes from end to end.
+ * Key bytes that are needed for one block: `using keys = new HeldKeys()` zeroes all that it holds when the block ends, by
+ * return or by throw. A key that outlives the block is not held, and whoever receives it zeroes it.
+ * Strings (a PIN, a secret, a phrase) cannot be zeroed in JavaScript, so keys are bytes everywhere.
  */
 export class HeldKeys implements Disposable {
   readonly #held: Uint8Array[] = []

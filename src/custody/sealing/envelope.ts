@@ -1,16 +1,15 @@
-// Envelopes: how every secret lies in the database. The layout is frozen; a new one gets a new version.
+// Envelopes: the form of every secret in the database. The layout is frozen; a new one gets a new version.
 //
 //   version(1) = 1 | algorithm(1) = 1 (AES-256-GCM) | key id(4, big-endian) | nonce(12) | ciphertext(n) | tag(16)
 //
-// key id      the version of the project key (from 1) that sealed an outer layer, so that rotation knows which to open
-//             it with; 0 where the key follows from the row itself (inner layers, and what the root key or the
-//             service key seals).
-// nonce       random. NIST SP 800-38D §8.3 allows 2^32 of them under one key: the busiest key here, a project's, seals a
-//             few rows an owner.
-// additional  the six header bytes and the identity of the row, so that a changed header, or a value moved to another
-// data        row, does not open.
+// key id      in outer layers the version of the project key (from 1) that sealed it. 0 where the row itself says which key
+//             it is (inner layers, and what the root key, the service key or the identity key seals).
+// nonce       random. NIST SP 800-38D §8.3 allows 2^32 of them under one key. The most used key, a project's, seals a few
+//             rows for each owner.
+// additional  the six header bytes and the identity of the row. So a value with a changed header, or in another row, does
+// data        not open.
 //
-// Whatever does not open is one error, which says in which way and nothing of the content.
+// All failures to open are one class of error, which says the kind of failure and nothing of the content.
 
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import { AppError } from '../../errors.ts'
@@ -27,7 +26,7 @@ const CIPHER = 'aes-256-gcm'
 /** The key id of everything but outer layers. */
 export const NO_KEY_ID = 0
 
-/** Which row a sealed value belongs to: it opens nowhere else. */
+/** The row that a sealed value belongs to. It opens in no other. */
 export type Identity = {
   readonly purpose: string
   readonly projectId: string
@@ -40,7 +39,7 @@ export type Identity = {
 
 type Fault = 'truncated' | 'unknown version' | 'unknown algorithm' | 'unknown key' | 'authentication failed'
 
-/** A sealed value does not open: with this key, for this row, or at all. */
+/** A sealed value does not open with this key, or for this row, or at all. */
 export class EnvelopeError extends AppError {
   readonly fault: Fault
   constructor(fault: Fault) {
@@ -59,7 +58,7 @@ export const encrypt = (input: Cipher & { readonly plaintext: Uint8Array }): Uin
   return Buffer.concat([cipher.update(input.plaintext), cipher.final(), cipher.getAuthTag()])
 }
 
-/** The inverse of `encrypt`. @returns bytes that the caller zeroes. @throws EnvelopeError, before any byte is released. */
+/** The inverse of `encrypt`. @returns bytes that the caller zeroes. @throws EnvelopeError before any plaintext is returned. */
 export const decrypt = (input: Cipher & { readonly ciphertext: Uint8Array }): Uint8Array => {
   const tagOffset = input.ciphertext.length - TAG_BYTES
   if (tagOffset < 0) throw new EnvelopeError('truncated')
@@ -94,7 +93,7 @@ export const seal = (input: {
   return Buffer.concat([header, nonce, ciphertext])
 }
 
-/** The key id in the header. @throws EnvelopeError for what is no envelope of a known version. */
+/** The key id in the header. @throws EnvelopeError where it is no envelope of a known version. */
 export const keyIdOf = (sealed: Uint8Array): number => {
   if (sealed.length < CIPHERTEXT_OFFSET + TAG_BYTES) throw new EnvelopeError('truncated')
   if (sealed[0] !== VERSION) throw new EnvelopeError('unknown version')
@@ -102,7 +101,7 @@ export const keyIdOf = (sealed: Uint8Array): number => {
   return new DataView(sealed.buffer, sealed.byteOffset).getUint32(2)
 }
 
-/** @param input.keyId the id that `key` stands for. @returns bytes that the caller zeroes. @throws EnvelopeError */
+/** @param input.keyId the id of `key`. @returns bytes that the caller zeroes. @throws EnvelopeError */
 export const open = (input: {
   readonly key: Uint8Array
   readonly keyId: number

@@ -1,22 +1,22 @@
-// The hierarchy of keys, from a credential down to one wallet's private key. Pure: bytes in, bytes out.
+// The hierarchy of keys, from a credential to one wallet's private key. These functions are pure: bytes in, bytes out.
 //
 //   developer key  (random, one a project)   sealed under HMAC(developer secret, "developer key" ‖ project)
 //   user key       (random, one an owner)    sealed under HKDF(argon2id(PIN, salt), "user key" ‖ project ‖ owner)
-//   keyring key    (random, one a keyring)   sealed, once a control mode, in an owner lock under
+//   keyring key    (random, one a keyring)   sealed in an owner lock for each control mode, under
 //                                            KEK = HKDF(developer key | user key, "owner lock" ‖ lock)
 //     ├ seed       the keyring's entropy, phrase or imported key, sealed under the keyring key
 //     └ wallet key = HKDF(keyring key, "wallet" ‖ wallet)   seals that wallet's private key: what signing opens
 //
-// A policy lock is the developer's way to one wallet's key past the keyring: the wallet key, sealed under
-// KEK = HKDF(developer key, "policy lock" ‖ lock). Nobody gets from a wallet key to the keyring key, so it opens neither the
-// seed nor another wallet.
+// A policy lock lets the developer open one wallet's key without the keyring: it holds the wallet key, sealed under
+// KEK = HKDF(developer key, "policy lock" ‖ lock). The keyring key cannot be found from a wallet key, so a policy lock opens
+// neither the seed nor another wallet.
 //
-// Opening the developer key or the user key IS the check of the credential: nothing is compared, and no hash of a
-// credential lies anywhere. Developer keys, user keys and all locks get an outer layer under the project's key
-// (project-keys.ts): what is sealed and opened here is the inner one. So the database alone opens nothing, the root key
-// alone opens nothing, and both together still lack the credential.
+// Opening the developer key or the user key IS the check of the credential: nothing is compared, and no hash of a credential
+// is stored. Developer keys, user keys and all locks get an outer layer under the project's key (project-keys.ts); these
+// functions seal and open the inner layer. So the database alone opens nothing, the root key alone opens nothing, and with
+// both the credential is still missing.
 //
-// Every result that is a key is zeroed by whoever receives it.
+// Whoever receives a key zeroes it.
 
 import type { KeyringKind } from '../../../db/words.ts'
 import { encodeFields } from './bytes.ts'
@@ -33,8 +33,8 @@ type PolicyLock = Wallet & { readonly lockId: string }
 const CANONICAL_UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
 /**
- * For new rows: the ids are sealed into them, and the database gives UUIDs back in lower case. A row that was sealed
- * under another spelling would never open again.
+ * Call it for new rows. Ids are part of what seals a row, and the database returns UUIDs in lower case: a row that was
+ * sealed with an id in upper case would never open again.
  */
 export const requireCanonicalIds = (ids: readonly string[]): void => {
   if (!ids.every((id) => CANONICAL_UUID.test(id))) throw new Error('an id to seal under is not a UUID in lower case')
@@ -42,7 +42,7 @@ export const requireCanonicalIds = (ids: readonly string[]): void => {
 
 const NOWHERE = { keyringId: '', walletId: '' }
 
-/** The identities under which rows are sealed: part of the frozen format. */
+/** The identities under which rows are sealed. They are part of the frozen format. */
 export const identityOf = {
   projectKey: (of: Project & { readonly version: number }): Identity => ({
     ...NOWHERE,
@@ -94,7 +94,7 @@ export const identityOf = {
 
 type Under = { readonly key: Uint8Array; readonly identity: Identity }
 
-/** Seals under a key that was derived for this one value, and zeroes that key. */
+/** Seals under a key that was derived for this value alone, and zeroes the key. */
 const sealUnder = (under: Under, plaintext: Uint8Array): Uint8Array => {
   try {
     return seal({ ...under, keyId: NO_KEY_ID, plaintext })
@@ -147,7 +147,7 @@ export const sealUserKey = (of: Owner & { readonly stretched: Uint8Array; readon
 export const openUserKey = (of: Owner & { readonly stretched: Uint8Array; readonly sealed: Uint8Array }) =>
   openUnderCredential(underPin(of), of.sealed)
 
-/** @param of.credentialKey the developer key or the user key, by the lock's control mode. */
+/** @param of.credentialKey the key of the lock's control mode: the developer key or the user key. */
 const underLock = (of: Lock & { readonly credentialKey: Uint8Array }): Under => ({
   key: deriveKey(of.credentialKey, ['owner lock', of.lockId]),
   identity: identityOf.ownerLock(of),
@@ -170,7 +170,7 @@ export const sealKeyring = (of: OpenKeyring & { readonly secret: Uint8Array }) =
 export const openKeyring = (of: OpenKeyring & { readonly sealed: Uint8Array }) =>
   open({ key: of.keyringKey, keyId: NO_KEY_ID, identity: identityOf.keyring(of), sealed: of.sealed })
 
-/** What seals one wallet's private key. */
+/** The key that seals one wallet's private key. */
 export const walletKeyOf = (of: Wallet & { readonly keyringKey: Uint8Array }): Uint8Array =>
   deriveKey(of.keyringKey, ['wallet', of.walletId])
 
@@ -186,7 +186,7 @@ export const sealWalletKey = (of: Wallet & { readonly keyringKey: Uint8Array; re
 export const openWalletKey = (of: Wallet & { readonly keyringKey: Uint8Array; readonly sealed: Uint8Array }) =>
   openUnder(underWallet(of), of.sealed)
 
-/** The same by the wallet key itself, which is zeroed. @throws EnvelopeError */
+/** The same with the wallet key, which it zeroes. @throws EnvelopeError */
 export const openWalletKeyBy = (of: Wallet & { readonly walletKey: Uint8Array; readonly sealed: Uint8Array }) =>
   openUnder({ key: of.walletKey, identity: identityOf.walletKey(of) }, of.sealed)
 

@@ -1,9 +1,9 @@
 // Keys from keys (HKDF, HMAC), and keys from six digits (argon2id).
 //
-// argon2id runs at 19 MiB, t = 2, p = 1: one of the settings that OWASP's Password Storage Cheat Sheet calls equal in
-// strength, and the one of them that suits many verifications at once, for memory is what bounds those (the other that
-// we considered takes 47 MiB). No setting makes six digits strong: a million tries take hours at any of them. What
-// protects a PIN is the guess limit and a root key kept elsewhere; argon2id only makes a thief of both pay.
+// argon2id runs with 19 MiB, t = 2, p = 1. OWASP's Password Storage Cheat Sheet lists several settings of equal strength; this
+// one suits many verifications at once best, as memory limits these (another one takes 47 MiB). No setting makes six digits
+// strong: a million tries take hours with any of them. What protects a PIN is the guess limit, and a root key that is kept
+// elsewhere. argon2id only makes it expensive for a thief who has database and root key.
 
 import { createHmac, hkdfSync } from 'node:crypto'
 import { availableParallelism } from 'node:os'
@@ -21,7 +21,7 @@ export const hkdf = (input: {
   readonly length: number
 }): Uint8Array => new Uint8Array(hkdfSync('sha256', input.key, input.salt, input.info, input.length))
 
-/** 32 bytes that are this key's for this list of labels only. No salt: every key that comes here is uniform. */
+/** A key of 32 bytes for one list of labels. It takes no salt, as every key that is given here is uniformly random. */
 export const deriveKey = (key: Uint8Array, labels: readonly string[]): Uint8Array =>
   hkdf({ key, salt: NO_SALT, info: encodeFields(labels), length: KEY_BYTES })
 
@@ -36,10 +36,10 @@ const ARGON2_LANES = 1
 
 export const PIN_SALT_BYTES = 16
 
-/** One a core, as more at once would only make each slower; and 8 × 19 MiB is the most that PINs may take of memory. */
+/** One for each core, as more would only make each slower. At most 8, so that PINs take at most 8 × 19 MiB of memory. */
 export const ARGON2_CONCURRENCY_MAX = Math.min(availableParallelism(), 8)
 
-/** argon2id (RFC 9106) of a PIN: 32 bytes that the caller zeroes. Takes a slot of the argon2 pool: run it inside one. */
+/** argon2id (RFC 9106) of a PIN: 32 bytes that the caller zeroes. Call it only with a turn in `CustodyCtx.argon2`. */
 export const stretchPin = (input: { readonly pin: string; readonly salt: Uint8Array }): Promise<Uint8Array> =>
   hashRaw(input.pin, {
     algorithm: ARGON2ID,

@@ -1,5 +1,5 @@
-// A new wallet: a keyring is opened with the credentials, or made, and the wallet's key derived from it and sealed by
-// itself. All keys are made and zeroed here; what is written later is sealed.
+// A new wallet. A keyring is made, or opened with the credentials; the wallet's key is derived from it and sealed by itself.
+// All keys are made and zeroed here: what `write` writes later is sealed.
 //
 //   the wallet comes from       it takes                     and makes
 //   the owner's seed, which
@@ -10,7 +10,7 @@
 //                                                            seed where there is none yet
 //   an imported private key     the mode's credential        a keyring of its own and a lock of the mode
 //
-// A user's credential opens the owner's user key where there is one, and otherwise makes it: the PIN is the owner's.
+// A PIN opens the owner's user key. Where the owner has none yet, it is made under that PIN.
 
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Tx } from '../../../db/client.ts'
@@ -59,12 +59,12 @@ export type NewWallet = {
   readonly keyringId: string
   /** 65 bytes uncompressed secp256k1, or 32 bytes sr25519. */
   readonly publicKey: Uint8Array
-  /** Since when the key may have been used: from now on, ever since it was made here, or ever for one that was brought. */
+  /** Since when the key can have been used: since now; since it was made here; or since ever, where it was imported. */
   readonly keyUsedSince: 'now' | Date | 'ever'
   /**
-   * Writes keyring, locks and user key where they are new, then calls `insertWallet`, then writes the wallet's sealed key
-   * and the audit rows. A concurrent first wallet of the same owner shows as a unique violation: begin again.
-   * @throws ProjectKeyRotated: begin again, too.
+   * Writes keyring, lock and user key where they are new, calls `insertWallet`, then writes the wallet's sealed key and the
+   * audit rows. Begin again after a unique violation (another first wallet of this owner was made at the same time).
+   * @throws ProjectKeyRotated: begin again as well.
    */
   write(tx: Tx, insertWallet: () => Promise<void>): Promise<void>
 }
@@ -75,7 +75,7 @@ type Opening = NewWalletInput & {
   readonly keys: HeldKeys
 }
 
-/** Opens the keys of the credentials; the user key of an owner who has none is made. */
+/** Opens the keys of the credentials, and makes the user key of an owner who has none. */
 const openCredentials = async (
   ctx: CustodyCtx,
   input: Opening & { readonly proof: Proof },
@@ -99,7 +99,7 @@ type Keyring = {
   readonly keyringKey: Uint8Array
   /** The entropy of a phrase, or an imported key. */
   readonly secret: Uint8Array
-  /** What is to be written where the keyring is new. */
+  /** Its row; null where the keyring is not new. */
   readonly newKeyring: NewKeyringRow | null
 }
 
@@ -115,7 +115,7 @@ const makeKeyring = ({ projectId, ownerId, owner, importedSecret, keys }: Openin
   return { keyringId, kind, keyringKey, secret, newKeyring }
 }
 
-/** Opens the owner's seed by a lock of whose mode the credential was given. */
+/** Opens the owner's seed by a lock whose credential was given. */
 const openSeed = async (
   ctx: CustodyCtx,
   input: Opening & { readonly seed: NonNullable<OwnerRow['seed']>; readonly credentialKeyOf: CredentialKeyOf },

@@ -1,6 +1,6 @@
-// Policy locks: by one, the developer's secret opens the key of one user-controlled wallet. Both credentials make it, and
-// either takes it away: with the row goes the key, and not only the permission. What a delegation allows is judged
-// outside (src/policies), before a lock is asked for.
+// Policy locks. By a policy's lock the developer secret opens the key of one user-controlled wallet. Making a lock takes both
+// credentials; either of them is enough to delete it, and then the developer can no longer open the key at all. What a policy
+// allows is decided by src/policies, before a lock is used.
 
 import { randomUUID } from 'node:crypto'
 import type { Tx } from '../../../db/client.ts'
@@ -31,7 +31,7 @@ import type { KeyRequest, WalletRef } from './wallet-key.ts'
 
 type PolicyRequest = KeyRequest & { readonly policyId: string }
 
-/** What a change of a delegation writes, in the transaction of the policy's own row; its audit row too. */
+/** `write` writes the lock and the audit row, in the transaction that writes the policy's row. */
 export type PolicyChange = { write(tx: Tx): Promise<void> }
 
 /** Makes the lock of a new policy, as `Vault.newPolicyLock` says. */
@@ -68,7 +68,7 @@ export const newPolicyLock = async (ctx: CustodyCtx, request: PolicyRequest): Pr
   }
 }
 
-/** Whose credential it is. @throws credential_required, credential_ambiguous. */
+/** The control mode of the one credential that was given. @throws credential_required, credential_ambiguous. */
 const modeOf = ({ developerSecret, userPin }: Credentials): ControlMode => {
   if (developerSecret !== undefined && userPin !== undefined) {
     throw new AppError('credential_ambiguous', 'One of the fields "developer_secret" and "user_pin" belongs here.')
@@ -79,8 +79,8 @@ const modeOf = ({ developerSecret, userPin }: Credentials): ControlMode => {
 }
 
 /**
- * Proves one of the two credentials, as `Vault.revokePolicy` says. A freeze does not stop it: it takes away, and gives
- * nothing.
+ * Checks one of the two credentials, as `Vault.revokePolicy` says. It works on frozen wallets too, as a revocation gives
+ * nobody anything.
  */
 export const revokePolicy = async (ctx: CustodyCtx, request: PolicyRequest): Promise<PolicyChange> => {
   using keys = new HeldKeys()
@@ -100,7 +100,7 @@ export const revokePolicy = async (ctx: CustodyCtx, request: PolicyRequest): Pro
   }
 }
 
-/** A policy that allowed something a moment ago does so no longer: another one may. */
+/** The policy that allowed this has ended meanwhile. Another policy may still allow it. */
 export class PolicyClosed extends AppError {
   constructor() {
     super('policy_denied', 'The policy that allowed this was revoked, used up or expired meanwhile.')

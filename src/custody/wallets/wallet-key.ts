@@ -44,7 +44,7 @@ type Opening = {
   readonly row: WalletKeyRow
 }
 
-/** From the credential down to the wallet's private key. */
+/** Opens credential, owner lock and wallet key, one after the other. */
 const openHierarchy = async (ctx: CustodyCtx, opening: Opening): Promise<Uint8Array> => {
   using keys = new HeldKeys()
   const { wallet, actor, proof, row } = opening
