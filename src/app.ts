@@ -22,7 +22,6 @@ import { openapiRoutes } from './openapi/routes.ts'
 import { pageRoutes } from './pages/routes.ts'
 import { policyRoutes } from './policies/routes.ts'
 import { tokenRoutes } from './tokens/routes.ts'
-import { messageRoutes } from './transactions/message-routes.ts'
 import { transactionRoutes } from './transactions/routes.ts'
 import { linkRoutes } from './users/link-routes.ts'
 import { userRoutes } from './users/routes.ts'
@@ -82,7 +81,6 @@ export const createApp = (ctx: Ctx, requests: RequestMetrics = createRequestMetr
     .use(metricsRoutes(ctx, requests))
     .use(walletRoutes(ctx, auth))
     .use(transactionRoutes(ctx, auth))
-    .use(messageRoutes(ctx, auth))
     .use(nftRoutes(ctx, auth))
     .use(policyRoutes(ctx, auth))
     .use(metadataRoutes(ctx))

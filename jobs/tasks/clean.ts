@@ -1,6 +1,6 @@
 import type { Task } from 'graphile-worker'
-import { dropExpiredLogins } from '../../db/queries/expired-logins.ts'
 import { dropOldIdempotencyKeys } from '../../db/queries/idempotency-keys.ts'
+import { dropExpiredLogins } from '../../db/queries/logins.ts'
 import { dropOldMails } from '../../db/queries/mails.ts'
 import type { WorkerCtx } from '../../src/context.ts'
 import { compact } from '../../src/metrics/compact.ts'

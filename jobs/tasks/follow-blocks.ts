@@ -1,6 +1,6 @@
 import type { Task } from 'graphile-worker'
 import { addJob } from '../../db/jobs.ts'
-import { noteFollowedNetwork } from '../../db/queries/standings.ts'
+import { noteFollowedNetwork } from '../../db/queries/clocks.ts'
 import { indexStep } from '../../src/activity/index-blocks.ts'
 import { follow, type StepResult } from '../../src/blocks/follow.ts'
 import type { Chain } from '../../src/chains/chain.ts'

@@ -31,10 +31,9 @@ import type { Hindrance } from '../../db/words.ts'
 import { type BlockMovements, type Chain, RangeTooWide } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { corrected, writeDoubts } from './corrected.ts'
-import { keptRows } from './kept.ts'
-import { isAway, patienceSeconds } from './patience.ts'
+import { corrected, keptRows, writeDoubts } from './kept.ts'
 import { blocksAtOnce, eventBlocksAtOnce, readEventsBelow, readRangeBelow } from './read-range.ts'
+import { isAway, patienceSeconds } from './settle-doubts.ts'
 
 /** Short: all jobs share the same few places. */
 const SHIFT_MS = 2_000

@@ -13,10 +13,8 @@ import { type Head, isNextGone, isReorganised, nextIsGone } from '../blocks/fork
 import type { BlockMovements, Chain } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
 import { beginCheck } from './check-balances.ts'
-import { corrected, writeDoubts } from './corrected.ts'
-import { keptRows } from './kept.ts'
+import { corrected, keptRows, watchedIn, writeDoubts } from './kept.ts'
 import { readRange } from './read-range.ts'
-import { watchedIn } from './watched.ts'
 
 /** Takes in the next blocks of a network, or a reorganisation. */
 export const indexStep = async (ctx: WorkerCtx, chain: Chain): Promise<StepResult> => {

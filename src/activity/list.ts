@@ -5,7 +5,7 @@ import type { AddressFacts } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { type TokenLook, tokenLooks } from '../tokens/token.ts'
-import { ownWallet } from '../wallets/own-wallet.ts'
+import { ownWallet } from '../wallets/get.ts'
 
 export type Activity = {
   readonly movement: MovementRow

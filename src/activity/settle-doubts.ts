@@ -5,7 +5,19 @@ import {
 } from '../../db/queries/doubtful-contracts.ts'
 import type { Chain } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
-import { isAway, patienceSeconds } from './patience.ts'
+
+const FIRST_PAUSE_SECONDS = 5
+
+/** How long to wait after so many tries in vain before this one: twice as long each time. Pure. */
+export const patienceSeconds = (input: { readonly tries: number; readonly maxSeconds: number }): number =>
+  Math.min(FIRST_PAUSE_SECONDS * 2 ** input.tries, input.maxSeconds)
+
+/** Whether a node that failed fails altogether: one that tells its newest block only refuses what it was asked. */
+export const isAway = (chain: Chain): Promise<boolean> =>
+  chain.head().then(
+    () => false,
+    () => true,
+  )
 
 const ASKED_AT_ONCE = 20
 const MAX_PAUSE_SECONDS = 3_600

@@ -1,7 +1,6 @@
 import { Elysia } from 'elysia'
 import type { Ctx } from '../context.ts'
-import { CONTENT_SECURITY_POLICY, devMailboxPage } from './dev-page.ts'
-import { hasDevMailbox, listDevMails } from './list-dev-mails.ts'
+import { CONTENT_SECURITY_POLICY, devMailboxPage, hasDevMailbox, listDevMails } from './dev-page.ts'
 
 const hidden = { detail: { hide: true } }
 

@@ -4,9 +4,11 @@
 
 import { createHash } from 'node:crypto'
 import type { Queryable } from '../../db/client.ts'
-import { insertMetadataDocument } from '../../db/queries/metadata.ts'
+import { findMetadataDocument, insertMetadataDocument } from '../../db/queries/metadata.ts'
 import type { Config } from '../config.ts'
-import { cidOf, digestOfCid } from './cid.ts'
+import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
+import { cidOf, digestOfCid } from './pin.ts'
 import type { NftMetadata } from './schema.ts'
 
 /** `digest` is lower-case hex. */
@@ -35,7 +37,7 @@ export const hostMetadata = async (db: Queryable, document: MetadataDocument): P
   insertMetadataDocument(db, document)
 
 /** The digest in a document's file name, or null where it is none. Pure. */
-export const digestOfFile = (file: string): string | null => {
+const digestOfFile = (file: string): string | null => {
   const digest = file.slice(0, -SUFFIX.length)
   return file.endsWith(SUFFIX) && DIGEST.test(digest) ? digest : null
 }
@@ -45,4 +47,19 @@ export const digestOfUri = (config: Pick<Config, 'publicBaseUrl'>, uri: string):
   if (uri.startsWith(IPFS)) return digestOfCid(uri.slice(IPFS.length))
   const folder = `${config.publicBaseUrl}${FOLDER}`
   return uri.startsWith(folder) ? digestOfFile(uri.slice(folder.length)) : null
+}
+
+/**
+ * The exact text of a hosted document.
+ * @param file null where the framework could not decode the path.
+ * @throws not_found, the same for a file name that is none.
+ */
+export const getMetadata = async (
+  ctx: Pick<Ctx, 'db'>,
+  file: string | null,
+): Promise<{ readonly digest: string; readonly body: string }> => {
+  const digest = file === null ? null : digestOfFile(file)
+  const body = digest === null ? null : await findMetadataDocument(ctx.db, digest)
+  if (digest === null || body === null) throw new AppError('not_found', 'There is no such metadata document.')
+  return { digest, body }
 }

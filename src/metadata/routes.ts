@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia'
 import type { Ctx } from '../context.ts'
 import { ErrorResponse } from '../http/schema.ts'
-import { getMetadata } from './get.ts'
+import { getMetadata } from './host.ts'
 import { NftMetadata } from './schema.ts'
 
 /** A text under its own digest never changes. */

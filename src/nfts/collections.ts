@@ -3,10 +3,10 @@ import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
 import { AppError, notFound } from '../errors.ts'
-import { metadataOfUris } from '../metadata/of-uris.ts'
+import { metadataOfUris } from '../metadata/of-tokens.ts'
 import { contractOf, tokenLooks } from '../tokens/token.ts'
 import type { NftCollection } from '../transactions/preview-schema.ts'
-import { ownWallet } from '../wallets/own-wallet.ts'
+import { ownWallet } from '../wallets/get.ts'
 
 /** A collection as the wire shows it; none where it is not on the chain. Pure. */
 const shownCollection = (row: CollectionRow): readonly NftCollection[] =>

@@ -5,7 +5,7 @@ import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { metadataOfTokens } from '../metadata/of-tokens.ts'
 import type { NftMetadata } from '../metadata/schema.ts'
-import { ownWallet } from '../wallets/own-wallet.ts'
+import { ownWallet } from '../wallets/get.ts'
 import type { Nft } from './schema.ts'
 
 type ListNftsInput = Reach & {

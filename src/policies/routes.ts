@@ -5,10 +5,7 @@ import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { answers, describedAs, pagingOf, SUCCESS, Success } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
-import { agreedIn } from './agreed.ts'
-import { createPolicy } from './create.ts'
-import { listPolicies } from './list.ts'
-import { revokePolicy } from './revoke.ts'
+import { agreedIn, createPolicy, listPolicies, revokePolicy } from './policies.ts'
 import { CreatePolicyBody, ListPoliciesQuery, Policy, RevokePolicyBody } from './schema.ts'
 
 type Row = Awaited<ReturnType<typeof createPolicy>>

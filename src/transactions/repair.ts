@@ -1,10 +1,63 @@
-// After a reorganisation below what was final: which transactions are on no chain, or in another block, and putting that
-// right. This is the one place where what was told for good is told otherwise, and only an operator asks for it.
+// A reorganisation that goes below what was final: transactions that were told for good may be on no chain any more, or in
+// another block, and their nonces free. Nothing of that is put right without an operator: `cli tx repair` shows what it would
+// do, and does it. Only here what was told for good is told otherwise.
 
-import { type FinalRow, finalFromTheTop, hashesOf, releaseLost, reopenMoved } from '../../db/queries/lost.ts'
+import type { Tx } from '../../db/client.ts'
+import { addCounts } from '../../db/queries/counts.ts'
+import { type BlockPoint, oldestSeen } from '../../db/queries/cursors.ts'
+import {
+  countedTooFew,
+  type FinalRow,
+  finalFromTheTop,
+  hashesOf,
+  releaseLost,
+  reopenMoved,
+} from '../../db/queries/mined.ts'
 import type { Chain, Hex } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
 import { SENTENCES } from './learn.ts'
+
+/** In the database transaction in which the tracker goes back. */
+export const tellFinalLost = async (
+  ctx: Pick<WorkerCtx, 'audit'>,
+  tx: Tx,
+  { chain, fork }: { readonly chain: Pick<Chain, 'network'>; readonly fork: BlockPoint },
+): Promise<void> => {
+  const { network } = chain
+  await addCounts(tx, [{ name: 'deep_reorganisations_total', labels: { network }, amount: 1 }])
+  await ctx.audit.record(tx, {
+    projectId: null,
+    actor: 'system',
+    action: 'final_blocks_lost',
+    subject: network,
+    details: { network, above: String(fork.number) },
+  })
+}
+
+/**
+ * What the tracker cannot see by itself: that the node's newest block is below one that was final, or that the chain counts
+ * fewer transactions of a signer than are final. A node that lags behind looks the same, so it is only said in the log.
+ */
+export const watchFinal = async (ctx: Pick<WorkerCtx, 'db' | 'log'>, chain: Chain): Promise<void> => {
+  const { network } = chain
+  const final = await oldestSeen(ctx.db, { network, purpose: 'track' })
+  if (final === null) return
+  try {
+    const { latest } = await chain.head()
+    if (latest.number < final.number) {
+      const blocks = { newest: String(latest.number), final: String(final.number) }
+      ctx.log.error({ network, ...blocks }, "the node's newest block is below one that was final: see tx repair")
+    }
+  } catch (err) {
+    ctx.log.warn({ err, network }, 'could not ask whether what is final is still there')
+  }
+  for (const signer of await countedTooFew(ctx.db, { network })) {
+    ctx.log.error(
+      { network, ...signer },
+      'the chain counts fewer transactions of a signer than are final: see tx repair',
+    )
+  }
+}
 
 export type Fate =
   /** No node in reach has heard of it: it failed, and its nonce is free. */
@@ -16,7 +69,7 @@ export type Fate =
   /** The chain is not as high yet. A node that lags behind looks the same, so nothing is done. */
   | { readonly kind: 'above_head' }
 
-export type Lost = { readonly row: FinalRow; readonly fate: Fate }
+type Lost = { readonly row: FinalRow; readonly fate: Fate }
 
 const BATCH = 200
 

@@ -6,6 +6,7 @@ import type { Ctx } from '../context.ts'
 import { answers, describedAs, shownSubmitted, TransactionResult } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
 import { parseFees } from './intent.ts'
+import { SignedMessage, SignMessageBody } from './message-schema.ts'
 import { previewTransactions } from './preview.ts'
 import { PreviewBody, PreviewBundleBody, PreviewResult } from './preview-schema.ts'
 import {
@@ -20,6 +21,7 @@ import {
 } from './schema.ts'
 import { batchSignAndSend, signAndSend } from './send.ts'
 import { signTransaction } from './sign.ts'
+import { signMessage } from './sign-message.ts'
 import { speedUpTransaction } from './speed-up.ts'
 import { statusByHash, statusById } from './status.ts'
 
@@ -177,6 +179,26 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
         query: StatusByIdQuery,
         response: answers(TransactionStatusById),
         ...detail('Status by id', 'Of what sign-and-send, mint, transfer or collections answered.'),
+      },
+    )
+    .post(
+      '/sign-message',
+      async ({ body, caller }) => ({
+        signature: await signMessage(ctx, {
+          ...signatoryOf(caller, body),
+          network: body.network,
+          signerAddress: body.signer_wallet_address,
+          message: body.message,
+          messageType: body.message_type ?? 'string',
+        }),
+      }),
+      {
+        body: SignMessageBody,
+        response: answers(SignedMessage),
+        ...detail(
+          'Sign a message',
+          'Never by a policy. Where developer and user share control, it takes both credentials, as an export does.',
+        ),
       },
     )
 }

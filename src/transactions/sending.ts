@@ -10,8 +10,14 @@ import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { displayAmount, nativeToken } from '../tokens/token.ts'
 import { readContractWallet } from '../wallets/contract-wallet.ts'
-import { type Executing, executing, lacksDeployment, refuseOverspent, withReasonWithin } from './executing.ts'
-import { recordedBefore } from './recorded-before.ts'
+import {
+  type Executing,
+  executing,
+  lacksDeployment,
+  recordedBefore,
+  refuseOverspent,
+  withReasonWithin,
+} from './executing.ts'
 
 /** One transaction of the signer's. */
 export type Step = { readonly kind: TransactionKind; readonly intent: Intent; readonly prepared: Prepared }

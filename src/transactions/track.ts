@@ -14,20 +14,86 @@ import {
   minedUpTo,
   readUnfinished,
   type Unfinished,
+  type UnsettledRow,
 } from '../../db/queries/mined.ts'
-import { hasUnfinished, noteAttemptError } from '../../db/queries/transactions.ts'
+import { hasUnfinished, longQuiet, noteAttemptError } from '../../db/queries/transactions.ts'
 import type { Network } from '../../db/words.ts'
 import { advance, move, rewind } from '../blocks/cursor.ts'
 import type { StepResult } from '../blocks/follow.ts'
 import { type Fork, finalNumberOf, type Head, isNextGone, isReorganised, nextIsGone } from '../blocks/fork.ts'
-import type { BlockWithHashes, Chain, Hex } from '../chains/chain.ts'
+import type { BlockWithHashes, Chain, HashStatus, Hex } from '../chains/chain.ts'
+import type { ContractWallet, ContractWallets } from '../chains/contract-wallets.ts'
 import type { WorkerCtx } from '../context.ts'
-import { runClocks } from './clocks.ts'
-import { failureOf } from './failure.ts'
-import { tellFinalLost } from './final-lost.ts'
-import { type Learnt, learnAll } from './learn.ts'
-import { learnMinedBelow } from './mined-below.ts'
-import { tellUsedNonces } from './used-nonces.ts'
+import { runClocks, tellUsedNonces } from './after-block.ts'
+import { type Learnt, learnAll, type News } from './learn.ts'
+import { tellFinalLost } from './repair.ts'
+
+type Failure = Extract<News, { kind: 'confirmed' }>['failure']
+
+const isHex = (text: string): text is Hex => text.startsWith('0x')
+
+/**
+ * How a mined execution failed, null where it did not. A receipt is the word on what a key sent; on what a contract wallet
+ * was to do only the wallet's own event is, and why it could not is asked of the calls within.
+ * @throws node_unavailable.
+ */
+const failureOf = async (
+  { contractWallets }: Pick<Chain, 'contractWallets'>,
+  { row, status }: { readonly row: UnsettledRow; readonly status: Extract<HashStatus, { kind: 'mined' }> },
+): Promise<Failure> => {
+  const { kind, contractWallet: address, input } = row
+  const isExecuted = address === null || kind === 'deployment' || status.executedBy.includes(address)
+  if (status.success && isExecuted) return null
+  if (address === null || kind === 'deployment' || contractWallets === null) {
+    return { code: 'execution_reverted', reason: status.reason }
+  }
+  const wallet = { address, owner: row.signerAddress }
+  if (status.success) {
+    const reason = await changeOf(contractWallets, wallet)
+    // A call of an address without code succeeds, and does nothing.
+    return { code: reason === null ? 'contract_wallet_not_deployed' : 'execution_reverted', reason }
+  }
+  const { blockNumber } = status
+  const intents = isHex(input) ? contractWallets.executed(input) : null
+  const hindrance = intents === null ? null : await contractWallets.hindrance({ address, intents, blockNumber })
+  return { code: 'execution_reverted', reason: hindrance?.reason ?? (await changeOf(contractWallets, wallet)) }
+}
+
+/**
+ * Whether it no longer obeys its key alone, as it stands now: a Safe says that in numbers (GS026), or not at all. null also
+ * where it cannot be told, so that nobody's end waits for it.
+ */
+const changeOf = async (contractWallets: ContractWallets, wallet: ContractWallet): Promise<string | null> => {
+  const state = await contractWallets.state(wallet).catch(() => null)
+  return state?.kind === 'changed' ? `the contract wallet no longer obeys its key alone: ${state.how}` : null
+}
+
+/** The longest known; what is more than that, or was mined by another attempt than the chosen one, the reconciler finds. */
+const ASKED_MAX = 1_000
+
+/**
+ * A tracker that begins at a block will come by none below it: what workers sent before, and is mined there already, is asked
+ * for by its hash. @throws node_unavailable.
+ */
+const learnMinedBelow = async (
+  ctx: Pick<WorkerCtx, 'db'>,
+  { chain, upToBlock }: { readonly chain: Chain; readonly upToBlock: bigint },
+): Promise<void> => {
+  const rows = await longQuiet(ctx.db, { network: chain.network, seconds: 0, limit: ASKED_MAX })
+  const statuses = await chain.statuses(
+    rows.map(({ chosenHash, minedBlockHash }) => ({
+      hash: chosenHash as Hex,
+      blockHash: minedBlockHash as Hex | null,
+    })),
+  )
+  const mined = rows.flatMap(({ id: transactionId, chosenHash: hash }, index): readonly Learnt[] => {
+    const status = statuses[index]
+    if (status?.kind !== 'mined' || status.blockNumber > upToBlock) return []
+    const { blockNumber, blockHash } = status
+    return [{ transactionId, news: { kind: 'included', hash, blockNumber, blockHash } }]
+  })
+  await ctx.db.transaction((tx) => learnAll(tx, mined))
+}
 
 /** So many are told, or made final, in one database transaction. */
 const SETTLE_BATCH = 100

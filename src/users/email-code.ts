@@ -3,7 +3,7 @@
 
 import { randomInt, timingSafeEqual } from 'node:crypto'
 import { type Queryable, type Tx, violatedConstraint } from '../../db/client.ts'
-import { type CodeKey, putEmailCode, takeCodeTry, useEmailCode } from '../../db/queries/email-codes.ts'
+import { type CodeKey, putEmailCode, takeCodeTry, useEmailCode } from '../../db/queries/logins.ts'
 import { projectOf } from '../../db/queries/projects.ts'
 import { ensureUser, lockUser, readUserFacts, setUserEmail } from '../../db/queries/users.ts'
 import { actorOf, type UserCaller } from '../auth/caller.ts'

@@ -2,7 +2,7 @@
 // in the form of WebAuthn's JSON (Level 3, §5.1.8 and §5.1.9).
 
 import { randomBytes } from 'node:crypto'
-import { insertNonce } from '../../db/queries/nonces.ts'
+import { insertNonce } from '../../db/queries/logins.ts'
 import { ALGORITHMS } from '../auth/webauthn.ts'
 import type { Ctx } from '../context.ts'
 import type { CreationOptions, RequestOptions } from './passkey-schema.ts'

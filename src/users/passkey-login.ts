@@ -1,4 +1,4 @@
-import { findNonce, useNonce } from '../../db/queries/nonces.ts'
+import { findNonce, useNonce } from '../../db/queries/logins.ts'
 import { findPasskey, notePasskeyUse } from '../../db/queries/passkeys.ts'
 import { findProject, projectOf } from '../../db/queries/projects.ts'
 import type { Asked } from '../auth/plugin.ts'

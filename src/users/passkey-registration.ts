@@ -1,4 +1,4 @@
-import { findNonce, useNonce } from '../../db/queries/nonces.ts'
+import { findNonce, useNonce } from '../../db/queries/logins.ts'
 import { insertPasskey, listPasskeys } from '../../db/queries/passkeys.ts'
 import { findProject, projectOf } from '../../db/queries/projects.ts'
 import { findUser, lockUser, readUserFacts, type UserRow } from '../../db/queries/users.ts'

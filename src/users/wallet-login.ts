@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { findNonce, insertNonce, useNonce } from '../../db/queries/nonces.ts'
+import { findNonce, insertNonce, useNonce } from '../../db/queries/logins.ts'
 import { ensureUser } from '../../db/queries/users.ts'
 import { isOriginOf } from '../auth/origins.ts'
 import type { Asked } from '../auth/plugin.ts'

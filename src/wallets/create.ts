@@ -10,7 +10,7 @@ import { type ImportedText, ProjectKeyRotated } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 
-export type CreateWalletInput = Pick<Signatory, 'projectId' | 'actor' | 'credentials'> & {
+type CreateWalletInput = Pick<Signatory, 'projectId' | 'actor' | 'credentials'> & {
   readonly network: Network
   readonly name: string
   readonly ownerId: string
@@ -34,11 +34,11 @@ const exists = (input: CreateWalletInput): AppError =>
   new AppError('wallet_exists', `The owner already has a wallet on ${input.network}.`)
 
 /** Nothing is said about other projects: they may have the same address. */
-export const addressTaken = (network: Network): AppError =>
+const addressTaken = (network: Network): AppError =>
   new AppError('wallet_exists', `This project already has a wallet with this address on ${network}.`)
 
 /** From a public key to the address of a wallet. @throws invalid_input. */
-export const addressesOf = (chain: NodelessChain, type: WalletType): ((publicKey: Uint8Array) => string) => {
+const addressesOf = (chain: NodelessChain, type: WalletType): ((publicKey: Uint8Array) => string) => {
   if (type === 'eoa') return chain.addressOf
   const { contractWallets } = chain
   if (contractWallets === null) {
@@ -104,4 +104,31 @@ export const createWallet = async (ctx: Ctx, input: CreateWalletInput): Promise<
       if (!raced || tries >= MAX_TRIES) throw error
     }
   }
+}
+
+type ImportWalletInput = Omit<CreateWalletInput, 'imported'> & {
+  readonly privateKey?: string | undefined
+  readonly mnemonicPhrase?: string | undefined
+}
+
+const importedOf = ({ privateKey, mnemonicPhrase }: ImportWalletInput): ImportedText => {
+  if (privateKey !== undefined && mnemonicPhrase === undefined) return { privateKey }
+  if (mnemonicPhrase !== undefined && privateKey === undefined) return { mnemonicPhrase }
+  throw new AppError('invalid_input', 'Exactly one of "private_key" and "mnemonic_phrase" must be given.')
+}
+
+/**
+ * Makes a wallet of a key or a phrase that the caller brings.
+ * @throws invalid_input, invalid_key, wallet_exists (for its owner and for its address, before any credential is looked
+ * at), and what createWallet throws.
+ */
+export const importWallet = async (ctx: Ctx, input: ImportWalletInput): Promise<WalletRow> => {
+  const { privateKey: _key, mnemonicPhrase: _phrase, ...rest } = input
+  const imported = importedOf(input)
+  const { projectId, network } = input
+  const chain = ctx.chains.get(network)
+  const address = addressesOf(chain, input.type)(ctx.vault.publicKeyOf({ family: chain.family, imported }))
+  if ((await findWallet(ctx.db, { projectId, ownedBy: null, network, by: { address } })) !== null)
+    throw addressTaken(network)
+  return createWallet(ctx, { ...rest, imported })
 }

@@ -8,12 +8,8 @@ import { AppError } from '../errors.ts'
 import { subnetOf } from '../http/peer.ts'
 import { answers, describedAs, pagingOf, SUCCESS, Success } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
-import { changeUserPin } from './change-user-pin.ts'
-import { createWallet } from './create.ts'
-import { exportWallet } from './export.ts'
-import { getWallet } from './get.ts'
-import { importWallet } from './import.ts'
-import { listWallets } from './list.ts'
+import { createWallet, importWallet } from './create.ts'
+import { getWallet, listWallets } from './get.ts'
 import {
   ChangeUserPinBody,
   CreateWalletBody,
@@ -27,6 +23,7 @@ import {
   ListWalletsQuery,
   Wallet,
 } from './schema.ts'
+import { changeUserPin, exportWallet } from './secrets.ts'
 
 type Row = Awaited<ReturnType<typeof createWallet>>
 

@@ -8,7 +8,7 @@ import { generatePrivateKey } from 'viem/accounts'
 import { deployCanonicalContracts } from '../../devnet/canonical-contracts.ts'
 import type { WorkerCtx } from '../../src/context.ts'
 import { createProject } from '../../src/projects/projects.ts'
-import { cancelTransaction } from '../../src/transactions/cancel.ts'
+import { cancelTransaction } from '../../src/transactions/waiting.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 

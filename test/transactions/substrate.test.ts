@@ -6,7 +6,7 @@ import { blake2AsHex, decodeAddress, encodeAddress } from '@polkadot/util-crypto
 import type { Sql } from 'postgres'
 import postgres from 'postgres'
 import { createProject } from '../../src/projects/projects.ts'
-import { cancelTransaction } from '../../src/transactions/cancel.ts'
+import { cancelTransaction } from '../../src/transactions/waiting.ts'
 import { type Behaviour, startFakeNode } from '../chains/evm/fake-node.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { devAccount, startSubstrateChain } from '../support/substrate.ts'

@@ -1,18 +1,63 @@
 import { randomUUID } from 'node:crypto'
-import { countPolicies, insertPolicy, isToCome, type Policy } from '../../db/queries/policies.ts'
-import { findWallet, type WalletRow } from '../../db/queries/wallets.ts'
+import {
+  countPolicies,
+  findWalletOfPolicy,
+  insertPolicy,
+  isToCome,
+  markPolicyRevoked,
+  type Policy,
+  listPolicies as selectPolicies,
+} from '../../db/queries/policies.ts'
+import { findWallet, type Reach, type WalletRow } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
 import { ProjectKeyRotated } from '../custody/vault.ts'
 import { AppError, notFound } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
+import { parseQuantity } from '../transactions/intent.ts'
+import { getWallet } from '../wallets/get.ts'
 import { POLICIES_A_WALLET_MAX } from './delegated.ts'
 import type { ArgumentRule } from './evaluate.ts'
 import { checkRules } from './rules.ts'
 import { usualFeeBudget } from './terms.ts'
 
-export type CreatePolicyInput = Signatory & {
+const UINT256_END = 1n << 256n
+
+/** JavaScript's own reading would turn the 31st of a short month into the first of the next. */
+const isOnCalendar = (text: string): boolean => {
+  const day = new Date(`${text.slice(0, 10)}T00:00:00Z`)
+  return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text.slice(0, 10))
+}
+
+/** In UTC too: other years have no four digits, and PostgreSQL does not read JavaScript's six. */
+const hasFourDigitYear = (at: Date): boolean => at.getUTCFullYear() >= 1 && at.getUTCFullYear() <= 9_999
+
+const parseTime = (text: string): Date => {
+  const at = new Date(text)
+  if (!Number.isNaN(at.getTime()) && isOnCalendar(text) && hasFourDigitYear(at)) return at
+  throw new AppError('invalid_input', 'Field "expires_at" must be an RFC 3339 time with an offset.')
+}
+
+type Agreed = {
+  readonly expires_at?: string
+  readonly max_total_value?: string
+  readonly max_uses?: number
+  readonly max_total_fee?: string
+}
+
+/** Until when, and how much, of the strings of a request; null where nothing limits it, or where the
+ * limit is to be chosen here. @throws invalid_input. */
+export const agreedIn = (body: Agreed) => ({
+  expiresAt: body.expires_at === undefined ? null : parseTime(body.expires_at),
+  maxTotalValue:
+    body.max_total_value === undefined ? null : parseQuantity(body.max_total_value, 'max_total_value', UINT256_END),
+  maxUses: body.max_uses ?? null,
+  maxTotalFee:
+    body.max_total_fee === undefined ? null : parseQuantity(body.max_total_fee, 'max_total_fee', UINT256_END),
+})
+
+type CreatePolicyInput = Signatory & {
   readonly network: Network
   readonly name: string
   readonly walletAddress: string
@@ -77,4 +122,43 @@ export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<
       if (!(error instanceof ProjectKeyRotated) || tries >= MAX_TRIES) throw error
     }
   }
+}
+
+/**
+ * The policies within reach on a network that are not revoked, oldest first; those of one wallet where it is named.
+ * @throws not_found, address_invalid, not_implemented.
+ */
+export const listPolicies = async (
+  ctx: Pick<Ctx, 'db' | 'chains'>,
+  input: Reach & {
+    readonly network: Network
+    readonly walletAddress: string | undefined
+    readonly limit: number
+    readonly offset: number
+  },
+): Promise<readonly Policy[]> => {
+  const { network, walletAddress } = input
+  const chain = ctx.chains.get(network)
+  const address = walletAddress === undefined ? null : chain.parseAddress(walletAddress, 'wallet_address')
+  const wallet = address === null ? null : await getWallet(ctx, { ...input, by: { address } })
+  return selectPolicies(ctx.db, { ...input, walletId: wallet?.id ?? null })
+}
+
+/**
+ * Ends a delegation for the next request on every process, and erases its lock: with it goes the key. What was accepted
+ * before is not recalled.
+ * @throws not_found (unknown, revoked, or out of reach), credential_required, and what the vault throws for the credential.
+ */
+export const revokePolicy = async (
+  ctx: Pick<Ctx, 'db' | 'vault'>,
+  input: Signatory & { readonly id: string },
+): Promise<void> => {
+  const { id, actor, credentials } = input
+  const wallet = await findWalletOfPolicy(ctx.db, input)
+  if (wallet === null) throw notFound('policy')
+  const lock = await ctx.vault.revokePolicy({ wallet, credentials, actor, policyId: id })
+  await ctx.db.transaction(async (tx) => {
+    if (!(await markPolicyRevoked(tx, id))) throw notFound('policy')
+    await lock.write(tx)
+  })
 }

@@ -1,11 +1,25 @@
 import type { Tx } from '../../db/client.ts'
 import type { Network } from '../../db/words.ts'
-import type { Principal } from '../auth/caller.ts'
+import type { Principal, Signatory } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
+import type { ExportedKeyring } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { endSessions } from '../users/end-sessions.ts'
 import { UUID } from '../uuid.ts'
 import { getWallet } from './get.ts'
+
+/**
+ * The phrase that a wallet's key comes from, or its imported key. The answer must be stored by nobody on its way.
+ * @throws not_found, and what the vault throws for credentials.
+ */
+export const exportWallet = async (
+  ctx: Ctx,
+  input: Signatory & { readonly network: Network; readonly address: string },
+): Promise<ExportedKeyring> => {
+  const { actor, address, credentials } = input
+  const wallet = await getWallet(ctx, { ...input, by: { address } })
+  return ctx.vault.exportKeyring({ wallet, credentials, actor })
+}
 
 /** The owner id of a user's wallets is the user's id, in this one spelling; that of others is any text. */
 const isUserId = (ownerId: string): boolean => UUID.test(ownerId) && ownerId === ownerId.toLowerCase()
