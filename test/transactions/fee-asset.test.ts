@@ -14,6 +14,7 @@ import { devAccount, startSubstrateChain } from '../support/substrate.ts'
 const network = 'Polkadot'
 const SECRET = 'testnet-secret'
 const UNIT = 10n ** 10n
+const CLI = new URL('../../src/cli.ts', import.meta.url).pathname
 const LEAST = 10_000n
 
 let chain: Awaited<ReturnType<typeof startSubstrateChain>>
@@ -167,6 +168,11 @@ describe('a fee in an asset', () => {
       expect(refused?.json.error).toMatch(/ lacks 0\.\d+ of asset:1984 for this and its pending transactions\.$/)
       const { transaction } = await inspectTransaction(service.ctx, { id: taken?.json.transaction_id })
       expect([transaction.feeAsset, transaction.feeAssetCost]).toEqual(['asset:1984', fee])
+      const env = { PATH: process.env.PATH ?? '', ...service.variables, ROOT_KEY: '' }
+      const shown = Bun.spawn(['bun', '--no-env-file', CLI, 'tx', 'show', transaction.id], { env, stdout: 'pipe' })
+      expect(await new Response(shown.stdout).text()).toContain(
+        `paid in asset:1984, of which it takes at most ${fee} base units`,
+      )
       // What pays in the coin is none of its business.
       expect((await send(from, { asset_id: undefined })).json.status).toBe('submitted')
     } finally {

@@ -5,6 +5,7 @@ import { sr25519Verify } from '@polkadot/util-crypto'
 import fc from 'fast-check'
 import type { Hex, SubstrateUnsigned } from '../../../src/chains/chain.ts'
 import { assemble, blake2Hash, compact, signingBytes, toHex } from '../../../src/chains/substrate/extrinsic.ts'
+import { feeAssetOf } from '../../../src/chains/substrate/fee-assets.ts'
 import type { Runtime } from '../../../src/chains/substrate/runtime.ts'
 import { extrinsicFormOf } from '../../../src/chains/substrate/signed-extensions.ts'
 import { assetHubRuntime, varaRuntime } from './metadata.ts'
@@ -119,11 +120,13 @@ describe('our bytes and those of the codec', () => {
   const [payment] = PAYMENTS
   if (payment === undefined) throw new Error('there is no payment')
   const base = { ...unsignedOf(runtime, payment), call: '0x00000401' as Hex }
-  const byCodec = (unsigned: SubstrateUnsigned) =>
+  const locationOf = (id: number) => ({ parents: 0, interior: { X2: [{ PalletInstance: 50 }, { GeneralIndex: id }] } })
+  const byCodec = (unsigned: SubstrateUnsigned, assetId: object | undefined) =>
     runtime.registry.createType(
       'ExtrinsicPayload',
       {
         ...unsigned,
+        assetId,
         method: unsigned.call,
         era: runtime.registry.createType('ExtrinsicEra', unsigned.era),
         mode: unsigned.metadataHash === null ? 0 : 1,
@@ -131,7 +134,7 @@ describe('our bytes and those of the codec', () => {
       { version: 4 },
     )
 
-  test('are the same for every era, nonce, tip and hash', () => {
+  test('are the same for every era, nonce, tip, fee asset and hash', () => {
     const hash = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((bytes): Hex => toHex(bytes))
     const changes = fc.record({
       nonce: fc.oneof(fc.integer({ min: 0, max: 70 }), fc.integer({ min: 16_000, max: 17_000 }), fc.nat(2 ** 32 - 1)),
@@ -142,17 +145,19 @@ describe('our bytes and those of the codec', () => {
       blockHash: hash,
       metadataHash: fc.option(hash),
     })
+    const asset = fc.option(fc.oneof(fc.nat(70), fc.nat(2 ** 32 - 1)))
     fc.assert(
-      fc.property(changes, (changed) => {
-        const unsigned = { ...base, ...changed }
-        expect(toHex(signingBytes(unsigned))).toBe(codecSigns(unsigned))
+      fc.property(changes, asset, (changed, id) => {
+        const feeAsset = id === null ? null : feeAssetOf(runtime, { network: 'Polkadot' }, `asset:${id}`)
+        const unsigned = { ...base, ...changed, feeAsset }
+        expect(toHex(signingBytes(unsigned))).toBe(codecSigns(unsigned, id === null ? undefined : locationOf(id)))
       }),
       { seed: 20_261_122, numRuns: 300 },
     )
   })
 
-  const codecSigns = (unsigned: SubstrateUnsigned): Hex => {
-    const payload = byCodec(unsigned).toU8a({ method: true })
+  const codecSigns = (unsigned: SubstrateUnsigned, assetId: object | undefined): Hex => {
+    const payload = byCodec(unsigned, assetId).toU8a({ method: true })
     return toHex(payload.length > 256 ? blake2Hash(payload) : payload)
   }
 

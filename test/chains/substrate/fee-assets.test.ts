@@ -8,8 +8,9 @@ import type { Intent, SubstrateUnsigned } from '../../../src/chains/chain.ts'
 import { parseFeeAsset } from '../../../src/chains/substrate/contracts.ts'
 import { compact, signingBytes, toHex } from '../../../src/chains/substrate/extrinsic.ts'
 import { feeAssetOf } from '../../../src/chains/substrate/fee-assets.ts'
+import { storageKey } from '../../../src/chains/substrate/storage.ts'
 import { own, sendOn } from './collections.ts'
-import { refusalOf, UNIT, USDT, usdtLocation, withFeeAsset } from './fee-asset-world.ts'
+import { coinLocation, refusalOf, UNIT, USDT, usdtLocation, withFeeAsset } from './fee-asset-world.ts'
 import { FOREIGN } from './foreign-assets.ts'
 import { assetHubRuntime, varaRuntime } from './metadata.ts'
 import { differencesOf, lacksSpecs, type Spec, type SpecChain, startSpec } from './specs.ts'
@@ -167,32 +168,36 @@ describe.each(Object.entries(HUBS))('on %s', (name, spec) => {
     }
   }, 60_000)
 
-  test('is refused with a reason where it cannot be paid', async () => {
-    await on.send(on.call('assets', 'freezeAsset', 7), world.alice)
-    const nowhere = `foreign:${toHex(Buffer.concat([Uint8Array.of(1, 1, 0), compact(4_000n)]))}`
-    const FIELD = 'Field "unsigned_transaction.asset_id" must be an asset'
-    const cases: readonly (readonly [Partial<Intent>, string])[] = [
-      [{ feeAsset: 'asset:99' }, `${FIELD} of Polkadot: there is no asset:99.`],
-      [{ feeAsset: nowhere }, `${FIELD} of Polkadot: there is no ${nowhere}.`],
-      // The coin itself, and what is an asset of another pallet.
-      [{ feeAsset: 'foreign:0x0100' }, `${FIELD} of Polkadot: there is no foreign:0x0100.`],
-      [{ feeAsset: 'foreign:0x0002043205011f' }, `${FIELD} of Polkadot: there is no foreign:0x0002043205011f.`],
-      [{ feeAsset: 'asset:7' }, `${FIELD} that can move: asset:7 is frozen.`],
-      [{ feeAsset: 'asset:8' }, `${FIELD} that a pool changes for PAS: no pool does so for asset:8, or has enough.`],
-      // More coins than are in the pool.
-      [
-        { maxPriorityFeePerGas: 1_000n * UNIT },
-        `${FIELD} that a pool changes for PAS: no pool does so for ${USDT}, or has enough.`,
-      ],
-    ]
-    for (const [more, sentence] of cases) {
-      const told = ['invalid_input', sentence.replace('PAS', on.row.coin.symbol)]
-      expect(await refusalOf(world.prepare(pay(1n, more), world.alice))).toEqual(told as never)
-    }
-    const unknown = pay(1n, { feeAsset: 'asset:99' })
-    const asked = [on.chain.fill(unknown, hers, { nonce: 0 }), on.chain.preview(hers, [unknown])].map(refusalOf)
-    for (const each of asked) expect((await each)?.[1]).toContain('there is no asset:99')
-  }, 60_000)
+  test.skipIf(spec !== 'hub')(
+    'is refused with a reason where it cannot be paid',
+    async () => {
+      await on.send(on.call('assets', 'freezeAsset', 7), world.alice)
+      const nowhere = `foreign:${toHex(Buffer.concat([Uint8Array.of(1, 1, 0), compact(4_000n)]))}`
+      const FIELD = 'Field "unsigned_transaction.asset_id" must be an asset'
+      const cases: readonly (readonly [Partial<Intent>, string])[] = [
+        [{ feeAsset: 'asset:99' }, `${FIELD} of Polkadot: there is no asset:99.`],
+        [{ feeAsset: nowhere }, `${FIELD} of Polkadot: there is no ${nowhere}.`],
+        // The coin itself, and what is an asset of another pallet.
+        [{ feeAsset: 'foreign:0x0100' }, `${FIELD} of Polkadot: there is no foreign:0x0100.`],
+        [{ feeAsset: 'foreign:0x0002043205011f' }, `${FIELD} of Polkadot: there is no foreign:0x0002043205011f.`],
+        [{ feeAsset: 'asset:7' }, `${FIELD} that can move: asset:7 is frozen.`],
+        [{ feeAsset: 'asset:8' }, `${FIELD} that a pool changes for PAS: no pool does so for asset:8, or has enough.`],
+        // More coins than are in the pool.
+        [
+          { maxPriorityFeePerGas: 1_000n * UNIT },
+          `${FIELD} that a pool changes for PAS: no pool does so for ${USDT}, or has enough.`,
+        ],
+      ]
+      for (const [more, sentence] of cases) {
+        const told = ['invalid_input', sentence.replace('PAS', on.row.coin.symbol)]
+        expect(await refusalOf(world.prepare(pay(1n, more), world.alice))).toEqual(told as never)
+      }
+      const unknown = pay(1n, { feeAsset: 'asset:99' })
+      const asked = [on.chain.fill(unknown, hers, { nonce: 0 }), on.chain.preview(hers, [unknown])].map(refusalOf)
+      for (const each of asked) expect((await each)?.[1]).toContain('there is no asset:99')
+    },
+    60_000,
+  )
 
   test('who has too little of the asset is refused, told so by a preview, and may sign all the same', async () => {
     const poor = own(world.dave)
@@ -212,15 +217,54 @@ describe.each(Object.entries(HUBS))('on %s', (name, spec) => {
     expect(await on.chain.fill(pay(1n), poor, { nonce: 0 })).toMatchObject({ feeAsset: '0x0002043205011f' })
   }, 60_000)
 
-  test('of a bundle each pays behind those before it', async () => {
-    const { asset } = await world.held(own(world.charlie))
-    const dear = { ...call('system', 'remark', '0x'), maxPriorityFeePerGas: UNIT / 25n }
-    const [one] = await on.chain.preview(own(world.charlie), [dear])
-    const most = Number((asset - 10_000n) / (one?.feeInAsset?.amount ?? 1n))
-    expect(most).toBeGreaterThan(0)
-    const previews = await on.chain.preview(own(world.charlie), Array(most + 1).fill(dear))
-    expect(previews.map(({ success }) => success)).toEqual([...Array(most).fill(true), false])
-  }, 60_000)
+  test.skipIf(spec !== 'hub')(
+    'of a bundle each pays behind those before it',
+    async () => {
+      const { asset } = await world.held(own(world.charlie))
+      const dear = { ...call('system', 'remark', '0x'), maxPriorityFeePerGas: UNIT / 25n }
+      const [one] = await on.chain.preview(own(world.charlie), [dear])
+      const most = Number((asset - 10_000n) / (one?.feeInAsset?.amount ?? 1n))
+      expect(most).toBeGreaterThan(0)
+      const previews = await on.chain.preview(own(world.charlie), Array(most + 1).fill(dear))
+      expect(previews.map(({ success }) => success)).toEqual([...Array(most).fill(true), false])
+    },
+    60_000,
+  )
+
+  test.skipIf(spec !== 'hub')(
+    'a foreign asset pays by its Location',
+    async () => {
+      const ether = { parents: 2, interior: { X1: [{ GlobalConsensus: { Ethereum: { chainId: 1 } } }] } }
+      const feeAsset = FOREIGN.ether
+      await on.local.rpc('dev_setStorage', [[[storageKey(on.runtime, 'sudo', 'key'), toHex(world.alice.publicKey)]]])
+      const made = await on.sendAll(
+        [
+          on.call('sudo', 'sudo', on.call('foreignAssets', 'forceCreate', ether, hers, true, 1_000)),
+          on.call('foreignAssets', 'mint', ether, hers, 10n ** 20n),
+          on.call('assetConversion', 'createPool', coinLocation, ether),
+          on.call('assetConversion', 'addLiquidity', coinLocation, ether, 1_000n * UNIT, 10n ** 18n, 1, 1, hers),
+        ],
+        world.alice,
+      )
+      expect(made.map(({ status }) => [status.success, status.reason])).toEqual(made.map(() => [true, null]))
+      const held = async () => {
+        const { coin, tokens } = await on.chain.balances({ address: hers, contracts: [feeAsset] })
+        return { coin, asset: tokens.get(feeAsset) ?? 0n }
+      }
+      const before = await held()
+      const { status, moved } = await world.send(pay(UNIT, { feeAsset }), world.alice)
+      expect(status).toMatchObject({ kind: 'mined', success: true })
+      expect(moved).toEqual([{ contract: null, from: hers, to: his, amount: UNIT }])
+      const after = await held()
+      expect([before.coin - after.coin, before.asset > after.asset]).toEqual([UNIT, true])
+      const all = { ...call('foreignAssets', 'transfer', ether, his, after.asset), feeAsset }
+      expect(await refusalOf(world.prepare(all, world.alice))).toEqual([
+        'balance_insufficient',
+        expect.stringContaining(`of ${feeAsset} for the fee`),
+      ])
+    },
+    60_000,
+  )
 
   test('what is told of them agrees with balances, of those that failed and cost less as well', async () => {
     const fromBlock = (await on.chain.head()).latest.number + 1n

@@ -45,6 +45,21 @@ describe.skipIf(lacksSpecs('coins that move by XCM', 'bulletin'))('coins that mo
   const planckOf = async (address: string): Promise<bigint> =>
     (await chain.chain.balances({ address, contracts: [] })).coin
 
+  test('a fee in an asset is refused by a runtime that takes fees in the coin alone', async () => {
+    const intent = { to: his, value: UNIT, input: '0x', feeAsset: 'asset:1984' } as const
+    for (const ask of [
+      () => chain.chain.prepare(intent, hers, { behind: async () => [] }),
+      () => chain.chain.fill(intent, hers, { nonce: 0 }),
+      () => chain.chain.preview(hers, [intent]),
+    ]) {
+      await expect(ask()).rejects.toMatchObject({
+        code: 'invalid_input',
+        message:
+          'Field "unsigned_transaction.asset_id" must be absent on Polkadot: its runtime takes fees in the coin alone.',
+      })
+    }
+  })
+
   test('a teleport is previewed, and told, as what it takes, and no fee is told', async () => {
     if (alice === undefined) throw new Error('expected an account')
     const beneficiary = { V4: { parents: 0, interior: { X1: [account(bob)] } } }
