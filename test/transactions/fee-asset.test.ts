@@ -8,6 +8,7 @@ import { existentialDeposit } from '../../src/chains/substrate/account.ts'
 import { createRuntimes, type Runtime } from '../../src/chains/substrate/runtime.ts'
 import { storageKey } from '../../src/chains/substrate/storage.ts'
 import { inspectTransaction } from '../../src/transactions/inspect.ts'
+import { differencesOf } from '../chains/substrate/specs.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { devAccount, startSubstrateChain } from '../support/substrate.ts'
 
@@ -111,6 +112,19 @@ describe('a fee in an asset', () => {
     expect(fee).toBeGreaterThan(0n)
     expect(fee).toBeLessThanOrEqual(BigInt(previewed.simulation.fee.raw_amount))
     expect((await preview(from, { asset_id: undefined })).json.simulation.fee).toBeUndefined()
+  }, 30_000)
+
+  test('raises no alarm of a difference where the runtime emits nothing of it', async () => {
+    const on = service.ctx.chains.withNode(network)
+    const from = await walletWith({ planck: 10n * UNIT, asset: 10n ** 6n })
+    const fromBlock = (await on.head()).latest.number + 1n
+    const transfer = runtime.calls.assets?.transfer?.(1984, bob, 20_000)
+    const { json } = await send(from, { to: undefined, value: undefined, input: transfer?.toHex() })
+    expect((await service.settled(json.transaction_id)).json).toMatchObject({ status: 'success' })
+    expect((await differencesOf(on, { fromBlock, of: [from] })).flat()).toEqual([])
+    // More of an asset than was told of is a difference all the same.
+    const lacking = await differencesOf(on, { fromBlock, of: [bob], change: () => [] })
+    expect(lacking.flat()).toMatchObject([{ address: bob, contract: 'asset:1984', changed: 20_000n }])
   }, 30_000)
 
   test('stands in what is signed', async () => {

@@ -138,6 +138,12 @@ export const tellsFees = ({ metadata }: Pick<Runtime, 'metadata'>): boolean => {
   return tells
 }
 
+/** Whether a runtime takes fees in assets, and emits nothing of it; those before 2023 do so. Pure. */
+export const hidesAssetFees = ({ form, metadata }: Pick<Runtime, 'form' | 'metadata'>): boolean => {
+  const pallet = metadata.asLatest.pallets.find(({ name }) => name.toString() === 'AssetTxPayment')
+  return form.extra.includes('fee_asset') && pallet?.events.isSome !== true
+}
+
 /** Whether an event may be a part of a fee, where the runtime does not say which ones are. Pure. */
 export const mayBeFee = (event: ChainEvent): boolean =>
   event.extrinsic !== null && (nameOf(event) === 'Balances.Deposit' || nameOf(event) === 'Balances.Withdraw')
