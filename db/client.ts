@@ -8,11 +8,20 @@ import pg from 'pg'
  * transaction is over by then.
  */
 type NoSchema = Record<string, never>
-export type Tx = NodePgTransaction<NoSchema, ExtractTablesWithRelations<NoSchema>>
+export type Tx = NodePgTransaction<NoSchema, ExtractTablesWithRelations<NoSchema>> & {
+  /** Has something done once the transaction has committed; where it is undone, it is not done. It must not throw. */
+  readonly afterCommit: (act: () => void) => void
+}
 /** A pool, or a transaction on it: a query takes either, and never opens a transaction itself. */
 export type Queryable = NodePgDatabase | Tx
 
-export type Db = NodePgDatabase & {
+type Transaction = <Result>(
+  work: (tx: Tx) => Promise<Result>,
+  config?: Parameters<NodePgDatabase['transaction']>[1],
+) => Promise<Result>
+
+export type Db = {
+  readonly transaction: Transaction
   /**
    * For the few statements of the signing path: without drizzle's share, and planned once a connection, where other statements
    * are planned for their values.
@@ -20,7 +29,7 @@ export type Db = NodePgDatabase & {
   readonly prepared: <Row extends object>(text: TemplateStringsArray, ...values: readonly unknown[]) => Promise<Row[]>
   /** Ends the pool; waits at most `timeoutSeconds` for what is running. */
   readonly close: (input: { readonly timeoutSeconds: number }) => Promise<void>
-}
+} & NodePgDatabase
 
 type DbOptions = {
   readonly url: string
@@ -93,14 +102,20 @@ const openPool = (options: DbOptions, settings?: string): pg.Pool => {
   return pool
 }
 
-/** Runs `work` in a transaction on a connection of its own. */
+/** Runs `work` in a transaction on a connection of its own, and after its commit what it left to be done then. */
 const transactionOn =
-  (pool: pg.Pool): Db['transaction'] =>
+  (pool: pg.Pool): Transaction =>
   async (work, config) => {
     const lease = new Lease(await pool.connect())
+    const acts: (() => void)[] = []
     let isLost = false
     try {
-      return await drizzle(lease as unknown as pg.PoolClient).transaction(work, config)
+      const result = await drizzle(lease as unknown as pg.PoolClient).transaction(
+        (tx) => work(Object.assign(tx, { afterCommit: (act: () => void) => void acts.push(act) })),
+        config,
+      )
+      for (const act of acts) act()
+      return result
     } catch (error) {
       // The server says that it ends a connection before the socket is closed.
       isLost = isDatabaseAway(error)

@@ -30,7 +30,7 @@ export const insertMovements = async (tx: Tx, rows: readonly MovementRow[]): Pro
  * values are names, numbers and hex digits, of which none has to be quoted. Ordered by address, as rows that are neighbours
  * in the largest index are written into it a fifth faster one after the other.
  */
-const insertTogether = async (tx: Tx, rows: readonly MovementRow[], onConflict: SQL): Promise<void> => {
+const insertTogether = async (tx: Queryable, rows: readonly MovementRow[], onConflict: SQL): Promise<void> => {
   const list = (of: (row: MovementRow) => string | number | bigint | null) =>
     `{${rows.map((row) => of(row) ?? 'null').join()}}`
   await tx.execute(sql`

@@ -19,6 +19,52 @@ const cutter = (url: string) => {
   }
 }
 
+describe('what is to be done after a commit', () => {
+  const open = async () => {
+    const database = await createDatabase()
+    const db = openDb({ url: database.url, maxConnections: 2, applicationName: NAME })
+    await db.execute(sql`create table numbers (n int unique deferrable initially deferred)`)
+    return { db, close: () => db.close({ timeoutSeconds: 2 }).then(database.close) }
+  }
+
+  test('is done in its order, when the rows can be read by others', async () => {
+    const { db, close } = await open()
+    const done: string[] = []
+    const readers: Promise<{ readonly rows: readonly unknown[] }>[] = []
+    await db.transaction(async (tx) => {
+      tx.afterCommit(() => done.push('first'))
+      await tx.execute(sql`insert into numbers values (1)`)
+      tx.afterCommit(() => done.push('second'))
+      tx.afterCommit(() => readers.push(db.execute(sql`select n from numbers`)))
+      expect(done).toEqual([])
+    })
+    expect(done).toEqual(['first', 'second'])
+    expect((await Promise.all(readers)).map(({ rows }) => rows)).toEqual([[{ n: 1 }]])
+    await close()
+  })
+
+  test('is not done where the transaction is undone, by an error or by the commit itself', async () => {
+    const { db, close } = await open()
+    const done: string[] = []
+    const thrown = db.transaction(async (tx) => {
+      await tx.execute(sql`insert into numbers values (1)`)
+      tx.afterCommit(() => done.push('thrown'))
+      throw new Error('undone')
+    })
+    await expect(thrown).rejects.toThrow('undone')
+    const refused = db.transaction(async (tx) => {
+      // Only the commit looks whether they are unique.
+      await tx.execute(sql`insert into numbers values (2), (2)`)
+      tx.afterCommit(() => done.push('refused'))
+    })
+    await expect(refused).rejects.toThrow()
+    expect(done).toEqual([])
+    await db.transaction(async (tx) => tx.afterCommit(() => done.push('the next one')))
+    expect(done).toEqual(['the next one'])
+    await close()
+  })
+})
+
 describe('when the connections are cut under load', () => {
   test('a transaction whose connection is gone before it begins gives its place in the pool back', async () => {
     const database = await createDatabase()
