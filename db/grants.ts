@@ -2,7 +2,6 @@
 // What a table allows stands beside it, in schema/. The group roles cannot log in: an operator's login users are made members of them.
 
 import { TableAccess } from './access.ts'
-import { COUNT_TRANSACTIONS } from './counting.ts'
 import * as schema from './schema.ts'
 
 export const API_ROLE = 'strongroom_api'
@@ -131,6 +130,5 @@ grant usage, create on schema public to ${JOBS_ROLE};
 ${JOB_FUNCTIONS}
 ${JOB_NUMBERS}
 revoke create on schema public from ${JOBS_ROLE};
-${COUNT_TRANSACTIONS}
 ${APPEND_ONLY_AUDIT}
 `

@@ -31,8 +31,6 @@ export const JOB_PAYLOADS = {
   clean_logins: Type.Object({}),
   /** Sends a mail that is waiting. */
   send_mail: Type.Object({ mailId: Type.String() }),
-  /** Adds up what was counted. */
-  compact_counts: Type.Object({}),
 } as const
 
 export type JobName = keyof typeof JOB_PAYLOADS

@@ -159,27 +159,3 @@ export type NonceKind = (typeof NONCE_KINDS)[number]
  */
 export const SESSION_ENDS = ['logout', 'user', 'reuse', 'pin_changed', 'passkey_removed', 'operator'] as const
 export type SessionEnd = (typeof SESSION_ENDS)[number]
-
-/** What is counted in the table `counts`: the names of the metrics, without their common prefix. */
-export const COUNTERS = [
-  'transactions_accepted_total',
-  'transactions_broadcast_total',
-  'transactions_mined_total',
-  'transactions_put_back_total',
-  'transactions_succeeded_total',
-  'transactions_failed_total',
-  'ladder_steps_total',
-  'reorganisations_total',
-  'deep_reorganisations_total',
-  'reorganised_blocks_total',
-  'node_failures_total',
-  'balance_checks_total',
-  'balance_differences_total',
-  'job_errors_total',
-  'security_events_total',
-] as const
-export type CounterName = (typeof COUNTERS)[number]
-
-/** Likewise, but distributions: a count a bucket, labelled `le` by its upper bound, and without that label the sum. */
-export const HISTOGRAMS = ['job_wait_seconds', 'job_duration_seconds'] as const
-export type HistogramName = (typeof HISTOGRAMS)[number]

@@ -8,25 +8,25 @@ import { addJob } from '../db/jobs.ts'
 import { enrolWorker, unlockJobsOfDeadWorkers } from '../db/queries/workers.ts'
 import type { WorkerCtx } from '../src/context.ts'
 import type { Log } from '../src/log.ts'
-import type { Tally } from '../src/metrics/tally.ts'
+import type { Metrics } from '../src/metrics/metrics.ts'
 import { startChaining } from './tasks/chain-audit.ts'
 import { startFollowers } from './tasks/follow-blocks.ts'
 import { createTasks } from './tasks/index.ts'
 
 /** Counts how long jobs waited and ran. They became due by the database's clock and began by this machine's. */
-const countJobs = (events: WorkerEvents, tally: Tally): void => {
+const countJobs = (events: WorkerEvents, { jobs }: Metrics): void => {
   const begunAtMs = new Map<string, number>()
   events.on('job:start', ({ job }) => {
     begunAtMs.set(job.id, performance.now())
     const waitedMs = Math.max(0, Date.now() - job.run_at.getTime())
-    tally.observe('job_wait_seconds', { task: job.task_identifier }, waitedMs / 1000)
+    jobs.wait.observe({ task: job.task_identifier }, waitedMs / 1000)
   })
-  events.on('job:error', ({ job }) => tally.add('job_errors_total', { task: job.task_identifier }))
+  events.on('job:error', ({ job }) => jobs.errors.inc({ task: job.task_identifier }))
   events.on('job:complete', ({ job }) => {
     const begun = begunAtMs.get(job.id)
     begunAtMs.delete(job.id)
     if (begun === undefined) return
-    tally.observe('job_duration_seconds', { task: job.task_identifier }, (performance.now() - begun) / 1000)
+    jobs.duration.observe({ task: job.task_identifier }, (performance.now() - begun) / 1000)
   })
 }
 
@@ -35,7 +35,6 @@ const CRONTAB = [
   '* * * * * reconcile ?max=5 {"again":true}',
   '17 * * * * drop_idempotency_keys',
   '41 * * * * clean_logins',
-  '* * * * * compact_counts ?jobKey=compact_counts',
 ].join('\n')
 
 /** Running jobs are asked to end this long after the queue is told to. */
@@ -107,7 +106,7 @@ const startRunner = async (ctx: WorkerCtx): Promise<Started> => {
   const pgPool = new pg.Pool({ connectionString, max: maxPoolSize, application_name: applicationName })
   const disconnect = keepConnections(ctx, pgPool)
   const events: WorkerEvents = new EventEmitter()
-  countJobs(events, ctx.tally)
+  countJobs(events, ctx.metrics)
   const enrolled = enrolling(ctx, { events, pgPool, applicationName })
   const runner = await run({
     pgPool,

@@ -4,7 +4,8 @@ import { isDatabaseAway } from '../db/client.ts'
 import { readConfig } from '../src/config.ts'
 import { createWorkerCtx, type WorkerCtx } from '../src/context.ts'
 import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../src/core-dumps.ts'
-import { startFlushing } from '../src/metrics/tally.ts'
+import { listenForScrapes } from '../src/metrics/listen.ts'
+import { startWritingEvents } from '../src/security/events.ts'
 import { beginQueue, type Queue } from './queue.ts'
 
 /** Running jobs are asked to end when the process is told to stop; it goes after this, whether they have or not. */
@@ -39,7 +40,7 @@ const main = async (): Promise<void> => {
   const config = readConfig()
   const ctx = await createWorkerCtx({ config, process: 'worker' })
   if (!dumpsNothing) ctx.log.warn(CORE_DUMPS_ALLOWED)
-  const stopFlushing = startFlushing(ctx.tally)
+  const stopTelling = startWritingEvents(ctx.securityEvents)
   const stopping = new AbortController()
   const stop = (signal: string): void => {
     ctx.log.info({ signal }, 'stopping')
@@ -52,6 +53,7 @@ const main = async (): Promise<void> => {
   process.once('SIGTERM', () => stop('SIGTERM'))
   process.once('SIGINT', () => stop('SIGINT'))
 
+  const metrics = listenForScrapes(ctx, { at: config.workerMetricsListener, read: ctx.metrics.text })
   const queue = await beginQueue(ctx).catch((error: unknown) => {
     // It was there a moment ago: it comes back.
     if (isDatabaseAway(error)) return null
@@ -59,7 +61,8 @@ const main = async (): Promise<void> => {
   })
   ctx.log.info({ networks: ctx.chains.all.map((chain) => chain.network) }, 'working')
   await keepWorking(ctx, { queue, stopping: stopping.signal })
-  await stopFlushing()
+  await metrics?.stop(true)
+  await stopTelling()
   await ctx.db.close({ timeoutSeconds: 2 })
   process.exit(0)
 }

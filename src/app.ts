@@ -15,7 +15,7 @@ import { byteRate } from './http/rate.ts'
 import { loginRoutes } from './login/routes.ts'
 import { devMailboxRoutes } from './mail/routes.ts'
 import { metadataRoutes } from './metadata/routes.ts'
-import { createRequestMetrics, type RequestMetrics } from './metrics/requests.ts'
+import { createRequestTimer } from './metrics/requests.ts'
 import { metricsRoutes } from './metrics/routes.ts'
 import { nftRoutes } from './nfts/routes.ts'
 import { openapiRoutes } from './openapi/routes.ts'
@@ -39,7 +39,8 @@ const refuseOddHost = (request: Request): void => {
  * The whole HTTP interface; it does not listen. Unknown properties are refused rather than dropped (`normalize: false`),
  * bodies are read by our own parser, and every failure leaves through the one error handler.
  */
-export const createApp = (ctx: Ctx, requests: RequestMetrics = createRequestMetrics()): AnyElysia => {
+export const createApp = (ctx: Ctx): AnyElysia => {
+  const requests = createRequestTimer(ctx.metrics)
   const bytes = byteRate(ctx.config)
   const auth = authentication(ctx, bytes)
   const door = projectDoor(ctx, bytes)
@@ -78,7 +79,7 @@ export const createApp = (ctx: Ctx, requests: RequestMetrics = createRequestMetr
       requests.end(request, { route, status: set.status }),
     )
     .use(healthRoutes(ctx))
-    .use(metricsRoutes(ctx, requests))
+    .use(metricsRoutes(ctx))
     .use(walletRoutes(ctx, auth))
     .use(transactionRoutes(ctx, auth))
     .use(nftRoutes(ctx, auth))

@@ -81,8 +81,10 @@ export type Config = {
   readonly logLevel: (typeof LOG_LEVELS)[number]
   /** The bearer token of `/metrics`; null where none is set. */
   readonly metricsToken: Secret | null
-  /** Where `/metrics` listens apart from everything else; null where it does not. */
+  /** Where an API process serves `/metrics` apart from everything else; null where it does not. */
   readonly metricsListener: { readonly host: string; readonly port: number } | null
+  /** Where a worker serves `/metrics`; null where it does not. */
+  readonly workerMetricsListener: Config['metricsListener']
   readonly accessTokenSeconds: number
   /** How long after its user's login a session ends, however often it is refreshed. */
   readonly sessionDays: number
@@ -316,11 +318,11 @@ const publicBaseUrlOf = (variables: Variables, port: number): string => {
   return text.replace(/\/+$/, '')
 }
 
-const metricsListenerOf = (variables: Variables): Config['metricsListener'] =>
-  variables.METRICS_PORT?.trim()
+const metricsListenerOf = (variables: Variables, name: string): Config['metricsListener'] =>
+  variables[name]?.trim()
     ? {
         host: variables.METRICS_HOST?.trim() || '127.0.0.1',
-        port: wholeNumber(variables, 'METRICS_PORT', 0, 65_535, 0),
+        port: wholeNumber(variables, name, 0, 65_535, 0),
       }
     : null
 
@@ -357,7 +359,8 @@ export const readConfig = (variables: Variables = process.env): Config => {
     balanceCheckPercent: balanceCheckPercentOf(variables),
     logLevel: oneOf(variables, 'LOG_LEVEL', LOG_LEVELS, 'info'),
     metricsToken: tokenOf(variables, 'METRICS_TOKEN'),
-    metricsListener: metricsListenerOf(variables),
+    metricsListener: metricsListenerOf(variables, 'METRICS_PORT'),
+    workerMetricsListener: metricsListenerOf(variables, 'WORKER_METRICS_PORT'),
     accessTokenSeconds: wholeNumber(variables, 'ACCESS_TOKEN_SECONDS', 86_400, 604_800, 60),
     sessionDays: wholeNumber(variables, 'SESSION_DAYS', 90, 3_650),
     trustedProxies: wholeNumber(variables, 'TRUSTED_PROXIES', 0, 10, 0),

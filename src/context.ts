@@ -6,7 +6,7 @@ import { readAbiItems } from '../db/queries/abis.ts'
 import { readCollectionNames } from '../db/queries/collections.ts'
 import { readFacts, writeFacts } from '../db/queries/facts.ts'
 import { type WalletPlace, type WalletRow, walletsAt } from '../db/queries/wallets.ts'
-import type { Network } from '../db/words.ts'
+import { NETWORKS, type Network } from '../db/words.ts'
 import { type AccessTokens, createAccessTokens } from './auth/access-token.ts'
 import type { ChainMemory } from './chains/chain.ts'
 import { type Chains, createChains } from './chains/chains.ts'
@@ -18,7 +18,7 @@ import { openSealer, type Sealer } from './custody/sealer.ts'
 import { createVault, openRootKey, type Vault } from './custody/vault.ts'
 import { createLog, type Log } from './log.ts'
 import { createMailer, type Mailer } from './mail/mailer.ts'
-import { createTally, type Tally } from './metrics/tally.ts'
+import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createBatcher, createQueues, type Queues } from './queue.ts'
 import { createSecurityEvents, type SecurityEvents } from './security/events.ts'
 import { createLearner, type Learner } from './transactions/learn.ts'
@@ -44,8 +44,8 @@ export type Ctx = {
   readonly learn: Learner
   /** null where no mail is sent. Only the worker talks to the server. */
   readonly mailer: Mailer | null
-  /** What no row of the database shows. */
-  readonly tally: Tally
+  /** What this process counts. */
+  readonly metrics: Metrics
   /** Refusals that may be part of an attack. */
   readonly securityEvents: SecurityEvents
   readonly now: () => Date
@@ -53,7 +53,7 @@ export type Ctx = {
 }
 
 /** The worker's context: it has no vault, so that no job can open a wallet, and no identity key, so that none makes a token. */
-export type WorkerCtx = Omit<Ctx, 'vault' | 'signerQueues' | 'walletAt' | 'tokens' | 'identity' | 'securityEvents'>
+export type WorkerCtx = Omit<Ctx, 'vault' | 'signerQueues' | 'walletAt' | 'tokens' | 'identity'>
 
 /** For what concerns identities and opens no wallet. */
 export type IdentityCtx = WorkerCtx & Pick<Ctx, 'identity'>
@@ -65,7 +65,7 @@ const memoryOf = (db: Db): ChainMemory => ({
   readCollectionNames: (query) => readCollectionNames(db, query),
 })
 
-const chainsOf = ({ config, db, tally }: { config: Config; db: Db; tally: Tally }): Chains =>
+const chainsOf = ({ config, db, metrics }: { config: Config; db: Db; metrics: Metrics }): Chains =>
   createChains({
     rows: networkRows(config),
     memory: memoryOf(db),
@@ -76,7 +76,7 @@ const chainsOf = ({ config, db, tally }: { config: Config; db: Db; tally: Tally 
         : {
             rpcUrl: rpcUrl.reveal(),
             timeoutMs: config.nodeTimeoutMs,
-            onTrouble: (trouble) => tally.add('node_failures_total', { network, trouble }),
+            onTrouble: (trouble) => metrics.chains.nodeFailures.inc({ network, trouble }),
             metadataPins: config.metadataPins[network],
             secondRpcUrl: config.secondRpcUrls[network]?.reveal(),
           }
@@ -85,13 +85,12 @@ const chainsOf = ({ config, db, tally }: { config: Config; db: Db; tally: Tally 
 
 type Process = { readonly config: Config; readonly process: string }
 
-type Base = Omit<WorkerCtx, 'sealer' | 'audit'>
+type Base = Omit<WorkerCtx, 'sealer' | 'audit' | 'securityEvents'>
 
-const withService = (base: Base, sealer: Sealer): WorkerCtx => ({
-  ...base,
-  sealer,
-  audit: createAudit({ ...base, sealer }),
-})
+const withService = (base: Base, sealer: Sealer): WorkerCtx => {
+  const audit = createAudit({ ...base, sealer })
+  return { ...base, sealer, audit, securityEvents: createSecurityEvents({ ...base, audit }) }
+}
 
 const createBase = (input: Process): Base => {
   const db = openDb({
@@ -100,13 +99,13 @@ const createBase = (input: Process): Base => {
     applicationName: `strongroom-${input.process}`,
   })
   const log = createLog(input)
-  const tally = createTally({ db, log })
+  const metrics = createMetrics(NETWORKS.filter((network) => input.config.rpcUrls[network] !== undefined))
   return {
     config: input.config,
     db,
-    chains: chainsOf({ config: input.config, db, tally }),
-    tally,
-    learn: createLearner(db),
+    chains: chainsOf({ config: input.config, db, metrics }),
+    metrics,
+    learn: createLearner({ db, metrics }),
     mailer: createMailer(input.config),
     now: () => new Date(),
     log,
@@ -151,8 +150,7 @@ export const createCtx = async (input: Process): Promise<Ctx> => {
   const signerQueues = createQueues()
   const tokens = createAccessTokens({ ...base, identity })
   const service = withService(base, sealer)
-  const securityEvents = createSecurityEvents(service)
-  return { ...service, securityEvents, identity, vault, tokens, signerQueues, walletAt: createWalletAt(base.db) }
+  return { ...service, identity, vault, tokens, signerQueues, walletAt: createWalletAt(base.db) }
 }
 
 /** A context without a vault, bound to the database by whichever keys the process has. */

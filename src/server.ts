@@ -6,10 +6,9 @@ import { readConfig } from './config.ts'
 import { createCtx } from './context.ts'
 import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from './core-dumps.ts'
 import { listen } from './http/listen.ts'
-import { createRequestMetrics } from './metrics/requests.ts'
-import { createMetricsApp } from './metrics/routes.ts'
-import { startFlushing } from './metrics/tally.ts'
-import { SECURITY_FLUSH_INTERVAL_MS } from './security/events.ts'
+import { listenForScrapes } from './metrics/listen.ts'
+import { createScrape } from './metrics/scrape.ts'
+import { startWritingEvents } from './security/events.ts'
 
 /** Requests that are running when the process is told to stop get this long. */
 const DRAIN_MS = 10_000
@@ -19,28 +18,16 @@ const main = async (): Promise<void> => {
   const config = readConfig()
   const ctx = await createCtx({ config, process: 'api' })
   if (!dumpsNothing) ctx.log.warn(CORE_DUMPS_ALLOWED)
-  const stopFlushing = startFlushing(ctx.tally)
-  const stopTelling = startFlushing(ctx.securityEvents, SECURITY_FLUSH_INTERVAL_MS)
+  const stopTelling = startWritingEvents(ctx.securityEvents)
   const stopRotating = startRotatingTokenKeys(ctx)
-  const requests = createRequestMetrics()
   const { log } = ctx
-  const server = listen({ fetch: createApp(ctx, requests).fetch, hostname: config.host, port: config.port, log })
-  const metrics =
-    config.metricsListener === null
-      ? null
-      : listen({
-          fetch: createMetricsApp(ctx, requests).fetch,
-          hostname: config.metricsListener.host,
-          port: config.metricsListener.port,
-          log,
-        })
+  const server = listen({ fetch: createApp(ctx).fetch, hostname: config.host, port: config.port, log })
 
   const stop = async (signal: string): Promise<void> => {
     ctx.log.info({ signal }, 'stopping')
     const givenUp = setTimeout(() => process.exit(1), DRAIN_MS)
     await Promise.all([server.stop(false), metrics?.stop(true)])
-    // Events are counted in the tally when they are told.
-    await Promise.all([stopTelling(), stopFlushing(), stopRotating()])
+    await Promise.all([stopTelling(), stopRotating()])
     await ctx.db.close({ timeoutSeconds: 2 })
     clearTimeout(givenUp)
     process.exit(0)
@@ -48,7 +35,7 @@ const main = async (): Promise<void> => {
   process.once('SIGTERM', () => void stop('SIGTERM'))
   process.once('SIGINT', () => void stop('SIGINT'))
   // Only now: whoever reads this may tell the process to stop, which must end it cleanly.
-  if (metrics !== null) log.info({ metricsUrl: `http://${metrics.hostname}:${metrics.port}/metrics` }, 'metrics')
+  const metrics = listenForScrapes(ctx, { at: config.metricsListener, read: createScrape(ctx) })
   log.info({ url: `http://${server.hostname}:${server.port}`, environment: config.environment }, 'listening')
 }
 

@@ -17,6 +17,18 @@ const refusalOf = (changes: Record<string, string | undefined>): string => {
   return 'taken'
 }
 
+test('a worker listens for scrapes where it is told to, whatever the API does', () => {
+  expect(readConfig({ ...MAINNET, METRICS_PORT: '9100', METRICS_TOKEN: 'a-token-of-some-length' })).toMatchObject({
+    metricsListener: { host: '127.0.0.1', port: 9100 },
+    workerMetricsListener: null,
+  })
+  expect(readConfig({ ...MAINNET, WORKER_METRICS_PORT: '9101', METRICS_HOST: '::1' })).toMatchObject({
+    metricsListener: null,
+    workerMetricsListener: { host: '::1', port: 9101 },
+  })
+  expect(refusalOf({ WORKER_METRICS_PORT: 'x' })).toBe('WORKER_METRICS_PORT must be a whole number from 0 to 65535.')
+})
+
 describe('a deployment on mainnet sends nothing unencrypted to another machine', () => {
   test('and is taken where all of it is as it should be', () => {
     const config = readConfig({

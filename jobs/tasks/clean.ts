@@ -3,7 +3,6 @@ import { dropOldIdempotencyKeys } from '../../db/queries/idempotency-keys.ts'
 import { dropExpiredLogins } from '../../db/queries/logins.ts'
 import { dropOldMails } from '../../db/queries/mails.ts'
 import type { WorkerCtx } from '../../src/context.ts'
-import { compact } from '../../src/metrics/compact.ts'
 import { parsePayload } from './payload.ts'
 
 /** Housekeeping of logins, sessions and mails. */
@@ -13,14 +12,6 @@ export const cleanLoginsTask =
     parsePayload('clean_logins', payload)
     await dropExpiredLogins(ctx.db)
     await dropOldMails(ctx.db)
-  }
-
-/** Housekeeping: totals are the same without it, and slower to read. */
-export const compactCountsTask =
-  (ctx: WorkerCtx): Task =>
-  async (payload) => {
-    parsePayload('compact_counts', payload)
-    await compact(ctx)
   }
 
 /** Housekeeping: a key that is over is not looked at any more, whether or not its row is still there. */

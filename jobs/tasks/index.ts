@@ -4,7 +4,7 @@ import type { WorkerCtx } from '../../src/context.ts'
 import { backfillWalletTask } from './backfill-wallet.ts'
 import { broadcastTransactionTask } from './broadcast-transaction.ts'
 import { chainAuditTask } from './chain-audit.ts'
-import { cleanLoginsTask, compactCountsTask, dropIdempotencyKeysTask } from './clean.ts'
+import { cleanLoginsTask, dropIdempotencyKeysTask } from './clean.ts'
 import { followBlocksTask } from './follow-blocks.ts'
 import { reconcileTask } from './reconcile.ts'
 import { sendMailTask } from './send-mail.ts'
@@ -20,6 +20,5 @@ export const createTasks = (ctx: WorkerCtx): TaskList =>
     reconcile: reconcileTask(ctx),
     clean_logins: cleanLoginsTask(ctx),
     send_mail: sendMailTask(ctx),
-    compact_counts: compactCountsTask(ctx),
     drop_idempotency_keys: dropIdempotencyKeysTask(ctx),
   }) satisfies Record<JobName, unknown>

@@ -10,7 +10,7 @@ import type { BlockMovements, Chain } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
 import { DEFAULT_LOOKS } from '../tokens/default-list.ts'
 
-type CheckCtx = Pick<WorkerCtx, 'config' | 'db' | 'log' | 'tally'>
+type CheckCtx = Pick<WorkerCtx, 'config' | 'db' | 'log' | 'metrics'>
 
 /** Of one range that the indexer takes in. */
 const BLOCKS_MAX = 4
@@ -36,9 +36,10 @@ const someWatched = (ctx: Pick<CheckCtx, 'db'>, chain: Chain): Promise<readonly 
 
 const tell = (ctx: CheckCtx, { chain, block, check }: { chain: Chain; block: BlockMovements; check: BalanceCheck }) => {
   const { network } = chain
-  if (check.checked > 0) ctx.tally.add('balance_checks_total', { network }, check.checked)
+  const { balanceChecks, balanceDifferences } = ctx.metrics.chains
+  balanceChecks.inc({ network }, check.checked)
   for (const { address, contract, changed, told } of check.differences) {
-    ctx.tally.add('balance_differences_total', { network, asset: contract === null ? 'coin' : 'token' })
+    balanceDifferences.inc({ network, asset: contract === null ? 'coin' : 'token' })
     const facts = { network, block: block.number.toString(), blockHash: block.hash, address, contract }
     ctx.log.error(
       { ...facts, changed: changed.toString(), told: told.toString() },

@@ -1,5 +1,4 @@
 import type { Tx } from '../../db/client.ts'
-import { addCounts } from '../../db/queries/counts.ts'
 import {
   type BlockPoint,
   type Follower,
@@ -75,7 +74,7 @@ export const advance = async (
 
 /** After a reorganisation: takes a follower back to where the chain forked off, and undoes what it had from above. */
 export const rewind = async (
-  ctx: Pick<WorkerCtx, 'db' | 'log'>,
+  ctx: Pick<WorkerCtx, 'db' | 'log' | 'metrics'>,
   input: {
     readonly chain: Chain
     readonly head: Head
@@ -85,7 +84,7 @@ export const rewind = async (
     readonly undo: (tx: Tx, fork: Fork) => Promise<number>
   },
 ): Promise<StepResult> => {
-  const { chain, follower, cursor } = input
+  const { follower, cursor } = input
   const fork = await findFork(ctx, input)
   // Nodes behind one URL are not always of one mind: wait until they are.
   if (fork === null || fork.hash === cursor.hash) return 'caught_up'
@@ -98,14 +97,12 @@ export const rewind = async (
       await rememberBlocks(tx, { follower, blocks: [fork], finalNumber: 0n })
       const undone = await input.undo(tx, fork)
       const depthBlocks = Number(cursor.number - fork.number)
-      await addCounts(tx, [
-        { name: 'reorganisations_total', labels: { ...follower }, amount: 1 },
-        { name: 'reorganised_blocks_total', labels: { ...follower }, amount: depthBlocks },
-      ])
-      ctx.log.warn(
-        { network: chain.network, purpose: follower.purpose, fork: String(fork.number), undone },
-        'the chain was reorganised',
-      )
+      tx.afterCommit(() => {
+        const { network, purpose } = follower
+        ctx.metrics.chains.reorganisations.inc({ network, purpose })
+        ctx.metrics.chains.reorganisedBlocks.inc({ network, purpose }, depthBlocks)
+        ctx.log.warn({ network, purpose, fork: String(fork.number), undone }, 'the chain was reorganised')
+      })
     },
   })
   return moved ? 'advanced' : 'overtaken'

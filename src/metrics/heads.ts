@@ -1,7 +1,7 @@
 import type { Network } from '../../db/words.ts'
 import type { Chain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
-import type { Heads } from './families.ts'
+import type { Heads } from './gauges.ts'
 
 /** A scrape waits for a node no longer than this; what it says later is there for the next. */
 const WAIT_MS = 1_000

@@ -1,31 +1,29 @@
 import { Elysia } from 'elysia'
-import type { Ctx } from '../context.ts'
+import type { Ctx, WorkerCtx } from '../context.ts'
 import { answerOf } from '../http/failure.ts'
 import { addressOf, subnetOf } from '../http/peer.ts'
 import { checkMetricsAccess } from './access.ts'
-import { CONTENT_TYPE } from './exposition.ts'
-import type { RequestMetrics } from './requests.ts'
 import { createScrape } from './scrape.ts'
 
-const routes = (ctx: Ctx, { requests, isApart }: { readonly requests: RequestMetrics; readonly isApart: boolean }) => {
-  const scrape = createScrape(ctx, requests)
-  return new Elysia().get(
+type Scraped = Pick<WorkerCtx, 'config' | 'metrics'>
+
+const routes = (ctx: Scraped, { read, isApart }: { readonly read: () => Promise<string>; readonly isApart: boolean }) =>
+  new Elysia().get(
     '/metrics',
     async ({ request: { headers }, set }) => {
       set.headers['cache-control'] = 'no-store'
       checkMetricsAccess(ctx.config, { headers, isApart })
-      set.headers['content-type'] = CONTENT_TYPE
-      return scrape()
+      set.headers['content-type'] = ctx.metrics.contentType
+      return read()
     },
     { detail: { hide: true } },
   )
-}
 
 /** For operators, and not part of the interface: the description leaves it out. */
-export const metricsRoutes = (ctx: Ctx, requests: RequestMetrics) => routes(ctx, { requests, isApart: false })
+export const metricsRoutes = (ctx: Ctx) => routes(ctx, { read: createScrape(ctx), isApart: false })
 
 /** The same at a listener of its own, with nothing else. */
-export const createMetricsApp = (ctx: Ctx, requests: RequestMetrics) =>
+export const createMetricsApp = (ctx: WorkerCtx, read: () => Promise<string>) =>
   new Elysia()
     .onError(({ error, request, set }) => {
       const { status, body, event, unexpected } = answerOf(error)
@@ -34,4 +32,4 @@ export const createMetricsApp = (ctx: Ctx, requests: RequestMetrics) =>
       set.status = status
       return body
     })
-    .use(routes(ctx, { requests, isApart: true }))
+    .use(routes(ctx, { read, isApart: true }))

@@ -18,9 +18,10 @@ import type { WorkerCtx } from '../context.ts'
 import type { Audit, AuditAct } from '../custody/vault.ts'
 import { noSuchProject, type SecurityEvent } from '../errors.ts'
 import type { Log } from '../log.ts'
-import type { Tally } from '../metrics/tally.ts'
+import type { Metrics } from '../metrics/metrics.ts'
 
-export const SECURITY_FLUSH_INTERVAL_MS = 30_000
+const WRITE_INTERVAL_MS = 30_000
+const LAST_WRITE_MAX_MS = 2_000
 const SUBJECTS_OF_A_KIND_MAX = 200
 const ROWS_A_FLUSH_MAX = 25
 const LINES_OF_A_KIND_MAX = 10
@@ -112,7 +113,7 @@ const actOf = ({ kind: action, projectId, actor, subject, details, ...times }: C
 
 export const createSecurityEvents = (ctx: {
   readonly audit: Pick<Audit, 'commit'>
-  readonly tally: Pick<Tally, 'add'>
+  readonly metrics: Pick<Metrics, 'securityEvents'>
   readonly log: Pick<Log, 'warn'>
   readonly now: () => Date
 }): SecurityEvents => {
@@ -140,7 +141,7 @@ export const createSecurityEvents = (ctx: {
     tell: (input) => {
       const seen = seenOf(input)
       const nowMs = ctx.now().getTime()
-      ctx.tally.add('security_events_total', { kind: seen.kind })
+      ctx.metrics.securityEvents.inc({ kind: seen.kind })
       const isFirst = counts.add(seen, { count: 1, sinceMs: nowMs, untilMs: nowMs })
       const before = lines.get(seen.kind) ?? 0
       if (!isFirst || before >= LINES_OF_A_KIND_MAX) return
@@ -162,4 +163,16 @@ export const listSecurityEvents = async (
   const { projectId } = input
   if (projectId !== null && (await findProject(ctx.db, projectId)) === null) throw noSuchProject()
   return listSecurityRows(ctx.db, input)
+}
+
+/** Writes events down again and again. @returns what a process calls before it closes its database: a last time, within bounds. */
+export const startWritingEvents = (events: Pick<SecurityEvents, 'flush'>): (() => Promise<void>) => {
+  const timer = setInterval(() => void events.flush(), WRITE_INTERVAL_MS)
+  return async () => {
+    clearInterval(timer)
+    const { promise: waited, resolve } = Promise.withResolvers<void>()
+    const givenUp = setTimeout(resolve, LAST_WRITE_MAX_MS)
+    await Promise.race([events.flush(), waited])
+    clearTimeout(givenUp)
+  }
 }

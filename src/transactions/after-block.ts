@@ -29,7 +29,7 @@ const RISE_DIVISOR = 8n
  * took climbs by time: that makes no refused offer better. While blocks ask for more than its top rung offers, no time passes.
  */
 export const runClocks = async (
-  ctx: Pick<WorkerCtx, 'db' | 'log'>,
+  ctx: Pick<WorkerCtx, 'db' | 'log' | 'metrics'>,
   { chain, head, cursor }: { readonly chain: Chain; readonly head: Head; readonly cursor: Cursor },
 ): Promise<void> => {
   const { network } = chain
@@ -48,7 +48,7 @@ export const runClocks = async (
     const due = said === 'start' ? null : said
     if (due === null && payable === 0) continue
     ctx.log.info({ network, transactionId, due, payable }, 'a transaction waits for too long, or for lower fees')
-    await ctx.db.transaction((tx) => learn(tx, { transactionId, news: { kind: 'clock', due, payable } }))
+    await ctx.db.transaction((tx) => learn(ctx, tx, { transactionId, news: { kind: 'clock', due, payable } }))
   }
 }
 

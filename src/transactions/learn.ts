@@ -1,7 +1,7 @@
 // The interpreter of transition.ts: a row becomes a state, news an event; the new state and its effects are written in one
 // database transaction. Every change of a transaction after it was recorded goes through here.
 
-import type { Db, Tx } from '../../db/client.ts'
+import type { Tx } from '../../db/client.ts'
 import { addJob } from '../../db/jobs.ts'
 import { heldBack } from '../../db/queries/contract-wallets.ts'
 import {
@@ -13,8 +13,10 @@ import {
   type TransactionRow,
 } from '../../db/queries/transactions.ts'
 import type { Network } from '../../db/words.ts'
+import type { WorkerCtx } from '../context.ts'
 import { unreachable } from '../errors.ts'
 import { createBatcher } from '../queue.ts'
+import { type Change, countOutcome } from './count-outcome.ts'
 import {
   type ExecutionFailure,
   type FailureCode,
@@ -180,17 +182,19 @@ export type Learner = (learnt: Learnt) => Promise<void>
 const LEARNT_TOGETHER_MAX = 100
 
 /** A learner whose news share database transactions. */
-export const createLearner = (db: Db): Learner =>
+export const createLearner = (ctx: Pick<WorkerCtx, 'db' | 'metrics'>): Learner =>
   createBatcher({
     sizeMax: LEARNT_TOGETHER_MAX,
-    run: (learnt: readonly Learnt[]) => db.transaction((tx) => learnAll(tx, learnt)),
+    run: (learnt: readonly Learnt[]) => ctx.db.transaction((tx) => learnAll(ctx, tx, learnt)),
   })
 
+type LearnCtx = Pick<WorkerCtx, 'metrics'>
+
 /** Takes in what was learnt of a transaction. Idempotent: news that change nothing write nothing. */
-export const learn = (tx: Tx, learnt: Learnt): Promise<void> => learnAll(tx, [learnt])
+export const learn = (ctx: LearnCtx, tx: Tx, learnt: Learnt): Promise<void> => learnAll(ctx, tx, [learnt])
 
 /** The same of many. */
-export const learnAll = async (tx: Tx, learnt: readonly Learnt[]): Promise<void> => {
+export const learnAll = async (ctx: LearnCtx, tx: Tx, learnt: readonly Learnt[]): Promise<void> => {
   const first = new Map<string, News>()
   const again: Learnt[] = []
   for (const each of learnt) {
@@ -198,12 +202,12 @@ export const learnAll = async (tx: Tx, learnt: readonly Learnt[]): Promise<void>
     if (first.has(each.transactionId)) again.push(each)
     else first.set(each.transactionId, each.news)
   }
-  if (first.size > 0) await learnOnce(tx, first)
-  if (again.length > 0) await learnAll(tx, again)
+  if (first.size > 0) await learnOnce(ctx, tx, first)
+  if (again.length > 0) await learnAll(ctx, tx, again)
 }
 
 /** @param newsOf each transaction's, by its id. */
-const learnOnce = async (tx: Tx, newsOf: ReadonlyMap<string, News>): Promise<void> => {
+const learnOnce = async (ctx: LearnCtx, tx: Tx, newsOf: ReadonlyMap<string, News>): Promise<void> => {
   const locked = await lockTransactions(tx, [...newsOf.keys()])
   const consequences = [...newsOf].flatMap(([transactionId, news]) => {
     const found = locked.get(transactionId)
@@ -211,6 +215,7 @@ const learnOnce = async (tx: Tx, newsOf: ReadonlyMap<string, News>): Promise<voi
   })
   const those = (kind: TransactionEffect['kind']) =>
     consequences.flatMap(({ id, effects }) => (effects.some((effect) => effect.kind === kind) ? [id] : []))
+  const changes = consequences.flatMap(({ changes }) => changes)
   await Promise.all([
     markAttemptsAccepted(
       tx,
@@ -218,12 +223,15 @@ const learnOnce = async (tx: Tx, newsOf: ReadonlyMap<string, News>): Promise<voi
     ),
     saveTransactions(
       tx,
-      consequences.flatMap(({ saved }) => saved),
+      changes.map(({ after }) => after),
     ),
     eraseRaw(tx, those('erase_raw')),
     ...those('send').map((id) => addSending(tx, { id })),
   ])
-  const deployments = consequences.flatMap(({ saved }) => saved.filter(isDeploymentOver))
+  tx.afterCommit(() => {
+    for (const change of changes) countOutcome(ctx.metrics, change)
+  })
+  const deployments = changes.map(({ after }) => after).filter(isDeploymentOver)
   for (const id of await heldBack(tx, deployments)) await addSending(tx, { id })
 }
 
@@ -234,7 +242,8 @@ const isDeploymentOver = ({ kind, minedBlockHash, final }: TransactionRow): bool
 type Consequences = {
   readonly id: string
   readonly accepted: readonly { readonly network: Network; readonly hash: string }[]
-  readonly saved: readonly TransactionRow[]
+  /** One at most. */
+  readonly changes: readonly Change[]
   readonly effects: readonly TransactionEffect[]
 }
 
@@ -251,7 +260,10 @@ const consequencesOf = (found: Locked, news: News): readonly Consequences[] => {
       id,
       accepted: 'hash' in news ? [{ network, hash: news.hash }] : [],
       // What stays as it was is the same object.
-      saved: state === before ? [] : [{ ...transaction, ...columnsOf(found, { state, news }) }],
+      changes:
+        state === before
+          ? []
+          : [{ before: transaction, after: { ...transaction, ...columnsOf(found, { state, news }) } }],
       effects,
     },
   ]

@@ -71,7 +71,7 @@ export const reconcileOne = async (
   if (news === null) return
   await ctx.db.transaction(async (tx) => {
     if (news.kind === 'included' && (await hasTrackedOtherwise(tx, input.chain, news))) return
-    await learn(tx, { transactionId: input.row.id, news })
+    await learn(ctx, tx, { transactionId: input.row.id, news })
   })
 }
 

@@ -3,7 +3,6 @@
 // do, and does it. Only here what was told for good is told otherwise.
 
 import type { Tx } from '../../db/client.ts'
-import { addCounts } from '../../db/queries/counts.ts'
 import { type BlockPoint, oldestSeen } from '../../db/queries/cursors.ts'
 import {
   countedTooFew,
@@ -19,12 +18,12 @@ import { SENTENCES } from './learn.ts'
 
 /** In the database transaction in which the tracker goes back. */
 export const tellFinalLost = async (
-  ctx: Pick<WorkerCtx, 'audit'>,
+  ctx: Pick<WorkerCtx, 'audit' | 'metrics'>,
   tx: Tx,
   { chain, fork }: { readonly chain: Pick<Chain, 'network'>; readonly fork: BlockPoint },
 ): Promise<void> => {
   const { network } = chain
-  await addCounts(tx, [{ name: 'deep_reorganisations_total', labels: { network }, amount: 1 }])
+  tx.afterCommit(() => ctx.metrics.chains.deepReorganisations.inc({ network }))
   await ctx.audit.record(tx, {
     projectId: null,
     actor: 'system',

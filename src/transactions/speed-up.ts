@@ -76,7 +76,7 @@ export const speedUpTransaction = async (ctx: Ctx, input: SpeedUpInput): Promise
       }
       const offer = await offerOf(chain, row, input.fees)
       return ctx.db.transaction(async (tx) => {
-        const status = await record(tx, { row, chain, replacement, wallet, key, charge, offer })
+        const status = await record(ctx, tx, { row, chain, replacement, wallet, key, charge, offer })
         const spedUp = { transactionId: id, network, status }
         await input.remember?.(tx, spedUp)
         return spedUp
@@ -135,7 +135,7 @@ type RecordInput = {
   readonly offer: NewOffer
 }
 
-const record = async (tx: Tx, input: RecordInput): Promise<TransactionStatus> => {
+const record = async (ctx: Pick<Ctx, 'metrics'>, tx: Tx, input: RecordInput): Promise<TransactionStatus> => {
   const { row, chain, key, offer } = input
   const { id, network, signerAddress: address } = row
   const signer = { network, address }
@@ -165,7 +165,7 @@ const record = async (tx: Tx, input: RecordInput): Promise<TransactionStatus> =>
     action: 'transaction_signed_anew',
     details: { network, transaction: id, hash: first?.hash ?? '', nonce: String(row.nonce) },
   })
-  await learn(tx, { transactionId: id, news: { kind: 'signed_anew', first: firstRung } })
+  await learn(ctx, tx, { transactionId: id, news: { kind: 'signed_anew', first: firstRung } })
   return locked.transaction.status
 }
 

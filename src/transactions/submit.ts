@@ -61,7 +61,7 @@ export const submitIntent = (ctx: Ctx, input: SubmitInput): Promise<Submitted> =
       const transactionId = randomUUID()
       const submitted = { transactionId, network: signer.network, status: 'submitted' } as const
       await ctx.db.transaction(async (tx) => {
-        await record(tx, { ...input, signer, key, charge, sending, transactionId })
+        await record(ctx, tx, { ...input, signer, key, charge, sending, transactionId })
         await input.remember?.(tx, submitted)
       })
       return submitted
@@ -78,7 +78,7 @@ type RecordInput = SubmitInput & {
   readonly transactionId: string
 }
 
-const record = async (tx: Tx, input: RecordInput): Promise<void> => {
+const record = async (ctx: Pick<Ctx, 'metrics'>, tx: Tx, input: RecordInput): Promise<void> => {
   const { signer, sending, transactionId } = input
   const { step } = sending
   await lockSigner(tx, signer)
@@ -101,6 +101,10 @@ const record = async (tx: Tx, input: RecordInput): Promise<void> => {
   planned.push(plan(input, { step, id: transactionId, nonce, spare }))
   await input.charge?.(tx, worstFee(input.chain, planned))
   for (const each of planned) await recordStep(tx, { ...input, ...each })
+  tx.afterCommit(() => {
+    const { network } = signer
+    for (const { kind } of planned.map((each) => each.step)) ctx.metrics.transactions.accepted.inc({ network, kind })
+  })
   await input.alsoRecord?.(tx, transactionId)
 }
 

@@ -76,7 +76,7 @@ const ASKED_MAX = 1_000
  * for by its hash. @throws node_unavailable.
  */
 const learnMinedBelow = async (
-  ctx: Pick<WorkerCtx, 'db'>,
+  ctx: Pick<WorkerCtx, 'db' | 'metrics'>,
   { chain, upToBlock }: { readonly chain: Chain; readonly upToBlock: bigint },
 ): Promise<void> => {
   const rows = await longQuiet(ctx.db, { network: chain.network, seconds: 0, limit: ASKED_MAX })
@@ -92,7 +92,7 @@ const learnMinedBelow = async (
     const { blockNumber, blockHash } = status
     return [{ transactionId, news: { kind: 'included', hash, blockNumber, blockHash } }]
   })
-  await ctx.db.transaction((tx) => learnAll(tx, mined))
+  await ctx.db.transaction((tx) => learnAll(ctx, tx, mined))
 }
 
 /** So many are told, or made final, in one database transaction. */
@@ -115,7 +115,7 @@ export const trackStep = async (ctx: WorkerCtx, chain: Chain): Promise<StepResul
     const undo = async (tx: Tx, fork: Fork) => {
       if (fork.isBelowFinal) await tellFinalLost(ctx, tx, { chain, fork })
       const gone = await minedAbove(tx, { network: chain.network, blockNumber: fork.number })
-      await exclude(tx, gone)
+      await exclude(ctx, tx, gone)
       return gone.length
     }
     return rewind(ctx, { chain, head, follower, cursor, undo })
@@ -198,8 +198,9 @@ const takeIn = async (
     write: async (tx) => {
       // The reconciler may have found one in a block that was gone again before it was taken in here.
       const block = { blockNumber: next.number, blockHash: next.hash }
-      await exclude(tx, await minedBeside(tx, { network, ...block }))
+      await exclude(ctx, tx, await minedBeside(tx, { network, ...block }))
       await learnAll(
+        ctx,
         tx,
         hits.map(({ transactionId, hash }) => ({
           transactionId,
@@ -211,8 +212,9 @@ const takeIn = async (
 }
 
 /** They are in no block of the chain any more. */
-const exclude = async (tx: Tx, mined: readonly MinedIn[]): Promise<void> => {
+const exclude = async (ctx: Pick<WorkerCtx, 'metrics'>, tx: Tx, mined: readonly MinedIn[]): Promise<void> => {
   await learnAll(
+    ctx,
     tx,
     mined.map(({ transactionId, blockHash }) => ({ transactionId, news: { kind: 'excluded', blockHash } })),
   )
@@ -240,7 +242,7 @@ const settleDeepEnough = async (
     const finalized = final
       .slice(at, at + SETTLE_BATCH)
       .map(({ transactionId }): Learnt => ({ transactionId, news: { kind: 'finalized' } }))
-    await ctx.db.transaction((tx) => learnAll(tx, finalized))
+    await ctx.db.transaction((tx) => learnAll(ctx, tx, finalized))
   }
   await endLapsed(ctx, { network: chain.network, blockNumber: finalNumber })
 }
@@ -253,7 +255,7 @@ const endLapsed = async (
   const lapsed = await lapsedBy(ctx.db, { ...upTo, limit: SETTLE_BATCH })
   if (lapsed.length === 0) return
   const news = lapsed.map(({ transactionId }): Learnt => ({ transactionId, news: { kind: 'lapsed' } }))
-  await ctx.db.transaction((tx) => learnAll(tx, news))
+  await ctx.db.transaction((tx) => learnAll(ctx, tx, news))
 }
 
 /**
@@ -286,6 +288,6 @@ const tellBatch = async (
     }),
   )
   const told = ends.flat()
-  await ctx.db.transaction((tx) => learnAll(tx, told))
+  await ctx.db.transaction((tx) => learnAll(ctx, tx, told))
   return { asked: rows.length, told: told.length }
 }

@@ -39,7 +39,7 @@ export const lockWaiting = async (tx: Tx, id: string): Promise<WithAttempts> => 
  * @throws transaction_not_found, transaction_not_waiting where it is mined or final.
  */
 export const cancelTransaction = (
-  ctx: Pick<WorkerCtx, 'db' | 'audit'>,
+  ctx: Pick<WorkerCtx, 'db' | 'audit' | 'metrics'>,
   input: { readonly id: string; readonly actor: string },
 ): Promise<boolean> =>
   ctx.db.transaction(async (tx) => {
@@ -48,7 +48,7 @@ export const cancelTransaction = (
     if (attempts[transaction.rungs] === undefined) {
       throw new AppError('invalid_input', `It is mortal: it ends by itself after block ${transaction.validUntilBlock}.`)
     }
-    await learn(tx, { transactionId: input.id, news: { kind: 'cancel_asked' } })
+    await learn(ctx, tx, { transactionId: input.id, news: { kind: 'cancel_asked' } })
     const { projectId, network, rungs } = transaction
     const details = { network, hash: attempts[rungs]?.hash ?? '' }
     await ctx.audit.record(tx, {

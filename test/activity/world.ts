@@ -31,9 +31,10 @@ import { checkQuery } from '../../src/http/query.ts'
 import { answers, pagingOf } from '../../src/http/schema.ts'
 import { createLog } from '../../src/log.ts'
 import { metadataRoutes } from '../../src/metadata/routes.ts'
-import { createTally } from '../../src/metrics/tally.ts'
+import { createMetrics } from '../../src/metrics/metrics.ts'
 import { listNfts, shownNft } from '../../src/nfts/list.ts'
 import { ListNftsQuery, Nft } from '../../src/nfts/schema.ts'
+import { createSecurityEvents } from '../../src/security/events.ts'
 import { createLearner } from '../../src/transactions/learn.ts'
 import { openTestIdentity, openTestSealer } from '../custody/support.ts'
 import { startChain } from '../support/chains.ts'
@@ -73,6 +74,7 @@ const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = 
   metricsToken: null,
   sessionDays: 90,
   metricsListener: null,
+  workerMetricsListener: null,
   accessTokenSeconds: 3_600,
   trustedProxies: 0,
   mailUrl: null,
@@ -106,17 +108,20 @@ const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
   }
   const now = () => new Date()
   const log = createLog({ config, process: 'test' })
+  const metrics = createMetrics(['Ethereum'])
+  const audit = createAudit({ db, sealer, now })
   return {
     config,
     db,
     chains: { get, withNode: get, of: get, ofFamily: () => chain, all: [chain], served: [chain], known: [chain] },
     now,
-    tally: createTally({ db, log }),
-    learn: createLearner(db),
+    metrics,
+    learn: createLearner({ db, metrics }),
     mailer: null,
     log,
     sealer,
-    audit: createAudit({ db, sealer, now }),
+    audit,
+    securityEvents: createSecurityEvents({ audit, metrics, log, now }),
   }
 }
 

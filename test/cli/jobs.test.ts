@@ -54,7 +54,7 @@ describe('jobs list', () => {
       /^\d+ +track_blocks {2}failing {2}\d{4}-\S+Z {2}1 of 25 +Ethereum {2}Ethereum is not served by this deployment\.$/,
     )
     expect(rest).toEqual([])
-    expect((await world.cli('jobs', 'list', '--task', 'compact_counts', '--failed')).output).toBe('No such job.\n')
+    expect((await world.cli('jobs', 'list', '--task', 'clean_logins', '--failed')).output).toBe('No such job.\n')
   })
 
   test('says of what waits for a transaction that its follower failed', async () => {

@@ -2,16 +2,21 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
+import { freePort } from '../../devnet/port.ts'
+import { readMetrics } from '../metrics/exposition.ts'
 import { network, type OperatorWorld, startOperatorWorld } from './operator-world.ts'
 
 /** Two slots make a block final; and some above. */
 const BLOCKS_ABOVE = 20
 
 let world: OperatorWorld
+let metricsUrl: string
 
 beforeAll(async () => {
   world = await startOperatorWorld()
-  world.startWorker()
+  const port = await freePort()
+  metricsUrl = `http://127.0.0.1:${port}/metrics`
+  world.startWorker({ WORKER_METRICS_PORT: String(port) })
 })
 
 afterAll(() => world.close())
@@ -64,9 +69,8 @@ const reorganise = async (transactions: readonly (readonly [Hex, number])[] = []
 }
 
 const deepCount = async (): Promise<number> => {
-  const [found] = await world.sql<{ amount: number }[]>`
-    select coalesce(sum(amount), 0)::int as amount from counts where name = 'deep_reorganisations_total'`
-  return found?.amount ?? 0
+  const text = await (await fetch(metricsUrl)).text()
+  return readMetrics(text).value('deep_reorganisations_total', { network })
 }
 
 test('nothing is shown, and nothing done, where what is final is on the chain', async () => {

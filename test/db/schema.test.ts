@@ -210,6 +210,24 @@ describe('the roles', () => {
       message: 'audit is append-only',
     })
   })
+
+  test('the API sees numbers of jobs and no job', async () => {
+    await api`select public.add_strongroom_job('reconcile', '{"again":false}', null, null, now() - interval '1 minute', 1)`
+    await api`select public.add_strongroom_job('reconcile', '{"again":false}', null, null, now() + interval '1 minute', 1)`
+    await api`select public.add_strongroom_job('reconcile', '{"again":true}', null, null, now(), 1)`
+    await owner`
+      update graphile_worker._private_jobs set attempts = max_attempts, last_error = 'It failed.'
+      where payload->>'again' = 'true'`
+    // Another one of its key took its place while it ran: the queue marks such a job in the same way.
+    await api`select public.add_strongroom_job('reconcile', '{"again":false}', 'once', 'replace', now(), 1)`
+    await owner`update graphile_worker._private_jobs set attempts = max_attempts, key = null where key = 'once'`
+    const [row] =
+      await api`select task, ready::int, failed::int, oldest_ready_seconds as age from strongroom_job_numbers()`
+    expect(row).toEqual({ task: 'reconcile', ready: 1, failed: 1, age: expect.closeTo(60, -1) })
+    await expect(api`select from graphile_worker._private_jobs`.then(() => 'allowed')).rejects.toMatchObject({
+      code: '42501',
+    })
+  })
 })
 
 describe('what the tables refuse', () => {

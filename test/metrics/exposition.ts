@@ -103,9 +103,14 @@ export type Metrics = {
   readonly sum: (name: string, labels?: Readonly<Record<string, string>>) => number
 }
 
-export const readMetrics = (text: string): Metrics => {
-  const series = readExposition(text)
-  const byKey = new Map(series.map((each) => [keyOf(each.name, each.labels), each.value]))
+/** @param texts of the same deployment's processes: their series are added up, as Prometheus does. */
+export const readMetrics = (...texts: readonly string[]): Metrics => {
+  const series = texts.flatMap(readExposition)
+  const byKey = new Map<string, number>()
+  for (const { name, labels, value } of series) {
+    const key = keyOf(name, labels)
+    byKey.set(key, (byKey.get(key) ?? 0) + value)
+  }
   return {
     series,
     value: (name, labels = {}) => {

@@ -1,16 +1,17 @@
 // GET /metrics of the whole service: a real API, worker and chain, and figures that are exactly right.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
 import parse from 'parse-prometheus-text-format'
 import postgres, { type Sql } from 'postgres'
 import { encodeFunctionData, type Hex } from 'viem'
 import { pingDatabase } from '../../db/client.ts'
-import { addJob } from '../../db/jobs.ts'
+import { freePort } from '../../devnet/port.ts'
 import { readConfig } from '../../src/config.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Gate, startGate } from '../support/gate.ts'
 import { type Service, startService } from '../support/service.ts'
-import { type Metrics, readMetrics } from './exposition.ts'
+import { type Metrics, readMetrics, type Series } from './exposition.ts'
 
 const network = 'Ethereum'
 const SECRET = 'testnet-secret'
@@ -77,6 +78,29 @@ const pay = (from: Hex) => send(from, { to: RECIPIENT, value: '1' })
 const stop = async (worker: ReturnType<Service['startWorker']>) => {
   worker.kill('SIGTERM')
   await worker.exited
+}
+
+/** What stands in backquotes. */
+const wordsIn = (text: string): string[] => [...text.matchAll(/`([^`]+)`/g)].map(([, word = '']) => word)
+
+const textAt = async (url: string): Promise<string> => {
+  const answer = await fetch(url)
+  expect(answer.status).toBe(200)
+  return answer.text()
+}
+
+/** A worker that listens for scrapes. */
+const startScrapedWorker = async (variables: Record<string, string> = {}) => {
+  const port = await freePort()
+  const process = service.startWorker({ WORKER_METRICS_PORT: String(port), ...variables })
+  const metricsUrl = `http://127.0.0.1:${port}/metrics`
+  const listens = () =>
+    fetch(metricsUrl).then(
+      () => true,
+      () => false,
+    )
+  expect(await until(listens, (isUp) => isUp)).toBe(true)
+  return { process, metricsUrl }
 }
 
 /** As if its clock had been started long ago. */
@@ -155,7 +179,12 @@ describe('without a worker', () => {
 })
 
 describe('a story with a payment, a mint, a revert, a climb, a cancel and a reorganisation', () => {
-  let worker: ReturnType<Service['startWorker']>
+  let worker: Awaited<ReturnType<typeof startScrapedWorker>>
+
+  const scrapeWorker = async () => readMetrics(await textAt(worker.metricsUrl))
+  /** What Prometheus knows of both processes together. */
+  const scrapeBoth = async () =>
+    readMetrics(await textAt(`${service.baseUrl}/metrics`), await textAt(worker.metricsUrl))
 
   /** What the rows themselves say. */
   const rows = async () => {
@@ -284,11 +313,28 @@ describe('a story with a payment, a mint, a revert, a climb, a cancel and a reor
     expect(await until(left, (transactions) => transactions === 0)).toBe(0)
   }
 
+  test('begins with a worker of which every series that can be foreseen is there, with 0', async () => {
+    worker = await startScrapedWorker()
+    const metrics = await scrapeWorker()
+    for (const [name, labels] of [
+      ['transactions_succeeded_total', { network }],
+      ['transactions_failed_total', { network, code: 'nonce_taken' }],
+      ['ladder_steps_total', { network, step: 'rung' }],
+      ['reorganisations_total', { network, purpose: 'index' }],
+      ['deep_reorganisations_total', { network }],
+      ['balance_differences_total', { network, asset: 'token' }],
+      ['job_errors_total', { task: 'send_mail' }],
+      ['job_wait_seconds_count', { task: 'send_mail' }],
+      ['job_duration_seconds_bucket', { task: 'send_mail', le: '300' }],
+    ] as const) {
+      expect({ name, value: metrics.value(name, labels) }).toEqual({ name, value: 0 })
+    }
+  })
+
   test('is counted exactly', async () => {
     await chain.fund(
       (await service.get('/wallets/get-by-owner-id', { network, ownerID: service.project.projectId })).json.address,
     )
-    worker = service.startWorker()
     const wallet = await fundedWallet()
     for (const id of [await pay(wallet), await pay(wallet)]) await service.settled(id)
     await mintOne()
@@ -297,7 +343,7 @@ describe('a story with a payment, a mint, a revert, a climb, a cancel and a reor
     await reorganiseOne()
     await finish()
 
-    const metrics = await scrape()
+    const metrics = await scrapeBoth()
     const expected = await rows()
     expect(figures(metrics)).toEqual(expected as ReturnType<typeof figures>)
     // One was accepted before.
@@ -321,38 +367,46 @@ describe('a story with a payment, a mint, a revert, a climb, a cancel and a reor
       expect(metrics.value('reorganised_blocks_total', { network, purpose })).toBe(REORGANISED_BLOCKS)
     }
     expect(metrics.sum('transactions_oldest_age_seconds', { network })).toBe(0)
+    // Intents are counted where they are recorded, and what becomes of them where the chain is followed.
+    const [api, ofWorker] = [await scrape(), await scrapeWorker()]
+    expect([api, ofWorker].map((each) => each.sum('transactions_accepted_total'))).toEqual([9, 0])
+    expect([api, ofWorker].map((each) => each.sum('transactions_mined_total'))).toEqual([0, 10])
   })
 
-  test('and just so after the rows were added up', async () => {
-    const before = await scrape()
-    const [newest] = await sql<{ id: string }[]>`select max(id) as id from counts`
-    await addJob(service.ctx.db, 'compact_counts', {})
-    const left = () => sql`select from counts where id <= ${newest?.id ?? 0}`
-    expect((await until(left, (counted) => counted.length === 0)).length).toBe(0)
-    expect(figures(await scrape())).toEqual(figures(before))
-  })
-
-  test('a worker that ends leaves how its jobs waited, ran and failed', async () => {
+  test('a job that fails counts as an error of its task, in the worker that ran it', async () => {
     await sql`select public.add_strongroom_job('broadcast_transaction', '{}', null, null, now(), 1)`
+    const errors = async () => (await scrapeWorker()).sum('job_errors_total')
+    expect(await until(errors, (jobs) => jobs > 0)).toBe(1)
     const task = 'broadcast_transaction'
-    const failed = async () => (await scrape()).value('jobs_failed', { task })
-    expect(await until(failed, (jobs) => jobs === 1)).toBe(1)
-    const before = await scrape()
-    await stop(worker)
-    const after = await scrape()
-    expect(after.value('job_errors_total', { task })).toBe(1)
+    expect((await scrapeWorker()).value('job_errors_total', { task })).toBe(1)
+    const api = await scrape()
+    expect(api.value('jobs_failed', { task })).toBe(1)
+    expect(api.sum('job_errors_total')).toBe(0)
+  })
+
+  test('jobs count how long they waited and ran', async () => {
     const ran = (metrics: Metrics, name: string, task: string) => metrics.sum(`${name}_count`, { task })
-    const broadcasts = ran(after, 'job_duration_seconds', 'broadcast_transaction')
+    const metrics = await scrapeWorker()
+    const broadcasts = ran(metrics, 'job_duration_seconds', 'broadcast_transaction')
     expect(broadcasts).toBeGreaterThanOrEqual(9)
-    expect(ran(after, 'job_wait_seconds', 'broadcast_transaction')).toBe(broadcasts)
-    expect(after.sum('job_duration_seconds_sum', { task: 'broadcast_transaction' })).toBeGreaterThan(0)
-    for (const task of ['track_blocks', 'index_blocks', 'chain_audit', 'compact_counts', 'reconcile']) {
-      expect({ task, ran: ran(after, 'job_duration_seconds', task) > 0 }).toEqual({ task, ran: true })
+    expect(ran(metrics, 'job_wait_seconds', 'broadcast_transaction')).toBe(broadcasts)
+    expect(metrics.sum('job_duration_seconds_sum', { task: 'broadcast_transaction' })).toBeGreaterThan(0)
+    const reconciled = async () => ran(await scrapeWorker(), 'job_duration_seconds', 'reconcile')
+    expect(await until(reconciled, (times) => times > 0)).toBeGreaterThan(0)
+    for (const task of ['track_blocks', 'index_blocks', 'chain_audit']) {
+      expect({ task, begun: ran(metrics, 'job_wait_seconds', task) > 0 }).toEqual({ task, begun: true })
     }
-    // They were running until it ended.
-    expect(ran(after, 'job_duration_seconds', 'track_blocks')).toBeGreaterThan(
-      before.sum('job_duration_seconds_count', { task: 'track_blocks' }),
+  })
+
+  test('the worker shows what it counts and how it does, and leaves how things stand to the API', async () => {
+    const text = await (await fetch(worker.metricsUrl)).text()
+    const gauges = readMetrics(text).series.filter(
+      ({ name, type }) => type === 'gauge' && name.startsWith('strongroom_'),
     )
+    expect(gauges).toEqual([])
+    expect(readMetrics(text).series.some(({ name }) => name === 'process_resident_memory_bytes')).toBe(true)
+    expect(text).not.toMatch(/0x[0-9a-f]{8}/i)
+    await stop(worker.process)
   })
 
   test('blocks that come meanwhile are what the followers are behind', async () => {
@@ -410,7 +464,8 @@ describe('a database that is away', () => {
     const metrics = await scrape()
     expect(metrics.value('database_up')).toBe(0)
     expect(metrics.series.some(({ name }) => name === 'process_resident_memory_bytes')).toBe(true)
-    expect(metrics.series.some(({ name }) => name === 'strongroom_transactions_accepted_total')).toBe(false)
+    expect(metrics.sum('transactions_accepted_total')).toBe(9)
+    expect(metrics.series.some(({ name }) => name === 'strongroom_transactions_unfinished')).toBe(false)
     await admin.unsafe(`alter database ${name} with allow_connections true`)
     await admin.end()
     await isBack()
@@ -519,12 +574,44 @@ describe('what is shown', () => {
     const { text } = await service.call('/metrics', { headers: NOBODY })
     const ours = readMetrics(text)
     const theirs = parse(text)
-    expect(new Set(theirs.map(({ name }) => name))).toEqual(new Set(ours.series.map(({ family }) => family)))
+    const shown = theirs.filter(({ metrics }) => metrics.length > 0)
+    expect(new Set(shown.map(({ name }) => name))).toEqual(new Set(ours.series.map(({ family }) => family)))
     const accepted = theirs.find(({ name }) => name === 'strongroom_transactions_accepted_total')
     expect(accepted).toMatchObject({ type: 'COUNTER' })
     expect(accepted?.metrics).toContainEqual({ labels: { network, kind: 'collection' }, value: '1' })
     const ran = theirs.find(({ name }) => name === 'strongroom_job_duration_seconds')
     expect(ran).toMatchObject({ type: 'HISTOGRAM' })
+  })
+
+  test('is what the documentation says of it: each metric with its labels, and alerts that add up what is counted', async () => {
+    const page = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')
+    const { series } = await scrape()
+    const ours = series.filter(({ family }) => family.startsWith('strongroom_'))
+    const labelsOf = (all: readonly Series[]) => [...new Set(all.flatMap(({ labels }) => Object.keys(labels)))]
+    const families = Map.groupBy(ours, ({ family }) => family)
+    const shown = [...families].map(([name, all]) => [
+      name,
+      labelsOf(all)
+        .filter((label) => label !== 'le')
+        .sort(),
+    ])
+    const documented = [...page.matchAll(/^\| ((?:`strongroom_[a-z0-9_]+`(?:, )?)+) \| ([^|]*)\|/gm)].flatMap(
+      ([, names = '', labels = '']) => wordsIn(names).map((name) => [name, wordsIn(labels).toSorted()] as const),
+    )
+    expect(Object.fromEntries(documented)).toEqual(Object.fromEntries(shown))
+
+    const alerts = [...page.matchAll(/^ +expr: (.*strongroom_.*)$/gm)].map(([, expression = '']) => expression)
+    expect(alerts.length).toBeGreaterThan(20)
+    for (const expression of alerts) {
+      const [, name = '', suffix = ''] = /(strongroom_[a-z0-9_]+?)(_count)?(?![a-z0-9_])/.exec(expression) ?? []
+      const type = families.get(name)?.[0]?.type
+      const isAddedUp = /^sum(?: by \([a-z, ]+\) )?\((?:increase|rate)\(/.test(expression)
+      expect({ expression, type, isAddedUp }).toEqual({
+        expression,
+        type: suffix === '' ? (name.endsWith('_total') ? 'counter' : 'gauge') : 'histogram',
+        isAddedUp: type !== 'gauge',
+      })
+    }
   })
 
   test('names no wallet, no transaction, no project and no caller', async () => {
@@ -620,6 +707,27 @@ describe('a token', () => {
       server.kill('SIGTERM')
       expect(await server.exited).toBe(0)
     }
+  })
+
+  test('closes the listener of a worker too, which has nothing else', async () => {
+    const worker = await startScrapedWorker({ METRICS_TOKEN: TOKEN })
+    const read = (authorization?: string) =>
+      fetch(worker.metricsUrl, { headers: authorization === undefined ? {} : { authorization } })
+    for (const wrong of [undefined, `Bearer ${TOKEN}x`]) {
+      const answer = await read(wrong)
+      expect({ wrong, status: answer.status }).toEqual({ wrong, status: 401 })
+      expect(await answer.json()).toEqual({ error: expect.stringContaining('METRICS_TOKEN'), code: 'unauthorized' })
+    }
+    const right = await read(`Bearer ${TOKEN}`)
+    expect(right.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
+    const metrics = readMetrics(await right.text())
+    expect(metrics.value('security_events_total', { kind: 'metrics_token_wrong' })).toBe(1)
+    for (const path of ['/healthz', '/wallets']) {
+      expect({ path, status: (await fetch(new URL(path, worker.metricsUrl))).status }).toEqual({ path, status: 404 })
+    }
+    await stop(worker.process)
+    const [written] = await sql`select action, actor from audit where action = 'metrics_token_wrong'`
+    expect(written).toMatchObject({ actor: 'stranger' })
   })
 
   test('that is too short, or cannot be sent as a bearer, is refused at the start', () => {

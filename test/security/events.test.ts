@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import pino from 'pino'
 import type { AuditAct } from '../../src/custody/vault.ts'
 import type { SecurityEvent } from '../../src/errors.ts'
-import { createTally, type Tally } from '../../src/metrics/tally.ts'
+import { createMetrics, type Metrics } from '../../src/metrics/metrics.ts'
 import { createSecurityEvents } from '../../src/security/events.ts'
 import { openAudit, type TestAudit } from '../audit/support.ts'
 
@@ -12,29 +12,27 @@ type Line = { readonly msg: string; readonly securityEvent?: object }
 
 let world: TestAudit
 let lines: Line[]
-let tally: Tally
+let metrics: Metrics
 
 beforeAll(async () => {
   world = await openAudit()
 })
 afterAll(() => world.close())
-beforeEach(async () => {
+beforeEach(() => {
   lines = []
-  await world.superuser`truncate counts`
 })
 
 /** Events of a process, on the audit of a real database. */
 const open = (commit = (act: AuditAct) => world.audit.commit(act)) => {
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
-  tally = createTally({ db: world.api, log })
-  return createSecurityEvents({ audit: { commit }, tally, log, now: () => world.clock.now })
+  metrics = createMetrics([])
+  return createSecurityEvents({ audit: { commit }, metrics, log, now: () => world.clock.now })
 }
 
 /** By kind. */
 const counted = async () => {
-  await tally.flush()
-  const rows = await world.superuser`select labels->>'kind' as kind, sum(amount)::int as amount from counts group by 1`
-  return Object.fromEntries(rows.map(({ kind, amount }) => [kind, amount]))
+  const { values } = await metrics.securityEvents.get()
+  return Object.fromEntries(values.flatMap(({ labels, value }) => (value === 0 ? [] : [[labels.kind, value]])))
 }
 const told = () => lines.filter(({ securityEvent }) => securityEvent !== undefined)
 

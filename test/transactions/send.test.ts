@@ -82,7 +82,6 @@ describe('what is recorded', () => {
       'graphile_worker._private_jobs',
       'public.attempts',
       'public.audit',
-      'public.counts',
       'public.signers',
       'public.transactions',
     ])

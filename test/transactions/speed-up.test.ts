@@ -310,7 +310,8 @@ test('what a worker says late of a former cancel does not change what is chosen,
   await giveUp()
   const before = await world.rowOf(id)
   const news = { kind: 'revived', hash: first?.hash ?? '', cancelHash } as const
-  await world.service.ctx.db.transaction((tx) => learn(tx, { transactionId: id, news }))
+  const { ctx } = world.service
+  await ctx.db.transaction((tx) => learn(ctx, tx, { transactionId: id, news }))
   expect(await world.rowOf(id)).toEqual(before)
   const sent = (await world.attemptsOf(id)).map(({ hash }) => hash)
   expect((await speedUp(id, fees(200n))).status).toBe(200)

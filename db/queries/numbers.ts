@@ -1,45 +1,9 @@
-// What was counted, and what a scrape looks up beside it.
+// What a scrape of the metrics reads in the database: how things stand, not what happened.
 
 import { sql } from 'drizzle-orm'
-import type { Db, Queryable } from '../client.ts'
-import { counts } from '../schema.ts'
-import type { CounterName, CursorPurpose, HistogramName, Network, TransactionStatus } from '../words.ts'
+import type { Db } from '../client.ts'
+import type { CursorPurpose, Network, TransactionStatus } from '../words.ts'
 import { type UnchainedTail, unchainedTail } from './audit-chain.ts'
-
-export type Labels = Readonly<Record<string, string>>
-export type Count = { readonly name: CounterName | HistogramName; readonly labels: Labels; readonly amount: number }
-
-/** Counts in the caller's transaction: it was counted if and only if that commits. */
-export const addCounts = async (db: Queryable, added: readonly Count[]): Promise<void> => {
-  if (added.length > 0) await db.insert(counts).values([...added])
-}
-
-/** Two that compact at once would wait for each other's rows: the second leaves it to the first. */
-const COMPACTION_LOCK = 7_215_003
-
-/**
- * Replaces the oldest rows by their sums, in one statement: whoever reads meanwhile finds the same totals.
- * @returns how many rows it took away; 0 where another one is at it.
- */
-export const compactCounts = (db: Db, input: { readonly limit: number }): Promise<number> =>
-  db.transaction(async (tx) => {
-    const {
-      rows: [lock],
-    } = await tx.execute<{ got: boolean }>(sql`select pg_try_advisory_xact_lock(${COMPACTION_LOCK}) as got`)
-    if (lock?.got !== true) return 0
-    const {
-      rows: [row],
-    } = await tx.execute<{ taken: number }>(sql`
-      with taken as (
-        delete from public.counts where id in (select id from public.counts order by id limit ${input.limit})
-        returning name, labels, amount
-      ), summed as (
-        insert into public.counts (name, labels, amount)
-        select name, labels, sum(amount) from taken group by name, labels
-      )
-      select count(*)::int as taken from taken`)
-    return row?.taken ?? 0
-  })
 
 export type Unfinished = {
   readonly network: Network
@@ -68,7 +32,6 @@ export type JobNumbers = {
 export type RowsInState = { readonly network: Network; readonly state: string; readonly rows: number }
 
 export type Numbers = {
-  readonly totals: readonly Count[]
   readonly unfinished: readonly Unfinished[]
   readonly followed: readonly FollowedTo[]
   readonly jobs: readonly JobNumbers[]
@@ -87,8 +50,7 @@ export const readNumbers = (db: Db, input: { readonly timeoutMs: number }): Prom
     async (tx) => {
       await tx.execute(sql`select set_config('statement_timeout', ${String(input.timeoutMs)}, true)`)
       // One after the other on the connection, and asked together.
-      const [totals, unfinished, followed, jobs, backfills, doubtful, audit] = await Promise.all([
-        tx.execute<Count>(sql`select name, labels, sum(amount) as amount from public.counts group by name, labels`),
+      const [unfinished, followed, jobs, backfills, doubtful, audit] = await Promise.all([
         tx.execute<Unfinished>(sql`
           select network, status, count(*)::int as transactions,
             extract(epoch from now() - min(created_at))::float8 as "oldestSeconds"
@@ -110,7 +72,6 @@ export const readNumbers = (db: Db, input: { readonly timeoutMs: number }): Prom
       ])
       const read = followed.rows.map((row) => ({ ...row, blockNumber: BigInt(row.blockNumber) }))
       return {
-        totals: totals.rows,
         unfinished: unfinished.rows,
         followed: read,
         jobs: jobs.rows,

@@ -1,0 +1,191 @@
+// What a process counts of its own work. Each process has one registry and is scraped by itself; Prometheus adds them up.
+// Series that can be foreseen are there from the beginning, with 0: `rate` would miss the first event of a new series.
+
+import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
+import { JOB_PAYLOADS } from '../../db/jobs.ts'
+import {
+  type ATTEMPT_KINDS,
+  CURSOR_PURPOSES,
+  type Network,
+  SECURITY_EVENTS,
+  TRANSACTION_KINDS,
+} from '../../db/words.ts'
+import type { NodeTrouble } from '../chains/node/rpc.ts'
+import type { FailureCode } from '../transactions/transition.ts'
+
+export const PREFIX = 'strongroom_'
+
+/** Upper bounds of the buckets, in seconds. */
+const REQUEST_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+const JOB_BUCKETS = [...REQUEST_BUCKETS, 30, 60, 300]
+
+export const TASKS = Object.keys(JOB_PAYLOADS)
+
+/** Only a command of the operator gives the code `reorganised`. */
+const FAILURE_CODES = Object.keys({
+  execution_reverted: true,
+  contract_wallet_not_deployed: true,
+  expired: true,
+  nonce_taken: true,
+} satisfies Record<Exclude<FailureCode, 'reorganised'>, true>)
+
+const NODE_TROUBLES = Object.keys({
+  unreachable: true,
+  timeout: true,
+  http: true,
+  unreadable: true,
+  too_large: true,
+  refused: true,
+  wrong_chain: true,
+} satisfies Record<NodeTrouble, true>)
+
+/**
+ * prom-client's metrics of the process that do not hold on other runtimes than Node (the spaces of its heap, its handles,
+ * its version), or are not a number until something was measured (some of the event loop's lag).
+ */
+const NOT_SHOWN =
+  /^(?:nodejs_(?:active_|heap_space_|gc_|version_|eventloop_lag_(?:mean|stddev|min)_)|process_heap_bytes$)/
+
+/** By the name of a label, the values that can be foreseen. */
+export type LabelValues<Label extends string> = Readonly<Record<Label, readonly string[]>>
+
+/** Every combination of the values of labels. */
+export const seriesOf = <Label extends string>(values: LabelValues<Label>): readonly Record<Label, string>[] =>
+  Object.entries<readonly string[]>(values).reduce<readonly Record<string, string>[]>(
+    (made, [label, each]) => made.flatMap((one) => each.map((value) => ({ ...one, [label]: value }))),
+    [{}],
+  )
+
+export const namesOf = <Label extends string>(values: LabelValues<Label>): Label[] => Object.keys(values) as Label[]
+
+const counterIn =
+  (registry: Registry) =>
+  <Label extends string>(name: string, help: string, labels: LabelValues<Label>): Counter<Label> => {
+    const registers = [registry]
+    const counter = new Counter({ name: PREFIX + name, help, labelNames: namesOf(labels), registers })
+    for (const series of seriesOf(labels)) counter.inc(series, 0)
+    return counter
+  }
+
+const ofTransactions = (registry: Registry, network: readonly Network[]) => {
+  const counter = counterIn(registry)
+  const step: readonly (typeof ATTEMPT_KINDS)[number][] = ['rung', 'cancel']
+  return {
+    accepted: counter('transactions_accepted_total', 'Intents recorded, signed and answered as submitted.', {
+      network,
+      kind: TRANSACTION_KINDS,
+    }),
+    broadcast: counter('transactions_broadcast_total', 'Transactions that a node took for the first time.', {
+      network,
+    }),
+    mined: counter(
+      'transactions_mined_total',
+      'Transactions found in a block; again where they were put back and mined again.',
+      { network },
+    ),
+    putBack: counter('transactions_put_back_total', 'Transactions whose block a reorganisation took away.', {
+      network,
+    }),
+    succeeded: counter('transactions_succeeded_total', 'Transactions that are final and succeeded.', { network }),
+    failed: counter('transactions_failed_total', 'Transactions that are final and failed.', {
+      network,
+      code: FAILURE_CODES,
+    }),
+    ladderSteps: counter(
+      'ladder_steps_total',
+      'Decisions to send the next rung of a fee ladder, or the cancelling transaction.',
+      { network, step },
+    ),
+  }
+}
+
+const ofChains = (registry: Registry, network: readonly Network[]) => {
+  const counter = counterIn(registry)
+  const purpose = CURSOR_PURPOSES
+  return {
+    reorganisations: counter('reorganisations_total', 'Reorganisations that a follower of blocks went back for.', {
+      network,
+      purpose,
+    }),
+    deepReorganisations: counter(
+      'deep_reorganisations_total',
+      'Reorganisations that took away blocks that were final.',
+      { network },
+    ),
+    reorganisedBlocks: counter(
+      'reorganised_blocks_total',
+      'Blocks that reorganisations took away: how deep they were, added up.',
+      { network, purpose },
+    ),
+    nodeFailures: counter('node_failures_total', 'Requests that a node did not answer as it should.', {
+      network,
+      trouble: NODE_TROUBLES,
+    }),
+    balanceChecks: counter(
+      'balance_checks_total',
+      'Holdings of wallets that were held against what was told of a block.',
+      { network },
+    ),
+    balanceDifferences: counter(
+      'balance_differences_total',
+      'Holdings of wallets that a block changed otherwise than by what was told of it.',
+      { network, asset: ['coin', 'token'] },
+    ),
+  }
+}
+
+const ofJobs = (registry: Registry) => {
+  const histogram = (name: string, help: string) => {
+    const options = { labelNames: ['task'] as const, buckets: JOB_BUCKETS, registers: [registry] }
+    const made = new Histogram({ name: PREFIX + name, help, ...options })
+    for (const task of TASKS) made.zero({ task })
+    return made
+  }
+  return {
+    wait: histogram('job_wait_seconds', 'How long jobs waited from when they were due until they began.'),
+    duration: histogram(
+      'job_duration_seconds',
+      'How long jobs ran; a follower of blocks runs in shifts of half a minute.',
+    ),
+    errors: counterIn(registry)('job_errors_total', 'Runs of jobs that ended with an error; they are tried again.', {
+      task: TASKS,
+    }),
+  }
+}
+
+export type Metrics = ReturnType<typeof createMetrics>
+
+/**
+ * Everything that a process counts. Every process has all of it; what it never does stays 0.
+ * @param networks those with a node.
+ */
+export const createMetrics = (networks: readonly Network[]) => {
+  const registry = new Registry()
+  let isCollecting = false
+  return {
+    transactions: ofTransactions(registry, networks),
+    chains: ofChains(registry, networks),
+    jobs: ofJobs(registry),
+    securityEvents: counterIn(registry)('security_events_total', 'Refusals that may be part of an attack.', {
+      kind: SECURITY_EVENTS,
+    }),
+    requestDuration: new Histogram({
+      name: `${PREFIX}http_request_duration_seconds`,
+      help: 'How long requests took until their answer had left.',
+      labelNames: ['method', 'route', 'status'] as const,
+      buckets: REQUEST_BUCKETS,
+      registers: [registry],
+    }),
+    contentType: registry.contentType,
+    /** All of it in Prometheus' text format, with the process's memory, processor time and the like. */
+    text: (): Promise<string> => {
+      // These watch the event loop from then on, so they begin with the first scrape.
+      if (!isCollecting) {
+        collectDefaultMetrics({ register: registry })
+        for (const { name } of registry.getMetricsAsArray()) if (NOT_SHOWN.test(name)) registry.removeSingleMetric(name)
+        isCollecting = true
+      }
+      return registry.metrics()
+    },
+  }
+}

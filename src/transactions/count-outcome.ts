@@ -1,0 +1,24 @@
+import type { TransactionRow } from '../../db/queries/transactions.ts'
+import type { Metrics } from '../metrics/metrics.ts'
+
+/** The row of a transaction as it was, and as it was written. */
+export type Change = { readonly before: TransactionRow; readonly after: TransactionRow }
+
+/** Counts what happened to a transaction. A block counts when it comes and when it goes: mined less put back are in a block. */
+export const countOutcome = (
+  { transactions: counters }: Pick<Metrics, 'transactions'>,
+  { before, after }: Change,
+): void => {
+  const { network } = after
+  if (before.broadcastAt === null && after.broadcastAt !== null) counters.broadcast.inc({ network })
+  if (before.minedBlockHash !== after.minedBlockHash) {
+    if (before.minedBlockHash !== null) counters.putBack.inc({ network })
+    if (after.minedBlockHash !== null) counters.mined.inc({ network })
+  }
+  if (after.chosen > before.chosen) {
+    counters.ladderSteps.inc({ network, step: after.chosen < after.rungs ? 'rung' : 'cancel' })
+  }
+  if (!after.final || before.final) return
+  if (after.status === 'success') counters.succeeded.inc({ network })
+  else counters.failed.inc({ network, code: after.errorCode ?? '' })
+}
