@@ -9,6 +9,8 @@ const DevJsonSchema = Type.Object({
   api_key: Type.String(),
   developer_secret: Type.String(),
   database_url: Type.String(),
+  /** Where Prometheus scrapes the API and the worker. */
+  metrics_urls: Type.Array(Type.String()),
   networks: Type.Record(
     Type.String(),
     Type.Object({

@@ -73,6 +73,7 @@ Strongroom is ready after ${(performance.now() / 1000).toFixed(1)} s.
   developer_secret ${dev.developer_secret}
   users log in at  ${dev.base_url}/login?project_id=${dev.project_id}
   mails are at     ${dev.base_url}/dev/mailbox
+  metrics are at   ${dev.metrics_urls.join(' and ')}
 ${networks.join('\n')}
   data and logs    ${folder}
 

@@ -102,14 +102,31 @@ const waitUntilReady = async (api: TetheredProcess, baseUrl: string, logPath: st
   throw new Error(`The API did not become ready. ${logPath} ends:\n${await lastLines(logPath)}`)
 }
 
+/** The worker takes a free port and logs it: one that is chosen here could be somebody else's by then. */
+const waitForMetricsUrl = async (worker: TetheredProcess, logPath: string): Promise<string> => {
+  const deadline = Date.now() + READY_TIMEOUT_MS
+  while (worker.isRunning() && Date.now() < deadline) {
+    const url = /"metricsUrl":"([^"]+)"/.exec(await readFile(logPath, 'utf8').catch(() => ''))?.[1]
+    if (url !== undefined) return url
+    await sleep(POLL_MS)
+  }
+  throw new Error(`The worker did not become ready. ${logPath} ends:\n${await lastLines(logPath)}`)
+}
+
 const createProject = async (env: Environment): Promise<DevProject> => {
   const args = [...BUN_FLAGS, 'src/cli.ts', 'project', 'create', '--name', 'Dev project', '--json']
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: REPOSITORY, env: { ...env } })
   return parseProject(stdout)
 }
 
-const describe = (baseUrl: string, project: DevProject, database: DevDatabase, chains: Chains): DevJson => ({
-  base_url: baseUrl,
+const describe = (
+  service: { readonly baseUrl: string; readonly workerMetricsUrl: string },
+  project: DevProject,
+  database: DevDatabase,
+  chains: Chains,
+): DevJson => ({
+  base_url: service.baseUrl,
+  metrics_urls: [`${service.baseUrl}/metrics`, service.workerMetricsUrl],
   ...project,
   developer_secret: TESTNET_SECRET,
   database_url: database.ownerUrl,
@@ -238,10 +255,11 @@ export const createStack = (options: StackOptions): Stack => {
     const api = await startService(options, parts, { name: 'api', script: 'src/server.ts', env: apiEnv })
     await waitUntilReady(api, baseUrlOf(port), folder.logOf('api'))
     // A worker has neither of these keys, and so refuses a database that no API has bound to them yet.
-    const workerEnv = { ...environment, DATABASE_URL: database.workerUrl }
-    await startService(options, parts, { name: 'worker', script: 'jobs/worker.ts', env: workerEnv })
+    const workerEnv = { ...environment, DATABASE_URL: database.workerUrl, WORKER_METRICS_PORT: '0' }
+    const worker = await startService(options, parts, { name: 'worker', script: 'jobs/worker.ts', env: workerEnv })
     const project = await prepareProject(options, chains, { ...ofApi, DATABASE_URL: database.ownerUrl })
-    return describe(baseUrlOf(port), project, database, chains)
+    const workerMetricsUrl = await waitForMetricsUrl(worker, folder.logOf('worker'))
+    return describe({ baseUrl: baseUrlOf(port), workerMetricsUrl }, project, database, chains)
   }
   return { start, failed: parts.failed, stop: parts.stop }
 }

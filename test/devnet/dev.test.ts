@@ -95,6 +95,13 @@ test('the stack starts, keeps its data, survives a kill, and ends cleanly', asyn
   const first = run()
   const dev = await ready(first)
   expect(dev.base_url).toBe(`http://localhost:${port}`)
+  const [ofApi = '', ofWorker = ''] = dev.metrics_urls
+  expect(await (await fetch(ofApi)).text()).toContain('\nstrongroom_database_up 1\n')
+  const hasWorked = async () =>
+    /\nstrongroom_job_wait_seconds_count\{task="track_blocks"\} [1-9]/.test(await (await fetch(ofWorker)).text())
+  const deadline = Date.now() + START_MS
+  while (!(await hasWorked()) && Date.now() < deadline) await sleep(50)
+  expect(await hasWorked()).toBe(true)
   expect(Object.entries(dev.networks).map(([name, { chain_id }]) => [name, chain_id])).toEqual([
     ['Ethereum', 11_155_111],
     ['Polygon', 80_002],
