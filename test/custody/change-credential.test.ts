@@ -166,7 +166,7 @@ const meeting = async <T>(
 }
 
 describe('changes of one PIN at once', () => {
-  test('over two processes, all with the right PIN: one wins, the others are told so, and nobody is charged', async () => {
+  test('over two processes, all with the right PIN: one wins, the others get 409, and nobody is charged', async () => {
     const wallet = await userWallet()
     const pins = Array.from({ length: 8 }, (_, index) => `60492${index}`)
     const at = { table: 'user_keys', where: `owner_id = '${wallet.ownerId}'`, count: 8 } as const
@@ -182,7 +182,7 @@ describe('changes of one PIN at once', () => {
     expect((await acts(wallet.ownerId, 'user_pin_changed')).length).toBe(1)
   })
 
-  test('and signatures: what waits with the old version is told that it changed, and is not charged', async () => {
+  test('and signatures: what waits with the old version gets 409 and is not charged', async () => {
     const wallet = await userWallet()
     const lease = randomUUID()
     await sql`update pin_guesses set lease = ${lease}, lease_until = now() + interval '10 seconds'

@@ -126,7 +126,7 @@ describe('one guess', () => {
     expect(await stateOf(ownerId)).toEqual({ fails: 0, total: 4, locked: false, leased: false })
   })
 
-  test('is charged, committed and seen by all before the PIN is looked at', async () => {
+  test('is charged, committed and seen by all before the PIN is checked', async () => {
     const ownerId = await owner()
     await codeOf(
       verify(ownerId, async () => {
@@ -136,7 +136,7 @@ describe('one guess', () => {
     )
   })
 
-  test('holds no connection while the PIN is looked at', async () => {
+  test('holds no connection while the PIN is checked', async () => {
     const narrow = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: 'narrow' })
     const ownerId = await owner()
     const evaluate = async () => {
@@ -186,19 +186,19 @@ describe('one guess', () => {
     expect(await codeOf(verify(ownerId, right))).toBe('resolved')
   })
 
-  test('of an owner without a row of guesses is a mistake of ours, and nothing is looked at', async () => {
-    await expect(verify('nobody', () => Promise.reject(new Error('it was looked at')))).rejects.toThrow(
+  test('of an owner without a row of guesses is a mistake of ours, and nothing is checked', async () => {
+    await expect(verify('nobody', () => Promise.reject(new Error('it was checked')))).rejects.toThrow(
       'no row of guesses',
     )
   })
 })
 
 describe('a locked owner', () => {
-  const notLookedAt = () => Promise.reject(new Error('it was looked at'))
+  const neverChecked = () => Promise.reject(new Error('it was checked'))
 
-  test('is refused without the PIN being looked at, right or wrong, and is told when to come back', async () => {
+  test('is refused without the PIN being checked, right or wrong, and says when to come back', async () => {
     const ownerId = await owner({ fails: 5, lockedSeconds: 3600 })
-    const error = await refusal(verify(ownerId, notLookedAt))
+    const error = await refusal(verify(ownerId, neverChecked))
     expect([error.code, error.status, error.message]).toEqual([
       'TOO_MANY_FAILED_ATTEMPTS',
       403,
@@ -225,7 +225,7 @@ describe('a locked owner', () => {
     const ownerId = await owner({ fails: 0, total: 99 })
     expect(await codeOf(verify(ownerId, wrong))).toBe('INVALID_SECRET')
     expect(await stateOf(ownerId)).toEqual({ fails: 1, total: 100, locked: false, leased: false })
-    const error = await refusal(verify(ownerId, notLookedAt))
+    const error = await refusal(verify(ownerId, neverChecked))
     expect([error.code, error.retryAfterSeconds]).toEqual(['TOO_MANY_FAILED_ATTEMPTS', DAY_SECONDS])
     await sql`update pin_guesses set total = 0, fails = 0 where owner_id = ${ownerId}`
     expect(await codeOf(verify(ownerId, right))).toBe('resolved')
@@ -249,13 +249,13 @@ describe('a locked owner', () => {
 })
 
 describe('many at once', () => {
-  test('two hundred wrong PINs over two processes: five are looked at, one at a time', async () => {
+  test('two hundred wrong PINs over two processes: five are checked, one at a time', async () => {
     const ownerId = await owner()
-    let looks = 0
+    let checks = 0
     let atOnce = 0
     let most = 0
     const evaluate = async () => {
-      looks += 1
+      checks += 1
       atOnce += 1
       most = Math.max(most, atOnce)
       await sleep(5)
@@ -264,7 +264,7 @@ describe('many at once', () => {
     }
     const guesses = Array.from({ length: 200 }, (_, index) => verify(ownerId, evaluate, index % 2 ? guard : otherGuard))
     expect(await tally(guesses)).toEqual({ INVALID_SECRET: 5, TOO_MANY_FAILED_ATTEMPTS: 195 })
-    expect([looks, most]).toEqual([5, 1])
+    expect([checks, most]).toEqual([5, 1])
     expect(await stateOf(ownerId)).toEqual({ fails: 5, total: 5, locked: true, leased: false })
   })
 
@@ -326,14 +326,14 @@ describe('a crash after the charge', () => {
     const ownerId = await owner()
     await crash(ownerId)
     expect(await stateOf(ownerId)).toEqual({ fails: 1, total: 1, locked: false, leased: true })
-    let looked = false
+    let checked = false
     const next = verify(ownerId, async () => {
-      looked = true
+      checked = true
       return null
     })
     const code = codeOf(next)
     await sleep(200)
-    expect(looked).toBe(false)
+    expect(checked).toBe(false)
     await endLease(ownerId)
     expect(await code).toBe('INVALID_SECRET')
     expect(await stateOf(ownerId)).toEqual({ fails: 2, total: 2, locked: false, leased: false })
@@ -348,7 +348,7 @@ describe('a crash after the charge', () => {
     expect(await codeOf(verify(ownerId, right))).toBe('TOO_MANY_FAILED_ATTEMPTS')
   })
 
-  test('holds others up for ten seconds at most: then they are told to come again', async () => {
+  test('holds others up for ten seconds at most: then they get 503 busy', async () => {
     const ownerId = await owner()
     await crash(ownerId)
     await sql`update pin_guesses set lease_until = now() + interval '1 hour' where owner_id = ${ownerId}`
@@ -401,10 +401,10 @@ describe('a PIN that was changed between the reading and the lease', () => {
     ['with no guesses', {}, { fails: 0, total: 0, locked: false, leased: false }],
     ['one before the lock', { fails: 4, total: 50 }, { fails: 4, total: 50, locked: false, leased: false }],
     ['after a lock', { fails: 5, total: 50, lockedSeconds: -1 }, { fails: 0, total: 50, locked: false, leased: false }],
-  ])('is a conflict, unlooked at and uncharged: %s', async (_what, start, expected) => {
+  ])('is a conflict, neither checked nor charged: %s', async (_what, start, expected) => {
     const ownerId = await owner(start)
     await sql`update user_keys set version = 2 where owner_id = ${ownerId}`
-    const error = await refusal(verify(ownerId, () => Promise.reject(new Error('it was looked at'))))
+    const error = await refusal(verify(ownerId, () => Promise.reject(new Error('it was checked'))))
     expect([error.code, error.status]).toEqual(['credential_changed', 409])
     expect(await stateOf(ownerId)).toEqual(expected)
   })

@@ -20,12 +20,12 @@ export type Charged = 'charged' | 'taken' | 'locked'
 /** The statements of db/queries/custody/guesses.ts; `by` is whose lease it is. Each says what it answers. */
 export type GuessRules = {
   charge(row: Row, by: number, limits: Limits): readonly [Row, Charged]
-  /** A right PIN, a wrong one, one that was never looked at. */
+  /** A right PIN, a wrong one, one that was never checked. */
   clear(row: Row, by: number): readonly [Row, boolean]
   keep(row: Row, by: number): readonly [Row, boolean]
   takeBack(row: Row, by: number): readonly [Row, boolean]
   unlock(row: Row): Row
-  /** Whether a guess is charged before the PIN is looked at. */
+  /** Whether a guess is charged before the PIN is checked. */
   readonly isChargedFirst: boolean
 }
 
@@ -59,7 +59,7 @@ export const elapse = (row: Row, what: 'lease' | 'lock'): Row => ({
 
 type Verification = Arrived | Underway
 
-/** It has read the version of the user key; its PIN is right for that one, or not. `isSeen`: it was looked at already. */
+/** It has read the version of the user key; its PIN is right for that one, or not. `isSeen`: it was checked already. */
 type Arrived = { readonly at: 'arrived'; readonly version: number; readonly isRight: boolean; readonly isSeen: boolean }
 
 type Underway = {
@@ -75,7 +75,7 @@ export type Guarded = {
   readonly row: Row
   /** null: nothing is under way. */
   readonly verifications: readonly (Verification | null)[]
-  /** Wrong PINs that were looked at: since a right one, or since a lock ended; and since an operator unlocked. */
+  /** Wrong PINs that were checked: since a right one, or since a lock ended; and since an operator unlocked. */
   readonly wrongInRow: number
   readonly wrongEver: number
   readonly changesLeft: number
@@ -224,9 +224,9 @@ const interfering = (world: Guarded, { rules }: Parts): readonly GuardedMove[] =
 const brokenIn = (world: Guarded, { failsMax, totalMax }: Limits): string | null => {
   const { row, wrongInRow, wrongEver } = world
   if (row.fails < 0 || row.fails > failsMax || row.total < 0 || row.total > totalMax) return 'the row is out of bounds'
-  if (wrongInRow > failsMax) return 'too many wrong PINs in a row were looked at'
-  if (wrongEver > totalMax) return 'too many wrong PINs ever were looked at'
-  if (wrongInRow > row.fails || wrongEver > row.total) return 'a wrong PIN was looked at and is not charged'
+  if (wrongInRow > failsMax) return 'too many wrong PINs in a row were checked'
+  if (wrongEver > totalMax) return 'too many wrong PINs ever were checked'
+  if (wrongInRow > row.fails || wrongEver > row.total) return 'a wrong PIN was checked and is not charged'
   if ((row.fails === failsMax) !== (row.lock !== 'none')) return 'locked without five in a row, or not locked with them'
   return underway(world).filter((each) => each.isLive).length > 1 ? 'two verifications at a time' : null
 }
@@ -258,7 +258,7 @@ export const guardModel = (
   key: keyOf,
   movesFrom: (world) => guardedMovesFrom(world, input),
   brokenIn: (world) => brokenIn(world, input.limits),
-  // The next PIN is looked at; or nobody's any more, until an operator unlocks.
+  // The next PIN is checked; or nobody's any more, until an operator unlocks.
   isEnd: ({ row }) =>
     row.total >= input.limits.totalMax || input.rules.charge(row, NOBODY, input.limits)[1] === 'charged',
 })

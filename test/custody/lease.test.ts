@@ -26,7 +26,7 @@ const STATES_MAX = 4_000_000
 const TIMEOUT_MS = 600_000
 const isLong = process.env.STRONGROOM_LONG === '1'
 
-describe('whatever the order, no wrong PIN is looked at that is not charged, nobody is locked for ever but by a hundred', () => {
+describe('in every order, each wrong PIN that is checked is charged, and only a hundred of them lock an owner for good', () => {
   const check = (input: { readonly verifications: number; readonly limits: Limits }) => {
     const { verifications, limits } = input
     const name = `${verifications} at once, a change of the PIN, ${limits.failsMax} in a row, ${limits.totalMax} ever`
@@ -59,7 +59,7 @@ describe('a broken rule is found', () => {
   /** As the lease's holder. */
   const held = (row: Row, by: number): Row => ({ ...row, lease: { of: by, isLive: true } })
 
-  finds('a charge after the PIN was looked at', { isChargedFirst: false }, /looked at and is not charged/)
+  finds('a charge after the PIN was checked', { isChargedFirst: false }, /checked and is not charged/)
   finds(
     'a success that clears without holding the lease',
     { clear: (row, by) => GUESS_RULES.clear(held(row, by), by) },
@@ -80,7 +80,7 @@ describe('a broken rule is found', () => {
     { clear: (row, by) => [{ ...row, lease: row.lease?.of === by ? null : row.lease }, row.lease?.of === by] },
     /a right PIN counts as a wrong one|a result whose lease/,
   )
-  finds('a failure that gives its charge back', { keep: GUESS_RULES.takeBack }, /looked at and is not charged/)
+  finds('a failure that gives its charge back', { keep: GUESS_RULES.takeBack }, /checked and is not charged/)
   finds(
     'a lock that does not end',
     {

@@ -119,7 +119,7 @@ describe('an obvious PIN', () => {
     expect(await rowsOf(ownerId)).toEqual({ keyrings: 0, user_keys: 0 })
   })
 
-  test('is refused for an owner who has a developer’s wallet and no PIN, before the secret is looked at', async () => {
+  test('is refused for an owner who has a developer’s wallet and no PIN, before the secret is checked', async () => {
     const ownerId = randomUUID()
     await custody.wallet({ projectId, ownerId, controlMode: 'developer', credentials: { developerSecret: SECRET } })
     const credentials = { userPin: OBVIOUS, developerSecret: 'wrong' }
@@ -128,7 +128,7 @@ describe('an obvious PIN', () => {
     expect(await rowsOf(ownerId)).toEqual({ keyrings: 1, user_keys: 0 })
   })
 
-  test('is refused as a new PIN, before the old one is looked at', async () => {
+  test('is refused as a new PIN, before the old one is checked', async () => {
     const wallet = await custody.wallet(ofUser(randomUUID(), PIN))
     for (const oldPin of [PIN, '000001']) {
       const change = custody.vault.changeUserPin({ wallet, oldPin, newPin: '311299', actor: ACTOR })

@@ -94,13 +94,13 @@ describe('an API key that is wrong about many owners', () => {
     expect(error.retryAfterSeconds).toBeLessThanOrEqual(3_600)
   })
 
-  test('goes beyond the limit by no more than what is looked at at once', async () => {
+  test('goes beyond the limit by no more than what is checked at once', async () => {
     const asked = { projectId: await newProject(), actor: newKey(), by: process() }
     const codes = await Promise.all(Array.from({ length: 40 }, () => wrong(asked)))
-    const looked = codes.filter((code) => code === 'INVALID_SECRET').length
-    expect(looked).toBeGreaterThanOrEqual(MAX)
-    expect(looked).toBeLessThan(MAX + ARGON2_CONCURRENCY_MAX)
-    expect(codes.filter((code) => code === 'rate_limited').length).toBe(40 - looked)
+    const checked = codes.filter((code) => code === 'INVALID_SECRET').length
+    expect(checked).toBeGreaterThanOrEqual(MAX)
+    expect(checked).toBeLessThan(MAX + ARGON2_CONCURRENCY_MAX)
+    expect(codes.filter((code) => code === 'rate_limited').length).toBe(40 - checked)
   })
 
   test('leaves the other keys of its project and their own limit alone', async () => {

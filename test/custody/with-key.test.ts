@@ -266,21 +266,21 @@ describe('the guess limit through the vault', () => {
     expect(await guesses(wallet)).toEqual({ fails: 0, total: 0 })
   }, 20_000)
 
-  test('a locked owner’s right PIN is told from a wrong one by nothing: code, sentence, Retry-After, time', async () => {
+  test('a locked owner’s right PIN and a wrong one get the same code, sentence and Retry-After, in the same time', async () => {
     const wallet = await userWallet()
     for (let count = 0; count < 5; count += 1) await codeOf(sign(wallet, { userPin: '000000' }))
     const answer = async (userPin: string) => {
       const started = performance.now()
       const error: unknown = await sign(wallet, { userPin }).catch((reason: unknown) => reason)
       if (!(error instanceof AppError)) throw error
-      return { ms: performance.now() - started, told: [error.code, error.message, error.retryAfterSeconds] }
+      return { ms: performance.now() - started, answer: [error.code, error.message, error.retryAfterSeconds] }
     }
     const rights: number[] = []
     const wrongs: number[] = []
     for (let count = 0; count < 20; count += 1) {
       const [right, wrong] = [await answer(PIN), await answer('000000')]
-      expect(right.told.slice(0, 2)).toEqual(wrong.told.slice(0, 2))
-      expect(Math.abs(Number(right.told[2]) - Number(wrong.told[2]))).toBeLessThanOrEqual(1)
+      expect(right.answer.slice(0, 2)).toEqual(wrong.answer.slice(0, 2))
+      expect(Math.abs(Number(right.answer[2]) - Number(wrong.answer[2]))).toBeLessThanOrEqual(1)
       rights.push(right.ms)
       wrongs.push(wrong.ms)
     }

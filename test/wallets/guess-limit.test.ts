@@ -153,7 +153,7 @@ const unlock = async (args: readonly string[]) => {
 }
 
 describe('wrong PINs', () => {
-  test('two hundred at once over all endpoints and networks of an owner: five are looked at', async () => {
+  test('two hundred at once over all endpoints and networks of an owner: five are checked', async () => {
     const owner = await newOwner()
     const answers = await Promise.all(Array.from({ length: 200 }, (_, index) => at(ENDPOINTS, index)(owner, WRONG)))
     expect(tally(answers)).toEqual({ '403 INVALID_SECRET': 5, '403 TOO_MANY_FAILED_ATTEMPTS': 195 })
@@ -217,7 +217,7 @@ describe('a locked owner', () => {
     expect(await counts(owner.ownerId)).toEqual({ fails: 5, total: 5, locked: true })
   })
 
-  test('is told the same to a right PIN as to a wrong one, in the same time, and neither is looked at', async () => {
+  test('answers a right PIN as it answers a wrong one, in the same time, and checks neither', async () => {
     const owner = await newOwner()
     await lock(owner.ownerId)
     const rowVersion = async () => (await sql`select xmin::text from pin_guesses where owner_id = ${owner.ownerId}`)[0]
@@ -234,7 +234,7 @@ describe('a locked owner', () => {
       headers.add([...answer.headers.keys()].sort().join())
     }
     expect([texts.size, headers.size]).toEqual([1, 1])
-    // A PIN is looked at under a lease, which is a change of this row: there was none.
+    // A PIN is checked under a lease, which is a change of this row: there was none.
     expect(await rowVersion()).toEqual(before)
     const median = (pin: string) => times[pin]?.sort((a, b) => a - b)[30] ?? Number.NaN
     const started = performance.now()

@@ -65,7 +65,7 @@ export const readWalletKeys = async (db: Db, ids: readonly string[]): Promise<re
   }))
 }
 
-export type OwnerSeedRow = {
+type OwnerSeedRow = {
   readonly id: string
   readonly sealed: Uint8Array
   readonly imported: boolean

@@ -18,7 +18,7 @@ type Asked = { readonly actor: string; readonly from?: string | undefined }
 /** The opened keys of the credentials that were given, by control mode. */
 export type CredentialKeyOf = Readonly<Record<ControlMode, Uint8Array | null>>
 
-export type CredentialRows = { readonly developerKey: Uint8Array | null; readonly userKey: UserKeyRow | null }
+type CredentialRows = { readonly developerKey: Uint8Array | null; readonly userKey: UserKeyRow | null }
 
 export const notActivated = (): AppError =>
   new AppError('project_not_activated', 'This project has no developer secret yet: it must be activated first.')

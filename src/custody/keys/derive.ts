@@ -47,12 +47,12 @@ export const seedOf = (entropy: Uint8Array): Uint8Array =>
   pbkdf2Sync(phraseOf(entropy).normalize('NFKD'), 'mnemonic', STRETCH_ROUNDS, STRETCH_BYTES, 'sha512')
 
 /** Substrate's seed: 64 bytes, from the entropy itself instead of the words (substrate-bip39). */
-export const substrateSeedOf = (entropy: Uint8Array): Uint8Array =>
+const substrateSeedOf = (entropy: Uint8Array): Uint8Array =>
   pbkdf2Sync(entropy, 'mnemonic', STRETCH_ROUNDS, STRETCH_BYTES, 'sha512')
 
 const EVM_PATH = [HARDENED_OFFSET + 44, HARDENED_OFFSET + 60, HARDENED_OFFSET, 0, 0]
 
-export type KeyPair = {
+type KeyPair = {
   /** 32 bytes, zeroed by the caller: a scalar of secp256k1, or a mini-secret of sr25519. */
   readonly privateKey: Uint8Array
   /** secp256k1: 65 bytes, uncompressed. sr25519: 32 bytes. */

@@ -36,7 +36,7 @@ export const signWithMiniSecret = (input: {
   readonly miniSecret: Uint8Array
 }): Uint8Array => withExpanded(input.miniSecret, (expanded) => sign(expanded, input.message))
 
-export type KeyType = {
+type KeyType = {
   /** Whether 32 bytes can be a private key of this type. */
   isPrivateKey(bytes: Uint8Array): boolean
   /** @param privateKey 32 bytes. @returns 65 bytes uncompressed secp256k1, or 32 bytes sr25519. */

@@ -39,7 +39,7 @@ const openLocalKey = (spec: string): RootKey => {
 }
 
 /** Where the root key is, and how it is reached. */
-export type RootKeySetting = {
+type RootKeySetting = {
   readonly spec: string
   /** null unless HashiCorp Vault keeps the key. */
   readonly vault: VaultAccess | null
@@ -69,7 +69,7 @@ export const openRootKey = async (setting: string | RootKeySetting): Promise<Roo
   }
 }
 
-export type WrappedKey = { readonly rootKeyId: string; readonly wrapped: Uint8Array }
+type WrappedKey = { readonly rootKeyId: string; readonly wrapped: Uint8Array }
 
 /**
  * The root keys of a process: the one that the database belongs to and, while it is being changed, the next one. A process
