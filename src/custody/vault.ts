@@ -7,27 +7,30 @@
 // Three rules hold everywhere. No database transaction or connection is held while argon2 runs or the root key is used. Key
 // bytes are zeroed when the block that holds them ends. No error contains a credential, a key or a sealed value.
 
-import type { Tx } from '../../db/client.ts'
 import type { ChainFamily } from '../../db/words.ts'
 import type { Load } from '../queue.ts'
-import { changeDeveloperSecret, changeUserPin } from './credentials/change-credential.ts'
-import { unlockOwner } from './credentials/guard.ts'
-import { activateProject, type NewProject, newProject } from './credentials/new-project.ts'
+import {
+  changeDeveloperSecret,
+  changeUserPin,
+  type PinChange,
+  type SecretChange,
+} from './credentials/change-credential.ts'
+import { type OwnerAct, unlockOwner } from './credentials/guard.ts'
+import {
+  type ActivationInput,
+  activateProject,
+  type NewProject,
+  type NewProjectInput,
+  newProject,
+} from './credentials/new-project.ts'
 import { type CustodySettings, createCustodyCtx } from './ctx.ts'
 import { type ImportedText, publicKeyOfImported } from './keys/imported.ts'
-import { type ProjectRotation, rotateProjectKey } from './rotation/rotate-project.ts'
-import { type Progress, type RootRotation, rotateRootKey } from './rotation/rotate-root.ts'
+import { type ProjectRotation, type ProjectRotationInput, rotateProjectKey } from './rotation/rotate-project.ts'
+import { type RootRotation, type RootRotationInput, rotateRootKey } from './rotation/rotate-root.ts'
 import { type ExportedKeyring, exportKeyring } from './wallets/keyring.ts'
 import { type NewWallet, type NewWalletInput, newWallet } from './wallets/new-wallet.ts'
-import { newPolicyLock, type PolicyChange, revokePolicy } from './wallets/policy-locks.ts'
-import {
-  type KeyHandle,
-  type KeyRequest,
-  type KeyUse,
-  type WalletRef,
-  withKey,
-  withKeyForMessage,
-} from './wallets/wallet-key.ts'
+import { newPolicyLock, type PolicyChange, type PolicyRequest, revokePolicy } from './wallets/policy-locks.ts'
+import { type KeyHandle, type KeyRequest, type KeyUse, withKey, withKeyForMessage } from './wallets/wallet-key.ts'
 
 export type { Audit, AuditAct, AuditEntry } from './audit.ts'
 export type { Credentials } from './credentials/credentials.ts'
@@ -49,20 +52,12 @@ export type Vault = {
    * second step: the root key may be kept by a service, and no transaction waits for it.
    * @throws invalid_input for a secret that the environment refuses.
    */
-  newProject(input: {
-    readonly projectId: string
-    readonly developerSecret: string | null
-    readonly actor: string
-  }): Promise<NewProject>
+  newProject(input: NewProjectInput): Promise<NewProject>
   /**
    * Makes the developer key of a mainnet project under the developer's secret; `write` writes it.
    * @throws invalid_input for a secret that is refused and for an active project, not_found.
    */
-  activateProject(input: {
-    readonly projectId: string
-    readonly developerSecret: string
-    readonly actor: string
-  }): Promise<NewProject>
+  activateProject(input: ActivationInput): Promise<NewProject>
   /** The public key that an import would have. It takes no credential. @throws invalid_key. */
   publicKeyOf(input: { readonly family: ChainFamily; readonly imported: ImportedText }): Uint8Array
   /**
@@ -89,9 +84,9 @@ export type Vault = {
    * `write` after the policy's row is written.
    * @throws as `withKey` does. `write` throws ProjectKeyRotated: begin again.
    */
-  newPolicyLock(request: KeyRequest & { readonly policyId: string }): Promise<PolicyChange>
+  newPolicyLock(request: PolicyRequest): Promise<PolicyChange>
   /** Checks the PIN or the secret, either of which may revoke a policy; `write` deletes its lock. @throws as `withKey` does. */
-  revokePolicy(request: KeyRequest & { readonly policyId: string }): Promise<PolicyChange>
+  revokePolicy(request: PolicyRequest): Promise<PolicyChange>
   /**
    * The phrase or the imported key of a wallet's keyring. It takes the credentials of all its locks, and is audited.
    * @throws as `withKey` does.
@@ -101,45 +96,23 @@ export type Vault = {
    * Changes the PIN of a user-controlled wallet's owner. An owner has one PIN for all wallets.
    * @throws pin_obvious, frozen, INVALID_SECRET, TOO_MANY_FAILED_ATTEMPTS, credential_changed, rate_limited, busy.
    */
-  changeUserPin(input: {
-    readonly wallet: WalletRef
-    readonly oldPin: string
-    readonly newPin: string
-    readonly actor: string
-    /** As in `Credentials`. */
-    readonly from?: string | undefined
-    /** Runs in the transaction of the change. */
-    readonly also?: (tx: Tx) => Promise<void>
-  }): Promise<void>
+  changeUserPin(input: PinChange): Promise<void>
   /** @throws not_found, invalid_input, project_not_activated, INVALID_SECRET, credential_changed, rate_limited, busy. */
-  changeDeveloperSecret(input: {
-    readonly projectId: string
-    readonly oldSecret: string
-    readonly newSecret: string
-    readonly actor: string
-  }): Promise<void>
+  changeDeveloperSecret(input: SecretChange): Promise<void>
   /** Forgets all wrong PINs of an owner. @throws not_found for an owner without a PIN. */
-  unlockOwner(input: { readonly projectId: string; readonly ownerId: string; readonly actor: string }): Promise<void>
+  unlockOwner(input: OwnerAct): Promise<void>
   /**
    * Wraps every project key by the next root key; from then on the database belongs to that key. All changes are committed
    * together: it can be killed at any point, and run again.
    * @throws invalid_input, unavailable, busy.
    */
-  rotateRootKey(input: {
-    readonly actor: string
-    readonly onProgress: (progress: Progress) => void
-  }): Promise<RootRotation>
+  rotateRootKey(input: RootRotationInput): Promise<RootRotation>
   /**
    * Makes a new version of a project's key, and re-seals under it what is sealed under older ones, while requests go on. It
    * can be killed at any point; `resume` finishes such a run without making one more version.
    * @throws not_found, unavailable, busy.
    */
-  rotateProjectKey(input: {
-    readonly projectId: string
-    readonly actor: string
-    readonly resume: boolean
-    readonly onProgress: (progress: Progress) => void
-  }): Promise<ProjectRotation>
+  rotateProjectKey(input: ProjectRotationInput): Promise<ProjectRotation>
   /** How many PINs are being verified, and how many wait. */
   argon2Load(): Load
 }

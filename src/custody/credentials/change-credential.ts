@@ -80,18 +80,19 @@ const rewrap = async (ctx: CustodyCtx, change: Change): Promise<void> => {
   throw new AppError('busy', "The project's keys are being rotated: try again.")
 }
 
+export type PinChange = {
+  readonly wallet: WalletRef
+  readonly oldPin: string
+  readonly newPin: string
+  readonly actor: string
+  /** As in `Credentials`. */
+  readonly from?: string | undefined
+  /** Runs in the transaction of the change. */
+  readonly also?: (tx: Tx) => Promise<void>
+}
+
 /** Changes the PIN of a wallet's owner, as `Vault.changeUserPin` says. */
-export const changeUserPin = async (
-  ctx: CustodyCtx,
-  input: {
-    readonly wallet: WalletRef
-    readonly oldPin: string
-    readonly newPin: string
-    readonly actor: string
-    readonly from?: string | undefined
-    readonly also?: (tx: Tx) => Promise<void>
-  },
-): Promise<void> => {
+export const changeUserPin = async (ctx: CustodyCtx, input: PinChange): Promise<void> => {
   using keys = new HeldKeys()
   const { wallet, oldPin, newPin, actor, from } = input
   refuseObviousPin({ pin: newPin, field: 'new_user_pin' })
@@ -114,16 +115,15 @@ export const changeUserPin = async (
   })
 }
 
+export type SecretChange = {
+  readonly projectId: string
+  readonly oldSecret: string
+  readonly newSecret: string
+  readonly actor: string
+}
+
 /** Changes a project's developer secret, as `Vault.changeDeveloperSecret` says. */
-export const changeDeveloperSecret = async (
-  ctx: CustodyCtx,
-  input: {
-    readonly projectId: string
-    readonly oldSecret: string
-    readonly newSecret: string
-    readonly actor: string
-  },
-): Promise<void> => {
+export const changeDeveloperSecret = async (ctx: CustodyCtx, input: SecretChange): Promise<void> => {
   using keys = new HeldKeys()
   const { projectId, oldSecret, newSecret, actor } = input
   requireDeveloperSecret(ctx.environment, newSecret)

@@ -176,11 +176,10 @@ export const createGuard = (parts: Parts & { readonly argon2: Queue }): Guard =>
   }
 }
 
+export type OwnerAct = { readonly projectId: string; readonly ownerId: string; readonly actor: string }
+
 /** Forgets all wrong PINs of an owner, as `Vault.unlockOwner` says. */
-export const unlockOwner = (
-  { db, audit }: CustodyCtx,
-  input: { readonly projectId: string; readonly ownerId: string; readonly actor: string },
-): Promise<void> =>
+export const unlockOwner = ({ db, audit }: CustodyCtx, input: OwnerAct): Promise<void> =>
   db.transaction(async (tx) => {
     const { projectId, ownerId, actor } = input
     if (!(await unlockGuesses(tx, { projectId, ownerId }))) throw notFound('owner with a PIN')

@@ -16,6 +16,15 @@ import { requireDeveloperSecret, TESTNET_DEVELOPER_SECRET } from './developer-se
 
 const FIRST_VERSION = 1
 
+export type NewProjectInput = {
+  readonly projectId: string
+  /** null: the environment's published secret, or on mainnet none yet. */
+  readonly developerSecret: string | null
+  readonly actor: string
+}
+
+export type ActivationInput = NewProjectInput & { readonly developerSecret: string }
+
 export type NewProject = {
   /** Writes the project key, the developer key where there is one, and the audit row. Write the project's row before. */
   write(tx: Tx): Promise<void>
@@ -32,10 +41,7 @@ const alreadyActivated = (): AppError =>
   new AppError('invalid_input', 'This project is activated already: change-developer-secret gives it another secret.')
 
 /** Makes a project's keys, as `Vault.newProject` says. */
-export const newProject = async (
-  ctx: CustodyCtx,
-  input: { readonly projectId: string; readonly developerSecret: string | null; readonly actor: string },
-): Promise<NewProject> => {
+export const newProject = async (ctx: CustodyCtx, input: NewProjectInput): Promise<NewProject> => {
   using keys = new HeldKeys()
   const { projectId, actor } = input
   requireCanonicalIds([projectId])
@@ -64,10 +70,7 @@ export const newProject = async (
 }
 
 /** Makes the developer key of a mainnet project, as `Vault.activateProject` says. */
-export const activateProject = async (
-  ctx: CustodyCtx,
-  input: { readonly projectId: string; readonly developerSecret: string; readonly actor: string },
-): Promise<NewProject> => {
+export const activateProject = async (ctx: CustodyCtx, input: ActivationInput): Promise<NewProject> => {
   using keys = new HeldKeys()
   const { db, environment, projectKeys, audit } = ctx
   const { projectId, developerSecret: secret, actor } = input

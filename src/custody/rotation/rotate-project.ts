@@ -45,7 +45,7 @@ export type ProjectRotation = {
   readonly broken: { readonly rows: number; readonly first: readonly string[] }
 }
 
-type Rotation = {
+export type ProjectRotationInput = {
   readonly projectId: string
   readonly actor: string
   /** Finishes what a killed run began, without making a new version. */
@@ -54,7 +54,10 @@ type Rotation = {
 }
 
 /** @returns the new version; null where another rotation has made one since `previous` was read. */
-const addVersion = async (ctx: CustodyCtx, input: Rotation & { readonly previous: number }): Promise<number | null> => {
+const addVersion = async (
+  ctx: CustodyCtx,
+  input: ProjectRotationInput & { readonly previous: number },
+): Promise<number | null> => {
   using keys = new HeldKeys()
   const { projectId, previous } = input
   const version = previous + 1
@@ -75,7 +78,7 @@ const addVersion = async (ctx: CustodyCtx, input: Rotation & { readonly previous
 }
 
 /** @throws not_found, busy. */
-const newestVersion = async (ctx: CustodyCtx, input: Rotation): Promise<number> => {
+const newestVersion = async (ctx: CustodyCtx, input: ProjectRotationInput): Promise<number> => {
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
     const previous = await newestProjectKeyVersion(ctx.db, input.projectId)
     if (previous === null) throw noSuchProject()
@@ -149,7 +152,7 @@ const passThrough = async (ctx: CustodyCtx, kind: OuterLayerKind, pass: Pass): P
 }
 
 /** Makes a new version of a project's key and re-seals the project under it, as `Vault.rotateProjectKey` says. */
-export const rotateProjectKey = async (ctx: CustodyCtx, input: Rotation): Promise<ProjectRotation> => {
+export const rotateProjectKey = async (ctx: CustodyCtx, input: ProjectRotationInput): Promise<ProjectRotation> => {
   const { projectId } = input
   const version = await newestVersion(ctx, input)
   let total = 0

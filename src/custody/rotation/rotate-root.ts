@@ -36,6 +36,8 @@ const ROUNDS_MAX = 20
 
 export type Progress = { readonly done: number; readonly total: number }
 
+export type RootRotationInput = { readonly actor: string; readonly onProgress: (progress: Progress) => void }
+
 export type RootRotation = {
   readonly rootKeyId: string
   readonly rewrapped: number
@@ -119,10 +121,7 @@ const commit = async (rotating: Rotating, input: { readonly actor: string }): Pr
 }
 
 /** Makes the next root key the present one, as `Vault.rotateRootKey` says. */
-export const rotateRootKey = async (
-  ctx: CustodyCtx,
-  input: { readonly actor: string; readonly onProgress: (progress: Progress) => void },
-): Promise<RootRotation> => {
+export const rotateRootKey = async (ctx: CustodyCtx, input: RootRotationInput): Promise<RootRotation> => {
   const { rootKey: from, nextRootKey: to } = ctx.rootKeys
   if (!to) throw new Error('A rotation of the root key needs the next one.')
   if (to.id === from.id) throw new AppError('invalid_input', `The root key is ${to.id} already: give another one.`)

@@ -29,7 +29,7 @@ import {
 import { openOwnerLock } from './keyring.ts'
 import type { KeyRequest, WalletRef } from './wallet-key.ts'
 
-type PolicyRequest = KeyRequest & { readonly policyId: string }
+export type PolicyRequest = KeyRequest & { readonly policyId: string }
 
 /** `write` writes the lock and the audit row, in the transaction that writes the policy's row. */
 export type PolicyChange = { write(tx: Tx): Promise<void> }
