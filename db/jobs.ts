@@ -4,9 +4,8 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { sql } from 'drizzle-orm'
 import type { Queryable } from './client.ts'
-import { NETWORKS } from './words.ts'
 
-const networkPayload = Type.Object({ network: Type.Union(NETWORKS.map((network) => Type.Literal(network))) })
+const networkPayload = Type.Object({ network: Type.String() })
 
 export const JOB_PAYLOADS = {
   /** Sends the bytes of a recorded transaction. */

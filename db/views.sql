@@ -54,7 +54,7 @@ select job.id, job.task_identifier as task, job.key,
   -- Further lines would be the values of a failed statement.
   left(split_part(job.last_error, E'\n', 1), 300) as last_error,
   job.locked_at, job.locked_by, job.created_at, job.updated_at,
-  coalesce(transaction.network, substring(job.key from '^(?:track|index)_blocks:([A-Za-z]+)$')) as network,
+  coalesce(transaction.network, substring(job.key from '^(?:track|index)_blocks:([A-Za-z0-9]+)$')) as network,
   transaction.id as transaction_id, transaction.project_id, transaction.signer_address, transaction.nonce,
   transaction.status as transaction_status
 from graphile_worker.jobs job

@@ -1,11 +1,7 @@
 // The closed lists of the domain, each defined once: the wire, the tables and the code read them from here.
 
-export const EVM_NETWORKS = ['Ethereum', 'Polygon', 'Base', 'Avalanche'] as const
-export const SUBSTRATE_NETWORKS = ['Polkadot', 'Vara'] as const
-export const NETWORKS = [...EVM_NETWORKS, ...SUBSTRATE_NETWORKS] as const
-export type EvmNetwork = (typeof EVM_NETWORKS)[number]
-export type SubstrateNetwork = (typeof SUBSTRATE_NETWORKS)[number]
-export type Network = (typeof NETWORKS)[number]
+/** The name of a network. Which there are, src/chains/networks and the operator say; the table `networks` has them. */
+export type Network = string
 
 export const CHAIN_FAMILIES = ['evm', 'substrate'] as const
 export type ChainFamily = (typeof CHAIN_FAMILIES)[number]

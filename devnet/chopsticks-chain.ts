@@ -8,8 +8,7 @@ import {
   getSlotDuration,
   inherentProviders,
 } from '@acala-network/chopsticks-core'
-import type { SubstrateNetwork } from '../db/words.ts'
-import { NATIVE_COINS, substrateNetworkRow } from '../src/chains/networks.ts'
+import { type SubstrateNetwork, substrateNetworkRow } from '../src/chains/networks.ts'
 import { type Archive, type Genesis, openArchive } from './chopsticks-archive.ts'
 import { createPool, type Pool } from './chopsticks-pool.ts'
 
@@ -82,13 +81,13 @@ const readGenesis = async (network: SubstrateNetwork): Promise<Genesis> => {
   const storage: Record<string, string> = JSON.parse(chainSpec).genesis.raw.top
   // Two chains that begin alike would have one genesis hash.
   storage[`0x${Buffer.from(':devnet').toString('hex')}`] = `0x${Buffer.from(network).toString('hex')}`
-  const { symbol, decimals } = NATIVE_COINS[network]
+  const { coin, ss58Prefix } = substrateNetworkRow({ network, environment: 'testnet', devnet: true })
   return genesisOf({
     name: `${network} devnet`,
     properties: {
-      ss58Format: substrateNetworkRow({ network, environment: 'testnet', devnet: true }).ss58Prefix,
-      tokenDecimals: decimals,
-      tokenSymbol: symbol,
+      ss58Format: ss58Prefix,
+      tokenDecimals: coin.decimals,
+      tokenSymbol: coin.symbol,
     },
     storage,
   })

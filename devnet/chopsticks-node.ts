@@ -1,7 +1,7 @@
 // The process of one local Substrate chain. Its one argument is `ChopsticksOptions` as JSON; it says on what port it
 // listens, and ends with SIGTERM. All that it has built is in the archive by then.
 
-import { SUBSTRATE_NETWORKS } from '../db/words.ts'
+import { SUBSTRATE_NETWORKS } from '../src/chains/networks.ts'
 import type { ChopsticksOptions } from './chopsticks.ts'
 import { openLocalChain } from './chopsticks-chain.ts'
 import { createMethods } from './chopsticks-methods.ts'

@@ -11,8 +11,8 @@ import {
   parseAbi,
   parseEther,
 } from 'viem'
-import { EVM_NETWORKS } from '../db/words.ts'
 import { compile } from '../src/chains/evm/contracts/compile.ts'
+import { EVM_NETWORKS } from '../src/chains/networks.ts'
 import {
   addressAt,
   type DemoStep,

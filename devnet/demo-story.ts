@@ -2,7 +2,8 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Address, createPublicClient, type Hex, http, isAddressEqual, isHex } from 'viem'
-import { EVM_NETWORKS, type EvmNetwork, type Network } from '../db/words.ts'
+import type { Network } from '../db/words.ts'
+import { EVM_NETWORKS, type EvmNetwork } from '../src/chains/networks.ts'
 import type { DevJson } from './dev-json.ts'
 import { callRpcForString } from './rpc.ts'
 

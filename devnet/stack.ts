@@ -3,8 +3,14 @@ import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { EVM_NETWORKS, type EvmNetwork, type Network, SUBSTRATE_NETWORKS, type SubstrateNetwork } from '../db/words.ts'
-import { evmNetworkRow } from '../src/chains/networks.ts'
+import type { Network } from '../db/words.ts'
+import {
+  EVM_NETWORKS,
+  type EvmNetwork,
+  evmNetworkRow,
+  SUBSTRATE_NETWORKS,
+  type SubstrateNetwork,
+} from '../src/chains/networks.ts'
 import { ANVIL_FUNDED_PRIVATE_KEY, type Anvil, startAnvil } from './anvil.ts'
 import { deployCanonicalContracts } from './canonical-contracts.ts'
 import {

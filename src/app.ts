@@ -9,6 +9,7 @@ import type { Ctx } from './context.ts'
 import { AppError } from './errors.ts'
 import { healthRoutes } from './health/routes.ts'
 import { answerOf, methodNotAllowed } from './http/failure.ts'
+import { checkNetwork } from './http/network.ts'
 import { addressOf, subnetOf } from './http/peer.ts'
 import { checkQuery } from './http/query.ts'
 import { byteRate } from './http/rate.ts'
@@ -44,6 +45,7 @@ export const createApp = (ctx: Ctx): AnyElysia => {
   const bytes = byteRate(ctx.config)
   const auth = authentication(ctx, bytes)
   const door = projectDoor(ctx, bytes)
+  const networks = ctx.chains.known.map(({ network }) => network)
   // By default the path begins at the first slash behind the eleventh character: a short host name would end before it.
   const app: AnyElysia = new Elysia({ normalize: false, handler: { standardHostname: false } })
     .onRequest(({ request, set }) => {
@@ -57,6 +59,10 @@ export const createApp = (ctx: Ctx): AnyElysia => {
         : corsHeaders(ctx, origin).then((headers) => void Object.assign(set.headers, headers))
     })
     .onTransform({ as: 'global' }, ({ request }) => checkQuery(request.url))
+    .onBeforeHandle({ as: 'global' }, ({ body, query }) => {
+      checkNetwork(networks, body)
+      checkNetwork(networks, query)
+    })
     .onError({ as: 'global' }, ({ error, code, request, set }) => {
       const allowed = code === 'NOT_FOUND' ? methodNotAllowed(app.routes, request) : null
       const answer = answerOf(error)

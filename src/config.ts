@@ -1,13 +1,7 @@
 // The only reader of the environment: parsed once, at the start of a process.
 
-import {
-  ENVIRONMENTS,
-  type Environment,
-  EVM_NETWORKS,
-  type EvmNetwork,
-  type Network,
-  SUBSTRATE_NETWORKS,
-} from '../db/words.ts'
+import { ENVIRONMENTS, type Environment, type Network } from '../db/words.ts'
+import { EVM_NETWORKS, type NetworkRow, networkRows, SUBSTRATE_NETWORKS, variableOf } from './chains/networks.ts'
 
 /** A text that prints as `[secret]` wherever it is logged, joined or serialised by accident. */
 export class Secret {
@@ -59,10 +53,10 @@ export type Config = {
   readonly serviceKey: string
   /** null in a process that neither makes nor takes tokens. */
   readonly identityKey: string | null
+  /** All networks of this environment, with or without a node. */
+  readonly networks: readonly NetworkRow[]
   /** A node a network; a network without one answers 501. */
   readonly rpcUrls: Readonly<Partial<Record<Network, Secret>>>
-  /** The most per gas that transactions offer, unless their caller fixed the fee; a network without one has its default. */
-  readonly maxFeesPerGasWei: Readonly<Partial<Record<EvmNetwork, bigint>>>
   /** Nodes that confirm the metadata of a Substrate network, where no signature covers it. */
   readonly secondRpcUrls: Readonly<Partial<Record<Network, Secret>>>
   /** Metadata that the operator vouches for: by the runtime's version, the BLAKE2b-256 of its bytes. */
@@ -170,17 +164,32 @@ const EVM_PROTOCOLS = ['http:', 'https:']
 /** Substrate's nodes take both on one port. */
 const SUBSTRATE_PROTOCOLS = ['ws:', 'wss:', ...EVM_PROTOCOLS]
 
-const rpcUrlsOf = (variables: Variables): Config['rpcUrls'] => {
-  const given = (networks: readonly Network[], protocols: readonly string[]) =>
+/** By network, what its variable says; networks whose variable is not set are left out. */
+const byNetwork = <Value>(
+  networks: readonly Network[],
+  input: { readonly variables: Variables; readonly what: string },
+  read: (name: string, text: string, network: Network) => Value,
+): Readonly<Partial<Record<Network, Value>>> =>
+  Object.fromEntries(
     networks.flatMap((network) => {
-      const name = `${network.toUpperCase()}_RPC_URL`
-      const text = variables[name]?.trim()
-      if (!text) return []
-      url(name, text, protocols)
-      if (isMainnet(variables)) refuseUnencrypted(name, text)
-      return [[network, new Secret(text)] as const]
-    })
-  return Object.fromEntries([...given(EVM_NETWORKS, EVM_PROTOCOLS), ...given(SUBSTRATE_NETWORKS, SUBSTRATE_PROTOCOLS)])
+      const name = variableOf(network, input.what)
+      const text = input.variables[name]?.trim()
+      return text ? [[network, read(name, text, network)] as const] : []
+    }),
+  )
+
+const nodeUrl = (variables: Variables, name: string, text: string, protocols: readonly string[]): Secret => {
+  url(name, text, protocols)
+  if (isMainnet(variables)) refuseUnencrypted(name, text)
+  return new Secret(text)
+}
+
+const rpcUrlsOf = (variables: Variables, rows: readonly NetworkRow[]): Config['rpcUrls'] => {
+  const families = new Map(rows.map(({ network, family }) => [network, family]))
+  const protocols = { evm: EVM_PROTOCOLS, substrate: SUBSTRATE_PROTOCOLS }
+  return byNetwork([...families.keys()], { variables, what: 'RPC_URL' }, (name, text, network) =>
+    nodeUrl(variables, name, text, protocols[families.get(network) ?? 'evm']),
+  )
 }
 
 /** Gwei with up to nine decimals, which is one wei. */
@@ -192,15 +201,6 @@ const gweiOf = (name: string, text: string): bigint => {
   return BigInt(whole + decimals.padEnd(9, '0'))
 }
 
-const maxFeesOf = (variables: Variables): Config['maxFeesPerGasWei'] =>
-  Object.fromEntries(
-    EVM_NETWORKS.flatMap((network) => {
-      const name = `${network.toUpperCase()}_MAX_FEE_GWEI`
-      const text = variables[name]?.trim()
-      return text ? [[network, gweiOf(name, text)] as const] : []
-    }),
-  )
-
 /** A node takes HTTP and WebSocket on one port, and a host can be written in several ways. */
 const placeOf = (text: string): string => {
   const { protocol, hostname, port, pathname, search } = new URL(text)
@@ -209,39 +209,42 @@ const placeOf = (text: string): string => {
 }
 
 const secondRpcUrlsOf = (variables: Variables): Config['secondRpcUrls'] =>
-  Object.fromEntries(
-    SUBSTRATE_NETWORKS.flatMap((network) => {
-      const name = `${network.toUpperCase()}_SECOND_RPC_URL`
-      const text = variables[name]?.trim()
-      if (!text) return []
-      url(name, text, SUBSTRATE_PROTOCOLS)
-      if (isMainnet(variables)) refuseUnencrypted(name, text)
-      const first = variables[`${network.toUpperCase()}_RPC_URL`]?.trim() ?? ''
-      if (URL.canParse(first) && placeOf(first) === placeOf(text)) {
-        throw problem(name, `another node than ${network.toUpperCase()}_RPC_URL`)
-      }
-      return [[network, new Secret(text)]]
-    }),
-  )
+  byNetwork(SUBSTRATE_NETWORKS, { variables, what: 'SECOND_RPC_URL' }, (name, text, network) => {
+    const second = nodeUrl(variables, name, text, SUBSTRATE_PROTOCOLS)
+    const first = variables[variableOf(network, 'RPC_URL')]?.trim() ?? ''
+    if (URL.canParse(first) && placeOf(first) === placeOf(text)) {
+      throw problem(name, `another node than ${variableOf(network, 'RPC_URL')}`)
+    }
+    return second
+  })
 
 /** The version of a runtime, and the hash of its metadata. */
 const PIN = /^([0-9]{1,9}):(0x[0-9a-f]{64})$/i
 
 const metadataPinsOf = (variables: Variables): Config['metadataPins'] =>
-  Object.fromEntries(
-    SUBSTRATE_NETWORKS.map((network) => {
-      const name = `${network.toUpperCase()}_METADATA_PIN`
-      const pins = new Map<number, `0x${string}`>()
-      for (const text of variables[name]?.split(/[\s,]+/).filter((each) => each !== '') ?? []) {
-        const [, version, hash] = PIN.exec(text) ?? []
-        if (version === undefined || hash === undefined || pins.has(Number(version))) {
-          throw problem(name, 'one pin for each version of the runtime, as "cli runtime pin" prints them: 1002006:0x…')
-        }
-        pins.set(Number(version), `0x${hash.slice(2).toLowerCase()}`)
+  byNetwork(SUBSTRATE_NETWORKS, { variables, what: 'METADATA_PIN' }, (name, text) => {
+    const pins = new Map<number, `0x${string}`>()
+    for (const each of text.split(/[\s,]+/).filter((word) => word !== '')) {
+      const [, version, hash] = PIN.exec(each) ?? []
+      if (version === undefined || hash === undefined || pins.has(Number(version))) {
+        throw problem(name, 'one pin for each version of the runtime, as "cli runtime pin" prints them: 1002006:0x…')
       }
-      return [network, pins]
-    }),
-  )
+      pins.set(Number(version), `0x${hash.slice(2).toLowerCase()}`)
+    }
+    return pins
+  })
+
+/** The networks of an environment, with the operator's ceilings for fees. @throws Error. */
+export const readNetworks = (variables: Variables = process.env): readonly NetworkRow[] =>
+  networkRows({
+    ...settingOf(variables),
+    maxFeesPerGasWei: byNetwork(EVM_NETWORKS, { variables, what: 'MAX_FEE_GWEI' }, gweiOf),
+  })
+
+const settingOf = (variables: Variables) => ({
+  environment: oneOf(variables, 'ENVIRONMENT', ENVIRONMENTS),
+  devnet: flag(variables, 'DEVNET'),
+})
 
 const mailUrlOf = (variables: Variables): Secret | null => {
   const text = variables.MAIL_URL?.trim()
@@ -328,9 +331,9 @@ const metricsListenerOf = (variables: Variables, name: string): Config['metricsL
 
 /** @throws Error with one sentence that names the variable and what it must be, never its value. */
 export const readConfig = (variables: Variables = process.env): Config => {
-  const environment = oneOf(variables, 'ENVIRONMENT', ENVIRONMENTS)
-  const devnet = flag(variables, 'DEVNET')
+  const { environment, devnet } = settingOf(variables)
   if (devnet && environment === 'mainnet') throw new Error('DEVNET must be false where ENVIRONMENT is mainnet.')
+  const networks = readNetworks(variables)
   const host = variables.HOST?.trim() || '127.0.0.1'
   const port = wholeNumber(variables, 'PORT', 3000, 65_535, 0)
   const publicBaseUrl = publicBaseUrlOf(variables, port)
@@ -346,8 +349,8 @@ export const readConfig = (variables: Variables = process.env): Config => {
     nextRootKey: rootKeyOf(variables, 'ROOT_KEY_NEXT'),
     serviceKey: required(variables, 'SERVICE_KEY', 'where the service key is: file:/path or fd:N'),
     identityKey: variables.IDENTITY_KEY?.trim() || null,
-    rpcUrls: rpcUrlsOf(variables),
-    maxFeesPerGasWei: maxFeesOf(variables),
+    networks,
+    rpcUrls: rpcUrlsOf(variables, networks),
     secondRpcUrls: secondRpcUrlsOf(variables),
     metadataPins: metadataPinsOf(variables),
     nodeTimeoutMs: wholeNumber(variables, 'NODE_TIMEOUT_MS', 15_000, 45_000),

@@ -6,7 +6,7 @@ import { readAbiItems } from '../db/queries/abis.ts'
 import { readCollectionNames } from '../db/queries/collections.ts'
 import { readFacts, writeFacts } from '../db/queries/facts.ts'
 import { type WalletPlace, type WalletRow, walletsAt } from '../db/queries/wallets.ts'
-import { NETWORKS, type Network } from '../db/words.ts'
+import type { Network } from '../db/words.ts'
 import { type AccessTokens, createAccessTokens } from './auth/access-token.ts'
 import type { ChainMemory } from './chains/chain.ts'
 import { type Chains, createChains } from './chains/chains.ts'
@@ -99,7 +99,7 @@ const createBase = (input: Process): Base => {
     applicationName: `strongroom-${input.process}`,
   })
   const log = createLog(input)
-  const metrics = createMetrics(NETWORKS.filter((network) => input.config.rpcUrls[network] !== undefined))
+  const metrics = createMetrics(Object.keys(input.config.rpcUrls))
   return {
     config: input.config,
     db,
@@ -144,9 +144,12 @@ export const createCtx = async (input: Process): Promise<Ctx> => {
   const [sealer, identity] = [await openServiceKey(config), await openIdentityKey(config)]
   const rootKey = await openRootKey(config.rootKey)
   const nextRootKey = config.nextRootKey && (await openRootKey(config.nextRootKey))
-  const chainIds = chainIdsOf(config)
-  await checkDeployment({ db: base.db, environment, chainIds, rootKey, nextRootKey, sealer, identity })
-  const vault = createVault({ db: base.db, rootKey, nextRootKey, sealer, environment, limits: config, now: base.now })
+  const networks = bindingsOf(config)
+  await checkDeployment({ db: base.db, environment, networks, rootKey, nextRootKey, sealer, identity })
+  const vault = createVault({
+    ...{ db: base.db, rootKey, nextRootKey, sealer, environment, limits: config, now: base.now },
+    familyOf: (network) => base.chains.of(network).family,
+  })
   const signerQueues = createQueues()
   const tokens = createAccessTokens({ ...base, identity })
   const service = withService(base, sealer)
@@ -159,7 +162,7 @@ const createServiceCtx = async (input: Process, identity: Sealer | null): Promis
   const base = createBase(input)
   const { environment } = config
   const sealer = await openServiceKey(config)
-  await checkDeployment({ db: base.db, environment, chainIds: chainIdsOf(config), rootKey: null, sealer, identity })
+  await checkDeployment({ db: base.db, environment, networks: bindingsOf(config), rootKey: null, sealer, identity })
   return withService(base, sealer)
 }
 
@@ -172,10 +175,10 @@ export const createIdentityCtx = async (input: Process): Promise<IdentityCtx> =>
   return { ...(await createServiceCtx(input, identity)), identity }
 }
 
-/** What the database's check row binds a deployment to, whichever of the networks it serves. */
-const chainIdsOf = (config: Config): Record<string, number> =>
-  Object.fromEntries(
-    networkRows({ environment: config.environment, devnet: config.devnet }).flatMap((row) =>
-      'chainId' in row ? [[row.network, row.chainId]] : [],
-    ),
-  )
+/** What the database binds the networks of this process to, with or without a node. */
+const bindingsOf = ({ networks }: Config) =>
+  networks.map((row) => ({
+    name: row.network,
+    family: row.family,
+    chainId: 'chainId' in row ? row.chainId : null,
+  }))

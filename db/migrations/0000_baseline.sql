@@ -56,7 +56,6 @@ CREATE TABLE "backfills" (
 	"next_try_at" timestamp (6) with time zone,
 	"done_at" timestamp (6) with time zone,
 	CONSTRAINT "backfills_network_address_pk" PRIMARY KEY("network","address"),
-	CONSTRAINT "backfills_network" CHECK ("network" in ('Ethereum', 'Polygon', 'Base', 'Avalanche', 'Polkadot', 'Vara')),
 	CONSTRAINT "backfills_begins_whole" CHECK (num_nonnulls(begun_at, from_block, reached_block) in (0, 3)),
 	CONSTRAINT "backfills_hindrance" CHECK ("hindrance" in ('pruned', 'behind', 'refused', 'away')),
 	CONSTRAINT "backfills_hindered_whole" CHECK (num_nonnulls(hindrance, hindrance_reason, hindered_at, next_try_at) = case tries when 0 then 0 else 4 end)
@@ -80,8 +79,7 @@ CREATE TABLE "doubtful_contracts" (
 	"to_block" bigint NOT NULL,
 	"tries" integer DEFAULT 0 NOT NULL,
 	"next_try_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
-	CONSTRAINT "doubtful_contracts_network_contract_pk" PRIMARY KEY("network","contract"),
-	CONSTRAINT "doubtful_contracts_network" CHECK ("network" in ('Ethereum', 'Polygon', 'Base', 'Avalanche', 'Polkadot', 'Vara'))
+	CONSTRAINT "doubtful_contracts_network_contract_pk" PRIMARY KEY("network","contract")
 );
 --> statement-breakpoint
 CREATE TABLE "followed_networks" (
@@ -131,7 +129,6 @@ CREATE TABLE "abi_items" (
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "abi_items_once" UNIQUE("abi_name","kind","signature"),
 	CONSTRAINT "abi_items_kind" CHECK ("kind" in ('function', 'error')),
-	CONSTRAINT "abi_items_network" CHECK ("network" in ('Ethereum', 'Polygon', 'Base', 'Avalanche', 'Polkadot', 'Vara')),
 	CONSTRAINT "abi_items_bound" CHECK (("abi_items"."network" is null) = ("abi_items"."address" is null)),
 	CONSTRAINT "abi_items_selector_form" CHECK ("abi_items"."selector" ~ '^0x[0-9a-f]{8}$')
 );
@@ -169,7 +166,6 @@ CREATE TABLE "listed_tokens" (
 	"display_decimals" smallint,
 	"imported_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "listed_tokens_network_address_pk" PRIMARY KEY("network","address"),
-	CONSTRAINT "listed_tokens_network" CHECK ("network" in ('Ethereum', 'Polygon', 'Base', 'Avalanche', 'Polkadot', 'Vara')),
 	CONSTRAINT "listed_tokens_display_decimals" CHECK (display_decimals between 0 and 255)
 );
 --> statement-breakpoint
@@ -245,7 +241,6 @@ CREATE TABLE "policies" (
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	"updated_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	"revoked_at" timestamp (6) with time zone,
-	CONSTRAINT "policies_network" CHECK ("network" in ('Ethereum', 'Polygon', 'Base', 'Avalanche', 'Polkadot', 'Vara')),
 	CONSTRAINT "policies_rules" CHECK (jsonb_typeof("policies"."argument_rules") = 'array' and "policies"."argument_rules" <> '[]'::jsonb),
 	CONSTRAINT "policies_limits" CHECK ("policies"."spent_value" >= 0 and "policies"."spent_fee" >= 0 and "policies"."spent_fee" <= "policies"."max_total_fee" and "policies"."uses" >= 0 and "policies"."spent_value" <= coalesce("policies"."max_total_value", "policies"."spent_value") and "policies"."uses" <= coalesce("policies"."max_uses", "policies"."uses"))
 );
@@ -296,9 +291,17 @@ CREATE TABLE "wallets" (
 	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "wallets_one_a_network" UNIQUE("project_id","network","owner_id"),
 	CONSTRAINT "wallets_address" UNIQUE("project_id","network","address"),
-	CONSTRAINT "wallets_network" CHECK ("network" in ('Ethereum', 'Polygon', 'Base', 'Avalanche', 'Polkadot', 'Vara')),
 	CONSTRAINT "wallets_control_mode" CHECK ("control_mode" in ('developer', 'user')),
 	CONSTRAINT "wallets_type" CHECK ("type" in ('eoa', 'contract'))
+);
+--> statement-breakpoint
+CREATE TABLE "networks" (
+	"name" text PRIMARY KEY NOT NULL,
+	"family" text NOT NULL,
+	"chain_id" bigint,
+	"created_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "networks_chain_id_unique" UNIQUE("chain_id"),
+	CONSTRAINT "networks_family" CHECK ("family" in ('evm', 'substrate'))
 );
 --> statement-breakpoint
 CREATE TABLE "api_keys" (
@@ -317,7 +320,6 @@ CREATE TABLE "api_keys" (
 CREATE TABLE "deployment" (
 	"id" smallint PRIMARY KEY DEFAULT 1 NOT NULL,
 	"environment" text NOT NULL,
-	"chain_ids" jsonb NOT NULL,
 	"root_key_id" text NOT NULL,
 	"root_key_check" "bytea" NOT NULL,
 	"service_key_check" "bytea" NOT NULL,
@@ -553,19 +555,28 @@ ALTER TABLE "audit" ADD CONSTRAINT "audit_project_id_projects_id_fk" FOREIGN KEY
 ALTER TABLE "audit_chain" ADD CONSTRAINT "audit_chain_audit_id_audit_id_fk" FOREIGN KEY ("audit_id") REFERENCES "public"."audit"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "freezes" ADD CONSTRAINT "freezes_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "freezes" ADD CONSTRAINT "freezes_wallet_id_wallets_id_fk" FOREIGN KEY ("wallet_id") REFERENCES "public"."wallets"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "freezes" ADD CONSTRAINT "freezes_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "backfills" ADD CONSTRAINT "backfills_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "cursors" ADD CONSTRAINT "cursors_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "doubtful_contracts" ADD CONSTRAINT "doubtful_contracts_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "followed_networks" ADD CONSTRAINT "followed_networks_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "abi_items" ADD CONSTRAINT "abi_items_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "collections" ADD CONSTRAINT "collections_transaction_id_transactions_id_fk" FOREIGN KEY ("transaction_id") REFERENCES "public"."transactions"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "collections" ADD CONSTRAINT "collections_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "listed_tokens" ADD CONSTRAINT "listed_tokens_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "developer_keys" ADD CONSTRAINT "developer_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "keyrings" ADD CONSTRAINT "keyrings_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "owner_locks" ADD CONSTRAINT "owner_locks_keyring_id_keyrings_id_fk" FOREIGN KEY ("keyring_id") REFERENCES "public"."keyrings"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "pin_guesses" ADD CONSTRAINT "pin_guesses_user_key" FOREIGN KEY ("project_id","owner_id") REFERENCES "public"."user_keys"("project_id","owner_id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "policies" ADD CONSTRAINT "policies_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "policies" ADD CONSTRAINT "policies_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "policies" ADD CONSTRAINT "policies_wallet_id_wallets_id_fk" FOREIGN KEY ("wallet_id") REFERENCES "public"."wallets"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "policy_locks" ADD CONSTRAINT "policy_locks_policy_id_policies_id_fk" FOREIGN KEY ("policy_id") REFERENCES "public"."policies"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "project_keys" ADD CONSTRAINT "project_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "user_keys" ADD CONSTRAINT "user_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "wallet_keys" ADD CONSTRAINT "wallet_keys_wallet_id_wallets_id_fk" FOREIGN KEY ("wallet_id") REFERENCES "public"."wallets"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "wallets" ADD CONSTRAINT "wallets_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
+ALTER TABLE "wallets" ADD CONSTRAINT "wallets_network_networks_name_fk" FOREIGN KEY ("network") REFERENCES "public"."networks"("name") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "wallets" ADD CONSTRAINT "wallets_keyring_id_keyrings_id_fk" FOREIGN KEY ("keyring_id") REFERENCES "public"."keyrings"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "idempotency_keys" ADD CONSTRAINT "idempotency_keys_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint

@@ -1,12 +1,12 @@
 import { eq, sql } from 'drizzle-orm'
 import type { Db, Queryable, Tx } from '../client.ts'
 import { abiItems } from '../schema.ts'
-import type { AbiItemKind, EvmNetwork, Network } from '../words.ts'
+import type { AbiItemKind, Network } from '../words.ts'
 
 type AbiItemRow = typeof abiItems.$inferInsert
 
 /** null: for every contract. */
-export type AbiBinding = { readonly network: EvmNetwork; readonly address: string } | null
+export type AbiBinding = { readonly network: Network; readonly address: string } | null
 
 export type AddedItemRow = AbiItemRow['item'] & {
   readonly selector: string

@@ -4,11 +4,10 @@ import { and, asc, desc, eq, inArray, or, sql } from 'drizzle-orm'
 import { bigint, boolean, integer, pgSchema, text, uuid } from 'drizzle-orm/pg-core'
 import type { Queryable, Tx } from '../client.ts'
 import { instant, uint256 } from '../columns.ts'
-import { attempts, audit, transactions } from '../schema.ts'
+import { attempts, audit, networks, transactions } from '../schema.ts'
 import {
   ATTEMPT_KINDS,
   GIVE_UPS,
-  NETWORKS,
   type Network,
   TRANSACTION_KINDS,
   TRANSACTION_STATUSES,
@@ -17,7 +16,7 @@ import {
 
 const overview = pgSchema('strongroom_views')
 
-const network = () => text('network', { enum: NETWORKS }).notNull()
+const network = () => text('network').notNull()
 const status = (name: string) => text(name, { enum: TRANSACTION_STATUSES })
 
 export const JOB_STATES = ['due', 'scheduled', 'running', 'abandoned', 'failing', 'given_up'] as const
@@ -123,7 +122,7 @@ export const jobOverview = overview
     lockedBy: text('locked_by'),
     createdAt: instant('created_at').notNull(),
     updatedAt: instant('updated_at').notNull(),
-    network: text('network', { enum: NETWORKS }),
+    network: text('network'),
     transactionId: uuid('transaction_id'),
     projectId: uuid('project_id'),
     signerAddress: text('signer_address'),
@@ -202,7 +201,7 @@ const transactionIdOf = async (db: Queryable, hash: string): Promise<string | nu
   const [row] = await db
     .select({ id: attempts.transactionId })
     .from(attempts)
-    .where(and(inArray(attempts.network, [...NETWORKS]), eq(attempts.hash, hash)))
+    .where(and(inArray(attempts.network, db.select({ name: networks.name }).from(networks)), eq(attempts.hash, hash)))
     .limit(1)
   return row?.id ?? null
 }

@@ -4,8 +4,9 @@ import { sql } from 'drizzle-orm'
 import { bigint, check, index, jsonb, pgTable, primaryKey, text, unique, uuid } from 'drizzle-orm/pg-core'
 import { access } from '../access.ts'
 import { bytes, instant, now, oneOf } from '../columns.ts'
-import { AUDIT_ACTIONS, FREEZE_SCOPES, NETWORKS, SECURITY_EVENTS } from '../words.ts'
+import { AUDIT_ACTIONS, FREEZE_SCOPES, SECURITY_EVENTS } from '../words.ts'
 import { wallets } from './custody.ts'
+import { networks } from './networks.ts'
 import { projects } from './projects.ts'
 
 /**
@@ -73,7 +74,7 @@ export const freezes = pgTable(
     projectId: uuid('project_id').references(() => projects.id),
     ownerId: text('owner_id'),
     walletId: uuid('wallet_id').references(() => wallets.id),
-    network: text('network', { enum: NETWORKS }),
+    network: text('network').references(() => networks.name),
     reason: text('reason').notNull(),
     createdAt: instant('created_at').notNull().default(now),
   },

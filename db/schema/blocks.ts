@@ -4,13 +4,16 @@ import { sql } from 'drizzle-orm'
 import { bigint, check, index, integer, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
 import { access } from '../access.ts'
 import { instant, now, oneOf, uint256 } from '../columns.ts'
-import { ASSET_STANDARDS, CURSOR_PURPOSES, HINDRANCES, NETWORKS } from '../words.ts'
+import { ASSET_STANDARDS, CURSOR_PURPOSES, HINDRANCES } from '../words.ts'
+import { networks } from './networks.ts'
 
 /** Where a follower of a network stands: everything up to this block is in our tables. */
 export const cursors = pgTable(
   'cursors',
   {
-    network: text('network', { enum: NETWORKS }).notNull(),
+    network: text('network')
+      .notNull()
+      .references(() => networks.name),
     purpose: text('purpose', { enum: CURSOR_PURPOSES }).notNull(),
     blockNumber: bigint('block_number', { mode: 'bigint' }).notNull(),
     blockHash: text('block_hash').notNull(),
@@ -28,7 +31,9 @@ export const cursorsAccess = access(cursors, { api: 'select', worker: 'select, i
 
 /** The networks that workers follow, and by which rules: written by every worker again and again, for operators. */
 export const followedNetworks = pgTable('followed_networks', {
-  network: text('network', { enum: NETWORKS }).primaryKey(),
+  network: text('network')
+    .primaryKey()
+    .references(() => networks.name),
   confirmations: integer('confirmations').notNull(),
   climbAfterSeconds: integer('climb_after_seconds').notNull(),
   expireAfterSeconds: integer('expire_after_seconds').notNull(),
@@ -41,7 +46,7 @@ export const followedNetworksAccess = access(followedNetworks, { worker: 'select
 export const seenBlocks = pgTable(
   'seen_blocks',
   {
-    network: text('network', { enum: NETWORKS }).notNull(),
+    network: text('network').notNull(),
     purpose: text('purpose', { enum: CURSOR_PURPOSES }).notNull(),
     number: bigint('number', { mode: 'bigint' }).notNull(),
     hash: text('hash').notNull(),
@@ -57,7 +62,7 @@ export const movements = pgTable(
   {
     /** Follows from what it is of (UUIDv5 over network, transaction, log, item, address and direction): nothing is kept twice. */
     id: uuid('id').primaryKey(),
-    network: text('network', { enum: NETWORKS }).notNull(),
+    network: text('network').notNull(),
     address: text('address').notNull(),
     direction: text('direction', { enum: ['in', 'out'] }).notNull(),
     counterparty: text('counterparty').notNull(),
@@ -107,7 +112,9 @@ export const movementsAccess = access(movements, { api: 'select', worker: 'selec
 export const backfills = pgTable(
   'backfills',
   {
-    network: text('network', { enum: NETWORKS }).notNull(),
+    network: text('network')
+      .notNull()
+      .references(() => networks.name),
     address: text('address').notNull(),
     /** The key was made then, and moved nothing before; null for an imported one. */
     keyMadeAt: instant('key_made_at'),
@@ -132,7 +139,6 @@ export const backfills = pgTable(
     primaryKey({ columns: [table.network, table.address] }),
     index('backfills_begun').on(table.network, table.begunAt),
     index('backfills_open').on(table.requestedAt).where(sql`done_at is null`),
-    check('backfills_network', oneOf('network', NETWORKS)),
     check('backfills_begins_whole', sql`num_nonnulls(begun_at, from_block, reached_block) in (0, 3)`),
     check('backfills_hindrance', oneOf('hindrance', HINDRANCES)),
     check(
@@ -155,17 +161,16 @@ export const backfillsAccess = access(backfills, {
 export const doubtfulContracts = pgTable(
   'doubtful_contracts',
   {
-    network: text('network', { enum: NETWORKS }).notNull(),
+    network: text('network')
+      .notNull()
+      .references(() => networks.name),
     contract: text('contract').notNull(),
     fromBlock: bigint('from_block', { mode: 'bigint' }).notNull(),
     toBlock: bigint('to_block', { mode: 'bigint' }).notNull(),
     tries: integer('tries').notNull().default(0),
     nextTryAt: instant('next_try_at').notNull().default(now),
   },
-  (table) => [
-    primaryKey({ columns: [table.network, table.contract] }),
-    check('doubtful_contracts_network', oneOf('network', NETWORKS)),
-  ],
+  (table) => [primaryKey({ columns: [table.network, table.contract] })],
 )
 
 export const doubtfulContractsAccess = access(doubtfulContracts, {

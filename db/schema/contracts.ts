@@ -4,7 +4,8 @@ import { sql } from 'drizzle-orm'
 import { bigint, check, index, jsonb, pgTable, primaryKey, smallint, text, unique, uuid } from 'drizzle-orm/pg-core'
 import { access } from '../access.ts'
 import { instant, now, oneOf, uint256 } from '../columns.ts'
-import { ABI_ITEM_KINDS, ASSET_STANDARDS, NETWORKS } from '../words.ts'
+import { ABI_ITEM_KINDS, ASSET_STANDARDS } from '../words.ts'
+import { networks } from './networks.ts'
 import { projects } from './projects.ts'
 import { transactions } from './transactions.ts'
 
@@ -18,7 +19,7 @@ export const abiItems = pgTable(
     id: bigint('id', { mode: 'bigint' }).primaryKey().generatedAlwaysAsIdentity(),
     abiName: text('abi_name').notNull(),
     /** Both null where it is for every contract of every network. */
-    network: text('network', { enum: NETWORKS }),
+    network: text('network').references(() => networks.name),
     address: text('address'),
     kind: text('kind', { enum: ABI_ITEM_KINDS }).notNull(),
     /** `0x` and four bytes. */
@@ -33,7 +34,6 @@ export const abiItems = pgTable(
     unique('abi_items_once').on(table.abiName, table.kind, table.signature),
     index('abi_items_selector').on(table.selector, table.kind),
     check('abi_items_kind', oneOf('kind', ABI_ITEM_KINDS)),
-    check('abi_items_network', oneOf('network', NETWORKS)),
     check('abi_items_bound', sql`(${table.network} is null) = (${table.address} is null)`),
     check('abi_items_selector_form', sql`${table.selector} ~ '^0x[0-9a-f]{8}$'`),
   ],
@@ -45,7 +45,9 @@ export const abiItemsAccess = access(abiItems, { api: 'select, insert, delete', 
 export const listedTokens = pgTable(
   'listed_tokens',
   {
-    network: text('network', { enum: NETWORKS }).notNull(),
+    network: text('network')
+      .notNull()
+      .references(() => networks.name),
     /** Canonical, as `parseAddress` returns it. */
     address: text('address').notNull(),
     listName: text('list_name').notNull(),
@@ -60,7 +62,6 @@ export const listedTokens = pgTable(
   (table) => [
     primaryKey({ columns: [table.network, table.address] }),
     index('listed_tokens_list').on(table.listName),
-    check('listed_tokens_network', oneOf('network', NETWORKS)),
     check('listed_tokens_display_decimals', sql`display_decimals between 0 and 255`),
   ],
 )
@@ -71,7 +72,7 @@ export const listedTokensAccess = access(listedTokens, { api: 'select, insert, d
 export const contractFacts = pgTable(
   'contract_facts',
   {
-    network: text('network', { enum: NETWORKS }).notNull(),
+    network: text('network').notNull(),
     address: text('address').notNull(),
     standard: text('standard', { enum: ASSET_STANDARDS }).notNull(),
     name: text('name').notNull(),
@@ -93,7 +94,7 @@ export const contractFactsAccess = access(contractFacts, {
 export const tokenUris = pgTable(
   'token_uris',
   {
-    network: text('network', { enum: NETWORKS }).notNull(),
+    network: text('network').notNull(),
     contract: text('contract').notNull(),
     tokenId: uint256('token_id').notNull(),
     uri: text('uri').notNull(),
@@ -114,7 +115,7 @@ export const collections = pgTable(
     projectId: uuid('project_id')
       .notNull()
       .references(() => projects.id),
-    network: text('network', { enum: NETWORKS }).notNull(),
+    network: text('network').notNull(),
     ownerAddress: text('owner_address').notNull(),
     name: text('name').notNull(),
     symbol: text('symbol').notNull(),

@@ -18,7 +18,8 @@ import {
 } from 'drizzle-orm/pg-core'
 import { access } from '../access.ts'
 import { bytes, instant, now, oneOf, uint256 } from '../columns.ts'
-import { CONTROL_MODES, KEYRING_KINDS, NETWORKS, type RuleOperator, WALLET_TYPES } from '../words.ts'
+import { CONTROL_MODES, KEYRING_KINDS, type RuleOperator, WALLET_TYPES } from '../words.ts'
+import { networks } from './networks.ts'
 import { projects } from './projects.ts'
 
 /** `value` as the caller wrote it: an address, an integer in decimal digits or 0x hex, or a text. */
@@ -149,7 +150,9 @@ export const wallets = pgTable(
     projectId: uuid('project_id')
       .notNull()
       .references(() => projects.id),
-    network: text('network', { enum: NETWORKS }).notNull(),
+    network: text('network')
+      .notNull()
+      .references(() => networks.name),
     ownerId: text('owner_id').notNull(),
     name: text('name').notNull(),
     /** Canonical: EIP-55 or SS58 with the network's prefix. */
@@ -167,7 +170,6 @@ export const wallets = pgTable(
     unique('wallets_address').on(table.projectId, table.network, table.address),
     index('wallets_watched').on(table.network, table.address),
     index('wallets_listed').on(table.projectId, table.network, table.createdAt, table.id),
-    check('wallets_network', oneOf('network', NETWORKS)),
     check('wallets_control_mode', oneOf('control_mode', CONTROL_MODES)),
     check('wallets_type', oneOf('type', WALLET_TYPES)),
   ],
@@ -193,7 +195,9 @@ export const policies = pgTable(
     projectId: uuid('project_id')
       .notNull()
       .references(() => projects.id),
-    network: text('network', { enum: NETWORKS }).notNull(),
+    network: text('network')
+      .notNull()
+      .references(() => networks.name),
     walletId: uuid('wallet_id')
       .notNull()
       .references(() => wallets.id),
@@ -219,7 +223,6 @@ export const policies = pgTable(
     index('policies_listed')
       .on(table.projectId, table.network, table.createdAt, table.id)
       .where(sql`${table.revokedAt} is null`),
-    check('policies_network', oneOf('network', NETWORKS)),
     check(
       'policies_rules',
       sql`jsonb_typeof(${table.argumentRules}) = 'array' and ${table.argumentRules} <> '[]'::jsonb`,

@@ -1,18 +1,17 @@
 // The deployment, its projects and their API keys.
 
 import { sql } from 'drizzle-orm'
-import { boolean, check, index, json, jsonb, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core'
+import { boolean, check, index, json, pgTable, primaryKey, smallint, text, uuid } from 'drizzle-orm/pg-core'
 import { access } from '../access.ts'
 import { bytes, instant, now, oneOf } from '../columns.ts'
 import { API_KEY_SCOPES, ENVIRONMENTS } from '../words.ts'
 
-/** The one row that binds this database to an environment, its chains and its keys. */
+/** The one row that binds this database to an environment and its keys. */
 export const deployment = pgTable(
   'deployment',
   {
     id: smallint('id').primaryKey().default(1),
     environment: text('environment', { enum: ENVIRONMENTS }).notNull(),
-    chainIds: jsonb('chain_ids').$type<Record<string, number>>().notNull(),
     rootKeyId: text('root_key_id').notNull(),
     rootKeyCheck: bytes('root_key_check').notNull(),
     serviceKeyCheck: bytes('service_key_check').notNull(),

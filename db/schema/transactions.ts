@@ -17,7 +17,7 @@ import {
 } from 'drizzle-orm/pg-core'
 import { access } from '../access.ts'
 import { instant, now, oneOf, uint256 } from '../columns.ts'
-import { ATTEMPT_KINDS, GIVE_UPS, NETWORKS, TRANSACTION_KINDS, TRANSACTION_STATUSES } from '../words.ts'
+import { ATTEMPT_KINDS, GIVE_UPS, TRANSACTION_KINDS, TRANSACTION_STATUSES } from '../words.ts'
 import { wallets } from './custody.ts'
 import { projects } from './projects.ts'
 
@@ -25,7 +25,7 @@ import { projects } from './projects.ts'
 export const signers = pgTable(
   'signers',
   {
-    network: text('network', { enum: NETWORKS }).notNull(),
+    network: text('network').notNull(),
     address: text('address').notNull(),
     createdAt: instant('created_at').notNull().default(now),
     /** What the node last said of it while something of it waited, for operators: nothing is decided by these. */
@@ -54,7 +54,7 @@ export const transactions = pgTable(
     walletId: uuid('wallet_id')
       .notNull()
       .references(() => wallets.id),
-    network: text('network', { enum: NETWORKS }).notNull(),
+    network: text('network').notNull(),
     signerAddress: text('signer_address').notNull(),
     /** What the signer deploys, or has execute the intent; null where it acts itself. */
     contractWallet: text('contract_wallet'),
@@ -177,7 +177,7 @@ export const transactionsAccess = access(transactions, {
 export const attempts = pgTable(
   'attempts',
   {
-    network: text('network', { enum: NETWORKS }).notNull(),
+    network: text('network').notNull(),
     hash: text('hash').notNull(),
     transactionId: uuid('transaction_id')
       .notNull()

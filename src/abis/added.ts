@@ -1,5 +1,5 @@
 import { type AbiBinding, deleteAbi, insertAbi } from '../../db/queries/abis.ts'
-import type { EvmNetwork } from '../../db/words.ts'
+import type { Network } from '../../db/words.ts'
 import type { Chains } from '../chains/chains.ts'
 import { provided } from '../chains/provided.ts'
 import type { WorkerCtx } from '../context.ts'
@@ -33,7 +33,7 @@ export const addAbi = async (
     readonly text: string
     readonly name?: string | undefined
     readonly fallbackName: string
-    readonly binding: { readonly network: EvmNetwork; readonly address: string } | null
+    readonly binding: { readonly network: Network; readonly address: string } | null
     readonly actor: string
   },
 ): Promise<AddedAbi> => {

@@ -1,9 +1,10 @@
+import type { NodelessChain } from '../chains/chain.ts'
 import { displayAmount, nativeToken, tokenOf } from '../tokens/token.ts'
 import type { Activity } from './list.ts'
 import type { WalletActivityItem } from './schema.ts'
 
 /** An activity as the wire shows it. Pure. */
-export const itemOf = ({ movement, facts, look }: Activity): WalletActivityItem => {
+export const itemOf = (chain: NodelessChain, { movement, facts, look }: Activity): WalletActivityItem => {
   const { network, contract, tokenId, direction } = movement
   const shown = {
     uuid: movement.id,
@@ -13,7 +14,7 @@ export const itemOf = ({ movement, facts, look }: Activity): WalletActivityItem 
     transaction_hash: movement.transactionHash,
   }
   if (contract === null || facts === null) {
-    const token = nativeToken(network)
+    const token = nativeToken(chain)
     const amount = displayAmount(movement.amount, token.decimals)
     return { ...shown, type: direction === 'in' ? 'receive_token' : 'send_token', metadata: { amount }, token }
   }

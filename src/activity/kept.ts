@@ -4,7 +4,7 @@ import { createdCollectionsAmong, type MovementRow } from '../../db/queries/move
 import { watchedAddresses } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import { asStandard, type BlockMovements, type Chain, type RecordedMovement } from '../chains/chain.ts'
-import { NOBODY } from '../chains/networks.ts'
+import { NOBODIES } from '../chains/networks.ts'
 import type { WorkerCtx } from '../context.ts'
 import { nameUuid } from '../tokens/name-uuid.ts'
 
@@ -47,9 +47,6 @@ export const watchedIn = async (
 
 /** Ours alone, and for ever: an item that is read again, after a reorganisation or a loss, keeps its uuid. */
 const ACTIVITY_NAMESPACE = '4a3eb347-6cba-4325-9958-cff3cb99f911'
-
-/** Whose movements are nobody's, on whichever network. */
-const NOBODIES: ReadonlySet<string> = new Set(Object.values(NOBODY))
 
 type Side = { readonly address: string; readonly counterparty: string; readonly direction: 'in' | 'out' }
 

@@ -22,7 +22,7 @@ export const activityRoutes = (
         before: beforeOf(query),
         ...pagingOf(query),
       })
-      return activities.map(itemOf)
+      return activities.map((activity) => itemOf(ctx.chains.withNode(query.network), activity))
     },
     {
       query: ListActivityQuery,

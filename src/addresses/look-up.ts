@@ -5,13 +5,17 @@ import { AppError } from '../errors.ts'
 import { contractOf, tokenLooks } from '../tokens/token.ts'
 import { ADDRESSES_MAX, type AddressesMetadata } from './schema.ts'
 
-/** The address of an ENS name, null where it has none. @throws invalid_input, not_implemented (no Ethereum node), node_unavailable. */
+/** The address of an ENS name, null where it has none. @throws invalid_input, not_implemented (no node of a network with names), node_unavailable. */
 export const lookupByName = async (
   ctx: Pick<Ctx, 'chains'>,
   input: { readonly name: string },
 ): Promise<string | null> => {
-  const { names, network } = ctx.chains.withNode('Ethereum')
-  return provided(names, `${network} has no registry of names.`).addressOfName(input.name)
+  const refusal = 'No network here has a registry of names.'
+  const { network } = provided(
+    ctx.chains.known.find(({ hasNames }) => hasNames),
+    refusal,
+  )
+  return provided(ctx.chains.withNode(network).names, refusal).addressOfName(input.name)
 }
 
 /**

@@ -2,6 +2,7 @@
 // strictly, and so that what wallets of that family write is understood (Talisman's `siws`: version 1.0.0, one empty line
 // where there is no statement, no chain id or a free one).
 
+import { SUBSTRATE_NETWORKS } from '../chains/networks.ts'
 import { type SignInMessage, timesOf } from './sign-in-message.ts'
 
 const INSTANT = '[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})'
@@ -12,7 +13,7 @@ const URI = '[!-~]+'
 const MESSAGE = new RegExp(
   [
     '^(?:(?<scheme>[a-z][a-z0-9+.-]*)://)?(?<domain>[!-.0-~]+) wants you to sign in with your ',
-    '(?:Substrate|Polkadot|Vara) account:\n',
+    `(?:${['Substrate', ...SUBSTRATE_NETWORKS].join('|')}) account:\n`,
     '(?<address>[1-9A-HJ-NP-Za-km-z]{46,50})\n',
     // EIP-4361's statement leaves out ", \, `, {, | and }: nothing in it looks like the end of a line or a quotation.
     "(?:\n(?:[A-Za-z0-9 !#$%&'()*+,./:;=?@[\\]_~-]+\n\n|\n)?)",

@@ -10,6 +10,7 @@ import type { ContractWallets } from './contract-wallets.ts'
 import type { Delivery } from './delivery.ts'
 import type { Facts } from './facts.ts'
 import type { Messages } from './messages.ts'
+import type { NativeCoin } from './networks/network.ts'
 import type { Nfts } from './nfts.ts'
 import type { Submission } from './submission.ts'
 
@@ -29,6 +30,9 @@ export type Identity = {
   readonly family: ChainFamily
   /** The EIP-155 chain id; null for a family that has none. */
   readonly chainId: number | null
+  readonly coin: NativeCoin
+  /** Names that stand for addresses can be looked up there. */
+  readonly hasNames: boolean
   /** What an intent without a recipient is. */
   readonly withoutRecipient: 'creation' | 'runtime_call'
   /** A transaction that waits too long ends by itself. */

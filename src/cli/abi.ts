@@ -2,9 +2,9 @@ import { readFile, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { Command } from 'commander'
 import { listAbis } from '../../db/queries/abis.ts'
-import { EVM_NETWORKS, type EvmNetwork } from '../../db/words.ts'
+import type { Network } from '../../db/words.ts'
 import { abiFilesOf, addAbi, removeAbi } from '../abis/added.ts'
-import { oneOf } from './arguments.ts'
+import { EVM_NETWORK_WORDS, evmNetwork } from './arguments.ts'
 import { OPERATOR, print, printJson, shownRow, usageError, withServiceCtx } from './operator.ts'
 
 /** @throws Error for what is no file of a sensible size. */
@@ -19,7 +19,7 @@ const counted = (count: number, what: string): string => `${count} ${what}${coun
 const whereOf = ({ network, address }: { network: string | null; address: string | null }): string =>
   address === null ? 'every contract' : `${address} on ${network}`
 
-type AddOptions = { readonly name?: string; readonly network?: EvmNetwork; readonly address?: string }
+type AddOptions = { readonly name?: string; readonly network?: Network; readonly address?: string }
 
 const add = async (path: string, { name, network, address }: AddOptions, command: Command) => {
   if ((network === undefined) !== (address === undefined)) {
@@ -56,7 +56,7 @@ export const abiCommands = (): Command => {
     .description('Add the functions and errors of an ABI.')
     .argument('<file>', 'a JSON ABI, or an artifact of Hardhat or Foundry with one in "abi"')
     .option('--name <name>', "what to call it; by default the contract's name in the artifact, or the file's name")
-    .option('--network <network>', EVM_NETWORKS.join(', '), oneOf(EVM_NETWORKS))
+    .option('--network <network>', EVM_NETWORK_WORDS, evmNetwork)
     .option(
       '--address <address>',
       'the contract whose ABI it is, or the implementation behind proxies; else for every one',

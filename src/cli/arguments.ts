@@ -1,6 +1,9 @@
 // How commands read their arguments: what does not fit is refused with one sentence, before anything is opened.
 
 import { InvalidArgumentError } from 'commander'
+import type { Network } from '../../db/words.ts'
+import { EVM_NETWORKS, NETWORKS } from '../chains/networks.ts'
+import { readNetworks } from '../config.ts'
 import { UUID } from '../uuid.ts'
 
 const INSTANT = /^(\d{4})-(\d{2})-(\d{2})T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/
@@ -28,6 +31,17 @@ export const oneOf =
     if (word === undefined) throw new InvalidArgumentError(`It must be one of ${words.join(', ')}.`)
     return word
   }
+
+/** For the help, which needs no configuration. */
+export const NETWORK_WORDS = NETWORKS.join(', ')
+export const EVM_NETWORK_WORDS = EVM_NETWORKS.join(', ')
+
+/** A network of this deployment. @throws InvalidArgumentError */
+export const network = (text: string): Network => oneOf(readNetworks().map((row) => row.network))(text)
+
+/** @throws InvalidArgumentError */
+export const evmNetwork = (text: string): Network =>
+  oneOf(readNetworks().flatMap((row) => ('chainId' in row ? [row.network] : [])))(text)
 
 /** A list of words with commas between them. @throws InvalidArgumentError */
 export const listOf =

@@ -1,9 +1,9 @@
 import { Command } from 'commander'
 import { listFreezes } from '../../db/queries/freezes.ts'
-import { NETWORKS, type Network } from '../../db/words.ts'
+import type { Network } from '../../db/words.ts'
 import { unreachable } from '../errors.ts'
 import { freeze, type Target, unfreeze } from '../freezes/freeze.ts'
-import { oneOf, uuid } from './arguments.ts'
+import { NETWORK_WORDS, network, uuid } from './arguments.ts'
 import { OPERATOR, print, printJson, withServiceCtx } from './operator.ts'
 
 const STILL_SENT =
@@ -61,8 +61,8 @@ const addTargets = (
     .argument('<wallet-id>', '', uuid)
     .action((walletId: string, options) => run({ scope: 'wallet', walletId }, options))
   add('network', "every project's wallets on a network")
-    .argument('<network>', NETWORKS.join(', '), oneOf(NETWORKS))
-    .action((network: Network, options) => run({ scope: 'network', network }, options))
+    .argument('<network>', NETWORK_WORDS, network)
+    .action((name: Network, options) => run({ scope: 'network', network: name }, options))
 }
 
 const list = ({ json }: { json?: boolean }) =>

@@ -1,6 +1,5 @@
 import { Command } from 'commander'
-import { SUBSTRATE_NETWORKS, type SubstrateNetwork } from '../../db/words.ts'
-import { substrateNetworkRow } from '../chains/networks.ts'
+import { SUBSTRATE_NETWORKS, type SubstrateNetwork, substrateNetworkRow } from '../chains/networks.ts'
 import { readConfig } from '../config.ts'
 import { oneOf } from './arguments.ts'
 import { note, print, printJson } from './operator.ts'
@@ -22,7 +21,9 @@ const pin = async (network: SubstrateNetwork, { url, json }: { url?: string; jso
 }
 
 export const runtimeCommands = (): Command => {
-  const command = new Command('runtime').description('Runtimes of Polkadot and Vara: by which metadata is signed.')
+  const command = new Command('runtime').description(
+    `Runtimes of ${SUBSTRATE_NETWORKS.join(' and ')}: by which metadata is signed.`,
+  )
   command
     .command('pin')
     .description('Print the pin of the metadata of the runtime that a node is of now.')

@@ -1,14 +1,14 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { listTransactions, type TransactionOverview } from '../../db/queries/overview.ts'
-import { NETWORKS, type Network, TRANSACTION_STATUSES, type TransactionStatus } from '../../db/words.ts'
+import { type Network, TRANSACTION_STATUSES, type TransactionStatus } from '../../db/words.ts'
 import type { NodelessChain } from '../chains/chain.ts'
 import type { Chains } from '../chains/chains.ts'
-import { displayAmount, nativeToken } from '../tokens/token.ts'
+import { displayAmount } from '../tokens/token.ts'
 import { type InspectedAttempt, type Inspection, inspectTransaction, type NodeView } from '../transactions/inspect.ts'
 import { type Fate, findLost, repairLost } from '../transactions/repair.ts'
 import { cancelTransaction, retryTransaction } from '../transactions/waiting.ts'
 import { UUID } from '../uuid.ts'
-import { listOf, oneOf, uuid, wholeNumber } from './arguments.ts'
+import { listOf, NETWORK_WORDS, network, uuid, wholeNumber } from './arguments.ts'
 import { OPERATOR, print, printJson, shownRow, table, withServiceCtx } from './operator.ts'
 
 const HASH = /^0x[0-9a-f]{64}$/i
@@ -88,43 +88,41 @@ const repair = ({ network, yes }: { network: Network; yes?: boolean }) =>
 
 const gwei = (wei: bigint): string => `${displayAmount(wei, GWEI_DECIMALS)} gwei`
 
-const coins = (network: Network, raw: bigint): string => {
-  const { decimals, symbol } = nativeToken(network)
-  return `${displayAmount(raw, decimals)} ${symbol}`
-}
+const coins = ({ coin: { decimals, symbol } }: NodelessChain, raw: bigint): string =>
+  `${displayAmount(raw, decimals)} ${symbol}`
 
 const time = (at: Date | null): string => at?.toISOString() ?? '-'
 
-const offered = (network: Network, offer: InspectedAttempt['offer']): string => {
+const offered = (chain: NodelessChain, offer: InspectedAttempt['offer']): string => {
   if (offer === null) return '-'
   const { maxFeePerGas, maxPriorityFeePerGas, worstCost, isBound } = offer
   const fees = [
     ...(maxFeePerGas === null ? [] : [gwei(maxFeePerGas)]),
     ...(maxPriorityFeePerGas === null ? [] : [`tip ${gwei(maxPriorityFeePerGas)}`]),
   ]
-  const most = coins(network, worstCost)
+  const most = coins(chain, worstCost)
   return [...fees, isBound ? `at most ${most}` : `${most} as far as is known`].join(', ')
 }
 
-const attemptLine = (network: Network, attempt: InspectedAttempt): readonly string[] => {
+const attemptLine = (chain: NodelessChain, attempt: InspectedAttempt): readonly string[] => {
   const marks = [attempt.chosen ? 'chosen' : '', attempt.mined ? 'mined' : '', attempt.refusal ?? '']
   return [
     ...[
       `  ${attempt.attempt}`,
       attempt.kind,
       attempt.hash,
-      offered(network, attempt.offer),
+      offered(chain, attempt.offer),
       `accepted ${time(attempt.acceptedAt)}`,
     ],
     marks.filter((mark) => mark !== '').join(', '),
   ]
 }
 
-const nodeLines = (network: Network, node: NodeView): readonly string[] => {
+const nodeLines = (chain: NodelessChain, node: NodeView): readonly string[] => {
   if (node.kind === 'silent') return [node.sentence]
   const { minedCount, pendingCount, balance, nextBaseFeePerGas } = node.standing
   return [
-    `${minedCount} of the signer's transactions are mined, ${pendingCount} with the pool; it has ${coins(network, balance)}`,
+    `${minedCount} of the signer's transactions are mined, ${pendingCount} with the pool; it has ${coins(chain, balance)}`,
     ...(nextBaseFeePerGas === null
       ? []
       : [
@@ -132,7 +130,7 @@ const nodeLines = (network: Network, node: NodeView): readonly string[] => {
         ]),
     ...(node.lacks === null || node.lacks === 0n
       ? []
-      : [`the signer lacks ${coins(network, node.lacks)} for the chosen attempt`]),
+      : [`the signer lacks ${coins(chain, node.lacks)} for the chosen attempt`]),
   ]
 }
 
@@ -142,11 +140,11 @@ const CALLS: Record<NodelessChain['withoutRecipient'], string> = {
 }
 
 const facts = (
-  { withoutRecipient }: NodelessChain,
+  chain: NodelessChain,
   { transaction: row, jobs, node }: Inspection,
 ): readonly (readonly [string, string])[] => {
   const block = row.minedBlockNumber === null ? '-' : `${row.minedBlockNumber}, ${row.minedBlockHash}`
-  const call = CALLS[withoutRecipient]
+  const call = CALLS[chain.withoutRecipient]
   const created = row.contractAddress === null ? '' : `: ${row.contractAddress}`
   return [
     ['id', row.id],
@@ -156,7 +154,7 @@ const facts = (
     ...(row.contractWallet === null ? [] : [['for', `the contract wallet ${row.contractWallet}`] as const]),
     ['kind', row.kind],
     ['to', row.to ?? `${call}${created}`],
-    ['value', coins(row.network, row.value)],
+    ['value', coins(chain, row.value)],
     ...(row.feeAsset === null
       ? []
       : [['fee', `paid in ${row.feeAsset}, of which it takes at most ${row.feeAssetCost} base units`] as const]),
@@ -174,15 +172,15 @@ const facts = (
       const tries = `${job.attempts} of ${job.maxAttempts} attempts${job.lastError === null ? '' : `: ${job.lastError}`}`
       return ['job', `${job.id}, ${job.state}, due ${time(job.runAt)}, ${tries}`]
     }),
-    ...(node === null ? [] : nodeLines(row.network, node)).map((line): readonly [string, string] => ['node now', line]),
+    ...(node === null ? [] : nodeLines(chain, node)).map((line): readonly [string, string] => ['node now', line]),
   ]
 }
 
 const printInspection = (chain: NodelessChain, inspection: Inspection): void => {
-  const { transaction, attempts, acts } = inspection
+  const { attempts, acts } = inspection
   print(table(facts(chain, inspection).map(([name, value]) => [`${name}:`, value])))
   print('attempts:')
-  print(table(attempts.map((attempt) => attemptLine(transaction.network, attempt))))
+  print(table(attempts.map((attempt) => attemptLine(chain, attempt))))
   print('audit:')
   print(table(acts.map((act) => [`  ${act.id}`, time(act.at), act.action, `by ${act.actor}`])))
 }
@@ -237,7 +235,7 @@ export const transactionCommands = (): Command => {
   command
     .command('list')
     .description('List transactions with the reason why each is not done: live ones by default, the oldest first.')
-    .option('--network <network>', NETWORKS.join(', '), oneOf(NETWORKS))
+    .option('--network <network>', NETWORK_WORDS, network)
     .option(
       '--status <list>',
       `${TRANSACTION_STATUSES.join(', ')}; with an ended one among them the newest come first`,
@@ -273,7 +271,7 @@ export const transactionCommands = (): Command => {
     .description(
       'Find what was final and is not on the chain any more, after a reorganisation below that. Shows what it would do; --yes does it.',
     )
-    .requiredOption('--network <network>', NETWORKS.join(', '), oneOf(NETWORKS))
+    .requiredOption('--network <network>', NETWORK_WORDS, network)
     .option('--yes', 'do it: tell what is on no chain as failed, free its nonce, and follow what is in another block')
     .action(repair)
   return command

@@ -2,7 +2,7 @@
 
 import type { Db } from '../../db/client.ts'
 import { readWalletKeys, type WalletKeyRow } from '../../db/queries/custody/keyrings.ts'
-import type { Environment } from '../../db/words.ts'
+import type { ChainFamily, Environment, Network } from '../../db/words.ts'
 import { createBatcher, createQueue, type Queue } from '../queue.ts'
 import { type Audit, createAudit } from './audit.ts'
 import { createGuard, type Guard, TURN_WAIT_MS, TURN_WAITING_MAX } from './credentials/guard.ts'
@@ -14,9 +14,13 @@ import { ARGON2_CONCURRENCY_MAX } from './sealing/kdf.ts'
 
 const READ_TOGETHER_MAX = 500
 
+/** The family of a network, as this process is configured. @throws not_implemented for an unknown network. */
+type FamilyOf = (network: Network) => ChainFamily
+
 export type CustodyCtx = {
   readonly db: Db
   readonly environment: Environment
+  readonly familyOf: FamilyOf
   readonly rootKeys: RootKeys
   readonly projectKeys: ProjectKeys
   readonly audit: Audit
@@ -37,13 +41,14 @@ export type CustodySettings = {
   readonly nextRootKey?: RootKey | null | undefined
   readonly sealer: Sealer
   readonly environment: Environment
+  readonly familyOf: FamilyOf
   /** How many wrong credentials an API key or user may send: PINs over all processes, secrets in each. */
   readonly limits: { readonly wrongPinsPerHour: number; readonly wrongSecretsPerMinute: number }
   readonly now: () => Date
 }
 
 export const createCustodyCtx = (settings: CustodySettings): CustodyCtx => {
-  const { db, environment, limits } = settings
+  const { db, environment, familyOf, limits } = settings
   const rootKeys = createRootKeys(settings)
   const argon2 = createQueue({ atOnce: ARGON2_CONCURRENCY_MAX, waitingMax: TURN_WAITING_MAX, waitMaxMs: TURN_WAIT_MS })
   const readTogether = createBatcher({
@@ -53,6 +58,7 @@ export const createCustodyCtx = (settings: CustodySettings): CustodyCtx => {
   return {
     db,
     environment,
+    familyOf,
     rootKeys,
     projectKeys: createProjectKeys({ db, rootKeys }),
     audit: createAudit(settings),

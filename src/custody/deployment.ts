@@ -1,10 +1,20 @@
-// The check row: one database belongs to one environment, its chains, one root key, one service key and one identity key.
-// The first process writes the row, each later one compares, and refuses to start where something does not fit: a testnet process on a
+// The check row: one database belongs to one environment, one root key, one service key and one identity key. The first
+// process writes the row, each later one compares, and refuses to start where something does not fit: a testnet process on a
 // mainnet database, or a wrong key, would otherwise be found out one request at a time.
+//
+// Networks are bound one by one, by the first process that has them: a release or a file that adds a network starts beside
+// processes that do not know it. From then on the name stays with its chain.
 
 import { randomBytes } from 'node:crypto'
 import type { Db } from '../../db/client.ts'
-import { type DeploymentRow, insertDeployment, readDeployment } from '../../db/queries/custody/deployment.ts'
+import {
+  type DeploymentRow,
+  insertDeployment,
+  insertNetworks,
+  type NetworkBinding,
+  readDeployment,
+  readNetworks,
+} from '../../db/queries/custody/deployment.ts'
 import type { Environment } from '../../db/words.ts'
 import type { RootKey } from './root/root-key.ts'
 import type { Sealer } from './sealer.ts'
@@ -14,7 +24,7 @@ import { KEY_BYTES } from './sealing/kdf.ts'
 type Deployment = {
   readonly db: Db
   readonly environment: Environment
-  readonly chainIds: Readonly<Record<string, number>>
+  readonly networks: readonly NetworkBinding[]
   /** null in a process that opens no wallet: it cannot write the row, and leaves the root key unchecked. */
   readonly rootKey: RootKey | null
   /** The one that comes after `rootKey`, in a process that is to live through the change. */
@@ -38,7 +48,6 @@ type Whole = Deployment & { readonly rootKey: RootKey; readonly identity: Sealer
 
 const makeRow = async (input: Whole): Promise<DeploymentRow> => ({
   environment: input.environment,
-  chainIds: { ...input.chainIds },
   rootKeyId: input.rootKey.id,
   rootKeyCheck: await rootKeyCheckOf(input.rootKey),
   serviceKeyCheck: checkValueOf(input.sealer),
@@ -56,11 +65,48 @@ const opens = async (open: () => Promise<Uint8Array> | Uint8Array): Promise<bool
   }
 }
 
-const chainsOf = (chainIds: Readonly<Record<string, number>>): string =>
-  Object.entries(chainIds)
-    .map(([network, id]) => `${network} ${id}`)
-    .sort()
-    .join(', ')
+const chainOf = ({ family, chainId }: NetworkBinding): string =>
+  chainId === null ? `a network of the family ${family}` : `the chain with id ${chainId}`
+
+/** @throws Error where a network is bound to another chain, or a chain to another network. */
+const requireSameChains = (bound: readonly NetworkBinding[], ours: readonly NetworkBinding[]): void => {
+  for (const network of ours) {
+    const { name, chainId } = network
+    const same = bound.find((each) => each.name === name)
+    if (same !== undefined && chainOf(same) !== chainOf(network)) {
+      throw new Error(`${name} is ${chainOf(network)} in this process, and ${chainOf(same)} in this database.`)
+    }
+    const other = bound.find((each) => each.chainId !== null && each.chainId === chainId && each.name !== name)
+    if (other !== undefined) {
+      throw new Error(
+        `${name} is ${chainOf(network)} in this process; in this database that chain is named ${other.name}.`,
+      )
+    }
+  }
+}
+
+/**
+ * Binds the networks that this database does not know yet, where this process may.
+ * @throws Error as `requireSameChains`; or where a network is not bound, and this process may not bind it.
+ */
+const bindNetworks = async ({ db, networks, rootKey }: Deployment): Promise<void> => {
+  const isUnknownTo = (bound: readonly NetworkBinding[]) =>
+    networks.filter(({ name }) => !bound.some((each) => each.name === name))
+  const before = await readNetworks(db)
+  requireSameChains(before, networks)
+  const unknown = isUnknownTo(before)
+  if (unknown.length === 0) return
+  if (rootKey !== null) await insertNetworks(db, unknown)
+  const after = await readNetworks(db)
+  // Another process may have been faster, with another chain.
+  requireSameChains(after, networks)
+  const missing = isUnknownTo(after).map(({ name }) => name)
+  if (missing.length > 0) {
+    throw new Error(
+      `This database does not know ${missing.join(', ')} yet: start a process that has the root key and the same networks first.`,
+    )
+  }
+}
 
 /** @throws Error where none of the process's root keys is the one that the database belongs to. */
 const requireRootKey = async (row: DeploymentRow, held: readonly RootKey[]): Promise<void> => {
@@ -92,7 +138,7 @@ const requireFit = async (what: string, sealer: Sealer, sealed: Uint8Array): Pro
 }
 
 /**
- * Binds the database to this environment, these chains and these keys, or checks that it already is.
+ * Binds the database to this environment, these networks and these keys, or checks that it already is.
  * @throws Error with one sentence that says which does not fit; the process must not start.
  */
 export const checkDeployment = async (input: Deployment): Promise<void> => {
@@ -107,11 +153,8 @@ export const checkDeployment = async (input: Deployment): Promise<void> => {
   if (row.environment !== input.environment) {
     throw new Error(`This database belongs to ${row.environment}, and this process is set up for ${input.environment}.`)
   }
-  if (chainsOf(row.chainIds) !== chainsOf(input.chainIds)) {
-    const [found, expected] = [chainsOf(input.chainIds), chainsOf(row.chainIds)]
-    throw new Error(`This process has the chain ids ${found}; this database belongs to ${expected}.`)
-  }
   if (held.length > 0) await requireRootKey(row, held)
   await requireFit('service', sealer, row.serviceKeyCheck)
   if (identity !== null) await requireFit('identity', identity, row.identityKeyCheck)
+  await bindNetworks(input)
 }

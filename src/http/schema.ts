@@ -2,7 +2,7 @@
 
 import { Kind, type Static, type TSchema, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox'
 import { t } from 'elysia'
-import { CONTROL_MODES, NETWORKS, type Network, TRANSACTION_STATUSES, type TransactionStatus } from '../../db/words.ts'
+import { CONTROL_MODES, type Network, TRANSACTION_STATUSES, type TransactionStatus } from '../../db/words.ts'
 
 export const closed = { additionalProperties: false } as const
 
@@ -21,7 +21,13 @@ export const OneOf = <const Words extends readonly string[]>(
     ...options,
   })
 
-export const NetworkField = OneOf(NETWORKS, {
+// Which networks there are is not known before the configuration: `checkNetwork` refuses others, and the description lists them.
+TypeRegistry.Set('Network', (_, value) => value !== undefined)
+
+export const NetworkField = Type.Unsafe<Network>({
+  [Kind]: 'Network',
+  type: 'string',
+  isNetwork: true,
   description: 'The network.',
   examples: ['Ethereum'],
 })

@@ -45,14 +45,18 @@ const SECURITY_SCHEMES = {
 
 const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 
+type Known = { readonly schemas: Record<string, unknown>; readonly networks: readonly string[] }
+
 /** Schemas that have a title are written once, under components, and referred to. */
-const hoist = (value: unknown, schemas: Record<string, unknown>): unknown => {
-  if (Array.isArray(value)) return value.map((item) => hoist(item, schemas))
+const hoist = (value: unknown, known: Known): unknown => {
+  const { schemas, networks } = known
+  if (Array.isArray(value)) return value.map((item) => hoist(item, known))
   if (!isJson(value)) return value
   const walked: Record<string, unknown> = {}
   for (const [key, item] of Object.entries(value)) {
+    if (key === 'isNetwork' && item === true) walked.enum = networks
     // A schema's `rule` is for our own sentences; a property may have the name too, and is then an object.
-    if (key !== 'rule' || typeof item !== 'string') walked[key] = hoist(item, schemas)
+    else if (key !== 'rule' || typeof item !== 'string') walked[key] = hoist(item, known)
   }
   const { title, type } = walked
   if (typeof title !== 'string' || typeof type !== 'string') return walked
@@ -96,11 +100,14 @@ const operationIdOf = (method: string, path: string): string =>
 export const describe = (input: {
   readonly config: Pick<Config, 'publicBaseUrl'>
   readonly paths: Json
+  /** The names of the networks of this deployment. */
+  readonly networks: readonly string[]
   readonly routes: readonly DescribedRoute[]
   /** What a path asks for; null: project and bearer. */
   readonly securityOf: (path: string) => readonly Json[] | null
 }): Json => {
   const schemas: Record<string, unknown> = {}
+  const known = { schemas, networks: input.networks }
   const bodies = new Map(input.routes.map(({ method, path, body }) => [`${method.toLowerCase()} ${path}`, body]))
   const operationOf = (path: string, method: string, operation: Json): Json => {
     const body = bodies.get(`${method} ${path}`) ?? null
@@ -119,7 +126,7 @@ export const describe = (input: {
       Object.fromEntries(
         Object.entries(isJson(operations) ? operations : {}).map(([method, operation]) => [
           method,
-          hoist(operationOf(path, method, isJson(operation) ? operation : {}), schemas),
+          hoist(operationOf(path, method, isJson(operation) ? operation : {}), known),
         ]),
       ),
     ]),

@@ -12,9 +12,10 @@ const OPEN = /^\/(?:healthz|readyz|metadata\/.*|\.well-known\/.*|users\/session-
 /** The project is, and nobody is logged in yet. */
 const WAYS_IN = /^\/users\/(?:login-.*|verify-login|refresh-token|create-session-challenge)$/
 
-const documentOf = (ctx: Pick<Ctx, 'config'>, app: AnyElysia) =>
+const documentOf = (ctx: Pick<Ctx, 'config' | 'chains'>, app: AnyElysia) =>
   describe({
     config: ctx.config,
+    networks: ctx.chains.known.map(({ network }) => network),
     paths: { ...toOpenAPISchema(app).paths },
     // The generator would read any object as a schema; ours are all objects with a title.
     routes: app.routes.map(({ method, path, hooks }) => ({ method, path, body: hooks?.body ?? null })),
@@ -22,7 +23,7 @@ const documentOf = (ctx: Pick<Ctx, 'config'>, app: AnyElysia) =>
   })
 
 /** /openapi/json from the routes' own schemas, and a page at /openapi that lets a person try each call. */
-export const openapiRoutes = (ctx: Pick<Ctx, 'config'>, app: () => AnyElysia) => {
+export const openapiRoutes = (ctx: Pick<Ctx, 'config' | 'chains'>, app: () => AnyElysia) => {
   let document: ReturnType<typeof documentOf> | null = null
   const viewer = new Elysia({ prefix: '/openapi' })
     .get(

@@ -98,7 +98,7 @@ const choosePolicy = async (ctx: Ctx, use: Use & Choice): Promise<Chosen | null>
 /** Where nothing allows it; or where what allows it has too little left for this fee. */
 const deniedFor = ({ chain }: Use, owed: bigint | null): AppError => {
   if (owed === null) return denied('No policy of this wallet lets the developer do this: it takes the "user_pin".')
-  const { decimals, symbol } = nativeToken(chain.network)
+  const { decimals, symbol } = nativeToken(chain)
   return denied(
     `No policy that allows this has enough left: one use, and ${displayAmount(owed, decimals)} ${symbol} of its fee budget, which is the most that the fees of this may come to.`,
   )

@@ -34,7 +34,7 @@ export const tokenBalances = async (
   })
   const addresses = [...tokens.keys()]
   const [facts, looks] = await Promise.all([chain.facts(addresses), tokenLooks(ctx.db, { chain, addresses })])
-  const native = nativeToken(network)
+  const native = nativeToken(chain)
   return [
     { ...native, raw_balance: coin.toString(), display_balance: displayAmount(coin, native.decimals) },
     ...addresses.flatMap((contract) => {

@@ -1,26 +1,15 @@
-// How the coins and the well-known tokens are shown where no operator has said it, by chain id. Only looks: what a token is
+// How the well-known tokens are shown where no operator has said it, by chain id. Only looks: what a token is
 // called and how its amounts are read, its contract says, so a wrong address here could lend a strange token a logo and
 // nothing else. Logos: files of trustwallet/assets; "" where it has none.
 
-import type { Network } from '../../db/words.ts'
 import type { TokenLook } from './token.ts'
 
 const LOGOS = 'https://raw.githubusercontent.com/trustwallet/assets/master/blockchains'
 const ofChain = (chain: string): string => `${LOGOS}/${chain}/info/logo.png`
 const ofToken = (address: string): string => `${LOGOS}/ethereum/assets/${address}/logo.png`
 
-const ETHER_LOGO = ofChain('ethereum')
 const POL_LOGO = ofChain('polygon')
 const AVAX_LOGO = ofChain('avalanchec')
-
-export const COIN_LOGOS: Readonly<Record<Network, string>> = {
-  Ethereum: ETHER_LOGO,
-  Polygon: POL_LOGO,
-  Base: ETHER_LOGO,
-  Avalanche: AVAX_LOGO,
-  Polkadot: ofChain('polkadot'),
-  Vara: '',
-}
 
 const USDC: TokenLook = { logoUrl: ofToken('0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48'), displayDecimals: 2 }
 const USDT: TokenLook = { logoUrl: ofToken('0xdAC17F958D2ee523a2206206994597C13D831ec7'), displayDecimals: 2 }

@@ -4,10 +4,9 @@
 import type { Db } from '../../db/client.ts'
 import { readTokenLooks } from '../../db/queries/listed-tokens.ts'
 import type { Network } from '../../db/words.ts'
-import type { AddressFacts, Chain } from '../chains/chain.ts'
-import { NATIVE_COINS } from '../chains/networks.ts'
+import type { AddressFacts, Chain, NodelessChain } from '../chains/chain.ts'
 import type { PreviewContract } from '../transactions/preview-schema.ts'
-import { COIN_LOGOS, DEFAULT_LOOKS } from './default-list.ts'
+import { DEFAULT_LOOKS } from './default-list.ts'
 import { nameUuid } from './name-uuid.ts'
 import type { Token } from './schema.ts'
 
@@ -23,8 +22,7 @@ const uuidOf = (network: Network, contractAddress: string): string =>
   nameUuid({ namespace: TOKEN_NAMESPACE, name: `${network}:${contractAddress}` })
 
 /** The network's own coin; in place of a contract address it has the word that clients compare with. Pure. */
-export const nativeToken = (network: Network): Token => {
-  const coin = NATIVE_COINS[network]
+export const nativeToken = ({ network, coin }: Pick<NodelessChain, 'network' | 'coin'>): Token => {
   return {
     uuid: uuidOf(network, coin.word),
     network,
@@ -33,7 +31,7 @@ export const nativeToken = (network: Network): Token => {
     symbol: coin.symbol,
     decimals: coin.decimals,
     display_decimals: coin.displayDecimals,
-    logo_url: COIN_LOGOS[network],
+    logo_url: coin.logoUrl,
   }
 }
 

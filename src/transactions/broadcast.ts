@@ -132,13 +132,13 @@ const heed = async (ctx: WorkerCtx, heard: Heard): Promise<BroadcastResult> => {
 
 /** Who lacks how much: go-ethereum says it itself, others are asked what there is. */
 const lackOf = async ({ chain, found, attempt }: Heard, { reason }: { readonly reason: string }): Promise<string> => {
-  const { network, signerAddress, worstCost: recordedCost } = found.transaction
+  const { signerAddress, worstCost: recordedCost } = found.transaction
   if (!isRaw(attempt.raw) || /overshot [0-9]/.test(reason)) return reason
   const standing = await chain.standing(signerAddress).catch(() => null)
   const { worstCost } = chain.offerOf({ raw: attempt.raw, recordedCost })
   const missing = standing === null ? 0n : worstCost - standing.balance
   if (missing <= 0n) return reason
-  const { decimals, symbol } = nativeToken(network)
+  const { decimals, symbol } = nativeToken(chain)
   return `${signerAddress} lacks ${displayAmount(missing, decimals)} ${symbol} (${reason})`
 }
 

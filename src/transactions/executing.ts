@@ -99,7 +99,7 @@ const coinOf = async ({ chain, wallet }: Executing): Promise<bigint> =>
 
 /** The wallet pays what its calls send, and the owner's key the fee: the sentence names the one that lacks it. */
 const unfunded = async (of: Executing, held: bigint): Promise<AppError> => {
-  const { decimals, symbol } = nativeToken(of.chain.network)
+  const { decimals, symbol } = nativeToken(of.chain)
   const amount = (wei: bigint) => `${displayAmount(wei, decimals)} ${symbol}`
   // Of all of them, though an earlier one may be the first that fails: with less the next request would fail as well.
   const needed = sumOfValues(of.intents)

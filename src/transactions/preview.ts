@@ -98,7 +98,7 @@ const resultOf = (input: {
     arguments: preview.decoded === null ? null : { ...preview.decoded.arguments },
     simulation: {
       success: preview.success,
-      asset_changes: preview.changes?.map((change) => changeOf({ network, change, facts, looks })) ?? null,
+      asset_changes: preview.changes?.map((change) => changeOf({ chain, change, facts, looks })) ?? null,
       error: preview.error,
       ...(preview.feeInAsset === undefined ? {} : { fee: fungible({ network, facts, looks, ...preview.feeInAsset }) }),
     },
@@ -119,16 +119,17 @@ const fungible = (input: {
 }
 
 const changeOf = (input: {
-  readonly network: Network
+  readonly chain: Chain
   readonly change: Movement
   readonly facts: Facts
   readonly looks: TokenLooks
 }): AssetChange => {
-  const { network, change, facts, looks } = input
+  const { chain, change, facts, looks } = input
+  const { network } = chain
   const { from, to, contract, tokenId } = change
   const moved = { from, to, raw_amount: change.amount.toString() }
   if (contract === null) {
-    const token = nativeToken(network)
+    const token = nativeToken(chain)
     return { ...moved, amount: displayAmount(change.amount, token.decimals), token, nft: null }
   }
   if (tokenId !== null) {

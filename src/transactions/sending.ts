@@ -103,7 +103,7 @@ const refusePoorKey = (
   const { balance } = prepared
   const needed = prepared.worstCost + (deployment?.worstCost ?? 0n)
   if (balance >= needed) return
-  const { decimals, symbol } = nativeToken(chain.network)
+  const { decimals, symbol } = nativeToken(chain)
   const amount = (wei: bigint) => `${displayAmount(wei, decimals)} ${symbol}`
   const what =
     deployment === null ? 'the fee of this transaction' : 'the fees of its deployment and of this transaction'

@@ -151,7 +151,7 @@ const record = async (ctx: Pick<Ctx, 'metrics'>, tx: Tx, input: RecordInput): Pr
   const unsigned = input.replacement.outbid({ unsigned: offer.unsigned, intent: offer.intent, offers })
   if (input.charge !== null) await refuseDear(chain, { unsigned, offer })
   const worstCost = worstCostOf(chain, { unsigned, locked })
-  refuseOverdraft(signer, worstCost - spendable)
+  refuseOverdraft(chain, address, worstCost - spendable)
   const { intent, atMarket } = offer
   const ladder: Ladder = chain.ladder({ unsigned, atMarket, intent, from: address, spendable, worstCost })
   const surcharge = worstCost - locked.transaction.value - chain.terms.gasFee(unsigned)
@@ -214,11 +214,11 @@ const worstCostOf = (
 }
 
 /** @throws balance_insufficient. */
-const refuseOverdraft = (signer: { readonly network: Network; readonly address: string }, missing: bigint): void => {
+const refuseOverdraft = (chain: Chain, address: string, missing: bigint): void => {
   if (missing <= 0n) return
-  const { decimals, symbol } = nativeToken(signer.network)
+  const { decimals, symbol } = nativeToken(chain)
   throw new AppError(
     'balance_insufficient',
-    `${signer.address} lacks ${displayAmount(missing, decimals)} ${symbol} for this and its pending transactions.`,
+    `${address} lacks ${displayAmount(missing, decimals)} ${symbol} for this and its pending transactions.`,
   )
 }

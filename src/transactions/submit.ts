@@ -89,7 +89,7 @@ const record = async (ctx: Pick<Ctx, 'metrics'>, tx: Tx, input: RecordInput): Pr
   const held = await readHeld(tx, signer, step.prepared.minedCount)
   refuseAssetOverdraft(signer, { step, held })
   const deployment = await stillToDeploy(tx, input)
-  const spare = spareOf(signer, { steps: deployment === null ? [step] : [deployment, step], held })
+  const spare = spareOf(input, { steps: deployment === null ? [step] : [deployment, step], held })
   let { nonces } = held
   const planned: Planned[] = []
   if (deployment !== null) {
@@ -217,13 +217,16 @@ const refuseAssetOverdraft = (
  * too. What a transaction offers when fees rise does not: who has enough at today's price is not refused.
  * @throws balance_insufficient.
  */
-const spareOf = (signer: Signer, { steps, held }: { readonly steps: readonly Step[]; readonly held: Held }): bigint => {
+const spareOf = (
+  { chain, signer }: RecordInput,
+  { steps, held }: { readonly steps: readonly Step[]; readonly held: Held },
+): bigint => {
   const worstCost = steps.reduce((sum, { prepared }) => sum + prepared.worstCost, 0n)
   const balance = steps.at(-1)?.prepared.balance ?? 0n
   // Held from the mined count on: what is mined has left the balance already, though the tracker may not have told it yet.
   const missing = held.liveWorstCost + worstCost - balance
   if (missing <= 0n) return -missing
-  const coin = nativeToken(signer.network)
+  const coin = nativeToken(chain)
   throw new AppError(
     'balance_insufficient',
     `${signer.address} lacks ${displayAmount(missing, coin.decimals)} ${coin.symbol} for this and its pending transactions.`,

@@ -1,6 +1,10 @@
 import { expect, test } from 'bun:test'
 import { itemOf } from '../../src/activity/item.ts'
 import type { Activity } from '../../src/activity/list.ts'
+import { createNodelessEvmChain } from '../../src/chains/evm/nodeless.ts'
+import { evmNetworkRow } from '../../src/chains/networks.ts'
+
+const base = createNodelessEvmChain(evmNetworkRow({ network: 'Base', environment: 'testnet', devnet: true }))
 
 const activity = (movement: Partial<Activity['movement']>, decimals: number): Activity => ({
   movement: {
@@ -24,7 +28,7 @@ const activity = (movement: Partial<Activity['movement']>, decimals: number): Ac
 })
 
 test('the event decides whether it is an NFT, not what the contract claims to be', () => {
-  const item = itemOf(activity({ standard: 'erc721', tokenId: 7n, amount: 1n }, 18))
+  const item = itemOf(base, activity({ standard: 'erc721', tokenId: 7n, amount: 1n }, 18))
   expect(item).toMatchObject({
     type: 'receive_nft',
     metadata: { amount: '1', token_id: '7' },
@@ -33,19 +37,19 @@ test('the event decides whether it is an NFT, not what the contract claims to be
 })
 
 test('a contract that claims 255 decimals gets an exact amount all the same', () => {
-  expect(itemOf(activity({}, 255)).metadata).toEqual({ amount: `0.${'0'.repeat(251)}15` })
+  expect(itemOf(base, activity({}, 255)).metadata).toEqual({ amount: `0.${'0'.repeat(251)}15` })
 })
 
 test('each direction of each kind has its type', () => {
   const types = (['in', 'out'] as const).flatMap((direction) =>
-    [null, 1n].map((tokenId) => itemOf(activity({ direction, tokenId }, 0)).type),
+    [null, 1n].map((tokenId) => itemOf(base, activity({ direction, tokenId }, 0)).type),
   )
   expect(types).toEqual(['receive_token', 'receive_nft', 'send_token', 'send_nft'])
 })
 
 test('a list says how a token looks, and never how its amount is read', () => {
   const look = { logoUrl: 'https://example.com/odd.png', displayDecimals: 9 }
-  expect(itemOf({ ...activity({}, 3), look })).toMatchObject({
+  expect(itemOf(base, { ...activity({}, 3), look })).toMatchObject({
     metadata: { amount: '1.5' },
     token: { decimals: 3, display_decimals: 3, logo_url: look.logoUrl },
   })

@@ -56,7 +56,7 @@ describe('an item', () => {
       timestamp: new Date(Number(timestamp) * 1000).toISOString(),
       transaction_hash: transactionHash,
       metadata: { amount: '1.5' },
-      token: nativeToken('Ethereum'),
+      token: nativeToken(world.worker.chains.of('Ethereum')),
     } as const
     const [sent] = await activity(alice.address)
     const [received] = await activity(bob.address)

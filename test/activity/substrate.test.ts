@@ -11,7 +11,7 @@ import { backfillWalletTask, startBackfills } from '../../jobs/tasks/backfill-wa
 import { backfillStep } from '../../src/activity/backfill.ts'
 import { indexStep } from '../../src/activity/index-blocks.ts'
 import { type Chain, type Hex, RangeTooWide } from '../../src/chains/chain.ts'
-import { NOBODY } from '../../src/chains/networks.ts'
+import { substrateNetworkRow } from '../../src/chains/networks.ts'
 import { type Runtime, readRuntime } from '../../src/chains/substrate/runtime.ts'
 import { readConfig } from '../../src/config.ts'
 import { createWorkerCtx, type WorkerCtx } from '../../src/context.ts'
@@ -122,7 +122,13 @@ test('keeps and lists a foreign asset, however long its Location is', async () =
   await writeFacts(worker.db, { network: NETWORK, facts: new Map([[contract, ether]]) })
   const { number } = (await chain.head()).latest
   await local.newBlock()
-  const moved = { standard: 'erc20', contract, tokenId: null, from: NOBODY[NETWORK], to: address } as const
+  const moved = {
+    standard: 'erc20',
+    contract,
+    tokenId: null,
+    from: substrateNetworkRow({ network: NETWORK, environment: 'testnet', devnet: true }).nobody,
+    to: address,
+  } as const
   const place = { amount: 5n * 10n ** 17n, logIndex: 1_000, itemIndex: 0 }
   await index({
     ...chain,

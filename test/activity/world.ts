@@ -21,12 +21,13 @@ import { reachOf } from '../../src/auth/caller.ts'
 import { authentication } from '../../src/auth/plugin.ts'
 import type { Chain } from '../../src/chains/chain.ts'
 import { createEvmChain } from '../../src/chains/evm/chain.ts'
-import { evmNetworkRow } from '../../src/chains/networks.ts'
+import { evmNetworkRow, NETWORKS, networkRows } from '../../src/chains/networks.ts'
 import { type Config, Secret } from '../../src/config.ts'
 import type { WorkerCtx } from '../../src/context.ts'
 import { createAudit } from '../../src/custody/audit.ts'
 import { AppError } from '../../src/errors.ts'
 import { answerOf } from '../../src/http/failure.ts'
+import { checkNetwork } from '../../src/http/network.ts'
 import { checkQuery } from '../../src/http/query.ts'
 import { answers, pagingOf } from '../../src/http/schema.ts'
 import { createLog } from '../../src/log.ts'
@@ -58,7 +59,7 @@ const configOf = (databaseUrl: string, rpcUrl: string, changes: ConfigChanges = 
   rootKey: null,
   nextRootKey: null,
   serviceKey: 'fd:0',
-  maxFeesPerGasWei: {},
+  networks: networkRows({ environment: 'testnet', devnet: true }),
   identityKey: null,
   rpcUrls: { Ethereum: new Secret(rpcUrl) },
   secondRpcUrls: {},
@@ -129,6 +130,7 @@ const createTestApp = (worker: WorkerCtx) => {
   const ctx = { ...worker, tokens: createAccessTokens({ ...worker, identity }) }
   return new Elysia({ normalize: false })
     .onTransform({ as: 'global' }, ({ request }) => checkQuery(request.url))
+    .onBeforeHandle({ as: 'global' }, ({ query }) => checkNetwork(NETWORKS, query))
     .onError({ as: 'global' }, ({ error, set }) => {
       const answer = answerOf(error)
       set.status = answer.status
@@ -163,7 +165,7 @@ export type Answer = {
 }
 
 export const startWorld = async () => {
-  const database = await createDatabase()
+  const database = await createDatabase({ withNetworks: true })
   const chain = await startChain('Ethereum')
   const sql = postgres(database.url, { max: 1, onnotice: () => {} })
   const opened: WorkerCtx[] = []

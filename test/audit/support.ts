@@ -14,7 +14,7 @@ export type LogLine = { readonly msg: string; readonly level: number; readonly [
 
 /** A fresh database with two projects; rows are written as the API writes them, and chained as the worker chains them. */
 export const openAudit = async () => {
-  const database = await createDatabase()
+  const database = await createDatabase({ withNetworks: true })
   const superuser: Sql = postgres(database.url, { max: 1, onnotice: () => {} })
   const api = openDb({ url: database.apiUrl, maxConnections: 5, applicationName: 'api' })
   const worker = openDb({ url: database.workerUrl, maxConnections: 5, applicationName: 'worker' })

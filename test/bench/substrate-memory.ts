@@ -2,8 +2,7 @@
 // of local chains. Nodes are small servers that tell a head and this metadata.
 
 import { readFileSync } from 'node:fs'
-import type { SubstrateNetwork } from '../../db/words.ts'
-import { substrateNetworkRow } from '../../src/chains/networks.ts'
+import { type SubstrateNetwork, substrateNetworkRow } from '../../src/chains/networks.ts'
 import type { Runtime } from '../../src/chains/substrate/runtime.ts'
 import { startStateNode } from '../chains/substrate/gear-node.ts'
 import { assetHubRuntime, varaRuntime } from '../chains/substrate/metadata.ts'

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'bun:test'
-import { EVM_NETWORKS, type Network, SUBSTRATE_NETWORKS } from '../../db/words.ts'
+import type { Network } from '../../db/words.ts'
 import type { NodelessChain } from '../../src/chains/chain.ts'
 import { createChains, type NodeInput } from '../../src/chains/chains.ts'
-import { networkRows } from '../../src/chains/networks.ts'
+import { EVM_NETWORKS, networkRows, SUBSTRATE_NETWORKS } from '../../src/chains/networks.ts'
 import { provided } from '../../src/chains/provided.ts'
 import { createMemory } from './evm/memory.ts'
 

@@ -6,7 +6,11 @@ import { openTestIdentity, openTestRootKey, openTestSealer } from './support.ts'
 
 /** What the worker does not have. */
 const OF_WORKER = { rootKey: null, identity: null }
-const chainIds = { Ethereum: 11155111, Polygon: 80002 }
+const ETHEREUM = { name: 'Ethereum', family: 'evm', chainId: 11155111 } as const
+const POLYGON = { name: 'Polygon', family: 'evm', chainId: 80002 } as const
+const VARA = { name: 'Vara', family: 'substrate', chainId: null } as const
+const LINEA = { name: 'Linea', family: 'evm', chainId: 59141 } as const
+const networks = [ETHEREUM, POLYGON, VARA]
 
 let database: TestDatabase
 let superuser: Db
@@ -21,7 +25,7 @@ beforeAll(async () => {
   db = openDb({ url: database.apiUrl, maxConnections: 5, applicationName: 'api' })
   workerDb = openDb({ url: database.workerUrl, maxConnections: 1, applicationName: 'worker' })
   const [rootKey, sealer] = [await openTestRootKey(), await openTestSealer()]
-  fitting = { db, environment: 'testnet', chainIds, rootKey, sealer, identity: await openTestIdentity() }
+  fitting = { db, environment: 'testnet', networks, rootKey, sealer, identity: await openTestIdentity() }
 })
 afterAll(async () => {
   for (const pool of [superuser, db, workerDb]) await pool.close({ timeoutSeconds: 5 })
@@ -29,6 +33,7 @@ afterAll(async () => {
 })
 beforeEach(async () => {
   await superuser.execute('delete from deployment')
+  await superuser.execute('delete from networks')
 })
 
 const check = (change: Partial<Input> = {}): Promise<string> =>
@@ -41,7 +46,7 @@ describe('the check row', () => {
   test('is written by the first process and fits every later one like it', async () => {
     expect(await check()).toBe('fits')
     expect(await check()).toBe('fits')
-    expect(await check({ chainIds: { Polygon: 80002, Ethereum: 11155111 } })).toBe('fits')
+    expect(await check({ networks: networks.toReversed() })).toBe('fits')
     expect(await check({ ...OF_WORKER, db: workerDb })).toBe('fits')
   })
 
@@ -62,17 +67,6 @@ describe('the check row', () => {
     await check()
     expect(await check({ environment: 'mainnet' })).toBe(
       'Error: This database belongs to testnet, and this process is set up for mainnet.',
-    )
-  })
-
-  test.each([
-    ['another id', { Ethereum: 1, Polygon: 80002 }, 'Ethereum 1, Polygon 80002'],
-    ['one more', { ...chainIds, Base: 84532 }, 'Base 84532, Ethereum 11155111, Polygon 80002'],
-    ['one less', { Ethereum: 11155111 }, 'Ethereum 11155111'],
-  ])('says that the chain ids do not fit: %s', async (_what, other, said) => {
-    await check()
-    expect(await check({ chainIds: other })).toBe(
-      `Error: This process has the chain ids ${said}; this database belongs to Ethereum 11155111, Polygon 80002.`,
     )
   })
 
@@ -137,5 +131,56 @@ describe('the check row', () => {
     )
     expect(await check({ sealer, identity })).toBe('Error: IDENTITY_KEY and SERVICE_KEY must be two different keys.')
     expect((await superuser.execute('select id from deployment')).rows.length).toBe(0)
+  })
+})
+
+describe('the networks of a database', () => {
+  const bound = async () =>
+    (await superuser.execute<{ name: string }>('select name from networks order by name')).rows.map(({ name }) => name)
+
+  test('are bound at their first use: one more starts beside processes without it, and they go on', async () => {
+    await check()
+    expect(await bound()).toEqual(['Ethereum', 'Polygon', 'Vara'])
+    expect(await check({ networks: [...networks, LINEA] })).toBe('fits')
+    expect(await bound()).toEqual(['Ethereum', 'Linea', 'Polygon', 'Vara'])
+    expect(await check()).toBe('fits')
+    expect(await check({ ...OF_WORKER, db: workerDb })).toBe('fits')
+    expect(await check({ ...OF_WORKER, db: workerDb, networks: [LINEA] })).toBe('fits')
+  })
+
+  test('are bound once where processes with different ones start together', async () => {
+    const others = [networks, [...networks, LINEA], [LINEA]]
+    const starts = Array.from({ length: 9 }, (_, index) => check({ networks: others[index % 3] ?? [] }))
+    expect(await Promise.all(starts)).toEqual(Array(9).fill('fits'))
+    expect(await bound()).toEqual(['Ethereum', 'Linea', 'Polygon', 'Vara'])
+  })
+
+  test('are not bound by a process without the root key, which says what to do', async () => {
+    await check()
+    expect(await check({ ...OF_WORKER, db: workerDb, networks: [...networks, LINEA] })).toBe(
+      'Error: This database does not know Linea yet: start a process that has the root key and the same networks first.',
+    )
+    const add = async () => workerDb.execute(`insert into networks (name, family) values ('Linea', 'evm')`)
+    await expect(add()).rejects.toMatchObject({ cause: { code: '42501' } })
+  })
+
+  test('keep their chains: another chain id is refused, and so is another name', async () => {
+    await check()
+    expect(await check({ networks: [{ ...ETHEREUM, chainId: 1 }, POLYGON] })).toBe(
+      'Error: Ethereum is the chain with id 1 in this process, and the chain with id 11155111 in this database.',
+    )
+    expect(await check({ networks: [{ ...VARA, family: 'evm', chainId: 5 }] })).toBe(
+      'Error: Vara is the chain with id 5 in this process, and a network of the family substrate in this database.',
+    )
+    expect(await check({ networks: [{ ...ETHEREUM, name: 'Sepolia' }] })).toBe(
+      'Error: Sepolia is the chain with id 11155111 in this process; in this database that chain is named Ethereum.',
+    )
+    expect(await bound()).toEqual(['Ethereum', 'Polygon', 'Vara'])
+  })
+
+  test('cannot be changed by a process that runs', async () => {
+    await check()
+    const change = async () => db.execute('update networks set chain_id = 1')
+    await expect(change()).rejects.toMatchObject({ cause: { code: '42501' } })
   })
 })

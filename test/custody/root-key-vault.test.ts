@@ -60,7 +60,7 @@ describe.each(PROVIDERS)('a vault on a root key from %s', (_what, { start, id })
     checkDeployment({
       db: custody.db,
       environment: 'testnet',
-      chainIds: { Ethereum: 11155111 },
+      networks: [{ name: 'Ethereum', family: 'evm', chainId: 11155111 }],
       rootKey,
       sealer: await openTestSealer(),
       identity: await openTestIdentity(),

@@ -19,7 +19,7 @@ import {
   type TestWallet,
 } from './support.ts'
 
-const chainIds = { Ethereum: 11155111 }
+const networks = [{ name: 'Ethereum', family: 'evm', chainId: 11155111 }] as const
 const digest = new Uint8Array(32).fill(7)
 
 let custody: Custody
@@ -36,7 +36,7 @@ beforeEach(async () => {
   await checkDeployment({
     db: custody.db,
     environment: 'testnet',
-    chainIds,
+    networks,
     rootKey: from,
     sealer: await openTestSealer(),
     identity: await openTestIdentity(),
@@ -52,7 +52,7 @@ const rotate = (vault: Vault = rotating) => vault.rotateRootKey({ actor: 'operat
 
 const starts = async (keys: { readonly rootKey: RootKey; readonly nextRootKey?: RootKey }): Promise<boolean> =>
   checkDeployment({
-    ...{ db: custody.db, environment: 'testnet', chainIds, ...keys },
+    ...{ db: custody.db, environment: 'testnet', networks, ...keys },
     ...{ sealer: await openTestSealer(), identity: await openTestIdentity() },
   }).then(
     () => true,

@@ -90,13 +90,15 @@ export type WalletInput = {
   readonly vault?: Vault
 }
 
+const familyOf = (network: Network): ChainFamily => (network === 'Polkadot' || network === 'Vara' ? 'substrate' : 'evm')
+
 /** A fresh database with the rights of the API's role, and a vault on it. */
 export const openCustody = async (
   environment: Environment = 'testnet',
   openKey: () => Promise<RootKey> = openTestRootKey,
   limits: Partial<typeof LIMITS> = {},
 ): Promise<Custody> => {
-  const database = await createDatabase()
+  const database = await createDatabase({ withNetworks: true })
   const pools: Db[] = []
   const another = async (keys: { readonly rootKey?: RootKey; readonly nextRootKey?: RootKey } = {}) => {
     const db = openDb({ url: database.apiUrl, maxConnections: 10, applicationName: 'custody-test' })
@@ -107,6 +109,7 @@ export const openCustody = async (
       nextRootKey: keys.nextRootKey,
       sealer: await openTestSealer(),
       environment,
+      familyOf,
       limits: { ...LIMITS, ...limits },
       now: () => NOW,
     }
@@ -155,7 +158,7 @@ const makePolicy = async (
 const prepareWallet = async (db: Db, input: WalletInput & { readonly vault: Vault }) => {
   const id = randomUUID()
   const { projectId, ownerId, controlMode, network = 'Ethereum' } = input
-  const family: ChainFamily = network === 'Polkadot' || network === 'Vara' ? 'substrate' : 'evm'
+  const family = familyOf(network)
   const made = await input.vault.newWallet({ ...input, network, walletId: id, family, actor: ACTOR })
   const { keyringId, publicKey } = made
   const address = `0x${hexOf(publicKey)}${network}`

@@ -11,7 +11,7 @@ let api: Sql
 let worker: Sql
 
 beforeAll(async () => {
-  database = await createDatabase()
+  database = await createDatabase({ withNetworks: true })
   owner = postgres(database.url, { max: 1, onnotice: () => {} })
   api = postgres(database.apiUrl, { max: 1 })
   worker = postgres(database.workerUrl, { max: 1 })
@@ -270,6 +270,9 @@ describe('what the tables refuse', () => {
       owner`insert into keyrings (id, project_id, owner_id, kind, sealed) values (${crypto.randomUUID()}, ${project}, 'o', 'seed', '')`,
       'keyrings_one_seed',
     ))
+
+  test('a wallet on a network that is not bound', () =>
+    refuses(owner`update wallets set network = 'Nowhere' where id = ${wallet}`, 'wallets_network_networks_name_fk'))
 
   test('two transactions that hold one nonce, and allows what no longer holds it', async () => {
     await insert({ nonce: 7 })

@@ -10,7 +10,7 @@ let database: TestDatabase
 let owner: Sql
 
 beforeAll(async () => {
-  database = await createDatabase()
+  database = await createDatabase({ withNetworks: true })
   owner = postgres(database.url, { max: 1, onnotice: () => {} })
 })
 

@@ -15,7 +15,7 @@ let sql: Sql
 let db: Db
 
 beforeAll(async () => {
-  database = await createDatabase()
+  database = await createDatabase({ withNetworks: true })
   sql = postgres(database.url, { max: 1, onnotice: () => {} })
   db = openDb({ url: database.workerUrl, maxConnections: 2, applicationName: 'alive' })
 })

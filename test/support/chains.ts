@@ -14,10 +14,9 @@ import {
   type TransactionReceipt,
 } from 'viem'
 import { mnemonicToAccount } from 'viem/accounts'
-import type { EvmNetwork } from '../../db/words.ts'
 import { type AnvilOptions, startAnvil } from '../../devnet/anvil.ts'
 import { callRpc } from '../../devnet/rpc.ts'
-import { evmNetworkRow } from '../../src/chains/networks.ts'
+import { type EvmNetwork, evmNetworkRow } from '../../src/chains/networks.ts'
 import { type TestContractName, testContract } from './contracts.ts'
 
 const POOL_DEADLINE_MS = 10_000

@@ -12,6 +12,7 @@ import { API_ROLE, WORKER_ROLE } from '../../db/grants.ts'
 import { migrate } from '../../db/migrate.ts'
 import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
 import { isRunning } from '../../devnet/process-info.ts'
+import { networkRows } from '../../src/chains/networks.ts'
 
 /** A database of a test's own, with our tables in it and nothing else. */
 export type TestDatabase = {
@@ -176,6 +177,13 @@ const dropDatabase = async (name: string): Promise<void> => {
   if (leaked.length > 0) throw new Error(`The test left connections to its database open: ${leaked.join('; ')}.`)
 }
 
+const bindNetworks = async (sql: Sql): Promise<void> => {
+  for (const row of networkRows({ environment: 'testnet', devnet: true })) {
+    const chainId = row.family === 'evm' ? row.chainId : null
+    await sql`insert into networks (name, family, chain_id) values (${row.network}, ${row.family}, ${chainId})`
+  }
+}
+
 /** The database of a server of the test's own, which it may restart; it goes with its server. */
 export const createDatabaseOn = async (serverUrl: string): Promise<TestDatabase> => {
   const name = new URL(serverUrl).pathname.slice(1)
@@ -188,12 +196,18 @@ export const createDatabaseOn = async (serverUrl: string): Promise<TestDatabase>
 }
 
 /** A fresh database, copied from a template that holds the migrated schema. */
-export const createDatabase = async (): Promise<TestDatabase> => {
+export const createDatabase = async (
+  input: {
+    /** Binds the built-in networks, as a process would at its start: for tests that write rows without one. */
+    readonly withNetworks?: boolean
+  } = {},
+): Promise<TestDatabase> => {
   const from = await migratedTemplate()
   const name = `test_${randomBytes(6).toString('hex')}`
   // A file copy is the faster strategy where nothing is flushed to the disk.
   await asSuperuser((sql) => sql`create database ${sql(name)} template ${sql(from)} strategy file_copy`)
   const [apiUser, workerUser] = Object.keys(LOGIN_USERS)
+  if (input.withNetworks) await asSuperuser(bindNetworks, await urlOf(name))
   return {
     name,
     url: await urlOf(name),

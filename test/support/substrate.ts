@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Keyring } from '@polkadot/keyring'
 import { cryptoWaitReady } from '@polkadot/util-crypto'
-import type { SubstrateNetwork } from '../../db/words.ts'
 import { type ChopsticksOptions, LOCAL_METADATA_PIN, startChopsticks } from '../../devnet/chopsticks.ts'
 import { callRpc } from '../../devnet/rpc.ts'
+import type { SubstrateNetwork } from '../../src/chains/networks.ts'
 
 const INCLUDED_WITHIN_MS = 15_000
 /** The well-known key of a runtime (sp_storage, CODE): `:code`. */

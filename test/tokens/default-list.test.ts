@@ -1,8 +1,8 @@
 import { expect, test } from 'bun:test'
-import { ENVIRONMENTS, EVM_NETWORKS } from '../../db/words.ts'
+import { ENVIRONMENTS } from '../../db/words.ts'
 import { parseAddress } from '../../src/chains/evm/address.ts'
-import { evmNetworkRow } from '../../src/chains/networks.ts'
-import { COIN_LOGOS, DEFAULT_LOOKS } from '../../src/tokens/default-list.ts'
+import { EVM_NETWORKS, evmNetworkRow, networkRows } from '../../src/chains/networks.ts'
+import { DEFAULT_LOOKS } from '../../src/tokens/default-list.ts'
 
 const chainIds = ENVIRONMENTS.flatMap((environment) =>
   EVM_NETWORKS.map((network) => evmNetworkRow({ network, environment, devnet: false }).chainId),
@@ -25,6 +25,8 @@ test('each of its addresses has its checksum, and each logo is a file of one rep
 })
 
 test('the coins have logos, but for one that has none', () => {
-  const without = Object.entries(COIN_LOGOS).filter(([, logo]) => !logo.startsWith('https://'))
+  const without = networkRows({ environment: 'mainnet', devnet: false })
+    .filter(({ coin }) => !coin.logoUrl.startsWith('https://'))
+    .map(({ network, coin }) => [network, coin.logoUrl])
   expect(without).toEqual([['Vara', '']])
 })

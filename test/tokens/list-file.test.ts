@@ -12,7 +12,7 @@ const USDC = '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48'
 const TOKEN = { chainId: 1, address: USDC, name: 'USD Coin', symbol: 'USDC', decimals: 6 }
 const LIST = { name: 'A list', version: { major: 1, minor: 2, patch: 3 }, timestamp: '2026-01-01T00:00:00Z' }
 const chains = networkRows({ environment: 'mainnet', devnet: false }).flatMap((row) =>
-  row.network === 'Ethereum' || row.network === 'Polygon' ? [createNodelessEvmChain(row)] : [],
+  row.family === 'evm' && ['Ethereum', 'Polygon'].includes(row.network) ? [createNodelessEvmChain(row)] : [],
 )
 
 const parse = (list: unknown) =>

@@ -1,12 +1,19 @@
 import { describe, expect, test } from 'bun:test'
 import { Value } from '@sinclair/typebox/value'
 import fc from 'fast-check'
-import { EVM_NETWORKS, NETWORKS } from '../../db/words.ts'
+import { EVM_NETWORKS, NETWORKS, networkRows } from '../../src/chains/networks.ts'
 import { nameUuid } from '../../src/tokens/name-uuid.ts'
 import { Token } from '../../src/tokens/schema.ts'
 import { displayAmount, nativeToken, tokenOf } from '../../src/tokens/token.ts'
 
 const DNS = '6ba7b810-9dad-11d1-80b4-00c04fd430c8'
+const rows = networkRows({ environment: 'mainnet', devnet: false })
+const rowOf = (network: string) => {
+  const row = rows.find((each) => each.network === network)
+  if (row === undefined) throw new Error(`no row of ${network}`)
+  return row
+}
+
 const USDC = '0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48'
 
 describe('nameUuid', () => {
@@ -27,7 +34,7 @@ describe('the uuid of a token', () => {
     ['Base', '04203642-9a04-5928-95ed-1cbebcd2a156'],
     ['Polygon', '7719e490-8905-570e-a9fa-af66920b6228'],
   ] as const)('of the coin of %s', (network, uuid) => {
-    expect(nativeToken(network).uuid).toBe(uuid)
+    expect(nativeToken(rowOf(network)).uuid).toBe(uuid)
   })
 
   test('of a contract', () => {
@@ -51,13 +58,13 @@ describe('a Token', () => {
     ['Polkadot', 'DOT', 'DOT', 10],
     ['Vara', 'VARA', 'VARA', 12],
   ] as const)('of the coin of %s has its word for an address', (network, word, symbol, decimals) => {
-    expect(nativeToken(network)).toMatchObject({ network, contract_address: word, symbol, decimals })
+    expect(nativeToken(rowOf(network))).toMatchObject({ network, contract_address: word, symbol, decimals })
   })
 
   test('fits its schema, of coins and of contracts', () => {
     const facts = { name: 'USD Coin', symbol: 'USDC', decimals: 6 }
     for (const network of NETWORKS) {
-      expect(Value.Check(Token, nativeToken(network))).toBe(true)
+      expect(Value.Check(Token, nativeToken(rowOf(network)))).toBe(true)
       expect(Value.Check(Token, tokenOf({ network, address: USDC, facts }))).toBe(true)
     }
   })

@@ -1,5 +1,5 @@
 import type { Queryable, Tx } from '../../client.ts'
-import { deployment } from '../../schema.ts'
+import { deployment, networks } from '../../schema.ts'
 
 export type DeploymentRow = Omit<typeof deployment.$inferSelect, 'id' | 'createdAt'>
 
@@ -24,4 +24,17 @@ export const updateRootKey = async (tx: Tx, row: Pick<DeploymentRow, 'rootKeyId'
 /** Writes the one row, unless another process was faster. */
 export const insertDeployment = async (db: Queryable, row: DeploymentRow): Promise<void> => {
   await db.insert(deployment).values(row).onConflictDoNothing()
+}
+
+export type NetworkBinding = Omit<typeof networks.$inferSelect, 'createdAt'>
+
+export const readNetworks = (db: Queryable): Promise<readonly NetworkBinding[]> =>
+  db.select({ name: networks.name, family: networks.family, chainId: networks.chainId }).from(networks)
+
+/** Binds networks that are not bound yet, unless another process was faster. */
+export const insertNetworks = async (db: Queryable, rows: readonly NetworkBinding[]): Promise<void> => {
+  await db
+    .insert(networks)
+    .values([...rows])
+    .onConflictDoNothing()
 }

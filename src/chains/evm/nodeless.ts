@@ -17,10 +17,18 @@ const accountOf = (text: string): string | null => {
 }
 
 /** Addresses and messages of keys. */
-export const createNodelessEvmChain = ({ network, family, chainId }: EvmNetworkRow): NodelessChain => ({
+export const createNodelessEvmChain = ({
   network,
   family,
   chainId,
+  coin,
+  nameRegistry,
+}: EvmNetworkRow): NodelessChain => ({
+  network,
+  family,
+  chainId,
+  coin,
+  hasNames: nameRegistry !== null,
   withoutRecipient: 'creation',
   isMortal: false,
   parseAddress,

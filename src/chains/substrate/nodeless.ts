@@ -15,6 +15,8 @@ export const createNodelessSubstrateChain = (row: SubstrateNetworkRow): Nodeless
   network: row.network,
   family: row.family,
   chainId: null,
+  coin: row.coin,
+  hasNames: false,
   withoutRecipient: 'runtime_call',
   isMortal: true,
   parseAddress: (text, field) => parseAddress(row, { text, field }),

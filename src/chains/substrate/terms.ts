@@ -1,5 +1,4 @@
 import type { SubstrateUnsigned, Unsigned } from '../chain.ts'
-import { NOBODY } from '../networks.ts'
 import type { Terms } from '../terms.ts'
 import type { FinalHead } from './blocks.ts'
 import type { SubstrateNode } from './node.ts'
@@ -37,7 +36,7 @@ export const createTerms = (input: {
     ordinaryFee: async () => {
       const head = await recentHead()
       const runtime = await node.runtimes.of(head.version, head.ref.hash)
-      const nobody = NOBODY[node.row.network]
+      const { nobody } = node.row
       const payment = { to: nobody, value: 1n, input: '0x' } as const
       return feeOf(
         unsignedOf(node, runtime, { intent: payment, from: nobody, nonce: 0, head, eraBlocks: node.row.era.least }),

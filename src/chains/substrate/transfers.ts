@@ -8,7 +8,6 @@
 // Standards are told in the words of the closed list: assets are erc20, NFTs erc721.
 
 import type { Movement } from '../chain.ts'
-import { NOBODY } from '../networks.ts'
 import { MalformedAnswer } from '../node/wire.ts'
 import { ASSET_CONTRACTS, collectionContract, oldCollectionContract } from './contracts.ts'
 import type { ChainEvent, CodecValue } from './events.ts'
@@ -126,7 +125,7 @@ export const transfersOf = (
   events: readonly ChainEvent[],
 ): readonly EventMovement[] => {
   const readers: Readonly<Record<string, Reader>> = runtime.storage.nfts === undefined ? WITHOUT_NFTS : WITH_NFTS
-  const nobody = NOBODY[row.network]
+  const { nobody } = row
   const isOfFee = isFee(runtime, events)
   return events.flatMap((event, logIndex) => {
     const { pallet, name, fields, extrinsic } = event

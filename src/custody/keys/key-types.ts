@@ -5,7 +5,7 @@
 
 import { getPublicKey, secretFromSeed, sign } from '@scure/sr25519'
 import { LRUCache } from 'lru-cache'
-import { type ChainFamily, type Network, SUBSTRATE_NETWORKS } from '../../../db/words.ts'
+import type { ChainFamily, Network } from '../../../db/words.ts'
 import { AppError } from '../../errors.ts'
 import { curve, isPrivateKey } from './secp256k1.ts'
 
@@ -58,19 +58,21 @@ export const KEY_TYPES: Readonly<Record<ChainFamily, KeyType>> = {
   },
 }
 
-const substrate: ReadonlySet<Network> = new Set(SUBSTRATE_NETWORKS)
-
 const CONFIRMED_MAX = 10_000
 /** Network and public key of wallets whose key was compared, by the wallet's id: a wallet's private key never changes. */
 const confirmed = new LRUCache<string, string>({ max: CONFIRMED_MAX })
 
-/** The type of a wallet's key. @throws internal where the private key does not belong to the wallet's public key. */
+/**
+ * The type of a wallet's key.
+ * @param input.family that of the wallet's network. @throws internal where the private key does not belong to the wallet's public key.
+ */
 export const keyTypeOf = (input: {
   readonly wallet: { readonly id: string; readonly network: Network; readonly publicKey: Uint8Array }
+  readonly family: ChainFamily
   readonly privateKey: Uint8Array
 }): KeyType => {
-  const { wallet, privateKey } = input
-  const keyType = KEY_TYPES[substrate.has(wallet.network) ? 'substrate' : 'evm']
+  const { wallet, family, privateKey } = input
+  const keyType = KEY_TYPES[family]
   const claim = `${wallet.network} ${Buffer.from(wallet.publicKey).toString('hex')}`
   if (confirmed.get(wallet.id) === claim) return keyType
   if (Buffer.compare(keyType.publicKeyOf(privateKey), wallet.publicKey) !== 0) {

@@ -99,7 +99,7 @@ export type KeyHandle = {
 
 /** Lends an opened key to `use`, and zeroes it afterwards. */
 const useKey = async <T>(
-  { audit }: CustodyCtx,
+  { audit, familyOf }: CustodyCtx,
   request: KeyUse & { readonly privateKey: Uint8Array },
   use: (key: KeyHandle) => Promise<T>,
 ): Promise<T> => {
@@ -115,7 +115,7 @@ const useKey = async <T>(
     return { action, details: named, projectId: wallet.projectId, actor, subject: wallet.id }
   }
   try {
-    const keyType = keyTypeOf({ wallet, privateKey })
+    const keyType = keyTypeOf({ wallet, family: familyOf(wallet.network), privateKey })
     return await use({
       sign: (bytes) => {
         checkOpen()

@@ -194,11 +194,16 @@ describe('the ceiling', () => {
 
 describe('an operator’s ceiling', () => {
   const variables = { ENVIRONMENT: 'testnet', DATABASE_URL: 'postgres://127.0.0.1/x', SERVICE_KEY: 'fd:3' }
-  const ceilingsOf = (more: Record<string, string>) => readConfig({ ...variables, ...more }).maxFeesPerGasWei
+  const ceilingsOf = (more: Record<string, string>) =>
+    Object.fromEntries(
+      readConfig({ ...variables, ...more }).networks.flatMap((row) =>
+        row.family === 'evm' ? [[row.network, row.maxFeePerGasCapWei]] : [],
+      ),
+    )
 
   test('is read for each network, in gwei to the last wei', () => {
     const given = { ETHEREUM_MAX_FEE_GWEI: '300', BASE_MAX_FEE_GWEI: ' 0.500000001 ', POLYGON_MAX_FEE_GWEI: '' }
-    expect(ceilingsOf(given)).toEqual({ Ethereum: 300n * GWEI, Base: 500_000_001n })
+    expect(ceilingsOf(given)).toEqual({ ...ceilingsOf({}), Ethereum: 300n * GWEI, Base: 500_000_001n })
   })
 
   test.each(['much', '-1', '1e3', '0x10', '.5', '1.', '1.0000000001'])('is refused as %p', (text) => {

@@ -30,7 +30,6 @@ import {
   verifyMessage,
 } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { EVM_NETWORKS } from '../../../db/words.ts'
 import type { Hex, Intent } from '../../../src/chains/chain.ts'
 import { keyMessage } from '../../../src/chains/evm/messages.ts'
 import { deployAndExecute } from '../../../src/chains/evm/safe/deploy-and-execute.ts'
@@ -39,7 +38,7 @@ import { executed, execution, executionData, multiSendData } from '../../../src/
 import { contractMessage } from '../../../src/chains/evm/safe/message.ts'
 import { contractWalletOf, PROXY_INIT_CODE_HASH, SAFE_ADDRESSES } from '../../../src/chains/evm/safe/settings.ts'
 import { PROXY_CODE, SLOTS } from '../../../src/chains/evm/safe/storage.ts'
-import { evmNetworkRow } from '../../../src/chains/networks.ts'
+import { EVM_NETWORKS, evmNetworkRow } from '../../../src/chains/networks.ts'
 import { signedBy } from './signing.ts'
 
 const account = privateKeyToAccount(keccak256(stringToHex('owner of a Safe')))

@@ -2,7 +2,8 @@
 // chain specifications emit them.
 
 import { expect, test } from 'bun:test'
-import { NOBODY, substrateNetworkRow } from '../../../src/chains/networks.ts'
+import { polkadot } from '../../../src/chains/networks/polkadot.ts'
+import { substrateNetworkRow } from '../../../src/chains/networks.ts'
 import { addressOf } from '../../../src/chains/substrate/address.ts'
 import type { ChainEvent, CodecValue } from '../../../src/chains/substrate/events.ts'
 import { feeChanges, feesOf, holdingKey } from '../../../src/chains/substrate/fees.ts'
@@ -13,7 +14,7 @@ const row = substrateNetworkRow({ network: 'Polkadot', environment: 'testnet', d
 const runtime = assetHubRuntime()
 const account = (fill: number): string => addressOf(row, new Uint8Array(32).fill(fill))
 const [HER, HIM, POT, AUTHOR] = [account(1), account(2), account(3), account(4)]
-const NONE = NOBODY.Polkadot
+const NONE = polkadot.nobody
 
 /** Only what addresses and amounts are read by. */
 const value = (of: string | bigint) => ({ toString: () => String(of) }) as CodecValue

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Hex, Intent } from '../../../src/chains/chain.ts'
-import { NOBODY, substrateNetworkRow } from '../../../src/chains/networks.ts'
+import { vara as varaFile } from '../../../src/chains/networks/vara.ts'
+import { substrateNetworkRow } from '../../../src/chains/networks.ts'
 import { createRpc, question } from '../../../src/chains/node/rpc.ts'
 import { hash } from '../../../src/chains/node/wire.ts'
 import { addressOf } from '../../../src/chains/substrate/address.ts'
@@ -455,7 +456,7 @@ test.skipIf(elsewhere === undefined)(
     const program = process.env.VARA_TEST_VNFT
     if (program === undefined) return
     const contract = chain.parseContract(program, 'VARA_TEST_VNFT')
-    const refused = chain.mintIntent({ contract, from: NOBODY.Vara, recipient: hers, uri: '' })
+    const refused = chain.mintIntent({ contract, from: varaFile.nobody, recipient: hers, uri: '' })
     await expect(refused).rejects.toMatchObject({ code: 'mint_unauthorized' })
   },
   60_000,

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Intent, Movement, RecordedMovement } from '../../../src/chains/chain.ts'
-import { NOBODY } from '../../../src/chains/networks.ts'
+import { polkadot } from '../../../src/chains/networks/polkadot.ts'
 import { toHex } from '../../../src/chains/substrate/extrinsic.ts'
 import { storageKey } from '../../../src/chains/substrate/storage.ts'
 import type { AppError } from '../../../src/errors.ts'
@@ -98,14 +98,14 @@ describe.skipIf(lacksSpecs('an Asset Hub with Nfts that runs calls in advance', 
       hersIn(hub.call('assetConversion', 'swapExactTokensForTokens', path, amount, 1n, hers, true))
     const there = await swap([coin, asset], 10n * UNIT)
     expect(there.happened).toEqual([
-      [null, NOBODY.Polkadot, -10n * UNIT],
-      ['asset:7', NOBODY.Polkadot, 987n],
+      [null, polkadot.nobody, -10n * UNIT],
+      ['asset:7', polkadot.nobody, 987n],
     ])
     expect(there.foretold).toEqual(there.happened)
     const back = await swap([asset, coin], 100n)
     expect(back.happened).toEqual([
-      ['asset:7', NOBODY.Polkadot, -100n],
-      [null, NOBODY.Polkadot, expect.any(BigInt)],
+      ['asset:7', polkadot.nobody, -100n],
+      [null, polkadot.nobody, expect.any(BigInt)],
     ])
     expect(back.foretold).toEqual(back.happened)
   }, 60_000)
@@ -117,7 +117,7 @@ describe.skipIf(lacksSpecs('an Asset Hub with Nfts that runs calls in advance', 
     // Her own fee is taken before, and given back after.
     const { happened } = await set(coin + UNIT)
     const fee = happened[0]?.[2] as bigint
-    expect(happened).toEqual([[null, NOBODY.Polkadot, fee]])
+    expect(happened).toEqual([[null, polkadot.nobody, fee]])
     expect(fee).toBeGreaterThan(UNIT)
     expect(fee).toBeLessThan(2n * UNIT)
     expect(await hersIn(hub.call('proxy', 'addProxy', his, 'Any', 0))).toEqual({ foretold: [], happened: [] })

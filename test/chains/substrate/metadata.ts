@@ -3,14 +3,15 @@
 import { readFileSync } from 'node:fs'
 import currentAssetHub from '@polkadot/types-support/metadata/v15/asset-hub-polkadot-hex'
 import type { Hex } from '../../../src/chains/chain.ts'
-import { SS58_PREFIXES } from '../../../src/chains/networks.ts'
+import { polkadot } from '../../../src/chains/networks/polkadot.ts'
+import { vara } from '../../../src/chains/networks/vara.ts'
 import { type Runtime, readRuntime } from '../../../src/chains/substrate/runtime.ts'
 
 /** Asset Hub as of today. The package keeps it as the runtime's API answers: an Option, and a compact length of 4 bytes. */
 export const assetHubRuntime = (specVersion = 1_000_000): Runtime =>
   readRuntime(
     { specName: 'statemint', specVersion, transactionVersion: 1 },
-    { metadata: `0x${currentAssetHub.slice(12)}`, ss58Prefix: SS58_PREFIXES.Polkadot },
+    { metadata: `0x${currentAssetHub.slice(12)}`, ss58Prefix: polkadot.ss58Prefix },
   )
 
 /** null where nobody says where its metadata is. */
@@ -20,6 +21,6 @@ export const varaRuntime = (): Runtime | null => {
   const metadata: Hex = `0x${readFileSync(path).toString('hex')}`
   return readRuntime(
     { specName: 'vara', specVersion: 20_000, transactionVersion: 1 },
-    { metadata, ss58Prefix: SS58_PREFIXES.Vara },
+    { metadata, ss58Prefix: vara.ss58Prefix },
   )
 }

@@ -6,7 +6,9 @@ import {
   RangeTooWide,
   type RecordedMovement,
 } from '../../../src/chains/chain.ts'
-import { NOBODY, substrateNetworkRow } from '../../../src/chains/networks.ts'
+import { polkadot } from '../../../src/chains/networks/polkadot.ts'
+import { vara as varaFile } from '../../../src/chains/networks/vara.ts'
+import { substrateNetworkRow } from '../../../src/chains/networks.ts'
 import { createRpc, question } from '../../../src/chains/node/rpc.ts'
 import { hash } from '../../../src/chains/node/wire.ts'
 import { addressOf } from '../../../src/chains/substrate/address.ts'
@@ -125,7 +127,7 @@ describe('a local Asset Hub', () => {
   })
 
   test('tells assets and NFTs as they are made, moved and destroyed', async () => {
-    const [hers, his, nobody] = [own(alice), own(bob), NOBODY.Polkadot]
+    const [hers, his, nobody] = [own(alice), own(bob), polkadot.nobody]
     const { number } = await send(
       call('utility', 'batchAll', [
         call('assets', 'create', 7, alice.address, 1),
@@ -201,7 +203,7 @@ describe('a chain that is made up of real metadata', () => {
       [1, 'Nfts', 'Created', [6, alice.publicKey, alice.publicKey]],
     ]
     const of = chainOf([genesis(hub), { runtime: hub, by: hub, extrinsics: [BARE, SIGNED], events }])
-    const [hers, his, nobody] = [own(alice), own(bob), NOBODY.Polkadot]
+    const [hers, his, nobody] = [own(alice), own(bob), polkadot.nobody]
     expect(told(await movedIn(1n, 1n, of))).toEqual([
       ['erc721', '5', 9n, nobody, hers, 1n],
       ['erc721', '5', 9n, hers, his, 1n],
@@ -230,7 +232,7 @@ describe('a chain that is made up of real metadata', () => {
       [1, 'ForeignAssets', 'Touched', [weth, she, he]],
     ]
     const of = chainOf([genesis(hub), { runtime: hub, by: hub, extrinsics: [BARE, SIGNED], events }])
-    const [hers, his, nobody] = [own(alice), own(bob), NOBODY.Polkadot]
+    const [hers, his, nobody] = [own(alice), own(bob), polkadot.nobody]
     const moved = told(await movedIn(1n, 1n, of))
     expect(moved).toEqual([
       ['erc20', FOREIGN.ether, null, nobody, hers, 10n ** 30n],
@@ -364,7 +366,7 @@ describe('a chain that is made up of real metadata', () => {
       says('0x10566e6674'),
     ]
     const of = chainOf([genesis(vara), { runtime: vara, by: vara, extrinsics: [BARE], events }], 'Vara')
-    const [she, he, nobody] = [own(alice, 'Vara'), own(bob, 'Vara'), NOBODY.Vara]
+    const [she, he, nobody] = [own(alice, 'Vara'), own(bob, 'Vara'), varaFile.nobody]
     expect(told(await movedIn(1n, 1n, of))).toEqual([
       ['erc721', program, big, nobody, she, 1n],
       ['erc721', program, big, she, he, 1n],
@@ -400,6 +402,8 @@ for (const network of ['Polkadot', 'Vara'] as const) {
 
 test("nobody's address is the one of a public key of zeros", () => {
   for (const network of ['Polkadot', 'Vara'] as const) {
-    expect(NOBODY[network]).toBe(addressOf(rowOf(network), new Uint8Array(32)))
+    expect(substrateNetworkRow({ network: network, environment: 'testnet', devnet: true }).nobody).toBe(
+      addressOf(rowOf(network), new Uint8Array(32)),
+    )
   }
 })

@@ -2,12 +2,12 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { BlockMovements, Movement } from '../../../src/chains/chain.ts'
-import { NOBODY } from '../../../src/chains/networks.ts'
+import { polkadot } from '../../../src/chains/networks/polkadot.ts'
 import { type Account, people } from './collections.ts'
 import { differencesOf, lacksSpecs, type SpecChain, startSpec } from './specs.ts'
 
 const UNIT = 10n ** 10n
-const NONE = NOBODY.Polkadot
+const NONE = polkadot.nobody
 
 describe.skipIf(lacksSpecs('coins that move by XCM', 'bulletin'))('coins that move by XCM', () => {
   let chain: SpecChain

@@ -1,0 +1,20 @@
+// The networks of this deployment, each bound at its first use (src/custody/deployment.ts): a name stays with its chain.
+
+import { bigint, check, pgTable, text } from 'drizzle-orm/pg-core'
+import { access } from '../access.ts'
+import { instant, now, oneOf } from '../columns.ts'
+import { CHAIN_FAMILIES } from '../words.ts'
+
+export const networks = pgTable(
+  'networks',
+  {
+    name: text('name').primaryKey(),
+    family: text('family', { enum: CHAIN_FAMILIES }).notNull(),
+    /** EIP-155; null for a family that has no chain ids. */
+    chainId: bigint('chain_id', { mode: 'number' }).unique(),
+    createdAt: instant('created_at').notNull().default(now),
+  },
+  () => [check('networks_family', oneOf('family', CHAIN_FAMILIES))],
+)
+
+export const networksAccess = access(networks, { api: 'select, insert', worker: 'select' })

@@ -1,0 +1,26 @@
+import { type EvmNetworkFile, GWEI } from './network.ts'
+
+const LOGO = 'https://raw.githubusercontent.com/trustwallet/assets/master/blockchains/avalanchec/info/logo.png'
+
+export const avalanche = {
+  network: 'Avalanche',
+  family: 'evm',
+  // chainlist of ethereum-lists.
+  chainIds: { testnet: 43_113, mainnet: 43_114 },
+  coin: { word: 'AVAX', name: 'Avalanche', symbol: 'AVAX', decimals: 18, displayDecimals: 4, logoUrl: LOGO },
+  explorerUrls: { testnet: 'https://testnet.snowtrace.io', mainnet: 'https://snowtrace.io' },
+  minPriorityFeeWei: GWEI / 1_000n,
+  believedTipWei: 20n * GWEI,
+  // Before its fees followed the load (ACP-176), inscriptions brought more than a thousand.
+  maxFeePerGasCapWei: 2_000n * GWEI,
+  hasDataFloor: false,
+  confirmations: 1,
+  finalDepth: 12,
+  // Two hours.
+  wholeBackfillBlocks: 3_600,
+  pollIntervalMs: 1_000,
+  climbAfterSeconds: 20,
+  expireAfterSeconds: 1_800,
+  gasPriceOracle: null,
+  nameRegistry: null,
+} as const satisfies EvmNetworkFile

@@ -1,0 +1,34 @@
+import { type EvmNetworkFile, GWEI } from './network.ts'
+
+const LOGO = 'https://raw.githubusercontent.com/trustwallet/assets/master/blockchains/polygon/info/logo.png'
+
+export const polygon = {
+  network: 'Polygon',
+  family: 'evm',
+  // chainlist of ethereum-lists.
+  chainIds: { testnet: 80_002, mainnet: 137 },
+  coin: {
+    word: 'MATIC',
+    name: 'Polygon Ecosystem Token',
+    symbol: 'POL',
+    decimals: 18,
+    displayDecimals: 4,
+    logoUrl: LOGO,
+  },
+  explorerUrls: { testnet: 'https://amoy.polygonscan.com', mainnet: 'https://polygonscan.com' },
+  // Bor refuses less (PIP-34 and the node's own default).
+  minPriorityFeeWei: 25n * GWEI,
+  believedTipWei: 300n * GWEI,
+  // Inscriptions brought several thousand in 2023.
+  maxFeePerGasCapWei: 10_000n * GWEI,
+  hasDataFloor: true,
+  confirmations: 10,
+  finalDepth: 256,
+  // Two hours.
+  wholeBackfillBlocks: 3_600,
+  pollIntervalMs: 1_000,
+  climbAfterSeconds: 20,
+  expireAfterSeconds: 1_800,
+  gasPriceOracle: null,
+  nameRegistry: null,
+} as const satisfies EvmNetworkFile
