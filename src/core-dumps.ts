@@ -1,7 +1,8 @@
 // A core dump is the memory of a process in a file: keys, PINs and tokens. The kernel writes one when a process crashes, or
-// when another of the same user asks for it. Bun has no call for this, so the C library's is used.
+// when another of the same user asks for it. JavaScript has no call for this, so the C library's is used.
 
 import { arch, platform } from 'node:process'
+import { loadCFunction } from './runtime.ts'
 
 /** The same on Linux and macOS. */
 const RLIMIT_CORE = 4
@@ -20,18 +21,13 @@ export const CORE_DUMPS_ALLOWED = 'core dumps cannot be turned off here: start t
  * @returns whether the platform let it.
  */
 export const forbidCoreDumps = async (): Promise<boolean> => {
-  const ffi = await import('bun:ffi').catch(() => null)
-  if (ffi === null) return false
-  const { dlopen } = ffi
   const limit = new BigUint64Array([0n, 0n])
   for (const library of LIBRARIES[platform] ?? []) {
     try {
-      const { setrlimit } = dlopen(library, { setrlimit: { args: ['i32', 'ptr'], returns: 'i32' } }).symbols
+      const setrlimit = await loadCFunction(library, 'setrlimit', ['i32', 'pointer'])
       if (setrlimit(RLIMIT_CORE, limit) !== 0) return false
       if (platform !== 'linux') return true
-      const { prctl } = dlopen(library, {
-        prctl: { args: ['i32', 'u64', 'u64', 'u64', 'u64'], returns: 'i32' },
-      }).symbols
+      const prctl = await loadCFunction(library, 'prctl', ['i32', 'u64', 'u64', 'u64', 'u64'])
       return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) === 0
     } catch {
       // Of another C library: the next one.

@@ -107,7 +107,7 @@ describe('who may import whom', () => {
   test('src/http knows no resource', () => {
     const outside = (name: string) =>
       /^(src|db|jobs)\//.test(name) &&
-      !/^src\/(http\/|(errors|config|log)\.ts$)/.test(name) &&
+      !/^src\/(http\/|(errors|config|log|runtime)\.ts$)/.test(name) &&
       !['db/words.ts', 'db/client.ts'].includes(name)
     expect(strays(outside, (path) => !path.startsWith('src/http/'))).toEqual([])
   })
@@ -238,6 +238,12 @@ describe('what no file may contain', () => {
 
   test('nothing prints but the command line and the devnet', () => {
     expect(found(/\bconsole\.\w+\(/, within('src/cli.ts', 'src/cli/', 'devnet/'))).toEqual([])
+  })
+
+  test('what only one runtime has is used in runtime.ts alone', () => {
+    const allowed = within('src/runtime.ts', 'devnet/')
+    expect(found(/\bBun\.|\bDeno\.|\bimport\.meta\.(dir|path|file)\b/, allowed)).toEqual([])
+    expect(strays((name) => name === 'bun' || name.startsWith('bun:'), allowed)).toEqual([])
   })
 
   test('no holes in the types', () => {

@@ -2,7 +2,7 @@ import { Elysia } from 'elysia'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { PAGE_HEADERS } from '../pages/page.ts'
-import { clientScript } from './client.ts'
+import { clientScript } from './client.generated.ts'
 import { openLogin } from './open.ts'
 import { loginPage, refusedPage } from './page.ts'
 
@@ -31,7 +31,7 @@ export const loginRoutes = (ctx: Pick<Ctx, 'config' | 'db' | 'chains'>) =>
         set.headers['content-type'] = 'text/javascript; charset=utf-8'
         set.headers['cache-control'] = 'no-cache'
         set.headers['x-content-type-options'] = 'nosniff'
-        return clientScript()
+        return clientScript
       },
       hidden,
     )

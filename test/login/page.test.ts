@@ -1,6 +1,8 @@
 // What the login page is made of, as text: nothing of it may become markup.
 
 import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { buildClient } from '../../src/login/client/build.ts'
 import type { Login } from '../../src/login/open.ts'
 import { loginPage, refusedPage } from '../../src/login/page.ts'
 import { PAGE_HEADERS } from '../../src/pages/page.ts'
@@ -36,6 +38,11 @@ describe('the login page', () => {
       '/custody/pages/style.css',
       '/custody/login/client.js',
     ])
+  })
+
+  test('has the script that its sources build to', async () => {
+    const built = await buildClient()
+    expect(readFileSync(new URL('../../src/login/client.generated.ts', import.meta.url), 'utf8') === built).toBe(true)
   })
 
   test('may be framed by nobody, and is kept by nobody', () => {

@@ -1,0 +1,96 @@
+// The only file that knows on which runtime the process runs: Bun, or Deno 2. All other code uses what both have.
+
+/** Of the `Deno` namespace, what is used here: its types are not installed. */
+type DenoRuntime = {
+  serve(
+    options: {
+      readonly hostname: string
+      readonly port: number
+      readonly signal: AbortSignal
+      readonly onListen: () => void
+      readonly onError: (error: unknown) => Response
+    },
+    handler: (request: Request, info: { readonly remoteAddr: { readonly hostname: string } }) => Answer,
+  ): { readonly addr: { readonly hostname: string; readonly port: number }; shutdown(): Promise<void> }
+  dlopen(
+    library: string,
+    symbols: Record<string, { readonly parameters: readonly string[]; readonly result: string }>,
+  ): { readonly symbols: Record<string, CFunction> }
+}
+
+type Answer = Response | Promise<Response>
+type CFunction = (...args: readonly unknown[]) => unknown
+
+const deno = (globalThis as { Deno?: DenoRuntime }).Deno
+
+const IDLE_TIMEOUT_SECONDS = 60
+/** Bun answers a larger body by itself, with no text. So http/limits.ts has the limits, and http/unread.ts drops the rest. */
+const NO_LIMIT_BYTES = Number.MAX_SAFE_INTEGER
+
+export type Server = {
+  readonly hostname: string
+  readonly port: number
+  /** Accepts no more requests, and resolves when those that run are answered; at once where they are to be cut off. */
+  readonly stop: (cutsOff: boolean) => Promise<void>
+}
+
+export type ServeOptions = {
+  readonly hostname: string
+  /** 0 chooses a free one. */
+  readonly port: number
+  /** @param address of the other end, where it is known. */
+  readonly fetch: (request: Request, address: () => string | null) => Answer
+  /** Answers what `fetch` threw. */
+  readonly error: (error: unknown) => Response
+}
+
+const serveOnBun = ({ hostname, port, fetch, error }: ServeOptions): Server => {
+  const server = Bun.serve({
+    hostname,
+    port,
+    fetch: (request, self) => fetch(request, () => self.requestIP(request)?.address ?? null),
+    maxRequestBodySize: NO_LIMIT_BYTES,
+    idleTimeout: IDLE_TIMEOUT_SECONDS,
+    // Bun's own page for a failure shows its source text, its stack and the folder.
+    development: false,
+    error,
+  })
+  return { hostname, port: server.port ?? port, stop: (cutsOff) => server.stop(cutsOff) }
+}
+
+const serveOnDeno = (runtime: DenoRuntime, { hostname, port, fetch, error }: ServeOptions): Server => {
+  const cut = new AbortController()
+  const server = runtime.serve(
+    { hostname, port, signal: cut.signal, onListen: () => {}, onError: error },
+    (request, info) => fetch(request, () => info.remoteAddr.hostname),
+  )
+  const stop = async (cutsOff: boolean): Promise<void> => (cutsOff ? cut.abort() : server.shutdown())
+  return { hostname, port: server.addr.port, stop }
+}
+
+/** Listens on a port. */
+export const serve = (options: ServeOptions): Server =>
+  deno === undefined ? serveOnBun(options) : serveOnDeno(deno, options)
+
+/** C's types of parameters that functions here have; `pointer` is to the memory of a typed array. */
+type CType = 'i32' | 'u64' | 'pointer'
+
+/**
+ * A function of a C library that returns an `i32`.
+ * @throws Error where the library or the function is not there.
+ */
+export const loadCFunction = async (
+  library: string,
+  name: string,
+  parameters: readonly CType[],
+): Promise<(...args: readonly (number | NodeJS.TypedArray)[]) => number> => {
+  if (deno !== undefined) {
+    const types = parameters.map((type) => (type === 'pointer' ? 'buffer' : type))
+    const call = deno.dlopen(library, { [name]: { parameters: types, result: 'i32' } }).symbols[name]
+    return (...args) => Number(call?.(...args))
+  }
+  const { dlopen } = await import('bun:ffi')
+  const args = parameters.map((type) => (type === 'pointer' ? 'ptr' : type))
+  const call = dlopen(library, { [name]: { args, returns: 'i32' } }).symbols[name] as CFunction | undefined
+  return (...given) => Number(call?.(...given))
+}

@@ -1,0 +1,161 @@
+// The same code and packages on Deno 2: the API, the worker and a command run as Deno processes, from a wallet to its activity.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { arch, platform } from 'node:process'
+import { fileURLToPath } from 'node:url'
+import { verifyMessage } from 'viem'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { type Service, startService } from '../support/service.ts'
+import { peopleOf } from '../users/people.ts'
+
+const network = 'Ethereum'
+const PIN = '493817'
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+/** Slow machines compile for a while. */
+const START_MAX_MS = 60_000
+
+let chain: TestChain
+let service: Service
+let api: ReturnType<typeof deno>
+let worker: ReturnType<typeof deno>
+let onDeno: Service
+
+/** The program itself: what the package puts into node_modules/.bin is a script for Node. */
+const denoPath = (): string => {
+  const require = createRequire(createRequire(import.meta.url).resolve('deno/package.json'))
+  const libc = platform === 'linux' ? '-glibc' : ''
+  return require.resolve(`@deno/${platform}-${arch}${libc}/deno`)
+}
+
+const deno = (file: string, variables: Record<string, string>, ...args: readonly string[]) =>
+  Bun.spawn([denoPath(), 'run', '--allow-all', '--no-check', '--node-modules-dir=manual', file, ...args], {
+    cwd: ROOT,
+    env: {
+      PATH: process.env.PATH ?? '',
+      HOME: process.env.HOME ?? '',
+      NO_COLOR: '1',
+      ...service.variables,
+      ...variables,
+    },
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+
+/** The lines that a process writes, until one has the text. */
+const untilSaid = async (child: ReturnType<typeof deno>, text: string): Promise<string> => {
+  const decoder = new TextDecoder()
+  let said = ''
+  for await (const chunk of child.stdout) {
+    said += decoder.decode(chunk, { stream: true })
+    const line = said.split('\n').find((each) => each.includes(text))
+    if (line !== undefined) return line
+  }
+  throw new Error(`the process ended before it said ${text}: ${said}`)
+}
+
+beforeAll(async () => {
+  chain = await startChain(network)
+  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
+  const cli = deno('src/cli.ts', {}, 'project', 'create', '--name', 'On Deno', '--json')
+  const { project_id: projectId, api_key: apiKey } = JSON.parse(await new Response(cli.stdout).text())
+  expect(await cli.exited).toBe(0)
+  api = deno('src/server.ts', { PORT: '0', HOST: '127.0.0.1', LOG_LEVEL: 'info' })
+  worker = deno('jobs/worker.ts', {
+    ROOT_KEY: '',
+    IDENTITY_KEY: '',
+    DATABASE_URL: service.database.workerUrl,
+    LOG_LEVEL: 'info',
+  })
+  const { url } = JSON.parse(await untilSaid(api, '"listening"'))
+  onDeno = { ...service, ...service.as({ projectId, apiKey }, url) }
+}, START_MAX_MS)
+
+afterAll(async () => {
+  for (const child of [api, worker]) {
+    if (child !== undefined && child.exitCode === null) child.kill('SIGKILL')
+  }
+  await service.close()
+  await chain.stop()
+})
+
+test('a wallet with a PIN signs, sends, mints, and lists what it did', async () => {
+  const wallet = await onDeno.newWallet({ network, pin: PIN })
+  await chain.fund(wallet.address)
+
+  const message = 'Signed on Deno'
+  const signed = await onDeno.post('/transactions/sign-message', {
+    network,
+    signer_wallet_address: wallet.address,
+    message,
+    user_pin: PIN,
+  })
+  expect(await verifyMessage({ address: wallet.address, message, signature: signed.json.signature })).toBe(true)
+
+  const sent = await onDeno.post('/transactions/sign-and-send', {
+    network,
+    signer_wallet_address: wallet.address,
+    unsigned_transaction: { to: fundedAccount(6).address, value: '12345' },
+    user_pin: PIN,
+  })
+  expect((await onDeno.settled(sent.json.transaction_id)).json).toMatchObject({ status: 'success' })
+
+  const collection = await chain.deploy('WizardCollection', ['On Deno', 'DENO', wallet.address])
+  const minted = await onDeno.post('/nfts/mint', {
+    network,
+    contract_address: collection.address,
+    from: wallet.address,
+    recipient: wallet.address,
+    uri: 'https://example.com/1.json',
+    user_pin: PIN,
+  })
+  expect((await onDeno.settled(minted.json.transaction_id)).json).toMatchObject({ status: 'success' })
+
+  let listed: readonly Record<string, unknown>[] = []
+  for (const deadline = Date.now() + START_MAX_MS; listed.length < 2 && Date.now() < deadline; await Bun.sleep(50)) {
+    listed = (await onDeno.get('/activity', { network, wallet_address: wallet.address })).json
+  }
+  expect(listed.length).toBeGreaterThanOrEqual(2)
+}, 120_000)
+
+test('a user logs in by a mailed code, and wrong PINs and broken bodies are refused as on Bun', async () => {
+  const people = peopleOf(onDeno)
+  const session = await people.logIn('somebody@example.com')
+  expect(await people.reach(session)).toBe(200)
+  const wallet = await onDeno.newWallet({ network, pin: PIN })
+  const refused = await onDeno.post('/transactions/sign-message', {
+    network,
+    signer_wallet_address: wallet.address,
+    message: 'x',
+    user_pin: '271828',
+  })
+  expect([refused.status, refused.json.code]).toEqual([403, 'INVALID_SECRET'])
+  for (const ask of [
+    (on: Service) => on.call('/transactions/sign-message', { rawBody: '{"network":' }),
+    (on: Service) => on.call('/nowhere'),
+    (on: Service) => on.call('/users/login-with-email', { rawBody: `{"email":"${'a'.repeat(20_000)}"}` }),
+  ]) {
+    const [there, here] = [await ask(onDeno), await ask(service)]
+    expect([there.status, there.json]).toEqual([here.status, here.json])
+  }
+})
+
+test('the login page has its script', async () => {
+  const script = await onDeno.call('/login/client.js')
+  expect([script.status, script.headers.get('content-type')]).toEqual([200, 'text/javascript; charset=utf-8'])
+  expect(script.text.length).toBeGreaterThan(10_000)
+})
+
+test.if(platform === 'linux')('neither process can leave a core dump', () => {
+  for (const { pid } of [api, worker]) {
+    expect(readFileSync(`/proc/${pid}/limits`, 'utf8')).toMatch(/^Max core file size +0 +0 /m)
+  }
+})
+
+test('SIGTERM ends both with exit code 0', async () => {
+  for (const child of [api, worker]) {
+    child.kill('SIGTERM')
+    expect(await child.exited).toBe(0)
+  }
+}, 30_000)
