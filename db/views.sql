@@ -390,6 +390,8 @@ comment on column strongroom_views.transactions.nonce is 'Its nonce.';
 comment on column strongroom_views.transactions.kind is 'What it was asked for as: send, batch, mint, transfer or collection; deployment: what a contract wallet needs before its first.';
 comment on column strongroom_views.transactions."to" is 'Whom it calls or pays; null for a contract creation.';
 comment on column strongroom_views.transactions.value is 'In base units.';
+comment on column strongroom_views.transactions.fee_asset is 'The asset that its fee is paid in; null where that is the coin.';
+comment on column strongroom_views.transactions.fee_asset_cost is 'The most that its fee can take of that asset, in base units.';
 comment on column strongroom_views.transactions.status is 'submitted, pending, success or failed.';
 comment on column strongroom_views.transactions.final is 'Whether no reorganisation can change it any more.';
 comment on column strongroom_views.transactions.created_at is 'When it was recorded.';
