@@ -27,7 +27,7 @@ export type Db = {
    * are planned for their values.
    */
   readonly prepared: <Row extends object>(text: TemplateStringsArray, ...values: readonly unknown[]) => Promise<Row[]>
-  /** Ends the pool; waits at most `timeoutSeconds` for what is running. */
+  /** Ends the pool; waits at most `timeoutSeconds` for what is running. May be called again. */
   readonly close: (input: { readonly timeoutSeconds: number }) => Promise<void>
 } & NodePgDatabase
 
@@ -140,11 +140,13 @@ export const openDb = (options: DbOptions): Db => {
     { ...options, maxConnections: PREPARED_CONNECTIONS },
     '-c plan_cache_mode=force_generic_plan',
   )
+  let ended: Promise<unknown> | null = null
   return Object.assign(drizzle(pool), {
     prepared: preparedOn(planned),
     transaction: transactionOn(pool),
     close: async ({ timeoutSeconds }: { timeoutSeconds: number }) => {
-      const ended = Promise.all([pool.end(), planned.end()])
+      // A pool of pg refuses to be ended twice.
+      ended ??= Promise.all([pool.end(), planned.end()])
       const { promise: waited, resolve } = Promise.withResolvers<void>()
       const givenUp = setTimeout(resolve, timeoutSeconds * 1000)
       await Promise.race([ended, waited])
