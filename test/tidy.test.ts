@@ -1,37 +1,14 @@
 // The rules of the house as a test: where each thing may be imported, and what no file may contain.
-// Imports are read by text, as import scanners drop `import type`.
 
 import { describe, expect, test } from 'bun:test'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
+import { ROOT, readSource, readSources, scriptsIn } from './support/imports.ts'
 
-const ROOT = resolve(import.meta.dir, '..')
-const ROOMS = ['src', 'jobs', 'db', 'devnet']
 const MAX_FILE_LINES = 400
 const MAX_FUNCTION_LINES = 70
 
-type File = { readonly path: string; readonly text: string; readonly imports: readonly string[] }
-
-const IMPORT =
-  /(?:^|\n)\s*(?:import|export)\b(?:[^'"`;]*?\bfrom)?\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)/g
-
-const importsOf = (path: string, text: string): string[] =>
-  [...text.matchAll(IMPORT)].map((match) => {
-    const name = match[1] ?? match[2] ?? ''
-    return name.startsWith('.') ? relative(ROOT, resolve(ROOT, dirname(path), name)) : name
-  })
-
-const read = (path: string): File => {
-  const text = readFileSync(join(ROOT, path), 'utf8')
-  return { path, text, imports: importsOf(path, text) }
-}
-
-const scriptsIn = (room: string): string[] =>
-  readdirSync(join(ROOT, room), { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
-    .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)))
-
-const files: File[] = ROOMS.flatMap(scriptsIn).map(read)
+const files = readSources()
 
 const isPackage = (name: string, packages: readonly string[]) =>
   packages.some((each) => name === each || name.startsWith(`${each}/`) || (each.endsWith('/') && name.startsWith(each)))
@@ -80,7 +57,7 @@ describe('who may import whom', () => {
   })
 
   test('db/words.ts imports nothing', () => {
-    expect(read('db/words.ts').imports).toEqual([])
+    expect(readSource('db/words.ts').imports).toEqual([])
   })
 
   test('drizzle stays in db', () => {
@@ -227,7 +204,7 @@ describe('what no file may contain', () => {
 
   test('no network is named in code but in its own file: what differs by network is a field there', () => {
     const names = scriptsIn('src/chains/networks').flatMap(
-      (path) => /network: '(\w+)'/.exec(read(path).text)?.[1] ?? [],
+      (path) => /network: '(\w+)'/.exec(readSource(path).text)?.[1] ?? [],
     )
     expect(names.length).toBe(6)
     const named = new RegExp(`(['"\`])(?:${names.join('|')})\\1|^\\s*(?:${names.join('|')}):`)

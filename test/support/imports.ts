@@ -1,0 +1,32 @@
+// Reads which of our files imports which, by text: import scanners drop `import type`.
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+
+export const ROOT = resolve(import.meta.dir, '../..')
+const PLACES = ['src', 'jobs', 'db', 'devnet']
+
+export type File = { readonly path: string; readonly text: string; readonly imports: readonly string[] }
+
+const IMPORT =
+  /(?:^|\n)\s*(?:import|export)\b(?:[^'"`;]*?\bfrom)?\s*['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]\s*\)/g
+
+const importsOf = (path: string, text: string): string[] =>
+  [...text.matchAll(IMPORT)].map((match) => {
+    const name = match[1] ?? match[2] ?? ''
+    return name.startsWith('.') ? relative(ROOT, resolve(ROOT, dirname(path), name)) : name
+  })
+
+export const readSource = (path: string): File => {
+  const text = readFileSync(join(ROOT, path), 'utf8')
+  return { path, text, imports: importsOf(path, text) }
+}
+
+/** The paths of all TypeScript files in a folder. */
+export const scriptsIn = (folder: string): string[] =>
+  readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)))
+
+/** All files but the tests. */
+export const readSources = (): File[] => PLACES.flatMap(scriptsIn).map(readSource)
