@@ -56,8 +56,17 @@ const findAnvil = (): string => {
 }
 
 const anvilArguments = (options: AnvilOptions, loadPath: string | undefined): readonly string[] => [
-  ...['--port', String(options.port ?? 0), '--chain-id', String(options.chainId), '--color', 'never'],
-  ...['--balance', '1000000000', '--prune-history', String(STATES_KEPT), '--no-request-size-limit'],
+  '--port',
+  String(options.port ?? 0),
+  '--chain-id',
+  String(options.chainId),
+  '--color',
+  'never',
+  '--balance',
+  '1000000000',
+  '--prune-history',
+  String(STATES_KEPT),
+  '--no-request-size-limit',
   ...(options.blockTimeSeconds === undefined
     ? []
     : ['--mixed-mining', '--block-time', String(options.blockTimeSeconds)]),

@@ -85,7 +85,10 @@ type Queries = ReturnType<typeof queriesOf>
 
 const writeGenesis = (db: Database, queries: Queries, genesis: Genesis): void => {
   const header = {
-    ...{ parentHash: NO_HASH, number: '0x0', stateRoot: genesis.stateRoot, extrinsicsRoot: NO_EXTRINSICS_ROOT },
+    parentHash: NO_HASH,
+    number: '0x0',
+    stateRoot: genesis.stateRoot,
+    extrinsicsRoot: NO_EXTRINSICS_ROOT,
     digest: { logs: [] },
   }
   const hash = new TypeRegistry().createType('Header', header).hash.toHex()

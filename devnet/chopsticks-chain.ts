@@ -65,7 +65,9 @@ type ChainSpec = {
 }
 
 const genesisOf = async ({ name, properties, storage }: Omit<Genesis, 'stateRoot'>): Promise<Genesis> => ({
-  ...{ name, properties, storage },
+  name,
+  properties,
+  storage,
   stateRoot: await calculateStateRoot(Object.entries(storage) as [Hex, Hex][], 1),
 })
 
@@ -98,10 +100,16 @@ const providerOf = (archive: Archive) => {
     throw new Error('The archive has no subscriptions.')
   }
   return {
-    ...{ hasSubscriptions: false, isClonable: false, isConnected: true, clone: unsupported },
-    ...{ connect: async () => undefined, disconnect: async () => undefined, on: () => () => undefined },
+    hasSubscriptions: false,
+    isClonable: false,
+    isConnected: true,
+    clone: unsupported,
+    connect: async () => undefined,
+    disconnect: async () => undefined,
+    on: () => () => undefined,
     send: async (method: string, params: unknown[]) => archive.answer(method, params),
-    ...{ subscribe: unsupported, unsubscribe: unsupported },
+    subscribe: unsupported,
+    unsubscribe: unsupported,
   } as unknown as ConstructorParameters<typeof Api>[0]
 }
 

@@ -25,15 +25,25 @@ type Head = LocalChain['chain']['head']
 
 /** Which of a method's parameters names a block that must exist. */
 const BLOCK_AT: Readonly<Record<string, number>> = {
-  ...{ state_getMetadata: 0, state_getRuntimeVersion: 0, state_getStorage: 1, state_getStorageAt: 1, state_call: 2 },
-  ...{ state_queryStorageAt: 1, state_getKeysPaged: 3, payment_queryInfo: 1, payment_queryFeeDetails: 1 },
+  state_getMetadata: 0,
+  state_getRuntimeVersion: 0,
+  state_getStorage: 1,
+  state_getStorageAt: 1,
+  state_call: 2,
+  state_queryStorageAt: 1,
+  state_getKeysPaged: 3,
+  payment_queryInfo: 1,
+  payment_queryFeeDetails: 1,
 }
 
 type Header = Awaited<Head['header']>
 
 const shownHeader = ({ parentHash, number, stateRoot, extrinsicsRoot, digest }: Header) => ({
-  ...{ parentHash: parentHash.toHex(), number: number.toHex(), stateRoot: stateRoot.toHex() },
-  ...{ extrinsicsRoot: extrinsicsRoot.toHex(), digest: { logs: digest.logs.map((log) => log.toHex()) } },
+  parentHash: parentHash.toHex(),
+  number: number.toHex(),
+  stateRoot: stateRoot.toHex(),
+  extrinsicsRoot: extrinsicsRoot.toHex(),
+  digest: { logs: digest.logs.map((log) => log.toHex()) },
 })
 
 /**

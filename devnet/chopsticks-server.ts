@@ -74,7 +74,10 @@ const answer = async (methods: Methods, text: string, subscriptions: Subscriptio
 export const serveMethods = (methods: Methods, port: number) => {
   const sockets = new Set<Socket>()
   const server = Bun.serve<{ connection?: Connection }>({
-    ...{ hostname: '127.0.0.1', port, maxRequestBodySize: MESSAGE_BYTES_MAX, idleTimeout: 0 },
+    hostname: '127.0.0.1',
+    port,
+    maxRequestBodySize: MESSAGE_BYTES_MAX,
+    idleTimeout: 0,
     fetch: async (request, self) => {
       if (self.upgrade(request, { data: {} })) return undefined
       if (request.method === 'OPTIONS') return new Response(null, { headers: CORS })

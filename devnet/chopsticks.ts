@@ -70,8 +70,11 @@ export const startChopsticks = async ({ logPath, ...options }: ChopsticksOptions
   })
   const { rpcUrl } = node
   return {
-    ...{ rpcUrl, wsUrl: rpcUrl.replace('http:', 'ws:'), network: options.network },
-    ...{ pid: node.process.pid, process: node.process },
+    rpcUrl,
+    wsUrl: rpcUrl.replace('http:', 'ws:'),
+    network: options.network,
+    pid: node.process.pid,
+    process: node.process,
     fund: async ({ account, planck }) => {
       await callRpc(rpcUrl, 'dev_setBalance', [account, String(planck)])
     },

@@ -62,9 +62,25 @@ const reachableName = async (cluster: Cluster, directory: string): Promise<strin
 /** Runs initdb; the password is its standard input, a file that needs no path which this user could walk. */
 const runInitdb = (cluster: Cluster, cwd: string, data: string, password: number): Promise<void> => {
   const args = [
-    ...['-D', data, '-U', 'postgres', '--pwfile', '/dev/stdin', '-A', 'scram-sha-256', '-E', 'UTF8', '--locale=C'],
-    ...['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--no-sync', '--no-instructions'],
-    ...['--set', 'timezone=UTC', '--set', 'log_timezone=UTC'],
+    '-D',
+    data,
+    '-U',
+    'postgres',
+    '--pwfile',
+    '/dev/stdin',
+    '-A',
+    'scram-sha-256',
+    '-E',
+    'UTF8',
+    '--locale=C',
+    '--locale-provider=builtin',
+    '--builtin-locale=C.UTF-8',
+    '--no-sync',
+    '--no-instructions',
+    '--set',
+    'timezone=UTC',
+    '--set',
+    'log_timezone=UTC',
   ]
   return new Promise((done, fail) => {
     const child = spawn(join(cluster.binaries, 'bin', 'initdb'), args, {

@@ -120,7 +120,7 @@ const waitForMetricsUrl = async (worker: TetheredProcess, logPath: string): Prom
 }
 
 const createProject = async (env: Environment): Promise<DevProject> => {
-  const args = [...BUN_FLAGS, 'src/cli.ts', 'project', 'create', '--name', 'Dev project', '--json']
+  const args = [...BUN_FLAGS, 'src/cli/main.ts', 'project', 'create', '--name', 'Dev project', '--json']
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: REPOSITORY, env: { ...env } })
   return parseProject(stdout)
 }

@@ -3,8 +3,8 @@
 import { isDatabaseAway } from '../db/client.ts'
 import { readConfig } from '../src/config.ts'
 import { createWorkerCtx, type WorkerCtx } from '../src/context.ts'
-import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../src/core-dumps.ts'
 import { listenForScrapes } from '../src/metrics/listen.ts'
+import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../src/security/core-dumps.ts'
 import { startWritingEvents } from '../src/security/events.ts'
 import { beginQueue, type Queue } from './queue.ts'
 

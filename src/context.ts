@@ -1,4 +1,9 @@
-// What every verb gets first: built once a process, and handed down. Nothing else in a process is global.
+// What every verb gets first: built once a process, and handed down. Beside it some modules remember something by themselves,
+// of two kinds; test/tidy.test.ts lists these modules:
+// - what is costly to compute again: the spelling of an address, the bytes of a namespace, that a public key was checked,
+//   whether a runtime tells fees;
+// - what was learnt of an object, in a WeakMap for as long as the object lives: how many blocks a chain's node serves at once,
+//   the range that is read ahead of it, the check of balances that runs, and the address from which a request came.
 
 import type { Db } from '../db/client.ts'
 import { openDb } from '../db/client.ts'
@@ -147,7 +152,13 @@ export const createCtx = async (input: Process): Promise<Ctx> => {
   const networks = bindingsOf(config)
   await checkDeployment({ db: base.db, environment, networks, rootKey, nextRootKey, sealer, identity })
   const vault = createVault({
-    ...{ db: base.db, rootKey, nextRootKey, sealer, environment, limits: config, now: base.now },
+    db: base.db,
+    rootKey,
+    nextRootKey,
+    sealer,
+    environment,
+    limits: config,
+    now: base.now,
     familyOf: (network) => base.chains.of(network).family,
   })
   const signerQueues = createQueues()

@@ -4,10 +4,10 @@ import { createApp } from './app.ts'
 import { startRotatingTokenKeys } from './auth/token-key-rotation.ts'
 import { readConfig } from './config.ts'
 import { createCtx } from './context.ts'
-import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from './core-dumps.ts'
 import { listen } from './http/listen.ts'
 import { listenForScrapes } from './metrics/listen.ts'
 import { createScrape } from './metrics/scrape.ts'
+import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from './security/core-dumps.ts'
 import { startWritingEvents } from './security/events.ts'
 
 /** Requests that are running when the process is told to stop get this long. */

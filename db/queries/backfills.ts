@@ -96,7 +96,9 @@ export const hinderBackfill = async (
   await db
     .update(backfills)
     .set({
-      ...{ hindrance, hindranceReason: reason, tries },
+      hindrance,
+      hindranceReason: reason,
+      tries,
       hinderedAt: sql`coalesce(${backfills.hinderedAt}, now())`,
       nextTryAt: sql`now() + make_interval(secs => ${afterSeconds})`,
     })

@@ -201,8 +201,13 @@ export const releaseLost = async (
   const rows = await tx
     .update(transactions)
     .set({
-      ...{ ...failure, status: 'failed', holdsNonce: false, updatedAt: sql`now()` },
-      ...{ minedBlockNumber: null, minedBlockHash: null, contractAddress: null },
+      ...failure,
+      status: 'failed',
+      holdsNonce: false,
+      updatedAt: sql`now()`,
+      minedBlockNumber: null,
+      minedBlockHash: null,
+      contractAddress: null,
     })
     .where(asItWas(row))
     .returning({ id: transactions.id })
@@ -218,8 +223,16 @@ export const reopenMoved = async (
   const rows = await tx
     .update(transactions)
     .set({
-      ...{ status: 'pending', final: false, errorCode: null, error: null, settledAt: null, updatedAt: sql`now()` },
-      ...{ shownHash: to.hash, minedBlockNumber: to.blockNumber, minedBlockHash: to.blockHash, contractAddress: null },
+      status: 'pending',
+      final: false,
+      errorCode: null,
+      error: null,
+      settledAt: null,
+      updatedAt: sql`now()`,
+      shownHash: to.hash,
+      minedBlockNumber: to.blockNumber,
+      minedBlockHash: to.blockHash,
+      contractAddress: null,
     })
     .where(asItWas(row))
     .returning({ id: transactions.id })

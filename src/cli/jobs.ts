@@ -77,8 +77,13 @@ const list = ({ task, failed, limit, json }: ListOptions) =>
     if (json) return printJson(rows.map(shownRow))
     if (rows.length === 0) return print('No such job.')
     const lines = rows.map((row) => [
-      ...[String(row.id), row.task, row.state, row.runAt.toISOString(), `${row.attempts} of ${row.maxAttempts}`],
-      ...[row.transactionId ?? row.network ?? '-', row.lastError ?? ''],
+      String(row.id),
+      row.task,
+      row.state,
+      row.runAt.toISOString(),
+      `${row.attempts} of ${row.maxAttempts}`,
+      row.transactionId ?? row.network ?? '-',
+      row.lastError ?? '',
     ])
     print(table([['ID', 'TASK', 'STATE', 'DUE', 'ATTEMPTS', 'ABOUT', 'ERROR'], ...lines]))
   })

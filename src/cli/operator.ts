@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { type Config, readConfig } from '../config.ts'
 import type { Ctx, IdentityCtx, WorkerCtx } from '../context.ts'
-import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../core-dumps.ts'
+import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../security/core-dumps.ts'
 
 /** How the audit names whoever works with the command line. */
 export const OPERATOR = 'operator'

@@ -3,11 +3,11 @@ import { listTransactions, type TransactionOverview } from '../../db/queries/ove
 import { type Network, TRANSACTION_STATUSES, type TransactionStatus } from '../../db/words.ts'
 import type { NodelessChain } from '../chains/chain.ts'
 import type { Chains } from '../chains/chains.ts'
+import { UUID } from '../http/text.ts'
 import { displayAmount } from '../tokens/token.ts'
 import { type InspectedAttempt, type Inspection, inspectTransaction, type NodeView } from '../transactions/inspect.ts'
 import { type Fate, findLost, repairLost } from '../transactions/repair.ts'
 import { cancelTransaction, retryTransaction } from '../transactions/waiting.ts'
-import { UUID } from '../uuid.ts'
 import { listOf, NETWORK_WORDS, network, uuid, wholeNumber } from './arguments.ts'
 import { OPERATOR, print, printJson, shownRow, table, withServiceCtx } from './operator.ts'
 
@@ -58,7 +58,14 @@ const list = ({ network, status, late, project, signer, limit, json }: ListOptio
     if (rows.length === 0) return print('No such transaction.')
     const head = ['ID', 'NETWORK', 'SIGNER', 'NONCE', 'KIND', 'STATUS', 'AGE', 'ATTEMPT', 'WHY']
     const lines = rows.map((row) => [
-      ...[row.id, row.network, row.signerAddress, String(row.nonce), row.kind, row.status, row.age, attemptOf(row)],
+      row.id,
+      row.network,
+      row.signerAddress,
+      String(row.nonce),
+      row.kind,
+      row.status,
+      row.age,
+      attemptOf(row),
       row.why ?? row.error ?? '',
     ])
     print(table([head, ...lines]))
@@ -77,7 +84,11 @@ const repair = ({ network, yes }: { network: Network; yes?: boolean }) =>
     const found = await findLost(ctx, chain)
     if (found.length === 0) return print(`Whatever was final on ${network} is on the chain.`)
     const lines = found.map(({ row, fate }) => [
-      ...[row.id, row.signerAddress, String(row.nonce), row.errorCode ?? row.status, String(row.blockNumber)],
+      row.id,
+      row.signerAddress,
+      String(row.nonce),
+      row.errorCode ?? row.status,
+      String(row.blockNumber),
       FATES[fate.kind],
     ])
     print(table([['ID', 'SIGNER', 'NONCE', 'WAS', 'IN BLOCK', 'IS'], ...lines]))

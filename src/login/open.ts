@@ -2,8 +2,8 @@ import { findProject } from '../../db/queries/projects.ts'
 import { rpIdFor } from '../auth/relying-party.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import { UUID } from '../http/text.ts'
 import { sendsMail } from '../mail/queue.ts'
-import { UUID } from '../uuid.ts'
 import { readReturnAddress } from './return-address.ts'
 
 /** What the page is made of. */

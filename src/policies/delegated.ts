@@ -72,7 +72,9 @@ const choosePolicy = async (ctx: Ctx, use: Use & Choice): Promise<Chosen | null>
   const value = sumOfValues(intended)
   const standing = await standingPolicies(ctx.db, { walletId: wallet.id, value, limit: POLICIES_A_WALLET_MAX })
   let judged: readonly Judged[] = intended.map((intent) => ({
-    ...{ to: intent.to, value: intent.value, isCall: isCall(intent) },
+    to: intent.to,
+    value: intent.value,
+    isCall: isCall(intent),
     call: null,
   }))
   let isRead = false

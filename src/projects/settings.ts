@@ -7,7 +7,7 @@ import {
 import { isRpIdFor } from '../auth/relying-party.ts'
 import type { WorkerCtx } from '../context.ts'
 import { AppError, noSuchProject } from '../errors.ts'
-import { UUID } from '../uuid.ts'
+import { UUID } from '../http/text.ts'
 
 type Switch = 'on' | 'off'
 

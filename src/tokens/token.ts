@@ -10,7 +10,7 @@ import { DEFAULT_LOOKS } from './default-list.ts'
 import { nameUuid } from './name-uuid.ts'
 import type { Token } from './schema.ts'
 
-export { displayAmount } from '../amount.ts'
+export { displayAmount } from '../chains/amount.ts'
 
 /** Ours alone, and for ever: with another one every token would get a new uuid. */
 const TOKEN_NAMESPACE = '51040d69-82bb-4e73-8277-aca4ae97fcf3'

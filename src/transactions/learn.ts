@@ -147,7 +147,10 @@ const columnsOf = (
         clockStartedAt: BEGINS_AGAIN.has(news.kind) ? null : transaction.clockStartedAt,
         broadcastAt: state.broadcast ? (transaction.broadcastAt ?? at) : null,
         shownHash: news.kind === 'accepted' || news.kind === 'revived' ? news.hash : transaction.shownHash,
-        ...{ contractAddress: null, settledAt: null, minedBlockNumber: null, minedBlockHash: null },
+        contractAddress: null,
+        settledAt: null,
+        minedBlockNumber: null,
+        minedBlockHash: null,
       }
     case 'mined':
       return {

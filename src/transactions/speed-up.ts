@@ -86,7 +86,10 @@ export const speedUpTransaction = async (ctx: Ctx, input: SpeedUpInput): Promise
 }
 
 const signerIntentOf = ({ to, value, input, gasLimit, nonce }: TransactionRow): Intent => ({
-  ...{ to, value, gasLimit, nonce },
+  to,
+  value,
+  gasLimit,
+  nonce,
   input: input.startsWith('0x') ? (input as Hex) : '0x',
 })
 

@@ -171,7 +171,9 @@ const passOver = async (
   if (to === null) throw nextIsGone(chain, cursor)
   const finalNumber = finalNumberOf(chain, head)
   const moved = await move(ctx, {
-    ...{ follower, from: cursor, to },
+    follower,
+    from: cursor,
+    to,
     write: (tx) => rememberBlocks(tx, { follower, blocks: [to], finalNumber }),
   })
   const blocks = { above: String(cursor.number), below: String(to.number) }

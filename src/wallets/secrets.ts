@@ -4,8 +4,8 @@ import type { Principal, Signatory } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
 import type { ExportedKeyring } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
+import { UUID } from '../http/text.ts'
 import { endSessions } from '../users/end-sessions.ts'
-import { UUID } from '../uuid.ts'
 import { getWallet } from './get.ts'
 
 /**

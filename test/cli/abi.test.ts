@@ -8,7 +8,7 @@ import postgres from 'postgres'
 import { addAbi } from '../../src/abis/added.ts'
 import { type Service, startService } from '../support/service.ts'
 
-const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
+const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const ADDRESS = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
 const ABI = [
   { type: 'function', name: 'open', inputs: [{ name: 'door', type: 'uint256' }] },

@@ -8,7 +8,7 @@ import { readConfig } from '../../src/config.ts'
 import { createCtx } from '../../src/context.ts'
 import { type Service, startService } from '../support/service.ts'
 
-const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
+const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 
 let service: Service
 let sql: Sql

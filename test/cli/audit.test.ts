@@ -22,7 +22,7 @@ afterAll(async () => {
 })
 
 const cli = async (args: readonly string[], variables: Record<string, string> = {}) => {
-  const child = Bun.spawn(['bun', '--no-env-file', path('src/cli.ts'), 'audit', ...args], {
+  const child = Bun.spawn(['bun', '--no-env-file', path('src/cli/main.ts'), 'audit', ...args], {
     env: { PATH: process.env.PATH ?? '', ...service.variables, ROOT_KEY: '', ...variables },
     stdout: 'pipe',
     stderr: 'pipe',

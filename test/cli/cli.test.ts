@@ -28,7 +28,8 @@ const run = async (path: string, args: readonly string[], variables: Variables) 
   return { exitCode: await child.exited, output, errors }
 }
 
-const cli = (args: readonly string[], variables: Variables = service.variables) => run('src/cli.ts', args, variables)
+const cli = (args: readonly string[], variables: Variables = service.variables) =>
+  run('src/cli/main.ts', args, variables)
 
 describe('project create', () => {
   test('prints with --json the id and the key of a project that works at once, and nothing else', async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { fileURLToPath } from 'node:url'
 
-const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
+const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 
 const COMMANDS = [
   'project',

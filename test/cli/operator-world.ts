@@ -11,7 +11,7 @@ import { fundedAccount, startChain } from '../support/chains.ts'
 import { startGate } from '../support/gate.ts'
 import { startService } from '../support/service.ts'
 
-const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
+const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const WORKER = fileURLToPath(new URL('../../jobs/worker.ts', import.meta.url))
 const PATIENCE_MS = 20_000
 const POLL_MS = 20

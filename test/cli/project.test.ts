@@ -13,7 +13,7 @@ const NOWHERE = 'http://127.0.0.1:1'
 const SECRET = 'correct horse battery staple'
 const NEXT = 'another secret of this project'
 const PIN = '493817'
-const CLI = new URL('../../src/cli.ts', import.meta.url).pathname
+const CLI = new URL('../../src/cli/main.ts', import.meta.url).pathname
 
 let service: Service
 let sql: Sql

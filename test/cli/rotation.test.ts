@@ -24,7 +24,7 @@ const KILLS = 6
 const SECRET = 'testnet-secret'
 const PIN = '493817'
 const digest = new Uint8Array(32).fill(9)
-const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
+const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 
 let service: Service
 let sql: Sql

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { type Service, startService } from '../support/service.ts'
 import { LOCAL_METADATA_PINS, startSubstrateChain, type TestSubstrateChain } from '../support/substrate.ts'
 
-const CLI = new URL('../../src/cli.ts', import.meta.url).pathname
+const CLI = new URL('../../src/cli/main.ts', import.meta.url).pathname
 
 let chain: TestSubstrateChain
 let service: Service

@@ -8,7 +8,7 @@ import postgres, { type Sql } from 'postgres'
 import { createAccessTokens, rotateTokenKeys } from '../../src/auth/access-token.ts'
 import { type Service, startService } from '../support/service.ts'
 
-const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
+const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const NOBODY = { authorization: undefined }
 
 let service: Service

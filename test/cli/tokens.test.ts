@@ -9,7 +9,7 @@ import { importTokenList } from '../../src/tokens/lists.ts'
 import { tokenLooks } from '../../src/tokens/token.ts'
 import { type Service, startService } from '../support/service.ts'
 
-const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
+const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const SEPOLIA = 11_155_111
 const USDC = '0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238'
 const DOOR = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'

@@ -58,7 +58,7 @@ const untilSaid = async (child: ReturnType<typeof deno>, text: string): Promise<
 beforeAll(async () => {
   chain = await startChain(network)
   service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
-  const cli = deno('src/cli.ts', {}, 'project', 'create', '--name', 'On Deno', '--json')
+  const cli = deno('src/cli/main.ts', {}, 'project', 'create', '--name', 'On Deno', '--json')
   const { project_id: projectId, api_key: apiKey } = JSON.parse(await new Response(cli.stdout).text())
   expect(await cli.exited).toBe(0)
   api = deno('src/server.ts', { PORT: '0', HOST: '127.0.0.1', LOG_LEVEL: 'info' })

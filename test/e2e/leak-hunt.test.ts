@@ -99,7 +99,7 @@ afterAll(async () => {
 })
 
 const run = async (command: readonly string[], variables: Record<string, string>): Promise<string> => {
-  const child = Bun.spawn(['bun', `${ENTRY}src/cli.ts`, ...command], {
+  const child = Bun.spawn(['bun', `${ENTRY}src/cli/main.ts`, ...command], {
     env: { PATH: process.env.PATH ?? '', ...variables },
     stdout: 'pipe',
     stderr: 'inherit',

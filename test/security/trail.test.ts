@@ -12,7 +12,7 @@ import { createProject } from '../../src/projects/projects.ts'
 import { setAllowedOrigins, setPasskeyDomain } from '../../src/projects/settings.ts'
 import { type Service, startService } from '../support/service.ts'
 
-const CLI = fileURLToPath(new URL('../../src/cli.ts', import.meta.url))
+const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const SERVER = fileURLToPath(new URL('../../src/server.ts', import.meta.url))
 const PIN = '493817'
 const WRONG_PIN = '518370'

@@ -15,7 +15,7 @@ import { devAccount, startSubstrateChain } from '../support/substrate.ts'
 const network = 'Polkadot'
 const SECRET = 'testnet-secret'
 const UNIT = 10n ** 10n
-const CLI = new URL('../../src/cli.ts', import.meta.url).pathname
+const CLI = new URL('../../src/cli/main.ts', import.meta.url).pathname
 const LEAST = 10_000n
 
 let chain: Awaited<ReturnType<typeof startSubstrateChain>>

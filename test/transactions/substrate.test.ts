@@ -14,7 +14,7 @@ import { devAccount, startSubstrateChain } from '../support/substrate.ts'
 const network = 'Polkadot'
 const SECRET = 'testnet-secret'
 const UNIT = 10n ** 10n
-const CLI = new URL('../../src/cli.ts', import.meta.url).pathname
+const CLI = new URL('../../src/cli/main.ts', import.meta.url).pathname
 
 let chain: Awaited<ReturnType<typeof startSubstrateChain>>
 let service: Service

@@ -142,7 +142,7 @@ const at = <Item>(items: readonly Item[], index: number): Item => {
 }
 
 const unlock = async (args: readonly string[]) => {
-  const path = new URL('../../src/cli.ts', import.meta.url).pathname
+  const path = new URL('../../src/cli/main.ts', import.meta.url).pathname
   const child = Bun.spawn(['bun', path, 'owner', 'unlock', ...args], {
     env: { PATH: process.env.PATH ?? '', ...service.variables },
     stdout: 'pipe',

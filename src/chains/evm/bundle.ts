@@ -36,7 +36,9 @@ const IDENTITY = '0x0000000000000000000000000000000000000004'
 /** For a call that has run and failed: it uses the nonce. */
 const standInFor = ({ from }: Call): Call => ({
   ...(from === undefined ? {} : { from }),
-  ...{ to: IDENTITY, value: 0n, input: '0x' },
+  to: IDENTITY,
+  value: 0n,
+  input: '0x',
 })
 
 type Run = Answer<readonly SimulatedCall[]>

@@ -53,13 +53,15 @@ const stateOf = ({ limits }: PrepareContext): string => (limits.lacks('pending')
 type Sending = { readonly from: string; readonly intent: Intent; readonly overrides: Overrides }
 
 const sendingOf = (intent: Intent, from: string, asIfDeployed: ContractWallet | undefined): Sending => ({
-  ...{ intent, from },
+  intent,
+  from,
   overrides: asIfDeployed === undefined ? {} : asDeployed(asIfDeployed),
 })
 
 /** A node is asked in the plain form wherever nothing is assumed. */
 const gasParams = (context: PrepareContext, { from, intent, overrides }: Sending): readonly unknown[] => [
-  ...[transactionObject(from, intent), stateOf(context)],
+  transactionObject(from, intent),
+  stateOf(context),
   ...(Object.keys(overrides).length === 0 ? [] : [overridesObject(overrides)]),
 ]
 

@@ -89,9 +89,12 @@ export const assemble = (unsigned: SubstrateUnsigned, signature: Uint8Array): Si
   if (publicKey === null) throw new Error('expected the address of the signer')
   const body = Buffer.concat([
     SIGNED_VERSION,
-    ...[fromHex(addressPrefix), publicKey],
-    ...[fromHex(signaturePrefix), signature],
-    ...[extraOf(unsigned), fromHex(unsigned.call)],
+    fromHex(addressPrefix),
+    publicKey,
+    fromHex(signaturePrefix),
+    signature,
+    extraOf(unsigned),
+    fromHex(unsigned.call),
   ])
   const raw = Buffer.concat([compact(BigInt(body.length)), body])
   return { raw: toHex(raw), hash: toHex(blake2Hash(raw)) }

@@ -56,14 +56,18 @@ const cleanNames = ({ name, symbol }: Names): Names => ({
 })
 
 const collectionFacts = (names: Names): AddressFacts => ({
-  ...{ isContract: true, standard: 'erc721', decimals: 0 },
+  isContract: true,
+  standard: 'erc721',
+  decimals: 0,
   ...cleanNames(names),
 })
 
 const factsOf = (contract: ContractId, metadata: Value | null): AddressFacts =>
   isAsset(contract)
     ? {
-        ...{ isContract: true, standard: 'erc20', decimals: Number(numberIn(metadata, 'decimals')) },
+        isContract: true,
+        standard: 'erc20',
+        decimals: Number(numberIn(metadata, 'decimals')),
         ...cleanNames({ name: textIn(metadata, 'name'), symbol: textIn(metadata, 'symbol') }),
       }
     : collectionFacts({ name: nameIn(metadata), symbol: '' })

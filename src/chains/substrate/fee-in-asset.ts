@@ -3,8 +3,8 @@
 // of the coin (pallet_assets, BalanceToAssetBalance).
 
 import { isDeepStrictEqual } from 'node:util'
-import { displayAmount } from '../../amount.ts'
 import { AppError } from '../../errors.ts'
+import { displayAmount } from '../amount.ts'
 import type { Hex, PreparedFeeAsset, SubstrateUnsigned } from '../chain.ts'
 import { type Question, question } from '../node/rpc.ts'
 import { bytes, MalformedAnswer } from '../node/wire.ts'
@@ -143,9 +143,13 @@ export const readFeeInAsset = async (
     )
   }
   return {
-    ...{ from, contract: word, decimals: Number(numberIn(metadata, 'decimals')), amount },
+    from,
+    contract: word,
+    decimals: Number(numberIn(metadata, 'decimals')),
+    amount,
     balance: isUsable(account, 'Liquid') ? numberIn(account, 'balance') : 0n,
-    ...{ least: numberIn(about, 'min_balance'), moved: movedOf(asked, type) },
+    least: numberIn(about, 'min_balance'),
+    moved: movedOf(asked, type),
   }
 }
 
@@ -158,7 +162,9 @@ export const behindFees = (fee: FeeInAsset, before: readonly FeeInAsset[]): FeeI
 
 /** The fee is taken first, and leaves the account of the asset alive. Pure. */
 export const preparedFee = ({ contract, decimals, amount, balance, least, moved }: FeeInAsset): PreparedFeeAsset => ({
-  ...{ contract, decimals, balance },
+  contract,
+  decimals,
+  balance,
   worstCost: amount + moved.all,
   needed: amount + larger(moved.all, moved.alive + least),
 })

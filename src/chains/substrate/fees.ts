@@ -27,8 +27,14 @@ type Amount = { readonly place: number; readonly who: string; readonly amount: b
 
 /** Events that come with a deposit and say nothing of whose it is. */
 const WITH_DEPOSIT: ReadonlySet<string> = new Set([
-  ...['Balances.Endowed', 'Balances.Issued', 'Balances.Rescinded', 'Balances.Upgraded'],
-  ...['Balances.MintedCredit', 'Balances.BurnedDebt', 'System.NewAccount', 'Treasury.Deposit'],
+  'Balances.Endowed',
+  'Balances.Issued',
+  'Balances.Rescinded',
+  'Balances.Upgraded',
+  'Balances.MintedCredit',
+  'Balances.BurnedDebt',
+  'System.NewAccount',
+  'Treasury.Deposit',
 ])
 
 const nameOf = ({ pallet, name }: ChainEvent): string => `${pallet}.${name}`

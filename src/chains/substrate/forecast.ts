@@ -128,7 +128,9 @@ const readLedger = async (
     return owner.kind === 'address' ? [[itemKey(item), owner.value]] : []
   })
   return {
-    ...{ amounts, owners: new Map(owners), deposit: existentialDeposit(runtime) },
+    amounts,
+    owners: new Map(owners),
+    deposit: existentialDeposit(runtime),
     least: new Map(assets.map((id, index) => [id, numberIn(kinds[index] ?? null, 'min_balance')])),
     kept: signer === undefined ? 0n : signer.free - signer.transferable,
   }
@@ -203,7 +205,8 @@ const foresee = (
   if (coins - fee < ledger.kept) return fail(`balance insufficient: ${from} cannot pay the fee of ${fee} planck`)
   ledger.amounts.set(coinKey(from), coins - fee)
   const unforeseen: Foreseen = {
-    ...{ success: true, changes: null },
+    success: true,
+    changes: null,
     error: `${NOT_RUN}of this one, only whether its fee can be paid was checked`,
   }
   if (moves === null) return unforeseen
@@ -221,7 +224,8 @@ const foresee = (
     return done === null ? unforeseen : fail(`execution reverted: ${done.failed}`)
   }
   return {
-    ...{ success: true, changes },
+    success: true,
+    changes,
     error: `${NOT_RUN}checked were the fee, what the sender has of what is to go, and what ${row.network} asks an account to have`,
   }
 }

@@ -37,7 +37,8 @@ const readPlaces = async ({ bulk }: SubstrateNode, { fromBlock, toBlock }: Range
   const hashes = (await bulk.askAll(numbers.map(hashQuestion))).flatMap((each) => each ?? [])
   if (hashes.length !== numbers.length) return null
   const places = hashes.map((each, index) => ({
-    ...{ number: first + BigInt(index), hash: each },
+    number: first + BigInt(index),
+    hash: each,
     before: hashes[index - 1] ?? each,
   }))
   return places.slice(Number(fromBlock - first))
@@ -98,7 +99,10 @@ type Told = {
 }
 
 const blockMovements = ({ hash }: Place, { header, timestampMs, moves, names }: Told): BlockMovements => ({
-  ...{ number: header.number, hash, parentHash: header.parentHash, timestampMs },
+  number: header.number,
+  hash,
+  parentHash: header.parentHash,
+  timestampMs,
   movements: moves.map(({ extrinsic, ...movement }) => ({
     ...movement,
     transactionHash: (extrinsic === null ? null : names[extrinsic]) ?? hash,

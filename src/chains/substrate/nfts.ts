@@ -74,7 +74,9 @@ const call = ({ runtime, pallet }: Place, name: string, ...values: readonly Mean
 }
 
 const intentOf = ({ runtime }: Place, input: Hex): Intent => ({
-  ...{ to: null, value: 0n, input },
+  to: null,
+  value: 0n,
+  input,
   madeBy: runtime.bytesHash,
 })
 

@@ -61,7 +61,8 @@ export const createSubstrateNode = ({
   const second = secondRpcUrl === undefined ? null : createKnownNode({ ...input, rpcUrl: secondRpcUrl }).rpc
   return {
     ...known,
-    ...{ row, memory },
+    row,
+    memory,
     runtimes: createRuntimes({ rpc, network, ss58Prefix, pins, ...(onTrouble && { onTrouble }) }),
     trust: createTrust({ row, rpc, pins, second }),
     eras: createEras({ rpc, row }),

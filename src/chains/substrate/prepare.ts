@@ -1,8 +1,8 @@
 // An intent becomes an extrinsic: mortal, from the newest final block on. Whether it can be paid is judged here, and that
 // neither side falls below the existential deposit.
 
-import { displayAmount } from '../../amount.ts'
 import { AppError } from '../../errors.ts'
+import { displayAmount } from '../amount.ts'
 import type { Hex, Intent, Prepared, PrepareOptions, RecordedIntent, SubstrateUnsigned } from '../chain.ts'
 import { NodeUnavailable } from '../node/unavailable.ts'
 import { type Account, accountQuestion, existentialDeposit, larger, nextIndexQuestion } from './account.ts'
@@ -216,7 +216,10 @@ export const prepare = async (
   refusePoor(node, { from, account, cost, deposit, what })
   refuseDust(node, { intent, recipient, deposit })
   await refuseFailing(node, {
-    ...{ runtime, from, blockHash: hash, call: draft.call },
+    runtime,
+    from,
+    blockHash: hash,
+    call: draft.call,
     behind: async () => callsBehind(node, runtime, { from, behind: await behind() }),
   })
   const minedCount = account.nonce

@@ -35,7 +35,12 @@ const filled = async (node: SubstrateNode, context: Context, intent: Intent): Pr
 const ONLY_REPLIED = 'not simulated: the program was asked for its reply, and what would move is not known'
 
 const movementOf = ({ standard, contract, tokenId, from, to, amount }: Movement): Movement => ({
-  ...{ standard, contract, tokenId, from, to, amount },
+  standard,
+  contract,
+  tokenId,
+  from,
+  to,
+  amount,
 })
 
 /** Where a call within fails, what the others do happens all the same. */

@@ -33,7 +33,9 @@ type Reader = (
 const between = ({ from, to }: Ends) => ({ from: String(from), to: String(to) })
 
 const coin = (ends: Ends, amount: CodecValue): Movement => ({
-  ...{ standard: 'native', contract: null, tokenId: null },
+  standard: 'native',
+  contract: null,
+  tokenId: null,
   ...between(ends),
   amount: BigInt(String(amount)),
 })
@@ -79,7 +81,9 @@ const COINS: Readonly<Record<string, Reader>> = {
 /** Of an instance of pallet_assets. */
 const assetsOf = ([pallet, contractOf]: [string, (id: CodecValue) => string]): Readonly<Record<string, Reader>> => {
   const asset = (field: Field, ends: Ends, amount: CodecValue): Movement => ({
-    ...{ standard: 'erc20', contract: contractOf(field(0)), tokenId: null },
+    standard: 'erc20',
+    contract: contractOf(field(0)),
+    tokenId: null,
     ...between(ends),
     amount: BigInt(String(amount)),
   })
@@ -87,8 +91,10 @@ const assetsOf = ([pallet, contractOf]: [string, (id: CodecValue) => string]): R
   const goes: Reader = (field, { nobody }) => asset(field, { from: field(1), to: nobody }, field(2))
   return {
     [`${pallet}.Transferred`]: (field) => asset(field, { from: field(1), to: field(2) }, field(3)),
-    ...{ [`${pallet}.Issued`]: comes, [`${pallet}.Deposited`]: comes },
-    ...{ [`${pallet}.Burned`]: goes, [`${pallet}.Withdrawn`]: goes },
+    [`${pallet}.Issued`]: comes,
+    [`${pallet}.Deposited`]: comes,
+    [`${pallet}.Burned`]: goes,
+    [`${pallet}.Withdrawn`]: goes,
   }
 }
 
@@ -97,7 +103,9 @@ const ASSETS: Readonly<Record<string, Reader>> = Object.assign({}, ...Object.ent
 /** Of Nfts and of Uniques alike. */
 const items = (pallet: string, contractOf: (id: string) => string): Readonly<Record<string, Reader>> => {
   const item = (field: Field, ends: Ends): Movement => ({
-    ...{ standard: 'erc721', contract: contractOf(String(field(0))), tokenId: BigInt(String(field(1))) },
+    standard: 'erc721',
+    contract: contractOf(String(field(0))),
+    tokenId: BigInt(String(field(1))),
     ...between(ends),
     amount: 1n,
   })

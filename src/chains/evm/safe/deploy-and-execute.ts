@@ -43,8 +43,13 @@ export const deployAndExecute = (
     types: { SafeTx: SAFE_TX },
     primaryType: 'SafeTx',
     message: {
-      ...{ ...operation, safeTxGas: gas, baseGas: 0n, gasPrice: 0n },
-      ...{ gasToken: ZERO_ADDRESS, refundReceiver: ZERO_ADDRESS, nonce: INNER_NONCE },
+      ...operation,
+      safeTxGas: gas,
+      baseGas: 0n,
+      gasPrice: 0n,
+      gasToken: ZERO_ADDRESS,
+      refundReceiver: ZERO_ADDRESS,
+      nonce: INNER_NONCE,
     },
   })
   return signable(digest, (signatures) => {

@@ -97,7 +97,9 @@ export const senderPartOf = ([first]: readonly Intent[]): Pick<
 
 /** @throws invalid_input (a creation among several). Pure. */
 export const execution = ({ address, owner }: ContractWallet, intents: readonly Intent[]): Intent => ({
-  ...{ to: address, value: 0n, input: senderApproved(owner, intents) },
+  to: address,
+  value: 0n,
+  input: senderApproved(owner, intents),
   ...senderPartOf(intents),
 })
 

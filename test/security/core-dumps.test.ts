@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { type Service, startService } from './support/service.ts'
+import { type Service, startService } from '../support/service.ts'
 
 let service: Service
 
@@ -15,7 +15,7 @@ afterAll(() => service.close())
 
 /** Starts a process that may dump, and waits for what it logs when it is ready. */
 const started = async (file: string, ready: string, changes: Record<string, string>) => {
-  const path = fileURLToPath(new URL(`../${file}`, import.meta.url))
+  const path = fileURLToPath(new URL(`../../${file}`, import.meta.url))
   const child = Bun.spawn(['sh', '-c', 'ulimit -S -c "$(ulimit -H -c)"; exec bun "$0"', path], {
     env: { PATH: process.env.PATH ?? '', ...service.variables, PORT: '0', LOG_LEVEL: 'info', ...changes },
     stdout: 'pipe',
@@ -55,7 +55,7 @@ test.skipIf(process.platform !== 'linux')(
   'a process says whether it could turn them off, and then leaves none',
   async () => {
     const script = `
-    import { forbidCoreDumps } from ${JSON.stringify(fileURLToPath(new URL('../src/core-dumps.ts', import.meta.url)))}
+    import { forbidCoreDumps } from ${JSON.stringify(fileURLToPath(new URL('../../src/security/core-dumps.ts', import.meta.url)))}
     const { dlopen } = await import('bun:ffi')
     const { prctl } = dlopen('libc.so.6', { prctl: { args: ['i32', 'u64', 'u64', 'u64', 'u64'], returns: 'i32' } }).symbols
     const PR_GET_DUMPABLE = 3

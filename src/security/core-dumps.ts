@@ -2,7 +2,7 @@
 // when another of the same user asks for it. JavaScript has no call for this, so the C library's is used.
 
 import { arch, platform } from 'node:process'
-import { loadCFunction } from './runtime.ts'
+import { loadCFunction } from '../runtime.ts'
 
 /** The same on Linux and macOS. */
 const RLIMIT_CORE = 4
