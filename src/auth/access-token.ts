@@ -1,6 +1,6 @@
-// Access tokens: JWTs (RFC 7519) signed with Ed25519 (RFC 8037). The keys are the database's, sealed with the identity key,
-// which the API alone has;
-// the next one is published before it signs, the last one until what it signed has expired.
+// Access tokens: JWTs (RFC 7519) signed with Ed25519 (RFC 8037). The signing keys are in the database, sealed with the
+// identity key, which only the API has. A key is published before it signs, and stays published until the last token that
+// it signed has expired.
 
 import {
   calculateJwkThumbprint,
@@ -28,12 +28,12 @@ import type { Sealer } from '../custody/sealer.ts'
 
 const ALGORITHM = 'EdDSA'
 const PURPOSE = 'token key'
-/** Revocations of keys, and new keys, are seen after this. */
+/** Each process reads the keys again after this time, so a new or dropped key takes effect within it. */
 const KEYS_KEPT_MS = 30_000
-/** A token with a key that is not known asks the database, but not more often than this. */
+/** A token with an unknown key makes us read the keys again, but not more often than this. */
 const UNKNOWN_KEY_PAUSE_MS = 1_000
 const ROTATION_DAYS = 30
-/** Longer than published keys may be kept by whoever read them. */
+/** Longer than anybody caches the published keys. */
 const PUBLISHED_BEFORE_SECONDS = 3_600
 export const JWKS_MAX_AGE_SECONDS = 300
 const VERIFIED_TOKENS_MAX = 10_000
@@ -42,14 +42,14 @@ export type AccessClaims = {
   readonly projectId: string
   readonly userId: string
   readonly sessionId: string
-  /** No token outlives its session. */
+  /** An access token never outlives its session. */
   readonly sessionExpiresAt: Date
   readonly email: string | null
   readonly hasPasskeys: boolean
   readonly signInWallet: string | null
 }
 
-/** What a token proves: it was signed by us, for this. Whether its session still lives is another question. */
+/** What a valid signature proves. The caller must still check that the session is live. */
 export type VerifiedToken = {
   readonly projectId: string
   readonly userId: string
@@ -68,7 +68,7 @@ type PublicJwk = {
 
 export type AccessTokens = {
   issue(claims: AccessClaims): Promise<{ readonly token: string; readonly expiresAt: Date }>
-  /** null for what we did not sign. An expired token is told too: logging out takes one. */
+  /** null for a token that we did not sign. An expired token is returned too, because logout accepts one. */
   verify(token: string): Promise<VerifiedToken | null>
   /** A JWK Set (RFC 7517 §5). */
   jwks(): Promise<{ readonly keys: readonly PublicJwk[] }>
@@ -93,7 +93,7 @@ const addKey = async (ctx: KeysCtx, tx: Tx, signsInSeconds: number): Promise<str
   return id
 }
 
-/** Adds the next key when the newest has signed for its time, and drops those of which no token is valid. */
+/** Adds the next key when the newest one has signed for 30 days, and drops keys whose tokens have all expired. */
 export const rotateTokenKeys = async (ctx: KeysCtx, now: Date): Promise<void> => {
   await ctx.db.transaction(async (tx) => {
     await lockTokenKeys(tx)
@@ -104,7 +104,7 @@ export const rotateTokenKeys = async (ctx: KeysCtx, now: Date): Promise<void> =>
   })
 }
 
-/** Drops all keys and makes a new one: every access token ends, within half a minute on every process. @returns its id. */
+/** Replaces all keys by a new one. Every access token becomes invalid within 30 seconds. @returns the new key's id. */
 export const replaceTokenKeys = (ctx: KeysCtx, also: (tx: Tx, id: string) => Promise<void>): Promise<string> =>
   ctx.db.transaction(async (tx) => {
     await lockTokenKeys(tx)
@@ -125,7 +125,7 @@ const jwkOf = (row: Pick<TokenKeyRow, 'id' | 'publicKey'>): PublicJwk => ({
 
 type Key = Awaited<ReturnType<typeof importJWK>>
 
-/** The keys as they were read last; the private ones are opened when they first sign. */
+/** Caches the keys as last read. A private key is decrypted when it first signs. */
 const createKeyring = (ctx: KeysCtx & { readonly now: () => Date }) => {
   let rows: readonly TokenKeyRow[] = []
   let readAtMs = Number.NEGATIVE_INFINITY
@@ -168,7 +168,7 @@ const createKeyring = (ctx: KeysCtx & { readonly now: () => Date }) => {
       const row = await rowOf(id)
       return row === undefined ? null : once(publicKeys, id, () => importJWK(jwkOf(row), ALGORITHM))
     },
-    /** The newest whose time has come; the first one of a deployment is made here. */
+    /** The newest key whose time to sign has come. Creates the first key of a deployment. */
     signingKey: async (): Promise<{ readonly id: string; readonly key: Key }> => {
       if (signing(await current()) === undefined) {
         await ctx.db.transaction(async (tx) => {
@@ -199,12 +199,12 @@ const verifiedOf = (payload: JWTPayload): VerifiedToken => ({
   expiresAtMs: (payload.exp ?? 0) * 1_000,
 })
 
-/** What is signed has one spelling. Of a signature's 86 characters the last has four bits that must be zero. */
+/** Base64url without padding. The last of a signature's 86 characters has four unused bits, which must be zero. */
 const SPELLING = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{85}[AQgw]$/
 
 const headerOf = (keyId: string) => ({ alg: ALGORITHM, typ: 'JWT', kid: keyId }) as const
 
-/** null for what `issue` cannot have written. */
+/** null for a token that `issue` cannot have written. */
 const keyIdOf = (token: string): string | null => {
   if (!SPELLING.test(token)) return null
   try {

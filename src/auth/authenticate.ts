@@ -17,28 +17,28 @@ export type Authenticate = (headers: Headers) => Promise<Bearer>
 
 type AuthenticateCtx = Pick<Ctx, 'db' | 'now' | 'log' | 'tokens'>
 
-/** Finds keys or sessions that are asked for at the same time in one query. */
-const togetherBy = <Row>(find: (ids: readonly string[]) => Promise<readonly Row[]>, idOf: (row: Row) => string) => {
-  const findTogether = createBatcher({
+/** Looks up keys or sessions that are requested at the same time in one query. */
+const batchedLookup = <Row>(find: (ids: readonly string[]) => Promise<readonly Row[]>, idOf: (row: Row) => string) => {
+  const findBatched = createBatcher({
     sizeMax: MAX_KEYS_A_QUERY,
-    // Most requests of a project come with one key.
+    // Often many requests carry the same key.
     run: async (ids: readonly string[]) => new Map((await find([...new Set(ids)])).map((row) => [idOf(row), row])),
   })
-  return async (id: string): Promise<Row | null> => (await findTogether(id)).get(id) ?? null
+  return async (id: string): Promise<Row | null> => (await findBatched(id)).get(id) ?? null
 }
 
 /**
- * Tells who is calling from the project header and the bearer token. Every request asks the database, so that a
- * revocation acts at once; requests that arrive together share one query.
+ * Identifies the caller by the project header and the bearer token. Each request queries the database, so that a
+ * revocation takes effect at once; simultaneous requests share a query.
  * @throws project_required, project_unknown, project_mismatch, unauthorized, session_ended, token_source_unsupported.
  */
 export const createAuthenticate = (ctx: AuthenticateCtx): Authenticate => {
   const hexOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
-  const findKey = togetherBy(
+  const findKey = batchedLookup(
     (hashes) => findLiveApiKeys(ctx.db, hashes),
     (row) => hexOf(row.hash),
   )
-  const findSession = togetherBy(
+  const findSession = batchedLookup(
     (ids) => findLiveSessions(ctx.db, ids),
     (row) => row.id,
   )
@@ -60,10 +60,10 @@ export const createAuthenticate = (ctx: AuthenticateCtx): Authenticate => {
     if (token === null) return null
     const { projectId, userId, sessionId } = token
     const session = token.expiresAtMs <= ctx.now().getTime() ? null : await findSession(sessionId)
-    // A session is that of one user of one project, whatever a token says.
+    // The session must belong to the user and the project that the token names.
     if (session?.projectId !== projectId || session.userId !== userId) {
       const sentence = 'The access token has expired, or its session has ended; log in again.'
-      // The project of the session's row exists; that of the token may not.
+      // Take the project from the session: the one in the token may not exist.
       const event = session && ({ kind: 'session_mismatch', projectId: session.projectId, subject: sessionId } as const)
       throw new AppError('session_ended', sentence, { event: event ?? undefined })
     }
@@ -78,7 +78,7 @@ export const createAuthenticate = (ctx: AuthenticateCtx): Authenticate => {
     await requireProject(ctx, projectId)
     if (caller !== null) {
       const event = { kind: 'project_mismatch', projectId, actor: actorOf(caller), subject: projectId } as const
-      const sentence = 'The API key or access token is of another project than the header names.'
+      const sentence = 'The API key or access token belongs to another project than the header names.'
       throw new AppError('project_mismatch', sentence, { event })
     }
     const event = refusedBearer(headers, projectId)
@@ -87,7 +87,7 @@ export const createAuthenticate = (ctx: AuthenticateCtx): Authenticate => {
   }
 }
 
-/** Nothing where no bearer was sent: that is a mistake of a program, or a look. */
+/** A request without a bearer token is no security event: it is usually a programming mistake. */
 const refusedBearer = (headers: Headers, projectId: string): SecurityEvent | undefined => {
   const bearer = bearerOf(headers)
   if (bearer === '') return headers.has('authorization') ? { kind: 'bearer_malformed', projectId } : undefined

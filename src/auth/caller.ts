@@ -1,5 +1,4 @@
-// Who is calling. An API key speaks for a whole project; an access token for one of its end users, and only for what is
-// theirs.
+// Who is calling. An API key acts for a whole project; an access token acts for one end user of it.
 
 import type { Reach } from '../../db/queries/wallets.ts'
 import type { ApiKeyScope } from '../../db/words.ts'
@@ -7,7 +6,7 @@ import type { Credentials } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { subnetOf } from '../http/peer.ts'
 
-/** An IP address, or '' where it is not known. */
+/** An IP address, or '' if it is unknown. */
 type From = { readonly address: string }
 
 export type ApiKeyCaller = From & {
@@ -28,28 +27,28 @@ export type Caller = ApiKeyCaller | UserCaller
 
 type Anywhere<Known> = Known extends From ? Omit<Known, keyof From> : never
 
-/** A caller as their bearer tells: from wherever it came. */
+/** A caller as the bearer token identifies them, without their address. */
 export type Bearer = Anywhere<Caller>
 
-/** What a caller sees: a user nothing but their own. */
+/** What a caller can see: a user sees only what is their own. */
 export const reachOf = (caller: Caller): Reach => ({
   projectId: caller.projectId,
   ownedBy: caller.kind === 'user' ? caller.userId : null,
 })
 
-/** How the audit names a caller. */
+/** The caller's name in the audit. */
 export const actorOf = (caller: Bearer): string =>
   caller.kind === 'api_key' ? `api_key:${caller.apiKeyId}` : `user:${caller.userId}`
 
-/** For whom a verb acts: what they see, and how the audit names them. */
+/** On whose behalf an operation runs: what they can see, and their name in the audit. */
 export type Principal = Reach & { readonly actor: string }
 
 export const principalOf = (caller: Caller): Principal => ({ ...reachOf(caller), actor: actorOf(caller) })
 
-/** A principal with the credentials that they sent along. */
+/** A principal with the credentials of the request. */
 export type Signatory = Principal & { readonly credentials: Credentials }
 
-/** @param body of a request, with the fields for credentials. */
+/** @param body the request's body, which may have credential fields. */
 export const signatoryOf = (
   caller: Caller,
   body: { readonly developer_secret?: string; readonly user_pin?: string },

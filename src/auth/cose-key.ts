@@ -1,4 +1,4 @@
-// Public keys of passkeys, as COSE has them (RFC 9052 §7, RFC 9053 §7, RFC 8230 §4), and the form of what they sign.
+// Public keys of passkeys in COSE form (RFC 9052 §7, RFC 9053 §7, RFC 8230 §4), and the encoding of their signatures.
 
 import { decodePartialCBOR } from '@levischuck/tiny-cbor'
 import { ed25519 } from '@noble/curves/ed25519.js'
@@ -12,7 +12,7 @@ const KEY = { type: 1, algorithm: 3, curve: -1, x: -2, y: -3, modulus: -1, expon
 
 export type CborMap = ReadonlyMap<string | number, unknown>
 
-/** @throws Error where the bytes are anything but one CBOR map, or where bytes come after it. */
+/** Decodes exactly one CBOR map. @throws Error for anything else, also for bytes after the map. */
 export const mapOf = (cbor: Uint8Array<ArrayBuffer>): CborMap => {
   const [map, length] = decodePartialCBOR(cbor, 0)
   if (map instanceof Map && length === cbor.byteLength) return map
@@ -24,7 +24,7 @@ const bytesAt = (key: CborMap, label: number): Uint8Array => {
   return value instanceof Uint8Array ? value : new Uint8Array()
 }
 
-/** The algorithm of a key, where it is one that we take (WebAuthn §5.8.5: the curve belongs to the algorithm); else null. */
+/** The key's algorithm if we support it and its curve fits (WebAuthn §5.8.5), else null. */
 export const algorithmOf = (key: CborMap): number | null => {
   const [type, curve, x, y] = [key.get(KEY.type), key.get(KEY.curve), bytesAt(key, KEY.x), bytesAt(key, KEY.y)]
   const algorithm = key.get(KEY.algorithm)
@@ -35,7 +35,7 @@ export const algorithmOf = (key: CborMap): number | null => {
       return type === 1 && curve === 6 && x.length === 32 ? algorithm : null
     case RS256: {
       const [modulus, exponent] = [bytesAt(key, KEY.modulus).length, bytesAt(key, KEY.exponent).length]
-      // The bounds are ours, for the time that a check takes.
+      // These bounds are our own; they limit the time that a verification takes.
       return type === 3 && modulus >= 256 && modulus <= 512 && exponent >= 1 && exponent <= 4 ? algorithm : null
     }
     default:
@@ -43,7 +43,7 @@ export const algorithmOf = (key: CborMap): number | null => {
   }
 }
 
-/** @returns false for keys that no honest authenticator makes: a point off its curve or of small order, an RSA key that is even. */
+/** @returns false for a key that no honest authenticator makes: a point off its curve or of small order, an even RSA modulus. */
 export const isSound = (key: CborMap): boolean => {
   const x = bytesAt(key, KEY.x)
   switch (algorithmOf(key)) {
@@ -74,7 +74,7 @@ const isOnCurve = (read: () => unknown): boolean => {
   }
 }
 
-/** An INTEGER that DER allows: positive, of at most 32 bytes, and no byte longer than it must be. */
+/** The length of a DER INTEGER that is positive, minimal and at most 32 bytes long; null for anything else. */
 const integerLength = (bytes: Uint8Array, at: number): number | null => {
   const [tag, length = 0, first = 0, second = 0] = bytes.subarray(at)
   if (tag !== 0x02 || length < 1 || length > 33 || at + 2 + length > bytes.length) return null
@@ -84,7 +84,7 @@ const integerLength = (bytes: Uint8Array, at: number): number | null => {
   return length === 33 && !isPadded ? null : 2 + length
 }
 
-/** Whether a signature has the form that its algorithm has: for ES256 the one DER encoding of two integers (X.690 §10). */
+/** Whether a signature is well-formed. For ES256: the one DER encoding of two integers (X.690 §10). */
 export const isStrictSignature = (algorithm: number | null, signature: Uint8Array): boolean => {
   if (algorithm !== ES256) return true
   if (signature[0] !== 0x30 || signature[1] !== signature.length - 2) return false

@@ -1,5 +1,5 @@
-// CORS. A preflight names no project, so there an origin counts if any project allows it; the request itself must come
-// from an origin of its own project. Nothing is ever sent with credentials: tokens travel in headers.
+// CORS. A preflight names no project, so it succeeds if any project allows the origin. The request itself must come from
+// an origin of its own project. We never allow browser credentials: tokens travel in headers.
 
 import { isOriginAllowed } from '../../db/queries/projects.ts'
 import type { Ctx } from '../context.ts'
@@ -26,11 +26,11 @@ const PREFLIGHT_MAX_AGE_SECONDS = '600'
 
 const LOCALHOST = /^http:\/\/localhost(:[0-9]{1,5})?$/
 
-/** Our own pages, and on a developer's machine any local one. */
+/** Our own pages, and in the devnet any local page. */
 export const isOwnOrigin = (ctx: Pick<OriginCtx, 'config'>, origin: string): boolean =>
   origin === new URL(ctx.config.publicBaseUrl).origin || (ctx.config.devnet && LOCALHOST.test(origin))
 
-/** The headers that let a page of this origin read the answer; none where no project allows it. */
+/** The headers that let a page of this origin read the answer; none if no project allows the origin. */
 export const corsHeaders = async (ctx: OriginCtx, origin: string | null): Promise<Record<string, string>> => {
   if (origin === null) return {}
   const allowed = isOwnOrigin(ctx, origin) || (await isOriginAllowed(ctx.db, { origin }))
@@ -38,7 +38,7 @@ export const corsHeaders = async (ctx: OriginCtx, origin: string | null): Promis
   return { vary: 'Origin', 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED_HEADERS }
 }
 
-/** Hosted metadata is for pages of any origin, with whatever headers they send along. */
+/** Pages of any origin may read hosted metadata. */
 const PUBLIC_FOLDER = '/metadata/'
 
 const publicPreflight = (): Response =>
@@ -52,7 +52,7 @@ const publicPreflight = (): Response =>
     },
   })
 
-/** The answer to OPTIONS, whatever the path: no project and no bearer is needed for it. */
+/** Answers OPTIONS for any path, without a project or a bearer token. */
 export const preflight = async (ctx: OriginCtx, request: Pick<Request, 'url' | 'headers'>): Promise<Response> => {
   if (new URL(request.url).pathname.startsWith(PUBLIC_FOLDER)) return publicPreflight()
   const headers = await corsHeaders(ctx, request.headers.get('origin'))
@@ -72,17 +72,17 @@ export const preflight = async (ctx: OriginCtx, request: Pick<Request, 'url' | '
   })
 }
 
-/** Whether pages of an origin may act for a project. */
+/** Whether pages of an origin may call for a project. */
 export const isOriginOf = async (
   ctx: OriginCtx,
   input: { readonly projectId: string; readonly origin: string },
 ): Promise<boolean> => isOwnOrigin(ctx, input.origin) || isOriginAllowed(ctx.db, input)
 
-/** Whatever a stranger sends as `Origin` could be anything: only what is one is repeated. */
-const shownOrigin = (text: string): string =>
+/** The origin as it may be logged. Strangers choose this text, so we repeat it only if it is an origin. */
+const loggableOrigin = (text: string): string =>
   text.length <= MAX_ORIGIN_CHARACTERS && URL.canParse(text) && new URL(text).origin === text ? text : 'none'
 
-/** @throws origin_not_allowed where a browser sent the request from a page that the project does not know. */
+/** @throws origin_not_allowed if a browser sent the request from a page that the project does not allow. */
 export const checkOrigin = async (
   ctx: OriginCtx,
   input: { readonly projectId: string; readonly origin: string | null },
@@ -90,6 +90,6 @@ export const checkOrigin = async (
   const { origin, projectId } = input
   if (origin === null || (await isOriginOf(ctx, { origin, projectId }))) return
   throw new AppError('origin_not_allowed', 'The project does not allow requests from pages of this origin.', {
-    event: { kind: 'origin_refused', projectId, details: { origin: shownOrigin(origin) } },
+    event: { kind: 'origin_refused', projectId, details: { origin: loggableOrigin(origin) } },
   })
 }

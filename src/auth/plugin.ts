@@ -9,35 +9,35 @@ import type { Caller } from './caller.ts'
 import { checkOrigin } from './origins.ts'
 import { requireScope } from './scopes.ts'
 
-/** What is somebody's, or a token or number of a login, is kept by no cache; nor is a refusal. */
-const KEPT_BY_NOBODY = 'no-store'
+/** Answers hold private data, tokens or codes, so no cache may keep them. This holds for refusals too. */
+const NO_STORE = 'no-store'
 
-type Asking = { readonly request: Request; readonly set: { readonly headers: Record<string, string | number> } }
+type Incoming = { readonly request: Request; readonly set: { readonly headers: Record<string, string | number> } }
 
 type AuthCtx = Pick<Ctx, 'db' | 'now' | 'log' | 'config' | 'tokens'>
 
-const principalOf = (caller: Caller): string => (caller.kind === 'user' ? caller.userId : caller.apiKeyId)
+const rateKeyOf = (caller: Caller): string => (caller.kind === 'user' ? caller.userId : caller.apiKeyId)
 
 /**
- * Gives every route behind it a `caller`, before the body is read: who may not come in learns nothing else.
- * One for all resources of a process: the rate limit is per API key or user, and process.
- * @param bytes what may come in bodies: of an API key; of a user, and of the address that they come from.
+ * Gives each route behind it a `caller`, before the body is read. A process needs exactly one: the rate limit counts per
+ * API key or user and per process.
+ * @param bytes how many body bytes an API key may send; for a user the limit also counts per address.
  */
 export const authentication = (ctx: AuthCtx, bytes: Rate = byteRate(ctx.config)) => {
   const authenticate = createAuthenticate(ctx)
   const requests = requestRate(ctx.config)
-  const admit = async ({ request, route, set }: Asking & { readonly route: string }): Promise<Caller> => {
-    set.headers['cache-control'] = KEPT_BY_NOBODY
+  const admit = async ({ request, route, set }: Incoming & { readonly route: string }): Promise<Caller> => {
+    set.headers['cache-control'] = NO_STORE
     const caller = { ...(await authenticate(request.headers)), address: addressOf(ctx.config, request) }
     await checkOrigin(ctx, { projectId: caller.projectId, origin: request.headers.get('origin') })
-    await requests.spend(principalOf(caller), 1)
+    await requests.spend(rateKeyOf(caller), 1)
     requireScope(caller, { method: request.method, route })
     return caller
   }
-  // Anybody may become a user where a project lets them: so their bytes count by their address too.
+  // Where anonymous login is on, anybody can create users. So the bytes of users also count by their address.
   const spendersOf = (caller: Caller): readonly string[] =>
     caller.kind === 'user' ? [caller.userId, subnetOf(caller.address)] : [caller.apiKeyId]
-  // The framework parses before anything else, and parses only where there may be a body.
+  // The framework parses the body before its hooks run, but only if the request may have a body.
   return new Elysia({ name: 'authentication' })
     .decorate('caller', null as Caller | null)
     .onParse({ as: 'scoped' }, async (context) => {
@@ -56,16 +56,14 @@ export const authentication = (ctx: AuthCtx, bytes: Rate = byteRate(ctx.config))
 
 export type Authentication = ReturnType<typeof authentication>
 
-/** Who asks where nobody is logged in: a page or program of a project. */
+/** A request without a login: the project, and the page or program that sent it. */
 export type Asked = { readonly projectId: string; readonly asker: Asker; readonly origin: string | null }
 
-/**
- * For what needs no bearer: gives every route behind it `asked`, before the body is read. A bearer that is sent is ignored.
- */
+/** Gives each route that needs no bearer token `asked`, before the body is read. It ignores a bearer token. */
 export const projectDoor = (ctx: AuthCtx, bytes: Rate) => {
   const requests = requestRate(ctx.config)
-  const admit = async ({ request, set }: Asking): Promise<Asked> => {
-    set.headers['cache-control'] = KEPT_BY_NOBODY
+  const admit = async ({ request, set }: Incoming): Promise<Asked> => {
+    set.headers['cache-control'] = NO_STORE
     const asker = askerOf(ctx.config, request)
     await requests.spend(subnetOf(asker.address), 1)
     const { id: projectId } = await requireProject(ctx, readProjectHeader(request.headers))

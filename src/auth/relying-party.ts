@@ -1,6 +1,6 @@
-// Which RP ID passkeys of a project belong to (Web Authentication Level 3, §4 "RP ID"), and from which pages they count.
-// The browser sees to it that a page uses no RP ID but its own host or a domain above it; whether that domain is one
-// under which strangers register theirs (the Public Suffix List) is its check, too, and not ours.
+// Which RP ID the passkeys of a project have (Web Authentication Level 3, §4 "RP ID"), and on which pages they work.
+// The browser checks that a page uses only its own host or a parent domain as RP ID, and that this domain is no public
+// suffix. We do not repeat these checks.
 
 import type { Project } from '../../db/queries/projects.ts'
 import type { Config } from '../config.ts'
@@ -12,7 +12,7 @@ type Pages = Pick<Project, 'allowedOrigins'>
 
 const IPV4 = /^[0-9]{1,3}(?:\.[0-9]{1,3}){3}$/
 
-/** The host of an origin, in lower case and without its port; null where it is no URL, or has an IP address. */
+/** The host of an origin, in lower case, without its port; null for an invalid URL or an IP address. */
 const domainOf = (origin: string): string | null => {
   const host = URL.canParse(origin) ? new URL(origin).hostname : ''
   return host === '' || host.startsWith('[') || IPV4.test(host) ? null : host
@@ -23,7 +23,7 @@ const isWithin = (origin: string, rpId: string): boolean => {
   return host !== null && (host === rpId || host.endsWith(`.${rpId}`))
 }
 
-/** Whether pages of an origin may use a project's passkeys of an RP ID. */
+/** Whether pages of an origin may use a project's passkeys with an RP ID. */
 export const isPasskeyPage =
   (ctx: RpCtx, project: Pages, rpId: string) =>
   (origin: string): boolean =>
@@ -31,7 +31,7 @@ export const isPasskeyPage =
 
 const LABELS = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/
 
-/** Whether a text may be made a project's RP ID: the host of one of its pages, or a domain above it, but no whole top-level domain. */
+/** Whether a project may have this RP ID: the host of one of its pages, or a parent domain that is no top-level domain. */
 export const isRpIdFor = (ctx: RpCtx, project: Pages, rpId: string): boolean => {
   if (!LABELS.test(rpId) || IPV4.test(rpId)) return false
   const pages = [
@@ -43,10 +43,10 @@ export const isRpIdFor = (ctx: RpCtx, project: Pages, rpId: string): boolean => 
 }
 
 /**
- * The RP ID for a ceremony that begins now: the project's, else the host of the page that asks, else, where a server asks,
- * the one host that the project's origins have.
+ * Chooses the RP ID of a new ceremony: the project's passkey domain, else the host of the calling page. If a server calls
+ * without an `Origin`, it is the only host among the project's origins.
  * @param origin the header `Origin`, which the project allows.
- * @throws passkey_domain_required where there is none for this page.
+ * @throws passkey_domain_required if none of these exists or fits the page.
  */
 export const rpIdFor = (project: Pick<Project, 'allowedOrigins' | 'passkeyRpId'>, origin: string | null): string => {
   const { passkeyRpId, allowedOrigins } = project
@@ -54,7 +54,7 @@ export const rpIdFor = (project: Pick<Project, 'allowedOrigins' | 'passkeyRpId'>
     if (origin === null || isWithin(origin, passkeyRpId)) return passkeyRpId
     throw new AppError(
       'passkey_domain_required',
-      `The page must be of the project's passkey domain, ${passkeyRpId}, or below it.`,
+      `The page must be on the project's passkey domain ${passkeyRpId} or on a subdomain of it.`,
     )
   }
   if (origin !== null) {
@@ -62,13 +62,13 @@ export const rpIdFor = (project: Pick<Project, 'allowedOrigins' | 'passkeyRpId'>
     if (domain !== null) return domain
     throw new AppError(
       'passkey_domain_required',
-      'The page must be of a host with a name: passkeys know no IP addresses.',
+      'The page must have a host name: passkeys do not work on IP addresses.',
     )
   }
   const [domain, ...others] = new Set(allowedOrigins.map(domainOf))
   if (domain !== undefined && domain !== null && others.length === 0) return domain
   throw new AppError(
     'passkey_domain_required',
-    'The header Origin must name a page of the project, as it has no passkey domain and not exactly one allowed origin.',
+    'The project has no passkey domain and not exactly one allowed origin, so the header Origin must name a page of it.',
   )
 }

@@ -8,13 +8,13 @@ const JwkSet = Type.Object(
   { title: 'JwkSet', description: 'RFC 7517 §5; the keys are of RFC 8037.' },
 )
 
-/** Where others find the keys of our access tokens. */
+/** Publishes the public keys of access tokens. */
 export const tokenKeyRoutes = (ctx: Pick<Ctx, 'tokens'>) =>
   new Elysia({ normalize: false }).get(
     '/.well-known/jwks.json',
     async ({ set }) => {
       const { keys } = await ctx.tokens.jwks()
-      // The first login makes the first key: who verifies its token must not be shown what was before.
+      // The first login creates the first key. A cached empty answer would make its token look invalid.
       set.headers['cache-control'] = keys.length === 0 ? 'no-store' : `public, max-age=${JWKS_MAX_AGE_SECONDS}`
       return { keys: keys.map((key) => ({ ...key })) }
     },
@@ -23,7 +23,7 @@ export const tokenKeyRoutes = (ctx: Pick<Ctx, 'tokens'>) =>
       detail: {
         tags: ['Users'],
         summary: 'The public keys of access tokens',
-        description: 'A key is published an hour before it signs, and until the last token that it signed has expired.',
+        description: 'A key is published an hour before it signs, until the last token that it signed has expired.',
       },
     },
   )

@@ -1,11 +1,11 @@
-// What an API key must be allowed to for each call. Looking at things takes `read`; using a wallet takes `sign`; what makes
-// wallets, lets secrets out or decides who controls a wallet takes `admin`. A key may have several; none implies another.
+// The scope that an API key needs for each call. Reading needs `read`. Using a wallet needs `sign`. Creating wallets,
+// exporting secrets and deciding who controls a wallet need `admin`. A key can have several scopes; none implies another.
 
 import type { ApiKeyScope } from '../../db/words.ts'
 import { AppError } from '../errors.ts'
 import { type Caller, requireUser } from './caller.ts'
 
-/** By path, as the route declares it. Every GET takes `read`; a POST that is not listed takes `admin`. */
+/** By path, as the route declares it. Every GET needs `read`; a POST that is not listed needs `admin`. */
 export const SCOPE_OF_POST: ReadonlyMap<string, ApiKeyScope> = new Map<string, ApiKeyScope>([
   ['/transactions/preview', 'read'],
   ['/transactions/preview-bundle', 'read'],
@@ -32,11 +32,11 @@ export type Call = { readonly method: string; readonly route: string }
 const scopeOf = ({ method, route }: Call): ApiKeyScope =>
   method === 'GET' ? 'read' : (SCOPE_OF_POST.get(route) ?? 'admin')
 
-/** Who a user is and how they log in is theirs alone, whatever an API key may do. */
+/** Only users themselves may call these, whatever scopes an API key has. */
 const OF_USERS = /^\/users\/|^\/wallets\/get-by-network$/
 
 /**
- * A user has no scopes: what an access token reaches is decided by whose things they are.
+ * Checks that the caller may make a call. Users have no scopes: they reach only what is their own.
  * @throws scope_required, user_session_required
  */
 export const requireScope = (caller: Caller, call: Call): void => {

@@ -1,25 +1,25 @@
-// What a sign-in message says once it is parsed, and what must hold of it whoever signed it.
+// A parsed sign-in message, and the checks that do not depend on who signed it.
 
-/** How far the clock of whoever wrote a message may be off. */
+/** How far the signer's clock may be off. */
 const CLOCK_TOLERANCE_MS = 60_000
 
 export type SignInMessage = {
-  /** Of the one origin for which it was signed; null where the message names none. */
+  /** Of the origin that it was signed for; null if the message names none. */
   readonly scheme: string | null
   readonly domain: string
   readonly uri: string
-  /** As signed: with EIP-55's checksum, or SS58 with any prefix. */
+  /** As signed: with the EIP-55 checksum, or SS58 with any prefix. */
   readonly address: string
-  /** EIP-155; null for a Substrate account, which is the same on every chain. */
+  /** EIP-155; null for a Substrate account, whose address is the same on every chain. */
   readonly chainId: number | null
   readonly nonce: string
-  /** NaN for a time that is none, as a leap second: it is never the right one. */
+  /** NaN for an invalid time, for instance a leap second. `isTimely` is then false. */
   readonly issuedAtMs: number
   readonly expiresAtMs: number
   readonly notBeforeMs: number
 }
 
-/** Absent times hold always. */
+/** Absent times set no limit. */
 export const timesOf = (texts: {
   readonly issuedAt: string
   readonly expirationTime: string | undefined
@@ -30,7 +30,7 @@ export const timesOf = (texts: {
   notBeforeMs: texts.notBefore === undefined ? Number.NEGATIVE_INFINITY : Date.parse(texts.notBefore),
 })
 
-/** Whether it was written after its nonce was given out and not in the future, and is valid now. */
+/** Whether the message was written after its nonce was issued, is not from the future, and is valid now. */
 export const isTimely = (
   message: SignInMessage,
   at: { readonly nowMs: number; readonly nonceCreatedAtMs: number },
@@ -41,8 +41,8 @@ export const isTimely = (
   message.notBeforeMs <= at.nowMs
 
 /**
- * The origin that domain, URI and scheme agree on; null where they do not. Each must be spelled as a browser spells it:
- * no user information, no default port, no capitals.
+ * The origin that domain, URI and scheme agree on, or null. Each must be written as browsers write it: without user
+ * information, default port or capitals.
  */
 export const originOf = ({ scheme, domain, uri }: SignInMessage): string | null => {
   if (!URL.canParse(uri)) return null

@@ -1,5 +1,5 @@
-// Sign-In with Ethereum (EIP-4361). Only the parser that is made of the standard's own grammar reads messages: lenient ones
-// take what a wallet would have shown otherwise.
+// Sign-In with Ethereum (EIP-4361). We use the parser that is generated from the standard's grammar: a lenient parser
+// could accept a message that wallets display in another way.
 
 import { ParsedMessage } from '@spruceid/siwe-parser'
 import { type SignInMessage, timesOf } from './sign-in-message.ts'
@@ -8,12 +8,12 @@ const parsed = (text: string): ParsedMessage | null => {
   try {
     return new ParsedMessage(text)
   } catch {
-    // Whatever it throws, it is for the text.
+    // The parser throws only because of the text.
     return null
   }
 }
 
-/** null for what is no message of the standard, a wrong checksum of the address (EIP-55) included. Pure. */
+/** Pure. @returns null if the text is no valid EIP-4361 message; a wrong EIP-55 checksum counts as invalid. */
 export const parseSiwe = (text: string): SignInMessage | null => {
   const message = parsed(text)
   if (message === null) return null

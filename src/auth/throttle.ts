@@ -4,15 +4,16 @@ import type { Sealer } from '../custody/sealer.ts'
 import { AppError } from '../errors.ts'
 
 export type Limit = {
-  /** What is tried, and by or for whom: one counter each. */
+  /** What is tried, and by whom or for whom. Each combination has its own counter. */
   readonly of: readonly string[]
   readonly tries: number
   readonly windowSeconds: number
 }
 
 /**
- * Counts a try against each limit, over all processes, before anything is looked up: known and unknown names are counted alike.
- * @throws rate_limited with the seconds until it may be tried again.
+ * Counts a try against each limit, for all processes together. Call it before any look-up, so that it treats known and
+ * unknown names alike.
+ * @throws rate_limited with the seconds to wait.
  */
 export const throttle = async (
   ctx: { readonly db: Db; readonly identity: Sealer },
@@ -25,7 +26,7 @@ export const throttle = async (
     throw new AppError('rate_limited', 'This was tried too often; wait and try again.', {
       retryable: true,
       retryAfterSeconds: Math.max(1, secondsLeft),
-      // The first word alone: behind it are addresses, and names of users.
+      // Only the first word: the others are addresses and names of users.
       event: { kind: 'login_throttled', projectId: null, details: { limit: limit.of[0] ?? '' } },
     })
   }

@@ -1,29 +1,29 @@
-// The API changes the keys of access tokens itself, as the worker can neither read nor make one. Every process looks; a lock
-// in the database sees to it that one of them makes the next key.
+// The API rotates the keys of access tokens itself, because the worker can neither read nor create one. Every process
+// checks; a database lock makes sure that only one of them creates the next key.
 
 import type { Ctx } from '../context.ts'
 import { rotateTokenKeys } from './access-token.ts'
 
-/** A key signs for 30 days, and the next one is published an hour before it signs: a few minutes do not matter. */
-const LOOK_INTERVAL_MS = 600_000
+/** A key signs for 30 days and is published an hour before, so a few minutes do not matter. */
+const CHECK_INTERVAL_MS = 600_000
 
 /**
- * Makes the next key of access tokens when it is due, and drops old ones: looks at once, and then every ten minutes.
- * @returns what a process calls before it closes its database.
+ * Rotates the keys of access tokens when due: checks now, and then every ten minutes.
+ * @returns a function that stops the checks; call it before the database is closed.
  */
 export const startRotatingTokenKeys = (
   ctx: Pick<Ctx, 'db' | 'identity' | 'config' | 'now' | 'log'>,
 ): (() => Promise<void>) => {
-  let looking = Promise.resolve()
-  const look = (): void => {
-    looking = rotateTokenKeys(ctx, ctx.now()).catch((err: unknown) => {
-      ctx.log.warn({ err }, 'could not look whether the keys of access tokens are due for a change')
+  let check = Promise.resolve()
+  const start = (): void => {
+    check = rotateTokenKeys(ctx, ctx.now()).catch((err: unknown) => {
+      ctx.log.warn({ err }, 'could not check whether the keys of access tokens are due for rotation')
     })
   }
-  look()
-  const timer = setInterval(look, LOOK_INTERVAL_MS)
+  start()
+  const timer = setInterval(start, CHECK_INTERVAL_MS)
   return async () => {
     clearInterval(timer)
-    await looking
+    await check
   }
 }

@@ -1,15 +1,15 @@
-// The two ceremonies of WebAuthn (Web Authentication Level 3, §7.1 and §7.2), on what a caller expects: nothing here knows
-// a user or a table. The library checks formats and signatures, and is lenient in some places where cose-key.ts is not. The
-// rules of ours come after it, so that a refusal for one of them says that everything else was right:
-// - the user was verified (PIN or biometrics), as a passkey is the whole login;
+// The two ceremonies of WebAuthn (Web Authentication Level 3, §7.1 and §7.2). This file knows no users and no tables. The
+// library checks formats and signatures; cose-key.ts is stricter where the library is lenient. Our own rules are checked
+// last, so that a refusal by one of them means that everything else was right:
+// - the authenticator verified the user (PIN or biometrics), because the passkey is the whole login;
 // - the page was not in a frame of another site;
-// - no attestation that names a maker is taken: none is asked for, and no chain of certificates is worth its parser here.
+// - the attestation names no manufacturer: we ask for none, and parsing certificate chains is not worth the risk.
 
 import { verifyAuthenticationResponse, verifyRegistrationResponse } from '@simplewebauthn/server'
 import { isoBase64URL } from '@simplewebauthn/server/helpers'
 import { algorithmOf, type CborMap, EDDSA, ES256, isSound, isStrictSignature, mapOf, RS256 } from './cose-key.ts'
 
-/** RegistrationResponseJSON, as far as it is read. Bytes are base64url without padding. */
+/** The fields of RegistrationResponseJSON that we read. Bytes are base64url without padding. */
 export type RegistrationJson = {
   readonly id: string
   readonly rawId?: string
@@ -17,7 +17,7 @@ export type RegistrationJson = {
   readonly response: { readonly clientDataJSON: string; readonly attestationObject: string }
 }
 
-/** AuthenticationResponseJSON, likewise. */
+/** The fields of AuthenticationResponseJSON that we read. */
 export type AssertionJson = {
   readonly id: string
   readonly rawId?: string
@@ -47,7 +47,7 @@ export type Credential = {
 
 export type NewCredential = Credential & { readonly aaguid: string; readonly backedUp: boolean }
 
-/** `invalid`: what is not one of the others, malformed or not signed by the key, for another RP ID or ceremony. */
+/** `invalid` is everything else: malformed, a wrong signature, another RP ID or ceremony. */
 export type Refusal =
   | 'invalid'
   | 'challenge'
@@ -60,7 +60,7 @@ export type Refusal =
 
 export type Verified<Result> = { readonly verified: Result } | { readonly refused: Refusal }
 
-/** In the order of preference (RFC 8152 and RFC 8812). */
+/** In order of preference (RFC 8152 and RFC 8812). */
 export const ALGORITHMS = [ES256, EDDSA, RS256] as const
 
 /** WebAuthn §4, "Credential ID". */
@@ -79,7 +79,7 @@ type ClientData = {
 
 const CHALLENGE = /^[A-Za-z0-9_-]{22,1024}$/
 
-/** WebAuthn §5.8.1; null where it is none. */
+/** WebAuthn §5.8.1; null if it is invalid. */
 const readClientData = (base64url: string): ClientData | null => {
   try {
     const { challenge, origin, crossOrigin, topOrigin } = JSON.parse(
@@ -93,7 +93,7 @@ const readClientData = (base64url: string): ClientData | null => {
   }
 }
 
-/** Which challenge an answer claims to answer, in base64url: by it the caller finds what to expect. */
+/** The challenge that an answer names, in base64url. The caller finds the stored challenge by it. */
 export const challengeOf = (answer: { readonly response: { readonly clientDataJSON: string } }): string | null =>
   readClientData(answer.response.clientDataJSON)?.challenge ?? null
 
@@ -104,15 +104,13 @@ const checkClientData = (clientDataJSON: string, expected: Expected): Verified<C
   return expected.isOrigin(client.origin) ? { verified: client } : refused('origin')
 }
 
-/**
- * Whether a statement is `none`, or `packed` and signed by the new key itself (WebAuthn §8.2, §8.7). Others name a maker.
- */
+/** Whether the attestation is `none`, or `packed` and signed by the new key itself (WebAuthn §8.2, §8.7). */
 const isUnattested = (object: CborMap): boolean => {
   const [format, statement] = [object.get('fmt'), object.get('attStmt')]
   return format === 'none' || (format === 'packed' && statement instanceof Map && !statement.has('x5c'))
 }
 
-/** §8.2: `alg` is that of the key, and nothing else is in the statement. The library takes any `alg` with the same hash. */
+/** §8.2: `alg` must be the key's, and nothing else may be in the statement. The library accepts any `alg` with the same hash. */
 const isOwnStatement = (object: CborMap, algorithm: number): boolean => {
   const statement = object.get('attStmt')
   if (object.get('fmt') === 'none') return true
@@ -123,7 +121,7 @@ const isOwnStatement = (object: CborMap, algorithm: number): boolean => {
 
 const isSame = (a: Uint8Array, b: Uint8Array): boolean => Buffer.from(a).equals(b)
 
-/** Whatever the library throws, it throws at what was sent. */
+/** The library throws only because of its input, so each exception is a refusal. */
 const attempt = async <Result>(check: () => Promise<Verified<Result>>): Promise<Verified<Result>> => {
   try {
     return await check()
@@ -132,7 +130,7 @@ const attempt = async <Result>(check: () => Promise<Verified<Result>>): Promise<
   }
 }
 
-/** Checks a new credential (WebAuthn §7.1) but for whether somebody has it already. */
+/** Checks a new credential (WebAuthn §7.1). The caller checks that nobody has registered it already. */
 export const verifyRegistration = (answer: RegistrationJson, expected: Expected): Promise<Verified<NewCredential>> =>
   attempt(async () => {
     const { id, type, response } = answer
@@ -172,7 +170,7 @@ export const verifyRegistration = (answer: RegistrationJson, expected: Expected)
     }
   })
 
-/** Checks an assertion by a known credential (WebAuthn §7.2) but for whose it is. */
+/** Checks an assertion by a known credential (WebAuthn §7.2). The caller checks whose credential it is. */
 export const verifyAssertion = (
   answer: AssertionJson,
   expected: Expected,
@@ -206,7 +204,7 @@ export const verifyAssertion = (
     })
     if (!result.verified) return refused('invalid')
     const { newCounter, userVerified, credentialDeviceType, credentialBackedUp } = result.authenticationInfo
-    // Whether a key may leave its device is decided when it is made (§6.1.3).
+    // Whether a key can be backed up is fixed when it is created (§6.1.3).
     if ((credentialDeviceType === 'multiDevice') !== credential.backupEligible) return refused('invalid')
     if (client.verified.framed) return refused('framed')
     if (!userVerified) return refused('user_verification')

@@ -6,19 +6,19 @@ import { UUID } from '../http/text.ts'
 import { sendsMail } from '../mail/queue.ts'
 import { readReturnAddress } from './return-address.ts'
 
-/** What the page is made of. */
+/** The data of the login page. */
 export type Login = {
-  /** The path at which callers find this service, '' where it is the host's root. */
+  /** The path under which clients reach this service; '' if it is the host's root. */
   readonly root: string
   readonly projectId: string
   readonly projectName: string
-  /** Where the user goes once they are logged in; null: they stay on the page. */
+  /** Where the user goes after login; null: they stay on the page. */
   readonly returnTo: string | null
-  /** Handed back with the user, unread; at most 512 characters. */
+  /** Returned with the user unchanged; at most 512 characters. */
   readonly state: string | null
   readonly hasMail: boolean
   readonly hasPasskeys: boolean
-  /** Which a wallet's message may name. */
+  /** The chain ids that a wallet's sign-in message may name. */
   readonly chainIds: readonly number[]
 }
 
@@ -28,7 +28,7 @@ const refuse = (sentence: string): never => {
   throw new AppError('invalid_input', sentence)
 }
 
-/** Whether passkeys of the project can be used on a page at our own address. */
+/** Whether the project's passkeys work on a page at our own address. */
 const canHavePasskeys = (ctx: Pick<Ctx, 'config'>, project: Parameters<typeof rpIdFor>[0]): boolean => {
   try {
     rpIdFor(project, new URL(ctx.config.publicBaseUrl).origin)
@@ -42,7 +42,7 @@ const canHavePasskeys = (ctx: Pick<Ctx, 'config'>, project: Parameters<typeof rp
 /**
  * Opens the login page of a project.
  * @param query as in `/login?project_id=…&redirect_uri=…&state=…`.
- * @throws invalid_input with a sentence for whoever programs the project; nobody is sent anywhere then.
+ * @throws invalid_input with a sentence for the app's developer; the user is then redirected nowhere.
  */
 export const openLogin = async (
   ctx: Pick<Ctx, 'config' | 'db' | 'chains'>,

@@ -1,4 +1,4 @@
-// The login page. All its views are in it from the start, hidden; client/main.ts shows one at a time.
+// The login page. It contains all views, hidden; client/main.ts shows one at a time.
 
 import { type Html, html, page } from '../pages/page.ts'
 import type { Login } from './open.ts'
@@ -123,7 +123,7 @@ export const loginPage = (login: Login): string =>
   </main>`,
   })
 
-/** For a page that cannot be opened. @param sentence for whoever programs the app that leads here. */
+/** The page for an invalid login link. @param sentence for the developer of the app that links here. */
 export const refusedPage = (sentence: string): string =>
   page({
     title: 'This login link does not work',

@@ -6,10 +6,10 @@ const LENGTH_MAX = 2_048
 const PROTOCOLS = ['https:', 'http:']
 
 /**
- * Where a user goes back to after the login: a page of an origin that the project allows. What goes with them is as good as
- * a login, so nothing else will do. A URL with a user name looks like one of another host, `blob:` has the origin of
- * whoever made it, and the fragment is ours.
- * @returns the URL as browsers write it, or null where the text is no such page.
+ * Checks where a user may return to after login: a page of an origin that the project allows. What we append to the URL is
+ * as good as a login, so nothing else is accepted. A URL with a user name can look like another host, `blob:` URLs have the
+ * origin of their creator, and we use the fragment ourselves.
+ * @returns the URL as browsers write it, or null if it is refused.
  */
 export const readReturnAddress = (
   ctx: Pick<Ctx, 'config'>,

@@ -8,7 +8,7 @@ import { loginPage, refusedPage } from './page.ts'
 
 const hidden = { detail: { hide: true } }
 
-/** /login, a page where a project's users log in without the project having to make one. */
+/** /login, a ready-made login page for the users of a project. */
 export const loginRoutes = (ctx: Pick<Ctx, 'config' | 'db' | 'chains'>) =>
   new Elysia({ prefix: '/login' })
     .get(

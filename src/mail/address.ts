@@ -1,5 +1,5 @@
-// E-mail addresses as they are taken in: one form of each, so that one mailbox is one user. What is kept is also what is
-// written to: whoever proves an address has read the mail that went to just that.
+// E-mail addresses in one normalised form, so that one mailbox is one user. We store and write to this same form, so a user
+// who proves an address has read the mail that went to exactly it.
 
 import { domainToASCII } from 'node:url'
 import { AppError } from '../errors.ts'
@@ -7,11 +7,11 @@ import { AppError } from '../errors.ts'
 /** RFC 5321 §4.5.3.1, in octets. */
 const LOCAL_OCTETS_MAX = 64
 const ADDRESS_OCTETS_MAX = 254
-/** RFC 5322's `atext`, and by RFC 6531 whatever is not ASCII, but no kind of space or control. */
+/** RFC 5322's `atext`, and all of non-ASCII (RFC 6531) except spaces and control characters. */
 const ATOM = '[^\\p{Z}\\p{C}()<>[\\]:;@\\\\,".]+'
-/** RFC 5321 §4.1.2, Dot-string: dots stand between atoms alone. The other form, in quotes, is not taken. */
+/** RFC 5321 §4.1.2, Dot-string: dots only between atoms. We do not accept quoted strings. */
 const LOCAL = new RegExp(`^${ATOM}(?:\\.${ATOM})*$`, 'u')
-/** What a name may be made of; a domain in brackets is not taken. */
+/** The characters of a host name. We do not accept address literals in brackets. */
 const DOMAIN = /^[\p{L}\p{M}\p{N}.-]+$/u
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/
 const NUMBER = /^[0-9]+$/
@@ -25,8 +25,8 @@ const domainOf = (text: string): string | null => {
 }
 
 /**
- * An address in its one form: Unicode's NFC, in lower case (mail servers that tell letter cases apart are unheard of, though
- * RFC 5321 §2.4 lets them), the domain as IDNA's ASCII form (UTS 46).
+ * Normalises an address: Unicode NFC, lower case, and the domain in IDNA's ASCII form (UTS 46). RFC 5321 §2.4 lets a server
+ * distinguish cases in the local part, but we know of none that does.
  * @throws invalid_input
  */
 export const readEmailAddress = (text: string): string => {

@@ -1,4 +1,4 @@
-// The page of /dev/mailbox: plain HTML, without a script. What mails say is text; only links to ourselves can be followed.
+// The page /dev/mailbox: plain HTML without a script. Mails are shown as text, and only links to this service are links.
 
 import { createHash } from 'node:crypto'
 import { listReadableMails } from '../../db/queries/mails.ts'
@@ -16,12 +16,12 @@ type DevMail = {
   readonly createdAt: Date
 }
 
-/** Whether mails are shown instead of sent: on a developer's machine without a mail server. */
+/** Whether mails are shown instead of sent: in a devnet without a mail server. */
 export const hasDevMailbox = (ctx: Pick<Ctx, 'config'>): boolean => ctx.config.devnet && ctx.config.mailUrl === null
 
-/** Everybody's mails of the last while, the newest first. Only where `hasDevMailbox`. */
+/** Recent mails of all users, newest first. Only if `hasDevMailbox`. */
 export const listDevMails = async (ctx: Pick<Ctx, 'config' | 'db' | 'sealer'>): Promise<readonly DevMail[]> => {
-  if (!hasDevMailbox(ctx)) throw new Error('mails are shown on a developer’s machine alone')
+  if (!hasDevMailbox(ctx)) throw new Error('the mailbox exists only in a devnet without a mail server')
   const rows = await listReadableMails(ctx.db, { limit: SHOWN_MAX })
   return rows.map(({ id, recipient, subject, sealed, createdAt }) => {
     const text = Buffer.from(ctx.sealer.open({ purpose: MAIL_PURPOSE, rowId: id, sealed })).toString()
@@ -51,7 +51,7 @@ export const CONTENT_SECURITY_POLICY = [
 
 const URL_IN_TEXT = /(https?:\/\/[^\s<>"']+)/
 
-/** Every second piece is a URL. */
+/** Splits text so that every second piece is a URL. */
 const linked = (text: string, origin: string): readonly Html[] =>
   text.split(URL_IN_TEXT).map((piece, index) => {
     const isOurs = index % 2 === 1 && URL.canParse(piece) && new URL(piece).origin === origin
@@ -68,7 +68,7 @@ const articleOf = (mail: DevMail, origin: string): Html => {
     </article>`
 }
 
-/** @param input.publicBaseUrl whose links can be followed. */
+/** @param input.publicBaseUrl only URLs below it become links. */
 export const devMailboxPage = (input: {
   readonly mails: readonly DevMail[]
   readonly publicBaseUrl: string

@@ -1,22 +1,22 @@
-// How mails leave: by SMTP (RFC 5321), over a few connections that a process keeps.
+// Sends mails by SMTP (RFC 5321), over a few connections per process.
 
 import { createTransport } from 'nodemailer'
 import type { Config } from '../config.ts'
 
 const CONNECTIONS_MAX = 4
 const CONNECT_TIMEOUT_MS = 10_000
-/** Between two bytes of the server. */
+/** The longest time without a byte from the server. */
 const SILENCE_TIMEOUT_MS = 20_000
-/** Of one mail, whatever the server does. */
+/** The longest time for one mail in total. */
 const SEND_TIMEOUT_MS = 60_000
 
-/** Codes of nodemailer for what the server said of this mail, not of the connection or of us. */
+/** Nodemailer's error codes that concern this mail, not the connection or our configuration. */
 const ABOUT_THE_MAIL = ['EENVELOPE', 'EMESSAGE']
 const COMMAND = /^[A-Z][A-Z ]{0,19}$/
 const REPLY = /^[45][0-9]{2}(?:[ -][45]\.[0-9]{1,3}\.[0-9]{1,3})?/
 
 export type OutgoingMail = {
-  /** Names the mail to whoever gets it twice. */
+  /** Goes into the Message-ID, so that a recipient who gets a mail twice can tell. */
   readonly id: string
   readonly recipient: string
   readonly subject: string
@@ -24,13 +24,13 @@ export type OutgoingMail = {
 }
 
 /**
- * Why a mail was not taken, by codes alone: the sentences of a server repeat addresses. `final`: the server refused this
- * mail for good, by a reply 5yz (RFC 5321 §4.2.1); a login that it refuses concerns no mail, and its operator mends it.
+ * Why a mail was refused, as codes only: a server's sentences repeat addresses. `final`: the server refused this mail for
+ * good with a reply 5yz (RFC 5321 §4.2.1). A refused login is not final, because the operator can correct it.
  */
 export type Refusal = { readonly reason: string; readonly final: boolean }
 
 export type Mailer = {
-  /** @returns null where the server took the mail. */
+  /** @returns null if the server accepted the mail. */
   send(mail: OutgoingMail): Promise<Refusal | null>
 }
 
@@ -51,9 +51,9 @@ const refusalOf = (error: unknown): Refusal => {
 const isLoopback = (hostname: string): boolean => /^(?:localhost|127(?:\.[0-9]+){3}|\[::1\])$/.test(hostname)
 
 /**
- * Nothing is connected before the first mail. To another machine the connection is encrypted or none is made, unless the
- * URL says `?requireTLS=false`; what else a URL's query sets is nodemailer's to say.
- * @returns null where there is no MAIL_URL.
+ * Creates a mailer, which connects at the first mail. Connections to other machines must be encrypted, unless the URL says
+ * `?requireTLS=false`. Nodemailer reads the rest of the URL's query.
+ * @returns null without MAIL_URL.
  */
 export const createMailer = (config: Pick<Config, 'mailUrl' | 'mailFrom' | 'publicBaseUrl'>): Mailer | null => {
   if (config.mailUrl === null) return null
@@ -62,7 +62,7 @@ export const createMailer = (config: Pick<Config, 'mailUrl' | 'mailFrom' | 'publ
     url,
     pool: true,
     maxConnections: CONNECTIONS_MAX,
-    // A mail whose connection was lost is tried again by the queue, which other processes share.
+    // The job queue retries a mail whose connection was lost; any process may do it.
     maxRequeues: 0,
     requireTLS: !isLoopback(new URL(url).hostname),
     connectionTimeout: CONNECT_TIMEOUT_MS,
@@ -78,7 +78,7 @@ export const createMailer = (config: Pick<Config, 'mailUrl' | 'mailFrom' | 'publ
       try {
         await transport.sendMail({
           from: config.mailFrom,
-          // An object, as a text would be read as a list.
+          // As an object, because nodemailer would read a text as a list.
           to: { name: '', address: recipient },
           subject,
           text,

@@ -5,7 +5,7 @@ import { insertMail } from '../../db/queries/mails.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 
-/** What a mail's text is sealed for. */
+/** The purpose under which a mail's text is sealed. */
 export const MAIL_PURPOSE = 'mail'
 
 export type Mail = {
@@ -13,30 +13,30 @@ export type Mail = {
   readonly recipient: string
   readonly subject: string
   readonly text: string
-  /** What it says is over by then: later it is not sent. */
+  /** After this the mail is useless and is not sent. */
   readonly lifetimeSeconds: number
 }
 
-/** Whether mails reach anybody here; on a developer's machine they are shown. */
+/** Whether mails are sent, or shown in a devnet. */
 export const sendsMail = (ctx: Pick<Ctx, 'config'>): boolean => ctx.config.mailUrl !== null || ctx.config.devnet
 
-/** @throws not_implemented where this deployment sends no mail. */
+/** @throws not_implemented if this deployment sends no mail. */
 export const requireMail = (ctx: Pick<Ctx, 'config'>): void => {
   if (sendsMail(ctx)) return
   throw new AppError('not_implemented', 'This deployment sends no mail: its operator has set no MAIL_URL.')
 }
 
-/** A name as one line of a mail. */
+/** A name as part of one line of a mail. */
 export const lineOf = (name: string): string => name.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ').trim()
 
-/** A line's end would begin another header. */
+/** A line break would begin another header. */
 const ONE_LINE = /^[^\p{Cc}\u2028\u2029]*$/u
 
-/** Leaves a mail to the worker; it goes if and only if the transaction commits. */
+/** Queues a mail for the worker. It is sent only if the transaction commits. */
 export const queueMail = async (ctx: Pick<Ctx, 'sealer'>, tx: Tx, mail: Mail): Promise<void> => {
   const { text, ...shown } = mail
   if (!ONE_LINE.test(shown.recipient) || !ONE_LINE.test(shown.subject)) {
-    throw new Error('the recipient and the subject of a mail are one line each')
+    throw new Error('the recipient and the subject of a mail must be one line each')
   }
   const id = randomUUID()
   const sealed = ctx.sealer.seal({ purpose: MAIL_PURPOSE, rowId: id, plaintext: Buffer.from(text) })

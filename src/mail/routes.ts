@@ -4,7 +4,7 @@ import { CONTENT_SECURITY_POLICY, devMailboxPage, hasDevMailbox, listDevMails } 
 
 const hidden = { detail: { hide: true } }
 
-/** /dev/mailbox and /dev/mailbox.json, where mails are shown instead of sent; elsewhere there are no such paths. */
+/** /dev/mailbox and /dev/mailbox.json. The paths exist only where mails are shown instead of sent. */
 export const devMailboxRoutes = (ctx: Pick<Ctx, 'config' | 'db' | 'sealer'>) => {
   const routes = new Elysia({ prefix: '/dev' })
   if (!hasDevMailbox(ctx)) return routes

@@ -10,20 +10,20 @@ import { MAIL_PURPOSE } from './queue.ts'
 
 type SendCtx = Pick<WorkerCtx, 'db' | 'sealer' | 'config' | 'log' | 'mailer'>
 
-/** `again` where the server did not take it now, and when it is worth asking once more. */
+/** `again`: the server did not accept the mail now; try again after the delay. */
 export type SendResult = { readonly state: 'done' } | { readonly state: 'again'; readonly delaySeconds: number }
 
 const DONE: SendResult = { state: 'done' }
 const FIRST_DELAY_SECONDS = 1
 const MAX_DELAY_SECONDS = 60
 
-/** The wait is half of the mail's age: some twenty tries in the ten minutes of a login code, most of them at its beginning. */
+/** Half of the mail's age: about twenty tries in the ten minutes of a login code, most of them early. */
 const delayOf = (mail: WaitingMail): number => Math.min(Math.max(mail.age / 2, FIRST_DELAY_SECONDS), MAX_DELAY_SECONDS)
 
 /**
- * Sends a mail, unless it was sent, refused for good, or is of no use any more. Its text is erased then. At least once: who
- * is killed between the server's yes and our note of it sends the mail again, under the same Message-ID.
- * No database transaction is open meanwhile.
+ * Sends a mail and erases its text, unless it was sent before, was refused for good or has expired. At least once: after a
+ * crash between the server's reply and our note of it, the mail goes out again with the same Message-ID. No database
+ * transaction is open while it sends.
  */
 export const sendMail = async (ctx: SendCtx, mailId: string): Promise<SendResult> => {
   const mail = await findWaitingMail(ctx.db, mailId)
@@ -39,7 +39,7 @@ export const sendMail = async (ctx: SendCtx, mailId: string): Promise<SendResult
 
   const text = Buffer.from(ctx.sealer.open({ purpose: MAIL_PURPOSE, rowId: id, sealed })).toString()
   if (ctx.mailer === null) {
-    // On a developer's machine alone.
+    // Reached only in a devnet.
     ctx.log.info({ recipient, subject, text }, 'a mail; /dev/mailbox shows it too')
     await markMailShown(ctx.db, id)
     return DONE
@@ -51,6 +51,6 @@ export const sendMail = async (ctx: SendCtx, mailId: string): Promise<SendResult
   }
   if (refusal.final) return fail(refusal.reason)
   const delaySeconds = delayOf(mail)
-  ctx.log.warn({ mailId, reason: refusal.reason, delaySeconds }, 'a mail was not taken, and is sent again')
+  ctx.log.warn({ mailId, reason: refusal.reason, delaySeconds }, 'a mail was not accepted, and will be sent again')
   return { state: 'again', delaySeconds }
 }

@@ -1,6 +1,6 @@
-// From a User-Agent to what people call a device. It is said by whoever asks, so it is shown and never relied on.
+// Names a device by its User-Agent. The caller chooses that text, so we show it but never rely on it.
 
-/** The first that is found: later ones are claimed by earlier ones, too. */
+/** The first match counts: browsers higher in the list also claim to be the later ones. */
 const BROWSERS = [
   ['Edg', 'Edge'],
   ['OPR', 'Opera'],
@@ -25,10 +25,10 @@ const SYSTEMS = [
 const firstIn = (text: string, words: readonly (readonly [string, string])[]): string | null =>
   words.find(([word]) => text.includes(word))?.[1] ?? null
 
-/** The first product (RFC 9110 §10.1.5), short and without a space: a sentence could tell its reader what to press. */
+/** The first product (RFC 9110 §10.1.5), short and without spaces, so that it cannot hold a sentence for the reader. */
 const PRODUCT = /^[A-Za-z0-9]{1,20}(?:\/[0-9.]{1,12})?/
 
-/** @returns for instance "Firefox on Windows"; of what is no browser that is known here never more than one word. */
+/** @returns for instance "Firefox on Windows"; for an unknown program at most one word of its own. */
 export const deviceName = (userAgent: string): string => {
   const [browser, system] = [firstIn(userAgent, BROWSERS), firstIn(userAgent, SYSTEMS)]
   if (system !== null) return `${browser ?? 'An unknown program'} on ${system}`

@@ -1,4 +1,4 @@
-// Pages for people: HTML in which no value of anybody's can become markup, and the headers that all of them have.
+// HTML pages in which no value can become markup, and the headers of all pages.
 
 /** Markup, as opposed to text. */
 export class Html {
@@ -25,11 +25,11 @@ const markupOf = (value: Value): string => {
   return String(value).replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '')
 }
 
-/** Markup with values: texts are escaped, for elements and for quoted attributes; null is nothing. */
+/** Markup with values. Text values are escaped, for elements and quoted attributes; null is left out. */
 export const html = (parts: TemplateStringsArray, ...values: readonly Value[]): Html =>
   new Html(parts.map((part, index) => part + (index < values.length ? markupOf(values[index] ?? null) : '')).join(''))
 
-/** No script or style but our own files, no frame around it, nothing kept and nothing told to where it leads. */
+/** Only our own scripts and styles, no framing, no caching and no Referer. */
 export const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': [
@@ -50,8 +50,8 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
 }
 
 /**
- * A whole page, in English.
- * @param input.root leads to where the service lies, without a slash at its end: a path, or the relative `..`.
+ * A complete HTML page, in English.
+ * @param input.root path to the service's root without a slash at its end, absolute or relative (`..`).
  */
 export const page = (input: {
   readonly root?: string

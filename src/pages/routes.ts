@@ -4,7 +4,7 @@ import { Elysia } from 'elysia'
 const hidden = { detail: { hide: true } }
 const STYLE = new URL('style.css', import.meta.url)
 
-/** What all pages for people load. */
+/** The style sheet of all pages. */
 export const pageRoutes = () =>
   new Elysia({ prefix: '/pages' }).get(
     '/style.css',

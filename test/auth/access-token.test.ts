@@ -1,4 +1,4 @@
-// An access token is one text: whoever spells it in another way has no token, although it decodes to the same bytes.
+// An access token has exactly one valid text. Another text that decodes to the same bytes is refused.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { decodeProtectedHeader, importJWK, SignJWT } from 'jose'
@@ -26,8 +26,8 @@ const statusOf = async (text: string): Promise<number> =>
 
 const bytesOf = (text: string) => text.split('.').map((part) => Buffer.from(part, 'base64url').toString('hex'))
 
-describe('a token in another spelling', () => {
-  test('is none, whether the right one was seen before or not', async () => {
+describe('an access token in another encoding', () => {
+  test('is refused, whether or not the original was verified before', async () => {
     const last = BASE64URL.indexOf(token.slice(-1))
     const spellings = [
       // The last character of a signature has four bits that mean nothing.
@@ -48,8 +48,8 @@ describe('a token in another spelling', () => {
     }
   })
 
-  test('in the alphabet of base64 is none', async () => {
-    // Whether a signature has one of the two characters is chance: until one has.
+  test('is refused in the standard base64 alphabet', async () => {
+    // Not every signature contains one of the two characters, so issue tokens until one does.
     for (;;) {
       const { access_token: other } = (await service.post('/users/login-anonymously', {}, { authorization: undefined }))
         .json
@@ -61,7 +61,7 @@ describe('a token in another spelling', () => {
     }
   })
 
-  test('with blanks or line ends is none', async () => {
+  test('is refused with spaces or line breaks', async () => {
     const middle = token.length - 20
     for (const blank of ['%20', ' ', '\t']) {
       const spelling = token.slice(0, middle) + blank + token.slice(middle)
@@ -73,7 +73,7 @@ describe('a token in another spelling', () => {
   })
 })
 
-test('a header with other members, or in another order, makes no token, even by our own key', async () => {
+test('a token with other or reordered header members is refused, even if our own key signed it', async () => {
   const [row] = await sql`select id, public_key, sealed from token_keys`
   const d = Buffer.from(
     service.ctx.identity.open({ purpose: 'token key', rowId: row?.id, sealed: row?.sealed }),

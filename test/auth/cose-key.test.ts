@@ -1,4 +1,4 @@
-// What is refused although the library would take it, and that nothing real is refused with it.
+// Keys and signatures that we refuse although the library accepts them, and real ones that we must accept.
 
 import { describe, expect, test } from 'bun:test'
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
@@ -68,7 +68,7 @@ type Odd = {
   readonly none?: boolean
 }
 
-/** A registration with self attestation, as an authenticator makes it but for what is odd. */
+/** A registration with self attestation, as an authenticator makes it, with one deviation. */
 const register = async (kind: keyof typeof KINDS, odd: Odd = {}) => {
   const made = KINDS[kind]()
   const credentialId = randomBytes(32)
@@ -129,8 +129,8 @@ const login = async (kind: keyof typeof KINDS, change: (signature: Uint8Array) =
   return 'refused' in result ? result.refused : 'verified'
 }
 
-describe('what authenticators make', () => {
-  test('is taken, with and without self attestation, of each algorithm', async () => {
+describe('keys and signatures of real authenticators', () => {
+  test('are accepted for each algorithm, with and without self attestation', async () => {
     for (const kind of ['ES256', 'EdDSA', 'RS256'] as const) {
       expect(await register(kind)).toBe('verified')
       expect(await register(kind, { none: true })).toBe('verified')
@@ -138,7 +138,7 @@ describe('what authenticators make', () => {
     }
   })
 
-  test('has keys that are sound and signatures in DER, a thousand times', () => {
+  test('a thousand random ones pass the strict checks', () => {
     const { key, sign: signed } = KINDS.ES256()
     for (let round = 0; round < 1_000; round += 1) expect(isStrictSignature(ES256, signed(randomBytes(8)))).toBe(true)
     expect(isSound(key)).toBe(true)
@@ -149,14 +149,14 @@ describe('what authenticators make', () => {
   })
 })
 
-describe('a signature of ES256', () => {
+describe('an ES256 signature', () => {
   const integer = (bytes: string) => `02${(bytes.length / 2).toString(16).padStart(2, '0')}${bytes}`
   const sequence = (body: string) => `30${(body.length / 2).toString(16).padStart(2, '0')}${body}`
   const SHORT = '0b'
   const LONG = '7f'.repeat(32)
   const HIGH = `00${'ff'.repeat(32)}`
 
-  test('is two integers, each in the one form that it has', () => {
+  test('must be DER of two minimal integers', () => {
     for (const [r, s] of [
       [SHORT, SHORT],
       [LONG, HIGH],
@@ -191,7 +191,7 @@ describe('a signature of ES256', () => {
     }
   })
 
-  test('is refused in any other form, at a login as in an attestation', async () => {
+  test('is refused in any other encoding, both at login and in an attestation', async () => {
     const withMore = (signature: Uint8Array) => Buffer.concat([signature, Uint8Array.of(0)])
     const inLongForm = (signature: Uint8Array) => Buffer.concat([Uint8Array.of(0x30, 0x81), signature.subarray(1)])
     const withMoreInside = (signature: Uint8Array) =>
@@ -208,8 +208,8 @@ describe('a signature of ES256', () => {
   })
 })
 
-describe('an attestation', () => {
-  test('is by the algorithm of the key, and has nothing beside it', async () => {
+describe('self attestation', () => {
+  test('must use the algorithm of the key and contain nothing else', async () => {
     const withAlg = (alg: number | null) => (_: number, signature: Uint8Array) =>
       new Map<string, unknown>([...(alg === null ? [] : [['alg', alg] as const]), ['sig', signature]])
     for (const alg of [-257, -8, -37, -35, null]) {
@@ -227,7 +227,7 @@ describe('an attestation', () => {
     expect(await register('ES256', { statement: withMore })).toBe('invalid')
   })
 
-  test('ends where its map ends', async () => {
+  test('must not have bytes after its map', async () => {
     for (const tail of ['00', 'a0', '00'.repeat(100)]) {
       const change = (object: Uint8Array) => Buffer.concat([object, hex(tail)])
       expect(await register('ES256', { change })).toBe('invalid')
@@ -237,14 +237,14 @@ describe('an attestation', () => {
   })
 })
 
-describe('a key', () => {
+describe('a public key', () => {
   const changed = (kind: keyof typeof KINDS, label: number, value: (before: Uint8Array) => Uint8Array): CoseKey => {
     const { key } = KINDS[kind]()
     return new Map([...key]).set(label, value(key.get(label) as Uint8Array))
   }
   const lastBitFlipped = (bytes: Uint8Array) => bytes.map((byte, at) => (at === bytes.length - 1 ? byte ^ 1 : byte))
 
-  test('that is off its curve, or no honest one, is refused even where nothing is signed by it', async () => {
+  test('is refused if it is off its curve or of small order, even with attestation "none"', async () => {
     const P256_FIELD = hex('ffffffff00000001000000000000000000000000ffffffffffffffffffffffff')
     const ED25519_FIELD_AND_TWO = hex(`ef${'ff'.repeat(30)}7f`)
     // y = 2 is of no point.
@@ -271,7 +271,7 @@ describe('a key', () => {
     }
   })
 
-  test('of RSA may have 3 or 65537 as its exponent, with zeros before it', () => {
+  test('of RSA may have the exponent 3 or 65537, with leading zeros', () => {
     for (const exponent of ['03', '010001', '00010001', '000003']) {
       const key = changed('RS256', -2, () => hex(exponent))
       expect({ exponent, sound: isSound(key as Parameters<typeof isSound>[0]) }).toEqual({ exponent, sound: true })

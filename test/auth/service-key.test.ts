@@ -1,4 +1,4 @@
-// What the worker's part of the secrets is good for: no token of a user, and no row that leads to one.
+// What somebody can do who has the worker's secrets: forge no access token, and reach no row that leads to one.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { fileURLToPath } from 'node:url'
@@ -26,7 +26,7 @@ const reach = async (token: string, headers: Record<string, string> = {}): Promi
   return [answer.status, answer.json.code]
 }
 
-describe('whoever has SERVICE_KEY and the worker’s login', () => {
+describe("an attacker with SERVICE_KEY and the worker's database login", () => {
   const DENIED = '42501'
   let got: {
     environment: string[]
@@ -54,33 +54,33 @@ describe('whoever has SERVICE_KEY and the worker’s login', () => {
     expect(got.environment).toEqual(['SERVICE_KEY'])
   })
 
-  test('makes no access token', () => {
+  test('cannot create an access token', () => {
     expect(got.minted).toEqual([DENIED, DENIED])
   })
 
-  test('computes no refresh token', async () => {
+  test('cannot compute a refresh token', async () => {
     expect(got.refreshes).toEqual(Array(6).fill(401))
-    // The victim's own still works: nothing was used up.
+    // The victim's own refresh token still works: the attempts did not use it up.
     const body = { session_id: victim.id, refresh_token: victim.refresh_token }
     expect((await service.post('/users/refresh-token', body, NOBODY)).status).toBe(200)
   })
 
-  test('reads no row that would help', () => {
+  test('can read no row that would help', () => {
     expect(Object.keys(got.reads).length).toBeGreaterThan(5)
     expect(got.reads).toEqual(Object.fromEntries(Object.keys(got.reads).map((text) => [text, DENIED])))
   })
 
-  test('writes no row that would help', () => {
+  test('can write no row that would help', () => {
     expect(Object.keys(got.writes).length).toBeGreaterThan(10)
     expect(got.writes).toEqual(Object.fromEntries(Object.keys(got.writes).map((text) => [text, DENIED])))
   })
 
-  test('cannot pass the service key off as the identity key', () => {
+  test('cannot use the service key as the identity key', () => {
     expect(got.bound).toBe('IDENTITY_KEY and SERVICE_KEY must be two different keys.')
   })
 })
 
-describe('a token that we signed', () => {
+describe('an access token with a valid signature', () => {
   const issue = async (of: { projectId?: string; userId: string; sessionId: string }) =>
     (
       await service.ctx.tokens.issue({
@@ -90,7 +90,7 @@ describe('a token that we signed', () => {
       })
     ).token
 
-  test('of a user over another user’s session is refused, and ends no session', async () => {
+  test("is refused if it names another user's session, and that session goes on", async () => {
     const other = await login()
     const token = await issue({ userId: other.user_id, sessionId: victim.id })
     expect(await reach(await issue({ userId: victim.user_id, sessionId: victim.id }))).toEqual([200, undefined])
@@ -99,7 +99,7 @@ describe('a token that we signed', () => {
     expect(await reach(victim.access_token)).toEqual([200, undefined])
   })
 
-  test('of another project over a session is refused, and ends no session', async () => {
+  test('is refused if it names a session of another project, and that session goes on', async () => {
     const { projectId } = await createProject(service.ctx, { name: 'Other', actor: 'operator' })
     const token = await issue({ projectId, userId: victim.user_id, sessionId: victim.id })
     const header = { 'x-walletkit-project-id': projectId }
@@ -109,7 +109,7 @@ describe('a token that we signed', () => {
     expect(await reach(victim.access_token)).toEqual([200, undefined])
   })
 
-  test('of a session that is nobody’s is refused', async () => {
+  test('is refused if its session does not exist', async () => {
     const token = await issue({ userId: victim.user_id, sessionId: crypto.randomUUID() })
     expect(await reach(token)).toEqual([401, 'session_ended'])
   })

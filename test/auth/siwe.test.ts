@@ -1,7 +1,7 @@
-// Sign-in messages as others wrote and signed them. Sources:
+// Sign-in messages that others wrote and signed. Sources:
 // - EIP-4361, section "Examples";
 // - spruceid/siwe at 940a66ac, test/parsing_{positive,negative}.json, test/verification_{positive,negative}.json and
-//   test/eip1271.json: the figures, and what was changed in its one base message;
+//   test/eip1271.json: their values, and their changes to one base message;
 // - TalismanSociety/siws, packages/siws/test/vectors.ts: made with polkadot-js.
 
 import { describe, expect, test } from 'bun:test'
@@ -15,7 +15,7 @@ import { isSignedByKey as isSignedBySr25519 } from '../../src/chains/substrate/m
 
 const lines = (...each: readonly string[]): string => each.join('\n')
 
-/** EIP-4361's three examples differ in their first line alone. */
+/** EIP-4361's three examples differ only in their first line. */
 const example = (authority: string): string =>
   lines(
     `${authority} wants you to sign in with your Ethereum account:`,
@@ -74,12 +74,12 @@ describe("the siwe project's vectors", () => {
     '- https://service.org/login',
   )
   const without = (label: string) => base.replace(new RegExp(`\n${label}: [^\n]*`), '\n')
-  /** Two neighbouring lines the other way round. */
+  /** Swaps two neighbouring lines. */
   const swapped = (first: string, second: string) =>
     base.replace(new RegExp(`(${first}: [^\n]*)\n(${second}: [^\n]*)`), '$2\n$1')
   const GMT = 'Wed Oct 05 2011 16:48:00 GMT+0200 (CEST)'
 
-  test('the base message is read', () => {
+  test('reads the base message', () => {
     expect(parseSiwe(base)).toMatchObject({
       domain: 'service.org',
       nonce: '12341234',
@@ -235,7 +235,7 @@ describe("the siwe project's vectors", () => {
   })
 })
 
-describe('the times of a message', () => {
+describe('the time limits of a message', () => {
   const at = { nowMs: 1_000_000, nonceCreatedAtMs: 900_000 }
   const timely = (times: Partial<SignInMessage>) =>
     isTimely(
@@ -270,7 +270,7 @@ describe('the origin of a message', () => {
   const origin = (domain: string, uri: string, scheme: string | null = null) =>
     originOf({ scheme, domain, uri } as SignInMessage)
 
-  test('is what domain, URI and scheme agree on', () => {
+  test('is the one that domain, URI and scheme agree on', () => {
     expect(origin('app.example.com', 'https://app.example.com')).toBe('https://app.example.com')
     expect(origin('app.example.com', 'https://app.example.com/login?a#b', 'https')).toBe('https://app.example.com')
     expect(origin('localhost:8080', 'http://localhost:8080/')).toBe('http://localhost:8080')
@@ -293,12 +293,12 @@ describe('the origin of a message', () => {
     ['app.example.com', 'blob:https://app.example.com/1', null],
     ['', 'ipfs://app.example.com/', null],
     ['app.example.com', '', null],
-  ])('is none of %p and %p with %p', (domain, uri, scheme) => {
+  ])('is null for domain %p and URI %p with scheme %p', (domain, uri, scheme) => {
     expect(origin(domain, uri, scheme)).toBeNull()
   })
 })
 
-test("any local page may sign in on a developer's machine, and nowhere else", () => {
+test('any local page may sign in to a devnet, but nowhere else', () => {
   const isOwn = (devnet: boolean, origin: string) =>
     isOwnOrigin(
       { config: { publicBaseUrl: 'https://wallet.example.com', devnet } } as Parameters<typeof isOwnOrigin>[0],
@@ -309,7 +309,7 @@ test("any local page may sign in on a developer's machine, and nowhere else", ()
 })
 
 describe('a message for a Substrate account', () => {
-  /** As Talisman's extension writes it, with a nonce of EIP-4361's alphabet. */
+  /** As Talisman's extension writes it, with a nonce in EIP-4361's alphabet. */
   const talisman = lines(
     'siws.xyz wants you to sign in with your Polkadot account:',
     '13TtFyPPgw2ZU4TmH8bmR27Q1qTiT6XPTAprUbkgsJEWEjJx',
@@ -323,7 +323,7 @@ describe('a message for a Substrate account', () => {
     'Expiration Time: 2026-07-06T07:50:58.645Z',
   )
 
-  test("is read as Talisman's siws writes it, and as EIP-4361 would have it", () => {
+  test("is accepted as Talisman's siws writes it, and in EIP-4361's form", () => {
     expect(parseSiws(talisman)).toEqual({
       scheme: null,
       domain: 'siws.xyz',

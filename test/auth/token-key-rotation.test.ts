@@ -1,4 +1,4 @@
-// The API changes the keys of access tokens by itself, with several processes and without the worker.
+// API processes rotate the keys of access tokens themselves, several at a time and without the worker.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { fileURLToPath } from 'node:url'
@@ -46,7 +46,7 @@ const keys = () => sql<{ id: string; minutes: number; kept: boolean }[]>`
   from token_keys order by signs_from`
 
 describe('API processes', () => {
-  test('make one next key together when the present one has signed for its time, and none before', async () => {
+  test('create one next key together when the current one has signed for 30 days, and none before', async () => {
     await service.post('/users/login-anonymously', {}, NOBODY)
     const [first] = await keys()
     expect(await Promise.all([runServer(), runServer()])).toEqual([0, 0])
@@ -57,19 +57,19 @@ describe('API processes', () => {
     const [old, next, ...more] = await keys()
     expect([old?.id, old?.kept, more]).toEqual([first?.id, false, []])
     expect(next).toMatchObject({ minutes: 60, kept: true })
-    // Nobody waits: logins go on by the old key until then.
+    // Logins use the old key until the new one signs, so nobody waits.
     const { access_token: token } = (await service.post('/users/login-anonymously', {}, NOBODY)).json
     const headers = { authorization: `Bearer ${token}` }
     expect((await service.call('/wallets?network=Ethereum', { headers })).status).toBe(200)
   }, 30_000)
 
-  test('go on where the look fails, and tell it', async () => {
+  test('go on and log a warning if the rotation check fails', async () => {
     const lines: string[] = []
     const log = pino({ level: 'info' }, { write: (line: string) => void lines.push(JSON.parse(line).msg) })
     const db = openDb({ url: service.database.workerUrl, maxConnections: 1, applicationName: 'test' })
     const stop = startRotatingTokenKeys({ ...service.ctx, log, db })
     await stop()
     await db.close({ timeoutSeconds: 5 })
-    expect(lines).toEqual(['could not look whether the keys of access tokens are due for a change'])
+    expect(lines).toEqual(['could not check whether the keys of access tokens are due for rotation'])
   })
 })

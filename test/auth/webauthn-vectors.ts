@@ -2,7 +2,7 @@
 // its source, w3c/webauthn index.bs of 2026-07-30. All of RP ID example.org and origin https://example.org. Hex.
 
 export type Vector = {
-  /** The anchor of its section, without `sctn-test-vectors-`. */
+  /** The anchor of its section, without the prefix `sctn-test-vectors-`. */
   readonly name: string
   readonly credentialId: string
   readonly registration: {

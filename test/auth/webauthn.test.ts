@@ -1,4 +1,4 @@
-// The ceremonies of WebAuthn, on the figures of its specification and on what is none.
+// The ceremonies of WebAuthn, with the test vectors of its specification and with malformed input.
 
 import { describe, expect, test } from 'bun:test'
 import { parseAuthenticatorData } from '@simplewebauthn/server/helpers'
@@ -7,7 +7,7 @@ import { VECTORS, type Vector } from './webauthn-vectors.ts'
 
 const RP_ID = 'example.org'
 const ORIGIN = 'https://example.org'
-/** SHA-256 of the RP ID: authenticator data begins with it. */
+/** SHA-256 of the RP ID. Authenticator data begins with it. */
 const RP_ID_HASH = 'bfabc37432958b063360d3ad6461c9c4735ae7f8edd46592a5e0f01452b2e4b5'
 
 const bytesOf = (hex: string) => new Uint8Array(Buffer.from(hex, 'hex'))
@@ -36,7 +36,7 @@ const assertionOf = ({ credentialId, authentication }: Vector) => ({
   },
 })
 
-/** Of the registration's authenticator data, whatever attests it. */
+/** Parses the authenticator data of a registration with any attestation. */
 const credentialOf = (vector: Vector): Credential => {
   const { attestationObject } = vector.registration
   const at = attestationObject.indexOf(RP_ID_HASH)
@@ -61,8 +61,8 @@ const authenticate = (vector: Vector, credential = credentialOf(vector)) =>
 type Outcome = 'verified' | Refusal
 
 /**
- * What comes of registration and of authentication. `framed` and `user_verification` are told last: everything else was
- * right, the signature too. Those attested by a certificate are not taken, whatever their key; their keys still sign.
+ * The expected outcome of registration and authentication. `framed` and `user_verification` are checked last, so they mean
+ * that everything else was right. We refuse attestation by a certificate, but keys registered with one still sign.
  */
 const OUTCOMES: Readonly<Record<string, readonly [Outcome, Outcome]>> = {
   'none-es256': ['user_verification', 'user_verification'],
@@ -75,7 +75,7 @@ const OUTCOMES: Readonly<Record<string, readonly [Outcome, Outcome]>> = {
   'packed-es512': ['attestation', 'user_verification'],
   'packed-rs256': ['attestation', 'user_verification'],
   'packed-eddsa': ['attestation', 'user_verification'],
-  // No runtime of ours has Ed448, and no key of it is ever taken.
+  // Our runtimes do not support Ed448, and we do not accept its keys.
   'packed-ed448': ['attestation', 'invalid'],
   'tpm-es256': ['attestation', 'verified'],
   'android-key-es256': ['attestation', 'user_verification'],
@@ -87,7 +87,7 @@ const outcomeOf = (result: { verified: unknown } | { refused: Refusal }): Outcom
   'refused' in result ? result.refused : 'verified'
 
 describe('the test vectors of Web Authentication Level 3', () => {
-  test('are all here', () => {
+  test('are complete', () => {
     expect(VECTORS.map(({ name }) => name)).toEqual(Object.keys(OUTCOMES))
   })
 
@@ -97,7 +97,7 @@ describe('the test vectors of Web Authentication Level 3', () => {
   })
 })
 
-describe('whatever is sent', () => {
+describe('malformed input', () => {
   const named = (name: string): Vector => {
     const vector = VECTORS.find((each) => each.name === name)
     if (vector === undefined) throw new Error('no such vector')
@@ -107,7 +107,7 @@ describe('whatever is sent', () => {
   const SIGNED = named('packed-es256')
   const CREDENTIAL = credentialOf(SIGNED)
 
-  /** CBOR (RFC 8949 §3) that promises more than there is, or nests deeper than a stack. */
+  /** CBOR (RFC 8949 §3) that declares more bytes than it has, or nests too deeply. */
   const ODD_CBOR = [
     '',
     'ff',
@@ -126,7 +126,7 @@ describe('whatever is sent', () => {
   const truncations = (hex: string): readonly string[] =>
     Array.from({ length: hex.length / 2 }, (_, length) => hex.slice(0, 2 * length))
 
-  /** Each byte in turn with another value. */
+  /** The input with each byte changed in turn. */
   const changes = (hex: string): readonly string[] =>
     Array.from({ length: hex.length / 2 }, (_, at) => {
       const bytes = bytesOf(hex)
@@ -134,14 +134,14 @@ describe('whatever is sent', () => {
       return Buffer.from(bytes).toString('hex')
     })
 
-  test('as a new credential, it is refused, and nothing is thrown', async () => {
+  test('is refused as a new credential, without an exception', async () => {
     const { attestationObject } = SELF.registration
     const registerAs = (odd: string) =>
       register({ ...SELF, registration: { ...SELF.registration, attestationObject: odd } })
     for (const odd of [...ODD_CBOR, ...truncations(attestationObject)]) {
       expect('refused' in (await registerAs(odd))).toBe(true)
     }
-    // The same may be said in several ways, of which the libraries take some: it is then the same credential.
+    // The libraries accept several encodings of the same data; the result is then the same credential.
     const whole = await register(SELF)
     const taken: (typeof whole)[] = []
     for (const odd of changes(attestationObject)) {
@@ -156,7 +156,7 @@ describe('whatever is sent', () => {
     }
   })
 
-  test('as an assertion, it is refused, and nothing is thrown', async () => {
+  test('is refused as an assertion, without an exception', async () => {
     for (const field of ['clientDataJSON', 'authenticatorData', 'signature'] as const) {
       const whole = SIGNED.authentication[field]
       for (const odd of [...ODD_CBOR, ...truncations(whole), ...changes(whole)]) {
@@ -170,7 +170,7 @@ describe('whatever is sent', () => {
     }
   })
 
-  test('for another challenge, origin or RP ID, or by a counter that does not rise, it is refused', async () => {
+  test('is refused for another challenge, origin or RP ID, or if the counter does not rise', async () => {
     const assertion = assertionOf(SIGNED)
     const expected = expectedOf(SIGNED.authentication.challenge)
     const refusalOf = async (change: object, credential: Credential) => {

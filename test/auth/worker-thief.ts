@@ -1,5 +1,5 @@
-// Run as a process of its own by service-key.test.ts, with nothing but SERVICE_KEY, the worker's login, and what anybody may
-// know of the service: its address, a project's id, and for good measure the id of somebody's session. Prints what it got.
+// service-key.test.ts runs this as a process of its own. It has only SERVICE_KEY, the worker's login and what anybody may
+// know: the service's address, a project's id and somebody's session id. It prints the outcome of each attack.
 
 import postgres from 'postgres'
 import { createAccessTokens } from '../../src/auth/access-token.ts'
@@ -13,7 +13,7 @@ const config = readConfig()
 const sql = postgres(config.databaseUrl.reveal(), { max: 1 })
 const worker = await createWorkerCtx({ config, process: 'thief' })
 
-/** What an attempt came to: 'done', or the code or first line of its failure. */
+/** The outcome of an attempt: 'done', or the code or first line of its failure. */
 const tried = async (attempt: () => Promise<unknown>): Promise<string> => {
   try {
     await attempt()
@@ -30,7 +30,7 @@ const claims = {
   ...{ email: null, hasPasskeys: false, signInWallet: null },
 }
 
-/** The service key in every part that it could be taken for. */
+/** The service key, used as each secret that an attacker might try. */
 const sealers = await Promise.all(
   (['SERVICE_KEY', 'IDENTITY_KEY'] as const).map((name) => openSealer({ name, spec: config.serviceKey })),
 )

@@ -99,7 +99,7 @@ describe.skipIf(!isHere)('the login page', () => {
     await world.ageLogins(user, 11)
     await press(page, 'Add a passkey')
     await page.locator('#ways').waitFor()
-    expect(await problemOn(page)).toBe('This takes a fresh login: log in again, and then repeat it.')
+    expect(await problemOn(page)).toBe('This needs a fresh login: log in again, and then repeat it.')
     expect(await world.sessionsOf(user)).toEqual(['email_code logout'])
 
     await world.logInByCode(page, email)

@@ -1,4 +1,4 @@
-// What the login page is made of, as text: nothing of it may become markup.
+// The HTML of the login page: no value may become markup.
 
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -19,7 +19,7 @@ const login: Login = {
 }
 
 describe('the login page', () => {
-  test('shows a name, an address and a state as texts, whatever is in them', () => {
+  test('shows a name, an address and a state as text, even if they contain markup', () => {
     const hostile = `</title><script>alert(1)</script>" onload='alert(2)' & \${x}`
     const escaped = `&lt;/title&gt;&lt;script&gt;alert(1)&lt;/script&gt;&quot; onload=&#39;alert(2)&#39; &amp; \${x}`
     const page = loginPage({ ...login, projectName: hostile, returnTo: hostile, state: hostile })
@@ -30,7 +30,7 @@ describe('the login page', () => {
     expect(refusedPage(hostile)).not.toContain('<script')
   })
 
-  test('has no script, style or handler in itself, and loads nothing from elsewhere', () => {
+  test('contains no script, style or event handler, and loads nothing from other origins', () => {
     const page = loginPage(login)
     expect(page).not.toMatch(/<style|style=|\son[a-z]+=|https?:\/\//)
     expect([...page.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, address]) => address)).toEqual([
@@ -40,12 +40,12 @@ describe('the login page', () => {
     ])
   })
 
-  test('has the script that its sources build to', async () => {
+  test('has a script that is built from the current sources', async () => {
     const built = await buildClient()
     expect(readFileSync(new URL('../../src/login/client.generated.ts', import.meta.url), 'utf8') === built).toBe(true)
   })
 
-  test('may be framed by nobody, and is kept by nobody', () => {
+  test('may not be framed or cached', () => {
     expect(PAGE_HEADERS).toEqual({
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy':
@@ -58,7 +58,7 @@ describe('the login page', () => {
     })
   })
 
-  test('offers no mail where none is sent', () => {
+  test('offers no e-mail login if the deployment sends no mail', () => {
     expect(loginPage(login)).toContain('email-form')
     expect(loginPage({ ...login, hasMail: false })).not.toContain('email-form')
   })

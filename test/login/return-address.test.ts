@@ -1,4 +1,4 @@
-// Where a login may lead: the whole list of what must not be followed.
+// Which return addresses are allowed after login, with a full list of those that are refused.
 
 import { describe, expect, test } from 'bun:test'
 import { readConfig } from '../../src/config.ts'
@@ -16,8 +16,8 @@ const configOf = (devnet: boolean) => ({
 const project = { allowedOrigins: ['https://app.example.com', 'http://intranet.example.com:8080'] }
 const read = (text: string, devnet = false) => readReturnAddress(configOf(devnet), project, text)
 
-describe('an address to go back to', () => {
-  test('is any page of an origin that the project allows', () => {
+describe('a return address', () => {
+  test('may be any page of an origin that the project allows', () => {
     for (const address of [
       'https://app.example.com/',
       'https://app.example.com/after/login?from=here&b=%20',
@@ -29,7 +29,7 @@ describe('an address to go back to', () => {
     expect(read('https://APP.example.com:443/a/../b')).toBe('https://app.example.com/b')
   })
 
-  test('is nothing else', () => {
+  test('may be nothing else', () => {
     for (const address of [
       '',
       '/after',
@@ -58,7 +58,7 @@ describe('an address to go back to', () => {
     }
   })
 
-  test('may on a developer’s machine be of any local port, but of no host that only looks local', () => {
+  test('may in a devnet have any local port, but not a host that only looks local', () => {
     expect(read('http://localhost:5173/after', true)).toBe('http://localhost:5173/after')
     for (const address of [
       'http://localhost.evil.example/',

@@ -3,7 +3,7 @@ import { readEmailAddress } from '../../src/mail/address.ts'
 
 const label = (length: number) => 'a'.repeat(length)
 
-test('an address has one form', () => {
+test('an address has one normalised form', () => {
   for (const [text, form] of [
     ['alice@example.com', 'alice@example.com'],
     ['Alice.B+tag@EXAMPLE.com', 'alice.b+tag@example.com'],
@@ -11,10 +11,10 @@ test('an address has one form', () => {
     ["o'neil_{x}!#$%&*/=?^`|~-1@mail.example", "o'neil_{x}!#$%&*/=?^`|~-1@mail.example"],
     ['a@BÜCHER.example', 'a@xn--bcher-kva.example'],
     ['a@xn--bcher-kva.example', 'a@xn--bcher-kva.example'],
-    // A letter and its combining accent are one letter; capital I with a dot stays two in lower case.
+    // A letter with a combining accent becomes one character; a capital I with a dot stays two in lower case.
     ['jose\u0301@example.com', 'jos\u00e9@example.com'],
     ['JOSE\u0301@example.com', 'jos\u00e9@example.com'],
-    // The sign of the kelvin is a k: what is written to is the k as well.
+    // The kelvin sign becomes k, both in what we store and in what we write to.
     ['\u212aim@example.com', 'kim@example.com'],
     [`${label(64)}@example.com`, `${label(64)}@example.com`],
     [`a@${label(63)}.example`, `a@${label(63)}.example`],
@@ -24,7 +24,7 @@ test('an address has one form', () => {
   }
 })
 
-test('what is no address is refused', () => {
+test('an invalid address is refused', () => {
   for (const text of [
     '',
     '@',
@@ -75,8 +75,8 @@ test('what is no address is refused', () => {
   }
 })
 
-// RFC 5321 §4.1.2 and RFC 5322 §3.2.3: what an atom is made of, sign by sign.
-test('each sign of ASCII is taken in the local part, or refused, as the standard has it', () => {
+// RFC 5321 §4.1.2 and RFC 5322 §3.2.3: each character of an atom.
+test('each ASCII character is accepted or refused in the local part as the standard says', () => {
   const atext = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!#$%&'*+-/=?^_`{|}~"
   for (let code = 0; code < 128; code += 1) {
     const sign = String.fromCharCode(code)
@@ -86,7 +86,7 @@ test('each sign of ASCII is taken in the local part, or refused, as the standard
   }
 })
 
-test('a long local part is judged in no time', () => {
+test('a long local part is checked quickly', () => {
   expect(() => readEmailAddress(`${'a.'.repeat(50_000)}@example.com`)).toThrow(
     'Field "email" must be an e-mail address',
   )

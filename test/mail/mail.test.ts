@@ -1,4 +1,4 @@
-// What becomes of a mail that was queued: sent, refused, too late; or shown, on a developer's machine.
+// A queued mail is sent, refused or expires; in a devnet it is shown.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
@@ -15,7 +15,7 @@ import { freePort, startSmtp, textOf } from '../support/smtp.ts'
 let smtp: Awaited<ReturnType<typeof startSmtp>>
 let service: Service
 let worker: WorkerCtx
-/** The same, but its mail goes to the server. */
+/** The same configuration, with a mail server. */
 let sending: WorkerCtx
 let sql: Sql
 
@@ -39,7 +39,7 @@ afterAll(async () => {
   await smtp.close()
 })
 
-/** A worker whose mail goes to a server. */
+/** A worker that sends mail to a server. */
 const workerOf = (url: string): WorkerCtx => {
   const config = { ...worker.config, devnet: false, mailUrl: new Secret(url) }
   return { ...worker, config, mailer: createMailer(config) }
@@ -64,7 +64,7 @@ const DONE = { state: 'done' } as const
 const SENT = { kept: false, sent: true, failure: null }
 
 describe('a mail', () => {
-  test('is sent as it is, to one recipient, and its text is erased', async () => {
+  test('is sent unchanged to one recipient, and its text is erased', async () => {
     const id = await queued()
     expect(await sendMail(sending, id)).toEqual(DONE)
     const [mail] = smtp.mails
@@ -90,7 +90,7 @@ describe('a mail', () => {
     expect(open).toBe(0)
   })
 
-  test('is sent twice where it could not be noted that it was sent, and says that it is the same', async () => {
+  test('is sent again with the same Message-ID if the worker could not record that it was sent', async () => {
     const id = await queued()
     await sql`revoke update on mails from strongroom_worker`
     await expect(sendMail(sending, id)).rejects.toThrow()
@@ -103,7 +103,7 @@ describe('a mail', () => {
     expect(await stateOf(id)).toMatchObject(SENT)
   })
 
-  test('is tried again where the server refuses it for now', async () => {
+  test('is sent again later if the server refuses it temporarily', async () => {
     const id = await queued()
     smtp.refuseNext({ at: 'RCPT', code: 450, text: '4.2.1 Mailbox busy' })
     expect(await sendMail(sending, id)).toMatchObject({ state: 'again', delaySeconds: 1 })
@@ -118,7 +118,7 @@ describe('a mail', () => {
     expect(await stateOf(id)).toMatchObject(SENT)
   })
 
-  test('is tried again where the server is away, lets us not in, or does not encrypt on the way to another machine', async () => {
+  test('is sent again later if the server is unreachable, refuses our login, or offers no encryption on another machine', async () => {
     const id = await queued()
     const locked = await startSmtp({ login: { user: 'us@x', password: 'p:w%d' } })
     const lockedUrl = (password: string) =>
@@ -133,7 +133,7 @@ describe('a mail', () => {
     await locked.close()
   })
 
-  test('that the server refuses for good is not sent again; why is kept, without what it says', async () => {
+  test("is not sent again after a final refusal; the reason is stored without the server's text", async () => {
     for (const [at, code, failure] of [
       ['RCPT', 550, 'EENVELOPE 550 5.1.1 RCPT TO'],
       ['DATA', 554, 'EMESSAGE 554 5.1.1 DATA'],
@@ -147,26 +147,26 @@ describe('a mail', () => {
     }
   })
 
-  test('that has expired is not sent', async () => {
+  test('is not sent after it has expired', async () => {
     const id = await queued({ lifetimeSeconds: 0 })
     expect(await sendMail(sending, id)).toEqual(DONE)
     expect(await stateOf(id)).toMatchObject({ kept: false, sent: false, failure: 'expired' })
     expect(smtp.mails).toEqual([])
   })
 
-  test('is erased where there is neither a mail server nor a developer', async () => {
+  test('is erased if there is neither a mail server nor a devnet', async () => {
     const id = await queued()
     expect(await sendMail({ ...worker, config: { ...worker.config, devnet: false } }, id)).toEqual(DONE)
     expect(await stateOf(id)).toMatchObject({ kept: false, sent: false, failure: 'no MAIL_URL' })
   })
 
-  test('cannot be queued with a second line in its recipient or subject', async () => {
+  test('cannot be queued with a line break in its recipient or subject', async () => {
     for (const mail of [{ recipient: 'a@example.com\r\nBcc: b@example.com' }, { subject: 'x\nBcc: b@example.com' }]) {
       await expect(queued(mail)).rejects.toThrow('one line each')
     }
   })
 
-  test('is forgotten in the end: its text an hour after it expired, who it went to after a month', async () => {
+  test('is deleted: its text an hour after it expired, its recipient after a month', async () => {
     const ids = [await queued(), await queued(), await queued()]
     const [young = '', late = '', old = ''] = ids
     await sql`update mails set expires_at = now() - interval '61 minutes' where id = ${late}`
@@ -178,11 +178,11 @@ describe('a mail', () => {
   })
 })
 
-describe('the mailbox of a developer', () => {
+describe('the development mailbox', () => {
   const page = () => service.call('/dev/mailbox', { headers: { authorization: undefined } })
   const list = () => service.call('/dev/mailbox.json', { headers: { authorization: undefined } })
 
-  test('shows the mails, the newest first, before and after the worker has shown them', async () => {
+  test('shows the mails, newest first, before and after the worker has handled them', async () => {
     await queued({ recipient: 'first@example.com' })
     const id = await queued({ recipient: 'second@example.com' })
     for (let looks = 0; looks < 2; looks += 1) {
@@ -206,7 +206,7 @@ describe('the mailbox of a developer', () => {
     expect((await list()).json).toHaveLength(1)
   })
 
-  test('is a page in which mails are text, and only links to ourselves are links', async () => {
+  test('shows mails as text, and makes only links to this service clickable', async () => {
     expect((await page()).text).toContain('No mail yet.')
     const text = [
       '<script>alert(1)</script> & "x"',
@@ -225,7 +225,7 @@ describe('the mailbox of a developer', () => {
     expect(answer.text.match(/<a [^>]*>/g)).toEqual(['<a href="http://localhost:3000/login?code=a&amp;b=c">'])
   })
 
-  test('is not there where mails are sent, nor anywhere but on the devnet', async () => {
+  test('does not exist where mails are sent, nor outside of a devnet', async () => {
     const { config } = service.ctx
     for (const changed of [
       { ...config, mailUrl: new Secret(smtp.url) },

@@ -1,16 +1,16 @@
-// What a user who is logged in does here: their passkeys, their sessions, letting another device in, logging out.
+// The account view for a logged-in user: passkeys, sessions, approving another device, logout.
 
 import type { Static } from '@sinclair/typebox'
 import { deviceName } from '../../pages/device.ts'
 import type { Passkey } from '../../users/passkey-schema.ts'
 import type { ChallengeAsker } from '../../users/schema.ts'
 import { whileLoggedIn } from './logged-in.ts'
-import { hold, holder, type Page } from './page.ts'
+import { currentLogin, type Page, setSession } from './page.ts'
 import { addPasskey, knowsPasskeys } from './passkeys.ts'
 import { listSessions, offerSessions } from './sessions.ts'
-import { attempt, dayOf, element, input, onPress, onSubmit, say, show, tell, toggle } from './views.ts'
+import { attempt, dayOf, element, input, onPress, onSubmit, setText, show, showStatus, toggle } from './views.ts'
 import { Refused } from './wire.ts'
-import { Told } from './words.ts'
+import { UserMessage } from './words.ts'
 
 type Asker = Static<typeof ChallengeAsker>
 
@@ -30,13 +30,16 @@ const itemOf = (passkey: Passkey, remove: () => Promise<void>): HTMLLIElement =>
 }
 
 const listPasskeys = async (page: Page): Promise<void> => {
-  const passkeys = await page.wire<readonly Passkey[]>('/users/passkeys', { method: 'GET', token: holder().token })
+  const passkeys = await page.wire<readonly Passkey[]>('/users/passkeys', {
+    method: 'GET',
+    token: currentLogin().token,
+  })
   const remove = (passkey: Passkey) =>
     whileLoggedIn(page, async () => {
-      await page.wire('/users/passkey/remove', { token: holder().token, body: { id: passkey.id } })
+      await page.wire('/users/passkey/remove', { token: currentLogin().token, body: { id: passkey.id } })
       await Promise.all([listPasskeys(page), listSessions(page)])
       element('passkeys-title', HTMLElement).focus()
-      tell(
+      showStatus(
         'The passkey is removed, and you are logged out everywhere else. Your device may still offer it until you delete it there.',
       )
     })
@@ -44,72 +47,74 @@ const listPasskeys = async (page: Page): Promise<void> => {
   toggle('passkeys-none', passkeys.length === 0)
 }
 
-/** How the user is called, as far as the page knows it. */
+/** The user's name, as far as the page knows it. */
 const nameOf = (): string => {
-  const { email, siwe_wallet_address: wallet } = holder().claims
+  const { email, siwe_wallet_address: wallet } = currentLogin().claims
   return email ?? wallet ?? ''
 }
 
 export const showAccount = async (page: Page): Promise<void> => {
   const name = nameOf()
-  say('account-name', name)
+  setText('account-name', name)
   toggle('account-as', name !== '')
   toggle('passkey-add', page.hasPasskeys && knowsPasskeys())
   show('account')
   await whileLoggedIn(page, async () => void (await Promise.all([listPasskeys(page), listSessions(page)])))()
 }
 
-/** As it is known, and as the service reads it: what is none at all is invalid_input. */
+/** An unknown code, and a malformed one. */
 const NO_CODE = ['not_found', 'invalid_input']
 const NO_SUCH_CODE = 'There is no such code. Type it as the other device shows it.'
 
-/** Who asks, and then, if the user says so, lets them in. */
+/** Shows who asks, and lets them in if the user agrees. */
 const letIn = (page: Page): void => {
   let code = ''
   onSubmit('challenge-form', 'challenge-field', async (typed) => {
     await whileLoggedIn(page, async () => {
       const path = `/users/session-challenge/asker?${new URLSearchParams({ code: typed })}`
-      const asker = await page.wire<Asker>(path, { method: 'GET', token: holder().token }).catch((error: unknown) => {
-        throw error instanceof Refused && NO_CODE.includes(error.code) ? new Told(NO_SUCH_CODE) : error
-      })
+      const asker = await page
+        .wire<Asker>(path, { method: 'GET', token: currentLogin().token })
+        .catch((error: unknown) => {
+          throw error instanceof Refused && NO_CODE.includes(error.code) ? new UserMessage(NO_SUCH_CODE) : error
+        })
       code = typed
-      say('ask-device', deviceName(asker.device))
-      say('ask-address', asker.address || 'not known')
-      say('ask-time', new Date(asker.created_at).toLocaleTimeString())
+      setText('ask-device', deviceName(asker.device))
+      setText('ask-address', asker.address || 'not known')
+      setText('ask-time', new Date(asker.created_at).toLocaleTimeString())
       show('ask')
     })()
   })
   onPress(
     'ask-yes',
     whileLoggedIn(page, async () => {
-      await page.wire('/users/complete-session-challenge', { token: holder().token, body: { code } })
+      await page.wire('/users/complete-session-challenge', { token: currentLogin().token, body: { code } })
       input('challenge-field').value = ''
       await showAccount(page)
-      tell('The other device is logged in now.')
+      showStatus('The other device is logged in now.')
     }),
   )
   onPress('ask-no', async () => {
     await showAccount(page)
-    tell('Nobody was let in.')
+    showStatus('Nobody was let in.')
   })
 }
 
-/** Makes what belongs to the account work. @param left is called when the user has logged out. */
-export const offerAccount = (page: Page, left: () => void): void => {
+/** Sets up the account view. @param onLogout is called after logout. */
+export const offerAccount = (page: Page, onLogout: () => void): void => {
   letIn(page)
   offerSessions(page)
   onPress(
     'passkey-add',
     whileLoggedIn(page, async () => {
-      await addPasskey(page, holder().token)
+      await addPasskey(page, currentLogin().token)
       await listPasskeys(page)
-      tell('The passkey is added. You can log in with it from now on.')
+      showStatus('The passkey is added. You can log in with it from now on.')
     }),
   )
   onPress('logout', async () => {
-    await page.wire('/users/logout', { token: holder().token })
-    hold(null)
-    left()
-    tell('You are logged out.')
+    await page.wire('/users/logout', { token: currentLogin().token })
+    setSession(null)
+    onLogout()
+    showStatus('You are logged out.')
   })
 }

@@ -1,4 +1,4 @@
-// Builds the login page's script: what is in this folder, as one file for browsers. Run it after a change: `bun run build`.
+// Builds the login page's script from this folder into one file for browsers. Run it after a change: `bun run build`.
 
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'

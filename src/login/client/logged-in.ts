@@ -1,10 +1,10 @@
-import { hold, holder, isLoggedIn, type Page } from './page.ts'
+import { currentLogin, isLoggedIn, type Page, setSession } from './page.ts'
 import { show } from './views.ts'
 import { Refused } from './wire.ts'
 
 const SESSION_IS_OVER = ['session_ended', 'unauthorized']
 
-/** A session may end elsewhere, or its login may be too long ago for a task: then the page begins anew, and says why. */
+/** Wraps a task: if the session has ended or is too old for it, the page returns to the login view and says why. */
 export const whileLoggedIn =
   (page: Page, task: () => Promise<void>): (() => Promise<void>) =>
   async () => {
@@ -13,11 +13,11 @@ export const whileLoggedIn =
     } catch (error) {
       const isStale = error instanceof Refused && error.code === 'fresh_login_required'
       if (!isStale && !(error instanceof Refused && SESSION_IS_OVER.includes(error.code))) throw error
-      // Logged out here meanwhile.
+      // The user has logged out on this page in the meantime.
       if (!isLoggedIn()) return
-      // The session that the next login begins takes its place. Where this fails it is listed, and can be ended there.
-      if (isStale) await page.wire('/users/logout', { token: holder().token }).catch(() => {})
-      hold(null)
+      // The next login begins a new session. If this logout fails, the old session stays in the user's list.
+      if (isStale) await page.wire('/users/logout', { token: currentLogin().token }).catch(() => {})
+      setSession(null)
       show('ways')
       throw error
     }

@@ -1,27 +1,27 @@
-// The login page. A user logs in by one of the ways, and is then sent back to the app that sent them, or stays to look
-// after their account. Whoever sent them gets no token by an address, only the code of a session challenge that this page
-// has completed: good once, for five minutes, and only for the project.
+// The login page. The user logs in and is then sent back to the app, or stays to manage their account. The app's URL gets
+// no token, only the code of a session challenge that this page has completed. The code works once, for five minutes, and
+// only for the project.
 
 import type { Session, SessionChallenge } from '../../users/schema.ts'
 import { offerAccount, showAccount } from './account.ts'
 import { whileLoggedIn } from './logged-in.ts'
-import { remember, remembers } from './memory.ts'
-import { hold, holder, type Page, readPage } from './page.ts'
+import { hasFlag, setFlag } from './memory.ts'
+import { currentLogin, type Page, readPage, setSession } from './page.ts'
 import { addPasskey, endSuggestions, knowsPasskeys } from './passkeys.ts'
 import { element, onPress, show, toggle } from './views.ts'
 import { offerWays } from './ways.ts'
 
-/** Completes a challenge for the app, and leaves with its code. */
+/** Completes a session challenge for the app, and goes to the app with its code. */
 const handOver = async (page: Page, returnTo: string): Promise<void> => {
-  const { token } = holder()
+  const { token } = currentLogin()
   const { code } = await page.wire<SessionChallenge>('/users/create-session-challenge')
   await page.wire('/users/complete-session-challenge', { token, body: { code } })
-  // The app gets a session of its own by the code; the one of this page would be nobody's.
+  // The app uses the code to get its own session, so this page's session is no longer needed.
   await page.wire('/users/logout', { token })
-  hold(null)
+  setSession(null)
   const answer = new URLSearchParams({ session_challenge_code: code })
   if (page.state !== null) answer.set('state', page.state)
-  // A fragment is sent to no server: it is in no log and in no Referer.
+  // Browsers send no fragment to servers, so it appears in no log and no Referer.
   location.replace(`${returnTo}#${answer}`)
 }
 
@@ -38,11 +38,11 @@ const goBack = (page: Page, returnTo: string): Promise<void> =>
 const begin = (): void => {
   const enter = async (session: Session): Promise<void> => {
     endSuggestions()
-    hold(session)
+    setSession(session)
     if (page.returnTo === null) return showAccount(page)
-    const canHave = page.hasPasskeys && knowsPasskeys() && !holder().claims.has_passkey_credentials
-    // Who has said no is not asked each time.
-    const offers = canHave && !remembers(page.projectId, 'wants no passkey')
+    const canHave = page.hasPasskeys && knowsPasskeys() && !currentLogin().claims.has_passkey_credentials
+    // Do not ask again after a refusal.
+    const offers = canHave && !hasFlag(page.projectId, 'wants no passkey')
     if (offers) show('offer')
     else await goBack(page, page.returnTo)
   }
@@ -53,17 +53,17 @@ const begin = (): void => {
     onPress(
       'offer-yes',
       whileLoggedIn(page, async () => {
-        await addPasskey(page, holder().token)
+        await addPasskey(page, currentLogin().token)
         await goBack(page, returnTo)
       }),
     )
     onPress('offer-no', () => {
-      remember(page.projectId, 'wants no passkey')
+      setFlag(page.projectId, 'wants no passkey')
       return goBack(page, returnTo)
     })
     onPress('leaving-again', () => goBack(page, returnTo))
   }
-  // A page that the browser kept while the user was elsewhere begins anew.
+  // Reload a page that the browser restored from its cache.
   window.addEventListener('pageshow', (event) => {
     if (event.persisted) location.reload()
   })

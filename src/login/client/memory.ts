@@ -1,21 +1,21 @@
-// Two words that the browser keeps from one visit to the next. No token is among them, and nothing that tells of the user.
+// Two flags that the browser keeps between visits. They setSession no token and no personal data.
 
-type Word = 'has a passkey here' | 'wants no passkey'
+type Flag = 'has a passkey here' | 'wants no passkey'
 
-const keyOf = (projectId: string, word: Word): string => `strongroom: ${word}: ${projectId}`
+const keyOf = (projectId: string, flag: Flag): string => `strongroom: ${flag}: ${projectId}`
 
-/** Where there is no storage nothing is kept, and the page does without. */
-export const remember = (projectId: string, word: Word): void => {
+/** Without storage the flag is lost, and the page works without it. */
+export const setFlag = (projectId: string, flag: Flag): void => {
   try {
-    localStorage.setItem(keyOf(projectId, word), 'yes')
+    localStorage.setItem(keyOf(projectId, flag), 'yes')
   } catch {
-    // Some browsers refuse it in private windows.
+    // Some browsers refuse storage in private windows.
   }
 }
 
-export const remembers = (projectId: string, word: Word): boolean => {
+export const hasFlag = (projectId: string, flag: Flag): boolean => {
   try {
-    return localStorage.getItem(keyOf(projectId, word)) !== null
+    return localStorage.getItem(keyOf(projectId, flag)) !== null
   } catch {
     return false
   }

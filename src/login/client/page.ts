@@ -1,4 +1,4 @@
-// What the page was made with, and who is logged in on it.
+// The page's parameters, and the session of the user who is logged in on it.
 
 import type { Session } from '../../users/schema.ts'
 import { type Claims, claimsOf, createWire, type Wire } from './wire.ts'
@@ -6,18 +6,18 @@ import { type Claims, claimsOf, createWire, type Wire } from './wire.ts'
 export type Page = {
   readonly projectId: string
   readonly projectName: string
-  /** Where the user goes once they are logged in; null: they stay. */
+  /** Where the user goes after login; null: they stay. */
   readonly returnTo: string | null
-  /** Handed back to whoever sent the user, unread. */
+  /** Returned to the app unchanged. */
   readonly state: string | null
   readonly hasPasskeys: boolean
-  /** Of the networks that wallets may name; the first is for those that are elsewhere. */
+  /** The chain ids that wallets may name. The first is used if the wallet is on another chain. */
   readonly chainIds: readonly number[]
   readonly wire: Wire
   readonly enter: (session: Session) => Promise<void>
 }
 
-/** @param main whose data attributes the server wrote. */
+/** @param main the element whose data attributes setSession the parameters. */
 export const readPage = (main: HTMLElement, enter: Page['enter']): Page => {
   const { root = '', projectId = '', projectName = '', chainIds = '', returnTo, state, passkeys } = main.dataset
   return {
@@ -35,16 +35,16 @@ export const readPage = (main: HTMLElement, enter: Page['enter']): Page => {
 type LoggedIn = { readonly token: string; readonly claims: Claims }
 
 /**
- * The tokens live in this variable and nowhere else: no storage, no cookie. What another tab, an extension with access to
- * storage or a later visitor of this machine could read would be a login; and this page needs one for a few minutes only.
+ * The token is kept only in this variable, not in storage or a cookie: other tabs, extensions and later visitors could read
+ * it there, and this page needs it only for a few minutes.
  */
 let loggedIn: LoggedIn | null = null
 
-export const hold = (session: Session | null): void => {
+export const setSession = (session: Session | null): void => {
   loggedIn = session === null ? null : { token: session.access_token, claims: claimsOf(session.access_token) }
 }
 
-export const holder = (): LoggedIn => {
+export const currentLogin = (): LoggedIn => {
   if (loggedIn === null) throw new Error('nobody is logged in')
   return loggedIn
 }

@@ -1,19 +1,19 @@
-// Passkeys (WebAuthn Level 3), by the browser's own JSON methods.
+// Passkeys (WebAuthn Level 3), through the browser's JSON methods.
 
 import type { CreationOptions, RequestOptions } from '../../users/passkey-schema.ts'
-import { remember, remembers } from './memory.ts'
+import { hasFlag, setFlag } from './memory.ts'
 import type { Page } from './page.ts'
 import type { Wire } from './wire.ts'
-import { Told } from './words.ts'
+import { UserMessage } from './words.ts'
 
 type Where = Pick<Page, 'wire' | 'projectId'>
 
-/** Whether this browser has passkeys, and their JSON. */
+/** Whether this browser supports passkeys and their JSON methods. */
 export const knowsPasskeys = (): boolean =>
   'PublicKeyCredential' in window && 'parseRequestOptionsFromJSON' in PublicKeyCredential
 
 const FAILURES: Readonly<Record<string, string>> = {
-  NotAllowedError: 'No passkey was used: it was cancelled, took too long, or there is none for this page.',
+  NotAllowedError: 'No passkey was used: you cancelled, it took too long, or this page has none.',
   InvalidStateError: 'This device has a passkey of yours already.',
   SecurityError: 'Passkeys do not work at the address at which this page was opened.',
   NotSupportedError: 'This device has no way to keep such a passkey.',
@@ -22,11 +22,11 @@ const FAILURES: Readonly<Record<string, string>> = {
 
 const told = (error: unknown): unknown => {
   const sentence = error instanceof DOMException ? FAILURES[error.name] : undefined
-  return sentence === undefined ? error : new Told(sentence)
+  return sentence === undefined ? error : new UserMessage(sentence)
 }
 
 const jsonOf = (credential: Credential | null): object => {
-  if (!(credential instanceof PublicKeyCredential)) throw new Told('This browser gave no passkey. Try again.')
+  if (!(credential instanceof PublicKeyCredential)) throw new UserMessage('This browser gave no passkey. Try again.')
   return credential.toJSON()
 }
 
@@ -39,10 +39,10 @@ const ask = async (wire: Wire, more: CredentialRequestOptions): Promise<object> 
   )
 }
 
-/** Before the challenge is over, which is good for five minutes. */
+/** Shorter than the five minutes for which a challenge is valid. */
 const SUGGESTED_MS = 240_000
 
-/** The suggestions of passkeys that wait at the e-mail field; they end before another ceremony begins. */
+/** The pending passkey suggestions at the e-mail field. Abort them before another ceremony begins. */
 let suggestions: AbortController | null = null
 
 export const endSuggestions = (): void => suggestions?.abort()
@@ -53,17 +53,17 @@ export const assertPasskey = async ({ wire, projectId }: Where): Promise<object>
   const assertion = await ask(wire, {}).catch((error: unknown) => {
     throw told(error)
   })
-  remember(projectId, 'has a passkey here')
+  setFlag(projectId, 'has a passkey here')
   return assertion
 }
 
 /**
- * Lets the browser suggest passkeys where the e-mail address is typed. Only where one was used before: each time begins a
- * login, of which an address has a limited number, and most who type an e-mail address have no passkey.
- * @returns AuthenticationResponseJSON, or null where there are no suggestions, or another way was chosen.
+ * Lets the browser suggest passkeys at the e-mail field. Only if one was used here before: each call begins a login, logins
+ * are limited per address, and most people who type an e-mail address have no passkey.
+ * @returns AuthenticationResponseJSON, or null without suggestions or if the user chose another way.
  */
 export const suggestPasskey = async ({ wire, projectId }: Where): Promise<object | null> => {
-  if (suggestions !== null || !remembers(projectId, 'has a passkey here')) return null
+  if (suggestions !== null || !hasFlag(projectId, 'has a passkey here')) return null
   suggestions = new AbortController()
   const { signal } = suggestions
   const timer = setTimeout(endSuggestions, SUGGESTED_MS)
@@ -78,7 +78,7 @@ export const suggestPasskey = async ({ wire, projectId }: Where): Promise<object
   }
 }
 
-/** Makes a passkey for the user who is logged in. */
+/** Creates a passkey for the logged-in user. */
 export const addPasskey = async ({ wire, projectId }: Where, token: string): Promise<void> => {
   endSuggestions()
   const { publicKey } = await wire<CreationOptions>('/users/passkey/begin-registration', { token })
@@ -88,5 +88,5 @@ export const addPasskey = async ({ wire, projectId }: Where, token: string): Pro
       throw told(error)
     })
   await wire('/users/passkey/finish-registration', { token, body: jsonOf(created) })
-  remember(projectId, 'has a passkey here')
+  setFlag(projectId, 'has a passkey here')
 }

@@ -1,11 +1,11 @@
-// Where a user is logged in: they see it, and end what they do not know.
+// The user's sessions: where they are logged in, and buttons to end what they do not recognise.
 
 import type { LoginWay } from '../../../db/words.ts'
 import { deviceName } from '../../pages/device.ts'
 import type { OwnSession } from '../../users/schema.ts'
 import { whileLoggedIn } from './logged-in.ts'
-import { holder, type Page } from './page.ts'
-import { attempt, dayOf, element, onPress, tell, toggle } from './views.ts'
+import { currentLogin, type Page } from './page.ts'
+import { attempt, dayOf, element, onPress, showStatus, toggle } from './views.ts'
 
 const WAYS: Readonly<Record<LoginWay, string>> = {
   email_code: 'by a mailed code',
@@ -13,7 +13,7 @@ const WAYS: Readonly<Record<LoginWay, string>> = {
   wallet: 'by a wallet',
   passkey: 'by a passkey',
   session_challenge: 'by another device',
-  anonymous: 'without a proof',
+  anonymous: 'anonymously',
 }
 
 const textOf = (session: OwnSession): string => {
@@ -39,24 +39,27 @@ const itemOf = (session: OwnSession, end: () => Promise<void>): HTMLLIElement =>
   return item
 }
 
-/** Ends one session, or all others, and shows what is left. */
+/** Ends one session, or all others, and lists the rest. */
 const end = (page: Page, body: { readonly session_id?: string }): (() => Promise<void>) =>
   whileLoggedIn(page, async () => {
-    await page.wire('/users/sessions/end', { token: holder().token, body })
+    await page.wire('/users/sessions/end', { token: currentLogin().token, body })
     await listSessions(page)
     element('sessions-title', HTMLElement).focus()
-    tell(body.session_id === undefined ? 'You are logged out everywhere else.' : 'That device is logged out.')
+    showStatus(body.session_id === undefined ? 'You are logged out everywhere else.' : 'That device is logged out.')
   })
 
-/** Shows where the user is logged in, this page among them. */
+/** Lists the user's sessions, including this page's. */
 export const listSessions = async (page: Page): Promise<void> => {
-  const sessions = await page.wire<readonly OwnSession[]>('/users/sessions', { method: 'GET', token: holder().token })
+  const sessions = await page.wire<readonly OwnSession[]>('/users/sessions', {
+    method: 'GET',
+    token: currentLogin().token,
+  })
   const items = sessions.map((session) => itemOf(session, end(page, { session_id: session.id })))
   element('sessions', HTMLUListElement).replaceChildren(...items)
   toggle('sessions-end', sessions.length > 1)
 }
 
-/** Makes the button work that ends all others. */
+/** Sets up the button that ends all other sessions. */
 export const offerSessions = (page: Page): void => {
   onPress('sessions-end', end(page, {}))
 }

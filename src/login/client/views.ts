@@ -1,12 +1,12 @@
-// One page, one view at a time. Each view is a section with a heading; what has just happened is told in a live region.
+// One page, one view at a time. Each view is a section with a heading. Live regions announce messages to screen readers.
 
-import { wordsFor } from './words.ts'
+import { messageFor } from './words.ts'
 
 export type View = 'ways' | 'code' | 'link' | 'device' | 'offer' | 'leaving' | 'account' | 'ask'
 
 const SECONDS_MS = 1_000
 
-/** An element that the page was made with. */
+/** Finds an element of the page. */
 export const element = <Kind extends HTMLElement>(id: string, kind: new () => Kind): Kind => {
   const found = document.getElementById(id)
   if (!(found instanceof kind)) throw new Error(`the page has no ${id}`)
@@ -16,11 +16,11 @@ export const element = <Kind extends HTMLElement>(id: string, kind: new () => Ki
 export const button = (id: string): HTMLButtonElement => element(id, HTMLButtonElement)
 export const input = (id: string): HTMLInputElement => element(id, HTMLInputElement)
 
-export const say = (id: string, text: string): void => {
+export const setText = (id: string, text: string): void => {
   element(id, HTMLElement).textContent = text
 }
 
-/** Shows an element or hides it, where the page has it at all. */
+/** Shows or hides an element, if the page has it. */
 export const toggle = (id: string, shown: boolean): void => {
   const found = document.getElementById(id)
   if (found !== null) found.hidden = !shown
@@ -30,16 +30,16 @@ export const dayOf = (instant: string): string =>
   new Date(instant).toLocaleDateString(undefined, { dateStyle: 'medium' })
 
 const announce = (id: string, text: string): void => {
-  say(id, text)
-  // On a phone it may be below what is seen.
+  setText(id, text)
+  // On a phone the message may be outside of the visible part.
   if (text !== '') element(id, HTMLElement).scrollIntoView({ block: 'nearest' })
 }
 
-/** Told politely: how things go on. An empty text takes back what was said. */
-export const tell = (text: string): void => announce('status', text)
+/** Shows a status message, which screen readers announce politely. An empty text clears it. */
+export const showStatus = (text: string): void => announce('status', text)
 
-/** Told at once: what went wrong, and with which field. */
-export const tellProblem = (text: string, field?: HTMLInputElement): void => {
+/** Shows an error at once, and marks the field that caused it. */
+export const showProblem = (text: string, field?: HTMLInputElement): void => {
   announce('problem', text)
   if (field === undefined || text === '') return
   field.setAttribute('aria-invalid', 'true')
@@ -48,27 +48,27 @@ export const tellProblem = (text: string, field?: HTMLInputElement): void => {
   field.select()
 }
 
-const forgetProblem = (): void => {
-  tell('')
-  tellProblem('')
+const clearMessages = (): void => {
+  showStatus('')
+  showProblem('')
   for (const field of document.querySelectorAll('[aria-invalid]')) {
     field.removeAttribute('aria-invalid')
     field.removeAttribute('aria-describedby')
   }
 }
 
-let leaving = new AbortController()
+let viewEnd = new AbortController()
 
 /** Goes to a view. @returns a signal for what belongs to that view and ends with it. */
 export const show = (view: View): AbortSignal => {
-  leaving.abort()
-  leaving = new AbortController()
-  forgetProblem()
+  viewEnd.abort()
+  viewEnd = new AbortController()
+  clearMessages()
   for (const section of document.querySelectorAll<HTMLElement>('main > section')) section.hidden = section.id !== view
   const section = element(view, HTMLElement)
   const first = section.querySelector<HTMLElement>('[data-focus]') ?? section.querySelector('h1')
   first?.focus()
-  return leaving.signal
+  return viewEnd.signal
 }
 
 const underway = new Set<HTMLElement>()
@@ -82,11 +82,11 @@ export const attempt = async (
   if (underway.has(by)) return
   underway.add(by)
   by.setAttribute('aria-busy', 'true')
-  forgetProblem()
+  clearMessages()
   try {
     await task()
   } catch (error) {
-    tellProblem(wordsFor(error), field)
+    showProblem(messageFor(error), field)
   } finally {
     underway.delete(by)
     by.removeAttribute('aria-busy')

@@ -1,31 +1,31 @@
-// The ways in. Each ends at verify-login with one proof.
+// The login methods. Each ends with one proof for verify-login.
 
 import type { Session, SessionChallenge } from '../../users/schema.ts'
 import type { Page } from './page.ts'
 import { assertPasskey, knowsPasskeys, suggestPasskey } from './passkeys.ts'
-import { input, onPress, onSubmit, pause, say, show, tell, tellProblem, toggle } from './views.ts'
+import { input, onPress, onSubmit, pause, setText, show, showProblem, showStatus, toggle } from './views.ts'
 import { addressOf, providerOf, signIn } from './wallet.ts'
 import { Refused, Unreachable } from './wire.ts'
-import { Told, wordsFor } from './words.ts'
+import { messageFor, UserMessage } from './words.ts'
 
 const POLL_SECONDS = 1
 
 const verify = async (page: Page, proof: object): Promise<void> =>
   page.enter(await page.wire<Session>('/users/verify-login', { body: proof }))
 
-/** The e-mail address that was typed. */
+/** The e-mail address in the form. */
 const typedAddress = (): string => {
   const field = input('email')
   const address = field.value.trim()
   if (address !== '' && field.validity.valid) return address
-  throw new Told('Type your e-mail address, like name@example.com.')
+  throw new UserMessage('Type your e-mail address, like name@example.com.')
 }
 
-/** Looks at a challenge once a second until it is completed. @returns false where it ended otherwise, or was left. */
+/** Polls a challenge each second until it is completed. @returns false if it expired or the user left the view. */
 const isCompleted = async (page: Page, code: string, signal: AbortSignal): Promise<boolean> => {
   const path = `/users/session-challenge?${new URLSearchParams({ code })}`
   let waitSeconds = POLL_SECONDS
-  // It ends: a challenge expires.
+  // The loop ends because challenges expire.
   for (;;) {
     await pause(waitSeconds, signal)
     if (signal.aborted) return false
@@ -43,18 +43,18 @@ const isCompleted = async (page: Page, code: string, signal: AbortSignal): Promi
   }
 }
 
-/** Waits beside what the user does meanwhile. */
+/** Waits in the background while the user confirms elsewhere. */
 const waitFor = (page: Page, challenge: SessionChallenge, signal: AbortSignal): void => {
   const wait = async (): Promise<void> => {
     if (await isCompleted(page, challenge.code, signal)) {
       await verify(page, { session_challenge_code: challenge.code })
     } else if (!signal.aborted) {
-      tell('')
-      tellProblem('Nobody confirmed this in time. Start again.')
+      showStatus('')
+      showProblem('Nobody confirmed this in time. Start again.')
     }
   }
   wait().catch((error: unknown) => {
-    if (!signal.aborted) tellProblem(wordsFor(error))
+    if (!signal.aborted) showProblem(messageFor(error))
   })
 }
 
@@ -63,18 +63,18 @@ const byCode = (page: Page): void => {
   const mail = async (): Promise<void> => {
     const email = typedAddress()
     userId = (await page.wire<{ user_id: string }>('/users/login-with-email', { body: { email } })).user_id
-    say('code-email', email)
+    setText('code-email', email)
     input('code-field').value = ''
     show('code')
   }
   onSubmit('email-form', 'email', mail)
   onPress('code-again', async () => {
     await mail()
-    tell('Another code is on its way; the one before is not good any more.')
+    showStatus('Another code is on its way; the one before is not good any more.')
   })
   onSubmit('code-form', 'code-field', async (typed) => {
     const code = typed.replaceAll(/\s/g, '')
-    if (!/^[0-9]{6}$/.test(code)) throw new Told('The code has six digits.')
+    if (!/^[0-9]{6}$/.test(code)) throw new UserMessage('The code has six digits.')
     await verify(page, { user_id: userId, verification_code: code })
   })
 }
@@ -85,29 +85,29 @@ const byLink = (page: Page): void => {
     try {
       email = typedAddress()
     } catch (error) {
-      return tellProblem(wordsFor(error), input('email'))
+      return showProblem(messageFor(error), input('email'))
     }
     const challenge = await page.wire<SessionChallenge>('/users/login-with-magic-link', { body: { email } })
-    say('link-email', email)
+    setText('link-email', email)
     waitFor(page, challenge, show('link'))
-    tell('Waiting for you to open the link…')
+    showStatus('Waiting for you to open the link…')
   })
 }
 
 const byDevice = (page: Page): void => {
   onPress('device-start', async () => {
     const challenge = await page.wire<SessionChallenge>('/users/create-session-challenge')
-    say('device-code', challenge.code)
+    setText('device-code', challenge.code)
     waitFor(page, challenge, show('device'))
-    tell('Waiting for your other device…')
+    showStatus('Waiting for your other device…')
   })
   onPress('device-copy', async () => {
     try {
       await navigator.clipboard.writeText(document.getElementById('device-code')?.textContent ?? '')
     } catch {
-      throw new Told('The code could not be copied. Select it, and copy it by hand.')
+      throw new UserMessage('The code could not be copied. Select it, and copy it by hand.')
     }
-    tell('The code is copied. Waiting for your other device…')
+    showStatus('The code is copied. Waiting for your other device…')
   })
 }
 
@@ -120,7 +120,7 @@ const byPasskey = (page: Page): void => {
   document.getElementById('email')?.addEventListener('focus', () => {
     suggestPasskey(page)
       .then((assertion) => (assertion === null ? undefined : enter(assertion)))
-      .catch((error: unknown) => tellProblem(wordsFor(error)))
+      .catch((error: unknown) => showProblem(messageFor(error)))
   })
 }
 
@@ -131,7 +131,7 @@ const byWallet = (page: Page): void => {
     toggle('wallet-none', !isThere)
   }
   look()
-  // Wallets that come later say so.
+  // Some wallets load later and send this event.
   window.addEventListener('ethereum#initialized', look)
   onPress('wallet-start', async () => {
     const provider = providerOf(window)
@@ -140,12 +140,12 @@ const byWallet = (page: Page): void => {
     const { nonce } = await page.wire<{ nonce: string }>('/users/login-with-wallet', {
       body: { sign_in_wallet: address },
     })
-    tell('Your wallet asks you to sign.')
+    showStatus('Your wallet asks you to sign.')
     await verify(page, await signIn(provider, { ...page, address, nonce }))
   })
 }
 
-/** Makes the buttons of the first view work, and shows it. */
+/** Sets up the buttons of the first view, and shows it. */
 export const offerWays = (page: Page): void => {
   if (document.getElementById('email-form') !== null) {
     byCode(page)

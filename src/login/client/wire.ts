@@ -1,4 +1,4 @@
-// The endpoints as the page calls them: same origin, tokens in headers, nothing kept by the browser.
+// Calls to our endpoints: same origin, tokens in headers, nothing cached.
 
 export type Claims = {
   readonly email?: string
@@ -6,7 +6,7 @@ export type Claims = {
   readonly has_passkey_credentials?: boolean
 }
 
-/** What the service refused. */
+/** An error answer of the service. */
 export class Refused extends Error {
   readonly code: string
   readonly retryAfterSeconds: number | null
@@ -19,7 +19,7 @@ export class Refused extends Error {
   }
 }
 
-/** The service was not reached, or answered with what is no answer of its. */
+/** The service was not reached, or something else answered. */
 export class Unreachable extends Error {}
 
 export type Call = {
@@ -62,7 +62,7 @@ export const createWire =
     return answer as never
   }
 
-/** What an access token tells of its user. It is the service that verifies tokens; here they are only read. */
+/** Reads an access token's claims without verifying it; only the service verifies tokens. */
 export const claimsOf = (token: string): Claims => {
   const payload = (token.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/')
   const bytes = Uint8Array.from(atob(payload), (character) => character.charCodeAt(0))
