@@ -74,11 +74,14 @@ describe('when the connections are cut under load', () => {
       await db.execute(sql`select 1`)
       for (let cuts = 0; cuts < 3; cuts += 1) {
         // The begin is on its way while the server ends the connection, or goes to a new one.
+        let isOver = false
         const begun = db
-          .transaction(async (tx) => tx.execute(sql`select pg_sleep(10)`))
+          .transaction(async (tx) => tx.execute(sql`select pg_sleep(60)`))
           .catch((error: unknown) => error)
-        let gone: readonly unknown[] = []
-        while (gone.length === 0) gone = await cut()
+          .finally(() => {
+            isOver = true
+          })
+        while (!isOver) await cut()
         expect(isDatabaseAway(await begun)).toBe(true)
       }
       expect((await db.transaction((tx) => tx.execute(sql`select 1 as one`))).rows).toEqual([{ one: 1 }])

@@ -17,7 +17,7 @@ export const buildCollection = (): string => {
     `export const collectionCompiler = ${JSON.stringify({ version: compilerVersion(), optimizerRuns: optimizer.runs, evmVersion })} as const`,
     '',
     '/** The ABI of StrongroomCollection. */',
-    `export const collectionAbi = ${JSON.stringify(collection.abi, null, 2)} as const`,
+    `export const collectionAbi = ${JSON.stringify(collection.abi)} as const`,
     '',
     '/** The creation code of StrongroomCollection; the ABI-encoded constructor arguments are appended to it. */',
     'export const collectionBytecode =',
