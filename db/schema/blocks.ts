@@ -5,15 +5,13 @@ import { bigint, check, index, integer, pgTable, primaryKey, text, uuid } from '
 import { access } from '../access.ts'
 import { instant, now, oneOf, uint256 } from '../columns.ts'
 import { ASSET_STANDARDS, CURSOR_PURPOSES, HINDRANCES } from '../words.ts'
-import { networks } from './networks.ts'
+import { networkName, networks } from './networks.ts'
 
 /** Where a follower of a network stands: everything up to this block is in our tables. */
 export const cursors = pgTable(
   'cursors',
   {
-    network: text('network')
-      .notNull()
-      .references(() => networks.name),
+    network: networkName(),
     purpose: text('purpose', { enum: CURSOR_PURPOSES }).notNull(),
     blockNumber: bigint('block_number', { mode: 'bigint' }).notNull(),
     blockHash: text('block_hash').notNull(),
@@ -112,9 +110,7 @@ export const movementsAccess = access(movements, { api: 'select', worker: 'selec
 export const backfills = pgTable(
   'backfills',
   {
-    network: text('network')
-      .notNull()
-      .references(() => networks.name),
+    network: networkName(),
     address: text('address').notNull(),
     /** The key was made then, and moved nothing before; null for an imported one. */
     keyMadeAt: instant('key_made_at'),
@@ -161,9 +157,7 @@ export const backfillsAccess = access(backfills, {
 export const doubtfulContracts = pgTable(
   'doubtful_contracts',
   {
-    network: text('network')
-      .notNull()
-      .references(() => networks.name),
+    network: networkName(),
     contract: text('contract').notNull(),
     fromBlock: bigint('from_block', { mode: 'bigint' }).notNull(),
     toBlock: bigint('to_block', { mode: 'bigint' }).notNull(),

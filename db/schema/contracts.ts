@@ -5,8 +5,8 @@ import { bigint, check, index, jsonb, pgTable, primaryKey, smallint, text, uniqu
 import { access } from '../access.ts'
 import { instant, now, oneOf, uint256 } from '../columns.ts'
 import { ABI_ITEM_KINDS, ASSET_STANDARDS } from '../words.ts'
-import { networks } from './networks.ts'
-import { projects } from './projects.ts'
+import { networkName, networks } from './networks.ts'
+import { projectId } from './projects.ts'
 import { transactions } from './transactions.ts'
 
 type AbiInput = { readonly name: string; readonly type: string; readonly components?: readonly AbiInput[] }
@@ -45,9 +45,7 @@ export const abiItemsAccess = access(abiItems, { api: 'select, insert, delete', 
 export const listedTokens = pgTable(
   'listed_tokens',
   {
-    network: text('network')
-      .notNull()
-      .references(() => networks.name),
+    network: networkName(),
     /** Canonical, as `parseAddress` returns it. */
     address: text('address').notNull(),
     listName: text('list_name').notNull(),
@@ -112,9 +110,7 @@ export const collections = pgTable(
     transactionId: uuid('transaction_id')
       .primaryKey()
       .references(() => transactions.id),
-    projectId: uuid('project_id')
-      .notNull()
-      .references(() => projects.id),
+    projectId: projectId(),
     network: text('network').notNull(),
     ownerAddress: text('owner_address').notNull(),
     name: text('name').notNull(),

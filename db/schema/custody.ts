@@ -19,8 +19,8 @@ import {
 import { access } from '../access.ts'
 import { bytes, instant, now, oneOf, uint256 } from '../columns.ts'
 import { CONTROL_MODES, KEYRING_KINDS, type RuleOperator, WALLET_TYPES } from '../words.ts'
-import { networks } from './networks.ts'
-import { projects } from './projects.ts'
+import { networkName } from './networks.ts'
+import { projectId, projects } from './projects.ts'
 
 /** `value` as the caller wrote it: an address, an integer in decimal digits or 0x hex, or a text. */
 type ArgumentRule = { readonly argument: string; readonly operator: RuleOperator; readonly value: string }
@@ -29,9 +29,7 @@ type ArgumentRule = { readonly argument: string; readonly operator: RuleOperator
 export const projectKeys = pgTable(
   'project_keys',
   {
-    projectId: uuid('project_id')
-      .notNull()
-      .references(() => projects.id),
+    projectId: projectId(),
     version: integer('version').notNull(),
     rootKeyId: text('root_key_id').notNull(),
     wrapped: bytes('wrapped').notNull(),
@@ -58,9 +56,7 @@ export const developerKeysAccess = access(developerKeys, { api: 'select, insert,
 export const userKeys = pgTable(
   'user_keys',
   {
-    projectId: uuid('project_id')
-      .notNull()
-      .references(() => projects.id),
+    projectId: projectId(),
     ownerId: text('owner_id').notNull(),
     /** For argon2id, 16 bytes. */
     salt: bytes('salt').notNull(),
@@ -103,9 +99,7 @@ export const keyrings = pgTable(
   'keyrings',
   {
     id: uuid('id').primaryKey(),
-    projectId: uuid('project_id')
-      .notNull()
-      .references(() => projects.id),
+    projectId: projectId(),
     ownerId: text('owner_id').notNull(),
     kind: text('kind', { enum: KEYRING_KINDS }).notNull(),
     /** The seed's entropy or the imported key, under the keyring key. */
@@ -147,12 +141,8 @@ export const wallets = pgTable(
   'wallets',
   {
     id: uuid('id').primaryKey(),
-    projectId: uuid('project_id')
-      .notNull()
-      .references(() => projects.id),
-    network: text('network')
-      .notNull()
-      .references(() => networks.name),
+    projectId: projectId(),
+    network: networkName(),
     ownerId: text('owner_id').notNull(),
     name: text('name').notNull(),
     /** Canonical: EIP-55 or SS58 with the network's prefix. */
@@ -192,12 +182,8 @@ export const policies = pgTable(
   'policies',
   {
     id: uuid('id').primaryKey(),
-    projectId: uuid('project_id')
-      .notNull()
-      .references(() => projects.id),
-    network: text('network')
-      .notNull()
-      .references(() => networks.name),
+    projectId: projectId(),
+    network: networkName(),
     walletId: uuid('wallet_id')
       .notNull()
       .references(() => wallets.id),

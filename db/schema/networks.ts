@@ -17,4 +17,10 @@ export const networks = pgTable(
   () => [check('networks_family', oneOf('family', CHAIN_FAMILIES))],
 )
 
+/** A column: the network that a row belongs to. */
+export const networkName = () =>
+  text('network')
+    .notNull()
+    .references(() => networks.name)
+
 export const networksAccess = access(networks, { api: 'select, insert', worker: 'select' })

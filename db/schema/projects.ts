@@ -38,15 +38,19 @@ export const projects = pgTable('projects', {
   activatedAt: instant('activated_at'),
 })
 
+/** A column: the project that a row belongs to. */
+export const projectId = () =>
+  uuid('project_id')
+    .notNull()
+    .references(() => projects.id)
+
 export const projectsAccess = access(projects, { api: 'select, insert, update', worker: 'select' })
 
 export const apiKeys = pgTable(
   'api_keys',
   {
     id: uuid('id').primaryKey().defaultRandom(),
-    projectId: uuid('project_id')
-      .notNull()
-      .references(() => projects.id),
+    projectId: projectId(),
     name: text('name').notNull(),
     /** SHA-256 of the key: 256 random bits need no slow hash. */
     hash: bytes('hash').notNull().unique(),
@@ -65,9 +69,7 @@ export const apiKeysAccess = access(apiKeys, { api: 'select, insert, update' })
 export const idempotencyKeys = pgTable(
   'idempotency_keys',
   {
-    projectId: uuid('project_id')
-      .notNull()
-      .references(() => projects.id),
+    projectId: projectId(),
     /** Who asked, as the audit names them. */
     principal: text('principal').notNull(),
     /** The path's template. */

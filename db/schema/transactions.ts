@@ -19,7 +19,7 @@ import { access } from '../access.ts'
 import { instant, now, oneOf, uint256 } from '../columns.ts'
 import { ATTEMPT_KINDS, GIVE_UPS, TRANSACTION_KINDS, TRANSACTION_STATUSES } from '../words.ts'
 import { wallets } from './custody.ts'
-import { projects } from './projects.ts'
+import { projectId } from './projects.ts'
 
 /** An actor: locking its row serialises the choice of a nonce. Global, as two projects may hold one key. */
 export const signers = pgTable(
@@ -48,9 +48,7 @@ export const transactions = pgTable(
   'transactions',
   {
     id: uuid('id').primaryKey(),
-    projectId: uuid('project_id')
-      .notNull()
-      .references(() => projects.id),
+    projectId: projectId(),
     walletId: uuid('wallet_id')
       .notNull()
       .references(() => wallets.id),

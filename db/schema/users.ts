@@ -19,16 +19,14 @@ import {
 import { access } from '../access.ts'
 import { bytes, instant, now, oneOf } from '../columns.ts'
 import { EMAIL_CODE_PURPOSES, LOGIN_WAYS, NONCE_KINDS, SESSION_ENDS } from '../words.ts'
-import { projects } from './projects.ts'
+import { projectId } from './projects.ts'
 
 /** An end user of a project. One who came without any proof has neither an e-mail address nor a wallet. */
 export const users = pgTable(
   'users',
   {
     id: uuid('id').primaryKey(),
-    projectId: uuid('project_id')
-      .notNull()
-      .references(() => projects.id),
+    projectId: projectId(),
     /** Proven, in lower case. */
     email: text('email'),
     /** Proven, as src/users/sign-in-wallet.ts names it: an address, or a contract's address with its chain. */
@@ -86,9 +84,7 @@ export const passkeysAccess = access(passkeys, {
 export const emailCodes = pgTable(
   'email_codes',
   {
-    projectId: uuid('project_id')
-      .notNull()
-      .references(() => projects.id),
+    projectId: projectId(),
     userId: uuid('user_id').notNull(),
     purpose: text('purpose', { enum: EMAIL_CODE_PURPOSES }).notNull(),
     email: text('email').notNull(),
@@ -116,9 +112,7 @@ export const emailCodesAccess = access(emailCodes, {
 export const nonces = pgTable(
   'nonces',
   {
-    projectId: uuid('project_id')
-      .notNull()
-      .references(() => projects.id),
+    projectId: projectId(),
     kind: text('kind', { enum: NONCE_KINDS }).notNull(),
     nonce: text('nonce').notNull(),
     /** Of whom the answer must be; null: of anybody. */
@@ -146,9 +140,7 @@ export const sessionChallenges = pgTable(
   'session_challenges',
   {
     id: uuid('id').primaryKey(),
-    projectId: uuid('project_id')
-      .notNull()
-      .references(() => projects.id),
+    projectId: projectId(),
     codeHash: bytes('code_hash').notNull(),
     /** Of the second secret, which travels by mail alone; null where a logged-in device completes it. */
     linkHash: bytes('link_hash'),
@@ -256,9 +248,7 @@ export const mails = pgTable(
   'mails',
   {
     id: uuid('id').primaryKey(),
-    projectId: uuid('project_id')
-      .notNull()
-      .references(() => projects.id),
+    projectId: projectId(),
     recipient: text('recipient').notNull(),
     subject: text('subject').notNull(),
     sealed: bytes('sealed'),
