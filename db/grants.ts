@@ -13,7 +13,7 @@ export const WORKER_ROLE = 'strongroom_worker'
  */
 export const JOBS_ROLE = 'strongroom_jobs'
 /** Reads the operators' views (views.sql), and no table. */
-export const VIEWER_ROLE = 'strongroom_viewer'
+const VIEWER_ROLE = 'strongroom_viewer'
 
 const ACCESS = Object.values(schema).filter((each) => each instanceof TableAccess)
 

@@ -10,7 +10,7 @@ import { callRpc, callRpcForString } from './rpc.ts'
  * `anvil_dumpState` (0.1 s for as many) and put in place by a rename. It is saved within a second of each transaction,
  * and every half minute for the empty blocks: what a SIGKILL can lose is that much, and what is left is whole.
  */
-export type StateSaver = {
+type StateSaver = {
   /** Saves now. */
   readonly save: () => Promise<void>
   /** Saves no more; resolves when a save under way is done. */

@@ -29,7 +29,7 @@ export type Genesis = {
 }
 
 /** What is kept of a block. */
-export type SavedBlock = Pick<Block, 'number' | 'hash' | 'header' | 'extrinsics' | 'storageDiff'>
+type SavedBlock = Pick<Block, 'number' | 'hash' | 'header' | 'extrinsics' | 'storageDiff'>
 
 type Hex = Block['hash']
 type BlockId = { readonly number: number; readonly hash: Hex }

@@ -18,7 +18,7 @@ import { PoolError } from './chopsticks-pool.ts'
 export type Methods = (request: Request, subscriptions: Subscriptions) => Promise<unknown>
 
 /** One request of JSON-RPC. */
-export type Request = { readonly method: string; readonly params: readonly unknown[] }
+type Request = { readonly method: string; readonly params: readonly unknown[] }
 
 type Hex = `0x${string}`
 type Head = LocalChain['chain']['head']

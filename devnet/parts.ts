@@ -1,10 +1,10 @@
 import type { TetheredProcess } from './tether.ts'
 
 /** Which parts end first: services use foundations. */
-export type PartKind = 'service' | 'foundation'
+type PartKind = 'service' | 'foundation'
 
 /** One process of the stack. */
-export type Part = {
+type Part = {
   readonly name: string
   readonly kind: PartKind
   readonly process: TetheredProcess

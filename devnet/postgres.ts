@@ -25,7 +25,7 @@ export type PostgresServer = {
 }
 
 /** Where the data is, and what may be lost. */
-export type PostgresOptions = {
+type PostgresOptions = {
   /** Made when it is absent. */
   readonly dataDirectory: string
   /** PostgreSQL's own messages; by default a file beside the data, `<dataDirectory>.log`. */

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
 /** What the system says of a process. */
-export type ProcessInfo = { readonly parentPid: number; readonly command: string }
+type ProcessInfo = { readonly parentPid: number; readonly command: string }
 
 const parse = (text: string): ProcessInfo | undefined => {
   const [, state, parentPid, command] = /^\s*(\S)\S*\s+([0-9]+)\s+(.*)$/s.exec(text) ?? []

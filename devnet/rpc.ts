@@ -7,7 +7,7 @@ const AnswerSchema = Type.Object({
 })
 
 /** One JSON-RPC request: a method and its parameters. */
-export type RpcCall = { readonly method: string; readonly params?: readonly unknown[] }
+type RpcCall = { readonly method: string; readonly params?: readonly unknown[] }
 
 const TIMEOUT_MS = 60_000
 

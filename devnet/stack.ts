@@ -29,7 +29,7 @@ import { startPostgres } from './postgres.ts'
 import { startTethered, type TetheredProcess } from './tether.ts'
 
 /** Everything that `bun run dev` runs. */
-export type Stack = {
+type Stack = {
   /** Starts it all. @returns what there is to say about it. @throws Error when a part does not start */
   readonly start: () => Promise<DevJson>
   /** Resolves with a sentence when a part ends that nobody asked to end. */
@@ -39,7 +39,7 @@ export type Stack = {
 }
 
 /** Where, and for whom. */
-export type StackOptions = {
+type StackOptions = {
   readonly folder: DevFolder
   readonly port: number
   /** What child processes take over from this one's environment: where to find programs and the home folder. */

@@ -24,7 +24,7 @@ export class Secret {
 }
 
 /** Where the root key is: `file:/path`, `fd:3`, or a key of a service. */
-export type RootKeyConfig = {
+type RootKeyConfig = {
   readonly spec: string
   /** How HashiCorp Vault is asked; null where another keeps the key. */
   readonly vault: {
@@ -33,7 +33,7 @@ export type RootKeyConfig = {
   } | null
 }
 
-export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const
 
 export type Config = {
   readonly environment: Environment

@@ -34,7 +34,7 @@ export type Server = {
   readonly stop: (cutsOff: boolean) => Promise<void>
 }
 
-export type ServeOptions = {
+type ServeOptions = {
   readonly hostname: string
   /** 0 chooses a free one. */
   readonly port: number

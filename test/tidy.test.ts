@@ -270,6 +270,55 @@ describe('what no file may contain', () => {
   })
 })
 
+describe('what nobody imports', () => {
+  const ENTRIES = [
+    'devnet/chopsticks-node.ts',
+    'devnet/demo.ts',
+    'devnet/dev.ts',
+    'jobs/worker.ts',
+    'src/cli/main.ts',
+    'src/login/client/main.ts',
+    'src/server.ts',
+  ]
+  // Tests count as importers.
+  const everywhere = [...files, ...scriptsIn('test').map(readSource)]
+
+  /** What is imported of a file by name; `*` where it is imported as a whole. */
+  const imported = new Map<string, Set<string>>()
+  for (const { path, text } of everywhere) {
+    const note = (specifier: string, names: readonly string[]) => {
+      const of = relative(ROOT, resolve(ROOT, dirname(path), specifier))
+      imported.set(of, new Set([...(imported.get(of) ?? []), ...names]))
+    }
+    for (const [, clause = '', specifier = ''] of text.matchAll(
+      /(?:^|\n)\s*(?:import|export)\b([^'"`;]*?)\bfrom\s*['"](\.[^'"]+)['"]/g,
+    )) {
+      const braced = /\{([^}]*)\}/.exec(clause)?.[1] ?? ''
+      const names = braced.split(',').map((each) => /^(?:type\s+)?(\w+)/.exec(each.trim())?.[1] ?? '')
+      note(specifier, clause.includes('*') ? ['*'] : names)
+    }
+    for (const [, specifier = ''] of text.matchAll(/(?:\bimport\(|^import)\s*['"](\.[^'"]+)['"]/gm))
+      note(specifier, ['*'])
+  }
+
+  test('no file but the entry points', () => {
+    const paths = files.map(({ path }) => path).filter((path) => !imported.has(path) && !/\.config\.ts$/.test(path))
+    expect(paths.sort()).toEqual(ENTRIES)
+  })
+
+  test('no export', () => {
+    const left = files
+      .filter(({ path }) => !/\.generated\.ts$/.test(path) && !imported.get(path)?.has('*'))
+      .flatMap(({ path, text }) =>
+        [...text.matchAll(/^export (?:async )?(?:const|function|type|class) (\w+)/gm)]
+          .map(([, name = '']) => name)
+          .filter((name) => !imported.get(path)?.has(name))
+          .map((name) => `${path}: ${name}`),
+      )
+    expect(left).toEqual([])
+  })
+})
+
 describe('sizes', () => {
   const exempt = matching(/\.generated\.ts$/, /^db\/migrations\//)
 

@@ -8,7 +8,7 @@ type AbiItemRow = typeof abiItems.$inferInsert
 /** null: for every contract. */
 export type AbiBinding = { readonly network: Network; readonly address: string } | null
 
-export type AddedItemRow = AbiItemRow['item'] & {
+type AddedItemRow = AbiItemRow['item'] & {
   readonly selector: string
   readonly isGeneral: boolean
   readonly addresses: readonly string[]

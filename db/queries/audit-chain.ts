@@ -8,7 +8,7 @@ import { SECURITY_EVENTS, type SecurityEventKind } from '../words.ts'
 export type AuditRecord = typeof audit.$inferSelect
 
 /** The chain of what concerns the whole deployment; every project's chain has its id. */
-export const DEPLOYMENT_CHAIN = 'deployment'
+const DEPLOYMENT_CHAIN = 'deployment'
 
 export const chainOf = (row: Pick<AuditRecord, 'projectId'>): string => row.projectId ?? DEPLOYMENT_CHAIN
 

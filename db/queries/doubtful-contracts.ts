@@ -3,7 +3,7 @@ import type { Db, Queryable, Tx } from '../client.ts'
 import { doubtfulContracts, movements } from '../schema.ts'
 import type { AssetStandard, Network } from '../words.ts'
 
-export type DoubtfulContract = { readonly network: Network; readonly contract: string; readonly tries: number }
+type DoubtfulContract = { readonly network: Network; readonly contract: string; readonly tries: number }
 
 type Place = { readonly network: Network; readonly contract: string }
 

@@ -3,7 +3,7 @@ import type { Queryable } from '../client.ts'
 import { contractFacts, tokenUris } from '../schema.ts'
 import type { AssetStandard, Network } from '../words.ts'
 
-export type ContractFactsRow = {
+type ContractFactsRow = {
   readonly isContract: true
   readonly standard: AssetStandard
   readonly name: string

@@ -4,7 +4,7 @@ import type { Queryable } from '../client.ts'
 import { freezes } from '../schema.ts'
 import { FREEZE_SCOPES, type FreezeScope, type Network } from '../words.ts'
 
-export type FreezeRow = typeof freezes.$inferSelect
+type FreezeRow = typeof freezes.$inferSelect
 
 /** What is frozen: the columns that its scope takes, and null for the others. */
 export type FrozenThing = Pick<FreezeRow, 'scope' | 'projectId' | 'ownerId' | 'walletId' | 'network'>

@@ -49,7 +49,7 @@ export const readTokenLists = async (db: Queryable) =>
     .groupBy(listedTokens.listName)
     .orderBy(sql`3`, listedTokens.listName)
 
-export type TokenLookRow = {
+type TokenLookRow = {
   readonly address: string
   readonly logoUrl: string
   readonly displayDecimals: number | null

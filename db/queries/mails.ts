@@ -79,7 +79,7 @@ export const dropOldMails = async (db: Queryable): Promise<number> => {
   return (await db.delete(mails).where(old).returning({ one: sql`1` })).length
 }
 
-export type ReadableMail = {
+type ReadableMail = {
   readonly id: string
   readonly recipient: string
   readonly subject: string

@@ -5,7 +5,7 @@ import type { Db } from '../client.ts'
 import type { CursorPurpose, Network, TransactionStatus } from '../words.ts'
 import { type UnchainedTail, unchainedTail } from './audit-chain.ts'
 
-export type Unfinished = {
+type Unfinished = {
   readonly network: Network
   readonly status: TransactionStatus
   readonly transactions: number
@@ -13,14 +13,14 @@ export type Unfinished = {
   readonly oldestSeconds: number
 }
 
-export type FollowedTo = {
+type FollowedTo = {
   readonly network: Network
   readonly purpose: CursorPurpose
   readonly blockNumber: bigint
   readonly quietSeconds: number
 }
 
-export type JobNumbers = {
+type JobNumbers = {
   readonly task: string
   readonly ready: number
   readonly failed: number
@@ -29,7 +29,7 @@ export type JobNumbers = {
 }
 
 /** A state that is a number of rows. */
-export type RowsInState = { readonly network: Network; readonly state: string; readonly rows: number }
+type RowsInState = { readonly network: Network; readonly state: string; readonly rows: number }
 
 export type Numbers = {
   readonly unfinished: readonly Unfinished[]

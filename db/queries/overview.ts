@@ -19,10 +19,10 @@ const overview = pgSchema('strongroom_views')
 const network = () => text('network').notNull()
 const status = (name: string) => text(name, { enum: TRANSACTION_STATUSES })
 
-export const JOB_STATES = ['due', 'scheduled', 'running', 'abandoned', 'failing', 'given_up'] as const
-export type JobState = (typeof JOB_STATES)[number]
+const JOB_STATES = ['due', 'scheduled', 'running', 'abandoned', 'failing', 'given_up'] as const
+type JobState = (typeof JOB_STATES)[number]
 
-export const transactionOverview = overview
+const transactionOverview = overview
   .view('transactions', {
     id: uuid('id').notNull(),
     projectId: uuid('project_id').notNull(),
@@ -74,7 +74,7 @@ export const transactionOverview = overview
   })
   .existing()
 
-export const attemptOverview = overview
+const attemptOverview = overview
   .view('attempts', {
     transactionId: uuid('transaction_id').notNull(),
     network: network(),
@@ -90,7 +90,7 @@ export const attemptOverview = overview
   })
   .existing()
 
-export const signerOverview = overview
+const signerOverview = overview
   .view('signers', {
     network: network(),
     address: text('address').notNull(),
@@ -108,7 +108,7 @@ export const signerOverview = overview
   })
   .existing()
 
-export const jobOverview = overview
+const jobOverview = overview
   .view('jobs', {
     id: bigint('id', { mode: 'bigint' }).notNull(),
     task: text('task').notNull(),
@@ -138,7 +138,7 @@ export type JobOverview = typeof jobOverview.$inferSelect
 
 const LIVE: readonly TransactionStatus[] = ['submitted', 'pending']
 
-export type TransactionFilter = {
+type TransactionFilter = {
   readonly statuses: readonly TransactionStatus[]
   readonly network?: Network
   readonly projectId?: string

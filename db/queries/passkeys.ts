@@ -4,7 +4,7 @@ import { and, asc, eq, lt, or, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { passkeys } from '../schema.ts'
 
-export type PasskeyRow = typeof passkeys.$inferSelect
+type PasskeyRow = typeof passkeys.$inferSelect
 
 type OfUser = { readonly projectId: string; readonly userId: string }
 

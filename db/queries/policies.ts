@@ -4,7 +4,7 @@ import { policies, wallets } from '../schema.ts'
 import type { Network } from '../words.ts'
 import type { Reach, WalletRow } from './wallets.ts'
 
-export type PolicyRow = typeof policies.$inferSelect
+type PolicyRow = typeof policies.$inferSelect
 
 /** What is stored above what any network has as an amount. */
 const UINT256_MAX = sql.raw(((1n << 256n) - 1n).toString())

@@ -43,7 +43,7 @@ export const insertSession = async (
 }
 
 /** A session, and whose it is. What a token says of that is only believed where the row says the same. */
-export type SessionOf = { readonly id: string; readonly projectId: string; readonly userId: string }
+type SessionOf = { readonly id: string; readonly projectId: string; readonly userId: string }
 
 /** Which of these sessions have not ended; a prepared statement. */
 export const findLiveSessions = async (db: Db, ids: readonly string[]): Promise<readonly SessionOf[]> =>
@@ -214,7 +214,7 @@ export const endSessionsOf = async (
     .returning()
 
 /** How long ago a session's user proved who they are, and the session was last refreshed, by the database's clock. */
-export type SessionAge = {
+type SessionAge = {
   readonly authenticatedAt: Date
   readonly sinceProofSeconds: number
   readonly sinceRefreshSeconds: number

@@ -20,7 +20,7 @@ export const lockUser = async (
 }
 
 /** What an access token tells of a user. */
-export type UserFacts = UserRow & { readonly hasPasskeys: boolean }
+type UserFacts = UserRow & { readonly hasPasskeys: boolean }
 
 type UserKey = { readonly id: string } | { readonly email: string } | { readonly signInWallet: string }
 

@@ -49,7 +49,7 @@ const tell = (ctx: CheckCtx, { chain, block, check }: { chain: Chain; block: Blo
 }
 
 /** Holds some blocks against balances, one after the other. Never rejects. */
-export const checkBlocks = async (
+const checkBlocks = async (
   ctx: CheckCtx,
   { chain, blocks }: { readonly chain: Chain; readonly blocks: readonly BlockMovements[] },
 ): Promise<void> => {

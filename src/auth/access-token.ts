@@ -38,7 +38,7 @@ const PUBLISHED_BEFORE_SECONDS = 3_600
 export const JWKS_MAX_AGE_SECONDS = 300
 const VERIFIED_TOKENS_MAX = 10_000
 
-export type AccessClaims = {
+type AccessClaims = {
   readonly projectId: string
   readonly userId: string
   readonly sessionId: string
@@ -50,7 +50,7 @@ export type AccessClaims = {
 }
 
 /** What a valid signature proves. The caller must still check that the session is live. */
-export type VerifiedToken = {
+type VerifiedToken = {
   readonly projectId: string
   readonly userId: string
   readonly sessionId: string

@@ -13,7 +13,7 @@ const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]{1,4096})$/i
 const LAST_USED_PRECISION_MS = 60_000
 const MAX_KEYS_A_QUERY = 200
 
-export type Authenticate = (headers: Headers) => Promise<Bearer>
+type Authenticate = (headers: Headers) => Promise<Bearer>
 
 type AuthenticateCtx = Pick<Ctx, 'db' | 'now' | 'log' | 'tokens'>
 

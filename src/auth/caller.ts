@@ -9,7 +9,7 @@ import { subnetOf } from '../http/peer.ts'
 /** An IP address, or '' if it is unknown. */
 type From = { readonly address: string }
 
-export type ApiKeyCaller = From & {
+type ApiKeyCaller = From & {
   readonly kind: 'api_key'
   readonly projectId: string
   readonly apiKeyId: string

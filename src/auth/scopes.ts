@@ -6,7 +6,7 @@ import { AppError } from '../errors.ts'
 import { type Caller, requireUser } from './caller.ts'
 
 /** By path, as the route declares it. Every GET needs `read`; a POST that is not listed needs `admin`. */
-export const SCOPE_OF_POST: ReadonlyMap<string, ApiKeyScope> = new Map<string, ApiKeyScope>([
+const SCOPE_OF_POST: ReadonlyMap<string, ApiKeyScope> = new Map<string, ApiKeyScope>([
   ['/transactions/preview', 'read'],
   ['/transactions/preview-bundle', 'read'],
 
@@ -27,7 +27,7 @@ export const SCOPE_OF_POST: ReadonlyMap<string, ApiKeyScope> = new Map<string, A
   ['/policies/revoke', 'admin'],
 ])
 
-export type Call = { readonly method: string; readonly route: string }
+type Call = { readonly method: string; readonly route: string }
 
 const scopeOf = ({ method, route }: Call): ApiKeyScope =>
   method === 'GET' ? 'read' : (SCOPE_OF_POST.get(route) ?? 'admin')

@@ -30,7 +30,7 @@ export type AssertionJson = {
   }
 }
 
-export type Expected = {
+type Expected = {
   readonly rpId: string
   /** base64url. */
   readonly challenge: string
@@ -45,7 +45,7 @@ export type Credential = {
   readonly backupEligible: boolean
 }
 
-export type NewCredential = Credential & { readonly aaguid: string; readonly backedUp: boolean }
+type NewCredential = Credential & { readonly aaguid: string; readonly backedUp: boolean }
 
 /** `invalid` is everything else: malformed, a wrong signature, another RP ID or ceremony. */
 export type Refusal =
@@ -58,7 +58,7 @@ export type Refusal =
   | 'user_verification'
   | 'counter'
 
-export type Verified<Result> = { readonly verified: Result } | { readonly refused: Refusal }
+type Verified<Result> = { readonly verified: Result } | { readonly refused: Refusal }
 
 /** In order of preference (RFC 8152 and RFC 8812). */
 export const ALGORITHMS = [ES256, EDDSA, RS256] as const

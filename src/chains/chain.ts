@@ -25,7 +25,7 @@ export * from './movements.ts'
 export type * from './nfts.ts'
 export type * from './submission.ts'
 
-export type Identity = {
+type Identity = {
   readonly network: Network
   readonly family: ChainFamily
   /** The EIP-155 chain id; null for a family that has none. */
@@ -57,7 +57,7 @@ export type Names = {
 }
 
 /** The node itself. */
-export type NodeIdentity = {
+type NodeIdentity = {
   /** Whether the node is of this chain, by its own word. @throws node_unavailable. */
   isRightNode(): Promise<boolean>
   /**

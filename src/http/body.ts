@@ -4,7 +4,7 @@ import { AppError } from '../errors.ts'
 import { parseJsonText } from './json-text.ts'
 import { declaredBytes } from './unread.ts'
 
-export type BodyBounds = {
+type BodyBounds = {
   /** See limits.ts. */
   readonly maxBytes: number
   /** Called with the number of bytes before they are read. It throws where the caller has sent too many. */

@@ -4,7 +4,7 @@ import { ValueErrorType } from '@sinclair/typebox/errors'
 import { isDatabaseAway } from '../../db/client.ts'
 import { AppError, ERROR_STATUS, type ErrorCode, type SecurityEvent, shownName } from '../errors.ts'
 
-export type Answer = {
+type Answer = {
   readonly status: number
   readonly body: { readonly error: string; readonly code: string }
   readonly retryAfterSeconds: number | null

@@ -85,7 +85,7 @@ export const UuidField = (description: string) => Type.String({ pattern: `^${UUI
 export const OptionalUuidText = (description: string) =>
   t.Optional(t.String({ pattern: `^(?:|null|${UUID})$`, description, ...UUID_TEXT }))
 
-export const DeveloperSecretField = Type.String({
+const DeveloperSecretField = Type.String({
   minLength: 1,
   maxLength: 256,
   description: 'Proves control of developer-controlled wallets. On testnet: `testnet-secret`.',
@@ -116,8 +116,8 @@ const PageText = (description: string, digits: number) =>
     }),
   )
 
-export const DEFAULT_PAGE_SIZE = 20
-export const MAX_PAGE_SIZE = 100
+const DEFAULT_PAGE_SIZE = 20
+const MAX_PAGE_SIZE = 100
 
 export const PagingFields = {
   page: PageText('Which page, from 1.', 6),
@@ -131,7 +131,7 @@ export const PagingFields = {
   ),
 }
 
-export type Paging = { readonly limit: number; readonly offset: number }
+type Paging = { readonly limit: number; readonly offset: number }
 
 export const pagingOf = (query: { page?: string; page_size?: string }): Paging => {
   const limit = Number.parseInt(query.page_size ?? '', 10) || DEFAULT_PAGE_SIZE

@@ -15,7 +15,7 @@ const ABOUT_THE_MAIL = ['EENVELOPE', 'EMESSAGE']
 const COMMAND = /^[A-Z][A-Z ]{0,19}$/
 const REPLY = /^[45][0-9]{2}(?:[ -][45]\.[0-9]{1,3}\.[0-9]{1,3})?/
 
-export type OutgoingMail = {
+type OutgoingMail = {
   /** Goes into the Message-ID, so that a recipient who gets a mail twice can tell. */
   readonly id: string
   readonly recipient: string
@@ -27,7 +27,7 @@ export type OutgoingMail = {
  * Why a mail was refused, as codes only: a server's sentences repeat addresses. `final`: the server refused this mail for
  * good with a reply 5yz (RFC 5321 §4.2.1). A refused login is not final, because the operator can correct it.
  */
-export type Refusal = { readonly reason: string; readonly final: boolean }
+type Refusal = { readonly reason: string; readonly final: boolean }
 
 export type Mailer = {
   /** @returns null if the server accepted the mail. */

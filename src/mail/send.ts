@@ -11,7 +11,7 @@ import { MAIL_PURPOSE } from './queue.ts'
 type SendCtx = Pick<WorkerCtx, 'db' | 'sealer' | 'config' | 'log' | 'mailer'>
 
 /** `again`: the server did not accept the mail now; try again after the delay. */
-export type SendResult = { readonly state: 'done' } | { readonly state: 'again'; readonly delaySeconds: number }
+type SendResult = { readonly state: 'done' } | { readonly state: 'again'; readonly delaySeconds: number }
 
 const DONE: SendResult = { state: 'done' }
 const FIRST_DELAY_SECONDS = 1

@@ -4,7 +4,7 @@ import type { Metrics } from './metrics.ts'
 const METHODS = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'])
 const OTHER = 'other'
 
-export type RequestTimer = {
+type RequestTimer = {
   /** When a request comes in. */
   begin(request: Request): void
   /** When its answer has left. @param answer.route the template of its path, or undefined where no route has it. */

@@ -8,7 +8,7 @@ import { pinMetadata } from '../metadata/pin.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
 import { recordedBehind, resolveSender } from './sender.ts'
 
-export type CreateCollectionInput = Signatory & {
+type CreateCollectionInput = Signatory & {
   readonly network: Network
   readonly from?: string | undefined
   readonly name: string

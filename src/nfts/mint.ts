@@ -8,7 +8,7 @@ import { pinMetadata } from '../metadata/pin.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
 import { recordedBehind, resolveSender } from './sender.ts'
 
-export type MintInput = Signatory & {
+type MintInput = Signatory & {
   readonly network?: Network | undefined
   readonly from?: string | undefined
   readonly contractAddress: string

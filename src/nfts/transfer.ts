@@ -6,7 +6,7 @@ import { parseAmount, parseTokenId } from '../transactions/intent.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
 import { resolveSigner, walletOf } from '../wallets/signer.ts'
 
-export type TransferNftInput = Signatory & {
+type TransferNftInput = Signatory & {
   readonly network?: Network | undefined
   readonly from: string
   readonly contractAddress: string

@@ -3,7 +3,7 @@
 import type { Config } from '../config.ts'
 
 type Json = { readonly [key: string]: unknown }
-export type DescribedRoute = { readonly method: string; readonly path: string; readonly body: Json | null }
+type DescribedRoute = { readonly method: string; readonly path: string; readonly body: Json | null }
 
 const MEANING: Readonly<Record<string, string>> = {
   200: 'Success.',

@@ -43,7 +43,7 @@ const BYTES = /^0x(?:[0-9a-fA-F]{2})*$/
 /** An integer as a rule names it; null for anything else. Pure. */
 export const integerIn = (text: string): bigint | null => (INTEGER.test(text) ? BigInt(text) : null)
 
-export const isSs58 = (text: string): boolean => SS58_ADDRESS.test(text)
+const isSs58 = (text: string): boolean => SS58_ADDRESS.test(text)
 
 /** Argument names are bare ones everywhere: without leading underscores. */
 const bare = (path: string): string =>

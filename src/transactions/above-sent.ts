@@ -2,7 +2,7 @@
 
 import type { GiveUp } from '../../db/words.ts'
 
-export type SentSoFar = {
+type SentSoFar = {
   readonly chosen: number
   readonly rungs: number
   readonly givenUp: GiveUp | null

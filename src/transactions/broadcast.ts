@@ -14,7 +14,7 @@ import { displayAmount, nativeToken } from '../tokens/token.ts'
 import type { News } from './learn.ts'
 
 /** Whether the job is done, or should be tried again after a while because nothing certain is known. */
-export type BroadcastResult = 'done' | 'try_again'
+type BroadcastResult = 'done' | 'try_again'
 
 const isRaw = (text: string | null): text is Hex => text?.startsWith('0x') === true
 

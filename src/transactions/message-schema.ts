@@ -3,7 +3,7 @@ import { AddressField, CredentialFields, closed, NetworkField, OneOf } from '../
 
 const SIGNER = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 
-export const MESSAGE_TYPES = ['string', 'bytes'] as const
+const MESSAGE_TYPES = ['string', 'bytes'] as const
 
 export const SignMessageBody = Type.Object(
   {

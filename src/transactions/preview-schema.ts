@@ -16,7 +16,7 @@ export const PreviewBody = Type.Object(
   { ...closed, title: 'PreviewTransaction', examples: [EXAMPLE] },
 )
 
-export const MAX_BUNDLE = 50
+const MAX_BUNDLE = 50
 
 export const PreviewBundleBody = Type.Object(
   {

@@ -8,7 +8,7 @@ import { onlyNetwork } from '../wallets/signer.ts'
 import { parseIntent } from './intent.ts'
 import type { AssetChange, PreviewResult } from './preview-schema.ts'
 
-export type PreviewInput = Reach & {
+type PreviewInput = Reach & {
   readonly network?: Network | undefined
   readonly from: string
   readonly unsignedTransactions: readonly Parameters<typeof parseIntent>[1][]

@@ -15,7 +15,7 @@ const Quantity = (description: string, example: string) =>
   })
 
 /** Whether the digits are even in number parseIntent tells: an expression that counts pairs fails on megabytes. */
-export const HexData = (description: string, example: string) =>
+const HexData = (description: string, example: string) =>
   Type.String({
     pattern: '^(?:0x[0-9a-fA-F]*)?$',
     description,

@@ -21,7 +21,7 @@ export const signAndSend = async (
   return submitIntent(ctx, { ...input, chain, wallet, kind: 'send', intents: async () => [intent] })
 }
 
-export type BatchInput = Omit<SignInput, 'unsignedTransaction'> & {
+type BatchInput = Omit<SignInput, 'unsignedTransaction'> & {
   readonly unsignedTransactions: readonly SignInput['unsignedTransaction'][]
   readonly remember?: Remember<Submitted>
 }

@@ -9,9 +9,9 @@ import { resolveKeySigner, walletOf } from '../wallets/signer.ts'
 import { parseHex } from './intent.ts'
 
 /** How a message is written: as its text, which is signed in UTF-8, or as 0x hex of its bytes. */
-export type MessageType = 'string' | 'bytes'
+type MessageType = 'string' | 'bytes'
 
-export type SignMessageInput = Signatory & {
+type SignMessageInput = Signatory & {
   readonly network?: Network | undefined
   readonly signerAddress: string
   readonly message: string

@@ -32,9 +32,9 @@ import { lockWaiting, noSuchTransaction } from './waiting.ts'
 const RUNGS_MAX = 100
 
 /** Wei per unit of gas; what is absent is chosen here. */
-export type FixedFees = Pick<Intent, 'maxFeePerGas' | 'maxPriorityFeePerGas'>
+type FixedFees = Pick<Intent, 'maxFeePerGas' | 'maxPriorityFeePerGas'>
 
-export type SpeedUpInput = Reach & {
+type SpeedUpInput = Reach & {
   readonly actor: string
   readonly id: string
   readonly fees: FixedFees
@@ -42,7 +42,7 @@ export type SpeedUpInput = Reach & {
   readonly remember?: Remember<SpedUp> | undefined
 }
 
-export type SpedUp = {
+type SpedUp = {
   readonly transactionId: string
   readonly network: Network
   readonly status: TransactionStatus

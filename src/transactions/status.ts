@@ -9,7 +9,7 @@ import { AppError } from '../errors.ts'
 
 type StatusCtx = Pick<Ctx, 'db' | 'chains'>
 
-export type StatusOfHash = {
+type StatusOfHash = {
   readonly hash: string | null
   readonly status: TransactionStatus
   readonly contractAddress: string | null

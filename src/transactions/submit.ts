@@ -32,7 +32,7 @@ import { chooseNonce } from './nonce.ts'
 import { prepareSending, type Sending, type Step } from './sending.ts'
 import { dearestGasFee, signLadder } from './sign-ladder.ts'
 
-export type SubmitInput = Pick<Signatory, 'projectId' | 'actor' | 'credentials'> & {
+type SubmitInput = Pick<Signatory, 'projectId' | 'actor' | 'credentials'> & {
   readonly kind: TransactionKind
   readonly chain: Chain
   readonly wallet: WalletRow

@@ -13,7 +13,7 @@ import { proveByChallenge } from './session-challenge.ts'
 import { proveByWallet } from './wallet-login.ts'
 
 /** The proofs of `POST /users/verify-login`, of which there must be exactly one. */
-export type Proofs = {
+type Proofs = {
   readonly userId: string | undefined
   readonly verificationCode: string | undefined
   readonly siweMessage: string | undefined
@@ -23,13 +23,13 @@ export type Proofs = {
 }
 
 /** What a proof came to: whose it is, told and used up in the transaction that begins the session. */
-export type Proven = {
+type Proven = {
   readonly way: LoginWay
   /** @returns the user, made where this is the first proof; null where the proof was used or outdated meanwhile. */
   readonly settle: (tx: Tx) => Promise<Settled | null>
 }
 
-export type Settled = {
+type Settled = {
   readonly userId: string
   /** When the user proved who they are, where that was not just now. */
   readonly authenticatedAt?: Date

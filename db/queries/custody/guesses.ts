@@ -13,7 +13,7 @@ const LEASE_SECONDS = 10
 
 type Owner = { readonly projectId: string; readonly ownerId: string }
 
-export type Charge =
+type Charge =
   /** The lease is ours. `version` is the user key's at this moment; `locks`: the owner stays locked if this guess is wrong. */
   | { readonly state: 'charged'; readonly version: number; readonly locks: boolean }
   /** Another verification is under way, or has just ended. */

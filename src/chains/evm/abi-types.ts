@@ -5,7 +5,7 @@ import { keccak_256 } from '@noble/hashes/sha3.js'
 import type { AbiInput, Hex } from '../chain.ts'
 
 /** A value of exactly one word, by the kind of its content. */
-export type WordKind = 'address' | 'bool' | 'uint' | 'int' | 'bytes'
+type WordKind = 'address' | 'bool' | 'uint' | 'int' | 'bytes'
 
 export type Layout =
   | {

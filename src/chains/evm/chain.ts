@@ -33,7 +33,7 @@ import { createTerms } from './terms.ts'
 import { complete, effectOf, offerOf } from './unsigned.ts'
 
 /** A network as data, the node that serves it, and what is remembered of it between processes. */
-export type EvmChainInput = {
+type EvmChainInput = {
   readonly row: EvmNetworkRow
   readonly rpcUrl: string
   /** How long the node may take to answer; logs, blocks and traces may take some times as long. */

@@ -27,7 +27,7 @@ export type Declared = {
 export const NOTHING_DECLARED: Declared = { bound: [], general: [] }
 
 /** A declaration, and the arguments by their bare names. */
-export type Reading = AbiItem & { readonly arguments: Readonly<Record<string, unknown>> }
+type Reading = AbiItem & { readonly arguments: Readonly<Record<string, unknown>> }
 
 /** By the one declaration that the data is exactly of. */
 const readAs = (items: readonly AbiItem[], data: string): Reading | null => {

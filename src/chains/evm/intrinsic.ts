@@ -14,7 +14,7 @@ const OTHER_BYTE_GAS = 16n
 const FLOOR_TOKEN_GAS = 10n
 const FLOOR_TOKENS_OTHER_BYTE = 4n
 /** EIP-3860: twice EIP-170's limit of the code itself. */
-export const INIT_CODE_LIMIT_BYTES = 49_152
+const INIT_CODE_LIMIT_BYTES = 49_152
 /** EIP-170. */
 export const CODE_LIMIT_BYTES = 24_576
 

@@ -105,7 +105,7 @@ export const outbidding = (input: {
 }
 
 /** What a transaction is signed as, for one nonce. */
-export type EvmLadder = {
+type EvmLadder = {
   readonly rungs: readonly [EvmUnsigned, ...EvmUnsigned[]]
   /** Uses the nonce and does nothing: to the sender itself, without value or data, above all rungs. */
   readonly cancel: EvmUnsigned

@@ -7,7 +7,7 @@ const BELIEVED_MS = 600_000
  * `simulation`: eth_simulateV1; `creations`: in it; `pending`: a state of its own between blocks; `call traces`:
  * debug_traceCall with callTracer and its logs; `revm transfers`: what revm-transfers.ts sets right, so nothing is amiss.
  */
-export type Lack = 'simulation' | 'creations' | 'pending' | 'call traces' | 'revm transfers'
+type Lack = 'simulation' | 'creations' | 'pending' | 'call traces' | 'revm transfers'
 
 /** Of one node. */
 export type SimulationLimits = {

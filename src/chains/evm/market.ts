@@ -22,7 +22,7 @@ const CEILING_PER_TIP = 10n
 const GWEI = 1_000_000_000n
 
 /** What a node says of recent blocks (eth_feeHistory), as it says it. */
-export type FeeHistory = {
+type FeeHistory = {
   /** Of the recent blocks, oldest first, and of the next one. */
   readonly baseFees: readonly bigint[]
   /** The median of each block's tips, oldest first. Empty blocks report none, or 0. */

@@ -52,7 +52,7 @@ const innerOf = (data: Hex | null): Hex | null => {
 }
 
 /** @throws invalid_input for what ENSIP-15 refuses. Pure. */
-export const normalizedName = (name: string): string => {
+const normalizedName = (name: string): string => {
   const normal = (() => {
     try {
       return normalize(name)
@@ -79,7 +79,7 @@ export const createNames = ({ rpc, row }: { readonly rpc: Rpc; readonly row: Evm
 }
 
 /** @throws invalid_input, NodeUnavailable. */
-export const readAddressOfName = async (
+const readAddressOfName = async (
   { rpc, registry }: { readonly rpc: Rpc; readonly registry: string },
   input: string,
 ): Promise<string | null> => {

@@ -10,7 +10,7 @@ import { collectionAbi, collectionBytecode } from './contracts/collection.genera
 import { isExecutionFailure } from './node-errors.ts'
 
 /** Some contracts return the whole image as a data URI; what is longer than this is not shown. */
-export const URI_LIMIT = 65_536
+const URI_LIMIT = 65_536
 
 const ABI = parseAbi([
   'function tokenURI(uint256 tokenId) view returns (string)',

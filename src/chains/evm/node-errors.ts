@@ -178,7 +178,7 @@ export const isRevert = (error: RpcError): boolean =>
 export const isNoFunds = (error: RpcError): boolean => error.code === NO_FUNDS_CODE || knows(NO_FUNDS, error.message)
 
 /** The execution ended in another way: out of gas, an invalid instruction, code too large. */
-export const isHalt = (error: RpcError): boolean => {
+const isHalt = (error: RpcError): boolean => {
   if (isRevert(error) || isNoFunds(error)) return false
   const { lowest, highest } = NOT_STARTED_CODES
   return (error.code >= lowest && error.code <= highest) || knows(HALTED, error.message)

@@ -37,7 +37,7 @@ const ESTIMATE_ERROR_PERCENT = 3n
 const RICH = 2n ** 200n
 
 /** The node, its network as data, what was learnt of it, and what the operator declared. */
-export type PrepareContext = {
+type PrepareContext = {
   readonly rpc: Rpc
   readonly row: EvmNetworkRow
   readonly limits: SimulationLimits

@@ -15,7 +15,7 @@ const WORD_DATA_LENGTH = 66
 const NOBODY: Hex = ZERO_ADDRESS
 
 /** A transfer, and whether it is one by the contract's other events. */
-export type ToldTransfer = { readonly transfer: Transfer; readonly isWrap: boolean }
+type ToldTransfer = { readonly transfer: Transfer; readonly isWrap: boolean }
 
 /** What a log of a wrapped coin tells, as a mint or a burn; null for every other log. Pure. */
 export const wrapOf = ({ address, topics, data }: RawLog): Transfer | null => {

@@ -11,7 +11,7 @@ export { RPC_ANSWER_LIMIT_BYTES } from './http.ts'
 export { type NodeTrouble, NodeUnavailable } from './unavailable.ts'
 
 /** How long a node may take to answer where nothing else is configured. */
-export const RPC_TIMEOUT_MS = 15_000
+const RPC_TIMEOUT_MS = 15_000
 /** So many times as long for what only the indexer and the tracker ask: logs, blocks, traces. */
 const BULK_TIMEOUT_TIMES = 4
 /** Requests in one JSON-RPC batch: geth allows 1,000, hosted nodes often 100. */
@@ -50,7 +50,7 @@ export type Answer<T> = { readonly ok: true; readonly value: T } | { readonly ok
 
 export type AnyQuestions = readonly (Question<unknown> | null)[]
 type ValueOf<Q> = Q extends Question<infer T> ? T : null
-export type AnswersOf<Q extends AnyQuestions> = { readonly [K in keyof Q]: Answer<ValueOf<Q[K]>> }
+type AnswersOf<Q extends AnyQuestions> = { readonly [K in keyof Q]: Answer<ValueOf<Q[K]>> }
 type ValuesOf<Q extends AnyQuestions> = { readonly [K in keyof Q]: ValueOf<Q[K]> }
 
 export type AskOptions = {

@@ -12,10 +12,10 @@ import { toHex } from './extrinsic.ts'
 export const assetContract = (id: string): string => `asset:${id}`
 
 /** An asset of pallet PoolAssets, a share of a pool: `pool:7`. */
-export const poolContract = (id: string): string => `pool:${id}`
+const poolContract = (id: string): string => `pool:${id}`
 
 /** An asset of pallet ForeignAssets by its XCM Location in SCALE, which versions 3 to 5 of XCM spell alike: `foreign:0x02010903`. */
-export const foreignContract = (location: Hex): string => `foreign:${location}`
+const foreignContract = (location: Hex): string => `foreign:${location}`
 
 /** The contract of an asset by the pallet, in the metadata's spelling, and the id that an event of it tells first. */
 export const ASSET_CONTRACTS: Readonly<Record<string, (id: CodecValue) => string>> = {

@@ -7,7 +7,7 @@ import type { Runtime } from './runtime.ts'
 import { callType, type Field, type Value, valueAs } from './values.ts'
 
 /** A larger call is shown as it is. */
-export const DECODE_LIMIT_BYTES = 131_072
+const DECODE_LIMIT_BYTES = 131_072
 
 export type CallTree = Extract<Value, { readonly kind: 'call' }>
 

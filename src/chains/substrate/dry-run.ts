@@ -76,7 +76,7 @@ const readTrial = (runtime: Runtime, answer: Hex): Trial | null => {
 }
 
 /** null where the runtime would not do it. */
-export const trialQuestion = (
+const trialQuestion = (
   runtime: Runtime,
   { from, call, blockHash }: Trying & { readonly call: Hex },
 ): Question<Trial | null> =>
@@ -123,7 +123,7 @@ const split = (runtime: Runtime, marks: readonly Mark[], events: readonly ChainE
 const isThere = <T>(value: T | null): value is T => value !== null
 
 /** Whether the runtime runs calls in advance. Pure. */
-export const hasTrials = (runtime: Runtime): boolean => methodOf(runtime) !== undefined
+const hasTrials = (runtime: Runtime): boolean => methodOf(runtime) !== undefined
 
 /**
  * What calls of one signer would do, one after the other, as of a block.

@@ -8,7 +8,7 @@ import type { Runtime } from './runtime.ts'
 import { storageKey, storageQuestion } from './storage.ts'
 import { fieldOf, type Value, valueAs } from './values.ts'
 
-export type EntryPath = {
+type EntryPath = {
   readonly pallet: string
   readonly entry: string
   readonly parts: readonly unknown[]

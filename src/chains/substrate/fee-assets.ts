@@ -20,7 +20,7 @@ export const refusedAsset = (rest: string): AppError =>
   new AppError('invalid_input', `Field "unsigned_transaction.asset_id" ${rest}`)
 
 /** How a runtime names the asset of a fee. `id`: in pallet Assets. `location`: XCM's, of whichever version. */
-export type Naming = { readonly kind: 'id' | 'location' | 'other'; readonly type: TypeId }
+type Naming = { readonly kind: 'id' | 'location' | 'other'; readonly type: TypeId }
 
 const namingOf = ({ registry, metadata }: Runtime): Naming | null => {
   const type = feeAssetTypeOf(registry, metadata)

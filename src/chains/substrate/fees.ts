@@ -12,7 +12,7 @@ import type { ChainEvent, CodecValue } from './events.ts'
 import type { Runtime } from './runtime.ts'
 
 /** Base units. `amount` is what left the payer, with the tip. */
-export type Fee = {
+type Fee = {
   readonly payer: string
   /** What it was paid in; null for the coin. */
   readonly contract: string | null

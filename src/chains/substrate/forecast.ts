@@ -13,7 +13,7 @@ import type { Runtime } from './runtime.ts'
 import { fieldOf, type Value } from './values.ts'
 
 /** `error` is what failed, or what was not simulated; `changes` is null where they are not known. */
-export type Foreseen = {
+type Foreseen = {
   readonly success: boolean
   readonly error: string
   readonly changes: readonly Movement[] | null

@@ -82,7 +82,7 @@ const parseReply = (value: unknown): Reply => {
 }
 
 /** What a program would reply as of a block; `gasLimit` is not paid for. */
-export const replyQuestion = (
+const replyQuestion = (
   { from, to, input, value }: Message,
   { gasLimit, blockHash }: { readonly gasLimit: bigint; readonly blockHash: Hex },
 ): Question<Reply> =>

@@ -54,7 +54,7 @@ type Guess = {
  * The right to check one PIN of an owner. Hold it with `await using`: its end frees the owner and the argon2 slot, and the
  * guess stays charged unless `settle` was given a key.
  */
-export type Lease = AsyncDisposable & {
+type Lease = AsyncDisposable & {
   /**
    * Ends the guess. Call it once.
    * @param userKey what the PIN opened; null where it is wrong.

@@ -2,7 +2,7 @@
 
 import { messageFor } from './words.ts'
 
-export type View = 'ways' | 'code' | 'link' | 'device' | 'offer' | 'leaving' | 'account' | 'ask'
+type View = 'ways' | 'code' | 'link' | 'device' | 'offer' | 'leaving' | 'account' | 'ask'
 
 const SECONDS_MS = 1_000
 
@@ -13,7 +13,6 @@ export const element = <Kind extends HTMLElement>(id: string, kind: new () => Ki
   return found
 }
 
-export const button = (id: string): HTMLButtonElement => element(id, HTMLButtonElement)
 export const input = (id: string): HTMLInputElement => element(id, HTMLInputElement)
 
 export const setText = (id: string, text: string): void => {

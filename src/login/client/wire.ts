@@ -22,7 +22,7 @@ export class Refused extends Error {
 /** The service was not reached, or something else answered. */
 export class Unreachable extends Error {}
 
-export type Call = {
+type Call = {
   readonly method?: 'GET' | 'POST'
   readonly body?: object
   readonly token?: string

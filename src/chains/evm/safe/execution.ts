@@ -20,10 +20,10 @@ const CREATE_CALL = parseAbi([
 ])
 
 /** Enum.Operation of the Safe. */
-export const OPERATION = { call: 0, delegateCall: 1 } as const
+const OPERATION = { call: 0, delegateCall: 1 } as const
 
 /** The part of a Safe's transaction that differs from one to the next. */
-export type SafeOperation = {
+type SafeOperation = {
   readonly to: Hex
   readonly value: bigint
   readonly data: Hex
