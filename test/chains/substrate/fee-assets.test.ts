@@ -77,6 +77,9 @@ const HUBS: Readonly<Record<string, Spec>> = {
 }
 
 describe.each(Object.entries(HUBS))('on %s', (name, spec) => {
+  if (spec === 'kusama' && process.env.STRONGROOM_LONG !== '1') {
+    return console.log(`Not run: fees in assets on ${name}, as it takes half a minute: \`bun run test:long\` runs it.`)
+  }
   if (lacksSpecs(`fees in assets on ${name}`, spec)) return
   let on: SpecChain
   let world: Awaited<ReturnType<typeof withFeeAsset>>
@@ -94,7 +97,7 @@ describe.each(Object.entries(HUBS))('on %s', (name, spec) => {
     on = await startSpec(spec)
     world = await withFeeAsset(on)
     ;({ hers, his } = world)
-  }, 60_000)
+  }, 120_000)
   afterAll(() => on?.local.stop())
 
   test('what is signed is what @polkadot/api signs with this asset', async () => {
