@@ -12,6 +12,7 @@ import { readProcess } from '../../devnet/process-info.ts'
 import { callRpc } from '../../devnet/rpc.ts'
 import { accountKey, publicKeyFrom, readFree } from '../../devnet/substrate-account.ts'
 import { walkContractWallet } from './contract-wallet-walk.ts'
+import { walkPages } from './pages-walk.ts'
 
 const scriptOf = (name: 'dev' | 'demo') => fileURLToPath(new URL(`../../devnet/${name}.ts`, import.meta.url))
 const START_MS = 60_000
@@ -142,6 +143,13 @@ test('the stack starts, keeps its data, survives a kill, and ends cleanly', asyn
     expect(demo.output()).toMatch(line)
   }
 
+  // The walks that the pages show work as they are written.
+  const walked = await walkPages(dev, folder)
+  expect(walked).not.toContain('"error":"')
+  expect(walked.match(/"status":"success"/g)?.length).toBe(5)
+  expect(walked).toContain('"name":"Door #1"')
+  expect(walked).toContain('"name":"Ada"')
+
   const sameFolder = run({ at: await freePort() })
   expect(await sameFolder.exited).toBe(1)
   expect(sameFolder.output()).toContain('Another dev stack is running')
@@ -173,7 +181,7 @@ test('the stack starts, keeps its data, survives a kill, and ends cleanly', asyn
   expect(Date.now() - stoppedAt).toBeLessThan(5000)
   expect(secondChildren.filter((pid) => readProcess(pid) !== undefined)).toEqual([])
   expect(await readDevJson(folder)).toBeUndefined()
-}, 120_000)
+}, 180_000)
 
 test('a part that ends by itself ends the stack, with a warning; but not a Substrate chain', async () => {
   const stack = run()

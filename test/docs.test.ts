@@ -1,0 +1,172 @@
+// What the Markdown files say of the repository must be there: linked pages and headings, paths, functions, commands, error
+// codes and variables of the environment.
+
+import { describe, expect, test } from 'bun:test'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+
+const ROOT = resolve(import.meta.dir, '..')
+const PAGES = ['.', 'docs', 'docs/decisions', '.github', '.github/ISSUE_TEMPLATE']
+const CODE = ['src', 'jobs', 'db', 'devnet', 'test']
+
+type Page = {
+  readonly path: string
+  readonly text: string
+  /** Without fenced code. */
+  readonly prose: string
+}
+
+const namesIn = (folder: string, ending: string): string[] =>
+  readdirSync(join(ROOT, folder))
+    .filter((name) => name.endsWith(ending))
+    .map((name) => join(folder, name))
+
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8')
+
+const pages: Page[] = PAGES.flatMap((folder) => namesIn(folder, '.md')).map((path) => {
+  const text = read(path)
+  return { path, text, prose: text.replace(/^[ \t]*```[\s\S]*?^[ \t]*```[ \t]*$/gm, '') }
+})
+
+const codeFiles = CODE.flatMap((folder) =>
+  readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(ROOT, join(entry.parentPath, entry.name))),
+)
+
+const withoutCode = (prose: string) => prose.replace(/`[^`\n]*`/g, '')
+
+/** The anchor that GitHub gives a heading. */
+const slugOf = (heading: string) =>
+  heading
+    .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .replace(/\s/g, '-')
+
+const anchorsOf = (prose: string) => {
+  const seen = new Map<string, number>()
+  return new Set(
+    [...prose.matchAll(/^#{1,6} +(.+?) *$/gm)].map(([, heading = '']) => {
+      const slug = slugOf(heading)
+      const before = seen.get(slug) ?? 0
+      seen.set(slug, before + 1)
+      return before === 0 ? slug : `${slug}-${before}`
+    }),
+  )
+}
+
+/** Each find of a pattern in the pages, with the page that it is on. */
+const finds = (pattern: RegExp, of: (page: Page) => string = (page) => page.prose) =>
+  pages.flatMap((page) => [...of(page).matchAll(pattern)].map((match) => ({ page: page.path, match })))
+
+const links = finds(/\]\(([^)\s]+)\)/g, (page) => withoutCode(page.prose))
+  .map(({ page, match }) => ({ page, target: match[1] ?? '' }))
+  .filter(({ target }) => !/^[a-z]+:/.test(target))
+
+describe('links between pages', () => {
+  test('there are some', () => {
+    expect(pages.length).toBeGreaterThan(15)
+    expect(links.length).toBeGreaterThan(50)
+    expect(links.filter(({ target }) => target.includes('#')).length).toBeGreaterThan(15)
+  })
+
+  test('each leads to a file of the repository', () => {
+    const broken = links.filter(({ page, target }) => {
+      const [file = ''] = target.split('#')
+      return file !== '' && !existsSync(join(ROOT, dirname(page), file))
+    })
+    expect(broken).toEqual([])
+  })
+
+  test('each anchor is a heading of its page', () => {
+    const broken = links.filter(({ page, target }) => {
+      const [file = '', anchor] = target.split('#')
+      if (anchor === undefined) return false
+      const goal = pages.find(({ path }) => path === (file === '' ? page : join(dirname(page), file)))
+      return goal === undefined || !anchorsOf(goal.prose).has(anchor)
+    })
+    expect(broken).toEqual([])
+  })
+
+  test('each page of docs can be reached from the README', () => {
+    const reached = new Set<string>()
+    const visit = (path: string): void => {
+      if (reached.has(path)) return
+      reached.add(path)
+      for (const { page, target } of links) {
+        if (page === path) visit(join(dirname(page), target.split('#')[0] || '.'))
+      }
+    }
+    visit('README.md')
+    expect(pages.map(({ path }) => path).filter((path) => path.startsWith('docs/') && !reached.has(path))).toEqual([])
+  })
+})
+
+// A page about the past may name what is gone.
+const replaced = new Set(pages.filter(({ prose }) => /^.*\*\*State\*\*: replaced/m.test(prose)).map(({ path }) => path))
+
+const spans = finds(/`([^`\n]+)`/g)
+  .filter(({ page }) => !replaced.has(page))
+  .map(({ page, match }) => ({ page, span: match[1] ?? '' }))
+
+describe('what pages name in the code', () => {
+  const paths = spans.filter(({ span }) => /^(src|jobs|db|devnet|test|docs)\/[\w./-]*$/.test(span))
+
+  test('each path is there', () => {
+    expect(paths.length).toBeGreaterThan(100)
+    expect(paths.filter(({ span }) => !existsSync(join(ROOT, span)))).toEqual([])
+  })
+
+  test('each file that is named without its folder is there', () => {
+    const names = spans.filter(({ span }) => /^[a-z0-9-]+(\/[a-z0-9-]+)*\.(ts|sql|sol)$/.test(span))
+    const isThere = ({ page, span }: (typeof names)[number]) =>
+      existsSync(join(ROOT, span)) || existsSync(join(ROOT, dirname(page), span)) || named(span)
+    const named = (name: string) => codeFiles.some((path) => path.endsWith(`/${name}`))
+    expect(names.length).toBeGreaterThan(10)
+    expect(names.filter((each) => !isThere(each))).toEqual([])
+  })
+
+  // Two forms: `src/a/b.ts`: `one`, `two` — and `one` in `src/a/b.ts`.
+  const afterPath = finds(/`([\w/.-]+\.ts)`:\s+((?:`\w+`(?:,\s+|\s+and\s+)?)+)/g).flatMap(({ page, match }) =>
+    [...(match[2] ?? '').matchAll(/`(\w+)`/g)].map(([, name = '']) => ({ page, path: match[1] ?? '', name })),
+  )
+  const beforePath = finds(/`(\w+)`\s(?:in|of)\s`([\w/.-]+\.ts)`/g).map(({ page, match }) => ({
+    page,
+    path: match[2] ?? '',
+    name: match[1] ?? '',
+  }))
+
+  test('each function that is named with its file is declared there', () => {
+    const isDeclared = ({ path, name }: { path: string; name: string }) =>
+      existsSync(join(ROOT, path)) &&
+      new RegExp(`\\b(?:const|let|function|type|class) ${name}\\b|^\\s+(?:readonly )?${name}\\??[:(]`, 'm').test(
+        read(path),
+      )
+    const named = [...afterPath, ...beforePath].filter(({ page }) => !replaced.has(page))
+    expect(named.length).toBeGreaterThan(50)
+    expect(named.filter((each) => !isDeclared(each))).toEqual([])
+  })
+})
+
+describe('what pages tell people to type and to read', () => {
+  test('each script that is named is in package.json', () => {
+    const scripts = Object.keys(JSON.parse(read('package.json')).scripts)
+    const named = finds(/\bbun(?:@[\d.]+)? run ([a-z][\w:]*)/g, (page) => page.text)
+    expect(named.length).toBeGreaterThan(20)
+    expect(
+      named.filter(({ match }) => !scripts.includes(match[1] ?? '')).map(({ page, match }) => [page, match[0]]),
+    ).toEqual([])
+  })
+
+  test('each error code that is named with its status is in src/errors.ts, with that status', () => {
+    const statusOf = new Map(
+      [...read('src/errors.ts').matchAll(/^\s+(\w+): (\d{3}),/gm)].map(([, code, status]) => [code, status]),
+    )
+    const named = finds(/\b([45]\d\d),? `([a-z]+_[a-z_]+)`/g)
+    expect(named.length).toBeGreaterThan(15)
+    expect(
+      named.filter(({ match }) => statusOf.get(match[2] ?? '') !== match[1]).map(({ page, match }) => [page, match[0]]),
+    ).toEqual([])
+  })
+})
