@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import type { Pool } from 'pg'
 import type { Sql } from 'postgres'
 import postgres from 'postgres'
 import { type Address, encodeFunctionData, getAddress, toHex } from 'viem'
@@ -132,18 +133,19 @@ describe('the looks of many tokens', () => {
 
   /** Statements about tokens that one request takes; others may come from what counts and cleans up beside it. */
   const statementsOf = async (ask: () => Promise<unknown>): Promise<number> => {
-    const client = (service.ctx.db as unknown as { $client: Sql }).$client
-    const { unsafe } = client
+    const pool = (service.ctx.db as unknown as { $client: Pool }).$client
+    const query: (...args: unknown[]) => unknown = pool.query.bind(pool)
     let statements = 0
-    client.unsafe = (...statement: Parameters<typeof unsafe>) => {
-      if (/contract_facts|listed_tokens|movements/.test(statement[0])) statements += 1
-      return unsafe(...statement)
+    const counting = (config: { readonly text: string }, ...rest: unknown[]) => {
+      if (/contract_facts|listed_tokens|movements/.test(config.text)) statements += 1
+      return query(config, ...rest)
     }
+    pool.query = counting as unknown as Pool['query']
     try {
       await ask()
       return statements
     } finally {
-      client.unsafe = unsafe
+      pool.query = query as Pool['query']
     }
   }
 
