@@ -15,7 +15,6 @@ import type { Network } from '../db/words.ts'
 import { type AccessTokens, createAccessTokens } from './auth/access-token.ts'
 import type { ChainMemory } from './chains/chain.ts'
 import { type Chains, createChains } from './chains/chains.ts'
-import { networkRows } from './chains/networks.ts'
 import type { Config } from './config.ts'
 import { type Audit, createAudit } from './custody/audit.ts'
 import { checkDeployment } from './custody/deployment.ts'
@@ -72,7 +71,7 @@ const memoryOf = (db: Db): ChainMemory => ({
 
 const chainsOf = ({ config, db, metrics }: { config: Config; db: Db; metrics: Metrics }): Chains =>
   createChains({
-    rows: networkRows(config),
+    rows: config.networks,
     memory: memoryOf(db),
     nodeOf: (network) => {
       const rpcUrl = config.rpcUrls[network]
