@@ -12,7 +12,6 @@ import {
   parseEther,
 } from 'viem'
 import { compile } from '../src/chains/evm/contracts/compile.ts'
-import { EVM_NETWORKS } from '../src/chains/networks.ts'
 import {
   addressAt,
   type DemoStep,
@@ -25,6 +24,7 @@ import {
   short,
   textAt,
 } from './demo-story.ts'
+import { EVM_NAMES } from './networks.ts'
 
 const AMOUNT = parseEther('2')
 
@@ -37,11 +37,11 @@ const foreignContract = (name: 'WizardCollection' | 'TestToken') => {
 }
 
 const wallets: DemoStep = {
-  title: 'One owner, four networks, one address',
+  title: 'One owner, five EVM networks, one address',
   run: async (story) => {
     const owner_id = randomUUID()
     const made = await Promise.all(
-      EVM_NETWORKS.map((network) =>
+      EVM_NAMES.map((network) =>
         story.post('/wallets', { network, name: 'Alice', owner_id, control_mode: 'user', user_pin: PIN }),
       ),
     )
@@ -50,11 +50,11 @@ const wallets: DemoStep = {
     const [alice] = addresses
     hold(alice !== undefined, 'The owner has no address.')
     story.made.set('alice', alice)
-    for (const network of EVM_NETWORKS) {
+    for (const network of EVM_NAMES) {
       const code = await story.chainOf(network).getCode({ address: alice })
       hold(code === undefined, `${alice} has code on ${network}.`)
     }
-    return `${short(alice)} on ${EVM_NETWORKS.join(', ')}`
+    return `${short(alice)} on ${EVM_NAMES.join(', ')}`
   },
 }
 

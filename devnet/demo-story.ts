@@ -3,8 +3,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Address, createPublicClient, type Hex, http, isAddressEqual, isHex } from 'viem'
 import type { Network } from '../db/words.ts'
-import { EVM_NETWORKS, type EvmNetwork } from '../src/chains/networks.ts'
 import type { DevJson } from './dev-json.ts'
+import { EVM_NAMES } from './networks.ts'
 import { callRpcForString } from './rpc.ts'
 
 export type Story = ReturnType<typeof tell>
@@ -109,29 +109,29 @@ const clientOf = (dev: DevJson) => {
   const walletOfProject = async (network: Network): Promise<string> =>
     textAt(await get('/wallets/get-by-owner-id', { network, ownerID: dev.project_id }), 'address')
 
-  const projectWallet = async (network: EvmNetwork): Promise<Address> => (await walletOfProject(network)) as Address
+  const projectWallet = async (network: Network): Promise<Address> => (await walletOfProject(network)) as Address
 
   return { get, post, refused, succeeded, activityOf, walletOfProject, projectWallet }
 }
 
 /** The chains as their nodes tell them, past the service. */
 const nodesOf = (dev: DevJson) => {
-  const rpcUrlOf = (network: EvmNetwork): string => {
+  const rpcUrlOf = (network: Network): string => {
     const url = dev.networks[network]?.rpc_url
     hold(url !== undefined, `The dev stack has no ${network}.`)
     return url
   }
-  const nodeOf = (network: EvmNetwork) =>
+  const nodeOf = (network: Network) =>
     createPublicClient({ transport: http(rpcUrlOf(network)), pollingInterval: POLL_MS })
-  const nodes = new Map(EVM_NETWORKS.map((network) => [network, nodeOf(network)]))
-  const chainOf = (network: EvmNetwork) => {
+  const nodes = new Map(EVM_NAMES.map((network) => [network, nodeOf(network)]))
+  const chainOf = (network: Network) => {
     const chain = nodes.get(network)
     hold(chain !== undefined, `The dev stack has no ${network}.`)
     return chain
   }
 
   /** Plain JSON-RPC, as any node would get it. @returns the receipt of the transaction that was sent. */
-  const sendRaw = async (network: EvmNetwork, raw: string) => {
+  const sendRaw = async (network: Network, raw: string) => {
     const hash = await callRpcForString(rpcUrlOf(network), { method: 'eth_sendRawTransaction', params: [raw] })
     hold(isHex(hash), 'The node answered with something else than a hash.')
     return chainOf(network).waitForTransactionReceipt({ hash, timeout: WAIT_MS })
@@ -139,7 +139,7 @@ const nodesOf = (dev: DevJson) => {
 
   /** From the chain's own account that stands for the rest of the world. */
   const sendFromOutside = async (
-    network: EvmNetwork,
+    network: Network,
     transaction: { readonly to?: Address; readonly data?: Hex; readonly value?: Hex },
   ) => {
     const accounts = await chainOf(network).request({ method: 'eth_accounts' as never })

@@ -6,13 +6,14 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { CONTRACT_WALLET } from './demo-contract-wallet.ts'
 import { DELEGATION } from './demo-delegation.ts'
+import { FURTHER } from './demo-further.ts'
 import { MAIN_JOB } from './demo-steps.ts'
 import { type DemoStep, type Story, tell } from './demo-story.ts'
 import { SUBSTRATE } from './demo-substrate.ts'
 import { type DevJson, readDevJson } from './dev-json.ts'
 import { startTethered, type TetheredProcess } from './tether.ts'
 
-const STEPS = [...MAIN_JOB, ...SUBSTRATE, ...CONTRACT_WALLET, ...DELEGATION]
+const STEPS = [...MAIN_JOB, ...FURTHER, ...SUBSTRATE, ...CONTRACT_WALLET, ...DELEGATION]
 const START_TIMEOUT_MS = 120_000
 const POLL_MS = 100
 

@@ -4,13 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Network } from '../db/words.ts'
-import {
-  EVM_NETWORKS,
-  type EvmNetwork,
-  evmNetworkRow,
-  SUBSTRATE_NETWORKS,
-  type SubstrateNetwork,
-} from '../src/chains/networks.ts'
+import { type EvmNetworkRow, SUBSTRATE_NETWORKS, type SubstrateNetwork } from '../src/chains/networks.ts'
 import { ANVIL_FUNDED_PRIVATE_KEY, type Anvil, startAnvil } from './anvil.ts'
 import { deployCanonicalContracts } from './canonical-contracts.ts'
 import {
@@ -24,6 +18,7 @@ import { type DevDatabase, prepareDatabase } from './dev-database.ts'
 import { type DevFolder, type DevProject, ensureKeys, parseProject, readProject, writeProject } from './dev-folder.ts'
 import type { DevJson } from './dev-json.ts'
 import { fundSubstrateWallet, fundWallet, projectWallet } from './dev-project.ts'
+import { EVM_ROWS, NETWORKS_FILE } from './networks.ts'
 import { createParts, type Parts } from './parts.ts'
 import { startPostgres } from './postgres.ts'
 import { startTethered, type TetheredProcess } from './tether.ts'
@@ -47,7 +42,7 @@ type StackOptions = {
 }
 
 type Chains = {
-  readonly evm: ReadonlyMap<EvmNetwork, Anvil>
+  readonly evm: ReadonlyMap<Network, Anvil>
   readonly substrate: ReadonlyMap<SubstrateNetwork, Chopsticks>
 }
 type Environment = Readonly<Record<string, string | undefined>>
@@ -88,6 +83,7 @@ const environmentOf = (options: StackOptions, chains: Chains): Environment => ({
   ...options.inherited,
   ENVIRONMENT: 'testnet',
   DEVNET: 'true',
+  NETWORKS_FILE,
   HOST: '127.0.0.1',
   PORT: String(options.port),
   PUBLIC_BASE_URL: baseUrlOf(options.port),
@@ -156,11 +152,15 @@ const startDatabase = async ({ folder }: StackOptions, parts: Parts): Promise<De
   return await prepareDatabase(server.url)
 }
 
-const startChain = async ({ folder }: StackOptions, parts: Parts, network: EvmNetwork): Promise<Anvil> => {
+const startChain = async (
+  { folder }: StackOptions,
+  parts: Parts,
+  { network, chainId }: EvmNetworkRow,
+): Promise<Anvil> => {
   const name = network.toLowerCase()
   const logPath = folder.logOf(name)
   const anvil = await startAnvil({
-    chainId: evmNetworkRow({ network, environment: 'testnet', devnet: true }).chainId,
+    chainId,
     blockTimeSeconds: BLOCK_TIME_SECONDS,
     statePath: folder.stateOf(network),
     logPath,
@@ -190,7 +190,7 @@ const startSubstrateChain = async (
 
 const startChains = async (options: StackOptions, parts: Parts): Promise<Chains> => {
   const [evm, substrate] = await settled([
-    settled(EVM_NETWORKS.map(async (network) => [network, await startChain(options, parts, network)] as const)),
+    settled(EVM_ROWS.map(async (row) => [row.network, await startChain(options, parts, row)] as const)),
     settled(
       SUBSTRATE_NETWORKS.map(async (network) => [network, await startSubstrateChain(options, parts, network)] as const),
     ),

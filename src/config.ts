@@ -1,7 +1,15 @@
 // The only reader of the environment: parsed once, at the start of a process.
 
+import { readFileSync } from 'node:fs'
 import { ENVIRONMENTS, type Environment, type Network } from '../db/words.ts'
-import { EVM_NETWORKS, type NetworkRow, networkRows, SUBSTRATE_NETWORKS, variableOf } from './chains/networks.ts'
+import {
+  EVM_NETWORKS,
+  furtherNetworks,
+  type NetworkRow,
+  networkRows,
+  SUBSTRATE_NETWORKS,
+  variableOf,
+} from './chains/networks.ts'
 
 /** A text that prints as `[secret]` wherever it is logged, joined or serialised by accident. */
 export class Secret {
@@ -235,11 +243,27 @@ const metadataPinsOf = (variables: Variables): Config['metadataPins'] =>
   })
 
 /** The networks of an environment, with the operator's ceilings for fees. @throws Error. */
-export const readNetworks = (variables: Variables = process.env): readonly NetworkRow[] =>
-  networkRows({
-    ...settingOf(variables),
-    maxFeesPerGasWei: byNetwork(EVM_NETWORKS, { variables, what: 'MAX_FEE_GWEI' }, gweiOf),
-  })
+export const readNetworks = (variables: Variables = process.env): readonly NetworkRow[] => {
+  const further = furtherNetworksOf(variables)
+  const names = [...EVM_NETWORKS, ...further.map(({ network }) => network)]
+  const maxFeesPerGasWei = byNetwork(names, { variables, what: 'MAX_FEE_GWEI' }, gweiOf)
+  return networkRows({ ...settingOf(variables), further, maxFeesPerGasWei })
+}
+
+const furtherNetworksOf = (variables: Variables) => {
+  const path = variables.NETWORKS_FILE?.trim()
+  if (!path) return []
+  return furtherNetworks({ name: `NETWORKS_FILE ${path}`, text: textOf(path) })
+}
+
+const textOf = (path: string): string => {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    const why = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
+    throw new Error(`NETWORKS_FILE must be the path of a file that can be read; ${path} is not${why}.`)
+  }
+}
 
 const settingOf = (variables: Variables) => ({
   environment: oneOf(variables, 'ENVIRONMENT', ENVIRONMENTS),

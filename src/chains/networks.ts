@@ -4,6 +4,7 @@ import type { Environment, Network } from '../../db/words.ts'
 import { avalanche } from './networks/avalanche.ts'
 import { base } from './networks/base.ts'
 import { ethereum } from './networks/ethereum.ts'
+import { parseNetworksFile } from './networks/file.ts'
 import {
   type EvmNetworkFile,
   type EvmNetworkRow,
@@ -45,6 +46,8 @@ const DEVNET_OVERRIDES = {
 } as const
 
 type Setting = {
+  /** Those of NETWORKS_FILE. */
+  readonly further?: readonly EvmNetworkFile[]
   readonly environment: Environment
   readonly devnet: boolean
   /** The operator's ceilings; a network without one has the default. */
@@ -108,7 +111,18 @@ export const substrateNetworkRow = ({
 export const networkRows = (setting: Setting): readonly NetworkRow[] => [
   ...EVM.map((file) => evmRow(file, setting)),
   ...SUBSTRATE.map((file) => substrateRow(file, setting)),
+  ...(setting.further ?? []).map((file) => evmRow(file, setting)),
 ]
+
+/** Reads further networks, none of which may be one of those here. @throws Error as `parseNetworksFile`. */
+export const furtherNetworks = (input: { readonly name: string; readonly text: string }): readonly EvmNetworkFile[] =>
+  parseNetworksFile({
+    ...input,
+    taken: [
+      ...EVM.map(({ network, chainIds }) => ({ network, chainIds: Object.values(chainIds) })),
+      ...SUBSTRATE.map(({ network }) => ({ network, chainIds: [] })),
+    ],
+  })
 
 /** Where tokens come from and go to that are minted and burnt (EIP-721, EIP-1155; the public key of zeros): nobody's address. */
 export const NOBODIES: ReadonlySet<string> = new Set([

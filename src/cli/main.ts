@@ -9,6 +9,7 @@ import { databaseCommands } from './db.ts'
 import { freezeCommands, unfreezeCommands } from './freeze.ts'
 import { jobCommands } from './jobs.ts'
 import { keyCommands } from './keys.ts'
+import { networkCommands } from './networks.ts'
 import { sentenceOf } from './operator.ts'
 import { projectCommands } from './project.ts'
 import { runtimeCommands } from './runtime.ts'
@@ -33,6 +34,7 @@ const program = new Command('strongroom')
   .addCommand(keyCommands())
   .addCommand(abiCommands())
   .addCommand(tokenCommands())
+  .addCommand(networkCommands())
   .addCommand(runtimeCommands())
   .addCommand(auditCommands())
   .addCommand(databaseCommands())

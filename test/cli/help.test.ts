@@ -32,6 +32,8 @@ const COMMANDS = [
   'tx show',
   'tx retry',
   'tx cancel',
+  'networks',
+  'networks list',
   'jobs',
   'jobs list',
   'jobs retry',

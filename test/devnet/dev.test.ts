@@ -108,6 +108,7 @@ test('the stack starts, keeps its data, survives a kill, and ends cleanly', asyn
     ['Polygon', 80_002],
     ['Base', 84_532],
     ['Avalanche', 43_113],
+    ['Harbor', 31_338],
     ['Polkadot', 0],
     ['Vara', 0],
   ])

@@ -15,8 +15,8 @@ const chains = {} as Record<EvmNetwork, Chain>
 let service: Service
 
 beforeAll(async () => {
-  const started = await Promise.all(EVM_NETWORKS.map((network) => startChain(network)))
-  for (const chain of started) chains[chain.network] = chain
+  const started = await Promise.all(EVM_NETWORKS.map(async (network) => [network, await startChain(network)] as const))
+  for (const [network, chain] of started) chains[network] = chain
   service = await startService({
     rpcUrls: Object.fromEntries(EVM_NETWORKS.map((network) => [network, chains[network].rpcUrl])),
   })

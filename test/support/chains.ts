@@ -14,9 +14,10 @@ import {
   type TransactionReceipt,
 } from 'viem'
 import { mnemonicToAccount } from 'viem/accounts'
+import type { Network } from '../../db/words.ts'
 import { type AnvilOptions, startAnvil } from '../../devnet/anvil.ts'
 import { callRpc } from '../../devnet/rpc.ts'
-import { type EvmNetwork, evmNetworkRow } from '../../src/chains/networks.ts'
+import { evmNetworkRow } from '../../src/chains/networks.ts'
 import { type TestContractName, testContract } from './contracts.ts'
 
 const POOL_DEADLINE_MS = 10_000
@@ -38,12 +39,17 @@ const clientsOf = (chain: Chain, rpcUrl: string) => {
   }
 }
 
+const testnetIdOf = (network: Network): number =>
+  evmNetworkRow({ network, environment: 'testnet', devnet: true }).chainId
+
 /**
- * Starts a local chain that has a network's testnet chain id and mines a block at once for each transaction, and only
+ * Starts a local chain that has a network's testnet chain id, or another one, and mines a block at once for each transaction, and only
  * then. Test clients of viem are part of it for whatever the verbs below do not say.
  */
-export const startChain = async (network: EvmNetwork, options: Omit<AnvilOptions, 'chainId'> = {}) => {
-  const { chainId } = evmNetworkRow({ network, environment: 'testnet', devnet: true })
+export const startChain = async (
+  network: Network,
+  { chainId = testnetIdOf(network), ...options }: Partial<AnvilOptions> = {},
+) => {
   const anvil = await startAnvil({ ...options, chainId })
   const { rpcUrl } = anvil
   const chain = defineChain({

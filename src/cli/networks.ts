@@ -1,0 +1,43 @@
+import { Command } from 'commander'
+import { variableOf } from '../chains/networks.ts'
+import { readNetworks } from '../config.ts'
+import { print, printJson, table } from './operator.ts'
+
+const list = ({ json }: { json?: boolean }) => {
+  const rows = readNetworks()
+  if (json) {
+    return printJson(
+      rows.map((row) => ({
+        network: row.network,
+        family: row.family,
+        chain_id: 'chainId' in row ? row.chainId : null,
+        coin: row.coin.symbol,
+        decimals: row.coin.decimals,
+        node: variableOf(row.network, 'RPC_URL'),
+        explorer_url: row.explorerUrl,
+      })),
+    )
+  }
+  const lines = rows.map((row) => [
+    row.network,
+    row.family,
+    'chainId' in row ? String(row.chainId) : '-',
+    row.coin.symbol,
+    String(row.coin.decimals),
+    variableOf(row.network, 'RPC_URL'),
+    row.explorerUrl ?? '-',
+  ])
+  print(table([['NETWORK', 'FAMILY', 'CHAIN ID', 'COIN', 'DECIMALS', 'NODE', 'EXPLORER'], ...lines]))
+}
+
+export const networkCommands = (): Command => {
+  const command = new Command('networks').description('Networks: those that are built in, and those of NETWORKS_FILE.')
+  command
+    .command('list')
+    .description(
+      'List the networks of this environment; says what is wrong with NETWORKS_FILE. It asks no database and no node.',
+    )
+    .option('--json', 'print a JSON array')
+    .action(list)
+  return command
+}

@@ -1,0 +1,229 @@
+import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import { furtherNetworks } from '../../src/chains/networks.ts'
+import { readConfig, readNetworks } from '../../src/config.ts'
+
+const PATH = new URL('../../devnet/networks.json', import.meta.url).pathname
+const TEXT = readFileSync(PATH, 'utf8')
+const [ENTRY] = JSON.parse(TEXT) as readonly [Record<string, unknown>]
+const VARIABLES = { ENVIRONMENT: 'mainnet', NETWORKS_FILE: PATH }
+
+const sentenceOf = (text: string): string => {
+  try {
+    furtherNetworks({ name: 'networks.json', text })
+    return 'taken'
+  } catch (error) {
+    return error instanceof Error ? error.message : ''
+  }
+}
+
+const GWEI = 1_000_000_000n
+
+describe('a file of further networks', () => {
+  test('gives EVM networks behind those that are built in, with defaults for what it leaves out', () => {
+    const rows = readNetworks(VARIABLES)
+    expect(rows.map(({ network }) => network)).toEqual([
+      ...['Ethereum', 'Polygon', 'Base', 'Avalanche', 'Polkadot', 'Vara'],
+      'Harbor',
+    ])
+    expect(rows.at(-1)).toEqual({
+      network: 'Harbor',
+      family: 'evm',
+      chainId: 31338,
+      explorerUrl: 'https://explorer.example',
+      coin: { word: 'HARB', name: 'Harbor Coin', symbol: 'HARB', decimals: 18, displayDecimals: 4, logoUrl: '' },
+      minPriorityFeeWei: GWEI / 1_000n,
+      believedTipWei: 2n * GWEI,
+      maxFeePerGasCapWei: 500n * GWEI,
+      hasDataFloor: false,
+      confirmations: 3,
+      finalDepth: 64,
+      wholeBackfillBlocks: 3_600,
+      pollIntervalMs: 1_000,
+      climbAfterSeconds: 20,
+      expireAfterSeconds: 1_800,
+      gasPriceOracle: null,
+      nameRegistry: null,
+    })
+  })
+
+  test('has the variables of its networks read like those of the others', () => {
+    const rest = { DATABASE_URL: 'postgres://127.0.0.1/x', SERVICE_KEY: 'fd:3', PUBLIC_BASE_URL: 'https://x.example' }
+    const config = readConfig({
+      ...VARIABLES,
+      ...rest,
+      HARBOR_RPC_URL: 'https://node.example',
+      HARBOR_MAX_FEE_GWEI: '7',
+    })
+    expect(config.rpcUrls.Harbor?.reveal()).toBe('https://node.example')
+    expect(config.networks.at(-1)).toMatchObject({ maxFeePerGasCapWei: 7n * GWEI })
+    expect(() => readConfig({ ...VARIABLES, ...rest, HARBOR_RPC_URL: 'http://node.example' })).toThrow(
+      'HARBOR_RPC_URL must be a URL by https or wss on mainnet, unless its host is this machine.',
+    )
+    expect(() => readNetworks({ ...VARIABLES, HARBOR_MAX_FEE_GWEI: '0.0001' })).toThrow(
+      'HARBOR_MAX_FEE_GWEI must be above 0.001, the least that Harbor takes.',
+    )
+  })
+
+  test('must be there', () => {
+    expect(() => readNetworks({ ...VARIABLES, NETWORKS_FILE: '/nowhere.json' })).toThrow(
+      'NETWORKS_FILE must be the path of a file that can be read; /nowhere.json is not (ENOENT).',
+    )
+  })
+
+  const changed = (changes: Record<string, unknown>, more: readonly unknown[] = []) =>
+    JSON.stringify([{ ...ENTRY, ...changes }, ...more], null, 2)
+  const coin = (changes: object) => ({ coin: { ...(ENTRY.coin as object), ...changes } })
+
+  test.each([
+    ['no JSON', '[\n  {\n    "name": "A"\n    "chain_id": 1\n  }\n]', 'line 4: it is no JSON: a comma is missing.'],
+    ['nothing', '', 'line 1: it is no JSON: a value is missing, or a comma is too many.'],
+    ['a comment', '[\n// mine\n]', 'line 2: it is no JSON: JSON has no comments.'],
+    ['a comma too many', `[\n{ "name": "A", }\n]`, 'line 2: it is no JSON: the name of a field must stand here'],
+    ['an object', '{}', 'line 1: the file must be a list of at most 100 networks.'],
+    ['a list of words', '[\n  "Gnosis"\n]', 'line 2: each network must be an object, one network.'],
+    ['a field twice', '[\n{ "name": "Ab",\n"name": "Ac" }\n]', 'line 3: "name" is there twice.'],
+    [
+      'a field of another name',
+      changed({ chainId: 5 }),
+      'line 17: "chainId" is unknown here; known are name, chain_id, coin',
+    ],
+    [
+      'no chain id',
+      changed({ chain_id: undefined }),
+      'line 2: "chain_id" is missing: it must be a whole number from 1 to',
+    ],
+    ['a chain id in text', changed({ chain_id: '5' }), 'line 4: "chain_id" must be a whole number from 1 to'],
+    [
+      'a name of two words',
+      changed({ name: 'Har bor' }),
+      'line 3: "name" must be a word of 2 to 32 letters and digits',
+    ],
+    ['a name in small letters', changed({ name: 'harbor' }), 'line 3: "name" must be a word of 2 to 32 letters'],
+    [
+      'a fee as a number',
+      changed({ max_fee_gwei: 500 }),
+      'line 14: "max_fee_gwei" must be a decimal number of gwei in quotation marks',
+    ],
+    [
+      'a coin with a number for its word',
+      changed(coin({ word: 5 })),
+      'line 6: "coin.word" must be a word of 2 to 16 capital letters',
+    ],
+    [
+      'an unknown field of the coin',
+      changed(coin({ digits: 5 })),
+      'line 10: "coin.digits" is unknown here; known are word, name,',
+    ],
+    [
+      'no confirmations',
+      changed({ confirmations: 0 }),
+      'line 11: "confirmations" must be a whole number from 1 to 10000.',
+    ],
+    [
+      'an explorer that is no URL',
+      changed({ explorer_url: 'x' }),
+      'line 16: "explorer_url" must be a URL that begins with https:// or http://.',
+    ],
+    [
+      'the name of a network that is built in',
+      changed({ name: 'POLYGON' }),
+      'line 3: "name" must be one that no other network has; there is Polygon.',
+    ],
+    [
+      'the chain id of one',
+      changed({ chain_id: 11155111 }),
+      'line 4: "chain_id" must be one that no other network has; it is that of Ethereum.',
+    ],
+    [
+      'the chain id of one in the other environment',
+      changed({ chain_id: 1 }),
+      'line 4: "chain_id" must be one that no other network has; it is that of Ethereum.',
+    ],
+    [
+      'a name twice',
+      changed({}, [{ ...ENTRY, chain_id: 5 }]),
+      'line 19: "name" must be one that no other network has; there is Harbor.',
+    ],
+    [
+      'a chain id twice',
+      changed({}, [{ ...ENTRY, name: 'Other' }]),
+      'line 20: "chain_id" must be one that no other network has; it is that of Harbor.',
+    ],
+    [
+      'a cap that nothing passes',
+      changed({ max_fee_gwei: '0.001' }),
+      'line 14: "max_fee_gwei" must be above "min_priority_fee_gwei".',
+    ],
+    [
+      'finality before confirmation',
+      changed({ final_depth: 2 }),
+      'line 12: "final_depth" must not be below "confirmations".',
+    ],
+    [
+      'too short a walk back',
+      changed({ whole_backfill_blocks: 9 }),
+      'line 17: "whole_backfill_blocks" must not be below "final_depth".',
+    ],
+    [
+      'an end before the climb',
+      changed({ expire_after_seconds: 20 }),
+      'line 17: "expire_after_seconds" must be above "climb_after_seconds".',
+    ],
+    [
+      'more decimals shown than there are',
+      changed(coin({ decimals: 3, display_decimals: 4 })),
+      'line 5: "coin.display_decimals" must not be above "coin.decimals".',
+    ],
+  ])('is refused with %s', (_, text, sentence) => {
+    expect(sentenceOf(text)).toStartWith(`networks.json, ${sentence}`)
+  })
+
+  test('with all that can be said is taken', () => {
+    const oracle = '0x420000000000000000000000000000000000000F'
+    const whole = {
+      ...{ believed_tip_gwei: '3', has_data_floor: true, whole_backfill_blocks: 100, climb_after_seconds: 5 },
+      ...{ expire_after_seconds: 50, gas_price_oracle: oracle, name_registry: oracle },
+      ...coin({ display_decimals: 2, logo_url: 'https://example.com/x.png' }),
+    }
+    const [file] = furtherNetworks({ name: 'x', text: changed(whole) })
+    expect(file).toMatchObject({
+      believedTipWei: 3n * GWEI,
+      hasDataFloor: true,
+      gasPriceOracle: oracle,
+      nameRegistry: oracle,
+    })
+  })
+})
+
+describe('cli networks list', () => {
+  const CLI = new URL('../../src/cli/main.ts', import.meta.url).pathname
+  const run = async (file: string) => {
+    const environment = { PATH: process.env.PATH ?? '', ENVIRONMENT: 'mainnet', NETWORKS_FILE: file }
+    const child = Bun.spawn(['bun', CLI, 'networks', 'list', '--json'], {
+      env: environment,
+      stdout: 'pipe',
+      stderr: 'pipe',
+    })
+    const [output, errors] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
+    return { output, errors, exitCode: await child.exited }
+  }
+
+  test('shows what a file comes to, without a database', async () => {
+    const { output, exitCode } = await run(PATH)
+    expect(exitCode).toBe(0)
+    expect(JSON.parse(output).at(-1)).toEqual({
+      ...{ network: 'Harbor', family: 'evm', chain_id: 31338, coin: 'HARB', decimals: 18 },
+      ...{ node: 'HARBOR_RPC_URL', explorer_url: 'https://explorer.example' },
+    })
+  })
+
+  test('says what is wrong with one, and where', async () => {
+    const wrong = new URL('../../package.json', import.meta.url).pathname
+    expect(await run(wrong)).toEqual({
+      output: '',
+      errors: `NETWORKS_FILE ${wrong}, line 1: the file must be a list of at most 100 networks.\n`,
+      exitCode: 1,
+    })
+  })
+})

@@ -1,0 +1,128 @@
+// All that an EVM network has here, on one that a file adds: its own chain id and coin, a worker that follows it.
+
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import type { AnyElysia } from 'elysia'
+import { NETWORKS_FILE } from '../../devnet/networks.ts'
+import { createApp } from '../../src/app.ts'
+import { readConfig } from '../../src/config.ts'
+import { createCtx } from '../../src/context.ts'
+import { startChain, type TestChain } from '../support/chains.ts'
+import { type Service, startService } from '../support/service.ts'
+
+const network = 'Harbor'
+const SECRET = 'testnet-secret'
+const COIN = { network, contract_address: 'HARB', name: 'Harbor Coin', symbol: 'HARB', decimals: 18 }
+
+let chain: TestChain
+let service: Service
+
+beforeAll(async () => {
+  chain = await startChain(network, { chainId: 31_338 })
+  service = await startService({
+    rpcUrls: { [network]: chain.rpcUrl },
+    variables: { NETWORKS_FILE, HARBOR_MAX_FEE_GWEI: '7' },
+  })
+  service.startWorker()
+})
+afterAll(async () => {
+  await service.close()
+  await chain.stop()
+})
+
+const funded = async (): Promise<`0x${string}`> => {
+  const { address } = await service.newWallet({ network })
+  await chain.fund(address)
+  return address
+}
+
+const activity = async (address: string, count: number) => {
+  for (let tries = 0; ; tries += 1) {
+    const { json } = await service.get('/activity', { network, wallet_address: address })
+    if (json.length >= count || tries > 200) return json
+    await Bun.sleep(50)
+  }
+}
+
+test('a transfer of its coin is previewed, signed and sent, and shown to both wallets', async () => {
+  const [from, to] = [await funded(), (await service.newWallet({ network, pin: '493817' })).address]
+  const unsigned_transaction = { to, value: '1500000000000000000' }
+  const preview = await service.post('/transactions/preview', { network, from, unsigned_transaction })
+  expect(preview.json.simulation).toMatchObject({ success: true, asset_changes: [{ amount: '1.5', token: COIN }] })
+
+  // The address is on this network alone, so that the request need not name it.
+  const body = { signer_wallet_address: from, unsigned_transaction, developer_secret: SECRET }
+  const sent = await service.post('/transactions/sign-and-send', body)
+  expect(sent.json).toMatchObject({ network, status: 'submitted' })
+  expect((await service.settled(sent.json.transaction_id)).json.status).toBe('success')
+  const [received] = await activity(to, 1)
+  expect(received).toMatchObject({ network, type: 'receive_token', metadata: { amount: '1.5' }, token: COIN })
+  const balances = await service.get('/tokens/balances', { network, wallet_address: to })
+  expect(balances.json).toEqual([expect.objectContaining({ ...COIN, display_balance: '1.5' })])
+
+  const signed = await service.post('/transactions/sign', { ...body, network })
+  const hash = (await chain.rpc('eth_sendRawTransaction', [signed.json])) as `0x${string}`
+  expect(await chain.receiptOf(hash)).toMatchObject({ status: 'success', from: from.toLowerCase() })
+  const status = await service.get('/transactions/status-by-hash', { network, transaction_hash: hash })
+  expect(status.json).toMatchObject({ network, status: 'success' })
+})
+
+test('a collection is created there, and an NFT of it minted and listed', async () => {
+  const own = await service.get('/wallets/get-by-owner-id', { network, owner_id: service.project.projectId })
+  await chain.fund(own.json.address)
+  const { address } = await service.newWallet({ network })
+  const names = {
+    network,
+    name: 'Berths',
+    symbol: 'BRTH',
+    image_url: 'https://example.com/berths.png',
+    developer_secret: SECRET,
+  }
+  const created = await service.settled((await service.post('/nfts/collections', names)).json.transaction_id)
+  const { contract_address } = created.json
+  const item = { network, contract_address, recipient: address, uri: 'ipfs://berth', developer_secret: SECRET }
+  const minted = await service.settled((await service.post('/nfts/mint', item)).json.transaction_id)
+  expect(minted.json.status).toBe('success')
+  const [received] = await activity(address, 1)
+  expect(received).toMatchObject({ network, type: 'receive_nft', token: { name: 'Berths', contract_address } })
+  const held = await service.get('/nfts', { network, wallet_address: address })
+  expect(held.json).toMatchObject([{ contract_address, owner_wallet_address: address }])
+})
+
+test('its name is among those of the description, and of what a wrong one is told', async () => {
+  const document = await service.get('/openapi/json')
+  expect(document.json.components.schemas.CreateWallet.properties.network.enum).toEqual([
+    ...['Ethereum', 'Polygon', 'Base', 'Avalanche', 'Polkadot', 'Vara'],
+    network,
+  ])
+  const wrong = await service.get('/wallets', { network: 'harbor' })
+  expect(wrong.json).toEqual({
+    error: 'Field "network" must be one of Ethereum, Polygon, Base, Avalanche, Polkadot, Vara, Harbor.',
+    code: 'invalid_input',
+  })
+  expect((await service.get('/readyz')).json).toEqual({ status: 'ready', networks: { [network]: 'ready' } })
+})
+
+test('the ceiling of its fees is the one that its variable says', () => {
+  const { terms } = service.ctx.chains.withNode(network)
+  const offer = (gwei: bigint) => ({ to: null, value: 0n, input: '0x', maxFeePerGas: gwei * 1_000_000_000n }) as const
+  expect([7n, 8n].map((gwei) => terms.isWithinFeeCap(offer(gwei)))).toEqual([true, false])
+})
+
+test('a process that does not know it starts beside the others, and answers for what it knows', async () => {
+  const config = readConfig({ ...service.variables, NETWORKS_FILE: '' })
+  const old = await createCtx({ config, process: 'old' })
+  try {
+    const answerOf = async (app: AnyElysia, name: string) => {
+      const headers = {
+        authorization: `Bearer ${service.project.apiKey}`,
+        'x-walletkit-project-id': service.project.projectId,
+      }
+      return (await app.handle(new Request(`http://localhost/wallets?network=${name}`, { headers }))).status
+    }
+    const [before, after] = [createApp(old), createApp(service.ctx)]
+    expect([await answerOf(before, 'Polkadot'), await answerOf(before, network)]).toEqual([200, 400])
+    expect([await answerOf(after, 'Polkadot'), await answerOf(after, network)]).toEqual([200, 200])
+  } finally {
+    await old.db.close({ timeoutSeconds: 5 })
+  }
+})
