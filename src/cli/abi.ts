@@ -5,9 +5,9 @@ import { listAbis } from '../../db/queries/abis.ts'
 import type { Network } from '../../db/words.ts'
 import { abiFilesOf, addAbi, removeAbi } from '../abis/added.ts'
 import { EVM_NETWORK_WORDS, evmNetwork } from './arguments.ts'
-import { OPERATOR, print, printJson, shownRow, usageError, withServiceCtx } from './operator.ts'
+import { OPERATOR, print, printJson, rowAsJson, usageError, withServiceCtx } from './operator.ts'
 
-/** @throws Error for what is no file of a sensible size. */
+/** @throws Error for a file that cannot be read or is too large. */
 const textOf = async (path: string, bytesMax: number): Promise<string> => {
   const { size } = await stat(path)
   if (size > bytesMax) throw new Error(`The file must have at most ${bytesMax} bytes; it has ${size}.`)
@@ -23,7 +23,7 @@ type AddOptions = { readonly name?: string; readonly network?: Network; readonly
 
 const add = async (path: string, { name, network, address }: AddOptions, command: Command) => {
   if ((network === undefined) !== (address === undefined)) {
-    usageError(command, '--network and --address belong together: they name the contract whose ABI it is.')
+    usageError(command, '--network and --address must be given together: they name the contract.')
   }
   const binding = network === undefined || address === undefined ? null : { network, address }
   const fallbackName = basename(path).replace(/\.json$/i, '')
@@ -32,14 +32,14 @@ const add = async (path: string, { name, network, address }: AddOptions, command
     const added = await addAbi(ctx, { text, name, fallbackName, binding, actor: OPERATOR })
     const items = `${counted(added.functions, 'function')} and ${counted(added.errors, 'error')}`
     const where = whereOf(added.binding ?? { network: null, address: null })
-    print(`Added ${added.name}: ${items}, for ${where}. Previews show them from now on.`)
+    print(`Added ${added.name}: ${items}, for ${where}. Previews use them from now on.`)
   })
 }
 
 const list = ({ json }: { json?: boolean }) =>
   withServiceCtx(async (ctx) => {
     const rows = await listAbis(ctx.db)
-    if (json) return printJson(rows.map(shownRow))
+    if (json) return printJson(rows.map(rowAsJson))
     for (const row of rows) {
       const items = `${counted(row.functions, 'function')}, ${counted(row.errors, 'error')}`
       print(`${row.createdAt.toISOString()}  ${row.name}: ${items}, for ${whereOf(row)}`)
@@ -49,27 +49,27 @@ const list = ({ json }: { json?: boolean }) =>
 
 export const abiCommands = (): Command => {
   const command = new Command('abi').description(
-    'ABIs by which previews show calls and errors, besides those built in.',
+    'ABIs that previews use to decode calls and errors, besides the built-in ones.',
   )
   command
     .command('add')
     .description('Add the functions and errors of an ABI.')
     .argument('<file>', 'a JSON ABI, or an artifact of Hardhat or Foundry with one in "abi"')
-    .option('--name <name>', "what to call it; by default the contract's name in the artifact, or the file's name")
+    .option('--name <name>', "its name; by default the contract's name in the artifact, or the file's name")
     .option('--network <network>', EVM_NETWORK_WORDS, evmNetwork)
     .option(
       '--address <address>',
-      'the contract whose ABI it is, or the implementation behind proxies; else for every one',
+      'the contract with this ABI (behind a proxy: its implementation); by default every contract',
     )
     .action(add)
   command
     .command('list')
-    .description('List what was added, oldest first.')
+    .description('List the added ABIs, oldest first.')
     .option('--json', 'print a JSON array')
     .action(list)
   command
     .command('remove')
-    .description('Remove what was added under a name.')
+    .description('Remove the ABI with this name.')
     .argument('<name>')
     .action((name: string) =>
       withServiceCtx(async (ctx) => {

@@ -55,34 +55,34 @@ const revoke = (id: string) =>
   withServiceCtx(async (ctx) => {
     const isNew = await revokeApiKey(ctx, { id, actor: OPERATOR })
     print(
-      isNew ? 'The API key is revoked: it is refused from the next request on.' : 'The API key was revoked already.',
+      isNew ? 'The API key is revoked: it is refused from the next request on.' : 'The API key was already revoked.',
     )
   })
 
 export const apiKeyCommands = (): Command => {
   const command = new Command('api-key').description(
-    "Projects' API keys: stored as hashes, each with a name, scopes and an expiry.",
+    "Projects' API keys. Each has a name, scopes and an expiry, and is stored only as a hash.",
   )
   command
     .command('create')
-    .description('Make an API key; it is shown once.')
+    .description('Create an API key. It is shown once.')
     .requiredOption('--project <id>', 'the project', uuid)
-    .requiredOption('--name <name>', 'what the key is called')
+    .requiredOption('--name <name>', 'the name of the key')
     .option(
       '--scopes <list>',
       'read: look-ups, lists and previews; sign: sign, send, mint, transfer, collections; admin: new wallets, import, export, PIN changes, policies',
       listOf(API_KEY_SCOPES),
       API_KEY_SCOPES,
     )
-    .option('--expires <time>', 'when it ends, for instance 2027-01-31T00:00:00Z; never by default', instant)
+    .option('--expires <time>', 'when it expires, for instance 2027-01-31T00:00:00Z; by default never', instant)
     .option('--json', 'print { api_key_id, api_key, project_id, name, scopes, expires_at }')
     .action(create)
   command
     .command('list')
-    .description("List a project's API keys, oldest first; revoked and expired ones too.")
+    .description("List a project's API keys, oldest first, including revoked and expired ones.")
     .requiredOption('--project <id>', 'the project', uuid)
     .option('--json', 'print a JSON array')
     .action(list)
-  command.command('revoke').description('Revoke an API key, at once.').argument('<api-key-id>', '', uuid).action(revoke)
+  command.command('revoke').description('Revoke an API key at once.').argument('<api-key-id>', '', uuid).action(revoke)
   return command
 }

@@ -1,4 +1,4 @@
-// How commands read their arguments: what does not fit is refused with one sentence, before anything is opened.
+// Parsers of command arguments. They refuse a wrong argument with one sentence, before anything is opened.
 
 import { InvalidArgumentError } from 'commander'
 import type { Network } from '../../db/words.ts'
@@ -32,7 +32,7 @@ export const oneOf =
     return word
   }
 
-/** For the help, which needs no configuration. */
+/** For help texts, which must work without a configuration. */
 export const NETWORK_WORDS = NETWORKS.join(', ')
 export const EVM_NETWORK_WORDS = EVM_NETWORKS.join(', ')
 
@@ -43,16 +43,16 @@ export const network = (text: string): Network => oneOf(readNetworks().map((row)
 export const evmNetwork = (text: string): Network =>
   oneOf(readNetworks().flatMap((row) => ('chainId' in row ? [row.network] : [])))(text)
 
-/** A list of words with commas between them. @throws InvalidArgumentError */
+/** A comma-separated list of words. @throws InvalidArgumentError */
 export const listOf =
   <Word extends string>(words: readonly Word[]) =>
   (text: string): readonly Word[] => [...new Set(text.split(',').map((each) => oneOf(words)(each.trim())))]
 
-/** A moment with its time zone, as ISO 8601 writes it. @throws InvalidArgumentError */
+/** An ISO 8601 time with a time zone. @throws InvalidArgumentError */
 export const instant = (text: string): Date => {
   const [, year, month, day] = INSTANT.exec(text) ?? []
   const at = new Date(text)
-  // The 31st of February would become a day of March.
+  // Refuse days that their month does not have; Date would roll over into the next month.
   const daysOfMonth = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate()
   if (day === undefined || Number.isNaN(at.getTime()) || Number(day) > daysOfMonth) {
     throw new InvalidArgumentError('It must be a time like 2027-01-31T00:00:00Z.')
@@ -60,7 +60,7 @@ export const instant = (text: string): Date => {
   return at
 }
 
-/** For an option that may be given several times. */
+/** For an option that can be repeated. */
 export const several =
   <Value>(parse: (text: string) => Value) =>
   (text: string, earlier: readonly Value[] = []): readonly Value[] => [...earlier, parse(text)]

@@ -13,7 +13,7 @@ const PROGRESS_ROWS = 100_000n
 const head = (text: string): NotedHead => {
   const [, chain, position, hex] = HEAD.exec(text) ?? []
   if (chain === undefined || position === undefined || hex === undefined) {
-    throw new InvalidArgumentError('It must be CHAIN:POSITION:HEX, as the log has it.')
+    throw new InvalidArgumentError('It must be CHAIN:POSITION:HEX, as in the log.')
   }
   return { chain: chain.toLowerCase(), position: BigInt(position), head: new Uint8Array(Buffer.from(hex, 'hex')) }
 }
@@ -61,7 +61,7 @@ const verify = ({ project, head: heads = [], heads: showHeads = false, json }: V
     if (verification.broken.length > 0) process.exitCode = 1
   })
 
-const shownRow = ({ id, at, actor, action, subject, details }: AuditRecord) => ({
+const rowAsJson = ({ id, at, actor, action, subject, details }: AuditRecord) => ({
   id: String(id),
   at: at.toISOString(),
   actor,
@@ -73,7 +73,7 @@ const shownRow = ({ id, at, actor, action, subject, details }: AuditRecord) => (
 const list = ({ project, limit, json }: { project: string; limit: number; json?: boolean }) =>
   withServiceCtx(async (ctx) => {
     const rows = await listAudit(ctx, { projectId: project, limit })
-    if (json) return printJson(rows.map(shownRow))
+    if (json) return printJson(rows.map(rowAsJson))
     for (const { id, at, actor, action, subject, details } of rows) {
       print(`${id}  ${at.toISOString()}  ${action}  ${subject}  by ${actor}  ${JSON.stringify(details)}`)
     }
@@ -84,7 +84,7 @@ type SecurityOptions = { project?: string; kind?: SecurityEventKind; limit: numb
 const security = ({ project, kind, limit, json }: SecurityOptions) =>
   withServiceCtx(async (ctx) => {
     const rows = await listSecurityEvents(ctx, { projectId: project ?? null, kind: kind ?? null, limit })
-    if (json) return printJson(rows.map((row) => ({ ...shownRow(row), project_id: row.projectId })))
+    if (json) return printJson(rows.map((row) => ({ ...rowAsJson(row), project_id: row.projectId })))
     for (const { at, action, projectId, actor, subject, details } of rows) {
       const { count, since, until: _, ...others } = details
       const what = Object.entries(others).map(([name, value]) => `  ${name} ${value}`)
@@ -95,43 +95,41 @@ const security = ({ project, kind, limit, json }: SecurityOptions) =>
   })
 
 export const auditCommands = (): Command => {
-  const command = new Command('audit').description(
-    'The audit: who did what to what, and whether that is still all true.',
-  )
+  const command = new Command('audit').description('The audit log: who did what, and whether the log is intact.')
   command
     .command('verify')
     .summary('Recompute every audit row and every link of the chains.')
     .description(
-      'Recompute every audit row and every link of the chains; exit code 1 where something does not hold. Somebody who ' +
-        'has the service key can rewrite all of it, and is found by a head that was noted elsewhere: see --head.',
+      'Recompute every audit row and every link of the chains; exit code 1 if one is broken. Somebody who has the service ' +
+        'key can rewrite the whole log; only a head that was noted elsewhere reveals that: see --head.',
     )
     .option('--project <id>', 'only the chain of this project', uuid)
     .option(
       '--head <chain:position:hex>',
-      'prove that this head, from the log, is still there; several times',
+      'check that this head, taken from the log output, is still in its chain; can be repeated',
       several(head),
     )
-    .option('--heads', 'print the head of each chain that holds, to be noted')
+    .option('--heads', 'print the head of each intact chain, so that you can note it')
     .option('--json', 'print { ok, rows, broken, heads, unchained }')
     .action(verify)
   command
     .command('list')
     .description("Print a project's audit rows, newest first.")
     .requiredOption('--project <id>', 'the project', uuid)
-    .option('--limit <rows>', 'at most so many', wholeNumber({ from: 1, to: 100_000 }), 100)
+    .option('--limit <rows>', 'at most this many', wholeNumber({ from: 1, to: 100_000 }), 100)
     .option('--json', 'print a JSON array')
     .action(list)
   command
     .command('security')
-    .summary('Print refusals that may be part of an attack, newest first.')
+    .summary('Print security events: refusals that may be part of an attack, newest first.')
     .description(
-      'Print refusals that may be part of an attack, newest first: wrong PINs and secrets, forged tokens, failed logins and ' +
-        'the like. One line stands for all of a kind about one subject in half a minute; "others" for what was too much to ' +
+      'Print security events: refusals that may be part of an attack, newest first: wrong PINs and secrets, forged tokens, ' +
+        'failed logins and the like. One line counts all events of a kind about one subject within half a minute; "others" counts what was too much to ' +
         'keep apart.',
     )
-    .option('--project <id>', 'only of this project', uuid)
-    .addOption(new Option('--kind <kind>', 'only of this kind').choices(SECURITY_EVENTS))
-    .option('--limit <rows>', 'at most so many', wholeNumber({ from: 1, to: 100_000 }), 100)
+    .option('--project <id>', 'only those of this project', uuid)
+    .addOption(new Option('--kind <kind>', 'only those of this kind').choices(SECURITY_EVENTS))
+    .option('--limit <rows>', 'at most this many', wholeNumber({ from: 1, to: 100_000 }), 100)
     .option('--json', 'print a JSON array')
     .action(security)
   return command

@@ -7,10 +7,12 @@ export const databaseCommands = (): Command => {
   const command = new Command('db').description('The database.')
   command
     .command('migrate')
-    .description('Bring DATABASE_URL to the newest schema, with roles and grants; needs a role that may create roles.')
+    .description(
+      'Migrate DATABASE_URL to the newest schema, with roles and grants. Needs a role that may create roles.',
+    )
     .action(async () => {
       await migrate(readDatabaseUrl().reveal())
-      print('The database is at the newest schema.')
+      print('The database has the newest schema.')
     })
   return command
 }

@@ -7,7 +7,7 @@ import { NETWORK_WORDS, network, uuid } from './arguments.ts'
 import { OPERATOR, print, printJson, withServiceCtx } from './operator.ts'
 
 const STILL_SENT =
-  'From the next request on nothing of it is signed, made, exported or changed. Transactions that were already recorded are still sent.'
+  'From the next request on, it cannot sign, and no wallet of it can be created, exported or changed. Transactions that are already recorded are still sent.'
 
 const nameOf = (target: Target): string => {
   switch (target.scope) {
@@ -27,11 +27,9 @@ const nameOf = (target: Target): string => {
 const runFreeze = (target: Target, { reason }: { reason: string }) =>
   withServiceCtx(async (ctx) => {
     const isNew = await freeze(ctx, { target, reason, actor: OPERATOR })
-    print(isNew ? `Frozen: ${nameOf(target)}. ${STILL_SENT}` : `Frozen already: ${nameOf(target)}.`)
+    print(isNew ? `Frozen: ${nameOf(target)}. ${STILL_SENT}` : `Already frozen: ${nameOf(target)}.`)
     if (isNew && target.scope === 'wallet') {
-      print(
-        "The owner's wallets on the other networks may hold the same private key: freeze the owner to stop them too.",
-      )
+      print("The owner's wallets on other networks may have the same private key. To stop them too, freeze the owner.")
     }
   })
 
@@ -43,14 +41,14 @@ const runUnfreeze = (target: Target, { reason }: { reason: string }) =>
 
 type Run = (target: Target, options: { reason: string }) => Promise<void>
 
-/** The four things that can be frozen, as subcommands. */
+/** The four kinds of target, as subcommands. */
 const addTargets = (
   command: Command,
   input: { readonly verb: string; readonly withReason: (each: Command) => Command; readonly run: Run },
 ) => {
   const { verb, withReason, run } = input
   const add = (name: string, what: string) => withReason(command.command(name).description(`${verb} ${what}.`))
-  add('project', 'all wallets of a project, and the making of more')
+  add('project', 'all wallets of a project; it cannot get new ones either')
     .argument('<project-id>', '', uuid)
     .action((projectId: string, options) => run({ scope: 'project', projectId }, options))
   add('owner', 'all wallets of an owner, on every network')
@@ -90,10 +88,10 @@ const list = ({ json }: { json?: boolean }) =>
 
 export const freezeCommands = (): Command => {
   const command = new Command('freeze').description(
-    'Stop the use of keys: signing, new wallets, import, export and PIN changes answer 403 "frozen", on every process from the next request on.',
+    'Stop the use of keys. Signing, new wallets, import, export and PIN changes answer 403 "frozen", in every process from the next request on.',
   )
   const withReason = (each: Command) =>
-    each.requiredOption('--reason <text>', 'why; the audit keeps it, callers do not see it')
+    each.requiredOption('--reason <text>', 'why; goes into the audit log, and is not shown to callers')
   addTargets(command, { verb: 'Freeze', withReason, run: runFreeze })
   command
     .command('list')
@@ -105,9 +103,9 @@ export const freezeCommands = (): Command => {
 
 export const unfreezeCommands = (): Command => {
   const command = new Command('unfreeze').description(
-    'Release what was frozen; a wallet of a frozen project stays frozen with it.',
+    'End a freeze. A wallet of a frozen project stays frozen with the project.',
   )
-  const withReason = (each: Command) => each.option('--reason <text>', 'why; the audit keeps it', '')
+  const withReason = (each: Command) => each.option('--reason <text>', 'why; goes into the audit log', '')
   addTargets(command, { verb: 'Release', withReason, run: runUnfreeze })
   return command
 }

@@ -5,16 +5,16 @@ import { findJob, type JobFilter, type JobOverview, listJobs, retryJobs } from '
 import type { WorkerCtx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { oneOf, wholeNumber } from './arguments.ts'
-import { OPERATOR, print, printJson, shownRow, table, usageError, withServiceCtx } from './operator.ts'
+import { OPERATOR, print, printJson, rowAsJson, table, usageError, withServiceCtx } from './operator.ts'
 
-/** More than this at once is asked for again. */
+/** The most jobs that one run retries. */
 const BATCH = 1_000
 
-const RUNS = 'A worker is running this job; what a dead one held is given back within a minute, where another one runs.'
+const RUNS = 'A worker is running this job. If that worker died, another one takes the job back within a minute.'
 
 type Input = { readonly actor: string }
 
-/** @returns those that run again: one that a worker has taken meanwhile does not. */
+/** @returns the jobs that will run again. It skips a job that a worker has taken in the meantime. */
 const retry = async (
   ctx: Pick<WorkerCtx, 'audit'>,
   tx: Tx,
@@ -37,17 +37,17 @@ const retry = async (
   return retried
 }
 
-/** Runs a job again now, as if it had never failed. @throws not_found, busy where a worker is at it. */
+/** Makes a job run now, as if it had never failed. @throws not_found, busy if a worker is running it. */
 const retryJob = (ctx: Pick<WorkerCtx, 'db' | 'audit'>, input: Input & { readonly id: bigint }): Promise<JobOverview> =>
   ctx.db.transaction(async (tx) => {
     const job = await findJob(tx, input.id)
-    if (job === null) throw new AppError('not_found', 'There is no job with this id: one that succeeded is gone.')
+    if (job === null) throw new AppError('not_found', 'There is no job with this id; jobs that succeeded are deleted.')
     const [retried] = await retry(ctx, tx, { ...input, jobs: [job] })
     if (retried === undefined) throw new AppError('busy', RUNS)
     return retried
   })
 
-/** The same for those that failed, at most 1,000 at once. */
+/** Makes failed jobs run now, at most 1,000. */
 const retryFailedJobs = (
   ctx: Pick<WorkerCtx, 'db' | 'audit'>,
   input: Input & Pick<JobFilter, 'task'>,
@@ -74,7 +74,7 @@ const list = ({ task, failed, limit, json }: ListOptions) =>
       ...(task === undefined ? {} : { task }),
       ...(failed === undefined ? {} : { failed }),
     })
-    if (json) return printJson(rows.map(shownRow))
+    if (json) return printJson(rows.map(rowAsJson))
     if (rows.length === 0) return print('No such job.')
     const lines = rows.map((row) => [
       String(row.id),
@@ -92,36 +92,36 @@ type RetryOptions = { failed?: boolean; task?: JobName }
 
 const runAgain = (id: bigint | undefined, { failed, task }: RetryOptions, command: Command) => {
   if ((id === undefined) === (failed === undefined)) usageError(command, 'name either a job or --failed.')
-  if (task !== undefined && failed === undefined) usageError(command, '--task goes with --failed.')
+  if (task !== undefined && failed === undefined) usageError(command, '--task needs --failed.')
   return withServiceCtx(async (ctx) => {
     if (id !== undefined) {
       const job = await retryJob(ctx, { id, actor: OPERATOR })
-      return print(`Job ${job.id} (${job.task}) runs again now, where a worker runs.`)
+      return print(`Job ${job.id} (${job.task}) runs again now, if a worker runs.`)
     }
     const jobs = await retryFailedJobs(ctx, { actor: OPERATOR, ...(task === undefined ? {} : { task }) })
-    for (const job of jobs) print(`Job ${job.id} (${job.task}) runs again now, where a worker runs.`)
+    for (const job of jobs) print(`Job ${job.id} (${job.task}) runs again now, if a worker runs.`)
     if (jobs.length === 0) print('No job has failed.')
   })
 }
 
 export const jobCommands = (): Command => {
   const command = new Command('jobs').description(
-    "The workers' job queue. A job that succeeded is gone; one that failed is tried again by itself, later each time.",
+    "The workers' job queue. Jobs that succeed are deleted. Jobs that fail are retried by themselves, with growing delays.",
   )
   command
     .command('list')
-    .description('List the jobs, in the order in which they are to run.')
+    .description('List the jobs, in the order in which they will run.')
     .option('--task <task>', TASKS.join(', '), oneOf(TASKS))
-    .option('--failed', 'only those that failed when they last ran')
-    .option('--limit <rows>', 'at most so many', wholeNumber({ from: 1, to: 100_000 }), 100)
-    .option('--json', 'print a JSON array, with all columns of the view strongroom_views.jobs')
+    .option('--failed', 'only those whose last run failed')
+    .option('--limit <rows>', 'at most this many', wholeNumber({ from: 1, to: 100_000 }), 100)
+    .option('--json', 'print a JSON array with all columns of the view strongroom_views.jobs')
     .action(list)
   command
     .command('retry')
-    .description('Run a job again now, or all that failed (1,000 at once), as if they had never failed.')
+    .description('Run a job again now, or all failed jobs (1,000 at a time), as if they had never failed.')
     .argument('[job-id]', 'the job', jobId)
-    .option('--failed', 'all that failed when they last ran')
-    .option('--task <task>', 'with --failed, only those of a task', oneOf(TASKS))
+    .option('--failed', 'all jobs whose last run failed')
+    .option('--task <task>', 'with --failed, only jobs of this task', oneOf(TASKS))
     .action(runAgain)
   return command
 }

@@ -15,19 +15,19 @@ const rotateRoot = ({ to }: { to: string }) => {
   const nextRootKey = readRootKeyConfig(to)
   return withCtx(
     async (ctx) => {
-      const onProgress = noteProgress('project keys wrapped anew')
+      const onProgress = noteProgress('project keys wrapped')
       const { rootKeyId, rewrapped, already } = await ctx.vault.rotateRootKey({ actor: OPERATOR, onProgress })
-      if (already) return print(`The database belongs to ${rootKeyId} already: nothing was done.`)
-      print(`The database belongs to ${rootKeyId} now; ${rewrapped} project keys were wrapped anew.`)
+      if (already) return print(`The database already belongs to ${rootKeyId}: nothing was done.`)
+      print(`The database belongs to ${rootKeyId} now; ${rewrapped} project keys were wrapped with it.`)
       print(
-        'Restart every API process with ROOT_KEY set to it. Keep the earlier root key for as long as backups need it.',
+        'Restart every API process with ROOT_KEY set to it. Keep the old root key as long as you keep backups that need it.',
       )
     },
     { ...readConfig(), nextRootKey },
   )
 }
 
-/** @returns how many rows do not open. */
+/** @returns how many rows could not be decrypted. */
 const rotateOne = async (
   ctx: Ctx,
   input: { readonly projectId: string; readonly resume: boolean },
@@ -37,7 +37,9 @@ const rotateOne = async (
   const { version, resealed, broken } = await ctx.vault.rotateProjectKey({ ...input, actor: OPERATOR, onProgress })
   print(`project ${projectId}: version ${version}, ${resealed} rows re-sealed`)
   if (broken.rows > 0)
-    print(`project ${projectId}: ${broken.rows} rows do not open and were left: ${broken.first.join(', ')}`)
+    print(
+      `project ${projectId}: ${broken.rows} rows could not be decrypted and were left as they are: ${broken.first.join(', ')}`,
+    )
   return broken.rows
 }
 
@@ -58,32 +60,30 @@ const rotateProject = (
 }
 
 export const keyCommands = (): Command => {
-  const command = new Command('keys').description(
-    'The rotation of keys. Addresses, signatures and credentials stay what they are.',
-  )
+  const command = new Command('keys').description('Key rotation. Addresses, signatures and credentials do not change.')
   command
     .command('rotate-root')
-    .summary('Wrap every project key by another root key.')
+    .summary('Wrap every project key with another root key.')
     .description(
-      'Wrap every project key by another root key. ROOT_KEY names the present one. All is changed at once or nothing is, so it ' +
-        'can be killed and run again. API processes go on without a pause where ROOT_KEY_NEXT names the new one since before; ' +
-        'others answer 503 for projects they have not used in the last ten minutes, until they are restarted with the new one.',
+      'Wrap every project key with another root key. ROOT_KEY names the current one. The change is one transaction, so the ' +
+        'command can be killed and run again. API processes that have the new key in ROOT_KEY_NEXT go on without a pause. ' +
+        'Others answer 503 for projects that they have not used in the last ten minutes, until you restart them with the new key.',
     )
     .requiredOption(
       '--to <root key>',
-      'where the new one is: file:/path, fd:N, aws-kms:…, gcp-kms:… or vault-transit:…',
+      'where the new root key is: file:/path, fd:N, aws-kms:…, gcp-kms:… or vault-transit:…',
     )
     .action(rotateRoot)
   command
     .command('rotate-project')
-    .summary("Make a new version of a project's key and re-seal the project under it.")
+    .summary("Make a new version of a project's key and re-encrypt the project's rows with it.")
     .description(
-      "Make a new version of a project's key and re-seal the project under it, while the API runs and without any credential. " +
-        'It can be killed and run again.',
+      "Make a new version of a project's key and re-encrypt the project's rows with it. The API keeps running, and no credential " +
+        'is needed. The command can be killed and run again.',
     )
     .argument('[project-id]', 'the project', uuid)
     .option('--all', 'every project, one after the other')
-    .option('--resume', 'finish what a killed run began, without one more version')
+    .option('--resume', 'finish what a killed run began, without another new version')
     .action(rotateProject)
   return command
 }

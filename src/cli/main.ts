@@ -1,5 +1,5 @@
 #!/usr/bin/env bun
-// The operator's commands. Results go to standard output, everything else to standard error.
+// The operator's commands. Results go to standard output, and everything else to standard error.
 
 import { Command, CommanderError } from 'commander'
 import { abiCommands } from './abi.ts'
@@ -20,7 +20,7 @@ import { ownerCommands, userCommands } from './users.ts'
 
 const program = new Command('strongroom')
   .description(
-    "Strongroom's commands for operators. They read the same environment as the servers; `--help` behind any of them says more.",
+    "Strongroom's commands for operators. They read the same environment variables as the servers. Add `--help` to a command for details.",
   )
   .addCommand(projectCommands())
   .addCommand(apiKeyCommands())
@@ -39,7 +39,7 @@ const program = new Command('strongroom')
   .addCommand(auditCommands())
   .addCommand(databaseCommands())
 
-/** Commands throw what they would otherwise end the process with. */
+/** Makes commander throw where it would end the process. */
 const throwExits = (command: Command): void => {
   command.exitOverride()
   for (const each of command.commands) throwExits(each)
@@ -48,7 +48,7 @@ throwExits(program)
 
 try {
   await program.parseAsync()
-  // A connection to a node that stays open would keep the process.
+  // Exit explicitly, because an open connection to a node would keep the process alive.
   process.stdout.write('', () => process.exit())
 } catch (error) {
   if (error instanceof CommanderError) process.exit(error.exitCode)

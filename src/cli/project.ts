@@ -6,11 +6,11 @@ import { OPERATOR, print, printJson, withCtx, withServiceCtx } from './operator.
 import { readSecrets } from './secrets.ts'
 
 export const projectCommands = (): Command => {
-  const command = new Command('project').description('Developer accounts: the tenants of this service.')
+  const command = new Command('project').description('Projects: developer accounts, the tenants of this service.')
   command
     .command('create')
-    .description('Make a project with a first API key; the key is shown once.')
-    .requiredOption('--name <name>', 'what the project is called')
+    .description('Create a project with a first API key. The key is shown once.')
+    .requiredOption('--name <name>', 'the name of the project')
     .option('--json', 'print { project_id, api_key }')
     .action(({ name, json }: { name: string; json?: boolean }) =>
       withCtx(async (ctx) => {
@@ -23,23 +23,23 @@ export const projectCommands = (): Command => {
     )
   command
     .command('activate')
-    .description("Set a mainnet project's developer secret, read from standard input, and make the project wallets.")
+    .description("Set a mainnet project's developer secret, read from standard input, and create the project wallets.")
     .argument('<project-id>', 'the project', uuid)
     .action(async (projectId: string) => {
       const [developerSecret = ''] = await readSecrets(['developer secret'])
       await withCtx((ctx) => activateProject(ctx, { projectId, developerSecret, actor: OPERATOR }))
-      print('The project is active. Nobody can recover the secret: keep it.')
+      print('The project is active. Keep the secret: nobody can recover it.')
     })
   command
     .command('change-developer-secret')
     .description(
-      'Give a mainnet project another developer secret; both are read from standard input, the old one first.',
+      'Change the developer secret of a mainnet project. Both are read from standard input, the old one first.',
     )
     .argument('<project-id>', 'the project', uuid)
     .action(async (projectId: string) => {
       const [oldSecret = '', newSecret = ''] = await readSecrets(['old developer secret', 'new developer secret'])
       await withCtx((ctx) => ctx.vault.changeDeveloperSecret({ projectId, oldSecret, newSecret, actor: OPERATOR }))
-      print('The developer secret is changed: the old one opens nothing any more.')
+      print('The developer secret is changed. The old one no longer works.')
     })
   command
     .command('list')
@@ -57,28 +57,28 @@ export const projectCommands = (): Command => {
   return command
 }
 
-/** What concerns how a project's users log in. */
+/** Settings of how a project's users log in. */
 const addLoginCommands = (command: Command): void => {
   command
     .command('anonymous-login')
     .description(
-      'Let anybody begin as a new user without a proof, or no longer; by default on for testnet and off for mainnet.',
+      'Allow or forbid login without a proof of identity. By default it is on for testnet and off for mainnet.',
     )
     .argument('<project-id>', 'the project', uuid)
-    .argument('<on|off>', 'whether it is allowed', oneOf(['on', 'off']))
+    .argument('<on|off>', 'whether anonymous login is allowed', oneOf(['on', 'off']))
     .action((projectId: string, anonymousLogin: 'on' | 'off') =>
       withServiceCtx(async (ctx) => {
         await setAnonymousLogin(ctx, { projectId, anonymousLogin })
-        print(`Anonymous login is ${anonymousLogin} now. Users who came by it keep their sessions.`)
+        print(`Anonymous login is ${anonymousLogin} now. Users who logged in with it keep their sessions.`)
       }),
     )
 }
 
-/** What concerns the pages of a project. */
+/** Settings of a project's web pages. */
 const addPageCommands = (command: Command): void => {
   command
     .command('origins')
-    .description('Set from which web origins browsers may call for a project; replaces the earlier list.')
+    .description('Set the web origins from which browsers may call for a project. Replaces the earlier list.')
     .argument('<project-id>')
     .argument('[origins...]', 'for instance https://app.example.com')
     .action((projectId: string, origins: readonly string[]) =>
@@ -90,15 +90,15 @@ const addPageCommands = (command: Command): void => {
   command
     .command('passkey-domain')
     .description(
-      "Set the domain of a project's passkeys (WebAuthn's RP ID): the host of an allowed origin, or a domain above it. It is not looked up in the Public Suffix List; browsers refuse what is there.",
+      "Set the domain of a project's passkeys (WebAuthn's RP ID): the host of an allowed origin, or a parent domain. It is not checked against the Public Suffix List; browsers refuse domains on it.",
     )
     .argument('<project-id>', 'the project', uuid)
-    .argument('[domain]', 'for instance example.com; without it, the host of the page that asks')
+    .argument('[domain]', 'for instance example.com; by default the host of the calling page')
     .action((projectId: string, domain?: string) =>
       withCtx(async (ctx) => {
         await setPasskeyDomain(ctx, { projectId, rpId: domain ?? null })
         print(
-          `New passkeys are of ${domain ?? 'the host of the page that asks'}. Those of another domain open nothing now.`,
+          `New passkeys belong to ${domain ?? 'the host of the calling page'}. Passkeys of other domains no longer work.`,
         )
       }),
     )

@@ -4,31 +4,33 @@ import { readConfig } from '../config.ts'
 import { oneOf } from './arguments.ts'
 import { note, print, printJson } from './operator.ts'
 
-/** What reads metadata takes half a second to load, and the help needs none of it. */
+/** Loaded late: the metadata reader takes half a second to load, and help texts do not need it. */
 const loadReader = () => import('../chains/read-pin.ts')
 
 const pin = async (network: SubstrateNetwork, { url, json }: { url?: string; json?: boolean }) => {
   const config = readConfig()
   const rpcUrl = url ?? config.rpcUrls[network]?.reveal()
-  if (rpcUrl === undefined) throw new Error(`${network} has no node in the configuration: name one with --url.`)
+  if (rpcUrl === undefined) throw new Error(`The configuration has no node of ${network}: name one with --url.`)
   const { readPin } = await loadReader()
   const row = substrateNetworkRow({ ...config, network })
   const { specName, specVersion, hash, isCovered } = await readPin({ row, rpcUrl, timeoutMs: config.nodeTimeoutMs })
   if (json) return printJson({ network, spec_name: specName, spec_version: specVersion, hash, is_covered: isCovered })
   print(`${network.toUpperCase()}_METADATA_PIN=${specVersion}:${hash}`)
-  note(`This is one node's word for runtime ${specName} ${specVersion}. Ask a second node, or build the runtime.`)
-  if (isCovered) note('Signatures cover its metadata. It takes a pin only if it was built without the hash.')
+  note(
+    `Only one node says that runtime ${specName} ${specVersion} has this metadata. Ask a second node, or build the runtime.`,
+  )
+  if (isCovered) note('Signatures cover its metadata. It needs a pin only if it was built without the metadata hash.')
 }
 
 export const runtimeCommands = (): Command => {
   const command = new Command('runtime').description(
-    `Runtimes of ${SUBSTRATE_NETWORKS.join(' and ')}: by which metadata is signed.`,
+    `Runtimes of ${SUBSTRATE_NETWORKS.join(' and ')}, whose metadata signing depends on.`,
   )
   command
     .command('pin')
-    .description('Print the pin of the metadata of the runtime that a node is of now.')
+    .description("Print the pin of the metadata of a node's current runtime.")
     .argument('<network>', SUBSTRATE_NETWORKS.join(' or '), oneOf(SUBSTRATE_NETWORKS))
-    .option('--url <url>', 'another node than that of the configuration')
+    .option('--url <url>', 'use this node instead of the configured one')
     .option('--json', 'print a JSON object')
     .action(pin)
   return command

@@ -1,5 +1,5 @@
-// Secrets come from standard input, never from the command line, which other users of the machine and the shell's
-// history can read: one a line, without its line end.
+// Secrets come from standard input, one a line. Other users of the machine and the shell's history could read them on the
+// command line.
 
 import { createInterface } from 'node:readline/promises'
 import { Writable } from 'node:stream'
@@ -7,7 +7,7 @@ import { AppError } from '../errors.ts'
 
 const INPUT_BYTES_MAX = 4096
 
-/** What is typed is not shown. */
+/** Asks at the terminal, without showing what is typed. */
 const ask = async (prompts: readonly string[]): Promise<readonly string[]> => {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() })
   const terminal = createInterface({ input: process.stdin, output: nowhere, terminal: true })
@@ -36,19 +36,19 @@ const readAll = async (): Promise<string> => {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
   } catch {
-    throw new AppError('invalid_input', 'Standard input must be text in UTF-8.')
+    throw new AppError('invalid_input', 'Standard input must be UTF-8 text.')
   }
 }
 
 /**
- * Reads secrets from standard input: asks for them at a terminal, and otherwise takes one a line.
- * @throws invalid_input where there are fewer or more lines than prompts.
+ * Reads secrets from standard input: prompts for each at a terminal, and otherwise reads one a line.
+ * @throws invalid_input for fewer or more lines than prompts.
  */
 export const readSecrets = async (prompts: readonly string[]): Promise<readonly string[]> => {
   if (process.stdin.isTTY) return ask(prompts)
   const lines = (await readAll()).replace(/\r?\n$/, '').split(/\r?\n/)
   if (lines.length !== prompts.length) {
-    throw new AppError('invalid_input', `Standard input must have, one a line: ${prompts.join(', ')}.`)
+    throw new AppError('invalid_input', `Standard input must have one line each for: ${prompts.join(', ')}.`)
   }
   return lines
 }

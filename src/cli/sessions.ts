@@ -24,7 +24,7 @@ const list = ({ project: projectId, user, json }: { project: string; user?: stri
     for (const session of sessions) {
       const end =
         session.ended_at === null ? `expires ${session.expires_at}` : `ended ${session.ended_at} by ${session.ended_by}`
-      // What a device says of itself could hold what terminals obey.
+      // A device chooses its own name, so remove control characters, which terminals would obey.
       const device = session.device.replace(/\p{C}/gu, ' ')
       print(`${session.id}  user ${session.user_id}  ${session.way}  ${end}  from ${session.address || '-'}  ${device}`)
     }
@@ -40,47 +40,47 @@ const revoke = (id: string | undefined, { user, project }: RevokeOptions, comman
     user === undefined || project === undefined ? { sessionId: id ?? '' } : { projectId: project, userId: user }
   return withServiceCtx(async (ctx) => {
     const ended = await revokeSessions(ctx, { which, actor: OPERATOR })
-    const told = ended === 1 ? 'One session is revoked' : `${ended} sessions are revoked`
-    print(
-      ended === 0 ? 'Nothing was to be revoked: it had ended before.' : `${told}: refused from the next request on.`,
-    )
+    const summary = ended === 1 ? 'One session is revoked' : `${ended} sessions are revoked`
+    print(ended === 0 ? 'Nothing was revoked: it had already ended.' : `${summary}: refused from the next request on.`)
   })
 }
 
 const replaceKeys = ({ yes = false }: { yes?: boolean }, command: Command) => {
-  if (!yes) throw usageError(command, 'every access token of every project would end; give --yes if that is meant')
+  if (!yes) throw usageError(command, 'this ends every access token of every project; confirm it with --yes')
   return withIdentityCtx(async (ctx) => {
     const id = await replaceTokenKeys(ctx, (tx, subject) =>
       ctx.audit.record(tx, { projectId: null, actor: OPERATOR, action: 'token_key_rotated', subject, details: {} }),
     )
-    print(`The key of access tokens is ${id} now; tokens of earlier ones are refused within half a minute.`)
+    print(`The key of access tokens is ${id} now. Tokens of earlier keys are refused within 30 seconds.`)
   })
 }
 
 export const sessionCommands = (): Command => {
-  const command = new Command('sessions').description("End users' sessions, and the keys of their access tokens.")
+  const command = new Command('sessions').description(
+    "End users' sessions, and the signing keys of their access tokens.",
+  )
   command
     .command('list')
-    .description(`List a project's sessions, newest first, at most ${LISTED_MAX}; ended ones too.`)
+    .description(`List a project's sessions, newest first, at most ${LISTED_MAX}, including ended ones.`)
     .requiredOption('--project <id>', 'the project', uuid)
     .option('--user <id>', 'only those of this user', uuid)
     .option('--json', 'print a JSON array')
     .action(list)
   command
     .command('revoke')
-    .description('End a session, or all of a user, at once.')
+    .description('End a session, or all sessions of a user, at once.')
     .argument('[session-id]', 'the session', uuid)
     .option('--user <id>', 'all sessions of this user', uuid)
     .option('--project <id>', "the user's project", uuid)
     .action(revoke)
   command
     .command('replace-keys')
-    .summary('Drop all keys of access tokens, for instance after a leak, and make a new one.')
+    .summary('Replace all signing keys of access tokens by a new one, for instance after a leak.')
     .description(
-      'Drop all keys of access tokens, for instance after a leak, and make a new one. Every access token of every project ends ' +
-        'within half a minute; sessions go on: their refresh tokens get new ones.',
+      'Replace all signing keys of access tokens by a new one, for instance after a leak. Every access token of every project ' +
+        'ends within 30 seconds. Sessions go on: their refresh tokens get new access tokens.',
     )
-    .option('--yes', 'do it: without this nothing is done')
+    .option('--yes', 'required: without it nothing is done')
     .action(replaceKeys)
   return command
 }

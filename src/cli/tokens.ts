@@ -2,9 +2,9 @@ import { readFile, stat } from 'node:fs/promises'
 import { Command } from 'commander'
 import { readTokenLists } from '../../db/queries/listed-tokens.ts'
 import { importTokenList, removeTokenList, TOKEN_LIST_FILE_BYTES_MAX } from '../tokens/lists.ts'
-import { OPERATOR, print, printJson, shownRow, withServiceCtx } from './operator.ts'
+import { OPERATOR, print, printJson, rowAsJson, withServiceCtx } from './operator.ts'
 
-/** @throws Error for what is no file of a sensible size. */
+/** @throws Error for a file that cannot be read or is too large. */
 const textOf = async (path: string): Promise<string> => {
   const { size } = await stat(path)
   if (size > TOKEN_LIST_FILE_BYTES_MAX) {
@@ -21,33 +21,33 @@ const importFile = async (path: string) => {
     const { name, version, tokens, skipped, refused } = await importTokenList(ctx, { text, actor: OPERATOR })
     const others = skipped === 0 ? '' : `, and skipped ${counted(skipped)} of other chains`
     print(`Imported ${name} ${version}: ${counted(tokens.length)}${others}.`)
-    if (refused.length > 0) print(`Not taken:\n${refused.map((sentence) => `  ${sentence}`).join('\n')}`)
+    if (refused.length > 0) print(`Refused:\n${refused.map((sentence) => `  ${sentence}`).join('\n')}`)
   })
 }
 
 const list = ({ json }: { json?: boolean }) =>
   withServiceCtx(async (ctx) => {
     const rows = await readTokenLists(ctx.db)
-    if (json) return printJson(rows.map(shownRow))
+    if (json) return printJson(rows.map(rowAsJson))
     for (const row of rows) print(`${row.importedAt.toISOString()}  ${row.name}: ${counted(row.tokens)}`)
     if (rows.length === 0) print('No token list was imported.')
   })
 
 export const tokenCommands = (): Command => {
-  const command = new Command('tokens').description('Token lists: logos, and how many decimals are shown to people.')
+  const command = new Command('tokens').description('Token lists: logos of tokens, and how many decimals to display.')
   command
     .command('import')
-    .description('Import a token list, in place of what was imported under its name before.')
-    .argument('<file>', 'JSON in the Token Lists format; decimals to show in "extensions.displayDecimals"')
+    .description('Import a token list. Replaces an earlier import with the same name.')
+    .argument('<file>', 'JSON in the Token Lists format; "extensions.displayDecimals" gives the decimals to display')
     .action(importFile)
   command
     .command('list')
-    .description('List what was imported, oldest first.')
+    .description('List the imported token lists, oldest first.')
     .option('--json', 'print a JSON array')
     .action(list)
   command
     .command('remove')
-    .description('Remove what was imported under a name.')
+    .description('Remove the token list with this name.')
     .argument('<name>')
     .action((name: string) =>
       withServiceCtx(async (ctx) => {

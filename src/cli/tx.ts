@@ -9,7 +9,7 @@ import { type InspectedAttempt, type Inspection, inspectTransaction, type NodeVi
 import { type Fate, findLost, repairLost } from '../transactions/repair.ts'
 import { cancelTransaction, retryTransaction } from '../transactions/waiting.ts'
 import { listOf, NETWORK_WORDS, network, uuid, wholeNumber } from './arguments.ts'
-import { OPERATOR, print, printJson, shownRow, table, withServiceCtx } from './operator.ts'
+import { OPERATOR, print, printJson, rowAsJson, table, withServiceCtx } from './operator.ts'
 
 const HASH = /^0x[0-9a-f]{64}$/i
 const GWEI_DECIMALS = 9
@@ -17,18 +17,18 @@ const GWEI_DECIMALS = 9
 const idOrHash = (argument: string): { readonly id: string } | { readonly hash: string } => {
   if (HASH.test(argument)) return { hash: argument.toLowerCase() }
   if (UUID.test(argument)) return { id: argument.toLowerCase() }
-  throw new InvalidArgumentError('It must be a UUID, or a hash of 32 bytes.')
+  throw new InvalidArgumentError('It must be a UUID or a hash of 32 bytes.')
 }
 
-/** Of any network. @returns the canonical text. @throws Error. */
+/** Reads an address of any network. @returns the canonical text. @throws Error. */
 const addressOn = ({ known }: Chains, text: string): string => {
   for (const chain of known) {
     try {
-      // A signer is no program.
+      // Contracts and programs cannot sign.
       if (!chain.isContractId(text)) return chain.parseAddress(text, 'signer')
     } catch {}
   }
-  throw new Error('It must be an address with a right checksum, or a 0x address in one case.')
+  throw new Error('It must be an address with a valid checksum, or a 0x address without mixed case.')
 }
 
 const attemptOf = ({ cancelling, attempt, rungs }: Pick<TransactionOverview, 'cancelling' | 'attempt' | 'rungs'>) =>
@@ -54,7 +54,7 @@ const list = ({ network, status, late, project, signer, limit, json }: ListOptio
       ...(project === undefined ? {} : { projectId: project }),
       ...(signer === undefined ? {} : { signerAddress: addressOn(ctx.chains, signer) }),
     })
-    if (json) return printJson(rows.map(shownRow))
+    if (json) return printJson(rows.map(rowAsJson))
     if (rows.length === 0) return print('No such transaction.')
     const head = ['ID', 'NETWORK', 'SIGNER', 'NONCE', 'KIND', 'STATUS', 'AGE', 'ATTEMPT', 'WHY']
     const lines = rows.map((row) => [
@@ -72,17 +72,17 @@ const list = ({ network, status, late, project, signer, limit, json }: ListOptio
   })
 
 const FATES: Record<Fate['kind'], string> = {
-  gone: 'on no chain: told as failed (reorganised), and its nonce is free',
-  moved: 'in another block: told anew from there',
-  in_pool: 'in the pool of the node: nothing yet, ask again when it is in a block or gone',
-  above_head: "above the node's newest block, which may lag behind: nothing yet",
+  gone: 'on no chain: will be marked failed (reorganised), and its nonce freed',
+  moved: 'in another block: will be followed there',
+  in_pool: 'in the pool of the node: nothing to do yet, ask again when it is in a block or gone',
+  above_head: "above the node's newest block, which may lag behind: nothing to do yet",
 }
 
 const repair = ({ network, yes }: { network: Network; yes?: boolean }) =>
   withServiceCtx(async (ctx) => {
     const chain = ctx.chains.withNode(network)
     const found = await findLost(ctx, chain)
-    if (found.length === 0) return print(`Whatever was final on ${network} is on the chain.`)
+    if (found.length === 0) return print(`All final transactions of ${network} are on the chain.`)
     const lines = found.map(({ row, fate }) => [
       row.id,
       row.signerAddress,
@@ -92,9 +92,9 @@ const repair = ({ network, yes }: { network: Network; yes?: boolean }) =>
       FATES[fate.kind],
     ])
     print(table([['ID', 'SIGNER', 'NONCE', 'WAS', 'IN BLOCK', 'IS'], ...lines]))
-    if (yes !== true) return print('Nothing was changed. With --yes it is done.')
+    if (yes !== true) return print('Nothing was changed. Confirm with --yes.')
     const done = await repairLost(ctx, { chain, actor: OPERATOR })
-    print(`Put right: ${done.length} of ${found.length}.`)
+    print(`Repaired: ${done.length} of ${found.length}.`)
   })
 
 const gwei = (wei: bigint): string => `${displayAmount(wei, GWEI_DECIMALS)} gwei`
@@ -200,8 +200,8 @@ const shownNode = (node: NodeView | null): unknown => {
   if (node === null) return null
   if (node.kind === 'silent') return { error: node.sentence }
   const { standing, ...meaning } = node
-  const { kind: _, ...shown } = shownRow(meaning)
-  return { ...shownRow(standing), ...shown }
+  const { kind: _, ...shown } = rowAsJson(meaning)
+  return { ...rowAsJson(standing), ...shown }
 }
 
 const show = (key: { readonly id: string } | { readonly hash: string }, { json }: { json?: boolean }) =>
@@ -210,14 +210,14 @@ const show = (key: { readonly id: string } | { readonly hash: string }, { json }
     if (!json) return printInspection(ctx.chains.of(inspection.transaction.network), inspection)
     const { transaction, attempts, signer, jobs, acts, node } = inspection
     printJson({
-      transaction: shownRow(transaction),
+      transaction: rowAsJson(transaction),
       attempts: attempts.map(({ offer, ...attempt }) => ({
-        ...shownRow(attempt),
-        offer: offer === null ? null : shownRow(offer),
+        ...rowAsJson(attempt),
+        offer: offer === null ? null : rowAsJson(offer),
       })),
-      signer: signer === null ? null : shownRow(signer),
-      jobs: jobs.map(shownRow),
-      audit: acts.map(shownRow),
+      signer: signer === null ? null : rowAsJson(signer),
+      jobs: jobs.map(rowAsJson),
+      audit: acts.map(rowAsJson),
       node: shownNode(node),
     })
   })
@@ -225,7 +225,7 @@ const show = (key: { readonly id: string } | { readonly hash: string }, { json }
 const retry = (id: string) =>
   withServiceCtx(async (ctx) => {
     await retryTransaction(ctx, { id, actor: OPERATOR })
-    print('A job sends it now, where a worker runs. `tx show` tells what comes of it.')
+    print('A job sends it now, if a worker runs. `tx show` shows the outcome.')
   })
 
 const cancel = (id: string) =>
@@ -233,57 +233,60 @@ const cancel = (id: string) =>
     const isNew = await cancelTransaction(ctx, { id, actor: OPERATOR })
     print(
       isNew
-        ? 'Given up: from now on only its cancelling transaction is sent, which uses up the nonce.'
-        : 'It was given up already.',
+        ? 'Given up: from now on only its cancelling transaction is sent, which uses the nonce.'
+        : 'It was already given up.',
     )
     print(
-      'What a node was sent before may be mined all the same, and then counts. It ends as failed (expired) once the cancelling transaction is final.',
+      'An attempt that a node already has may still be mined, and then counts. Otherwise it ends as failed (expired) once the cancelling transaction is final.',
     )
   })
 
 export const transactionCommands = (): Command => {
-  const command = new Command('tx').description('Transactions: what is not done, why, and what can be done about it.')
+  const command = new Command('tx').description('Transactions: which are not done, why, and what you can do about it.')
   command
     .command('list')
-    .description('List transactions with the reason why each is not done: live ones by default, the oldest first.')
+    .description('List transactions and why each is not done: by default the live ones, oldest first.')
     .option('--network <network>', NETWORK_WORDS, network)
     .option(
       '--status <list>',
-      `${TRANSACTION_STATUSES.join(', ')}; with an ended one among them the newest come first`,
+      `${TRANSACTION_STATUSES.join(', ')}; if one of them is a final status, the newest come first`,
       listOf(TRANSACTION_STATUSES),
       ['submitted', 'pending'],
     )
-    .option('--late', 'only those that have been live for more than a minute')
-    .option('--project <id>', 'only those of a project', uuid)
-    .option('--signer <address>', 'only those that this address sends, or that it does as a contract wallet')
-    .option('--limit <rows>', 'at most so many', wholeNumber({ from: 1, to: 100_000 }), 100)
-    .option('--json', 'print a JSON array, with all columns of the view strongroom_views.transactions')
+    .option('--late', 'only those that are live for more than a minute')
+    .option('--project <id>', 'only those of this project', uuid)
+    .option('--signer <address>', 'only those from this signer or contract wallet')
+    .option('--limit <rows>', 'at most this many', wholeNumber({ from: 1, to: 100_000 }), 100)
+    .option('--json', 'print a JSON array with all columns of the view strongroom_views.transactions')
     .action(list)
   command
     .command('show')
-    .description('Show everything of one transaction, and what the node says of its signer just now.')
-    .argument('<id|hash>', 'our id, or the hash of any of its attempts', idOrHash)
+    .description("Show all about one transaction, with the node's current view of its signer.")
+    .argument('<id|hash>', 'its id here, or the hash of any of its attempts', idOrHash)
     .option('--json', 'print { transaction, attempts, signer, jobs, audit, node }')
     .action(show)
   command
     .command('retry')
-    .description('Send the chosen attempt again now; sending is idempotent.')
+    .description('Send the chosen attempt again now. Sending is idempotent.')
     .argument('<id>', 'the transaction', uuid)
     .action(retry)
   command
     .command('cancel')
     .description(
-      'Give a transaction up now: from then on only its cancelling transaction is sent, which uses up the nonce.',
+      'Give up a transaction now: from now on only its cancelling transaction is sent, which uses the nonce.',
     )
     .argument('<id>', 'the transaction', uuid)
     .action(cancel)
   command
     .command('repair')
     .description(
-      'Find what was final and is not on the chain any more, after a reorganisation below that. Shows what it would do; --yes does it.',
+      'Find final transactions that a deep reorganisation has removed from the chain. Only shows them, unless --yes is given.',
     )
     .requiredOption('--network <network>', NETWORK_WORDS, network)
-    .option('--yes', 'do it: tell what is on no chain as failed, free its nonce, and follow what is in another block')
+    .option(
+      '--yes',
+      'repair them: mark those on no chain as failed, free their nonces, and follow those in another block',
+    )
     .action(repair)
   return command
 }

@@ -37,7 +37,7 @@ const removePasskeys = (userId: string, { project: projectId }: { project: strin
   withServiceCtx(async (ctx) => {
     const removed = await removeAllPasskeys(ctx, { projectId, userId, actor: OPERATOR })
     print(
-      `${removed === 1 ? 'One passkey is' : `${removed} passkeys are`} removed, and the user's sessions are ended: refused from the next request on.`,
+      `${removed === 1 ? 'One passkey is' : `${removed} passkeys are`} removed, and the user's sessions have ended: refused from the next request on.`,
     )
   })
 
@@ -51,14 +51,16 @@ export const userCommands = (): Command => {
     .action(list)
   command
     .command('show')
-    .description('Show how a user logs in.')
+    .description('Show how a user can log in.')
     .argument('<user-id>', 'the user', uuid)
     .requiredOption('--project <id>', 'the project', uuid)
     .option('--json', 'print { id, email, sign_in_wallet, created_at, passkeys }')
     .action(show)
   command
     .command('remove-passkeys')
-    .description('Remove all passkeys of a user, where a stranger may have added one, and end all their sessions.')
+    .description(
+      'Remove all passkeys of a user and end all their sessions, for instance if a stranger added a passkey.',
+    )
     .argument('<user-id>', 'the user', uuid)
     .requiredOption('--project <id>', 'the project', uuid)
     .action(removePasskeys)
@@ -66,11 +68,11 @@ export const userCommands = (): Command => {
 }
 
 export const ownerCommands = (): Command => {
-  const command = new Command('owner').description('The users of projects, as their wallets name them.')
+  const command = new Command('owner').description('Wallet owners: the users of projects.')
   command
     .command('unlock')
     .description(
-      'Forget all wrong PINs of an owner: the five in a row, and the hundred ever. Nothing else can do this.',
+      'Reset the count of wrong PINs of an owner: the five in a row, and the hundred in total. There is no other way.',
     )
     .requiredOption('--project <id>', 'the project', uuid)
     .requiredOption('--owner <owner-id>', 'the owner')

@@ -30,7 +30,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** With the API's login and without the root key, as the other commands that open no wallet. */
+/** With the API's database login and without the root key, like all commands that open no wallet. */
 const cli = async (...args: readonly string[]) => {
   const child = Bun.spawn(['bun', '--no-env-file', CLI, 'abi', ...args], {
     env: { PATH: process.env.PATH ?? '', ...service.variables, ROOT_KEY: '' },
@@ -49,16 +49,16 @@ const file = async (name: string, content: unknown): Promise<string> => {
 
 const good = (output: string) => ({ exitCode: 0, errors: '', output })
 
-test('adds an ABI for every contract or for one, lists and removes them, and leaves an audit row for each act', async () => {
+test('adds an ABI for all contracts or for one, lists and removes them, and audits each change', async () => {
   expect(await cli('list')).toEqual(good('No ABI was added.\n'))
   const plain = await file('doors.json', ABI)
   expect(await cli('add', plain)).toEqual(
-    good('Added doors: 1 function and 1 error, for every contract. Previews show them from now on.\n'),
+    good('Added doors: 1 function and 1 error, for every contract. Previews use them from now on.\n'),
   )
   const artifact = await file('Door.json', { contractName: 'Door', abi: ABI.slice(0, 1), bytecode: '0x' })
   const bound = ['--network', 'Ethereum', '--address', ADDRESS.toLowerCase()]
   expect(await cli('add', artifact, ...bound)).toEqual(
-    good(`Added Door: 1 function and 0 errors, for ${ADDRESS} on Ethereum. Previews show them from now on.\n`),
+    good(`Added Door: 1 function and 0 errors, for ${ADDRESS} on Ethereum. Previews use them from now on.\n`),
   )
   expect(JSON.parse((await cli('list', '--json')).output)).toEqual([
     {
@@ -96,7 +96,7 @@ test('adds an ABI for every contract or for one, lists and removes them, and lea
   ])
 }, 60_000)
 
-test('refuses what it cannot use with one sentence, and keeps nothing of it', async () => {
+test('refuses bad input with one sentence and stores nothing', async () => {
   const before = await sql`select * from abi_items`
   const plain = await file('plain.json', ABI)
   const huge = await file('huge.json', '')
@@ -104,7 +104,7 @@ test('refuses what it cannot use with one sentence, and keeps nothing of it', as
   const refused: readonly (readonly [readonly string[], string])[] = [
     [['add', join(folder, 'missing.json')], 'ENOENT'],
     [['add', huge], 'at most 16777216 bytes; it has 16777217'],
-    [['add', plain, '--network', 'Ethereum'], '--network and --address belong together'],
+    [['add', plain, '--network', 'Ethereum'], '--network and --address must be given together'],
     [
       ['add', plain, '--network', 'Polkadot', '--address', ADDRESS],
       'must be one of Ethereum, Polygon, Base, Avalanche',
@@ -133,19 +133,19 @@ test('refuses what it cannot use with one sentence, and keeps nothing of it', as
   expect([...(await sql`select * from abi_items`)]).toEqual([...before])
 }, 60_000)
 
-test('of those that come at once under one name one is kept, unmixed', async () => {
+test('keeps exactly one of several ABIs that are added at once under one name', async () => {
   const add = (door: number) => {
     const text = JSON.stringify([{ type: 'function', name: `open${door}`, inputs: [] }])
     return addAbi(service.ctx, { text, name: 'same', fallbackName: 'x', binding: null, actor: 'operator' })
   }
-  // Connections are there before, so that none is behind the others.
+  // Open the connections first, so that all start at the same time.
   await Promise.all(Array.from({ length: 10 }, () => service.ctx.db.execute('select pg_sleep(0.2)')))
   const ends = await Promise.allSettled(Array.from({ length: 10 }, (_, door) => add(door)))
   expect(ends.filter(({ status }) => status === 'fulfilled').length).toBe(1)
   expect((await sql`select count(*)::int from abi_items where abi_name = 'same'`)[0]?.count).toBe(1)
 })
 
-test('the worker, who tells reverts by it, changes none of it', async () => {
+test('the worker can read ABIs to decode reverts, but not change them', async () => {
   const worker = postgres(service.database.workerUrl, { max: 1 })
   try {
     await worker`select * from abi_items`

@@ -22,7 +22,7 @@ afterAll(async () => {
   await service.close()
 })
 
-/** Without the root key: none of these commands opens a wallet. */
+/** Without the root key, as none of these commands opens a wallet. */
 const cli = async (...args: readonly string[]) => {
   const child = Bun.spawn(['bun', '--no-env-file', CLI, 'api-key', ...args], {
     env: { PATH: process.env.PATH ?? '', ...service.variables, ROOT_KEY: '' },
@@ -43,7 +43,7 @@ const use = async (apiKey: string) =>
   (await service.as({ projectId: service.project.projectId, apiKey }).get('/wallets', { network: 'Ethereum' })).status
 
 describe('api-key create', () => {
-  test('makes a key that works at once; its text lies nowhere, only its hash', async () => {
+  test('creates a key that works at once, and stores only its hash', async () => {
     const made = await create('--name', 'Server in the cellar')
     expect(made).toEqual({
       api_key_id: expect.any(String),
@@ -63,7 +63,7 @@ describe('api-key create', () => {
     }
   })
 
-  test('gives it scopes and an expiry, and tells people of both', async () => {
+  test('sets scopes and an expiry, and prints both', async () => {
     const expires = '2099-01-31T12:00:00+02:00'
     const made = await create('--name', 'Narrow', '--scopes', 'sign, read,sign', '--expires', expires)
     expect(made.scopes).toEqual(['sign', 'read'])
@@ -74,7 +74,7 @@ describe('api-key create', () => {
     )
   })
 
-  test('of a key that ends: it is refused from then on', async () => {
+  test('creates a key that is refused after its expiry', async () => {
     const made = await create('--name', 'Short', '--expires', new Date(Date.now() + 3_600_000).toISOString())
     expect(await use(made.api_key)).toBe(200)
     await sql`update api_keys set expires_at = now() where name = 'Short'`
@@ -108,7 +108,7 @@ describe('api-key create', () => {
     expect(await count()).toBe(before)
   })
 
-  test('leaves an audit row', async () => {
+  test('writes an audit row', async () => {
     const made = await create('--name', 'Watched', '--scopes', 'read', '--expires', '2099-01-01T00:00:00Z')
     const rows = await sql`select project_id, actor, action, details from audit where subject = ${made.api_key_id}`
     expect([...rows]).toEqual([
@@ -123,7 +123,7 @@ describe('api-key create', () => {
 })
 
 describe('api-key list', () => {
-  test('shows every key of the project, and no text or hash of one', async () => {
+  test('shows every key of the project, but no key text or hash', async () => {
     const made = await create('--name', 'Listed', '--scopes', 'read')
     await use(made.api_key)
     await sleep(200)
@@ -148,7 +148,7 @@ describe('api-key list', () => {
 })
 
 describe('api-key revoke', () => {
-  test('acts at once, on every process', async () => {
+  test('takes effect at once in every process', async () => {
     const made = await create('--name', 'Revoked')
     const ctx = await createCtx({ config: readConfig(service.variables), process: 'other' })
     const other = createApp(ctx)
@@ -162,7 +162,7 @@ describe('api-key revoke', () => {
       'The API key is revoked: it is refused from the next request on.\n',
     )
     expect([await use(made.api_key), await elsewhere()]).toEqual([401, 401])
-    expect((await cli('revoke', made.api_key_id)).output).toBe('The API key was revoked already.\n')
+    expect((await cli('revoke', made.api_key_id)).output).toBe('The API key was already revoked.\n')
     const rows = await sql`select project_id, actor, details from audit
       where subject = ${made.api_key_id} and action = 'api_key_revoked'`
     expect([...rows]).toEqual([
@@ -172,7 +172,7 @@ describe('api-key revoke', () => {
     await ctx.db.close({ timeoutSeconds: 5 })
   })
 
-  test('of what is no key is refused', async () => {
+  test('refuses an unknown id', async () => {
     expect((await cli('revoke', randomUUID())).errors).toBe('There is no API key with this id.\n')
     expect((await cli('revoke', 'x')).errors).toContain('It must be a UUID.')
     expect((await cli('revoke')).exitCode).toBe(1)

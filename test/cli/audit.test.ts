@@ -1,4 +1,4 @@
-// Rows are written by the API, chained by a worker as a process of its own, and verified by the command.
+// The API writes audit rows, a worker process chains them, and the command verifies them.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -31,7 +31,7 @@ const cli = async (args: readonly string[], variables: Record<string, string> = 
   return { exitCode: await child.exited, output, errors }
 }
 
-/** A worker whose log is read: `heads` grows as heads are published. */
+/** A worker whose log we read: `heads` collects the heads that it publishes. */
 const startWorker = () => {
   const heads: string[] = []
   const worker = Bun.spawn(['bun', '--no-env-file', path('jobs/worker.ts')], {
@@ -84,7 +84,7 @@ const tamper = (statement: string) =>
     await tx.unsafe(statement)
   })
 
-test('a worker chains what the API writes, publishes heads, and the command proves them; a killed one is replaced', async () => {
+test('a worker chains audit rows and publishes heads that the command verifies; another worker replaces a killed one', async () => {
   const { projectId } = service.project
   const first = startWorker()
   await until(async () => (await unchained()) === 0)
@@ -111,7 +111,7 @@ test('a worker chains what the API writes, publishes heads, and the command prov
 }, 60_000)
 
 describe('audit verify', () => {
-  test('names the first broken row, and ends with 1', async () => {
+  test('names the first broken row and exits with 1', async () => {
     const [row] = await sql<{ id: string; chain: string; actor: string }[]>`
       select a.id, c.chain, a.actor from audit_chain c join audit a on a.id = c.audit_id where c.position = 3`
     await tamper(`update audit set actor = 'nobody' where id = ${row?.id}`)
@@ -139,7 +139,7 @@ describe('audit verify', () => {
     await tamper(`update audit set actor = '${row?.actor}' where id = ${row?.id}`)
   })
 
-  test('works with the rights of the worker, and is of no use with another service key', async () => {
+  test("works with the worker's database login, and fails with another service key", async () => {
     const asWorker = await cli(['verify', '--json'], { DATABASE_URL: service.database.workerUrl })
     expect(asWorker.exitCode).toBe(0)
     expect(JSON.parse(asWorker.output)).toMatchObject({ ok: true, broken: [] })
@@ -182,7 +182,7 @@ describe('audit list', () => {
     expect(text.output.trim().split('\n').length).toBeGreaterThan(5)
   })
 
-  test('says that a project does not exist', async () => {
+  test('refuses an unknown project', async () => {
     const { exitCode, output, errors } = await cli(['list', '--project', randomUUID()])
     expect({ exitCode, output, errors }).toEqual({
       exitCode: 1,

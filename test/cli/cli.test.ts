@@ -1,4 +1,4 @@
-// The operator's commands as they are run: each a process of its own.
+// The operator's commands, each run as a process of its own.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { fileURLToPath } from 'node:url'
@@ -32,7 +32,7 @@ const cli = (args: readonly string[], variables: Variables = service.variables) 
   run('src/cli/main.ts', args, variables)
 
 describe('project create', () => {
-  test('prints with --json the id and the key of a project that works at once, and nothing else', async () => {
+  test('prints, with --json, only the id and the key of a project that works at once', async () => {
     const { exitCode, output, errors } = await cli(['project', 'create', '--name', 'Made by hand', '--json'])
     expect({ exitCode, errors }).toEqual({ exitCode: 0, errors: '' })
     const project = JSON.parse(output)
@@ -44,13 +44,13 @@ describe('project create', () => {
     expect(wallets.json[0].owner_id).toBe(project.project_id)
   })
 
-  test('prints without it the same for people', async () => {
+  test('prints the same for people without --json', async () => {
     const { exitCode, output } = await cli(['project', 'create', '--name', 'Made by hand'])
     expect(exitCode).toBe(0)
     expect(output).toMatch(/^project id: [0-9a-f-]{36}\napi key: {4}sk_[A-Za-z0-9_-]{43}\n/)
   })
 
-  test('refuses a name that is none, and makes nothing', async () => {
+  test('refuses an invalid name and creates nothing', async () => {
     const sql = postgres(service.database.url, { max: 1 })
     const count = async () => (await sql`select count(*) from projects`)[0]
     const before = await count()
@@ -63,7 +63,7 @@ describe('project create', () => {
 })
 
 describe('project list and origins', () => {
-  test('list what there is, oldest first', async () => {
+  test('lists projects, oldest first', async () => {
     const { exitCode, output } = await cli(['project', 'list', '--json'])
     expect(exitCode).toBe(0)
     const [first] = JSON.parse(output)
@@ -76,7 +76,7 @@ describe('project list and origins', () => {
     })
   })
 
-  test('let pages of an origin call from then on', async () => {
+  test('allows pages of an origin to call at once', async () => {
     const origin = 'https://app.example.com'
     const call = async () => (await service.call('/wallets?network=Base', { headers: { origin } })).status
     expect(await call()).toBe(403)
@@ -85,7 +85,7 @@ describe('project list and origins', () => {
     expect(await call()).toBe(200)
   })
 
-  test('say what is wrong with a project or an origin', async () => {
+  test('refuses an unknown project and an invalid origin', async () => {
     const unknown = await cli(['project', 'origins', 'no-uuid', 'https://app.example.com'])
     expect(unknown).toEqual({ exitCode: 1, output: '', errors: 'There is no such project.\n' })
     const path = await cli(['project', 'origins', service.project.projectId, 'https://app.example.com/x'])
@@ -94,8 +94,8 @@ describe('project list and origins', () => {
   })
 })
 
-describe('help and mistakes', () => {
-  test('--help lists the commands, and needs no environment', async () => {
+describe('help and usage errors', () => {
+  test('--help lists the commands and needs no environment variables', async () => {
     const { exitCode, output, errors } = await cli(['--help'], {})
     expect({ exitCode, errors }).toEqual({ exitCode: 0, errors: '' })
     expect(output).toMatch(/^Usage: strongroom/)
@@ -103,7 +103,7 @@ describe('help and mistakes', () => {
     expect((await cli(['project', '--help'], {})).output).toContain('create')
   })
 
-  test('a mistake in the arguments is told on standard error, and nothing is done', async () => {
+  test('a usage error goes to standard error, and nothing is done', async () => {
     for (const [args, sentence] of [
       [['frobnicate'], "unknown command 'frobnicate'"],
       [['project', 'create'], "required option '--name <name>'"],
@@ -117,10 +117,10 @@ describe('help and mistakes', () => {
   })
 })
 
-describe('an environment that is not complete', () => {
+describe('an incomplete environment', () => {
   const MARK = 'hunter2'
 
-  test('is told by the name of the variable and what is right, by every process, without a value', async () => {
+  test("is reported by every process with the variable's name and the expected form, without its value", async () => {
     const complete = { ...service.variables, DATABASE_URL: `postgres://user:${MARK}@127.0.0.1:1/${MARK}` }
     for (const [change, name] of [
       [{ ENVIRONMENT: '' }, 'ENVIRONMENT'],
@@ -155,7 +155,7 @@ describe('an environment that is not complete', () => {
     }
   })
 
-  test('is a root key and an identity key for the API and for commands that open wallets', async () => {
+  test('is one without root key and identity key for the API and for commands that open wallets', async () => {
     const replace = ['sessions', 'replace-keys', '--yes']
     for (const [args, name] of [
       [['project', 'create', '--name', 'x'], 'ROOT_KEY'],
@@ -171,7 +171,7 @@ describe('an environment that is not complete', () => {
     expect((await cli(replace, { ...service.variables, ROOT_KEY: '' })).exitCode).toBe(0)
   })
 
-  test('is told too where it fits another database', async () => {
+  test('is also reported if it belongs to another database', async () => {
     const mainnet = {
       ...service.variables,
       ...{ ENVIRONMENT: 'mainnet', DEVNET: 'false', PUBLIC_BASE_URL: 'https://custody.example.com' },

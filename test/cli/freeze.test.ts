@@ -5,7 +5,7 @@ import { type Service, startService } from '../support/service.ts'
 
 const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
 const STILL_SENT =
-  'From the next request on nothing of it is signed, made, exported or changed. Transactions that were already recorded are still sent.'
+  'From the next request on, it cannot sign, and no wallet of it can be created, exported or changed. Transactions that are already recorded are still sent.'
 
 let service: Service
 
@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-/** Without the root key: who may stop the use of keys need not be able to use them. */
+/** Without the root key: an operator who stops the use of keys need not be able to use them. */
 const cli = async (...args: readonly string[]) => {
   const child = Bun.spawn(['bun', '--no-env-file', CLI, ...args], {
     env: { PATH: process.env.PATH ?? '', ...service.variables, ROOT_KEY: '' },
@@ -41,7 +41,7 @@ const sign = async (wallet: { readonly address: string }) =>
   })
 
 describe('freeze and unfreeze', () => {
-  test('act on the running service at once, and say what they do and what they do not', async () => {
+  test('take effect in the running service at once, and say what they stop and what they do not', async () => {
     const wallet = await service.newWallet({ network: 'Ethereum', ownerId: 'somebody' })
     const { projectId } = service.project
     const things = [
@@ -57,14 +57,14 @@ describe('freeze and unfreeze', () => {
       expect(frozen.output.split('\n')[0]).toBe(`Frozen: ${name}. ${STILL_SENT}`)
       expect(frozen.output.includes('freeze the owner')).toBe(thing[0] === 'wallet')
       expect((await sign(wallet)).json.code).toBe('frozen')
-      expect((await cli('freeze', ...thing, '--reason', 'again')).output).toBe(`Frozen already: ${name}.\n`)
+      expect((await cli('freeze', ...thing, '--reason', 'again')).output).toBe(`Already frozen: ${name}.\n`)
       expect((await cli('unfreeze', ...thing)).output).toBe(`Released: ${name}.\n`)
       expect((await cli('unfreeze', ...thing, '--reason', 'x')).output).toBe(`Not frozen: ${name}.\n`)
     }
     expect((await sign(wallet)).status).toBe(200)
   }, 60_000)
 
-  test('list what is frozen, and why', async () => {
+  test('list what is frozen, with the reason', async () => {
     const wallet = await service.newWallet({ network: 'Ethereum', ownerId: 'another' })
     const { projectId } = service.project
     expect((await cli('freeze', 'list')).output).toBe('Nothing is frozen.\n')
@@ -101,7 +101,7 @@ describe('freeze and unfreeze', () => {
     expect(errors).toContain(sentence)
   })
 
-  test('need the rights of the API: the worker cannot', async () => {
+  test("need the API's database login; the worker's is not enough", async () => {
     const child = Bun.spawn(
       ['bun', '--no-env-file', CLI, 'freeze', 'project', service.project.projectId, '--reason', 'r'],
       {

@@ -54,7 +54,7 @@ const COMMANDS = [
   'db',
 ]
 
-test.each(COMMANDS)('%s --help says what it does, and needs no environment', async (command) => {
+test.each(COMMANDS)('%s --help describes the command and needs no environment variables', async (command) => {
   const child = Bun.spawn(['bun', '--no-env-file', CLI, ...command.split(' '), '--help'], {
     env: { PATH: process.env.PATH ?? '' },
     stdout: 'pipe',
@@ -66,6 +66,6 @@ test.each(COMMANDS)('%s --help says what it does, and needs no environment', asy
   expect(usage).toStartWith(`Usage: strongroom ${command}`)
   expect(empty).toBe('')
   expect(description).toMatch(/^[A-Z].{10,}/)
-  // Each subcommand and option has a sentence of its own.
+  // Each subcommand and option must have a description.
   for (const line of output.split('\n')) expect(line).not.toMatch(/^ {2}-{0,2}[a-z][\w-]*( [<[]\S+)*$/)
 })

@@ -3,7 +3,7 @@ import { addJob } from '../../db/jobs.ts'
 import { network, type OperatorWorld, startOperatorWorld } from './operator-world.ts'
 
 let world: OperatorWorld
-/** Of a transaction that a worker without a node of its network tried to send. */
+/** The error of a worker that tried to send without a node of the network. */
 let transactionId: string
 let jobId: string
 
@@ -29,7 +29,7 @@ beforeAll(async () => {
 afterAll(() => world.close())
 
 describe('jobs list', () => {
-  test('shows each job with what it is about and how it failed; no payload', async () => {
+  test('shows each job with its subject and its last error, but no payload', async () => {
     const jobs = await world.cliJson('jobs', 'list', '--failed')
     expect(jobs.length).toBe(3)
     const job = jobs.find((each: { transaction_id: string }) => each.transaction_id === transactionId)
@@ -46,7 +46,7 @@ describe('jobs list', () => {
     )
   })
 
-  test('of one task; for people as a table', async () => {
+  test('filters by task, and prints a table for people', async () => {
     const { output } = await world.cli('jobs', 'list', '--task', 'track_blocks')
     const [head, job, ...rest] = output.trimEnd().split('\n')
     expect(head?.split(/ +/)).toEqual(['ID', 'TASK', 'STATE', 'DUE', 'ATTEMPTS', 'ABOUT', 'ERROR'])
@@ -57,7 +57,7 @@ describe('jobs list', () => {
     expect((await world.cli('jobs', 'list', '--task', 'clean_logins', '--failed')).output).toBe('No such job.\n')
   })
 
-  test('says of what waits for a transaction that its follower failed', async () => {
+  test('shows, for a transaction that waits, that the job that follows it failed', async () => {
     await world.sql`update transactions set broadcast_at = now(), status = 'pending' where id = ${transactionId}`
     await world.sql`update attempts set broadcast_at = now() where transaction_id = ${transactionId} and rung = 0`
     await world.sql`insert into followed_networks (network, confirmations, climb_after_seconds, expire_after_seconds)
@@ -71,13 +71,13 @@ describe('jobs list', () => {
 })
 
 describe('jobs retry', () => {
-  test('refuses what is wrong with one sentence', async () => {
+  test('refuses bad arguments with one sentence', async () => {
     const wrong: readonly (readonly [readonly string[], string])[] = [
-      [['1000000'], 'There is no job with this id: one that succeeded is gone.'],
+      [['1000000'], 'There is no job with this id; jobs that succeeded are deleted.'],
       [['0'], 'It must be the number of a job.'],
       [[], 'name either a job or --failed.'],
       [['1', '--failed'], 'name either a job or --failed.'],
-      [['1', '--task', 'reconcile'], '--task goes with --failed.'],
+      [['1', '--task', 'reconcile'], '--task needs --failed.'],
       [['--failed', '--task', 'dance'], 'It must be one of broadcast_transaction, '],
     ]
     const answers = await Promise.all(wrong.map(([args]) => world.cli('jobs', 'retry', ...args)))
@@ -89,7 +89,7 @@ describe('jobs retry', () => {
     }
   })
 
-  test('leaves alone what is running', async () => {
+  test('does not touch a running job', async () => {
     await world.sql`update graphile_worker._private_jobs set locked_at = now(), locked_by = 'somebody' where id = ${jobId}`
     const { exitCode, errors } = await world.cli('jobs', 'retry', jobId)
     expect({ exitCode, errors }).toMatchObject({ exitCode: 1, errors: expect.stringContaining('is running this job') })
@@ -97,11 +97,11 @@ describe('jobs retry', () => {
     expect([...(await world.sql`select from audit where action = 'job_retried'`)]).toEqual([])
   })
 
-  test('runs a job again as if it had never failed, also one that was given up; it is audited with its project', async () => {
+  test('runs a job again as if it had never failed, even one that was given up, and audits it in its project', async () => {
     await world.sql`update graphile_worker._private_jobs set attempts = max_attempts where id = ${jobId}`
     expect((await jobOf(`broadcast:${transactionId}`))?.state).toBe('given_up')
     const { output } = await world.cli('jobs', 'retry', jobId)
-    expect(output).toBe(`Job ${jobId} (broadcast_transaction) runs again now, where a worker runs.\n`)
+    expect(output).toBe(`Job ${jobId} (broadcast_transaction) runs again now, if a worker runs.\n`)
     expect(await jobOf(`broadcast:${transactionId}`)).toEqual({ id: jobId, state: 'due', attempts: 0 })
     const acts = await world.sql`select project_id, actor, subject, details from audit where action = 'job_retried'`
     expect([...acts]).toEqual([
@@ -112,7 +112,7 @@ describe('jobs retry', () => {
     ])
   })
 
-  test('runs all that failed again; those of no project are audited as the deployment’s; then all is well', async () => {
+  test('runs all failed jobs again, and audits those without a project for the deployment', async () => {
     const { output } = await world.cli('jobs', 'retry', '--failed')
     expect(
       output
@@ -121,8 +121,8 @@ describe('jobs retry', () => {
         .map((line) => line.replace(/\d+/, 'N'))
         .toSorted(),
     ).toEqual([
-      'Job N (index_blocks) runs again now, where a worker runs.',
-      'Job N (track_blocks) runs again now, where a worker runs.',
+      'Job N (index_blocks) runs again now, if a worker runs.',
+      'Job N (track_blocks) runs again now, if a worker runs.',
     ])
     const acts =
       await world.sql`select actor, details from audit where action = 'job_retried' and project_id is null order by id`

@@ -1,5 +1,5 @@
-// What tests of the operator's view of submission need: a chain that mines when it is told to, a gate in front of it, the
-// service, workers on demand, and the command line with the API's login and without the root key.
+// The setting for tests of the operator's view: a chain that mines on command, a gate in front of it, the service, workers on
+// demand, and the command line with the API's database login and without the root key.
 
 import { fileURLToPath } from 'node:url'
 import postgres from 'postgres'
@@ -30,17 +30,17 @@ export type Why = {
 }
 
 export const startOperatorWorld = async () => {
-  // With a slot an epoch, a block is final that has two on top of it.
+  // With one slot per epoch, a block is final once two more are on top of it.
   const chain = await startChain(network, { flags: ['--slots-in-an-epoch', '1'] })
   await deployCanonicalContracts(chain.rpcUrl)
   const gate = startGate(chain.rpcUrl)
   const service = await startService({ rpcUrls: { [network]: gate.url } })
   const sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
-  /** As the command line sees it: with the rights of the API. */
+  /** As the command line sees it, with the API's database login. */
   const asOperator = postgres(service.database.apiUrl, { max: 1 })
   const workers = new Set<ReturnType<typeof Bun.spawn>>()
 
-  /** A worker, also one with other variables than the service's own. */
+  /** Starts a worker, optionally with environment variables that differ from the service's. */
   const startWorker = (variables: Record<string, string> = {}) => {
     const worker = Bun.spawn(['bun', '--no-env-file', WORKER], {
       env: {
@@ -72,7 +72,7 @@ export const startOperatorWorld = async () => {
     return { exitCode: await child.exited, output, errors }
   }
 
-  /** What a command prints with `--json`. */
+  /** The output of a command with `--json`. */
   const cliJson = async (...args: readonly string[]) => {
     const { exitCode, output, errors } = await cli(...args, '--json')
     if (exitCode !== 0 || errors !== '') throw new Error(`${args.join(' ')}: ${errors}`)
@@ -85,7 +85,7 @@ export const startOperatorWorld = async () => {
     return address
   }
 
-  /** A wallet whose key somebody else has too. */
+  /** A wallet whose key somebody else also has. */
   const sharedWallet = async () => {
     const privateKey = generatePrivateKey()
     const account = privateKeyToAccount(privateKey)
@@ -97,7 +97,7 @@ export const startOperatorWorld = async () => {
     return account
   }
 
-  /** A contract wallet that is not deployed, and its key's address, which has coins. */
+  /** A contract wallet that is not deployed, and the funded address of its key. */
   const contractWallet = async () => {
     const private_key = generatePrivateKey()
     const { address: key } = privateKeyToAccount(private_key)
@@ -157,20 +157,20 @@ export const startOperatorWorld = async () => {
       whyOf,
       until,
     },
-    /** Waits until the view gives this cause. */
+    /** Waits until the view shows this cause. */
     becomes: (id: string, cause: string | null): Promise<Why> =>
       until(
         () => whyOf(id),
         (row) => row.cause === cause,
       ),
-    /** Whatever waits is looked after as if it had waited for a minute. */
+    /** Makes every waiting transaction look as if it had waited for a minute. */
     reconcile: async (): Promise<void> => {
       await sql`update transactions set created_at = created_at - interval '1 minute', updated_at = updated_at - interval '1 minute'
         where not final`
       await sql`update signers set heard_at = heard_at - interval '30 s'`
       await addJob(service.ctx.db, 'reconcile', { again: false })
     },
-    /** Jobs that wait before they try again do so now. */
+    /** Makes jobs that wait for a retry run now. */
     hurry: () =>
       sql`update graphile_worker._private_jobs set run_at = now() where key like 'broadcast:%' and run_at > now()`,
     close: async () => {

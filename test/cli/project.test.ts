@@ -1,4 +1,4 @@
-// The operator's commands on a project of mainnet, as processes of their own: secrets come from standard input.
+// The operator's commands for a mainnet project, as processes of their own; secrets come from standard input.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -70,8 +70,8 @@ const rows = async ({ projectId }: Project) => {
 }
 const NOTHING = { keys: 0, wallets: 0, audited: 0, active: false }
 
-describe('a project of mainnet before its activation', () => {
-  test('makes, imports and mints nothing: 403 project_not_activated', async () => {
+describe('a mainnet project before its activation', () => {
+  test('cannot create, import or mint: 403 project_not_activated', async () => {
     const project = await newProject()
     const private_key = '1'.padStart(64, '0')
     const from = { network: 'Ethereum', contract_address: `0x${'1'.repeat(40)}`, uri: 'ipfs://x' }
@@ -88,7 +88,7 @@ describe('a project of mainnet before its activation', () => {
 })
 
 describe('project activate', () => {
-  test('takes the secret from standard input, and makes the project wallets', async () => {
+  test('reads the secret from standard input and creates the project wallets', async () => {
     const project = await newProject()
     expect(await activate(project)).toMatchObject({ code: 0, err: '' })
     const networks = ['Ethereum', 'Base', ...SUBSTRATE_NETWORKS]
@@ -105,7 +105,7 @@ describe('project activate', () => {
     expect({ ...act }).toEqual({ actor: 'operator', details: {} })
   })
 
-  test('takes the secret as it stands: spaces count, a line end does not', async () => {
+  test('reads the secret exactly: spaces count, the line end does not', async () => {
     const project = await newProject()
     expect((await activate(project, ` ${SECRET} \r\n`)).code).toBe(0)
     expect((await create(project, developer(SECRET))).json.code).toBe('INVALID_SECRET')
@@ -130,14 +130,14 @@ describe('project activate', () => {
     expect(await rows(project)).toEqual(NOTHING)
   })
 
-  test('takes no secret from the command line', async () => {
+  test('accepts no secret on the command line', async () => {
     const project = await newProject()
     const refused = await run(['activate', project.projectId, 'a secret on the line'], '')
     expect(refused.code).toBe(1)
     expect(await rows(project)).toEqual(NOTHING)
   })
 
-  test('is once: a second one changes nothing, and says what does', async () => {
+  test('works once: a second activation changes nothing and names the right command', async () => {
     const project = await newProject()
     await activate(project)
     const again = await activate(project, `${NEXT}\n`)
@@ -146,7 +146,7 @@ describe('project activate', () => {
     expect((await create(project, developer(SECRET))).status).toBe(200)
   })
 
-  test('at once, twice: one wins', async () => {
+  test('succeeds for only one of two simultaneous runs', async () => {
     const project = await newProject()
     const vault = service.ctx.vault
     const input = { projectId: project.projectId, actor: 'operator' }
@@ -158,12 +158,12 @@ describe('project activate', () => {
     expect(written.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
   })
 
-  test('refuses a project that does not exist, or is named by no id', async () => {
+  test('refuses an unknown project and a malformed id', async () => {
     expect((await run(['activate', randomUUID()], SECRET)).err).toBe('There is no such project.\n')
     expect((await run(['activate', 'mine'], SECRET)).err).toContain('It must be a UUID.')
   })
 
-  test('of a project named in capitals seals under its id as the database spells it', async () => {
+  test('seals under the id as the database spells it, even if the id is given in capitals', async () => {
     const project = await newProject()
     expect((await run(['activate', project.projectId.toUpperCase()], SECRET)).code).toBe(0)
     expect((await create(project, developer(SECRET))).status).toBe(200)
@@ -171,7 +171,7 @@ describe('project activate', () => {
 })
 
 describe('project change-developer-secret', () => {
-  test('takes the old and the new one, rewraps one row, and the wallets stay', async () => {
+  test('replaces the old secret by the new one, rewraps one row, and keeps the wallets', async () => {
     const project = await newProject()
     await activate(project)
     const wallet = (await create(project, developer(SECRET))).json
@@ -199,14 +199,14 @@ describe('project change-developer-secret', () => {
     expect((await create(project, developer(SECRET))).status).toBe(200)
   })
 
-  test('refuses a project that is not active yet', async () => {
+  test('refuses a project that is not active', async () => {
     const project = await newProject()
     expect((await changeSecret(project)).err).toContain('must be activated first')
   })
 })
 
 describe('project passkey-domain', () => {
-  test('takes the host of an allowed origin or a domain above it, and no other', async () => {
+  test('accepts only the host of an allowed origin or a parent domain of it', async () => {
     const { projectId } = await newProject()
     await setAllowedOrigins(service.ctx, { projectId, origins: ['https://app.example.com'] })
     expect(await run(['passkey-domain', projectId, 'example.com'], '')).toMatchObject({ code: 0, err: '' })
@@ -228,16 +228,16 @@ describe('project anonymous-login', () => {
   const usersOf = async ({ projectId }: Project) =>
     (await sql`select count(*)::int as count from users where project_id = ${projectId}`)[0]?.count
 
-  test('turns it on and off, which is off on mainnet at first; who came by it stays logged in', async () => {
+  test('turns anonymous login on and off; it is off on mainnet by default, and existing users stay logged in', async () => {
     const project = await newProject()
     expect((await login(project)).told).toEqual(OFF)
     expect(await usersOf(project)).toBe(0)
-    // It opens no wallet.
+    // The command opens no wallet.
     const variables = { ...service.variables, ROOT_KEY: '', IDENTITY_KEY: '' }
     const on = await run(['anonymous-login', project.projectId, 'on'], '', variables)
     expect(on).toEqual({
       code: 0,
-      out: 'Anonymous login is on now. Users who came by it keep their sessions.\n',
+      out: 'Anonymous login is on now. Users who logged in with it keep their sessions.\n',
       err: '',
     })
     const { told, token } = await login(project)
@@ -254,7 +254,7 @@ describe('project anonymous-login', () => {
     ])
   })
 
-  test('refuses another word, and a project that is not there', async () => {
+  test('refuses another word and an unknown project', async () => {
     const { projectId } = await newProject()
     const refused = [
       await run(['anonymous-login', projectId, 'yes'], ''),
@@ -268,7 +268,7 @@ describe('project anonymous-login', () => {
 })
 
 describe('on testnet', () => {
-  test('there is nothing to activate or to change: the secret is the constant', async () => {
+  test('there is nothing to activate or change, because the secret is a constant', async () => {
     const testnet = await startService({ rpcUrls: {} })
     const { projectId } = testnet.project
     const refusals = [

@@ -1,4 +1,4 @@
-// A reorganisation below what was final: it is found and told, and `tx repair` shows what it would do, then does it.
+// A reorganisation deeper than finality: the service reports it; `tx repair` shows the repair and, with --yes, does it.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
@@ -6,7 +6,7 @@ import { freePort } from '../../devnet/port.ts'
 import { readMetrics } from '../metrics/exposition.ts'
 import { network, type OperatorWorld, startOperatorWorld } from './operator-world.ts'
 
-/** Two slots make a block final; and some above. */
+/** Enough slots to make a block final, and some more. */
 const BLOCKS_ABOVE = 20
 
 let world: OperatorWorld
@@ -41,7 +41,7 @@ const isTracked = async (): Promise<void> => {
   )
 }
 
-/** Three of one signer, each told as success for good. */
+/** Three transactions of one signer, all final successes. */
 const three = async () => {
   const from = await world.wallet()
   await world.chain.mine()
@@ -61,7 +61,7 @@ const three = async () => {
   return { from, ids, raws }
 }
 
-/** Other blocks in the place of all that has one of these, down to below the first. */
+/** Replaces all blocks that hold one of these, from the first one on. */
 const reorganise = async (transactions: readonly (readonly [Hex, number])[] = []): Promise<void> => {
   await world.chain.rpc('anvil_reorg', [BLOCKS_ABOVE + 4, transactions])
   await world.chain.mine(3)
@@ -73,15 +73,18 @@ const deepCount = async (): Promise<number> => {
   return readMetrics(text).value('deep_reorganisations_total', { network })
 }
 
-test('nothing is shown, and nothing done, where what is final is on the chain', async () => {
+test('does nothing while all final transactions are on the chain', async () => {
   const { ids } = await three()
   const { exitCode, output } = await world.cli('tx', 'repair', '--network', network, '--yes')
-  expect({ exitCode, output }).toEqual({ exitCode: 0, output: `Whatever was final on ${network} is on the chain.\n` })
+  expect({ exitCode, output }).toEqual({
+    exitCode: 0,
+    output: `All final transactions of ${network} are on the chain.\n`,
+  })
   expect(await row(ids[0] ?? '')).toEqual({ status: 'success', final: true, code: null, holds: true })
 })
 
-describe('three that were final, and are on no chain', () => {
-  test('are told to the operator, shown, and put right when asked: the signer sends again from its first nonce', async () => {
+describe('three final transactions that are on no chain any more', () => {
+  test('are reported and shown, and repaired with --yes; the signer then sends again from the first of their nonces', async () => {
     const { from, ids } = await three()
     const before = await deepCount()
     await reorganise()
@@ -92,11 +95,11 @@ describe('three that were final, and are on no chain', () => {
     const shown = await world.cli('tx', 'repair', '--network', network)
     expect(shown.exitCode).toBe(0)
     for (const id of ids) expect(shown.output).toMatch(new RegExp(`^${id} .* success .* on no chain: `, 'm'))
-    expect(shown.output).toEndWith('Nothing was changed. With --yes it is done.\n')
+    expect(shown.output).toEndWith('Nothing was changed. Confirm with --yes.\n')
     for (const id of ids) expect(await row(id)).toEqual({ status: 'success', final: true, code: null, holds: true })
 
     const done = await world.cli('tx', 'repair', '--network', network, '--yes')
-    expect(done.output).toMatch(/\nPut right: [0-9]+ of [0-9]+\.\n$/)
+    expect(done.output).toMatch(/\nRepaired: [0-9]+ of [0-9]+\.\n$/)
     for (const id of ids) {
       expect(await row(id)).toEqual({ status: 'failed', final: true, code: 'reorganised', holds: false })
       const { json } = await world.service.get('/transactions/status-by-id', { id })
@@ -113,12 +116,12 @@ describe('three that were final, and are on no chain', () => {
     expect((await world.service.settled(next)).json.status).toBe('success')
     expect(await world.chain.publicClient.getTransactionCount({ address: from })).toBe(1)
     const again = await world.cli('tx', 'repair', '--network', network, '--yes')
-    expect(again.output).toBe(`Whatever was final on ${network} is on the chain.\n`)
+    expect(again.output).toBe(`All final transactions of ${network} are on the chain.\n`)
   })
 })
 
-describe('one that was final, and is in another block', () => {
-  test('is followed there, and told as success again; the others are on no chain', async () => {
+describe('a final transaction that moved to another block', () => {
+  test('is followed there and succeeds again, while the others are on no chain', async () => {
     const { ids, raws } = await three()
     const [first = '', second = '', third = ''] = ids
     await reorganise([[raws[0] ?? '0x', 2]])

@@ -1,5 +1,5 @@
-// The proof of rotation: a thousand wallets have the same addresses and give the same signatures (RFC 6979: the same key
-// and digest always give the same) before and after, while others sign, and with both commands killed again and again.
+// The proof of rotation: a thousand wallets keep their addresses and signatures (RFC 6979: the same key and digest always
+// give the same signature) while others sign and both commands are killed many times.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -32,7 +32,7 @@ let wallets: readonly WalletRow[]
 let before: readonly string[]
 let newRootKey: string
 
-/** Numbers from 0 to 1 that are the same in every run (mulberry32). */
+/** Numbers from 0 to 1, the same in every run (mulberry32). */
 const seeded = (seed: number) => () => {
   seed = (seed + 0x6d2b79f5) | 0
   let value = Math.imul(seed ^ (seed >>> 15), 1 | seed)
@@ -54,7 +54,7 @@ const inTurns = async <Item, Result>(
 const credentialsOf = (wallet: WalletRow) =>
   wallet.controlMode === 'user' ? { userPin: PIN } : { developerSecret: SECRET }
 
-/** What a wallet is to the world: its address, and a signature. */
+/** The visible identity of a wallet: its address, and a signature. */
 const faceOf =
   (ctx: Ctx) =>
   async (wallet: WalletRow): Promise<string> => {
@@ -77,7 +77,7 @@ const run = async (args: readonly string[], variables = service.variables) => {
   return { exitCode: await child.exited, output, errors }
 }
 
-/** Ends a command with SIGKILL, so long after it has written so many lines of progress. @returns whether it ran still. */
+/** Kills a command with SIGKILL a while after it has printed some lines. @returns whether it was still running. */
 const killed = async (args: readonly string[], when: { readonly lines: number; readonly delayMs: number }) => {
   const child = start(args, service.variables)
   let lines = 0
@@ -95,7 +95,7 @@ const killed = async (args: readonly string[], when: { readonly lines: number; r
   return ran
 }
 
-/** Signs over HTTP until it is told to stop. @returns how many answers there were, and those that were not as ever. */
+/** Signs over HTTP until it is stopped. @returns the number of answers, and those that differ from the expected one. */
 const signMeanwhile = async () => {
   const [one, other] = [wallets[0], wallets.at(-1)]
   if (one === undefined || other === undefined) throw new Error('there are no wallets')
@@ -178,7 +178,7 @@ afterAll(async () => {
 
 const someOf = <Item>(items: readonly Item[]): readonly Item[] => items.filter((_item, index) => index % 97 === 0)
 
-/** The versions under which the project's rows lie. */
+/** The key versions with which the project's rows are encrypted. */
 const versions = async (): Promise<readonly number[]> => {
   const rows = await sql<{ version: number }[]>`
     select distinct get_byte(sealed, 5) as version from (
@@ -190,12 +190,12 @@ const versions = async (): Promise<readonly number[]> => {
   return rows.map((row) => row.version)
 }
 
-test('a thousand wallets differ', () => {
+test('the thousand wallets all differ', () => {
   expect(new Set(before).size).toBe(1_000)
 })
 
 describe('keys rotate-project', () => {
-  test('killed again and again leaves every wallet as it was; run again it ends what was begun', async () => {
+  test('leaves every wallet unchanged when it is killed many times, and then finishes', async () => {
     const random = seeded(20_250_102)
     const meanwhile = await signMeanwhile()
     let ranStill = 0
@@ -208,7 +208,7 @@ describe('keys rotate-project', () => {
       mixed.push((await versions()).length)
       expect(await inTurns(someOf(wallets), faceOf(service.ctx))).toEqual([...someOf(before)])
     }
-    // The kills came in the middle of the work, and not before or after it.
+    // The kills came in the middle of the work, not before or after it.
     expect(ranStill).toBeGreaterThan(KILLS / 2)
     expect(Math.max(...mixed)).toBeGreaterThan(1)
 
@@ -229,7 +229,7 @@ describe('keys rotate-project', () => {
     expect(await inTurns(wallets, faceOf(service.ctx))).toEqual([...before])
   }, 120_000)
 
-  test('refuses and loses no new wallet and no change of a PIN that comes meanwhile', async () => {
+  test('refuses and loses no new wallet and no PIN change during the rotation', async () => {
     const { projectId } = service.project
     let running = true
     const users = wallets.filter(({ controlMode }) => controlMode === 'user').slice(0, 3)
@@ -281,7 +281,7 @@ describe('keys rotate-project', () => {
     expect(new Set(await inTurns(rows, faceOf(service.ctx))).size).toBe(made.length)
   }, 60_000)
 
-  test('--all takes every project, and names neither or both are refused', async () => {
+  test('--all rotates every project; naming neither or both is refused', async () => {
     await makeProject()
     const { exitCode, output } = await run(['rotate-project', '--all'])
     expect(exitCode).toBe(0)
@@ -297,19 +297,19 @@ describe('keys rotate-project', () => {
 describe('keys rotate-root', () => {
   const rotate = () => ['rotate-root', '--to', `file:${newRootKey}`]
 
-  /** The root key that the database belongs to, and those that wrapped project keys. */
+  /** The database's root key, and the root keys that wrapped project keys. */
   const belongsTo = async () => {
     const [row] = await sql<{ id: string }[]>`select root_key_id as id from deployment`
     const keys = await sql<{ id: string }[]>`select distinct root_key_id as id from project_keys`
     return { deployment: row?.id ?? '', keys: keys.map((key) => key.id) }
   }
 
-  test('killed again and again has changed all or nothing; run again it changes all', async () => {
+  test('changes all or nothing when it is killed, and then finishes', async () => {
     await inTurns(Array.from({ length: OTHER_PROJECTS }), makeProject)
     const from = (await belongsTo()).deployment
     const random = seeded(20_250_103)
     const meanwhile = await signMeanwhile()
-    // So that kills hit the transaction, too: each row of it takes its time.
+    // Slow down each row, so that kills hit the transaction too.
     await sql`create function take_time() returns trigger language plpgsql as $$
       begin perform pg_sleep(0.002); return new; end $$`
     await sql`create trigger take_time before update on project_keys for each row execute function take_time()`
@@ -335,14 +335,14 @@ describe('keys rotate-root', () => {
     const again = await run(rotate())
     expect(again).toEqual({
       exitCode: 0,
-      output: `The database belongs to ${to} already: nothing was done.\n`,
+      output: `The database already belongs to ${to}: nothing was done.\n`,
       errors: '',
     })
 
-    // A process with both keys, which has not used the project before, goes on as if nothing had been.
+    // A process with both keys goes on with a project that it has not used before.
     expect(await inTurns(someOf(wallets), faceOf(prepared))).toEqual([...someOf(before)])
     await prepared.db.close({ timeoutSeconds: 5 })
-    // The process with the earlier key goes on with the project that it has in use; the new one opens everything.
+    // A process with the old key goes on with the project that it uses; one with the new key opens everything.
     const { answers, strange } = await meanwhile.stop()
     expect(strange).toEqual([])
     expect(answers).toBeGreaterThan(50)
@@ -355,7 +355,7 @@ describe('keys rotate-root', () => {
     expect(refused.errors).toContain(`it is ${from}, and should be ${to}`)
   }, 120_000)
 
-  test('refuses a key that it cannot read, the service key, and none, without a word of what was given', async () => {
+  test('refuses an unreadable key, the service key and a missing key, without repeating the input', async () => {
     for (const [args, sentence] of [
       [['rotate-root'], "required option '--to <root key>'"],
       [['rotate-root', '--to', '6d61726b6d61726b6d61726b6d61726b'], 'must begin with file:'],

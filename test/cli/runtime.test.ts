@@ -24,7 +24,7 @@ const pin = async (...args: readonly string[]) => {
   return { exitCode: await child.exited, output, errors }
 }
 
-test('the pin that is printed is the one that the configuration takes', async () => {
+test('prints a pin that the configuration accepts', async () => {
   const { exitCode, output } = await pin('Vara')
   expect({ exitCode, output }).toEqual({
     exitCode: 0,
@@ -34,8 +34,8 @@ test('the pin that is printed is the one that the configuration takes', async ()
   expect(JSON.parse(json)).toMatchObject({ network: 'Vara', spec_version: 900, is_covered: false })
 })
 
-test('without a node, and for a node of another chain, it says so', async () => {
-  expect((await pin('Polkadot')).errors).toBe('Polkadot has no node in the configuration: name one with --url.\n')
+test('reports a missing node and a node of another chain', async () => {
+  expect((await pin('Polkadot')).errors).toBe('The configuration has no node of Polkadot: name one with --url.\n')
   const other = await pin('Polkadot', '--url', chain.rpcUrl)
   expect([other.exitCode, other.output]).toEqual([1, ''])
   expect(other.errors).toStartWith('The Polkadot node answers for the genesis block')

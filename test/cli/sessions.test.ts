@@ -1,4 +1,4 @@
-// The operator's hold on users' sessions, and how the keys of access tokens come and go.
+// The operator's commands for users' sessions, and the rotation of the keys of access tokens.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -42,7 +42,7 @@ const audited = (action: string) => sql`
   select project_id, actor, subject, details from audit where action = ${action} order by id`
 
 describe('sessions and users', () => {
-  test('are listed without anything that could be used, and revoked at once', async () => {
+  test('sessions are listed without secrets, and revoked at once', async () => {
     const [first, second] = [await login(), await login()]
     const project = service.project.projectId
     const [listed, users, user] = await Promise.all([
@@ -63,7 +63,7 @@ describe('sessions and users', () => {
     expect((await cli('sessions', 'revoke', first.id)).output).toStartWith('One session is revoked')
     expect([await reaches(first), await reaches(second)]).toEqual([401, 200])
     expect((await refresh(first)).status).toBe(401)
-    expect((await cli('sessions', 'revoke', first.id)).output).toStartWith('Nothing was to be revoked')
+    expect((await cli('sessions', 'revoke', first.id)).output).toStartWith('Nothing was revoked')
     const all = await cli('sessions', 'revoke', '--user', second.user_id, '--project', project)
     expect(all.output).toStartWith('One session is revoked')
     expect(await reaches(second)).toBe(401)
@@ -74,13 +74,13 @@ describe('sessions and users', () => {
     )
   })
 
-  test('what does not fit is refused with one sentence', async () => {
+  test('bad arguments are refused with one sentence', async () => {
     const cases: [readonly string[], string][] = [
       [['sessions', 'revoke', randomUUID(), '--user', randomUUID(), '--project', randomUUID()], 'name one session'],
       [['sessions', 'revoke', '--user', randomUUID()], 'name one session, or give --user and --project'],
       [['sessions', 'revoke', randomUUID()], 'There is no session with this id.'],
       [['sessions', 'list', '--project', randomUUID()], 'There is no such project.'],
-      [['sessions', 'replace-keys'], 'every access token of every project would end; give --yes'],
+      [['sessions', 'replace-keys'], 'this ends every access token of every project; confirm it with --yes'],
     ]
     const answers = await Promise.all(cases.map(([args]) => cli(...args)))
     for (const [index, { exitCode, output, errors }] of answers.entries()) {
@@ -98,19 +98,19 @@ describe('the keys of access tokens', () => {
     ...{ projectId: service.project.projectId, userId: randomUUID(), sessionId: randomUUID() },
     ...{ email: null, hasPasskeys: false, signInWallet: null, sessionExpiresAt: later(30 * DAY_MS) },
   })
-  /** A process whose clock is moved. */
+  /** A process with its own clock. */
   const processAt = (clock: { ms: number }) =>
     createAccessTokens({ ...service.ctx, now: () => new Date(Date.now() + clock.ms) })
   const kidOf = (token: string) => decodeProtectedHeader(token).kid ?? ''
   const later = (ms: number) => new Date(Date.now() + ms)
 
-  test('follow each other: published an hour before it signs, and until the last token has expired', async () => {
+  test('are published an hour before they sign, and until the last token has expired', async () => {
     const clock = { ms: 0 }
     const process = processAt(clock)
     const before = await process.issue(claims())
     await rotateTokenKeys(service.ctx, later(29 * DAY_MS))
     expect(await keys()).toHaveLength(1)
-    // Of two that rotate at once, one makes a key.
+    // Of two simultaneous rotations, one creates a key.
     const rotations = await sql.begin(async (tx) => {
       await tx`select pg_advisory_xact_lock(hashtext('token_keys'))`
       const begun = Promise.all([1, 2, 3].map(() => rotateTokenKeys(service.ctx, later(30 * DAY_MS + 60_000))))
@@ -144,7 +144,7 @@ describe('the keys of access tokens', () => {
     expect(await process.verify(before.token)).toBeNull()
   })
 
-  test('are replaced by the operator: earlier tokens end, sessions go on, and other processes know the new key', async () => {
+  test('are replaced by the operator: old tokens end, sessions go on, and other processes use the new key', async () => {
     const clock = { ms: 0 }
     const [session, elsewhere] = [await login(), processAt(clock)]
     await elsewhere.jwks()

@@ -30,7 +30,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** With the API's login and without the root key, as the other commands that open no wallet. */
+/** With the API's database login and without the root key, like all commands that open no wallet. */
 const cli = async (...args: readonly string[]) => {
   const child = Bun.spawn(['bun', '--no-env-file', CLI, 'tokens', ...args], {
     env: { PATH: process.env.PATH ?? '', ...service.variables, ROOT_KEY: '' },
@@ -48,11 +48,11 @@ const looksOf = async (...addresses: readonly string[]) =>
   Object.fromEntries(await tokenLooks(service.ctx.db, { chain: { network: 'Ethereum', chainId: SEPOLIA }, addresses }))
 const good = (output: string) => ({ exitCode: 0, errors: '', output })
 
-test('imports, lists and removes lists, and leaves an audit row for each act', async () => {
+test('imports, lists and removes token lists, and audits each change', async () => {
   expect(await cli('list')).toEqual(good('No token list was imported.\n'))
   const path = join(folder, 'list.json')
   await writeFile(path, listOf('Doors', [TOKEN, { ...TOKEN, chainId: 1 }, { ...TOKEN, chainId: 10 }]))
-  // Mainnet's chain is none of a testnet deployment.
+  // A mainnet chain is not in a testnet deployment.
   expect(await cli('import', path)).toEqual(
     good('Imported Doors 1.0.0: 1 token, and skipped 2 tokens of other chains.\n'),
   )
@@ -84,7 +84,7 @@ test('imports, lists and removes lists, and leaves an audit row for each act', a
   ])
 }, 60_000)
 
-test('what is imported goes before the default list, which fills in what it leaves open', async () => {
+test('an imported list overrides the default list, which fills in missing fields', async () => {
   const [byDefault] = Object.values(await looksOf(USDC))
   expect(byDefault).toEqual({ logoUrl: expect.stringContaining('trustwallet'), displayDecimals: 2 })
   await importList(listOf('Looks', [{ ...TOKEN, address: USDC, logoURI: 'https://example.com/usdc.png' }]))
@@ -95,7 +95,7 @@ test('what is imported goes before the default list, which fills in what it leav
   expect(await tokenLooks(service.ctx.db, elsewhere)).toEqual(new Map())
 })
 
-test('importing again replaces the list, and a token of two lists is the later one’s', async () => {
+test('a new import replaces the list, and the newer list wins for a token in two lists', async () => {
   const logo = (logoURI: string) => ({ ...TOKEN, logoURI })
   await importList(listOf('One', [logo('https://one.example'), { ...TOKEN, address: USDC }]))
   await importList(listOf('Two', [logo('https://two.example')]))
@@ -105,7 +105,7 @@ test('importing again replaces the list, and a token of two lists is the later o
   expect([...rows]).toEqual([{ list_name: 'One', address: DOOR, logo_url: 'https://one.example/again' }])
 })
 
-test('takes what is right of a list, and names the rest', async () => {
+test('imports the valid tokens of a list and names the others', async () => {
   const path = join(folder, 'mistakes.json')
   await writeFile(
     path,
@@ -119,7 +119,7 @@ test('takes what is right of a list, and names the rest', async () => {
     good(
       [
         'Imported Mistakes 1.0.0: 2 tokens.',
-        'Not taken:',
+        'Refused:',
         '  Field "tokens.1.address" must be an address: 0x and 40 hex digits.',
         '  tokens.2.logoURI must be a URI of at most 2048 characters: https://… or ipfs://….',
         '',
@@ -130,7 +130,7 @@ test('takes what is right of a list, and names the rest', async () => {
   expect(act?.details).toEqual({ version: '1.0.0', tokens: '2', skipped: '0', refused: '2' })
 }, 30_000)
 
-test('keeps nothing of a list without a token that can be taken, and takes the largest in a few seconds', async () => {
+test('stores nothing of a list without a valid token, and imports the largest list in seconds', async () => {
   const before = await sql`select count(*)::int from listed_tokens`
   await expect(importList(listOf('Mistakes', [{ ...TOKEN, address: '0x12' }]))).rejects.toThrow('tokens.0.address')
   expect([...(await sql`select count(*)::int from listed_tokens`)]).toEqual([...before])
@@ -139,7 +139,7 @@ test('keeps nothing of a list without a token that can be taken, and takes the l
   expect((await sql`select count(*)::int from listed_tokens where list_name = 'Large'`)[0]?.count).toBe(50_000)
 }, 30_000)
 
-test('the worker sees none of it', async () => {
+test('the worker cannot read token lists', async () => {
   const worker = postgres(service.database.workerUrl, { max: 1 })
   await expect(worker`select * from listed_tokens`.then(() => 'allowed')).rejects.toMatchObject({ code: '42501' })
   await worker.end()

@@ -1,4 +1,4 @@
-// Each reason why a transaction is not done, as a real situation; and what an operator does about it.
+// Each reason why a transaction is not done, produced for real, and what an operator can do about it.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -25,8 +25,8 @@ const actsOn = (id: string) => world.sql`select actor, action, details from audi
 
 const baseFee = (wei: bigint) => world.chain.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${wei.toString(16)}`])
 
-describe('what was not sent', () => {
-  test('says that no worker runs; where its job is lost, that the reconciler adds one; `tx retry` gets it mined', async () => {
+describe('a transaction that was not sent', () => {
+  test('shows that no worker runs, or that its job is lost; `tx retry` gets it mined', async () => {
     const id = await world.send(await world.wallet())
     expect(await world.whyOf(id)).toMatchObject({
       cause: 'not_sent',
@@ -46,7 +46,7 @@ describe('what was not sent', () => {
     ])
   })
 
-  test('may be asked for again and again: it is mined once', async () => {
+  test('is mined once, even if it is retried many times', async () => {
     const from = await world.wallet()
     const id = await world.send(from)
     for (let each = 0; each < 2; each += 1) expect((await world.cli('tx', 'retry', id)).exitCode).toBe(0)
@@ -55,7 +55,7 @@ describe('what was not sent', () => {
     expect(await world.chain.publicClient.getTransactionCount({ address: from })).toBe(1)
   })
 
-  test('says that a worker died with its job', async () => {
+  test('shows that a worker died with its job', async () => {
     const id = await world.send(await world.wallet())
     const held = world.gate.hold('before', 'eth_sendRawTransaction')
     const worker = world.startWorker()
@@ -73,9 +73,9 @@ describe('what was not sent', () => {
     expect(await settled(id)).toMatchObject({ status: 'success' })
   })
 
-  test('says how often its job failed, and of what', async () => {
+  test('shows how often its job failed, and why', async () => {
     const id = await world.send(await world.wallet())
-    // A worker that has no node of this network.
+    // A worker without a node of this network.
     world.startWorker({ ETHEREUM_RPC_URL: '' })
     const failing = await world.until(
       () => world.whyOf(id),
@@ -96,14 +96,14 @@ describe('what was not sent', () => {
   })
 })
 
-describe('what the node did not take', () => {
-  test('says that its contract wallet has no code yet, and goes when it has', async () => {
+describe('a transaction that the node did not accept', () => {
+  test('shows that its contract wallet is not deployed yet, and is sent once it is', async () => {
     const { key, safe } = await world.contractWallet()
     const id = await world.send(safe)
     const [deployment] = await world.cliJson('tx', 'list', '--signer', safe)
     expect(deployment).toMatchObject({ kind: 'deployment', signer_address: key, contract_wallet: safe, nonce: 0 })
     expect(await world.whyOf(id)).toMatchObject({ cause: 'behind', waits_for: deployment.id })
-    // Mined, and then as if by a node that lags behind.
+    // Mined, and then hidden, as by a node that lags behind.
     const [attempt] =
       await world.sql`select raw from attempts where transaction_id = ${deployment.id} and kind = 'rung' and rung = 0`
     await world.chain.rpc('eth_sendRawTransaction', [attempt?.raw])
@@ -121,7 +121,7 @@ describe('what the node did not take', () => {
     expect(await settled(id)).toMatchObject({ status: 'success' })
   })
 
-  test('says that the node is away', async () => {
+  test('shows that the node is unreachable', async () => {
     const id = await world.send(await world.wallet())
     world.gate.setAway(true)
     world.startWorker()
@@ -133,7 +133,7 @@ describe('what the node did not take', () => {
     expect(await settled(id)).toMatchObject({ status: 'success' })
   })
 
-  test('says that the fee is below the base fee', async () => {
+  test('shows that the fee is below the base fee', async () => {
     const fees = { maxFeePerGas: String(20n * GWEI), maxPriorityFeePerGas: String(GWEI) }
     const id = await world.send(await world.wallet(), fees)
     await baseFee(30n * GWEI)
@@ -154,7 +154,7 @@ describe('what the node did not take', () => {
     expect(await settled(id)).toMatchObject({ status: 'success' })
   })
 
-  test('says that the node refuses it', async () => {
+  test('shows that the node refuses it', async () => {
     const id = await world.send(await world.wallet(), { gasLimit: '100000' })
     await world.chain.rpc('evm_setBlockGasLimit', ['0xc350'])
     world.startWorker()
@@ -167,7 +167,7 @@ describe('what the node did not take', () => {
     expect(await settled(id)).toMatchObject({ status: 'success' })
   })
 
-  test('says who lacks how much; given up, that not even the cancel can be paid; then it ends as expired', async () => {
+  test('shows who lacks how much, after it is given up that the cancel is too expensive too, and ends as expired', async () => {
     const from = await world.wallet()
     const id = await world.send(from, { value: String(10n ** 18n) })
     await world.chain.fund(from, 10n ** 17n)
@@ -209,8 +209,8 @@ describe('what the node did not take', () => {
   })
 })
 
-describe('what waits in the pool', () => {
-  test('says at which rung, when it climbs and when it is given up; what is behind it, for what it waits', async () => {
+describe('a transaction in the pool', () => {
+  test('shows its rung, the time of the next and of giving up; the transactions behind it show what they wait for', async () => {
     const from = await world.wallet()
     await world.chain.setAutomine(false)
     world.startWorker()
@@ -225,7 +225,7 @@ describe('what waits in the pool', () => {
       why: `waits for nonce 0 of the same signer (transaction ${first})`,
       waits_for: first,
     })
-    // Who follows the network has stopped; then nobody ever did.
+    // The worker that follows the network has stopped; then as if there had never been one.
     await world.stopWorkers()
     await world.sql`update followed_networks set updated_at = now() - interval '10 minutes'`
     expect((await world.whyOf(first)).why).toEndWith('; no worker has followed Ethereum for 10 min')
@@ -241,7 +241,7 @@ describe('what waits in the pool', () => {
     expect([await settled(first), await settled(second)]).toMatchObject([{ status: 'success' }, { status: 'success' }])
   })
 
-  test('can be given up behind another one: its own nonce is used by its cancel, and the other one is left alone', async () => {
+  test('can be given up behind another one: its cancel uses its nonce, and the other one is not touched', async () => {
     const from = await world.wallet()
     await world.chain.setAutomine(false)
     world.startWorker()
@@ -253,7 +253,7 @@ describe('what waits in the pool', () => {
     )
     await world.cli('tx', 'cancel', second)
     const again = await world.cli('tx', 'cancel', second)
-    expect(again.output).toStartWith('It was given up already.\n')
+    expect(again.output).toStartWith('It was already given up.\n')
     expect(await world.whyOf(second)).toMatchObject({ cause: 'behind', cancelling: true })
     expect((await world.whyOf(second)).why).toBe(
       `given up; waits for nonce 0 of the same signer (transaction ${first})`,
@@ -272,7 +272,7 @@ describe('what waits in the pool', () => {
     expect((await actsOn(second)).length).toBe(1)
   })
 
-  test('of a shared key waits for an outside transaction, and where that is dropped for a nonce that nobody holds', async () => {
+  test('of a shared key waits for an outside transaction; if that one is dropped, for a nonce that nobody uses', async () => {
     const account = await world.sharedWallet()
     await world.chain.setAutomine(false)
     const outside = await world.chain.walletClient.sendTransaction({ account, to: RECIPIENT, value: 1n })
@@ -302,14 +302,14 @@ describe('what waits in the pool', () => {
     expect([await settled(filler), await settled(id)]).toMatchObject([{ status: 'success' }, { status: 'success' }])
   })
 
-  test('of a shared key says that its nonce is used', async () => {
+  test('of a shared key shows that its nonce is used', async () => {
     const account = await world.sharedWallet()
     const id = await world.send(account.address)
     await world.chain.send({ account, to: RECIPIENT, value: 1n })
     world.startWorker()
     expect((await world.becomes(id, 'nonce_used')).why).toStartWith('nonce 0 is used on the chain: ')
     await world.chain.mine(4)
-    // It is told when the tracker has taken in all blocks up to there.
+    // It gets its status once the tracker has processed all blocks up to there.
     const told = await world.until(
       async () => {
         await world.reconcile()
@@ -322,8 +322,8 @@ describe('what waits in the pool', () => {
   })
 })
 
-describe('what is mined', () => {
-  test('says how many confirmations it has, then that it is not final; nothing can be done about it', async () => {
+describe('a mined transaction', () => {
+  test('shows its confirmations, then that it is not final; no command changes it', async () => {
     const id = await world.send(await world.wallet())
     const held = world.gate.hold('before', 'eth_getTransactionReceipt')
     world.startWorker()
@@ -352,7 +352,7 @@ describe('what is mined', () => {
 })
 
 describe('tx list', () => {
-  test('shows live ones with the oldest first, the others with the newest; for people as a table', async () => {
+  test('shows live transactions oldest first and others newest first, as a table for people', async () => {
     const from = await world.wallet()
     const ids = [await world.send(from), await world.send(from)]
     const signer = ['--signer', from]
@@ -374,7 +374,7 @@ describe('tx list', () => {
     expect((await world.cli('tx', 'list', ...signer)).output).toBe('No such transaction.\n')
   })
 
-  test('takes only those of a network or a project', async () => {
+  test('filters by network and project', async () => {
     const id = await world.send(await world.wallet())
     const { projectId } = world.service.project
     const [ours, others, nobodys] = await Promise.all([
@@ -388,7 +388,7 @@ describe('tx list', () => {
 })
 
 describe('tx show', () => {
-  test('shows everything of one, by its id or by the hash of any attempt, and no signed bytes', async () => {
+  test('shows all about one transaction, by its id or the hash of any attempt, but no signed bytes', async () => {
     const from = await world.wallet()
     const id = await world.send(from, { value: '1500000000000000000' })
     const shown = await world.cliJson('tx', 'show', id.toUpperCase())
@@ -432,13 +432,13 @@ describe('tx show', () => {
   })
 })
 
-test('what is wrong is refused with one sentence', async () => {
+test('bad arguments are refused with one sentence', async () => {
   const wrong: readonly (readonly [readonly string[], string])[] = [
     [['show', randomUUID()], 'There is no transaction with this id.'],
     [['show', `0x${'ab'.repeat(32)}`], 'There is no transaction with this id.'],
     [['retry', randomUUID()], 'There is no transaction with this id.'],
     [['cancel', randomUUID()], 'There is no transaction with this id.'],
-    [['show', '0xab'], 'It must be a UUID, or a hash of 32 bytes.'],
+    [['show', '0xab'], 'It must be a UUID or a hash of 32 bytes.'],
     [['cancel', 'x'], 'It must be a UUID.'],
     [['cancel'], "missing required argument 'id'"],
     [['list', '--status', 'done'], 'It must be one of submitted, pending, success, failed.'],
