@@ -25,7 +25,7 @@ import { createMailer, type Mailer } from './mail/mailer.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createBatcher, createQueues, type Queues } from './queue.ts'
 import { createSecurityEvents, type SecurityEvents } from './security/events.ts'
-import { createLearner, type Learner } from './transactions/learn.ts'
+import { createObservationRecorder, type ObservationRecorder } from './transactions/record-observation.ts'
 
 export type Ctx = {
   readonly config: Config
@@ -45,7 +45,7 @@ export type Ctx = {
   /** A project's wallet at an address; requests that look at the same time share one query. */
   readonly walletAt: (place: WalletPlace) => Promise<WalletRow | null>
   /** Takes in what was learnt of a transaction, in one database transaction with what comes at the same time. */
-  readonly learn: Learner
+  readonly recordObservation: ObservationRecorder
   /** null where no mail is sent. Only the worker talks to the server. */
   readonly mailer: Mailer | null
   /** What this process counts. */
@@ -109,7 +109,7 @@ const createBase = (input: Process): Base => {
     db,
     chains: chainsOf({ config: input.config, db, metrics }),
     metrics,
-    learn: createLearner({ db, metrics }),
+    recordObservation: createObservationRecorder({ db, metrics }),
     mailer: createMailer(input.config),
     now: () => new Date(),
     log,

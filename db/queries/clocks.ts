@@ -137,7 +137,7 @@ export const noteFollowedNetwork = async (
 }
 
 /** Signers with something that has waited for `seconds`, and that were not heard of for as long: those longest unheard first. */
-export const signersToHear = async (
+export const signersToRefresh = async (
   db: Queryable,
   input: { readonly network: Network; readonly seconds: number; readonly limit: number },
 ): Promise<readonly string[]> => {
@@ -153,7 +153,7 @@ export const signersToHear = async (
   return rows.map((row) => row.address)
 }
 
-export const noteStanding = async (
+export const saveSignerState = async (
   db: Queryable,
   input: {
     readonly network: Network

@@ -3,9 +3,9 @@ import { addJob } from '../../db/jobs.ts'
 import { unlockJobsOfDeadWorkers } from '../../db/queries/workers.ts'
 import { settleDoubts } from '../../src/activity/settle-doubts.ts'
 import type { WorkerCtx } from '../../src/context.ts'
-import { hearSigners } from '../../src/transactions/after-block.ts'
+import { refreshSignerStates } from '../../src/transactions/after-block.ts'
 import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
-import { watchFinal } from '../../src/transactions/repair.ts'
+import { checkFinalBlocks } from '../../src/transactions/repair.ts'
 import { startBackfills } from './backfill-wallet.ts'
 import { startChaining } from './chain-audit.ts'
 import { startFollowers } from './follow-blocks.ts'
@@ -31,7 +31,7 @@ export const reconcileTask =
     await startBackfills(ctx)
     await startChaining(ctx)
     await Promise.all(ctx.chains.all.map((chain) => reconcileTransactions(ctx, chain)))
-    await Promise.all(ctx.chains.all.map((chain) => hearSigners(ctx, chain)))
-    await Promise.all(ctx.chains.all.map((chain) => watchFinal(ctx, chain)))
+    await Promise.all(ctx.chains.all.map((chain) => refreshSignerStates(ctx, chain)))
+    await Promise.all(ctx.chains.all.map((chain) => checkFinalBlocks(ctx, chain)))
     await Promise.all(ctx.chains.all.map((chain) => settleDoubts(ctx, chain)))
   }

@@ -130,7 +130,7 @@ const attemptLine = (chain: NodelessChain, attempt: InspectedAttempt): readonly 
 }
 
 const nodeLines = (chain: NodelessChain, node: NodeView): readonly string[] => {
-  if (node.kind === 'silent') return [node.sentence]
+  if (node.kind === 'unavailable') return [node.sentence]
   const { minedCount, pendingCount, balance, nextBaseFeePerGas } = node.standing
   return [
     `${minedCount} of the signer's transactions are mined, ${pendingCount} with the pool; it has ${coins(chain, balance)}`,
@@ -198,7 +198,7 @@ const printInspection = (chain: NodelessChain, inspection: Inspection): void => 
 
 const shownNode = (node: NodeView | null): unknown => {
   if (node === null) return null
-  if (node.kind === 'silent') return { error: node.sentence }
+  if (node.kind === 'unavailable') return { error: node.sentence }
   const { standing, ...meaning } = node
   const { kind: _, ...shown } = rowAsJson(meaning)
   return { ...rowAsJson(standing), ...shown }

@@ -1,11 +1,11 @@
-// What the tracker does once it has taken blocks in: it lets waiting transactions climb and expire, finds nonces that somebody
-// else used, and asks how waiting signers stand.
+// What the worker does after new blocks: raises the fees of waiting transactions or gives them up, finds nonces that other
+// transactions used, and refreshes the state of waiting signers.
 
 import {
   dueClocks,
   lowestWaiting,
-  noteStanding,
-  signersToHear,
+  saveSignerState,
+  signersToRefresh,
   startClocks,
   waitingBelow,
 } from '../../db/queries/clocks.ts'
@@ -15,18 +15,20 @@ import { NONCE_USED } from '../../db/words.ts'
 import type { Head } from '../blocks/fork.ts'
 import type { Chain } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
-import { learn } from './learn.ts'
-import { isNonceTakenForGood, reconcileOne } from './reconcile.ts'
+import { isNonceUsedInFinalBlock, reconcileOne } from './reconcile.ts'
+import { recordObservation } from './record-observation.ts'
 
-/** EIP-1559: from block to block the base fee rises by an eighth at most. */
+/** EIP-1559: the base fee rises by at most an eighth from block to block. */
 const RISE_DIVISOR = 8n
 
 /**
- * Lets a network's waiting transactions climb and expire: of each signer only the lowest, as nothing behind it can be mined
- * before it is. Where the newest block asks for more than it offers, it climbs at once, to a rung that the next one can take.
- * Else its clock decides, which runs from when a node was first asked to take it, whatever came of that: what is refused for
- * ever must end too, and giving up frees no nonce, so that an answer which nobody heard does no harm. But only what a node
- * took climbs by time: that makes no refused offer better. While blocks ask for more than its top rung offers, no time passes.
+ * Raises the fees of a network's waiting transactions, or gives them up. Only the lowest nonce of each signer: nothing behind
+ * it can be mined first.
+ *
+ * If the newest block asks for more than the transaction offers, it climbs at once to a rung that the next block can take.
+ * Otherwise its clock decides. The clock starts when a node is first asked to take the transaction, even if it refuses:
+ * what is refused for ever must end too. Only a transaction that a node accepted climbs by time, as a higher fee helps no
+ * other. The clock stands still while blocks ask for more than the top rung offers.
  */
 export const runClocks = async (
   ctx: Pick<WorkerCtx, 'db' | 'log' | 'metrics'>,
@@ -44,61 +46,63 @@ export const runClocks = async (
       starting.map(({ id }) => id),
     )
   }
-  for (const { id: transactionId, due: said, payable } of clocks) {
-    const due = said === 'start' ? null : said
+  for (const { id: transactionId, due: clockDue, payable } of clocks) {
+    const due = clockDue === 'start' ? null : clockDue
     if (due === null && payable === 0) continue
-    ctx.log.info({ network, transactionId, due, payable }, 'a transaction waits for too long, or for lower fees')
-    await ctx.db.transaction((tx) => learn(ctx, tx, { transactionId, news: { kind: 'clock', due, payable } }))
+    ctx.log.info({ network, transactionId, due, payable }, 'a transaction has waited too long, or waits for lower fees')
+    await ctx.db.transaction((tx) =>
+      recordObservation(ctx, tx, { transactionId, observation: { kind: 'clock', due, payable } }),
+    )
   }
 }
 
-/** What has waited for less is asked about by nobody: most of it is mined before. */
+/** Most transactions are mined sooner than this: no need to ask about them. */
 const WAITED_SECONDS = 4
-/** So many signers are asked about at a block, those that have waited longest; the reconciler asks about all. */
+/** Signers to ask about per block, those that have waited longest first; the reconciler asks about all. */
 const SIGNERS_MAX = 50
 
 /**
- * After a block was taken in: whether it counts more transactions of a signer than are ours. Then somebody else used the
- * nonce, which is told at once as what it waits for, and as a failure as soon as that is final.
+ * Finds waiting transactions whose nonce another transaction has used, by the signer's transaction count at the new block.
+ * Callers see that at once (`nonce_used`), and a failure when the count is final.
  */
-export const tellUsedNonces = async (
+export const findUsedNonces = async (
   ctx: WorkerCtx,
   { chain, at }: { readonly chain: Chain; readonly at: BlockPoint },
 ): Promise<void> => {
   const { network } = chain
   const signers = await lowestWaiting(ctx.db, { network, seconds: WAITED_SECONDS, limit: SIGNERS_MAX })
-  const tell = async ({ address, nonce }: (typeof signers)[number]): Promise<void> => {
-    // As of that block: of one above the tracker knows nothing yet.
+  const check = async ({ address, nonce }: (typeof signers)[number]): Promise<void> => {
+    // As of that block: the tracker knows nothing of later ones.
     const count = await chain.transactionCountAt({ address, blockNumber: at.number })
     if (count === null || count <= nonce) return
     for (const row of await waitingBelow(ctx.db, { network, address, nonce: count })) {
       await noteAttemptError(ctx.db, { network, hash: row.chosenHash, error: NONCE_USED })
-      if (await isNonceTakenForGood(ctx, { chain, row })) await reconcileOne(ctx, { chain, row })
+      if (await isNonceUsedInFinalBlock(ctx, { chain, row })) await reconcileOne(ctx, { chain, row })
     }
   }
-  const results = await Promise.allSettled(signers.map(tell))
+  const results = await Promise.allSettled(signers.map(check))
   const failed = results.find(({ status }) => status === 'rejected')
   if (failed?.status === 'rejected')
-    ctx.log.warn({ err: failed.reason, network }, 'could not ask which nonces are used')
+    ctx.log.warn({ err: failed.reason, network }, 'could not read the transaction counts of waiting signers')
 }
 
-/** A transaction that waits for so long makes operators ask how its signer stands. */
+/** After this wait operators want to know the signer's state. */
 const SIGNER_WAITED_SECONDS = 20
 const SIGNERS_AT_ONCE = 100
 
-/** Asks the node how the signers of what waits stand, so that a gap in their nonces can be told from a low fee. */
-export const hearSigners = async (ctx: Pick<WorkerCtx, 'db' | 'log'>, chain: Chain): Promise<void> => {
+/** Stores the node's view of waiting signers (balance, counts), so that operators can tell a nonce gap from a low fee. */
+export const refreshSignerStates = async (ctx: Pick<WorkerCtx, 'db' | 'log'>, chain: Chain): Promise<void> => {
   const { network } = chain
-  for (const address of await signersToHear(ctx.db, {
+  for (const address of await signersToRefresh(ctx.db, {
     network,
     seconds: SIGNER_WAITED_SECONDS,
     limit: SIGNERS_AT_ONCE,
   })) {
     try {
-      await noteStanding(ctx.db, { network, address, standing: await chain.standing(address) })
+      await saveSignerState(ctx.db, { network, address, standing: await chain.standing(address) })
     } catch (err) {
-      // A node that does not answer one will not answer the others.
-      ctx.log.warn({ err, network }, 'could not ask how a signer stands')
+      // A node that does not answer for one signer will not answer for the others.
+      ctx.log.warn({ err, network }, "could not read a signer's state")
       return
     }
   }

@@ -11,16 +11,16 @@ import type { Chain, Hex } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
 import { unreachable } from '../errors.ts'
 import { displayAmount, nativeToken } from '../tokens/token.ts'
-import type { News } from './learn.ts'
+import type { Observation } from './record-observation.ts'
 
-/** Whether the job is done, or should be tried again after a while because nothing certain is known. */
+/** `try_again`: nothing certain is known, so the job should run again later. */
 type BroadcastResult = 'done' | 'try_again'
 
 const isRaw = (text: string | null): text is Hex => text?.startsWith('0x') === true
 
 /**
- * Sends the chosen attempt's recorded bytes. Sending is idempotent, so no lock is held; an ambiguous answer leaves
- * everything as it is, and neither frees a nonce nor fails an intent.
+ * Sends the recorded bytes of the chosen attempt. Sending is idempotent, so it takes no lock. An ambiguous answer changes
+ * nothing: it neither frees the nonce nor fails the transaction.
  */
 export const broadcastTransaction = async (ctx: WorkerCtx, transactionId: string): Promise<BroadcastResult> => {
   const found = await transactionWithAttempts(ctx.db, transactionId)
@@ -28,19 +28,19 @@ export const broadcastTransaction = async (ctx: WorkerCtx, transactionId: string
   const attempt = found.attempts[found.transaction.chosen]
   if (attempt === undefined || !isRaw(attempt.raw)) return 'done'
   const chain = ctx.chains.withNode(found.transaction.network)
-  if (await isHeldBack(ctx, { chain, found, attempt })) return 'try_again'
-  if (await isRevived(ctx, { chain, found, attempt })) return 'done'
-  return heed(ctx, { chain, found, attempt, outcome: await chain.broadcast(attempt.raw) })
+  if (await waitsForDeployment(ctx, { chain, found, attempt })) return 'try_again'
+  if (await resumeWithRung(ctx, { chain, found, attempt })) return 'done'
+  return handleOutcome(ctx, { chain, found, attempt, outcome: await chain.broadcast(attempt.raw) })
 }
 
 /**
- * A cancel that was offered before and is in no block may be in no pool either: it could not be paid, or was forgotten. Then
- * a rung that the signer can pay, at what blocks ask for now, is offered first: where a node takes it, the transaction is
- * given up no longer. A pool that has the cancel refuses it. What an operator gave up stays given up.
+ * A cancel that was sent before may be in no pool: the signer could not pay it, or the pool dropped it. So this first sends
+ * the highest rung that the signer can pay at current fees. If a node accepts it, the transaction is no longer given up. A
+ * pool that has the cancel refuses the rung. What an operator gave up stays given up.
  */
-const isRevived = async (
+const resumeWithRung = async (
   ctx: WorkerCtx,
-  { chain, found, attempt }: Pick<Heard, 'chain' | 'found' | 'attempt'>,
+  { chain, found, attempt }: Pick<Broadcast, 'chain' | 'found' | 'attempt'>,
 ): Promise<boolean> => {
   const { signerAddress, givenUp, rungs, worstCost: recordedCost } = found.transaction
   if (attempt.kind !== 'cancel' || givenUp !== 'expired') return false
@@ -55,30 +55,30 @@ const isRevived = async (
   })
   if (rung === undefined || !isRaw(rung.raw)) return false
   if ((await chain.broadcast(rung.raw)).kind !== 'accepted') return false
-  await tell(ctx, { found }, { kind: 'revived', hash: rung.hash, cancelHash: attempt.hash })
+  await record(ctx, { found }, { kind: 'resumed', hash: rung.hash, cancelHash: attempt.hash })
   return true
 }
 
 /**
- * What a contract wallet is to execute waits until there is code at its address, whoever put it there: before, it would be
- * mined and do nothing. Where the deployment failed for good it is given up. The cancel goes to nobody's code.
+ * An execution waits until its contract wallet has code: without code it would be mined and do nothing. If the deployment
+ * failed for good, the execution is given up. The cancel calls no code and never waits.
  */
-const isHeldBack = async (
+const waitsForDeployment = async (
   ctx: WorkerCtx,
-  { chain, found, attempt }: Pick<Heard, 'chain' | 'found' | 'attempt'>,
+  { chain, found, attempt }: Pick<Broadcast, 'chain' | 'found' | 'attempt'>,
 ): Promise<boolean> => {
   const { id: transactionId, network, kind, contractWallet } = found.transaction
   if (contractWallet === null || kind === 'deployment' || attempt.kind === 'cancel') return false
   if (await chain.contractWallets?.isDeployed({ address: contractWallet })) return false
   await noteAttemptError(ctx.db, { network, hash: attempt.hash, error: 'waits for its contract wallet to be deployed' })
-  if (await isNeverDeployed(ctx, { chain, contractWallet, nonce: found.transaction.nonce })) {
-    await ctx.learn({ transactionId, news: { kind: 'undeployed' } })
+  if (await willNeverBeDeployed(ctx, { chain, contractWallet, nonce: found.transaction.nonce })) {
+    await ctx.recordObservation({ transactionId, observation: { kind: 'wallet_not_deployed' } })
   }
   return true
 }
 
-/** As of a block that the tracker took in, which is above that of the deployment: a node that lags behind proves nothing. */
-const isNeverDeployed = async (
+/** Asks as of the tracker's block, which is above that of the deployment, so that a node that lags behind proves nothing. */
+const willNeverBeDeployed = async (
   ctx: WorkerCtx,
   { chain, contractWallet, nonce }: { readonly chain: Chain; readonly contractWallet: string; readonly nonce: number },
 ): Promise<boolean> => {
@@ -89,25 +89,25 @@ const isNeverDeployed = async (
   return !(await contractWallets.isDeployed({ address: contractWallet, blockNumber: cursor.number }))
 }
 
-type Heard = {
+type Broadcast = {
   readonly chain: Chain
   readonly found: WithAttempts
   readonly attempt: AttemptRow
   readonly outcome: Awaited<ReturnType<Chain['broadcast']>>
 }
 
-const tell = (ctx: WorkerCtx, { found }: Pick<Heard, 'found'>, news: News): Promise<void> =>
-  ctx.learn({ transactionId: found.transaction.id, news })
+const record = (ctx: WorkerCtx, { found }: Pick<Broadcast, 'found'>, observation: Observation): Promise<void> =>
+  ctx.recordObservation({ transactionId: found.transaction.id, observation })
 
-const heed = async (ctx: WorkerCtx, heard: Heard): Promise<BroadcastResult> => {
-  const { found, attempt, outcome } = heard
+const handleOutcome = async (ctx: WorkerCtx, broadcast: Broadcast): Promise<BroadcastResult> => {
+  const { found, attempt, outcome } = broadcast
   const { network, id: transactionId } = found.transaction
   switch (outcome.kind) {
     case 'accepted':
-      await tell(ctx, heard, { kind: 'accepted', hash: attempt.hash })
+      await record(ctx, broadcast, { kind: 'accepted', hash: attempt.hash })
       return 'done'
     case 'nonce_too_low':
-      return heedUsedNonce(ctx, heard)
+      return handleUsedNonce(ctx, broadcast)
     case 'nonce_too_high':
       await noteAttemptError(ctx.db, { network, hash: attempt.hash, error: 'waits for a lower nonce' })
       return 'try_again'
@@ -119,19 +119,22 @@ const heed = async (ctx: WorkerCtx, heard: Heard): Promise<BroadcastResult> => {
       await noteAttemptError(ctx.db, {
         network,
         hash: attempt.hash,
-        error: `${outcome.kind}: ${outcome.kind === 'insufficient_funds' ? await lackOf(heard, outcome) : outcome.reason}`,
+        error: `${outcome.kind}: ${outcome.kind === 'insufficient_funds' ? await describeLack(broadcast, outcome) : outcome.reason}`,
       })
-      // By the clock only what a node took climbs.
-      if (outcome.kind === 'underpriced') await tell(ctx, heard, { kind: 'climb_due' })
-      if (outcome.kind === 'insufficient_funds') await offerLower(ctx, heard)
+      // The clock raises only the fee of what a node has accepted.
+      if (outcome.kind === 'underpriced') await record(ctx, broadcast, { kind: 'underpriced' })
+      if (outcome.kind === 'insufficient_funds') await sendLowerRung(ctx, broadcast)
       return 'try_again'
     default:
       return unreachable(outcome)
   }
 }
 
-/** Who lacks how much: go-ethereum says it itself, others are asked what there is. */
-const lackOf = async ({ chain, found, attempt }: Heard, { reason }: { readonly reason: string }): Promise<string> => {
+/** Who lacks how much. go-ethereum says so itself; for other nodes it is computed from the balance. */
+const describeLack = async (
+  { chain, found, attempt }: Broadcast,
+  { reason }: { readonly reason: string },
+): Promise<string> => {
   const { signerAddress, worstCost: recordedCost } = found.transaction
   if (!isRaw(attempt.raw) || /overshot [0-9]/.test(reason)) return reason
   const standing = await chain.standing(signerAddress).catch(() => null)
@@ -143,28 +146,28 @@ const lackOf = async ({ chain, found, attempt }: Heard, { reason }: { readonly r
 }
 
 /**
- * A rung that cannot be paid is skipped: until it can, the highest one below it that can is kept in the node's pool, which
- * may have lost it. Nothing is sent beside the cancel.
+ * While the signer cannot pay the chosen rung, this keeps the highest lower rung that it can pay in the node's pool. Nothing
+ * is sent beside the cancel.
  */
-const offerLower = async (ctx: WorkerCtx, heard: Heard): Promise<void> => {
-  const { chain, found } = heard
+const sendLowerRung = async (ctx: WorkerCtx, broadcast: Broadcast): Promise<void> => {
+  const { chain, found } = broadcast
   const { chosen, rungs } = found.transaction
   if (chosen === rungs) return
   for (const { hash, raw } of found.attempts.slice(0, chosen).toReversed()) {
     if (!isRaw(raw)) return
     const outcome = await chain.broadcast(raw)
-    if (outcome.kind === 'accepted') await tell(ctx, heard, { kind: 'accepted', hash })
+    if (outcome.kind === 'accepted') await record(ctx, broadcast, { kind: 'accepted', hash })
     if (outcome.kind !== 'insufficient_funds') return
   }
 }
 
-/** The nonce is mined: by our own bytes (the tracker tells), or by a stranger's (the reconciler decides when that is final). */
-const heedUsedNonce = async (ctx: WorkerCtx, heard: Heard): Promise<BroadcastResult> => {
-  const { chain, found, attempt } = heard
+/** The nonce is used: by one of our attempts (the tracker finds it), or by another transaction (the reconciler decides that). */
+const handleUsedNonce = async (ctx: WorkerCtx, broadcast: Broadcast): Promise<BroadcastResult> => {
+  const { chain, found, attempt } = broadcast
   for (const { hash } of found.attempts) {
     const status = await chain.status(hash as Hex)
     if (status.kind === 'unknown') continue
-    await tell(ctx, heard, { kind: 'accepted', hash })
+    await record(ctx, broadcast, { kind: 'accepted', hash })
     return 'done'
   }
   const { network } = found.transaction

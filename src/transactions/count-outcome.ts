@@ -1,10 +1,10 @@
 import type { TransactionRow } from '../../db/queries/transactions.ts'
 import type { Metrics } from '../metrics/metrics.ts'
 
-/** The row of a transaction as it was, and as it was written. */
+/** A transaction's row before and after a change. */
 export type Change = { readonly before: TransactionRow; readonly after: TransactionRow }
 
-/** Counts what happened to a transaction. A block counts when it comes and when it goes: mined less put back are in a block. */
+/** Counts a change of a transaction in the metrics. `mined` minus `putBack` is the number that are in a block. */
 export const countOutcome = (
   { transactions: counters }: Pick<Metrics, 'transactions'>,
   { before, after }: Change,

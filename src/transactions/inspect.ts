@@ -16,19 +16,20 @@ import { noSuchTransaction } from './waiting.ts'
 
 const JOBS_SHOWN = 10
 
-/** An attempt, and what it offers as long as its bytes are kept. */
+/** An attempt, and its fees as long as its bytes are kept. */
 export type InspectedAttempt = AttemptOverview & {
   readonly offer: Offer | null
 }
 
-/** What the node says just now of the signer, and what that means for the attempt that is sent. Extrinsics have no base fee. */
+/** The signer's state on the node, and what it means for the chosen attempt. */
 export type NodeView =
-  | { readonly kind: 'silent'; readonly sentence: string }
+  | { readonly kind: 'unavailable'; readonly sentence: string }
   | {
-      readonly kind: 'heard'
+      readonly kind: 'answered'
       readonly standing: Standing
-      /** Base units that the signer lacks for the chosen attempt: 0 where it can be paid, null where its bytes are gone. */
+      /** Base units that the signer lacks for the chosen attempt; null if its bytes are erased. */
       readonly lacks: bigint | null
+      /** null on networks without a base fee. */
       readonly feeBelowBaseFee: boolean | null
     }
 
@@ -38,13 +39,13 @@ export type Inspection = {
   readonly signer: SignerOverview | null
   readonly jobs: readonly JobOverview[]
   readonly acts: Awaited<ReturnType<typeof listActs>>
-  /** null for what is final: no node decides about it any more. */
+  /** null for a final transaction. */
   readonly node: NodeView | null
 }
 
 type InspectCtx = Pick<WorkerCtx, 'db' | 'chains'>
 
-/** Everything of one transaction, of any project; never its signed bytes. For operators. @throws transaction_not_found. */
+/** For operators: all about a transaction of any project but its signed bytes. @throws transaction_not_found. */
 export const inspectTransaction = async (
   ctx: InspectCtx,
   key: { readonly id: string } | { readonly hash: string },
@@ -78,18 +79,18 @@ const askNode = async (input: {
   readonly attempts: readonly InspectedAttempt[]
 }): Promise<NodeView> => {
   const { chain, transaction, attempts } = input
-  if (chain === null) return { kind: 'silent', sentence: `No node of ${transaction.network} is configured here.` }
+  if (chain === null) return { kind: 'unavailable', sentence: `No node of ${transaction.network} is configured here.` }
   try {
     const standing = await chain.standing(transaction.signerAddress)
     const offer = attempts.find((attempt) => attempt.chosen)?.offer ?? null
-    if (offer === null) return { kind: 'heard', standing, lacks: null, feeBelowBaseFee: null }
+    if (offer === null) return { kind: 'answered', standing, lacks: null, feeBelowBaseFee: null }
     const { maxFeePerGas, worstCost } = offer
     const { nextBaseFeePerGas } = standing
     const lacks = worstCost > standing.balance ? worstCost - standing.balance : 0n
     const feeBelowBaseFee =
       maxFeePerGas === null || nextBaseFeePerGas === null ? null : maxFeePerGas < nextBaseFeePerGas
-    return { kind: 'heard', standing, lacks, feeBelowBaseFee }
+    return { kind: 'answered', standing, lacks, feeBelowBaseFee }
   } catch (error) {
-    return { kind: 'silent', sentence: error instanceof Error ? error.message : 'The node did not answer.' }
+    return { kind: 'unavailable', sentence: error instanceof Error ? error.message : 'The node did not answer.' }
   }
 }

@@ -1,7 +1,7 @@
 import type { Chain, Hex, Intent } from '../chains/chain.ts'
 import { AppError } from '../errors.ts'
 
-/** The strings of a request, already of the right form but for their bounds. */
+/** The strings of a request. The schema has checked their form, not their bounds. */
 type UnsignedTransactionText = {
   readonly to?: string
   readonly value?: string
@@ -16,12 +16,12 @@ type UnsignedTransactionText = {
 
 const UINT256_END = 1n << 256n
 const UINT64_END = 1n << 64n
-/** Beyond, a number is no longer exact. */
+/** Above this a number is not exact. */
 const NONCE_END = 1n << 53n
 
 const FORM = /^(?:0x[0-9a-fA-F]{1,64}|[0-9]{1,78})$/
 
-/** @throws invalid_input naming the field. */
+/** @param end the first number that is too large. @throws invalid_input. */
 export const parseQuantity = (text: string, field: string, end: bigint): bigint => {
   const value = FORM.test(text) ? BigInt(text) : -1n
   if (value >= 0n && value < end) return value
@@ -32,17 +32,17 @@ export const parseQuantity = (text: string, field: string, end: bigint): bigint 
   )
 }
 
-/** @throws invalid_input naming the field. */
+/** @throws invalid_input. */
 export const parseTokenId = (text: string, field: string): bigint => parseQuantity(text, field, UINT256_END)
 
-/** Pieces of an asset: plain decimal digits, 1 or more. @throws invalid_input naming the field. */
+/** An amount in base units: plain decimal digits, at least 1. @throws invalid_input. */
 export const parseAmount = (text: string, field: string): bigint => {
   const amount = /^[0-9]{1,78}$/.test(text) ? BigInt(text) : 0n
   if (amount > 0n && amount < UINT256_END) return amount
   throw new AppError('invalid_input', `Field "${field}" must be from 1 to 2^256 - 1 in plain decimal digits.`)
 }
 
-/** The fees that a request fixes. @throws invalid_input naming the field. */
+/** The fees that a request fixes. @throws invalid_input. */
 export const parseFees = (
   text: Pick<UnsignedTransactionText, 'maxFeePerGas' | 'maxPriorityFeePerGas'>,
 ): Pick<Intent, 'maxFeePerGas' | 'maxPriorityFeePerGas'> => {
@@ -53,20 +53,17 @@ export const parseFees = (
 
 const HEX = /^0x[0-9a-f]*$/
 
-/** Whole bytes. A repeated group in the expression would take a hundred times as long, and fail above two megabytes. */
+/** Whole bytes. A repeated group in the expression would be a hundred times slower, and fail above two megabytes. */
 const isHex = (text: string): text is Hex => text.length % 2 === 0 && HEX.test(text)
 
-/** @returns lower case. @throws invalid_input naming the field. */
+/** @returns lower case. @throws invalid_input. */
 export const parseHex = (text: string, field: string): Hex => {
   const hex = text.toLowerCase()
   if (isHex(hex) && text.startsWith('0x')) return hex
   throw new AppError('invalid_input', `Field "${field}" must be 0x and an even number of hex digits.`)
 }
 
-/**
- * The intent of an `unsigned_transaction`, checked as far as the chain's rules allow without asking a node.
- * @throws invalid_input, address_invalid, network_mismatch.
- */
+/** Parses an `unsigned_transaction` and checks it without a node. @throws invalid_input, address_invalid, network_mismatch. */
 export const parseIntent = (chain: Chain, text: UnsignedTransactionText, field = 'unsigned_transaction'): Intent => {
   const quantity = (name: 'gasLimit' | 'maxFeePerGas' | 'maxPriorityFeePerGas', end: bigint) =>
     text[name] === undefined ? {} : { [name]: parseQuantity(text[name], `${field}.${name}`, end) }

@@ -16,7 +16,7 @@ export const SignMessageBody = Type.Object(
     message_type: Type.Optional(
       OneOf(MESSAGE_TYPES, {
         description:
-          '`string`, the default: the message is the UTF-8 of the text, whatever it looks like; `bytes`: the bytes that the hex stands for.',
+          '`string`, the default: the message is the text in UTF-8, even if it looks like hex; `bytes`: the bytes of the hex.',
       }),
     ),
     ...CredentialFields,
@@ -46,7 +46,7 @@ export const SignedMessage = Type.Object(
   {
     signature: Type.String({
       description:
-        'Hex. By EIP-191, 65 bytes, for a wallet of type `eoa`; by ERC-1271 for one of type `contract`, wrapped as ERC-6492 says before it is deployed. On Polkadot and Vara 64 bytes of sr25519, over the message within `<Bytes>` and `</Bytes>`.',
+        'Hex. For a wallet of type `eoa` by EIP-191, 65 bytes; for type `contract` by ERC-1271, wrapped as in ERC-6492 until it is deployed. On Polkadot and Vara sr25519, 64 bytes, over the message between `<Bytes>` and `</Bytes>`.',
       examples: [`0x${'5e'.repeat(64)}1b`],
     }),
   },

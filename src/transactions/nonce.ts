@@ -1,26 +1,23 @@
-// The choice of a nonce. No counter is trusted: the chain's counts and our own live and mined rows decide each time.
+// Chooses a nonce. There is no counter: the chain's counts and our live and mined rows decide each time.
 
 import { AppError } from '../errors.ts'
 
 type NonceFacts = {
-  /** Transactions of the signer that are mined, and mined or waiting in the node's pool. */
+  /** The signer's mined transactions; `pendingCount` adds those in the node's pool. */
   readonly minedCount: number
   readonly pendingCount: number
-  /** Nonces from `pendingCount` or the wanted one on that our live and mined transactions hold. */
+  /** Nonces from `minedCount` on that our live and mined transactions hold. */
   readonly held: ReadonlySet<number>
 }
 
-/** The lowest number from the chain's pending count on that nothing of ours holds. Pure. */
+/** The lowest nonce from the chain's pending count on that none of our transactions holds. Pure. */
 export const nextNonce = (facts: Pick<NonceFacts, 'pendingCount' | 'held'>): number => {
   let nonce = facts.pendingCount
   while (facts.held.has(nonce)) nonce += 1
   return nonce
 }
 
-/**
- * The nonce of an intent that is to be recorded: the caller's where one is given, else the next.
- * @throws nonce_too_low, nonce_conflict, nonce_gap.
- */
+/** The caller's nonce if one is given, else the next. Pure. @throws nonce_too_low, nonce_conflict, nonce_gap. */
 export const chooseNonce = (wanted: number | undefined, facts: NonceFacts): number => {
   const next = nextNonce(facts)
   if (wanted === undefined || wanted === next) return next

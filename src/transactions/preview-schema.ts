@@ -94,7 +94,7 @@ export const PreviewResult = Type.Object(
     network: NetworkField,
     from: Type.String(),
     to: Type.String({
-      description: 'Empty for a contract creation, and for a call of a Substrate runtime that stands in `input`.',
+      description: 'Empty for a contract creation, and for a call of a Substrate runtime in `input`.',
     }),
     contract: OrNull(PreviewContract),
     function_name: OrNull(Type.String()),
@@ -107,7 +107,7 @@ export const PreviewResult = Type.Object(
           error: OrNull(
             Type.String({
               description:
-                'Of a revert: begins `execution reverted: `. What begins `not simulated: ` says, beside a success too, what the network could not run in advance.',
+                'After a revert it begins with `execution reverted: `. With `not simulated: `, which is possible after a success too, it says what the network could not run in advance.',
             }),
           ),
           fee: Type.Optional(
@@ -119,8 +119,7 @@ export const PreviewResult = Type.Object(
               },
               {
                 ...closed,
-                description:
-                  'With `asset_id` alone: the most that the fee may come to in that asset. Less may be taken.',
+                description: 'Only with `asset_id`: the most that the fee may be in that asset. Less may be taken.',
               },
             ),
           ),

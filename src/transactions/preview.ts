@@ -16,20 +16,20 @@ type PreviewInput = Reach & {
 
 type Facts = ReadonlyMap<string, AddressFacts>
 
-/** A preview asks the node in turns. All of them may take so many times what one may, */
-const TURNS = 3
-/** and less than the minute after which the server ends a silent connection. */
+/** A preview makes several requests, one after the other; all together may take this many times the limit of one. */
+const NODE_TIMEOUTS_MAX = 3
+/** Less than the minute after which the server closes an idle connection. */
 const LIMIT_MS = 50_000
 
 /**
- * What a bundle would do, in sequence, without sending it; a failed element fails alone.
+ * Simulates transactions in sequence and sends nothing. One that fails does not fail the others.
  * @throws network_required, address_invalid, network_mismatch, invalid_input, node_unavailable.
  */
 export const previewTransactions = async (
   ctx: Pick<Ctx, 'config' | 'db' | 'chains'>,
   input: PreviewInput,
 ): Promise<readonly PreviewResult[]> => {
-  const limitMs = Math.min(TURNS * ctx.config.nodeTimeoutMs, LIMIT_MS)
+  const limitMs = Math.min(NODE_TIMEOUTS_MAX * ctx.config.nodeTimeoutMs, LIMIT_MS)
   const late = Promise.withResolvers<never>()
   const timer = setTimeout(() => {
     late.reject(new AppError('node_unavailable', `The node did not answer all of a preview within ${limitMs} ms.`))
@@ -50,7 +50,7 @@ const previewAll = async (ctx: Pick<Ctx, 'db' | 'chains'>, input: PreviewInput):
     input.unsignedTransactions.length === 1 && only !== undefined
       ? [parseIntent(chain, only)]
       : input.unsignedTransactions.map((text, index) => parseIntent(chain, text, `unsigned_transactions.${index}`))
-  // What is called is known before what moves: one round trip for both.
+  // The called addresses are known before the preview: read both in one round trip.
   const [previews, called] = await Promise.all([chain.preview(from, intents), chain.facts(addressesIn(intents, []))])
   const addresses = addressesIn(intents, previews)
   const [moved, looks] = await Promise.all([

@@ -10,41 +10,41 @@ import {
 import { finalNumberOf } from '../blocks/fork.ts'
 import type { Chain, Hex } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
-import { learn, type News } from './learn.ts'
+import { type Observation, recordObservation } from './record-observation.ts'
 
-/** How long nothing may be learnt of a live transaction before the node is asked about it. */
+/** The node is asked about a live transaction after this time without news. */
 const QUIET_SECONDS = 20
-/** So many are asked about in a round, a hundred in a request. */
+/** Transactions a round; a request has a hundred of them. */
 const BATCH = 1_000
-/** Of those that the node does not have as it should, so many are looked into in a round, each by itself. */
-const LOOKED_INTO = 200
+/** Of those that the node does not have in its pool, so many are checked one by one in a round. */
+const UNCLEAR_MAX = 200
 
 /**
- * Looks after what was left behind, by our tables and not by the queue's: whatever is live and has been quiet is looked
- * up on the chain, and sent again where the chain does not have it.
+ * Finds transactions that got stuck, for instance because a job was lost: asks the node about each live one without news, and
+ * sends it again if the node does not have it. It goes by our tables, not by the queue's.
  */
 export const reconcileTransactions = async (ctx: WorkerCtx, chain: Chain): Promise<void> => {
   const rows = await longQuiet(ctx.db, { network: chain.network, seconds: QUIET_SECONDS, limit: BATCH })
-  const [waiting, unclear] = await sortOut(ctx, { chain, rows })
-  await touch(ctx, waiting)
-  for (const row of unclear.slice(0, LOOKED_INTO)) {
+  const [waiting, unclear] = await splitByPool(ctx, { chain, rows })
+  await markAsked(ctx, waiting)
+  for (const row of unclear.slice(0, UNCLEAR_MAX)) {
     try {
       await reconcileOne(ctx, { chain, row })
     } catch (err) {
       ctx.log.warn({ err, network: chain.network, transactionId: row.id }, 'could not reconcile a transaction')
     }
-    await touch(ctx, [row])
+    await markAsked(ctx, [row])
   }
 }
 
-const touch = (ctx: Pick<WorkerCtx, 'db'>, rows: readonly QuietRow[]): Promise<void> =>
+const markAsked = (ctx: Pick<WorkerCtx, 'db'>, rows: readonly QuietRow[]): Promise<void> =>
   touchTransactions(
     ctx.db,
     rows.map(({ id }) => id),
   )
 
-/** Those whose chosen attempt waits in the node's pool as it should, and the others. */
-const sortOut = async (
+/** Splits the rows into those whose chosen attempt is in the node's pool, and the others. */
+const splitByPool = async (
   ctx: Pick<WorkerCtx, 'log'>,
   { chain, rows }: { readonly chain: Chain; readonly rows: readonly QuietRow[] },
 ): Promise<readonly [waiting: readonly QuietRow[], unclear: readonly QuietRow[]]> => {
@@ -56,27 +56,27 @@ const sortOut = async (
     )
     for (const [index, row] of inNoBlock.entries()) if (statuses[index]?.kind === 'pending') isWaiting.add(row)
   } catch (err) {
-    // One spoilt answer spoils the batch: then each is asked about by itself.
-    ctx.log.warn({ err, network: chain.network }, 'could not ask how transactions stand')
+    // One bad answer fails the whole batch: then each is asked about by itself.
+    ctx.log.warn({ err, network: chain.network }, 'could not read the statuses of transactions')
   }
   return [rows.filter((row) => isWaiting.has(row)), rows.filter((row) => !isWaiting.has(row))]
 }
 
-/** Looks one up on the chain, and takes in what that says. @throws node_unavailable. */
+/** Asks the node about one transaction, and records the answer. @throws node_unavailable. */
 export const reconcileOne = async (
   ctx: WorkerCtx,
   input: { readonly chain: Chain; readonly row: QuietRow },
 ): Promise<void> => {
-  const news = await newsOf(ctx, input)
-  if (news === null) return
+  const observation = await observationOf(ctx, input)
+  if (observation === null) return
   await ctx.db.transaction(async (tx) => {
-    if (news.kind === 'included' && (await hasTrackedOtherwise(tx, input.chain, news))) return
-    await learn(ctx, tx, { transactionId: input.row.id, news })
+    if (observation.kind === 'included' && (await trackerHasAnotherBlock(tx, input.chain, observation))) return
+    await recordObservation(ctx, tx, { transactionId: input.row.id, observation })
   })
 }
 
-/** The tracker took in another block at that height: the node's word is older than a reorganisation. */
-const hasTrackedOtherwise = async (
+/** The tracker has processed another block at that height: the node's answer is older than a reorganisation. */
+const trackerHasAnotherBlock = async (
   tx: Tx,
   { network }: Chain,
   { blockNumber, blockHash }: { readonly blockNumber: bigint; readonly blockHash: string },
@@ -88,11 +88,11 @@ const hasTrackedOtherwise = async (
   return tracked !== null && tracked !== blockHash
 }
 
-/** What the node says of a transaction that was quiet; null where it says nothing new. */
-const newsOf = async (
+/** What the node says about a transaction; null for nothing new. */
+const observationOf = async (
   ctx: WorkerCtx,
   input: { readonly chain: Chain; readonly row: QuietRow },
-): Promise<News | null> => {
+): Promise<Observation | null> => {
   const { chain, row } = input
   const found = await transactionWithAttempts(ctx.db, row.id)
   if (found === null) return null
@@ -106,16 +106,16 @@ const newsOf = async (
     return { kind: 'included', hash, blockNumber: status.blockNumber, blockHash: status.blockHash }
   }
   if (minedBlockHash !== null) {
-    return (await isBlockGone(chain, found.transaction)) ? { kind: 'excluded', blockHash: minedBlockHash } : null
+    return (await hasBlockChanged(chain, found.transaction)) ? { kind: 'excluded', blockHash: minedBlockHash } : null
   }
   if (statuses[chosen]?.kind === 'pending') return null
-  // Another one alone may never be mined, and the job that was to replace it may be lost.
-  if (statuses.some(({ kind }) => kind === 'pending')) return { kind: 'forgotten' }
-  return { kind: (await isNonceTakenForGood(ctx, input)) ? 'usurped' : 'forgotten' }
+  // The pool has another attempt only. That may never be mined, and the job that sends the chosen one may be lost.
+  if (statuses.some(({ kind }) => kind === 'pending')) return { kind: 'dropped' }
+  return { kind: (await isNonceUsedInFinalBlock(ctx, input)) ? 'nonce_taken' : 'dropped' }
 }
 
-/** A node that does not know the transaction proves nothing; another block in that place does. */
-const isBlockGone = async (
+/** Whether another block is at that height. That the node does not know the transaction would prove nothing. */
+const hasBlockChanged = async (
   chain: Chain,
   { minedBlockHash, minedBlockNumber }: Pick<TransactionRow, 'minedBlockHash' | 'minedBlockNumber'>,
 ): Promise<boolean> => {
@@ -124,10 +124,10 @@ const isBlockGone = async (
 }
 
 /**
- * The nonce was used in a block that can no longer go away, and the tracker, which has taken in every block up to there,
- * met none of our hashes: a node that lags behind or has forgotten them proves nothing.
+ * Whether the nonce was used in a final block. The tracker must have processed every block up to there without finding our
+ * hashes: that a node does not know them proves nothing.
  */
-export const isNonceTakenForGood = async (
+export const isNonceUsedInFinalBlock = async (
   ctx: Pick<WorkerCtx, 'db'>,
   input: { readonly chain: Chain; readonly row: Pick<QuietRow, 'signerAddress' | 'nonce'> },
 ): Promise<boolean> => {
@@ -135,10 +135,10 @@ export const isNonceTakenForGood = async (
   const final = finalNumberOf(chain, await chain.head())
   const cursor = await readCursor(ctx.db, { network: chain.network, purpose: 'track' })
   if (cursor === null || cursor.number < final) return false
-  // As of that block: a node that is ahead of the one that told it counts what the tracker has not come by.
+  // As of that block: another node behind the same URL may be ahead of the tracker.
   const count = await chain.transactionCountAt({ address: row.signerAddress, blockNumber: final })
-  // Nothing is proven where the node does not say.
+  // A node that does not answer proves nothing.
   if (count === null || count <= row.nonce) return false
-  // It may stand where the chain went another way.
+  // The tracker may be on a branch that a reorganisation has left.
   return (await chain.block(cursor.number))?.hash === cursor.hash
 }

@@ -1,6 +1,6 @@
-// A reorganisation that goes below what was final: transactions that were told for good may be on no chain any more, or in
-// another block, and their nonces free. Nothing of that is put right without an operator: `cli tx repair` shows what it would
-// do, and does it. Only here what was told for good is told otherwise.
+// Repairs after a reorganisation of final blocks: transactions that had a final status may be gone from the chain or in
+// another block, and their nonces free. Only an operator decides this, with `cli tx repair`. No other code changes a final
+// status.
 
 import type { Tx } from '../../db/client.ts'
 import { type BlockPoint, oldestSeen } from '../../db/queries/cursors.ts'
@@ -14,10 +14,10 @@ import {
 } from '../../db/queries/mined.ts'
 import type { Chain, Hex } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
-import { SENTENCES } from './learn.ts'
+import { FAILURE_SENTENCES } from './record-observation.ts'
 
-/** In the database transaction in which the tracker goes back. */
-export const tellFinalLost = async (
+/** Counts and audits the event, in the database transaction in which the tracker goes back. */
+export const recordFinalBlocksLost = async (
   ctx: Pick<WorkerCtx, 'audit' | 'metrics'>,
   tx: Tx,
   { chain, fork }: { readonly chain: Pick<Chain, 'network'>; readonly fork: BlockPoint },
@@ -34,10 +34,10 @@ export const tellFinalLost = async (
 }
 
 /**
- * What the tracker cannot see by itself: that the node's newest block is below one that was final, or that the chain counts
- * fewer transactions of a signer than are final. A node that lags behind looks the same, so it is only said in the log.
+ * Logs what the tracker cannot see: the node's newest block is below a final one, or the chain counts fewer transactions of a
+ * signer than we have as final. Only logs, because a node that lags behind looks the same.
  */
-export const watchFinal = async (ctx: Pick<WorkerCtx, 'db' | 'log'>, chain: Chain): Promise<void> => {
+export const checkFinalBlocks = async (ctx: Pick<WorkerCtx, 'db' | 'log'>, chain: Chain): Promise<void> => {
   const { network } = chain
   const final = await oldestSeen(ctx.db, { network, purpose: 'track' })
   if (final === null) return
@@ -48,7 +48,7 @@ export const watchFinal = async (ctx: Pick<WorkerCtx, 'db' | 'log'>, chain: Chai
       ctx.log.error({ network, ...blocks }, "the node's newest block is below one that was final: see tx repair")
     }
   } catch (err) {
-    ctx.log.warn({ err, network }, 'could not ask whether what is final is still there')
+    ctx.log.warn({ err, network }, 'could not check whether final blocks are still there')
   }
   for (const signer of await countedTooFew(ctx.db, { network })) {
     ctx.log.error(
@@ -59,13 +59,13 @@ export const watchFinal = async (ctx: Pick<WorkerCtx, 'db' | 'log'>, chain: Chai
 }
 
 export type Fate =
-  /** No node in reach has heard of it: it failed, and its nonce is free. */
+  /** The node does not know it: it failed, and its nonce is free. */
   | { readonly kind: 'gone' }
-  /** It is in another block: it is told anew from there. */
+  /** It is in another block: the tracker settles it again. */
   | { readonly kind: 'moved'; readonly hash: string; readonly blockNumber: bigint; readonly blockHash: string }
-  /** It waits in a pool: nothing is done before it is in a block, or gone. */
+  /** It is in a pool: nothing is done until it is in a block, or gone. */
   | { readonly kind: 'in_pool' }
-  /** The chain is not as high yet. A node that lags behind looks the same, so nothing is done. */
+  /** Its block is above the node's newest. A node that lags behind looks the same, so nothing is done. */
   | { readonly kind: 'above_head' }
 
 type Lost = { readonly row: FinalRow; readonly fate: Fate }
@@ -74,7 +74,7 @@ const BATCH = 200
 
 type RepairCtx = Pick<WorkerCtx, 'db' | 'audit'>
 
-/** What was final in blocks that the chain does not have, the highest first. Changes nothing. @throws node_unavailable. */
+/** Finds final transactions whose blocks the chain no longer has, highest first. Changes nothing. @throws node_unavailable. */
 export const findLost = async (ctx: Pick<RepairCtx, 'db'>, chain: Chain): Promise<readonly Lost[]> => {
   const { latest } = await chain.head()
   const lost: Lost[] = []
@@ -87,7 +87,7 @@ export const findLost = async (ctx: Pick<RepairCtx, 'db'>, chain: Chain): Promis
       }
       const block = await chain.block(row.blockNumber)
       if (block === null) throw new Error(`the node of ${chain.network} has no block ${row.blockNumber}`)
-      // What is below a block of the chain is of the chain.
+      // All blocks below a block of the chain are on the chain too.
       if (block.hash === row.blockHash) return lost
       lost.push({ row, fate: await fateOf(ctx, { chain, row }) })
     }
@@ -109,7 +109,7 @@ const fateOf = async (
   return { kind: statuses.some(({ kind }) => kind === 'pending') ? 'in_pool' : 'gone' }
 }
 
-/** Puts right what `findLost` found, as far as it is certain. @returns what was done. @throws node_unavailable. */
+/** Repairs what `findLost` found, as far as it is certain. @returns what it repaired. @throws node_unavailable. */
 export const repairLost = async (
   ctx: RepairCtx,
   { chain, actor }: { readonly chain: Chain; readonly actor: string },
@@ -120,7 +120,7 @@ export const repairLost = async (
     const { row, fate } = each
     if (fate.kind === 'in_pool' || fate.kind === 'above_head') continue
     await ctx.db.transaction(async (tx) => {
-      const failure = { errorCode: 'reorganised', error: SENTENCES.reorganised }
+      const failure = { errorCode: 'reorganised', error: FAILURE_SENTENCES.reorganised }
       const isDone = fate.kind === 'gone' ? await releaseLost(tx, row, failure) : await reopenMoved(tx, row, fate)
       if (!isDone) return
       const { projectId, id: subject, nonce, status } = row

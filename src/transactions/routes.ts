@@ -67,10 +67,7 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
       {
         body: PreviewBody,
         response: answers(PreviewResult),
-        ...detail(
-          'Preview a transaction',
-          'What it would do, without sending it: the decoded call and the asset changes.',
-        ),
+        ...detail('Preview a transaction', 'Simulates it and sends nothing: the decoded call and the asset changes.'),
       },
     )
     .post(
@@ -86,7 +83,7 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
       {
         body: PreviewBundleBody,
         response: answers(Type.Array(PreviewResult)),
-        ...detail('Preview a bundle', 'In sequence: later transactions see what earlier ones would have done.'),
+        ...detail('Preview a bundle', 'In sequence: later transactions see the effects of earlier ones.'),
       },
     )
     .post(
@@ -100,7 +97,7 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: answers(RawTransaction),
         ...detail(
           'Sign a transaction',
-          'Sends nothing; for an `eoa` wallet with every field given it asks no node. For one of type `contract` it is a transaction of its key, which deploys the wallet too where it has no code. The answer is a JSON string.',
+          'Sends nothing. For an `eoa` wallet with every field given it asks no node. For a wallet of type `contract` it signs a transaction of the key, which also deploys the wallet if that has no code. The answer is a JSON string.',
         ),
       },
     )
@@ -144,7 +141,7 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: answers(TransactionResult),
         ...idempotent(
           'Sign anew at higher fees',
-          'What is in no block is signed once more, for the same nonce, above all that was sent of it, and with a ladder of its own; given up or not, it is sent again. Whichever is mined counts. On Polkadot and Vara there is nothing to speed up: an extrinsic ends by itself.',
+          'Signs a transaction that is in no block again, for the same nonce, at fees above what was sent of it, and sends it, even if it was given up. Whichever is mined counts. Not on Polkadot and Vara: an extrinsic there ends by itself.',
         ),
       },
     )
@@ -168,7 +165,7 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: answers(TransactionStatusByHash),
         ...detail(
           'Status by hash',
-          'Of any transaction that the chain knows; a replaced hash leads to the mined one. On Polkadot and Vara what `sign` returned is `pending` as long as a block may take it.',
+          'For any transaction that the chain knows; for a replaced hash the answer has the mined one. On Polkadot and Vara an extrinsic that `sign` returned is `pending` as long as a block may take it.',
         ),
       },
     )
@@ -178,7 +175,7 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
       {
         query: StatusByIdQuery,
         response: answers(TransactionStatusById),
-        ...detail('Status by id', 'Of what sign-and-send, mint, transfer or collections answered.'),
+        ...detail('Status by id', 'For an id that sign-and-send, mint, transfer or collections returned.'),
       },
     )
     .post(
@@ -197,7 +194,7 @@ export const transactionRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: answers(SignedMessage),
         ...detail(
           'Sign a message',
-          'Never by a policy. Where developer and user share control, it takes both credentials, as an export does.',
+          'Never with a policy. If developer and user share control, it needs both credentials, as an export does.',
         ),
       },
     )

@@ -5,7 +5,7 @@ import { AddressField, CredentialFields, closed, NetworkField, OneOf, StatusFiel
 
 const HASH = '0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b'
 
-/** A regular expression cannot say "below 2^256" for decimals: parseQuantity does. */
+/** The pattern cannot check "below 2^256" for decimals: parseQuantity does. */
 const Quantity = (description: string, example: string) =>
   Type.String({
     pattern: '^(?:0x[0-9a-fA-F]{1,64}|[0-9]{1,78})$',
@@ -14,7 +14,7 @@ const Quantity = (description: string, example: string) =>
     examples: [example],
   })
 
-/** Whether the digits are even in number parseIntent tells: an expression that counts pairs fails on megabytes. */
+/** parseIntent checks that the number of digits is even: a pattern that counts pairs fails on megabytes. */
 const HexData = (description: string, example: string) =>
   Type.String({
     pattern: '^(?:0x[0-9a-fA-F]*)?$',
@@ -23,34 +23,32 @@ const HexData = (description: string, example: string) =>
     examples: [example],
   })
 
-/** That an id is below 2^32, that hex has whole bytes, and that the asset is there, is found out later. */
+/** Checked later: an id is below 2^32, hex has whole bytes, and the asset exists. */
 const FEE_ASSET = '^(?:(?:asset:)?(?:0|[1-9][0-9]{0,9})|foreign:0x[0-9a-f]{2,1024})$'
 
 export const UnsignedTransaction = Type.Object(
   {
     to: Type.Optional(
-      AddressField(
-        'Destination; absent for a contract creation, and on Polkadot and Vara for a call that stands in `input`.',
-      ),
+      AddressField('Destination; absent for a contract creation, and on Polkadot and Vara for a call in `input`.'),
     ),
     value: Type.Optional(Quantity('Amount of the native coin in base units (wei, planck).', '1000000000000000')),
     input: Type.Optional(
       HexData(
-        'Call data; on Polkadot and Vara a SCALE-encoded call of the runtime, or beside `to` a message to a program.',
+        'Call data; on Polkadot and Vara a SCALE-encoded call of the runtime, or with `to` a message to a program.',
         '0x',
       ),
     ),
-    gasLimit: Type.Optional(Quantity('Gas limit; on Vara of messages to programs, and nowhere on Polkadot.', '21000')),
+    gasLimit: Type.Optional(Quantity('Gas limit; on Vara only for messages to programs, on Polkadot never.', '21000')),
     maxPriorityFeePerGas: Type.Optional(
       Quantity('Priority fee cap, wei per gas; on Polkadot and Vara the tip, in planck.', '1000000000'),
     ),
-    maxFeePerGas: Type.Optional(Quantity('Fee cap, wei per gas; on the EVM networks alone.', '30000000000')),
+    maxFeePerGas: Type.Optional(Quantity('Fee cap, wei per gas; only on the EVM networks.', '30000000000')),
     nonce: Type.Optional(
       Quantity('Transaction count of the sender: for a wallet of type `contract`, of its key.', '0'),
     ),
     era: Type.Optional(
       Quantity(
-        'On Polkadot and Vara alone: how many blocks it may wait, a power of two; else some five minutes.',
+        'Only on Polkadot and Vara: how many blocks it may wait, a power of two; by default about five minutes.',
         '64',
       ),
     ),
@@ -58,7 +56,7 @@ export const UnsignedTransaction = Type.Object(
       Type.String({
         pattern: FEE_ASSET,
         description:
-          'On Polkadot alone: the fee is paid in this asset. The id of an asset of pallet Assets in plain decimal digits, or the name of an asset as answers have it (`asset:1984`, `foreign:0x…`); absent, it is paid in the coin.',
+          'Only on Polkadot: the fee is paid in this asset. The id of an asset of pallet Assets in plain decimal digits, or the name of an asset as in answers (`asset:1984`, `foreign:0x…`). If absent, the fee is paid in the coin.',
         rule: 'the id of an asset of pallet Assets in plain decimal digits, below 2^32, or "foreign:0x" and the Location of a foreign asset in lower-case hex',
         examples: ['1984'],
       }),
@@ -67,7 +65,7 @@ export const UnsignedTransaction = Type.Object(
   {
     ...closed,
     title: 'UnsignedTransaction',
-    description: 'What is absent is filled in from the chain.',
+    description: 'Absent fields are filled in from the chain.',
     examples: [{ to: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8', value: '1000000000000000' }],
   },
 )
@@ -96,7 +94,7 @@ export const SignBody = Type.Object(
   },
 )
 
-/** So many in one transaction: a block's gas ends it sooner. */
+/** The gas of a block usually allows fewer. */
 const BATCH_MAX = 100
 
 export const BatchBody = Type.Object(
@@ -106,7 +104,7 @@ export const BatchBody = Type.Object(
     unsigned_transactions: Type.Array(UnsignedTransaction, {
       minItems: 1,
       maxItems: BATCH_MAX,
-      description: 'In order; `to`, `value` and `input` of each. Gas, fees and nonce are chosen for all of them.',
+      description: 'In order, each with `to`, `value` and `input`. Gas, fees and nonce are chosen for the whole batch.',
       rule: `a list of 1 to ${BATCH_MAX} transactions`,
     }),
     ...CredentialFields,
@@ -133,11 +131,11 @@ export const SpeedUpBody = Type.Object(
     transaction_id: UuidField('The transaction_id of an answer; it is in no block.'),
     maxFeePerGas: Type.Optional(
       Quantity(
-        'Fee cap, wei per gas, at least a tenth above what was sent; chosen here where it is absent.',
+        'Fee cap, wei per gas, at least a tenth above what was sent; chosen by the service if absent.',
         '60000000000',
       ),
     ),
-    maxPriorityFeePerGas: Type.Optional(Quantity('Priority fee cap, wei per gas; likewise.', '2000000000')),
+    maxPriorityFeePerGas: Type.Optional(Quantity('Priority fee cap, wei per gas; same rules.', '2000000000')),
     ...CredentialFields,
   },
   {
@@ -190,7 +188,7 @@ export const TransactionStatusById = Type.Object(
     waiting: Type.Optional(
       OneOf(WAITS_FOR, {
         description:
-          'Of what is in no block, where there is something to tell. `waiting_for_fees`: blocks ask for more than it offers just now; it offers more by itself as far as it can, and is not given up before fees fall. `nonce_used`: another transaction of the same key used its nonce; when that is final, it is told as failed (`nonce_taken`).',
+          'Why a transaction is in no block yet, if there is a special reason. `waiting_for_fees`: blocks ask for more than it offers at the moment; its fee is raised as far as possible, and it is not given up before fees fall. `nonce_used`: another transaction of the same key used its nonce; when that is final, the status becomes failed (`nonce_taken`).',
       }),
     ),
     error: Type.Optional(Type.String({ description: 'Why it failed.' })),

@@ -9,7 +9,7 @@ import { batchUnsupported } from './sending.ts'
 import type { SignInput } from './sign.ts'
 import { type Submitted, submitIntent } from './submit.ts'
 
-/** Signs a transaction and hands it to the worker. @throws what resolveSigner, walletOf, parseIntent and submitIntent throw. */
+/** Signs and records a transaction; the worker sends it. @throws as resolveSigner, parseIntent and submitIntent. */
 export const signAndSend = async (
   ctx: Ctx,
   input: SignInput & { readonly remember?: Remember<Submitted> },
@@ -26,14 +26,14 @@ type BatchInput = Omit<SignInput, 'unsignedTransaction'> & {
   readonly remember?: Remember<Submitted>
 }
 
-/** Fees, gas and nonce are of the one transaction that all of them become. */
-const OF_THE_WHOLE = ['gasLimit', 'maxFeePerGas', 'maxPriorityFeePerGas', 'nonce'] as const satisfies (keyof Intent)[]
+/** A batch is one transaction: its elements cannot have their own fees, gas and nonce. */
+const NOT_IN_A_BATCH = ['gasLimit', 'maxFeePerGas', 'maxPriorityFeePerGas', 'nonce'] as const satisfies (keyof Intent)[]
 
 const UINT256_END = 1n << 256n
 
-/** @throws invalid_input naming the field. */
-const partOf = (intent: Intent, field: string): Intent => {
-  const set = OF_THE_WHOLE.find((name) => intent[name] !== undefined)
+/** @throws invalid_input. */
+const elementOf = (intent: Intent, field: string): Intent => {
+  const set = NOT_IN_A_BATCH.find((name) => intent[name] !== undefined)
   if (set !== undefined) {
     throw new AppError('invalid_input', `Field "${field}.${set}" must be absent: a batch is one transaction.`)
   }
@@ -42,15 +42,15 @@ const partOf = (intent: Intent, field: string): Intent => {
 }
 
 /**
- * Has a contract wallet do several things in one transaction: in order, all of them or none.
- * @throws invalid_input, batch_unsupported for an eoa wallet, and what signAndSend throws.
+ * Signs and records one transaction in which a contract wallet makes several calls: in order, all or none.
+ * @throws batch_unsupported for an eoa wallet, and as signAndSend.
  */
 export const batchSignAndSend = async (ctx: Ctx, input: BatchInput): Promise<Submitted> => {
   const signer = await resolveSigner(ctx, { ...input, address: input.signerAddress, field: 'signer_wallet_address' })
   const { chain } = signer
   const intents = input.unsignedTransactions.map((text, index) => {
     const field = `unsigned_transactions.${index}`
-    return partOf(parseIntent(chain, text, field), field)
+    return elementOf(parseIntent(chain, text, field), field)
   })
   if (sumOfValues(intents) >= UINT256_END) {
     throw new AppError('invalid_input', 'The values of "unsigned_transactions" together must be below 2^256.')

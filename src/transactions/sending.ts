@@ -1,5 +1,5 @@
-// What a wallet's signer is to send so that the wallet does what is intended. An eoa wallet's key sends the intent itself; a
-// contract wallet's owner sends an execution of it, and first, where there is no code yet, the deployment.
+// Prepares what a wallet's signer must send. An eoa wallet's key sends the intent itself. A contract wallet's owner sends an
+// execution of it, and before that the deployment if the wallet has no code yet.
 
 import type { Signer } from '../../db/queries/transactions.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
@@ -11,23 +11,26 @@ import { AppError } from '../errors.ts'
 import { displayAmount, nativeToken } from '../tokens/token.ts'
 import { readContractWallet } from '../wallets/contract-wallet.ts'
 import {
-  type Executing,
-  executing,
+  type Execution,
+  executionOf,
   lacksDeployment,
   recordedBefore,
   refuseOverspent,
-  withReasonWithin,
-} from './executing.ts'
+  withInnerReason,
+} from './execution.ts'
 
-/** One transaction of the signer's. */
-export type Step = { readonly kind: TransactionKind; readonly intent: Intent; readonly prepared: Prepared }
+export type PreparedTransaction = {
+  readonly kind: TransactionKind
+  readonly intent: Intent
+  readonly prepared: Prepared
+}
 
-/** In this order, the last one being what was asked for. */
+/** The deployment comes first; `transaction` does what was asked for. */
 export type Sending = {
-  /** What executes it; null where the signer acts itself. */
+  /** The address of the contract wallet that executes the intents; null for an eoa wallet. */
   readonly contractWallet: string | null
-  readonly deployment: Step | null
-  readonly step: Step
+  readonly deployment: PreparedTransaction | null
+  readonly transaction: PreparedTransaction
 }
 
 type SendingInput = {
@@ -39,7 +42,7 @@ type SendingInput = {
   readonly intents: readonly Intent[]
 }
 
-/** A wallet that is deployed by a stranger while it is looked at is looked at again. */
+/** Somebody else may deploy the wallet while this prepares the deployment: then it starts again. */
 const TRIES_MAX = 3
 
 export const batchUnsupported = (): AppError =>
@@ -53,6 +56,7 @@ const soleIntent = (intents: readonly Intent[]): Intent => {
 }
 
 /**
+ * Simulates and prices what the signer must send. Changes nothing.
  * @throws batch_unsupported, contract_wallet_changed, execution_reverted, balance_insufficient, fee_too_low,
  * fee_ceiling_reached, invalid_input, node_unavailable.
  */
@@ -61,21 +65,21 @@ export const prepareSending = async (ctx: Ctx, input: SendingInput): Promise<Sen
   for (let tries = 1; ; tries += 1) {
     const contract = await readContractWallet(chain, wallet)
     if (contract !== null) {
-      const sending = await prepareExecution(ctx, { ...input, of: executing(ctx, { ...input, contract }), tries })
+      const sending = await prepareExecution(ctx, { ...input, of: executionOf(ctx, { ...input, contract }), tries })
       if (sending !== null) return sending
       continue
     }
     const intent = soleIntent(intents)
     const behind = () => recordedBefore(ctx, { signer, projectId, to: destinationsOf(intents) })
     const prepared = await chain.prepare(intent, signer.address, { behind })
-    return { contractWallet: null, deployment: null, step: { kind, intent, prepared } }
+    return { contractWallet: null, deployment: null, transaction: { kind, intent, prepared } }
   }
 }
 
-/** null where somebody else seems to have deployed it meanwhile: then it is looked at again. */
+/** null if somebody else seems to have deployed the wallet meanwhile. */
 const prepareExecution = async (
   ctx: Ctx,
-  input: SendingInput & { readonly of: Executing; readonly tries: number },
+  input: SendingInput & { readonly of: Execution; readonly tries: number },
 ): Promise<Sending | null> => {
   const { kind, chain, signer, intents, of, tries } = input
   const { wallet, contractWallets, isDeployed } = of
@@ -89,15 +93,15 @@ const prepareExecution = async (
   ]
   const options = { behind, asIfDeployed: isDeployed ? undefined : wallet, isJudgedUnpaid: true }
   const judge = () => chain.prepare(intent, signer.address, options)
-  const prepared = await withReasonWithin(ctx.db, { of, judge })
+  const prepared = await withInnerReason(ctx.db, { of, judge })
   await refuseOverspent(ctx.db, of)
   refusePoorKey(of, { deployment: deployed?.prepared ?? null, prepared })
-  return { contractWallet: wallet.address, deployment: deployed, step: { kind, intent, prepared } }
+  return { contractWallet: wallet.address, deployment: deployed, transaction: { kind, intent, prepared } }
 }
 
-/** Its address stands in no answer but this: who wants the wallet to act must learn whom to give coins. @throws balance_insufficient. */
+/** Names the key's address: no other answer has it, and the caller must know where to send coins. @throws balance_insufficient. */
 const refusePoorKey = (
-  { chain, wallet }: Executing,
+  { chain, wallet }: Execution,
   { deployment, prepared }: { readonly deployment: Prepared | null; readonly prepared: Prepared },
 ): void => {
   const { balance } = prepared
@@ -113,15 +117,17 @@ const refusePoorKey = (
   )
 }
 
-/** Before the execution, and after whatever is recorded: the nonce is chosen later. */
+/** Places the deployment after all recorded transactions: its nonce is chosen later. */
 const behindAll = (intent: Intent, { address }: Signer): RecordedIntent => ({
   ...intent,
   from: address,
   nonce: Number.MAX_SAFE_INTEGER,
 })
 
-/** null where it reverts, as a second one does: somebody else's is there, or waits to be mined. */
-const prepareDeployment = async (input: SendingInput & { readonly of: Executing }): Promise<Step | null> => {
+/** null if it reverts, as a second deployment does: somebody else's is mined or pending. */
+const prepareDeployment = async (
+  input: SendingInput & { readonly of: Execution },
+): Promise<PreparedTransaction | null> => {
   const { chain, signer, of } = input
   const { behind } = of
   const intent = of.contractWallets.deployment(of.wallet)

@@ -4,18 +4,18 @@ import type { KeyHandle } from '../custody/vault.ts'
 
 type SignedAttempts = Parameters<typeof insertAttempts>[2]
 
-/** The most that a ladder can pay for gas: of one nonce the dearest is mined, perhaps, and no other. Pure. */
+/** The most that a ladder can pay for gas: only one attempt of a nonce is mined, at worst the dearest. Pure. */
 export const dearestGasFee = ({ terms }: Pick<Chain, 'terms'>, { rungs, cancel }: Ladder): bigint =>
   [...rungs, ...(cancel === null ? [] : [cancel])]
     .map((unsigned) => terms.gasFee(unsigned))
     .reduce((one, other) => (one > other ? one : other), 0n)
 
-/** Signs all that may ever be sent: the rungs from the lowest on, then the cancel. */
+/** Signs all attempts: the rungs from the lowest on, then the cancel. */
 export const signLadder = (
   { chain, key }: { readonly chain: Chain; readonly key: KeyHandle },
   input: {
     readonly ladder: Ladder
-    /** What its first rung is counted as. */
+    /** The number of the first new rung. */
     readonly firstRung: number
   },
 ): SignedAttempts => {

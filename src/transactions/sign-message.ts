@@ -30,11 +30,11 @@ const bytesOf = (message: string, type: MessageType): Uint8Array => {
 }
 
 /**
- * Signs a message for a wallet: by EIP-191, or sr25519 over <Bytes>…</Bytes>, where the address is the key's own, and then
- * no node is asked; for a contract wallet by ERC-1271, wrapped as ERC-6492 says until there is code. The audit has the
- * digest of the message alone.
- * @throws invalid_input, not_found, network_required, contract_wallet_changed, node_unavailable, wrong_chain, and the vault's
- * credential errors: both credentials belong where control of the keyring is shared, and no policy opens it.
+ * Signs a message. For an eoa wallet by EIP-191, or sr25519 over <Bytes>…</Bytes>, without asking a node. For a contract
+ * wallet by ERC-1271, wrapped as in ERC-6492 until it is deployed. The audit row has only the digest of the message. No
+ * policy opens the key, and a shared keyring needs both credentials.
+ * @throws invalid_input, not_found, network_required, contract_wallet_changed, node_unavailable, and the vault's credential
+ * errors.
  */
 export const signMessage = async (ctx: Ctx, input: SignMessageInput): Promise<Hex> => {
   const { messageType, credentials, actor } = input
@@ -51,7 +51,7 @@ export const signMessage = async (ctx: Ctx, input: SignMessageInput): Promise<He
     const signature = signable.with(key.sign(signable.bytes))
     const digest = createHash('sha256').update(message).digest('hex')
     const details = { network: chain.network, message_type: messageType, message_sha256: digest }
-    // Durable before the signature goes: there is none without its row.
+    // Commit the audit row before returning the signature.
     await key.commitUse({ action: 'message_signed', details })
     return signature
   })

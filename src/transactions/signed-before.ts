@@ -1,5 +1,5 @@
-// What is signed anew comes from rows that the worker may write, and a signature must not follow from them. What the key has
-// signed before is proof of what its owner asked for: nobody else can make that.
+// A speed-up signs what is in rows that the worker may write, so rows alone must not cause a signature. An earlier signature
+// of the same key proves what its owner asked for: nobody else can make one.
 
 import type { AttemptRow } from '../../db/queries/transactions.ts'
 import type { WalletRow } from '../../db/queries/wallets.ts'
@@ -7,14 +7,14 @@ import type { Chain, Hex, Replacement, Unsigned } from '../chains/chain.ts'
 import { signerAddressOf } from '../wallets/contract-wallet.ts'
 
 /**
- * Requires that the wallet's key signed this very transaction before, at whatever fees, and that nobody else signed any of its
- * attempts, above whose fees the new one goes. @throws Error where the rows were changed.
+ * Requires that the wallet's key signed the same transaction before, at any fees, and that all attempts, whose fees the new
+ * one must exceed, are of this key. @throws Error if the rows were changed.
  */
 export const requireSignedBefore = async (input: {
   readonly chain: Chain
   readonly replacement: Replacement
   readonly wallet: WalletRow
-  /** Whose nonce it is. */
+  /** The signer. */
   readonly address: string
   readonly offer: { readonly unsigned: Unsigned }
   readonly attempts: readonly AttemptRow[]

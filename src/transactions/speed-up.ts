@@ -1,5 +1,5 @@
-// Signing anew: what waits in no block is signed once more with its credential, for the same nonce, at fees above all that a
-// pool may have of it. What was never sent makes way. What was, is kept: whichever is mined counts.
+// Speeding up: signs a waiting transaction again with its credential, for the same nonce, at fees above all that a pool may
+// have of it. Attempts that were never sent are replaced. The others stay, and whichever is mined counts.
 
 import type { Tx } from '../../db/client.ts'
 import { eraseUnsent, extendLadder } from '../../db/queries/ladders.ts'
@@ -22,16 +22,16 @@ import type { Remember } from '../idempotency/once.ts'
 import { type Charge, withKeyFor } from '../policies/delegated.ts'
 import { isExcessive } from '../policies/terms.ts'
 import { displayAmount, nativeToken } from '../tokens/token.ts'
-import { aboveSent } from './above-sent.ts'
-import { learn } from './learn.ts'
+import { attemptsToKeep } from './attempts-to-keep.ts'
+import { recordObservation } from './record-observation.ts'
 import { dearestGasFee, signLadder } from './sign-ladder.ts'
 import { requireSignedBefore } from './signed-before.ts'
 import { lockWaiting, noSuchTransaction } from './waiting.ts'
 
-/** Who needs more than these should let it be given up. */
+/** Over all speed-ups of a transaction. */
 const RUNGS_MAX = 100
 
-/** Wei per unit of gas; what is absent is chosen here. */
+/** Wei per unit of gas; we choose what is absent. */
 type FixedFees = Pick<Intent, 'maxFeePerGas' | 'maxPriorityFeePerGas'>
 
 type SpeedUpInput = Reach & {
@@ -49,10 +49,10 @@ type SpedUp = {
 }
 
 /**
- * Signs a waiting transaction anew, above what was sent of it; given up or not, it is sent again. By a policy that is one
- * more use of it, at fees that are chosen here.
+ * Signs a waiting transaction again, at fees above what was sent of it, and sends it, even if it was given up. With a policy
+ * this is one more use of the policy, at fees that we choose.
  * @throws transaction_not_found, transaction_not_waiting, invalid_input (mortal, or too often), fee_too_low,
- * fee_ceiling_reached, balance_insufficient, the vault's credential errors, policy_denied, node_unavailable, busy.
+ * fee_ceiling_reached, balance_insufficient, policy_denied, node_unavailable, busy, and the vault's credential errors.
  */
 export const speedUpTransaction = async (ctx: Ctx, input: SpeedUpInput): Promise<SpedUp> => {
   const row = await findTransaction(ctx.db, { ...input, id: input.id.toLowerCase() })
@@ -71,7 +71,7 @@ export const speedUpTransaction = async (ctx: Ctx, input: SpeedUpInput): Promise
       if (charge !== null && Object.values(input.fees).some((fee) => fee !== undefined)) {
         throw new AppError(
           'policy_denied',
-          'By a policy, fees are chosen here: leave "maxFeePerGas" and "maxPriorityFeePerGas" out.',
+          'With a policy, fees are chosen by the service: leave "maxFeePerGas" and "maxPriorityFeePerGas" out.',
         )
       }
       const offer = await offerOf(chain, row, input.fees)
@@ -93,7 +93,7 @@ const signerIntentOf = ({ to, value, input, gasLimit, nonce }: TransactionRow): 
   input: input.startsWith('0x') ? (input as Hex) : '0x',
 })
 
-/** What the wallet is to do, for policies: nothing where that is not known, which none allows. */
+/** What the wallet is to do, for policies. Empty if that is not known: no policy allows that. */
 const intended = (chain: Chain, row: TransactionRow, fees: FixedFees): readonly Intent[] => {
   const intent = signerIntentOf(row)
   if (row.contractWallet === null) return [{ ...intent, ...fees }]
@@ -101,7 +101,7 @@ const intended = (chain: Chain, row: TransactionRow, fees: FixedFees): readonly 
   return chain.contractWallets?.executed(intent.input) ?? []
 }
 
-/** What it could offer now. */
+/** The transaction at current fees. */
 type NewOffer = {
   /** What the caller asked for. */
   readonly intent: Intent
@@ -115,11 +115,11 @@ const offerOf = async (chain: Chain, row: TransactionRow, fees: FixedFees): Prom
   const open = signerIntentOf(row)
   const intent = { ...open, ...fees }
   const [standing, unsigned] = await Promise.all([chain.standing(from), chain.fill(intent, from, { nonce })])
-  return { intent, unsigned, atMarket: await atMarketOr(unsigned, () => chain.fill(open, from, { nonce })), standing }
+  return { intent, unsigned, atMarket: await marketOr(unsigned, () => chain.fill(open, from, { nonce })), standing }
 }
 
-/** Above the ceiling the market is not asked further: then what the caller fixed is all there is to go by. */
-const atMarketOr = async (unsigned: Unsigned, ask: () => Promise<Unsigned>): Promise<Unsigned> => {
+/** Above the ceiling there is no market price: then the caller's fees count. */
+const marketOr = async (unsigned: Unsigned, ask: () => Promise<Unsigned>): Promise<Unsigned> => {
   try {
     return await ask()
   } catch (error) {
@@ -145,14 +145,14 @@ const record = async (ctx: Pick<Ctx, 'metrics'>, tx: Tx, input: RecordInput): Pr
   await lockSigner(tx, signer)
   const locked = await lockWaiting(tx, id)
   await requireSignedBefore({ ...input, address, attempts: locked.attempts })
-  const { kept, firstRung } = await makeRoom(tx, locked)
+  const { kept, firstRung } = await dropUnsent(tx, locked)
   if (firstRung >= RUNGS_MAX) throw new AppError('invalid_input', 'It was signed anew too often.')
   const { liveWorstCost } = await readHeld(tx, signer, offer.standing.minedCount)
   const { worstCost: recordedCost } = locked.transaction
   const spendable = offer.standing.balance - (liveWorstCost - recordedCost)
   const offers = kept.map((raw) => chain.offerOf({ raw, recordedCost }))
   const unsigned = input.replacement.outbid({ unsigned: offer.unsigned, intent: offer.intent, offers })
-  if (input.charge !== null) await refuseDear(chain, { unsigned, offer })
+  if (input.charge !== null) await refuseFarAboveMarket(chain, { unsigned, offer })
   const worstCost = worstCostOf(chain, { unsigned, locked })
   refuseOverdraft(chain, address, worstCost - spendable)
   const { intent, atMarket } = offer
@@ -168,12 +168,12 @@ const record = async (ctx: Pick<Ctx, 'metrics'>, tx: Tx, input: RecordInput): Pr
     action: 'transaction_signed_anew',
     details: { network, transaction: id, hash: first?.hash ?? '', nonce: String(row.nonce) },
   })
-  await learn(ctx, tx, { transactionId: id, news: { kind: 'signed_anew', first: firstRung } })
+  await recordObservation(ctx, tx, { transactionId: id, observation: { kind: 'sped_up', first: firstRung } })
   return locked.transaction.status
 }
 
-/** By a policy, what must outbid what was sent must not be far above the market. @throws policy_denied. */
-const refuseDear = async (
+/** With a policy, refuses a fee far above the market, even if outbidding needs it. @throws policy_denied. */
+const refuseFarAboveMarket = async (
   chain: Chain,
   { unsigned, offer }: { readonly unsigned: Unsigned; readonly offer: NewOffer },
 ): Promise<void> => {
@@ -181,21 +181,21 @@ const refuseDear = async (
   if (!(await isExcessive(chain, { intent, ordinary: offer.atMarket }))) return
   throw new AppError(
     'policy_denied',
-    'By a policy, a transaction is signed anew for at most twice what the market asks; to outbid what was sent of it takes more.',
+    'With a policy, a transaction is sped up for at most twice the market fee; outbidding what was sent of it takes more.',
   )
 }
 
 const isRaw = (raw: string | null): raw is Hex => raw?.startsWith('0x') === true
 
-/** What was never sent goes. @returns the bytes of what stays, and what the next rung is counted as. */
-const makeRoom = async (
+/** Deletes attempts that were never sent. @returns the bytes of the others, and the number of the next rung. */
+const dropUnsent = async (
   tx: Tx,
   { transaction, attempts }: WithAttempts,
 ): Promise<{ readonly kept: readonly Hex[]; readonly firstRung: number }> => {
   const { id: transactionId, chosen, rungs, givenUp } = transaction
   const cancel = attempts[rungs]
   const isCancelOffered = cancel?.broadcastAt !== null || cancel.lastError !== null
-  const { firstRung, isCancelKept } = aboveSent({ chosen, rungs, givenUp, isCancelOffered })
+  const { firstRung, isCancelKept } = attemptsToKeep({ chosen, rungs, givenUp, isCancelOffered })
   await eraseUnsent(tx, { transactionId, fromRung: firstRung, isCancelUnsent: !isCancelKept })
   const stays = attempts.filter(({ kind, rung }) =>
     kind === 'rung' ? rung < firstRung : kind !== 'cancel' || isCancelKept,
@@ -203,7 +203,7 @@ const makeRoom = async (
   return { kept: stays.flatMap(({ raw }) => (isRaw(raw) ? [raw] : [])), firstRung }
 }
 
-/** With the network's own surcharge, which its recorded cost has. */
+/** Includes the network's surcharge, which is part of the recorded cost. */
 const worstCostOf = (
   chain: Chain,
   { unsigned, locked }: { readonly unsigned: Unsigned; readonly locked: WithAttempts },

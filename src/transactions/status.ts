@@ -17,7 +17,7 @@ type StatusOfHash = {
 
 const unknown = () => new AppError('transaction_not_found', 'No such transaction is known.')
 
-/** Our record of an intent, and what it waits for. @throws transaction_not_found, also for others'. */
+/** Our record of a transaction, and what it waits for. @throws transaction_not_found, also beyond the caller's reach. */
 export const statusById = async (
   ctx: StatusCtx,
   input: Reach & { readonly id: string },
@@ -31,9 +31,9 @@ export const statusById = async (
 type Asked = Reach & { readonly network: Network; readonly hash: string }
 
 /**
- * The status of any hash: our own record where the hash is of an attempt within reach (then the hash that is shown is
- * the mined one), else what the chain says. What was signed here to be sent elsewhere, and is not found, is `pending` as long
- * as a block may take it. @throws transaction_not_found, node_unavailable, not_implemented.
+ * The status of any hash: from our record if the hash is of an attempt within reach (the answer then has the mined hash), else
+ * from the chain. A mortal extrinsic that `sign` returned and no node knows is `pending` as long as a block may take it.
+ * @throws transaction_not_found, node_unavailable, not_implemented.
  */
 export const statusByHash = async (ctx: StatusCtx, input: Asked): Promise<StatusOfHash> => {
   const chain = ctx.chains.withNode(input.network)
@@ -45,7 +45,7 @@ export const statusByHash = async (ctx: StatusCtx, input: Asked): Promise<Status
   const signed = await signedWithinReach(ctx, { ...input, hash })
   if (signed === null) throw unknown()
   if (await mayBeIncluded(chain, signed)) return pending(hash)
-  // It may have been included between the search and the questions after it.
+  // It may have been included since the first question.
   const since = await statusOnChain(chain, hash)
   if (since === null) throw unknown()
   return since
@@ -53,7 +53,7 @@ export const statusByHash = async (ctx: StatusCtx, input: Asked): Promise<Status
 
 const pending = (hash: Hex): StatusOfHash => ({ hash, status: 'pending', contractAddress: null })
 
-/** null where no node in reach has heard of it. */
+/** null if the node does not know it. */
 const statusOnChain = async (chain: Chain, hash: Hex): Promise<StatusOfHash | null> => {
   const status = await chain.status(hash)
   if (status.kind === 'unknown') return null
@@ -65,7 +65,7 @@ const statusOnChain = async (chain: Chain, hash: Hex): Promise<StatusOfHash | nu
 
 type Signed = Pick<MortalSignature, 'nonce' | 'validUntilBlock'> & { readonly address: string }
 
-/** Of another project's or user's wallet nobody is told that it signed. */
+/** Nobody learns what wallets beyond their reach have signed. */
 const signedWithinReach = async ({ db }: StatusCtx, input: Asked): Promise<Signed | null> => {
   const signature = await findMortalSignature(db, input)
   if (signature === null) return null
@@ -74,8 +74,8 @@ const signedWithinReach = async ({ db }: StatusCtx, input: Asked): Promise<Signe
 }
 
 /**
- * Nodes list no extrinsic that waits for an earlier nonce, so one that is not found may be in a pool. As of final blocks: its
- * nonce is not used, and its last block is to come. @throws node_unavailable.
+ * Whether, as of final blocks, its nonce is unused and its last block still to come. It may be in a pool all the same: nodes
+ * do not list extrinsics that wait for an earlier nonce. @throws node_unavailable.
  */
 const mayBeIncluded = async (chain: Chain, { address, nonce, validUntilBlock }: Signed): Promise<boolean> => {
   const { minedCount } = await chain.standing(address)

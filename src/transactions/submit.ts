@@ -1,6 +1,6 @@
-// One intent, at most one mined effect. In the request: prepare against the chain, then ONE database transaction that
-// locks the signer, chooses the nonce, signs, and records transaction, attempt, audit row and broadcast job together.
-// Nothing is sent here: the answer is `submitted`, and the worker sends the recorded bytes as often as it takes.
+// One intent is mined at most once. The request prepares it against the chain. Then ONE database transaction locks the
+// signer, chooses the nonce, signs, and records the transaction, its attempts, the audit row and the broadcast job. Nothing
+// is sent here: the answer is `submitted`, and the worker sends the recorded bytes as often as necessary.
 
 import { randomUUID } from 'node:crypto'
 import type { Tx } from '../../db/client.ts'
@@ -27,18 +27,18 @@ import { type Charge, withKeyFor } from '../policies/delegated.ts'
 import { refuseExcess } from '../policies/terms.ts'
 import { displayAmount, nativeToken } from '../tokens/token.ts'
 import { signerAddressOf } from '../wallets/contract-wallet.ts'
-import { lacksDeployment } from './executing.ts'
+import { lacksDeployment } from './execution.ts'
 import { chooseNonce } from './nonce.ts'
-import { prepareSending, type Sending, type Step } from './sending.ts'
+import { type PreparedTransaction, prepareSending, type Sending } from './sending.ts'
 import { dearestGasFee, signLadder } from './sign-ladder.ts'
 
 type SubmitInput = Pick<Signatory, 'projectId' | 'actor' | 'credentials'> & {
   readonly kind: TransactionKind
   readonly chain: Chain
   readonly wallet: WalletRow
-  /** What the wallet is to do, one for an eoa wallet. Built when it is the signer's turn, so that it sees what the chain says then. */
+  /** One for an eoa wallet. Built when it is the signer's turn, so that it reads the chain's state at that time. */
   readonly intents: () => Promise<readonly Intent[]>
-  /** Rows of the resource itself, in the same database transaction. */
+  /** Writes the resource's own rows in the same database transaction. */
   readonly alsoRecord?: (tx: Tx, transactionId: string) => Promise<void>
   readonly remember?: Remember<Submitted> | undefined
 }
@@ -46,10 +46,10 @@ type SubmitInput = Pick<Signatory, 'projectId' | 'actor' | 'credentials'> & {
 export type Submitted = { readonly transactionId: string; readonly network: Network; readonly status: 'submitted' }
 
 /**
- * Records what a wallet is to do, all of it or nothing, and the signed bytes; a contract wallet's deployment before, where it
- * has none.
- * @throws the vault's credential errors, policy_denied, batch_unsupported, contract_wallet_changed, execution_reverted,
- * balance_insufficient, nonce_too_low, nonce_conflict, nonce_gap, node_unavailable, busy. Where it throws, nothing is recorded.
+ * Signs and records what a wallet is to do, and before it the deployment of a contract wallet that has no code yet. If it
+ * throws, nothing is recorded.
+ * @throws policy_denied, batch_unsupported, contract_wallet_changed, execution_reverted, balance_insufficient, nonce_too_low,
+ * nonce_conflict, nonce_gap, node_unavailable, busy, and the vault's credential errors.
  */
 export const submitIntent = (ctx: Ctx, input: SubmitInput): Promise<Submitted> => {
   const { chain, wallet } = input
@@ -72,7 +72,7 @@ export const submitIntent = (ctx: Ctx, input: SubmitInput): Promise<Submitted> =
 type RecordInput = SubmitInput & {
   readonly signer: Signer
   readonly key: KeyHandle
-  /** Of the policy by which the key was opened. */
+  /** Charges the policy that opened the key; null without a policy. */
   readonly charge: Charge | null
   readonly sending: Sending
   readonly transactionId: string
@@ -80,61 +80,67 @@ type RecordInput = SubmitInput & {
 
 const record = async (ctx: Pick<Ctx, 'metrics'>, tx: Tx, input: RecordInput): Promise<void> => {
   const { signer, sending, transactionId } = input
-  const { step } = sending
+  const { transaction } = sending
   await lockSigner(tx, signer)
-  const lifetime = input.chain.lifetimeOf(step.prepared.unsigned)
+  const lifetime = input.chain.lifetimeOf(transaction.prepared.unsigned)
   if (lifetime !== null) {
-    await releaseReaped(tx, signer, { fromNonce: step.prepared.minedCount, block: lifetime.bornAtBlock })
+    await releaseReaped(tx, signer, { fromNonce: transaction.prepared.minedCount, block: lifetime.bornAtBlock })
   }
-  const held = await readHeld(tx, signer, step.prepared.minedCount)
-  refuseAssetOverdraft(signer, { step, held })
+  const held = await readHeld(tx, signer, transaction.prepared.minedCount)
+  refuseAssetOverdraft(signer, { transaction, held })
   const deployment = await stillToDeploy(tx, input)
-  const spare = spareOf(input, { steps: deployment === null ? [step] : [deployment, step], held })
+  const spare = spareOf(input, { transactions: deployment === null ? [transaction] : [deployment, transaction], held })
   let { nonces } = held
   const planned: Planned[] = []
   if (deployment !== null) {
-    const first = chooseNonce(undefined, { ...step.prepared, held: nonces })
-    planned.push(plan(input, { step: deployment, id: randomUUID(), nonce: first, spare }))
+    const first = chooseNonce(undefined, { ...transaction.prepared, held: nonces })
+    planned.push(plan(input, { transaction: deployment, id: randomUUID(), nonce: first, spare }))
     nonces = new Set([...nonces, first])
   }
-  const nonce = chooseNonce(step.intent.nonce, { ...step.prepared, held: nonces })
-  planned.push(plan(input, { step, id: transactionId, nonce, spare }))
+  const nonce = chooseNonce(transaction.intent.nonce, { ...transaction.prepared, held: nonces })
+  planned.push(plan(input, { transaction, id: transactionId, nonce, spare }))
   await input.charge?.(tx, worstFee(input.chain, planned))
-  for (const each of planned) await recordStep(tx, { ...input, ...each })
+  for (const each of planned) await recordPlanned(tx, { ...input, ...each })
   tx.afterCommit(() => {
     const { network } = signer
-    for (const { kind } of planned.map((each) => each.step)) ctx.metrics.transactions.accepted.inc({ network, kind })
+    for (const { kind } of planned.map((each) => each.transaction))
+      ctx.metrics.transactions.accepted.inc({ network, kind })
   })
   await input.alsoRecord?.(tx, transactionId)
 }
 
-/** By a policy, what the caller fixes is measured by what would be chosen here. @throws policy_denied, as prepareSending. */
+/** With a policy, refuses gas and fees far above what we would choose. @throws policy_denied, and as prepareSending. */
 const refuseExcessive = async (ctx: Ctx, input: Parameters<typeof prepareSending>[1]): Promise<void> => {
   const { chain, intents } = input
-  // Gas and fees of several are those of the first.
+  // The first intent's gas and fees are those of all.
   const [first] = intents
   if (first === undefined || isOpen(first)) return
-  const { step } = await prepareSending(ctx, { ...input, intents: intents.map(openOf) })
-  await refuseExcess(chain, { intent: first, ordinary: step.prepared.unsigned })
+  const { transaction } = await prepareSending(ctx, { ...input, intents: intents.map(openOf) })
+  await refuseExcess(chain, { intent: first, ordinary: transaction.prepared.unsigned })
 }
 
-/** Another intent for the same wallet may have recorded it meanwhile. */
-const stillToDeploy = async (tx: Tx, { signer, sending }: RecordInput): Promise<Step | null> => {
+/** The deployment, or null if another request has recorded one meanwhile. */
+const stillToDeploy = async (tx: Tx, { signer, sending }: RecordInput): Promise<PreparedTransaction | null> => {
   const { contractWallet, deployment } = sending
   if (contractWallet === null || deployment === null) return null
   return (await lacksDeployment(tx, { network: signer.network, contractWallet })) ? deployment : null
 }
 
-/** All that may ever be sent for one nonce. */
-type Planned = { readonly step: Step; readonly id: string; readonly nonce: number; readonly ladder: Ladder }
+/** A transaction with its nonce, and everything that may ever be sent for it. */
+type Planned = {
+  readonly transaction: PreparedTransaction
+  readonly id: string
+  readonly nonce: number
+  readonly ladder: Ladder
+}
 
-type PlanInput = Pick<Planned, 'step' | 'id' | 'nonce'> & {
-  /** What the signer has left when all its transactions took the most that they can as they are. */
+type PlanInput = Pick<Planned, 'transaction' | 'id' | 'nonce'> & {
+  /** What remains of the signer's balance after the worst cost of all its live transactions. */
   readonly spare: bigint
 }
 
-const plan = ({ chain, signer }: RecordInput, { step, id, nonce, spare }: PlanInput): Planned => {
-  const { prepared, intent } = step
+const plan = ({ chain, signer }: RecordInput, { transaction, id, nonce, spare }: PlanInput): Planned => {
+  const { prepared, intent } = transaction
   const ladder = chain.ladder({
     unsigned: chain.withNonce(prepared.unsigned, nonce),
     atMarket: prepared.atMarket,
@@ -143,21 +149,24 @@ const plan = ({ chain, signer }: RecordInput, { step, id, nonce, spare }: PlanIn
     spendable: prepared.worstCost + spare,
     worstCost: prepared.worstCost,
   })
-  return { step, id, nonce, ladder }
+  return { transaction, id, nonce, ladder }
 }
 
-/** The most that these may pay beside their values. */
+/** The most that these can pay in fees. */
 const worstFee = (chain: Chain, planned: readonly Planned[]): bigint =>
-  planned.reduce((sum, { step, ladder }) => sum + step.prepared.surcharge + dearestGasFee(chain, ladder), 0n)
+  planned.reduce(
+    (sum, { transaction, ladder }) => sum + transaction.prepared.surcharge + dearestGasFee(chain, ladder),
+    0n,
+  )
 
-type StepInput = RecordInput & Planned
+type PlannedInput = RecordInput & Planned
 
-const recordStep = async (tx: Tx, input: StepInput): Promise<void> => {
+const recordPlanned = async (tx: Tx, input: PlannedInput): Promise<void> => {
   const { signer, id, nonce, ladder } = input
-  const { kind } = input.step
+  const { kind } = input.transaction
   const [first] = ladder.rungs
   if (first === undefined) throw new Error('a fee ladder has no rung')
-  // The credential is gone later: all that may ever be sent for this intent is signed now.
+  // The credential is not available later, so everything that may ever be sent is signed now.
   const signed = signLadder(input, { ladder, firstRung: 0 })
   const { isFixed: hasFixedFees, isCutByFunds, rungs } = ladder
   await insertTransaction(tx, { ...rowOf(input, first), rungs: rungs.length, hasFixedFees, isCutByFunds })
@@ -177,7 +186,7 @@ const recordStep = async (tx: Tx, input: StepInput): Promise<void> => {
   ])
 }
 
-const rowOf = (input: StepInput, unsigned: Unsigned) => ({
+const rowOf = (input: PlannedInput, unsigned: Unsigned) => ({
   id: input.id,
   projectId: input.projectId,
   walletId: input.wallet.id,
@@ -185,23 +194,23 @@ const rowOf = (input: StepInput, unsigned: Unsigned) => ({
   signerAddress: input.signer.address,
   contractWallet: input.sending.contractWallet,
   ...(input.chain.lifetimeOf(unsigned) ?? { bornAtBlock: null, validUntilBlock: null }),
-  kind: input.step.kind,
+  kind: input.transaction.kind,
   nonce: unsigned.nonce,
   to: unsigned.to,
   value: unsigned.value,
   input: unsigned.input,
   gasLimit: unsigned.gasLimit,
-  worstCost: input.step.prepared.worstCost,
-  feeAsset: input.step.prepared.feeAsset?.contract ?? null,
-  feeAssetCost: input.step.prepared.feeAsset?.worstCost ?? null,
+  worstCost: input.transaction.prepared.worstCost,
+  feeAsset: input.transaction.prepared.feeAsset?.contract ?? null,
+  feeAssetCost: input.transaction.prepared.feeAsset?.worstCost ?? null,
 })
 
-/** What waits may take of the asset that pays this fee as well. @throws balance_insufficient. */
+/** Counts what the signer's pending transactions may take of the fee's asset. @throws balance_insufficient. */
 const refuseAssetOverdraft = (
   { address }: Signer,
-  { step, held }: { readonly step: Step; readonly held: Held },
+  { transaction, held }: { readonly transaction: PreparedTransaction; readonly held: Held },
 ): void => {
-  const { feeAsset } = step.prepared
+  const { feeAsset } = transaction.prepared
   if (feeAsset === null) return
   const { contract, decimals, needed, balance } = feeAsset
   const missing = (held.liveAssetCosts.get(contract) ?? 0n) + needed - balance
@@ -213,17 +222,17 @@ const refuseAssetOverdraft = (
 }
 
 /**
- * What the signer has left beside these steps. Summed again under the lock: what was recorded since they were prepared counts
- * too. What a transaction offers when fees rise does not: who has enough at today's price is not refused.
+ * What remains of the signer's balance after these and its other live transactions, at current fees: higher rungs do not
+ * count. Summed under the lock, so that transactions recorded since the preparation count too.
  * @throws balance_insufficient.
  */
 const spareOf = (
   { chain, signer }: RecordInput,
-  { steps, held }: { readonly steps: readonly Step[]; readonly held: Held },
+  { transactions, held }: { readonly transactions: readonly PreparedTransaction[]; readonly held: Held },
 ): bigint => {
-  const worstCost = steps.reduce((sum, { prepared }) => sum + prepared.worstCost, 0n)
-  const balance = steps.at(-1)?.prepared.balance ?? 0n
-  // Held from the mined count on: what is mined has left the balance already, though the tracker may not have told it yet.
+  const worstCost = transactions.reduce((sum, { prepared }) => sum + prepared.worstCost, 0n)
+  const balance = transactions.at(-1)?.prepared.balance ?? 0n
+  // Held from the mined count on: what is mined has left the balance already, even if the tracker has not seen it yet.
   const missing = held.liveWorstCost + worstCost - balance
   if (missing <= 0n) return -missing
   const coin = nativeToken(chain)

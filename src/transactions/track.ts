@@ -1,6 +1,6 @@
-// Tracking, per network and not per transaction: each new block's hashes are matched to live attempts in one query, and
-// receipts are asked for hits only. Blocks come from a cursor, so none is skipped; the cursor moves in the same database
-// transaction as what was learnt, so a killed worker learns it again.
+// The tracker, one per network: it matches each new block's hashes to live attempts in one query, and asks for receipts of
+// those only. It reads block after block from a cursor, so it skips none. The cursor moves in the same database transaction
+// in which the observations are stored, so a killed worker repeats both.
 
 import type { Tx } from '../../db/client.ts'
 import { type BlockPoint, beginCursor, type Follower, readCursor, rememberBlocks } from '../../db/queries/cursors.ts'
@@ -24,18 +24,17 @@ import { type Fork, finalNumberOf, type Head, isNextGone, isReorganised, nextIsG
 import type { BlockWithHashes, Chain, HashStatus, Hex } from '../chains/chain.ts'
 import type { ContractWallet, ContractWallets } from '../chains/contract-wallets.ts'
 import type { WorkerCtx } from '../context.ts'
-import { runClocks, tellUsedNonces } from './after-block.ts'
-import { type Learnt, learnAll, type News } from './learn.ts'
-import { tellFinalLost } from './repair.ts'
+import { findUsedNonces, runClocks } from './after-block.ts'
+import { type Observation, type Observed, recordObservations } from './record-observation.ts'
+import { recordFinalBlocksLost } from './repair.ts'
 
-type Failure = Extract<News, { kind: 'confirmed' }>['failure']
+type Failure = Extract<Observation, { kind: 'confirmed' }>['failure']
 
 const isHex = (text: string): text is Hex => text.startsWith('0x')
 
 /**
- * How a mined execution failed, null where it did not. A receipt is the word on what a key sent; on what a contract wallet
- * was to do only the wallet's own event is, and why it could not is asked of the calls within.
- * @throws node_unavailable.
+ * How a mined execution failed, or null. For an eoa wallet the receipt decides. For a contract wallet its own event decides,
+ * and the reason comes from simulating its calls.
  */
 const failureOf = async (
   { contractWallets }: Pick<Chain, 'contractWallets'>,
@@ -49,33 +48,30 @@ const failureOf = async (
   }
   const wallet = { address, owner: row.signerAddress }
   if (status.success) {
-    const reason = await changeOf(contractWallets, wallet)
+    const reason = await ownershipChange(contractWallets, wallet)
     // A call of an address without code succeeds, and does nothing.
     return { code: reason === null ? 'contract_wallet_not_deployed' : 'execution_reverted', reason }
   }
   const { blockNumber } = status
   const intents = isHex(input) ? contractWallets.executed(input) : null
   const hindrance = intents === null ? null : await contractWallets.hindrance({ address, intents, blockNumber })
-  return { code: 'execution_reverted', reason: hindrance?.reason ?? (await changeOf(contractWallets, wallet)) }
+  return { code: 'execution_reverted', reason: hindrance?.reason ?? (await ownershipChange(contractWallets, wallet)) }
 }
 
 /**
- * Whether it no longer obeys its key alone, as it stands now: a Safe says that in numbers (GS026), or not at all. null also
- * where it cannot be told, so that nobody's end waits for it.
+ * Says if the wallet no longer obeys its key alone: a Safe itself says only a code (GS026) or nothing. Also null if the node
+ * does not answer, so that no transaction waits for this.
  */
-const changeOf = async (contractWallets: ContractWallets, wallet: ContractWallet): Promise<string | null> => {
+const ownershipChange = async (contractWallets: ContractWallets, wallet: ContractWallet): Promise<string | null> => {
   const state = await contractWallets.state(wallet).catch(() => null)
   return state?.kind === 'changed' ? `the contract wallet no longer obeys its key alone: ${state.how}` : null
 }
 
-/** The longest known; what is more than that, or was mined by another attempt than the chosen one, the reconciler finds. */
+/** The oldest ones. The reconciler finds the others, and those mined by another attempt than the chosen one. */
 const ASKED_MAX = 1_000
 
-/**
- * A tracker that begins at a block will come by none below it: what workers sent before, and is mined there already, is asked
- * for by its hash. @throws node_unavailable.
- */
-const learnMinedBelow = async (
+/** Asks by hash for what workers sent before the tracker's first block: the tracker reads no block below that. */
+const recordMinedBelow = async (
   ctx: Pick<WorkerCtx, 'db' | 'metrics'>,
   { chain, upToBlock }: { readonly chain: Chain; readonly upToBlock: bigint },
 ): Promise<void> => {
@@ -86,55 +82,57 @@ const learnMinedBelow = async (
       blockHash: minedBlockHash as Hex | null,
     })),
   )
-  const mined = rows.flatMap(({ id: transactionId, chosenHash: hash }, index): readonly Learnt[] => {
+  const mined = rows.flatMap(({ id: transactionId, chosenHash: hash }, index): readonly Observed[] => {
     const status = statuses[index]
     if (status?.kind !== 'mined' || status.blockNumber > upToBlock) return []
     const { blockNumber, blockHash } = status
-    return [{ transactionId, news: { kind: 'included', hash, blockNumber, blockHash } }]
+    return [{ transactionId, observation: { kind: 'included', hash, blockNumber, blockHash } }]
   })
-  await ctx.db.transaction((tx) => learnAll(ctx, tx, mined))
+  await ctx.db.transaction((tx) => recordObservations(ctx, tx, mined))
 }
 
-/** So many are told, or made final, in one database transaction. */
+/** How many get their result, or become final, in one database transaction. */
 const SETTLE_BATCH = 100
 
-/** Takes in the next block of a network, or a reorganisation, and settles what is deep enough. */
+/** Processes the next block of a network, or a reorganisation, and settles what has enough confirmations. */
 export const trackStep = async (ctx: WorkerCtx, chain: Chain): Promise<StepResult> => {
   const follower: Follower = { network: chain.network, purpose: 'track' }
   const head = await chain.head()
   const cursor = await readCursor(ctx.db, follower)
   if (cursor === null) {
     const first = await firstBlock(ctx, { chain, head })
-    // Before the cursor is there: whoever is killed in between begins again.
-    await learnMinedBelow(ctx, { chain, upToBlock: first.number })
+    // Before the cursor is written: a worker that is killed in between does this again.
+    await recordMinedBelow(ctx, { chain, upToBlock: first.number })
     await beginCursor(ctx.db, follower, first)
     return 'advanced'
   }
   const next = cursor.number < head.latest.number ? await chain.block(cursor.number + 1n) : null
   if (isReorganised({ cursor, latest: head.latest, next })) {
     const undo = async (tx: Tx, fork: Fork) => {
-      if (fork.isBelowFinal) await tellFinalLost(ctx, tx, { chain, fork })
-      const gone = await minedAbove(tx, { network: chain.network, blockNumber: fork.number })
-      await exclude(ctx, tx, gone)
-      return gone.length
+      if (fork.isBelowFinal) await recordFinalBlocksLost(ctx, tx, { chain, fork })
+      const excluded = await minedAbove(tx, { network: chain.network, blockNumber: fork.number })
+      await recordExcluded(ctx, tx, excluded)
+      return excluded.length
     }
     return rewind(ctx, { chain, head, follower, cursor, undo })
   }
   if (next === null) {
-    // A head above a block that the node does not show says nothing of whether the cursor's is still the chain's.
+    // If the node tells a head but not the next block, it is not certain that the cursor's block is still on the chain.
     if (cursor.number === head.latest.number) await settleDeepEnough(ctx, { chain, head, tracked: cursor.number })
     await runClocks(ctx, { chain, head, cursor })
-    return (await isNextGone(chain, { cursor, head })) ? passOver(ctx, { chain, follower, cursor, head }) : 'caught_up'
+    return (await isNextGone(chain, { cursor, head }))
+      ? skipBlocks(ctx, { chain, follower, cursor, head })
+      : 'caught_up'
   }
-  const moved = await takeIn(ctx, { chain, follower, cursor, next, head })
+  const moved = await processBlock(ctx, { chain, follower, cursor, next, head })
   if (moved) await settleDeepEnough(ctx, { chain, head, tracked: next.number })
-  if (moved && next.number >= head.latest.number) await tellUsedNonces(ctx, { chain, at: next })
+  if (moved && next.number >= head.latest.number) await findUsedNonces(ctx, { chain, at: next })
   return moved ? 'advanced' : 'overtaken'
 }
 
 /**
- * Where there is nothing yet, whatever comes is mined above the head that was just read. Else a worker may have sent some
- * of it before the tracker's first step; what is mortal nobody could find later by its hash: it begins where that was born.
+ * With nothing to track, the head: whatever comes will be mined above it. Otherwise a final block below which nothing can be
+ * that must be found by reading blocks, as mortal extrinsics must.
  */
 const firstBlock = async (
   ctx: Pick<WorkerCtx, 'db'>,
@@ -148,7 +146,7 @@ const firstBlock = async (
   return block
 }
 
-/** No block that could have taken what is mortal is below this one, at most the newest final one. */
+/** The newest final block, or the first one that could have taken a live mortal extrinsic if that is lower. */
 const firstBirth = (chain: Chain, input: { readonly head: Head; readonly unfinished: Unfinished }): bigint => {
   const final = finalNumberOf(chain, input.head)
   const { earliestBirth } = input.unfinished
@@ -156,11 +154,11 @@ const firstBirth = (chain: Chain, input: { readonly head: Head; readonly unfinis
 }
 
 /**
- * The node has let go of the next block. Blocks that nothing of what waits can be in are passed over. Whether others have
- * something in them, they alone can tell: that is neither guessed nor given up, and the tracker waits for a node that has them.
- * @throws node_unavailable.
+ * For a next block that the node has pruned: skips blocks that can hold none of our live transactions. Any other block must be
+ * read, so the tracker waits for a node that has it.
+ * @throws node_unavailable if it must wait.
  */
-const passOver = async (
+const skipBlocks = async (
   ctx: Pick<WorkerCtx, 'db' | 'log'>,
   input: { readonly chain: Chain; readonly follower: Follower; readonly cursor: BlockPoint; readonly head: Head },
 ): Promise<StepResult> => {
@@ -177,11 +175,11 @@ const passOver = async (
     write: (tx) => rememberBlocks(tx, { follower, blocks: [to], finalNumber }),
   })
   const blocks = { above: String(cursor.number), below: String(to.number) }
-  if (moved) ctx.log.warn({ network: chain.network, ...blocks }, 'blocks that the node let go of were passed over')
+  if (moved) ctx.log.warn({ network: chain.network, ...blocks }, 'skipped blocks that the node has pruned')
   return moved ? 'advanced' : 'overtaken'
 }
 
-const takeIn = async (
+const processBlock = async (
   ctx: WorkerCtx,
   input: {
     readonly chain: Chain
@@ -198,33 +196,32 @@ const takeIn = async (
     ...input,
     blocks: [next],
     write: async (tx) => {
-      // The reconciler may have found one in a block that was gone again before it was taken in here.
+      // The reconciler may have found a transaction in a block that a reorganisation then replaced with this one.
       const block = { blockNumber: next.number, blockHash: next.hash }
-      await exclude(ctx, tx, await minedBeside(tx, { network, ...block }))
-      await learnAll(
+      await recordExcluded(ctx, tx, await minedBeside(tx, { network, ...block }))
+      await recordObservations(
         ctx,
         tx,
         hits.map(({ transactionId, hash }) => ({
           transactionId,
-          news: { kind: 'included', hash, ...block },
+          observation: { kind: 'included', hash, ...block },
         })),
       )
     },
   })
 }
 
-/** They are in no block of the chain any more. */
-const exclude = async (ctx: Pick<WorkerCtx, 'metrics'>, tx: Tx, mined: readonly MinedIn[]): Promise<void> => {
-  await learnAll(
+const recordExcluded = async (ctx: Pick<WorkerCtx, 'metrics'>, tx: Tx, mined: readonly MinedIn[]): Promise<void> => {
+  await recordObservations(
     ctx,
     tx,
-    mined.map(({ transactionId, blockHash }) => ({ transactionId, news: { kind: 'excluded', blockHash } })),
+    mined.map(({ transactionId, blockHash }) => ({ transactionId, observation: { kind: 'excluded', blockHash } })),
   )
 }
 
 const lower = (one: bigint, other: bigint): bigint => (one < other ? one : other)
 
-/** Only blocks that were taken in count: of those above nobody would notice that they went away. */
+/** Never above the tracker's cursor: nobody would notice if a reorganisation removed those blocks. */
 const settleDeepEnough = async (
   ctx: WorkerCtx,
   input: { readonly chain: Chain; readonly head: Head; readonly tracked: bigint },
@@ -233,49 +230,49 @@ const settleDeepEnough = async (
   const upToBlock = lower(head.latest.number - BigInt(chain.depth.confirmations - 1), tracked)
   let isMore = true
   for (let offset = 0; isMore; ) {
-    const { asked, told } = await tellBatch(ctx, { chain, upToBlock, offset })
-    isMore = asked === SETTLE_BATCH
-    // What cannot be told hinders nothing behind it.
-    offset += asked - told
+    const { read, settled } = await settleBatch(ctx, { chain, upToBlock, offset })
+    isMore = read === SETTLE_BATCH
+    // What cannot be settled now does not block the others.
+    offset += read - settled
   }
   const finalNumber = lower(finalNumberOf(chain, head), tracked)
   const final = await minedUpTo(ctx.db, { network: chain.network, blockNumber: finalNumber })
   for (let at = 0; at < final.length; at += SETTLE_BATCH) {
     const finalized = final
       .slice(at, at + SETTLE_BATCH)
-      .map(({ transactionId }): Learnt => ({ transactionId, news: { kind: 'finalized' } }))
-    await ctx.db.transaction((tx) => learnAll(ctx, tx, finalized))
+      .map(({ transactionId }): Observed => ({ transactionId, observation: { kind: 'finalized' } }))
+    await ctx.db.transaction((tx) => recordObservations(ctx, tx, finalized))
   }
-  await endLapsed(ctx, { network: chain.network, blockNumber: finalNumber })
+  await settleLapsed(ctx, { network: chain.network, blockNumber: finalNumber })
 }
 
-/** All blocks that could have taken them are final and were taken in. */
-const endLapsed = async (
+/** Ends mortal transactions whose last possible block is final and processed. */
+const settleLapsed = async (
   ctx: WorkerCtx,
   upTo: { readonly network: Network; readonly blockNumber: bigint },
 ): Promise<void> => {
   const lapsed = await lapsedBy(ctx.db, { ...upTo, limit: SETTLE_BATCH })
   if (lapsed.length === 0) return
-  const news = lapsed.map(({ transactionId }): Learnt => ({ transactionId, news: { kind: 'lapsed' } }))
-  await ctx.db.transaction((tx) => learnAll(ctx, tx, news))
+  const observation = lapsed.map(({ transactionId }): Observed => ({ transactionId, observation: { kind: 'lapsed' } }))
+  await ctx.db.transaction((tx) => recordObservations(ctx, tx, observation))
 }
 
 /**
- * Tells how transactions ended, unless their block is gone meanwhile: then the next step sees the reorganisation.
- * @returns how many it looked at, and how many of them are told now.
+ * Stores the results of mined transactions. It skips those whose block has changed: the next step sees that reorganisation.
+ * @returns how many rows it read, and how many of them are settled now.
  */
-const tellBatch = async (
+const settleBatch = async (
   ctx: WorkerCtx,
   { chain, ...from }: { readonly chain: Chain; readonly upToBlock: bigint; readonly offset: number },
-): Promise<{ readonly asked: number; readonly told: number }> => {
+): Promise<{ readonly read: number; readonly settled: number }> => {
   const { network } = chain
   const rows = await minedUnsettled(ctx.db, { network, ...from, limit: SETTLE_BATCH })
-  if (rows.length === 0) return { asked: 0, told: 0 }
+  if (rows.length === 0) return { read: 0, settled: 0 }
   const statuses = await chain.statuses(
     rows.map(({ hash, blockHash }) => ({ hash: hash as Hex, blockHash: blockHash as Hex })),
   )
-  const ends = await Promise.all(
-    rows.map(async (row, index): Promise<readonly Learnt[]> => {
+  const batches = await Promise.all(
+    rows.map(async (row, index): Promise<readonly Observed[]> => {
       const { transactionId, blockHash } = row
       const status = statuses[index]
       if (status?.kind === 'unknown' && status.hindrance !== undefined) {
@@ -283,13 +280,13 @@ const tellBatch = async (
       }
       if (status?.kind !== 'mined' || status.blockHash !== blockHash) return []
       const failure = await failureOf(chain, { row, status })
-      // What a key calls may log like a contract wallet.
+      // Only these can create a contract: what an eoa wallet calls may emit the same logs.
       const mayCreate = row.to === null || row.contractWallet !== null
       const contractAddress = mayCreate ? status.contractAddress : null
-      return [{ transactionId, news: { kind: 'confirmed', blockHash, failure, contractAddress } }]
+      return [{ transactionId, observation: { kind: 'confirmed', blockHash, failure, contractAddress } }]
     }),
   )
-  const told = ends.flat()
-  await ctx.db.transaction((tx) => learnAll(ctx, tx, told))
-  return { asked: rows.length, told: told.length }
+  const settled = batches.flat()
+  await ctx.db.transaction((tx) => recordObservations(ctx, tx, settled))
+  return { read: rows.length, settled: settled.length }
 }

@@ -2,15 +2,12 @@ import type { Tx } from '../../db/client.ts'
 import { lockTransaction, type WithAttempts } from '../../db/queries/transactions.ts'
 import type { WorkerCtx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { addSending, learn } from './learn.ts'
+import { addBroadcastJob, recordObservation } from './record-observation.ts'
 
 export const noSuchTransaction = (): AppError =>
   new AppError('transaction_not_found', 'There is no transaction with this id.')
 
-/**
- * A transaction of any project that is in no block, and stays as it is until the database transaction
- * ends. @throws transaction_not_found, transaction_not_waiting for one that nothing can be done about any more.
- */
+/** Locks a transaction of any project that is in no block. @throws transaction_not_found, transaction_not_waiting. */
 export const lockWaiting = async (tx: Tx, id: string): Promise<WithAttempts> => {
   const found = await lockTransaction(tx, id)
   if (found === null) throw noSuchTransaction()
@@ -32,11 +29,10 @@ export const lockWaiting = async (tx: Tx, id: string): Promise<WithAttempts> => 
 }
 
 /**
- * Gives a transaction up before its time, whatever blocks ask for: its cancelling attempt is chosen, and nothing else of it is sent from then on. A
- * rung that a node has already may be mined all the same, and then counts. It need not be its signer's lowest: the cancel
- * uses up its own nonce.
- * @returns whether it was not given up before.
- * @throws transaction_not_found, transaction_not_waiting where it is mined or final.
+ * Gives up a transaction at once, at any fees: chooses its cancel, and nothing else of it is sent from then on. A rung that a
+ * node already has may still be mined, and then counts.
+ * @returns false if it was given up before.
+ * @throws transaction_not_found, transaction_not_waiting, invalid_input for a mortal extrinsic.
  */
 export const cancelTransaction = (
   ctx: Pick<WorkerCtx, 'db' | 'audit' | 'metrics'>,
@@ -48,7 +44,7 @@ export const cancelTransaction = (
     if (attempts[transaction.rungs] === undefined) {
       throw new AppError('invalid_input', `It is mortal: it ends by itself after block ${transaction.validUntilBlock}.`)
     }
-    await learn(ctx, tx, { transactionId: input.id, news: { kind: 'cancel_asked' } })
+    await recordObservation(ctx, tx, { transactionId: input.id, observation: { kind: 'cancel_requested' } })
     const { projectId, network, rungs } = transaction
     const details = { network, hash: attempts[rungs]?.hash ?? '' }
     await ctx.audit.record(tx, {
@@ -61,17 +57,14 @@ export const cancelTransaction = (
     return true
   })
 
-/**
- * Has the chosen attempt sent now, whatever became of its job. Sending is idempotent, so it may be asked for again.
- * @throws transaction_not_found, transaction_not_waiting where it is mined or final.
- */
+/** Adds a job that sends the chosen attempt now. Idempotent. @throws transaction_not_found, transaction_not_waiting. */
 export const retryTransaction = (
   ctx: Pick<WorkerCtx, 'db' | 'audit'>,
   input: { readonly id: string; readonly actor: string },
 ): Promise<void> =>
   ctx.db.transaction(async (tx) => {
     const { transaction } = await lockWaiting(tx, input.id)
-    await addSending(tx, transaction)
+    await addBroadcastJob(tx, transaction)
     const { projectId, network, chosen } = transaction
     const details = { network, attempt: String(chosen + 1) }
     await ctx.audit.record(tx, {

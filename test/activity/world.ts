@@ -36,7 +36,7 @@ import { createMetrics } from '../../src/metrics/metrics.ts'
 import { listNfts, shownNft } from '../../src/nfts/list.ts'
 import { ListNftsQuery, Nft } from '../../src/nfts/schema.ts'
 import { createSecurityEvents } from '../../src/security/events.ts'
-import { createLearner } from '../../src/transactions/learn.ts'
+import { createObservationRecorder } from '../../src/transactions/record-observation.ts'
 import { openTestIdentity, openTestSealer } from '../custody/support.ts'
 import { startChain } from '../support/chains.ts'
 import { createDatabase } from '../support/postgres.ts'
@@ -117,7 +117,7 @@ const contextOf = (config: Config, rpcUrl: string): WorkerCtx => {
     chains: { get, withNode: get, of: get, ofFamily: () => chain, all: [chain], served: [chain], known: [chain] },
     now,
     metrics,
-    learn: createLearner({ db, metrics }),
+    recordObservation: createObservationRecorder({ db, metrics }),
     mailer: null,
     log,
     sealer,

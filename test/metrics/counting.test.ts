@@ -5,7 +5,7 @@ import postgres, { type Sql } from 'postgres'
 import type { TransactionRow } from '../../db/queries/transactions.ts'
 import { createMetrics, type Metrics } from '../../src/metrics/metrics.ts'
 import { countOutcome } from '../../src/transactions/count-outcome.ts'
-import { learn } from '../../src/transactions/learn.ts'
+import { recordObservation } from '../../src/transactions/record-observation.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
 import { type Service, startService } from '../support/service.ts'
 import { readMetrics } from './exposition.ts'
@@ -141,15 +141,15 @@ describe('a process counts', () => {
     const { transaction_id: transactionId } = (await send()).json
     const [attempt] = await sql<{ hash: string }[]>`
       select hash from attempts where transaction_id = ${transactionId} and kind = 'rung' and rung = 0`
-    const accepted = { transactionId, news: { kind: 'accepted', hash: attempt?.hash ?? '' } } as const
+    const accepted = { transactionId, observation: { kind: 'accepted', hash: attempt?.hash ?? '' } } as const
     const undone = ctx.db.transaction(async (tx) => {
-      await learn(ctx, tx, accepted)
+      await recordObservation(ctx, tx, accepted)
       throw new Error('undone')
     })
     await expect(undone).rejects.toThrow('undone')
     expect(await more()).toEqual({ 'transactions_accepted_total send': 1 })
-    for (let times = 0; times < 2; times += 1) await ctx.learn(accepted)
-    await Promise.all([1, 2].map(() => ctx.learn({ transactionId, news: { kind: 'climb_due' } })))
+    for (let times = 0; times < 2; times += 1) await ctx.recordObservation(accepted)
+    await Promise.all([1, 2].map(() => ctx.recordObservation({ transactionId, observation: { kind: 'underpriced' } })))
     expect(await more()).toEqual({
       'transactions_accepted_total send': 1,
       transactions_broadcast_total: 1,

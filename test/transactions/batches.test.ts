@@ -145,9 +145,9 @@ test('news of one transaction that come at the same time are taken in one after 
   >`select hash from attempts where transaction_id = ${id} order by kind desc, rung`
   const accepted = { kind: 'accepted', hash: attempts[0]?.hash ?? '' } as const
   await Promise.all([
-    ctx.learn({ transactionId: id, news: accepted }),
-    ctx.learn({ transactionId: id, news: { kind: 'climb_due' } }),
-    ctx.learn({ transactionId: id, news: { kind: 'climb_due' } }),
+    ctx.recordObservation({ transactionId: id, observation: accepted }),
+    ctx.recordObservation({ transactionId: id, observation: { kind: 'underpriced' } }),
+    ctx.recordObservation({ transactionId: id, observation: { kind: 'underpriced' } }),
   ])
   const [row] = await sql`select status, chosen from transactions where id = ${id}`
   expect({ ...row }).toEqual({ status: 'pending', chosen: 2 })

@@ -140,11 +140,11 @@ test('whether a node was heard to take it changes the word that is told, and not
   const events = [
     'accepted',
     'included',
-    'usurped',
-    'forgotten',
-    'climb_due',
+    'nonce_taken',
+    'dropped',
+    'underpriced',
     'clock',
-    'cancel_asked',
+    'cancel_requested',
     'excluded',
   ] as const
   for (const kind of events) {
@@ -168,7 +168,7 @@ test('what its contract wallet cannot execute ends as what is given up for time 
   for (let chosen = 0; chosen <= LADDER.rungs; chosen += 1) {
     const givenUp = chosen === LADDER.rungs ? 'expired' : null
     const state: TransactionState = { kind: 'waiting', chosen, givenUp, broadcast: false }
-    const undeployed = transition({ ladder: LADDER, state, event: { kind: 'undeployed' } })
+    const undeployed = transition({ ladder: LADDER, state, event: { kind: 'wallet_not_deployed' } })
     const expired = transition({ ladder: LADDER, state, event: { kind: 'clock', due: 'expiry', payable: 0 } })
     expect(undeployed.effects).toEqual(expired.effects)
     // Why it was given up first stays why.
@@ -188,10 +188,10 @@ test('what an operator gives up is what its clock gives up, but that no rung of 
   const asked: TransactionState[] = []
   for (let chosen = 0; chosen < LADDER.rungs; chosen += 1) {
     const state: TransactionState = { kind: 'waiting', chosen, givenUp: null, broadcast: true }
-    const cancelled = transition({ ladder: LADDER, state, event: { kind: 'cancel_asked' } })
+    const cancelled = transition({ ladder: LADDER, state, event: { kind: 'cancel_requested' } })
     const expired = transition({ ladder: LADDER, state, event: { kind: 'clock', due: 'expiry', payable: 0 } })
     expect(cancelled).toEqual({ ...expired, state: { ...expired.state, givenUp: 'cancelled' } as TransactionState })
-    const revived = { kind: 'revived', attempt: 1, cancel: LADDER.rungs } as const
+    const revived = { kind: 'resumed', attempt: 1, cancel: LADDER.rungs } as const
     expect(transition({ ladder: LADDER, state: expired.state, event: revived }).state).toMatchObject({ chosen: 1 })
     expect(transition({ ladder: LADDER, state: cancelled.state, event: revived }).state).toBe(cancelled.state)
     asked.push(cancelled.state)
@@ -256,7 +256,7 @@ const BROKEN: readonly BrokenRule[] = [
   },
   {
     name: 'an answer that was not heard, taken for a failure',
-    rules: { onUnknown: { kind: 'usurped' } },
+    rules: { onUnknown: { kind: 'nonce_taken' } },
     claim: /told nonce_taken, and it is not/,
     budget: { silence: 1 },
     bounds: {},
@@ -264,7 +264,7 @@ const BROKEN: readonly BrokenRule[] = [
   {
     name: 'a success that is told as soon as it is in a block',
     rules: but((_, { state, effects }) =>
-      state.kind === 'mined' && state.told === null ? { state: { ...state, told: 'success' }, effects } : null,
+      state.kind === 'mined' && state.result === null ? { state: { ...state, result: 'success' }, effects } : null,
     ),
     claim: /told before its block is deep enough/,
     budget: {},
@@ -273,7 +273,7 @@ const BROKEN: readonly BrokenRule[] = [
   {
     name: 'a success that is kept though its block is gone',
     rules: but(({ state, event }) =>
-      event.kind === 'excluded' && state.kind === 'mined' && state.told === 'success' ? { state, effects: [] } : null,
+      event.kind === 'excluded' && state.kind === 'mined' && state.result === 'success' ? { state, effects: [] } : null,
     ),
     claim: /it stays in a block that is gone/,
     budget: { reorg: 1 },
@@ -282,7 +282,7 @@ const BROKEN: readonly BrokenRule[] = [
   {
     name: 'an end that is told before the block is final',
     rules: but(({ event }, { state, effects }) =>
-      event.kind === 'confirmed' && state.kind === 'mined' && state.told === 'success'
+      event.kind === 'confirmed' && state.kind === 'mined' && state.result === 'success'
         ? { state: { kind: 'done', outcome: 'success' }, effects }
         : null,
     ),
@@ -294,7 +294,7 @@ const BROKEN: readonly BrokenRule[] = [
     name: 'a cancel that is told before it is final',
     rules: but(({ ladder, state, event }) =>
       event.kind === 'confirmed' && state.kind === 'mined' && state.attempt === ladder.rungs
-        ? { state: { ...state, told: 'execution_reverted' }, effects: [] }
+        ? { state: { ...state, result: 'execution_reverted' }, effects: [] }
         : null,
     ),
     claim: /a cancel is told before it is final|no way to an end/,
@@ -369,7 +369,7 @@ const BROKEN: readonly BrokenRule[] = [
   {
     name: 'an attempt that is sent though another was chosen',
     rules: but(({ event }, { state }) =>
-      event.kind === 'forgotten' ? { state, effects: [{ kind: 'send', attempt: 0 }] } : null,
+      event.kind === 'dropped' ? { state, effects: [{ kind: 'send', attempt: 0 }] } : null,
     ),
     claim: /an attempt is sent that is not the chosen one/,
     budget: { climb: 1, forget: 1 },
@@ -386,7 +386,7 @@ const BROKEN: readonly BrokenRule[] = [
   },
   {
     name: 'a sending that was lost and is not asked for again',
-    rules: but(({ event }, { state }) => (event.kind === 'forgotten' ? { state, effects: [] } : null)),
+    rules: but(({ event }, { state }) => (event.kind === 'dropped' ? { state, effects: [] } : null)),
     claim: /no way to an end/,
     budget: { lostJob: 1 },
     bounds: {},
@@ -417,20 +417,20 @@ const BROKEN: readonly BrokenRule[] = [
 const BROKEN_ANEW: readonly Pick<BrokenRule, 'name' | 'rules' | 'claim' | 'budget'>[] = [
   {
     name: 'what was sent last, and is erased when it is signed anew',
-    rules: { aboveSent: ({ chosen }) => ({ firstRung: chosen, isCancelKept: true }) },
+    rules: { attemptsToKeep: ({ chosen }) => ({ firstRung: chosen, isCancelKept: true }) },
     claim: /what was sent is not known any more/,
     budget: { anew: 1 },
   },
   {
     name: 'a cancel that was sent, and is erased when it is signed anew',
-    rules: { aboveSent: ({ rungs }) => ({ firstRung: rungs, isCancelKept: false }) },
+    rules: { attemptsToKeep: ({ rungs }) => ({ firstRung: rungs, isCancelKept: false }) },
     claim: /what was sent is not known any more/,
     budget: { anew: 1, expire: 1 },
   },
   {
     name: 'a cancel that is offered in vain, and is erased once a rung is chosen again and it is signed anew',
     rules: {
-      aboveSent: ({ chosen, rungs, givenUp }) => ({
+      attemptsToKeep: ({ chosen, rungs, givenUp }) => ({
         firstRung: givenUp === null ? chosen + 1 : rungs,
         isCancelKept: givenUp !== null,
       }),
@@ -458,7 +458,7 @@ const BROKEN_LATE: typeof BROKEN_ANEW = [
   {
     name: 'a rung that was taken in the place of a former cancel, chosen in the place of the one that is sent now',
     rules: but(({ ladder, state, event }) =>
-      event.kind === 'revived' && event.cancel !== ladder.rungs && state.kind === 'waiting'
+      event.kind === 'resumed' && event.cancel !== ladder.rungs && state.kind === 'waiting'
         ? transition({ ladder, state, event: { ...event, cancel: ladder.rungs } })
         : null,
     ),

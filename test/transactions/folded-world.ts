@@ -143,13 +143,13 @@ const EXCLUDED: TransactionEvent = { kind: 'excluded' }
 const SUCCEEDED: TransactionEvent = { kind: 'confirmed', blockHash: HERE, failure: null }
 const FAILED: TransactionEvent = { kind: 'confirmed', blockHash: HERE, failure: 'execution_reverted' }
 const FINALIZED: TransactionEvent = { kind: 'finalized', blockHash: HERE }
-const USURPED: TransactionEvent = { kind: 'usurped' }
-const FORGOTTEN: TransactionEvent = { kind: 'forgotten' }
-const CLIMB_DUE: TransactionEvent = { kind: 'climb_due' }
+const USURPED: TransactionEvent = { kind: 'nonce_taken' }
+const FORGOTTEN: TransactionEvent = { kind: 'dropped' }
+const CLIMB_DUE: TransactionEvent = { kind: 'underpriced' }
 const CLOCKS: readonly TransactionEvent[] = FEES.flatMap((payable) =>
   WAITS.map((due) => ({ kind: 'clock', due, payable }) as const),
 )
-const REVIVED: readonly TransactionEvent[] = ATTEMPTS.map((attempt) => ({ kind: 'revived', attempt, cancel: CANCEL }))
+const REVIVED: readonly TransactionEvent[] = ATTEMPTS.map((attempt) => ({ kind: 'resumed', attempt, cancel: CANCEL }))
 
 export const isIn = (slot: Slot, blockHash: string): boolean =>
   slot.state?.kind === 'mined' && slot.state.blockHash === blockHash
@@ -403,11 +403,11 @@ const learn = (world: Folded, steps: Steps, emit: Emit): void => {
       revive(world, { nonce, steps, emit })
       if (steps.rules.onUnknown !== null) hear(steps.rules.onUnknown, 'chance')
     }
-    if (state.kind === 'mined' && state.told === null) {
+    if (state.kind === 'mined' && state.result === null) {
       if (state.blockHash === GONE) hear(EXCLUDED)
       else if (steps.rules.believesSilence) hear(EXCLUDED, 'chance')
     }
-    const isQuiet = state.kind === 'waiting' || state.told === null
+    const isQuiet = state.kind === 'waiting' || state.result === null
     if (isQuiet && nonce < world.mined && isOurs(there) && !looksElsewhere(world, nonce)) {
       hear(INCLUDED_HERE[attemptIn(there)])
     }

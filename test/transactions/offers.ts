@@ -60,7 +60,12 @@ export const signedAnew = (
 ): { readonly offers: Offers; readonly first: number } => {
   const { before, state, isCancelOffered, fee, way } = input
   const { chosen, givenUp } = state
-  const { firstRung, isCancelKept } = rules.aboveSent({ chosen, rungs: before.rungs.length, givenUp, isCancelOffered })
+  const { firstRung, isCancelKept } = rules.attemptsToKeep({
+    chosen,
+    rungs: before.rungs.length,
+    givenUp,
+    isCancelOffered,
+  })
   const rungs = before.rungs.slice(0, firstRung)
   const former = isCancelKept ? [...before.former, before.cancel] : before.former
   const above = Math.max(...[...rungs, ...former].map(feeOf)) + 1

@@ -1,7 +1,7 @@
 // What the explored worlds share: the rules under test, and what no single step may do. The rules are the running code's
 // own; a test replaces one by a broken rule and sees it found.
 
-import { aboveSent } from '../../src/transactions/above-sent.ts'
+import { attemptsToKeep } from '../../src/transactions/attempts-to-keep.ts'
 import {
   holdsNonce,
   type Ladder,
@@ -27,7 +27,7 @@ export type Waited = 0 | 1 | 2
 export type Rules = {
   readonly transition: typeof transition
   readonly holdsNonce: typeof holdsNonce
-  readonly aboveSent: typeof aboveSent
+  readonly attemptsToKeep: typeof attemptsToKeep
   /** What a worker makes of an answer that it did not hear. */
   readonly onUnknown: TransactionEvent | null
   /** Whether a node that has not heard of a mined attempt proves to the reconciler that its block is gone. */
@@ -41,7 +41,7 @@ export type Rules = {
 export const RULES: Rules = {
   transition,
   holdsNonce,
-  aboveSent,
+  attemptsToKeep,
   onUnknown: null,
   believesSilence: false,
   takesStaleNews: false,
@@ -88,14 +88,14 @@ const brokenStep = (step: {
   if (stray) return 'an attempt is sent that is not the chosen one'
   const stays = after.kind === 'mined' && before.kind === 'mined' && after.blockHash === before.blockHash
   if (event.kind === 'excluded' && stays) return 'it stays in a block that is gone'
-  const isTold = after.kind === 'mined' && after.told !== null && !(stays && before.told === after.told)
+  const isTold = after.kind === 'mined' && after.result !== null && !(stays && before.result === after.result)
   if (isTold && event.kind !== 'confirmed') return 'told before its block is deep enough'
   return null
 }
 
 /** Given up for time, and by nobody. */
 const isRevival = (before: TransactionState, event: TransactionEvent): boolean =>
-  event.kind === 'revived' && before.kind === 'waiting' && before.givenUp === 'expired'
+  event.kind === 'resumed' && before.kind === 'waiting' && before.givenUp === 'expired'
 
 /** What the clock and the market may change. @returns the sentence that is not true. */
 const brokenClock = (
@@ -150,7 +150,7 @@ export const brokenTold = (
   receipt: { readonly reverted: boolean },
   ladder = LADDER,
 ): string | null => {
-  if (state.told === null) return null
+  if (state.result === null) return null
   if (state.attempt >= ladder.rungs) return 'a cancel is told before it is final'
-  return (state.told !== 'success') === receipt.reverted ? null : 'told otherwise than its receipt says'
+  return (state.result !== 'success') === receipt.reverted ? null : 'told otherwise than its receipt says'
 }

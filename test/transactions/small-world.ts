@@ -167,7 +167,7 @@ const numbered = (intent: Intent, event: TransactionEvent): TransactionEvent | n
   const attempts = attemptsOf(offersOf(intent))
   const attempt = attempts.indexOf(event.attempt)
   if (attempt === -1) return null
-  return event.kind === 'revived'
+  return event.kind === 'resumed'
     ? { ...event, attempt, cancel: attempts.indexOf(event.cancel) }
     : { ...event, attempt }
 }
@@ -179,11 +179,11 @@ const tell = (rules: Rules, intent: Intent, news: TransactionEvent): Intent => {
   const event = numbered(intent, news)
   if (event === null) return intent
   const { state, isSent, isErased } = feed(rules, intent.state, event, ladderOf(offersOf(intent)))
-  const isAfresh = event.kind === 'excluded' || event.kind === 'revived' || event.kind === 'signed_anew'
+  const isAfresh = event.kind === 'excluded' || event.kind === 'resumed' || event.kind === 'sped_up'
   return {
     ...intent,
     state,
-    isRevived: intent.isRevived || (event.kind === 'revived' && state !== intent.state),
+    isRevived: intent.isRevived || (event.kind === 'resumed' && state !== intent.state),
     waited: isAfresh || state.kind !== 'waiting' ? 0 : intent.waited,
     jobs: isSent ? Math.max(intent.jobs, 1) : intent.jobs,
     hasRaw: intent.hasRaw && !isErased,
@@ -315,7 +315,7 @@ const heed = (
   if (worker.inVain !== undefined) {
     // Where it was not taken the cancel is sent: by the same job, which is as good as by another.
     return worker.heard === 'accepted'
-      ? tell(rules, intent, { kind: 'revived', attempt: worker.offer, cancel: worker.inVain })
+      ? tell(rules, intent, { kind: 'resumed', attempt: worker.offer, cancel: worker.inVain })
       : again(intent)
   }
   switch (worker.heard) {
@@ -326,7 +326,7 @@ const heed = (
       return mined === undefined ? intent : tell(rules, intent, { kind: 'accepted', attempt: attemptOf(mined) })
     }
     case 'refused':
-      return again(tell(rules, intent, { kind: 'climb_due' }))
+      return again(tell(rules, intent, { kind: 'underpriced' }))
     case 'unknown':
       return again(rules.onUnknown === null ? intent : tell(rules, intent, rules.onUnknown))
     case null:
@@ -462,7 +462,7 @@ const settling = (world: SmallWorld, rules: Rules, depth: Depth): SmallMove[] =>
     const told = (event: TransactionEvent) =>
       good(`${event.kind} ${at}.${index}`, setIntent(world, { at, index }, tell(rules, intent, event)))
     const tx = block?.hash === blockHash ? block.mined[at]?.find((each) => isOf(each, index)) : undefined
-    const isReceiptDue = state.told === null && tx !== undefined && isDeep(world, depth, height)
+    const isReceiptDue = state.result === null && tx !== undefined && isDeep(world, depth, height)
     return [
       ...(isReceiptDue
         ? [told({ kind: 'confirmed', blockHash, failure: isReverted(tx) ? 'execution_reverted' : null })]
@@ -495,14 +495,14 @@ const lookOf = (
   if (knows && signer.pool[nonce] === `${index}.${attemptsOf(offersOf(intent))[state.chosen]}`) return null
   const isUsed = minedOf(world, at, world.final).length > nonce
   const isTaken = isUsed && knowsPlace(world, rules) && world.tracked.length >= world.final
-  return { event: { kind: isTaken ? 'usurped' : 'forgotten' }, blockHash: null }
+  return { event: { kind: isTaken ? 'nonce_taken' : 'dropped' }, blockHash: null }
 }
 
 const looking = (world: SmallWorld, rules: Rules): SmallMove[] => {
   if (recorded(world).some(({ intent }) => intent.look !== null)) return []
   return recorded(world).flatMap((of) => {
     const { at, index, intent } = of
-    if (intent.state.kind === 'mined' && intent.state.told !== null) return []
+    if (intent.state.kind === 'mined' && intent.state.result !== null) return []
     const looks = (from: SmallWorld, knows: boolean): SmallMove[] => {
       const look = lookOf(from, rules, { ...of, knows })
       if (look === null) return []
@@ -573,7 +573,7 @@ const givingUp = (world: SmallWorld, rules: Rules): SmallMove[] =>
     : recorded(world).map(({ at, index, intent }) =>
         chance(
           `an operator gives up ${at}.${index}`,
-          spend(setIntent(world, { at, index }, tell(rules, intent, { kind: 'cancel_asked' })), 'cancel'),
+          spend(setIntent(world, { at, index }, tell(rules, intent, { kind: 'cancel_requested' })), 'cancel'),
         ),
       )
 
@@ -588,7 +588,7 @@ const signingAnew = (world: SmallWorld, rules: Rules, ways: readonly Way[]): Sma
         fee: world.fee,
       })
       const fresh: Intent = { ...rest, state: { ...state, givenUp: null }, offers }
-      const next = setIntent(world, { at, index }, tell(rules, fresh, { kind: 'signed_anew', first }))
+      const next = setIntent(world, { at, index }, tell(rules, fresh, { kind: 'sped_up', first }))
       return chance(`sign ${at}.${index} anew, ${way}: ${attemptsOf(offers).slice(first)}`, spend(next, 'anew'))
     })
   })
@@ -685,7 +685,7 @@ const brokenIntent = (
   const isForgotten = [...own, ...intent.workers.map(({ offer }) => offer)].some((offer) => !isKnown(intent, offer))
   if (isForgotten) return 'what was sent is not known any more'
   // What the tracker has not noticed yet, it may still tell.
-  if (state.kind === 'waiting' || state.told === null || !stands(world)) return null
+  if (state.kind === 'waiting' || state.result === null || !stands(world)) return null
   const block = world.chain[heightOf(state.blockHash)]
   if (block === undefined || block.hash !== state.blockHash) return 'told of a block that is gone'
   const tx = block.mined[at]?.find((each) => isOf(each, index)) ?? ''

@@ -3,7 +3,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
 import { type Hex, parseTransaction, serializeTransaction, type TransactionSerializedEIP1559 } from 'viem'
-import { learn } from '../../src/transactions/learn.ts'
+import { recordObservation } from '../../src/transactions/record-observation.ts'
 import { FIRST_STATE, type TransactionState, transition } from '../../src/transactions/transition.ts'
 import { GWEI, type LadderWorld, network, startLadderWorld } from './ladder-world.ts'
 
@@ -309,9 +309,9 @@ test('what a worker says late of a former cancel does not change what is chosen,
   await world.taken(id)
   await giveUp()
   const before = await world.rowOf(id)
-  const news = { kind: 'revived', hash: first?.hash ?? '', cancelHash } as const
+  const news = { kind: 'resumed', hash: first?.hash ?? '', cancelHash } as const
   const { ctx } = world.service
-  await ctx.db.transaction((tx) => learn(ctx, tx, { transactionId: id, news }))
+  await ctx.db.transaction((tx) => recordObservation(ctx, tx, { transactionId: id, observation: news }))
   expect(await world.rowOf(id)).toEqual(before)
   const sent = (await world.attemptsOf(id)).map(({ hash }) => hash)
   expect((await speedUp(id, fees(200n))).status).toBe(200)
@@ -320,7 +320,7 @@ test('what a worker says late of a former cancel does not change what is chosen,
 
 test('signed anew, whatever waits goes on with its first new rung; what is mined or done does not change', () => {
   const ladder = { rungs: 4, isFixed: false }
-  const event = { kind: 'signed_anew', first: 2 } as const
+  const event = { kind: 'sped_up', first: 2 } as const
   const send = [{ kind: 'send', attempt: 2 }] as const
   for (const [chosen, givenUp] of [
     [0, null],

@@ -1,5 +1,4 @@
-// A contract wallet's intents as its owner's key sends them: one execution for all of them, and where there is no code at the
-// address yet a deployment before it.
+// What a contract wallet's execution depends on, and why it would fail.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Queryable } from '../../db/client.ts'
@@ -14,9 +13,9 @@ import { AppError } from '../errors.ts'
 import { displayAmount, nativeToken } from '../tokens/token.ts'
 import type { ReadContractWallet } from '../wallets/contract-wallet.ts'
 
-/** Of more than this the oldest are left out: nodes bound the gas of a simulation. */
+/** The newest ones: nodes limit the gas of a simulation. */
 const RECORDED_LIMIT = 500
-/** What another signer has just been promised is sent within milliseconds; what has waited for longer is stuck. */
+/** A new transaction is usually sent within milliseconds; after this time it counts as stuck. */
 const BROADCAST_WITHIN_SECONDS = 2
 const POLL_MS = 20
 
@@ -30,10 +29,10 @@ const intentOf = (row: UnminedRow): RecordedIntent => ({
 })
 
 /**
- * What an intent of a signer may depend on and the chain does not have yet: the signer's own live transactions, which its
- * nonces keep in order, and those of the project's other signers that go to the same address or create a contract. These
- * have no order but that of being sent: they count once a node has them, for which it waits a moment.
- * @param input.to where the intent goes, and for a contract wallet where its calls go; a creation goes nowhere.
+ * The pending transactions that an intent may depend on: the signer's own, in the order of their nonces, and those of the
+ * project's other signers that go to the same addresses or create a contract. The others count once a node has them; for new
+ * ones it waits a moment.
+ * @param input.to the destination of the intent and, for a contract wallet, of its calls; empty for a creation.
  */
 export const recordedBefore = async (
   ctx: Pick<Ctx, 'db'>,
@@ -53,55 +52,57 @@ export const recordedBefore = async (
   }
 }
 
-/** Where the wallet stands among what is recorded. */
-export type Executing = ReadContractWallet & {
+/** What a contract wallet is to do, with the pending transactions before it. */
+export type Execution = ReadContractWallet & {
   readonly chain: Chain
   readonly intents: readonly Intent[]
-  /** What is recorded before it. */
+  /** The pending transactions that come before it. */
   readonly behind: () => Promise<readonly RecordedIntent[]>
 }
 
-type Wanted = {
+type ExecutionInput = {
   readonly chain: Chain
   readonly projectId: string
   readonly contract: ReadContractWallet
   readonly intents: readonly Intent[]
 }
 
-/** Of what a wallet is to do. Pure. */
-export const executing = (ctx: Pick<Ctx, 'db'>, { chain, projectId, contract, intents }: Wanted): Executing => {
+export const executionOf = (
+  ctx: Pick<Ctx, 'db'>,
+  { chain, projectId, contract, intents }: ExecutionInput,
+): Execution => {
   const { address, owner } = contract.wallet
   const to = [address, ...destinationsOf(intents)]
   const signer = { network: chain.network, address: owner }
   return { ...contract, chain, intents, behind: () => recordedBefore(ctx, { signer, projectId, to }) }
 }
 
-/** Whether no deployment is recorded that could still put code there; one that did is unknown to a node that lags behind. */
+/** Whether we have recorded no deployment of it. A node that lags behind may not see the code of a mined one. */
 export const lacksDeployment = async (
   db: Queryable,
   wallet: { readonly network: Network; readonly contractWallet: string },
 ): Promise<boolean> => !(await hasDeployment(db, wallet))
 
-/** Of more than this the oldest are left out: they are mined first. */
+/** The newest ones: the oldest are mined first. */
 const HELD_LIMIT = 500
 
 const isHex = (text: string): text is Hex => text.startsWith('0x')
 
-/** The coins that the wallet is to send by what is in no block yet. */
-const heldValue = async (db: Queryable, { chain, wallet, contractWallets }: Executing): Promise<bigint> => {
+/** The coins that the wallet's pending executions send. */
+const heldValue = async (db: Queryable, { chain, wallet, contractWallets }: Execution): Promise<bigint> => {
   const { network } = chain
   const inputs = await heldInputs(db, { network, contractWallet: wallet.address, limit: HELD_LIMIT })
   return sumOfValues(inputs.flatMap((input) => (isHex(input) ? (contractWallets.executed(input) ?? []) : [])))
 }
 
-const coinOf = async ({ chain, wallet }: Executing): Promise<bigint> =>
+const coinOf = async ({ chain, wallet }: Execution): Promise<bigint> =>
   (await chain.balances({ address: wallet.address, contracts: [] })).coin
 
-/** The wallet pays what its calls send, and the owner's key the fee: the sentence names the one that lacks it. */
-const unfunded = async (of: Executing, held: bigint): Promise<AppError> => {
+/** The error names the wallet, which pays what its calls send, and not its key, which pays the fee. */
+const unfunded = async (of: Execution, held: bigint): Promise<AppError> => {
   const { decimals, symbol } = nativeToken(of.chain)
   const amount = (wei: bigint) => `${displayAmount(wei, decimals)} ${symbol}`
-  // Of all of them, though an earlier one may be the first that fails: with less the next request would fail as well.
+  // The sum of all intents, even if an earlier one fails first: with less the next request would fail as well.
   const needed = sumOfValues(of.intents)
   const spent = held === 0n ? '' : `, of which its pending transactions spend ${amount(held)}`
   return new AppError(
@@ -110,29 +111,34 @@ const unfunded = async (of: Executing, held: bigint): Promise<AppError> => {
   )
 }
 
-type Told = { readonly hindrance: Hindrance; readonly held: bigint; readonly cause?: unknown }
+type Refusal = { readonly hindrance: Hindrance; readonly held: bigint; readonly cause?: unknown }
 
-const refusalOf = async (of: Executing, { hindrance, held, cause }: Told): Promise<AppError> => {
+const refusalOf = async (of: Execution, { hindrance, held, cause }: Refusal): Promise<AppError> => {
   const { reason, index, isUnfunded } = hindrance
   if (isUnfunded) return unfunded(of, held)
   const place = of.intents.length === 1 ? '' : ` (unsigned_transactions.${index})`
   return new AppError('execution_reverted', `${reason}${place}`, { cause })
 }
 
-const hindranceBehind = async ({ contractWallets, wallet, intents, behind }: Executing): Promise<Hindrance | null> =>
+const hindranceAfterPending = async ({
+  contractWallets,
+  wallet,
+  intents,
+  behind,
+}: Execution): Promise<Hindrance | null> =>
   contractWallets.hindrance({ address: wallet.address, intents, behind: await behind() })
 
-/** A revert that nobody can read but in docs/error_codes.md of Safe's contracts. */
+/** An error code of the Safe contracts (their docs/error_codes.md), which says nothing to most readers. */
 const SAFE_CODE = /\bGS[0-9]{3}$/
 
 /**
- * The Safe contracts say of what fails within only that it failed. Where the wallet itself cannot do what it is to do, by
- * itself or behind what is recorded, that is the reason.
- * @throws execution_reverted, balance_insufficient, and whatever `judge` throws.
+ * Runs `judge`, and if that reverts finds the reason: the Safe contracts say only that an inner call failed. So this
+ * simulates the calls from the wallet itself, first alone, then after the pending transactions.
+ * @throws execution_reverted, balance_insufficient, and what `judge` throws.
  */
-export const withReasonWithin = async <Result>(
+export const withInnerReason = async <Result>(
   db: Queryable,
-  { of, judge }: { readonly of: Executing; readonly judge: () => Promise<Result> },
+  { of, judge }: { readonly of: Execution; readonly judge: () => Promise<Result> },
 ): Promise<Result> => {
   try {
     return await judge()
@@ -141,7 +147,7 @@ export const withReasonWithin = async <Result>(
     const { contractWallets, wallet, intents } = of
     const alone = await contractWallets.hindrance({ address: wallet.address, intents })
     if (alone !== null) throw await refusalOf(of, { hindrance: alone, held: 0n, cause: error })
-    const hindrance = await hindranceBehind(of)
+    const hindrance = await hindranceAfterPending(of)
     if (hindrance !== null) throw await refusalOf(of, { hindrance, held: await heldValue(db, of), cause: error })
     if (!SAFE_CODE.test(error.message)) throw error
     const sentence = `${error.message}: what the contract wallet is to do fails, behind what is pending or for want of gas`
@@ -150,13 +156,13 @@ export const withReasonWithin = async <Result>(
 }
 
 /**
- * Refuses what the wallet can do by itself, and not behind what it is to do before. That may bring in coins as well: where
- * the sum is too much for the balance, a simulation decides. @throws balance_insufficient, execution_reverted.
+ * Refuses calls that the wallet cannot pay after its pending ones. These may bring in coins too, so if the sum exceeds the
+ * balance, a simulation decides. @throws balance_insufficient, execution_reverted.
  */
-export const refuseOverspent = async (db: Queryable, of: Executing): Promise<void> => {
+export const refuseOverspent = async (db: Queryable, of: Execution): Promise<void> => {
   const value = sumOfValues(of.intents)
   const held = value === 0n ? 0n : await heldValue(db, of)
   if (held === 0n || held + value <= (await coinOf(of))) return
-  const hindrance = await hindranceBehind(of)
+  const hindrance = await hindranceAfterPending(of)
   if (hindrance !== null) throw await refusalOf(of, { hindrance, held })
 }

@@ -1,0 +1,281 @@
+// Runs transition.ts: reads a row as a state and an observation as an event, and writes the new state and its effects in one
+// database transaction. All changes after a transaction was recorded are made here, but for speed-ups' rows and repair.ts.
+
+import type { Tx } from '../../db/client.ts'
+import { addJob } from '../../db/jobs.ts'
+import { heldBack } from '../../db/queries/contract-wallets.ts'
+import {
+  eraseRaw,
+  type Locked,
+  lockTransactions,
+  markAttemptsAccepted,
+  saveTransactions,
+  type TransactionRow,
+} from '../../db/queries/transactions.ts'
+import type { Network } from '../../db/words.ts'
+import type { WorkerCtx } from '../context.ts'
+import { unreachable } from '../errors.ts'
+import { createBatcher } from '../queue.ts'
+import { type Change, countOutcome } from './count-outcome.ts'
+import {
+  type ExecutionFailure,
+  type FailureCode,
+  holdsNonce,
+  type Outcome,
+  statusOf,
+  type TransactionEffect,
+  type TransactionEvent,
+  type TransactionState,
+  transition,
+} from './transition.ts'
+
+/** What a node, a clock or an operator says about a transaction; attempts are named by their hash. */
+export type Observation =
+  | { readonly kind: 'accepted'; readonly hash: string }
+  | { readonly kind: 'included'; readonly hash: string; readonly blockNumber: bigint; readonly blockHash: string }
+  | { readonly kind: 'excluded'; readonly blockHash: string }
+  | {
+      readonly kind: 'confirmed'
+      readonly blockHash: string
+      /** null for a success; `reason` is null if the node gives none. */
+      readonly failure: { readonly code: ExecutionFailure; readonly reason: string | null } | null
+      readonly contractAddress: string | null
+    }
+  | { readonly kind: 'finalized' }
+  | { readonly kind: 'nonce_taken' }
+  | { readonly kind: 'dropped' }
+  | { readonly kind: 'underpriced' }
+  | Extract<TransactionEvent, { kind: 'clock' }>
+  | { readonly kind: 'cancel_requested' }
+  | { readonly kind: 'resumed'; readonly hash: string; readonly cancelHash: string }
+  | { readonly kind: 'sped_up'; readonly first: number }
+  | { readonly kind: 'wallet_not_deployed' }
+  | { readonly kind: 'lapsed' }
+
+export const FAILURE_SENTENCES: Record<FailureCode | 'lapsed', string> = {
+  execution_reverted: 'The transaction was mined, and its execution reverted.',
+  expired: 'It was not mined in time; its nonce was used up by a transaction that does nothing.',
+  nonce_taken: 'Another transaction of the same key took the nonce.',
+  reorganised: 'It was in a final block, which a reorganisation took away; no block of the chain has it.',
+  lapsed: 'No block took it before its era ended; its nonce is free again.',
+  contract_wallet_not_deployed: 'The contract wallet was not deployed, so it could not execute the transaction.',
+}
+
+const isFailureCode = (text: string | null): text is FailureCode => text !== null && text in FAILURE_SENTENCES
+
+const outcomeOf = ({ status, errorCode, holdsNonce: holds }: TransactionRow): Outcome => {
+  if (status === 'success' || !isFailureCode(errorCode)) return 'success'
+  return errorCode === 'expired' && !holds ? 'lapsed' : errorCode
+}
+
+const stateOf = ({ transaction, hashes }: Locked): TransactionState => {
+  const { final, chosen, givenUp, status, errorCode, minedBlockHash: blockHash } = transaction
+  if (final) return { kind: 'done', outcome: outcomeOf(transaction) }
+  if (blockHash === null) return { kind: 'waiting', chosen, givenUp, broadcast: transaction.broadcastAt !== null }
+  const attempt = hashes.indexOf(transaction.shownHash ?? '')
+  const failure = errorCode === 'contract_wallet_not_deployed' ? errorCode : 'execution_reverted'
+  const result = transaction.settledAt === null ? null : status === 'success' ? 'success' : failure
+  return { kind: 'mined', chosen, givenUp, attempt, blockHash, result }
+}
+
+/** The event of an observation; null if the observation does not apply to the transaction as it is now. */
+const eventOf = ({ transaction, hashes }: Locked, observation: Observation): TransactionEvent | null => {
+  switch (observation.kind) {
+    case 'accepted':
+    case 'included': {
+      const attempt = hashes.indexOf(observation.hash)
+      return attempt === -1 ? null : { ...observation, attempt }
+    }
+    case 'resumed': {
+      const attempt = hashes.indexOf(observation.hash)
+      return attempt === -1 ? null : { kind: 'resumed', attempt, cancel: hashes.indexOf(observation.cancelHash) }
+    }
+    case 'excluded':
+      return transaction.minedBlockHash === observation.blockHash ? { kind: 'excluded' } : null
+    case 'finalized':
+      return transaction.minedBlockHash === null ? null : { kind: 'finalized', blockHash: transaction.minedBlockHash }
+    case 'confirmed':
+      return { kind: 'confirmed', blockHash: observation.blockHash, failure: observation.failure?.code ?? null }
+    case 'nonce_taken':
+    case 'dropped':
+    case 'underpriced':
+    case 'clock':
+    case 'cancel_requested':
+    case 'sped_up':
+    case 'wallet_not_deployed':
+    case 'lapsed':
+      return observation
+    default:
+      return unreachable(observation)
+  }
+}
+
+type Columns = Partial<TransactionRow>
+
+/** Keeps a sentence that is stored already: it may say more. */
+const failure = (outcome: FailureCode | 'lapsed', { errorCode, error }: TransactionRow): Columns => {
+  const code = outcome === 'lapsed' ? 'expired' : outcome
+  return { errorCode: code, error: errorCode === code && error !== null ? error : FAILURE_SENTENCES[outcome] }
+}
+
+const withReason = (columns: Columns, observation: Observation): Columns => {
+  const reason = observation.kind === 'confirmed' ? (observation.failure?.reason ?? null) : null
+  return reason === null ? columns : { ...columns, error: `${columns.error?.replace(/\.$/, '')}: ${reason}` }
+}
+
+/** These start its waiting time again. */
+const RESTARTS_CLOCK: ReadonlySet<Observation['kind']> = new Set(['excluded', 'resumed', 'sped_up'])
+
+const NO_FAILURE: Columns = { errorCode: null, error: null }
+
+/** The columns of a state; `at` is the database's time. */
+const columnsOf = (
+  { transaction, hashes, at }: Locked,
+  { state, observation }: { readonly state: TransactionState; readonly observation: Observation },
+): Columns => {
+  const common: Columns = { status: statusOf(state), holdsNonce: holdsNonce(state) }
+  switch (state.kind) {
+    case 'waiting':
+      return {
+        ...common,
+        ...NO_FAILURE,
+        chosen: state.chosen,
+        givenUp: state.givenUp,
+        chosenAt: state.chosen === transaction.chosen && observation.kind !== 'sped_up' ? transaction.chosenAt : at,
+        // The time before it was mined, or before a cancel that failed, does not count.
+        clockStartedAt: RESTARTS_CLOCK.has(observation.kind) ? null : transaction.clockStartedAt,
+        broadcastAt: state.broadcast ? (transaction.broadcastAt ?? at) : null,
+        shownHash:
+          observation.kind === 'accepted' || observation.kind === 'resumed' ? observation.hash : transaction.shownHash,
+        contractAddress: null,
+        settledAt: null,
+        minedBlockNumber: null,
+        minedBlockHash: null,
+      }
+    case 'mined':
+      return {
+        ...common,
+        ...(state.result === null || state.result === 'success'
+          ? NO_FAILURE
+          : withReason(failure(state.result, transaction), observation)),
+        broadcastAt: transaction.broadcastAt ?? at,
+        shownHash: hashes[state.attempt] ?? transaction.shownHash,
+        minedBlockHash: state.blockHash,
+        minedBlockNumber: observation.kind === 'included' ? observation.blockNumber : transaction.minedBlockNumber,
+        settledAt: state.result === null ? null : (transaction.settledAt ?? at),
+        contractAddress:
+          observation.kind === 'confirmed' && observation.failure === null ? observation.contractAddress : null,
+      }
+    case 'done':
+      return {
+        ...common,
+        ...(state.outcome === 'success' ? NO_FAILURE : failure(state.outcome, transaction)),
+        final: true,
+        settledAt: transaction.settledAt ?? at,
+      }
+    default:
+      return unreachable(state)
+  }
+}
+
+export type Observed = { readonly transactionId: string; readonly observation: Observation }
+
+export type ObservationRecorder = (observed: Observed) => Promise<void>
+
+const OBSERVATIONS_A_BATCH_MAX = 100
+
+/** Records observations, up to a hundred of them in one database transaction. */
+export const createObservationRecorder = (ctx: Pick<WorkerCtx, 'db' | 'metrics'>): ObservationRecorder =>
+  createBatcher({
+    sizeMax: OBSERVATIONS_A_BATCH_MAX,
+    run: (observed: readonly Observed[]) => ctx.db.transaction((tx) => recordObservations(ctx, tx, observed)),
+  })
+
+type RecordCtx = Pick<WorkerCtx, 'metrics'>
+
+/** Stores what an observation changes about a transaction. Idempotent: without a change it writes nothing. */
+export const recordObservation = (ctx: RecordCtx, tx: Tx, observed: Observed): Promise<void> =>
+  recordObservations(ctx, tx, [observed])
+
+export const recordObservations = async (ctx: RecordCtx, tx: Tx, observed: readonly Observed[]): Promise<void> => {
+  const first = new Map<string, Observation>()
+  const again: Observed[] = []
+  for (const each of observed) {
+    // Two observations of one transaction are recorded one after the other.
+    if (first.has(each.transactionId)) again.push(each)
+    else first.set(each.transactionId, each.observation)
+  }
+  if (first.size > 0) await recordOneEach(ctx, tx, first)
+  if (again.length > 0) await recordObservations(ctx, tx, again)
+}
+
+/** @param observationOf by the transaction's id, one each. */
+const recordOneEach = async (
+  ctx: RecordCtx,
+  tx: Tx,
+  observationOf: ReadonlyMap<string, Observation>,
+): Promise<void> => {
+  const locked = await lockTransactions(tx, [...observationOf.keys()])
+  const consequences = [...observationOf].flatMap(([transactionId, observation]) => {
+    const found = locked.get(transactionId)
+    return found === undefined ? [] : consequencesOf(found, observation)
+  })
+  const idsWith = (kind: TransactionEffect['kind']) =>
+    consequences.flatMap(({ id, effects }) => (effects.some((effect) => effect.kind === kind) ? [id] : []))
+  const changes = consequences.flatMap(({ changes }) => changes)
+  await Promise.all([
+    markAttemptsAccepted(
+      tx,
+      consequences.flatMap(({ accepted }) => accepted),
+    ),
+    saveTransactions(
+      tx,
+      changes.map(({ after }) => after),
+    ),
+    eraseRaw(tx, idsWith('erase_raw')),
+    ...idsWith('send').map((id) => addBroadcastJob(tx, { id })),
+  ])
+  tx.afterCommit(() => {
+    for (const change of changes) countOutcome(ctx.metrics, change)
+  })
+  const deployments = changes.map(({ after }) => after).filter(hasDeploymentEnded)
+  for (const id of await heldBack(tx, deployments)) await addBroadcastJob(tx, { id })
+}
+
+/** Executions no longer wait for this deployment, whether it succeeded or failed. */
+const hasDeploymentEnded = ({ kind, minedBlockHash, final }: TransactionRow): boolean =>
+  kind === 'deployment' && (minedBlockHash !== null || final)
+
+type Consequences = {
+  readonly id: string
+  readonly accepted: readonly { readonly network: Network; readonly hash: string }[]
+  /** One at most. */
+  readonly changes: readonly Change[]
+  readonly effects: readonly TransactionEffect[]
+}
+
+/** What an observation changes; empty if it does not apply. */
+const consequencesOf = (found: Locked, observation: Observation): readonly Consequences[] => {
+  const { transaction } = found
+  const { id, network, rungs, hasFixedFees: isFixed } = transaction
+  const event = eventOf(found, observation)
+  if (event === null) return []
+  const before = stateOf(found)
+  const { state, effects } = transition({ ladder: { rungs, isFixed }, state: before, event })
+  return [
+    {
+      id,
+      accepted: 'hash' in observation ? [{ network, hash: observation.hash }] : [],
+      // `transition` returns the same object if nothing changed.
+      changes:
+        state === before
+          ? []
+          : [{ before: transaction, after: { ...transaction, ...columnsOf(found, { state, observation }) } }],
+      effects,
+    },
+  ]
+}
+
+/** The job sends the attempt that is chosen when it runs. Sending an attempt twice does no harm. */
+export const addBroadcastJob = (tx: Tx, { id: transactionId }: Pick<TransactionRow, 'id'>): Promise<void> =>
+  addJob(tx, 'broadcast_transaction', { transactionId }, { key: `broadcast:${transactionId}` })
