@@ -1,4 +1,4 @@
-// What each kind of process may do with a table: said beside the table, turned into SQL by grants.ts.
+// What each kind of process may do with a table. Declared beside the table; grants.ts makes SQL of it.
 
 import { getTableName } from 'drizzle-orm'
 import type { PgTable } from 'drizzle-orm/pg-core'

@@ -3,13 +3,12 @@ import { drizzle, type NodePgDatabase, type NodePgTransaction } from 'drizzle-or
 import pg from 'pg'
 
 /**
- * A database transaction. Statements that need nothing of each other may be sent together (`Promise.all`): they travel in one
- * message. Each must be the last of its branch: a statement that a branch sends after another branch failed is refused, as the
- * transaction is over by then.
+ * A database transaction. Independent statements may be sent together (`Promise.all`): they travel in one message. Each must
+ * be the last of its branch: if another branch fails, the transaction is over and later statements are refused.
  */
 type NoSchema = Record<string, never>
 export type Tx = NodePgTransaction<NoSchema, ExtractTablesWithRelations<NoSchema>> & {
-  /** Has something done once the transaction has committed; where it is undone, it is not done. It must not throw. */
+  /** Runs `act` after the commit, and not after a rollback. `act` must not throw. */
   readonly afterCommit: (act: () => void) => void
 }
 /** A pool, or a transaction on it: a query takes either, and never opens a transaction itself. */
@@ -22,12 +21,9 @@ type Transaction = <Result>(
 
 export type Db = {
   readonly transaction: Transaction
-  /**
-   * For the few statements of the signing path: without drizzle's share, and planned once a connection, where other statements
-   * are planned for their values.
-   */
+  /** For the few statements of the signing path: without drizzle, and planned once per connection, not per set of values. */
   readonly prepared: <Row extends object>(text: TemplateStringsArray, ...values: readonly unknown[]) => Promise<Row[]>
-  /** Ends the pool; waits at most `timeoutSeconds` for what is running. May be called again. */
+  /** Closes the pool; waits at most `timeoutSeconds` for running statements. May be called again. */
   readonly close: (input: { readonly timeoutSeconds: number }) => Promise<void>
 } & NodePgDatabase
 
@@ -42,13 +38,10 @@ const CONNECT_TIMEOUT_MS = 10_000
 
 const PREPARED_CONNECTIONS = 4
 
-/** Longer statements carry lists, of another length each time: kept, they would fill the memory of every connection. */
+/** Longer statements contain lists of varying length: prepared, they would fill the memory of every connection. */
 const PREPARED_LENGTH_MAX = 1_500
 
-/**
- * A client that sends statements before the answers to earlier ones are there (pipelining), and has short ones prepared by the
- * server: parsed once a connection, under a name that follows from the text.
- */
+/** A client that pipelines statements, and has short ones prepared by the server: parsed once per connection. */
 class PipeliningClient extends pg.Client {
   readonly #names = new Map<string, string>()
 
@@ -56,7 +49,7 @@ class PipeliningClient extends pg.Client {
     super({ ...config, pipeline: true })
   }
 
-  // The overloads of the method are for callbacks and streams as well; all of them come by here.
+  // Overrides all overloads, also those for callbacks and streams.
   override query(config: unknown, ...rest: unknown[]): never {
     const query = super.query as (...args: unknown[]) => never
     if (!isUnnamed(config) || config.text.length > PREPARED_LENGTH_MAX) return query.call(this, config, ...rest)
@@ -69,7 +62,7 @@ class PipeliningClient extends pg.Client {
 const isUnnamed = (config: unknown): config is pg.QueryConfig =>
   typeof config === 'object' && config !== null && 'text' in config && !('name' in config && config.name !== undefined)
 
-/** One transaction's hold of a connection. What is sent after its end is refused: it would be part of another transaction. */
+/** A connection for one transaction. Statements after its end are refused: they would be part of another transaction. */
 class Lease {
   #isOver = false
   constructor(readonly client: pg.PoolClient) {}
@@ -79,7 +72,7 @@ class Lease {
     return (this.client.query as (...each: unknown[]) => Promise<unknown>).apply(this.client, args)
   }
 
-  /** @param isLost whether the connection is of no more use. */
+  /** @param isLost whether to close the connection. */
   end(isLost: boolean): void {
     this.#isOver = true
     this.client.release(isLost)
@@ -96,13 +89,13 @@ const openPool = (options: DbOptions, settings?: string): pg.Pool => {
     options: settings,
     Client: PipeliningClient,
   })
-  // A connection that is lost also fails the statements that were using it, and they tell it. An idle one is replaced.
+  // Nothing to do: a lost connection also fails the statements that use it, and an idle one is replaced.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }
 
-/** Runs `work` in a transaction on a connection of its own, and after its commit what it left to be done then. */
+/** Runs `work` in a transaction on its own connection, and after the commit its `afterCommit` functions. */
 const transactionOn =
   (pool: pg.Pool): Transaction =>
   async (work, config) => {
@@ -117,7 +110,7 @@ const transactionOn =
       for (const act of acts) act()
       return result
     } catch (error) {
-      // The server says that it ends a connection before the socket is closed.
+      // The server announces that it closes a connection before the socket is closed.
       isLost = isDatabaseAway(error)
       throw error
     } finally {
@@ -135,7 +128,7 @@ const preparedOn =
 /** Opens a pool on one PostgreSQL database; nothing is connected before the first query. */
 export const openDb = (options: DbOptions): Db => {
   const pool = openPool(options)
-  // A plan for the lists at hand never pays: these statements find a few rows by their keys.
+  // Planning for given values does not pay: these statements find a few rows by their keys.
   const planned = openPool(
     { ...options, maxConnections: PREPARED_CONNECTIONS },
     '-c plan_cache_mode=force_generic_plan',
@@ -145,7 +138,7 @@ export const openDb = (options: DbOptions): Db => {
     prepared: preparedOn(planned),
     transaction: transactionOn(pool),
     close: async ({ timeoutSeconds }: { timeoutSeconds: number }) => {
-      // A pool of pg refuses to be ended twice.
+      // A pg pool refuses a second end().
       ended ??= Promise.all([pool.end(), planned.end()])
       const { promise: waited, resolve } = Promise.withResolvers<void>()
       const givenUp = setTimeout(resolve, timeoutSeconds * 1000)
@@ -155,7 +148,7 @@ export const openDb = (options: DbOptions): Db => {
   })
 }
 
-/** PostgreSQL's name of the unique constraint that an error is about, or null. */
+/** The name of the unique constraint that was violated, or null. */
 export const violatedConstraint = (error: unknown): string | null => {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
     if ('code' in at && at.code === '23505' && 'constraint' in at && typeof at.constraint === 'string') {
@@ -165,13 +158,13 @@ export const violatedConstraint = (error: unknown): string | null => {
   return null
 }
 
-/** SQLSTATE: class 08, the server going down or starting, too many connections (PostgreSQL, Appendix A); then the system's words. */
+/** SQLSTATE (PostgreSQL, Appendix A): class 08, server shutting down or starting, too many connections; then system errors. */
 const AWAY_CODE = /^(?:08\w{3}|57P0[1-3]|53300|ECONN\w+|EPIPE|ETIMEDOUT|E?HOSTUNREACH|ENOTFOUND)$/
-/** pg has no codes for a connection that is gone or never came about. */
+/** pg has no codes for a connection that was lost or could not be opened. */
 const AWAY_MESSAGE =
   /^(?:Connection terminated|Client has encountered a connection error|Client was closed|timeout exceeded when trying to connect|Cannot use a pool after calling end)/
 
-/** Whether a query failed because the database is away: then nobody knows whether it was done. */
+/** Whether a query failed because the database is unreachable: then it may have been done or not. */
 export const isDatabaseAway = (error: unknown): boolean => {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
     if ('code' in at && typeof at.code === 'string' && AWAY_CODE.test(at.code)) return true

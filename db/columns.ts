@@ -1,4 +1,4 @@
-// Column types that drizzle lacks: bytes as Uint8Array, base units as bigint, instants as Date. And what many columns share.
+// Column types that drizzle lacks: bytes as Uint8Array, base units as bigint, instants as Date.
 
 import { sql } from 'drizzle-orm'
 import { customType, timestamp } from 'drizzle-orm/pg-core'
@@ -18,6 +18,6 @@ export const instant = (name: string) => timestamp(name, { withTimezone: true, m
 
 export const now = sql`now()`
 
-/** A closed list is text with a CHECK: a new word is then one migration, without an ALTER TYPE. */
+/** A closed list is text with a CHECK, because a migration can change that more easily than an enum type. */
 export const oneOf = (column: string, words: readonly string[]) =>
   sql.raw(`"${column}" in (${words.map((word) => `'${word}'`).join(', ')})`)

@@ -1,5 +1,5 @@
-// What each kind of process may do in the database, as SQL that can run again and again.
-// What a table allows stands beside it, in schema/. The group roles cannot log in: an operator's login users are made members of them.
+// What each kind of process may do in the database, as idempotent SQL. The rights on a table are beside it, in schema/. The
+// group roles cannot log in: an operator makes login users members of them.
 
 import { TableAccess } from './access.ts'
 import * as schema from './schema.ts'
@@ -7,9 +7,8 @@ import * as schema from './schema.ts'
 export const API_ROLE = 'strongroom_api'
 export const WORKER_ROLE = 'strongroom_worker'
 /**
- * Owns the job queue's tables, the functions that add jobs, and the operators' views. Nobody is a member but who migrates.
- * These functions and views run with the rights of their owner, or of whoever calls them: a process that owned them could
- * change what they do, and so act with the rights of the others.
+ * Owns the job queue's tables, the functions that add jobs, and the operators' views. Only the migrating role is a member: a
+ * process that owned these functions and views could change them, and so act with the rights of their other users.
  */
 export const JOBS_ROLE = 'strongroom_jobs'
 /** Reads the operators' views (views.sql), and no table. */
@@ -24,8 +23,8 @@ const TABLE_GRANTS = ACCESS.flatMap(({ table, rights }) => {
 }).join('\n')
 
 /**
- * What the worker may delete is over: live throttles stop guesses, live sessions are somebody's, and without the key of a
- * request its repetition would be done once more. Users are held by what refers to them.
+ * The worker may delete only expired rows. Live throttles stop guesses, live sessions are in use, and without its idempotency
+ * key a repeated request would be executed again. References to a user prevent its deletion.
  */
 const DELETE_POLICIES = ACCESS.flatMap(({ table, rights }) => {
   if (rights.workerDeletes === undefined) return []
@@ -49,14 +48,14 @@ end $$;`,
   .join('\n')
 
 /**
- * Adding a job, and running a failed one again, are functions with the rights of the queue's owner: the API can call them, and can neither
- * change a job otherwise nor read one but through the operators' views.
+ * Adding a job and retrying a failed one are functions with the rights of the queue's owner. The API can call them, and has no
+ * other access to jobs but the operators' views.
  */
 const JOB_FUNCTIONS = `
 create or replace function public.add_strongroom_job(
   task text, payload json, job_key text, job_key_mode text, run_at timestamptz, max_attempts int
 ) returns void language sql security definer set search_path = pg_catalog, pg_temp as $$
-  -- What was is found again only when nothing else waits.
+  -- Backfills have the lowest priority.
   select graphile_worker.add_job(task, payload, null, run_at, max_attempts, job_key,
     case task when 'backfill_wallet' then 10 else 0 end, null, job_key_mode);
 $$;
@@ -73,14 +72,14 @@ alter function public.${name} owner to ${JOBS_ROLE};`,
   .join('\n')}
 `
 
-/** The worker takes jobs from the queue's tables and changes their rows, and can change nothing else of them. */
+/** The worker may change rows of the queue's tables, and nothing else about them. */
 const QUEUE = `
 grant usage on schema graphile_worker to ${WORKER_ROLE};
 revoke all on all tables in schema graphile_worker from ${WORKER_ROLE};
 grant select, insert, update, delete on all tables in schema graphile_worker to ${WORKER_ROLE};
 revoke insert, update, delete on graphile_worker.migrations from ${WORKER_ROLE};
 grant usage on all sequences in schema graphile_worker to ${WORKER_ROLE};
--- graphile-worker closes its tables to all but their owner in this way too; here the grants say who reads them.
+-- graphile-worker enables row level security so that only the owner reads its tables; here the grants decide that.
 do $$ declare closed regclass; begin
   for closed in select oid from pg_class where relnamespace = 'graphile_worker'::regnamespace and relrowsecurity loop
     execute format('alter table %s disable row level security', closed);
@@ -88,14 +87,14 @@ do $$ declare closed regclass; begin
 end $$;
 `
 
-/** How the queue does, a task: numbers alone, as the API may see no job. */
+/** Numbers of jobs by task, for the metrics: the API may not read jobs. */
 const JOB_NUMBERS = `
 create or replace function public.strongroom_job_numbers()
 returns table (task text, ready bigint, failed bigint, oldest_ready_seconds double precision)
 language sql stable security definer set search_path = pg_catalog, pg_temp as $$
   select task.identifier,
     count(*) filter (where job.is_available and job.run_at <= now()),
-    -- One that was overtaken by another of its key has no error.
+    -- A job that a newer one of its key replaced has no error.
     count(*) filter (where job.attempts >= job.max_attempts and job.locked_at is null and job.last_error is not null),
     extract(epoch from now() - min(job.run_at) filter (where job.is_available and job.run_at <= now()))
   from graphile_worker._private_jobs job join graphile_worker._private_tasks task on task.id = job.task_id
@@ -106,7 +105,7 @@ grant execute on function public.strongroom_job_numbers to ${API_ROLE}, ${WORKER
 alter function public.strongroom_job_numbers owner to ${JOBS_ROLE};
 `
 
-/** Audit rows are written once: not even their table's owner changes or removes one without dropping this trigger. */
+/** Audit rows are append-only: not even the table's owner can change one without dropping this trigger. */
 const APPEND_ONLY_AUDIT = `
 create or replace function public.refuse_change() returns trigger language plpgsql as $$
 begin raise exception '% is append-only', tg_table_name; end $$;
@@ -125,7 +124,7 @@ grant usage on schema public to ${API_ROLE}, ${WORKER_ROLE};
 ${TABLE_GRANTS}
 ${DELETE_POLICIES}
 ${QUEUE}
--- Whoever is no superuser gives a function only to a role that could have made it.
+-- Without superuser rights, a function can only be given to a role that may create one.
 grant usage, create on schema public to ${JOBS_ROLE};
 ${JOB_FUNCTIONS}
 ${JOB_NUMBERS}

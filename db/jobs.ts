@@ -1,5 +1,4 @@
-// The messages between processes: each task's payload as a schema, and the one way to add a job.
-// Payloads carry ids only: a job table shows no secret.
+// Jobs: each task's payload schema, and the one function that adds a job. Payloads contain ids only, no secrets.
 
 import { type Static, Type } from '@sinclair/typebox'
 import { sql } from 'drizzle-orm'
@@ -11,22 +10,22 @@ export const JOB_PAYLOADS = {
   /** Sends the bytes of a recorded transaction. */
   broadcast_transaction: Type.Object({
     transactionId: Type.String(),
-    /** How often the node did not take it. */
+    /** How often sending has failed. */
     tries: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000 })),
   }),
   /** Follows a network's blocks and settles the transactions found in them. */
   track_blocks: networkPayload,
   /** Follows a network's blocks and keeps the movements that touch known addresses. */
   index_blocks: networkPayload,
-  /** Walks back through what an address moved before it became a wallet's. */
+  /** Finds what an address moved before it became a wallet's. */
   backfill_wallet: Type.Object({ ...networkPayload.properties, address: Type.String() }),
   /** Chains the audit rows as they come. */
   chain_audit: Type.Object({}),
-  /** Reads our tables for what was left behind, and starts it again. */
+  /** Finds work in our tables whose job was lost, and starts it again. */
   reconcile: Type.Object({ again: Type.Boolean() }),
   /** Drops the idempotency keys whose day is over. */
   drop_idempotency_keys: Type.Object({}),
-  /** Drops what is over of logins and sessions, and gives access tokens their next key when it is due. */
+  /** Deletes expired logins and sessions, and old mails. */
   clean_logins: Type.Object({}),
   /** Sends a mail that is waiting. */
   send_mail: Type.Object({ mailId: Type.String() }),
@@ -39,8 +38,8 @@ type JobOptions = {
   /** At most one waiting job has this key. */
   readonly key?: string
   /**
-   * `replace` updates a waiting job with the key; `keep` leaves what holds the key, but one that failed is due at once;
-   * `new` is for a key that nothing can hold yet, and takes a fifth of the time.
+   * `replace` updates a waiting job with the key. `keep` leaves it, but makes a failed one due at once. `new` is for a key
+   * that no job can have yet, and is five times faster.
    */
   readonly whenKeyed?: 'replace' | 'keep' | 'new'
   readonly delaySeconds?: number
@@ -64,7 +63,7 @@ export const addJob = async <Name extends JobName>(
     now() + make_interval(secs => ${options.delaySeconds ?? 0}), ${MAX_ATTEMPTS})`)
 }
 
-/** A job that failed waits ever longer, up to days, and is given up in the end. One that is running is left alone. */
+/** Makes a failed job due at once: the queue would wait up to days, or has given it up. Leaves a running job alone. */
 const takeUpAgain = async (db: Queryable, key: string): Promise<void> => {
   await db.execute(sql`select graphile_worker.reschedule_jobs(
     array(select id from graphile_worker._private_jobs where key = ${key} and (last_error is not null or not is_available)),

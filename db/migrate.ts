@@ -10,13 +10,10 @@ import { CREATE_ROLES, GRANTS, JOBS_ROLE } from './grants.ts'
 const MIGRATIONS_FOLDER = fileURLToPath(new URL('./migrations', import.meta.url))
 const VIEWS = readFileSync(new URL('./views.sql', import.meta.url), 'utf8')
 
-/** Two processes that migrate at once would otherwise run the same statements: the second waits here. */
+/** An advisory lock: only one process migrates at a time. */
 const MIGRATION_LOCK = 7_215_001
 
-/**
- * Refuses a database whose first migration is not our baseline, or whose job queue has another owner: it is older than the baseline, and no migration leads here.
- * @throws Error
- */
+/** Refuses a database that is older than the baseline (another first migration, or another owner of the queue). @throws Error */
 const refuseOtherHistory = async (client: pg.Client): Promise<void> => {
   const { rows: tables } = await client.query("select to_regclass('drizzle.__drizzle_migrations') as name")
   if (tables[0]?.name == null) return
@@ -26,7 +23,7 @@ const refuseOtherHistory = async (client: pg.Client): Promise<void> => {
   )
   const [first, queue] = [history[0], queues[0]]
   const [baseline] = readMigrationFiles({ migrationsFolder: MIGRATIONS_FOLDER })
-  // Whoever else owned the queue may still own what others call.
+  // Another owner of the queue may still own functions that our roles call.
   const isOurs = queue === undefined || queue.owner === JOBS_ROLE
   if (isOurs && (first === undefined || first.hash === baseline?.hash)) return
   throw new Error(
@@ -35,27 +32,26 @@ const refuseOtherHistory = async (client: pg.Client): Promise<void> => {
 }
 
 /**
- * Brings a database to the newest schema: our tables, graphile-worker's (owned by a role of their own), roles, grants, and the
- * operators' views.
- * Idempotent, and safe to run at once from several processes.
- * @throws Error for a database that was made before the baseline.
+ * Brings a database to the newest schema: our tables, graphile-worker's, roles, grants, and the operators' views. Idempotent;
+ * several processes may run it at once.
  * @param databaseUrl of a role that may create roles and owns the database.
+ * @throws Error for a database from before the baseline.
  */
 export async function migrate(databaseUrl: string): Promise<void> {
   const client = new pg.Client({ connectionString: databaseUrl })
-  // A lost connection also fails the statement that was using it, and that is where it is reported.
+  // A lost connection also fails its running statement, which reports it.
   client.on('error', () => {})
   await client.connect()
   try {
     await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK])
     await refuseOtherHistory(client)
-    // A column or a view that a view stands on can neither be changed nor dropped.
+    // A migration cannot change columns that a view uses, so the views are dropped and created again.
     await client.query('drop schema if exists strongroom_views cascade')
     await runDrizzleMigrations(drizzle(client), { migrationsFolder: MIGRATIONS_FOLDER })
     await client.query(CREATE_ROLES)
     const { rows } = await client.query<{ database: string }>('select current_database() as database')
     const database = client.escapeIdentifier(rows[0]?.database ?? '')
-    // Its own schema needs CREATE once; afterwards the role keeps only what it owns.
+    // The role needs CREATE only while it makes its schema.
     await client.query(`grant ${JOBS_ROLE} to current_user; grant create on database ${database} to ${JOBS_ROLE}`)
     await migrateJobTables(databaseUrl)
     await client.query(`revoke create on database ${database} from ${JOBS_ROLE}`)

@@ -1,4 +1,4 @@
-// Every table of Strongroom, by domain. What an operator reads, so names are the glossary's words.
+// Every table of Strongroom, by domain. Operators read these, so the names are those of the README's glossary.
 
 export * from './schema/audit.ts'
 export * from './schema/blocks.ts'

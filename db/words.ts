@@ -1,6 +1,6 @@
-// The closed lists of the domain, each defined once: the wire, the tables and the code read them from here.
+// The closed lists of the domain, each defined once for the wire, the tables and the code.
 
-/** The name of a network. Which there are, src/chains/networks and the operator say; the table `networks` has them. */
+/** The name of a network. src/chains/networks and the operator define them; the table `networks` has those in use. */
 export type Network = string
 
 export const CHAIN_FAMILIES = ['evm', 'substrate'] as const
@@ -22,47 +22,47 @@ export type KeyringKind = (typeof KEYRING_KINDS)[number]
 export const API_KEY_SCOPES = ['read', 'sign', 'admin'] as const
 export type ApiKeyScope = (typeof API_KEY_SCOPES)[number]
 
-/** `submitted` and `pending` are live, `success` and `failed` are ends that only a reorganisation reopens. */
+/** `submitted` and `pending` are live. Only a reorganisation changes `success` or `failed`. */
 export const TRANSACTION_STATUSES = ['submitted', 'pending', 'success', 'failed'] as const
 export type TransactionStatus = (typeof TRANSACTION_STATUSES)[number]
 
-/** What the intent was asked for as: it names the endpoint that recorded it; a contract wallet's `deployment` goes before its first. */
+/** The endpoint that recorded the intent, or `deployment` for a contract wallet's own, which goes before its first intent. */
 export const TRANSACTION_KINDS = ['send', 'batch', 'mint', 'transfer', 'collection', 'deployment'] as const
 export type TransactionKind = (typeof TRANSACTION_KINDS)[number]
 
-/** `former_cancel`: one that may have been sent before its transaction was signed anew. */
+/** `former_cancel`: a cancel that may have been sent before a speed-up. */
 export const ATTEMPT_KINDS = ['rung', 'cancel', 'former_cancel'] as const
 
-/** What is noted of an attempt whose nonce the chain counts, and that was met in no block. The operators' views read it. */
+/** The `last_error` of an attempt whose nonce is used on the chain although it is in no block. The operators' views read it. */
 export const NONCE_USED = 'the nonce is used on the chain'
 
-/** Why something is in no block yet, as callers are told: blocks ask for more; somebody else used its nonce. */
+/** The reasons that callers see for a transaction in no block: blocks ask for more; another transaction used its nonce. */
 export const WAITS_FOR = ['waiting_for_fees', 'nonce_used'] as const
 export type WaitsFor = (typeof WAITS_FOR)[number]
 
-/** Why a transaction is given up: not mined in time, by an operator, or the contract wallet that is to execute it got no code. */
+/** Why a transaction is given up: not mined in time, by an operator, or its contract wallet was not deployed. */
 export const GIVE_UPS = ['expired', 'cancelled', 'contract_wallet_not_deployed'] as const
 export type GiveUp = (typeof GIVE_UPS)[number]
 
 export const ASSET_STANDARDS = ['native', 'erc20', 'erc721', 'erc1155', 'other'] as const
 export type AssetStandard = (typeof ASSET_STANDARDS)[number]
 
-/** What of an ABI is kept: calls and reverts are told by them. */
+/** The ABI items that are kept: they decode calls and reverts. */
 export const ABI_ITEM_KINDS = ['function', 'error'] as const
 export type AbiItemKind = (typeof ABI_ITEM_KINDS)[number]
 
-/** Where a follower of blocks stands: each purpose keeps a cursor of its own on each network. */
+/** A follower of blocks has one cursor for each purpose and network. */
 export const CURSOR_PURPOSES = ['track', 'index'] as const
 export type CursorPurpose = (typeof CURSOR_PURPOSES)[number]
 
 /**
- * What a walk back through the blocks waits for: the node no longer has them; it does not have them yet, or is not of one
- * mind with the indexer; it answers, but not that question; it is out of reach.
+ * Why a backfill waits. `pruned`: the node no longer has the blocks. `behind`: it does not have them yet, or has others than
+ * the indexer saw. `refused`: it answers, but not this request. `away`: it does not answer.
  */
 export const HINDRANCES = ['pruned', 'behind', 'refused', 'away'] as const
 export type Hindrance = (typeof HINDRANCES)[number]
 
-/** What may be part of an attack. It is counted, and written into the audit as one row for many. */
+/** Refusals that may be part of an attack. They are counted, and many share one audit row. */
 export const SECURITY_EVENTS = [
   'wrong_pin',
   'owner_locked',
@@ -129,11 +129,11 @@ export const AUDIT_ACTIONS = [
 ] as const
 export type AuditAction = (typeof AUDIT_ACTIONS)[number]
 
-/** How a rule of a policy compares what a transaction has with what the rule says. */
+/** How a policy's rule compares a transaction's argument with the rule's value. */
 export const RULE_OPERATORS = ['eq', 'ne', 'gt', 'ge', 'lt', 'le'] as const
 export type RuleOperator = (typeof RULE_OPERATORS)[number]
 
-/** What an operator can freeze: the vault then opens nothing of it. */
+/** What an operator can freeze: the vault then opens none of its keys. */
 export const FREEZE_SCOPES = ['project', 'owner', 'wallet', 'network'] as const
 export type FreezeScope = (typeof FREEZE_SCOPES)[number]
 
@@ -145,13 +145,13 @@ export type LoginWay = (typeof LOGIN_WAYS)[number]
 export const EMAIL_CODE_PURPOSES = ['login', 'add_email'] as const
 export type EmailCodePurpose = (typeof EMAIL_CODE_PURPOSES)[number]
 
-/** What a single-use number must be answered with. */
+/** What must sign a login's nonce. */
 export const NONCE_KINDS = ['wallet', 'passkey_login', 'passkey_registration'] as const
 export type NonceKind = (typeof NONCE_KINDS)[number]
 
 /**
- * `logout`: its user ended it, from within. `user`: its user ended it from another session. `reuse`: a refresh token came that
- * had been used. `pin_changed`, `passkey_removed`: its user changed that in another session. `operator`: the command line.
+ * Why a session ended. `logout`: in the session itself. `user`: by its user from another session. `reuse`: a refresh token was
+ * used twice. `pin_changed`, `passkey_removed`: its user did that in another session. `operator`: by the command line.
  */
 export const SESSION_ENDS = ['logout', 'user', 'reuse', 'pin_changed', 'passkey_removed', 'operator'] as const
 export type SessionEnd = (typeof SESSION_ENDS)[number]

@@ -1,4 +1,4 @@
-// What was done, and what must not be done.
+// The audit and the freezes.
 
 import { sql } from 'drizzle-orm'
 import { bigint, check, index, jsonb, pgTable, primaryKey, text, unique, uuid } from 'drizzle-orm/pg-core'
@@ -10,20 +10,20 @@ import { networks } from './networks.ts'
 import { projects } from './projects.ts'
 
 /**
- * Append-only: one row a use of a key, a change of a credential or an operator's act, committed with its effect; and for
- * security events one row for many of a kind, with their count.
+ * Append-only. One row for each use of a key, change of a credential or act of an operator, committed with its effect. Security
+ * events of one kind share a row, with their count.
  */
 export const audit = pgTable(
   'audit',
   {
     id: bigint('id', { mode: 'bigint' }).primaryKey().generatedAlwaysAsIdentity(),
-    /** null for what concerns the whole deployment. */
+    /** null for acts on the whole deployment. */
     projectId: uuid('project_id').references(() => projects.id),
     at: instant('at').notNull(),
-    /** `api_key:<id>`, `user:<id>`, `operator`, `system`, or of a security event `stranger`. */
+    /** `api_key:<id>`, `user:<id>`, `operator`, `system`, or `stranger` for a security event. */
     actor: text('actor').notNull(),
     action: text('action', { enum: AUDIT_ACTIONS }).notNull(),
-    /** What it was done to: a wallet's id, a project's, an API key's. */
+    /** The object of the act: the id of a wallet, a project, an API key. */
     subject: text('subject').notNull(),
     details: jsonb('details').$type<Record<string, string>>().notNull(),
     /** HMAC-SHA-256 of the row under HKDF(SERVICE_KEY, "audit"). */
@@ -42,13 +42,13 @@ export const audit = pgTable(
 export const auditAccess = access(audit, { api: 'select, insert', worker: 'select, insert' })
 
 /**
- * The audit rows of a project, or of the deployment, in their order, each bound to all before it. Written by a job about once a second, and only
- * ever inserted into: whoever changes a row behind a published head is found.
+ * A hash chain over the audit rows of each project, and over those of the deployment. A job appends to it about once a second.
+ * A change of any row behind a published head is detected.
  */
 export const auditChain = pgTable(
   'audit_chain',
   {
-    /** A project's id, or `deployment` for what concerns all of them. */
+    /** A project's id, or `deployment`. */
     chain: text('chain').notNull(),
     /** From 1, without a gap. */
     position: bigint('position', { mode: 'bigint' }).notNull(),
@@ -64,13 +64,13 @@ export const auditChain = pgTable(
 
 export const auditChainAccess = access(auditChain, { api: 'select, insert', worker: 'select, insert' })
 
-/** What an operator has frozen: one row a thing, removed when it is released. */
+/** What an operator has frozen, one row each; deleted when it is released. */
 export const freezes = pgTable(
   'freezes',
   {
     id: uuid('id').primaryKey().defaultRandom(),
     scope: text('scope', { enum: FREEZE_SCOPES }).notNull(),
-    /** null where a network is frozen for everybody. */
+    /** null if a network is frozen for all projects. */
     projectId: uuid('project_id').references(() => projects.id),
     ownerId: text('owner_id'),
     walletId: uuid('wallet_id').references(() => wallets.id),

@@ -1,4 +1,4 @@
-// Where the followers of the chains stand, and what moved.
+// The cursors of the block followers, and the movements that they found.
 
 import { sql } from 'drizzle-orm'
 import { bigint, check, index, integer, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
@@ -7,7 +7,7 @@ import { instant, now, oneOf, uint256 } from '../columns.ts'
 import { ASSET_STANDARDS, CURSOR_PURPOSES, HINDRANCES } from '../words.ts'
 import { networkName, networks } from './networks.ts'
 
-/** Where a follower of a network stands: everything up to this block is in our tables. */
+/** A follower has processed every block up to this one. */
 export const cursors = pgTable(
   'cursors',
   {
@@ -15,7 +15,7 @@ export const cursors = pgTable(
     purpose: text('purpose', { enum: CURSOR_PURPOSES }).notNull(),
     blockNumber: bigint('block_number', { mode: 'bigint' }).notNull(),
     blockHash: text('block_hash').notNull(),
-    /** Wei: what the newest block asked for when the tracker last looked; null where the runtime sets fees. */
+    /** In wei, of the newest block that the tracker saw; null if the runtime sets fees. */
     baseFeePerGas: uint256('base_fee_per_gas'),
     updatedAt: instant('updated_at').notNull().default(now),
   },
@@ -27,7 +27,7 @@ export const cursors = pgTable(
 
 export const cursorsAccess = access(cursors, { api: 'select', worker: 'select, insert, update', views: 'select' })
 
-/** The networks that workers follow, and by which rules: written by every worker again and again, for operators. */
+/** For operators: the networks that workers follow, and with which settings. Every worker refreshes its rows. */
 export const followedNetworks = pgTable('followed_networks', {
   network: text('network')
     .primaryKey()
@@ -40,7 +40,7 @@ export const followedNetworks = pgTable('followed_networks', {
 
 export const followedNetworksAccess = access(followedNetworks, { worker: 'select, insert, update', views: 'select' })
 
-/** Hashes of the blocks that are not final yet: how a follower finds where a reorganisation forked off. */
+/** Hashes of blocks that are not final yet: from these a follower finds the fork of a reorganisation. */
 export const seenBlocks = pgTable(
   'seen_blocks',
   {
@@ -54,11 +54,11 @@ export const seenBlocks = pgTable(
 
 export const seenBlocksAccess = access(seenBlocks, { worker: 'select, insert, update, delete' })
 
-/** One asset's move as one known address sees it: a transfer between two known addresses is two rows. */
+/** One movement of an asset for one known address: a transfer between two known addresses is two rows. */
 export const movements = pgTable(
   'movements',
   {
-    /** Follows from what it is of (UUIDv5 over network, transaction, log, item, address and direction): nothing is kept twice. */
+    /** UUIDv5 over network, transaction, log, item, address and direction, so that no movement is stored twice. */
     id: uuid('id').primaryKey(),
     network: text('network').notNull(),
     address: text('address').notNull(),
@@ -76,7 +76,7 @@ export const movements = pgTable(
     at: instant('at').notNull(),
   },
   (table) => [
-    // Listed backwards. Not as .desc(): that puts nulls last, and a plain `order by … desc` would not find the index.
+    // Read backwards. Not .desc(), which puts nulls last: a plain `order by … desc` could not use the index.
     index('movements_listed').on(
       table.network,
       table.address,
@@ -86,7 +86,7 @@ export const movements = pgTable(
       table.id,
     ),
     index('movements_block').on(table.network, table.blockNumber),
-    // Of these two the last columns are what is added up: a sum over many rows reads the index alone.
+    // These two end with the columns to be summed, so that a sum over many rows reads only the index.
     index('movements_held_by')
       .on(table.network, table.address, table.contract, table.tokenId, table.direction, table.amount)
       .where(sql`token_id is not null`),
@@ -104,26 +104,26 @@ export const movements = pgTable(
 export const movementsAccess = access(movements, { api: 'select', worker: 'select, insert, update, delete' })
 
 /**
- * The walks back through what an address moved before it became a wallet's: from where the indexer stood, downwards. One
- * an address, whichever projects have it.
+ * Backfills: searches for what an address moved before it became a wallet's, from the indexer's block downwards. One for each
+ * address, even if several projects have it.
  */
 export const backfills = pgTable(
   'backfills',
   {
     network: networkName(),
     address: text('address').notNull(),
-    /** The key was made then, and moved nothing before; null for an imported one. */
+    /** When the key was made: it moved nothing before. null for an imported key. */
     keyMadeAt: instant('key_made_at'),
     requestedAt: instant('requested_at').notNull().default(now),
     /** The indexer watches the address in every block above `from_block`. */
     begunAt: instant('begun_at'),
     fromBlock: bigint('from_block', { mode: 'bigint' }),
-    /** Everything from here up to `from_block` is in our tables; the coin's movements from the next column on only. */
+    /** Movements from this block up to `from_block` are in our tables; those of the coin only from `coins_reached_block`. */
     reachedBlock: bigint('reached_block', { mode: 'bigint' }),
     coinsReachedBlock: bigint('coins_reached_block', { mode: 'bigint' }),
-    /** Those within transactions, which only a node that traces tells, from this one on. */
+    /** And the coin's movements within transactions, which need a node that traces, only from this block. */
     tracedReachedBlock: bigint('traced_reached_block', { mode: 'bigint' }),
-    /** Why it does not go on, since when, how often it was tried again, and when it will be. All of it ends with the next step. */
+    /** Why it waits, since when, how often it was tried, and when it will be tried again. The next success clears all of it. */
     hindrance: text('hindrance', { enum: HINDRANCES }),
     hindranceReason: text('hindrance_reason'),
     hinderedAt: instant('hindered_at'),
@@ -151,8 +151,8 @@ export const backfillsAccess = access(backfills, {
 })
 
 /**
- * Contracts that did not say of what standard they are when movements of theirs were kept: those of these blocks stand as
- * their events tell them, until the contract is asked again.
+ * Contracts whose standard could not be read when movements of them were stored. Until the contract answers, the movements in
+ * these blocks are stored as their events say.
  */
 export const doubtfulContracts = pgTable(
   'doubtful_contracts',

@@ -1,4 +1,4 @@
-// What is known of contracts, tokens and NFTs.
+// Contracts, tokens and NFTs.
 
 import { sql } from 'drizzle-orm'
 import { bigint, check, index, jsonb, pgTable, primaryKey, smallint, text, unique, uuid } from 'drizzle-orm/pg-core'
@@ -12,13 +12,13 @@ import { transactions } from './transactions.ts'
 type AbiInput = { readonly name: string; readonly type: string; readonly components?: readonly AbiInput[] }
 type AbiItem = { readonly name: string; readonly inputs: readonly AbiInput[] }
 
-/** What operators added with `abi add`: a row a function or an error, a name a file. */
+/** What operators added with `abi add`: one row for each function or error, one name for each file. */
 export const abiItems = pgTable(
   'abi_items',
   {
     id: bigint('id', { mode: 'bigint' }).primaryKey().generatedAlwaysAsIdentity(),
     abiName: text('abi_name').notNull(),
-    /** Both null where it is for every contract of every network. */
+    /** Both null if it is for every contract of every network. */
     network: text('network').references(() => networks.name),
     address: text('address'),
     kind: text('kind', { enum: ABI_ITEM_KINDS }).notNull(),
@@ -26,7 +26,7 @@ export const abiItems = pgTable(
     selector: text('selector').notNull(),
     /** `transfer(address,uint256)`. */
     signature: text('signature').notNull(),
-    /** `{ name, inputs }`, as a JSON ABI has them. */
+    /** `{ name, inputs }`, as in a JSON ABI. */
     item: jsonb('item').$type<AbiItem>().notNull(),
     createdAt: instant('created_at').notNull().default(now),
   },
@@ -41,7 +41,7 @@ export const abiItems = pgTable(
 
 export const abiItemsAccess = access(abiItems, { api: 'select, insert, delete', worker: 'select' })
 
-/** What operators imported with `tokens import`: how tokens are shown. What a token is, its contract says. */
+/** How tokens are shown, as operators imported it with `tokens import`. All other facts come from the contract. */
 export const listedTokens = pgTable(
   'listed_tokens',
   {
@@ -51,9 +51,9 @@ export const listedTokens = pgTable(
     listName: text('list_name').notNull(),
     name: text('name').notNull(),
     symbol: text('symbol').notNull(),
-    /** Empty where the list has none. */
+    /** Empty if the list has none. */
     logoUrl: text('logo_url').notNull(),
-    /** null where the list does not say. */
+    /** null if the list does not say. */
     displayDecimals: smallint('display_decimals'),
     importedAt: instant('imported_at').notNull().default(now),
   },
@@ -66,7 +66,7 @@ export const listedTokens = pgTable(
 
 export const listedTokensAccess = access(listedTokens, { api: 'select, insert, delete' })
 
-/** What a contract says of itself, read once. */
+/** What a contract says about itself, read once. */
 export const contractFacts = pgTable(
   'contract_facts',
   {

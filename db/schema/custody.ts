@@ -1,4 +1,4 @@
-// Where keys lie, sealed, with the wallets that they are of. The worker's login reads no table of these but wallets.
+// Sealed keys and their wallets. Of these tables the worker's role may read only `wallets`.
 
 import { sql } from 'drizzle-orm'
 import {
@@ -25,7 +25,7 @@ import { projectId, projects } from './projects.ts'
 /** `value` as the caller wrote it: an address, an integer in decimal digits or 0x hex, or a text. */
 type ArgumentRule = { readonly argument: string; readonly operator: RuleOperator; readonly value: string }
 
-/** The project key wrapped by the root key; one row a version. */
+/** The project key wrapped by the root key; one row for each version. */
 export const projectKeys = pgTable(
   'project_keys',
   {
@@ -40,7 +40,7 @@ export const projectKeys = pgTable(
 
 export const projectKeysAccess = access(projectKeys, { api: 'select, insert, update' })
 
-/** The developer key under the developer's secret: opening it is the check of the secret. */
+/** The developer key, sealed with the developer's secret: the secret is right if it opens the key. */
 export const developerKeys = pgTable('developer_keys', {
   projectId: uuid('project_id')
     .primaryKey()
@@ -52,7 +52,7 @@ export const developerKeys = pgTable('developer_keys', {
 
 export const developerKeysAccess = access(developerKeys, { api: 'select, insert, update' })
 
-/** The user key under the owner's PIN: opening it is the check of the PIN. */
+/** The user key, sealed with the owner's PIN: the PIN is right if it opens the key. */
 export const userKeys = pgTable(
   'user_keys',
   {
@@ -69,13 +69,13 @@ export const userKeys = pgTable(
 
 export const userKeysAccess = access(userKeys, { api: 'select, insert, update' })
 
-/** The PIN guess guard: one row an owner, charged before a PIN is looked at. */
+/** The guess guard: one row for each owner, charged before a PIN is checked. */
 export const pinGuesses = pgTable(
   'pin_guesses',
   {
     projectId: uuid('project_id').notNull(),
     ownerId: text('owner_id').notNull(),
-    /** Wrong PINs in a row, and ever. */
+    /** Wrong PINs in a row, and in all. */
     fails: integer('fails').notNull().default(0),
     total: integer('total').notNull().default(0),
     lockedUntil: instant('locked_until'),
@@ -102,9 +102,9 @@ export const keyrings = pgTable(
     projectId: projectId(),
     ownerId: text('owner_id').notNull(),
     kind: text('kind', { enum: KEYRING_KINDS }).notNull(),
-    /** The seed's entropy or the imported key, under the keyring key. */
+    /** The seed's entropy or the imported key, sealed with the keyring key. */
     sealed: bytes('sealed').notNull(),
-    /** Brought by a caller: its addresses may have moved something before we knew them. */
+    /** Imported by a caller: its addresses may have moved assets before. */
     imported: boolean('imported').notNull().default(false),
     createdAt: instant('created_at').notNull().default(now),
   },
@@ -167,7 +167,7 @@ export const wallets = pgTable(
 
 export const walletsAccess = access(wallets, { api: 'select, insert, update', worker: 'select' })
 
-/** The wallet's derived private key under its wallet key: what signing opens, so that no seed is touched. */
+/** The wallet's derived private key, sealed with its wallet key. Signing opens this and not the seed. */
 export const walletKeys = pgTable('wallet_keys', {
   walletId: uuid('wallet_id')
     .primaryKey()
@@ -191,16 +191,16 @@ export const policies = pgTable(
     /** All of them must match. */
     argumentRules: jsonb('argument_rules').$type<readonly ArgumentRule[]>().notNull(),
     expiresAt: instant('expires_at'),
-    /** Of the native coin, in base units: the most that all uses together may send. */
+    /** In base units of the native coin: the most that all uses together may send. */
     maxTotalValue: uint256('max_total_value'),
     maxUses: integer('max_uses'),
-    /** Likewise: the most that all uses together may pay as fees. */
+    /** In base units: the most that all uses together may pay in fees. */
     maxTotalFee: uint256('max_total_fee').notNull(),
     spentFee: uint256('spent_fee').notNull().default(sql`0`),
     spentValue: uint256('spent_value').notNull().default(sql`0`),
     uses: bigint('uses', { mode: 'number' }).notNull().default(0),
     createdAt: instant('created_at').notNull().default(now),
-    /** Of what was agreed; a use changes nothing of that. */
+    /** When the terms changed; a use does not change this. */
     updatedAt: instant('updated_at').notNull().default(now),
     revokedAt: instant('revoked_at'),
   },
@@ -222,7 +222,7 @@ export const policies = pgTable(
 
 export const policiesAccess = access(policies, { api: 'select, insert, update' })
 
-/** The developer's way to one wallet's key, and to nothing else: gone with the policy. */
+/** Opens one wallet's key, and nothing else, for the developer. Deleted with the policy. */
 export const policyLocks = pgTable('policy_locks', {
   id: uuid('id').primaryKey(),
   policyId: uuid('policy_id')

@@ -1,4 +1,4 @@
-// The networks of this deployment, each bound at its first use (src/custody/deployment.ts): a name stays with its chain.
+// The networks of this deployment. A name is bound to its chain at the first use (src/custody/deployment.ts).
 
 import { bigint, check, pgTable, text } from 'drizzle-orm/pg-core'
 import { access } from '../access.ts'

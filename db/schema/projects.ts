@@ -30,9 +30,9 @@ export const projects = pgTable('projects', {
   id: uuid('id').primaryKey().defaultRandom(),
   name: text('name').notNull(),
   allowedOrigins: text('allowed_origins').array().notNull().default(sql`'{}'`),
-  /** The WebAuthn RP ID of its users' passkeys; null: the host of the page that asks. */
+  /** The WebAuthn RP ID of its users' passkeys; null: the host of the requesting page. */
   passkeyRpId: text('passkey_rp_id'),
-  /** Whether anybody may begin as a new user without a proof. */
+  /** Whether a new user may log in without any proof. */
   anonymousLogin: boolean('anonymous_login').notNull().default(false),
   createdAt: instant('created_at').notNull().default(now),
   activatedAt: instant('activated_at'),
@@ -65,17 +65,17 @@ export const apiKeys = pgTable(
 
 export const apiKeysAccess = access(apiKeys, { api: 'select, insert, update' })
 
-/** The first answers to requests that came with an `Idempotency-Key`, for a day. */
+/** The answers to requests with an `Idempotency-Key`, kept for a day. */
 export const idempotencyKeys = pgTable(
   'idempotency_keys',
   {
     projectId: projectId(),
-    /** Who asked, as the audit names them. */
+    /** The caller, as the audit names them. */
     principal: text('principal').notNull(),
     /** The path's template. */
     path: text('path').notNull(),
     key: text('key').notNull(),
-    /** A MAC over the body, without credentials: equal for equal requests, and tells nothing of them. */
+    /** A MAC over the body without credentials: equal for equal requests, and reveals nothing about them. */
     fingerprint: bytes('fingerprint').notNull(),
     answer: json('answer').notNull(),
     createdAt: instant('created_at').notNull().default(now),

@@ -1,4 +1,4 @@
-// Intents and their signed encodings.
+// Transactions and their signed attempts.
 
 import { sql } from 'drizzle-orm'
 import {
@@ -21,14 +21,14 @@ import { ATTEMPT_KINDS, GIVE_UPS, TRANSACTION_KINDS, TRANSACTION_STATUSES } from
 import { wallets } from './custody.ts'
 import { projectId } from './projects.ts'
 
-/** An actor: locking its row serialises the choice of a nonce. Global, as two projects may hold one key. */
+/** One row for each signer: locking it serialises the choice of a nonce. Not per project: two projects may hold one key. */
 export const signers = pgTable(
   'signers',
   {
     network: text('network').notNull(),
     address: text('address').notNull(),
     createdAt: instant('created_at').notNull().default(now),
-    /** What the node last said of it while something of it waited, for operators: nothing is decided by these. */
+    /** For operators only: the node's last answer about a signer that waits. */
     minedCount: bigint('mined_count', { mode: 'number' }),
     pendingCount: bigint('pending_count', { mode: 'number' }),
     balance: uint256('balance'),
@@ -43,7 +43,7 @@ export const signersAccess = access(signers, {
   views: 'select',
 })
 
-/** One intent and what became of it. */
+/** One intent and its outcome. */
 export const transactions = pgTable(
   'transactions',
   {
@@ -54,7 +54,7 @@ export const transactions = pgTable(
       .references(() => wallets.id),
     network: text('network').notNull(),
     signerAddress: text('signer_address').notNull(),
-    /** What the signer deploys, or has execute the intent; null where it acts itself. */
+    /** The contract wallet that the signer deploys or that executes the intent; null for an eoa wallet. */
     contractWallet: text('contract_wallet'),
     kind: text('kind', { enum: TRANSACTION_KINDS }).notNull(),
     nonce: bigint('nonce', { mode: 'number' }).notNull(),
@@ -63,36 +63,36 @@ export const transactions = pgTable(
     value: uint256('value').notNull(),
     input: text('input').notNull(),
     gasLimit: uint256('gas_limit').notNull(),
-    /** The most that its first rung can take from the signer. */
+    /** The most that its first rung can cost the signer. */
     worstCost: uint256('worst_cost').notNull(),
-    /** The asset that its fee is paid in, and the most that it can take of it; null where that is the coin. */
+    /** The asset in which the fee is paid, and the most that it can be; null if it is paid in the coin. */
     feeAsset: text('fee_asset'),
     feeAssetCost: uint256('fee_asset_cost'),
     status: text('status', { enum: TRANSACTION_STATUSES }).notNull().default('submitted'),
     /** Why it failed. */
     errorCode: text('error_code'),
     error: text('error'),
-    /** Live or mined: then no other intent of ours may hold this nonce. */
+    /** True while live, and for ever once mined: no other transaction of ours may have this nonce. */
     holdsNonce: boolean('holds_nonce').notNull().default(true),
-    /** Its block can no longer be reorganised away. */
+    /** No reorganisation can change it any more. */
     final: boolean('final').notNull().default(false),
-    /** The first block that could take it, and the last one, where its signature says so: a mortal extrinsic of Substrate. */
+    /** For mortal extrinsics of Substrate: the first and the last block that could take it. */
     bornAtBlock: bigint('born_at_block', { mode: 'bigint' }),
     validUntilBlock: bigint('valid_until_block', { mode: 'bigint' }),
-    /** How many rungs the fee ladder has; the cancelling attempt comes after them. */
+    /** The number of rungs of the fee ladder; the cancel comes after them. */
     rungs: smallint('rungs').notNull(),
-    /** The caller fixed a fee: no rung offers more. */
+    /** The caller fixed the fee: no rung offers more. */
     hasFixedFees: boolean('has_fixed_fees').notNull().default(false),
-    /** The ladder ends lower than it would, as the signer could not have paid what is above. */
+    /** The ladder has fewer rungs, because the signer could not pay the higher ones. */
     isCutByFunds: boolean('is_cut_by_funds').notNull().default(false),
-    /** The attempt that is sent: a rung, or `rungs` for the cancel. It only rises. */
+    /** The number of the attempt to send: a rung, or `rungs` for the cancel. */
     chosen: smallint('chosen').notNull().default(0),
     chosenAt: instant('chosen_at'),
     /** Why the cancel is chosen. */
     givenUp: text('given_up', { enum: GIVE_UPS }),
-    /** Since when it is its signer's lowest live nonce and was offered to a node: only then may it climb or expire. */
+    /** Since when it is its signer's lowest live nonce and a node was asked to take it: only then may it climb or expire. */
     clockStartedAt: instant('clock_started_at'),
-    /** The hash that is shown: of the attempt last broadcast, then of the mined one. */
+    /** The hash that callers see: of the last accepted attempt, then of the mined one. */
     shownHash: text('shown_hash'),
     minedBlockNumber: bigint('mined_block_number', { mode: 'bigint' }),
     minedBlockHash: text('mined_block_hash'),
@@ -134,7 +134,7 @@ export const transactions = pgTable(
     check('transactions_chosen', sql`${table.rungs} >= 1 and ${table.chosen} between 0 and ${table.rungs}`),
     check('transactions_given_up', oneOf('given_up', GIVE_UPS)),
     check('transactions_given_up_is_chosen', sql`(${table.chosen} = ${table.rungs}) = (${table.givenUp} is not null)`),
-    // A reaped account counts anew: what was final in it holds nothing.
+    // The nonces of a reaped account start again from 0: its final transactions hold none.
     check(
       'transactions_live_holds_nonce',
       sql`${table.holdsNonce} or ${table.status} = 'failed' or (${table.final} and ${table.validUntilBlock} is not null)`,
@@ -142,7 +142,7 @@ export const transactions = pgTable(
   ],
 )
 
-/** What becomes of a transaction once it is recorded. Every other column says what the transaction does, and never changes. */
+/** The columns that change after a transaction is recorded. All others say what the transaction does. */
 export const OUTCOME_COLUMNS = [
   'status',
   'errorCode',
@@ -162,8 +162,8 @@ export const OUTCOME_COLUMNS = [
   'updatedAt',
 ] as const satisfies readonly (keyof typeof transactions.$inferSelect)[]
 
-// The worker makes no row and changes nothing that a transaction does: the API signs again by these columns (speed-up), and
-// judges later intents behind them.
+// The worker may change only the outcome: the API signs again from the other columns (speed-up), and simulates later intents
+// after them.
 
 export const transactionsAccess = access(transactions, {
   api: 'select, insert, update',
@@ -171,7 +171,7 @@ export const transactionsAccess = access(transactions, {
   views: 'select',
 })
 
-/** One signed encoding of a transaction. `raw` is erased when the nonce is final: it would be a bearer instrument. */
+/** One signed encoding of a transaction. `raw` is erased when the transaction is final, because whoever has it can send it. */
 export const attempts = pgTable(
   'attempts',
   {
@@ -183,10 +183,10 @@ export const attempts = pgTable(
     kind: text('kind', { enum: ATTEMPT_KINDS }).notNull(),
     rung: smallint('rung').notNull(),
     raw: text('raw'),
-    /** Wei: no block whose base fee is above takes it. null where the runtime sets the fee. */
+    /** In wei: no block with a higher base fee takes it. null if the runtime sets the fee. */
     maxFeePerGas: uint256('max_fee_per_gas'),
     broadcastAt: instant('broadcast_at'),
-    /** What the node last said, where it did not take it. */
+    /** The node's last refusal; null after it accepted the attempt. */
     lastError: text('last_error'),
   },
   (table) => [
@@ -195,7 +195,7 @@ export const attempts = pgTable(
     check('attempts_kind', oneOf('kind', ATTEMPT_KINDS)),
   ],
 )
-// The API deletes what was never sent, where a transaction is signed anew.
+// A speed-up deletes attempts that were never sent.
 
 export const attemptsAccess = access(attempts, {
   api: 'select, insert, update, delete',

@@ -1,4 +1,4 @@
-// End users: who they are, how they log in, and their sessions. No row holds a code or a token that could be used.
+// End users, their logins and their sessions. No row holds a usable code or token.
 
 import { sql } from 'drizzle-orm'
 import {
@@ -21,7 +21,7 @@ import { bytes, instant, now, oneOf } from '../columns.ts'
 import { EMAIL_CODE_PURPOSES, LOGIN_WAYS, NONCE_KINDS, SESSION_ENDS } from '../words.ts'
 import { projectId } from './projects.ts'
 
-/** An end user of a project. One who came without any proof has neither an e-mail address nor a wallet. */
+/** An end user of a project. One who logged in anonymously has neither an e-mail address nor a wallet. */
 export const users = pgTable(
   'users',
   {
@@ -29,7 +29,7 @@ export const users = pgTable(
     projectId: projectId(),
     /** Proven, in lower case. */
     email: text('email'),
-    /** Proven, as src/users/sign-in-wallet.ts names it: an address, or a contract's address with its chain. */
+    /** Proven, in the form of src/users/sign-in-wallet.ts: an address, or a contract's address with its chain. */
     signInWallet: text('sign_in_wallet'),
     createdAt: instant('created_at').notNull().default(now),
   },
@@ -80,7 +80,7 @@ export const passkeysAccess = access(passkeys, {
   worker: 'select (project_id, user_id)',
 })
 
-/** The one live code that was mailed for a user, under a MAC. The user may not exist yet. */
+/** The MAC of the one live code that was mailed for a user. The user may not exist yet. */
 export const emailCodes = pgTable(
   'email_codes',
   {
@@ -99,8 +99,8 @@ export const emailCodes = pgTable(
     check('email_codes_purpose', oneOf('purpose', EMAIL_CODE_PURPOSES)),
   ],
 )
-// Of logins the worker sees only what tells that they are over, and deletes only those: with a code's MAC, a session's id or
-// the secret of a link it could try to be somebody.
+// Of logins the worker may read only the columns that say whether they are over, and delete only those that are: with a code's
+// MAC, a session's id or the secret of a link it could try to log in as somebody.
 
 export const emailCodesAccess = access(emailCodes, {
   api: 'select, insert, update, delete',
@@ -108,14 +108,14 @@ export const emailCodesAccess = access(emailCodes, {
   workerDeletes: 'expires_at < now()',
 })
 
-/** Numbers that must come back signed, once: a row is deleted when it is used. */
+/** Nonces of logins: each must come back signed, once, and its row is then deleted. */
 export const nonces = pgTable(
   'nonces',
   {
     projectId: projectId(),
     kind: text('kind', { enum: NONCE_KINDS }).notNull(),
     nonce: text('nonce').notNull(),
-    /** Of whom the answer must be; null: of anybody. */
+    /** The user who must answer; null: anybody. */
     userId: uuid('user_id'),
     /** The wallet that must sign, or the RP ID. */
     target: text('target').notNull(),
@@ -142,19 +142,19 @@ export const sessionChallenges = pgTable(
     id: uuid('id').primaryKey(),
     projectId: projectId(),
     codeHash: bytes('code_hash').notNull(),
-    /** Of the second secret, which travels by mail alone; null where a logged-in device completes it. */
+    /** The hash of the mailed link's secret; null if a logged-in device completes the login. */
     linkHash: bytes('link_hash'),
     email: text('email'),
-    /** Who is logged in by it: of a mailed link known at once, else when it is completed. */
+    /** Who is logged in: for a mailed link known from the start, otherwise set when it is completed. */
     userId: uuid('user_id'),
     askerAddress: text('asker_address').notNull(),
     askerDevice: text('asker_device').notNull(),
     createdAt: instant('created_at').notNull().default(now),
     expiresAt: instant('expires_at').notNull(),
     completedAt: instant('completed_at'),
-    /** When whoever completed it had proven who they are: the session that comes of it is as old as that. */
+    /** When the user who completed it last proved who they are; the new session gets this time. */
     authenticatedAt: instant('authenticated_at'),
-    /** When the first device got its session: it gets one. */
+    /** When the first device got its session; only once. */
     usedAt: instant('used_at'),
   },
   (table) => [
@@ -184,12 +184,12 @@ export const sessions = pgTable(
     askerAddress: text('asker_address').notNull(),
     askerDevice: text('asker_device').notNull(),
     createdAt: instant('created_at').notNull().default(now),
-    /** When its user last proved who they are. A refresh is no proof, nor is being let in by another device. */
+    /** When its user last proved who they are. A refresh is no proof, nor is a login through another device. */
     authenticatedAt: instant('authenticated_at').notNull().default(now),
-    /** The number of the refresh token that is due; the token follows from it and the identity key. */
+    /** The number of the current refresh token; the token is derived from it and the identity key. */
     generation: integer('generation').notNull().default(1),
     refreshedAt: instant('refreshed_at').notNull().default(now),
-    /** When the refresh token that is due expires, and with it the session. */
+    /** When the current refresh token expires, and with it the session. */
     expiresAt: instant('expires_at').notNull(),
     endedAt: instant('ended_at'),
     endedBy: text('ended_by', { enum: SESSION_ENDS }),
@@ -210,7 +210,7 @@ export const sessionsAccess = access(sessions, {
   workerDeletes: 'expires_at < now()',
 })
 
-/** The Ed25519 keys of access tokens, sealed with the identity key: the worker may not even read them. */
+/** The Ed25519 keys that sign access tokens, sealed with the identity key. The worker may not read them. */
 export const tokenKeys = pgTable('token_keys', {
   /** The JWK thumbprint (RFC 7638): `kid`. */
   id: text('id').primaryKey(),
@@ -218,7 +218,7 @@ export const tokenKeys = pgTable('token_keys', {
   publicKey: text('public_key').notNull(),
   sealed: bytes('sealed').notNull(),
   createdAt: instant('created_at').notNull().default(now),
-  /** Published before, so that whoever keeps the published keys for a while knows it by then. */
+  /** Later than its publication, so that caches of the published keys have it by then. */
   signsFrom: instant('signs_from').notNull(),
   /** When the last token that it signed has expired; null for the newest. */
   publishedUntil: instant('published_until'),
@@ -226,7 +226,7 @@ export const tokenKeys = pgTable('token_keys', {
 
 export const tokenKeysAccess = access(tokenKeys, { api: 'select, insert, update, delete' })
 
-/** How often something was tried in a window of time; the keys are MACs, so that no address is read here. */
+/** Numbers of tries in windows of time. The keys are MACs, so that no address can be read here. */
 export const throttles = pgTable(
   'throttles',
   {
