@@ -160,7 +160,7 @@ test('the stack starts, keeps its data, survives a kill, and ends cleanly', asyn
   expect(samePort.output()).toContain('PORT=')
 
   const children = childrenOf(first.child.pid)
-  expect(children.length).toBe(9)
+  expect(children.length).toBe(10)
   // Nobody can clean up after SIGKILL: the children end by themselves, and the next start copes.
   first.child.kill('SIGKILL')
   expect(await first.exited).toBe('SIGKILL')
