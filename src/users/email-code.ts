@@ -1,5 +1,5 @@
-// Codes by e-mail: 6 digits, 10 minutes, 5 tries, one live code a user and purpose. Of a code only a MAC is kept, over whom
-// and what it is for, so that it proves nothing else.
+// Codes by e-mail: 6 digits, valid for 10 minutes and 5 tries. A user has at most one valid code for each purpose. We store
+// only a MAC of the code. The MAC covers the user and the purpose, so that a code works for nothing else.
 
 import { randomInt, timingSafeEqual } from 'node:crypto'
 import { type Queryable, type Tx, violatedConstraint } from '../../db/client.ts'
@@ -16,8 +16,8 @@ import type { Asker } from '../http/peer.ts'
 import { readEmailAddress } from '../mail/address.ts'
 import { lineOf, queueMail, requireMail } from '../mail/queue.ts'
 import { requireFreshLogin } from './fresh-login.ts'
-import { beginsFrom, mailsTo, triesFrom } from './limits.ts'
-import { firstIdOf } from './user-id.ts'
+import { beginLimit, mailLimits, tryLimit } from './limits.ts'
+import { derivedUserId } from './user-id.ts'
 import type { Prove } from './verify-login.ts'
 
 const DIGITS = 6
@@ -34,17 +34,17 @@ const newCode = (): string => String(randomInt(10 ** DIGITS)).padStart(DIGITS, '
 const WORDS = {
   login: {
     subject: (project: string) => `Log in to ${project}`,
-    asked: (project: string) => `Somebody asks to log in to ${project} with this e-mail address.`,
-    otherwise: 'If it was not you, do nothing: without the code nobody gets in. Do not give it to anybody.',
+    request: (project: string) => `Somebody asks to log in to ${project} with this e-mail address.`,
+    otherwise: 'If it was not you, do nothing: nobody can log in without the code. Do not give it to anybody.',
   },
   add_email: {
     subject: (project: string) => `Confirm your e-mail address for ${project}`,
-    asked: (project: string) => `A user of ${project} asks to log in with this e-mail address from now on.`,
-    otherwise: 'If it was not you, do nothing: without the code nothing is changed. Do not give it to anybody.',
+    request: (project: string) => `A user of ${project} asks to log in with this e-mail address from now on.`,
+    otherwise: 'If it was not you, do nothing: nothing changes without the code. Do not give it to anybody.',
   },
 } as const
 
-/** Makes a code and mails it; both or neither, with the caller's transaction. */
+/** Stores a new code and queues its mail, in the caller's transaction. */
 const mailCode = async (
   ctx: Pick<Ctx, 'sealer' | 'identity'>,
   tx: Tx,
@@ -56,9 +56,9 @@ const mailCode = async (
   const codeMac = macOf(ctx.identity, input, { email, code })
   await putEmailCode(tx, { ...input, codeMac, lifetimeSeconds: CODE_SECONDS })
   const name = lineOf(project.name)
-  const { subject, asked, otherwise } = WORDS[purpose]
-  const use = `Your code, good for ${CODE_SECONDS / 60} minutes and for one use:`
-  const text = [asked(name), use, `    ${code}`, otherwise].map((paragraph) => `${paragraph}\n`).join('\n')
+  const { subject, request, otherwise } = WORDS[purpose]
+  const use = `Your code, valid for ${CODE_SECONDS / 60} minutes and for one use:`
+  const text = [request(name), use, `    ${code}`, otherwise].map((paragraph) => `${paragraph}\n`).join('\n')
   await queueMail(ctx, tx, {
     projectId,
     recipient: email,
@@ -70,11 +70,11 @@ const mailCode = async (
 
 type ProvenCode = {
   readonly email: string
-  /** @returns false where the code was used, replaced or outdated meanwhile: of two that prove it at once, one does. */
+  /** Uses the code up. @returns false if it was used or replaced meanwhile, or has expired. */
   readonly use: (tx: Tx) => Promise<boolean>
 }
 
-/** Takes a try and checks a code. null: it is wrong, used, over, of somebody else, or was tried too often. */
+/** Counts a try and checks a code. @returns null if it is wrong, used, expired, another user's, or was tried too often. */
 const proveCode = async (ctx: Pick<Ctx, 'db' | 'identity'>, key: CodeKey, code: string): Promise<ProvenCode | null> => {
   const live = await takeCodeTry(ctx.db, { ...key, triesMax: TRIES_MAX })
   const email = live?.email ?? ''
@@ -85,22 +85,22 @@ const proveCode = async (ctx: Pick<Ctx, 'db' | 'identity'>, key: CodeKey, code: 
 }
 
 /**
- * Mails a code, whether the address is a user's already or not: the answer and the work are the same.
- * @returns whom verify-login is to name: always the id that the address makes as a first proof, so that nobody learns whose it
- * is now.
- * @throws not_implemented, invalid_input, rate_limited.
+ * Mails a login code. It does the same for a known and an unknown address.
+ * @returns the `user_id` for verify-login. It is always derived from the address, so that it does not reveal whether a user
+ * has the address.
+ * @throws not_implemented if this deployment sends no mail; invalid_input, rate_limited.
  */
 export const loginWithEmail = async (ctx: Ctx, asked: Asked, input: { readonly email: string }): Promise<string> => {
   requireMail(ctx)
   const email = readEmailAddress(input.email)
-  await throttle(ctx, [beginsFrom(ctx, asked, 'email'), ...mailsTo(ctx, asked, 'email', email)])
+  await throttle(ctx, [beginLimit(ctx, asked, 'email'), ...mailLimits(ctx, asked, 'email', email)])
   const { projectId } = asked
-  const userId = firstIdOf(ctx, { projectId, by: { email } })
+  const userId = derivedUserId(ctx, { projectId, by: { email } })
   await ctx.db.transaction((tx) => mailCode(ctx, tx, { projectId, userId, purpose: 'login', email }))
   return userId
 }
 
-/** A mailed code, under the id that its begin step told. An address that no user has yet becomes its user's. */
+/** Checks a mailed code for the id that login-with-email returned. If no user has the address yet, creates one. */
 export const proveByEmailCode: Prove<{ readonly userId: string; readonly code: string }> = async (
   ctx,
   asked,
@@ -113,7 +113,8 @@ export const proveByEmailCode: Prove<{ readonly userId: string; readonly code: s
   const { email, use } = proven
   return {
     way: 'email_code',
-    settle: async (tx) => ((await use(tx)) ? { userId: await ensureUser(tx, { id: userId, projectId, email }) } : null),
+    consume: async (tx) =>
+      (await use(tx)) ? { userId: await ensureUser(tx, { id: userId, projectId, email }) } : null,
   }
 }
 
@@ -128,9 +129,9 @@ const taken = (): AppError =>
   new AppError('email_taken', 'Another user of this project has this e-mail address: log in with it instead.')
 
 /**
- * Mails a code to an address that a user without one wants to log in with. Whether another user has it is told to nobody
- * who has not read the mail.
- * @throws not_implemented, invalid_input, rate_limited, fresh_login_required, email_exists.
+ * Mails a code to the address that a user without one wants to add. Only somebody who reads the mail can learn whether
+ * another user has the address.
+ * @throws fresh_login_required; email_exists if this user has an address; not_implemented, invalid_input, rate_limited.
  */
 export const addEmail = async (ctx: Ctx, input: ByUser & { readonly email: string }): Promise<void> => {
   requireMail(ctx)
@@ -138,24 +139,23 @@ export const addEmail = async (ctx: Ctx, input: ByUser & { readonly email: strin
   const { projectId, userId } = caller
   const email = readEmailAddress(input.email)
   const asked = { projectId, asker, origin: null }
-  await throttle(ctx, [beginsFrom(ctx, asked, 'add_email'), ...mailsTo(ctx, asked, 'add_email', email)])
+  await throttle(ctx, [beginLimit(ctx, asked, 'add_email'), ...mailLimits(ctx, asked, 'add_email', email)])
   await requireFreshLogin(ctx.db, caller)
   await refuseSecond(ctx.db, caller)
   await ctx.db.transaction((tx) => mailCode(ctx, tx, { projectId, userId, purpose: 'add_email', email }))
 }
 
 /**
- * Gives the user the address that their code was mailed to. Where that fails the code stays good.
- * @throws INVALID_SECRET for a code that is wrong, used or over; fresh_login_required, email_taken, email_exists,
- * rate_limited.
+ * Gives the user the address to which their code was mailed. If this fails, the code stays valid.
+ * @throws INVALID_SECRET for a wrong, used or expired code; fresh_login_required, email_taken, email_exists, rate_limited.
  */
 export const verifyEmail = async (ctx: Ctx, input: ByUser & { readonly code: string }): Promise<void> => {
   const { caller, asker, code } = input
   const { projectId, userId } = caller
-  await throttle(ctx, [triesFrom(ctx, { asker }, 'proof')])
+  await throttle(ctx, [tryLimit(ctx, { asker }, 'proof')])
   const proven = await proveCode(ctx, { projectId, userId, purpose: 'add_email' }, code)
   const refused = (): AppError =>
-    new AppError('INVALID_SECRET', 'The verification code is wrong, used or over: ask for another one.', {
+    new AppError('INVALID_SECRET', 'The verification code is wrong, was used or has expired: ask for a new one.', {
       event: { kind: 'wrong_email_code', projectId, actor: actorOf(caller), subject: userId },
     })
   if (proven === null) throw refused()

@@ -8,9 +8,9 @@ import type { WorkerCtx } from '../context.ts'
 import { AppError, notFound } from '../errors.ts'
 
 /**
- * Ends all sessions of a user, or all but one, and also what their devices let in that has not come yet: whoever had one of
- * the sessions could have let in another device. Their tokens are refused from the next request on, by every process.
- * @returns how many had not ended before.
+ * Ends all sessions of a user, or all but one. Every process refuses their tokens from the next request on. Also ends the
+ * challenges that the user has completed and that have no session yet: a thief could have completed one.
+ * @returns how many sessions it ended.
  */
 export const endSessions = async (
   ctx: Pick<WorkerCtx, 'audit'>,
@@ -18,7 +18,7 @@ export const endSessions = async (
   input: {
     readonly projectId: string
     readonly userId: string
-    /** The session that goes on; null: none does. */
+    /** The session to keep, or null for none. */
     readonly except: string | null
     readonly by: SessionEnd
     readonly actor: string
@@ -42,7 +42,7 @@ const endOne = async (ctx: EndCtx, tx: Tx, caller: UserCaller, id: string): Prom
   const session = { id, projectId, userId }
   if ((await findSession(tx, session)) === null) throw notFound('session')
   const row = await endSession(tx, { session, by: id === caller.sessionId ? 'logout' : 'user' })
-  // It is not known which of its sessions completed one.
+  // We do not know which session completed a challenge, so we end all of them.
   await endCompletedChallenges(tx, caller)
   if (row === null) return 0
   const [actor, details] = [actorOf(caller), { user_id: userId }]
@@ -51,10 +51,10 @@ const endOne = async (ctx: EndCtx, tx: Tx, caller: UserCaller, id: string): Prom
 }
 
 /**
- * Ends one of a user's own sessions, or all but the one that asks, at once and on every process. It takes no fresh login:
- * whoever fears for their account must not be held up. Idempotent.
- * @returns how many had not ended before.
- * @throws not_found, the same for a session that nobody has and one of another user.
+ * Ends one of the caller's sessions, or all except the calling one, at once and on every process. Idempotent. It requires no
+ * fresh login, so that a user can react quickly to a theft.
+ * @returns how many sessions it ended.
+ * @throws not_found for an unknown session and for another user's.
  */
 export const endOwnSessions = (
   ctx: EndCtx,
@@ -69,7 +69,7 @@ export const endOwnSessions = (
 
 type Which = { readonly sessionId: string } | { readonly projectId: string; readonly userId: string }
 
-const requireThere = async (ctx: EndCtx, which: Which): Promise<void> => {
+const requireExists = async (ctx: EndCtx, which: Which): Promise<void> => {
   if ('sessionId' in which) {
     if (await sessionExists(ctx.db, which.sessionId)) return
     throw new AppError('not_found', 'There is no session with this id.')
@@ -80,16 +80,15 @@ const requireThere = async (ctx: EndCtx, which: Which): Promise<void> => {
 }
 
 /**
- * Ends a session, or all of a user, and then also what their devices let in that has not come yet: their tokens are refused
- * from the next request on, by every process. Idempotent.
- * @returns how many had not ended before. @throws not_found
+ * Ends one session, or all sessions of a user as `endSessions` does. For operators. Idempotent.
+ * @returns how many sessions it ended. @throws not_found
  */
 export const revokeSessions = async (
   ctx: EndCtx,
   input: { readonly which: Which; readonly actor: string },
 ): Promise<number> => {
   const { which, actor } = input
-  await requireThere(ctx, which)
+  await requireExists(ctx, which)
   return ctx.db.transaction(async (tx) => {
     if ('userId' in which) return endSessions(ctx, tx, { ...which, except: null, by: 'operator', actor })
     const ended = await endSession(tx, { session: { id: which.sessionId }, by: 'operator' })

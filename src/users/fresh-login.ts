@@ -1,6 +1,5 @@
-// Who adds or removes a way in, or lets another device in, must have proven lately who they are: an access token alone, or
-// one that was refreshed, does not show that the user is there. Otherwise a stolen token could add a passkey, remove the
-// user's own, and so stay for good.
+// Adding or removing a login method, and letting another device in, require a recent login. An access token does not show
+// that the user is present. Without this rule, the thief of a token could replace the user's passkeys and keep the account.
 
 import type { Queryable } from '../../db/client.ts'
 import { holdLiveSession } from '../../db/queries/sessions.ts'
@@ -14,19 +13,22 @@ const FRESH_SECONDS = 600
 const sessionEnded = (): AppError => new AppError('session_ended', 'The session has ended; log in again.')
 
 const loginRequired = (): AppError =>
-  new AppError('fresh_login_required', 'This takes a login of the last ten minutes: log in again, and then repeat it.')
+  new AppError(
+    'fresh_login_required',
+    'This call requires a login within the last ten minutes: log in again, then repeat the call.',
+  )
 
 const refreshRequired = (): AppError =>
   new AppError(
     'fresh_login_required',
-    'This takes a session that was begun or refreshed in the last ten minutes: refresh it, and then repeat this.',
+    'This call requires a session that was begun or refreshed within the last ten minutes: refresh it, then repeat the call.',
   )
 
 /**
- * Requires that the caller's session comes from a login of the last ten minutes; whatever was refreshed meanwhile. A user who
- * came anonymously and has no way in yet cannot log in again: their refresh token is all that they have, so a refresh counts.
- * In a transaction the session does not end before it does.
- * @param input.begunSeconds how long a step that was begun by a fresh login may take to be finished.
+ * Requires that the caller's session began with a login within the last ten minutes. A refresh does not count, except for an
+ * anonymous user without any login method, who cannot log in again. In a transaction, this keeps the session from ending
+ * until the transaction ends.
+ * @param input.begunSeconds extra time for finishing what the user began under a fresh login.
  * @returns when the user proved who they are.
  * @throws fresh_login_required, session_ended.
  */

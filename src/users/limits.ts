@@ -1,5 +1,5 @@
-// How often a login may begin or be tried. By address, of IPv6 by its subnet, so that nobody tries many targets; by target,
-// so that many addresses do not try one. On the devnet a hundred times as often.
+// How often a login may be begun and tried. Limits by caller's address (for IPv6, its subnet) stop one caller who tries many
+// targets. Limits by target stop many callers who try one target. The devnet allows a hundred times as many.
 
 import type { Asked } from '../auth/plugin.ts'
 import type { Limit } from '../auth/throttle.ts'
@@ -17,30 +17,30 @@ const FOR_TARGET = 60
 const MAILS_TO = 5
 const MAILS_TO_A_DAY = 20
 const TRIES_FROM_ADDRESS = 100
-/** Ten devices behind one address that look once a second. */
-const LOOKS_FROM_ADDRESS = 600
+/** Enough for ten devices behind one address that read once a second. */
+const READS_FROM_ADDRESS = 600
 
 const scaled = (ctx: LimitsCtx, tries: number): number => (ctx.config.devnet ? tries * 100 : tries)
 
-/** Logins of one way that begin at one address. */
-export const beginsFrom = (ctx: LimitsCtx, asked: Asked, way: string): Limit => ({
+/** Logins of one method that one address begins. */
+export const beginLimit = (ctx: LimitsCtx, asked: Asked, way: string): Limit => ({
   of: ['begin from', way, asked.projectId, subnetOf(asked.asker.address)],
   tries: scaled(ctx, FROM_ADDRESS),
   windowSeconds: MINUTES_A_WINDOW * MINUTE,
 })
 
-/** Challenges from one address: the login page makes one for everybody whom it sends back. */
-export const challengesFrom = (ctx: LimitsCtx, asked: Asked): Limit => ({
+/** Session challenges from one address. The login page creates one for each user whom it sends back. */
+export const challengeLimit = (ctx: LimitsCtx, asked: Asked): Limit => ({
   of: ['challenge from', asked.projectId, subnetOf(asked.asker.address)],
   tries: scaled(ctx, CHALLENGES_FROM_ADDRESS),
   windowSeconds: MINUTES_A_WINDOW * MINUTE,
 })
 
 /**
- * Logins of one way that begin for one target: a wallet, a user. The number to sign cannot be guessed, so that only load is
- * limited; few would let anybody shut a wallet out whose address is known.
+ * Logins of one method that are begun for one wallet or user. This only limits load, as nobody can guess a challenge. A
+ * strict limit would let anybody who knows a wallet's address lock it out.
  */
-export const beginsFor = (ctx: LimitsCtx, asked: Asked, way: string, target: string): readonly Limit[] => [
+export const targetLimits = (ctx: LimitsCtx, asked: Asked, way: string, target: string): readonly Limit[] => [
   {
     of: ['begin for', way, asked.projectId, target],
     tries: scaled(ctx, FOR_TARGET),
@@ -48,8 +48,8 @@ export const beginsFor = (ctx: LimitsCtx, asked: Asked, way: string, target: str
   },
 ]
 
-/** Mails to one address: each brings five tries at a code of six digits, so that a day allows a hundred. */
-export const mailsTo = (ctx: LimitsCtx, asked: Asked, way: string, target: string): readonly Limit[] => [
+/** Mails to one e-mail address. Each gives five tries at a code of six digits, so a day gives at most a hundred. */
+export const mailLimits = (ctx: LimitsCtx, asked: Asked, way: string, target: string): readonly Limit[] => [
   {
     of: ['mail to', way, asked.projectId, target],
     tries: scaled(ctx, MAILS_TO),
@@ -58,16 +58,16 @@ export const mailsTo = (ctx: LimitsCtx, asked: Asked, way: string, target: strin
   { of: ['mail to, a day', way, asked.projectId, target], tries: scaled(ctx, MAILS_TO_A_DAY), windowSeconds: DAY },
 ]
 
-/** Proofs, and what completes challenges, from one address. */
-export const triesFrom = (ctx: LimitsCtx, asked: Pick<Asked, 'asker'>, what: string): Limit => ({
+/** Proofs of logins, and attempts to complete a challenge, from one address. */
+export const tryLimit = (ctx: LimitsCtx, asked: Pick<Asked, 'asker'>, what: string): Limit => ({
   of: ['try from', what, subnetOf(asked.asker.address)],
   tries: scaled(ctx, TRIES_FROM_ADDRESS),
   windowSeconds: MINUTE,
 })
 
-/** Looks at challenges from one address: whoever waits for one looks again and again. */
-export const looksFrom = (ctx: LimitsCtx, asked: Pick<Asked, 'asker'>): Limit => ({
+/** Reads of session challenges from one address. A waiting device polls. */
+export const readLimit = (ctx: LimitsCtx, asked: Pick<Asked, 'asker'>): Limit => ({
   of: ['look from', subnetOf(asked.asker.address)],
-  tries: scaled(ctx, LOOKS_FROM_ADDRESS),
+  tries: scaled(ctx, READS_FROM_ADDRESS),
   windowSeconds: MINUTE,
 })

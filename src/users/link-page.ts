@@ -1,4 +1,4 @@
-// The page behind a mailed link: who asks, and a button. It needs no script.
+// The page of a mailed link. It shows which device asks and has a button to confirm. It needs no script.
 
 import { deviceName } from '../pages/device.ts'
 import { type Html, html, page } from '../pages/page.ts'
@@ -14,7 +14,7 @@ const agoOf = (from: Date, now: Date): string => {
   return minutes === 1 ? 'a minute ago' : `${minutes} minutes ago`
 }
 
-/** The form's address is relative: the service may lie below a path. */
+/** The form's address is relative, because the service may be served below a path. */
 const openBody = (link: OpenLink, now: Date): Html => html`<main>
     <h1>Log in to ${link.projectName}?</h1>
     <p>A device asks to be logged in as <strong>${link.email}</strong>:</p>
@@ -23,15 +23,15 @@ const openBody = (link: OpenLink, now: Date): Html => html`<main>
       <dt>Address</dt><dd>${link.asker.address || 'Not known.'}</dd>
       <dt>Asked at</dt><dd><time datetime="${link.askedAt.toISOString()}">${timeOf(link.askedAt)}</time>, ${agoOf(link.askedAt, now)}</dd>
     </dl>
-    <p>Go on only if you began this yourself, just now, on that device. Whoever has that device would be logged in as you.</p>
+    <p>Confirm only if you began this login yourself, just now, on that device. Whoever has that device will be logged in as you.</p>
     <form method="post" action="link">
       <input type="hidden" name="secret" value="${link.secret}">
       <button class="main">Yes, log it in</button>
     </form>
-    <p class="hint">If it was not you, close this page: then nobody is let in.</p>
+    <p class="hint">If it was not you, close this page. Then nobody is logged in.</p>
   </main>`
 
-const told = (title: string, sentence: string): { readonly title: string; readonly body: Html } => ({
+const messageView = (title: string, sentence: string): { readonly title: string; readonly body: Html } => ({
   title,
   body: html`<main>
     <h1>${title}</h1>
@@ -44,23 +44,26 @@ const viewOf = (link: MailedLink, now: Date): { readonly title: string; readonly
     case 'open':
       return { title: `Log in to ${link.projectName}?`, body: openBody(link, now) }
     case 'completed':
-      return told(
+      return messageView(
         'The device is logged in',
-        `Go back to it: ${link.projectName} goes on there. You can close this page.`,
+        `Go back to that device and continue there in ${link.projectName}. You can close this page.`,
       )
     case 'done':
-      return told('This link was used already', 'If you confirmed it yourself, go back to the device that asked.')
+      return messageView(
+        'This link was used already',
+        'If you confirmed the login yourself, go back to the device that asked.',
+      )
     case 'expired':
-      return told('This link has expired', `It was good for five minutes. Begin again in ${link.projectName}.`)
+      return messageView('This link has expired', `It was valid for five minutes. Begin again in ${link.projectName}.`)
     case 'unknown':
-      return told(
+      return messageView(
         'This link does not work',
-        'Open it just as it is in the mail, or begin again and use the newest mail.',
+        'Open it exactly as it is in the mail, or begin again and use the newest mail.',
       )
   }
 }
 
-/** Relative, as the form's address. */
+/** Relative, as the form's address is. */
 const ABOVE = '..'
 
 const STATUS = { open: 200, completed: 200, done: 409, expired: 410, unknown: 404 } as const
@@ -71,6 +74,6 @@ export const linkPage = (link: MailedLink, now: Date): { readonly status: number
   text: page({ root: ABOVE, ...viewOf(link, now) }),
 })
 
-/** For what cannot be answered now. @param sentence is an error's. */
+/** The page for an error. @param sentence the error's message. */
 export const linkProblemPage = (sentence: string): string =>
-  page({ root: ABOVE, ...told('This did not work', sentence) })
+  page({ root: ABOVE, ...messageView('This did not work', sentence) })

@@ -13,7 +13,7 @@ const hidden = { detail: { hide: true } }
 
 type Answered = { headers: Record<string, string | number>; status?: number | string }
 
-/** A failure is shown as a page too: it is a person who sees it. */
+/** Shows an error as a page too, because a person reads it. */
 const asPage = async (ctx: Ctx, set: Answered, of: () => Promise<MailedLink>): Promise<string> => {
   Object.assign(set.headers, PAGE_HEADERS)
   try {
@@ -28,7 +28,7 @@ const asPage = async (ctx: Ctx, set: Answered, of: () => Promise<MailedLink>): P
   }
 }
 
-/** The page behind a mailed link. Its forms are HTML's own, so it works without a script. */
+/** The page of a mailed link. It sends a plain HTML form, so it works without a script. */
 export const linkRoutes = (ctx: Ctx, bytes: Rate) =>
   new Elysia({ prefix: '/login', normalize: false })
     .onParse(({ request }) => {

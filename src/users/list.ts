@@ -7,7 +7,7 @@ import type { Ctx, WorkerCtx } from '../context.ts'
 import { AppError, noSuchProject } from '../errors.ts'
 import type { OwnSession } from './schema.ts'
 
-/** More are not shown at once. */
+/** The longest list that is returned. */
 export const LISTED_MAX = 1_000
 
 /** A project's users, newest first. For operators. @throws not_found */
@@ -16,7 +16,7 @@ export const listUsers = async (ctx: Pick<WorkerCtx, 'db'>, projectId: string): 
   return selectUsers(ctx.db, { projectId, limit: LISTED_MAX })
 }
 
-/** A user and how many passkeys they have. For operators. @throws not_found */
+/** A user, with the number of their passkeys. For operators. @throws not_found */
 export const showUser = async (
   ctx: Pick<WorkerCtx, 'db'>,
   input: { readonly projectId: string; readonly userId: string },
@@ -26,7 +26,7 @@ export const showUser = async (
   return { ...user, passkeys: (await listPasskeys(ctx.db, input)).length }
 }
 
-/** Sessions of a project or of one of its users, newest first; ended ones too. For operators. @throws not_found */
+/** Sessions of a project or of one user, newest first, including ended ones. For operators. @throws not_found */
 export const listSessions = async (
   ctx: Pick<WorkerCtx, 'db'>,
   input: { readonly projectId: string; readonly userId?: string },
@@ -35,7 +35,7 @@ export const listSessions = async (
   return selectSessions(ctx.db, { ...input, limit: LISTED_MAX })
 }
 
-/** A user's own sessions that go on, newest first. Nothing of them can be used to be somebody. */
+/** The caller's live sessions, newest first. The list contains no token. */
 export const listOwnSessions = async (
   ctx: Pick<Ctx, 'db'>,
   { projectId, userId, sessionId }: UserCaller,

@@ -5,19 +5,22 @@ import type { Asked } from '../auth/plugin.ts'
 import { throttle } from '../auth/throttle.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { beginsFrom } from './limits.ts'
+import { beginLimit } from './limits.ts'
 import { beginSession, type OpenSession, withTokens } from './session.ts'
 
 /**
- * A new user without any proof: only this session reaches what is theirs, until they add an e-mail address or a passkey.
+ * Creates a user without any proof. Only this session can act for them until they add an e-mail address or a passkey.
  * @throws rate_limited, anonymous_login_off.
  */
 export const loginAnonymously = async (ctx: Ctx, asked: Asked): Promise<OpenSession> => {
-  await throttle(ctx, [beginsFrom(ctx, asked, 'anonymous')])
+  await throttle(ctx, [beginLimit(ctx, asked, 'anonymous')])
   const { projectId, asker } = asked
   const project = await projectOf(ctx.db, asked)
   if (!project.anonymousLogin) {
-    throw new AppError('anonymous_login_off', 'This project takes no users without a proof: log in by another way.')
+    throw new AppError(
+      'anonymous_login_off',
+      'This project does not allow anonymous logins: log in with an e-mail address, a wallet or a passkey.',
+    )
   }
   const row = await ctx.db.transaction(async (tx) => {
     const userId = await ensureUser(tx, { id: randomUUID(), projectId })

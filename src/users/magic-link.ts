@@ -1,7 +1,8 @@
-// Mailed links. A GET shows who asks and changes nothing, as mail scanners open links; only the button's POST completes.
-// The secret is in the query, so that the page needs no script: it is good for five minutes, it gives whoever reads it in
-// a proxy's log no session (that goes to the device that holds the code), and the page tells no other server where it is.
-// A scanner that also sends forms cannot be told from a person.
+// Mailed links. Mail scanners open links, so a GET only shows which device asks. The button's POST completes the login.
+//
+// The secret is in the query, so that the page needs no script. This is safe enough: the secret is valid for five minutes;
+// the session goes to the device that holds the code, not to a reader of a proxy's log; and the page sends no referrer.
+// We cannot tell a scanner that also submits forms from a person.
 
 import { findProject, projectOf } from '../../db/queries/projects.ts'
 import { completeMailedLink, findMailedLink } from '../../db/queries/session-challenges.ts'
@@ -12,7 +13,7 @@ import { AppError } from '../errors.ts'
 import type { Asker } from '../http/peer.ts'
 import { readEmailAddress } from '../mail/address.ts'
 import { lineOf, queueMail, requireMail } from '../mail/queue.ts'
-import { beginsFrom, mailsTo, triesFrom } from './limits.ts'
+import { beginLimit, mailLimits, tryLimit } from './limits.ts'
 import {
   beginChallenge,
   CHALLENGE_SECONDS,
@@ -25,21 +26,21 @@ import { userIdOf } from './user-id.ts'
 
 const WAY = 'magic_link'
 
-/** Nothing that the asking device says of itself: whoever asks could make the mail say anything. */
+/** Contains nothing that the asking device sent: otherwise anybody could put their own text into our mail. */
 const textOf = (project: string, link: string): string =>
   [
     `Somebody asks to log in to ${project} with this e-mail address.`,
-    `To see who asks, and to let them in, good for ${CHALLENGE_SECONDS / 60} minutes and for one use:`,
+    `Open this link to see which device asks, and to log it in. It is valid for ${CHALLENGE_SECONDS / 60} minutes and for one use:`,
     link,
-    'If it was not you, do nothing: unless you confirm it on that page, nobody gets in. Do not give the link to anybody.',
+    'If it was not you, do nothing: nobody is logged in unless you confirm it on that page. Do not give the link to anybody.',
   ]
     .map((paragraph) => `${paragraph}\n`)
     .join('\n')
 
 /**
- * Mails a link whose page completes the challenge, whether the address is a user's already or not: the answer and the work
- * are the same. The link's secret is in the mail alone.
- * @throws not_implemented, invalid_input, rate_limited.
+ * Creates a session challenge and mails a link whose page completes it. It does the same for a known and an unknown address.
+ * Only the mail contains the link's secret.
+ * @throws not_implemented if this deployment sends no mail; invalid_input, rate_limited.
  */
 export const loginWithMagicLink = async (
   ctx: Ctx,
@@ -48,7 +49,7 @@ export const loginWithMagicLink = async (
 ): Promise<ChallengeState> => {
   requireMail(ctx)
   const email = readEmailAddress(input.email)
-  await throttle(ctx, [beginsFrom(ctx, asked, WAY), ...mailsTo(ctx, asked, WAY, email)])
+  await throttle(ctx, [beginLimit(ctx, asked, WAY), ...mailLimits(ctx, asked, WAY, email)])
   const { projectId } = asked
   const userId = await userIdOf(ctx, { projectId, by: { email } })
   const secret = newLinkSecret()
@@ -82,7 +83,7 @@ export type MailedLink =
 
 type LinkInput = { readonly asker: Asker; readonly secret: string }
 
-const lookAt = async (ctx: Ctx, text: string): Promise<MailedLink> => {
+const readLink = async (ctx: Ctx, text: string): Promise<MailedLink> => {
   const secret = readLinkSecret(text)
   const row = secret === null ? null : await findMailedLink(ctx.db, hashOf(secret))
   const project = row === null ? null : await findProject(ctx.db, row.projectId)
@@ -94,24 +95,24 @@ const lookAt = async (ctx: Ctx, text: string): Promise<MailedLink> => {
   return { state: 'open', projectName, secret, email: email ?? '', asker: { address, device }, askedAt, expiresAt }
 }
 
-/** What a link is for; changes nothing. @throws rate_limited */
+/** Reads the state of a mailed link, without changing it. @throws rate_limited */
 export const openMailedLink = async (ctx: Ctx, input: LinkInput): Promise<MailedLink> => {
-  await throttle(ctx, [triesFrom(ctx, input, 'mailed link')])
-  return lookAt(ctx, input.secret)
+  await throttle(ctx, [tryLimit(ctx, input, 'mailed link')])
+  return readLink(ctx, input.secret)
 }
 
-/** Whoever pressed the button was on our page: a browser says so, and no page of another site can make it. */
+/** Whether our own page sent the form. Browsers set these headers; a page of another site cannot forge them. */
 const isFromOurPage = (ctx: Ctx, headers: Headers): boolean => {
   const site = headers.get('sec-fetch-site')
-  // Where the policy is no-referrer, browsers send the origin "null", also to ourselves.
+  // Our referrer policy is no-referrer, so browsers send the origin "null" even to us.
   if (site !== null) return site === 'same-origin'
   return headers.get('origin') === new URL(ctx.config.publicBaseUrl).origin
 }
 
 /**
- * Lets in the device that asks, once.
- * @returns `completed` where it was this, else what the link is by now.
- * @throws origin_not_allowed where the form was not sent by our page; rate_limited.
+ * Completes the challenge of a mailed link, once.
+ * @returns `completed` if this call did it, else the link's present state.
+ * @throws origin_not_allowed if another page sent the form; rate_limited.
  */
 export const confirmMailedLink = async (
   ctx: Ctx,
@@ -122,9 +123,9 @@ export const confirmMailedLink = async (
       event: { kind: 'origin_refused', projectId: null, details: { form: 'mailed link' } },
     })
   }
-  await throttle(ctx, [triesFrom(ctx, input, 'mailed link')])
-  const link = await lookAt(ctx, input.secret)
+  await throttle(ctx, [tryLimit(ctx, input, 'mailed link')])
+  const link = await readLink(ctx, input.secret)
   if (link.state !== 'open') return link
   const isDone = await completeMailedLink(ctx.db, hashOf(link.secret))
-  return isDone ? { state: 'completed', projectName: link.projectName } : lookAt(ctx, input.secret)
+  return isDone ? { state: 'completed', projectName: link.projectName } : readLink(ctx, input.secret)
 }

@@ -1,36 +1,36 @@
-// What a user is told when a way to log in as them was added or removed: if it was not they, they know at once. It goes to
-// the address that they had before. Nothing in it was said by whoever did it.
+// Tells a user by mail that one of their passkeys was added or removed, so that they notice a theft. The mail goes to the
+// address that they had before, and contains nothing that the caller chose.
 
 import type { Tx } from '../../db/client.ts'
 import { projectOf } from '../../db/queries/projects.ts'
 import type { WorkerCtx } from '../context.ts'
 import { lineOf, queueMail, sendsMail } from '../mail/queue.ts'
 
-/** Late is better than never, where no worker runs for a while. */
+/** Long, so that the mail is still sent if no worker runs for some days. */
 const LIFETIME_SECONDS = 7 * 86_400
 
 const WORDS = {
   passkey_added: {
     subject: (project: string) => `A passkey was added to your login at ${project}`,
-    happened: (project: string) => `A passkey was added with which one can log in to ${project} as you.`,
+    happened: (project: string) => `A passkey was added. It can be used to log in to ${project} as you.`,
     otherwise: 'If it was not you: log in, remove the passkey, and end your other sessions.',
   },
   passkey_removed: {
     subject: (project: string) => `A passkey of yours was removed at ${project}`,
-    happened: (project: string) => `A passkey of yours was removed: it does not log in to ${project} any more.`,
-    otherwise: 'If it was not you: log in, look which passkeys are left, and end your other sessions.',
+    happened: (project: string) => `One of your passkeys was removed. It no longer logs in to ${project}.`,
+    otherwise: 'If it was not you: log in, check which passkeys are left, and end your other sessions.',
   },
   passkeys_removed: {
     subject: (project: string) => `Your passkeys at ${project} were removed`,
     happened: (project: string) =>
-      `Those who run the service removed all your passkeys at ${project}, and ended your sessions.`,
-    otherwise: 'If you do not know why, ask them.',
+      `The operator of the service removed all your passkeys at ${project} and ended your sessions.`,
+    otherwise: 'If you do not know why, ask the operator.',
   },
 } as const
 
 const timeOf = (at: Date): string => `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`
 
-/** Leaves a mail to the user to the worker, with the caller's transaction; none where they have no address. */
+/** Queues a mail to the user in the caller's transaction. Does nothing if the user has no address. */
 export const mailWayChanged = async (
   ctx: Pick<WorkerCtx, 'config' | 'sealer' | 'now'>,
   tx: Tx,

@@ -1,5 +1,5 @@
-// What the ceremonies of passkeys share: the challenge, the user handle, and the options that a page hands to the browser,
-// in the form of WebAuthn's JSON (Level 3, §5.1.8 and §5.1.9).
+// The parts that registration and login share: the challenge, the user handle, and the options that a page passes to the
+// browser, as WebAuthn JSON (Level 3, §5.1.8 and §5.1.9).
 
 import { randomBytes } from 'node:crypto'
 import { insertNonce } from '../../db/queries/logins.ts'
@@ -9,17 +9,15 @@ import type { CreationOptions, RequestOptions } from './passkey-schema.ts'
 
 const BYTES = 32
 export const CEREMONY_SECONDS = 300
-
-/** What the options of a ceremony say of its time: ours ends it, too. */
 const CEREMONY_MS = CEREMONY_SECONDS * 1_000
 
-/** A challenge that is good once, for five minutes. @returns it in base64url. */
+/** Stores a challenge that is valid once, for five minutes. @returns it in base64url. */
 export const newPasskeyChallenge = async (
   ctx: Pick<Ctx, 'db'>,
   input: {
     readonly projectId: string
     readonly kind: 'passkey_login' | 'passkey_registration'
-    /** Who must answer it; null: anybody. */
+    /** The user who must answer it; null for any user. */
     readonly userId: string | null
     readonly rpId: string
   },
@@ -30,10 +28,10 @@ export const newPasskeyChallenge = async (
   return nonce
 }
 
-/** WebAuthn's user handle (§4 "User Handle"): the 16 bytes of the user's id, which tells nothing of the user. In base64url. */
+/** WebAuthn's user handle (§4 "User Handle"): the 16 bytes of the user's id, in base64url. It reveals nothing personal. */
 export const handleOf = (userId: string): string => Buffer.from(userId.replaceAll('-', ''), 'hex').toString('base64url')
 
-const described = (credentialId: Uint8Array) => ({
+const descriptorOf = (credentialId: Uint8Array) => ({
   type: 'public-key' as const,
   id: Buffer.from(credentialId).toString('base64url'),
 })
@@ -51,7 +49,7 @@ export const creationOptions = (input: {
     pubKeyCredParams: ALGORITHMS.map((alg) => ({ type: 'public-key' as const, alg })),
     timeout: CEREMONY_MS,
     excludeCredentials: input.exclude.map(({ credentialId, transports }) => ({
-      ...described(credentialId),
+      ...descriptorOf(credentialId),
       transports: [...transports],
     })),
     authenticatorSelection: { residentKey: 'required', requireResidentKey: true, userVerification: 'required' },
@@ -59,7 +57,7 @@ export const creationOptions = (input: {
   },
 })
 
-/** For any discoverable passkey of the RP ID. */
+/** Options that accept any discoverable passkey of the RP ID. */
 export const requestOptions = (input: { readonly rpId: string; readonly challenge: string }): RequestOptions => ({
   publicKey: {
     challenge: input.challenge,

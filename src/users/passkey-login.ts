@@ -9,7 +9,7 @@ import type { Chains } from '../chains/chains.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { readEmailAddress } from '../mail/address.ts'
-import { beginsFor, beginsFrom } from './limits.ts'
+import { beginLimit, targetLimits } from './limits.ts'
 import { handleOf, newPasskeyChallenge, requestOptions } from './passkey-ceremony.ts'
 import type { RequestOptions } from './passkey-schema.ts'
 import { readSignInWallet } from './sign-in-wallet.ts'
@@ -20,7 +20,7 @@ const WAY = 'passkey'
 
 type LoginCtx = Pick<Ctx, 'db' | 'config' | 'identity' | 'chains'>
 
-/** The options with a new challenge for one user; with null, for anybody. */
+/** The options with a new challenge, for one user; with null, for any user. */
 const optionsFor = async (ctx: LoginCtx, asked: Asked, userId: string | null): Promise<RequestOptions> => {
   const { projectId, origin } = asked
   const rpId = rpIdFor(await projectOf(ctx.db, asked), origin)
@@ -29,18 +29,18 @@ const optionsFor = async (ctx: LoginCtx, asked: Asked, userId: string | null): P
 }
 
 /**
- * The options for a login with whichever passkey the user chooses.
- * @throws passkey_domain_required where the page can have none, rate_limited.
+ * The options for a login with any passkey of the domain.
+ * @throws passkey_domain_required if the calling page cannot use passkeys; rate_limited.
  */
 export const beginDiscoverableLogin = async (ctx: LoginCtx, asked: Asked): Promise<RequestOptions> => {
-  await throttle(ctx, [beginsFrom(ctx, asked, WAY)])
+  await throttle(ctx, [beginLimit(ctx, asked, WAY)])
   return optionsFor(ctx, asked, null)
 }
 
 type Named = { readonly email: string | undefined; readonly signInWallet: string | undefined }
 
-/** @throws invalid_input where there is not exactly one, or it is malformed. */
-const readNamed = (chains: Chains, named: Named): { readonly email: string } | { readonly signInWallet: string } => {
+/** @throws invalid_input, address_invalid. */
+const readTarget = (chains: Chains, named: Named): { readonly email: string } | { readonly signInWallet: string } => {
   const { email, signInWallet } = named
   if (email !== undefined && signInWallet === undefined) return { email: readEmailAddress(email) }
   if (signInWallet !== undefined && email === undefined) return { signInWallet: readSignInWallet(chains, signInWallet) }
@@ -48,20 +48,23 @@ const readNamed = (chains: Chains, named: Named): { readonly email: string } | {
 }
 
 /**
- * The options for a login with a passkey of the user who is named. No passkey is listed, as that would tell who has some, and
- * of whom they are: all of ours are discoverable, and the authenticator finds them. The challenge is for that user alone, or
- * for the id that nobody has yet: the answer, the work and what comes of it do not tell.
+ * The options for a login with a passkey of the named user. They list no passkey, because that would reveal who has one. The
+ * authenticator finds the passkey itself, as all of ours are discoverable. Only this user can answer the challenge. For an
+ * unknown user, the challenge is bound to the id that such a user would get, so that the answer is the same.
  * @throws invalid_input, address_invalid, passkey_domain_required, rate_limited.
  */
 export const loginWithPasskey = async (ctx: LoginCtx, asked: Asked, named: Named): Promise<RequestOptions> => {
-  const by = readNamed(ctx.chains, named)
+  const by = readTarget(ctx.chains, named)
   const target = 'email' in by ? by.email : by.signInWallet
-  await throttle(ctx, [beginsFrom(ctx, asked, WAY), ...beginsFor(ctx, asked, WAY, target)])
+  await throttle(ctx, [beginLimit(ctx, asked, WAY), ...targetLimits(ctx, asked, WAY, target)])
   return optionsFor(ctx, asked, await userIdOf(ctx, { projectId: asked.projectId, by }))
 }
 
-/** A key of nobody, of the usual kind (COSE_Key, ES256; P-256's base point): an unknown credential takes as long as a known one. */
-const NOBODYS: Credential = {
+/**
+ * Stands in for an unknown credential, so that checking one takes as long as checking a known one. Its key is the base point
+ * of P-256 (COSE_Key, ES256).
+ */
+const DUMMY_CREDENTIAL: Credential = {
   credentialId: new Uint8Array(16),
   publicKey: Buffer.from(
     'a5010203262001' +
@@ -73,7 +76,7 @@ const NOBODYS: Credential = {
   backupEligible: false,
 }
 
-/** An assertion (WebAuthn §7.2) over a challenge of ours. With `login-with-passkey` the challenge names the user. */
+/** Checks an assertion (WebAuthn §7.2) over one of our challenges. A challenge of `login-with-passkey` names its user. */
 export const proveByPasskey: Prove<{ readonly assertion: AssertionJson }> = async (
   ctx,
   { projectId },
@@ -91,15 +94,15 @@ export const proveByPasskey: Prove<{ readonly assertion: AssertionJson }> = asyn
   if (terms === null || project === null) return null
   const rpId = terms.target
   const expected = { rpId, challenge: nonce, isOrigin: isPasskeyPage(ctx, project, rpId) }
-  const result = await verifyAssertion(assertion, expected, passkey ?? NOBODYS)
+  const result = await verifyAssertion(assertion, expected, passkey ?? DUMMY_CREDENTIAL)
   if ('refused' in result || passkey === null || passkey.rpId !== rpId) return null
   const { id, userId } = passkey
   if ((terms.userId ?? userId) !== userId) return null
-  // Older authenticators say no handle, or an empty one.
+  // Older authenticators send no user handle, or an empty one.
   if ((assertion.response.userHandle || handleOf(userId)) !== handleOf(userId)) return null
   return {
     way: 'passkey',
-    settle: async (tx) => {
+    consume: async (tx) => {
       if ((await useNonce(tx, key)) === null) return null
       return (await notePasskeyUse(tx, { id, ...result.verified })) ? { userId } : null
     },

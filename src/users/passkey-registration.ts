@@ -10,7 +10,7 @@ import { challengeOf, type Refusal, type RegistrationJson, verifyRegistration } 
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { requireFreshLogin } from './fresh-login.ts'
-import { beginsFor, beginsFrom } from './limits.ts'
+import { beginLimit, targetLimits } from './limits.ts'
 import { mailWayChanged } from './mail-way-changed.ts'
 import { CEREMONY_SECONDS, creationOptions, handleOf, newPasskeyChallenge } from './passkey-ceremony.ts'
 import type { CreationOptions } from './passkey-schema.ts'
@@ -22,12 +22,12 @@ const PASSKEYS_MAX = 20
 const tooManyPasskeys = (): AppError =>
   new AppError('invalid_input', `A user has at most ${PASSKEYS_MAX} passkeys: remove one first.`)
 
-/** What the user sees in the list of their authenticator. */
+/** The name that the user sees in the list of their authenticator. */
 const nameOf = (user: UserRow): string => user.email ?? user.signInWallet ?? `user ${user.id.slice(0, 8)}`
 
 /**
- * The options for a new passkey of a user who is logged in.
- * @throws fresh_login_required, passkey_domain_required, invalid_input where the user has enough of them, rate_limited.
+ * The options for adding a passkey to the caller.
+ * @throws fresh_login_required, passkey_domain_required; invalid_input if the user has the maximum number; rate_limited.
  */
 export const beginPasskeyRegistration = async (
   ctx: Ctx,
@@ -35,7 +35,7 @@ export const beginPasskeyRegistration = async (
   asked: Asked,
 ): Promise<CreationOptions> => {
   const { projectId, userId } = caller
-  await throttle(ctx, [beginsFrom(ctx, asked, WAY), ...beginsFor(ctx, asked, WAY, userId)])
+  await throttle(ctx, [beginLimit(ctx, asked, WAY), ...targetLimits(ctx, asked, WAY, userId)])
   await requireFreshLogin(ctx.db, caller)
   const [project, user, passkeys] = await Promise.all([
     projectOf(ctx.db, caller),
@@ -54,15 +54,15 @@ export const beginPasskeyRegistration = async (
 }
 
 const CHALLENGE =
-  'The challenge is not one of this user, or was used, or is older than five minutes: begin the registration again.'
+  'The challenge is not for this user, was used, or is older than five minutes: begin the registration again.'
 
 const SENTENCES: Readonly<Record<Refusal, string>> = {
-  invalid: 'The credential must be what the browser answered, unchanged, to the options of begin-registration.',
+  invalid: "The credential must be the browser's unchanged answer to the options of begin-registration.",
   challenge: CHALLENGE,
   origin: 'The passkey must be made on a page of an origin that the project allows, within the domain of the passkey.',
-  attestation: 'The passkey must come without an attestation of its maker, as begin-registration asks for.',
+  attestation: 'The passkey must have no attestation, as the options of begin-registration say.',
   algorithm: "The passkey's key must be of ES256, EdDSA (Ed25519) or RS256 with 2,048 to 4,096 bits.",
-  framed: 'The passkey must not be made in a frame of another site.',
+  framed: 'The passkey must not be made in a frame inside another site.',
   user_verification: 'The authenticator must verify the user, by a PIN or biometrics.',
   counter: CHALLENGE,
 }
@@ -70,7 +70,7 @@ const SENTENCES: Readonly<Record<Refusal, string>> = {
 const refuse = (refusal: Refusal): AppError => new AppError('invalid_input', SENTENCES[refusal])
 
 /**
- * Adds a passkey to a user who is logged in, and tells them by mail.
+ * Adds a passkey to the caller, and tells them by mail.
  * @throws invalid_input, fresh_login_required, passkey_exists.
  */
 export const finishPasskeyRegistration = async (

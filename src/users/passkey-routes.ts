@@ -19,7 +19,7 @@ const openRoutes = (ctx: Ctx, door: ProjectDoor) =>
       response: answers(RequestOptions),
       ...detail(
         'Log in with a passkey that the user chooses',
-        'For navigator.credentials.get; its answer goes to verify-login as `passkey_credential_assertion_response`.',
+        'Pass the answer to navigator.credentials.get, and its result to verify-login as `passkey_credential_assertion_response`.',
       ),
     })
     .post(
@@ -30,7 +30,7 @@ const openRoutes = (ctx: Ctx, door: ProjectDoor) =>
         response: answers(RequestOptions),
         ...detail(
           'Log in with a passkey of a user',
-          'Takes exactly one of the two. The answer is alike whether or not there is such a user; only a passkey of theirs completes it.',
+          'Takes exactly one of the two fields. Only a passkey of that user completes the login. The answer does not reveal whether the user exists.',
         ),
       },
     )
@@ -57,7 +57,7 @@ const ownRoutes = (ctx: Ctx, authentication: Authentication) =>
         response: answers(CreationOptions),
         ...detail(
           'Begin to add a passkey',
-          'For navigator.credentials.create; its answer goes to finish-registration. Takes a login of the last ten minutes, else 403 `fresh_login_required`.',
+          'Pass the answer to navigator.credentials.create, and its result to finish-registration. Requires a login within the last ten minutes, else 403 `fresh_login_required`.',
         ),
       },
     )
@@ -72,7 +72,10 @@ const ownRoutes = (ctx: Ctx, authentication: Authentication) =>
       {
         body: PasskeyRegistration,
         response: answers(Success),
-        ...detail('Add a passkey', 'Takes what the browser answered, as JSON. 409 `passkey_exists` for a known one.'),
+        ...detail(
+          'Add a passkey',
+          "Takes the browser's answer as JSON. 409 `passkey_exists` if the passkey is registered already.",
+        ),
       },
     )
     .post(
@@ -86,11 +89,11 @@ const ownRoutes = (ctx: Ctx, authentication: Authentication) =>
         response: answers(Success),
         ...detail(
           'Remove a passkey',
-          'The last one is kept while its user has neither an e-mail address nor a wallet to log in with. Takes a login of the last ten minutes, else 403 `fresh_login_required`.',
+          'A user without an e-mail address and a wallet cannot remove their last passkey. Requires a login within the last ten minutes, else 403 `fresh_login_required`.',
         ),
       },
     )
 
-/** Passkeys (WebAuthn): logging in with them, and what a user does with their own. */
+/** Passkeys (WebAuthn): logging in, and managing one's own. */
 export const passkeyRoutes = (ctx: Ctx, door: ProjectDoor, authentication: Authentication) =>
   new Elysia({ normalize: false }).use(openRoutes(ctx, door)).use(ownRoutes(ctx, authentication))

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { closed, UuidField } from '../http/schema.ts'
 
-/** WebAuthn's own JSON: browsers of later days send more, which is not looked at. */
+/** WebAuthn JSON. Newer browsers may send more fields, which we ignore. */
 const open = { additionalProperties: true } as const
 
 const Bytes = (length: { readonly minLength: number; readonly maxLength: number }, description: string) =>
@@ -12,10 +12,10 @@ const Bytes = (length: { readonly minLength: number; readonly maxLength: number 
     rule: `base64url without padding, ${length.minLength} to ${length.maxLength} characters`,
   })
 
-/** 1,023 bytes (§4, "Credential ID"). */
+/** At most 1,023 bytes (§4, "Credential ID"). */
 const CredentialId = Bytes({ minLength: 1, maxLength: 1_364 }, "The credential's id.")
 const CREDENTIAL = 'cGFzc2tleSBvZiBBbGljZQ'
-const ClientData = Bytes({ minLength: 1, maxLength: 4_096 }, 'What the browser signed for.')
+const ClientData = Bytes({ minLength: 1, maxLength: 4_096 }, 'The client data that the passkey signed.')
 const PublicKeyType = Type.Literal('public-key', { description: 'The only type.', rule: '"public-key"' })
 
 export const PasskeyRegistration = Type.Object(
@@ -29,7 +29,7 @@ export const PasskeyRegistration = Type.Object(
         attestationObject: Bytes({ minLength: 1, maxLength: 12_288 }, 'The new credential.'),
         transports: Type.Optional(
           Type.Array(
-            Type.String({ pattern: '^[a-z-]{1,32}$', rule: 'a word of WebAuthn', description: 'For instance usb.' }),
+            Type.String({ pattern: '^[a-z-]{1,32}$', rule: 'a word of WebAuthn', description: 'For example usb.' }),
             {
               maxItems: 16,
               description: 'How the authenticator is reached.',
@@ -67,9 +67,9 @@ export const PasskeyAssertion = Type.Object(
     response: Type.Object(
       {
         clientDataJSON: ClientData,
-        authenticatorData: Bytes({ minLength: 1, maxLength: 4_096 }, 'What the authenticator says.'),
-        signature: Bytes({ minLength: 1, maxLength: 2_048 }, "By the credential's key."),
-        userHandle: Type.Optional(Bytes({ minLength: 0, maxLength: 86 }, 'Whose credential it is.')),
+        authenticatorData: Bytes({ minLength: 1, maxLength: 4_096 }, 'The authenticator data that the passkey signed.'),
+        signature: Bytes({ minLength: 1, maxLength: 2_048 }, "The signature by the credential's key."),
+        userHandle: Type.Optional(Bytes({ minLength: 0, maxLength: 86 }, "The credential's user.")),
       },
       open,
     ),
@@ -77,11 +77,11 @@ export const PasskeyAssertion = Type.Object(
   { ...open, title: 'AuthenticationResponseJSON' },
 )
 
-const Challenge = Type.String({ description: 'Good once, for five minutes.' })
+const Challenge = Type.String({ description: 'Valid once, for five minutes.' })
 const Timeout = Type.Integer({ description: 'Milliseconds.' })
-const Described = {
+const Descriptor = {
   type: Type.Literal('public-key'),
-  id: Type.String({ description: "A credential's id in base64url." }),
+  id: Type.String({ description: "The credential's id in base64url." }),
 }
 
 export const CreationOptions = Type.Object(
@@ -93,7 +93,7 @@ export const CreationOptions = Type.Object(
         challenge: Challenge,
         pubKeyCredParams: Type.Array(Type.Object({ type: Type.Literal('public-key'), alg: Type.Integer() }, closed)),
         timeout: Timeout,
-        excludeCredentials: Type.Array(Type.Object({ ...Described, transports: Type.Array(Type.String()) }, closed)),
+        excludeCredentials: Type.Array(Type.Object({ ...Descriptor, transports: Type.Array(Type.String()) }, closed)),
         authenticatorSelection: Type.Object(
           {
             residentKey: Type.Literal('required'),
@@ -130,11 +130,11 @@ export type RequestOptions = Static<typeof RequestOptions>
 
 export const Passkey = Type.Object(
   {
-    id: UuidField('Our id of it.'),
-    created_at: Type.String({ description: 'When it was added.', examples: ['2026-01-31T12:00:00.000Z'] }),
+    id: UuidField("The passkey's id."),
+    created_at: Type.String({ description: 'When the passkey was added.', examples: ['2026-01-31T12:00:00.000Z'] }),
     last_used_at: Type.Union([Type.String(), Type.Null()], { description: 'When it last began a session.' }),
-    rp_id: Type.String({ description: 'The domain whose pages can use it.', examples: ['example.com'] }),
-    backed_up: Type.Boolean({ description: 'It is kept in more than one place.' }),
+    rp_id: Type.String({ description: 'The domain whose pages can use the passkey.', examples: ['example.com'] }),
+    backed_up: Type.Boolean({ description: 'Whether the passkey is backed up, for example synced to other devices.' }),
     transports: Type.Array(Type.String(), { description: 'How the authenticator is reached.' }),
   },
   { ...closed, title: 'Passkey' },
@@ -144,6 +144,6 @@ export type Passkey = Static<typeof Passkey>
 export const Passkeys = Type.Array(Passkey)
 
 export const PasskeyId = Type.Object(
-  { id: UuidField('Of the list of passkeys.') },
+  { id: UuidField('The id from the list of passkeys.') },
   { ...closed, title: 'PasskeyId', examples: [{ id: '5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f' }] },
 )

@@ -9,7 +9,7 @@ import { showUser } from './list.ts'
 import { mailWayChanged } from './mail-way-changed.ts'
 import type { Passkey } from './passkey-schema.ts'
 
-/** A user's own, oldest first. */
+/** The caller's passkeys, oldest first. */
 export const listOwnPasskeys = async (ctx: Pick<Ctx, 'db'>, caller: UserCaller): Promise<Passkey[]> =>
   (await listPasskeys(ctx.db, caller)).map((row) => ({
     id: row.id,
@@ -21,9 +21,9 @@ export const listOwnPasskeys = async (ctx: Pick<Ctx, 'db'>, caller: UserCaller):
   }))
 
 /**
- * Removes a passkey, as it was lost or is somebody else's: so the user's other sessions end, and the user is told by mail. The
- * last one stays where its user could not log in without it: there is nobody who could let them in again.
- * @throws fresh_login_required, not_found, invalid_input.
+ * Removes a passkey of the caller, ends their other sessions and tells them by mail, because the passkey may have been
+ * stolen. A user who could not log in without it keeps it.
+ * @throws fresh_login_required, not_found; invalid_input if it is the user's only login method.
  */
 export const removePasskey = async (
   ctx: Pick<Ctx, 'db' | 'audit' | 'config' | 'sealer' | 'now'>,
@@ -41,7 +41,7 @@ export const removePasskey = async (
     if (passkeys.length === 1 && user?.email === null && user.signInWallet === null) {
       throw new AppError(
         'invalid_input',
-        'This passkey is the only way in for its user: add an e-mail address or another passkey first.',
+        'Without this passkey the user could not log in: add an e-mail address or another passkey first.',
       )
     }
     await deletePasskey(tx, { projectId, userId, id: passkey.id })
@@ -60,9 +60,9 @@ export const removePasskey = async (
 }
 
 /**
- * Removes every passkey of a user, as one may be a thief's, ends all their sessions and tells them by mail. For operators; a
- * user without an e-mail address or a wallet has no way in afterwards.
- * @returns how many there were. @throws not_found
+ * Removes all passkeys of a user, ends all their sessions and tells them by mail. For operators. A user without an e-mail
+ * address or a wallet cannot log in afterwards.
+ * @returns how many passkeys it removed. @throws not_found
  */
 export const removeAllPasskeys = async (
   ctx: Pick<WorkerCtx, 'db' | 'audit' | 'config' | 'sealer' | 'now'>,

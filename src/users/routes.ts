@@ -47,7 +47,7 @@ const byUser = (ctx: Ctx, caller: Caller, request: Request) => ({
   asker: askerOf(ctx.config, request),
 })
 
-const shown = (session: OpenSession): Session => ({
+const sessionBody = (session: OpenSession): Session => ({
   id: session.row.id,
   created_at: session.row.createdAt.toISOString(),
   project_id: session.row.projectId,
@@ -67,33 +67,33 @@ const proofsOf = (body: VerifyLoginBody) => ({
   passkeyAssertion: body.passkey_credential_assertion_response,
 })
 
-/** Clients of hosted services may hold these; ours are never read. */
+/** Clients of hosted services may hold these cookies. We never read them. */
 const COOKIES = ['wk-session-id', 'wk-access-token', 'wk-refresh-token']
 const expiredCookies = COOKIES.map((name) => `${name}=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax`)
 
-/** Sessions: how they begin, go on and end; and logging in by a signed message. */
+/** Beginning, refreshing and ending sessions; and logging in with a wallet. */
 const loginRoutes = (ctx: Ctx, door: ProjectDoor) =>
   new Elysia({ prefix: '/users', normalize: false })
     .use(door)
-    .post('/verify-login', async ({ body, asked }) => shown(await verifyLogin(ctx, asked, proofsOf(body))), {
+    .post('/verify-login', async ({ body, asked }) => sessionBody(await verifyLogin(ctx, asked, proofsOf(body))), {
       body: VerifyLogin,
       response: answers(Session),
       ...detail(
         'Prove a login',
-        'With exactly one proof: a mailed code, a signed message, a completed challenge or a passkey.',
+        'Takes exactly one proof: a mailed code, a signed message, a completed challenge or a passkey.',
       ),
     })
-    .post('/login-anonymously', async ({ asked }) => shown(await loginAnonymously(ctx, asked)), {
+    .post('/login-anonymously', async ({ asked }) => sessionBody(await loginAnonymously(ctx, asked)), {
       response: answers(Session),
       ...detail(
         'Log in without a proof',
-        'Makes a new user, who may add an e-mail address or a passkey later. 403 `anonymous_login_off` where the project takes none.',
+        'Creates a user, who can add an e-mail address or a passkey later. 403 `anonymous_login_off` if the project does not allow it.',
       ),
     })
     .post(
       '/refresh-token',
       async ({ body, asked: { projectId } }) =>
-        shown(
+        sessionBody(
           await refreshToken(ctx, {
             projectId,
             sessionId: body.session_id.toLowerCase(),
@@ -105,7 +105,7 @@ const loginRoutes = (ctx: Ctx, door: ProjectDoor) =>
         response: answers(Session),
         ...detail(
           'Refresh a session',
-          'Exchanges the refresh token for its successor. One that was used more than 10 s ago ends the session.',
+          'Exchanges the refresh token for its successor. A token that was exchanged more than 10 s ago ends the session.',
         ),
       },
     )
@@ -120,7 +120,7 @@ const loginRoutes = (ctx: Ctx, door: ProjectDoor) =>
         response: answers(Success),
         ...detail(
           'Log out',
-          "Ends the access token's session at once, expired or not, and expires the session cookies.",
+          'Ends the session of the access token at once, and expires the session cookies. Also takes an expired access token.',
         ),
       },
     )
@@ -135,7 +135,7 @@ const loginRoutes = (ctx: Ctx, door: ProjectDoor) =>
         response: answers(WalletChallenge),
         ...detail(
           'Log in with a wallet',
-          'Gives out a nonce for an EIP-4361 message, or its likeness for a Substrate account. Domain and URI must be of an allowed origin; the signed message goes to verify-login. The answer is the same whether or not the wallet is known.',
+          'Returns a nonce for an EIP-4361 message, or for the same message by a Substrate account. The domain and the URI must be of an allowed origin. Pass the signed message to verify-login. The answer does not reveal whether the wallet is known.',
         ),
       },
     )
@@ -148,7 +148,7 @@ const emailLoginRoutes = (ctx: Ctx, door: ProjectDoor) =>
       response: answers(UserId),
       ...detail(
         'Log in with a mailed code',
-        'Mails a code of 6 digits, good for 10 minutes and 5 tries. A new code replaces the one before. The answer is the same whether or not the address is known.',
+        'Mails a code of 6 digits, valid for 10 minutes and 5 tries. A new code replaces the previous one. The answer does not reveal whether the address is known.',
       ),
     })
 
@@ -166,7 +166,7 @@ const ownEmailRoutes = (ctx: Ctx, authentication: Authentication) =>
         response: answers(Success),
         ...detail(
           'Add an e-mail address',
-          'Mails a code to the address, for a user who has none yet. Takes a login of the last ten minutes, else 403 `fresh_login_required`.',
+          'Mails a code to the address. For a user who has no address yet. Requires a login within the last ten minutes, else 403 `fresh_login_required`.',
         ),
       },
     )
@@ -181,7 +181,7 @@ const ownEmailRoutes = (ctx: Ctx, authentication: Authentication) =>
         response: answers(Success),
         ...detail(
           'Prove an added e-mail address',
-          'From then on the user logs in with it too. 409 `email_taken` where another user of the project has it.',
+          'From then on the user can also log in with the address. 409 `email_taken` if another user of the project has it.',
         ),
       },
     )
@@ -193,7 +193,7 @@ const challengeRoutes = (ctx: Ctx, door: ProjectDoor) =>
       response: answers(SessionChallenge),
       ...detail(
         'Ask to be logged in by another device',
-        'Show the code; the user enters it on a device where they are logged in. Look at it with session-challenge, and when it is completed, give it to verify-login. Good for five minutes and one session.',
+        'Show the code. The user enters it on a device where they are logged in. Poll session-challenge until the challenge is completed, then pass the code to verify-login. Valid for five minutes and one session.',
       ),
     })
     .post('/login-with-magic-link', ({ body, asked }) => loginWithMagicLink(ctx, asked, body), {
@@ -201,7 +201,7 @@ const challengeRoutes = (ctx: Ctx, door: ProjectDoor) =>
       response: answers(SessionChallenge),
       ...detail(
         'Log in with a mailed link',
-        'Mails a link to a page on which the user confirms the login. That, and not the code, completes the challenge. The answer is the same whether or not the address is known.',
+        'Mails a link to a page on which the user confirms the login. Only the link completes this challenge. The answer does not reveal whether the address is known.',
       ),
     })
 
@@ -222,31 +222,31 @@ const challengeLookRoutes = (ctx: Ctx) =>
       query: ChallengeCodeQuery,
       response: answers(SessionChallenge),
       ...detail(
-        'Look at a session challenge',
-        'Whether it is completed or over, once a second at most. No token is told.',
+        'Read a session challenge',
+        'Says whether it is completed or has expired. Poll at most once a second. The answer contains no token.',
       ),
     },
   )
 
-/** What a user does with logins of other devices, and with their own sessions. */
+/** Letting other devices in, and managing one's own sessions. */
 const ownSessionRoutes = (ctx: Ctx, authentication: Authentication) =>
   new Elysia({ prefix: '/users', normalize: false })
     .use(authentication)
     .get(
       '/session-challenge/asker',
       async ({ query: { code }, caller, request }) => {
-        const asks = await readChallengeAsker(ctx, { ...byUser(ctx, caller, request), code })
+        const asker = await readChallengeAsker(ctx, { ...byUser(ctx, caller, request), code })
         return {
-          address: asks.address,
-          device: asks.device,
-          created_at: asks.createdAt.toISOString(),
-          expires_at: asks.expiresAt.toISOString(),
+          address: asker.address,
+          device: asker.device,
+          created_at: asker.createdAt.toISOString(),
+          expires_at: asker.expiresAt.toISOString(),
         }
       },
       {
         query: ChallengeCodeQuery,
         response: answers(ChallengeAsker),
-        ...detail('See who asks to be logged in', 'To be shown to the user before they complete the challenge.'),
+        ...detail('See which device asks to be logged in', 'Show it to the user before they complete the challenge.'),
       },
     )
     .post(
@@ -260,13 +260,13 @@ const ownSessionRoutes = (ctx: Ctx, authentication: Authentication) =>
         response: answers(Success),
         ...detail(
           'Let another device in',
-          'Logs in, as the calling user, the device that shows the code. Show the user first who asks. Takes a login of the last ten minutes, else 403 `fresh_login_required`.',
+          'Logs in the device that shows the code, as the calling user. First show the user which device asks. Requires a login within the last ten minutes, else 403 `fresh_login_required`.',
         ),
       },
     )
     .get('/sessions', ({ caller }) => listOwnSessions(ctx, requireUser(caller)), {
       response: answers(OwnSessions),
-      ...detail("List a user's own sessions", 'Those that go on, newest first. No token is told.'),
+      ...detail("List a user's own sessions", 'Live sessions, newest first. The list contains no token.'),
     })
     .post(
       '/sessions/end',
@@ -279,12 +279,12 @@ const ownSessionRoutes = (ctx: Ctx, authentication: Authentication) =>
         response: answers(EndedSessions),
         ...detail(
           'End own sessions',
-          'One of them, or without a session_id all others than the one that asks: their tokens are refused at once.',
+          'Ends one session, or without a session_id all except the calling one. Their tokens are refused at once.',
         ),
       },
     )
 
-/** How users log in, and what they do with their own. */
+/** Logging in, and managing one's own login methods and sessions. */
 export const userRoutes = (ctx: Ctx, door: ProjectDoor, authentication: Authentication) =>
   new Elysia({ normalize: false })
     .use(loginRoutes(ctx, door))

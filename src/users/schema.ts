@@ -59,10 +59,10 @@ export const ChallengeCodeBody = Type.Object(
 
 export const ChallengeAsker = Type.Object(
   {
-    address: Type.String({ description: 'The IP address of the device that asks; "" where it is not known.' }),
-    device: Type.String({ description: 'What it says of itself: its header User-Agent, at most 256 characters.' }),
+    address: Type.String({ description: 'The IP address of the device that asks; "" if it is unknown.' }),
+    device: Type.String({ description: 'The User-Agent header of the device, at most 256 characters.' }),
     created_at: Instant('When it asked.'),
-    expires_at: Instant('Until when it can be let in.'),
+    expires_at: Instant('When the challenge expires.'),
   },
   { ...closed, title: 'ChallengeAsker' },
 )
@@ -70,14 +70,14 @@ export const ChallengeAsker = Type.Object(
 export const OwnSession = Type.Object(
   {
     id: UuidField("The session's id."),
-    current: Type.Boolean({ description: 'It is the session that asks.' }),
+    current: Type.Boolean({ description: 'Whether it is the calling session.' }),
     way: OneOf(LOGIN_WAYS, { description: 'How the user logged in.' }),
     created_at: Instant('When it began.'),
-    last_refreshed_at: Instant('When its tokens were last made.'),
-    expires_at: Instant('When it ends if it is not refreshed.'),
-    address: Type.String({ description: 'The IP address from which it began; "" where it is not known.' }),
+    last_refreshed_at: Instant('When its tokens were last issued.'),
+    expires_at: Instant('When it ends unless it is refreshed.'),
+    address: Type.String({ description: 'The IP address from which it began; "" if it is unknown.' }),
     device: Type.String({
-      description: 'What the device said of itself: its header User-Agent, at most 256 characters.',
+      description: 'The User-Agent header of the device, at most 256 characters.',
     }),
   },
   { ...closed, title: 'OwnSession' },
@@ -87,12 +87,12 @@ export type OwnSession = Static<typeof OwnSession>
 export const OwnSessions = Type.Array(OwnSession)
 
 export const EndSessionsBody = Type.Object(
-  { session_id: Type.Optional(UuidField('The session to end; without it, all others than the one that asks.')) },
+  { session_id: Type.Optional(UuidField('The session to end. Without it, all except the calling one end.')) },
   { ...closed, title: 'EndSessions', examples: [{ session_id: '5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f' }] },
 )
 
 export const EndedSessions = Type.Object(
-  { ended: Type.Integer({ minimum: 0, description: 'How many sessions had not ended before.' }) },
+  { ended: Type.Integer({ minimum: 0, description: 'How many sessions this call ended.' }) },
   { ...closed, title: 'EndedSessions' },
 )
 
@@ -102,8 +102,8 @@ export const SignInWalletBody = Type.Object(
       minLength: 1,
       maxLength: 128,
       description:
-        'The address that will sign: of an EVM network, or SS58 with any prefix. A contract wallet is named with its chain, as `eip155:CHAIN_ID:ADDRESS` (CAIP-10).',
-      rule: 'an address with a valid checksum; of an EVM network lower case too',
+        'The address that will sign: an EVM address, or SS58 with any prefix. For a contract wallet on one chain: `eip155:CHAIN_ID:ADDRESS` (CAIP-10).',
+      rule: 'an address with a valid checksum; an EVM address may also be in lower case',
       examples: ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8'],
     }),
   },
@@ -116,9 +116,9 @@ export const SignInWalletBody = Type.Object(
 
 export const WalletChallenge = Type.Object(
   {
-    user_id: UuidField('Whose session the signature begins.'),
+    user_id: UuidField('The user whose session the signature will begin.'),
     nonce: Type.String({
-      description: 'For the message that is signed: of this wallet, once, and within five minutes.',
+      description: 'The nonce of the message to sign. Valid for this wallet, once, for five minutes.',
       examples: ['9f2c4b1e7a6d5038c1b2a3948576e0fd'],
     }),
   },
@@ -133,10 +133,8 @@ export const Session = Type.Object(
     user_id: UuidField('The user.'),
     access_token: Type.String({ description: 'The bearer token: a JWT, signed with a key of /.well-known/jwks.json.' }),
     access_token_expires_at: Instant('When the access token expires.'),
-    refresh_token: Type.String({ description: 'Good for one exchange at refresh-token.' }),
-    refresh_token_expires_at: Instant(
-      'When the refresh token expires, and the session with it if it is not refreshed.',
-    ),
+    refresh_token: Type.String({ description: 'Valid for one exchange at refresh-token.' }),
+    refresh_token_expires_at: Instant('When the refresh token expires. Unless it is refreshed, the session ends then.'),
   },
   { ...closed, title: 'Session' },
 )
@@ -145,10 +143,12 @@ export type Session = Static<typeof Session>
 export const SessionChallenge = Type.Object(
   {
     id: UuidField("The challenge's id."),
-    code: Type.String({ description: 'Names the challenge; when it is completed, the proof for verify-login.' }),
-    expired: Type.Boolean({ description: 'Its five minutes are over, whatever became of it.' }),
+    code: Type.String({
+      description: 'Identifies the challenge. Once it is completed, the code is the proof for verify-login.',
+    }),
+    expired: Type.Boolean({ description: 'Whether its five minutes are over, completed or not.' }),
     completed: Type.Boolean({
-      description: 'It was completed, used or not, and its time is not over: never true together with `expired`.',
+      description: 'Whether it was completed. Never true together with `expired`.',
     }),
   },
   { ...closed, title: 'SessionChallenge' },
@@ -156,26 +156,26 @@ export const SessionChallenge = Type.Object(
 export type SessionChallenge = Static<typeof SessionChallenge>
 
 export const UserId = Type.Object(
-  { user_id: UuidField('Whom verify-login is to name.') },
+  { user_id: UuidField('The `user_id` to pass to verify-login.') },
   { ...closed, title: 'UserId' },
 )
 
 export const VerifyLoginBody = Type.Object(
   {
-    user_id: Type.Optional(UuidField('The user; needed with a verification code.')),
+    user_id: Type.Optional(UuidField('The user. Required with a verification code.')),
     verification_code: Type.Optional(
       Type.String({ pattern: '^[0-9]{6}$', description: 'The code that was mailed.', rule: 'exactly 6 digits' }),
     ),
     siwe_message: Type.Optional(
       Text(
         { minLength: 1, maxLength: 4096 },
-        { description: 'An EIP-4361 message, or its likeness for Substrate.', examples: [] },
+        { description: 'An EIP-4361 message, or the same message for a Substrate account.', examples: [] },
       ),
     ),
     signature: Type.Optional(
       Type.String({
         pattern: '^0x(?:[0-9a-fA-F]{2}){1,8192}$',
-        description: 'Of the message, by the wallet.',
+        description: "The wallet's signature over the message.",
         rule: '0x and an even number of hex digits',
       }),
     ),
@@ -196,7 +196,7 @@ export const RefreshTokenBody = Type.Object(
     refresh_token: Type.String({
       minLength: 1,
       maxLength: 256,
-      description: 'The refresh token that is due.',
+      description: 'The newest refresh token of the session.',
       rule: 'a refresh token',
     }),
   },

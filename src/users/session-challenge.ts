@@ -1,10 +1,10 @@
-// Session challenges: a login that begins on one device and is completed on another that is logged in, or behind a mailed
-// link. Whoever began it holds the code, looks at it until it is completed, and gets one session for it. They end after
-// five minutes, whatever became of them.
+// Session challenges: a login that begins on one device, and is completed on another device that is logged in or by a mailed
+// link. The first device holds the code, polls until the challenge is completed, and exchanges the code for one session. A
+// challenge expires after five minutes.
 //
-// The code is shown on a screen and typed on another: 28 symbols of Crockford's base32 in groups of four, 140 bits. The
-// secret of a mailed link travels by mail alone, and no answer of ours holds it. Of both only SHA-256 is kept: what has
-// this much entropy needs no key and no salt.
+// The code is shown on one screen and typed on another: 28 symbols of Crockford's base32 in groups of four, 140 bits. The
+// secret of a mailed link is in the mail alone, never in an answer. We store only SHA-256 of both; with this much entropy
+// no key and no salt are needed.
 
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import type { Tx } from '../../db/client.ts'
@@ -24,7 +24,7 @@ import type { Ctx } from '../context.ts'
 import { AppError, notFound } from '../errors.ts'
 import type { Asker } from '../http/peer.ts'
 import { requireFreshLogin } from './fresh-login.ts'
-import { challengesFrom, looksFrom, triesFrom } from './limits.ts'
+import { challengeLimit, readLimit, tryLimit } from './limits.ts'
 import type { Prove } from './verify-login.ts'
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ'
@@ -37,8 +37,8 @@ const newCode = (): string => grouped(Array.from(randomBytes(28), (byte) => ALPH
 const grouped = (symbols: string): string => symbols.match(/.{4}/g)?.join('-') ?? ''
 
 /**
- * A code as we wrote it: letter case, hyphens and spaces do not matter, and what looks like 0 or 1 is taken for it.
- * @returns null for what cannot be one.
+ * Normalises a typed code: ignores letter case, hyphens and spaces, and reads O as 0, and I and L as 1.
+ * @returns null for a text that cannot be a code.
  */
 const readCode = (typed: string): string | null => {
   const symbols = typed.replace(/[\s-]/g, '').toUpperCase().replaceAll('O', '0').replace(/[IL]/g, '1')
@@ -47,15 +47,15 @@ const readCode = (typed: string): string | null => {
 
 export const newLinkSecret = (): string => randomBytes(SECRET_BYTES).toString('base64url')
 
-/** @returns null for what cannot be one. */
+/** @returns null for a text that cannot be a link's secret. */
 export const readLinkSecret = (text: string): string | null => (SECRET.test(text) ? text : null)
 
-/** @param secret in its one form, as the functions above give it. @returns 32 bytes. */
+/** @param secret a code or link secret as the functions above return it. @returns 32 bytes. */
 export const hashOf = (secret: string): Uint8Array => createHash('sha256').update(secret).digest()
 
 export const CHALLENGE_SECONDS = 300
 
-/** What the first device sees of it; never both. */
+/** A challenge as the first device sees it. Never both expired and completed. */
 export type ChallengeState = {
   readonly id: string
   readonly code: string
@@ -65,7 +65,7 @@ export type ChallengeState = {
 
 type NewChallenge = Asked & Pick<Parameters<typeof insertSessionChallenge>[1], 'link'>
 
-/** Makes a challenge that nobody has completed yet. */
+/** Stores a new, open challenge. */
 export const beginChallenge = async (db: Ctx['db'] | Tx, input: NewChallenge): Promise<ChallengeState> => {
   const [id, code] = [randomUUID(), newCode()]
   await insertSessionChallenge(db, {
@@ -82,15 +82,15 @@ export const beginChallenge = async (db: Ctx['db'] | Tx, input: NewChallenge): P
 
 /** @throws rate_limited */
 export const createSessionChallenge = async (ctx: Ctx, asked: Asked): Promise<ChallengeState> => {
-  await throttle(ctx, [challengesFrom(ctx, asked)])
+  await throttle(ctx, [challengeLimit(ctx, asked)])
   return beginChallenge(ctx.db, asked)
 }
 
-const unknown = (): AppError => notFound('session challenge')
+const noSuchChallenge = (): AppError => notFound('session challenge')
 
 /**
- * How far a challenge is, for whoever holds its code. A used one reads completed until its time ends.
- * @param input.projectId as a header says it, if any does: that of another project is answered like an unknown code.
+ * The state of a challenge, for the holder of its code. A used challenge reads as completed until it expires.
+ * @param input.projectId the project header, if there is one. Another project's challenge is answered like an unknown code.
  * @throws not_found, origin_not_allowed, rate_limited.
  */
 export const readSessionChallenge = async (
@@ -102,21 +102,21 @@ export const readSessionChallenge = async (
     readonly code: string
   },
 ): Promise<ChallengeState> => {
-  await throttle(ctx, [looksFrom(ctx, input)])
+  await throttle(ctx, [readLimit(ctx, input)])
   const code = readCode(input.code)
   const row = code === null ? null : await findSessionChallenge(ctx.db, hashOf(code))
-  if (code === null || row === null || (input.projectId ?? row.projectId) !== row.projectId) throw unknown()
+  if (code === null || row === null || (input.projectId ?? row.projectId) !== row.projectId) throw noSuchChallenge()
   await checkOrigin(ctx, { projectId: row.projectId, origin: input.origin })
   return { id: row.id, code, expired: row.expired, completed: !row.expired && row.completedAt !== null }
 }
 
 type ByUser = { readonly caller: UserCaller; readonly asker: Asker; readonly code: string }
 
-/** What a user of the project may complete by its code: no other project's, and nothing that a mailed link is for. */
+/** An open challenge that the caller may complete by its code: of their project, and not of a mailed link. */
 const findOpen = async (ctx: Ctx, input: ByUser): Promise<SessionChallengeRow> => {
   const code = readCode(input.code)
   const row = code === null ? null : await findSessionChallenge(ctx.db, hashOf(code))
-  if (row === null || row.projectId !== input.caller.projectId || row.linkHash !== null) throw unknown()
+  if (row === null || row.projectId !== input.caller.projectId || row.linkHash !== null) throw noSuchChallenge()
   if (row.expired)
     throw new AppError('challenge_expired', 'The code has expired: ask for a new one on the other device.')
   if (row.completedAt !== null) {
@@ -126,49 +126,49 @@ const findOpen = async (ctx: Ctx, input: ByUser): Promise<SessionChallengeRow> =
 }
 
 /**
- * Who asks to be logged in: what a person is shown before they complete it.
+ * The device that asks to be logged in. Show it to the user before they complete the challenge.
  * @throws not_found, challenge_expired, challenge_completed, rate_limited.
  */
 export const readChallengeAsker = async (
   ctx: Ctx,
   input: ByUser,
 ): Promise<Asker & { readonly createdAt: Date; readonly expiresAt: Date }> => {
-  await throttle(ctx, [triesFrom(ctx, input, 'session_challenge')])
+  await throttle(ctx, [tryLimit(ctx, input, 'session_challenge')])
   const { askerAddress: address, askerDevice: device, createdAt, expiresAt } = await findOpen(ctx, input)
   return { address, device, createdAt, expiresAt }
 }
 
 /**
- * Logs in, as the caller, the device that began the challenge: once. It takes a fresh login, as a way in does, and the new
- * session counts from that login: letting in one device after the other makes none of them fresh.
+ * Lets the device that began the challenge log in as the caller, once. It requires a fresh login. The new session keeps the
+ * time of that login, so that a chain of devices cannot stay fresh for ever.
  * @throws not_found, challenge_expired, challenge_completed, fresh_login_required, session_ended, rate_limited.
  */
 export const completeSessionChallenge = async (ctx: Ctx, input: ByUser): Promise<void> => {
-  await throttle(ctx, [triesFrom(ctx, input, 'session_challenge')])
+  await throttle(ctx, [tryLimit(ctx, input, 'session_challenge')])
   const { projectId, userId } = input.caller
   const { codeHash } = await findOpen(ctx, input)
   const isDone = await ctx.db.transaction(async (tx) => {
-    // Whoever ends a user's sessions ends what they completed: nothing may come after that.
+    // This locks the session: who ends it also ends its user's completed challenges, and must not miss this one.
     const authenticatedAt = await requireFreshLogin(tx, input.caller)
     return markCompleted(tx, { projectId, codeHash, userId, authenticatedAt })
   })
   if (isDone) return
-  // Between the two it was completed or has expired.
+  // The challenge was completed or expired meanwhile: throw the error for that.
   await findOpen(ctx, input)
-  throw unknown()
+  throw noSuchChallenge()
 }
 
-/** The code of a completed challenge, once. An address that no user has yet becomes its user's by a mailed link. */
+/** Checks the code of a completed challenge, once. If it is of a mailed link and no user has the address yet, creates one. */
 export const proveByChallenge: Prove<{ readonly code: string }> = async (ctx, { projectId }, proof) => {
   const code = readCode(proof.code)
   const row = code === null ? null : await findSessionChallenge(ctx.db, hashOf(code))
   if (row === null || row.projectId !== projectId) return null
   return {
     way: row.linkHash === null ? 'session_challenge' : 'magic_link',
-    settle: async (tx) => {
-      const taken = await takeSessionChallenge(tx, { projectId, codeHash: row.codeHash })
-      if (taken === null) return null
-      const { userId: id, email, authenticatedAt } = taken
+    consume: async (tx) => {
+      const challenge = await takeSessionChallenge(tx, { projectId, codeHash: row.codeHash })
+      if (challenge === null) return null
+      const { userId: id, email, authenticatedAt } = challenge
       const userId = email === null ? id : await ensureUser(tx, { id, projectId, email })
       return { userId, authenticatedAt }
     },

@@ -1,4 +1,4 @@
-// Refresh tokens: `base64url(generation, 4 bytes ‖ HMAC(identity key, session id ‖ generation))`. Nothing of one is stored.
+// A refresh token is `base64url(generation, 4 bytes ‖ HMAC(identity key, session id ‖ generation))`. It is not stored.
 
 import { randomUUID, timingSafeEqual } from 'node:crypto'
 import type { Tx } from '../../db/client.ts'
@@ -33,7 +33,7 @@ export const refreshTokenOf = (
   return Buffer.concat([number, macOf(identity, session.id, session.generation)]).toString('base64url')
 }
 
-/** @returns the generation of a token that we made for this session, or null. */
+/** @returns the generation of the token, or null if we did not issue it for this session. */
 const readRefreshToken = (
   identity: Sealer,
   input: { readonly sessionId: string; readonly token: string },
@@ -48,13 +48,13 @@ const readRefreshToken = (
 const DAY_SECONDS = 86_400
 const REFRESH_SECONDS = 30 * DAY_SECONDS
 
-/** A refresh token is good for 30 days, and its successor again, until the session's time is over. */
+/** Each refresh token is valid for 30 days, but never longer than the session. */
 const lifetimesOf = ({ config }: Pick<Ctx, 'config'>): SessionLifetimes => ({
   refreshSeconds: REFRESH_SECONDS,
   sessionSeconds: config.sessionDays * DAY_SECONDS,
 })
 
-/** What the first device gets: the row, and the tokens that follow from it. */
+/** A session with its tokens. */
 export type OpenSession = {
   readonly row: SessionRow
   readonly accessToken: string
@@ -70,7 +70,7 @@ export const beginSession = (
     readonly userId: string
     readonly way: LoginWay
     readonly asker: Asker
-    /** When the user proved who they are; null: just now. */
+    /** When the user proved who they are; null for now. */
     readonly authenticatedAt: Date | null
   },
 ): Promise<SessionRow> =>
@@ -85,7 +85,7 @@ export const beginSession = (
     lifetimes: lifetimesOf(ctx),
   })
 
-/** The tokens of a session as it is now; what the access token tells of the user is read anew. */
+/** Issues the tokens of a session. Reads the user again for the access token's claims. */
 export const withTokens = async (
   ctx: Pick<Ctx, 'db' | 'identity' | 'tokens'>,
   row: SessionRow,
@@ -104,13 +104,13 @@ export const withTokens = async (
   return { row, accessToken: token, accessTokenExpiresAt: expiresAt, refreshToken }
 }
 
-/** A client that lost the answer may ask again for so long, and gets the same successor. */
+/** A client that lost the answer may retry for this long, and gets the same successor. */
 const GRACE_SECONDS = 10
 
 /**
- * Exchanges a refresh token for its successor and a new access token. One that was used before ends the session: whoever
- * holds it, or whoever used it, is not the user (RFC 9700 §4.14.2).
- * @throws session_ended, the same whatever is wrong.
+ * Exchanges a refresh token for its successor and a new access token. A token that was used before ends the session, because
+ * a thief holds it or has used it (RFC 9700 §4.14.2).
+ * @throws session_ended for every invalid token, without saying why.
  */
 export const refreshToken = async (
   ctx: Pick<Ctx, 'db' | 'config' | 'identity' | 'tokens'>,
@@ -118,7 +118,7 @@ export const refreshToken = async (
 ): Promise<OpenSession> => {
   const { projectId, sessionId: id } = input
   const generation = readRefreshToken(ctx.identity, { sessionId: id, token: input.refreshToken })
-  // Of a project that may not exist: the header is all that says so.
+  // No project: the one that the header names may not exist.
   if (generation === null) throw sessionEnded({ kind: 'refresh_token_forged', projectId: null, subject: id })
   const shown = { projectId, id, generation }
   const row =
@@ -132,12 +132,12 @@ export const refreshToken = async (
 }
 
 const sessionEnded = (event?: SecurityEvent): AppError =>
-  new AppError('session_ended', 'The refresh token is not valid any more; log in again.', { event })
+  new AppError('session_ended', 'The refresh token is not valid any more: log in again.', { event })
 
 /**
- * Ends the session of an access token, at once and on every process. A token that has expired, or whose session has ended
- * already, is as good: whoever logs out wants to be out.
- * @throws user_session_required for an API key, unauthorized, project_mismatch.
+ * Ends the session of an access token, at once and on every process. An expired token, or one whose session has ended, is
+ * accepted too, so that logging out never fails for a client whose session is over.
+ * @throws user_session_required for an API key; unauthorized, project_mismatch.
  */
 export const logout = async (
   ctx: Pick<Ctx, 'db' | 'tokens'>,
@@ -151,7 +151,7 @@ export const logout = async (
     throw new AppError('unauthorized', 'The header Authorization must be "Bearer " and an access token.')
   }
   if (token.projectId !== input.projectId) {
-    throw new AppError('project_mismatch', 'The access token is of another project than the header names.')
+    throw new AppError('project_mismatch', 'The access token belongs to another project than the header names.')
   }
   const { projectId, userId, sessionId: id } = token
   await endSession(ctx.db, { session: { id, projectId, userId }, by: 'logout' })

@@ -13,15 +13,18 @@ const uuidOf = (bytes: Uint8Array): string => {
 
 type Of = { readonly projectId: string; readonly by: Proof }
 
-/** The id that an address or wallet would make as a first proof; it tells nothing of whether it was one. */
-export const firstIdOf = (ctx: Pick<Ctx, 'identity'>, { projectId, by }: Of): string => {
+/**
+ * The id that a new user with this e-mail address or wallet gets. It is derived with a key, so that it does not reveal
+ * whether such a user exists.
+ */
+export const derivedUserId = (ctx: Pick<Ctx, 'identity'>, { projectId, by }: Of): string => {
   const [kind, name] = 'email' in by ? ['email', by.email] : ['wallet', by.signInWallet]
   return uuidOf(ctx.identity.authenticator('user id')([projectId, kind, name]))
 }
 
 /**
- * Whose id it is that an address or wallet stands for: a user's, or the one that its first proof will make. Not to be told
- * for an address: that of a user who added it later would show who they are otherwise.
+ * The id of the user with this e-mail address or wallet, or of the user that it would create. Never return it to a caller for
+ * an e-mail address: if a user added the address later, their id would reveal who they are.
  */
 export const userIdOf = async (ctx: Pick<Ctx, 'db' | 'identity'>, of: Of): Promise<string> =>
-  (await findUser(ctx.db, of))?.id ?? firstIdOf(ctx, of)
+  (await findUser(ctx.db, of))?.id ?? derivedUserId(ctx, of)

@@ -6,13 +6,13 @@ import type { AssertionJson } from '../auth/webauthn.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { proveByEmailCode } from './email-code.ts'
-import { triesFrom } from './limits.ts'
+import { tryLimit } from './limits.ts'
 import { proveByPasskey } from './passkey-login.ts'
 import { beginSession, type OpenSession, withTokens } from './session.ts'
 import { proveByChallenge } from './session-challenge.ts'
 import { proveByWallet } from './wallet-login.ts'
 
-/** The proofs of `POST /users/verify-login`, of which there must be exactly one. */
+/** The proofs of `POST /users/verify-login`. A request must have exactly one. */
 type Proofs = {
   readonly userId: string | undefined
   readonly verificationCode: string | undefined
@@ -22,23 +22,26 @@ type Proofs = {
   readonly passkeyAssertion: AssertionJson | undefined
 }
 
-/** What a proof came to: whose it is, told and used up in the transaction that begins the session. */
+/** A proof that was checked, but is not used up yet. */
 type Proven = {
   readonly way: LoginWay
-  /** @returns the user, made where this is the first proof; null where the proof was used or outdated meanwhile. */
-  readonly settle: (tx: Tx) => Promise<Settled | null>
+  /**
+   * Uses the proof up, in the transaction that begins the session.
+   * @returns the user, created if this is their first proof; null if the proof was used or has expired meanwhile.
+   */
+  readonly consume: (tx: Tx) => Promise<ProvenUser | null>
 }
 
-type Settled = {
+type ProvenUser = {
   readonly userId: string
-  /** When the user proved who they are, where that was not just now. */
+  /** When the user proved who they are, if not now. */
   readonly authenticatedAt?: Date
 }
 
-/** Checks one proof. null: not proven, whatever the reason. */
+/** Checks one proof. @returns null if it proves nothing, without saying why. */
 export type Prove<Proof> = (ctx: Ctx, asked: Asked, proof: Proof) => Promise<Proven | null>
 
-/** @throws invalid_input where none is given, or several, or half of one. */
+/** @throws invalid_input unless there is exactly one complete proof. */
 const proverOf = (ctx: Ctx, asked: Asked, proofs: Proofs): (() => Promise<Proven | null>) => {
   const { userId, verificationCode, siweMessage, signature, sessionChallengeCode, passkeyAssertion } = proofs
   const provers: (() => Promise<Proven | null>)[] = []
@@ -77,22 +80,22 @@ const wayOf = ({ verificationCode, siweMessage, passkeyAssertion }: Proofs): str
 }
 
 /**
- * Begins a session for whoever proves to be a user. A user's first proof makes them.
- * @throws login_failed, the same for an unknown user and a wrong proof; invalid_input, rate_limited.
+ * Checks a proof and begins a session of its user. The first proof of a user creates them.
+ * @throws login_failed, for an unknown user as for a wrong proof; invalid_input, rate_limited.
  */
 export const verifyLogin = async (ctx: Ctx, asked: Asked, proofs: Proofs): Promise<OpenSession> => {
   const prove = proverOf(ctx, asked, proofs)
-  await throttle(ctx, [triesFrom(ctx, asked, 'proof')])
+  await throttle(ctx, [tryLimit(ctx, asked, 'proof')])
   const proven = await prove()
   if (proven === null) throw failed(asked, proofs)
   const { projectId, asker } = asked
-  // A mailed code was looked for under the id that its begin step told; its user may have another.
-  const named = proofs.verificationCode === undefined ? proofs.userId : undefined
+  // With a mailed code, `user_id` is the id that login-with-email returned. The user may have another id.
+  const namedUserId = proofs.verificationCode === undefined ? proofs.userId : undefined
   const row = await ctx.db.transaction(async (tx) => {
-    const settled = await proven.settle(tx)
-    // Thrown, so that a proof of another user than was named is not used up.
-    if (settled === null || (named ?? settled.userId) !== settled.userId) throw failed(asked, proofs)
-    const { userId, authenticatedAt = null } = settled
+    const user = await proven.consume(tx)
+    // Throwing rolls back, so that a proof of another user than the named one is not used up.
+    if (user === null || (namedUserId ?? user.userId) !== user.userId) throw failed(asked, proofs)
+    const { userId, authenticatedAt = null } = user
     return beginSession(ctx, tx, { projectId, userId, way: proven.way, asker, authenticatedAt })
   })
   return withTokens(ctx, row)

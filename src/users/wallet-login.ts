@@ -10,19 +10,19 @@ import { throttle } from '../auth/throttle.ts'
 import type { Hex } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { beginsFor, beginsFrom } from './limits.ts'
+import { beginLimit, targetLimits } from './limits.ts'
 import { chainIdsInWords, chainWithId, contractChainOf, contractWallet, readSignInWallet } from './sign-in-wallet.ts'
 import { userIdOf } from './user-id.ts'
 import type { Prove } from './verify-login.ts'
 
 const WAY = 'wallet'
-/** 128 bits; as hex it is of EIP-4361's alphabet. */
+/** 128 bits. EIP-4361 allows hex in a nonce. */
 const NONCE_BYTES = 16
 const NONCE_SECONDS = 300
 
 /**
- * Gives out the nonce of a sign-in message, for one wallet and once, whether the wallet is a user's already or not.
- * @returns the nonce, and whose session its signature begins.
+ * Stores a nonce for one sign-in message of one wallet. It does the same for a known and an unknown wallet.
+ * @returns the nonce, and the id of the user whose session the signature will begin.
  * @throws address_invalid, invalid_input, rate_limited.
  */
 export const loginWithWallet = async (
@@ -32,7 +32,7 @@ export const loginWithWallet = async (
 ): Promise<{ readonly userId: string; readonly nonce: string }> => {
   const { projectId } = asked
   const signInWallet = readSignInWallet(ctx.chains, input.signInWallet)
-  await throttle(ctx, [beginsFrom(ctx, asked, WAY), ...beginsFor(ctx, asked, WAY, signInWallet)])
+  await throttle(ctx, [beginLimit(ctx, asked, WAY), ...targetLimits(ctx, asked, WAY, signInWallet)])
   const userId = await userIdOf(ctx, { projectId, by: { signInWallet } })
   const nonce = randomBytes(NONCE_BYTES).toString('hex')
   const terms = { userId: null, target: signInWallet, lifetimeSeconds: NONCE_SECONDS }
@@ -42,13 +42,13 @@ export const loginWithWallet = async (
 
 type Signed = { readonly message: string; readonly signature: Hex }
 
-/** Unlike all else that is wrong with a proof this is told: it is the page's mistake, and says nothing of any user. */
-const otherChain = (chainId: number, right: string): AppError =>
-  new AppError('login_failed', `The message is for the chain with id ${chainId}; right here is ${right}.`)
+/** The only wrong proof whose error says what is wrong: it is the page's mistake, and reveals nothing of a user. */
+const wrongChain = (chainId: number, expected: string): AppError =>
+  new AppError('login_failed', `The message is for the chain with id ${chainId}, but must be for ${expected}.`)
 
 /**
- * Whose signature could be on a message: a key's, and a contract's where the message names its chain.
- * @throws login_failed for a chain of no network here.
+ * The wallets that may have signed a message: a key and, if the message names a chain, a contract on that chain.
+ * @throws login_failed for a chain that is no network of this environment.
  */
 const signersOf = ({ chains }: Pick<Ctx, 'chains'>, { address, chainId }: SignInMessage) => {
   if (chainId === null) {
@@ -57,19 +57,19 @@ const signersOf = ({ chains }: Pick<Ctx, 'chains'>, { address, chainId }: SignIn
     return account === null ? null : { key: account, contract: null, chain }
   }
   const chain = chainWithId(chains, chainId)
-  if (chain === null) throw otherChain(chainId, chainIdsInWords(chains))
+  if (chain === null) throw wrongChain(chainId, chainIdsInWords(chains))
   return { key: address, contract: contractWallet({ chainId, address }), chain }
 }
 
 type Signers = NonNullable<ReturnType<typeof signersOf>>
 
-/** The wallet that signed. Where its network has no node, only a key can have. @throws node_unavailable. */
+/** The wallet that signed, or null. Without a node of its network, only a key's signature can be checked. @throws node_unavailable */
 const signerOf = async ({ key, contract, chain }: Signers, signed: Signed): Promise<string | null> => {
   const by = await chain.verifyMessage({ ...signed, address: key })
   return by === 'contract' ? contract : by && key
 }
 
-/** A page's own message must be for that page; whoever calls without one may sign for any origin of the project. */
+/** A message from a page must be for that page. A caller without an origin may use any origin of the project. */
 const isForOrigin = async (ctx: Ctx, { projectId, origin: page }: Asked, message: SignInMessage): Promise<boolean> => {
   const origin = originOf(message)
   if (origin === null) return false
@@ -77,9 +77,9 @@ const isForOrigin = async (ctx: Ctx, { projectId, origin: page }: Asked, message
 }
 
 /**
- * A signed message of EIP-4361, or its likeness for Substrate. The nonce stays until the session begins, so that a node
- * that is out of reach costs nobody a second signature.
- * @throws node_unavailable; login_failed where the message is for another chain.
+ * Checks a signed EIP-4361 message, or the same message by a Substrate account. The nonce is used up only when the session
+ * begins, so that the user need not sign again after a failure of a node.
+ * @throws node_unavailable; login_failed for a message for the wrong chain.
  */
 export const proveByWallet: Prove<{ readonly message: string; readonly signature: string }> = async (
   ctx,
@@ -92,24 +92,25 @@ export const proveByWallet: Prove<{ readonly message: string; readonly signature
 
   const { projectId } = asked
   const nonce = { projectId, kind: 'wallet', nonce: message.nonce } as const
-  const given = await findNonce(ctx.db, nonce)
-  // Asked before any node is: nobody has one work on a message for which no nonce was given.
-  if (given === null) return null
-  if (![signers.key, signers.contract].includes(given.target)) {
-    const chain = contractChainOf(given.target, message.address)
-    if (chain !== null && message.chainId !== null) throw otherChain(message.chainId, `${chain}, that of the contract`)
+  const issued = await findNonce(ctx.db, nonce)
+  // Check the nonce first, so that strangers cannot make us call a node.
+  if (issued === null) return null
+  if (![signers.key, signers.contract].includes(issued.target)) {
+    const chain = contractChainOf(issued.target, message.address)
+    if (chain !== null && message.chainId !== null)
+      throw wrongChain(message.chainId, `${chain}, the chain of the contract`)
     return null
   }
-  if (!isTimely(message, { nowMs: ctx.now().getTime(), nonceCreatedAtMs: given.createdAt.getTime() })) return null
+  if (!isTimely(message, { nowMs: ctx.now().getTime(), nonceCreatedAtMs: issued.createdAt.getTime() })) return null
 
   const signer = await signerOf(signers, { message: text, signature: `0x${signature.slice(2)}` })
-  // A nonce for an address serves whoever signs for it, key or contract; one for a contract serves that alone.
-  if (signer === null || ![signer, signers.key].includes(given.target)) return null
+  // A nonce for an address is valid for its key and its contract. A nonce for a contract is valid for that contract only.
+  if (signer === null || ![signer, signers.key].includes(issued.target)) return null
 
   const id = await userIdOf(ctx, { projectId, by: { signInWallet: signer } })
   return {
     way: 'wallet',
-    settle: async (tx) =>
+    consume: async (tx) =>
       (await useNonce(tx, nonce)) === null
         ? null
         : { userId: await ensureUser(tx, { id, projectId, signInWallet: signer }) },

@@ -1,5 +1,4 @@
-// An authenticator and the browser before it, in software (Web Authentication Level 3, §6.3): one key, which signs
-// whatever a test wants to have signed.
+// A software authenticator with its browser (Web Authentication Level 3, §6.3). It has one key and signs what a test asks.
 
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto'
 import { isoCBOR } from '@simplewebauthn/server/helpers'
@@ -11,14 +10,14 @@ export const BE = 0x08
 export const BS = 0x10
 const AT = 0x40
 
-/** What a test has otherwise than it would be. */
+/** Values that a test changes from what an honest authenticator sends. */
 export type Oddities = {
   readonly flags?: number
   readonly signCount?: number
   readonly rpId?: string
   readonly type?: string
   readonly challenge?: string
-  /** Of the client data, beside what belongs there. */
+  /** Further fields of the client data. */
   readonly clientData?: object
   readonly userHandle?: string | null
   readonly attestation?: { readonly fmt: string; readonly attStmt: Map<string, unknown> }
@@ -108,7 +107,7 @@ export const createAuthenticator = (of: {
 
   return {
     id,
-    /** navigator.credentials.create, and toJSON of what it answers. */
+    /** navigator.credentials.create, and toJSON of its answer. */
     create: (options: { rp: { id: string }; user: { id: string }; challenge: string }, odd: Oddities = {}) => {
       userHandle = options.user.id
       signCount = odd.signCount ?? 0
@@ -143,7 +142,7 @@ export const createAuthenticator = (of: {
         },
       }
     },
-    /** navigator.credentials.get, likewise. */
+    /** navigator.credentials.get, and toJSON of its answer. */
     get: (options: { rpId: string; challenge: string }, odd: Oddities = {}) => {
       if (odd.signCount !== undefined) signCount = odd.signCount
       const clientDataJSON = clientDataOf('webauthn.get', options.challenge, odd)

@@ -1,4 +1,4 @@
-// Logins that begin on one device and are completed on another, or behind a mailed link: over real HTTP.
+// Logins that begin on one device and are completed on another or by a mailed link, over real HTTP.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
@@ -19,7 +19,7 @@ let other: Awaited<ReturnType<typeof createProject>>
 const log: string[] = []
 
 beforeAll(async () => {
-  // Not the devnet: the limits are those of a deployment. Each test has an address of its own.
+  // Not the devnet, so that the limits of a deployment apply. Each test has its own address.
   service = await startService({
     variables: { DEVNET: 'false', TRUSTED_PROXIES: '1', MAIL_URL: 'smtp://127.0.0.1:1', LOG_LEVEL: 'trace' },
   })
@@ -80,7 +80,7 @@ const statesOf = async (code: string) => {
 }
 
 describe('a session challenge', () => {
-  test('is completed on another device, and is good for one session of its user', async () => {
+  test('is completed on another device and gives one session of that user', async () => {
     const user = await anonymous()
     const challenge = await begin(by('198.51.100.7', { 'user-agent': PHONE }))
     expect(challenge).toEqual({ id: challenge.id, code: challenge.code, expired: false, completed: false })
@@ -111,7 +111,7 @@ describe('a session challenge', () => {
     expect(await statesOf(challenge.code)).toEqual({ completed: false, expired: true })
   })
 
-  test('is read however its code is typed', async () => {
+  test('accepts its code in any letter case, with or without hyphens and spaces', async () => {
     const user = await anonymous()
     const { code } = await begin()
     const typed = ` ${code.replaceAll('-', '').toLowerCase().replaceAll('0', 'o').replaceAll('1', 'l')} `
@@ -120,7 +120,7 @@ describe('a session challenge', () => {
     expect((await prove(typed)).status).toBe(200)
   })
 
-  test('gives one session to many that ask at once, and is completed by one of many users', async () => {
+  test('gives one session to many simultaneous requests, and is completed by one of many users', async () => {
     const users = await Promise.all([anonymous(), anonymous(), anonymous()])
     const { code } = await begin()
     const done = await Promise.all(users.map((user) => complete(code, ofUser(user))))
@@ -131,7 +131,7 @@ describe('a session challenge', () => {
     expect(proven.find(({ status }) => status === 200)?.json.user_id).toBe(winner.user_id)
   })
 
-  test('tells whoever is logged in what is wrong with it, and others nothing', async () => {
+  test('tells only logged-in users whether it is unknown, expired or completed', async () => {
     const user = await anonymous()
     const [done, late, doneLate] = [await begin(), await begin(), await begin()]
     for (const { code } of [done, doneLate]) expect((await complete(code, ofUser(user))).status).toBe(200)
@@ -148,7 +148,7 @@ describe('a session challenge', () => {
     for (const code of ['x', '0000-0000-0000-0000-0000-0000-0000']) expect(failure(await look(code))).toEqual(UNKNOWN)
   })
 
-  test('of another project is as if there were none', async () => {
+  test('of another project is answered like an unknown one', async () => {
     const [user, stranger] = [await anonymous(), await anonymous(ofOther(by()))]
     const { code } = await begin()
     const unknown = await look('0000-0000-0000-0000-0000-0000-0000')
@@ -162,7 +162,7 @@ describe('a session challenge', () => {
     expect((await prove(code)).status).toBe(200)
   })
 
-  test('is completed by no API key and by nobody unknown', async () => {
+  test('cannot be completed with an API key or without a token', async () => {
     const { code } = await begin()
     const key = { 'x-forwarded-for': nextAddress() }
     for (const use of [asker, complete]) {
@@ -172,7 +172,7 @@ describe('a session challenge', () => {
     expect(await statesOf(code)).toEqual({ completed: false, expired: false })
   })
 
-  test('of another user than is named is refused, and not used up', async () => {
+  test('is refused for another user than the named one, and is not used up', async () => {
     const [user, another] = [await anonymous(), await anonymous()]
     const { code } = await begin()
     await complete(code, ofUser(user))
@@ -181,7 +181,7 @@ describe('a session challenge', () => {
     expect((await prove(code)).status).toBe(200)
   })
 
-  test('logs nobody in once all sessions of its user were revoked, also while it was being completed', async () => {
+  test('logs nobody in after all sessions of its user were revoked, even if it was being completed meanwhile', async () => {
     const user = await anonymous()
     const [before, meanwhile] = [await begin(), await begin()]
     expect((await complete(before.code, ofUser(user))).status).toBe(200)
@@ -204,13 +204,13 @@ describe('a session challenge', () => {
     for (const { code } of [before, meanwhile]) expect(failure(await prove(code))).toEqual(REFUSED)
   })
 
-  test('is not shown to pages that its project does not allow', async () => {
+  test('cannot be read by pages of an origin that its project does not allow', async () => {
     const { code } = await begin()
     const answer = await look(code, by(nextAddress(), { ...anywhere, origin: 'https://evil.example' }))
     expect(failure(answer)).toEqual([403, 'origin_not_allowed'])
   })
 
-  test('can be looked at once a second, and is begun and tried at a measured pace', async () => {
+  test('can be read once a second, and has limits for beginning and trying', async () => {
     const { code } = await begin()
     const address = nextAddress()
     for (let each = 0; each < 600; each += 50) {
@@ -229,7 +229,7 @@ describe('a session challenge', () => {
     expect(begun).toEqual([...Array(300).fill(200), 429])
   })
 
-  test('is in no table, but for its hash', async () => {
+  test('is stored only as a hash', async () => {
     const { id, code } = await begin()
     const [row] = await sql`select code_hash, row_to_json(c)::text as text from session_challenges c where id = ${id}`
     expect(row?.code_hash).toEqual(createHash('sha256').update(code).digest())
@@ -262,7 +262,7 @@ describe('a mailed link', () => {
       }),
     })
 
-  test('shows who asks, and after a press of the button logs in a new user, and then the same', async () => {
+  test('shows which device asks; the button logs in a new user, and later the same user', async () => {
     const { challenge, mail, text, secret, answer } = await start(
       'Alice@Example.com',
       by('198.51.100.8', { 'user-agent': PHONE }),
@@ -310,7 +310,7 @@ describe('a mailed link', () => {
     expect((await prove(again.challenge.code)).json.user_id).toBe(session.user_id)
   })
 
-  test('is completed by nothing else: not by the code, not by its own code in the form', async () => {
+  test('cannot be completed by its code, neither over the API nor in the form', async () => {
     const user = await anonymous()
     const { challenge, secret } = await start('code@example.com')
     for (const use of [asker, complete]) expect(failure(await use(challenge.code, ofUser(user)))).toEqual(UNKNOWN)
@@ -334,7 +334,7 @@ describe('a mailed link', () => {
     expect((await press(secret, { origin: 'http://localhost:3000' })).status).toBe(200)
   })
 
-  test('takes nothing but a form', async () => {
+  test('accepts only a form', async () => {
     const { challenge, secret } = await start('json@example.com')
     const headers = by(nextAddress(), { ...OURS, 'content-type': 'application/json' })
     const answer = await service.call('/login/link', { rawBody: JSON.stringify({ secret }), headers })
@@ -342,7 +342,7 @@ describe('a mailed link', () => {
     expect((await statesOf(challenge.code)).completed).toBe(false)
   })
 
-  test('is used once, in time', async () => {
+  test('works once, and not after it has expired', async () => {
     const first = await start('once@example.com')
     const pressed = await Promise.all([press(first.secret), press(first.secret), press(first.secret)])
     expect(pressed.map(({ status }) => status).sort()).toEqual([200, 409, 409])
@@ -362,7 +362,7 @@ describe('a mailed link', () => {
     }
   })
 
-  test('is mailed at a measured pace to one address, and looks the same known or unknown', async () => {
+  test('is limited for each address, and does not reveal whether the address is known', async () => {
     const statuses = []
     for (let each = 0; each < 6; each += 1) {
       const answer = await service.post('/users/login-with-magic-link', { email: 'often@example.com' }, by())
@@ -376,7 +376,7 @@ describe('a mailed link', () => {
     expect(failure(wrong)).toEqual([400, 'invalid_input'])
   })
 
-  test('has its secret in no table, no job and no log', async () => {
+  test('leaves its secret in no table, no job and no log', async () => {
     const { secret, challenge } = await start('secret@example.com')
     await open(secret)
     await press(secret)

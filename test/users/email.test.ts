@@ -1,4 +1,4 @@
-// Logging in by a mailed code, and adding an e-mail address: over real HTTP, a real worker and a real mail server.
+// Logging in with a mailed code, and adding an e-mail address, over real HTTP with a real worker and a real mail server.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -22,7 +22,7 @@ let sql: Sql
 let worker: ReturnType<typeof startLoudWorker>
 let workerLog: Promise<string>
 
-/** A worker that logs all that it can, to be read at the end. */
+/** A worker that logs at the lowest level. The last test reads its log. */
 const startLoudWorker = () =>
   Bun.spawn(['bun', WORKER_PATH], {
     env: {
@@ -38,7 +38,7 @@ const startLoudWorker = () =>
 
 beforeAll(async () => {
   smtp = await startSmtp()
-  // Not the devnet: the limits are those of a deployment. Each test has an address of its own.
+  // Not the devnet, so that the limits of a deployment apply. Each test has its own address.
   service = await startService({ variables: { DEVNET: 'false', TRUSTED_PROXIES: '1', MAIL_URL: smtp.url } })
   sql = postgres(service.database.url, { max: 2, onnotice: () => {} })
   worker = startLoudWorker()
@@ -60,7 +60,7 @@ const until = async (condition: () => Promise<boolean>): Promise<void> => {
   }
 }
 
-/** Until so many statements like this wait for somebody else's transaction. */
+/** Waits until this many statements of this kind wait for another transaction's lock. */
 const waitingFor = (statement: string, count: number): Promise<void> =>
   until(async () => {
     const waiting = await sql`
@@ -86,7 +86,7 @@ const begin = (email: string, headers: Record<string, string | undefined> = by(n
 const prove = (userId: string, code: string, headers: Record<string, string | undefined> = by(nextAddress())) =>
   service.post('/users/verify-login', { user_id: userId, verification_code: code }, headers)
 
-/** Begins a login for the nth time. @returns whom to name and the code that came. */
+/** Begins a login for the nth time. @returns the user id for verify-login and the mailed code. */
 const mailed = async (email: string, nth = 1) => {
   const answer = await begin(email)
   expect(answer.status).toBe(200)
@@ -96,8 +96,8 @@ const otherThan = (code: string) => String((Number(code) + 1) % 1_000_000).padSt
 const failure = (answer: Answer) => [answer.status, answer.json.code]
 const REFUSED = [401, 'login_failed']
 
-describe('logging in by a mailed code', () => {
-  test('makes the user, and is the same user again', async () => {
+describe('logging in with a mailed code', () => {
+  test('creates the user the first time, and finds the same user the second time', async () => {
     const { userId, code } = await mailed('alice@example.com')
     const [first] = smtp.mails
     expect(first?.to).toEqual(['alice@example.com'])
@@ -105,7 +105,7 @@ describe('logging in by a mailed code', () => {
     const subject = /^Subject: (.*)$/m.exec(first?.raw ?? '')?.[1]?.trim()
     expect(subject).toBe('Log in to Test')
     expect(first && textOf(first)).toContain('Somebody asks to log in to Test')
-    expect(first && textOf(first)).toContain('good for 10 minutes')
+    expect(first && textOf(first)).toContain('valid for 10 minutes')
 
     const session = await prove(userId, code)
     expect(session.status).toBe(200)
@@ -125,13 +125,13 @@ describe('logging in by a mailed code', () => {
     expect((await prove(userId, again)).json.user_id).toBe(userId)
   })
 
-  test('comes through where the mail server refuses for a while', async () => {
+  test('works although the mail server refuses for a while', async () => {
     smtp.refuseNext({ at: 'RCPT', code: 451, text: '4.7.1 Greylisted' })
     const { userId, code } = await mailed('grey@example.com')
     expect((await prove(userId, code)).status).toBe(200)
   })
 
-  test('takes a code once, also of several that have all been found right', async () => {
+  test('accepts a code once, even if several simultaneous requests have checked it', async () => {
     const { userId, code } = await mailed('once@example.com')
     const proofs = await sql.begin(async (tx) => {
       await tx`select from email_codes where user_id = ${userId} for update`
@@ -144,7 +144,7 @@ describe('logging in by a mailed code', () => {
     expect(failure(await prove(userId, code))).toEqual(REFUSED)
   })
 
-  test('takes five tries, however many come at once', async () => {
+  test('allows five tries, however many come at once', async () => {
     const { userId, code } = await mailed('guessed@example.com')
     const guesses = await Promise.all(Array.from({ length: 20 }, () => prove(userId, otherThan(code))))
     expect(new Set(guesses.map(failure).map(String))).toEqual(new Set([String(REFUSED)]))
@@ -153,7 +153,7 @@ describe('logging in by a mailed code', () => {
     expect(failure(await prove(userId, code))).toEqual(REFUSED)
   })
 
-  test('takes the right code at the fifth try', async () => {
+  test('accepts the right code at the fifth try', async () => {
     const { userId, code } = await mailed('fifth@example.com')
     for (let tries = 0; tries < 4; tries += 1) expect((await prove(userId, otherThan(code))).status).toBe(401)
     expect((await prove(userId, code)).status).toBe(200)
@@ -168,7 +168,7 @@ describe('logging in by a mailed code', () => {
     expect(failure(await prove(userId, code))).toEqual(REFUSED)
   })
 
-  test('refuses the code before the last one', async () => {
+  test('refuses a code that a newer one has replaced', async () => {
     const first = await mailed('twice@example.com')
     const second = await mailed('twice@example.com', 2)
     expect(second.userId).toBe(first.userId)
@@ -176,7 +176,7 @@ describe('logging in by a mailed code', () => {
     expect((await prove(second.userId, second.code)).status).toBe(200)
   })
 
-  test("refuses another user's code, and another project's", async () => {
+  test("refuses another user's code and another project's code", async () => {
     const one = await mailed('one@example.com')
     const two = await mailed('two@example.com')
     expect(failure(await prove(two.userId, one.code))).toEqual(REFUSED)
@@ -185,16 +185,16 @@ describe('logging in by a mailed code', () => {
     expect(failure(await prove(one.userId, one.code, there))).toEqual(REFUSED)
     const answer = await begin('one@example.com', there)
     expect(answer.json.user_id).not.toBe(one.userId)
-    // Whatever a project is called, its name is one line.
+    // A project's name becomes one line, so that it cannot add headers or text.
     const mail = await smtp.mailTo('one@example.com', 2)
     expect(mail.to).toEqual(['one@example.com'])
     expect(mail.raw).not.toMatch(/^bcc/im)
     expect(textOf(mail)).toContain('log in to Öther Bcc: eve@example.com with this')
-    // What was begun there changed nothing here.
+    // The login in the other project has not changed this one.
     expect((await prove(one.userId, one.code)).status).toBe(200)
   })
 
-  test('says and does the same for an unknown user as for a wrong code', async () => {
+  test('treats an unknown user exactly like a wrong code', async () => {
     const { userId, code } = await mailed('known@example.com')
     const said: string[] = []
     const wire = await startDatabaseWire({
@@ -242,7 +242,7 @@ describe('logging in by a mailed code', () => {
     expect([unknown.status, unknown.text]).toEqual([wrong.status, wrong.text])
   })
 
-  test('asks for an address, and for a code of six digits', async () => {
+  test('refuses a text that is no address, and a code that is not six digits', async () => {
     for (const email of [
       'alice',
       'a@b',
@@ -261,7 +261,7 @@ describe('logging in by a mailed code', () => {
     }
   })
 
-  test('is not served where no mail is sent', async () => {
+  test('is refused with not_implemented if the deployment sends no mail', async () => {
     const config = { ...service.ctx.config, mailUrl: null }
     const asked = { projectId: service.project.projectId, asker: { address: '', device: '' }, origin: null }
     await expect(loginWithEmail({ ...service.ctx, config }, asked, { email: 'a@example.com' })).rejects.toMatchObject({
@@ -269,7 +269,7 @@ describe('logging in by a mailed code', () => {
     })
   })
 
-  test('keeps no code of which no mail goes', async () => {
+  test('stores no code if its mail cannot be queued', async () => {
     await sql`revoke insert on mails from strongroom_api`
     const answer = await begin('unsent@example.com')
     await sql`grant insert on mails to strongroom_api`
@@ -286,14 +286,14 @@ describe('beginning too often', () => {
     expect(seconds).toBeLessThanOrEqual(900)
   }
 
-  test('for one e-mail address is refused, from wherever', async () => {
+  test('for one e-mail address is refused, whichever address it comes from', async () => {
     for (let begun = 0; begun < 5; begun += 1) expect((await begin('target@example.com')).status).toBe(200)
     isLimited(await begin('target@example.com'))
     isLimited(await begin('TARGET@example.com'))
     expect((await begin('bystander@example.com')).status).toBe(200)
   })
 
-  test('from one address, or one IPv6 subnet, is refused, for whomever', async () => {
+  test('from one IP address or IPv6 subnet is refused, for every user', async () => {
     const address = nextAddress()
     const callers = { one: () => address, subnet: (index: number) => `2001:db8:0:1::${index.toString(16)}` }
     for (const [name, callerOf] of Object.entries(callers)) {
@@ -317,13 +317,13 @@ describe('adding an e-mail address', () => {
   const verify = (session: { access_token: string }, code: string) =>
     service.post('/users/verify-email', { verification_code: code }, ofUser(session))
 
-  test('makes it a way in for the same user, and tells it in the next access token', async () => {
+  test('lets the same user log in with it, and puts it into the next access token', async () => {
     const session = await anonymous()
     const added = await add(session, 'Guest@example.com')
     expect([added.status, added.json]).toEqual([200, { success: true }])
     const mail = await smtp.mailTo('guest@example.com')
     expect(mail.raw).toContain('Subject: Confirm your e-mail address for Test')
-    // It is no code for logging in.
+    // The code cannot be used to log in.
     expect(failure(await prove(session.user_id, codeOf(mail)))).toEqual(REFUSED)
     expect(failure(await verify(session, otherThan(codeOf(mail))))).toEqual([403, 'INVALID_SECRET'])
     const verified = await verify(session, codeOf(mail))
@@ -340,7 +340,7 @@ describe('adding an e-mail address', () => {
     expect(failure(await add(session, 'second@example.com'))).toEqual([409, 'email_exists'])
   })
 
-  test('of another user is told only to who has read the mail', async () => {
+  test('that another user has reveals this only to a reader of the mail', async () => {
     const { userId, code } = await mailed('owned@example.com')
     await prove(userId, code)
     const session = await anonymous()
@@ -352,7 +352,7 @@ describe('adding an e-mail address', () => {
     expect(row?.email).toBeNull()
   })
 
-  test('refuses it to a user while another one is just getting it', async () => {
+  test('gives it to one of two users who add it at the same time', async () => {
     const [first, second] = [await anonymous(), await anonymous()]
     await add(second, 'both@example.com')
     const code = codeOf(await smtp.mailTo('both@example.com'))
@@ -365,12 +365,12 @@ describe('adding an e-mail address', () => {
     expect(failure(await answer.verifying)).toEqual([409, 'email_taken'])
   })
 
-  test('shows nobody that the address is known, and whose it is: beginning says what it said before', async () => {
+  test('does not change the answer of login-with-email, so that nobody learns whose the address is', async () => {
     const login = await mailed('early@example.com')
     const session = await anonymous()
     await add(session, 'early@example.com')
     expect((await verify(session, codeOf(await smtp.mailTo('early@example.com', 2)))).status).toBe(200)
-    // A code from before makes no second user.
+    // A login code from before does not create a second user.
     expect((await prove(login.userId, login.code)).json.user_id).toBe(session.user_id)
     const later = await mailed('early@example.com', 3)
     expect(later.userId).toBe(login.userId)
@@ -379,7 +379,7 @@ describe('adding an e-mail address', () => {
     expect((await prove(later.userId, later.code)).json.user_id).toBe(session.user_id)
   })
 
-  test('takes the access token of a user, and is limited for an address', async () => {
+  test("requires a user's access token, and is limited for each address", async () => {
     for (const [path, body] of [
       ['/users/add-email', { email: 'key@example.com' }],
       ['/users/verify-email', { verification_code: '123456' }],
@@ -394,9 +394,9 @@ describe('adding an e-mail address', () => {
   })
 })
 
-test('no code and no mail is readable in the tables, the queue or the log', async () => {
+test('no table, job or log contains a readable code or mail', async () => {
   const { code } = await mailed('secret@example.com')
-  // A mail that is waiting, and the job of another: nobody takes them any more.
+  // A waiting mail, and the job of another one. No worker runs any more to take them.
   worker.kill('SIGTERM')
   const log = await workerLog
   await begin('waiting@example.com')
@@ -411,7 +411,7 @@ test('no code and no mail is readable in the tables, the queue or the log', asyn
   expect(dump).toContain('waiting@example.com')
   expect(dump).toContain('send_mail')
   expect(log).toContain('send_mail')
-  // Digits within a longer number, or behind the point of a time, are not the code.
+  // The same digits inside a longer number, or after the point of a time, are not the code.
   const alone = new RegExp(`(?<![0-9a-f.])${code}(?![0-9a-f])`)
   for (const text of [dump, log]) {
     expect(text).not.toMatch(alone)

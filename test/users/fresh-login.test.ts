@@ -1,4 +1,4 @@
-// Ways in are added and removed only by whoever proved lately who they are; a stolen token changes none of them.
+// Login methods are added and removed only after a recent login. The thief of a token can change none.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -26,7 +26,7 @@ const as = (session: Pick<Session, 'access_token'>) => {
 }
 const refresh = async (session: Session): Promise<Session> => (await people.refresh(session)).json
 
-/** Puts the login of a session, and its last refresh, into the past. */
+/** Moves a session's login and last refresh into the past. */
 const age = (session: Session, minutes: number) => sql`
   update sessions set authenticated_at = authenticated_at - make_interval(mins => ${minutes}),
     refreshed_at = refreshed_at - make_interval(mins => ${minutes}) where id = ${session.id}`
@@ -40,7 +40,7 @@ describe('a token that was stolen after the login', () => {
   const everyWay = async (victim: Session, token: Pick<Session, 'access_token'>) => {
     const [passkey] = await passkeysOf(victim)
     const post = as(token)
-    // The victim begins these at another device, and the thief would finish them.
+    // The victim begins these on another device, and the thief tries to finish them.
     const fresh = await people.logIn(`${victim.id}@example.com`)
     const begun = await people.newCredential(fresh)
     const attempts = {
@@ -60,7 +60,7 @@ describe('a token that was stolen after the login', () => {
     'complete-session-challenge': STALE,
   }
 
-  /** A user who has an address and a passkey, and a session whose login is half an hour ago. */
+  /** A user with an e-mail address and a passkey, whose session began half an hour ago. */
   const victim = async (): Promise<Session> => {
     const session = await people.anonymous()
     await sql`update users set email = ${`${session.id}@example.com`} where id = ${session.user_id}`
@@ -69,20 +69,20 @@ describe('a token that was stolen after the login', () => {
     return session
   }
 
-  test('adds and removes no way in, and lets no device in', async () => {
+  test('cannot add or remove a login method or let a device in', async () => {
     const session = await victim()
     expect(await everyWay(session, session)).toEqual(ALL_STALE)
     expect(await passkeysOf(session)).toHaveLength(1)
   })
 
-  test('neither does so when it is refreshed, however often', async () => {
+  test('cannot do so after refreshes either', async () => {
     const session = await victim()
     const refreshed = await refresh(await refresh(session))
     expect(await everyWay(session, refreshed)).toEqual(ALL_STALE)
     expect(await passkeysOf(session)).toHaveLength(1)
   })
 
-  test('does not finish an e-mail address that its user began to add', async () => {
+  test('cannot finish adding an e-mail address that the user began to add', async () => {
     const session = await people.anonymous()
     expect(told(await people.addPasskey(session))).toEqual(DONE)
     const email = `${randomUUID()}@example.com`
@@ -93,8 +93,8 @@ describe('a token that was stolen after the login', () => {
   })
 })
 
-describe('a login of the last ten minutes', () => {
-  test('adds and removes ways in and lets devices in, also where it was refreshed meanwhile', async () => {
+describe('a login within the last ten minutes', () => {
+  test('can add and remove login methods and let devices in, also after a refresh', async () => {
     const first = await people.logIn('fresh@example.com')
     await age(first, 9)
     const session = await refresh(first)
@@ -105,12 +105,12 @@ describe('a login of the last ten minutes', () => {
     expect(told(await as(session)('complete-session-challenge', { code: await people.newChallenge() }))).toEqual(DONE)
   })
 
-  test('is long enough for what it began: five minutes more for a passkey, ten for a code', async () => {
+  test('leaves extra time to finish: five minutes for a passkey, ten for a code', async () => {
     const session = await people.anonymous()
     const [one, other] = [await people.newCredential(session), await people.newCredential(session)]
     const email = `${randomUUID()}@example.com`
     await as(session)('add-email', { email })
-    // A way in, so that a refresh is none.
+    // With a login method, so that a refresh does not count.
     expect(told(await people.addPasskey(session))).toEqual(DONE)
     await age(session, 14)
     expect(told(await as(session)('passkey/begin-registration'))).toEqual(STALE)
@@ -120,11 +120,11 @@ describe('a login of the last ten minutes', () => {
     expect(told(await as(session)('verify-email', { verification_code: await people.codeTo(email) }))).toEqual(DONE)
   })
 
-  test('is asked for with what to do', async () => {
+  test('is required by an error that says what to do', async () => {
     const session = await people.logIn('told@example.com')
     await age(session, 11)
     expect((await as(session)('passkey/begin-registration')).json).toEqual({
-      error: 'This takes a login of the last ten minutes: log in again, and then repeat it.',
+      error: 'This call requires a login within the last ten minutes: log in again, then repeat the call.',
       code: 'fresh_login_required',
     })
     expect(told(await people.addPasskey(await people.logIn('told@example.com')))).toEqual(DONE)
@@ -138,7 +138,7 @@ describe('a session that another device let in', () => {
     return (await people.verifyChallenge(code)).json
   }
 
-  test('is as fresh as the login of that device, so that none stays fresh by letting in the next', async () => {
+  test('is as fresh as the login of that device, so that a chain of devices does not stay fresh', async () => {
     const first = await people.logIn('chain@example.com')
     await age(first, 9)
     const second = await letIn(first)
@@ -152,14 +152,14 @@ describe('a session that another device let in', () => {
   })
 })
 
-describe('a user who came anonymously and has no way in', () => {
-  test('adds the first one after a refresh, as they cannot log in again; from then on a refresh is no proof', async () => {
+describe('an anonymous user without a login method', () => {
+  test('can add the first one after a refresh; from then on a refresh does not count', async () => {
     const session = await people.anonymous()
     await age(session, 60)
     const answer = await as(session)('passkey/begin-registration')
     expect(told(answer)).toEqual(STALE)
     expect(answer.json.error).toBe(
-      'This takes a session that was begun or refreshed in the last ten minutes: refresh it, and then repeat this.',
+      'This call requires a session that was begun or refreshed within the last ten minutes: refresh it, then repeat the call.',
     )
     const refreshed = await refresh(session)
     expect(told(await people.addPasskey(refreshed))).toEqual(DONE)
@@ -167,7 +167,7 @@ describe('a user who came anonymously and has no way in', () => {
   })
 })
 
-test('a session that has ended meanwhile adds nothing', async () => {
+test('a session that has ended meanwhile cannot add anything', async () => {
   const session = await people.logIn('ended@example.com')
   const credential = await people.newCredential(session)
   await sql`update sessions set ended_at = now(), ended_by = 'operator' where id = ${session.id}`

@@ -1,4 +1,4 @@
-// A user's own sessions: listed, ended, and ended by changes of what proves who they are; and the mails about these.
+// A user's own sessions: listing them, ending them, which credential changes end them, and the mails about these changes.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -28,7 +28,7 @@ afterAll(async () => {
 
 const newAddress = () => `${randomUUID()}@example.com`
 
-/** Sessions of one user, by several logins. */
+/** Several sessions of one user, each by a login. */
 const logIns = async (count: number, email = newAddress()): Promise<Session[]> => {
   const sessions = []
   for (let index = 0; index < count; index += 1) sessions.push(await people.logIn(email))
@@ -45,7 +45,7 @@ const passkeysOf = async ({ user_id }: Session): Promise<string[]> =>
   (await sql`select id from passkeys where user_id = ${user_id} order by created_at`).map(({ id }) => id)
 
 describe('the list of sessions', () => {
-  test('has the user’s own that go on, newest first, and nothing that could be used', async () => {
+  test('has the live sessions of the user, newest first, and no token', async () => {
     const [first, second] = (await logIns(2)) as [Session, Session]
     await people.logIn(newAddress())
     const answer = await people.get('/users/sessions', first)
@@ -63,21 +63,21 @@ describe('the list of sessions', () => {
     expect((await list(first))[1].last_refreshed_at > before).toBe(true)
   })
 
-  test('leaves out what has ended or expired', async () => {
+  test('leaves out sessions that have ended or expired', async () => {
     const [first, ended, expired] = (await logIns(3)) as [Session, Session, Session]
     await people.as(ended)('/users/logout')
     await sql`update sessions set expires_at = now() where id = ${expired.id}`
     expect((await list(first)).map(({ id }: Session) => id)).toEqual([first.id])
   })
 
-  test('is the user’s alone: an API key is refused', async () => {
+  test('is refused to an API key', async () => {
     const answers = [await service.get('/users/sessions'), await service.post('/users/sessions/end', {})]
     expect(answers.map(told)).toEqual(Array(2).fill([403, 'user_session_required']))
   })
 })
 
 describe('ending sessions', () => {
-  test('ends one at once, and says whether it had ended before', async () => {
+  test('ends one at once, and says whether it was live', async () => {
     const [mine, other, third] = (await logIns(3)) as [Session, Session, Session]
     expect((await end(mine, { session_id: other.id.toUpperCase() })).json).toEqual({ ended: 1 })
     expect((await end(mine, { session_id: other.id })).json).toEqual({ ended: 0 })
@@ -87,7 +87,7 @@ describe('ending sessions', () => {
     expect(row).toEqual({ actor: `user:${mine.user_id}`, details: { user_id: mine.user_id } })
   })
 
-  test('ends all others, and with them what they let in that has not come yet; the one that asks goes on', async () => {
+  test('ends all except the calling one, and also the challenges that they completed', async () => {
     const [mine, other, third] = (await logIns(3)) as [Session, Session, Session]
     const code = await people.newChallenge()
     expect(told(await people.as(other)('/users/complete-session-challenge', { code }))).toEqual(DONE)
@@ -98,13 +98,13 @@ describe('ending sessions', () => {
     expect((await end(mine)).json).toEqual({ ended: 0 })
   })
 
-  test('ends the one that asks where it is named, like logging out', async () => {
+  test('ends the calling session if it is named, like logging out', async () => {
     const [mine] = (await logIns(1)) as [Session]
     expect((await end(mine, { session_id: mine.id })).json).toEqual({ ended: 1 })
     expect([await people.reach(mine), ...(await endsOf([mine]))]).toEqual([401, 'logout'])
   })
 
-  test('answers for another user’s byte for byte as for nobody’s, and ends nothing', async () => {
+  test('answers byte for byte the same for another user’s session as for an unknown one, and ends nothing', async () => {
     const [mine, theirs] = [await people.logIn(newAddress()), await people.logIn(newAddress())]
     const answers = await Promise.all([theirs.id, randomUUID()].map((session_id) => end(mine, { session_id })))
     expect(answers.map(told)).toEqual(Array(2).fill([404, 'not_found']))
@@ -113,14 +113,14 @@ describe('ending sessions', () => {
     expect(told(await end(mine, { session_id: 'x' }))).toEqual([400, 'invalid_input'])
   })
 
-  test('takes no fresh login', async () => {
+  test('requires no fresh login', async () => {
     const [mine, other] = (await logIns(2)) as [Session, Session]
     await sql`update sessions set authenticated_at = now() - interval '20 days' where id = ${mine.id}`
     expect((await end(mine)).json).toEqual({ ended: 1 })
     expect(await people.reach(other)).toBe(401)
   })
 
-  test('by two sessions of each other at the same time leaves at most one', async () => {
+  test('leaves at most one session if two end each other at the same time', async () => {
     const [one, two] = (await logIns(2)) as [Session, Session]
     const answers = await Promise.all([end(one), end(two)])
     expect(answers.map(({ status }) => status).every((status) => [200, 401].includes(status))).toBe(true)
@@ -135,7 +135,7 @@ describe('a change of the PIN', () => {
   }
   const change = (address: string, old_user_pin = PIN) => ({ network, address, old_user_pin, new_user_pin: NEW_PIN })
 
-  test('by the user ends their other sessions, and not the one that made it', async () => {
+  test('by the user ends their other sessions, but not the calling one', async () => {
     const [mine, other] = (await logIns(2)) as [Session, Session]
     const stranger = await people.anonymous()
     const address = await newWallet(mine)
@@ -144,7 +144,7 @@ describe('a change of the PIN', () => {
     expect(await endsOf([other])).toEqual(['pin_changed'])
   })
 
-  test('by an API key ends all sessions of the user whose wallet it is', async () => {
+  test("by an API key ends all sessions of the wallet's user", async () => {
     const sessions = (await logIns(2)) as [Session, Session]
     const stranger = await people.anonymous()
     const address = await newWallet(sessions[0])
@@ -160,7 +160,7 @@ describe('a change of the PIN', () => {
     expect(await reachOf([mine, other])).toEqual([200, 200])
   })
 
-  test('of an owner who is no user is made as ever', async () => {
+  test('works for an owner who is no user', async () => {
     for (const ownerId of ['alice', randomUUID()]) {
       const { address } = await service.newWallet({ network, ownerId, pin: PIN })
       expect(told(await service.post('/wallets/change-user-pin', change(address)))).toEqual(DONE)
@@ -172,7 +172,7 @@ describe('a passkey', () => {
   const subjectsTo = async (email: string) =>
     (await people.mailsTo(email)).map(({ subject }) => subject).filter((subject) => !subject.startsWith('Log in'))
 
-  test('that is added is told by mail to the address that the user had, and ends no session', async () => {
+  test('that is added is reported by mail to the address that the user had, and ends no session', async () => {
     const email = newAddress()
     const [mine, other] = (await logIns(2, email)) as [Session, Session]
     expect(told(await people.addPasskey(mine))).toEqual(DONE)
@@ -183,7 +183,7 @@ describe('a passkey', () => {
     expect(await reachOf([mine, other])).toEqual([200, 200])
   })
 
-  test('that is removed is told too, and ends the user’s other sessions', async () => {
+  test('that is removed is reported by mail, and ends the user’s other sessions', async () => {
     const email = newAddress()
     const [mine, other] = (await logIns(2, email)) as [Session, Session]
     await people.addPasskey(mine)
@@ -194,7 +194,7 @@ describe('a passkey', () => {
     expect(await endsOf([other])).toEqual(['passkey_removed'])
   })
 
-  test('that is not added or not removed is not told', async () => {
+  test('sends no mail if adding or removing it fails', async () => {
     const email = newAddress()
     const [mine] = (await logIns(1, email)) as [Session]
     await people.as(mine)('/users/passkey/finish-registration', {})
@@ -202,7 +202,7 @@ describe('a passkey', () => {
     expect(await subjectsTo(email)).toEqual([])
   })
 
-  test('of a user without an address is told to nobody, nor is a first address', async () => {
+  test('of a user without an address sends no mail, and neither does adding the first address', async () => {
     const mails = async () => (await sql`select count(*)::int as mails from mails`)[0]?.mails
     const [session, before] = [await people.anonymous(), await mails()]
     expect(told(await people.addPasskey(session))).toEqual(DONE)
@@ -214,7 +214,7 @@ describe('a passkey', () => {
     expect(await subjectsTo(email)).toEqual(['Confirm your e-mail address for Test'])
   })
 
-  test('that the operator removes is told, with all sessions ended', async () => {
+  test('that the operator removes is reported by mail, and ends all sessions', async () => {
     const email = newAddress()
     const sessions = await logIns(2, email)
     const { user_id: userId } = sessions[0] as Session
@@ -225,7 +225,7 @@ describe('a passkey', () => {
     expect(await reachOf(sessions)).toEqual([401, 401])
   })
 
-  test('is changed without a mail where the deployment sends none', async () => {
+  test('can be added and removed if the deployment sends no mail', async () => {
     const email = newAddress()
     const [mine] = (await logIns(1, email)) as [Session]
     await people.addPasskey(mine)

@@ -1,4 +1,4 @@
-// Passkeys over HTTP, with an authenticator in software.
+// Passkeys over HTTP, with a software authenticator.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -31,7 +31,7 @@ type Headers = Record<string, string | undefined>
 
 const fromPage = (origin: string | undefined = PAGE): Headers => ({ authorization: undefined, origin })
 
-/** A user without anything, and their calls from a page. */
+/** A new anonymous user, and their calls from a page. */
 const newUser = async (client: Client = service, origin = PAGE) => {
   const session = (await client.post('/users/login-anonymously', {}, { authorization: undefined })).json
   const headers = { authorization: `Bearer ${session.access_token}`, origin }
@@ -72,7 +72,7 @@ const audited = async (user: User) =>
   (await sql`select action from audit where actor = ${`user:${user.id}`} order by id`).map(({ action }) => action)
 
 describe('adding a passkey', () => {
-  test('begins with options for the browser, for this user', async () => {
+  test('begins with options for the browser that name this user', async () => {
     const user = await newUser()
     await newPasskey(user)
     const options = await begin(user)
@@ -101,7 +101,7 @@ describe('adding a passkey', () => {
     expect((await begin(user)).user).toMatchObject({ name: email, displayName: email })
   })
 
-  test('ends with the credential, which is listed, audited, and told by later access tokens', async () => {
+  test('ends with a credential that is listed, audited, and in the claims of later access tokens', async () => {
     const user = await newUser()
     await newPasskey(user, { signCount: 3 })
     expect(await user.list()).toEqual([
@@ -119,7 +119,7 @@ describe('adding a passkey', () => {
     expect(claims.has_passkey_credentials).toBe(true)
   })
 
-  test('takes what signs itself, and a known credential once', async () => {
+  test('refuses a credential that is registered already, also for another user', async () => {
     const [user, other] = [await newUser(), await newUser()]
     const authenticator = await newPasskey(user)
     for (const who of [user, other]) {
@@ -129,7 +129,7 @@ describe('adding a passkey', () => {
     expect(await other.list()).toEqual([])
   })
 
-  test('is refused where anything is not as it should be, with a sentence that says what', async () => {
+  test('is refused if anything is wrong, and the error says what', async () => {
     const [user, other] = [await newUser(), await newUser()]
     const expired = await begin(user)
     await sql`update nonces set expires_at = now() where nonce = ${expired.challenge}`
@@ -146,18 +146,18 @@ describe('adding a passkey', () => {
       [{}, /origin/, 'https://evil.example'],
       [{}, /origin/, 'http://localhost.evil.example'],
       [{}, /origin/, 'https://localhost:5173'],
-      [{ rpId: 'example.com' }, /what the browser answered/],
-      [{ type: 'webauthn.get' }, /what the browser answered/],
-      [{ flags: UV }, /what the browser answered/],
-      [{ flags: UP | UV | BS }, /what the browser answered/],
+      [{ rpId: 'example.com' }, /the browser's unchanged answer/],
+      [{ type: 'webauthn.get' }, /the browser's unchanged answer/],
+      [{ flags: UV }, /the browser's unchanged answer/],
+      [{ flags: UP | UV | BS }, /the browser's unchanged answer/],
       [{ flags: UP }, /verify the user/],
       [{ clientData: { crossOrigin: true } }, /frame/],
       [{ clientData: { topOrigin: 'https://example.com' } }, /frame/],
       [{ attestation: x5c }, /attestation/],
       [{ attestation: { fmt: 'fido-u2f', attStmt: new Map() } }, /attestation/],
-      [{ attestation: { fmt: 'none', attStmt: new Map([['x', 1]]) } }, /what the browser answered/],
+      [{ attestation: { fmt: 'none', attStmt: new Map([['x', 1]]) } }, /the browser's unchanged answer/],
       [{ algorithm: -8 }, /ES256, EdDSA/],
-      [{ algorithm: -35 }, /what the browser answered/],
+      [{ algorithm: -35 }, /the browser's unchanged answer/],
     ]
     for (const [odd, sentence, origin = PAGE] of cases) {
       const answer = await finish(user, createAuthenticator({ origin }).create(await begin(user), odd))
@@ -172,7 +172,7 @@ describe('adding a passkey', () => {
     expect([(await user.list()).length, (await other.list()).length]).toEqual([1, 0])
   })
 
-  test('at once with the same challenge adds one', async () => {
+  test('adds one passkey if several requests use the same challenge at once', async () => {
     const user = await newUser()
     const options = await begin(user)
     const answers = await Promise.all(
@@ -182,7 +182,7 @@ describe('adding a passkey', () => {
     expect((await user.list()).length).toBe(1)
   })
 
-  test('ends at twenty, also where several end at once', async () => {
+  test('is refused from the twenty-first on, also at the same time', async () => {
     const user = await newUser()
     await newPasskey(user)
     const copy = (count: number) => sql`insert into passkeys
@@ -198,7 +198,7 @@ describe('adding a passkey', () => {
     expect([answer.status, answer.json.error]).toEqual([400, 'A user has at most 20 passkeys: remove one first.'])
   })
 
-  test('takes the access token of a user', async () => {
+  test("requires a user's access token", async () => {
     const credential = createAuthenticator({ origin: PAGE }).create(await begin(await newUser()))
     const answers = [
       await service.post('/users/passkey/begin-registration', {}),
@@ -209,7 +209,7 @@ describe('adding a passkey', () => {
     for (const { status, json } of answers) expect([status, json.code]).toEqual([403, 'user_session_required'])
   })
 
-  test('needs no body: the content type of an empty one is not judged', async () => {
+  test('needs no body, and ignores the content type of an empty one', async () => {
     const headers = { ...fromPage(), 'content-type': 'application/x-www-form-urlencoded' }
     const answer = await service.call('/users/login-with-discoverable-passkey', { method: 'POST', headers })
     expect(answer.status).toBe(200)
@@ -217,7 +217,7 @@ describe('adding a passkey', () => {
 })
 
 describe('removing a passkey', () => {
-  test('an operator removes all of a user, the last one too, and no one of others', async () => {
+  test('by an operator removes all passkeys of one user, including the last one', async () => {
     const [user, other] = [await newUser(), await newUser()]
     const [one, two, others] = [await newPasskey(user), await newPasskey(user), await newPasskey(other)]
     const of = { projectId: service.project.projectId, userId: user.id, actor: 'operator' }
@@ -231,7 +231,7 @@ describe('removing a passkey', () => {
     await expect(unknown).rejects.toMatchObject({ code: 'not_found' })
   })
 
-  test('ends what it opens, and is audited; of another user it is not there', async () => {
+  test('stops logins with it and is audited; another user’s passkey is not found', async () => {
     const [user, other] = [await newUser(), await newUser()]
     const [first] = [await newPasskey(user), await newPasskey(user)]
     const [{ id }] = await user.list()
@@ -245,7 +245,7 @@ describe('removing a passkey', () => {
     expect(await audited(user)).toEqual(['passkey_added', 'passkey_added', 'passkey_removed'])
   })
 
-  test('is refused for the last one while there is no other way in, also for two at once', async () => {
+  test('is refused for the only login method, also if two are removed at once', async () => {
     const user = await newUser()
     await newPasskey(user)
     await newPasskey(user)
@@ -261,7 +261,7 @@ describe('removing a passkey', () => {
 })
 
 describe('logging in with a passkey', () => {
-  test('that the user chooses begins a session, once', async () => {
+  test('that the user chooses begins one session', async () => {
     const user = await newUser()
     const authenticator = await newPasskey(user, { flags: UP | UV | BE })
     const options = await beginLogin()
@@ -282,14 +282,14 @@ describe('logging in with a passkey', () => {
     refusedLogin(await verify(assertion))
   })
 
-  test('at once with the same assertion begins one session', async () => {
+  test('begins one session if several requests use the same assertion at once', async () => {
     const authenticator = await newPasskey(await newUser())
     const assertion = authenticator.get(await beginLogin())
     const answers = await Promise.all(Array.from({ length: 4 }, () => verify(assertion)))
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 401, 401, 401])
   })
 
-  test('proves one of several logins that were proven at once by one challenge, or by one count', async () => {
+  test('begins one session for one challenge and for one signature count, even if several logins were checked at once', async () => {
     const user = await newUser()
     const authenticator = await newPasskey(user, { signCount: 1 })
     const { projectId } = service.project
@@ -307,12 +307,12 @@ describe('logging in with a passkey', () => {
       proven.push(await proveByPasskey(service.ctx, asked, { assertion }))
     }
     const settled = []
-    for (const each of proven) settled.push(await service.ctx.db.transaction(async (tx) => each?.settle(tx)))
-    // The third's count is used, and its challenge with it, as nothing rolls back here.
+    for (const each of proven) settled.push(await service.ctx.db.transaction(async (tx) => each?.consume(tx)))
+    // The third one's count is used. Its challenge is used up too, because nothing rolls back here.
     expect(settled).toEqual([{ userId: user.id }, null, null, null])
   })
 
-  test('of whoever has the e-mail address, or the wallet, takes theirs, and no other', async () => {
+  test('of the user with a given e-mail address or wallet accepts only a passkey of that user', async () => {
     const [user, other] = [await newUser(), await newUser()]
     const [mine, second, others] = [await newPasskey(user), await newPasskey(user), await newPasskey(other)]
     const email = await setEmail(user)
@@ -329,7 +329,7 @@ describe('logging in with a passkey', () => {
     expect((await verify(second.get(byWallet.json.publicKey))).json.user_id).toBe(user.id)
   })
 
-  test('is refused where anything is not as it should be, and still good where it is', async () => {
+  test('is refused if anything is wrong, and the challenge then still works for a right assertion', async () => {
     const [user, other] = [await newUser(), await newUser()]
     const authenticator = await newPasskey(user, { signCount: 5 })
     const options = await beginLogin()
@@ -369,14 +369,14 @@ describe('logging in with a passkey', () => {
     expect(row?.sign_count).toBe(6)
   })
 
-  test.each([['ES256'], ['EdDSA'], ['RS256']] as const)('of %s does', async (key) => {
+  test.each([['ES256'], ['EdDSA'], ['RS256']] as const)('works with %s', async (key) => {
     const user = await newUser()
     const authenticator = createAuthenticator({ origin: PAGE, key })
     expect((await finish(user, authenticator.create(await begin(user)))).status).toBe(200)
     expect((await verify(authenticator.get(await beginLogin()))).json.user_id).toBe(user.id)
   })
 
-  test('takes an assertion without a user handle, and a counter that stays at zero', async () => {
+  test('accepts an assertion without a user handle, and a counter that stays at zero', async () => {
     const user = await newUser()
     const authenticator = await newPasskey(user)
     for (const userHandle of [null, '', undefined]) {
@@ -385,7 +385,7 @@ describe('logging in with a passkey', () => {
     }
   })
 
-  test('of another user than user_id is refused, and its challenge is not used up', async () => {
+  test('is refused for another user than user_id, and its challenge is not used up', async () => {
     const [user, other] = [await newUser(), await newUser()]
     const assertion = (await newPasskey(user)).get(await beginLogin())
     const body = { passkey_credential_assertion_response: assertion }
@@ -393,7 +393,7 @@ describe('logging in with a passkey', () => {
     expect((await service.post('/users/verify-login', { ...body, user_id: user.id }, fromPage())).status).toBe(200)
   })
 
-  test('of another project is refused, as is its challenge', async () => {
+  test('refuses a passkey and a challenge of another project', async () => {
     const project = await createProject(service.ctx, { name: 'Other', actor: 'operator' })
     const client = service.as(project)
     const authenticator = await newPasskey(await newUser(client))
@@ -402,7 +402,7 @@ describe('logging in with a passkey', () => {
     expect((await verify(authenticator.get(await beginLogin(client)), client)).status).toBe(200)
   })
 
-  test('begins alike for users with passkeys, users without, and nobody', async () => {
+  test('begins the same for users with passkeys, users without, and unknown users', async () => {
     const [user, bare] = [await newUser(), await newUser()]
     await newPasskey(user)
     const emails = [await setEmail(user), await setEmail(bare), 'nobody@example.com']
@@ -415,7 +415,7 @@ describe('logging in with a passkey', () => {
     }
   })
 
-  test('of somebody else does not answer a challenge for nobody', async () => {
+  test('refuses a passkey for the challenge of an unknown user', async () => {
     const authenticator = await newPasskey(await newUser())
     refusedLogin(await verify(authenticator.get(await beginLoginOf('nobody-at-all@example.com'))))
   })
@@ -428,7 +428,7 @@ describe('logging in with a passkey', () => {
     },
   )
 
-  test('begins thirty times in a quarter of an hour from one address', async () => {
+  test('can begin thirty times in fifteen minutes from one address', async () => {
     const asked = { projectId: service.project.projectId, asker: { address: '192.0.2.1', device: '' }, origin: PAGE }
     const ctx = { ...service.ctx, config: { ...service.ctx.config, devnet: false, publicBaseUrl: PAGE } }
     const begun = []
@@ -457,7 +457,7 @@ describe('the domain of passkeys', () => {
     return answer.json.publicKey?.rpId ?? `${answer.status} ${answer.json.code}`
   }
 
-  test("is the page's host, or the only one that may ask, where the project has none", async () => {
+  test("is by default the page's host, or without an origin the only allowed one", async () => {
     const [one, two] = [
       await newProject(['https://app.example.com']),
       await newProject(['https://a.example.com', 'https://b.example.com', 'http://127.0.0.1:8080']),
@@ -470,7 +470,7 @@ describe('the domain of passkeys', () => {
     expect(await rpIdAt(two, 'https://c.example.com')).toBe('403 origin_not_allowed')
   })
 
-  test("is the project's for all its pages, and for no page elsewhere", async () => {
+  test("is the project's setting on all pages within it, and refused on other pages", async () => {
     const origins = ['https://a.example.com', 'https://b.example.com', 'https://example.org', 'https://notexample.com']
     const project = await newProject(origins, 'example.com')
     expect(await rpIdAt(project, 'https://a.example.com')).toBe('example.com')
@@ -486,7 +486,7 @@ describe('the domain of passkeys', () => {
     expect((await verify(at('https://b.example.com'), project)).json.user_id).toBe(user.id)
   })
 
-  test('of a passkey stays: it opens nothing where the domain is another', async () => {
+  test('of a passkey never changes: the passkey is useless after the project changes its domain', async () => {
     const project = await newProject(['https://app.example.com'])
     const user = await newUser(project, 'https://app.example.com')
     const authenticator = await newPasskey(user, {}, 'https://app.example.com')
@@ -497,7 +497,7 @@ describe('the domain of passkeys', () => {
     expect((await verify(authenticator.get(options), project)).status).toBe(200)
   })
 
-  test('is of a project that exists', async () => {
+  test('cannot be set for an unknown project', async () => {
     const set = setPasskeyDomain(service.ctx, { projectId: randomUUID(), rpId: null })
     expect(await set.catch((error) => error.code)).toBe('not_found')
   })
@@ -529,10 +529,10 @@ describe('the domain of passkeys', () => {
   })
 })
 
-describe('what is no WebAuthn at all', () => {
+describe('a body that is no WebAuthn JSON', () => {
   const PROOF = 'passkey_credential_assertion_response'
 
-  test('is refused by its form', async () => {
+  test('is refused as invalid input', async () => {
     const good = createAuthenticator({ origin: PAGE }).get({ rpId: 'localhost', challenge: 'A'.repeat(43) })
     const response = (field: string, value: unknown) => ({ ...good, response: { ...good.response, [field]: value } })
     for (const odd of [

@@ -1,4 +1,4 @@
-// Users over HTTP: how they log in, and what they do with their sessions. Their mails are in the devnet's mailbox.
+// Users over HTTP: they log in and use their sessions. Their mails are in the devnet's mailbox.
 
 import type { Answer, Service } from '../support/service.ts'
 import { createAuthenticator } from './authenticator.ts'
@@ -16,16 +16,16 @@ export type Session = {
 type Token = Pick<Session, 'access_token'>
 type Mail = { readonly recipient: string; readonly subject: string; readonly text: string }
 
-/** An answer by its status and code. */
+/** Status and code of an answer. */
 export const told = ({ status, json }: Answer): [number, string] => [status, json.code ?? 'done']
 export const DONE: [number, string] = [200, 'done']
 
 export const peopleOf = (service: Service) => {
-  /** The newest first. */
+  /** The mails to an address, newest first. */
   const mailsTo = async (email: string): Promise<readonly Mail[]> =>
     ((await service.call('/dev/mailbox.json')).json as Mail[]).filter(({ recipient }) => recipient === email)
 
-  /** The digits that were mailed to an address last. */
+  /** The code in the newest mail to an address. */
   const codeTo = async (email: string): Promise<string> => {
     const code = /^ {4}([0-9]{6})$/m
     const mail = (await mailsTo(email)).find(({ text }) => code.test(text))
@@ -63,7 +63,7 @@ export const peopleOf = (service: Service) => {
       (await service.post('/users/create-session-challenge', {}, NOBODY)).json.code,
     verifyChallenge: (code: string): Promise<Answer> =>
       service.post('/users/verify-login', { session_challenge_code: code }, NOBODY),
-    /** The status of a call with a token: 200 or 401. */
+    /** Calls with an access token. @returns the status: 200 or 401. */
     reach: async ({ access_token }: Token): Promise<number> =>
       (await service.call('/users/passkeys', { headers: { authorization: `Bearer ${access_token}` } })).status,
     get: (path: string, { access_token }: Token): Promise<Answer> =>

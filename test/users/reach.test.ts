@@ -1,4 +1,4 @@
-// What a user may do: everything with what is theirs, and with all else of the project nothing, as if it did not exist.
+// What a user can reach: everything of their own, and nothing else of the project. Anything else is answered as not found.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -20,7 +20,7 @@ let service: Service
 let sql: Sql
 let anna: User
 let boris: User
-/** What Boris and the project have, by what a path calls it. */
+/** Ids of what Boris and the project own, by their names in paths. */
 let theirs: Record<'wallet' | 'walletId' | 'transaction' | 'hash' | 'collection' | 'policy' | 'owner', string>
 
 const policyFor = (wallet_address: string) => ({
@@ -80,7 +80,7 @@ afterAll(async () => {
 
 type Things = typeof theirs
 
-/** The same of things that nobody has. */
+/** The same names, with ids that do not exist. */
 const nobodys = (): Things => ({
   wallet: NOBODY,
   walletId: randomUUID(),
@@ -100,7 +100,7 @@ const send = (things: Things) => ({
 })
 const nft = (things: Things) => ({ network, from: things.wallet, contract_address: things.collection, user_pin: PIN })
 
-/** Every call that names a thing of somebody: what is somebody else's must read like what is nobody's. */
+/** Every call that names a resource. The answer for another user's resource must equal the answer for an unknown one. */
 const CALLS: Record<string, (things: Things) => { query?: Record<string, string>; body?: object }> = {
   'GET /wallets/get-by-id': ({ walletId: id }) => ({ query: { network, id } }),
   'GET /wallets/get-by-address': ({ wallet: address }) => ({ query: { network, address } }),
@@ -118,7 +118,7 @@ const CALLS: Record<string, (things: Things) => { query?: Record<string, string>
   'POST /transactions/sign-message': ({ wallet }) => ({
     body: { network, signer_wallet_address: wallet, message: 'hello', user_pin: PIN },
   }),
-  // Without a network it is the wallet's own: here it is not told that there is one.
+  // The network defaults to the wallet's own. Here we must not reveal that the wallet exists.
   'POST /transactions/preview': ({ wallet: from }) => ({ body: { from, unsigned_transaction } }),
   'POST /transactions/preview-bundle': ({ wallet: from }) => ({
     body: { from, unsigned_transactions: [unsigned_transaction] },
@@ -140,7 +140,7 @@ const CALLS: Record<string, (things: Things) => { query?: Record<string, string>
   'GET /tokens/balances': ({ wallet }) => ({ query: { network, wallet_address: wallet } }),
 }
 
-/** What a user reads or makes without naming anything of anybody's, or what the chain tells everybody. */
+/** Calls that name no resource of a user, or that return public data of the chain. */
 const NAMES_NOTHING = new Set([
   'POST /wallets',
   'POST /wallets/import',
@@ -158,16 +158,16 @@ const called = (user: Pick<User, 'call'>, name: string, things: Things): Promise
   return user.call(query === undefined ? path : `${path}?${new URLSearchParams(query)}`, { method, body })
 }
 
-describe("somebody else's", () => {
-  test.each(Object.keys(CALLS))('%s: is answered byte for byte like what nobody has', async (name) => {
+describe("another user's resource", () => {
+  test.each(Object.keys(CALLS))('%s: is answered byte for byte like an unknown one', async (name) => {
     const [other, none] = [await called(anna, name, theirs), await called(anna, name, nobodys())]
     expect([other.status, other.text]).toEqual([none.status, none.text])
-    // And it is there: its owner gets something else. (A changed PIN would fail those after it.)
+    // The resource exists: its owner gets another answer. (A changed PIN would break the tests after this one.)
     if (name === 'POST /wallets/change-user-pin') return
     expect((await called(boris, name, theirs)).text).not.toBe(other.text)
   })
 
-  test('also the wallet of the project', async () => {
+  test('the wallet of the project is answered the same way', async () => {
     const [wallet] = (await service.get('/wallets', { network })).json
     for (const name of ['GET /wallets/get-by-address', 'POST /transactions/sign', 'POST /nfts/mint']) {
       const things = { ...theirs, wallet: wallet.address }
@@ -176,7 +176,7 @@ describe("somebody else's", () => {
     }
   })
 
-  test('every call behind authentication is among these, or names nothing', async () => {
+  test('every authenticated route is listed above', async () => {
     const { paths } = (await service.call('/openapi/json')).json
     const operations = Object.entries<Record<string, { security?: unknown[]; tags: string[] }>>(paths).flatMap(
       ([path, methods]) =>
@@ -188,7 +188,7 @@ describe("somebody else's", () => {
     expect(operations.filter((each) => !(each in CALLS) && !NAMES_NOTHING.has(each))).toEqual([])
   })
 
-  test("a hash of somebody else's transaction is what the chain tells of it", async () => {
+  test("a hash of another user's transaction returns the chain's public data", async () => {
     const of = (user: User) => user.get('/transactions/status-by-hash', { network, transaction_hash: theirs.hash })
     const [own, other] = [(await of(boris)).json, (await of(anna)).json]
     expect(other).toEqual({ ...own })
@@ -197,8 +197,8 @@ describe("somebody else's", () => {
   })
 })
 
-describe("a user's own", () => {
-  test('wallet has the user as its owner, whatever is asked for; and there is one on a network', async () => {
+describe("a user's own resources", () => {
+  test('a new wallet always belongs to the calling user, who has at most one on each network', async () => {
     const user = await newUser()
     const control = { control_mode: 'user', user_pin: PIN }
     const answer = await user.post('/wallets', { network, name: 'Mine', owner_id: boris.id, ...control })
@@ -218,7 +218,7 @@ describe("a user's own", () => {
     expect(imported.json.owner_id).not.toBe(boris.id)
   })
 
-  test('wallet is there for the developer too, who reaches every wallet of the project', async () => {
+  test('the developer can reach every wallet of the project', async () => {
     const found = await service.get('/wallets/get-by-owner-id', { network, ownerID: boris.id })
     expect(found.json.address).toBe(theirs.wallet)
     const [key, token] = [service, boris].map((who) => who.get('/wallets/get-by-network', { network }))
@@ -226,7 +226,7 @@ describe("a user's own", () => {
     expect((await token)?.json.address).toBe(theirs.wallet)
   })
 
-  test('wallet mints where none is named, and without one nothing does: never the wallet of the project', async () => {
+  test("a mint without a named wallet uses the user's wallet, never the wallet of the project", async () => {
     const mint = { network, contract_address: theirs.collection, uri: 'ipfs://three', user_pin: PIN }
     const answer = await boris.post('/nfts/mint', mint)
     expect((await boris.settled(answer.json.transaction_id)).json.status).toBe('success')
@@ -234,7 +234,7 @@ describe("a user's own", () => {
     expect([none.status, none.json.code]).toEqual([404, 'not_found'])
   })
 
-  test('idempotency keys are apart from those of others', async () => {
+  test('idempotency keys do not collide with those of other users', async () => {
     const [one, two] = [await newUser(), await newUser()]
     const body = { network, name: 'Mine', control_mode: 'user', user_pin: PIN }
     const headers = { 'idempotency-key': 'the same' }
@@ -243,7 +243,7 @@ describe("a user's own", () => {
     expect((await one.post('/wallets', body, headers)).json).toEqual(first.json)
   })
 
-  test('acts are in the audit under their name', async () => {
+  test("the audit records the user's acts under their name", async () => {
     const rows = await sql`select distinct actor from audit where action = 'wallet_created'`
     expect(rows.map((row) => row.actor)).toContain(`user:${anna.id}`)
   })

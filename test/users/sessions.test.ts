@@ -1,4 +1,4 @@
-// Sessions: their tokens, how they go on, and how they end.
+// Sessions: their tokens, refreshing them, and ending them.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { JobHelpers } from 'graphile-worker'
@@ -33,11 +33,11 @@ const refresh = (session: { id: string; refresh_token: string }): Promise<Answer
 const reaches = async (token: string) =>
   (await service.call('/wallets?network=Ethereum', { headers: bearer(token) })).status
 
-/** Puts a session's last refresh into the past. */
+/** Moves a session's last refresh into the past. */
 const age = (id: string, seconds: number) =>
   sql`update sessions set refreshed_at = refreshed_at - make_interval(secs => ${seconds}) where id = ${id}`
 
-test('the published keys are kept by caches from the first login on', async () => {
+test('caches may keep the published keys from the first login on', async () => {
   const published = async () => {
     const { json, headers } = await service.call('/.well-known/jwks.json', { headers: ANONYMOUS })
     return [json.keys.length, headers.get('cache-control')]
@@ -48,7 +48,7 @@ test('the published keys are kept by caches from the first login on', async () =
 })
 
 describe('an access token', () => {
-  test('is a JWT that whoever has the published keys can verify', async () => {
+  test('is a JWT that can be verified with the published keys', async () => {
     const session = await loggedIn()
     const keys = (await service.call('/.well-known/jwks.json', { headers: ANONYMOUS })).json
     const { payload, protectedHeader } = await jwtVerify(session.access_token, createLocalJWKSet(keys), {
@@ -67,7 +67,7 @@ describe('an access token', () => {
     expect(keys.keys.every((key: object) => !('d' in key))).toBe(true)
   })
 
-  test('is refused where anything of it was changed, and where its algorithm is another', async () => {
+  test('is refused if any part was changed or its algorithm is another', async () => {
     const { access_token: token } = await loggedIn()
     expect(await reaches(token)).toBe(200)
     const [header = '', payload = '', signature = ''] = token.split('.')
@@ -100,7 +100,7 @@ describe('an access token', () => {
 })
 
 describe('a refresh token', () => {
-  test('is exchanged for its successor, and the tokens before stay as they were', async () => {
+  test('is exchanged for its successor; earlier access tokens stay valid', async () => {
     const first = await loggedIn()
     const second = (await refresh(first)).json
     expect(second.id).toBe(first.id)
@@ -109,7 +109,7 @@ describe('a refresh token', () => {
     expect((await refresh(second)).status).toBe(200)
   })
 
-  test('gives the same successor again for ten seconds, also to many at once', async () => {
+  test('gives the same successor again for ten seconds, also to simultaneous requests', async () => {
     const first = await loggedIn()
     const answers = await Promise.all(Array.from({ length: 8 }, () => refresh(first)))
     expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([200]))
@@ -118,7 +118,7 @@ describe('a refresh token', () => {
     expect((await refresh(first)).json.refresh_token).toBe(answers[0]?.json.refresh_token)
   })
 
-  test('that was used before ends the session, and all tokens of it', async () => {
+  test('that was used before ends the session with all its tokens', async () => {
     const first = await loggedIn()
     const second = (await refresh(first)).json
     await age(first.id, 11)
@@ -131,14 +131,14 @@ describe('a refresh token', () => {
     expect(row?.ended_by).toBe('reuse')
   })
 
-  test('two exchanges ago ends the session also within the ten seconds', async () => {
+  test('from two exchanges ago ends the session even within the ten seconds', async () => {
     const first = await loggedIn()
     const third = (await refresh((await refresh(first)).json)).json
     expect((await refresh(first)).status).toBe(401)
     expect((await refresh(third)).status).toBe(401)
   })
 
-  test('that we did not make is refused, and ends nothing', async () => {
+  test('that we did not issue is refused, and ends nothing', async () => {
     const session = await loggedIn()
     const other = await loggedIn()
     const bytes = Buffer.from(session.refresh_token, 'base64url')
@@ -150,14 +150,14 @@ describe('a refresh token', () => {
     expect((await refresh(session)).status).toBe(200)
   })
 
-  test('that has expired is refused, and is no sign of a thief', async () => {
+  test('that has expired is refused, without a security event', async () => {
     const session = await loggedIn()
     const [row] = await sql`update sessions set expires_at = now() where id = ${session.id} returning id`
     expect((await refresh(session)).status).toBe(401)
     expect([...(await sql`select ended_by from sessions where id = ${row?.id}`)]).toEqual([{ ended_by: null }])
   })
 
-  test('is in no table', async () => {
+  test('is stored in no table', async () => {
     const session = await loggedIn()
     const [row] = await sql`select row_to_json(s)::text as text from sessions s where id = ${session.id}`
     expect(row?.text).toContain(session.id)
@@ -167,12 +167,12 @@ describe('a refresh token', () => {
 
 describe('a session', () => {
   const DAY_MS = 86_400_000
-  /** Puts the login into the past. */
+  /** Moves the login into the past. */
   const ageLogin = (id: string, days: number) =>
     sql`update sessions set authenticated_at = authenticated_at - make_interval(days => ${days}) where id = ${id}`
   const inDays = (instant: string): number => Math.round((new Date(instant).getTime() - Date.now()) / DAY_MS)
 
-  test('ends 90 days after its login however often it is refreshed, and its tokens say so', async () => {
+  test('ends 90 days after its login even if it is refreshed, and its tokens say so', async () => {
     const first = await loggedIn()
     expect(inDays(first.refresh_token_expires_at)).toBe(30)
     await ageLogin(first.id, 80)
@@ -193,7 +193,7 @@ describe('a session', () => {
     expect([...(await sql`select ended_by from sessions where id = ${first.id}`)]).toEqual([{ ended_by: null }])
   })
 
-  test('ends after as many days as the operator says, also one that was begun before', async () => {
+  test('ends after the number of days that the operator sets, even if it was begun before', async () => {
     const ctx = { ...service.ctx, config: { ...service.ctx.config, sessionDays: 2 } }
     const { projectId } = service.project
     const begun = await loginAnonymously(ctx, { projectId, asker: { address: '', device: '' }, origin: null })
@@ -207,7 +207,7 @@ describe('a session', () => {
     await expect(refreshToken(ctx, { ...input, refreshToken: refreshed.refreshToken })).rejects.toThrow('log in again')
   })
 
-  test('of a login by another device ends when that one’s does', async () => {
+  test('that another device let in ends together with the session of that device', async () => {
     const first = await loggedIn()
     await ageLogin(first.id, 60)
     const { code } = (await service.post('/users/create-session-challenge', {}, ANONYMOUS)).json
@@ -240,7 +240,7 @@ describe('logging out', () => {
     expect((await logout(bearer(session.access_token))).status).toBe(200)
   })
 
-  test('takes no API key, no cookie and nothing that we did not sign', async () => {
+  test('accepts no API key, no cookie and no token that we did not sign', async () => {
     const session = await loggedIn()
     const [key, cookie, forged] = await Promise.all([
       logout({}),
@@ -254,7 +254,7 @@ describe('logging out', () => {
   })
 })
 
-test('the worker drops what is over of logins and sessions, and nothing else', async () => {
+test('the worker deletes expired rows of logins and sessions, and nothing else', async () => {
   const { id: over } = await loggedIn()
   const { id: ended } = await loggedIn()
   const { id: live } = await loggedIn()
@@ -296,7 +296,7 @@ test('the worker drops what is over of logins and sessions, and nothing else', a
   expect(users.map(({ id }) => id)).toEqual([owner])
 })
 
-test('no cache keeps an answer that is somebody’s, or a refusal', async () => {
+test('no cache may keep a private answer or a refusal', async () => {
   const { access_token: token } = await loggedIn()
   const post = (path: string, body: object, headers: Record<string, string | undefined> = ANONYMOUS) =>
     service.post(`/users/${path}`, body, headers)

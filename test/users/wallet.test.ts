@@ -1,4 +1,4 @@
-// Logging in with a wallet: keys of both families, and contracts.
+// Logging in with a wallet: EVM keys, Substrate keys and contracts.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
@@ -45,7 +45,7 @@ beforeAll(async () => {
   await deployCanonicalContracts(chain.rpcUrl)
   service = await startService({
     rpcUrls: { Ethereum: chain.rpcUrl, Polygon: 'http://127.0.0.1:1' },
-    // The limits of a real deployment; each caller has an address of its own.
+    // The limits of a real deployment apply. Each caller has its own address.
     variables: { DEVNET: 'false', TRUSTED_PROXIES: '1' },
   })
   await setAllowedOrigins(service.ctx, { projectId: service.project.projectId, origins: [APP, SHOP] })
@@ -102,7 +102,7 @@ const isUnused = async (nonce: string): Promise<boolean> =>
   (await sql`select from nonces where nonce = ${nonce}`).length === 1
 
 describe('beginning', () => {
-  test('answers alike for an unknown wallet and for a known one, however it is spelled', async () => {
+  test('answers the same for an unknown and a known wallet, in any spelling', async () => {
     const key = newKey()
     const before = await begin(key.address)
     expect(before.status).toBe(200)
@@ -118,7 +118,7 @@ describe('beginning', () => {
     expect(shown(after)[1]).toBe('no-store')
   })
 
-  test('knows a Substrate account by any prefix', async () => {
+  test('recognises a Substrate account with any prefix', async () => {
     const { publicKey } = sr25519PairFromSeed(new Uint8Array(32).fill(9))
     const ids = []
     for (const prefix of [0, 2, 42, 137]) ids.push((await begin(encodeAddress(publicKey, prefix))).json.user_id)
@@ -136,7 +136,7 @@ describe('beginning', () => {
     expect(codesOf(await begin(wallet))).toEqual([400, code])
   })
 
-  test('is throttled for a wallet, and from an address', async () => {
+  test('is limited for each wallet and for each address', async () => {
     const { address } = newKey()
     for (let times = 0; times < 60; times += 1) expect((await begin(address)).status).toBe(200)
     const one = await begin(address.toLowerCase())
@@ -176,7 +176,7 @@ describe('a key', () => {
     expect((await prove({ message, signature: spelled(await key.signMessage({ message })) })).status).toBe(200)
   })
 
-  test('may name any of the four networks, with a node or without', async () => {
+  test('can sign for any of the four networks, with or without a node', async () => {
     const key = newKey()
     for (const chainId of [SEPOLIA, AMOY, BASE_SEPOLIA, 43_113]) {
       const message = messageOf(key.address, await nonceFor(key.address), { chainId })
@@ -216,14 +216,14 @@ describe('a key', () => {
     expect((await prove({ message: right, signature: await key.signMessage({ message: right }) })).status).toBe(200)
   })
 
-  test.each([1, 31_337])('says which chains are right where the message is for chain %d', async (chainId) => {
+  test.each([1, 31_337])('gets an error that lists the right chains for a message for chain %d', async (chainId) => {
     const key = newKey()
     const message = messageOf(key.address, await nonceFor(key.address), { chainId })
     const answer = await prove({ message, signature: await key.signMessage({ message }) })
     expect([answer.status, answer.json]).toEqual([
       401,
       {
-        error: `The message is for the chain with id ${chainId}; right here is 11155111 (Ethereum), 80002 (Polygon), 84532 (Base), 43113 (Avalanche).`,
+        error: `The message is for the chain with id ${chainId}, but must be for 11155111 (Ethereum), 80002 (Polygon), 84532 (Base), 43113 (Avalanche).`,
         code: 'login_failed',
       },
     ])
@@ -257,7 +257,7 @@ describe('a key', () => {
     expect(await isUnused(nonce)).toBe(true)
   })
 
-  test('is refused where the message was changed after it was signed', async () => {
+  test('is refused if the message was changed after it was signed', async () => {
     const key = newKey()
     const message = messageOf(key.address, await nonceFor(key.address))
     const signature = await key.signMessage({ message })
@@ -265,7 +265,7 @@ describe('a key', () => {
     expect((await prove({ message, signature })).status).toBe(200)
   })
 
-  test('from a page signs for that page alone; from elsewhere for any of the project', async () => {
+  test('signs for the calling page only; without an origin, for any page of the project', async () => {
     const key = newKey()
     const from = async (domain: Fields, origin: string | undefined) => {
       const message = messageOf(key.address, await nonceFor(key.address), domain)
@@ -279,7 +279,7 @@ describe('a key', () => {
     expect(await from(own, 'http://localhost:3000')).toBe(200)
   })
 
-  test('of another user than was named is refused, and its nonce stays', async () => {
+  test('is refused for another user than the named one, and the nonce is not used up', async () => {
     const key = newKey()
     const [mine, other] = [(await begin(key.address)).json, (await begin(newKey().address)).json]
     const message = messageOf(key.address, mine.nonce)
@@ -295,14 +295,14 @@ describe('a nonce', () => {
     return { message, signature: await key.signMessage({ message }) }
   }
 
-  test('is good once', async () => {
+  test('works once', async () => {
     const key = newKey()
     const proof = await signed(await nonceFor(key.address), key)
     expect((await prove(proof)).status).toBe(200)
     expect(codesOf(await prove(proof))).toEqual(FAILED)
   })
 
-  test('is good once also for many at the same time', async () => {
+  test('works once for simultaneous requests', async () => {
     const key = newKey()
     const proof = await signed(await nonceFor(key.address), key)
     const statuses = (await Promise.all(Array.from({ length: 6 }, () => prove(proof)))).map(({ status }) => status)
@@ -315,14 +315,14 @@ describe('a nonce', () => {
     expect(await isUnused(nonce)).toBe(true)
   })
 
-  test('of another wallet is refused before any node is asked', async () => {
+  test('of another wallet is refused before any node is called', async () => {
     const [key, nonce] = [newKey(), await nonceFor(newKey().address)]
-    // A contract could have signed, and Polygon's node is out of reach.
+    // A contract may have signed, so a check would call Polygon's node, which is out of reach.
     const message = messageOf(key.address, nonce, { chainId: AMOY })
     expect(codesOf(await prove({ message, signature: '0x00' }))).toEqual(FAILED)
   })
 
-  test('for a contract is not for the key of the same address', async () => {
+  test('for a contract is refused for the key with the same address', async () => {
     const key = newKey()
     const proof = await signed(await nonceFor(`eip155:${SEPOLIA}:${key.address}`), key)
     expect(codesOf(await prove(proof))).toEqual(FAILED)
@@ -337,7 +337,7 @@ describe('a nonce', () => {
     expect((await prove(proof)).status).toBe(200)
   })
 
-  test('ends after five minutes', async () => {
+  test('expires after five minutes', async () => {
     const key = newKey()
     const nonce = await nonceFor(key.address)
     const [row] =
@@ -356,7 +356,7 @@ const SAFE = parseAbi([
 const FACTORY = parseAbi([
   'function createProxyWithNonce(address singleton, bytes initializer, uint256 saltNonce) returns (address)',
 ])
-/** Answers every call as ERC-1271 says yes; spends all gas; returns nothing. */
+/** Code of contracts. The first answers every call with the yes of ERC-1271, the second spends all gas, the third returns nothing. */
 const SAYS_YES: Hex = `0x7f1626ba7e${'00'.repeat(28)}5f5260205ff3`
 const NEVER_ENDS: Hex = '0x5b5f56'
 const STOPS: Hex = '0x00'
@@ -396,7 +396,7 @@ describe('a contract', () => {
 
   let user: string
 
-  test('that is not deployed yet logs in by a wrapped signature (ERC-6492), which deploys nothing', async () => {
+  test('that is not deployed yet logs in with a wrapped signature (ERC-6492), without being deployed', async () => {
     const { nonce, user_id: userId } = (await begin(named())).json
     const message = messageOf(safe, nonce)
     const signature = await signAsSafe(message)
@@ -413,7 +413,7 @@ describe('a contract', () => {
     user = userId
   })
 
-  test('that is deployed logs in by its own word (ERC-1271), as the same user', async () => {
+  test('that is deployed logs in by ERC-1271, as the same user', async () => {
     await chain.send({ to: factory, data: creation })
     const message = messageOf(safe, await nonceFor(safe))
     expect(codesOf(await prove({ message, signature: await signAsSafe(message, newKey()) }))).toEqual(FAILED)
@@ -424,7 +424,7 @@ describe('a contract', () => {
     expect((await prove({ message: again, signature: wrapped(await signAsSafe(again)) })).json.user_id).toBe(user)
   })
 
-  test("does not come in as a key's user, nor the key as the contract's, at the same address", async () => {
+  test('and a key with the same address are different users', async () => {
     const victim = newKey()
     const first = messageOf(victim.address, await nonceFor(victim.address))
     const victims = (await prove({ message: first, signature: await victim.signMessage({ message: first }) })).json
@@ -441,17 +441,17 @@ describe('a contract', () => {
     expect(back.json.user_id).toBe(victims.user_id)
   })
 
-  test('is another user on another chain, and is asked only on the chain that the message names', async () => {
+  test('is another user on another chain, and is called only on the chain that the message names', async () => {
     const [here, there] = [(await begin(named())).json, (await begin(named(BASE_SEPOLIA))).json]
     expect(there.user_id).not.toBe(here.user_id)
-    // The nonce is for the contract on Base, and the Safe speaks for Ethereum.
+    // The nonce is for the contract on Base, but the Safe's message is for Ethereum.
     const message = messageOf(safe, there.nonce)
     const refused = await prove({ message, signature: await signAsSafe(message) })
     expect(codesOf(refused)).toEqual(FAILED)
     expect(refused.json.error).toBe(
-      'The message is for the chain with id 11155111; right here is 84532, that of the contract.',
+      'The message is for the chain with id 11155111, but must be for 84532, the chain of the contract.',
     )
-    // Base has no node here: nobody can say what stands there.
+    // Base has no node here, so the contract there cannot be checked.
     const onBase = messageOf(safe, there.nonce, { chainId: BASE_SEPOLIA })
     expect(codesOf(await prove({ message: onBase, signature: await signAsSafe(onBase) }))).toEqual(FAILED)
   })
@@ -466,7 +466,7 @@ describe('a contract', () => {
     expect(codesOf(await prove({ message, signature: '0x00' }))).toEqual(FAILED)
   })
 
-  test('whose node is out of reach is not refused: 503, and the nonce stays', async () => {
+  test('whose node is out of reach gets 503, and the nonce is not used up', async () => {
     const key = newKey()
     const nonce = await nonceFor(key.address)
     const message = messageOf(key.address, nonce, { chainId: AMOY })
@@ -495,7 +495,7 @@ describe('a Substrate account', () => {
       `Issued At: ${new Date().toISOString()}`,
     ].join('\n')
 
-  test('logs in as one user, whatever prefix its address has and however its wallet wraps', async () => {
+  test('logs in as one user with any prefix, and with or without the wrapping of wallets', async () => {
     const pair = newPair()
     const users = []
     for (const [prefix, spelled] of [
