@@ -1,4 +1,4 @@
-// An account as System.Account tells it: its nonce and what it has.
+// Reads an account from System.Account: its nonce and its balances.
 
 import type { Hex } from '../chain.ts'
 import { type Question, question, type Rpc } from '../node/rpc.ts'
@@ -6,21 +6,21 @@ import { MalformedAnswer } from '../node/wire.ts'
 import type { Runtime } from './runtime.ts'
 import { storageKey, storageQuestion } from './storage.ts'
 
-/** Planck. `exists`: it has an account; below the existential deposit nobody has. */
+/** Amounts in planck. `exists` is false below the existential deposit, where the chain keeps no account. */
 export type Account = {
   readonly exists: boolean
   readonly nonce: number
-  /** What is its own and not reserved. */
+  /** The balance without what is reserved. */
   readonly free: bigint
-  /** What is its own, and put down as a deposit or held. */
+  /** Deposits and holds. */
   readonly reserved: bigint
-  /** The most of it that can leave it while it stays alive. */
+  /** The most that can leave the account while it stays alive. */
   readonly transferable: bigint
 }
 
 const NOBODY: Account = { exists: false, nonce: 0, free: 0n, reserved: 0n, transferable: 0n }
 
-/** What the codec hands out of System.Account, in any of its forms. */
+/** The codec's value of System.Account, in any of its versions. */
 type AccountInfo = {
   readonly nonce: { toNumber(): number }
   readonly data: Readonly<
@@ -30,13 +30,12 @@ type AccountInfo = {
 
 export const larger = (one: bigint, other: bigint): bigint => (one > other ? one : other)
 
-/** The least that an account may have (Balances.ExistentialDeposit), in planck. */
+/** The least balance of an account (Balances.ExistentialDeposit), in planck. */
 export const existentialDeposit = ({ constants, registry }: Runtime): bigint => {
   const constant = constants.balances?.existentialDeposit
   return constant === undefined ? 0n : registry.createType('u128', constant.toU8a()).toBigInt()
 }
 
-/** @throws MalformedAnswer for what is no account. */
 const readAccount = (runtime: Runtime, stored: Hex | null): Account => {
   if (stored === null) return NOBODY
   const { registry } = runtime
@@ -50,7 +49,7 @@ const readAccount = (runtime: Runtime, stored: Hex | null): Account => {
   const { data } = info
   const amount = (of: { toBigInt(): bigint } | undefined): bigint => of?.toBigInt() ?? 0n
   const free = amount(data.free)
-  // Fungible's freezes count reserves (since 2023), locks before did not: the stricter one is never too much.
+  // Freezes (fungible, since 2023) also cover the reserved balance. The older locks did not: take the larger of the two.
   const frozen =
     data.frozen === undefined ? larger(amount(data.feeFrozen), amount(data.miscFrozen)) : amount(data.frozen)
   const reserved = amount(data.reserved)
@@ -65,20 +64,20 @@ const accountType = ({ storage }: Runtime) => {
   return entry.meta.type.asMap.value
 }
 
-/** As of a block. */
+/** Asks for the account at the end of a block. */
 export const accountQuestion = (runtime: Runtime, address: string, blockHash: Hex): Question<Account> => {
   const stored = storageQuestion(storageKey(runtime, 'system', 'account', [address]), blockHash)
   return { ...stored, parse: (value) => readAccount(runtime, stored.parse(value)) }
 }
 
-/** The nonce after all that is in the pool. */
+/** Asks for the next free nonce, behind every extrinsic in the node's pool. */
 export const nextIndexQuestion = (address: string): Question<number> =>
   question('system_accountNextIndex', [address], (value) => {
     if (typeof value !== 'number' || !Number.isSafeInteger(value)) throw new MalformedAnswer('a nonce')
     return value
   })
 
-/** Nonces: of what is final, and after all that is in the pool. @throws NodeUnavailable. */
+/** Reads both nonces: the one at the given block, and the next free one behind the node's pool. @throws NodeUnavailable. */
 export const readCounts = async (
   rpc: Rpc,
   { runtime, address, blockHash }: { readonly runtime: Runtime; readonly address: string; readonly blockHash: Hex },

@@ -1,4 +1,4 @@
-// SS58 addresses: a prefix that names the network, a public key and a checksum, in base58.
+// SS58 addresses: the network's prefix, a public key and a checksum, in base58.
 
 import { checkAddressChecksum, encodeAddress } from '@polkadot/util-crypto/address'
 import { base58Decode } from '@polkadot/util-crypto/base58'
@@ -9,37 +9,37 @@ type Prefixed = Pick<SubstrateNetworkRow, 'network' | 'ss58Prefix'>
 type Row = Prefixed & Pick<SubstrateNetworkRow, 'hasPrograms'>
 
 const PUBLIC_KEY_BYTES = 32
-/** A program's id, as the wallets and explorers of its network write it. */
+/** The id of a program in hex, as the wallets and explorers of its network write it. */
 export const LIKE_PROGRAM = /^0x[0-9a-fA-F]{64}$/
 const LIKE_EVM = /^0x[0-9a-fA-F]{40}$/
 /**
- * 35 or 36 bytes in base58: a prefix of one or two bytes, 32 bytes, a checksum of two. A byte of zero that leads is one
- * character, so the account of zeros is shorter than any that has a key.
+ * 35 or 36 bytes in base58: a prefix of one or two bytes, a public key of 32, a checksum of two. Base58 writes each leading
+ * zero byte as one character, so the address of the all-zero key is the shortest.
  */
 const LIKE_SS58 = /^[1-9A-HJ-NP-Za-km-z]{35,50}$/
 
 type Account = { readonly prefix: number; readonly publicKey: Uint8Array }
 
-/** null for what is no address of 32 bytes, has a wrong checksum, or is not spelled as it should be. */
+/** @returns null unless the text is the canonical SS58 address of a public key of 32 bytes, with a valid checksum. */
 const decode = (text: string): Account | null => {
   if (!LIKE_SS58.test(text)) return null
   const bytes = base58Decode(text)
   const [isValid, end, start, prefix] = checkAddressChecksum(bytes)
   if (!isValid || end - start !== PUBLIC_KEY_BYTES) return null
   const publicKey = bytes.slice(start, end)
-  // A prefix below 64 could also be written in two bytes: then one account would have two texts.
+  // A prefix below 64 can also be written in two bytes. Refuse that form, so that an account has one address.
   return encodeAddress(publicKey, prefix) === text ? { prefix, publicKey } : null
 }
 
-/** @param publicKey 32 bytes, sr25519. @throws Error for any other form: a mistake of ours */
+/** @param publicKey sr25519, 32 bytes. */
 export const addressOf = (row: Prefixed, publicKey: Uint8Array): string => {
   if (publicKey.length !== PUBLIC_KEY_BYTES) throw new Error('expected 32 bytes of an sr25519 public key')
   return encodeAddress(publicKey, row.ss58Prefix)
 }
 
 /**
- * The text of an address of this network. Where programs are, their ids in hex are taken as well, and have one text with the
- * account of the same 32 bytes.
+ * Checks an address of this network and returns it. On a network with programs the id of a program in hex is accepted too; the
+ * result is the SS58 address of the same 32 bytes.
  * @throws address_invalid (malformed, wrong checksum), network_mismatch (another network's prefix, an EVM address)
  */
 export const parseAddress = (row: Row, input: { readonly text: string; readonly field: string }) => {
@@ -64,13 +64,13 @@ export const parseAddress = (row: Row, input: { readonly text: string; readonly 
   return text
 }
 
-/** Whether a text has the form of an address, whatever its prefix and checksum. */
+/** Whether a text looks like an SS58 address. Prefix and checksum are not checked. */
 export const isLikeSs58 = (text: string): boolean => LIKE_SS58.test(text)
 
-/** null for what is no address of 32 bytes, whatever its prefix. */
+/** The public key in an address with any prefix; null if the text is not an address. */
 export const publicKeyOf = (text: string): Uint8Array | null => decode(text)?.publicKey ?? null
 
-/** One text for an account, whichever network's prefix it came with: prefix 0. null for what is no address. */
+/** The address of the same account with prefix 0, to compare addresses of several networks. null if it is not an address. */
 export const accountAddress = (text: string): string | null => {
   const publicKey = publicKeyOf(text)
   return publicKey === null ? null : encodeAddress(publicKey, 0)

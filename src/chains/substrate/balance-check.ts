@@ -1,7 +1,6 @@
-// What was told of a block, held against the state before and after it: of the coin an account's free and reserved balance
-// together, as reserving moves nothing; of assets what their pallets keep. Which accounts a block touched is found without the
-// reader of transfers, by the addresses in its events: what that reader leaves out shows all the same. So does the fee: what
-// was paid is the runtime's own word.
+// Compares the movements that we read from a block with the state before and after it. For the coin it compares the free and
+// reserved balance together, because reserving moves nothing. For assets it compares the balance in their pallet. The accounts
+// to check come from the addresses in the block's events, not only from our movements, so a transfer that we missed shows up.
 
 import type { BalanceCheck, BalanceDifference, BalanceScope } from '../balance-check.ts'
 import type { BlockMovements, Movement } from '../chain.ts'
@@ -14,7 +13,7 @@ import type { SubstrateNode } from './node.ts'
 import type { Runtime } from './runtime.ts'
 import { unlessForgotten } from './storage.ts'
 
-/** Of one block: what is beyond is left out. */
+/** The most balances that are checked in one block. */
 const HOLDINGS_MAX = 200
 /** An address of 32 bytes with its prefix and checksum, in base58. */
 const LIKE_ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{46,50}$/
@@ -22,7 +21,7 @@ const LIKE_ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{46,50}$/
 const addressesIn = ({ fields }: ChainEvent): readonly string[] =>
   [...fields.values()].map(String).filter((text) => LIKE_ADDRESS.test(text))
 
-/** What a block touched: the coin of everybody whom it names, and each asset of those whom an event of it names. */
+/** The holdings that a block touched: the coin (null) of each address in it, and an asset of each address in its events. */
 const touchedBy = (events: readonly ChainEvent[], movements: readonly Movement[]) => {
   const touched = new Map<string, Set<string | null>>()
   const touch = (address: string, contract: string | null) => {
@@ -65,7 +64,7 @@ const check = async (
   { block, scope }: { readonly block: BlockMovements; readonly scope: BalanceScope },
 ): Promise<BalanceCheck> => {
   const { hash, parentHash, movements } = block
-  // A block is written by the runtime that its parent left behind.
+  // A block is executed by the runtime in its parent's state.
   const runtime = await runtimes.at(parentHash)
   const events = await bulk.ask(eventsQuestion(runtime, hash), { size: 'bulk' })
   const touched = touchedBy(events, movements)
@@ -82,7 +81,7 @@ const check = async (
     const told = toldOf(movements, holding) + (fees.get(holdingKey(holding)) ?? 0n)
     const changed = (after[index] ?? 0n) - (before[index] ?? 0n)
     if (told === changed) return []
-    // What is missing of an asset may be a fee, where none is told.
+    // A fee paid in the asset may explain a missing amount, on a runtime that has no event for such fees.
     if (holding.contract !== null && changed < told && hasHiddenFees) return []
     return [{ ...holding, changed, told }]
   })
@@ -94,5 +93,5 @@ export const checkBalances = (
   node: SubstrateNode,
   input: { readonly block: BlockMovements; readonly scope: BalanceScope },
 ): Promise<BalanceCheck | null> =>
-  // The first block moves nothing: its state is what the chain begins with.
+  // The genesis block has no parent and moves nothing.
   input.block.number === 0n ? Promise.resolve({ checked: 0, differences: [] }) : unlessForgotten(check(node, input))

@@ -1,4 +1,4 @@
-// What an address holds, at one final block: the free coin, and assets of the instances of pallet_assets.
+// Reads the balances of an address at one final block: the free coin, and assets of the instances of pallet_assets.
 
 import type { Balances } from '../chain.ts'
 import { accountQuestion } from './account.ts'

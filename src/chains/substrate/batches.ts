@@ -1,4 +1,4 @@
-// A call as what it does one by one.
+// Splits a batch into its calls.
 
 import type { Hex } from '../chain.ts'
 import { type CallTree, treeOf } from './decode.ts'
@@ -13,7 +13,7 @@ const unbatched = (tree: CallTree): readonly CallTree[] => {
   return calls.kind === 'list' ? calls.items.flatMap((each) => (each.kind === 'call' ? unbatched(each) : [])) : []
 }
 
-/** A call, or those within a batch, in order; none where it cannot be read. Pure. */
+/** The calls in a batch, in order; any other call alone. Empty if the call cannot be decoded. Pure. */
 export const callsOf = (runtime: Runtime, call: Hex): readonly CallTree[] => {
   const tree = treeOf(runtime, call)
   return tree === null ? [] : unbatched(tree)

@@ -1,4 +1,4 @@
-// Finalized blocks: nothing else is followed, so that what is taken in never goes away again.
+// Reads finalized blocks. Nothing else is indexed, so there are no reorganizations.
 
 import type { BlockRef, BlockWithHashes, Hex } from '../chain.ts'
 import { type Answer, type Question, question, type Rpc } from '../node/rpc.ts'
@@ -25,20 +25,20 @@ const parseBlock = (value: unknown): Block => {
   return { ...parseHeader(header), extrinsics: listOf(bytes)(extrinsics) }
 }
 
-/** A block with its extrinsics; null where the node does not have it. */
+/** Asks for a block with its extrinsics; null if the node does not have it. */
 export const blockQuestion = (blockHash: Hex): Question<Block | null> =>
   question('chain_getBlock', [blockHash], nullable(parseBlock))
 
-/** The hash of the block with a number, as the node has it by now. */
+/** Asks for the hash of a block by its number on the node's current chain. */
 export const hashQuestion = (number: bigint): Question<Hex | null> =>
   question('chain_getBlockHash', [Number(number)], nullable(hash))
 
 export const hashOfExtrinsic = (raw: Hex): Hex => toHex(blake2Hash(Buffer.from(raw.slice(2), 'hex')))
 
-/** The newest final block, and the runtime that is behind it. */
+/** The newest final block, and the version of the runtime in its state. */
 export type FinalHead = { readonly ref: BlockRef; readonly version: RuntimeVersion }
 
-/** @param known is answered again where it still is the newest one. @throws NodeUnavailable. */
+/** @param known is returned unchanged if it still is the newest final block. @throws NodeUnavailable. */
 export const readFinalHead = async (
   { rpc }: Pick<SubstrateNode, 'rpc'>,
   known: FinalHead | null = null,
@@ -54,17 +54,20 @@ export const readFinalHead = async (
   return { ref: { ...header, hash: blockHash, timestampMs }, version }
 }
 
-/** @returns what the node says of a block that it named itself and does not have. */
+/** @returns the node's error for a block that it calls final but does not have. */
 const noSuchBlock = async (rpc: Rpc) => {
   const answer = await rpc.try(question('chain_getHeader', ['0x'], record))
   if (answer.ok) throw new Error('a node has no header of the block that it calls final')
   return answer.error
 }
 
-/** What is signed for one of these waits some blocks less; a second is a sixth of one. */
+/** A second is a small part of a block's time (2 to 12 seconds), so an era from this head is at most one block shorter. */
 const RECENT_MS = 1_000
 
-/** A final head that is a second old at most, for what is signed and not judged. @throws NodeUnavailable. */
+/**
+ * Reads the final head at most once a second. Use it to fill extrinsics; balances are compared at a fresh head.
+ * @throws NodeUnavailable.
+ */
 export const createRecentHead = (
   node: Pick<SubstrateNode, 'rpc'>,
   nowMs: () => number = () => performance.now(),
@@ -81,7 +84,7 @@ export const createRecentHead = (
   }
 }
 
-/** Timestamp.set as it stands in a block: 10 bytes, bare, call 0 of its pallet, a compact number of 6 bytes. */
+/** A Timestamp.set extrinsic: 10 bytes, unsigned, call 0 of its pallet, a compact number of 6 bytes. */
 const TIMESTAMP_SET = /^0x280[45][0-9a-f]{2}000b([0-9a-f]{12})$/
 
 const timestampIn = ({ extrinsics }: Block): number | null => {
@@ -89,10 +92,14 @@ const timestampIn = ({ extrinsics }: Block): number | null => {
   return found === undefined ? null : Number(littleEndian(`0x${found}`))
 }
 
-/** What follows a block's hash in a batch. */
+/** The questions whose answers blockOf needs. */
 export const blockQuestions = (blockHash: Hex) => [blockQuestion(blockHash), timestampQuestion(blockHash)] as const
 
-/** Also of a block whose state the node has let go of: its hashes are what matters. @throws NodeUnavailable. */
+/**
+ * Builds a block from the answers to blockQuestions; null if the node does not have it. If the node has pruned the block's
+ * state, the time is read from its Timestamp.set extrinsic.
+ * @throws NodeUnavailable.
+ */
 export const blockOf = (
   { rpc }: Pick<SubstrateNode, 'rpc'>,
   blockHash: Hex,
@@ -106,7 +113,7 @@ export const blockOf = (
   return { ...header, hash: blockHash, timestampMs, transactionHashes: extrinsics.map(hashOfExtrinsic) }
 }
 
-/** The runtime behind the newest final block, and that block. @throws NodeUnavailable. */
+/** The newest final block and its runtime. @throws NodeUnavailable. */
 export const readNow = async (
   node: Pick<SubstrateNode, 'rpc' | 'runtimes'>,
 ): Promise<{ readonly head: BlockRef; readonly runtime: Runtime }> => {

@@ -1,4 +1,5 @@
-// What a node says to an extrinsic (sc_rpc_api::author::error, sc_transaction_pool_api::error). Nothing is retried here.
+// Sends an extrinsic to the node and maps the node's errors (sc_rpc_api::author::error, sc_transaction_pool_api::error).
+// Nothing is retried here.
 
 import type { BroadcastOutcome, Hex } from '../chain.ts'
 import { NodeUnavailable, question, type Rpc, type RpcError } from '../node/rpc.ts'
@@ -11,7 +12,7 @@ const ALREADY_IMPORTED = 1013
 const TOO_LOW_PRIORITY = 1014
 const IMMEDIATELY_DROPPED = 1016
 
-/** Nodes put what is wrong into the message or into its data: "Transaction is outdated", "… { Stale }". */
+/** Nodes give the reason in the error's message or in its data: "Transaction is outdated", "… { Stale }". */
 const textOf = ({ message, data }: RpcError): string => `${message} ${typeof data === 'string' ? data : ''}`.trim()
 
 const outcomeOf = (error: RpcError): BroadcastOutcome => {
@@ -21,7 +22,7 @@ const outcomeOf = (error: RpcError): BroadcastOutcome => {
       return { kind: 'accepted' }
     case TOO_LOW_PRIORITY:
       return { kind: 'underpriced', reason }
-    // Of what the node says nothing against: its pool may be full.
+    // The extrinsic itself may be valid: the pool may be full, for example.
     case IMMEDIATELY_DROPPED:
     case TEMPORARILY_BANNED:
     case UNKNOWN_VALIDITY:
@@ -36,7 +37,7 @@ const outcomeOf = (error: RpcError): BroadcastOutcome => {
   }
 }
 
-/** Never throws for what a node says, or for one that cannot be reached. */
+/** Sends an extrinsic. An error of the node, or a node that cannot be reached, is an outcome and not an exception. */
 export const broadcast = async (outbound: Rpc, raw: Hex): Promise<BroadcastOutcome> => {
   try {
     const answer = await outbound.try(question('author_submitExtrinsic', [raw], hash))

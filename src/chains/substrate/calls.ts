@@ -1,5 +1,7 @@
-// An intent as a call of the runtime. `to` and `value`: Balances.transfer_keep_alive; `input` alone: a call in SCALE as it
-// stands, with whatever it moves; `to` and `input`, where programs are: Gear.send_message.
+// Turns an intent into a call of the runtime:
+// - `to` and `value`: Balances.transfer_keep_alive;
+// - `input` alone: a SCALE-encoded call, used as it is;
+// - `to` and `input`, on a network with programs: Gear.send_message.
 
 import { AppError } from '../../errors.ts'
 import type { Hex, Intent } from '../chain.ts'
@@ -11,7 +13,7 @@ import type { Runtime } from './runtime.ts'
 
 const refuse = (sentence: string): AppError => new AppError('invalid_input', sentence)
 
-/** @throws invalid_input for a field that means nothing on a Substrate network. */
+/** @throws invalid_input for a field that has no meaning on a Substrate network. */
 const refuseForeignFields = (network: string, { intent, isMessage }: { intent: Intent; isMessage: boolean }): void => {
   if (intent.maxFeePerGas !== undefined) {
     throw refuse(
@@ -26,7 +28,7 @@ const refuseForeignFields = (network: string, { intent, isMessage }: { intent: I
 const U128_END = 2n ** 128n
 const U32_END = 2n ** 32n
 
-/** @throws invalid_input for a quantity that the types of Substrate do not hold. */
+/** @throws invalid_input for a quantity that does not fit its Substrate type. */
 const refuseTooLarge = ({ value, maxPriorityFeePerGas = 0n, nonce = 0 }: Intent): void => {
   const quantities = [
     ['value', value, U128_END, '2^128'],
@@ -37,7 +39,7 @@ const refuseTooLarge = ({ value, maxPriorityFeePerGas = 0n, nonce = 0 }: Intent)
   if (found !== undefined) throw refuse(`Field "unsigned_transaction.${found[0]}" must be below ${found[3]}.`)
 }
 
-/** @throws invalid_input for bytes that are no call of the runtime, or not all of one; node_unavailable after an upgrade. */
+/** @throws invalid_input if the bytes are not exactly one call of the runtime; node_unavailable after a runtime upgrade. */
 const rawCall = (runtime: Runtime, { value, input, madeBy }: Intent): Hex => {
   if (value !== 0n) {
     throw refuse('Field "unsigned_transaction.value" must be 0 or absent beside a call: what it moves is in the call.')
@@ -51,7 +53,7 @@ const rawCall = (runtime: Runtime, { value, input, madeBy }: Intent): Hex => {
 }
 
 /**
- * The call that an intent is, in SCALE. A message without a gas limit has none yet.
+ * Encodes the call of an intent in SCALE. A message whose gas limit is not set yet is encoded without one.
  * @throws invalid_input, not_implemented (no programs).
  */
 export const callOf = (runtime: Runtime, row: SubstrateNetworkRow, intent: Intent): Hex => {

@@ -1,4 +1,4 @@
-// A Substrate network behind one node, as a Chain: each verb is a file of this folder, put together here.
+// Implements Chain for a Substrate network behind one node. Each verb is in a file of this folder; this file puts them together.
 
 import type { Chain, Submission, SubstrateUnsigned, Unsigned } from '../chain.ts'
 import { accountQuestion, readCounts } from './account.ts'
@@ -23,12 +23,12 @@ import { findStatus, readStatuses } from './status.ts'
 import { unlessForgotten } from './storage.ts'
 import { createTerms } from './terms.ts'
 
-/** 31 years: what is mortal ends by itself. */
+/** 31 years. A mortal extrinsic expires by itself, so it needs no time-out here. */
 const NEVER_SECONDS = 1_000_000_000
-/** A block is some kilobytes of events. */
+/** Every block is checked: its events are only some kilobytes. */
 const CHECKED_PERCENT = 100
 
-/** Each chain is handed back only what it made. */
+/** A chain only gets back the unsigned transactions that it made. */
 const ours = (unsigned: Unsigned): SubstrateUnsigned => {
   if (unsigned.family !== 'substrate') throw new Error('expected an extrinsic of a Substrate network')
   return unsigned
@@ -52,14 +52,14 @@ const createSubmission = (node: SubstrateNode, finalBlocks: FinalBlocks): Submis
     complete: () => null,
     fill: async (intent, from, { nonce }) => fill(node, { intent, from, nonce, head: await recentHead() }),
     transactionCounts: async (address) => countsAsOf(address, await recentHead()),
-    // Balances are compared with what was heard a moment ago: of now, not of a head that is remembered.
+    // The caller compares the balance with current amounts, so read a fresh head and not a remembered one.
     standing: async (address) => {
       const { minedCount, pendingCount, account } = await countsAsOf(address, await readFinalHead(node))
       return { minedCount, pendingCount, balance: account.transferable, nextBaseFeePerGas: null }
     },
     transactionCountAt: (at) => unlessForgotten(countAt(at)),
     withNonce: (unsigned, nonce) => ({ ...ours(unsigned), nonce }),
-    // A higher tip would take a lower one's place in a pool, but nothing has to climb: what is mortal ends by itself.
+    // A higher tip could replace an extrinsic in the pool, but that is not needed: a mortal extrinsic expires by itself.
     ladder: ({ unsigned }) => ({ rungs: [unsigned], cancel: null, isFixed: false, isCutByFunds: false }),
     patience: { climbAfterSeconds: NEVER_SECONDS, expireAfterSeconds: NEVER_SECONDS },
     replacement: null,
@@ -69,7 +69,7 @@ const createSubmission = (node: SubstrateNode, finalBlocks: FinalBlocks): Submis
     },
     signingBytes: (unsigned) => signingBytes(ours(unsigned)),
     assemble: (unsigned, signature) => assemble(ours(unsigned), signature),
-    // An extrinsic says what it may move and its tip; the fee is the runtime's, and so are deposits.
+    // An extrinsic states its tip, but not its fee and deposits: the runtime sets those.
     offerOf: ({ recordedCost }) => ({
       maxFeePerGas: null,
       maxPriorityFeePerGas: null,
@@ -80,7 +80,7 @@ const createSubmission = (node: SubstrateNode, finalBlocks: FinalBlocks): Submis
   }
 }
 
-/** Free of keys; it connects to nothing before it is asked something. */
+/** Creates the chain of a network. It holds no keys, and connects to the node only when a verb is called. */
 export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
   const { row } = input
   const node = createSubstrateNode(input)
@@ -96,7 +96,7 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     status: (hash) => findStatus(node, { hash, search }),
     statuses: (asked) => readStatuses(node, asked),
     preview: (from, intents) => previewBundle(node, { from, intents }),
-    // What has a recipient is a plain transfer, or a message in a program's own words.
+    // With a recipient it is a plain transfer or a message to a program; without one it is a SCALE-encoded call.
     readCall: async ({ to, value, input }) => {
       const isMessageTo = row.hasPrograms && isMessage({ to, input })
       if (to !== null && !isMessageTo) return null
@@ -105,9 +105,9 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     },
     facts: (addresses) => readFacts(node, addresses),
     balances: (input) => readBalances(node, input),
-    // Only final blocks are followed.
+    // Only final blocks are read.
     depth: { confirmations: 1, final: 1 },
-    // All of them: nothing tells by an address which blocks to read.
+    // Backfill reads every block, because a node has no index from an address to its blocks.
     wholeBackfillBlocks: Number.MAX_SAFE_INTEGER,
     checkedPercent: CHECKED_PERCENT,
     pollIntervalMs: row.pollIntervalMs,

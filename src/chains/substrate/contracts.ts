@@ -1,5 +1,5 @@
-// What has an id of a pallet's here and an address elsewhere, in the one word that tables and the wire have for it. Ids of
-// the pallets overlap, so each says whose it is; the plain digits are the collections that this service makes and mints in.
+// The text form of assets and collections, used in tables and on the wire where other networks use a contract's address. Ids of
+// several pallets overlap, so a prefix names the pallet. Plain digits are collections of the pallet that this service mints in.
 
 import { AppError } from '../../errors.ts'
 import type { Hex } from '../chain.ts'
@@ -14,23 +14,23 @@ export const assetContract = (id: string): string => `asset:${id}`
 /** An asset of pallet PoolAssets, a share of a pool: `pool:7`. */
 const poolContract = (id: string): string => `pool:${id}`
 
-/** An asset of pallet ForeignAssets by its XCM Location in SCALE, which versions 3 to 5 of XCM spell alike: `foreign:0x02010903`. */
+/** An asset of pallet ForeignAssets, by its XCM Location in SCALE (the same in XCM 3 to 5): `foreign:0x02010903`. */
 const foreignContract = (location: Hex): string => `foreign:${location}`
 
-/** The contract of an asset by the pallet, in the metadata's spelling, and the id that an event of it tells first. */
+/** By pallet (as in the metadata): makes the contract from the asset's id, which is the first field of the pallet's events. */
 export const ASSET_CONTRACTS: Readonly<Record<string, (id: CodecValue) => string>> = {
   Assets: (id) => assetContract(String(id)),
   PoolAssets: (id) => poolContract(String(id)),
   ForeignAssets: (id) => foreignContract(id.toHex()),
 }
 
-/** A collection of the runtime's pallet for NFTs: `7`. That is Nfts, and Uniques only where there is no Nfts. */
+/** A collection of the runtime's pallet for NFTs, `7`: Nfts, or Uniques on a runtime without Nfts. */
 export const collectionContract = (id: string): string => id
 
-/** A collection of Uniques beside Nfts: `uniques:7`. */
+/** A collection of Uniques on a runtime that also has Nfts: `uniques:7`. */
 export const oldCollectionContract = (id: string): string => `uniques:${id}`
 
-/** Three instances of pallet_assets, as storage names them. */
+/** The three instances of pallet_assets, by their names in storage. */
 export type AssetId =
   | { readonly pallet: 'assets' | 'poolAssets'; readonly id: number }
   | { readonly pallet: 'foreignAssets'; readonly id: Hex }
@@ -45,7 +45,7 @@ const COLLECTION_ID = /^(?:uniques:)?[0-9]+$/
 /** Ids are u32 on every Asset Hub. */
 const ID_END = 2 ** 32
 
-/** Whose id a word is; null for any other word. Whether the bytes of a foreign one are a Location, the runtime knows. Pure. */
+/** Parses a contract; null if it has no form above. The Location of a foreign asset is not decoded here. Pure. */
 export const contractIdOf = (word: string): ContractId | null => {
   if (FOREIGN.test(word)) return { pallet: 'foreignAssets', id: `0x${word.slice('foreign:0x'.length)}` }
   const [, prefix = '', digits] = FORM.exec(word) ?? []
@@ -54,20 +54,19 @@ export const contractIdOf = (word: string): ContractId | null => {
   return { pallet: PALLETS[prefix as keyof typeof PALLETS], id }
 }
 
-/** Whether a text names what previews and activity show by its id: `7`, `asset:1984`, `foreign:0x02010903`. */
+/** Whether a text has the form of an id in previews and activity: `7`, `asset:1984`, `foreign:0x02010903`. */
 export const isShownId = (text: string): boolean => SHOWN_ID.test(text)
 
-/** Whether a text has the form of a program's id, or a collection's, and is no address. */
+/** Whether a text has the form of an NFT contract: a program's id on a network with programs, else a collection's id. */
 export const isContractId = ({ hasPrograms }: Pick<SubstrateNetworkRow, 'hasPrograms'>, text: string): boolean =>
   (hasPrograms ? LIKE_PROGRAM : COLLECTION_ID).test(text)
 
-/** Pure. */
 export const isAsset = (contract: ContractId): contract is AssetId =>
   contract.pallet !== 'collections' && contract.pallet !== 'uniques'
 
 /**
- * The asset that a fee is to be paid in: of pallet Assets by its digits, or any as contracts are named.
- * @returns the word for it. @throws invalid_input naming the field. Pure.
+ * Parses the asset that pays a fee: plain digits (an id in pallet Assets), or the contract of an asset.
+ * @returns the contract. @throws invalid_input. Pure.
  */
 export const parseFeeAsset = (text: string, field: string): string => {
   const word = /^[0-9]+$/.test(text) ? assetContract(text) : text
@@ -80,8 +79,8 @@ export const parseFeeAsset = (text: string, field: string): string => {
 }
 
 /**
- * A program's id in lower-case hex, whichever way it is written: so programs are named everywhere but in addresses, and what
- * clients send comes back. Else a collection's id.
+ * Parses the contract of an NFT. On a network with programs this is a program's id or address, returned as its id in lower-case
+ * hex; elsewhere it is a collection's id.
  * @throws address_invalid, network_mismatch. Pure.
  */
 export const parseContract = (

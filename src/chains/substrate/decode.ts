@@ -1,29 +1,29 @@
-// What a call says, by the runtime's metadata: its pallet and name, and its arguments with the calls among them. An address
-// is its SS58 text, an integer a decimal string, a variant with something in it `{ Name: … }`, one without its name.
+// Decodes calls by the runtime's metadata: the pallet, the name and the arguments, with nested calls. In the shown form an
+// address is SS58, an integer is a decimal string, a variant with content is `{ Name: … }`, one without content is its name.
 
 import { unreachable } from '../../errors.ts'
 import type { DecodedCall, Hex } from '../chain.ts'
 import type { Runtime } from './runtime.ts'
 import { callType, type Field, type Value, valueAs } from './values.ts'
 
-/** A larger call is shown as it is. */
+/** A larger call is not decoded for display. */
 const DECODE_LIMIT_BYTES = 131_072
 
 export type CallTree = Extract<Value, { readonly kind: 'call' }>
 
-/** A call of whatever size; null for what is no call of the runtime, or not all of one. Pure. */
+/** Decodes a call of any size; null unless the bytes are exactly one call of the runtime. Pure. */
 export const treeOf = (runtime: Runtime, call: Hex): CallTree | null => {
   const tree = valueAs(runtime, callType(runtime), call)
   return tree?.kind === 'call' ? tree : null
 }
 
-/** One that is shown and judged: null for a larger one, too. Pure. */
+/** Decodes a call for display or a forecast; null also for a call above the size limit. Pure. */
 export const readTree = (runtime: Runtime, call: Hex): CallTree | null =>
   call.length > 2 + 2 * DECODE_LIMIT_BYTES ? null : treeOf(runtime, call)
 
 /**
- * Whether a second reader agrees that bytes are a call: the codec must give the same bytes again. Addresses by an index it
- * takes for others. It reads without bounds, and slowly, so it comes last. Pure.
+ * Whether two decoders accept the bytes: ours, and the codec, which must encode the same bytes again. The codec is slow, reads
+ * without bounds and mistakes addresses by index, so it runs after ours. Pure.
  */
 export const isExactCall = (runtime: Runtime, call: Hex): boolean => {
   if (treeOf(runtime, call) === null) return false
@@ -62,7 +62,6 @@ const shown = (value: Value): unknown => {
   }
 }
 
-/** Pure. */
 export const told = ({ functionName, fields }: CallTree): DecodedCall => ({
   functionName,
   arguments: shownFields(fields),

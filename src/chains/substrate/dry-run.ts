@@ -1,8 +1,8 @@
-// Calls run in advance by the runtime itself (DryRunApi, which Asset Hubs have): what they would emit, and how they would end.
-// No fee is taken, and the signer's nonce is not looked at.
+// Simulates calls with the runtime's DryRunApi (Asset Hubs have it) and returns their events and results. A dry run takes no
+// fee and does not check the signer's nonce.
 //
-// Several run as one `utility.force_batch`, so that each sees what those before it did, and a failed one fails alone. What
-// each one did is told apart by marks that are put behind them: remarks of random bytes, whose hashes the runtime emits.
+// Several calls run as one `utility.force_batch`, so that each sees the effects of those before it and a failure stays with its
+// call. A mark behind each call separates their events: a remark of random bytes, whose hash the runtime emits.
 
 import { randomBytes } from 'node:crypto'
 import { AppError } from '../../errors.ts'
@@ -17,16 +17,16 @@ import type { Runtime } from './runtime.ts'
 
 const MARK_BYTES = 16
 
-/** What a call would do. `failed`: the dispatch error's name; null where the call itself succeeds. */
+/** The result of a dry run. `failed` is the name of the dispatch error; null if the call itself succeeds. */
 export type Trial = { readonly failed: string | null; readonly events: readonly ChainEvent[] }
 
-/** Why a call would not do all that it says, itself or within. Pure. */
+/** Why a call, or a call inside it, would fail; null if none would. Pure. */
 export const failureOf = (runtime: Runtime, { failed, events }: Trial): string | null =>
   failed ?? innerFailure(runtime, events)?.reason ?? null
 
 type Trying = { readonly from: string; readonly blockHash: Hex }
 
-/** What the codec hands out of CallDryRunEffects in a Result. */
+/** The codec's value of Result<CallDryRunEffects>. */
 type Effects = {
   readonly isOk: boolean
   readonly asOk: {
@@ -40,14 +40,14 @@ const methodOf = ({ metadata }: Runtime) =>
     .find(({ name }) => name.toString() === 'DryRunApi')
     ?.methods.find(({ name }) => name.toString() === 'dry_run_call')
 
-/** The newest form of messages to other chains that the runtime has (xcm, VersionedXcm). */
+/** The newest XCM version of the runtime (xcm, VersionedXcm). */
 const xcmVersionOf = ({ registry }: Runtime): number => {
   const versioned = registry.lookup.types.find(({ type: { path } }) => path.join('::') === 'xcm::VersionedXcm')
   const names = versioned?.type.def.asVariant.variants.map(({ name }) => Number(name.toString().slice(1))) ?? []
   return Math.max(...names, 0)
 }
 
-/** Origin and call; and since its second version that of the messages that it tells. */
+/** The API's arguments: the origin, the call and, since version 2 of the API, the XCM version for the result. */
 const inputOf = (runtime: Runtime, { from, call }: { readonly from: string; readonly call: Hex }): Hex => {
   const { registry } = runtime
   const [origin, , version] = methodOf(runtime)?.inputs ?? []
@@ -75,7 +75,7 @@ const readTrial = (runtime: Runtime, answer: Hex): Trial | null => {
   }
 }
 
-/** null where the runtime would not do it. */
+/** The answer is null if the runtime refuses the dry run. */
 const trialQuestion = (
   runtime: Runtime,
   { from, call, blockHash }: Trying & { readonly call: Hex },
@@ -96,7 +96,7 @@ const newMark = ({ calls }: Runtime): Mark | null => {
 const isFrom = ({ pallet, name }: ChainEvent, from: string, ...names: readonly string[]): boolean =>
   pallet === from && names.includes(name)
 
-/** A batch says of each of its calls how it ended, after what the call itself emitted. */
+/** The last event of each call in a batch is the batch's own: it says how the call ended. */
 const trialBefore = (runtime: Runtime, events: readonly ChainEvent[]): Trial => {
   const end = events.at(-1)
   if (end === undefined || !isFrom(end, 'Utility', 'ItemCompleted', 'ItemFailed')) {
@@ -114,7 +114,7 @@ const split = (runtime: Runtime, marks: readonly Mark[], events: readonly ChainE
     )
     if (at < from) throw new MalformedAnswer('the marks of a batch')
     const own = trialBefore(runtime, events.slice(from, at))
-    // The mark's own end is between.
+    // Skip the mark and the batch's event for it.
     from = at + 2
     return own
   })
@@ -122,12 +122,12 @@ const split = (runtime: Runtime, marks: readonly Mark[], events: readonly ChainE
 
 const isThere = <T>(value: T | null): value is T => value !== null
 
-/** Whether the runtime runs calls in advance. Pure. */
+/** Whether the runtime has DryRunApi. Pure. */
 const hasTrials = (runtime: Runtime): boolean => methodOf(runtime) !== undefined
 
 /**
- * What calls of one signer would do, one after the other, as of a block.
- * @returns null where the runtime does not run them. @throws NodeUnavailable.
+ * Simulates calls of one signer, one after the other, on the state of a block.
+ * @returns null if the runtime cannot simulate them. @throws NodeUnavailable.
  */
 export const tryCalls = async (
   { rpc }: Pick<SubstrateNode, 'rpc'>,
@@ -153,14 +153,14 @@ export const tryCalls = async (
   })
 }
 
-/** Whoever calls `utility.force_batch` asks for the other calls to be done all the same. */
+/** A failed item of `utility.force_batch` is no reason to refuse: that call lets the other items run. */
 const isRefused = (runtime: Runtime, trial: Trial): boolean =>
   trial.failed !== null || innerFailure(runtime, trial.events)?.isOnlyItems === false
 
 /**
- * Refuses a call that would fail, or of which a call within would, behind what its signer has sent and no block has yet.
- * Nothing where the runtime does not run calls in advance.
- * @throws execution_reverted naming the dispatch error, node_unavailable.
+ * Refuses a call that would fail, or in which an inner call would fail. If it fails alone, it is tried again behind the signer's
+ * pending calls (`behind`). Does nothing on a runtime without DryRunApi.
+ * @throws execution_reverted, node_unavailable.
  */
 export const refuseFailing = async (
   node: Pick<SubstrateNode, 'rpc'>,

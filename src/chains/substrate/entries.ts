@@ -1,4 +1,4 @@
-// Entries of maps in storage, by the metadata's own types and names. A runtime without the pallet has no entry.
+// Reads entries of storage maps, decoded by the types in the metadata.
 
 import type { Hex } from '../chain.ts'
 import type { Question } from '../node/rpc.ts'
@@ -14,7 +14,10 @@ type EntryPath = {
   readonly parts: readonly unknown[]
 }
 
-/** As of a block; null where nothing is stored, and where the runtime has no such map. */
+/**
+ * Asks for an entry at the end of a block; the answer is null if nothing is stored.
+ * @returns null instead of a question if the runtime has no such map.
+ */
 export const entryQuestion = (
   runtime: Runtime,
   { pallet, entry, parts }: EntryPath,
@@ -36,8 +39,8 @@ export const entryQuestion = (
 }
 
 /**
- * An entry of an asset's, as of a block. `account` is one holder's. null also for a Location that is none, or that is not
- * spelled as an encoder spells it: the codec would make some other one of it.
+ * Asks for an entry of an asset at the end of a block; `account` is the entry of one holder. @returns null also for a foreign
+ * asset whose id is not a canonically encoded Location: the codec would read it as another one.
  */
 export const assetQuestion = (
   runtime: Runtime,
@@ -54,13 +57,13 @@ export const assetQuestion = (
 
 type AccountPath = { readonly asset: AssetId; readonly entry: 'account'; readonly holder: string }
 
-/** 0 for what is no number. Pure. */
+/** An integer field; 0 if it is missing or not an integer. Pure. */
 export const numberIn = (value: Value | null, name: string): bigint => {
   const field = fieldOf(value, name)
   return field.kind === 'integer' ? field.value : 0n
 }
 
-/** '' for what is no text in UTF-8. Pure. */
+/** A field of bytes as text; '' if it is missing or not valid UTF-8. Pure. */
 export const textIn = (value: Value | null, name: string): string => {
   const field = fieldOf(value, name)
   if (field.kind !== 'bytes') return ''

@@ -1,5 +1,5 @@
-// How many blocks an extrinsic may wait. Five minutes are meant, and blocks take 2 to 12 seconds: how long, is measured on the
-// newest final blocks, now and then.
+// The era of an extrinsic: how many blocks it stays valid. The network's file gives the time in seconds. Block times differ
+// between networks (2 to 12 seconds), so they are measured on the newest final blocks from time to time.
 
 import { AppError } from '../../errors.ts'
 import type { BlockRef, SubstrateUnsigned } from '../chain.ts'
@@ -10,25 +10,25 @@ import { toHex } from './extrinsic.ts'
 import type { Runtime } from './runtime.ts'
 import { littleEndian, timestampQuestion } from './storage.ts'
 
-/** Over so many blocks. Nodes keep the state of 256. */
+/** How many blocks are measured. Nodes keep the state of 256. */
 const MEASURED_BLOCKS = 64n
 const MEASURED_AGAIN_MS = 600_000
-/** sp_runtime, Era: the least period, and the greatest. */
+/** The limits of a period (sp_runtime, Era). */
 const PERIOD_MIN = 4
 const PERIOD_MAX = 65_536
 
-/** The smallest power of two that is not below it. */
+/** The smallest power of two that is at least `count`. */
 const powerAbove = (count: number): number => 2 ** Math.ceil(Math.log2(count))
 
 export type Eras = {
-  /** A power of two. @throws NodeUnavailable. */
+  /** The period of an extrinsic that is made now, in blocks; a power of two. @throws NodeUnavailable. */
   blocks(head: BlockRef): Promise<number>
 }
 
 export const createEras = (input: {
   readonly rpc: Rpc
   readonly row: Pick<SubstrateNetworkRow, 'era'>
-  /** A clock that only goes forward, in milliseconds. */
+  /** A monotonic clock, in milliseconds. */
   readonly nowMs?: () => number
 }): Eras => {
   const { rpc, row, nowMs = () => performance.now() } = input
@@ -53,7 +53,11 @@ export const createEras = (input: {
   return { blocks }
 }
 
-/** A caller's own choice. A runtime forgets the hashes of old blocks, and with them what was born there. @throws invalid_input. */
+/**
+ * Checks a period that the caller chose, in blocks. It is limited to the block hashes that the runtime keeps: without the hash
+ * of its first block an extrinsic is invalid.
+ * @throws invalid_input.
+ */
 export const chosenEra = (
   { constants }: Pick<Runtime, 'constants'>,
   period: number,

@@ -1,4 +1,4 @@
-// The events of a block, and what became of each extrinsic.
+// Reads the events of a block, and how each extrinsic ended.
 
 import type { Hex } from '../chain.ts'
 import type { Question } from '../node/rpc.ts'
@@ -6,17 +6,17 @@ import { MalformedAnswer } from '../node/wire.ts'
 import type { Runtime } from './runtime.ts'
 import { storageKey, storageQuestion } from './storage.ts'
 
-/** An event, its pallet and name in the metadata's spelling (`Balances`, `Transfer`). */
+/** An event. Its pallet and name are spelled as in the metadata (`Balances`, `Transfer`). */
 export type ChainEvent = {
-  /** The extrinsic whose it is, by its place in the block; null for what the runtime does by itself. */
+  /** The index of its extrinsic in the block; null if the runtime emitted it outside of any extrinsic. */
   readonly extrinsic: number | null
   readonly pallet: string
   readonly name: string
-  /** Its fields by the metadata's names, or by `0`, `1`, … where they have none. Codec values. */
+  /** The fields by their names in the metadata, or by `0`, `1`, … if they have no names. */
   readonly fields: ReadonlyMap<string, CodecValue>
 }
 
-/** What we use of a value of the codec. */
+/** The part of a codec value that we use. */
 export type CodecValue = {
   toString(): string
   toHuman(): unknown
@@ -30,9 +30,9 @@ type EventRecord = {
   readonly event: CodecEvent
 }
 
-/** What we use of an event of the codec. */
+/** The part of a codec event that we use. */
 export type CodecEvent = {
-  /** In camel case, and in the metadata's spelling. */
+  /** The pallet, in camel case. `method` is spelled as in the metadata. */
   readonly section: string
   readonly method: string
   readonly data: readonly CodecValue[] & { readonly names: readonly string[] | null }
@@ -47,12 +47,12 @@ const readEvents = ({ registry }: Runtime, stored: Hex | null): readonly ChainEv
       extrinsic: phase.isApplyExtrinsic ? phase.asApplyExtrinsic.toNumber() : null,
     }))
   } catch {
-    // An event that the runtime does not have is found out only when it is looked at.
+    // The codec decodes lazily: an unknown event throws only when it is read.
     throw new MalformedAnswer('the events of a block')
   }
 }
 
-/** Of no extrinsic. Pure. */
+/** Converts a codec event; `extrinsic` is null. Pure. */
 export const chainEventOf = ({ section, method, data }: CodecEvent): ChainEvent => ({
   extrinsic: null,
   pallet: palletName(section),
@@ -60,16 +60,16 @@ export const chainEventOf = ({ section, method, data }: CodecEvent): ChainEvent 
   fields: new Map([...data].map((value, index) => [data.names?.[index] ?? String(index), value])),
 })
 
-/** The registry names pallets in camel case. */
+/** The registry gives pallet names in camel case; the metadata begins them with a capital. */
 const palletName = (section: string): string => `${section.slice(0, 1).toUpperCase()}${section.slice(1)}`
 
-/** As of the end of a block, in order. */
+/** Asks for the events of a block, in order. */
 export const eventsQuestion = (runtime: Runtime, blockHash: Hex): Question<readonly ChainEvent[]> => {
   const stored = storageQuestion(storageKey(runtime, 'system', 'events'), blockHash)
   return { ...stored, parse: (value) => readEvents(runtime, stored.parse(value)) }
 }
 
-/** A DispatchError as people know it: `Balances.InsufficientBalance`, `Token.FundsUnavailable`, `BadOrigin`. */
+/** The readable name of a DispatchError: `Balances.InsufficientBalance`, `Token.FundsUnavailable`, `BadOrigin`. */
 export const nameOfError = ({ registry }: Runtime, error: CodecValue): string => {
   const told = error as unknown as {
     readonly isModule?: boolean
@@ -89,7 +89,7 @@ export const nameOfError = ({ registry }: Runtime, error: CodecValue): string =>
   return [told.type ?? 'Unknown', ...(inner === undefined ? [] : [inner])].join('.')
 }
 
-/** How an extrinsic ended; null for one that no event is of. */
+/** How an extrinsic ended; null if no event says so. */
 export const endOf = (
   runtime: Runtime,
   events: readonly ChainEvent[],

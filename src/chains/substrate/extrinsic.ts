@@ -1,12 +1,12 @@
-// An extrinsic of version 4, byte by byte: what is signed, and how the signed encoding is put together. Nothing here asks the
-// codec: what it makes of a type depends on names that the metadata gives, and metadata may be forged.
+// Encodes extrinsics of version 4: the bytes to sign, and the signed extrinsic. It does not use the codec, because the codec
+// chooses types by the names in the metadata, and a node may give forged metadata.
 
 import { blake2b } from '@noble/hashes/blake2.js'
 import type { Hex, Signed, SubstrateUnsigned } from '../chain.ts'
 import { publicKeyOf } from './address.ts'
 import type { Part } from './signed-extensions.ts'
 
-/** Version 4; its highest bit says that it is signed. */
+/** Version 4; the highest bit means signed. */
 const SIGNED_VERSION = Uint8Array.of(0x84)
 const HASH_BYTES = 32
 /** Longer payloads are hashed before they are signed (sp_runtime, SignedPayload). */
@@ -19,11 +19,11 @@ export const toHex = (data: Uint8Array): Hex => `0x${Buffer.from(data).toString(
 
 const fromHex = (text: Hex): Buffer => Buffer.from(text.slice(2), 'hex')
 
-/** Little-endian, so many bytes. Pure. */
+/** Encodes an integer in little-endian with `length` bytes. Pure. */
 export const fixed = (value: bigint, length: number): Buffer =>
   Buffer.from(value.toString(16).padStart(2 * length, '0'), 'hex').reverse()
 
-/** A number in SCALE's compact form: as few bytes as it takes, of which the two lowest bits say how many. Pure. */
+/** Encodes an integer in SCALE's compact form. The two lowest bits of the first byte select the length. Pure. */
 export const compact = (value: bigint): Buffer => {
   if (value < 1n << 6n) return fixed(value << 2n, 1)
   if (value < 1n << 14n) return fixed((value << 2n) | 1n, 2)
@@ -32,9 +32,9 @@ export const compact = (value: bigint): Buffer => {
   return Buffer.concat([Uint8Array.of(((length - 4) << 2) | 3), fixed(value, length)])
 }
 
-/** A mortal era (sp_runtime, Era): the period, a power of two, and the place of the first block in it. */
+/** A mortal era (sp_runtime, Era): the period, a power of two, and the phase of the first block in it. */
 const eraBytes = ({ current, period }: SubstrateUnsigned['era']): Buffer => {
-  // Of long periods the place is kept in steps.
+  // For long periods the phase is encoded in steps of several blocks.
   const step = Math.max(period >> 12, 1)
   const place = Math.floor((current % period) / step)
   const low = Math.min(15, Math.max(1, Math.log2(period) - 1))
@@ -74,14 +74,14 @@ const bytesOf = (unsigned: SubstrateUnsigned, part: Part): Buffer => {
 const extraOf = (unsigned: SubstrateUnsigned): Buffer =>
   Buffer.concat(unsigned.form.extra.map((part) => bytesOf(unsigned, part)))
 
-/** @returns what sr25519 signs. Pure. */
+/** The bytes that sr25519 signs. Pure. */
 export const signingBytes = (unsigned: SubstrateUnsigned): Uint8Array => {
   const implicit = unsigned.form.implicit.map((part) => bytesOf(unsigned, part))
   const payload = Buffer.concat([fromHex(unsigned.call), extraOf(unsigned), ...implicit])
   return payload.length > PAYLOAD_MAX_BYTES ? blake2Hash(payload) : payload
 }
 
-/** The signed extrinsic, with its length before it, and its hash. @param signature 64 bytes, sr25519. Pure. */
+/** Encodes the signed extrinsic with its length prefix, and hashes it. @param signature sr25519, 64 bytes. Pure. */
 export const assemble = (unsigned: SubstrateUnsigned, signature: Uint8Array): Signed => {
   if (signature.length !== SIGNATURE_BYTES) throw new Error(`expected ${SIGNATURE_BYTES} bytes of an sr25519 signature`)
   const { addressPrefix, signaturePrefix } = unsigned.form

@@ -1,5 +1,5 @@
-// What is known of assets and collections: the runtime keeps it beside them, by their ids; of programs, what they say. An
-// account is no contract.
+// Reads name, symbol and decimals of assets and collections from the runtime's metadata entries. A program is asked for its
+// name. An account that is not a program is no contract.
 
 import type { AddressFacts, Hex } from '../chain.ts'
 import { type Facts, NO_CONTRACT, rememberedFacts } from '../remembered.ts'
@@ -17,12 +17,12 @@ import { programNames } from './vnft.ts'
 
 const NAME_LIMIT = 64
 const SYMBOL_LIMIT = 32
-/** A URI, or the bare name of a file of IPFS (CID, version 0 or 1). */
+/** Text that is not a name: a URI, an IPFS CID (version 0 or 1), or JSON. */
 const NO_NAME = /^(?:[a-z][a-z0-9+.-]*:|Qm[1-9A-HJ-NP-Za-km-z]{44}|baf[a-z2-7]{50,}|[[{])/i
 
 const PROGRAM_ID = /^0x[0-9a-f]{64}$/
 
-/** Where a collection is, and what it is called. */
+/** The storage maps of collections and of their metadata. */
 const ENTRIES = {
   nfts: { pallet: 'nfts', thing: 'collection', metadata: 'collectionMetadataOf' },
   uniques: { pallet: 'uniques', thing: 'class', metadata: 'classMetadataOf' },
@@ -42,7 +42,7 @@ const questionsOf = (runtime: Runtime, contract: ContractId, blockHash: Hex) => 
   return [thing, metadata].map((entry) => entryQuestion(runtime, { pallet, entry, parts }, blockHash))
 }
 
-/** A collection's metadata is whatever its owner wrote: most write a URI, some a name. */
+/** The owner of a collection writes its metadata freely: mostly a URI, sometimes a name. */
 const nameIn = (metadata: Value | null): string => {
   const text = textIn(metadata, 'data')
   return NO_NAME.test(text) ? '' : cleanText(text, NAME_LIMIT)
@@ -74,7 +74,7 @@ const factsOf = (contract: ContractId, metadata: Value | null): AddressFacts =>
 
 type Asking = { readonly runtime: Runtime; readonly blockHash: Hex; readonly words: readonly string[] }
 
-/** The chain keeps one text of a collection, and those made here keep a URI in it: what they are called, memory knows. */
+/** Adds the names of collections made by this service. On chain their only text is a URI, so the names come from memory. */
 const withNames = async ({ memory, row }: SubstrateNode, facts: Facts): Promise<Facts> => {
   const nameless = [...facts].flatMap(([word, { standard, name }]) => (standard === 'erc721' && !name ? [word] : []))
   const names = await memory.readCollectionNames({ network: row.network, addresses: nameless })
@@ -94,16 +94,16 @@ const readIds = async (node: SubstrateNode, { runtime, blockHash, words }: Askin
   return withNames(node, facts)
 }
 
-/** As a contract in hex, or as an address. null for another word. */
+/** The program id in a contract in hex or in an address; null for any other text. */
 const programIdOf = (word: string): Hex | null => {
   if (PROGRAM_ID.test(word)) return `0x${word.slice(2)}`
   const publicKey = publicKeyOf(word)
   return publicKey === null ? null : toHex(publicKey)
 }
 
-/** A program that names itself as VNFT programs do is one; of others nothing more is known. */
+/** A program that answers the name queries of VNFT is a collection. Of other programs we only know that they exist. */
 const readPrograms = async (node: SubstrateNode, { runtime, blockHash, words }: Asking): Promise<Facts> => {
-  // A runtime that only stands in for the network's has no programs.
+  // A stand-in runtime (devnet, tests) may lack the pallet of programs.
   if (!node.row.hasPrograms || runtime.storage.gearProgram === undefined) return new Map()
   const asked = words.flatMap((word) => {
     const id = programIdOf(word)
@@ -131,7 +131,7 @@ const readExisting = async (node: SubstrateNode, words: readonly string[]): Prom
   return new Map([...(await readIds(node, asking)), ...(await readPrograms(node, asking))])
 }
 
-/** Facts by address or id, every asked one included; from memory first. @throws NodeUnavailable, where memory does not have them all. */
+/** Facts of every given address or id. The node is asked only for those that memory lacks. @throws NodeUnavailable. */
 export const readFacts = async (node: SubstrateNode, words: readonly string[]): Promise<Facts> => {
   const { row, memory } = node
   const asked = words.filter((word) => contractIdOf(word) !== null || (row.hasPrograms && programIdOf(word) !== null))

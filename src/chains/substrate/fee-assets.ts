@@ -1,6 +1,6 @@
-// The asset that a fee is paid in (ChargeAssetTxPayment), as the runtime names it. Its metadata says how: by the id in pallet
-// Assets (pallet_asset_tx_payment), or by an XCM Location (pallet_asset_conversion_tx_payment). The bytes are made here, and
-// must be read as the asset that was meant by the metadata's types.
+// Encodes the asset that pays a fee (ChargeAssetTxPayment). The metadata says how the runtime names it: by the id in pallet
+// Assets (pallet_asset_tx_payment), or by an XCM Location (pallet_asset_conversion_tx_payment). We encode the bytes and check
+// that they decode to the same asset by the types in the metadata.
 
 import { AppError } from '../../errors.ts'
 import type { Hex } from '../chain.ts'
@@ -12,14 +12,14 @@ import { feeAssetTypeOf } from './signed-extensions.ts'
 import { fieldOf, type TypeId, type Value, valueAs } from './values.ts'
 
 const U32_BYTES = 4
-/** xcm, Junctions::X2, Junction::PalletInstance, Junction::GeneralIndex, by their indices since version 3. */
+/** The indices of Junctions::X2, Junction::PalletInstance and Junction::GeneralIndex since XCM version 3. */
 const [X2, PALLET_INSTANCE, GENERAL_INDEX] = [2, 4, 5]
 
-/** @param rest of the sentence, behind the name of the field. */
+/** @param rest the sentence after the name of the field. */
 export const refusedAsset = (rest: string): AppError =>
   new AppError('invalid_input', `Field "unsigned_transaction.asset_id" ${rest}`)
 
-/** How a runtime names the asset of a fee. `id`: in pallet Assets. `location`: XCM's, of whichever version. */
+/** How a runtime names the asset of a fee: `id` in pallet Assets, or an XCM `location` of any version. */
 type Naming = { readonly kind: 'id' | 'location' | 'other'; readonly type: TypeId }
 
 const namingOf = ({ registry, metadata }: Runtime): Naming | null => {
@@ -31,7 +31,7 @@ const namingOf = ({ registry, metadata }: Runtime): Naming | null => {
   return { kind: name === 'Location' || name === 'MultiLocation' ? 'location' : 'other', type }
 }
 
-/** @throws invalid_input where the runtime takes fees in the coin alone. */
+/** @throws invalid_input if the runtime takes fees only in the coin. */
 export const needNaming = (runtime: Runtime, row: Pick<SubstrateNetworkRow, 'network'>): Naming => {
   const naming = namingOf(runtime)
   if (naming !== null) return naming
@@ -44,7 +44,7 @@ const isInteger = (value: Value | undefined, wanted: number): boolean =>
 const isJunction = (value: Value | undefined, name: string, wanted: number): boolean =>
   value?.kind === 'variant' && value.name === name && isInteger(value.of, wanted)
 
-/** Whether a Location is read as { parents: 0, interior: X2(PalletInstance, GeneralIndex) }. */
+/** Whether a Location is { parents: 0, interior: X2(PalletInstance(pallet), GeneralIndex(id)) }. */
 const isWithinPallet = (location: Value | null, { pallet, id }: { pallet: number; id: number }): boolean => {
   const interior = fieldOf(location, 'interior')
   if (!isInteger(fieldOf(location, 'parents'), 0) || interior.kind !== 'variant' || interior.name !== 'X2') return false
@@ -68,7 +68,7 @@ const inPalletAssets = (runtime: Runtime, { type, id }: { readonly type: TypeId;
   return isWithinPallet(valueAs(runtime, type, location), { pallet, id }) ? location : null
 }
 
-/** @param word as contracts are named. Pure. */
+/** @param word the contract of an asset. Pure. */
 export const assetIdOf = (word: string): AssetId => {
   const asset = contractIdOf(word)
   if (asset === null || !isAsset(asset)) throw new Error('expected the word for an asset')
@@ -76,8 +76,9 @@ export const assetIdOf = (word: string): AssetId => {
 }
 
 /**
- * An asset that a fee is paid in, as the runtime names it: in SCALE, without the Option around it.
- * @param word as contracts are named. @throws invalid_input where the runtime takes no fee in it. Pure.
+ * Encodes the asset that pays a fee in SCALE, without the surrounding Option.
+ * @param word the contract of the asset.
+ * @throws invalid_input if the runtime takes no fee in it, not_implemented if its way to name assets is not known. Pure.
  */
 export const feeAssetOf = (runtime: Runtime, row: Pick<SubstrateNetworkRow, 'network'>, word: string): Hex => {
   const { kind, type } = needNaming(runtime, row)
