@@ -1,4 +1,4 @@
-// The chain's blocks, and what moved in them.
+// The chain's blocks, and the movements of assets in them.
 
 import type { BalanceCheck, BalanceScope } from './balance-check.ts'
 import type { Hex } from './intent.ts'
@@ -11,7 +11,7 @@ export type BlockRef = {
   readonly timestampMs: number
 }
 
-/** The newest block, the newest that the node calls final, and the newest one's base fee in wei: null where there is none. */
+/** The newest block with its base fee in wei, and the newest final block. null if the node or network does not have it. */
 export type Head = {
   readonly latest: BlockRef
   readonly finalized: BlockRef | null
@@ -22,30 +22,37 @@ export type BlockWithHashes = BlockRef & { readonly transactionHashes: readonly 
 
 export type BlockMovements = BlockRef & {
   readonly movements: readonly RecordedMovement[]
-  /** Coins that moved within transactions are among them. */
+  /** Whether the movements include those of coins inside transactions (internal transfers). */
   readonly isTraced: boolean
 }
 
-/** What a node has of a block: all that `movements` needs, no longer, or not yet. */
+/** Whether a node has what `movements` needs of a block: yes, no longer, or not yet. */
 export type History = 'kept' | 'pruned' | 'not_there'
 
 export type Blocks = {
-  /** Blocks with and above a transaction's own before it is told, and before it is taken as final where the node does not say. */
+  /**
+   * Numbers of blocks, the transaction's own included: before its outcome is reported, and before it is treated as final if
+   * the node does not report finality.
+   */
   readonly depth: { readonly confirmations: number; readonly final: number }
-  /** How far below the indexer's cursor blocks are read whole for a wallet with a past. */
+  /** For a wallet with a history: how many blocks below the indexer's cursor are read in full. */
   readonly wholeBackfillBlocks: number
   readonly pollIntervalMs: number
-  /** Of the blocks that the indexer takes in, how many are held against balances where no operator has said it. */
+  /** The default percentage of indexed blocks that are checked against balances. */
   readonly checkedPercent: number
   /** @throws node_unavailable. */
   head(): Promise<Head>
-  /** Blocks with their transactions' hashes, for the tracker; null for a block that the node does not have (yet). @throws node_unavailable. */
+  /** A block with its transaction hashes; null if the node does not have it (yet). @throws node_unavailable. */
   block(number: bigint): Promise<BlockWithHashes | null>
-  /** Every movement in a range of blocks, both ends included, or null where the node does not have all of them (yet). @throws node_unavailable, RangeTooWide. */
+  /**
+   * All movements in a range of blocks, both ends included; null if the node does not have all of them (yet).
+   * @throws node_unavailable, RangeTooWide.
+   */
   movements(input: { readonly fromBlock: bigint; readonly toBlock: bigint }): Promise<readonly BlockMovements[] | null>
   /**
-   * What events that index an address tell of it, both ends of the range included: only blocks with such events, oldest
-   * first; null where the node is not of one mind about them. Coins only where events tell of them. @throws node_unavailable, RangeTooWide.
+   * The movements in events that index the address, in a range with both ends included: only blocks with such events, oldest
+   * first. Movements of the native coin are included only if the chain emits events for them. null if the node's answers
+   * contradict each other. @throws node_unavailable, RangeTooWide.
    */
   eventMovements(input: {
     readonly address: string
@@ -53,15 +60,15 @@ export type Blocks = {
     readonly toBlock: bigint
   }): Promise<readonly BlockMovements[] | null>
   /**
-   * Holds what was told of a block against balances: what an address holds must change by what moved, and by fees. null where the node no longer has what that takes, or has another block there.
-   * @throws node_unavailable.
+   * Checks the movements of a block against balances: the balance of an address must change by its movements and fees.
+   * null if the node no longer has the state, or has another block at this height. @throws node_unavailable.
    */
   checkBalances(block: BlockMovements, scope: BalanceScope): Promise<BalanceCheck | null>
-  /** Whether the node still has a block and its events: whoever has it has those above it. @throws node_unavailable. */
+  /** Whether the node has a block and its events; if so, it also has those of later blocks. @throws node_unavailable. */
   history(number: bigint): Promise<History>
 }
 
-/** A node refused a range of blocks for its width or its number of results: ask for less. */
+/** A node refused a range of blocks because it, or the number of results, is too large. Ask for a smaller range. */
 export class RangeTooWide extends Error {
   constructor(cause: unknown) {
     super('The node refused the range of blocks as too wide.', { cause })

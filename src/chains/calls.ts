@@ -1,23 +1,23 @@
-// What call data says: for previews, for policies, and by the ABIs that operators add.
+// Decoding of call data for previews and policies, also by the ABIs that operators add.
 
 import type { AbiItemKind } from '../../db/words.ts'
 import type { Hex, Intent } from './intent.ts'
 import type { Movement } from './movements.ts'
 
-/** A parameter as a JSON ABI tells it; `name` may be empty, `components` are those of a tuple or of an array of tuples. */
+/** A parameter in a JSON ABI. `name` may be empty; `components` are those of a tuple or of an array of tuples. */
 export type AbiInput = { readonly name: string; readonly type: string; readonly components?: readonly AbiInput[] }
 
 /** A function or an error as it is declared. */
 export type AbiItem = { readonly name: string; readonly inputs: readonly AbiInput[] }
 
-/** What an operator added: for every contract, or for those at some addresses of the network that was asked about. */
+/** A declaration that an operator added: for every contract, or for some addresses of the network. */
 export type AddedAbiItem = AbiItem & {
   readonly selector: string
   readonly isGeneral: boolean
   readonly addresses: readonly string[]
 }
 
-/** A function or an error of a file, with what it is found by. */
+/** A function or an error from a file, with its selector and signature. */
 export type DeclaredAbiItem = {
   readonly kind: AbiItemKind
   readonly selector: Hex
@@ -25,32 +25,32 @@ export type DeclaredAbiItem = {
   readonly item: AbiItem
 }
 
-/** Reads the JSON ABIs that operators add; families without ABIs have none of it. */
+/** Reads the JSON ABIs that operators add. Only for families with ABIs. */
 export type AbiFiles = {
   readonly bytesMax: number
-  /** Pure. @throws invalid_input for a file that is no ABI. */
+  /** Pure. @throws invalid_input for a file that is not a valid ABI. */
   parse(text: string): { readonly contractName: string | null; readonly items: readonly DeclaredAbiItem[] }
 }
 
 export type DecodedCall = {
-  /** The bare name (`transfer`); on Substrate networks the pallet's and the call's (`balances.transfer_keep_alive`). */
+  /** The bare name (`transfer`); on Substrate networks pallet and call (`balances.transfer_keep_alive`). */
   readonly functionName: string
-  /** By the EIP's argument names or the metadata's; addresses checksummed, integers as decimal strings, bytes as hex. */
+  /** Argument names as in the ABI or the metadata. Addresses are checksummed, integers decimal strings, bytes hex. */
   readonly arguments: Readonly<Record<string, unknown>>
 }
 
-/** A value that stands alone in call data. */
+/** A single value in call data. */
 export type CallValue =
   | { readonly kind: 'integer'; readonly value: bigint }
-  /** Addresses and bytes in lower case or checksummed, `true` and `false`, texts as they are. */
+  /** Addresses and bytes are in lower case or checksummed; a bool is `true` or `false`; texts are unchanged. */
   | { readonly kind: 'address' | 'bytes' | 'bool' | 'text'; readonly value: string }
 
-/** A call as policies judge it. */
+/** A call as policies evaluate it. */
 export type ReadCall = {
   readonly functionName: string
-  /** By their names, those within tuples and arrays behind dots: `order.amount`, `ids.0`. */
+  /** Values by path: `order.amount` in a tuple, `ids.0` in an array. */
   readonly values: ReadonlyMap<string, CallValue>
-  /** As `Intent.madeBy`; absent on EVM networks, where a selector is a hash of what it names. */
+  /** As `Intent.madeBy`; absent on EVM networks, where the selector is a hash of the signature. */
   readonly readBy?: Hex
 }
 
@@ -59,21 +59,21 @@ export type Preview = {
   readonly success: boolean
   /** Begins `execution reverted: ` for a revert; null on success. */
   readonly error: string | null
-  /** In order; null where the node cannot trace. */
+  /** In order; null if the node cannot trace. */
   readonly changes: readonly Movement[] | null
-  /** The most that its fee may come to, for an intent that pays it in an asset. */
+  /** The highest possible fee, if the intent pays it in an asset. */
   readonly feeInAsset?: { readonly contract: string; readonly amount: bigint }
 }
 
 export type Calls = {
-  /** One round trip for the whole bundle, in sequence; a failed element fails alone. @throws node_unavailable. */
+  /** Simulates intents in sequence, in one round trip; a failed one does not fail the others. @throws node_unavailable. */
   preview(from: string, intents: readonly Intent[]): Promise<readonly Preview[]>
   /**
-   * For policies: null unless the call data is byte for byte what encoding the values again gives, and one signature alone
-   * is known of the selector, built in or added by the operator for whatever contract. Of a value that declarations of the
-   * signature name differently, the name is the one for the called contract, or there is none. On Substrate networks it is a
-   * call of the runtime, and null for a plain transfer; its function is that of the outermost call, those within are values.
-   * @throws node_unavailable where only the contract's standard tells the names.
+   * Decodes call data for policies. null unless encoding the values again gives the same bytes, and exactly one signature is
+   * known for the selector (built in, or added by the operator for any contract). If declarations name a value differently,
+   * the name declared for the called contract is used; without one, the value has no name. On Substrate networks it decodes
+   * a runtime call, and returns null for a plain transfer; the function is the outermost call, inner calls are values.
+   * @throws node_unavailable if the names depend on the contract's standard.
    */
   readCall(intent: Pick<Intent, 'to' | 'value' | 'input'>): Promise<ReadCall | null>
 }

@@ -1,5 +1,5 @@
-// What a network can do, free of keys: it hands out bytes to sign and takes signatures back. It knows no database and no
-// resource; what it must remember reaches it as ChainMemory. Who needs a part of it asks for that part alone.
+// What a network can do. A chain holds no keys: it returns bytes to sign and accepts signatures. It does not access the
+// database or any resource; it stores what it must remember in a ChainMemory. Callers depend only on the part they need.
 // Amounts are base units (wei, planck) as bigint. Addresses are canonical texts (EIP-55, SS58) as parseAddress returns them.
 
 import type { ChainFamily, Network } from '../../db/words.ts'
@@ -31,11 +31,11 @@ type Identity = {
   /** The EIP-155 chain id; null for a family that has none. */
   readonly chainId: number | null
   readonly coin: NativeCoin
-  /** Names that stand for addresses can be looked up there. */
+  /** Whether names (ENS) can be resolved to addresses on this network. */
   readonly hasNames: boolean
-  /** What an intent without a recipient is. */
+  /** What an intent without a recipient means. */
   readonly withoutRecipient: 'creation' | 'runtime_call'
-  /** A transaction that waits too long ends by itself. */
+  /** Whether a transaction expires by itself when it waits too long. */
   readonly isMortal: boolean
 }
 
@@ -44,25 +44,24 @@ export type NodelessChain = Identity &
   Addresses &
   Messages & {
     readonly abiFiles: AbiFiles | null
-    /** Whether a text can be the function of a call, as `Calls.readCall` names it. Pure. */
+    /** Whether a text has the form of a function name as `Calls.readCall` returns it. Pure. */
     isCallName(text: string): boolean
-    /** null for a family that has none, and where there is no node to ask for them. */
+    /** null for a family without contract wallets, and for a network without a node. */
     readonly contractWallets: ContractWallets | null
   }
 
-/** Names that stand for addresses (ENS). */
+/** Resolves names to addresses (ENS). */
 export type Names = {
-  /** null for a name that stands for none. @throws invalid_input, node_unavailable. */
+  /** The address of a name; null if the name has none. @throws invalid_input, node_unavailable. */
   addressOfName(name: string): Promise<string | null>
 }
 
-/** The node itself. */
 type NodeIdentity = {
-  /** Whether the node is of this chain, by its own word. @throws node_unavailable. */
+  /** Whether the node says that it belongs to this chain. @throws node_unavailable. */
   isRightNode(): Promise<boolean>
   /**
-   * Before a signature for which the node is asked nothing else: it must have shown the right chain id.
-   * @returns null where there is nothing to wait for. @throws node_unavailable, wrong_chain, later.
+   * Checks that the node is of the right chain. Call it before signing something for which no other request goes to the node.
+   * @returns null if there is nothing to wait for; otherwise a promise that rejects with node_unavailable or wrong_chain.
    */
   confirmNode(): Promise<void> | null
 }

@@ -1,61 +1,64 @@
-// Contract wallets: addresses with code of their own, which obey the key of one owner. The owner's key signs and pays; the
-// wallet acts. An address is known, and may hold coins and tokens, before there is code at it.
+// Contract wallets: contracts that a single owner's key controls. The owner's key signs and pays; the wallet makes the
+// calls. The address is known before the wallet is deployed, and may already hold coins and tokens.
 
 import type { Hex, Intent, RecordedIntent } from './intent.ts'
 
-/** A contract wallet and the address of the key that it obeys. */
+/** A contract wallet and the address of its owner's key. */
 export type ContractWallet = { readonly address: string; readonly owner: string }
 
-/** How one stands on its chain. `changed`: not, or not only, its owner's key decides what it does; `how` ends a sentence. */
+/**
+ * The state of a contract wallet on its chain. `changed`: its owner's key no longer controls it alone; `how` is the end of
+ * a sentence that says why.
+ */
 export type ContractWalletState =
   | { readonly kind: 'undeployed' }
   | { readonly kind: 'ready' }
   | { readonly kind: 'changed'; readonly how: string }
 
 /**
- * What a key signs beside a transaction (EVM: a digest of 32 bytes), and what comes of the signature (there 65 bytes: r, s,
- * recovery id; Substrate: 64).
+ * Bytes that a key must sign (EVM: a digest of 32 bytes). `with` turns the signature (EVM: 65 bytes, r, s, recovery id;
+ * Substrate: 64 bytes) into the result.
  */
 export type Signable<Result> = { readonly bytes: Uint8Array; readonly with: (signature: Uint8Array) => Result }
 
 export type Hindrance = { readonly reason: string; readonly index: number; readonly isUnfunded: boolean }
 
 export type ContractWallets = {
-  /** The same on every network. Pure. */
+  /** The contract wallet of an owner: the same address on every network. Pure. */
   of(owner: string): ContractWallet
-  /** @throws not_implemented where the chain lacks what such wallets are made of, node_unavailable. */
+  /** @throws not_implemented if the chain lacks the contracts that such wallets need, node_unavailable. */
   state(wallet: ContractWallet): Promise<ContractWalletState>
-  /** Whether there is code at the address, now or as of a block. @throws node_unavailable, also where the node lacks the block. */
+  /** Whether there is code at the address, now or at a block. @throws node_unavailable, also if the node lacks the block. */
   isDeployed(input: { readonly address: string; readonly blockNumber?: bigint }): Promise<boolean>
-  /** Puts its code there; whoever sends it, what comes of it is the same. Pure. */
+  /** Deploys the wallet; the result does not depend on the sender. Pure. */
   deployment(wallet: ContractWallet): Intent
   /**
-   * Has the wallet do these, all or none of them, in order. It holds for the owner as sender alone, so that nobody can send
-   * it again. Gas, fees and nonce of the first intent are the sender's. Pure. @throws invalid_input for a creation among several.
+   * Makes the wallet execute these intents in order, all or none. It works only with the owner as sender, so nobody can
+   * replay it. Gas, fees and nonce are those of the first intent. Pure. @throws invalid_input for a creation among several.
    */
   execution(wallet: ContractWallet, intents: readonly Intent[]): Intent
   /**
-   * Deploys the wallet and has it do these, in one transaction: by a signature of its own, which whoever sees it may use,
-   * once. The gas for what the wallet does must be there. Pure. @throws invalid_input.
+   * Deploys the wallet and makes it execute these intents in one transaction. The intents carry a separate signature, which
+   * anyone who sees it may use, once. `gas` is what the wallet's execution must have. Pure. @throws invalid_input.
    */
   deployAndExecute(
     wallet: ContractWallet,
     input: { readonly intents: readonly Intent[]; readonly gas: bigint },
   ): Signable<Intent>
-  /** What `execution` was given, without gas, fees and nonce; null for other call data. Pure. */
+  /** The intents that `execution` encoded, without gas, fees and nonce; null for other call data. Pure. */
   executed(input: Hex): readonly Intent[] | null
   /**
-   * Why the wallet cannot do these: the reason of the first that fails, with its place, and whether it is the wallet's lack of
-   * coins; null where all succeed, or where that cannot be told. @throws node_unavailable.
+   * Finds the first intent that the wallet cannot execute: its index, the reason, and whether the wallet lacks coins for it.
+   * null if all succeed, or if the node cannot tell. @throws node_unavailable.
    */
   hindrance(input: {
     readonly address: string
     readonly intents: readonly Intent[]
-    /** The newest one where it is absent. */
+    /** The newest block if absent. */
     readonly blockNumber?: bigint
-    /** What is recorded before: it is run first, on top of the newest block, as far as it is not mined. */
+    /** Intents recorded earlier: those that are not mined yet run first, on the newest block. */
     readonly behind?: readonly RecordedIntent[]
   }): Promise<Hindrance | null>
-  /** A message signed for the wallet: by ERC-1271, wrapped as ERC-6492 says where it has no code yet. Pure. */
+  /** Signs a message for the wallet (ERC-1271), wrapped by ERC-6492 if the wallet is not deployed yet. Pure. */
   message(wallet: ContractWallet, input: { readonly message: Uint8Array; readonly isDeployed: boolean }): Signable<Hex>
 }

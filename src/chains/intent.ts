@@ -2,7 +2,7 @@ import type { ExtrinsicForm } from './substrate/signed-extensions.ts'
 
 export type Hex = `0x${string}`
 
-/** What a caller wants done: one call, transfer or creation. Absent fields are filled in from the chain. */
+/** What a caller asks for: one call, transfer or contract creation. Absent fields are filled in from the chain. */
 export type Intent = {
   /** null creates a contract from `input`. */
   readonly to: string | null
@@ -12,18 +12,18 @@ export type Intent = {
   readonly maxFeePerGas?: bigint
   readonly maxPriorityFeePerGas?: bigint
   readonly nonce?: number
-  /** How many blocks an extrinsic may wait; a power of two, on Substrate networks alone. */
+  /** Substrate only: how many blocks an extrinsic may wait, a power of two. */
   readonly era?: number
-  /** The asset that the fee is paid in, as contracts are named (`asset:1984`); on Substrate networks alone. */
+  /** Substrate only: the asset in which the fee is paid, named like a contract (`asset:1984`). */
   readonly feeAsset?: string
   /**
-   * The BLAKE2b-256 of the metadata by which `input` was made, or judged, as a call of a Substrate runtime. By other metadata
-   * the same bytes may be another call, so it is signed by this one alone.
+   * Substrate only: the BLAKE2b-256 of the metadata with which `input` was encoded or evaluated. Under other metadata the
+   * same bytes may mean another call, so the intent is signed only while the runtime has this metadata.
    */
   readonly madeBy?: Hex
 }
 
-/** The same with gas, fees, nonce, era and fee asset left open. Pure. */
+/** The intent without gas, fees, nonce, era and fee asset. Pure. */
 export const openOf = (intent: Intent): Intent => {
   const { gasLimit: _gas, maxFeePerGas: _cap, maxPriorityFeePerGas: _tip, nonce: _nonce, ...rest } = intent
   const { era: _era, feeAsset: _asset, ...open } = rest
@@ -34,13 +34,13 @@ export const openOf = (intent: Intent): Intent => {
 export const isOpen = ({ gasLimit, maxFeePerGas, maxPriorityFeePerGas }: Intent): boolean =>
   gasLimit === undefined && maxFeePerGas === undefined && maxPriorityFeePerGas === undefined
 
-/** What several move together, in base units. Pure. */
+/** The total value of several intents, in base units. Pure. */
 export const sumOfValues = (intents: readonly Intent[]): bigint => intents.reduce((sum, { value }) => sum + value, 0n)
 
-/** Where several go; a creation goes nowhere. Pure. */
+/** The recipients of several intents; a contract creation has none. Pure. */
 export const destinationsOf = (intents: readonly Intent[]): readonly string[] => intents.flatMap(({ to }) => to ?? [])
 
-/** A transaction complete but for its signature (EIP-1559, type 2). */
+/** A complete transaction without its signature (EIP-1559, type 2). */
 export type EvmUnsigned = {
   readonly family: 'evm'
   readonly chainId: number
@@ -53,12 +53,12 @@ export type EvmUnsigned = {
   readonly maxPriorityFeePerGas: bigint
 }
 
-/** An extrinsic complete but for its signature, mortal: after `validUntilBlock` no block takes it. */
+/** A complete extrinsic without its signature. It is mortal: it cannot be included after `validUntilBlock`. */
 export type SubstrateUnsigned = {
   readonly family: 'substrate'
   readonly from: string
   readonly nonce: number
-  /** What it was made of; 0 for the gas limit where there is none. */
+  /** The fields of the intent; the gas limit is 0 if there is none. */
   readonly to: string | null
   readonly value: bigint
   readonly input: Hex
@@ -66,58 +66,58 @@ export type SubstrateUnsigned = {
   /** SCALE: pallet, call, arguments. */
   readonly call: Hex
   readonly tip: bigint
-  /** What the fee is paid in, in SCALE; null for the coin. */
+  /** The asset in which the fee is paid, in SCALE; null for the native coin. */
   readonly feeAsset: Hex | null
   readonly form: ExtrinsicForm
-  /** The hash of the runtime's metadata (RFC 78), without which the runtime does not take the signature; null where none is signed. */
+  /** The hash of the runtime's metadata (RFC 78), if the signature covers it. */
   readonly metadataHash: Hex | null
   readonly specVersion: number
   readonly transactionVersion: number
   readonly genesisHash: Hex
-  /** Its era: so many blocks, from the block with this number and hash on. */
+  /** The era: `period` blocks, starting at block `current`, which has the hash `blockHash`. */
   readonly era: { readonly current: number; readonly period: number }
   readonly blockHash: Hex
   readonly validUntilBlock: bigint
 }
 
-/** Callers hand one back to the chain that made it, and look at no family's own fields. */
+/** Callers pass it back to the chain that made it, and do not read the fields of a family. */
 export type Unsigned = EvmUnsigned | SubstrateUnsigned
 
-/** An intent that was recorded before, with what it was recorded as. */
+/** An intent that was recorded earlier, with its sender and nonce. */
 export type RecordedIntent = Intent & { readonly from: string; readonly nonce: number }
 
-/** What a signed encoding offers a block, and the most that it can take from its sender. */
+/** The fees that a signed transaction offers, and the most that it can take from its sender. */
 export type Offer = {
-  /** Wei; null where the runtime sets the fee. */
+  /** In wei; null if the runtime sets the fee. */
   readonly maxFeePerGas: bigint | null
   readonly maxPriorityFeePerGas: bigint | null
   readonly worstCost: bigint
-  /** Whether that is the most for certain: what a call of a Substrate runtime takes is not always known. */
+  /** Whether `worstCost` is a sure upper bound. For a Substrate call it is not always known. */
   readonly isBound: boolean
 }
 
-/** What a ladder of fees is made of. */
+/** The input for a ladder of fees. */
 export type LadderRequest = {
   /** Complete, with its nonce. */
   readonly unsigned: Unsigned
-  /** The same at the market's fees, which are its own unless the intent fixed them. */
+  /** The same transaction at market fees; equal to `unsigned` unless the intent fixed its fees. */
   readonly atMarket: Unsigned
   readonly intent: Intent
   readonly from: string
-  /** What the sender has for it: the balance, less what its other transactions may take. */
+  /** The sender's balance, less what its other transactions may take. */
   readonly spendable: bigint
-  /** The most that the transaction can take as it is. */
+  /** The most that the transaction can take at its present fees. */
   readonly worstCost: bigint
 }
 
-/** All that is ever sent for one nonce, from the lowest offer to the highest. */
+/** All transactions that may be sent for one nonce, from the lowest fees to the highest. */
 export type Ladder = {
   /** At least one. */
   readonly rungs: readonly Unsigned[]
-  /** Uses the nonce and does nothing. null for a family whose transactions end by themselves. */
+  /** Uses up the nonce and does nothing else. null for a family whose transactions expire by themselves. */
   readonly cancel: Unsigned | null
-  /** The intent fixed a fee: there is one rung. */
+  /** Whether the intent fixed a fee, so that there is only one rung. */
   readonly isFixed: boolean
-  /** It ends lower than it would, as the sender could not have paid what is above. */
+  /** Whether higher rungs are left out because the sender cannot pay them. */
   readonly isCutByFunds: boolean
 }

@@ -1,4 +1,4 @@
-// From an intent to signed bytes: what is filled in, at which fees, and what is signed.
+// From an intent to signed bytes: fill in the open fields, choose the fees, sign.
 
 import type { ContractWallet } from './contract-wallets.ts'
 import type { Hex, Intent, Ladder, LadderRequest, Offer, RecordedIntent, Unsigned } from './intent.ts'
@@ -6,83 +6,86 @@ import type { Terms } from './terms.ts'
 
 export type PrepareOptions = {
   /**
-   * What was recorded before and is not known to be mined, in that order. It is asked for only where the intent does not
-   * stand on its own: then it is judged again behind them.
+   * Returns the intents that were recorded earlier and are not known to be mined, in order. It is called only if the intent
+   * cannot be judged alone (it fails, or its target has no code yet); the intent is then simulated after them.
    */
   readonly behind: () => Promise<readonly RecordedIntent[]>
-  /** What is called, where it has no code yet: gas and reverts are those that it would have with it. */
+  /** The contract wallet that the intent calls, if it has no code yet: the simulation treats it as deployed. */
   readonly asIfDeployed?: ContractWallet | undefined
-  /** Whether the sender can pay is for the caller to judge, who knows what else it pays. */
+  /** Skips the check that the sender can pay: the caller does it, because it knows what else the sender pays. */
   readonly isJudgedUnpaid?: boolean
 }
 
-/** A fee that is paid in an asset; amounts in base units of the asset. */
+/** The asset in which a fee is paid. Amounts are base units of the asset. */
 export type PreparedFeeAsset = {
-  /** As movements have it. */
+  /** The asset's name, as in `Movement.contract`. */
   readonly contract: string
   readonly decimals: number
-  /** The most that the transaction can take of it, as far as that is known. */
+  /** The most of it that the transaction can take, as far as that is known. */
   readonly worstCost: bigint
-  /** What the sender must have of it for that, and has. */
+  /** The balance that the sender needs for this, and the balance that it has. */
   readonly needed: bigint
   readonly balance: bigint
 }
 
 export type Prepared = {
-  /** Its nonce is the chain's pending count unless the intent fixed one. */
+  /** Its nonce is the pending transaction count unless the intent fixed one. */
   readonly unsigned: Unsigned
-  /** The same at the market's fees, which are its own unless the intent fixed them. */
+  /** The same transaction at market fees; equal to `unsigned` unless the intent fixed its fees. */
   readonly atMarket: Unsigned
-  /** Transactions of the sender that are mined, and mined or waiting in the node's pool. */
+  /** The number of the sender's transactions that are mined, and of those that are mined or in the node's pool. */
   readonly minedCount: number
   readonly pendingCount: number
   readonly balance: bigint
   /**
-   * The most that this transaction can take from the sender: value, gas at the fee cap, and the network's own surcharge. Of a
-   * call of a Substrate runtime that says not what it takes, what is known of it.
+   * The most that this transaction can take from the sender: value, gas at the fee cap, and the network's surcharge. For a
+   * Substrate call whose cost is not fully known, the part that is known.
    */
   readonly worstCost: bigint
-  /** As `terms.surcharge` has it. */
+  /** See `Terms.surcharge`. */
   readonly surcharge: bigint
-  /** null where the fee is paid in the coin. */
+  /** null if the fee is paid in the native coin. */
   readonly feeAsset: PreparedFeeAsset | null
 }
 
-/** How a sender stands with the chain just now. */
+/** The current state of a sender on the chain. */
 export type Standing = {
-  /** Transactions that are mined, and mined or waiting in the node's pool. */
+  /** The number of its transactions that are mined, and of those that are mined or in the node's pool. */
   readonly minedCount: number
   readonly pendingCount: number
   readonly balance: bigint
-  /** Wei; null where there is no base fee. */
+  /** In wei; null on a network without a base fee. */
   readonly nextBaseFeePerGas: bigint | null
 }
 
-/** A signed encoding: the hash is known before anything is sent. */
+/** A signed transaction in its encoding, and its hash. */
 export type Signed = { readonly raw: Hex; readonly hash: Hex }
 
-/** The blocks between which a transaction can be mined; after the last one no block takes it. */
+/** The range of blocks in which a transaction can be mined. */
 export type Lifetime = { readonly bornAtBlock: bigint; readonly validUntilBlock: bigint }
 
-/** Signing anew what waits. Networks whose transactions end by themselves have none of it. */
+/** Replaces a waiting transaction by one with higher fees. Networks whose transactions expire do not need it. */
 export type Replacement = {
-  /** What such bytes are of, and whose key signed them. @throws Error for bytes that nobody signed. */
+  /** Decodes signed bytes and recovers the sender. @throws Error for bytes without a valid signature. */
   disassemble(raw: Hex): Promise<{ readonly unsigned: Unsigned; readonly from: string }>
-  /** What is signed but the fees, and the place (chain and nonce) that it takes. Pure. */
+  /** `place` is the chain and nonce that a transaction takes; `effect` is all that it signs except the fees. Pure. */
   effectOf(unsigned: Unsigned): { readonly place: string; readonly effect: string }
-  /** At fees for which pools take it in the place of `offers`; the intent may fix them. Pure. @throws fee_too_low, fee_ceiling_reached. */
+  /**
+   * Raises the fees so that node pools accept the transaction as a replacement for all `offers`. The intent may fix the fees.
+   * Pure. @throws fee_too_low, fee_ceiling_reached.
+   */
   outbid(input: { readonly unsigned: Unsigned; readonly intent: Intent; readonly offers: readonly Offer[] }): Unsigned
 }
 
 export type Submission = {
   /**
-   * Fills in what the intent leaves open and simulates it against the pending state.
+   * Fills in the open fields of the intent and simulates it on the pending state.
    * @throws execution_reverted, balance_insufficient (this intent alone), fee_too_low, node_unavailable.
    */
   prepare(intent: Intent, from: string, options: PrepareOptions): Promise<Prepared>
-  /** The intent as it stands, where it needs nothing from the chain; null where something is missing. Pure. */
+  /** Makes a transaction from the intent alone, without asking the node; null if a field is missing. Pure. */
   complete(intent: Intent): Unsigned | null
-  /** Fills in fees and gas for signing without simulation; the nonce is the caller's to give. @throws node_unavailable, execution_reverted. */
+  /** Fills in fees and gas without simulation; the caller chooses the nonce. @throws node_unavailable, execution_reverted. */
   fill(
     intent: Intent,
     from: string,
@@ -90,27 +93,27 @@ export type Submission = {
   ): Promise<Unsigned>
   /** Mined and pending transaction counts of a sender. @throws node_unavailable. */
   transactionCounts(address: string): Promise<{ readonly minedCount: number; readonly pendingCount: number }>
-  /** For operators: what decides whether the sender's next transaction can be mined. @throws node_unavailable. */
+  /** For operators: what determines whether the sender's next transaction can be mined. @throws node_unavailable. */
   standing(address: string): Promise<Standing>
-  /** The sender's mined count as of the end of a block that is final; null where its state is gone. @throws node_unavailable. */
+  /** The sender's mined count at the end of a final block; null if the node lacks that state. @throws node_unavailable. */
   transactionCountAt(input: { readonly address: string; readonly blockNumber: bigint }): Promise<number | null>
   withNonce(unsigned: Unsigned, nonce: number): Unsigned
   /**
-   * The transaction at rising fees, itself first, as far as its sender can pay them; alone where the intent fixed a fee. And
-   * what cancels it: above the top, and where the fee is fixed also above what the market asks. Pure.
+   * The transaction at rising fees, as far as its sender can pay them; one rung only if the intent fixed a fee. Also the
+   * transaction that cancels it: its fees are above the top rung and, if the intent fixed a fee, above the market's. Pure.
    */
   ladder(request: LadderRequest): Ladder
-  /** null for a transaction that waits as long as it must. Pure. */
+  /** null for a transaction that never expires. Pure. */
   lifetimeOf(unsigned: Unsigned): Lifetime | null
-  /** 32 bytes to sign. Pure. */
+  /** The bytes to sign (EVM: a digest of 32 bytes). Pure. */
   signingBytes(unsigned: Unsigned): Uint8Array
-  /** @param signature 65 bytes: r, s, recovery id (0 or 1). Pure. */
+  /** @param signature as `Signable.with` takes it. Pure. */
   assemble(unsigned: Unsigned, signature: Uint8Array): Signed
-  /** @param signed.recordedCost the word where bytes do not say what they may take. Pure. @throws Error for bytes not made here. */
+  /** @param signed.recordedCost the cost to use if the bytes do not tell it. Pure. @throws Error for bytes not made here. */
   offerOf(signed: { readonly raw: Hex; readonly recordedCost: bigint }): Offer
   readonly terms: Terms
-  /** null for a network whose transactions end by themselves. */
+  /** null for a network whose transactions expire by themselves. */
   readonly replacement: Replacement | null
-  /** How long a broadcast transaction waits before it offers more, and before it is given up. */
+  /** How long a broadcast transaction waits before its fees are raised, and before it is given up. */
   readonly patience: { readonly climbAfterSeconds: number; readonly expireAfterSeconds: number }
 }
