@@ -170,3 +170,39 @@ describe('what pages tell people to type and to read', () => {
     ).toEqual([])
   })
 })
+
+describe('tables that name the code', () => {
+  const rowsOf = (path: string) => {
+    const { prose = '' } = pages.find((page) => page.path === path) ?? {}
+    return [...prose.matchAll(/^\| ([^|\n]+) \|/gm)].map(([, cell = '']) => cell)
+  }
+  const configuration = read('src/config.ts')
+  const literals = [...configuration.matchAll(/'([A-Z][A-Z_]{3,})'|variables\.([A-Z][A-Z_]{3,})/g)].map(
+    ([, quoted, member]) => quoted ?? member ?? '',
+  )
+  const documented = rowsOf('docs/configuration.md').flatMap((cell) =>
+    [...cell.matchAll(/`([A-Z_]+)`/g)].map(([, name = '']) => name),
+  )
+
+  test('configuration.md has each variable that src/config.ts reads, and no other', () => {
+    expect(documented.length).toBeGreaterThan(40)
+    const isRead = (name: string) => literals.some((literal) => name === literal || name.endsWith(`_${literal}`))
+    const isDocumented = (literal: string) =>
+      documented.some((name) => name === literal || name.endsWith(`_${literal}`))
+    expect(documented.filter((name) => !isRead(name))).toEqual([])
+    expect(literals.filter((literal) => !isDocumented(literal))).toEqual([])
+  })
+
+  test("each word of the code's glossary is used by the code", () => {
+    const [, glossary = ''] = read('docs/architecture.md').split('\n## Words in the code\n')
+    const words = [...glossary.matchAll(/^\| ([^|(`]+?)(?: \([^|]*\))?(?:, `[^|]*`)? \| [A-Z]/gm)].flatMap(
+      ([, cell = '']) => cell.split(', '),
+    )
+    const code = codeFiles
+      .filter((path) => path.endsWith('.ts') && !path.startsWith('test/'))
+      .map(read)
+      .join('\n')
+    expect(words.length).toBeGreaterThan(30)
+    expect(words.filter((word) => !new RegExp(word.replaceAll(' ', '[ _-]?'), 'i').test(code))).toEqual([])
+  })
+})
