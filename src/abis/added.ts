@@ -6,7 +6,7 @@ import type { WorkerCtx } from '../context.ts'
 import { AppError } from '../errors.ts'
 
 const NAME_LENGTH_MAX = 128
-/** One line of visible characters, so that a list shows which is which. */
+/** One line of visible characters. */
 const NAME = /^[^\p{C}\p{Z}](?:[^\p{C}\p{Zl}\p{Zp}]*[^\p{C}\p{Z}])?$/u
 
 type AddedAbi = {
@@ -16,16 +16,16 @@ type AddedAbi = {
   readonly errors: number
 }
 
-/** How ABIs are read here; the same on every network that has them. */
+/** The ABI reader, which is the same for all EVM networks. */
 export const abiFilesOf = (chains: Chains) =>
   provided(chains.ofFamily('evm').abiFiles, 'No network here has contracts with ABIs.')
 
 /**
- * Keeps the functions and errors of a JSON ABI: previews decode by them from the next one on, on every process.
- * @param input.text the file
- * @param input.name what it is removed by; the contract's own name in an artifact, else `fallbackName`, where it is absent
- * @param input.binding the contract whose ABI it is; null keeps it for every contract
- * @throws invalid_input (also where there is an ABI of this name), address_invalid.
+ * Stores the functions and errors of a JSON ABI. From the next preview on, every process decodes with them.
+ * @param input.text the file's content
+ * @param input.name the ABI's name; by default the contract's name in the artifact, else `fallbackName`
+ * @param input.binding the contract with this ABI; null: every contract
+ * @throws invalid_input (also if the name is taken), address_invalid.
  */
 export const addAbi = async (
   ctx: Pick<WorkerCtx, 'db' | 'audit' | 'chains'>,
@@ -56,14 +56,14 @@ export const addAbi = async (
   if (!added) {
     throw new AppError(
       'invalid_input',
-      `There is an ABI named "${name}": remove it first, or give this one another name.`,
+      `There is already an ABI named "${name}": remove it first, or choose another name.`,
     )
   }
   const functions = items.filter(({ kind }) => kind === 'function').length
   return { name, binding, functions, errors: items.length - functions }
 }
 
-/** Forgets an added ABI: the next preview does without it. @throws not_found. */
+/** Removes an added ABI; later previews no longer use it. @throws not_found. */
 export const removeAbi = async (
   ctx: Pick<WorkerCtx, 'db' | 'audit'>,
   input: { readonly name: string; readonly actor: string },
@@ -76,5 +76,5 @@ export const removeAbi = async (
     await ctx.audit.record(tx, { projectId: null, actor, action: 'abi_removed', subject: name, details })
     return true
   })
-  if (!wasThere) throw new AppError('not_found', `There is no ABI named "${name}"; "abi list" shows which there are.`)
+  if (!wasThere) throw new AppError('not_found', `There is no ABI named "${name}"; "abi list" shows all names.`)
 }

@@ -5,7 +5,7 @@ import { AppError } from '../errors.ts'
 import { contractOf, tokenLooks } from '../tokens/token.ts'
 import { ADDRESSES_MAX, type AddressesMetadata } from './schema.ts'
 
-/** The address of an ENS name, null where it has none. @throws invalid_input, not_implemented (no node of a network with names), node_unavailable. */
+/** Resolves an ENS name; null if it has no address. @throws invalid_input, not_implemented (no network with names has a node), node_unavailable. */
 export const lookupByName = async (
   ctx: Pick<Ctx, 'chains'>,
   input: { readonly name: string },
@@ -19,8 +19,8 @@ export const lookupByName = async (
 }
 
 /**
- * What addresses are, by the text that each was sent as.
- * @param input.texts on EVM networks in any letter case: a checksum is not judged
+ * Describes addresses, keyed by the text of each in the request.
+ * @param input.texts EVM addresses may have any letter case; the checksum is not checked
  * @throws invalid_input (too many), address_invalid, network_mismatch, not_implemented, node_unavailable.
  */
 export const addressesMetadata = async (
@@ -30,7 +30,7 @@ export const addressesMetadata = async (
   const { network, texts } = input
   const chain = ctx.chains.withNode(network)
   if (texts.length > ADDRESSES_MAX) {
-    throw new AppError('invalid_input', `Field "addresses" must be 1 to ${ADDRESSES_MAX} addresses.`)
+    throw new AppError('invalid_input', `Field "addresses" must be a list of 1 to ${ADDRESSES_MAX} addresses.`)
   }
   const canonical = new Map(texts.map((text, index) => [text, chain.parseShown(text, `addresses.${index}`)]))
   const addresses = [...new Set(canonical.values())]

@@ -16,10 +16,7 @@ export const addressRoutes = (ctx: Pick<Ctx, 'db' | 'chains'>, authentication: A
       {
         query: MetadataQuery,
         response: answers(AddressesMetadata),
-        ...detail(
-          'Tell what addresses are',
-          'Tokens, collections and other contracts, by what they say of themselves.',
-        ),
+        ...detail('Describe addresses', 'Tokens, collections and other contracts, as they describe themselves.'),
       },
     )
     .get('/lookup-by-name', async ({ query }) => ({ address: await lookupByName(ctx, { name: query.name }) }), {

@@ -11,8 +11,8 @@ export const MetadataQuery = t.Object(
     addresses: t.String({
       minLength: 1,
       maxLength: 16_384,
-      description: `1 to ${ADDRESSES_MAX} addresses with commas between them, those of EVM networks in any letter case; on Polkadot also ids: \`7\` of a collection, \`asset:1984\`, \`pool:7\` or \`foreign:0x0201090704\` of an asset.`,
-      rule: `1 to ${ADDRESSES_MAX} addresses with commas between them`,
+      description: `1 to ${ADDRESSES_MAX} addresses, separated by commas; those of EVM networks in any letter case. On Polkadot also ids: \`7\` of a collection, \`asset:1984\`, \`pool:7\` or \`foreign:0x0201090704\` of an asset.`,
+      rule: `1 to ${ADDRESSES_MAX} addresses, separated by commas`,
       examples: ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8,0x5fbdb2315678afecb367f032d93f642f64180aa3'],
     }),
   },
@@ -20,7 +20,7 @@ export const MetadataQuery = t.Object(
 )
 
 export const AddressesMetadata = Type.Record(Type.String(), Type.Union([PreviewContract, Type.Null()]), {
-  description: 'By address, as it was sent; null for what is no contract, asset or collection.',
+  description: 'By address, as in the request; null if it is no contract, asset or collection.',
 })
 export type AddressesMetadata = Static<typeof AddressesMetadata>
 
@@ -40,7 +40,7 @@ export const LookupQuery = t.Object(
 export const Lookup = Type.Object(
   {
     address: Type.Union([Type.String(), Type.Null()], {
-      description: 'null where the name has none on the chain itself: what lies elsewhere (EIP-3668) is not fetched.',
+      description: 'null if the name has no address on the chain itself; off-chain data (EIP-3668) is not fetched.',
     }),
   },
   { ...closed, title: 'NameLookup' },

@@ -23,10 +23,10 @@ type NewApiKeyInput = {
   readonly actor: string
 }
 
-/** @param text is shown once and kept nowhere. */
+/** @param text shown once and not stored. */
 type MadeApiKey = { readonly id: string; readonly text: string }
 
-/** Writes a new API key and its audit row, in the caller's transaction. */
+/** Inserts a new API key and its audit row, in the caller's transaction. */
 export const addApiKey = async (ctx: Pick<WorkerCtx, 'audit'>, tx: Tx, input: NewApiKeyInput): Promise<MadeApiKey> => {
   const { projectId, name, scopes, expiresAt, actor } = input
   const { text, hash } = newApiKey()
@@ -43,8 +43,8 @@ export const addApiKey = async (ctx: Pick<WorkerCtx, 'audit'>, tx: Tx, input: Ne
 }
 
 /**
- * Makes an API key of a project.
- * @throws invalid_input for a name that is empty or too long, no scope, and an expiry that has passed; not_found.
+ * Creates an API key of a project.
+ * @throws invalid_input for a bad name, no scope or a past expiry; not_found.
  */
 export const createApiKey = async (
   ctx: Pick<WorkerCtx, 'db' | 'audit' | 'now'>,
@@ -54,23 +54,23 @@ export const createApiKey = async (
   if (name.length === 0 || name.length > NAME_LENGTH_MAX) {
     throw new AppError('invalid_input', `The name must be a text of 1 to ${NAME_LENGTH_MAX} characters.`)
   }
-  if (input.scopes.length === 0) throw new AppError('invalid_input', 'An API key must have a scope.')
+  if (input.scopes.length === 0) throw new AppError('invalid_input', 'An API key must have at least one scope.')
   if (input.expiresAt !== null && input.expiresAt <= ctx.now()) {
-    throw new AppError('invalid_input', 'The expiry must lie ahead.')
+    throw new AppError('invalid_input', 'The expiry must be in the future.')
   }
   if ((await findProject(ctx.db, input.projectId)) === null) throw noSuchProject()
   return ctx.db.transaction((tx) => addApiKey(ctx, tx, { ...input, name }))
 }
 
-/** A project's API keys, oldest first; revoked and expired ones too. @throws not_found */
+/** A project's API keys, oldest first, including revoked and expired ones. @throws not_found */
 export const listApiKeys = async (ctx: Pick<WorkerCtx, 'db'>, projectId: string): Promise<readonly ApiKeyRow[]> => {
   if ((await findProject(ctx.db, projectId)) === null) throw noSuchProject()
   return selectApiKeys(ctx.db, projectId)
 }
 
 /**
- * Revokes an API key: it is refused from the next request on, by every process. Idempotent.
- * @returns whether it was not revoked before. @throws not_found
+ * Revokes an API key. Every process refuses it from the next request on. Idempotent.
+ * @returns false if it was already revoked. @throws not_found
  */
 export const revokeApiKey = async (
   ctx: Pick<WorkerCtx, 'db' | 'audit'>,

@@ -6,7 +6,7 @@ import type { WorkerCtx } from '../context.ts'
 import type { AuditAct } from '../custody/vault.ts'
 import { AppError, noSuchProject, notFound, unreachable } from '../errors.ts'
 
-/** What an operator names. */
+/** What to freeze or release. */
 export type Target =
   | { readonly scope: 'project'; readonly projectId: string }
   | { readonly scope: 'owner'; readonly projectId: string; readonly ownerId: string }
@@ -15,7 +15,7 @@ export type Target =
 
 const NOTHING = { projectId: null, ownerId: null, walletId: null, network: null }
 
-/** @throws not_found for what does not exist: a slip of the pen must not look like a freeze. */
+/** @throws not_found if it does not exist, so that a typing error does not look like a freeze. */
 const thingOf = async (ctx: Pick<WorkerCtx, 'db'>, target: Target): Promise<FrozenThing> => {
   switch (target.scope) {
     case 'project':
@@ -36,14 +36,14 @@ const thingOf = async (ctx: Pick<WorkerCtx, 'db'>, target: Target): Promise<Froz
   }
 }
 
-/** The audit row of a freeze or a release. */
+/** The audit row of a freeze or release. */
 const actOf = (
   thing: FrozenThing,
   input: { readonly action: 'frozen' | 'unfrozen'; readonly actor: string; readonly reason: string },
 ): AuditAct => {
   const { scope, projectId, ownerId, walletId, network } = thing
   const subject = walletId ?? ownerId ?? projectId ?? network
-  if (subject === null) throw new Error('a freeze is of a wallet, an owner, a project or a network')
+  if (subject === null) throw new Error('a freeze must name a wallet, an owner, a project or a network')
   const { action, actor, reason } = input
   return { projectId, actor, action, subject, details: { scope, reason } }
 }
@@ -51,9 +51,9 @@ const actOf = (
 const REASON_LENGTH_MAX = 1000
 
 /**
- * Freezes a project, an owner, a wallet or a network: from the next request on, the vault of no process opens a key of it
- * (src/custody/credentials/credentials.ts). What was signed and recorded before is sent all the same: it needs no key any more.
- * @returns whether it was not frozen before; the reason of an earlier freeze stays.
+ * Freezes a project, an owner, a wallet or a network: from the next request on, no vault opens its keys
+ * (src/custody/credentials/credentials.ts). Transactions that are already signed and recorded are still sent.
+ * @returns false if it was already frozen; the earlier reason stays.
  * @throws not_found, invalid_input.
  */
 export const freeze = async (
@@ -74,7 +74,7 @@ export const freeze = async (
 }
 
 /**
- * Releases what was frozen, and nothing else: a wallet of a frozen project stays frozen with it.
+ * Ends one freeze. A wallet of a frozen project stays frozen with the project.
  * @returns whether it was frozen. @throws not_found
  */
 export const unfreeze = async (

@@ -1,8 +1,8 @@
-// Where the developer's secret comes for a user-controlled wallet: what the owner's policies allow, with the lock of the one
-// that does. It is judged twice. Before the key is opened, by the rules and by what is left; and in the database transaction
-// that records the effect, where the policy's row is locked and charged: revoked, expired or used up meanwhile, nothing is
-// recorded, and another policy is looked for. What it may pay as fees is known only then, and is charged there as well.
-// Of a contract wallet it judges what the wallet is to do, not what its owner's key signs to have it done.
+// Uses of a user-controlled wallet with the developer's secret, as the owner's policies allow. A use is checked twice: before
+// the key is opened, against the rules and what is left of the limits; and in the database transaction that records the
+// effect, which locks and charges the policy. If the policy was revoked, expired or used up in between, nothing is recorded
+// and another policy is tried. The fee is known only then, so it is charged there too.
+// For a contract wallet, a policy judges what the wallet does, not what its owner's key signs to make it do so.
 
 import type { Tx } from '../../db/client.ts'
 import { chargePolicy, countPolicies, type StandingPolicy, standingPolicies } from '../../db/queries/policies.ts'
@@ -15,9 +15,9 @@ import { AppError } from '../errors.ts'
 import { displayAmount, nativeToken } from '../tokens/token.ts'
 import { DECODED, type Judged, matches } from './evaluate.ts'
 
-/** More than these a wallet cannot have: each is judged at each use. */
+/** The most policies of one wallet, because each use checks them all. */
 export const POLICIES_A_WALLET_MAX = 1_000
-/** Policies that may close one after the other under a request. */
+/** How many policies may become unusable during one request. */
 const TRIES_MAX = 20
 
 type Use = {
@@ -25,17 +25,17 @@ type Use = {
   readonly wallet: WalletRow
   readonly credentials: Credentials
   readonly actor: string
-  /** What the wallet is to do, all of it or nothing: built once, before a delegated key is opened and after another one is. */
+  /** What the wallet is to do, all or nothing. Built once: before a delegated key is opened, or after the owner's key is. */
   readonly intents: () => Promise<readonly Intent[]>
 }
 
 /**
- * What a delegated use owes: called in the database transaction that records it.
- * @param fee the most that it may come to pay beside its value, in base units. @throws PolicyClosed.
+ * Charges a delegated use to its policy, in the database transaction that records the use.
+ * @param fee the highest possible fee, in base units. @throws PolicyClosed.
  */
 export type Charge = (tx: Tx, fee: bigint) => Promise<void>
 
-/** What is to be done with a wallet's key; `charge` is null where its own credential opened it. */
+/** What to do with a wallet's key. `charge` is null if the wallet's own credential opened it. */
 type Act<Result> = (
   key: KeyHandle,
   use: { readonly intents: readonly Intent[]; readonly charge: Charge | null },
@@ -51,10 +51,10 @@ const readsCalls = ({ argumentRules }: StandingPolicy): boolean =>
 
 const isCall = ({ to, input }: Intent): boolean => to === null || input !== '0x'
 
-/** What moves is then known to the call alone. */
+/** Only the call itself says what such a call moves. */
 const isRuntimeCall = ({ to }: Intent): boolean => to === null
 
-/** A policy, and what it allows: calls of a Substrate runtime are bound to the metadata by which they were judged. */
+/** A policy and the intents that it allows. Substrate calls are bound to the metadata with which they were judged. */
 type Chosen = { readonly policyId: string; readonly intents: readonly Intent[] }
 
 const judgedBy = (intent: Intent, call: ReadCall | null): Intent =>
@@ -62,11 +62,11 @@ const judgedBy = (intent: Intent, call: ReadCall | null): Intent =>
 
 type Choice = {
   readonly intended: readonly Intent[]
-  /** Policies that allowed it, and turned out to have too little left, or to be gone. */
+  /** Policies that allowed the use, but were then used up, revoked or expired. */
   readonly closed: ReadonlySet<string>
 }
 
-/** The oldest policy that allows all of the intents; null where none does. */
+/** The oldest policy that allows all intents, or null. */
 const choosePolicy = async (ctx: Ctx, use: Use & Choice): Promise<Chosen | null> => {
   const { chain, wallet, intended, closed } = use
   const value = sumOfValues(intended)
@@ -97,41 +97,41 @@ const choosePolicy = async (ctx: Ctx, use: Use & Choice): Promise<Chosen | null>
   return null
 }
 
-/** Where nothing allows it; or where what allows it has too little left for this fee. */
+/** The refusal if no policy allows the use, or if those that do have too little left for this fee. */
 const deniedFor = ({ chain }: Use, owed: bigint | null): AppError => {
-  if (owed === null) return denied('No policy of this wallet lets the developer do this: it takes the "user_pin".')
+  if (owed === null) return denied('No policy of this wallet allows this: it needs the "user_pin".')
   const { decimals, symbol } = nativeToken(chain)
   return denied(
-    `No policy that allows this has enough left: one use, and ${displayAmount(owed, decimals)} ${symbol} of its fee budget, which is the most that the fees of this may come to.`,
+    `No policy that allows this has enough left: it needs one use and ${displayAmount(owed, decimals)} ${symbol} of the fee budget, the highest possible fee.`,
   )
 }
 
 /**
- * The contract wallet of this key, on this network: as it obeys the key, a call of it could change its owner, or approve what
- * nobody judges. Of an eoa wallet too, whose calls it would take for its owner's.
+ * The contract wallet of this key on this network. It obeys the key, so a call of it could change its owner or approve what
+ * no policy has judged. This holds for an eoa wallet of the same key too.
  */
 const contractWalletOf = ({ chain, wallet }: Use): string | null =>
   chain.contractWallets?.of(chain.addressOf(wallet.publicKey)).address ?? null
 
-/** What no rule can allow. @throws policy_denied. */
+/** Refuses what no policy can allow. @throws policy_denied. */
 const refuseAlways = (use: Use, intents: readonly Intent[]): void => {
   const { chain } = use
   const contractWallet = contractWalletOf(use)
   for (const intent of intents) {
     if (chain.withoutRecipient === 'creation' && intent.to === null) {
-      throw denied('No policy lets the developer create a contract: it takes the "user_pin".')
+      throw denied('No policy lets the developer create a contract: it needs the "user_pin".')
     }
     if (contractWallet !== null && intent.to === contractWallet && intent.input !== '0x') {
-      throw denied('No policy lets the developer call the contract wallet of this key: it takes the "user_pin".')
+      throw denied('No policy lets the developer call the contract wallet of this key: it needs the "user_pin".')
     }
     if (intent.era !== undefined) {
       throw denied(
-        'By a policy, field "unsigned_transaction.era" must be absent: a longer one would outlive the policy.',
+        'Under a policy, field "unsigned_transaction.era" must be absent: a longer one would outlive the policy.',
       )
     }
     if (intent.feeAsset !== undefined) {
       throw denied(
-        'By a policy, field "unsigned_transaction.asset_id" must be absent: the fee budget of a policy is in the coin.',
+        'Under a policy, field "unsigned_transaction.asset_id" must be absent: fee budgets are in the native coin.',
       )
     }
     if (!chain.terms.isWithinFeeCap(intent)) {
@@ -141,9 +141,9 @@ const refuseAlways = (use: Use, intents: readonly Intent[]): void => {
 }
 
 /**
- * Opens a wallet's key for one intent, or for several that are one: with the credential of its control mode, or with the
- * developer's secret by the oldest policy that allows all of them.
- * @throws policy_denied, what the vault throws, and whatever `act` and the making of the intents throw.
+ * Opens a wallet's key for one intent or a batch: with the credential of its control mode, or with the developer's secret
+ * if a policy allows all intents (the oldest such policy is used).
+ * @throws policy_denied, what the vault throws, and what `act` and `intents` throw.
  */
 export const withKeyFor = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): Promise<Result> => {
   const { wallet, credentials, actor } = use

@@ -1,8 +1,8 @@
-// Whether rules allow transactions: the one place that decides it. Pure.
+// The only place that decides whether rules allow transactions. Pure.
 //
-// Every rule must match every transaction. A rule matches only what it understands: where a transaction lacks the argument
-// (call data that is not read, another function), or has it as another kind of value than the rule names, nothing matches,
-// `ne` included. So whatever is unclear is refused.
+// Every rule must match every transaction. A rule does not match if the transaction lacks the argument (unreadable call data,
+// another function) or if the argument is of another kind than the rule's value. This holds for `ne` too, so anything
+// unclear is refused.
 //
 //   kind of value   what a rule names                         operators
 //   integer         decimal digits, perhaps signed; 0x hex    all; as integers
@@ -11,9 +11,9 @@
 //   bool            true, false                               eq, ne
 //   text            the text                                  eq, ne; byte for byte
 //
-// Call data takes a rule that names its function, on every network: without one only payments are allowed.
-// A transaction without `to` creates a contract, which nothing allows, or is a call of a Substrate runtime. What such a call
-// moves is known to itself alone: it has neither `to` nor `value` for rules.
+// Call data needs a rule that names its function, on every network; without one only payments are allowed.
+// A transaction without `to` creates a contract, which no rule allows, or is a call of a Substrate runtime. Only the call
+// itself says what it moves, so it has neither `to` nor `value` for rules.
 
 import type { RuleOperator } from '../../db/words.ts'
 import type { CallValue, ReadCall } from '../chains/chain.ts'
@@ -25,34 +25,34 @@ export type ArgumentRule = { readonly argument: string; readonly operator: RuleO
 export type Judged = {
   readonly to: string | null
   readonly value: bigint
-  /** It carries call data, whether that can be read or not. */
+  /** Whether it has call data, readable or not. */
   readonly isCall: boolean
-  /** null where the call data is not read for certain. */
+  /** null if the call data cannot be read with certainty. */
   readonly call: ReadCall | null
 }
 
-/** What begins the arguments that are read from call data. */
+/** The prefix of arguments that are read from call data. */
 export const DECODED = 'decodedInput.'
 
 const INTEGER = /^(?:-?[0-9]{1,78}|0x[0-9a-fA-F]{1,64})$/
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/
-/** 32 bytes behind a prefix of one or two; zeros that lead take less. Base58 tells upper case from lower case. */
+/** Base58 of 32 bytes and a prefix of one or two bytes; leading zeros make it shorter. Base58 is case-sensitive. */
 const SS58_ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{35,50}$/
 const BYTES = /^0x(?:[0-9a-fA-F]{2})*$/
 
-/** An integer as a rule names it; null for anything else. Pure. */
+/** The integer in a rule's value, or null. Pure. */
 export const integerIn = (text: string): bigint | null => (INTEGER.test(text) ? BigInt(text) : null)
 
 const isSs58 = (text: string): boolean => SS58_ADDRESS.test(text)
 
-/** Argument names are bare ones everywhere: without leading underscores. */
+/** Argument names are compared without leading underscores. */
 const bare = (path: string): string =>
   path
     .split('.')
     .map((name) => name.replace(/^_+/, ''))
     .join('.')
 
-/** Where an argument is found. */
+/** Returns a function that finds an argument. */
 const finderOf = (argument: string): ((transaction: Judged) => CallValue | null) => {
   if (argument === 'to') return ({ to }) => (to === null ? null : { kind: 'address', value: to })
   if (argument === 'value') return ({ to, value }) => (to === null ? null : { kind: 'integer', value })
@@ -101,7 +101,7 @@ const isOfKind = (kind: TextKind, text: string): boolean => {
   }
 }
 
-/** A rule, read once for however many transactions: a batch has a hundred, and its wallet perhaps a thousand policies. */
+/** Parses a rule once for many transactions: a batch can have a hundred, and its wallet a thousand policies. */
 const matcherOf = ({ argument, operator, value: named }: ArgumentRule): ((transaction: Judged) => boolean) => {
   const find = finderOf(argument)
   const integer = integerIn(named)
@@ -116,7 +116,7 @@ const matcherOf = ({ argument, operator, value: named }: ArgumentRule): ((transa
     const isHex = has.startsWith('0x')
     if (kind === 'address' && isHex === isSs58(named)) return false
     const isExact = kind === 'text' || (kind === 'address' && !isHex)
-    // By length first: an argument may be as long as call data is.
+    // Compare lengths first: an argument can be as long as the call data.
     const isSame = isExact ? has === named : has.length === lower.length && has.toLowerCase() === lower
     return isSame === (operator === 'eq')
   }
@@ -125,7 +125,7 @@ const matcherOf = ({ argument, operator, value: named }: ArgumentRule): ((transa
 const namesFunction = ({ argument, operator }: ArgumentRule): boolean =>
   argument === `${DECODED}function` && operator === 'eq'
 
-/** Whether all rules match all transactions; without either there is nothing that could. A contract creation never does. */
+/** Whether all rules match all transactions. False without rules or transactions, and for a contract creation. */
 export const matches = (rules: readonly ArgumentRule[], transactions: readonly Judged[]): boolean =>
   rules.length > 0 &&
   transactions.length > 0 &&

@@ -24,13 +24,13 @@ import { usualFeeBudget } from './terms.ts'
 
 const UINT256_END = 1n << 256n
 
-/** JavaScript's own reading would turn the 31st of a short month into the first of the next. */
+/** Checks that the day exists. JavaScript would turn the 31st of a short month into the first of the next. */
 const isOnCalendar = (text: string): boolean => {
   const day = new Date(`${text.slice(0, 10)}T00:00:00Z`)
   return !Number.isNaN(day.getTime()) && day.toISOString().startsWith(text.slice(0, 10))
 }
 
-/** In UTC too: other years have no four digits, and PostgreSQL does not read JavaScript's six. */
+/** Checks the year in UTC too: PostgreSQL does not read JavaScript's years with six digits. */
 const hasFourDigitYear = (at: Date): boolean => at.getUTCFullYear() >= 1 && at.getUTCFullYear() <= 9_999
 
 const parseTime = (text: string): Date => {
@@ -46,8 +46,7 @@ type Agreed = {
   readonly max_total_fee?: string
 }
 
-/** Until when, and how much, of the strings of a request; null where nothing limits it, or where the
- * limit is to be chosen here. @throws invalid_input. */
+/** Parses the limits of a policy; null for absent ones. @throws invalid_input. */
 export const agreedIn = (body: Agreed) => ({
   expiresAt: body.expires_at === undefined ? null : parseTime(body.expires_at),
   maxTotalValue:
@@ -62,25 +61,25 @@ type CreatePolicyInput = Signatory & {
   readonly name: string
   readonly walletAddress: string
   readonly argumentRules: readonly ArgumentRule[]
-  /** null: for ever. */
+  /** null: no end. */
   readonly expiresAt: Date | null
-  /** Base units of the coin, for all uses together; null: any. */
+  /** Base units of the coin, for all uses together; null: no limit. */
   readonly maxTotalValue: bigint | null
   readonly maxUses: number | null
-  /** Base units of the coin, for the fees of all uses together; null: a multiple of what is usual now. */
+  /** Base units of the coin, for the fees of all uses together; null: a default from the current fees. */
   readonly maxTotalFee: bigint | null
   readonly remember?: Remember<Policy> | undefined
 }
 
-/** A rotation of the project's key that comes between makes the lock anew. */
+/** A simultaneous rotation of the project's key makes one more try necessary. */
 const MAX_TRIES = 4
 
-/** The user-controlled wallet within reach. @throws not_found, invalid_input. */
+/** Finds a user-controlled wallet that the caller can see. @throws not_found, invalid_input. */
 const delegatingWallet = async (ctx: Ctx, input: CreatePolicyInput, address: string): Promise<WalletRow> => {
   const wallet = await findWallet(ctx.db, { ...input, by: { address } })
   if (wallet === null) throw notFound('wallet')
   if (wallet.controlMode !== 'user') {
-    throw new AppError('invalid_input', 'This wallet is controlled by the developer: there is nothing to delegate.')
+    throw new AppError('invalid_input', 'This wallet is controlled by the developer, so it needs no policy.')
   }
   if ((await countPolicies(ctx.db, wallet.id)) >= POLICIES_A_WALLET_MAX) {
     throw new AppError('invalid_input', `This wallet has ${POLICIES_A_WALLET_MAX} policies: revoke one first.`)
@@ -89,9 +88,9 @@ const delegatingWallet = async (ctx: Ctx, input: CreatePolicyInput, address: str
 }
 
 /**
- * Lets the developer use a user-controlled wallet within rules, with the lock that it takes.
- * @throws invalid_input, address_invalid, not_found, not_implemented, node_unavailable (where the fee budget is to be
- * chosen here), and what the vault throws for both credentials.
+ * Creates a policy, which lets the developer use a user-controlled wallet within rules, and the key lock that it needs.
+ * @throws invalid_input, address_invalid, not_found, not_implemented, node_unavailable (if it must choose the fee budget),
+ * and what the vault throws for the two credentials.
  */
 export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<Policy> => {
   const { projectId, network, expiresAt, credentials, actor } = input
@@ -99,7 +98,7 @@ export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<
   const address = chain.parseAddress(input.walletAddress, 'wallet_address')
   checkRules(chain, input.argumentRules)
   if (expiresAt !== null && !(await isToCome(ctx.db, expiresAt))) {
-    throw new AppError('invalid_input', 'Field "expires_at" must be a time to come.')
+    throw new AppError('invalid_input', 'Field "expires_at" must be a time in the future.')
   }
   const wallet = await delegatingWallet(ctx, input, address)
   let { maxTotalFee } = input
@@ -125,7 +124,7 @@ export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<
 }
 
 /**
- * The policies within reach on a network that are not revoked, oldest first; those of one wallet where it is named.
+ * Lists the policies that the caller can see on a network, or those of one wallet: all that are not revoked, oldest first.
  * @throws not_found, address_invalid, not_implemented.
  */
 export const listPolicies = async (
@@ -145,9 +144,9 @@ export const listPolicies = async (
 }
 
 /**
- * Ends a delegation for the next request on every process, and erases its lock: with it goes the key. What was accepted
- * before is not recalled.
- * @throws not_found (unknown, revoked, or out of reach), credential_required, and what the vault throws for the credential.
+ * Revokes a policy and erases its key lock. It takes effect at the next request in every process. Transactions that were
+ * accepted before are still sent.
+ * @throws not_found (unknown, revoked, or not visible to the caller), credential_required, and what the vault throws.
  */
 export const revokePolicy = async (
   ctx: Pick<Ctx, 'db' | 'vault'>,

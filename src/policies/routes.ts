@@ -47,7 +47,7 @@ export const policyRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: answers(Policy),
         ...idempotent(
           'Create a policy',
-          "Lets the developer use a user-controlled wallet without its PIN, where all rules match: sign, sign-and-send, batch-sign-and-send, mint, transfer. Call data takes a rule `decodedInput.function eq …`; without one only payments are allowed. Fees are charged to a budget. Never a message, an export, a PIN, a contract's creation or a change of a contract wallet.",
+          'Lets the developer use a user-controlled wallet without its PIN if all rules match: sign, sign-and-send, batch-sign-and-send, mint, transfer. Call data needs a rule `decodedInput.function eq …`; without one only payments are allowed. Fees are charged to a budget. A policy never allows signing a message, an export, a PIN change, creating a contract or changing a contract wallet.',
         ),
       },
     )
@@ -65,7 +65,7 @@ export const policyRoutes = (ctx: Ctx, authentication: Authentication) => {
       {
         query: ListPoliciesQuery,
         response: answers(Type.Array(Policy)),
-        ...detail('List policies', 'Those that are not revoked, expired ones too, oldest first.'),
+        ...detail('List policies', 'All that are not revoked, including expired ones, oldest first.'),
       },
     )
     .post(
@@ -82,7 +82,7 @@ export const policyRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: answers(Success),
         ...detail(
           'Revoke a policy',
-          'From the next request on it allows nothing. Transactions that were accepted before are not recalled.',
+          'From the next request on, the policy allows nothing. Transactions that were accepted before are still sent.',
         ),
       },
     )

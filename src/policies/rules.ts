@@ -7,23 +7,23 @@ const refuse = (index: number, sentence: string): never => {
 }
 
 /**
- * Refuses rules that could never match for what is known of them now; of an argument of call data that is its order alone.
+ * Refuses rules that can never match. Of an argument of call data, only ordering is checked.
  * @throws invalid_input, address_invalid, network_mismatch.
  */
 export const checkRules = (chain: NodelessChain, rules: readonly ArgumentRule[]): void => {
   for (const [index, { argument, operator, value }] of rules.entries()) {
     const isOrdered = operator !== 'eq' && operator !== 'ne'
     if (isOrdered && (argument === 'to' || argument === 'decodedInput.function')) {
-      refuse(index, `operator" must be eq or ne for "${argument}", which is no number.`)
+      refuse(index, `operator" must be eq or ne for "${argument}", which is not a number.`)
     }
-    // An account has a text for each prefix: by the wrong one `ne` would forbid nobody.
+    // The same account has another text with each prefix. With the wrong prefix, `ne` would forbid nothing.
     const isAddress = argument === 'to' || (argument.startsWith(DECODED) && chain.isPrefixedAddress(value))
     const address = isAddress ? chain.parseAddress(value, `argument_rules.${index}.value`) : value
-    // A program's id in hex: transactions have the text of its address.
+    // Transactions hold a program's address in its canonical text, so its id in hex would never match.
     if (address.toLowerCase() !== value.toLowerCase()) refuse(index, `value" must be written as ${address} here.`)
-    // `ne` would forbid nothing by `balances.transferKeepAlive`.
+    // With another spelling, as `balances.transferKeepAlive`, `ne` would forbid nothing.
     if (argument.endsWith('.function') && !chain.isCallName(value)) {
-      refuse(index, 'value" must be a call as previews name it, such as balances.transfer_keep_alive.')
+      refuse(index, 'value" must be a call as previews name it, for instance balances.transfer_keep_alive.')
     }
     if ((isOrdered || argument === 'value') && integerIn(value) === null) {
       refuse(index, 'value" must be an integer here, in plain decimal digits or 0x hex.')

@@ -22,11 +22,11 @@ const RuleBody = Type.Object(
       maxLength: 512,
       pattern: '^(?:to|value|decodedInput(?:\\.[A-Za-z0-9_$]+)+)$',
       description:
-        'What is compared: `to`, `value`, `decodedInput.function` (the bare name; `pallet.call` on Polkadot and Vara), or a decoded argument by its name, those within tuples and arrays behind dots, and how many an array has as its `length`.',
-      rule: 'to, value, decodedInput.function or decodedInput. and the name of an argument',
+        'What to compare: `to`, `value`, `decodedInput.function` (the bare name; `pallet.call` on Polkadot and Vara), or a decoded argument by its name. Use dots for elements of tuples and arrays, and `length` for the length of an array.',
+      rule: 'to, value, decodedInput.function, or decodedInput. with the name of an argument',
       examples: ['decodedInput.function'],
     }),
-    operator: OneOf(RULE_OPERATORS, { description: 'Order is for integers alone.', examples: ['eq'] }),
+    operator: OneOf(RULE_OPERATORS, { description: 'Only integers can be ordered.', examples: ['eq'] }),
     value: Text(
       { minLength: 0, maxLength: 1_024 },
       {
@@ -35,7 +35,7 @@ const RuleBody = Type.Object(
       },
     ),
   },
-  { ...closed, title: 'ArgumentRule', description: 'A transaction that lacks the argument never matches.' },
+  { ...closed, title: 'ArgumentRule', description: 'A rule never matches a transaction without the argument.' },
 )
 
 const Rules = Type.Array(RuleBody, {
@@ -62,7 +62,7 @@ export const CreatePolicyBody = Type.Object(
       Type.String({
         pattern:
           '^[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-9]{2}:[0-9]{2}(?:\\.[0-9]{1,9})?(?:Z|[+-][0-9]{2}:[0-9]{2})$',
-        description: 'When it ends; never where it is absent.',
+        description: 'When the policy ends; never if absent.',
         rule: 'an RFC 3339 time with an offset',
         examples: ['2099-01-31T12:00:00Z'],
       }),
@@ -79,7 +79,7 @@ export const CreatePolicyBody = Type.Object(
       Type.String({
         pattern: '^(?:0x[0-9a-fA-F]{1,64}|[0-9]{1,78})$',
         description:
-          'The most of the native coin, in base units, that the fees of all uses together may come to. Where it is absent: what 2,500 transactions of ordinary size (100,000 gas; a payment on Polkadot and Vara) may pay at the fees of this moment.',
+          'The most of the native coin, in base units, that the fees of all uses together may cost. If absent: the cost of 2,500 ordinary transactions (100,000 gas; a payment on Polkadot and Vara) at the current fees.',
         rule: 'a quantity below 2^256 in 0x hex or plain decimal digits',
         examples: ['20000000000000000'],
       }),
@@ -88,7 +88,7 @@ export const CreatePolicyBody = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: 2_147_483_647,
-        description: 'How many transactions at most; a batch is one.',
+        description: 'The most transactions; a batch counts as one.',
         rule: 'a whole number from 1 to 2147483647',
         examples: [100],
       }),
@@ -98,7 +98,7 @@ export const CreatePolicyBody = Type.Object(
   {
     ...closed,
     title: 'CreatePolicy',
-    description: 'It takes both credentials: the PIN gives, and the developer secret is what then opens.',
+    description: 'Needs both credentials: the PIN grants the policy, and the developer secret then uses it.',
     examples: [
       {
         network: 'Ethereum',
@@ -120,16 +120,16 @@ const time = (description: string) =>
 
 export const Policy = Type.Object(
   {
-    uuid: UuidField('What the policy is revoked by.'),
+    uuid: UuidField('The id by which the policy is revoked.'),
     project_id: UuidField('The project.'),
     network: NetworkField,
     name: Name,
-    wallet_address: AddressField('The wallet that it is about.'),
+    wallet_address: AddressField('The wallet that the policy is for.'),
     argument_rules: Type.Array(RuleBody, { description: 'All of them must match.' }),
-    expires_at: Type.Union([time('When it ends.'), Type.Null()], { description: 'null: never.' }),
+    expires_at: Type.Union([time('When the policy ends.'), Type.Null()], { description: 'null: never.' }),
     max_total_fee: Type.Optional(
       Type.String({
-        description: 'The most of the native coin, in base units, that the fees of all uses together may come to.',
+        description: 'The most of the native coin, in base units, that the fees of all uses together may cost.',
         examples: ['20000000000000000'],
       }),
     ),
@@ -154,7 +154,7 @@ export const RevokePolicyBody = Type.Object(
   {
     ...closed,
     title: 'RevokePolicy',
-    description: "The wallet's `user_pin`, or the project's `developer_secret`: either side may end it.",
+    description: "Needs the wallet's `user_pin` or the project's `developer_secret`: either side may revoke it.",
     examples: [{ uuid: '5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f', user_pin: '493817' }],
   },
 )

@@ -12,9 +12,9 @@ const MAX_NAME_LENGTH = 256
 export type NewProject = { readonly projectId: string; readonly apiKey: string }
 
 /**
- * Makes a project with a first API key, and on testnet its project wallets on every network that is served.
- * On mainnet the developer's secret, and with it the wallets, come with the activation.
- * @returns the API key's text: it is shown here once and kept nowhere.
+ * Creates a project with a first API key, and on testnet its project wallets on all served networks. On mainnet, the
+ * activation brings the developer's secret and the wallets.
+ * @returns the API key's text, which is shown only here.
  */
 export const createProject = async (
   ctx: Ctx,
@@ -30,7 +30,7 @@ export const createProject = async (
   const keys = await ctx.vault.newProject({ projectId, developerSecret, actor: input.actor })
   const apiKey = await ctx.db.transaction(async (tx) => {
     const activatedAt = developerSecret === null ? null : ctx.now()
-    // On mainnet users without a proof are the project's decision: bots could make any number of them.
+    // Off on mainnet, because bots could create any number of anonymous users. The project can turn it on.
     await insertProject(tx, { id: projectId, name, activatedAt, anonymousLogin: isTestnet })
     await keys.write(tx)
     const { actor } = input
@@ -45,9 +45,9 @@ export const createProject = async (
 }
 
 /**
- * Activates a project of mainnet with the developer's secret, and makes its project wallets on every network that is
- * served. A wallet that is missing afterwards is made by the first request that needs it.
- * @throws invalid_input for a secret that is refused and for an active project, not_found.
+ * Activates a mainnet project: sets the developer's secret and creates its project wallets on all served networks. A wallet
+ * that is still missing is created by the first request that needs it.
+ * @throws invalid_input for a bad secret and for an active project, not_found.
  */
 export const activateProject = async (
   ctx: Ctx,
@@ -70,7 +70,7 @@ type ListedProject = {
   readonly anonymous_login: boolean
 }
 
-/** Every project, oldest first. For operators. */
+/** All projects, oldest first. For operators. */
 export const listProjects = async (ctx: Pick<WorkerCtx, 'db'>): Promise<readonly ListedProject[]> =>
   (await selectProjects(ctx.db)).map((row) => ({
     id: row.id,

@@ -12,8 +12,8 @@ import { UUID } from '../http/text.ts'
 type Switch = 'on' | 'off'
 
 /**
- * Lets anybody begin as a new user of a project without a proof, or no longer. Users who came so before stay, with the
- * sessions that they have. The audit has what it was and what it is. For operators. @throws not_found
+ * Allows or forbids anonymous login for a project. Existing anonymous users and their sessions stay. For operators.
+ * @throws not_found
  */
 export const setAnonymousLogin = async (
   ctx: Pick<WorkerCtx, 'db' | 'audit'>,
@@ -37,13 +37,10 @@ export const setAnonymousLogin = async (
   })
 }
 
-/** A scheme, a host and perhaps a port: what a browser sends as `Origin`. */
+/** Whether a text is an origin as browsers send it: a scheme, a host and perhaps a port. */
 const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text
 
-/**
- * Sets from which pages browsers may call on behalf of a project; the earlier list is replaced. The audit has both lists.
- * For operators. @throws invalid_input, not_found.
- */
+/** Replaces the origins from which browsers may call for a project. For operators. @throws invalid_input, not_found. */
 export const setAllowedOrigins = async (
   ctx: Pick<WorkerCtx, 'db' | 'audit'>,
   input: { readonly projectId: string; readonly origins: readonly string[] },
@@ -63,8 +60,8 @@ export const setAllowedOrigins = async (
 }
 
 /**
- * Sets which domain a project's new passkeys belong to (WebAuthn's RP ID); null: the host of the page that asks. Those of
- * another domain stay, and are of use only where that is the domain again. The audit has both. For operators.
+ * Sets the domain of a project's new passkeys (WebAuthn's RP ID); null: the host of the calling page. Passkeys of another
+ * domain stay stored, but work only if that domain is set again. For operators.
  * @throws invalid_input, not_found.
  */
 export const setPasskeyDomain = async (
@@ -77,7 +74,7 @@ export const setPasskeyDomain = async (
   if (rpId !== null && !isRpIdFor(ctx, project, rpId)) {
     throw new AppError(
       'invalid_input',
-      'The passkey domain must be the host of an allowed origin or a domain above it, in lower case: no IP address, no port.',
+      'The passkey domain must be the host of an allowed origin or a parent domain of it, in lower case, without a port, and not an IP address.',
     )
   }
   await ctx.db.transaction(async (tx) => {

@@ -11,7 +11,7 @@ type ProjectWalletInput = {
   readonly actor: string
 }
 
-/** Its owner is the project itself, so it is controlled by the developer. */
+/** Creates a project's own wallet. The project is its owner, so the developer controls it. */
 export const createProjectWallet = (ctx: Ctx, input: ProjectWalletInput): Promise<WalletRow> =>
   createWallet(ctx, {
     projectId: input.projectId,
@@ -25,8 +25,8 @@ export const createProjectWallet = (ctx: Ctx, input: ProjectWalletInput): Promis
   })
 
 /**
- * The project's own wallet on a network, which mints and deploys where the caller names no other; made at the first
- * request that carries the secret where it is missing (a network that was added later).
+ * The project's own wallet on a network, which mints and deploys unless the caller names another one. If it is missing (the
+ * network was added later), the first request with the secret creates it.
  */
 export const projectWallet = async (ctx: Ctx, input: ProjectWalletInput): Promise<WalletRow> => {
   const by = { ownerId: input.projectId }

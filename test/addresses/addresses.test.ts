@@ -36,7 +36,7 @@ const metadata = (addresses: string) => service.get('/addresses/metadata', { net
 const lookup = (name: string) => service.get('/addresses/lookup-by-name', { name })
 
 describe('what addresses are', () => {
-  test('is told by the text that each was sent as, in any letters', async () => {
+  test('are described under the text of the request, in any letter case', async () => {
     const token = await chain.deploy('TestToken', ['Coin', 'COIN', 6])
     const nft = await chain.deploy('WizardCollection', ['Doors', 'DOOR', alice])
     const multi = await chain.deploy('MultiToken', ['', alice])
@@ -61,7 +61,7 @@ describe('what addresses are', () => {
     const { status, json } = await metadata(asked.join())
     expect(status).toBe(200)
     const network = 'Ethereum'
-    // The list says how it looks; what it is and how its amounts are read the contract says.
+    // The list gives the logo and display decimals; the contract gives the rest.
     const shown = {
       ...{ network, address: token.address, type: 'token', name: 'Coin', logo_url: logoURI, nft: null },
       token: {
@@ -87,7 +87,7 @@ describe('what addresses are', () => {
     })
   })
 
-  test('is told of a hundred addresses, and refused of more or of what is none', async () => {
+  test('are accepted up to a hundred, and refused if one is invalid', async () => {
     const some = (count: number) => Array.from({ length: count }, (_, at) => `0x${String(at).padStart(40, '0')}`).join()
     expect(Object.keys((await metadata(some(100))).json).length).toBe(100)
     expect((await metadata(some(101))).json.code).toBe('invalid_input')
@@ -99,14 +99,14 @@ describe('what addresses are', () => {
   })
 })
 
-describe('what strangers say of their tokens', () => {
+describe('what contracts say about themselves', () => {
   const bytesOf = (text: string | Buffer): Hex => toHex(Buffer.from(text))
-  /** As an ABI encodes a string, whether its bytes are one or not. */
+  /** ABI encoding of a string whose bytes may be invalid UTF-8. */
   const said = (text: string | Buffer) => encodeAbiParameters([{ type: 'bytes' }], [bytesOf(text)])
   const number = (value: bigint) => pad(toHex(value), { size: 32 })
   const [fails, neverEnds] = ['0x', '0x01'] as const
 
-  /** One token in every answer that names it, all of which must agree; the amounts are those of seven base units. */
+  /** One token in all answers that show it, which must agree; the amounts are seven base units. */
   const shownOf = async (token: Hex) => {
     const at = getAddress(token)
     const wallet = await service.newWallet({ network: 'Ethereum' })
@@ -159,12 +159,12 @@ describe('what strangers say of their tokens', () => {
     ['255 decimals', { decimals: number(255n) }, { decimals: 255, amount: tiny }],
     ['256 decimals', { decimals: number(256n) }, { decimals: 0, display_decimals: 0, amount: '7' }],
     ['2^200 decimals', { decimals: number(1n << 200n) }, { decimals: 0, display_decimals: 0, amount: '7' }],
-  ])('is bounded and kept as text: %s', async (_, answers, shown) => {
+  ])('is limited and shown as text: %s', async (_, answers, shown) => {
     const token = await chain.deploy('ToldToken', answersOf(answers))
     expect(await shownOf(token.address)).toEqual({ ...usual, ...shown })
   })
 
-  test('is cut where it is long, and left out where it costs more than a read may', async () => {
+  test('is cut if it is long, and left out if reading it costs too much', async () => {
     const [, symbol, decimals] = answersOf()
     for (const [length, name] of [
       [65_536n, 'A'.repeat(64)],
@@ -175,13 +175,13 @@ describe('what strangers say of their tokens', () => {
     }
   })
 
-  test('is heard through proxies of every kind', async () => {
+  test('is read through proxies of every kind', async () => {
     const { address, abi } = await chain.deploy('ToldToken', [fails, fails, fails])
     const setUp = encodeFunctionData({ abi, functionName: 'setUp', args: answersOf() })
     const proxy = await chain.deploy('TokenProxy', [address, setUp])
     const beacon = await chain.deploy('TokenBeacon', [address])
     const behindBeacon = await chain.deploy('TokenBeaconProxy', [beacon.address, setUp])
-    // ERC-1167, set up in a transaction of its own.
+    // ERC-1167, initialised in a later transaction.
     const minimal = '0x00000000000000000000000000000000000011a7'
     await chain.rpc('anvil_setCode', [
       minimal,
@@ -193,7 +193,7 @@ describe('what strangers say of their tokens', () => {
     }
   })
 
-  test('is asked again of what had no name when it was first looked at', async () => {
+  test('is read again if there was no name at first', async () => {
     const { address, abi } = await chain.deploy('ToldToken', [fails, fails, fails])
     const named = { name: 'A coin', token: { symbol: 'COIN', decimals: 6 } }
     const shown = async () => (await metadata(address)).json[address]
@@ -202,7 +202,7 @@ describe('what strangers say of their tokens', () => {
     expect(await shown()).toMatchObject({ name: '' })
     await passMinutes(11)
     expect(await shown()).toMatchObject(named)
-    // What has a name keeps it.
+    // A known name is kept.
     const other = answersOf({ name: said('Another') })
     await chain.send({ to: address, data: encodeFunctionData({ abi, functionName: 'setUp', args: other }) })
     await passMinutes(11)
@@ -230,21 +230,21 @@ describe('names', () => {
     ['foo.eth', '0xde9b09fd7c5f901e23a3f19fecc54828e9c848539801e86591bd9801b019f84f'],
   ] as const)('have the hash of EIP-137: %p', (name, hash: Hex) => expect(namehash(name)).toBe(hash))
 
-  test('lead to their address, in other letters too', async () => {
+  test('resolve to their address in any letter case', async () => {
     const resolver = await chain.deploy('NameResolver')
     await setResolver('foo.eth', resolver.address)
-    // Asked for by the vector, not by the library that is under test.
+    // With the hash of the test vector, not computed by the library under test.
     const node = '0xde9b09fd7c5f901e23a3f19fecc54828e9c848539801e86591bd9801b019f84f'
     await chain.write({ contract: resolver, functionName: 'setAddr', args: [node, alice] })
     expect((await lookup('foo.eth')).json).toEqual({ address: getAddress(alice) })
     expect((await lookup('FOO.eth')).json).toEqual({ address: getAddress(alice) })
     expect((await lookup('bar.eth')).json).toEqual({ address: null })
-    // A resolver that is no wildcard answers for no name below its own.
+    // A resolver without wildcards does not resolve names below its own.
     await chain.write({ contract: resolver, functionName: 'setAddr', args: [namehash('sub.foo.eth'), alice] })
     expect((await lookup('sub.foo.eth')).json).toEqual({ address: null })
   })
 
-  test('below a wildcard lead where it says (ENSIP-10)', async () => {
+  test('below a wildcard resolve as ENSIP-10 says', async () => {
     const wildcard = await chain.deploy('WildcardResolver', [alice, ''])
     await setResolver('wild.eth', wildcard.address)
     for (const name of ['wild.eth', 'a.wild.eth', 'a.b.wild.eth']) {
@@ -255,7 +255,7 @@ describe('names', () => {
     expect((await lookup('nobody.eth')).json).toEqual({ address: null })
   })
 
-  test('that lie elsewhere (EIP-3668) have no address here, and nothing is fetched', async () => {
+  test('with off-chain data (EIP-3668) have no address, and nothing is fetched', async () => {
     let fetched = 0
     const stranger = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response(String(++fetched)) })
     const offchain = await chain.deploy('WildcardResolver', [
@@ -268,7 +268,7 @@ describe('names', () => {
     await stranger.stop(true)
   })
 
-  test('whose resolver is an account, or fails, have none', async () => {
+  test('with an account or a failing contract as resolver have no address', async () => {
     await setResolver('account.eth', alice)
     expect((await lookup('account.eth')).json).toEqual({ address: null })
     const failing = await chain.deploy('TestToken', ['Coin', 'COIN', 6])
@@ -286,12 +286,12 @@ describe('names', () => {
     `${'a'.repeat(64)}.eth`,
     'x_y.eth',
     `[${'0'.repeat(64)}].eth`,
-  ])('that ENSIP-15 or a label’s length forbids are refused: %p', async (name) => {
+  ])('with characters or label lengths that ENSIP-15 forbids are refused: %p', async (name) => {
     const { status, json } = await lookup(name)
     expect({ status, code: json.code }).toEqual({ status: 400, code: 'invalid_input' })
   })
 
-  test('are of Ethereum alone', () => {
+  test('exist only on Ethereum', () => {
     const row = evmNetworkRow({ network: 'Base', environment: 'mainnet', devnet: false })
     const rpc = createRpc({ rpcUrl: chain.rpcUrl, network: 'Base' })
     expect(createNames({ rpc, row })).toBeNull()
@@ -299,7 +299,7 @@ describe('names', () => {
 })
 
 describe('balances', () => {
-  test('are the coin and what lists name or what came in, at its own decimals', async () => {
+  test('are the coin, listed tokens and received tokens, each with its own decimals', async () => {
     const { address } = await service.newWallet({ network: 'Ethereum' })
     const balances = (wallet: string) =>
       service.get('/tokens/balances', { network: 'Ethereum', wallet_address: wallet })
@@ -335,14 +335,14 @@ describe('balances', () => {
   })
 })
 
-/** For what is remembered of contracts. */
+/** Stores the facts of contracts. */
 const passMinutes = async (minutes: number) => {
   const owner = new Bun.SQL(service.database.url, { max: 1 })
   await owner`update contract_facts set read_at = read_at - make_interval(mins => ${minutes})`
   await owner.close()
 }
 
-/** As the indexer does for what came in. */
+/** As the indexer stores received tokens. */
 const insertReceived = async (contract: string, address: string) => {
   const owner = new Bun.SQL(service.database.url, { max: 1 })
   await owner`insert into movements (id, network, address, direction, counterparty, standard, contract, amount, block_number,

@@ -81,7 +81,7 @@ test('adds an ABI for all contracts or for one, lists and removes them, and audi
   expect(await cli('remove', 'doors')).toEqual({
     exitCode: 1,
     output: '',
-    errors: 'There is no ABI named "doors"; "abi list" shows which there are.\n',
+    errors: 'There is no ABI named "doors"; "abi list" shows all names.\n',
   })
   const acts = await sql`select actor, action, subject, details from audit where action like 'abi%' order by at`
   expect([...acts]).toEqual([
@@ -125,7 +125,7 @@ test('refuses bad input with one sentence and stores nothing', async () => {
     [[bad, 'bad'], 'has the type "uint7"'],
     [[text, ''], 'one line of 1 to 128 characters'],
     [[text, 'a\nb'], 'one line of 1 to 128 characters'],
-    [[text, 'Door'], 'There is an ABI named "Door": remove it first, or give this one another name.'],
+    [[text, 'Door'], 'There is already an ABI named "Door": remove it first, or choose another name.'],
     [[text, 'short', '0x12'], 'must be an address'],
     [[text, 'mistyped', ADDRESS.replace('aA', 'AA')], 'wrong checksum'],
   ]

@@ -90,7 +90,7 @@ describe('api-key create', () => {
     [['--expires', '2027-13-01T00:00:00Z'], 'It must be a time like'],
     [['--expires', '2027-01-01T25:00:00Z'], 'It must be a time like'],
     [['--expires', 'tomorrow'], 'It must be a time like'],
-    [['--expires', '2020-01-31T00:00:00Z'], 'The expiry must lie ahead.'],
+    [['--expires', '2020-01-31T00:00:00Z'], 'The expiry must be in the future.'],
     [['--project', 'x'], 'It must be a UUID.'],
     [['--project', randomUUID()], 'There is no such project.'],
     [['--name', ' '], 'The name must be a text of 1 to 256 characters.'],

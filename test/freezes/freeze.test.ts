@@ -1,4 +1,4 @@
-// What an operator freezes, the vault of every process refuses from the next request on, before it looks at a credential.
+// From the next request on, the vault of every process refuses what is frozen, before it checks a credential.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -21,7 +21,7 @@ const NOBODY = '0x000000000000000000000000000000000000dEaD'
 
 let service: Service
 let sql: Sql
-/** Another API process's context, and where it listens. */
+/** The context of another API process, and its address. */
 let other: { readonly ctx: Ctx; readonly url: string; readonly stop: () => Promise<void> }
 
 beforeAll(async () => {
@@ -66,7 +66,7 @@ const signBody = (wallet: Wallet, wrong = false) => ({
   ...credentialsOf(wallet, wrong),
 })
 
-/** Every way to the vault, for a wallet that is there. `otherwise` is the answer where nothing is frozen. */
+/** Every way to use the vault with an existing wallet. `otherwise` is the answer without a freeze. */
 const WAYS: Record<
   string,
   { path: string; body: (wallet: Wallet, wrong?: boolean) => unknown; otherwise: number; userOnly?: true }
@@ -160,22 +160,25 @@ describe('a frozen thing', () => {
     ),
   )
 
-  test.each(cases)('$scope refuses $name with $mode control, right or wrong, and is open again after', async (of) => {
-    const way = WAYS[of.name]
-    if (way === undefined) throw new Error('no such way')
-    const wallet = of.mode === 'user' ? await userWallet() : await developerWallet()
-    const target = targetOf(of.scope, wallet)
-    await freezeIt(target)
-    for (const wrong of [false, true]) {
-      const answer = await service.post(way.path, way.body(wallet, wrong))
-      expect({ status: answer.status, json: answer.json }).toEqual({ status: 403, json: frozenAnswer(of.scope) })
-    }
-    if (of.mode === 'user') expect(await guesses(wallet.owner_id)).toEqual({ fails: 0, total: 0 })
-    await release(target)
-    expect((await service.post(way.path, way.body(wallet))).status).toBe(way.otherwise)
-  })
+  test.each(cases)(
+    '$scope refuses $name with $mode control, with right and wrong credentials, until it is released',
+    async (of) => {
+      const way = WAYS[of.name]
+      if (way === undefined) throw new Error('no such way')
+      const wallet = of.mode === 'user' ? await userWallet() : await developerWallet()
+      const target = targetOf(of.scope, wallet)
+      await freezeIt(target)
+      for (const wrong of [false, true]) {
+        const answer = await service.post(way.path, way.body(wallet, wrong))
+        expect({ status: answer.status, json: answer.json }).toEqual({ status: 403, json: frozenAnswer(of.scope) })
+      }
+      if (of.mode === 'user') expect(await guesses(wallet.owner_id)).toEqual({ fails: 0, total: 0 })
+      await release(target)
+      expect((await service.post(way.path, way.body(wallet))).status).toBe(way.otherwise)
+    },
+  )
 
-  test.each(['project', 'owner', 'network'] as const)('%s refuses new wallets, and imports', async (scope) => {
+  test.each(['project', 'owner', 'network'] as const)('%s refuses new wallets and imports', async (scope) => {
     const wallet = await userWallet('Polygon')
     const target = targetOf(scope, wallet)
     await freezeIt(target)
@@ -196,7 +199,7 @@ describe('a frozen thing', () => {
     expect((await service.post('/wallets', { ...body, user_pin: PIN })).status).toBe(200)
   })
 
-  test('is refused by every other process at the next request, and released likewise', async () => {
+  test('is refused by every other process at the next request, and released the same way', async () => {
     const wallet = await developerWallet()
     const sign = async () => {
       const response = await fetch(`${other.url}/transactions/sign`, {
@@ -221,7 +224,7 @@ describe('a frozen thing', () => {
     expect(await sign()).toBe(200)
   })
 
-  test('leaves everything else open', async () => {
+  test('does not affect anything else', async () => {
     const ownerId = randomUUID()
     const wallet = await developerWallet('Ethereum', ownerId)
     const sameOwner = await developerWallet('Polygon', ownerId)
@@ -249,7 +252,7 @@ describe('a frozen thing', () => {
     expect(await statuses()).toEqual([200, 200, 200, 200])
   })
 
-  test('that is frozen twice over names the widest, and stays frozen until all is released', async () => {
+  test('reports the widest of several freezes, until all are released', async () => {
     const wallet = await developerWallet()
     const scopes = ['network', 'wallet', 'owner', 'project'] as const
     for (const scope of scopes) await freezeIt(targetOf(scope, wallet))
@@ -262,7 +265,7 @@ describe('a frozen thing', () => {
     expect((await service.post('/transactions/sign', signBody(wallet))).status).toBe(200)
   })
 
-  test('can still be looked at', async () => {
+  test('can still be read', async () => {
     const wallet = await developerWallet()
     await freezeIt(targetOf('project', wallet))
     const { network, address, id } = wallet
@@ -270,7 +273,7 @@ describe('a frozen thing', () => {
     expect((await service.get('/wallets', { network })).status).toBe(200)
   })
 
-  test('does not hide that a request is malformed, or that a wallet is not there', async () => {
+  test('does not hide a malformed request or a missing wallet', async () => {
     const wallet = await developerWallet()
     await freezeIt(targetOf('project', wallet))
     expect(
@@ -282,7 +285,7 @@ describe('a frozen thing', () => {
 })
 
 describe('an operator', () => {
-  test('leaves audit rows, with the reason that callers never see', async () => {
+  test('writes audit rows with the reason, which callers never see', async () => {
     const wallet = await developerWallet()
     const [before] = await sql<{ id: string }[]>`select max(id) as id from audit`
     const { projectId } = service.project
@@ -304,7 +307,7 @@ describe('an operator', () => {
     ])
   })
 
-  test('who freezes what is frozen, or releases what is not, changes nothing', async () => {
+  test('changes nothing by freezing or releasing twice', async () => {
     const wallet = await developerWallet()
     const target = targetOf('owner', wallet)
     expect(await release(target)).toBe(false)
@@ -316,7 +319,7 @@ describe('an operator', () => {
     expect(releases.sort()).toEqual([false, true])
   })
 
-  test('cannot freeze what does not exist, or without a reason', async () => {
+  test('cannot freeze what does not exist, or freeze without a reason', async () => {
     const { projectId } = service.project
     const wallet = await developerWallet()
     for (const target of [

@@ -1,5 +1,5 @@
-// What a developer may have a user's contract wallet do by a policy: what is judged is what the wallet does, never what its
-// owner's key signs around it; and no policy reaches the wallet itself, or the key.
+// What a developer may do with a user's contract wallet under a policy. A policy judges what the wallet does, not what its
+// owner's key signs around that, and it never reaches the wallet's own settings or the key.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -59,7 +59,7 @@ describe.each([
   ['without code', 'newSafe'],
   ['with code', 'newDeployedSafe'],
 ] as const)('a policy of a wallet %s', (_state, make) => {
-  test('is about what the wallet does, whichever way it is asked', async () => {
+  test('judges what the wallet does, for every way to send it', async () => {
     const safe = await world[make]()
     const uuid = await world.policy(safe, [rule('to', 'eq', RECIPIENT), rule('value', 'le', '100')])
     for (const act of world.acts) {
@@ -75,11 +75,11 @@ describe.each([
     ])
   })
 
-  test('is not about what the owner’s key signs around it', async () => {
+  test("does not judge what the owner's key signs around it", async () => {
     const safe = await world[make]()
     const { proxyFactory, multiSendCallOnly } = SAFE_ADDRESSES
     for (const to of [safe.address, proxyFactory, multiSendCallOnly]) await world.policy(safe, [rule('to', 'eq', to)])
-    // The operator knows the functions: their names are nothing to a rule either.
+    // The operator has added these functions, but rules must not match them.
     for (const declaration of [EXEC_TRANSACTION, MULTI_SEND, CREATE_PROXY]) {
       await world.policy(safe, [rule('decodedInput.function', 'eq', itemOf(declaration).name)])
     }
@@ -88,7 +88,7 @@ describe.each([
     expect(await world.recorded(safe)).toEqual([])
   })
 
-  test('lets it mint and transfer', async () => {
+  test('can allow mint and transfer', async () => {
     const safe = await world[make]()
     const own = await world.chain.deploy('WizardCollection', ['Own', 'OWN', safe.address])
     const held = await world.chain.deploy('WizardCollection', ['Held', 'HELD', fundedAccount(0).address])
@@ -114,7 +114,7 @@ describe.each([
     expect([await ownerOf(own), await ownerOf(held)]).toEqual([safe.address, RECIPIENT])
   })
 
-  test('lets no fee above the cap be fixed, nor a contract be created', async () => {
+  test('allows no fee above the cap and no contract creation', async () => {
     const safe = await world[make]()
     await world.policy(safe, ANYTHING)
     const above = String(ETHEREUM_FEE_CAP + 1n)
@@ -129,7 +129,7 @@ describe.each([
     )
   })
 
-  test('lets nobody call the wallet itself, alone or among others; coins may come back to it', async () => {
+  test('allows no call of the wallet itself, alone or in a batch, but allows a payment to it', async () => {
     const safe = await world[make]()
     await world.policy(safe, ANYTHING)
     await world.allowSeizures(safe)
@@ -148,7 +148,7 @@ describe.each([
     expect(told(await world.batch(safe, [{ to: address, value: '1' }, { to: RECIPIENT }]))).toEqual(DONE)
   })
 
-  test('signs no message, exports nothing, and is no policy of the owner’s other wallets', async () => {
+  test("allows no message and no export, and does not cover the owner's other wallets", async () => {
     const safe = await world[make]()
     await world.policy(safe, ANYTHING)
     const message = { message: `0x${'00'.repeat(32)}`, message_type: 'bytes' }
@@ -156,7 +156,7 @@ describe.each([
     expect(told(await world.post('sign-message', safe, message))).toEqual(ofPin)
     const exported = { network, address: safe.address, developer_secret: SECRET }
     expect(told(await world.service.post('/wallets/export', exported))).toEqual(ofPin)
-    // The same key, as its own address and as the same Safe.
+    // Wallets with the same key: its own address, and the same Safe on another network.
     const polygon = { network: 'Polygon', name: 'P', owner_id: safe.owner_id, control_mode: 'user', user_pin: PIN }
     const { json: eoa } = await world.service.post('/wallets', polygon)
     expect(eoa).toMatchObject({ address: safe.owner })
@@ -166,8 +166,8 @@ describe.each([
   })
 })
 
-describe('no policy leads to the wallet or its key by another way', () => {
-  test('the contracts of Safe give nothing away to a plain call', async () => {
+describe('no other way leads to the wallet or its key', () => {
+  test("plain calls of Safe's contracts gain nothing", async () => {
     const safe = await world.newDeployedSafe()
     await world.policy(safe, ANYTHING)
     await world.allowSeizures(safe)
@@ -175,14 +175,14 @@ describe('no policy leads to the wallet or its key by another way', () => {
     let published = 0
     for (const call of calls) {
       const signed = await world.sign(safe, call)
-      // One that fails is not signed.
+      // A call that fails is not signed.
       expect([DONE, [400, 'execution_reverted']]).toContainEqual(told(signed))
       if (signed.status !== 200) continue
       await world.publish(signed.json)
       published += 1
     }
     expect(published).toBeGreaterThan(3)
-    // In a batch they come from the wallet by a delegate call; one that fails is refused before it is sent.
+    // In a batch, calls come from the wallet by a delegate call; a call that fails is refused before it is sent.
     for (const call of calls)
       expect([DONE, [400, 'execution_reverted']]).toContainEqual(told(await world.batch(safe, [call, call])))
     expect((await world.recorded(safe)).length).toBeGreaterThan(1)
@@ -191,14 +191,14 @@ describe('no policy leads to the wallet or its key by another way', () => {
     const signed = { address: safe.address, hash: zeroHash, signature: '0x' } as const
     expect(await world.chain.publicClient.verifyHash(signed)).toBe(false)
     expect(await world.balanceOf(safe.address)).toBe(1000n * COIN)
-    // Its owner may; from then on the policy is worth nothing.
+    // The owner may do it; then the wallet has changed and the policy cannot be used.
     const enable = { unsigned_transaction: { to: safe.address, input: callOf(ENABLE_MODULE, STRANGER) } }
     const byOwner = await world.post('sign', safe, { ...enable, developer_secret: undefined, user_pin: PIN })
     await world.publish(byOwner.json)
     expect(told(await world.sign(safe, { to: RECIPIENT }))).toEqual([409, 'contract_wallet_changed'])
   })
 
-  test('the owner’s key signs only what makes the wallet act, or a cancel, and sends no coins', async () => {
+  test("the owner's key signs only executions of the wallet and cancels, and sends no coins", async () => {
     const safe = await world.newSafe()
     await world.policy(safe, ANYTHING)
     const call = { to: RECIPIENT, value: '1' }
@@ -218,7 +218,7 @@ describe('no policy leads to the wallet or its key by another way', () => {
     expect(rows.filter(({ kind }) => kind === 'cancel')).toHaveLength(3)
   })
 
-  test('an eoa wallet of the same key calls it no more than the wallet itself does', async () => {
+  test('an eoa wallet of the same key cannot call it either', async () => {
     const key = generatePrivateKey()
     const imported = async (type: string) => {
       const of = { network, name: type, owner_id: randomUUID(), control_mode: 'user', user_pin: PIN }
@@ -240,7 +240,7 @@ describe('no policy leads to the wallet or its key by another way', () => {
 })
 
 describe('a batch', () => {
-  test('has to match one policy with all of its elements', async () => {
+  test('must match one policy with all of its elements', async () => {
     const safe = await world.newSafe()
     const toRecipient = await world.policy(safe, [rule('to', 'eq', RECIPIENT)])
     const toStranger = await world.policy(safe, [rule('to', 'eq', STRANGER), rule('value', 'le', '1')])
@@ -269,14 +269,14 @@ describe('a batch', () => {
     ])
   })
 
-  test('is one use, and spends the sum of its values', async () => {
+  test('counts as one use, and spends the sum of its values', async () => {
     const safe = await world.newDeployedSafe()
     const uuid = await world.policy(safe, ANYTHING, { max_uses: 2, max_total_value: '10' })
     const values = (...each: readonly number[]) => each.map((value) => ({ to: RECIPIENT, value: String(value) }))
     expect(told(await world.batch(safe, values(6, 5)))).toEqual(DENIED)
     expect(told(await world.batch(safe, values(1, 2, 3)))).toEqual(DONE)
     expect(told(await world.batch(safe, values(4, 1)))).toEqual(DENIED)
-    // What fails is not charged.
+    // A failed call is not charged.
     const calls = await world.policy(safe, [rule('decodedInput.function', 'eq', 'enableModule')])
     const failing = [{ to: SAFE_ADDRESSES.singleton, input: callOf(ENABLE_MODULE, STRANGER) }]
     expect(told(await world.batch(safe, failing))).toEqual([400, 'execution_reverted'])
@@ -286,7 +286,7 @@ describe('a batch', () => {
     expect(await world.used(uuid)).toEqual([2, '10'])
   })
 
-  test('of values that no amount can hold is refused as such', async () => {
+  test('is refused if the sum of its values is too large', async () => {
     const safe = await world.newDeployedSafe()
     await world.policy(safe, ANYTHING)
     const half = 2n ** 255n
@@ -300,7 +300,7 @@ describe('a batch', () => {
     expect(told(await of(half, half - 1n))).toEqual([400, 'balance_insufficient'])
   })
 
-  test('a hundred at once on the last use: one succeeds', async () => {
+  test('of a hundred at once on the last use, one succeeds', async () => {
     const safe = await world.newSafe()
     const uuid = await world.policy(safe, ANYTHING, { max_uses: 1 })
     const calls = [
@@ -311,7 +311,7 @@ describe('a batch', () => {
     expect(answers.filter((answer) => Bun.deepEquals(answer, DONE))).toHaveLength(1)
     expect(answers.filter((answer) => Bun.deepEquals(answer, DENIED))).toHaveLength(99)
     expect(await world.used(uuid)).toEqual([1, '3'])
-    // The deployment is of the same use.
+    // The deployment belongs to the same use.
     const rows = await world.sql`select details->>'kind' as kind, details->>'policy' as policy from audit
       where subject = ${safe.id} and action = 'transaction_submitted' order by id`
     expect(rows.map(({ kind, policy: by }) => [kind, by])).toEqual([
@@ -320,7 +320,7 @@ describe('a batch', () => {
     ])
   }, 20_000)
 
-  test('by a policy that is revoked, or has expired, is refused at once', async () => {
+  test('is refused at once after its policy is revoked or has expired', async () => {
     const safe = await world.newDeployedSafe()
     const [one, two] = [await world.policy(safe, ANYTHING), await world.policy(safe, ANYTHING)]
     const calls = [
@@ -337,14 +337,14 @@ describe('a batch', () => {
   })
 })
 
-describe('what is signed for a wallet without code', () => {
+describe('a transaction signed for a wallet that is not deployed', () => {
   const succeeds = (to: Address, data: Hex): Promise<boolean> =>
     world.chain.publicClient.call({ account: STRANGER, to, data }).then(
       () => true,
       () => false,
     )
 
-  test('does what was judged, once, whoever sends it; and after the policy is revoked', async () => {
+  test('does what was judged, once, whoever sends it, even after the policy is revoked', async () => {
     const safe = await world.newSafe()
     const uuid = await world.policy(safe, ANYTHING)
     const raw: TransactionSerialized<'eip1559'> = (await world.sign(safe, { to: RECIPIENT, value: '7' })).json
@@ -364,7 +364,7 @@ describe('what is signed for a wallet without code', () => {
     const { status } = await world.chain.send({ to: safe.address, data: within, account: fundedAccount(6) })
     expect([status, (await world.balanceOf(RECIPIENT)) - before]).toEqual(['success', 7n])
     expect(await succeeds(safe.address, within)).toBe(false)
-    // The owner's own has nothing left to do.
+    // The owner's own transaction with the same nonce can then do nothing.
     expect((await world.publish(raw)).status).toBe('reverted')
     expect([(await world.balanceOf(RECIPIENT)) - before, await world.balanceOf(safe.address)]).toEqual([
       7n,
@@ -373,7 +373,7 @@ describe('what is signed for a wallet without code', () => {
     expect(await world.contractWallets.state(safe)).toEqual({ kind: 'ready' })
   })
 
-  test('is for its wallet and its network alone, though the address is the same on all of them', async () => {
+  test('works only for its wallet and its network, although the address is the same on all networks', async () => {
     const safe = await world.newSafe()
     await world.policy(safe, ANYTHING)
     const raw: Hex = (await world.sign(safe, { to: RECIPIENT, value: '7' })).json

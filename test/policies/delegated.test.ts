@@ -1,4 +1,4 @@
-// What a developer may do with a user's wallet by a policy, on a chain; and all that no policy lets through.
+// What a developer may do with a user's wallet under a policy, on a real chain, and what no policy allows.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -102,13 +102,13 @@ const transfer = (to: Address, value: bigint) => ({
   input: encodeFunctionData({ abi: ERC20, functionName: 'transfer', args: [to, value] }),
 })
 
-describe('by the rules', () => {
-  test('the developer signs and sends what matches, and nothing else', async () => {
+describe('within the rules', () => {
+  test('the developer can sign and send what matches, and nothing else', async () => {
     const wallet = await newWallet()
     const uuid = await policy(wallet, [rule('to', 'eq', RECIPIENT.toLowerCase()), rule('value', 'le', '0x64')])
     const signed = await sign(wallet, { to: RECIPIENT, value: '100' })
     expect(parseTransaction(signed.json as Hex)).toMatchObject({ to: RECIPIENT.toLowerCase(), value: 100n })
-    // The very transaction that the PIN signs.
+    // The same transaction as the PIN signs.
     expect((await sign(wallet, { to: RECIPIENT, value: '100' }, { user_pin: PIN })).json).toBe(signed.json)
     expect(told(await send(wallet, { to: RECIPIENT, value: '1' }))).toEqual(DONE)
     for (const act of [sign, send]) {
@@ -118,7 +118,7 @@ describe('by the rules', () => {
     expect(await used(uuid)).toEqual([2, '101'])
   })
 
-  test('of call data: a token goes to one recipient, in an amount', async () => {
+  test('call data rules limit a token transfer to one recipient and amount', async () => {
     const wallet = await newWallet()
     await chain.write({
       contract: { ...token, abi: parseAbi(['function mint(address, uint256)']) },
@@ -141,7 +141,7 @@ describe('by the rules', () => {
     expect(told(await sign(wallet, { to: token.address, value: '1' }))).toEqual(DENIED)
   })
 
-  test('of call data by what the operator added, from the next request on', async () => {
+  test("rules use the operator's added ABIs from the next request on", async () => {
     const wallet = await newWallet()
     await policy(wallet, [rule('decodedInput.function', 'eq', 'knock'), rule('decodedInput.door', 'eq', '7')])
     const input = encodeFunctionData({ abi: parseAbi(['function knock(uint256 door)']), args: [7n] })
@@ -157,14 +157,14 @@ describe('by the rules', () => {
     })
     await sql`insert into abi_items ${sql(rowOf('Doors', item))}`
     expect(told(await sign(wallet, { to: RECIPIENT, input }))).toEqual(DONE)
-    // Somebody else's function of the selector: nobody can tell which it is.
+    // Another function with the same selector: now the call is ambiguous.
     const colliding = { name: 'other', inputs: [{ name: 'door', type: 'int8' }] }
     await sql`insert into abi_items ${sql(rowOf('Collision', colliding))}`
     expect(told(await sign(wallet, { to: RECIPIENT, input }))).toEqual(DENIED)
     await sql`delete from abi_items where abi_name in ('Doors', 'Collision')`
   })
 
-  test('the developer mints and transfers', async () => {
+  test('the developer can mint and transfer', async () => {
     const wallet = await newWallet()
     const own = await chain.deploy('WizardCollection', ['Own', 'OWN', wallet.address])
     await policy(wallet, [rule('to', 'eq', own.address), rule('decodedInput.function', 'eq', 'safeMint')])
@@ -196,7 +196,7 @@ describe('by the rules', () => {
 })
 
 describe('no policy', () => {
-  test('lets a contract be created, not by a collection either, or fees above the cap be offered', async () => {
+  test('allows a contract creation, a new collection or fees above the cap', async () => {
     const wallet = await newWallet()
     await policy(wallet, ANYTHING)
     expect(told(await sign(wallet, { input: '0x600160005360016000f3' }))).toEqual(DENIED)
@@ -204,7 +204,7 @@ describe('no policy', () => {
     expect(told(await service.post('/nfts/collections', { ...collection, developer_secret: SECRET }))).toEqual(DENIED)
     const above = { to: RECIPIENT, maxFeePerGas: String(ETHEREUM_FEE_CAP + 1n) }
     for (const act of [sign, send]) expect(told(await act(wallet, above))).toEqual(DENIED)
-    // The owner may.
+    // The owner may do it.
     expect(
       told(await sign(wallet, { to: RECIPIENT, maxFeePerGas: String(ETHEREUM_FEE_CAP + 1n) }, { user_pin: PIN })),
     ).toEqual(DONE)
@@ -222,7 +222,7 @@ describe('no policy', () => {
     expect(told(await service.post('/wallets/change-user-pin', change))).toEqual([403, 'INVALID_SECRET'])
   })
 
-  test('is one of another wallet of the owner, or of another owner', async () => {
+  test('covers another wallet of the owner, or another owner', async () => {
     const wallet = await newWallet()
     await policy(await newWallet(), ANYTHING)
     expect(told(await sign(wallet, { to: RECIPIENT }))).toEqual([400, 'credential_required'])
@@ -230,7 +230,7 @@ describe('no policy', () => {
     expect(told(await sign(wallet, { to: RECIPIENT }))).toEqual(DENIED)
   })
 
-  test('makes up for a wrong secret, or for two credentials where one belongs', async () => {
+  test('replaces a right secret, or allows two credentials where one belongs', async () => {
     const wallet = await newWallet()
     const uuid = await policy(wallet, ANYTHING)
     const both = { developer_secret: SECRET, user_pin: PIN }
@@ -242,7 +242,7 @@ describe('no policy', () => {
 })
 
 describe('limits', () => {
-  test('of value are kept over sign and send together, to the last unit', async () => {
+  test('on value hold for sign and send together, to the last unit', async () => {
     const wallet = await newWallet()
     const uuid = await policy(wallet, ANYTHING, { max_total_value: '10' })
     expect(told(await sign(wallet, { to: RECIPIENT, value: '11' }))).toEqual(DENIED)
@@ -254,7 +254,7 @@ describe('limits', () => {
     expect(await used(uuid)).toEqual([3, '10'])
   })
 
-  test('where there are none, any sum is counted', async () => {
+  test('are optional: without them any sum is allowed', async () => {
     const wallet = await newWallet()
     const uuid = await policy(wallet, ANYTHING)
     const max = String(2n ** 256n - 1n)
@@ -263,7 +263,7 @@ describe('limits', () => {
     expect(await used(uuid)).toEqual([1, max])
   })
 
-  test('charge nothing for what is not recorded', async () => {
+  test('are not charged for what is not recorded', async () => {
     const wallet = await newWallet()
     const called = await policy(wallet, [rule('decodedInput.function', 'eq', 'transfer')], { max_uses: 1 })
     expect(told(await send(wallet, transfer(RECIPIENT, 1n)))).toEqual([400, 'execution_reverted'])
@@ -279,7 +279,7 @@ describe('limits', () => {
     expect(told(await send(wallet, { to: RECIPIENT }))).toEqual(DENIED)
   })
 
-  test('with one Idempotency-Key are charged once', async () => {
+  test('are charged once for requests with one Idempotency-Key', async () => {
     const wallet = await newWallet()
     const uuid = await policy(wallet, ANYTHING)
     const headers = { 'idempotency-key': randomUUID() }
@@ -290,7 +290,7 @@ describe('limits', () => {
     expect(await used(uuid)).toEqual([1, '1'])
   })
 
-  test('a hundred at once on the last use, over two processes: one succeeds', async () => {
+  test('hold for a hundred requests at once on the last use, over two processes: one succeeds', async () => {
     for (const path of ['/transactions/sign', '/transactions/sign-and-send']) {
       const wallet = await newWallet()
       const uuid = await policy(wallet, ANYTHING, { max_uses: 1 })
@@ -306,7 +306,7 @@ describe('limits', () => {
     }
   }, 20_000)
 
-  test('a hundred at once on the last wei of a fee budget, over two processes: it is kept to the wei', async () => {
+  test('hold for a hundred requests at once on the last of a fee budget, over two processes: to the last wei', async () => {
     for (const path of ['/transactions/sign', '/transactions/sign-and-send']) {
       const body = (wallet: { address: string }) => bodyOf(wallet, { to: RECIPIENT, value: '1' })
       const first = await newWallet()
@@ -334,7 +334,7 @@ describe('limits', () => {
     }
   }, 40_000)
 
-  test('the oldest policy that matches is charged, and the next when that one is used up', async () => {
+  test('are charged to the oldest policy that matches, then to the next', async () => {
     const wallet = await newWallet()
     const narrow = await policy(wallet, [rule('value', 'eq', '5')])
     const [one, two] = [
@@ -354,8 +354,8 @@ describe('limits', () => {
   })
 })
 
-describe('an end', () => {
-  test('by the database’s clock denies, on every process', async () => {
+describe('the end of a policy', () => {
+  test("follows the database's clock, in every process", async () => {
     const wallet = await newWallet()
     const uuid = await policy(wallet, ANYTHING, { expires_at: '2099-01-01T00:00:00Z' })
     expect(told(await sign(wallet, { to: RECIPIENT }))).toEqual(DONE)
@@ -364,7 +364,7 @@ describe('an end', () => {
     for (const post of [service.post, second.as]) expect(told(await post('/transactions/sign', body))).toEqual(DENIED)
   })
 
-  test('by revocation holds for the next request on every process, and others of the wallet go on', async () => {
+  test("by revocation takes effect at the next request in every process, and the wallet's other policies go on", async () => {
     const wallet = await newWallet()
     const [uuid, stays] = [await policy(wallet, ANYTHING), await policy(wallet, [rule('value', 'eq', '0')])]
     const body = bodyOf(wallet, { to: RECIPIENT, value: '1' })
@@ -378,12 +378,12 @@ describe('an end', () => {
     }
   })
 
-  test('that comes while a request has its key open leaves nothing recorded', async () => {
+  test('during a request that has the key open leaves nothing recorded', async () => {
     const wallet = await newWallet()
     const uuid = await policy(wallet, ANYTHING)
     const late: Promise<unknown>[] = []
     await sql.begin(async (tx) => {
-      // The request comes as far as its charge, and waits there for the revocation that is not committed yet.
+      // The request waits at its charge for the revocation, which is not committed yet.
       await tx`update policies set revoked_at = now() where id = ${uuid}`
       await tx`delete from policy_locks where policy_id = ${uuid}`
       late.push(send(wallet, { to: RECIPIENT, value: '1' }).then(told))
@@ -398,7 +398,7 @@ describe('an end', () => {
     expect(await used(uuid)).toEqual([0, '0'])
   })
 
-  test('of a PIN is none of its policies’', async () => {
+  test('does not follow from a change of the PIN', async () => {
     const wallet = await newWallet()
     await policy(wallet, ANYTHING)
     const change = { network, address: wallet.address, old_user_pin: PIN, new_user_pin: '604913' }
@@ -407,7 +407,7 @@ describe('an end', () => {
   })
 })
 
-test('every use is in the audit with the policy’s id, and a use of the PIN without', async () => {
+test('the audit names the policy of each delegated use, and none for a use of the PIN', async () => {
   const wallet = await newWallet()
   const uuid = await policy(wallet, ANYTHING)
   await sign(wallet, { to: RECIPIENT })

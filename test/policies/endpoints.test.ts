@@ -1,4 +1,4 @@
-// Policies as resources: made with both credentials, listed, given back with either.
+// The policy endpoints: created with both credentials, listed, and revoked with either.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -32,7 +32,7 @@ const body = (rest: Record<string, unknown> = {}) => ({
   network,
   wallet_address: wallet.address,
   argument_rules: RULES,
-  // Without one the network is asked what fees are usual.
+  // Without a fee budget the service asks the network for the usual fees.
   max_total_fee: '1000',
   developer_secret: SECRET,
   user_pin: PIN,
@@ -49,7 +49,7 @@ const told = ({ status, json }: Answer) => [status, json?.code ?? null]
 const countLocks = async (uuid: string) => (await sql`select from policy_locks where policy_id = ${uuid}`).length
 
 describe('creation', () => {
-  test('answers with what was agreed, and nothing of the lock', async () => {
+  test('answers with the policy, without its key lock', async () => {
     const answer = await create({ name: 'Doors', expires_at: '2099-01-31T13:00:00.5+01:00', max_uses: 3 })
     expect(answer.status).toBe(200)
     const { uuid, created_at, updated_at, ...rest } = answer.json
@@ -67,7 +67,7 @@ describe('creation', () => {
     expect(await countLocks(uuid)).toBe(1)
   })
 
-  test('takes nulls for what is absent, an address in lower case, and limits in hex', async () => {
+  test('accepts null for absent fields, an address in lower case, and limits in hex', async () => {
     const nothing = { name: null, expires_at: null, max_total_value: null, max_uses: null }
     const answer = await create({ ...nothing, wallet_address: wallet.address.toLowerCase() })
     expect(answer.json).toMatchObject({ name: '', expires_at: null, wallet_address: wallet.address })
@@ -122,7 +122,7 @@ describe('creation', () => {
     expect(told(await create(rest))).toEqual([400, 'invalid_input'])
   })
 
-  test('refuses an address that is none, of a rule too', async () => {
+  test('refuses an invalid address, also in a rule', async () => {
     expect(told(await create({ wallet_address: '0x1' }))).toEqual([400, 'address_invalid'])
     expect(told(await create(rule('to', 'eq', TOKEN.replace('d', 'D'))))).toEqual([400, 'address_invalid'])
   })
@@ -132,33 +132,33 @@ describe('creation', () => {
     [{ developer_secret: null }, 400, 'credential_required'],
     [{ developer_secret: 'wrong' }, 403, 'INVALID_SECRET'],
     [{ user_pin: '000000' }, 403, 'INVALID_SECRET'],
-  ])('takes both credentials: %p is answered %i %s', async (rest, status, code) => {
+  ])('needs both credentials: %p is answered with %i %s', async (rest, status, code) => {
     const before = await list()
     expect(told(await create(rest))).toEqual([status, code])
     expect(await list()).toEqual(before)
   })
 
-  test('takes a fee budget in hex, and none at all, and asks the network where it is absent', async () => {
+  test('accepts a fee budget in hex and a budget of zero, and asks the network if it is absent', async () => {
     expect((await create({ max_total_fee: '0xff' })).json.max_total_fee).toBe('255')
     expect((await create({ max_total_fee: '0' })).json.max_total_fee).toBe('0')
-    // Nothing listens there. A wrong credential is told before.
+    // No node listens there. The wrong credential is reported first.
     for (const max_total_fee of [null, undefined]) {
       expect(told(await create({ max_total_fee }))).toEqual([503, 'node_unavailable'])
       expect(told(await create({ max_total_fee, user_pin: '000000' }))).toEqual([403, 'INVALID_SECRET'])
     }
   })
 
-  test('is for user-controlled wallets of the project, on networks with a node', async () => {
+  test('works only for user-controlled wallets of the project, on networks with a node', async () => {
     const developers = await service.newWallet({ network })
     expect(told(await create({ wallet_address: developers.address }))).toEqual([400, 'invalid_input'])
     expect(told(await create({ wallet_address: TOKEN }))).toEqual([404, 'not_found'])
-    // The owner has no wallet there.
+    // The owner has no wallet on this network.
     expect(told(await create({ network: 'Base' }))).toEqual([404, 'not_found'])
     expect(told(await create({ network: 'Polygon' }))).toEqual([501, 'not_implemented'])
     expect(told(await create({ network: 'Polkadot' }))).toEqual([501, 'not_implemented'])
   })
 
-  test('with one Idempotency-Key is one, whatever credentials come with it', async () => {
+  test('with one Idempotency-Key happens once, with any credentials', async () => {
     const headers = { 'idempotency-key': randomUUID() }
     const [one, two] = [
       await create({ max_uses: 7 }, headers),
@@ -172,7 +172,7 @@ describe('creation', () => {
 })
 
 describe('the list', () => {
-  test('has what is not revoked, oldest first, in pages, and of one wallet', async () => {
+  test('shows all that are not revoked, oldest first, in pages, and filters by wallet', async () => {
     const other = await service.newWallet({ network, pin: PIN })
     const of = { wallet_address: other.address }
     const made: { uuid: string }[] = []
@@ -186,7 +186,7 @@ describe('the list', () => {
     expect(await list({ network: 'Base' })).toEqual([])
   })
 
-  test('keeps what has expired', async () => {
+  test('includes expired policies', async () => {
     const { uuid } = (await create({ name: 'over', expires_at: '2099-01-01T00:00:00Z' })).json
     await sql`update policies set expires_at = now() where id = ${uuid}`
     expect((await list({ page_size: '100' })).map((each: { uuid: string }) => each.uuid)).toContain(uuid)
@@ -201,7 +201,7 @@ describe('the list', () => {
     expect(told(await service.get('/policies', { network, ...query }))).toEqual([status, code])
   })
 
-  test('names the field that is wrong', async () => {
+  test('names the wrong field', async () => {
     const answer = await service.get('/policies', { network, wallet_address: 'x' })
     expect(answer.json.error).toStartWith('Field "wallet_address" ')
   })
@@ -231,7 +231,7 @@ describe('a revocation', () => {
     expect(await countLocks(uuid)).toBe(1)
   })
 
-  test('of what there is not, of what was revoked and of another project’s is one and the same answer', async () => {
+  test('answers the same for an unknown, a revoked and a foreign policy', async () => {
     const other = await createProject(service.ctx, { name: 'Other', actor: 'operator' })
     const theirs = service.as(other)
     const foreign = await theirs.newWallet({ network, pin: PIN })
@@ -247,13 +247,13 @@ describe('a revocation', () => {
     expect((await service.get('/policies', { network, wallet_address: foreign.address })).status).toBe(404)
   })
 
-  test('many times at once is done once', async () => {
+  test('of one policy many times at once happens once', async () => {
     const { uuid } = (await create()).json
     const answers: Promise<Answer>[] = []
     await sql.begin(async (tx) => {
       await tx`select from policies where id = ${uuid} for update`
       for (let count = 0; count < 4; count += 1) answers.push(revoke(uuid, { developer_secret: SECRET }))
-      // All of them have found it and proved the credential.
+      // All requests have found the policy and proved the credential.
       const waiting = () =>
         sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
       for (const deadline = Date.now() + 5_000; (await waiting()).length < 4; ) {
@@ -275,7 +275,7 @@ describe('a revocation', () => {
 })
 
 describe('a user', () => {
-  test('has, sees and revokes the policies of their own wallets alone', async () => {
+  test('creates, sees and revokes only the policies of their own wallets', async () => {
     const session = (await service.post('/users/login-anonymously', {}, { authorization: undefined })).json
     const user = service.as({ projectId: service.project.projectId, apiKey: session.access_token })
     const own = (await user.post('/wallets', { network, name: 'Mine', control_mode: 'user', user_pin: PIN })).json

@@ -1,4 +1,4 @@
-// The evaluator against a plain reference: another decoder (viem's), another comparison, written from the description.
+// The evaluator against a simple reference with another decoder (viem's) and another comparison, written from the description.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -40,7 +40,7 @@ const inputOf = ({ name = '', type, components }: Parameter): AbiInput => ({
   ...(components === undefined ? {} : { components: components.map(inputOf) }),
 })
 
-/** What the operator added, by the declarations. */
+/** The ABI items that the operator added, by declaration. */
 const added = (declarations: readonly string[], to?: string): readonly AddedAbiItem[] =>
   (parseAbi(declarations) as readonly AbiFunction[]).map((item) => ({
     name: item.name,
@@ -162,7 +162,7 @@ const agrees = (each: ArgumentRule, sent: Sent): boolean => {
   return each.operator === 'eq' ? same : !same
 }
 
-// Random transactions and rules, from so little that they often meet.
+// Random transactions and rules from a small set of values, so that they often match.
 
 type Sent = { readonly to: Address; readonly value: bigint; readonly input: Hex }
 
@@ -188,7 +188,7 @@ const call: fc.Arbitrary<Hex> = fc.oneof(
     .map((args) => encodeFunctionData({ abi: parseAbi(ODD) as readonly AbiFunction[], functionName: 'place', args })),
 )
 
-/** As it is, cut, with something behind it, or with a byte changed. */
+/** Unchanged, cut, extended, or with one byte changed. */
 const input: fc.Arbitrary<Hex> = fc.oneof(
   { weight: 6, arbitrary: call },
   { weight: 2, arbitrary: fc.constant<Hex>('0x') },
@@ -244,19 +244,19 @@ const rules = mostlyOne(
     argument: fc.oneof(fc.constantFrom(...paths), fc.constantFrom(...paths.slice(0, 4))),
     operator: fc.oneof(fc.constant('eq' as const), fc.constantFrom(...RULE_OPERATORS)),
     value: named,
-    /** The value is the one of the first transaction, where it has one. */
+    /** The value is the first transaction's, if it has one. */
     isIts: fc.constantFrom(true, true, false),
   }),
 )
 const sent = fc.record({ to: address, value: natural, input })
-/** Of more than two, some are alike: otherwise rules would hardly ever match all. */
+/** Longer batches repeat some elements; otherwise rules would hardly ever match all. */
 const alike = fc.tuple(sent, sent).chain((pair) => fc.array(fc.constantFrom(...pair), { minLength: 3, maxLength: 5 }))
 const sents = fc.oneof({ weight: 5, arbitrary: mostlyOne(sent) }, { weight: 1, arbitrary: alike })
 
-/** Call data takes a rule on its function: without one hardly anything would be allowed. */
+/** Add a rule on the function, because without one call data is hardly ever allowed. */
 const isNamedMostly = fc.constantFrom(true, true, true, true, false)
 
-test('random rules on random transactions say what the reference says', async () => {
+test("random rules on random transactions give the reference's result", async () => {
   const items = added(ODD)
   let [agreed, refused] = [0, 0]
   await fc.assert(
@@ -269,7 +269,7 @@ test('random rules on random transactions say what the reference says', async ()
         return its === null || typeof its.value === 'object' ? each : { ...each, value: String(its.value) }
       })
       const all = isNamed && own !== undefined ? [...free, naming] : free
-      // Call data takes a rule on the function, whatever else agrees.
+      // Call data needs a rule on the function, even if all other rules match.
       const isFree = transactions.every((each) => each.input === '0x')
       const names = all.some((one) => one.argument === 'decodedInput.function' && one.operator === 'eq')
       const expected = (isFree || names) && transactions.every((each) => all.every((one) => agrees(one, each)))
@@ -287,14 +287,14 @@ test('random rules on random transactions say what the reference says', async ()
     }),
     { numRuns: RUNS, seed: 20_250_102 },
   )
-  // Neither side is what nearly always comes.
+  // Both outcomes are common.
   expect(Math.min(agreed, refused)).toBeGreaterThan(RUNS / 20)
 })
 
 describe('rules', () => {
   const plain = judged(null, { value: 100n })
 
-  test('match only all together, and every transaction', () => {
+  test('must all match, for every transaction', () => {
     const [yes, no] = [rule('value', 'le', '100'), rule('value', 'lt', '100')]
     expect(matches([yes], [plain])).toBe(true)
     expect(matches([yes, no], [plain])).toBe(false)
@@ -307,13 +307,13 @@ describe('rules', () => {
     expect(matches([rule('value', 'ge', '0')], [judged(null, { to: null })])).toBe(false)
   })
 
-  test('never match call data without a rule that names its function, whether it can be read or not', () => {
+  test('never match call data without a rule on its function, readable or not', () => {
     const call: ReadCall = { functionName: 'f', values: new Map([['a', { kind: 'integer', value: 1n }]]) }
     const anything = [rule('value', 'ge', '0'), rule('to', 'eq', TOKEN)]
     for (const each of [judged(call), judged(null, { isCall: true })]) {
       expect(matches(anything, [each])).toBe(false)
       expect(matches([...anything, rule('decodedInput.function', 'ne', 'g')], [each])).toBe(false)
-      // Of several, one is enough to be refused.
+      // One such transaction in a batch is enough for a refusal.
       expect(matches(anything, [plain, each])).toBe(false)
     }
     expect(matches([...anything, rule('decodedInput.a', 'eq', '1')], [judged(call)])).toBe(false)
@@ -340,11 +340,11 @@ describe('rules', () => {
     ['100 ', 'ne', false],
     ['', 'ne', false],
     ['a hundred', 'ne', false],
-  ] as const)('read integers: 100 against %p by %s is %p', (value, operator, expected) => {
+  ] as const)('compare integers: 100 with %p by %s is %p', (value, operator, expected) => {
     expect(matches([rule('value', operator, value)], [plain])).toBe(expected)
   })
 
-  test('compare addresses without case, and by nothing but equality', () => {
+  test('compare addresses case-insensitively, and only for equality', () => {
     for (const value of [TOKEN, TOKEN.toLowerCase(), `0x${TOKEN.slice(2).toUpperCase()}`]) {
       expect(matches([rule('to', 'eq', value)], [plain])).toBe(true)
       expect(matches([rule('to', 'ne', value)], [plain])).toBe(false)
@@ -372,7 +372,7 @@ describe('rules', () => {
     ['order._inner', '3', false],
     ['order', '3', null],
     ['nothing', '3', null],
-  ] as const)('compare by the kind of value: %s with %p is %p', (path, value, equal) => {
+  ] as const)('compare by kind of value: %s with %p is %p', (path, value, equal) => {
     const values = new Map<string, CallValue>([
       ['tag', { kind: 'bytes', value: '0xabcdef00' }],
       ['open', { kind: 'bool', value: 'true' }],
@@ -381,13 +381,13 @@ describe('rules', () => {
       ['order.inner', { kind: 'integer', value: -3n }],
     ])
     const transaction = judged({ functionName: 'f', values })
-    // null: neither equal nor unequal, as it cannot be compared.
+    // null: neither equal nor unequal, because the kinds differ.
     const named = rule('decodedInput.function', 'eq', 'f')
     expect(matches([named, rule(`decodedInput.${path}`, 'eq', value)], [transaction])).toBe(equal === true)
     expect(matches([named, rule(`decodedInput.${path}`, 'ne', value)], [transaction])).toBe(equal === false)
   })
 
-  test('on call data never match where there is none, `ne` included', () => {
+  test('on call data never match if there is none, `ne` included', () => {
     for (const operator of RULE_OPERATORS) {
       expect(matches([rule('decodedInput.function', operator, 'burn')], [plain])).toBe(false)
       expect(matches([rule('decodedInput.value', operator, '7')], [plain])).toBe(false)
@@ -398,13 +398,13 @@ describe('rules', () => {
 describe('call data is read', () => {
   const value = (call: ReadCall | null, name: string) => call?.values.get(name)?.value ?? null
 
-  test('by one signature, with its values by their names', async () => {
+  test('by its one known signature, with values by name', async () => {
     const call = await read(transfer(OTHER, 7n))
     expect(call?.functionName).toBe('transfer')
     expect([value(call, 'to'), value(call, 'value')]).toEqual([OTHER, 7n])
   })
 
-  test('with how much is in a list, so that a rule can say that there is no more', async () => {
+  test('with the length of a list, so that a rule can limit it', async () => {
     const placed = { maker: OTHER, amount: 1n, tag: '0x00000000', open: true, note: '', ids: [3, 2] }
     const abi = parseAbi(ODD) as readonly AbiFunction[]
     const data = encodeFunctionData({ abi, functionName: 'place', args: [placed, '0x', [TOKEN, OTHER]] })
@@ -425,7 +425,7 @@ describe('call data is read', () => {
     expect(await read(data as Hex)).toBeNull()
   })
 
-  test('not for a creation', async () => {
+  test('not for a contract creation', async () => {
     const context = {
       network: 'Ethereum',
       memory: { readAbiItems: async () => [] },
@@ -434,14 +434,14 @@ describe('call data is read', () => {
     expect(await readCall(context, { to: null, input: transfer(OTHER, 7n) })).toBeNull()
   })
 
-  test('not where the operator knows another signature of the selector, for whatever contract', async () => {
-    // Found by search: its selector is transfer's too.
+  test('not if the operator has added another signature with the selector, for any contract', async () => {
+    // Found by search: it has the selector of transfer.
     const colliding = 'function many_msg_babbage(bytes1)'
     expect(toFunctionSelector(colliding)).toBe('0xa9059cbb')
     expect(await read(transfer(OTHER, 7n), { items: added([colliding]) })).toBeNull()
     expect(await read(transfer(OTHER, 7n), { items: added([colliding], OTHER) })).toBeNull()
     expect(await read(transfer(OTHER, 7n), { items: added(['function other(bytes1)']) })).not.toBeNull()
-    // One whose arguments fit the data as well.
+    // The arguments fit both signatures.
     const fitting = added(['function other(bytes32, int256)'], OTHER).map((item) => ({
       ...item,
       selector: '0xa9059cbb',
@@ -450,7 +450,7 @@ describe('call data is read', () => {
     expect(await read(transfer(OTHER, 7n), { items: fitting, to: OTHER })).toBeNull()
   })
 
-  test('by what the operator added, for whatever contract', async () => {
+  test('with the ABIs that the operator added, for any contract', async () => {
     const abi = parseAbi(['function open(uint256 _door, (bool, string key) how)'])
     const data = encodeFunctionData({ abi, args: [5n, [true, 'k']] as never })
     const declared = ['function open(uint256 _door, (bool, string key) how)']
@@ -462,19 +462,19 @@ describe('call data is read', () => {
     }
   })
 
-  test('by the names of the called contract where declarations of one signature differ in names', async () => {
+  test("with the called contract's own names if declarations of one signature differ in names", async () => {
     const data = approve(OTHER, 7n)
     const names = async (known: Parameters<typeof read>[1]) => [...((await read(data, known))?.values.keys() ?? [])]
     expect(await names({ standard: 'erc20' })).toEqual(['spender', 'value'])
     expect(await names({ standard: 'erc721' })).toEqual(['approved', 'tokenId'])
-    // Nobody says which it is: then neither name stands for anything.
+    // It is unknown which declaration is right, so neither name matches.
     expect(await names({ standard: 'other' })).toEqual([])
     const bound = added(['function approve(address guy, uint256 wad)'], TOKEN)
     expect(await names({ standard: 'erc20', items: bound })).toEqual(['guy', 'wad'])
     expect(await names({ standard: 'erc20', items: bound, to: OTHER })).toEqual(['spender', 'value'])
   })
 
-  test('and a name that two declarations give to different values stands for none', async () => {
+  test('and a name that two declarations give to different values matches nothing', async () => {
     const items = added([
       'function move(address one, address two, uint8 amount)',
       'function move(address two, address one, uint8 amount)',

@@ -1,4 +1,4 @@
-// What a use by a policy may cost beside what it moves: each of the ways in which coins were burnt, taken or kept for later.
+// Fees and nonces of a use by a policy: each way in which a developer could burn, take or hold back the owner's coins.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { type Hex, parseEther, parseTransaction, type TransactionSerializedEIP1559 } from 'viem'
@@ -47,7 +47,7 @@ const feesOf = async (uuid: string) => {
   return { budget: BigInt(row?.max_total_fee), spent: BigInt(row?.spent_fee), uses: row?.uses }
 }
 
-/** What each recorded encoding of a wallet's transactions may pay for gas, by transaction. */
+/** The highest gas cost of each recorded encoding, by transaction. */
 const gasFeesOf = async (walletId: string): Promise<readonly (readonly bigint[])[]> => {
   const rows = await world.sql<{ id: string; raw: Hex }[]>`select t.id, a.raw from attempts a
     join transactions t on t.id = a.transaction_id where t.wallet_id = ${walletId} order by t.nonce, a.kind desc, a.rung`
@@ -62,7 +62,7 @@ const gasFeeOf = (raw: Hex): bigint => {
 
 const dearest = (fees: readonly bigint[]): bigint => fees.reduce((one, other) => (one > other ? one : other), 0n)
 
-/** What the next block asks, as the chain says it. */
+/** The base fee of the next block, from the chain. */
 const marketOf = async () => {
   const open = await newWallet()
   const raw = (await world.sign(open, { to: RECIPIENT })).json
@@ -78,7 +78,7 @@ const marketOf = async () => {
 
 const acts = () => [world.sign, world.send] as const
 
-describe('a wallet of 100 coins, one contract, one function, no value, one use', () => {
+describe('a policy of one contract, one function, no value and one use, for a wallet with 100 coins', () => {
   const setUp = async () => {
     const wallet = await newWallet()
     const nfts = await world.chain.deploy('WizardCollection', ['Doors', 'DOOR', wallet.address])
@@ -92,7 +92,7 @@ describe('a wallet of 100 coins, one contract, one function, no value, one use',
     return { wallet, uuid, call: { to: nfts.address, input } }
   }
 
-  test('does not burn half of them as the fee of an allowed call', async () => {
+  test('does not let the developer burn half of the coins as a fee', async () => {
     const { wallet, uuid, call } = await setUp()
     const burning = {
       gasLimit: '25000000',
@@ -111,12 +111,12 @@ describe('a wallet of 100 coins, one contract, one function, no value, one use',
     expect(told(await world.send(wallet, call))).toEqual(DONE)
     const { spent, uses } = await feesOf(uuid)
     expect(uses).toBe(1)
-    // All that was signed for it, and no more than a hundredth of what the wallet has.
+    // All signed encodings together cost at most a hundredth of the wallet's coins.
     expect(spent).toBe(dearest((await gasFeesOf(wallet.id))[0] ?? []))
     expect(spent).toBeLessThan(parseEther('1'))
   })
 
-  test('takes gas and fees up to twice what would be chosen here, and says what that is', async () => {
+  test('allows gas and fees up to twice what we would choose, and names that limit', async () => {
     const { wallet, call } = await setUp()
     await world.policy(wallet, [rule('decodedInput.function', 'eq', 'safeMint')])
     const chosen = parseTransaction((await world.sign(wallet, call)).json as TransactionSerializedEIP1559)
@@ -143,7 +143,7 @@ describe('a wallet of 100 coins, one contract, one function, no value, one use',
       maxFeePerGas: most.maxFeePerGas,
     })
     expect(told(await world.send(wallet, { ...call, ...all }))).toEqual(DONE)
-    // The owner decides alone.
+    // The owner may choose any fee.
     const burning = { ...call, gasLimit: '25000000', maxFeePerGas: String(999n * GWEI), nonce: '9' }
     expect(
       told(
@@ -170,7 +170,7 @@ describe('call data', () => {
     )
   })
 
-  test('is not allowed by it within a batch of a contract wallet either, nor beside a payment', async () => {
+  test('is not allowed in a batch of a contract wallet either, nor next to a payment', async () => {
     const safe = await world.newDeployedSafe()
     await world.policy(safe, [rule('value', 'le', '1000')])
     const payment = { to: RECIPIENT, value: '1' }
@@ -184,21 +184,21 @@ describe('call data', () => {
     expect(told(await world.batch(safe, [payment, payment]))).toEqual(DONE)
     await world.policy(safe, [rule('decodedInput.function', 'eq', 'approve')])
     expect(told(await world.batch(safe, [approval, approval]))).toEqual(DONE)
-    // Each transaction must match: a payment has no function.
+    // Every transaction must match, and a payment has no function.
     expect(told(await world.batch(safe, [payment, approval]))).toEqual(DENIED)
   })
 })
 
-describe('a signature by a policy', () => {
-  test('is for the next nonce alone, so that one at most outlives its policy', async () => {
+describe('a signature under a policy', () => {
+  test('needs the next nonce, so that at most one outlives its policy', async () => {
     for (const wallet of [await newWallet(), await world.newSafe(), await world.newDeployedSafe()]) {
       const uuid = await world.policy(wallet, ANYTHING)
       for (let nonce = 1; nonce <= 20; nonce += 1) {
         const answer = await world.sign(wallet, { to: RECIPIENT, nonce: String(nonce) })
         expect(told(answer)).toEqual(DENIED)
-        expect(answer.json.error).toContain('for the next nonce alone, which is 0')
+        expect(answer.json.error).toContain('only the next nonce can be used, which is 0')
       }
-      // All fields fixed are no way around it.
+      // Fixing all fields does not help.
       const whole = { gasLimit: '21000', maxFeePerGas: String(2n * GWEI), maxPriorityFeePerGas: '1000000', nonce: '5' }
       expect(told(await world.sign(wallet, { to: RECIPIENT, ...whole }))).toEqual(DENIED)
       const signed = [{}, { nonce: '0' }].map((more) => world.sign(wallet, { to: RECIPIENT, ...more }))
@@ -210,7 +210,7 @@ describe('a signature by a policy', () => {
     }
   })
 
-  test('counts what is recorded, and what is mined', async () => {
+  test('counts recorded and mined transactions for the next nonce', async () => {
     const wallet = await newWallet()
     await world.policy(wallet, ANYTHING)
     expect(told(await world.send(wallet, { to: RECIPIENT }))).toEqual(DONE)
@@ -219,7 +219,7 @@ describe('a signature by a policy', () => {
     expect(parseTransaction(json as TransactionSerializedEIP1559).nonce).toBe(1)
   })
 
-  test('does not count what waits in the node’s pool: no queue of signatures outlives the policy there', async () => {
+  test("does not count transactions in the node's pool, so no queue of signatures outlives the policy there", async () => {
     const wallet = await newWallet()
     await world.policy(wallet, ANYTHING)
     await world.chain.setAutomine(false)
@@ -239,7 +239,7 @@ describe('a signature by a policy', () => {
 })
 
 describe('the fee budget', () => {
-  test('is by default what 2,500 ordinary transactions may pay at today’s fees, and is told', async () => {
+  test('is by default what 2,500 ordinary transactions cost at current fees, and is shown', async () => {
     const wallet = await newWallet()
     const { maxFeePerGas } = await marketOf()
     const uuid = await world.policy(wallet, ANYTHING)
@@ -253,7 +253,7 @@ describe('the fee budget', () => {
     ])
   })
 
-  test('pays the dearest of what was signed, the cancel too, once a transaction', async () => {
+  test('is charged once per transaction, with the most expensive of its signatures, the cancel included', async () => {
     const wallet = await newWallet()
     const uuid = await world.policy(wallet, ANYTHING)
     for (let count = 0; count < 2; count += 1) expect(told(await world.send(wallet, { to: RECIPIENT }))).toEqual(DONE)
@@ -262,7 +262,7 @@ describe('the fee budget', () => {
     expect((await feesOf(uuid)).spent).toBe(fees.map(dearest).reduce((one, other) => one + other, 0n))
   })
 
-  test('pays again for what is signed anew, which is never far above the market', async () => {
+  test('is charged again for a new signature, whose fee stays near the market', async () => {
     const wallet = await newWallet()
     const uuid = await world.policy(wallet, ANYTHING)
     const { json: sent } = await world.send(wallet, { to: RECIPIENT, value: '7' })
@@ -276,7 +276,7 @@ describe('the fee budget', () => {
       answers.push(answer)
       if (answer[0] !== 200) continue
       expected += dearest(((await gasFeesOf(wallet.id))[0] ?? []).filter((fee) => !before.has(fee)))
-      // As if the node had been asked to take it: the next has to offer more.
+      // As if the node had received it, so the next one must offer more.
       await world.sql`update transactions set chosen = rungs - 1 where id = ${sent.transaction_id}`
     }
     expect(answers[0]).toEqual(DONE)
@@ -285,14 +285,14 @@ describe('the fee budget', () => {
     expect([spent, uses]).toEqual([expected, 1 + answers.filter((each) => Bun.deepEquals(each, DONE)).length])
   })
 
-  test('pays what a signature alone may cost', async () => {
+  test('is charged for a signature that is not sent', async () => {
     const wallet = await newWallet()
     const uuid = await world.policy(wallet, ANYTHING)
     const { json } = await world.sign(wallet, { to: RECIPIENT, value: '7' })
     expect((await feesOf(uuid)).spent).toBe(gasFeeOf(json))
   })
 
-  test('refuses what it cannot pay, with the amount, and charges nothing for it', async () => {
+  test('refuses a fee that it cannot cover, names the amount, and is not charged', async () => {
     const wallet = await newWallet()
     const { maxFeePerGas } = await marketOf()
     const fee = PAYMENT_GAS * maxFeePerGas
@@ -304,40 +304,40 @@ describe('the fee budget', () => {
     }
     expect(await feesOf(uuid)).toMatchObject({ spent: 0n, uses: 0 })
     expect(await gasFeesOf(wallet.id)).toEqual([])
-    // The next policy that allows it is taken.
+    // The next policy that allows the use is charged.
     const next = await world.policy(wallet, ANYTHING, { max_total_fee: String(fee) })
     expect(told(await world.sign(wallet, { to: RECIPIENT, value: '1' }))).toEqual(DONE)
     expect(told(await world.sign(wallet, { to: RECIPIENT, value: '1' }))).toEqual(DENIED)
     expect([(await feesOf(uuid)).spent, (await feesOf(next)).spent]).toEqual([0n, fee])
   })
 
-  test('pays for a contract wallet’s deployment too, whose fees its owner’s key pays', async () => {
+  test("is also charged for a contract wallet's deployment, whose fee its owner's key pays", async () => {
     const safe = await world.newSafe()
     const uuid = await world.policy(safe, ANYTHING)
     expect(told(await world.send(safe, { to: RECIPIENT, value: '1' }))).toEqual(DONE)
     const fees = await gasFeesOf(safe.id)
     expect(fees).toHaveLength(2)
     expect((await feesOf(uuid)).spent).toBe(fees.map(dearest).reduce((one, other) => one + other, 0n))
-    // The second needs none.
+    // The second transaction needs no deployment.
     const before = (await feesOf(uuid)).spent
     expect(told(await world.send(safe, { to: RECIPIENT, value: '1' }))).toEqual(DONE)
     const after = await gasFeesOf(safe.id)
     expect((await feesOf(uuid)).spent - before).toBe(dearest(after[2] ?? []))
   })
 
-  test('is enough for neither where it pays the execution, and not the deployment', async () => {
+  test('must cover both the execution and the deployment', async () => {
     const safe = await world.newSafe()
     const twin = await world.newSafe()
     await world.policy(twin, ANYTHING)
     expect(told(await world.send(twin, { to: RECIPIENT, value: '1' }))).toEqual(DONE)
     const [deployment = [], execution = []] = await gasFeesOf(twin.id)
     const both = dearest(deployment) + dearest(execution)
-    // Addresses differ in their zeros, and so do gas and fees, by a little.
+    // Gas and fees differ a little, because addresses differ in their zero bytes.
     const short = await world.policy(safe, ANYTHING, { max_total_fee: String((both * 95n) / 100n) })
     expect(told(await world.send(safe, { to: RECIPIENT, value: '1' }))).toEqual(DENIED)
     expect(await gasFeesOf(safe.id)).toEqual([])
     expect((await feesOf(short)).spent).toBe(0n)
-    // Whoever else deploys it takes that off the budget.
+    // If somebody else deploys the wallet, the budget is not charged for it.
     await world.chain.send({
       to: (await world.contractWallets.deployment({ address: safe.address, owner: safe.owner })).to as Hex,
       data: deploymentData(safe),
@@ -345,7 +345,7 @@ describe('the fee budget', () => {
     expect(told(await world.send(safe, { to: RECIPIENT, value: '1' }))).toEqual(DONE)
   })
 
-  test('bounds gas and fees of batches and contract wallets, as it does those of a key alone', async () => {
+  test('limits gas and fees of batches and contract wallets as for an eoa wallet', async () => {
     const safe = await world.newDeployedSafe()
     await world.policy(safe, ANYTHING)
     for (const act of acts()) {
@@ -361,7 +361,7 @@ describe('the fee budget', () => {
   })
 })
 
-test('the developer who may do nothing by the wallet’s policies is told so', async () => {
+test('a use that no policy allows is refused with a clear reason', async () => {
   const wallet = await newWallet()
   await world.policy(wallet, [rule('value', 'eq', '1')])
   const { json } = await world.service.post('/transactions/sign', {
@@ -370,5 +370,5 @@ test('the developer who may do nothing by the wallet’s policies is told so', a
     unsigned_transaction: { to: RECIPIENT, value: '2' },
     developer_secret: SECRET,
   })
-  expect(json.error).toBe('No policy of this wallet lets the developer do this: it takes the "user_pin".')
+  expect(json.error).toBe('No policy of this wallet allows this: it needs the "user_pin".')
 })

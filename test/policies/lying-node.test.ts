@@ -1,5 +1,5 @@
-// A node that lies while a policy judges: about what a contract is, names, nonces, fees, gas, code and metadata. Whatever it says,
-// nothing is signed or recorded that the policy forbids. Each lie is told to an API process of its own, which remembers nothing.
+// A node that lies while a policy judges: about contracts, names, nonces, fees, gas, code and metadata. Nothing may be signed
+// or recorded that the policy forbids. Each lie is tested with its own API process, which has cached nothing.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -28,7 +28,7 @@ import { devAccount, startSubstrateChain, type TestSubstrateChain } from '../sup
 
 const PIN = '493817'
 const SECRET = 'testnet-secret'
-/** Where the node tells the truth. */
+/** How the honest node answers. */
 const REFUSED = [
   [403, 'policy_denied'],
   [400, 'nonce_gap'],
@@ -69,7 +69,7 @@ const policy = async (network: Network, wallet: Wallet, body: object): Promise<s
   return answer.json.uuid
 }
 
-/** By the developer alone: signed, and signed and recorded. */
+/** Signed, and signed and recorded, by the developer alone. */
 const actsOf = (world: World, network: Network, wallet: Wallet) =>
   (['sign', 'sign-and-send'] as const).map((verb) => (unsigned_transaction: object) => {
     const signer = { network, signer_wallet_address: wallet.address, developer_secret: SECRET }
@@ -88,7 +88,7 @@ const spentOf = async (uuid: string) => {
   return { fee: BigInt(row?.spent_fee), budget: BigInt(row?.max_total_fee) }
 }
 
-/** An API process of its own, while the nodes lie: it remembers nothing that they said before, and nobody what they say now. */
+/** A separate API process while the nodes lie, so that no answers are cached from before or kept for later. */
 const whileLying = async (lies: { evm?: Behaviour; substrate?: Behaviour }, use: (world: World) => Promise<void>) => {
   await sql`truncate contract_facts`
   node.behave(lies.evm ?? (() => undefined))
@@ -127,7 +127,7 @@ describe('on an EVM network', () => {
     nfts = await chain.deploy('WizardCollection', ['Doors', 'DOOR', fundedAccount(0).address])
   })
 
-  /** May send at most 5 of a token to one account, and one NFT to the same. */
+  /** Allows sending at most 5 of a token, and one NFT, to one account. */
   const ruled = async () => {
     const wallet = await service.newWallet({ network, pin: PIN, ownerId: randomUUID() })
     await chain.fund(wallet.address)
@@ -179,7 +179,7 @@ describe('on an EVM network', () => {
     ...{ recipient: RECIPIENT, developer_secret: SECRET, ...changes },
   })
 
-  /** Throws where what is signed is not what one of the policies allows, or pays more than its budget. */
+  /** Throws if a signature is not what one of the policies allows, or pays more than its budget. */
   const judge = ({ wallet, tokenId }: Ruled, { raw, kind }: { readonly raw: Hex; readonly kind: string }): void => {
     const { to, data, value = 0n, gas = 0n, maxFeePerGas = 0n } = parseTransaction(raw as TransactionSerializedEIP1559)
     expect(value).toBe(0n)
@@ -197,7 +197,7 @@ describe('on an EVM network', () => {
     }
   }
 
-  /** @returns how many signatures there were, all of them allowed */
+  /** @returns the number of signatures; all of them were allowed */
   const tryAll = async (world: World, own: Ruled): Promise<number> => {
     const acts = actsOf(world, network, own.wallet)
     for (const act of acts) {
@@ -225,7 +225,7 @@ describe('on an EVM network', () => {
     return signedOf(own.wallet)
   }
 
-  /** The real node's answer to some methods, changed. */
+  /** Changes the real node's answer to some methods. */
   const changed =
     <Result>(methods: readonly string[], change: (result: Result) => unknown): Behaviour =>
     async ({ method, params }) =>
@@ -263,10 +263,10 @@ describe('on an EVM network', () => {
     'says that fees are dear': (request) => dearFees(request),
   }
 
-  /** What these lies make of the fee is above the budget of both policies. */
+  /** These lies raise the fee above the budget of both policies. */
   const DEAR = new Set(['says that gas is most of a block', 'says that fees are dear'])
 
-  test('honest, it lets be signed what the policy allows, and denies the rest', async () => {
+  test('with an honest node, what the policy allows is signed, and the rest is denied', async () => {
     const own = await ruled()
     for (const act of actsOf(service, network, own.wallet)) {
       for (const each of forbidden(own)) expect(REFUSED).toContainEqual(told(await act(each)))

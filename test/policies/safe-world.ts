@@ -1,5 +1,4 @@
-// What the tests of policies on contract wallets stand on: one service with no worker, a chain with Safe's contracts, and what
-// one might try with them.
+// The setting for policy tests on contract wallets: a service without a worker, a chain with Safe's contracts, and attacks.
 
 import { randomUUID } from 'node:crypto'
 import { getMultiSendDeployment, getSignMessageLibDeployment } from '@safe-global/safe-deployments'
@@ -53,7 +52,7 @@ export const callOf = (declaration: string, ...args: readonly unknown[]): Hex =>
   return encodeFunctionData({ abi: [item], functionName: item.name, args })
 }
 
-/** What would give a Safe away, were it to do this to itself. */
+/** Calls that would give a Safe away if it called itself with them. */
 export const seizures = ({ owner }: Safe): readonly Hex[] => [
   callOf(ENABLE_MODULE, STRANGER),
   callOf('function addOwnerWithThreshold(address owner, uint256 threshold)', STRANGER, 1n),
@@ -64,7 +63,7 @@ export const seizures = ({ owner }: Safe): readonly Hex[] => [
   execution(contractWalletOf(owner), [{ to: STRANGER, value: parseEther('1'), input: '0x' }]).input,
 ]
 
-/** Of all that `seizures` and `detours` call. */
+/** The declarations of all functions in `seizures` and `detours`. */
 const DECLARATIONS = [
   EXEC_TRANSACTION,
   CREATE_PROXY,
@@ -84,7 +83,7 @@ const DECLARATIONS = [
 const codeOf = (deployment: typeof getMultiSendDeployment) =>
   deployment({ version: '1.4.1' })?.deployments.canonical?.address as Address
 
-/** Calls of others that might make it call itself, have it delegate, or approve for it. */
+/** Calls of other contracts that might make the Safe call itself, delegate or approve. */
 export const detours = (safe: Safe): readonly { readonly to: Address; readonly input: Hex }[] => {
   const { multiSendCallOnly, proxyFactory, createCall, singleton, fallbackHandler } = SAFE_ADDRESSES
   const [enable] = seizures(safe)
@@ -103,12 +102,12 @@ export const detours = (safe: Safe): readonly { readonly to: Address; readonly i
     { to: singleton, input: initializer },
     { to: singleton, input: enable },
     { to: fallbackHandler, input: callOf('function simulate(address target, bytes data)', safe.address, enable) },
-    // Safe 1.5's MultiSend takes the zero address for the wallet itself; the one of 1.4.1 does not.
+    // In Safe 1.5's MultiSend the zero address means the wallet itself; in 1.4.1 it does not.
     { to: zeroAddress, input: enable },
   ]
 }
 
-/** The wallet's own signature within, as anybody can take it out: the second call of the MultiSend. */
+/** The wallet's inner call, as anybody can extract it: the second call of the MultiSend. */
 export const withinOf = (raw: Hex): Hex => {
   const { data = '0x' } = parseTransaction(raw)
   const packed = decodeFunctionData({ abi: [itemOf(MULTI_SEND)], data }).args?.[0] as Hex
@@ -124,7 +123,7 @@ export const DONE = [200, null]
 
 type Wallet = { readonly address: string }
 
-/** As the developer alone. */
+/** With the developer's secret only. */
 const verbsOf = (service: Service) => {
   const post = (path: string, wallet: Wallet, body: object) =>
     service.post(`/transactions/${path}`, {
@@ -146,7 +145,7 @@ const verbsOf = (service: Service) => {
     if (answer.status !== 200) throw new Error(answer.text)
     return answer.json.uuid
   }
-  /** Lets the developer call each function by which a Safe could be taken: what is refused then is refused in spite of it. */
+  /** Lets the developer call every function that could seize a Safe, so that a refusal has another reason than the rules. */
   const allowSeizures = async (wallet: Wallet): Promise<void> => {
     for (const declaration of DECLARATIONS) {
       await policy(wallet, [rule('decodedInput.function', 'eq', itemOf(declaration).name)])
@@ -155,7 +154,7 @@ const verbsOf = (service: Service) => {
   return { post, sign, send, batch, acts, policy, allowSeizures }
 }
 
-/** The operator knows the functions of Safe's contracts. */
+/** Adds the functions of Safe's contracts to the operator's ABIs. */
 const addSafeAbi = async (sql: Sql): Promise<void> => {
   for (const declaration of DECLARATIONS) {
     const item = itemOf(declaration)
@@ -172,13 +171,13 @@ const contractWalletsOf = (service: Service) => {
 
 type Parts = { readonly chain: TestChain; readonly service: Service; readonly sql: Sql }
 
-/** What happened in the database, and what a worker would make of it. */
+/** What is recorded in the database, and what a worker would make of it. */
 const recordsOf = ({ chain, service, sql }: Parts) => {
   const used = async (uuid: string) => {
     const [row] = await sql`select uses::int, spent_value from policies where id = ${uuid}`
     return [row?.uses, row?.spent_value]
   }
-  /** By what it has the wallet do. */
+  /** Sums by what the wallet itself does. */
   const recorded = async ({ address }: Wallet) => {
     const rows = await sql`select kind, input from transactions where contract_wallet = ${address} order by nonce`
     return rows.map(({ kind, input }) => [kind, contractWalletsOf(service).executed(input)])
@@ -196,7 +195,7 @@ const recordsOf = ({ chain, service, sql }: Parts) => {
 const safesOf = ({ chain, service, sql }: Parts) => {
   const deploy = (safe: Safe) => chain.send({ to: SAFE_ADDRESSES.proxyFactory, data: deploymentData(safe) })
 
-  /** A user's, with coins for itself and its owner's key; without code. */
+  /** A user's contract wallet that is not deployed; it and its owner's key have coins. */
   const newSafe = async (): Promise<Safe> => {
     const mode = { type: 'contract', control_mode: 'user', user_pin: PIN }
     const { json } = await service.post('/wallets', { network, name: 'A Safe', owner_id: randomUUID(), ...mode })

@@ -32,7 +32,7 @@ afterAll(async () => {
 const create = (name: string) => createProject(service.ctx, { name, actor: 'operator' })
 
 describe('a new project', () => {
-  test('has a wallet of its own on every network, with one address, controlled by the developer', async () => {
+  test('has its own wallet with one address on every network, controlled by the developer', async () => {
     const project = await create('  My product  ')
     const client = service.as(project)
     const wallets = await Promise.all(
@@ -44,7 +44,7 @@ describe('a new project', () => {
     expect(row?.name).toBe('My product')
   })
 
-  test('has an API key of which only the hash is kept, and says in the audit who made it', async () => {
+  test('has an API key that is stored only as a hash, and an audit row with its creator', async () => {
     const project = await create('Keys')
     expect(project.apiKey).toMatch(/^sk_[A-Za-z0-9_-]{43}$/)
     const keys = await sql<{ hash: Buffer }[]>`select hash from api_keys where project_id = ${project.projectId}`
@@ -57,7 +57,7 @@ describe('a new project', () => {
     expect(new Set(acts.map(({ actor }) => actor))).toEqual(new Set(['operator']))
   })
 
-  test('needs a name of a length that can be shown', async () => {
+  test('needs a name of an allowed length', async () => {
     const [before] = await sql`select count(*) from projects`
     for (const name of ['', '   ', 'x'.repeat(257)]) {
       expect(create(name)).rejects.toMatchObject({ code: 'invalid_input' })
@@ -67,12 +67,12 @@ describe('a new project', () => {
 })
 
 describe('the project wallet', () => {
-  test('is made at the first request with the secret where it is missing, and once', async () => {
+  test('is created once, by the first request with the secret, if it is missing', async () => {
     const project = await create('Later')
     const client = service.as(project)
     const found = () => client.get('/wallets/get-by-owner-id', { network: 'Ethereum', ownerID: project.projectId })
     const { address } = (await found()).json
-    // As for a network that was added after the project was made.
+    // As for a network that is added after the project.
     await sql`delete from wallet_keys where wallet_id in (
       select id from wallets where project_id = ${project.projectId} and network = 'Ethereum')`
     await sql`delete from wallets where project_id = ${project.projectId} and network = 'Ethereum'`
@@ -102,7 +102,7 @@ describe('origins', () => {
     expect(row?.origins).toEqual(['https://b.example:8443'])
   })
 
-  test('are a scheme and a host, and nothing else', async () => {
+  test('must be a scheme and a host, and nothing else', async () => {
     for (const origin of [
       'https://a.example/',
       'https://a.example/x',
@@ -116,7 +116,7 @@ describe('origins', () => {
     }
   })
 
-  test('are those of a project that exists', async () => {
+  test('need an existing project', async () => {
     for (const projectId of [crypto.randomUUID(), 'no-uuid', '']) {
       expect(set(projectId, [])).rejects.toMatchObject({ code: 'not_found' })
     }

@@ -631,7 +631,7 @@ describe('calls of the runtime', () => {
     for (let nonce = 1; nonce <= 20; nonce += 1) {
       const later = await sign({ nonce: String(nonce) })
       expect(told(later)).toEqual(DENIED)
-      expect(later.json.error).toContain('for the next nonce alone, which is 0')
+      expect(later.json.error).toContain('only the next nonce can be used, which is 0')
     }
     expect(told(await sign({ nonce: '0' }))).toEqual(DONE)
 
