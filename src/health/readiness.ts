@@ -7,8 +7,8 @@ import { AppError } from '../errors.ts'
 type NetworkState = 'ready' | 'unreachable' | 'wrong_chain'
 
 /**
- * Whether this process can serve. A network whose node is away takes down only itself, so it is told and fails nothing.
- * @throws unavailable where the database does not answer.
+ * Whether this process can serve requests. An unreachable node affects only its network, so it is reported but is no failure.
+ * @throws unavailable if the database does not answer.
  */
 export const readiness = async (
   ctx: Pick<WorkerCtx, 'db' | 'chains' | 'log'>,
@@ -24,13 +24,13 @@ export const readiness = async (
   return { status: 'ready', networks: Object.fromEntries(states) }
 }
 
-/** Whoever asks whether a process is ready waits some seconds at most, which is less than a node has for its answers. */
-const TOLD_WITHIN_MS = 1_500
+/** Load balancers wait only a few seconds, which is less than the time-out for nodes. */
+const CHECK_TIMEOUT_MS = 1_500
 
 const stateOf = async (ctx: Pick<WorkerCtx, 'log'>, chain: Chain): Promise<NetworkState> => {
   try {
-    const isRight = await Promise.race([chain.isRightNode(), sleep(TOLD_WITHIN_MS, null, { ref: false })])
-    if (isRight === null) throw new Error(`no answer within ${TOLD_WITHIN_MS} ms`)
+    const isRight = await Promise.race([chain.isRightNode(), sleep(CHECK_TIMEOUT_MS, null, { ref: false })])
+    if (isRight === null) throw new Error(`no answer within ${CHECK_TIMEOUT_MS} ms`)
     return isRight ? 'ready' : 'wrong_chain'
   } catch (err) {
     ctx.log.warn({ err, network: chain.network }, 'node does not answer')

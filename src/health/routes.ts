@@ -10,7 +10,7 @@ const Readiness = Type.Object(
   {
     status: Type.Literal('ready'),
     networks: Type.Record(Type.String(), Type.String(), {
-      description: '`ready`, `unreachable` or `wrong_chain`, a network.',
+      description: 'By network: `ready`, `unreachable` or `wrong_chain`.',
       examples: [{ Ethereum: 'ready' }],
     }),
   },
@@ -21,14 +21,14 @@ export const healthRoutes = (ctx: Ctx) =>
   new Elysia({ normalize: false })
     .get('/healthz', () => ({ status: 'ok' as const }), {
       response: { 200: Health },
-      detail: { tags: ['Health'], summary: 'The process lives', description: 'Asks nobody else.' },
+      detail: { tags: ['Health'], summary: 'The process is alive', description: 'Checks nothing else.' },
     })
     .get('/readyz', () => readiness(ctx), {
       response: { 200: Readiness, 503: ErrorResponse },
       detail: {
         tags: ['Health'],
-        summary: 'The process can serve',
+        summary: 'The process is ready',
         description:
-          'Asks the database, and each node for its chain: one that does not say so within 1.5 s is `unreachable`. 503 where the database does not answer.',
+          "Checks the database, and each node's chain. A node that does not answer within 1.5 s is `unreachable`. 503 if the database does not answer.",
       },
     })

@@ -1,5 +1,5 @@
-// `Idempotency-Key`: a request that comes again, because its answer was lost, is answered as the first time and does
-// nothing. The answer is kept in the database transaction of the effect itself: there is never one without the other.
+// `Idempotency-Key`: if an answer was lost and the request is sent again, it gets the first answer and does nothing. The
+// answer is stored in the database transaction of the effect, so neither exists without the other.
 
 import { timingSafeEqual } from 'node:crypto'
 import canonicalize from 'canonicalize'
@@ -15,21 +15,21 @@ import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { createQueues } from '../queue.ts'
 
-/** Called by a verb at the end of its database transaction, with what it will return. */
+/** An operation calls it at the end of its database transaction with its result. */
 export type Remember<Result> = (tx: Tx, result: Result) => Promise<void>
 
 type Request<Result, Answer> = {
   readonly caller: Caller
   readonly headers: Headers
-  /** The template of the path. */
+  /** The route's path template. */
   readonly path: string
   readonly body: object
   readonly show: (result: Result) => Answer
 }
 
 /**
- * Does a thing once per (project, principal, path, key); without the header, as often as it is asked for.
- * @throws invalid_input for a key of a wrong form, idempotency_mismatch, and whatever the verb throws.
+ * Does an operation once per (project, principal, path, key); without the header, each time.
+ * @throws invalid_input for a malformed key, idempotency_mismatch, and what the operation throws.
  */
 type Once = <Result, Answer>(
   request: Request<Result, Answer>,
@@ -42,16 +42,16 @@ const keyOf = (headers: Headers): string | null => {
   const key = headers.get('idempotency-key')
   if (key === null) return null
   if (key.length >= 1 && key.length <= MAX_KEY_CHARACTERS) return key
-  throw new AppError('invalid_input', `The header Idempotency-Key must be of 1 to ${MAX_KEY_CHARACTERS} characters.`)
+  throw new AppError('invalid_input', `The header Idempotency-Key must have 1 to ${MAX_KEY_CHARACTERS} characters.`)
 }
 
-/** A guessable secret is in no fingerprint, and a request may be repeated after the PIN was changed. */
+/** A fingerprint must not contain guessable secrets, and a request may be repeated after a PIN change. */
 const withoutCredentials = (body: object): object => {
   const { developer_secret: _secret, user_pin: _pin, ...rest } = body as Record<string, unknown>
   return rest
 }
 
-/** Thrown in the effect's transaction, to undo it: another process was faster. */
+/** Thrown inside the effect's transaction to roll it back, because another process was faster. */
 class AnsweredMeanwhile extends Error {}
 
 const nothing = async (): Promise<void> => {}
@@ -65,7 +65,7 @@ const createOnce = (ctx: Pick<Ctx, 'db' | 'identity'>): Once => {
     if (first === null || timingSafeEqual(first.fingerprint, fingerprint)) return first
     throw new AppError(
       'idempotency_mismatch',
-      'This Idempotency-Key was used with another body; send the same body, or a new key.',
+      'This Idempotency-Key was used with another body; send the same body or use a new key.',
     )
   }
 
@@ -76,20 +76,20 @@ const createOnce = (ctx: Pick<Ctx, 'db' | 'identity'>): Once => {
     const key = keyOf(headers)
     if (key === null) return show(await verb(nothing))
     const scope = { projectId: caller.projectId, principal: actorOf(caller), path, key }
-    // A key that is imported is in it too: the MAC tells nothing of it, and another one is another request.
+    // An imported key is part of it: the MAC reveals nothing, and another key is another request.
     const fingerprint = fingerprintOf([canonicalize(withoutCredentials(body)) ?? ''])
     const remember: Remember<Result> = async (tx, result) => {
       const kept = await insertFirstAnswer(tx, scope, { fingerprint, answer: show(result) })
       if (!kept) throw new AnsweredMeanwhile()
     }
-    // The same request many times at once: the others wait for the first, and find its answer.
+    // Simultaneous requests with one key wait for the first and find its answer.
     return queues.run(Object.values(scope).join('\n'), async () => {
       const first = await firstAnswer(scope, fingerprint)
       if (first !== null) return first.answer as Answer
       try {
         return show(await verb(remember))
       } catch (error) {
-        // It may have failed because the same request succeeded elsewhere, or at the very moment of its commit.
+        // It may have failed because another process did the same request, or while it committed.
         const meanwhile = await firstAnswer(scope, fingerprint).catch((reason: unknown) => {
           throw reason instanceof AppError ? reason : error
         })

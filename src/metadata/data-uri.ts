@@ -1,55 +1,51 @@
-// Metadata that a token carries in its own URI (RFC 2397): written by strangers, so every part is bounded. Such a URI is
-// read as a browser reads it: the `data:` URL processor of the WHATWG Fetch standard, and of its MIME Sniffing standard
-// what a JSON MIME type is. The npm package `data-urls` does the same, but needs 20 ms for the longest URI that is read
-// here, where the platform's own URL parser needs 0.01 ms.
+// Metadata inside a token's own URI (RFC 2397). Strangers write it, so every part is bounded. We read the URI as browsers do:
+// the `data:` URL processor of WHATWG Fetch, and JSON MIME types of MIME Sniffing. The npm package `data-urls` does the same,
+// but needs 20 ms for the longest URI; the platform's URL parser needs 0.01 ms.
 
 import type { NftMetadata } from './schema.ts'
 
-/** Longer ones are not read: a drawing in SVG is some ten thousand characters. */
+/** Longer URIs are not read. An SVG drawing has about ten thousand characters. */
 export const MAX_URI_CHARACTERS = 65_536
 const NAME_CHARACTERS_MAX = 256
 const DESCRIPTION_CHARACTERS_MAX = 4_096
 
-/** What ends the type of a URI in base64. */
+/** The end of the media type of a base64 URI. */
 const BASE64_MARK = /; *base64$/i
-/**
- * MIME Sniffing §4.6, "JSON MIME type", with any parameters behind it: parameters, known or not, never make a type
- * invalid, and JSON is UTF-8 whatever its `charset` says.
- */
+/** MIME Sniffing §4.6, "JSON MIME type". Any parameters may follow, and JSON is UTF-8 whatever its `charset` says. */
 const JSON_TYPE = /^(?:(?:application|text)\/json|[!#$%&'*+.^_`|~\w-]+\/[!#$%&'*+.^_`|~\w-]*\+json)[ \t\r\n]*(?:;|$)/i
 
 /**
- * The metadata in a `data:` URI of a JSON type; null for any other URI and for what is not a JSON object. Pure.
- * By the standard `#` begins a fragment, which is no part of the data. Many contracts write names such as "Door #1" into
- * their JSON as they are: where the data in front of the fragment is no JSON, the fragment is read as part of it.
+ * The metadata in a `data:` URI of a JSON type; null for anything else. Pure.
+ * By the standard, `#` begins a fragment, which is not data. But many contracts write names such as "Door #1" unescaped, so
+ * if the part before the fragment is no JSON, we read the fragment as part of it.
  */
 export const metadataInUri = (uri: string): NftMetadata | null => {
   if (uri.length > MAX_URI_CHARACTERS) return null
   return metadataIn(jsonIn(uri)) ?? (uri.includes('#') ? metadataIn(jsonIn(uri.replaceAll('#', '%23'))) : null)
 }
 
-/** undefined where the URI carries no JSON. */
+/** undefined if the URI contains no JSON. */
 const jsonIn = (uri: string): unknown => {
   const data = dataInUri(uri)
   if (data === null || !JSON_TYPE.test(data.type)) return undefined
   try {
     return JSON.parse(new TextDecoder().decode(data.bytes))
   } catch {
-    // Strangers write what they like: what is no JSON is no metadata.
+    // Strangers write these texts; invalid JSON means no metadata.
     return undefined
   }
 }
 
 /**
- * What a `data:` URL carries, by the processor of Fetch §6; null for any other URL and for what is not in base64 though it
- * says so. The type is as it is written, parameters included. Pure.
+ * The content of a `data:` URL, by Fetch §6; null for any other URL and for invalid base64. The type is as written, with its
+ * parameters. Pure.
  */
 export const dataInUri = (uri: string): { readonly type: string; readonly bytes: Uint8Array } | null => {
   if (!URL.canParse(uri)) return null
   const url = new URL(uri)
   if (url.protocol !== 'data:') return null
   url.hash = ''
-  // The parser leaves only ASCII: all else it escapes, in UTF-8.
+  // The parser escapes everything but ASCII, as UTF-8.
   const data = url.href.slice('data:'.length)
   const comma = data.indexOf(',')
   if (comma === -1) return null
@@ -63,7 +59,7 @@ export const dataInUri = (uri: string): { readonly type: string; readonly bytes:
 const PERCENT = 0x25
 const HEX_BYTES = new Map(Array.from({ length: 256 }, (_, byte) => [byte.toString(16).padStart(2, '0'), byte]))
 
-/** URL §1.3, "percent-decode", of ASCII. A percent sign that begins no escape stays. */
+/** URL §1.3, "percent-decode", for ASCII. An invalid escape stays as it is. */
 const percentDecoded = (text: string): Buffer => {
   const bytes = Buffer.from(text, 'latin1')
   let length = 0
@@ -76,7 +72,7 @@ const percentDecoded = (text: string): Buffer => {
   return bytes.subarray(0, length)
 }
 
-/** `atob` decodes as the Infra standard's "forgiving-base64 decode": spaces and missing padding are taken. */
+/** `atob` is the Infra standard's "forgiving-base64 decode", which accepts spaces and missing padding. */
 const decodedBase64 = (text: string): string | null => {
   try {
     return atob(text)

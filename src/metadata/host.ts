@@ -1,6 +1,6 @@
-// Hosted EIP-721 metadata: a document is addressed by the SHA-256 of its text, so it can be served for ever and never
-// change. The text is canonical (fixed order of keys, no spaces), so equal metadata is one document. Where an IPFS node
-// pins it, its URI names the same digest as a CID, and the text is kept here all the same: it is what lists show.
+// Hosted EIP-721 metadata. A document's address is the SHA-256 of its text, so it never changes. The text is canonical (fixed
+// key order, no spaces), so equal metadata is one document. If an IPFS node pins it, the URI holds the same digest as a CID;
+// the text is stored here too, for lists.
 
 import { createHash } from 'node:crypto'
 import type { Queryable } from '../../db/client.ts'
@@ -19,7 +19,7 @@ const SUFFIX = '.json'
 const IPFS = 'ipfs://'
 const DIGEST = /^[0-9a-f]{64}$/
 
-/** The document of some metadata, and where it will be found once it is hosted. Pure. */
+/** The document of some metadata, with its future URI. Pure. */
 export const describeMetadata = (
   config: Pick<Config, 'publicBaseUrl' | 'ipfsApiUrl'>,
   metadata: NftMetadata,
@@ -36,13 +36,13 @@ export const describeMetadata = (
 export const hostMetadata = async (db: Queryable, document: MetadataDocument): Promise<void> =>
   insertMetadataDocument(db, document)
 
-/** The digest in a document's file name, or null where it is none. Pure. */
+/** The digest in a document's file name, or null. Pure. */
 const digestOfFile = (file: string): string | null => {
   const digest = file.slice(0, -SUFFIX.length)
   return file.endsWith(SUFFIX) && DIGEST.test(digest) ? digest : null
 }
 
-/** The digest in a URI that can be that of a document of ours, pinned or not; else null. Pure. */
+/** The digest in the URI of one of our documents, pinned or not; else null. Pure. */
 export const digestOfUri = (config: Pick<Config, 'publicBaseUrl'>, uri: string): string | null => {
   if (uri.startsWith(IPFS)) return digestOfCid(uri.slice(IPFS.length))
   const folder = `${config.publicBaseUrl}${FOLDER}`
@@ -51,8 +51,8 @@ export const digestOfUri = (config: Pick<Config, 'publicBaseUrl'>, uri: string):
 
 /**
  * The exact text of a hosted document.
- * @param file null where the framework could not decode the path.
- * @throws not_found, the same for a file name that is none.
+ * @param file null if the framework could not decode the path.
+ * @throws not_found, also for a malformed file name.
  */
 export const getMetadata = async (
   ctx: Pick<Ctx, 'db'>,

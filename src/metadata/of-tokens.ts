@@ -8,8 +8,8 @@ import { digestOfUri } from './host.ts'
 import type { NftMetadata } from './schema.ts'
 
 /**
- * The metadata at some URIs, in their order: of documents hosted here and of those that a URI itself carries; null for
- * all others, since nothing is ever fetched from an address that a stranger wrote.
+ * The metadata at some URIs, in their order: from documents hosted here and from the URIs themselves. It is null for all
+ * others, because we never fetch an address that a stranger wrote.
  */
 export const metadataOfUris = async (
   ctx: Pick<Ctx, 'db' | 'config'>,
@@ -31,8 +31,8 @@ const NUL = String.fromCharCode(0)
 const keyOf = (token: TokenRef): string => `${token.contract}/${token.tokenId}`
 
 /**
- * The metadata of some tokens, in their order, as far as their URIs tell it (`metadataOfUris`). URIs are read once and
- * remembered; a node that is away costs only what is not remembered.
+ * The metadata of some tokens, in their order (see `metadataOfUris`). URIs are read once and then cached; without a node only
+ * those not in the cache are missing.
  */
 export const metadataOfTokens = async (
   ctx: Pick<Ctx, 'db' | 'config' | 'log'>,
@@ -78,6 +78,6 @@ const readFromChain = async (
   }
 }
 
-/** An empty one may still be set; the rest is what PostgreSQL can keep, bounded. */
+/** Whether to cache a URI: an empty one may still be set later, and PostgreSQL must be able to store it. */
 const isKept = (uri: string): boolean =>
   uri !== '' && uri.length <= MAX_URI_CHARACTERS && !uri.includes(NUL) && uri.isWellFormed()

@@ -1,20 +1,20 @@
-// Pinning on IPFS by Kubo's RPC API (https://docs.ipfs.tech/reference/kubo/rpc/#api-v0-add), which is one request: its own
-// client brings some ninety packages, a network stack among them, into a process that opens keys.
+// Pins documents on IPFS with one request of Kubo's RPC API (https://docs.ipfs.tech/reference/kubo/rpc/#api-v0-add). Kubo's
+// own client would bring about ninety packages into a process that opens keys.
 
 import type { Config } from '../config.ts'
 import { AppError } from '../errors.ts'
 import type { MetadataDocument } from './host.ts'
 
-// The name that IPFS gives to a small file: CIDv1, codec raw, SHA-256, base32 (the CID specification, multiformats). A file
-// of one block is its own digest, so it is known before any node is asked, and a node's answer can be checked.
+// The CID of a small file: CIDv1, codec raw, SHA-256, base32 (the CID specification, multiformats). It follows from the
+// file's digest, so we know it in advance and check the node's answer.
 
 /** CIDv1, raw, sha2-256, 32 bytes. */
 const PREFIX = '01551220'
 const DIGEST_DIGITS = 64
-/** 36 bytes are 288 bits: 58 digits of 5 bits, the last two bits zero. */
+/** 36 bytes are 288 bits: 58 digits of 5 bits; the last two bits are zero. */
 const DIGITS = 58
 const PADDING_BITS = 2n
-/** RFC 4648 §6 in lower case, against the digits of BigInt. */
+/** RFC 4648 §6 in lower case; BigInt uses other digits. */
 const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567'
 const CID = /^b[a-z2-7]{58}$/
 
@@ -24,7 +24,7 @@ export const cidOf = (digest: string): string => {
   return `b${digits.replace(/./g, (digit) => BASE32[Number.parseInt(digit, 32)] ?? '')}`
 }
 
-/** The digest in a CID as `cidOf` makes it; null for any other. Pure. */
+/** The digest in a CID from `cidOf`; null for any other. Pure. */
 export const digestOfCid = (cid: string): string | null => {
   if (!CID.test(cid)) return null
   const number = [...cid.slice(1)].reduce((sum, digit) => sum * 32n + BigInt(BASE32.indexOf(digit)), 0n)
@@ -32,14 +32,14 @@ export const digestOfCid = (cid: string): string | null => {
   return cidOf(digest) === cid ? digest : null
 }
 
-/** All that decides the CID is said, as a node's own settings may differ; 256 KiB in one block hold any document. */
+/** Sets every option that affects the CID, because nodes have different defaults. One block of 256 KiB holds any document. */
 const ADD =
   '/api/v0/add?pin=true&progress=false&cid-version=1&raw-leaves=true&hash=sha2-256&chunker=size-262144' +
   '&wrap-with-directory=false&inline=false'
 
 type PinConfig = Pick<Config, 'ipfsApiUrl' | 'nodeTimeoutMs'>
 
-/** Adds and pins a document where an IPFS node is configured; idempotent. @throws unavailable. */
+/** Adds and pins a document, if an IPFS node is configured. Idempotent. @throws unavailable. */
 export const pinMetadata = async (config: PinConfig, document: MetadataDocument): Promise<void> => {
   const { ipfsApiUrl, nodeTimeoutMs: timeoutMs } = config
   if (ipfsApiUrl === null) return
@@ -62,7 +62,7 @@ const add = async (
       method: 'POST',
       headers,
       body: form,
-      // It could send the document, and the password, elsewhere.
+      // A redirect could send the document and the password elsewhere.
       redirect: 'error',
       signal: AbortSignal.timeout(timeoutMs),
     })
@@ -73,13 +73,13 @@ const add = async (
     if (error instanceof AppError) throw error
     if (error instanceof Error && error.name === 'TimeoutError')
       throw unpinned(`the IPFS node did not answer within ${timeoutMs} ms`)
-    // Errors of fetch carry the URL, which may hold a key: only their kind is kept.
+    // Errors of fetch contain the URL, which may hold a key, so keep only the error code.
     const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown'
     throw unpinned('the IPFS node cannot be reached', new Error(`fetch failed (${code})`))
   }
 }
 
-/** The CID in an answer of one line; null for any other answer. */
+/** The CID in a one-line answer; null for any other answer. */
 const cidIn = (text: string): unknown => {
   try {
     const answer: unknown = JSON.parse(text)

@@ -4,7 +4,7 @@ import { ErrorResponse } from '../http/schema.ts'
 import { getMetadata } from './host.ts'
 import { NftMetadata } from './schema.ts'
 
-/** A text under its own digest never changes. */
+/** The address is the digest of the text, so the text never changes. */
 const CACHE_FOR_EVER = 'public, max-age=31536000, immutable'
 
 /** RFC 9110 §13.1.2, with the weak comparison. */
@@ -12,7 +12,7 @@ const isKnown = (digest: string, ifNoneMatch: string | null): boolean =>
   ifNoneMatch?.trim() === '*' ||
   (ifNoneMatch?.split(',').some((each) => /^\s*(?:W\/)?"([0-9a-f]{64})"\s*$/.exec(each)?.[1] === digest) ?? false)
 
-/** Public: whoever shows an NFT reads its metadata, wallets and market places included. */
+/** Public, because wallets and marketplaces read the metadata of NFTs. */
 export const metadataRoutes = (ctx: Pick<Ctx, 'db'>) =>
   new Elysia({ prefix: '/metadata', normalize: false }).get(
     '/:file',
@@ -20,7 +20,7 @@ export const metadataRoutes = (ctx: Pick<Ctx, 'db'>) =>
       set.headers['access-control-allow-origin'] = '*'
       set.headers['x-content-type-options'] = 'nosniff'
       const { digest, body } = await getMetadata(ctx, params.file)
-      // A Response of our own: the exact text, which is what the digest is of.
+      // Answer with a Response, so that the exact text is sent that the digest is of.
       const headers = { 'cache-control': CACHE_FOR_EVER, etag: `"${digest}"` }
       if (isKnown(digest, request.headers.get('if-none-match'))) return new Response(null, { status: 304, headers })
       return new Response(body, { headers: { ...headers, 'content-type': 'application/json; charset=utf-8' } })
@@ -30,7 +30,7 @@ export const metadataRoutes = (ctx: Pick<Ctx, 'db'>) =>
       detail: {
         tags: ['NFTs'],
         summary: 'Get hosted metadata',
-        description: 'The EIP-721 metadata of an NFT minted here, at the address that its token URI names. Public.',
+        description: 'The EIP-721 metadata of an NFT that was minted here, under its token URI. Public.',
       },
     },
   )

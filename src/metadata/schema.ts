@@ -3,14 +3,14 @@ import { closed, ShortText, Text } from '../http/schema.ts'
 
 const IMAGE = 'ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi'
 
-/** Where something lies that clients fetch and the server never does. */
+/** A URI that clients fetch, but the server never does. */
 export const UriField = (description: string) =>
   Type.String({
     maxLength: 2048,
-    // Other schemes could mean code (javascript:, data:) or somebody's own machine (file:, http:) to whoever shows it.
-    // What stands before an @ is a password or a false name for a host; browsers read a backslash as a slash.
+    // Other schemes could be code (javascript:, data:) or a local resource (file:, http:) for whoever displays it.
+    // Text before an @ is a password or a false host name; browsers read a backslash as a slash.
     pattern: '^(?:https|ipfs|ar)://(?![^/?#]*@)[^/?#\\s\\x00-\\x1f\\x7f\\\\][^\\s\\x00-\\x1f\\x7f\\\\]*$',
-    description: `${description} Never fetched by the server.`,
+    description: `${description} The server never fetches it.`,
     rule: 'a URI of at most 2048 characters: https://, ipfs:// or ar:// and a host or name, no user, space or backslash',
     examples: [IMAGE],
   })
@@ -21,9 +21,9 @@ export const MetadataBody = Type.Object(
     name: ShortText("The token's name.", 'Door #1'),
     description: Text(
       { minLength: 0, maxLength: 4096 },
-      { description: 'What the token is.', examples: ['A red door.'] },
+      { description: 'A description of the token.', examples: ['A red door.'] },
     ),
-    image: UriField("Where the token's image is."),
+    image: UriField("The URI of the token's image."),
   },
   {
     ...closed,
@@ -34,7 +34,7 @@ export const MetadataBody = Type.Object(
 )
 export type MetadataBody = Static<typeof MetadataBody>
 
-/** As a token has it, whoever wrote it: what is missing is empty. */
+/** Metadata of any token; missing fields are empty. */
 export const NftMetadata = Type.Object(
   { name: Type.String(), description: Type.String(), image: Type.String() },
   {

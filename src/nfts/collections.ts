@@ -8,7 +8,7 @@ import { contractOf, tokenLooks } from '../tokens/token.ts'
 import type { NftCollection } from '../transactions/preview-schema.ts'
 import { ownWallet } from '../wallets/get.ts'
 
-/** A collection as the wire shows it; none where it is not on the chain. Pure. */
+/** A collection as API answers show it; empty if it is not on the chain yet. Pure. */
 const shownCollection = (row: CollectionRow): readonly NftCollection[] =>
   row.contractAddress === null
     ? []
@@ -23,7 +23,7 @@ const shownCollection = (row: CollectionRow): readonly NftCollection[] =>
       ]
 
 /**
- * The collections that a wallet of the project created here, oldest first.
+ * The collections that a wallet of the project created through this service, oldest first.
  * @throws wallet_forbidden, address_invalid, network_mismatch, not_implemented.
  */
 export const listCollections = async (
@@ -39,15 +39,15 @@ export const listCollections = async (
   return (await collectionsOfWallet(ctx.db, { ...input, ownerAddress: address })).flatMap(shownCollection)
 }
 
-/** Where no network is named, the form tells the family. */
+/** Without a network, the form of the address tells the family. */
 const parseAnywhere = ({ chains }: Pick<Ctx, 'chains'>, text: string, field: string): string =>
   (chains.known.find((chain) => chain.isContractId(text)) ?? chains.ofFamily('evm')).parseContract(text, field)
 
 /**
- * One collection: as the project created it, else, where the network is named, as its contract says: what it says of
- * itself in its own URI (ERC-7572) is read where that is hosted here or carries it.
- * @throws not_found, network_required (created at the same address of several networks), address_invalid,
- * network_mismatch, not_implemented, node_unavailable.
+ * One collection, as the project created it. Otherwise, if the network is given, as its contract describes it; the metadata
+ * at its own URI (ERC-7572) is used if it is hosted here or contained in the URI.
+ * @throws not_found, network_required (several networks have the address), address_invalid, network_mismatch,
+ * not_implemented, node_unavailable.
  */
 export const collectionByAddress = async (
   ctx: Pick<Ctx, 'db' | 'chains' | 'config'>,
@@ -63,7 +63,10 @@ export const collectionByAddress = async (
   const rows = await collectionsAt(ctx.db, { ...input, contractAddress })
   const [own, another] = rows.flatMap(shownCollection)
   if (another !== undefined) {
-    throw new AppError('network_required', 'Field "network" must be given: several networks have it at this address.')
+    throw new AppError(
+      'network_required',
+      'Field "network" is required: several networks have a collection at this address.',
+    )
   }
   if (own !== undefined) return own
   if (chain === null) throw notFound('collection')

@@ -19,8 +19,8 @@ type CreateCollectionInput = Signatory & {
 }
 
 /**
- * Creates a collection that the sending wallet owns, an ERC-721 contract or what the network has in its place; its address or
- * id is in the transaction's status.
+ * Creates a collection owned by the sending wallet: an ERC-721 contract, or the network's equivalent. Its address or id
+ * appears in the transaction's status.
  * @throws unavailable (metadata not pinned), and what resolveSender and submitIntent throw.
  */
 export const createCollection = async (ctx: Ctx, input: CreateCollectionInput): Promise<Submitted> => {
@@ -28,7 +28,7 @@ export const createCollection = async (ctx: Ctx, input: CreateCollectionInput): 
   const sender = await resolveSender(ctx, input)
   const { chain } = sender
   const wallet = await sender.wallet()
-  // ERC-7572: what marketplaces read of the collection itself.
+  // ERC-7572: the metadata of the collection itself, which marketplaces read.
   const about = describeMetadata(ctx.config, { name, description: '', image: imageUrl })
   return submitIntent(ctx, {
     ...input,

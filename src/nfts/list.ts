@@ -21,7 +21,7 @@ type HeldNft = HoldingRow & { readonly metadata: NftMetadata | null }
 type ListCtx = Pick<Ctx, 'db' | 'chains' | 'config' | 'log'>
 
 /**
- * The NFTs in one wallet within reach, or those of one collection in any of them, by contract and token id.
+ * The NFTs of one wallet that the caller can see, or those of one collection in all such wallets, by contract and token id.
  * @throws invalid_input, wallet_forbidden, address_invalid, network_mismatch, not_implemented.
  */
 export const listNfts = async (ctx: ListCtx, input: ListNftsInput): Promise<readonly HeldNft[]> => {
@@ -44,7 +44,7 @@ const holdingsOf = async (ctx: ListCtx, input: ListNftsInput): Promise<readonly 
   throw new AppError('invalid_input', 'Exactly one of "wallet_address" and "contract_address" must be given.')
 }
 
-/** A held NFT as the wire shows it. Pure. */
+/** A held NFT as API answers show it. Pure. */
 export const shownNft = (held: HeldNft): Nft => ({
   owner_wallet_address: held.address,
   contract_address: held.contract,

@@ -19,13 +19,13 @@ type MintInput = Signatory & {
 }
 
 /**
- * Mints one NFT; given metadata is hosted by us, in the same database transaction as the intent, and pinned before it.
+ * Mints one NFT. Metadata in the request is pinned first, and then hosted in the same database transaction as the intent.
  * @throws invalid_input, mint_unauthorized, mint_requires_value, mint_unsupported, unavailable (not pinned), and what
  * resolveSender and submitIntent throw.
  */
 export const mintNft = async (ctx: Ctx, input: MintInput): Promise<Submitted> => {
   if (input.metadata !== undefined && input.uri !== undefined) {
-    throw new AppError('invalid_input', 'Field "uri" must be absent where "metadata" is given.')
+    throw new AppError('invalid_input', 'Field "uri" must be absent if "metadata" is given.')
   }
   const sender = await resolveSender(ctx, input)
   const { chain } = sender
@@ -49,7 +49,7 @@ export const mintNft = async (ctx: Ctx, input: MintInput): Promise<Submitted> =>
         metadata: input.metadata,
         behind: recordedBehind(ctx, { chain, wallet }),
       })
-      // Only what this wallet can mint is pinned; a pin that is left over when the rest fails does no harm.
+      // Pin only what this wallet can mint. A pin that is left over after a later failure does no harm.
       if (document !== null) await pinMetadata(ctx.config, document)
       return [intent]
     },

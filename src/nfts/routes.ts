@@ -42,7 +42,7 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
       {
         query: ListNftsQuery,
         response: answers(Type.Array(Nft)),
-        ...detail('List NFTs', 'Held by a wallet of the project, or of one collection by all wallets of the project.'),
+        ...detail('List NFTs', 'The NFTs of a wallet of the project, or those of one collection in all its wallets.'),
       },
     )
     .get(
@@ -57,7 +57,7 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
       {
         query: ListCollectionsQuery,
         response: answers(Type.Array(NftCollection)),
-        ...detail('List collections', 'Those that a wallet of the project created here, oldest first.'),
+        ...detail('List collections', 'Those that a wallet of the project created through this service, oldest first.'),
       },
     )
     .get(
@@ -73,7 +73,7 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: answers(NftCollection),
         ...detail(
           'Get a collection',
-          'One that the project created here; with `network` also any other of that network.',
+          'A collection that the project created through this service; with `network` also any other of that network.',
         ),
       },
     )
@@ -96,7 +96,7 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: answers(TransactionResult),
         ...idempotent(
           'Create a collection',
-          'On the EVM networks an ERC-721 contract with ERC-2981, on Polkadot a collection of its pallet for NFTs, owned by the sender. Its address, or its id, is in the status of the transaction. On Vara collections are programs, and are not created here.',
+          'On EVM networks an ERC-721 contract with ERC-2981; on Polkadot a collection of its NFT pallet, owned by the sender. Its address or id is in the status of the transaction. On Vara, collections are programs and cannot be created here.',
         ),
       },
     )
@@ -119,7 +119,7 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: answers(TransactionResult),
         ...idempotent(
           'Mint an NFT',
-          'How the collection mints is found by simulation. `metadata` is hosted here; or give `uri`. ' +
+          'The service finds by simulation how the collection mints. `metadata` is hosted here; or give a `uri`. ' +
             'Refused with `mint_unauthorized`, `mint_requires_value` or `mint_unsupported`.',
         ),
       },
@@ -143,7 +143,7 @@ export const nftRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: answers(TransactionResult),
         ...idempotent(
           'Transfer an NFT',
-          'From a wallet of the project to any address; of an ERC-1155 token also several pieces.',
+          'From a wallet of the project to any address; for an ERC-1155 token also several pieces.',
         ),
       },
     )

@@ -8,12 +8,10 @@ const COLLECTION = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
 const RECIPIENT = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 const WALLET = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 
-const Sender = Type.Optional(
-  AddressField("The wallet that does it; the project's own wallet on the network where it is absent."),
-)
+const Sender = Type.Optional(AddressField("The sending wallet; by default the project's own wallet on the network."))
 
 const CollectionField = AddressField(
-  'The collection: its address; on Polkadot its id in decimal digits, on Vara the id of its program.',
+  'The collection: its address; on Polkadot its id in decimal digits, on Vara its program id.',
 )
 
 export const CreateCollectionBody = Type.Object(
@@ -22,11 +20,9 @@ export const CreateCollectionBody = Type.Object(
     from: Sender,
     name: ShortText("The collection's name.", 'Doors'),
     symbol: Text({ minLength: 1, maxLength: 32 }, { description: "The collection's symbol.", examples: ['DOOR'] }),
-    image_url: UriField("Where the collection's image is."),
+    image_url: UriField("The URI of the collection's image."),
     base_uri: Type.Optional(
-      UriField(
-        'Goes before the token id, for tokens that are minted without a URI of their own. On the EVM networks alone.',
-      ),
+      UriField('The prefix of token URIs for tokens minted without their own URI. Only on EVM networks.'),
     ),
     ...CredentialFields,
   },
@@ -51,9 +47,9 @@ export const MintBody = Type.Object(
     network: Type.Optional(NetworkField),
     from: Sender,
     contract_address: CollectionField,
-    recipient: Type.Optional(AddressField('Who gets the NFT; the sender where it is absent.')),
+    recipient: Type.Optional(AddressField('Who gets the NFT; by default the sender.')),
     metadata: Type.Optional(MetadataBody),
-    uri: Type.Optional(UriField('An existing EIP-721 metadata document; instead of `metadata`.')),
+    uri: Type.Optional(UriField('The URI of an existing EIP-721 metadata document; instead of `metadata`.')),
     ...CredentialFields,
   },
   {
@@ -90,7 +86,7 @@ export const TransferBody = Type.Object(
     amount: Type.Optional(
       Type.String({
         pattern: '^0{0,77}[1-9][0-9]{0,77}$',
-        description: 'How many pieces of an ERC-1155 token; 1 where it is absent, and always for any other.',
+        description: 'How many pieces of an ERC-1155 token; 1 by default, and always 1 for other tokens.',
         rule: 'from 1 to 2^256 - 1 in plain decimal digits',
         examples: ['1'],
       }),
@@ -116,9 +112,11 @@ export const TransferBody = Type.Object(
 export const ListNftsQuery = t.Object(
   {
     network: NetworkField,
-    wallet_address: t.Optional(AddressField('A wallet of the project: what it holds. This or `contract_address`.')),
+    wallet_address: t.Optional(
+      AddressField('A wallet of the project, whose NFTs to list. Either this or `contract_address`.'),
+    ),
     contract_address: t.Optional(
-      AddressField("A collection: what the project's wallets hold of it. This or `wallet_address`."),
+      AddressField("A collection, whose NFTs in the project's wallets to list. Either this or `wallet_address`."),
     ),
     ...PagingFields,
   },
@@ -127,11 +125,11 @@ export const ListNftsQuery = t.Object(
 
 export const Nft = Type.Object(
   {
-    owner_wallet_address: AddressField('Who holds it.'),
+    owner_wallet_address: AddressField('The wallet that holds it.'),
     contract_address: AddressField('Its collection.'),
-    token_id: Type.String({ description: 'Which token of the collection, in decimal digits.', examples: ['1'] }),
+    token_id: Type.String({ description: 'The token id within the collection, in decimal digits.', examples: ['1'] }),
     metadata: Type.Union([NftMetadata, Type.Null()], {
-      description: 'null where it is neither hosted here nor carried in the token URI itself: nothing else is fetched.',
+      description: 'null unless the metadata is hosted here or contained in the token URI; nothing else is fetched.',
     }),
   },
   { ...closed, title: 'Nft' },

@@ -17,13 +17,13 @@ type SenderQuery = Signatory & {
 
 type Sender = {
   readonly chain: Chain
-  /** Looks the wallet up when everything else of the request has been checked. @throws not_found. */
+  /** Finds the wallet; call it after all other checks of the request. @throws not_found. */
   readonly wallet: () => Promise<WalletRow>
 }
 
 /**
- * Who mints or creates: the wallet named by `from`, else on the network a user's own, and for an API key the project's.
- * @throws network_required, address_invalid, network_mismatch, not_implemented.
+ * Chooses the wallet that mints or creates: the one in `from`, else the user's own on the network, or for an API key the
+ * project's. @throws network_required, address_invalid, network_mismatch, not_implemented.
  */
 export const resolveSender = async (ctx: Ctx, input: SenderQuery): Promise<Sender> => {
   const { projectId, ownedBy, actor, network, from } = input
@@ -32,7 +32,7 @@ export const resolveSender = async (ctx: Ctx, input: SenderQuery): Promise<Sende
     return { chain: signer.chain, wallet: () => walletOf(ctx, { ...input, signer }) }
   }
   if (network === undefined) {
-    throw new AppError('network_required', 'Field "network" is required where "from" does not tell it.')
+    throw new AppError('network_required', 'Field "network" is required unless "from" determines it.')
   }
   if (ownedBy !== null) {
     const own = () => getWallet(ctx, { projectId, ownedBy, network, by: { ownerId: ownedBy } })
@@ -45,7 +45,7 @@ export const resolveSender = async (ctx: Ctx, input: SenderQuery): Promise<Sende
   }
 }
 
-/** What the signer's new intent will be behind, asked when it is its turn: mints of one project take numbers that others must not. */
+/** The signer's earlier intents, read when it is its turn: mints of one project must not take the same token numbers. */
 export const recordedBehind =
   (ctx: Pick<Ctx, 'db'>, { chain, wallet }: { readonly chain: Chain; readonly wallet: WalletRow }) =>
   (): Promise<readonly RecordedIntent[]> =>

@@ -1,4 +1,4 @@
-// The machine-readable description: from the routes' own schemas, made whole where the generator leaves gaps.
+// The OpenAPI document: generated from the routes' schemas, with the generator's gaps filled in.
 
 import type { Config } from '../config.ts'
 
@@ -7,34 +7,34 @@ type DescribedRoute = { readonly method: string; readonly path: string; readonly
 
 const MEANING: Readonly<Record<string, string>> = {
   200: 'Success.',
-  400: 'The input is not valid; `code` tells why.',
-  401: 'Nobody known is calling: the bearer or the project is wrong, or the login was not proven.',
+  400: 'The input is not valid; `code` says why.',
+  401: 'The caller is unknown: the bearer token or the project is wrong, or the login failed.',
   403: 'The caller or the credential may not do this.',
-  404: 'There is no such thing in this project.',
+  404: 'The project has no such thing.',
   409: 'It conflicts with what exists.',
   413: 'The body is too large.',
   415: 'The body is not JSON.',
   429: 'Too many requests; see the header Retry-After.',
-  500: 'A fault on our side; nothing was done.',
-  501: 'Not served by this deployment.',
-  503: 'A part that is needed is away for the moment; try again.',
+  500: 'An error on our side; nothing was done.',
+  501: 'This deployment does not offer it.',
+  503: 'A required part is unavailable at the moment; try again.',
 }
 
 const TAGS = [
   { name: 'Wallets', description: 'Addresses and who controls them.' },
-  { name: 'Transactions', description: 'Preview, sign, send, and what became of it.' },
+  { name: 'Transactions', description: 'Preview, sign, send and status.' },
   { name: 'NFTs', description: 'Collections, minting, transfers, holdings.' },
-  { name: 'Policies', description: 'What the owner of a wallet lets the developer do without the PIN.' },
-  { name: 'Activity', description: 'What happened to an address.' },
-  { name: 'Tokens', description: 'What an address holds.' },
-  { name: 'Addresses', description: 'What an address is, and names.' },
-  { name: 'Users', description: 'How end users log in, and their sessions.' },
+  { name: 'Policies', description: 'What a wallet owner lets the developer do without the PIN.' },
+  { name: 'Activity', description: 'The history of an address.' },
+  { name: 'Tokens', description: 'Balances.' },
+  { name: 'Addresses', description: 'Descriptions of addresses, and names.' },
+  { name: 'Users', description: "End users' logins and sessions." },
   { name: 'Health', description: 'For operators and load balancers.' },
 ]
 
 const DESCRIPTION = [
   'Wallet custody, transaction preview and submission, NFTs and activity.',
-  "Press **Authorize** and enter your project id and an API key, or a user's access token; then each call below can be tried.",
+  "Press **Authorize** and enter your project id and an API key, or a user's access token; then you can try each call below.",
   'Every failure is an `ErrorResponse`: one sentence for people, one `code` for programs.',
 ].join(' ')
 
@@ -47,7 +47,7 @@ const isJson = (value: unknown): value is Json => typeof value === 'object' && v
 
 type Known = { readonly schemas: Record<string, unknown>; readonly networks: readonly string[] }
 
-/** Schemas that have a title are written once, under components, and referred to. */
+/** Moves each schema with a title to the components, and refers to it. */
 const hoist = (value: unknown, known: Known): unknown => {
   const { schemas, networks } = known
   if (Array.isArray(value)) return value.map((item) => hoist(item, known))
@@ -55,7 +55,7 @@ const hoist = (value: unknown, known: Known): unknown => {
   const walked: Record<string, unknown> = {}
   for (const [key, item] of Object.entries(value)) {
     if (key === 'isNetwork' && item === true) walked.enum = networks
-    // A schema's `rule` is for our own sentences; a property may have the name too, and is then an object.
+    // A schema's own `rule` is only for our error sentences. A property named `rule` is an object, and stays.
     else if (key !== 'rule' || typeof item !== 'string') walked[key] = hoist(item, known)
   }
   const { title, type } = walked
@@ -64,7 +64,7 @@ const hoist = (value: unknown, known: Known): unknown => {
   return { $ref: `#/components/schemas/${title}` }
 }
 
-/** Whatever the type of its value, every answer is JSON: the generator takes a text for plain text. */
+/** All answers are JSON; the generator would declare texts as plain text. */
 const asJson = (content: unknown): Json =>
   isJson(content) ? { content: { 'application/json': Object.values(content)[0] } } : {}
 
@@ -80,7 +80,7 @@ const withMeanings = (responses: unknown): unknown =>
       )
     : responses
 
-/** Names of operations that their path does not give. */
+/** Names of operations that cannot be derived from the path. */
 const OPERATIONS: Readonly<Record<string, string>> = {
   'get /activity': 'activity_list',
   'get /wallets': 'wallets_list',
@@ -96,14 +96,14 @@ const OPERATIONS: Readonly<Record<string, string>> = {
 const operationIdOf = (method: string, path: string): string =>
   OPERATIONS[`${method} ${path}`] ?? path.slice(1).replaceAll(/[/-]/g, '_')
 
-/** @param paths as the generator made them; it does not see that our own parser reads JSON. */
+/** @param paths from the generator, which does not know that our own parser reads JSON. */
 export const describe = (input: {
   readonly config: Pick<Config, 'publicBaseUrl'>
   readonly paths: Json
-  /** The names of the networks of this deployment. */
+  /** The networks of this deployment. */
   readonly networks: readonly string[]
   readonly routes: readonly DescribedRoute[]
-  /** What a path asks for; null: project and bearer. */
+  /** The credentials that a path needs; null: project and bearer token. */
   readonly securityOf: (path: string) => readonly Json[] | null
 }): Json => {
   const schemas: Record<string, unknown> = {}

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 
-/** The viewer comes from our own dependencies: a page that lets people type in keys loads nothing from elsewhere. */
+/** The viewer's files come from our own dependencies: people type keys into this page, so it loads nothing from elsewhere. */
 const ASSETS: Readonly<Record<string, string>> = {
   'swagger-ui.css': 'text/css; charset=utf-8',
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',

@@ -7,9 +7,9 @@ import { ASSET_NAMES, CONTENT_SECURITY_POLICY, PAGE, SCRIPT, viewerAsset } from 
 
 const hidden = { detail: { hide: true } }
 const scriptDigest = createHash('sha256').update(SCRIPT).digest('base64')
-/** Neither project nor bearer is asked for. */
+/** Paths that need neither project nor bearer token. */
 const OPEN = /^\/(?:healthz|readyz|metadata\/.*|\.well-known\/.*|users\/session-challenge)$/
-/** The project is, and nobody is logged in yet. */
+/** Paths that need only the project, because nobody is logged in yet. */
 const WAYS_IN = /^\/users\/(?:login-.*|verify-login|refresh-token|create-session-challenge)$/
 
 const documentOf = (ctx: Pick<Ctx, 'config' | 'chains'>, app: AnyElysia) =>
@@ -17,12 +17,12 @@ const documentOf = (ctx: Pick<Ctx, 'config' | 'chains'>, app: AnyElysia) =>
     config: ctx.config,
     networks: ctx.chains.known.map(({ network }) => network),
     paths: { ...toOpenAPISchema(app).paths },
-    // The generator would read any object as a schema; ours are all objects with a title.
+    // The generator would read any object as a schema; ours all have a title.
     routes: app.routes.map(({ method, path, hooks }) => ({ method, path, body: hooks?.body ?? null })),
     securityOf: (path) => (OPEN.test(path) ? [] : WAYS_IN.test(path) ? [{ project: [] }] : null),
   })
 
-/** /openapi/json from the routes' own schemas, and a page at /openapi that lets a person try each call. */
+/** /openapi/json, generated from the routes' schemas, and /openapi, a page to try each call. */
 export const openapiRoutes = (ctx: Pick<Ctx, 'config' | 'chains'>, app: () => AnyElysia) => {
   let document: ReturnType<typeof documentOf> | null = null
   const viewer = new Elysia({ prefix: '/openapi' })

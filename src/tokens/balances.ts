@@ -8,13 +8,13 @@ import { DEFAULT_LOOKS } from './default-list.ts'
 import type { TokenBalance } from './schema.ts'
 import { displayAmount, nativeToken, tokenLooks, tokenOf } from './token.ts'
 
-/** So many tokens that came in, those that came last; and so many that lists name. */
+/** How many received tokens (the latest) and how many listed tokens are read. */
 const RECEIVED_MAX = 250
 const LISTED_MAX = 250
 
 /**
- * What a wallet of the project holds, at one block: the coin, then the tokens that came in to it (those that came last
- * first), then those that lists name; but for the coin, only what is above zero.
+ * The balances of a project's wallet at one block: the coin, then received tokens (latest first), then listed tokens. Except
+ * for the coin, only balances above zero are returned.
  * @throws wallet_forbidden, address_invalid, network_mismatch, not_implemented, node_unavailable.
  */
 export const tokenBalances = async (
@@ -40,7 +40,7 @@ export const tokenBalances = async (
     ...addresses.flatMap((contract) => {
       const said = facts.get(contract)
       const balance = tokens.get(contract) ?? 0n
-      // A list may name a collection, whose balance counts its tokens.
+      // A list may name an NFT collection, whose balance is a count of NFTs.
       if (said === undefined || said.standard === 'erc721' || said.standard === 'erc1155') return []
       const token = tokenOf({ network, address: contract, facts: said, look: looks.get(contract) })
       return [{ ...token, raw_balance: balance.toString(), display_balance: displayAmount(balance, token.decimals) }]

@@ -1,6 +1,6 @@
-// How the well-known tokens are shown where no operator has said it, by chain id. Only looks: what a token is
-// called and how its amounts are read, its contract says, so a wrong address here could lend a strange token a logo and
-// nothing else. Logos: files of trustwallet/assets; "" where it has none.
+// Logos and display decimals of well-known tokens, by chain id, used if no imported list has them. Names and amounts always
+// come from the contract, so a wrong address here could only give a token a wrong logo. Logos are files of
+// trustwallet/assets; "" means none.
 
 import type { TokenLook } from './token.ts'
 

@@ -1,6 +1,5 @@
-// A file in the Token Lists format (tokenlists.org), judged before anything of it is kept. What the format has of the list
-// beyond name, version and tokens (timestamp, keywords, a logo) is not used here and not judged. Lists are long and written
-// by many hands: a token that breaks the format is named, and the others are taken.
+// Imports a file in the Token Lists format (tokenlists.org), which is validated first. Of the list itself only name, version
+// and tokens are used. Lists are long and have many authors, so an invalid token is reported and the others are imported.
 
 import { deleteTokenList, type ListedTokenRow, replaceTokenList } from '../../db/queries/listed-tokens.ts'
 import type { NodelessChain } from '../chains/chain.ts'
@@ -10,9 +9,9 @@ import { AppError } from '../errors.ts'
 
 export const TOKEN_LIST_FILE_BYTES_MAX = 10_000_000
 const TOKENS_MAX = 50_000
-/** As names from the chain are bounded. */
+/** The same limit as for names from the chain. */
 const NAME_LENGTH_MAX = 64
-/** The format's definitions of TokenInfo, TagIdentifier and ExtensionMap. */
+/** From the format's definitions of TokenInfo, TagIdentifier and ExtensionMap. */
 const TOKEN_NAME = { form: /^[ \S]*$/, what: 'without line breaks', max: 60 }
 const TOKEN_SYMBOL = { form: /^\S*$/, what: 'without spaces', max: 20 }
 const TAG = /^\w{1,10}$/
@@ -20,24 +19,24 @@ const TAGS_MAX = 10
 const EXTENSION_NAME = /^\w{1,40}$/
 const EXTENSION_TEXT_LENGTH_MAX = 42
 const EXTENSIONS_MAX = 10
-/** `extensions` itself, and two objects within one another. */
+/** `extensions` itself, and two nested objects. */
 const EXTENSIONS_DEPTH_MAX = 3
 const LOGO_URL = /^(?:https|ipfs):\/\/[^\s\p{C}]+$/u
 const LOGO_URL_LENGTH_MAX = 2_048
 /** EIP-20: decimals is a uint8. */
 const DECIMALS_MAX = 255
 
-/** By its chain id a list names it. */
+/** A list names a chain by its chain id. */
 type ListedChain = Pick<NodelessChain, 'chainId' | 'network' | 'parseAddress'>
 
 type TokenListFile = {
   readonly name: string
-  /** `1.2.3`. */
+  /** For instance `1.2.3`. */
   readonly version: string
   readonly tokens: readonly ListedTokenRow[]
-  /** Tokens of chains that are not in `chains`. */
+  /** How many tokens are on chains that are not in `chains`. */
   readonly skipped: number
-  /** What could not be taken, a sentence each that names the place: a token, or the logo or decimals of one that was taken. */
+  /** One sentence for each token that was refused, and for each logo or decimals that was left out. */
   readonly refused: readonly string[]
 }
 
@@ -63,10 +62,10 @@ const text = (value: unknown, input: { readonly what: string; readonly max: numb
   return cleaned === '' ? refuse(`${what} must be a text with visible characters.`) : cleaned
 }
 
-/** In characters, as the format counts: each is at most two code units. */
+/** Counts characters as the format does; a character has at most two code units. */
 const isWithin = (value: string, max: number): boolean => value.length <= 2 * max && [...value].length <= max
 
-/** Names and symbols may be empty, by the format: what is shown is what the contract says. */
+/** The format allows empty names and symbols; we display the contract's anyway. */
 const label = (value: unknown, what: string, rule: typeof TOKEN_NAME): string => {
   if (typeof value !== 'string') return refuse(`${what} must be a text.`)
   const isRight = rule.form.test(value) && isWithin(value, rule.max)
@@ -75,7 +74,7 @@ const label = (value: unknown, what: string, rule: typeof TOKEN_NAME): string =>
     : refuse(`${what} must have at most ${rule.max} characters, ${rule.what}.`)
 }
 
-/** Nothing is done with tags here: they are judged so that whoever keeps the list hears of a mistake. */
+/** We do not use tags, but validate them so that the list's author hears of mistakes. */
 const judgeTags = (value: unknown, what: string): void => {
   const isRight =
     value === undefined ||
@@ -83,7 +82,7 @@ const judgeTags = (value: unknown, what: string): void => {
   if (!isRight) refuse(`${what} must be a list of at most ${TAGS_MAX} words of at most 10 characters.`)
 }
 
-/** @param levels how many objects may stand within one another */
+/** @param levels how deeply objects may be nested */
 const isExtension = (value: unknown, levels: number): boolean => {
   if (value === null || typeof value === 'boolean' || typeof value === 'number') return true
   if (typeof value === 'string') return value !== '' && isWithin(value, EXTENSION_TEXT_LENGTH_MAX)
@@ -122,7 +121,7 @@ const addressOf = (chain: ListedChain, value: unknown, what: string): string =>
     ? chain.parseAddress(value, what)
     : refuse(`${what} must be an address: 0x and 40 hex digits.`)
 
-/** What `read` returns; undefined where it refuses, with its sentence put to the others. */
+/** The result of `read`, or undefined if it refuses; the sentence goes to `refused`. */
 const taken = <T>(refused: string[], read: () => T): T | undefined => {
   try {
     return read()
@@ -136,8 +135,7 @@ const taken = <T>(refused: string[], read: () => T): T | undefined => {
 type Reading = { readonly chains: readonly ListedChain[]; readonly refused: string[] }
 
 /**
- * null for a token of another chain: of that nothing but the chain is judged. A token with a logo, tags, extensions or
- * decimals to show that break the format is taken without those.
+ * Reads one token; null if it is on another chain. An invalid logo, tag, extension or number of display decimals is left out.
  */
 const tokenOf = (value: unknown, what: string, { chains, refused }: Reading): ListedTokenRow | null => {
   const fields = fieldsOf(value, what)
@@ -191,7 +189,7 @@ const tokensOf = (values: readonly unknown[], chains: readonly ListedChain[]): T
       continue
     }
     const key = `${row.network} ${row.address}`
-    if (rows.has(key)) refused.push(`${what}.address is in the list twice on ${row.network}: the first was taken.`)
+    if (rows.has(key)) refused.push(`${what}.address is in the list twice on ${row.network}: the first was used.`)
     else rows.set(key, row)
   }
   return { tokens: [...rows.values()], skipped, refused }
@@ -199,9 +197,8 @@ const tokensOf = (values: readonly unknown[], chains: readonly ListedChain[]): T
 
 /**
  * Reads a token list. Pure.
- * @param input.chains those that this deployment can serve
- * @throws invalid_input where it is no token list, or none of the tokens for these networks can be taken: the sentence names
- * the first place in the file.
+ * @param input.chains the chains of this deployment
+ * @throws invalid_input if it is no token list or has no valid token; the sentence names the first mistake.
  */
 export const parseTokenListFile = (input: {
   readonly text: string
@@ -216,13 +213,13 @@ export const parseTokenListFile = (input: {
   }
   const read = tokensOf(tokens, input.chains)
   const [first] = read.refused
-  if (read.tokens.length === 0 && first !== undefined) return refuse(`No token of the list can be taken: ${first}`)
+  if (read.tokens.length === 0 && first !== undefined) return refuse(`The list has no valid token: ${first}`)
   return { name, version, ...read }
 }
 
 /**
- * Keeps how the tokens of a list are shown, in place of what was imported under the list's name before. A token that
- * another list has goes over to this one. Of a list with mistakes what is right is kept, and the result names the rest.
+ * Imports a token list, which replaces an earlier one with the same name. A token that is also in another list moves to this
+ * one. Valid tokens are stored, and the result reports the others.
  * @throws what parseTokenListFile throws.
  */
 export const importTokenList = async (
@@ -245,7 +242,7 @@ export const importTokenList = async (
   return file
 }
 
-/** Forgets a list: its tokens are shown as before it. @throws not_found. */
+/** Removes a list; its tokens are displayed as before the import. @throws not_found. */
 export const removeTokenList = async (
   ctx: Pick<WorkerCtx, 'db' | 'audit'>,
   input: { readonly name: string; readonly actor: string },
@@ -259,6 +256,6 @@ export const removeTokenList = async (
     return true
   })
   if (!wasThere) {
-    throw new AppError('not_found', `There is no token list named "${name}"; "tokens list" shows which there are.`)
+    throw new AppError('not_found', `There is no token list named "${name}"; "tokens list" shows all names.`)
   }
 }

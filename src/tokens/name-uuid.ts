@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 
 const NAMESPACE_BYTES = 16
 
-/** There are few, and each is one of ours. */
+/** Caches the few namespaces of our own. */
 const namespaces = new Map<string, Buffer>()
 
 const bytesOf = (namespace: string): Buffer => {
@@ -14,9 +14,8 @@ const bytesOf = (namespace: string): Buffer => {
 }
 
 /**
- * The UUID of a name within a namespace, the same one wherever it is computed (RFC 9562 §5.5, version 5). Pure, but for its
- * memory of namespaces.
- * @param input.namespace a UUID that is written in the code.
+ * The UUID of a name within a namespace (RFC 9562 §5.5, version 5). Pure, except for the cache of namespaces.
+ * @param input.namespace a UUID constant.
  */
 export const nameUuid = ({ namespace, name }: { readonly namespace: string; readonly name: string }): string => {
   const bytes = Buffer.allocUnsafe(NAMESPACE_BYTES + Buffer.byteLength(name))

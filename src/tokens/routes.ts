@@ -22,7 +22,7 @@ export const tokenRoutes = (ctx: Pick<Ctx, 'db' | 'chains'>, authentication: Aut
       detail: {
         tags: ['Tokens'],
         summary: 'List balances',
-        description: 'What a wallet of the project holds: the coin first, then tokens with a balance above zero.',
+        description: 'The balances of a wallet of the project: the coin first, then tokens with a balance above zero.',
       },
     },
   )

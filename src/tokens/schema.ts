@@ -4,23 +4,28 @@ import { AddressField, closed, NetworkField, UuidField } from '../http/schema.ts
 
 export const Token = Type.Object(
   {
-    uuid: UuidField('Of the network and the contract: the same wherever the token is shown.'),
+    uuid: UuidField('Derived from the network and the contract, so the same in every answer.'),
     network: NetworkField,
     contract_address: Type.String({
       description:
-        "The token's contract; of an asset on Polkadot its id, as `asset:1984`, `pool:7` or `foreign:0x0201090704` (an XCM Location in SCALE); of a network's own coin its word: `ETH`, `MATIC`, `AVAX`, `DOT` or `VARA`.",
+        "The token's contract. For an asset on Polkadot its id: `asset:1984`, `pool:7` or `foreign:0x0201090704` (an XCM Location in SCALE). For a network's own coin a word: `ETH`, `MATIC`, `AVAX`, `DOT` or `VARA`.",
       examples: ['ETH'],
     }),
-    name: Type.String({ description: 'As the contract says it; may be empty.', examples: ['Ether'] }),
-    symbol: Type.String({ description: 'As the contract says it; may be empty.', examples: ['ETH'] }),
-    decimals: Type.Integer({ minimum: 0, maximum: 255, description: 'Of its base unit; 0 for NFTs.', examples: [18] }),
+    name: Type.String({ description: "The contract's name for itself; may be empty.", examples: ['Ether'] }),
+    symbol: Type.String({ description: "The contract's symbol; may be empty.", examples: ['ETH'] }),
+    decimals: Type.Integer({
+      minimum: 0,
+      maximum: 255,
+      description: 'Decimals of the base unit; 0 for NFTs.',
+      examples: [18],
+    }),
     display_decimals: Type.Integer({
       minimum: 0,
       maximum: 255,
-      description: 'How many decimals to show to people.',
+      description: 'How many decimals to display.',
       examples: [6],
     }),
-    logo_url: Type.String({ description: 'Empty where none is known.', examples: [''] }),
+    logo_url: Type.String({ description: 'Empty if unknown.', examples: [''] }),
   },
   { ...closed, title: 'Token' },
 )

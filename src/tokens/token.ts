@@ -1,5 +1,5 @@
-// A Token as the wire shows it: from what a contract says of itself, or from the network's own coin; and how it is shown to
-// people, by the operator's lists, else by the default list.
+// Tokens as API answers show them: facts from the contract (or the network's coin), with logo and display decimals from the
+// operator's lists or the default list.
 
 import type { Db } from '../../db/client.ts'
 import { readTokenLooks } from '../../db/queries/listed-tokens.ts'
@@ -12,16 +12,16 @@ import type { Token } from './schema.ts'
 
 export { displayAmount } from '../chains/amount.ts'
 
-/** Ours alone, and for ever: with another one every token would get a new uuid. */
+/** Never change this constant: the uuid of every token depends on it. */
 const TOKEN_NAMESPACE = '51040d69-82bb-4e73-8277-aca4ae97fcf3'
 
-/** How many decimals are shown of a token for which nobody has said it. */
+/** The display decimals of a token that no list has. */
 const DISPLAY_DECIMALS_DEFAULT = 4
 
 const uuidOf = (network: Network, contractAddress: string): string =>
   nameUuid({ namespace: TOKEN_NAMESPACE, name: `${network}:${contractAddress}` })
 
-/** The network's own coin; in place of a contract address it has the word that clients compare with. Pure. */
+/** The network's own coin. Instead of a contract address it has the word that clients compare with. Pure. */
 export const nativeToken = ({ network, coin }: Pick<NodelessChain, 'network' | 'coin'>): Token => {
   return {
     uuid: uuidOf(network, coin.word),
@@ -35,17 +35,18 @@ export const nativeToken = ({ network, coin }: Pick<NodelessChain, 'network' | '
   }
 }
 
-/** What a list says of how a token is shown. */
+/** How a list says to display a token. */
 export type TokenLook = {
-  /** Empty where the list has none. */
+  /** Empty if the list has none. */
   readonly logoUrl: string
-  /** null where the list does not say. */
+  /** null if the list has none. */
   readonly displayDecimals: number | null
 }
 
 /**
- * @param input.address canonical, as `parseAddress` returns it: the uuid depends on its letters
- * @param input.look undefined where no list has the token. It changes nothing of how amounts are read. Pure.
+ * A token as API answers show it. Pure.
+ * @param input.address canonical, as `parseAddress` returns it, because the uuid depends on its exact text
+ * @param input.look undefined if no list has the token; it does not change how amounts are read
  */
 export const tokenOf = (input: {
   readonly network: Network
@@ -82,7 +83,7 @@ export const contractOf = (input: {
   if (facts.standard !== 'erc721' && facts.standard !== 'erc1155') {
     return { ...shown, type: 'other', token: null, nft: null }
   }
-  // A program's address is no contract's word.
+  // The address of a program is no contract address.
   const contract = chain.parseContract(address, 'address')
   const nft = { network, contract_address: contract, name: facts.name, image_url: logoUrl, symbol: facts.symbol }
   return { ...shown, type: 'nft', token: null, nft }
@@ -91,7 +92,7 @@ export const contractOf = (input: {
 /** By canonical address. */
 export type TokenLooks = ReadonlyMap<string, TokenLook>
 
-/** What lists say of these addresses: one indexed query, none for no address. What an imported list leaves open the default list fills in. */
+/** Looks up addresses in the lists with one indexed query (none for no address). The default list fills in missing values. */
 export const tokenLooks = async (
   db: Db,
   input: { readonly chain: Pick<Chain, 'network' | 'chainId'>; readonly addresses: readonly string[] },

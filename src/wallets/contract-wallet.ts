@@ -6,19 +6,19 @@ import { AppError } from '../errors.ts'
 export type ReadContractWallet = {
   readonly wallet: ContractWallet
   readonly isDeployed: boolean
-  /** Those of its chain. */
+  /** The contract wallets of its chain. */
   readonly contractWallets: ContractWallets
 }
 
-/** The address of a wallet's key: whose nonces and coins are used. Pure. */
+/** The address of a wallet's key, whose nonces and coins are used. Pure. */
 export const signerAddressOf = (
   chain: Pick<Chain, 'addressOf'>,
   { type, address, publicKey }: Pick<WalletRow, 'type' | 'address' | 'publicKey'>,
 ): string => (type === 'contract' ? chain.addressOf(publicKey) : address)
 
 /**
- * A contract wallet and whether there is code at its address; null for a wallet that is its key's own address, of which no
- * node is asked. @throws contract_wallet_changed, not_implemented, node_unavailable, wrong_chain.
+ * Reads a contract wallet and whether it has code; null for an eoa wallet, without asking a node.
+ * @throws contract_wallet_changed, not_implemented, node_unavailable, wrong_chain.
  */
 export const readContractWallet = async (
   chain: Pick<Chain, 'contractWallets' | 'addressOf'>,
@@ -26,7 +26,7 @@ export const readContractWallet = async (
 ): Promise<ReadContractWallet | null> => {
   if (row.type !== 'contract') return null
   const { contractWallets } = chain
-  if (contractWallets === null) throw new Error('a contract wallet on a network that has none')
+  if (contractWallets === null) throw new Error('a contract wallet on a network without contract wallets')
   const wallet = { address: row.address, owner: signerAddressOf(chain, row) }
   const state = await contractWallets.state(wallet)
   if (state.kind === 'changed') {

@@ -16,12 +16,12 @@ type CreateWalletInput = Pick<Signatory, 'projectId' | 'actor' | 'credentials'> 
   readonly ownerId: string
   readonly controlMode: ControlMode
   readonly type: WalletType
-  /** What the key comes from, instead of the owner's seed. */
+  /** The imported key or phrase, instead of the owner's seed. */
   readonly imported?: ImportedText
   readonly remember?: Remember<WalletRow> | undefined
 }
 
-/** Two first wallets of one owner made at once both make a seed: the loser of the race begins again with the winner's. */
+/** If two first wallets of an owner are created at once, the loser of the race tries again with the winner's seed. */
 const MAX_TRIES = 4
 const RACED = new Set([
   'keyrings_one_seed',
@@ -33,11 +33,11 @@ const RACED = new Set([
 const exists = (input: CreateWalletInput): AppError =>
   new AppError('wallet_exists', `The owner already has a wallet on ${input.network}.`)
 
-/** Nothing is said about other projects: they may have the same address. */
+/** Says nothing about other projects, which may have the same address. */
 const addressTaken = (network: Network): AppError =>
   new AppError('wallet_exists', `This project already has a wallet with this address on ${network}.`)
 
-/** From a public key to the address of a wallet. @throws invalid_input. */
+/** Returns a function from a public key to the wallet's address. @throws invalid_input. */
 const addressesOf = (chain: NodelessChain, type: WalletType): ((publicKey: Uint8Array) => string) => {
   if (type === 'eoa') return chain.addressOf
   const { contractWallets } = chain
@@ -49,7 +49,7 @@ const addressesOf = (chain: NodelessChain, type: WalletType): ((publicKey: Uint8
 
 type KeyUsedSince = 'now' | Date | 'ever'
 
-/** Where a network has no node, nobody looks at what a new key does either: that is found when there is one. */
+/** Without a node nobody indexes what a new key does; the time is kept for the day when there is a node. */
 const usedUnseenSince = (
   ctx: Pick<Ctx, 'chains' | 'now'>,
   input: { readonly network: Network; readonly keyUsedSince: KeyUsedSince },
@@ -59,8 +59,8 @@ const usedUnseenSince = (
 }
 
 /**
- * Creates a wallet; the owner's seed too where this is the first.
- * @throws wallet_exists and invalid_input (before any PIN is looked at), and what the vault throws for credentials.
+ * Creates a wallet, and the owner's seed if it is their first.
+ * @throws wallet_exists and invalid_input (before any PIN is checked), and what the vault throws for credentials.
  */
 export const createWallet = async (ctx: Ctx, input: CreateWalletInput): Promise<WalletRow> => {
   const chain = ctx.chains.get(input.network)
@@ -87,7 +87,7 @@ export const createWallet = async (ctx: Ctx, input: CreateWalletInput): Promise<
             publicKey: made.publicKey,
           })
         })
-        if (row === undefined) throw new Error('the vault wrote a wallet without its row')
+        if (row === undefined) throw new Error('the vault wrote a wallet but returned no row')
         const keyUsedSince = usedUnseenSince(ctx, { network, keyUsedSince: made.keyUsedSince })
         if (keyUsedSince !== 'now') {
           const keyMadeAt = keyUsedSince === 'ever' ? null : keyUsedSince
@@ -118,9 +118,8 @@ const importedOf = ({ privateKey, mnemonicPhrase }: ImportWalletInput): Imported
 }
 
 /**
- * Makes a wallet of a key or a phrase that the caller brings.
- * @throws invalid_input, invalid_key, wallet_exists (for its owner and for its address, before any credential is looked
- * at), and what createWallet throws.
+ * Imports a wallet from a key or a phrase.
+ * @throws invalid_input, invalid_key, wallet_exists (before any credential is checked), and what createWallet throws.
  */
 export const importWallet = async (ctx: Ctx, input: ImportWalletInput): Promise<WalletRow> => {
   const { privateKey: _key, mnemonicPhrase: _phrase, ...rest } = input

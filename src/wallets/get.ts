@@ -7,8 +7,8 @@ import { AppError, notFound } from '../errors.ts'
 type Key = { readonly id: string } | { readonly address: string } | { readonly ownerId: string }
 
 /**
- * One wallet within reach.
- * @throws not_found (the same for one that does not exist and one that others have), address_invalid, not_implemented.
+ * Finds one wallet that the caller can see.
+ * @throws not_found (also for wallets of others), address_invalid, not_implemented.
  */
 export const getWallet = async (
   ctx: Pick<Ctx, 'db' | 'chains'>,
@@ -21,7 +21,7 @@ export const getWallet = async (
   return wallet
 }
 
-/** The wallets within reach on a network, oldest first. @throws not_implemented. */
+/** The wallets on a network that the caller can see, oldest first. @throws not_implemented. */
 export const listWallets = async (
   ctx: Pick<Ctx, 'db' | 'chains'>,
   input: Reach & { readonly network: Network; readonly limit: number; readonly offset: number },
@@ -31,9 +31,9 @@ export const listWallets = async (
 }
 
 /**
- * The network and canonical address of one of the project's wallets, for reading what the chain tells of it.
- * @throws wallet_forbidden (the same for an address that nobody has and for another project's), address_invalid,
- * network_mismatch, not_implemented.
+ * The network and canonical address of one of the project's wallets, for reading from the chain.
+ * @throws wallet_forbidden (for an unknown address and for one of another project), address_invalid, network_mismatch,
+ * not_implemented.
  */
 export const ownWallet = async (
   ctx: Pick<Ctx, 'db' | 'chains'>,

@@ -67,7 +67,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: answers(Wallet),
         ...idempotent(
           'Create a wallet',
-          'Wallets of one `owner_id` on different networks come from the same seed phrase. The first user-controlled one sets the PIN of its owner; one that is easy to guess is refused: `pin_obvious`.',
+          'Wallets of one `owner_id` on different networks have the same seed phrase. The first user-controlled wallet sets the PIN of its owner. A PIN that is easy to guess is refused: `pin_obvious`.',
         ),
       },
     )
@@ -85,10 +85,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
       {
         body: ImportWalletBody,
         response: answers(Wallet),
-        ...idempotent(
-          'Import a wallet',
-          'From a private key or a phrase; an address can be imported once into a project.',
-        ),
+        ...idempotent('Import a wallet', 'From a private key or a phrase. A project can import an address once.'),
       },
     )
     .post(
@@ -110,7 +107,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: answers(Success),
         ...detail(
           'Change a user PIN',
-          "For all of the owner's user-controlled wallets, on every network. Where the owner is a user, their other sessions end. A new PIN that is easy to guess is refused: `pin_obvious`.",
+          "Changes it for all of the owner's user-controlled wallets, on every network. If the owner is a user, their other sessions end. A new PIN that is easy to guess is refused: `pin_obvious`.",
         ),
       },
     )
@@ -129,7 +126,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
         response: answers(ExportedWallet),
         ...detail(
           'Export a wallet',
-          'The phrase or the imported key. Where developer and user share control, it takes both credentials.',
+          'The phrase or the imported key. If developer and user share control, both credentials are needed.',
         ),
       },
     )
@@ -142,7 +139,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
       {
         query: ListWalletsQuery,
         response: answers(Type.Array(Wallet)),
-        ...detail('List wallets', "The project's wallets on a network, or a user's, oldest first."),
+        ...detail('List wallets', 'The wallets of the project, or of the user, on a network, oldest first.'),
       },
     )
     .get(
@@ -154,7 +151,7 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
       {
         query: GetByNetworkQuery,
         response: answers(Wallet),
-        ...detail("Get the user's wallet", 'The wallet on a network of the user whose access token is sent.'),
+        ...detail("Get the user's wallet", 'The wallet, on a network, of the user whose access token is sent.'),
       },
     )
     .get(

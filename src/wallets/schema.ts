@@ -24,7 +24,7 @@ export const Wallet = Type.Object(
     }),
     network: NetworkField,
     name: ShortText('The name given at creation.', 'Main wallet'),
-    owner_id: ShortText('The user that the wallet belongs to, as you name them.', 'user-1'),
+    owner_id: ShortText('Your id of the user that owns the wallet.', 'user-1'),
     address: AddressField("The wallet's address on the network."),
   },
   { ...closed, title: 'Wallet' },
@@ -35,16 +35,13 @@ const NewWalletFields = {
   network: NetworkField,
   name: ShortText("The wallet's name.", 'Main wallet'),
   owner_id: Type.Optional(
-    ShortText(
-      'Who the wallet is for; one owner has one seed phrase on all networks. A fresh UUID where absent.',
-      'user-1',
-    ),
+    ShortText('Your id of the owner. An owner has one seed phrase for all networks. By default a new UUID.', 'user-1'),
   ),
   control_mode: ControlModeField,
   type: Type.Optional(
     OneOf(WALLET_TYPES, {
       description:
-        '`eoa`, the default: the address of the key itself; `contract`, on the EVM networks: a Safe that obeys the key. Its first transaction deploys it; the address of the key pays the gas.',
+        '`eoa`, the default: the address of the key itself. `contract`, on EVM networks: a Safe that the key controls. Its first transaction deploys it, and the address of the key pays the gas.',
     }),
   ),
   ...CredentialFields,
@@ -65,24 +62,24 @@ export const CreateWalletBody = Type.Object(NewWalletFields, {
 })
 export type CreateWalletBody = Static<typeof CreateWalletBody>
 
-/** The development phrase of the Substrate tools: known to everybody, and worth nothing. */
+/** The development phrase of the Substrate tools, which is public and protects nothing. */
 const KNOWN_PHRASE = 'bottom drive obey lake curtain smoke basket hold race lonely fit walk'
 
-/** What is right of them is judged in the vault, and answered as `invalid_key`. */
+/** The vault validates the key or phrase, and answers `invalid_key`. */
 export const ImportWalletBody = Type.Object(
   {
     ...NewWalletFields,
     private_key: Type.Optional(
       Type.String({
         description:
-          '32 bytes in hex, with or without 0x: a private key on the EVM networks, an sr25519 mini-secret on Polkadot and Vara.',
+          '32 bytes in hex, with or without 0x: a private key on EVM networks, an sr25519 mini-secret on Polkadot and Vara.',
         examples: ['0x59c6995e998f97a5a0044966f0945389dc9e86dae88c7a8412f4603b6b78690d'],
       }),
     ),
     mnemonic_phrase: Type.Optional(
       Type.String({
         description:
-          '12, 15, 18, 21 or 24 English words (BIP-39). It becomes the seed phrase of an owner who has none, for all networks.',
+          '12, 15, 18, 21 or 24 English words (BIP-39). If the owner has no seed phrase yet, it becomes theirs for all networks.',
         examples: [KNOWN_PHRASE],
       }),
     ),
@@ -90,7 +87,7 @@ export const ImportWalletBody = Type.Object(
   {
     ...closed,
     title: 'ImportWallet',
-    description: 'As for creation, and exactly one of `private_key` and `mnemonic_phrase`.',
+    description: 'The fields of a new wallet, and exactly one of `private_key` and `mnemonic_phrase`.',
     examples: [
       {
         network: 'Polkadot',
@@ -129,8 +126,8 @@ const nullable = (description: string) => Type.Union([Type.String(), Type.Null()
 
 export const ExportedWallet = Type.Object(
   {
-    mnemonic_phrase: nullable('The phrase that the key comes from; null for an imported private key.'),
-    private_key: nullable('The imported private key, 0x and 64 hex digits; null where there is a phrase.'),
+    mnemonic_phrase: nullable('The phrase of the key; null for an imported private key.'),
+    private_key: nullable('The imported private key, 0x and 64 hex digits; null if there is a phrase.'),
   },
   { ...closed, title: 'ExportedWallet', examples: [{ mnemonic_phrase: KNOWN_PHRASE, private_key: null }] },
 )
@@ -144,7 +141,7 @@ export const GetByAddressQuery = t.Object(
 
 const OwnerId = ShortText("The wallet's owner.", 'user-1')
 
-/** Clients send `ownerID`; `owner_id` is the same. */
+/** `owner_id` is an alias of `ownerID`. */
 export const GetByOwnerIdQuery = t.Object(
   { network: NetworkField, ownerID: t.Optional(OwnerId), owner_id: t.Optional(OwnerId) },
   closed,

@@ -9,7 +9,7 @@ import { endSessions } from '../users/end-sessions.ts'
 import { getWallet } from './get.ts'
 
 /**
- * The phrase that a wallet's key comes from, or its imported key. The answer must be stored by nobody on its way.
+ * Exports a wallet's phrase or imported key. No cache may store the answer.
  * @throws not_found, and what the vault throws for credentials.
  */
 export const exportWallet = async (
@@ -21,13 +21,13 @@ export const exportWallet = async (
   return ctx.vault.exportKeyring({ wallet, credentials, actor })
 }
 
-/** The owner id of a user's wallets is the user's id, in this one spelling; that of others is any text. */
+/** A user's wallets have the user's id, in lower case, as owner id; other owner ids are any text. */
 const isUserId = (ownerId: string): boolean => UUID.test(ownerId) && ownerId === ownerId.toLowerCase()
 
 /**
- * Changes the PIN of a wallet's owner; all user-controlled wallets of the owner have that one PIN. Where the owner is a user,
- * their sessions end, but for the one that asks: whoever was logged in as them may have seen the old PIN.
- * @throws not_found, invalid_input (the developer's wallet, or the PIN that it has), and what the vault throws for PINs.
+ * Changes the PIN of a wallet's owner, for all of the owner's user-controlled wallets. If the owner is a user, their other
+ * sessions end, because somebody logged in there may have seen the old PIN.
+ * @throws not_found, invalid_input (a developer-controlled wallet, or an unchanged PIN), and what the vault throws for PINs.
  */
 export const changeUserPin = async (
   ctx: Ctx,
@@ -38,18 +38,17 @@ export const changeUserPin = async (
     readonly newPin: string
     /** As in `Credentials`. */
     readonly from: string
-    /** The session of the user that asks; null for an API key. */
+    /** The calling user's session; null for an API key. */
     readonly sessionId: string | null
   },
 ): Promise<void> => {
   const { actor, address, oldPin, newPin, from } = input
   const wallet = await getWallet(ctx, { ...input, by: { address } })
   if (wallet.controlMode !== 'user') {
-    throw new AppError('invalid_input', 'This wallet is controlled by the developer: it has no PIN.')
+    throw new AppError('invalid_input', 'This wallet is controlled by the developer, so it has no PIN.')
   }
-  // Before anything is verified: it says nothing of the PIN that the owner has.
-  if (oldPin === newPin)
-    throw new AppError('invalid_input', 'Field "new_user_pin" must be another than "old_user_pin".')
+  // Compared before anything is verified, so the answer says nothing about the current PIN.
+  if (oldPin === newPin) throw new AppError('invalid_input', 'Field "new_user_pin" must differ from "old_user_pin".')
   const { projectId, ownerId } = wallet
   const also = async (tx: Tx): Promise<void> => {
     if (!isUserId(ownerId)) return

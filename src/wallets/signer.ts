@@ -7,22 +7,22 @@ import { AppError, notFound } from '../errors.ts'
 type SignerQuery = Reach & {
   readonly network?: Network | undefined
   readonly address: string
-  /** What the address is called in the body. */
+  /** The name of the address field in the request. */
   readonly field: string
 }
 
 type Signer<AnyChain extends NodelessChain = Chain> = { readonly chain: AnyChain; readonly address: string }
 
 /**
- * The network and the canonical address that a body means: the network named, or the only one on which the caller
- * has a wallet with the address. @throws network_required, address_invalid, network_mismatch, not_implemented.
+ * Finds the network and canonical address of a signer. Without a network in the request, it is the only one on which the
+ * caller has a wallet with the address. @throws network_required, address_invalid, network_mismatch, not_implemented.
  */
 export const resolveSigner = async (ctx: Pick<Ctx, 'db' | 'chains'>, input: SignerQuery): Promise<Signer> => {
   const chain = ctx.chains.withNode(input.network ?? (await onlyNetwork(ctx, input)))
   return { chain, address: chain.parseAddress(input.address, input.field) }
 }
 
-/** Likewise for what a key does alone: its network may be one without a node. */
+/** The same for operations that need no node, so the network may have none. */
 export const resolveKeySigner = async (
   ctx: Pick<Ctx, 'db' | 'chains'>,
   input: SignerQuery,
@@ -31,7 +31,7 @@ export const resolveKeySigner = async (
   return { chain, address: chain.parseAddress(input.address, input.field) }
 }
 
-/** The wallet within reach at an address. @throws not_found. */
+/** Finds the caller's wallet at an address. @throws not_found. */
 export const walletOf = async (
   ctx: Pick<Ctx, 'walletAt'>,
   input: Reach & { readonly signer: Signer<NodelessChain> },
@@ -42,7 +42,7 @@ export const walletOf = async (
   return wallet
 }
 
-/** The network on which the only wallet within reach with this address is. @throws network_required. */
+/** The network of the only wallet with this address that the caller can see. @throws network_required. */
 export const onlyNetwork = async (
   ctx: Pick<Ctx, 'db' | 'chains'>,
   input: Reach & { readonly address: string; readonly field: string },
@@ -50,22 +50,19 @@ export const onlyNetwork = async (
   const networks = await networksOfAddress(ctx.db, { ...input, address: canonicalSomewhere(ctx, input) })
   const [network] = networks
   if (network !== undefined && networks.length === 1) return network
-  throw new AppError(
-    'network_required',
-    `Field "network" is required: "${input.field}" does not tell the network alone.`,
-  )
+  throw new AppError('network_required', `Field "network" is required: "${input.field}" alone does not determine it.`)
 }
 
 /**
- * The text of an address on the first network that takes it. Where none does, an account that is written with the prefix of
- * another network is told in the spelling of each one that it could be meant for.
+ * The canonical address on the first network that accepts the text. If none does, the error gives the right spelling for
+ * each network that the account could be meant for.
  */
 const canonicalSomewhere = (
   ctx: Pick<Ctx, 'chains'>,
   input: { readonly address: string; readonly field: string },
 ): string => {
   const refusals: AppError[] = []
-  /** Of networks on which such a text could be an address. */
+  /** Errors of networks for which the text could be an address. */
   const likely: AppError[] = []
   for (const chain of ctx.chains.served) {
     try {

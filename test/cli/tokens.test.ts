@@ -64,7 +64,7 @@ test('imports, lists and removes token lists, and audits each change', async () 
   expect(await cli('remove', 'Doors')).toEqual({
     exitCode: 1,
     output: '',
-    errors: 'There is no token list named "Doors"; "tokens list" shows which there are.\n',
+    errors: 'There is no token list named "Doors"; "tokens list" shows all names.\n',
   })
   await truncate(path, 10_000_001)
   expect(await cli('import', path)).toEqual({

@@ -179,7 +179,7 @@ describe('a transaction that the node did not accept', () => {
     await world.chain.fund(from, 0n)
     const cancelled = await world.cli('tx', 'cancel', id)
     expect(cancelled).toMatchObject({ exitCode: 0, errors: '' })
-    expect(cancelled.output).toContain('may be mined all the same, and then counts')
+    expect(cancelled.output).toContain('may still be mined, and then counts')
     const poor = await world.until(
       () => world.whyOf(id),
       (row) => row.cancelling && row.cause === 'unpayable',

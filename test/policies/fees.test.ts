@@ -300,7 +300,7 @@ describe('the fee budget', () => {
     for (const act of acts()) {
       const answer = await act(wallet, { to: RECIPIENT, value: '1' })
       expect(told(answer)).toEqual(DENIED)
-      expect(answer.json.error).toMatch(/has enough left: one use, and 0\.0\d+ ETH of its fee budget/)
+      expect(answer.json.error).toMatch(/has enough left: it needs one use and 0\.0\d+ ETH of the fee budget/)
     }
     expect(await feesOf(uuid)).toMatchObject({ spent: 0n, uses: 0 })
     expect(await gasFeesOf(wallet.id)).toEqual([])

@@ -65,11 +65,7 @@ describe('a token list', () => {
     ['no tokens', LIST, 'tokens must be a list of 1 to 50000 tokens.'],
     ['empty tokens', withTokens(), 'tokens must be a list of 1 to 50000 tokens.'],
     ['too many tokens', withTokens(...Array(50_001).fill(0)), 'tokens must be a list of 1 to 50000 tokens.'],
-    [
-      'no token that can be taken',
-      withTokens(null, 1),
-      'No token of the list can be taken: tokens.0 must be an object.',
-    ],
+    ['no token that can be taken', withTokens(null, 1), 'The list has no valid token: tokens.0 must be an object.'],
   ]
   test.each(refused)('is refused with %s', (_, list, sentence) => {
     expect(() => parse(list)).toThrow(sentence)
