@@ -1,31 +1,32 @@
-// What names accounts and contracts on a network. All of it is pure: no node is asked.
+// The texts that identify accounts and contracts on a network. All functions work without a node.
 
 export type Addresses = {
   /** @returns the canonical text. @throws address_invalid (malformed, wrong checksum), network_mismatch. Pure. */
   parseAddress(text: string, field: string): string
   /**
-   * What names a token contract or a collection here: an address, a collection's id in decimal digits, a program's id in hex.
+   * Parses the identifier of a token contract or collection: an address, a collection id in decimal digits, or a program id
+   * in hex.
    * @returns the canonical text. @throws address_invalid, network_mismatch. Pure.
    */
   parseContract(text: string, field: string): string
   /**
-   * What previews and activity show in place of an address: an address in any letter case, or an id where the network has ids.
+   * Parses what previews and activity show as an address: an address in any letter case, or an id if the network has ids.
    * @returns the canonical text. @throws address_invalid, network_mismatch.
    */
   parseShown(text: string, field: string): string
   /**
-   * What a fee is to be paid in where that is not the coin: an asset's id, or its name as `contract` of movements has it.
-   * @returns the name. @throws invalid_input, also on networks where fees are paid in the coin alone. Pure.
+   * Parses the asset in which a fee is to be paid: an asset id, or its name as in `Movement.contract`.
+   * @returns the name. @throws invalid_input, also on networks where fees can only be paid in the native coin. Pure.
    */
   parseFeeAsset(text: string, field: string): string
-  /** Whether a text has the form of an id that names contracts on networks like this one, and is no address. */
+  /** Whether a text has the form of a contract id of this family (not of an address). */
   isContractId(text: string): boolean
-  /** Whether a text has the form of an address with a network's prefix (SS58): then only its canonical text compares. */
+  /** Whether a text has the form of an address with a network prefix (SS58). Compare such addresses only in canonical form. */
   isPrefixedAddress(text: string): boolean
-  /** One text for an account on all networks of the family; null for what is no address. */
+  /** One text for an account on all networks of the family; null if the text is not an address. */
   accountOf(text: string): string | null
   /** The address of a public key: 65 bytes uncompressed secp256k1 or 32 bytes sr25519. Pure. */
   addressOf(publicKey: Uint8Array): string
-  /** An address that is nobody's: of a random public key. */
+  /** The address of a random public key; nobody owns it. */
   randomAddress(): string
 }

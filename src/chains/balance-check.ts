@@ -1,21 +1,21 @@
-// What holding a block against balances comes to: see `Chain.checkBalances`.
+// The result of checking a block's movements against balances: see `Blocks.checkBalances`.
 
-/** What an address holds of the coin (`contract` is null) or of a token, over one block. */
+/** A balance of the native coin (`contract` is null) or of a token whose change over one block was not as expected. */
 export type BalanceDifference = {
   readonly address: string
   readonly contract: string | null
-  /** By how much it changed, and by how much it must have by what was told. */
+  /** The actual change of the balance, and the change that the indexed movements and fees explain. */
   readonly changed: bigint
   readonly told: bigint
 }
 
-/** How many holdings were looked at in a block, and those that changed otherwise than told. */
+/** How many balances were checked in a block, and the differences found. */
 export type BalanceCheck = { readonly checked: number; readonly differences: readonly BalanceDifference[] }
 
-/** What a check of balances looks at: the coin, and tokens that can be relied on. */
+/** Which addresses and tokens a balance check covers. */
 export type BalanceScope = {
-  /** Of the addresses that a block touched those that are watched; and perhaps others, which it should not have touched. */
+  /** The watched ones of the addresses that a block touched; it may add others whose balance should not have changed. */
   choose(touched: readonly string[]): Promise<ReadonlySet<string>>
-  /** Of strangers' token contracts, those whose balances change by transfers alone as far as is known. */
+  /** The token contracts whose balances, as far as is known, change only by transfers. */
   reliable(contracts: readonly string[]): ReadonlySet<string>
 }

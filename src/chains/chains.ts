@@ -1,4 +1,4 @@
-// All networks of a deployment, each with what it can do here. The only place that knows how a family is built.
+// All networks of a deployment. This is the only file that knows how to create the chain of a family.
 
 import type { ChainFamily, Network } from '../../db/words.ts'
 import type { Chain, ChainMemory, NodelessChain } from './chain.ts'
@@ -12,19 +12,19 @@ import type { SubstrateChainInput } from './substrate/node.ts'
 import { createNodelessSubstrateChain } from './substrate/nodeless.ts'
 
 export type Chains = {
-  /** For keys and addresses. @throws not_implemented for a network on which no wallets are made here. */
+  /** A network on which this deployment creates wallets. @throws not_implemented for another one. */
   get(network: Network): NodelessChain
-  /** For what a node must answer. @throws not_implemented for a network without one. */
+  /** A network with a node. @throws not_implemented for another one. */
   withNode(network: Network): Chain
-  /** What is alike without a node, for any network. @throws not_implemented for one that is not known here. */
+  /** Any known network, with or without a node. @throws not_implemented for an unknown one. */
   of(network: Network): NodelessChain
-  /** Any network of a family, for what is alike on all of them: the forms of addresses, and the messages of keys. */
+  /** Some network of a family, for what is equal on all of them: address formats and messages signed by keys. */
   ofFamily(family: ChainFamily): NodelessChain
-  /** Those with a node, in the order of the list of networks. */
+  /** The networks with a node, in configuration order. */
   readonly all: readonly Chain[]
-  /** Those on which wallets are made, likewise. A Substrate network needs no node for that. */
+  /** The networks on which wallets are created, in configuration order. Substrate networks need no node for that. */
   readonly served: readonly NodelessChain[]
-  /** All networks, likewise. */
+  /** All known networks, in configuration order. */
   readonly known: readonly NodelessChain[]
 }
 
@@ -42,7 +42,7 @@ const chainOf = (row: NetworkRow, node: NodeInput & { readonly memory: ChainMemo
   row.family === 'evm' ? createEvmChain({ ...node, row }) : createSubstrateChain({ ...node, row })
 
 /**
- * Free of keys; nothing is connected to before it is asked something.
+ * Creates the chains. It opens no connection; each chain connects at its first request.
  * @param input.nodeOf null for a network without a node
  */
 export const createChains = (input: {

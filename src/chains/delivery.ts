@@ -1,8 +1,11 @@
-// Sending signed bytes, and what became of them.
+// Sends signed transactions and reads their status.
 
 import type { Hex } from './intent.ts'
 
-/** What a node said to a raw transaction. `unknown` (a time-out, a 5xx, an unreadable answer) frees nothing: a pool may have it. */
+/**
+ * A node's answer to a raw transaction. After `unknown` (a time-out, a 5xx, an unreadable answer) the nonce stays in use,
+ * because the transaction may be in a pool.
+ */
 export type BroadcastOutcome =
   | { readonly kind: 'accepted' }
   | { readonly kind: 'nonce_too_low' }
@@ -12,7 +15,7 @@ export type BroadcastOutcome =
   | { readonly kind: 'rejected'; readonly reason: string }
   | { readonly kind: 'unknown'; readonly reason: string }
 
-/** Where a hash stands on the chain. `unknown`: no node in reach has heard of it, or knows how it ended (`hindrance` says why). */
+/** The status of a transaction. `unknown`: the node does not know it, or cannot tell its outcome (`hindrance` says why). */
 export type HashStatus =
   | { readonly kind: 'unknown'; readonly hindrance?: string }
   | { readonly kind: 'pending' }
@@ -21,27 +24,31 @@ export type HashStatus =
       readonly success: boolean
       readonly blockNumber: bigint
       readonly blockHash: Hex
-      /** Blocks on top of and with its own: 1 in the newest block. */
+      /** 1 in the newest block. */
       readonly confirmations: number
-      /** The created contract, by the transaction itself or by a contract wallet in it; null for everything else. */
+      /** The contract that the transaction or a contract wallet in it created; null if none. */
       readonly contractAddress: string | null
-      /** Why it failed, where the chain itself says so. */
+      /** Why it failed, if the chain itself records this. */
       readonly reason: string | null
-      /** The contract wallets that did in it what they were told. */
+      /** The contract wallets whose execution in this transaction succeeded. */
       readonly executedBy: readonly string[]
-      /** Whether the contract wallet that it goes to was told in vain: the transaction succeeded, and only used a signature up. */
+      /** Whether the transaction succeeded, but the execution in its contract wallet failed (and used up the signature). */
       readonly failedWithin: boolean
     }
 
 export type AskedHash = { readonly hash: Hex; readonly blockHash: Hex | null }
 
 export type Delivery = {
-  /** Sends once, without a retry inside, and only to a node of the right chain; "already known" is `accepted`. Never throws for what a node says. */
+  /**
+   * Sends once, without retries, and only to a node of the right chain. "Already known" counts as `accepted`. A node's
+   * refusal or failure is returned as an outcome and never thrown.
+   */
   broadcast(raw: Hex): Promise<BroadcastOutcome>
   /** @throws node_unavailable. */
   status(hash: Hex): Promise<HashStatus>
   /**
-   * Of many, in bounded batches. Nodes of some families look a hash up only in a block: the one where it was seen.
+   * The status of many hashes, in bounded batches. Some families find a hash only in a given block: pass the block in which
+   * it was seen.
    * @throws node_unavailable.
    */
   statuses(asked: readonly AskedHash[]): Promise<readonly HashStatus[]>

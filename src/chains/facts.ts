@@ -1,43 +1,43 @@
-// What addresses are and hold, and what is remembered of it.
+// Facts about addresses (contract or not, token metadata), their balances, and the memory that keeps the facts.
 
 import type { AbiItemKind, AssetStandard, Network } from '../../db/words.ts'
 import type { AddedAbiItem } from './calls.ts'
 
-/** What is known of an address, read from the chain and kept: hostile names are bounded and kept as text. */
+/** Facts about an address, read from the chain and stored. Names are untrusted: they are cut to a limit and cleaned. */
 export type AddressFacts = {
   readonly isContract: boolean
   readonly standard: AssetStandard
   readonly name: string
   readonly symbol: string
-  /** 0 for NFTs and for what is no token. */
+  /** 0 for NFTs, and for an address that is not a token. */
   readonly decimals: number
 }
 
 export type Balances = { readonly coin: bigint; readonly tokens: ReadonlyMap<string, bigint> }
 
-/** What outlives a process, handed in by context.ts. */
+/** Storage that outlives a process; context.ts provides it. */
 export type ChainMemory = {
-  /** The operator's functions or errors with these selectors, as of now, in the order of adding. */
+  /** The operator's functions or errors with these selectors, in the order in which they were added. Not cached. */
   readAbiItems(input: {
     network: Network
     kind: AbiItemKind
     selectors: readonly string[]
   }): Promise<readonly AddedAbiItem[]>
-  /** What is doubtful may have changed since it was read. */
+  /** Facts with `isDoubtful` may have changed since they were read. */
   readFacts(asked: AskedAddresses): Promise<ReadonlyMap<string, AddressFacts & { readonly isDoubtful: boolean }>>
   writeFacts(input: { network: Network; facts: ReadonlyMap<string, AddressFacts> }): Promise<void>
-  /** What collections that were made here were named, by address, whoever made them: public, as on networks that keep names. */
+  /** Names and symbols of the collections that this service created, by address. They are public: any project may read them. */
   readCollectionNames(asked: AskedAddresses): Promise<ReadonlyMap<string, Pick<AddressFacts, 'name' | 'symbol'>>>
 }
 
 type AskedAddresses = { readonly network: Network; readonly addresses: readonly string[] }
 
 export type Facts = {
-  /** Facts of many addresses, from memory where they are known. @throws node_unavailable. */
+  /** Facts of many addresses, from memory if known. @throws node_unavailable. */
   facts(addresses: readonly string[]): Promise<ReadonlyMap<string, AddressFacts>>
   /**
-   * What an address holds at one block: the coin, and those of these tokens that say a balance above zero. Tokens that fail
-   * or answer something else are left out. @throws node_unavailable.
+   * The balances of an address at one block: the native coin, and the given tokens with a balance above zero. Tokens that
+   * fail or give an invalid answer are left out. @throws node_unavailable.
    */
   balances(input: { readonly address: string; readonly contracts: readonly string[] }): Promise<Balances>
 }

@@ -1,23 +1,23 @@
-// Messages that keys and contracts sign, which are no transactions.
+// Messages signed by keys and contracts. They are not transactions.
 
 import type { Signable } from './contract-wallets.ts'
 import type { Hex } from './intent.ts'
 
-/** A message as text, and a signature of it as hex of any length. */
+/** A message as text with its signature, hex of any length. */
 export type SignedMessage = { readonly address: string; readonly message: string; readonly signature: Hex }
 
 /**
- * Who signed. `key`: the one private key that an address follows from, on every network of the family. `contract`: the
- * code at the address, which speaks for this network alone: on another one somebody else's may stand there.
+ * Who signed. `key`: the private key of the address, valid on every network of the family. `contract`: the contract at the
+ * address, valid on this network only, because another network may have another contract there.
  */
 export type MessageSigner = 'key' | 'contract'
 
 export type Messages = {
-  /** A message signed by a key for its own address: EIP-191, v 27 or 28; or sr25519. Pure. */
+  /** A message to sign with the key of an address: EIP-191 with v 27 or 28, or sr25519. Pure. */
   message(message: Uint8Array): Signable<Hex>
   /**
-   * Who of an address signed a message: EIP-191, ERC-1271 and ERC-6492; or sr25519. null: nobody.
-   * @throws node_unavailable where only a contract could tell.
+   * Verifies a signature by EIP-191, ERC-1271 and ERC-6492, or sr25519. null if it is not valid for the address.
+   * @throws node_unavailable if only a contract can tell.
    */
   verifyMessage(signed: SignedMessage): Promise<MessageSigner | null>
 }

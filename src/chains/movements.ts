@@ -1,9 +1,9 @@
-// How assets move, as a chain's own events and traces tell it.
+// Movements of assets, as read from the chain's events and traces.
 
 import type { AssetStandard } from '../../db/words.ts'
 import type { Hex } from './intent.ts'
 
-/** One movement of an asset between two addresses, as the chain's own events and traces tell it. */
+/** One movement of an asset between two addresses. */
 export type Movement = {
   readonly standard: Exclude<AssetStandard, 'other'>
   /** null for the native coin. */
@@ -17,8 +17,8 @@ export type Movement = {
 }
 
 /**
- * A transfer event names no standard: a token id that is not indexed looks like an amount, an indexed amount like a token
- * id. Where the contract's own standard is known, this sets it right. Pure.
+ * Corrects a movement by the known standard of its contract. A transfer event does not say its standard: a token id that is
+ * not indexed looks like an amount, and an indexed amount looks like a token id. Pure.
  */
 export const asStandard = <M extends Movement>(movement: M, standard: AssetStandard | undefined): M => {
   if (movement.standard === 'erc20' && standard === 'erc721') {
@@ -33,8 +33,8 @@ export const asStandard = <M extends Movement>(movement: M, standard: AssetStand
 export type RecordedMovement = Movement & {
   readonly transactionHash: Hex
   /**
-   * Its place within the transaction, unique and stable over re-reading: a log's index in the block, then the item's
-   * index in a batch; native movements use index -1 for the transaction's own value.
+   * With `itemIndex` a unique position in the transaction, the same at each reading: the index of the log in the block, and
+   * of the item in a batch. `logIndex` -1 is the value of the transaction itself.
    */
   readonly logIndex: number
   readonly itemIndex: number

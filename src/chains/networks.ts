@@ -1,4 +1,4 @@
-// The networks of this service, a file each in networks/: whatever else there is of a network follows from it.
+// The networks of this service. Each has a file in networks/ with all that is specific to it.
 
 import type { Environment, Network } from '../../db/words.ts'
 import { avalanche } from './networks/avalanche.ts'
@@ -25,15 +25,15 @@ const SUBSTRATE = [polkadot, vara] as const
 export type EvmNetwork = (typeof EVM)[number]['network']
 export type SubstrateNetwork = (typeof SUBSTRATE)[number]['network']
 
-/** The names of the networks that have a file here. */
+/** The names of the built-in EVM networks. */
 export const EVM_NETWORKS: readonly EvmNetwork[] = EVM.map(({ network }) => network)
 export const SUBSTRATE_NETWORKS: readonly SubstrateNetwork[] = SUBSTRATE.map(({ network }) => network)
 export const NETWORKS: readonly (EvmNetwork | SubstrateNetwork)[] = [...EVM_NETWORKS, ...SUBSTRATE_NETWORKS]
 
-/** The name of the environment's variable for something of a network: `ETHEREUM_RPC_URL`. */
+/** The name of a network's environment variable: `ETHEREUM_RPC_URL`. */
 export const variableOf = (network: Network, what: string): string => `${network.toUpperCase()}_${what}`
 
-/** On the devnet one block confirms, twelve make final, and followers look often: its chains are local. */
+/** The devnet's chains are local: few confirmations and frequent polling are enough. */
 const DEVNET_OVERRIDES = {
   confirmations: 1,
   finalDepth: 12,
@@ -46,15 +46,15 @@ const DEVNET_OVERRIDES = {
 } as const
 
 type Setting = {
-  /** Those of NETWORKS_FILE. */
+  /** The networks of NETWORKS_FILE. */
   readonly further?: readonly EvmNetworkFile[]
   readonly environment: Environment
   readonly devnet: boolean
-  /** The operator's ceilings; a network without one has the default. */
+  /** The operator's fee ceilings; the default applies to the other networks. */
   readonly maxFeesPerGasWei?: Readonly<Partial<Record<Network, bigint>>>
 }
 
-/** @throws Error for a ceiling with which nothing could be sent. */
+/** @throws Error for a ceiling below the network's minimum fee. */
 const ceilingOf = (file: EvmNetworkFile, chosenWei: bigint | undefined): bigint => {
   const { network, minPriorityFeeWei, maxFeePerGasCapWei } = file
   if (chosenWei === undefined) return maxFeePerGasCapWei
@@ -75,7 +75,7 @@ const evmRow = (file: EvmNetworkFile, { environment, devnet, maxFeesPerGasWei }:
 }
 
 const ERA = { seconds: 300, least: 16, most: 1_024 } as const
-/** Local chains make blocks as they are needed. */
+/** Local chains produce blocks only when needed, so eras are short. */
 const LOCAL_ERA = { seconds: 300, least: 16, most: 16 } as const
 
 const substrateRow = (file: SubstrateNetworkFile, { environment, devnet }: Setting): SubstrateNetworkRow => {
@@ -96,7 +96,7 @@ const fileOf = <File extends { readonly network: Network }>(files: readonly File
   return file
 }
 
-/** The row of one EVM network in an environment. @throws Error for a ceiling with which nothing could be sent. */
+/** The row of one EVM network in an environment. @throws Error for a ceiling below the network's minimum fee. */
 export const evmNetworkRow = ({ network, ...setting }: Setting & { readonly network: Network }): EvmNetworkRow =>
   evmRow(fileOf<EvmNetworkFile>(EVM, network), setting)
 
@@ -114,7 +114,7 @@ export const networkRows = (setting: Setting): readonly NetworkRow[] => [
   ...(setting.further ?? []).map((file) => evmRow(file, setting)),
 ]
 
-/** Reads further networks, none of which may be one of those here. @throws Error as `parseNetworksFile`. */
+/** Parses the text of NETWORKS_FILE; it must not redefine a built-in network. @throws Error as `parseNetworksFile`. */
 export const furtherNetworks = (input: { readonly name: string; readonly text: string }): readonly EvmNetworkFile[] =>
   parseNetworksFile({
     ...input,
@@ -124,7 +124,7 @@ export const furtherNetworks = (input: { readonly name: string; readonly text: s
     ],
   })
 
-/** Where tokens come from and go to that are minted and burnt (EIP-721, EIP-1155; the public key of zeros): nobody's address. */
+/** The addresses that mints come from and burns go to (EIP-721, EIP-1155; on Substrate, of the public key of zeros). */
 export const NOBODIES: ReadonlySet<string> = new Set([
   '0x0000000000000000000000000000000000000000',
   ...SUBSTRATE.map(({ nobody }) => nobody),

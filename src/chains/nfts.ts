@@ -1,4 +1,4 @@
-// NFTs: minting, transferring, collections, and where their metadata is.
+// NFTs: minting, transfers, collections, and the URIs of their metadata.
 
 import type { Intent } from './intent.ts'
 import type { PrepareOptions } from './submission.ts'
@@ -8,9 +8,9 @@ export type MintRequest = {
   readonly from: string
   readonly recipient: string
   readonly uri: string
-  /** What stands at the URI, where that is known: some contracts keep it themselves. */
+  /** The metadata at the URI, if known: some contracts store it themselves. */
   readonly metadata?: { readonly name: string; readonly description: string; readonly image: string } | undefined
-  /** What was recorded before and is not known to be mined: it may take a number that must be free. */
+  /** Intents recorded earlier that are not known to be mined: one of them may take the token id that the mint needs. */
   readonly behind?: PrepareOptions['behind'] | undefined
 }
 
@@ -33,14 +33,14 @@ export type CollectionRequest = {
 }
 
 export type Nfts = {
-  /** tokenURI / uri of many tokens; null where the contract has none. @throws node_unavailable. */
+  /** The metadata URIs of many tokens (tokenURI, uri); null if the contract has none. @throws node_unavailable. */
   tokenUris(tokens: readonly { contract: string; tokenId: bigint }[]): Promise<readonly (string | null)[]>
-  /** Where the metadata of a collection itself is; null where it has none. @throws node_unavailable. */
+  /** The metadata URI of a collection; null if it has none. @throws node_unavailable. */
   contractUri(contract: string): Promise<string | null>
   /** @throws mint_unauthorized, mint_requires_value, mint_unsupported, node_unavailable. */
   mintIntent(request: MintRequest): Promise<Intent>
-  /** ERC-721 or ERC-1155 by the contract's own word. @throws invalid_input (no NFT contract), node_unavailable. */
+  /** Uses the standard that the contract declares. @throws invalid_input (not an NFT contract), node_unavailable. */
   transferNftIntent(request: TransferNftRequest): Promise<Intent>
-  /** Our own collection contract, or what the network has in its place. @throws invalid_input, not_implemented, node_unavailable. */
+  /** Deploys our collection contract, or the network's equivalent. @throws invalid_input, not_implemented, node_unavailable. */
   collectionIntent(request: CollectionRequest): Promise<Intent>
 }

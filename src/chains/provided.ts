@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts'
 
 /**
- * What a network may lack, where it is there: the one place that refuses what a network does not do.
+ * Returns an optional part of a network. All refusals of operations that a network does not support are made here.
  * @param refusal one sentence: which network lacks what. @throws not_implemented (501).
  */
 export const provided = <Part>(part: Part | null | undefined, refusal: string): Part => {

@@ -1,4 +1,4 @@
-// What an operator pins: the metadata of the runtime that a node is of now.
+// Reads the metadata pin that an operator configures: the hash of the metadata of a node's current runtime.
 
 import type { Hex } from './chain.ts'
 import { readNow } from './substrate/blocks.ts'
@@ -11,11 +11,11 @@ export type Pin = {
   readonly specVersion: number
   /** The BLAKE2b-256 of the metadata's bytes. */
   readonly hash: Hex
-  /** Whether signatures can cover the metadata, so that a pin is needed only where the runtime was built without its hash. */
+  /** Whether signatures can cover the metadata. Then a pin is needed only if the runtime was built without its hash. */
   readonly isCovered: boolean
 }
 
-/** As of the newest final block, by the word of this node. @throws NodeUnavailable. */
+/** Reads the pin at the newest final block, as this node reports it. @throws NodeUnavailable. */
 export const readPin = async (input: Parameters<typeof createKnownNode>[0]): Promise<Pin> => {
   const { rpc } = createKnownNode(input)
   const { runtime } = await readNow({ rpc, runtimes: createRuntimes({ rpc, ...input.row }) })

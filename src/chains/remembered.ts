@@ -1,4 +1,4 @@
-// Facts of contracts, from memory first. What is no contract is not remembered: one may be created there later.
+// Facts of contracts, from memory first. An address without a contract is not stored: one may be created there later.
 
 import type { Network } from '../../db/words.ts'
 import type { AddressFacts, ChainMemory } from './facts.ts'
@@ -6,13 +6,13 @@ import { NodeUnavailable } from './node/rpc.ts'
 
 export type Facts = ReadonlyMap<string, AddressFacts>
 
-/** Of an address without a contract, and of words that name nothing. */
+/** The facts of an address without a contract, and of an id that does not exist. */
 export const NO_CONTRACT: AddressFacts = { isContract: false, standard: 'other', name: '', symbol: '', decimals: 0 }
 
 /**
- * Facts by address or id, every asked one included.
- * @param read tells what exists of those that memory does not have or doubts; that is remembered.
- * @throws NodeUnavailable, where memory does not have them all.
+ * Facts by address or id, with an entry for each one asked for.
+ * @param read reads those that are not in memory or are doubtful; the result is stored.
+ * @throws NodeUnavailable if the node is needed for an address that is not in memory.
  */
 export const rememberedFacts = async (
   { memory, network }: { readonly memory: ChainMemory; readonly network: Network },

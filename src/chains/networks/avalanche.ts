@@ -11,7 +11,7 @@ export const avalanche = {
   explorerUrls: { testnet: 'https://testnet.snowtrace.io', mainnet: 'https://snowtrace.io' },
   minPriorityFeeWei: GWEI / 1_000n,
   believedTipWei: 20n * GWEI,
-  // Before its fees followed the load (ACP-176), inscriptions brought more than a thousand.
+  // Before fees followed the load (ACP-176), inscriptions raised them above 1,000 gwei.
   maxFeePerGasCapWei: 2_000n * GWEI,
   hasDataFloor: false,
   confirmations: 1,

@@ -9,16 +9,16 @@ export const ethereum = {
   chainIds: { testnet: 11_155_111, mainnet: 1 },
   coin: { word: 'ETH', name: 'Ether', symbol: 'ETH', decimals: 18, displayDecimals: 6, logoUrl: LOGO },
   explorerUrls: { testnet: 'https://sepolia.etherscan.io', mainnet: 'https://etherscan.io' },
-  // Below this go-ethereum leaves a transaction out of the blocks that it builds (miner.gasprice).
+  // go-ethereum does not include transactions with a lower tip in its blocks (miner.gasprice).
   minPriorityFeeWei: GWEI / 1_000n,
-  // Higher ones are paid in rushes, and then the base fee is high as well.
+  // Higher tips are paid only in rushes, when the base fee is high as well.
   believedTipWei: 20n * GWEI,
-  // The rushes of 2021 and 2022 went beyond it for minutes or hours: whoever must send then chooses a higher one.
+  // The rushes of 2021 and 2022 exceeded it for minutes or hours. An operator who must send then chooses a higher one.
   maxFeePerGasCapWei: 1_000n * GWEI,
   hasDataFloor: true,
   confirmations: 3,
   finalDepth: 64,
-  // A day: some ten minutes of a node that traces.
+  // One day; a tracing node needs about ten minutes for it.
   wholeBackfillBlocks: 7_200,
   pollIntervalMs: 2_000,
   climbAfterSeconds: 60,

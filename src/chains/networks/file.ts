@@ -1,12 +1,12 @@
-// NETWORKS_FILE: further EVM networks, as their operator describes them. Whatever is wrong with the file is refused before a
-// process starts, with the line and what would be right.
+// NETWORKS_FILE: further EVM networks, described by the operator. An invalid file stops the process at its start, with an
+// error that names the line and says what would be right.
 
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { findNodeAtLocation, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
 import { type EvmNetworkFile, GWEI } from './network.ts'
 
-/** One word: it is on the wire, and in capitals the beginning of variables' names. */
+/** One word: it appears on the wire and, in capitals, at the start of environment variables. */
 const NAME = '^[A-Z][A-Za-z0-9]{1,31}$'
 const NAME_RULE = 'a word of 2 to 32 letters and digits that begins with a capital letter, such as Gnosis'
 const COIN_WORD = '^[A-Z][A-Z0-9]{1,15}$'
@@ -60,16 +60,16 @@ const NetworksFile = Type.Array(NetworkEntry, { maxItems: 100, rule: 'a list of 
 
 type Path = readonly (string | number)[]
 
-/** A text with its tree, so that whatever is refused has a line. */
+/** The text of the file with its syntax tree, which gives the line for an error. */
 type Source = { readonly name: string; readonly text: string; readonly root: Node | undefined }
 
 const lineAt = (source: string, offset: number): number => source.slice(0, offset).split('\n').length
 
-/** The line of the nearest thing on the path that is there. */
+/** The line of the deepest node on the path that exists. */
 const lineOf = ({ text: source, root }: Source, path: Path): number => {
   for (let length = path.length; length >= 0 && root !== undefined; length -= 1) {
     const node = findNodeAtLocation(root, path.slice(0, length).map(String).map(asSegment))
-    // Of a property its name, which stands before its value.
+    // For a property, the line of its name, not of its value.
     if (node !== undefined) return lineAt(source, (node.parent?.type === 'property' ? node.parent : node).offset)
   }
   return 1
@@ -104,7 +104,7 @@ const parsed = (name: string, source: string): { readonly value: unknown; readon
 
 const rule = (schema: TSchema): string => (typeof schema.rule === 'string' ? schema.rule : 'of another form')
 
-/** The same field twice in an object: JSON would take the last one without a word. */
+/** Refuses an object with the same field twice; JSON.parse would silently take the last one. */
 const refuseRepeated = (source: Source, node: Node | undefined): void => {
   const names = new Set<string>()
   for (const child of node?.children ?? []) {
@@ -144,7 +144,7 @@ const weiOf = (amount: string): bigint => {
 
 const larger = <Amount extends number | bigint>(one: Amount, other: Amount): Amount => (one > other ? one : other)
 
-/** What many chains have in common. */
+/** Defaults that fit many chains. */
 const DISPLAY_DECIMALS = 4
 const BACKFILL_BLOCKS = 3_600
 const CLIMB_AFTER_SECONDS = 20
@@ -184,7 +184,7 @@ const fileOf = (entry: NetworkEntry): EvmNetworkFile => {
 
 type Taken = { readonly network: string; readonly chainIds: readonly number[] }
 
-/** What no field says by itself. @throws Error. */
+/** Refuses fields that contradict each other or another network. @throws Error. */
 const refuseMisfits = (source: Source, index: number, file: EvmNetworkFile, taken: readonly Taken[]): void => {
   const refuse = (field: string, sentence: string): never => {
     throw refusal(source, [index, field], sentence)
@@ -209,9 +209,9 @@ const refuseMisfits = (source: Source, index: number, file: EvmNetworkFile, take
 }
 
 /**
- * Reads further networks. Pure.
- * @param input.name what the file is called in an error
- * @param input.taken the networks that are there already, with their chain ids in all environments
+ * Parses further networks. Pure.
+ * @param input.name the file's name for errors
+ * @param input.taken the networks that exist already, with their chain ids in all environments
  * @throws Error with one sentence: the line, what is wrong there, and what would be right.
  */
 export const parseNetworksFile = (input: {

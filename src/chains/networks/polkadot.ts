@@ -2,7 +2,7 @@ import type { SubstrateNetworkFile } from './network.ts'
 
 const LOGO = 'https://raw.githubusercontent.com/trustwallet/assets/master/blockchains/polkadot/info/logo.png'
 
-/** Asset Hub of Polkadot, and of Paseo. */
+/** Polkadot Asset Hub, and Paseo Asset Hub as its testnet. */
 export const polkadot = {
   network: 'Polkadot',
   family: 'substrate',
@@ -16,7 +16,7 @@ export const polkadot = {
     mainnet: '0x68d56f15f85d3136970ec16946040bc1752654e906147f7e43e9d539d7c3de2f',
   },
   localGenesisHash: '0x2b5593578c1709fa33218f5e6b488138dffa6798e08ae90589720dadec13b6fd',
-  // Paseo has a symbol of its own.
+  // Paseo's coin has another symbol.
   hashedSymbols: { testnet: 'PAS', mainnet: 'DOT' },
   nobody: '111111111111111111111111111111111HC1',
 } as const satisfies SubstrateNetworkFile

@@ -16,10 +16,10 @@ export const polygon = {
     logoUrl: LOGO,
   },
   explorerUrls: { testnet: 'https://amoy.polygonscan.com', mainnet: 'https://polygonscan.com' },
-  // Bor refuses less (PIP-34 and the node's own default).
+  // Bor refuses lower tips (PIP-34 and the node's default).
   minPriorityFeeWei: 25n * GWEI,
   believedTipWei: 300n * GWEI,
-  // Inscriptions brought several thousand in 2023.
+  // In 2023 inscriptions raised fees to several thousand gwei.
   maxFeePerGasCapWei: 10_000n * GWEI,
   hasDataFloor: true,
   confirmations: 10,

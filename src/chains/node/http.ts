@@ -1,15 +1,15 @@
-// JSON-RPC over HTTP: a request each.
+// JSON-RPC over HTTP: each batch is one POST request.
 
 import type { Network } from '../../../db/words.ts'
 import type { Transport } from './transport.ts'
 import { NodeUnavailable } from './unavailable.ts'
 
-/** An answer above this is read no further. A block's traces on a busy network are some 20 MB. */
+/** Longer answers are not read. The traces of a block on a busy network take about 20 MB. */
 export const RPC_ANSWER_LIMIT_BYTES = 134_217_728
 
 type Wire = { readonly rpcUrl: string; readonly network: Network }
 
-/** Errors of fetch carry the URL in a property and often in their message: only what is safe is kept. */
+/** Errors of fetch have the URL in a property and often in the message, so only the safe parts are kept. */
 const causeWithoutUrl = (error: unknown, rpcUrl: string): Error => {
   if (!(error instanceof Error)) return new Error('fetch failed')
   const message = error.message.replaceAll(rpcUrl, '[node]')
@@ -56,7 +56,7 @@ const statusTrouble = (wire: Wire, status: number): NodeUnavailable => {
   return new NodeUnavailable('http', `The ${wire.network} node answered with HTTP status ${status}.`)
 }
 
-/** Some nodes send JSON-RPC errors with a 4xx status; 429 and 5xx are about the node and not about the question. */
+/** Some nodes send JSON-RPC errors with a 4xx status. 429 and 5xx are failures of the node, not refusals of the question. */
 const decode = (wire: Wire, answer: { readonly status: number; readonly text: string }): unknown => {
   const { status } = answer
   if (status >= 500 || status === 413 || status === 429) throw statusTrouble(wire, status)

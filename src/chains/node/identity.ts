@@ -1,41 +1,40 @@
-// A node is believed while it is of the right chain: an EVM network's has the right chain id, a Substrate network's the right
-// genesis block. Behind its URL there may be another network's node, from the start (a
-// mistake of the operator's) or from one request to the next (a load balancer). So:
-// - what is asked for callers and for the tracker asks which chain it is in the same batch (`rpc`): no further round trip;
-// - large answers (`bulk`) do that only where the node was not right within FRESH_MS, as nodes bound the size of a batch;
-// - bytes are sent only to a node that was right within FRESH_MS (`outbound`): where it was not, it is asked first.
-// A request that failed ends FRESH_MS: the next connection may lead elsewhere. A node that was wrong is asked again each
-// time, so that nothing must be restarted when it is right again.
+// Checks that a node belongs to the right chain: by its chain id (EVM) or its genesis block (Substrate). The node behind a
+// URL may belong to another network, by an operator's mistake or, behind a load balancer, from one request to the next. So:
+// - `rpc` (callers, tracker) asks for the chain in each batch, without a further round trip.
+// - `bulk` (large answers) asks only if the last right answer is older than FRESH_MS, because nodes limit the batch size.
+// - `outbound` (signed bytes) asks before sending if the last right answer is older than FRESH_MS.
+// After a failed request the last answer no longer counts: the next connection may reach another node. A node of the wrong
+// chain is asked again each time, so no restart is needed once it is right.
 
 import type { Network } from '../../../db/words.ts'
 import { type AnyQuestions, type AskOptions, NodeUnavailable, type Question, question, type Rpc, rpcOf } from './rpc.ts'
 
 const FRESH_MS = 5_000
 
-/** A node that is believed while it is of the right chain. Every question may throw NodeUnavailable, also as `wrong_chain`. */
+/** A node whose chain is checked. Every question may throw NodeUnavailable, also as `wrong_chain`. */
 export type IdentifiedNode<Id> = {
   readonly rpc: Rpc
   readonly bulk: Rpc
   readonly outbound: Rpc
-  /** Asks now, and remembers. @throws NodeUnavailable, though not for a wrong answer. */
+  /** Asks for the chain now and remembers the answer. Does not throw for a wrong chain. @throws NodeUnavailable. */
   readChainId(): Promise<Id>
   /**
-   * For what is signed without a question to the node: the last answer counts, however old it is, and an old one is asked
-   * for anew meanwhile. A node that never answered has not been wrong: what is signed is bound to our chain (EIP-155).
-   * @returns null where there is nothing to wait for. @throws NodeUnavailable for a wrong chain, later.
+   * For signing without another question to the node: accepts the last answer at any age, and refreshes an old one in the
+   * background. A node that never answered is accepted, because the signature is bound to our chain (EIP-155).
+   * @returns null if there is nothing to wait for; otherwise a promise that rejects with NodeUnavailable for a wrong chain.
    */
   confirm(): Promise<void> | null
 }
 
-/** Which chain a node is of, and must be of. */
+/** How to ask a node for its chain, and the right answer. */
 export type Identity<Id> = {
   readonly question: Question<Id>
   readonly right: Id
-  /** What the question is for: "chain id". */
+  /** What the answer is called in error texts: "chain id". */
   readonly word: string
 }
 
-/** Puts that between the client of a node and its callers. */
+/** Adds the check of the chain to a node's client. */
 export const identified = <Id extends string | number>(input: {
   readonly plain: Rpc
   readonly network: Network
@@ -98,7 +97,7 @@ export const identified = <Id extends string | number>(input: {
   const confirm = (): Promise<void> | null => {
     if (isFresh()) return null
     if (seen === 'nothing' || seen === 'wrong') return readChainId().then(assertRight, onSilence)
-    // Whoever comes next is told if it is wrong by now.
+    // If the node is wrong by now, the next caller gets the error.
     if (nowMs() >= askAgainAtMs) readChainId().catch(() => {})
     return null
   }

@@ -1,6 +1,6 @@
-// One small JSON-RPC client. It sends once: a retry belongs to whoever knows whether the question may be asked twice.
-// A node that cannot be reached or read throws NodeUnavailable; what a node says no to is data (RpcError in an Answer),
-// because its meaning depends on the question. The URL holds the provider's key, so it appears in no message and no cause.
+// A JSON-RPC client. It never retries: only the caller knows whether a question may be sent twice. If the node cannot be
+// reached or its answer cannot be read, it throws NodeUnavailable. A refusal by the node is returned as data (RpcError in an
+// Answer), because its meaning depends on the question. The URL contains the provider's key, so no message or cause shows it.
 
 import type { Network } from '../../../db/words.ts'
 import { type Transport, transportTo } from './transport.ts'
@@ -10,15 +10,15 @@ import { MalformedAnswer, record } from './wire.ts'
 export { RPC_ANSWER_LIMIT_BYTES } from './http.ts'
 export { type NodeTrouble, NodeUnavailable } from './unavailable.ts'
 
-/** How long a node may take to answer where nothing else is configured. */
+/** The default time limit for an answer. */
 const RPC_TIMEOUT_MS = 15_000
-/** So many times as long for what only the indexer and the tracker ask: logs, blocks, traces. */
+/** Questions of the indexer and the tracker (logs, blocks, traces) may take this many times longer. */
 const BULK_TIMEOUT_TIMES = 4
 /** Requests in one JSON-RPC batch: geth allows 1,000, hosted nodes often 100. */
 export const RPC_BATCH_LIMIT = 100
-/** Batches of one question under way at once. */
+/** Batches of one `tryAll` that are sent in parallel. */
 export const RPC_PARALLEL_LIMIT = 4
-/** A JSON-RPC error as the node sent it: `code` and `data` differ by client, `message` most of all. */
+/** A JSON-RPC error as the node sent it. `code`, `data` and above all `message` differ by client. */
 export class RpcError extends Error {
   readonly method: string
   readonly code: number
@@ -38,14 +38,14 @@ export class RpcError extends Error {
   }
 }
 
-/** What to ask, and how to read the result. */
+/** A JSON-RPC request and the parser of its result. */
 export type Question<T> = {
   readonly method: string
   readonly params: readonly unknown[]
   readonly parse: (result: unknown) => T
 }
 
-/** What the node said: a result, or no. */
+/** The node's answer: a result or an error. */
 export type Answer<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: RpcError }
 
 export type AnyQuestions = readonly (Question<unknown> | null)[]
@@ -56,26 +56,26 @@ type ValuesOf<Q extends AnyQuestions> = { readonly [K in keyof Q]: ValueOf<Q[K]>
 export type AskOptions = {
   readonly size?: 'bulk'
   readonly batchLimit?: number
-  /** Asked in each batch too, before its own questions. Where its parser throws, the batch does. */
+  /** Sent first in each batch. If its parser throws, the batch fails. */
   readonly along?: Question<unknown>
 }
 
 /** A client of one node. */
 export type Rpc = {
-  /** @throws NodeUnavailable where the node cannot be reached or read. */
+  /** Returns a refusal as data. @throws NodeUnavailable if the node cannot be reached or its answer cannot be read. */
   try<T>(question: Question<T>, options?: AskOptions): Promise<Answer<T>>
-  /** As one batch, split at `batchLimit`; a null is answered with null and not sent. @throws NodeUnavailable. */
+  /** Sends one batch, split at `batchLimit`; a null is not sent, and its answer is null. @throws NodeUnavailable. */
   tryAll<const Q extends AnyQuestions>(questions: Q, options?: AskOptions): Promise<AnswersOf<Q>>
-  /** For what a node must answer. @throws NodeUnavailable for its refusal too. */
+  /** For questions that a node must answer. @throws NodeUnavailable for a refusal too. */
   ask<T>(question: Question<T>, options?: AskOptions): Promise<T>
   askAll<const Q extends AnyQuestions>(questions: Q, options?: AskOptions): Promise<ValuesOf<Q>>
-  /** The value of an answer that must not be a no. @throws NodeUnavailable. */
+  /** The value of an answer. @throws NodeUnavailable for a refusal. */
   need<T>(answer: Answer<T>): T
-  /** The node's no, as an error for callers. */
+  /** Turns a refusal into an error to throw. */
   refusal(error: RpcError): NodeUnavailable
 }
 
-/** One question. */
+/** Makes a question. */
 export const question = <T>(
   method: string,
   params: readonly unknown[],
@@ -102,7 +102,7 @@ const readAnswer = (method: string, response: unknown): Answer<unknown> => {
   return { ok: true, value: fields.result }
 }
 
-/** Answers of a batch come in any order; one error object for all of them is what some nodes answer to a whole batch. */
+/** The answers of a batch come in any order. Some nodes answer a whole batch with a single error object. */
 const matchAnswers = (sent: readonly Sent[], body: unknown): readonly Answer<unknown>[] => {
   if (!Array.isArray(body)) {
     const answers = sent.map(({ question: { method } }) => readAnswer(method, body))
@@ -159,7 +159,7 @@ const sendBatch = async (wire: Wire, batch: Batch): Promise<readonly Answer<unkn
   return along === undefined ? read : withoutFirst(wire, read)
 }
 
-/** A node that refuses what was asked along is believed only where it refuses all the rest as well. */
+/** A refusal of the extra first question is an error, unless the node refuses all the others too. */
 const withoutFirst = (wire: Wire, [first, ...rest]: readonly Answer<unknown>[]): readonly Answer<unknown>[] => {
   if (first !== undefined && !first.ok && rest.some(({ ok }) => ok)) throw refused(wire.network, first.error)
   return rest
@@ -185,7 +185,7 @@ const sendAll = async (
   return answers.flat()
 }
 
-/** Every way to ask, from the one that the others come down to. */
+/** Builds an Rpc from its `tryAll`. */
 export const rpcOf = (network: Network, tryAll: Rpc['tryAll']): Rpc => {
   const refusal = (error: RpcError): NodeUnavailable => refused(network, error)
   const need = <T>(answer: Answer<T>): T => {
@@ -206,7 +206,7 @@ export const rpcOf = (network: Network, tryAll: Rpc['tryAll']): Rpc => {
   }
 }
 
-/** A client of one node. Every call may throw NodeUnavailable (`node_unavailable`, retryable). */
+/** Creates the client of one node. Every call may throw NodeUnavailable (`node_unavailable`, retryable). */
 export const createRpc = (input: {
   readonly rpcUrl: string
   readonly network: Network
@@ -219,7 +219,7 @@ export const createRpc = (input: {
     const answers = await sendAll(wire, asked, options)
     let next = 0
     const all = questions.map((each) => (each === null ? { ok: true, value: null } : answers[next++]))
-    // The mapped tuple type says of each place what its question's own parser returned.
+    // Each element has the type that its question's parser returns; TypeScript cannot infer this.
     return all as unknown as AnswersOf<Q>
   })
 }

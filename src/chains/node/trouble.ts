@@ -1,7 +1,7 @@
 import type { IdentifiedNode } from './identity.ts'
 import { type NodeTrouble, NodeUnavailable, type Rpc } from './rpc.ts'
 
-/** Tells of each failure of a node that a caller meets; what callers meet stays the same. */
+/** Reports each failure of a node to a callback. Callers still get the failure. */
 export const withTroubleTold = <Id>(
   node: IdentifiedNode<Id>,
   tell: (trouble: NodeTrouble) => void,

@@ -1,9 +1,9 @@
 import { AppError } from '../../errors.ts'
 
-/** How a node was out of reach; `too_large` is our own limit on an answer, or the node's (HTTP 413). */
+/** Why a node was unavailable. `too_large`: our limit on an answer, or the node's limit on a question (HTTP 413). */
 export type NodeTrouble = 'unreachable' | 'timeout' | 'http' | 'unreadable' | 'too_large' | 'refused' | 'wrong_chain'
 
-/** The node cannot be reached, cannot be read, refused a question that it should answer, or is another chain's. */
+/** The node cannot be reached, its answer cannot be read, it refused a question, or it belongs to another chain. */
 export class NodeUnavailable extends AppError {
   readonly trouble: NodeTrouble
 

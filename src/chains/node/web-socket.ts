@@ -1,5 +1,5 @@
-// JSON-RPC over one WebSocket, which is opened by the first request, and again by the first one after it was lost. What waits
-// when it is lost fails: whether a question may be asked twice is for whoever asks.
+// JSON-RPC over one WebSocket. The first request opens it, and so does the first request after it was lost. Requests that
+// are waiting when it is lost fail: only the caller knows whether a question may be sent twice.
 
 import type { Network } from '../../../db/words.ts'
 import type { Transport } from './transport.ts'
@@ -11,28 +11,28 @@ type Waiting = {
   readonly reject: (error: NodeUnavailable) => void
 }
 
-/** Bun's own; `terminate` waits for no answer from the other side. */
+/** Bun's WebSocket: `terminate` closes it without waiting for the other side. */
 type Socket = WebSocket & { terminate(): void }
 
 type Connection = {
   readonly socket: Socket
   readonly opened: Promise<void>
-  /** By the ids of their requests: a batch is answered by one message. */
+  /** By request id. A batch is answered by one message. */
   readonly waiting: Map<number, Waiting>
-  /** When anything last came over it, by a clock that only goes forward; 0 for never. */
+  /** When the last message arrived, on a monotonic clock; 0 for never. */
   heardAtMs: number
 }
 
 type Failing = (trouble: 'unreachable' | 'refused' | 'unreadable') => NodeUnavailable
 
-/** The id of an answer, or of any within the answer of a batch. */
+/** The id of an answer; for a batch, that of its first element. */
 const idIn = (body: unknown): number | null => {
   const one: unknown = Array.isArray(body) ? body[0] : body
   if (typeof one !== 'object' || one === null || !('id' in one)) return null
   return typeof one.id === 'number' ? one.id : null
 }
 
-/** What a URL is refused for stands in no message: the URL holds the provider's key. */
+/** The error for an invalid URL does not show it: the URL contains the provider's key. */
 const open = (rpcUrl: string, failing: Failing): Socket => {
   try {
     return new WebSocket(rpcUrl) as Socket
@@ -53,7 +53,7 @@ const connect = (rpcUrl: string, failing: Failing): Connection => {
     reject(failing('unreachable'))
     failAll('unreachable')
   }
-  // Whoever waits for it hears of it.
+  // Those that await it get the error; this only prevents an unhandled rejection.
   opened.catch(() => {})
   const connection: Connection = { socket, opened, waiting, heardAtMs: 0 }
   socket.addEventListener('open', () => resolve())
@@ -71,7 +71,7 @@ const connect = (rpcUrl: string, failing: Failing): Connection => {
     }
     const id = idIn(body)
     if (id !== null) waiting.get(id)?.resolve(body)
-    // Without an id it is a no to one of those that wait, such as to a batch as a whole: nobody knows to which.
+    // An error without an id refuses one of the waiting requests, perhaps a whole batch. We cannot tell which, so all fail.
     else if (isRecord(body) && 'error' in body) failAll('refused')
   })
   return connection
@@ -102,7 +102,7 @@ export const webSocketTransport = (node: { readonly rpcUrl: string; readonly net
     promise.catch(() => {})
     const timer = setTimeout(() => {
       reject(new NodeUnavailable('timeout', `The ${network} node did not answer within ${timeoutMs} ms.`))
-      // It may be half open: then nothing would ever come. A node that is only slow goes on answering the others.
+      // Nothing arrived since the request: the connection may be half open. A node that is only slow still answers others.
       if (asked.heardAtMs < askedAtMs) socket.terminate()
     }, timeoutMs)
     try {

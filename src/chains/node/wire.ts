@@ -1,4 +1,4 @@
-// What a node answers is outside data: every field passes one of these before it is used.
+// Parsers for a node's answers. An answer is untrusted data: every field passes one of these parsers before use.
 
 import type { Hex } from '../chain.ts'
 
@@ -10,14 +10,14 @@ export class MalformedAnswer extends Error {
   }
 }
 
-/** An object of JSON, its fields not looked at yet. */
+/** A JSON object whose fields are not parsed yet. */
 export type JsonRecord = Readonly<Record<string, unknown>>
 
-/** Whether a value is an object that is no list. */
+/** Whether a value is an object and not a list. */
 export const isRecord = (value: unknown): value is JsonRecord =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-// Whole bytes are told by the length: a repeated group is a hundred times as slow, and fails above four million digits.
+// Whole bytes are checked by the length: a repeated group in the pattern is 100 times slower and fails above 4 million digits.
 const HEX = /^0x[0-9a-f]*$/
 const HEX_ANY_CASE = /^0x[0-9a-fA-F]*$/
 const QUANTITY = /^0x[0-9a-fA-F]{1,64}$/
@@ -28,17 +28,17 @@ const matches = (value: string, pattern: RegExp): value is Hex => pattern.test(v
 
 const isWhole = (value: string): boolean => value.length % 2 === 0
 
-/** Whether a text is `0x` and whole bytes, in any case. */
+/** Whether a value is `0x` with whole bytes, in any letter case. */
 export const isHex = (value: unknown): value is Hex =>
   typeof value === 'string' && isWhole(value) && matches(value, HEX_ANY_CASE)
 
-/** Ours, not the node's: a text that must already be hex. @throws Error where it is not. */
+/** For our own data, which must already be hex. @throws Error if it is not. */
 export const hexText = (text: string): Hex => {
   if (!isHex(text)) throw new Error('expected a hex text')
   return text
 }
 
-/** An object that is no list. @throws MalformedAnswer, as all of these. */
+/** An object that is not a list. @throws MalformedAnswer, like all parsers here. */
 export const record = (value: unknown): JsonRecord => {
   if (!isRecord(value)) throw new MalformedAnswer('an object')
   return value
@@ -81,7 +81,7 @@ export const hash = (value: unknown): Hex => {
   return lower
 }
 
-/** 20 bytes, in lower case: a checksum is given only to what leaves the chain. */
+/** 20 bytes, in lower case. Only addresses that leave src/chains get a checksum. */
 export const rawAddress = (value: unknown): Hex => {
   if (typeof value !== 'string') throw new MalformedAnswer('an address')
   if (matches(value, ADDRESS)) return value
@@ -102,5 +102,5 @@ export const listOf =
   (value: unknown): readonly T[] =>
     list(value).map((item) => parse(item))
 
-/** An integer as JSON-RPC wants it. */
+/** An integer as a JSON-RPC quantity (hex without leading zeros). */
 export const toQuantity = (value: bigint | number): Hex => `0x${value.toString(16)}`
