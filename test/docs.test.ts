@@ -171,6 +171,10 @@ describe('what pages tell people to type and to read', () => {
   })
 })
 
+test('the README can be read in five minutes: it has at most 150 lines', () => {
+  expect(read('README.md').split('\n').length).toBeLessThanOrEqual(150)
+})
+
 describe('tables that name the code', () => {
   const rowsOf = (path: string) => {
     const { prose = '' } = pages.find((page) => page.path === path) ?? {}
@@ -191,6 +195,19 @@ describe('tables that name the code', () => {
       documented.some((name) => name === literal || name.endsWith(`_${literal}`))
     expect(documented.filter((name) => !isRead(name))).toEqual([])
     expect(literals.filter((literal) => !isDocumented(literal))).toEqual([])
+  })
+
+  test('each table that architecture.md names is one of the schema', () => {
+    const schema = codeFiles
+      .filter((path) => path.startsWith('db/schema/'))
+      .map(read)
+      .join('\n')
+    const [, section = ''] = /^## Main tables\n([\s\S]*?)^## /m.exec(read('docs/architecture.md')) ?? []
+    const tables = [...section.matchAll(/^\| (`[^|]+`) \|/gm)].flatMap(([, cell = '']) =>
+      [...cell.matchAll(/`(\w+)`/g)].map(([, name = '']) => name),
+    )
+    expect(tables.length).toBeGreaterThan(20)
+    expect(tables.filter((name) => !new RegExp(`pgTable\\(\\s*'${name}'`).test(schema))).toEqual([])
   })
 
   test("each word of the code's glossary is used by the code", () => {
