@@ -1,4 +1,4 @@
-// The only reader of the environment: parsed once, at the start of a process.
+// The only file that reads the environment, once when a process starts.
 
 import { readFileSync } from 'node:fs'
 import { ENVIRONMENTS, type Environment, type Network } from '../db/words.ts'
@@ -11,7 +11,7 @@ import {
   variableOf,
 } from './chains/networks.ts'
 
-/** A text that prints as `[secret]` wherever it is logged, joined or serialised by accident. */
+/** A text that prints as `[secret]` if it is logged, joined or serialised by accident. */
 export class Secret {
   readonly #text: string
   constructor(text: string) {
@@ -31,10 +31,10 @@ export class Secret {
   }
 }
 
-/** Where the root key is: `file:/path`, `fd:3`, or a key of a service. */
+/** Where the root key is: `file:/path`, `fd:3`, or a key in a key service. */
 type RootKeyConfig = {
   readonly spec: string
-  /** How HashiCorp Vault is asked; null where another keeps the key. */
+  /** The connection to HashiCorp Vault; null for other key services. */
   readonly vault: {
     readonly token: Secret | { readonly file: string }
     readonly namespace: string | null
@@ -45,58 +45,58 @@ const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as cons
 
 export type Config = {
   readonly environment: Environment
-  /** Local chains: one block confirms, `http://localhost:*` is an allowed origin. */
+  /** Local chains, where one block confirms. `http://localhost:*` is an allowed origin. */
   readonly devnet: boolean
   readonly host: string
-  /** 0 chooses a free one, which the log names. */
+  /** 0 chooses a free port and logs it. */
   readonly port: number
-  /** Where callers reach this service: hosted metadata lies below it. Without a trailing slash. */
+  /** The URL by which clients reach this service, without a trailing slash. */
   readonly publicBaseUrl: string
   readonly databaseUrl: Secret
   readonly databaseMaxConnections: number
   /** null in a process that opens no wallet. */
   readonly rootKey: RootKeyConfig | null
-  /** The root key that comes after it, while it is being changed. */
+  /** The new root key during a rotation. */
   readonly nextRootKey: RootKeyConfig | null
   readonly serviceKey: string
-  /** null in a process that neither makes nor takes tokens. */
+  /** null in a process that neither creates nor verifies tokens. */
   readonly identityKey: string | null
   /** All networks of this environment, with or without a node. */
   readonly networks: readonly NetworkRow[]
-  /** A node a network; a network without one answers 501. */
+  /** One node per network. A network without a node answers 501. */
   readonly rpcUrls: Readonly<Partial<Record<Network, Secret>>>
-  /** Nodes that confirm the metadata of a Substrate network, where no signature covers it. */
+  /** Second nodes, which confirm the metadata of a Substrate network that signatures do not cover. */
   readonly secondRpcUrls: Readonly<Partial<Record<Network, Secret>>>
-  /** Metadata that the operator vouches for: by the runtime's version, the BLAKE2b-256 of its bytes. */
+  /** Metadata that the operator trusts: the BLAKE2b-256 of its bytes, by runtime version. */
   readonly metadataPins: Readonly<Partial<Record<Network, ReadonlyMap<number, `0x${string}`>>>>
-  /** How long a node may take to answer. */
+  /** How long to wait for a node's answer. */
   readonly nodeTimeoutMs: number
   readonly rateLimitPerSecond: number
-  /** Of bodies, on average over ten seconds. */
+  /** Bytes of bodies, averaged over ten seconds. */
   readonly rateLimitBytesPerSecond: number
-  /** Wrong credentials of an API key: a process counts its own. */
+  /** How many wrong credentials an API key may send; each process counts its own. */
   readonly wrongPinsPerHour: number
   readonly wrongSecretsPerMinute: number
   readonly workerConcurrency: number
-  /** Of the blocks that the indexer takes in, how many are held against balances; null for what the network's family has. */
+  /** How many of the indexed blocks are checked against balances; null: the default of the network's family. */
   readonly balanceCheckPercent: number | null
   readonly logLevel: (typeof LOG_LEVELS)[number]
-  /** The bearer token of `/metrics`; null where none is set. */
+  /** The bearer token of `/metrics`; null if none is set. */
   readonly metricsToken: Secret | null
-  /** Where an API process serves `/metrics` apart from everything else; null where it does not. */
+  /** A separate address at which an API process serves `/metrics`, or null. */
   readonly metricsListener: { readonly host: string; readonly port: number } | null
-  /** Where a worker serves `/metrics`; null where it does not. */
+  /** Where a worker serves `/metrics`, or null. */
   readonly workerMetricsListener: Config['metricsListener']
   readonly accessTokenSeconds: number
-  /** How long after its user's login a session ends, however often it is refreshed. */
+  /** How long after login a session ends, however often it is refreshed. */
   readonly sessionDays: number
-  /** How many proxies of ours stand before this service and add to X-Forwarded-For. */
+  /** How many of our own proxies are in front of this service and add to X-Forwarded-For. */
   readonly trustedProxies: number
-  /** Where mail goes: `smtp://` or `smtps://`, with user and password; null where none is sent. */
+  /** The mail server: `smtp://` or `smtps://` with user and password; null: no mail is sent. */
   readonly mailUrl: Secret | null
   /** The sender of mails. */
   readonly mailFrom: string
-  /** The RPC API of an IPFS node (Kubo) that pins hosted metadata, perhaps with user and password; null where none does. */
+  /** The RPC API of an IPFS node (Kubo) that pins hosted metadata, with optional user and password, or null. */
   readonly ipfsApiUrl: Secret | null
 }
 
@@ -158,7 +158,7 @@ const rootKeyOf = (variables: Variables, name: string): RootKeyConfig | null => 
   return spec ? readRootKeyConfig(spec, variables) : null
 }
 
-/** What a bearer token is made of (RFC 6750 §2.1). */
+/** The characters of a bearer token (RFC 6750 §2.1). */
 const TOKEN = /^[A-Za-z0-9._~+/=-]{16,256}$/
 
 const tokenOf = (variables: Variables, name: string): Secret | null => {
@@ -169,10 +169,10 @@ const tokenOf = (variables: Variables, name: string): Secret | null => {
 }
 
 const EVM_PROTOCOLS = ['http:', 'https:']
-/** Substrate's nodes take both on one port. */
+/** Substrate nodes serve HTTP and WebSocket on one port. */
 const SUBSTRATE_PROTOCOLS = ['ws:', 'wss:', ...EVM_PROTOCOLS]
 
-/** By network, what its variable says; networks whose variable is not set are left out. */
+/** The values of a per-network variable; networks without the variable are left out. */
 const byNetwork = <Value>(
   networks: readonly Network[],
   input: { readonly variables: Variables; readonly what: string },
@@ -200,7 +200,7 @@ const rpcUrlsOf = (variables: Variables, rows: readonly NetworkRow[]): Config['r
   )
 }
 
-/** Gwei with up to nine decimals, which is one wei. */
+/** Gwei with at most nine decimals, so at least one wei. */
 const GWEI_AMOUNT = /^([0-9]{1,9})(?:\.([0-9]{1,9}))?$/
 
 const gweiOf = (name: string, text: string): bigint => {
@@ -209,7 +209,7 @@ const gweiOf = (name: string, text: string): bigint => {
   return BigInt(whole + decimals.padEnd(9, '0'))
 }
 
-/** A node takes HTTP and WebSocket on one port, and a host can be written in several ways. */
+/** Normalises a node's URL for comparison: HTTP and WebSocket share a port, and a host has several spellings. */
 const placeOf = (text: string): string => {
   const { protocol, hostname, port, pathname, search } = new URL(text)
   const isTls = ['https:', 'wss:'].includes(protocol)
@@ -226,7 +226,7 @@ const secondRpcUrlsOf = (variables: Variables): Config['secondRpcUrls'] =>
     return second
   })
 
-/** The version of a runtime, and the hash of its metadata. */
+/** A runtime version and the hash of its metadata. */
 const PIN = /^([0-9]{1,9}):(0x[0-9a-f]{64})$/i
 
 const metadataPinsOf = (variables: Variables): Config['metadataPins'] =>
@@ -242,7 +242,7 @@ const metadataPinsOf = (variables: Variables): Config['metadataPins'] =>
     return pins
   })
 
-/** The networks of an environment, with the operator's ceilings for fees. @throws Error. */
+/** The networks of an environment, with the operator's fee caps. @throws Error. */
 export const readNetworks = (variables: Variables = process.env): readonly NetworkRow[] => {
   const further = furtherNetworksOf(variables)
   const names = [...EVM_NETWORKS, ...further.map(({ network }) => network)]
@@ -289,7 +289,7 @@ const ipfsApiUrlOf = (variables: Variables): Secret | null => {
   return new Secret(text)
 }
 
-/** A root key that is given where it is and not by its variable. @throws Error. */
+/** Reads a root key location that was given as an argument. @throws Error. */
 export const readRootKeyConfig = (spec: string, variables: Variables = process.env): RootKeyConfig => ({
   spec,
   vault: spec.startsWith('vault-transit:') ? vaultOf(variables) : null,
@@ -297,24 +297,24 @@ export const readRootKeyConfig = (spec: string, variables: Variables = process.e
 
 const LOOPBACK = /^(?:localhost|.+\.localhost|127(?:\.[0-9]{1,3}){3}|\[::1\]|::1)$/i
 
-/** Whether what is sent to a host never leaves this machine: a loopback name or address, or the path of a Unix socket. */
+/** Whether traffic to a host stays on this machine: a loopback name or address, or the path of a Unix socket. */
 const isLocal = (host: string): boolean => LOOPBACK.test(host) || /^(?:\/|%2f)/i.test(host)
 
-/** For a database a URL may name several hosts, with commas between them. */
+/** A database URL may name several hosts, separated by commas. */
 const areLocal = (hosts: string): boolean => hosts.split(',').every(isLocal)
 
 const isMainnet = (variables: Variables): boolean => variables.ENVIRONMENT?.trim() === 'mainnet'
 
-/** For mainnet: what leaves the machine is encrypted. @throws Error. */
+/** On mainnet, traffic to other machines must be encrypted. @throws Error. */
 const refuseUnencrypted = (name: string, text: string): void => {
   const { protocol, hostname } = new URL(text)
   if (['https:', 'wss:'].includes(protocol) || isLocal(hostname)) return
-  throw problem(name, 'a URL by https or wss on mainnet, unless its host is this machine')
+  throw problem(name, 'a URL with https or wss on mainnet, unless its host is this machine')
 }
 
 const TLS_MODES = ['require', 'verify-ca', 'verify-full']
 
-/** For mainnet, likewise. The clients take the host from other places where the URL has none. @throws Error. */
+/** The same for the database, whose clients also take the host from other places than the URL. @throws Error. */
 const refuseUnencryptedDatabase = (variables: Variables, text: string): void => {
   const { hostname, searchParams } = new URL(text)
   const hosts = [hostname || variables.PGHOST || 'localhost', ...searchParams.getAll('host')]
@@ -326,7 +326,7 @@ const refuseUnencryptedDatabase = (variables: Variables, text: string): void => 
   )
 }
 
-/** For commands that need nothing but the database. @throws Error. */
+/** For commands that need only the database. @throws Error. */
 export const readDatabaseUrl = (variables: Variables = process.env): Secret => {
   const text = url('DATABASE_URL', required(variables, 'DATABASE_URL', 'the URL of a PostgreSQL database'), [
     'postgres:',

@@ -1,9 +1,9 @@
-// What every verb gets first: built once a process, and handed down. Beside it some modules remember something by themselves,
-// of two kinds; test/tidy.test.ts lists these modules:
-// - what is costly to compute again: the spelling of an address, the bytes of a namespace, that a public key was checked,
-//   whether a runtime tells fees;
-// - what was learnt of an object, in a WeakMap for as long as the object lives: how many blocks a chain's node serves at once,
-//   the range that is read ahead of it, the check of balances that runs, and the address from which a request came.
+// The first argument of every operation: created once per process and passed down. Some modules keep state of their own, of
+// two kinds; test/tidy.test.ts lists them:
+// - caches of costly results: the canonical text of an address, the bytes of a namespace, that a public key was checked,
+//   whether a runtime reports fees;
+// - facts about an object, in a WeakMap: how many blocks a chain's node serves at once, the range that is read ahead, the
+//   running balance check, and the address from which a request came.
 
 import type { Db } from '../db/client.ts'
 import { openDb } from '../db/client.ts'
@@ -32,23 +32,23 @@ export type Ctx = {
   readonly db: Db
   readonly chains: Chains
   readonly vault: Vault
-  /** `SERVICE_KEY`, which opens no wallet. */
+  /** Sealed with `SERVICE_KEY`, which opens no wallet. */
   readonly sealer: Sealer
-  /** `IDENTITY_KEY`: what decides who somebody is. The worker has none. */
+  /** Sealed with `IDENTITY_KEY`, which protects identities. The worker does not have it. */
   readonly identity: Sealer
   /** Users' access tokens. */
   readonly tokens: AccessTokens
-  /** For acts that use no wallet's key. */
+  /** For actions that use no wallet's key. */
   readonly audit: Audit
-  /** Transactions of one signer are recorded one after the other. */
+  /** Records transactions of one signer one after the other. */
   readonly signerQueues: Queues
-  /** A project's wallet at an address; requests that look at the same time share one query. */
+  /** A project's wallet at an address; simultaneous requests share a query. */
   readonly walletAt: (place: WalletPlace) => Promise<WalletRow | null>
-  /** Takes in what was learnt of a transaction, in one database transaction with what comes at the same time. */
+  /** Processes news about a transaction; simultaneous news shares a database transaction. */
   readonly recordObservation: ObservationRecorder
-  /** null where no mail is sent. Only the worker talks to the server. */
+  /** null if no mail is sent. Only the worker connects to the server. */
   readonly mailer: Mailer | null
-  /** What this process counts. */
+  /** The metrics of this process. */
   readonly metrics: Metrics
   /** Refusals that may be part of an attack. */
   readonly securityEvents: SecurityEvents
@@ -56,10 +56,10 @@ export type Ctx = {
   readonly log: Log
 }
 
-/** The worker's context: it has no vault, so that no job can open a wallet, and no identity key, so that none makes a token. */
+/** The worker's context. It has no vault and no identity key, so no job can open a wallet or create a token. */
 export type WorkerCtx = Omit<Ctx, 'vault' | 'signerQueues' | 'walletAt' | 'tokens' | 'identity'>
 
-/** For what concerns identities and opens no wallet. */
+/** For commands about identities that open no wallet. */
 export type IdentityCtx = WorkerCtx & Pick<Ctx, 'identity'>
 
 const memoryOf = (db: Db): ChainMemory => ({
@@ -136,9 +136,9 @@ const openIdentityKey = ({ identityKey: spec }: Config): Promise<Sealer> => {
 }
 
 /**
- * The context of a process that opens wallets.
- * @param input.process names the process in the log and in pg_stat_activity.
- * @throws Error where one of the keys, the environment or the chain ids do not fit the database.
+ * Creates the context of a process that opens wallets.
+ * @param input.process the process's name in the log and in pg_stat_activity.
+ * @throws Error if a key, the environment or a chain id does not belong to the database.
  */
 export const createCtx = async (input: Process): Promise<Ctx> => {
   const { config } = input
@@ -166,7 +166,7 @@ export const createCtx = async (input: Process): Promise<Ctx> => {
   return { ...service, identity, vault, tokens, signerQueues, walletAt: createWalletAt(base.db) }
 }
 
-/** A context without a vault, bound to the database by whichever keys the process has. */
+/** A context without a vault. It checks that the keys of the process belong to the database. */
 const createServiceCtx = async (input: Process, identity: Sealer | null): Promise<WorkerCtx> => {
   const { config } = input
   const base = createBase(input)
@@ -176,16 +176,16 @@ const createServiceCtx = async (input: Process, identity: Sealer | null): Promis
   return withService(base, sealer)
 }
 
-/** The context of the worker. @throws Error where the service key or the environment do not fit the database. */
+/** The worker's context. @throws Error if the service key or the environment does not belong to the database. */
 export const createWorkerCtx = (input: Process): Promise<WorkerCtx> => createServiceCtx(input, null)
 
-/** The context of a command that makes tokens' keys and the like. @throws Error as above, and for the identity key. */
+/** The context of a command about identities. @throws Error like createWorkerCtx, and for the identity key. */
 export const createIdentityCtx = async (input: Process): Promise<IdentityCtx> => {
   const identity = await openIdentityKey(input.config)
   return { ...(await createServiceCtx(input, identity)), identity }
 }
 
-/** What the database binds the networks of this process to, with or without a node. */
+/** The networks of this process that the database is bound to, with or without a node. */
 const bindingsOf = ({ networks }: Config) =>
   networks.map((row) => ({
     name: row.network,

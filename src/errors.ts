@@ -1,8 +1,8 @@
 import type { SecurityEventKind } from '../db/words.ts'
 
 /**
- * Every failure that a caller can see, and its HTTP status: the one table of both.
- * A code is part of the wire: clients compare with it, so it is never renamed.
+ * All error codes that callers can see, with their HTTP status. Codes are part of the API: clients compare them, so they are
+ * never renamed.
  */
 export const ERROR_STATUS = {
   invalid_input: 400,
@@ -59,7 +59,7 @@ export const ERROR_STATUS = {
   content_type_unsupported: 415,
   content_encoding_unsupported: 415,
   rate_limited: 429,
-  // Nobody hears it: the word for logs and metrics, which nginx has made known.
+  // Nobody receives it. It appears in logs and metrics, as nginx's 499.
   body_incomplete: 499,
   internal: 500,
   not_implemented: 501,
@@ -73,32 +73,32 @@ export const ERROR_STATUS = {
 
 export type ErrorCode = keyof typeof ERROR_STATUS
 
-/** What an operator is told of a refusal that may be part of an attack: ids and words, never a credential or an e-mail. */
+/** What an operator learns about a refusal that may be part of an attack: ids and words, never a credential or an e-mail address. */
 export type SecurityEvent = {
   readonly kind: SecurityEventKind
-  /** One that exists; null where none is known. */
+  /** An existing project, or null. */
   readonly projectId: string | null
-  /** As the audit names whoever asked; absent for a stranger. */
+  /** The caller as the audit names them; absent for an unknown caller. */
   readonly actor?: string
-  /** What was attacked; absent where only the address says anything. */
+  /** The target of the attack; absent if only the address is known. */
   readonly subject?: string
   readonly details?: Readonly<Record<string, string>>
 }
 
 type AppErrorOptions = {
-  /** The same request may succeed later without a change of its own. */
+  /** The same request may succeed later. */
   readonly retryable?: boolean
-  /** Sent as `Retry-After`, whole seconds. */
+  /** The header `Retry-After`, in whole seconds. */
   readonly retryAfterSeconds?: number
-  /** For the log only; never sent to a caller. */
+  /** Only for the log, never sent to a caller. */
   readonly cause?: unknown
-  /** Told to the operator where the refusal becomes an answer (src/security/events.ts). */
+  /** Reported to the operator when the error is answered (src/security/events.ts). */
   readonly event?: SecurityEvent | undefined
 }
 
 /**
- * A failure with a stable code and one sentence that is safe to show: it names the field and what would be right,
- * never a value of the caller's that could be a secret.
+ * An error with a stable code and one sentence that is safe to show. It names the field and the right form, but never a
+ * value of the caller, which could be a secret.
  */
 export class AppError extends Error {
   readonly code: ErrorCode
@@ -120,25 +120,25 @@ export class AppError extends Error {
   }
 }
 
-/** The answer for what exists nowhere or belongs to another project: byte for byte the same in both cases. */
+/** The answer for something that does not exist or belongs to another project; it is exactly the same in both cases. */
 export const notFound = (thing: string): AppError => new AppError('not_found', `This project has no such ${thing}.`)
 
 /** For operators, who see all projects. */
 export const noSuchProject = (): AppError => new AppError('not_found', 'There is no such project.')
 
-/** A name that is safe to say back: that of an unknown field is the caller's own text, which could be anything. */
+/** A name that is safe to repeat. The name of an unknown field is the caller's own text, so it could be anything. */
 const SAFE_NAME = /^[A-Za-z_][A-Za-z0-9_.]{0,63}$/
 
-/** How a sentence names a field of a body or a query string, or null where its name must not be repeated. */
+/** A field's name for an error sentence, or null if it must not be repeated. */
 export const shownName = (path: string): string | null => (SAFE_NAME.test(path) ? `"${path}"` : null)
 
-/** The beginning of a sentence about a field. */
+/** The beginning of an error sentence about a field. */
 export const shownField = (path: string): string => {
   const name = shownName(path)
   return name === null ? 'A field' : `Field ${name}`
 }
 
-/** For a switch that must be exhaustive: reaching it is a mistake of ours, not of the caller. */
+/** The default of an exhaustive switch; reaching it is our own mistake. */
 export const unreachable = (value: never): never => {
   throw new Error(`unreachable: ${String(value)}`)
 }

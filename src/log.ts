@@ -4,7 +4,7 @@ import type { Config } from './config.ts'
 export type Log = pino.Logger
 
 const MAX_CAUSES = 4
-/** What says where a failure was, and quotes no value: PostgreSQL's `detail` and `where` do. */
+/** Facts about an error that quote no value. PostgreSQL's `detail` and `where` do, so they are not logged. */
 const SAFE_FACTS = ['code', 'constraint_name', 'table_name', 'routine', 'trouble', 'retryable'] as const
 
 const textOf = (error: Error, name: string): string | null => {
@@ -12,17 +12,17 @@ const textOf = (error: Error, name: string): string | null => {
   return typeof value === 'string' || typeof value === 'boolean' ? String(value) : null
 }
 
-/** The sentence of an error, where it is not made of values: a failed statement lists its parameters in it. */
+/** The message of an error without values: a failed statement's message lists its parameters. */
 const messageOf = (error: Error): string => {
   const query = textOf(error, 'query')
   if (query !== null && 'params' in error) return `Failed query: ${query}`
   return textOf(error, 'code') === 'VALIDATION' ? 'A value does not fit its schema.' : error.message
 }
 
-/** The frames alone: a stack begins with the message. */
+/** Only the frames, because a stack begins with the message. */
 const framesOf = (error: Error): string => (error.stack ?? '').match(/(?:^|\n)\s+at [\s\S]*/)?.[0].trim() ?? ''
 
-/** An error as it is logged: type, sentence and frames of each cause, and nothing that came in a request. */
+/** An error for the log: type, message and frames of each cause, without anything from a request. */
 export const shownError = (error: unknown, causes = 0): unknown => {
   if (!(error instanceof Error)) return { type: typeof error }
   const facts = SAFE_FACTS.flatMap((name) => {
@@ -39,8 +39,8 @@ export const shownError = (error: unknown, causes = 0): unknown => {
 }
 
 /**
- * JSON lines on standard output. Errors are logged without the values that they carry, and values of requests are never
- * handed to the log, so there is nothing to redact.
+ * Logs JSON lines to standard output. Errors are logged without their values, and request values are never logged, so nothing
+ * needs redaction.
  */
 export const createLog = (input: { readonly config: Pick<Config, 'logLevel'>; readonly process: string }): Log =>
   pino(

@@ -1,11 +1,11 @@
-// Queues within one process. Requests wait here before they take a database connection or much memory. There are three
-// kinds, all built on the first: at most so many at once (createQueue), the same for each name (createQueues), and
-// requests of the same moment that share one run (createBatcher).
+// Queues within one process, in which requests wait before they take a database connection or much memory. Three kinds:
+// a limit on concurrent turns (createQueue), the same for each name (createQueues), and simultaneous requests that share one
+// run (createBatcher).
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { AppError } from './errors.ts'
 
-/** More requests than this waiting for one thing are a fault. So is a longer wait: the server gives the connection up (http/listen.ts). */
+/** More waiting requests than this are a fault, and so is a longer wait, because the server then closes the connection (http/listen.ts). */
 const WAITING_MAX = 2_000
 const WAIT_MAX_MS = 45_000
 const BATCHED_MAX = 10_000
@@ -17,16 +17,16 @@ export type Load = { readonly running: number; readonly waiting: number }
 
 export type Queue = {
   /**
-   * Waits for a turn, first come, first served. The turn lasts until it is disposed of: `using turn = await queue.enter()`.
+   * Waits for a turn, first come, first served. The turn ends when it is disposed: `using turn = await queue.enter()`.
    * @param deadlineMs until when to wait, on the clock of `performance.now()`; by default the queue's own limit.
-   * @throws busy where too many wait already, or where the turn does not come in time.
+   * @throws busy if too many are waiting, or if the turn does not come in time.
    */
   enter(deadlineMs?: number): Promise<Disposable>
   load(): Load
 }
 
 type Limits = {
-  /** How many have their turn at the same time. */
+  /** How many can have a turn at the same time. */
   readonly atOnce?: number
   readonly waitingMax?: number
   readonly waitMaxMs?: number
@@ -81,11 +81,11 @@ export const createQueue = (limits: Limits = {}): Queue => {
 export type Queues = {
   /** Waits for a turn in the queue of this name, as `Queue.enter` does. */
   enter(name: string, deadlineMs?: number): Promise<Disposable>
-  /** Runs `work` in its turn. @throws busy, and whatever `work` throws. */
+  /** Runs `work` in its turn. @throws busy, and what `work` throws. */
   run<Result>(name: string, work: () => Promise<Result>): Promise<Result>
 }
 
-/** A queue for each name, which is forgotten when nobody is in it. */
+/** A queue for each name, which exists only while somebody is in it. */
 export const createQueues = (limits: Limits = {}): Queues => {
   const queues = new Map<string, Queue>()
 
@@ -110,8 +110,8 @@ export const createQueues = (limits: Limits = {}): Queues => {
 }
 
 /**
- * Requests of the same moment share one run: while one is under way the next ones collect, up to `sizeMax`.
- * Each caller gets the result of the run that carried its item, when it is done, or that run's error.
+ * Lets simultaneous requests share a run: while one run is under way, the next items are collected, up to `sizeMax`. Each
+ * caller gets the result or the error of the run with its item.
  */
 export const createBatcher = <Item, Result>(input: {
   readonly sizeMax: number
@@ -124,7 +124,7 @@ export const createBatcher = <Item, Result>(input: {
 
   const runInTurn = async (items: readonly Item[]): Promise<Result> => {
     using _turn = await runs.enter()
-    // Whoever comes in the same turn of the event loop goes along: about a fifth of the work less where many come at once.
+    // Items of the same turn of the event loop join this run; under load that saves about a fifth of the work.
     await nextTurn()
     if (collecting?.items === items) collecting = null
     collected -= items.length

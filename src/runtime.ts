@@ -1,6 +1,6 @@
-// The only file that knows on which runtime the process runs: Bun, or Deno 2. All other code uses what both have.
+// The only file that knows the runtime: Bun, or Deno 2. All other code uses what both have.
 
-/** Of the `Deno` namespace, what is used here: its types are not installed. */
+/** The parts of the `Deno` namespace that we use, because its types are not installed. */
 type DenoRuntime = {
   serve(
     options: {
@@ -24,23 +24,23 @@ type CFunction = (...args: readonly unknown[]) => unknown
 const deno = (globalThis as { Deno?: DenoRuntime }).Deno
 
 const IDLE_TIMEOUT_SECONDS = 60
-/** Bun answers a larger body by itself, with no text. So http/limits.ts has the limits, and http/unread.ts drops the rest. */
+/** Bun itself would answer a larger body, without a text. Our limits are in http/limits.ts, and http/unread.ts drops the rest. */
 const NO_LIMIT_BYTES = Number.MAX_SAFE_INTEGER
 
 export type Server = {
   readonly hostname: string
   readonly port: number
-  /** Accepts no more requests, and resolves when those that run are answered; at once where they are to be cut off. */
+  /** Accepts no more requests, and resolves when the running ones are answered, or at once if they are cut off. */
   readonly stop: (cutsOff: boolean) => Promise<void>
 }
 
 type ServeOptions = {
   readonly hostname: string
-  /** 0 chooses a free one. */
+  /** 0 chooses a free port. */
   readonly port: number
-  /** @param address of the other end, where it is known. */
+  /** @param address of the client, if known. */
   readonly fetch: (request: Request, address: () => string | null) => Answer
-  /** Answers what `fetch` threw. */
+  /** Answers an error of `fetch`. */
   readonly error: (error: unknown) => Response
 }
 
@@ -51,7 +51,7 @@ const serveOnBun = ({ hostname, port, fetch, error }: ServeOptions): Server => {
     fetch: (request, self) => fetch(request, () => self.requestIP(request)?.address ?? null),
     maxRequestBodySize: NO_LIMIT_BYTES,
     idleTimeout: IDLE_TIMEOUT_SECONDS,
-    // Bun's own page for a failure shows its source text, its stack and the folder.
+    // Bun's own error page would show source text, stack and paths.
     development: false,
     error,
   })
@@ -72,12 +72,12 @@ const serveOnDeno = (runtime: DenoRuntime, { hostname, port, fetch, error }: Ser
 export const serve = (options: ServeOptions): Server =>
   deno === undefined ? serveOnBun(options) : serveOnDeno(deno, options)
 
-/** C's types of parameters that functions here have; `pointer` is to the memory of a typed array. */
+/** The C types of parameters that we use; `pointer` points to the memory of a typed array. */
 type CType = 'i32' | 'u64' | 'pointer'
 
 /**
  * A function of a C library that returns an `i32`.
- * @throws Error where the library or the function is not there.
+ * @throws Error if the library or the function does not exist.
  */
 export const loadCFunction = async (
   library: string,

@@ -10,7 +10,7 @@ import { createScrape } from './metrics/scrape.ts'
 import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from './security/core-dumps.ts'
 import { startWritingEvents } from './security/events.ts'
 
-/** Requests that are running when the process is told to stop get this long. */
+/** How long running requests may take after a stop signal. */
 const DRAIN_MS = 10_000
 
 const main = async (): Promise<void> => {
@@ -34,7 +34,7 @@ const main = async (): Promise<void> => {
   }
   process.once('SIGTERM', () => void stop('SIGTERM'))
   process.once('SIGINT', () => void stop('SIGINT'))
-  // Only now: whoever reads this may tell the process to stop, which must end it cleanly.
+  // Log this last: whoever reads it may stop the process, which must then end cleanly.
   const metrics = listenForScrapes(ctx, { at: config.metricsListener, read: createScrape(ctx) })
   log.info({ url: `http://${server.hostname}:${server.port}`, environment: config.environment }, 'listening')
 }

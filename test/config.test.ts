@@ -105,7 +105,7 @@ describe('a deployment on mainnet sends nothing unencrypted to another machine',
       ['IPFS_API_URL', 'http://user:password@ipfs.example.org:5001', 'http://127.0.0.1:5001'],
     ] as const) {
       expect(refusalOf({ [name]: remote })).toBe(
-        `${name} must be a URL by https or wss on mainnet, unless its host is this machine.`,
+        `${name} must be a URL with https or wss on mainnet, unless its host is this machine.`,
       )
       expect(refusalOf({ [name]: here })).toBe('taken')
     }

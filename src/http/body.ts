@@ -1,4 +1,4 @@
-// Reading a request's body: everything about it that no schema can say is checked here, before any effect.
+// Reads a request's body and checks, before any effect, what schemas cannot express.
 
 import { AppError } from '../errors.ts'
 import { parseJsonText } from './json-text.ts'
@@ -7,7 +7,7 @@ import { declaredBytes } from './unread.ts'
 type BodyBounds = {
   /** See limits.ts. */
   readonly maxBytes: number
-  /** Called with the number of bytes before they are read. It throws where the caller has sent too many. */
+  /** Called with the number of bytes before they are read. It throws if the caller has sent too many. */
   readonly spend: (bytes: number) => Promise<void>
 }
 
@@ -28,7 +28,7 @@ const readChunks = async (body: ReadableStream<Uint8Array>, bounds: BodyBounds):
       chunks.push(value)
     }
   } finally {
-    // Not cancelled: the rest is dropped in unread.ts.
+    // Do not cancel: unread.ts drops the rest.
     reader.releaseLock()
   }
 }
@@ -39,17 +39,17 @@ const readWhole = async (request: Request, bounds: BodyBounds): Promise<Uint8Arr
   if (declared === 0) return new Uint8Array()
   if (declared > bounds.maxBytes) throw tooLarge(bounds)
   await bounds.spend(declared)
-  // The server takes no more than what was declared.
+  // The server reads no more than the declared length.
   return new Uint8Array(await request.arrayBuffer())
 }
 
 const read = (request: Request, bounds: BodyBounds): Promise<Uint8Array> =>
   readWhole(request, bounds).catch((error: unknown) => {
     if (error instanceof AppError || !request.signal.aborted) throw error
-    throw new AppError('body_incomplete', 'The connection ended before the whole body had come.', { cause: error })
+    throw new AppError('body_incomplete', 'The connection ended before the whole body was received.', { cause: error })
   })
 
-/** @throws content_encoding_unsupported: what is compressed could be a thousand times as large as what was sent. */
+/** @throws content_encoding_unsupported, because a compressed body could expand a thousandfold. */
 const refuseEncoding = (request: Request): void => {
   const encoding = request.headers.get('content-encoding')?.trim().toLowerCase() ?? ''
   if (encoding === '' || encoding === 'identity') return
@@ -74,7 +74,7 @@ const readTyped = async (
 }
 
 /**
- * The parsed body, without fields that are null; or undefined where there is no body.
+ * The parsed body without null fields, or undefined if there is no body.
  * @throws body_too_large, body_incomplete, content_type_unsupported, content_encoding_unsupported, invalid_input.
  */
 export const readJsonBody = async (request: Request, bounds: BodyBounds): Promise<unknown> => {
@@ -97,7 +97,7 @@ export const readJsonBody = async (request: Request, bounds: BodyBounds): Promis
 }
 
 /**
- * The fields of an HTML form; none where there is no body.
+ * The fields of an HTML form; none if there is no body.
  * @throws body_too_large, body_incomplete, content_type_unsupported, content_encoding_unsupported.
  */
 export const readFormBody = async (request: Request, bounds: BodyBounds): Promise<ReadonlyMap<string, string>> => {

@@ -1,4 +1,4 @@
-// From whatever was thrown to the ErrorResponse that leaves: no value of the caller's, no message of an unknown error.
+// Turns any thrown value into an ErrorResponse, without values of the caller and without messages of unknown errors.
 
 import { ValueErrorType } from '@sinclair/typebox/errors'
 import { isDatabaseAway } from '../../db/client.ts'
@@ -9,7 +9,7 @@ type Answer = {
   readonly body: { readonly error: string; readonly code: string }
   readonly retryAfterSeconds: number | null
   readonly event: SecurityEvent | null
-  /** A mistake of ours: it belongs in the log. */
+  /** Our own mistake, which belongs in the log. */
   readonly unexpected: boolean
 }
 
@@ -21,7 +21,7 @@ const answer = (code: ErrorCode, error: string, unexpected = false): Answer => (
   unexpected,
 })
 
-/** The one place where a failure becomes an HTTP answer. */
+/** The only place where an error becomes an HTTP answer. */
 export const answerOf = (thrown: unknown): Answer => {
   const known = appErrorIn(thrown)
   if (known !== null) {
@@ -38,15 +38,15 @@ export const answerOf = (thrown: unknown): Answer => {
       return answer('not_found', 'There is no such path.')
     default:
       return isDatabaseAway(thrown)
-        ? answer('unavailable', 'The database was away: whether this was done is not known.', true)
-        : answer('internal', 'Something failed on our side; nothing was done.', true)
+        ? answer('unavailable', 'The database was unavailable: it is unknown whether this was done.', true)
+        : answer('internal', 'An error on our side; nothing was done.', true)
   }
 }
 
 const codeOf = (thrown: unknown): unknown =>
   typeof thrown === 'object' && thrown !== null && 'code' in thrown ? thrown.code : null
 
-/** The framework wraps what a parser throws. */
+/** The framework wraps errors of a parser. */
 const appErrorIn = (thrown: unknown): AppError | null => {
   for (let at = thrown, depth = 0; at instanceof Error && depth < 4; at = at.cause, depth += 1) {
     if (at instanceof AppError) return at
@@ -57,7 +57,7 @@ const appErrorIn = (thrown: unknown): AppError | null => {
 type Finding = { readonly type: number; readonly path: string; readonly schema: Record<string, unknown> }
 
 const findingOf = (thrown: unknown): { readonly part: string; readonly finding: Finding | null } => {
-  // The first finding alone: to make all of them takes longer than to check the body.
+  // Use only the first finding: collecting all of them costs more than checking the body.
   const { type: on, valueError: first } = thrown as { type?: unknown; valueError?: unknown }
   const part = typeof on === 'string' ? on : 'body'
   if (typeof first !== 'object' || first === null) return { part, finding: null }
@@ -70,8 +70,8 @@ const findingOf = (thrown: unknown): { readonly part: string; readonly finding: 
 
 const validationAnswer = (thrown: unknown): Answer => {
   const { part, finding } = findingOf(thrown)
-  // An answer of ours that does not fit its schema is not the caller's mistake.
-  if (part === 'response') return answer('internal', 'Something failed on our side.', true)
+  // If our own answer does not fit its schema, the caller made no mistake.
+  if (part === 'response') return answer('internal', 'An error on our side.', true)
   if (finding === null) return answer('invalid_input', `The ${part} is not valid.`)
   const field = finding.path.slice(1).replaceAll('/', '.')
   const name = shownName(field)
@@ -98,11 +98,11 @@ const knownIn = ({ properties }: Record<string, unknown>): string => {
   return names.length === 0 ? '' : `; known are ${names.join(', ')}`
 }
 
-/** For what is no text at all: who sends the number 1 is not helped by hearing that digits are right. */
+/** For a value that is no text at all: to say only "digits" would not help somebody who sent the number 1. */
 const textRuleOf = (schema: Record<string, unknown>): string =>
   typeof schema.rule === 'string' ? `a text: ${schema.rule}` : 'a text'
 
-/** The schema's own word on what would be right, else its type. */
+/** The schema's `rule`, else its type. */
 const ruleOf = (schema: Record<string, unknown>): string => {
   if (typeof schema.rule === 'string') return schema.rule
   switch (schema.type) {
@@ -119,7 +119,7 @@ const ruleOf = (schema: Record<string, unknown>): string => {
 
 type Route = { readonly method: string; readonly path: string }
 
-/** Where the path exists with other methods: 405 and which those are. */
+/** The answer 405 with the allowed methods, if the path exists with other methods. */
 export const methodNotAllowed = (
   routes: readonly Route[],
   request: Request,
@@ -128,7 +128,7 @@ export const methodNotAllowed = (
   const methods = routes.filter((route) => matches(route.path, path)).map((route) => route.method)
   if (methods.length === 0 || methods.includes(request.method)) return null
   const allow = [...new Set(methods)].sort().join(', ')
-  return { allow, body: answer('method_not_allowed', `This path takes ${allow}.`).body }
+  return { allow, body: answer('method_not_allowed', `This path accepts ${allow}.`).body }
 }
 
 const matches = (pattern: string, path: string): boolean => {

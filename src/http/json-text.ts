@@ -1,15 +1,15 @@
-// What JSON.parse does not check, and must be checked before anything is built from a stranger's text: how deep it is
-// nested, how much it holds, that no field is named twice, and that no text holds NUL or half a surrogate pair.
+// Checks of a body's text before anything is built from it, because JSON.parse does not make them: depth, number of items,
+// duplicate fields, NUL characters and lone surrogates.
 //
-// One pass over the text. It need not find other mistakes: JSON.parse refuses whatever is no JSON afterwards. In decoded
-// UTF-8 the two forbidden kinds of characters can only be written as escapes (JSON.parse refuses control characters as they
-// are), so a string without a backslash is skipped by a search for its end.
+// One pass over the text. It need not find other mistakes, because JSON.parse runs afterwards. In decoded UTF-8 the two
+// forbidden characters can only occur as escapes (JSON.parse refuses raw control characters), so for a string without a
+// backslash we only search for its end.
 
 import { AppError } from '../errors.ts'
 import { refusedNul, refusedSurrogate } from './text.ts'
 
 const MAX_DEPTH = 32
-/** The largest body that makes sense is a batch of 100 transactions with 7 fields each. */
+/** The largest legitimate body is a batch of 100 transactions with 7 fields each. */
 const MAX_ITEMS = 10_000
 
 const QUOTE = 0x22
@@ -23,11 +23,11 @@ const LETTER_N = 0x6e
 const LETTER_U = 0x75
 const ESCAPE_LENGTH = 6
 
-/** An object or a list that is open at the place that is looked at. */
+/** An object or a list that is open at the current position. */
 type Open = {
-  /** The names so far; null in a list. */
+  /** The field names so far; null in a list. */
   readonly names: Set<string> | null
-  /** Where the name of the field is that is looked at, with its quotes. */
+  /** The position of the current field's name, with its quotes. */
   nameFrom: number
   nameTo: number
   /** In an object: whether the next string is a name. */
@@ -38,7 +38,7 @@ type Open = {
 
 const notJson = (): AppError => new AppError('invalid_input', 'The body must be valid JSON in UTF-8.')
 
-/** A string of the text as it is meant, given with its quotes. */
+/** Decodes a string of the text, given with its quotes. */
 const meantBy = (text: string, from: number, to: number, escaped: boolean): string => {
   if (!escaped) return text.slice(from + 1, to - 1)
   try {
@@ -48,7 +48,7 @@ const meantBy = (text: string, from: number, to: number, escaped: boolean): stri
   }
 }
 
-/** How an error names the place: `unsigned_transactions.3.to`. */
+/** The path for an error, for instance `unsigned_transactions.3.to`. */
 const pathOf = (text: string, open: readonly Open[]): string =>
   open
     .map((each) => (each.names === null ? String(each.index) : meantBy(text, each.nameFrom, each.nameTo, true)))
@@ -60,7 +60,7 @@ const hexDigit = (code: number): number => {
   return lower >= 0x61 && lower <= 0x66 ? lower - 0x57 : Number.NaN
 }
 
-/** The code unit that the escape at this place stands for; NaN where it is no `\uXXXX`. */
+/** The code unit of the escape at a position; NaN if it is no `\uXXXX`. */
 const unitAt = (text: string, at: number): number =>
   text.charCodeAt(at) === BACKSLASH && text.charCodeAt(at + 1) === LETTER_U
     ? hexDigit(text.charCodeAt(at + 2)) * 0x1000 +
@@ -80,7 +80,7 @@ const checkEscape = (text: string, at: number, field: () => string): number => {
   throw refusedSurrogate(field())
 }
 
-/** From the first backslash of a string. @returns the place behind its closing quote. */
+/** Starts at the first backslash of a string. @returns the position after its closing quote. */
 const endOfEscaped = (text: string, from: number, field: () => string): number => {
   let at = from
   while (at < text.length) {
@@ -98,7 +98,7 @@ const begin = (open: Open[], names: Set<string> | null): void => {
   }
 }
 
-/** @returns whether `null` is the value of a field somewhere. @throws invalid_input. */
+/** @returns whether any field is `null`. @throws invalid_input. */
 const checkJsonText = (text: string): boolean => {
   const open: Open[] = []
   let items = 0
@@ -111,7 +111,7 @@ const checkJsonText = (text: string): boolean => {
       throw new AppError('invalid_input', `The body must not hold more than ${MAX_ITEMS} fields and list items.`)
     }
   }
-  /** @returns the place behind the string that begins here. */
+  /** @returns the position after the string that begins here. */
   const passString = (from: number): number => {
     const innermost = open.at(-1)
     const isName = innermost?.nameNext === true
@@ -158,7 +158,7 @@ const checkJsonText = (text: string): boolean => {
   return hasNulls
 }
 
-/** `null` equals absent: such fields are dropped, at every depth. */
+/** Removes null fields at every depth, because `null` means absent. */
 const dropNulls = (value: unknown): void => {
   if (typeof value !== 'object' || value === null) return
   for (const [name, item] of Object.entries(value)) {
@@ -168,8 +168,8 @@ const dropNulls = (value: unknown): void => {
 }
 
 /**
- * The value of a JSON text, without fields that are null.
- * @throws invalid_input where the text is no JSON, is too deep or too large, or has a field twice or a forbidden character.
+ * Parses a JSON text and removes null fields.
+ * @throws invalid_input if it is no JSON, too deep, too large, or has a duplicate field or a forbidden character.
  */
 export const parseJsonText = (text: string): unknown => {
   const hasNulls = checkJsonText(text)

@@ -1,18 +1,18 @@
-// How large a body may be, route by route. What is not listed takes a small one.
+// The largest body of each route. Routes that are not listed accept a small one.
 
 const KIBIBYTE = 1024
 const MEBIBYTE = 1024 * KIBIBYTE
 
-/** Twice what the longest fields of any route that is not listed below come to. */
+/** Twice the size of the longest fields of all routes that are not listed below. */
 export const SMALL_BODY_BYTES = 16 * KIBIBYTE
 
-/** 1 MB of call data, more than any network takes in one transaction, is 2 MB of hex; a bundle has several of them. */
+/** 1 MB of call data, more than any network accepts in one transaction, is 2 MB of hex; a bundle has several. */
 const CALL_DATA_BYTES = 4 * MEBIBYTE
 /** 50 rules with values of 1,024 characters. */
 const RULES_BYTES = 256 * KIBIBYTE
-/** A description of 4,096 characters, each perhaps written as two escapes of six. */
+/** A description of 4,096 characters, each of which may be written as two escapes of six. */
 const METADATA_BYTES = 64 * KIBIBYTE
-/** A contract wallet's signature of 8,192 bytes in hex, beside the message that it signs. */
+/** A contract wallet's signature of 8,192 bytes in hex, and the message that it signs. */
 const SIGNATURE_BYTES = 32 * KIBIBYTE
 
 /** By path, as the route declares it. */
@@ -22,7 +22,7 @@ export const LARGE_BODIES: ReadonlyMap<string, number> = new Map([
   ['/transactions/sign', CALL_DATA_BYTES],
   ['/transactions/sign-and-send', CALL_DATA_BYTES],
   ['/transactions/batch-sign-and-send', CALL_DATA_BYTES],
-  // Messages have no limit of their own: documents are signed too.
+  // Messages have no limit of their own, because people also sign documents.
   ['/transactions/sign-message', CALL_DATA_BYTES],
   ['/policies', RULES_BYTES],
   ['/nfts/mint', METADATA_BYTES],

@@ -6,7 +6,7 @@ import { dropUnread, endsWithBody } from './unread.ts'
 
 /**
  * Listens on a port.
- * @param input.port 0 chooses a free one.
+ * @param input.port 0 chooses a free port.
  */
 export const listen = (input: {
   readonly fetch: (request: Request) => Response | Promise<Response>
@@ -24,7 +24,7 @@ export const listen = (input: {
       return Promise.resolve(answer).finally(() => dropUnread(request))
     },
     error: (error) => {
-      input.log.error({ err: error }, 'failed outside of the app')
+      input.log.error({ err: error }, 'a request failed outside of the app')
       const { status, body } = answerOf(error)
       return Response.json(body, { status })
     },

@@ -1,12 +1,11 @@
-// Who is at the other end of a connection. The server says so for a request when it is asked; whoever stands between says
-// it in X-Forwarded-For, which counts only as far as the proxies are ours.
+// The address of the caller. It is the server's own word, or X-Forwarded-For as far as it was added by our own proxies.
 
 import { isIP } from 'node:net'
 import type { Config } from '../config.ts'
 
-/** Who asks: for throttles, and to show to whoever completes or lists a login. */
+/** The caller's address and device, for throttles and for display when a login is confirmed or listed. */
 export type Asker = {
-  /** An IP address, or '' where it is not known. */
+  /** An IP address, or '' if unknown. */
   readonly address: string
   /** The header User-Agent, at most 256 characters. */
   readonly device: string
@@ -22,12 +21,12 @@ const GROUPS_OF_A_SUBNET = 4
 
 const peers = new WeakMap<Request, () => string | null>()
 
-/** Called by whoever listens. */
+/** The server calls it for each request. */
 export const notePeer = (request: Request, address: () => string | null): void => {
   peers.set(request, address)
 }
 
-/** An address without a port or a zone; null for what is none. */
+/** An address without port and zone, or null. */
 const readAddress = (text: string): string | null => {
   const [, bracketed, dotted] = WITH_PORT.exec(text) ?? []
   const bare = (bracketed ?? dotted ?? text).split('%', 1)[0] ?? ''
@@ -35,7 +34,7 @@ const readAddress = (text: string): string | null => {
   return isIP(address) === 0 ? null : address
 }
 
-/** The groups of an IPv6 address, in the one spelling of each that URLs have (RFC 5952). */
+/** The groups of an IPv6 address, normalised as in URLs (RFC 5952). */
 const groupsOf = (address: string): readonly string[] => {
   const halves = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::')
   const [before = [], after] = halves.map((half) => half.split(':').filter((group) => group !== ''))
@@ -45,8 +44,8 @@ const groupsOf = (address: string): readonly string[] => {
 }
 
 /**
- * What counts as one caller where tries are counted: of IPv6 a /64, the least that a subscriber has (RFC 6177 §2), within
- * which any address is theirs to take.
+ * The unit in which tries are counted. For IPv6 it is a /64, the least that a subscriber gets (RFC 6177 §2), because they can
+ * use any address in it.
  */
 export const subnetOf = (address: string): string =>
   isIP(address) === 6 ? `${groupsOf(address).slice(0, GROUPS_OF_A_SUBNET).join(':')}::/64` : address
@@ -56,7 +55,7 @@ const forwardedFor = (headers: Headers, hops: number): string | null => {
   return readAddress(said.at(-hops) ?? '')
 }
 
-/** The caller's address, or ''. With n proxies of ours the nth address from the right is what the first of them saw. */
+/** The caller's address, or ''. With n trusted proxies it is the nth address from the right, added by the first of them. */
 export const addressOf = (config: Pick<Config, 'trustedProxies'>, request: Request): string => {
   const peer = readAddress(peers.get(request)?.() ?? '') ?? ''
   const hops = config.trustedProxies

@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts'
 import { checkText } from './text.ts'
 
-/** What no schema can say of a query string. @throws invalid_input for a repeated parameter, NUL and broken Unicode. */
+/** Checks of a query string that schemas cannot express. @throws invalid_input for a repeated parameter, NUL and broken Unicode. */
 export const checkQuery = (url: string): void => {
   const start = url.indexOf('?')
   if (start === -1) return
@@ -16,7 +16,7 @@ export const checkQuery = (url: string): void => {
   }
 }
 
-/** URLSearchParams would replace bytes that are no UTF-8 with U+FFFD. */
+/** Refuses invalid UTF-8, which URLSearchParams would replace by U+FFFD. */
 const refuseBrokenEscapes = (query: string): void => {
   try {
     decodeURIComponent(query)

@@ -2,11 +2,11 @@ import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Config } from '../config.ts'
 import { AppError } from '../errors.ts'
 
-/** Long enough that the largest body fits into the least budget, and short enough to wait for. */
+/** Long enough that the largest body fits into the smallest budget, and short enough to wait for. */
 const BYTES_WINDOW_SECONDS = 10
 
 export type Rate = {
-  /** @throws rate_limited with the seconds until there is room again. */
+  /** @throws rate_limited with the seconds to wait. */
   spend(spender: string, points: number): Promise<void>
 }
 
@@ -25,11 +25,11 @@ const createRate = (input: { readonly points: number; readonly windowSeconds: nu
   }
 }
 
-/** How many requests a second; each process counts its own. */
+/** Limits requests per second. Each process counts its own. */
 export const requestRate = (config: Pick<Config, 'rateLimitPerSecond'>): Rate =>
   createRate({ points: config.rateLimitPerSecond, windowSeconds: 1, of: 'requests' })
 
-/** How many bytes of bodies, likewise. */
+/** Limits bytes of bodies per second. Each process counts its own. */
 export const byteRate = (config: Pick<Config, 'rateLimitBytesPerSecond'>): Rate =>
   createRate({
     points: config.rateLimitBytesPerSecond * BYTES_WINDOW_SECONDS,

@@ -1,4 +1,4 @@
-// Schema pieces that several resources share. Each scalar's `rule` is what an error answer says would be right.
+// Schema parts that several resources share. The `rule` of a field completes the sentence 'Field "x" must be …'.
 
 import { Kind, type Static, type TSchema, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox'
 import { t } from 'elysia'
@@ -8,7 +8,7 @@ export const closed = { additionalProperties: false } as const
 
 TypeRegistry.Set('OneOf', (schema: { readonly enum: readonly unknown[] }, value) => schema.enum.includes(value))
 
-/** A closed list. (The framework's own enumeration would silently fill in its first word where the field is absent.) */
+/** One of some words. (The framework's own enumeration would insert its first word for an absent field.) */
 export const OneOf = <const Words extends readonly string[]>(
   words: Words,
   options: { readonly description: string; readonly examples?: string[] },
@@ -21,7 +21,7 @@ export const OneOf = <const Words extends readonly string[]>(
     ...options,
   })
 
-// Which networks there are is not known before the configuration: `checkNetwork` refuses others, and the description lists them.
+// The networks are known only from the configuration, so `checkNetwork` checks them, and the document lists them.
 TypeRegistry.Set('Network', (_, value) => value !== undefined)
 
 export const NetworkField = Type.Unsafe<Network>({
@@ -33,7 +33,7 @@ export const NetworkField = Type.Unsafe<Network>({
 })
 
 export const ControlModeField = OneOf(CONTROL_MODES, {
-  description: 'Who controls the wallet: with the developer secret, or with the user PIN.',
+  description: 'Who controls the wallet: the developer with the developer secret, or the user with the PIN.',
 })
 
 export const StatusField = OneOf(TRANSACTION_STATUSES, {
@@ -42,7 +42,7 @@ export const StatusField = OneOf(TRANSACTION_STATUSES, {
 
 type TextLength = { readonly minLength: number; readonly maxLength: number }
 
-/** Characters as JSON Schema and people count them: an emoji is one, and two of JavaScript's. */
+/** Counts characters as JSON Schema and people do: an emoji is one, although JavaScript counts two. */
 const isTextOfLength = ({ minLength, maxLength }: TextLength, value: unknown): boolean =>
   typeof value === 'string' &&
   value.length >= minLength &&
@@ -50,7 +50,7 @@ const isTextOfLength = ({ minLength, maxLength }: TextLength, value: unknown): b
 
 TypeRegistry.Set('Text', isTextOfLength)
 
-/** A text of some length. */
+/** A text with bounds on its length. */
 export const Text = (length: TextLength, options: { readonly description: string; readonly examples: string[] }) =>
   Type.Unsafe<string>({
     [Kind]: 'Text',
@@ -72,7 +72,7 @@ export const AddressField = (description: string) =>
     minLength: 1,
     maxLength: 128,
     description,
-    rule: 'an address of the network with a valid checksum; on the EVM networks lower case too',
+    rule: 'an address of the network with a valid checksum, or on EVM networks in lower case',
     examples: ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8'],
   })
 
@@ -81,7 +81,7 @@ const UUID_TEXT = { rule: 'a UUID', examples: ['5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d
 
 export const UuidField = (description: string) => Type.String({ pattern: `^${UUID}$`, description, ...UUID_TEXT })
 
-/** Of a query string: an empty value and `null` are as if absent. */
+/** In a query string, an empty value and `null` mean absent. */
 export const OptionalUuidText = (description: string) =>
   t.Optional(t.String({ pattern: `^(?:|null|${UUID})$`, description, ...UUID_TEXT }))
 
@@ -105,7 +105,7 @@ export const CredentialFields = {
   user_pin: Type.Optional(UserPinField),
 }
 
-/** Text in, so that `0x10` and `1e3` are refused; an empty value and `null` are as if absent. */
+/** A text, so that `0x10` and `1e3` are refused. An empty value and `null` mean absent. */
 const PageText = (description: string, digits: number) =>
   t.Optional(
     t.String({
@@ -120,11 +120,11 @@ const DEFAULT_PAGE_SIZE = 20
 const MAX_PAGE_SIZE = 100
 
 export const PagingFields = {
-  page: PageText('Which page, from 1.', 6),
+  page: PageText('The page, from 1.', 6),
   page_size: t.Optional(
     t.String({
       pattern: '^(?:|null|[1-9]|[1-9][0-9]|100)$',
-      description: `Items a page, ${DEFAULT_PAGE_SIZE} by default.`,
+      description: `Items per page, ${DEFAULT_PAGE_SIZE} by default.`,
       rule: `a whole number from 1 to ${MAX_PAGE_SIZE} in plain digits`,
       examples: ['20'],
     }),
@@ -150,7 +150,7 @@ export const ErrorResponse = Type.Object(
   },
 )
 
-/** The response table of a route: its 200 and the errors that every route can answer with. */
+/** The responses of a route: 200, and the errors that every route can answer. */
 export const answers = <Schema extends TSchema>(success: Schema) => ({
   200: success,
   400: ErrorResponse,
@@ -166,7 +166,7 @@ export const answers = <Schema extends TSchema>(success: Schema) => ({
   503: ErrorResponse,
 })
 
-/** For the description of a route that takes the header `Idempotency-Key`. */
+/** Documents the header `Idempotency-Key`. */
 const IDEMPOTENT = {
   parameters: [
     {
@@ -174,13 +174,13 @@ const IDEMPOTENT = {
       in: 'header' as const,
       required: false,
       description:
-        'At most 200 characters, kept 24 h. The same key and body again: the first answer, and nothing is done twice; another body: 409 `idempotency_mismatch`.',
+        'At most 200 characters, kept for 24 hours. The same key and body again get the first answer, and nothing is done twice; another body gets 409 `idempotency_mismatch`.',
       schema: { type: 'string' as const, minLength: 1, maxLength: 200 },
     },
   ],
 }
 
-/** How the routes of one resource describe themselves; `idempotent` is for those that take the header `Idempotency-Key`. */
+/** Descriptions of the routes of one resource; `idempotent` is for routes that accept the header `Idempotency-Key`. */
 export const describedAs = (tag: string) => {
   const detail = (summary: string, description: string) => ({ detail: { tags: [tag], summary, description } })
   const idempotent = (summary: string, description: string) => ({
@@ -191,12 +191,12 @@ export const describedAs = (tag: string) => {
 
 export const Success = Type.Object({ success: Type.Literal(true) }, { ...closed, title: 'Success' })
 
-/** The answer of a call that has nothing to tell but that it was done. */
+/** The answer of a call without a result. */
 export const SUCCESS = { success: true } as const
 
 export const TransactionResult = Type.Object(
   {
-    transaction_id: UuidField('Our id of the transaction, stable from now on.'),
+    transaction_id: UuidField('Our id of the transaction, which never changes.'),
     network: NetworkField,
     status: StatusField,
   },
@@ -204,7 +204,7 @@ export const TransactionResult = Type.Object(
 )
 export type TransactionResult = Static<typeof TransactionResult>
 
-/** What the routes answer that submit a transaction. */
+/** The answer of routes that submit a transaction. */
 export const shownSubmitted = (submitted: {
   readonly transactionId: string
   readonly network: Network

@@ -8,11 +8,11 @@ export const refusedNul = (field: string): AppError =>
 export const refusedSurrogate = (field: string): AppError =>
   new AppError('invalid_input', `${shownField(field)} must be well-formed Unicode.`)
 
-/** @throws invalid_input where a text holds NUL or half a surrogate pair: PostgreSQL could not keep it as it came. */
+/** @throws invalid_input for NUL or a lone surrogate, which PostgreSQL cannot store. */
 export const checkText = (text: string, field: string): void => {
   if (text.includes(NUL)) throw refusedNul(field)
   if (!text.isWellFormed()) throw refusedSurrogate(field)
 }
 
-/** A UUID (RFC 9562 §4), in letters of any case. */
+/** A UUID (RFC 9562 §4), in any letter case. */
 export const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i

@@ -1,27 +1,26 @@
-// What becomes of a body that nobody reads, because the headers already decide or because it is too large. Many clients look
-// for an answer only when they have sent everything, and hear nothing if the connection ends before that.
+// Drops a body that nobody reads, because the headers already decide or it is too large. Many clients read the answer only
+// after they have sent everything, so they would miss it if the connection ended earlier.
 //
-// Where the connection stays open, Bun answers at once, and then receives and drops the rest by itself: it costs what
-// receiving costs, and no memory. Where the client asked for the connection to end, Bun ends it with the answer; so there the
-// rest is dropped here before the answer, up to a bound.
+// If the connection stays open, Bun answers at once and then drops the rest by itself, without memory. If the client asked to
+// close it, Bun closes it with the answer, so we drop the rest here first, up to a limit.
 
 const MAX_DROPPED_BYTES = 8 * 1024 * 1024
 const MAX_DROPPING_MS = 10_000
 
-/** The header Content-Length, which the server has checked; null where the body comes in chunks, or there is none. */
+/** The header Content-Length, which the server has validated; null for a chunked body or none. */
 export const declaredBytes = (request: Request): number | null => {
   const declared = request.headers.get('content-length')
   return declared === null ? null : Number(declared)
 }
 
-/** Whether a request has a body and asks that the connection end with the answer. */
+/** Whether a request has a body and asks to close the connection after the answer. */
 export const endsWithBody = ({ headers }: Request): boolean =>
   (headers.has('content-length') || headers.has('transfer-encoding')) &&
   /\bclose\b/i.test(headers.get('connection') ?? '')
 
-/** Receives and drops what nobody has read of a body, up to the bounds above. */
+/** Receives and drops the unread part of a body, up to the limits above. */
 export const dropUnread = async (request: Request): Promise<void> => {
-  // A body that was read as a whole is locked.
+  // A body is locked if somebody has read it.
   if (request.body === null || request.body.locked) return
   const reader = request.body.getReader()
   const timer = setTimeout(() => reader.releaseLock(), MAX_DROPPING_MS)
@@ -32,7 +31,7 @@ export const dropUnread = async (request: Request): Promise<void> => {
       dropped += value.byteLength
     }
   } catch {
-    // The time is over (a lock that is released ends the read), or the client went away: either way it is answered now.
+    // The time is over (releasing the lock ends the read) or the client went away. Answer now in both cases.
   } finally {
     clearTimeout(timer)
   }

@@ -58,7 +58,7 @@ describe('a file of further networks', () => {
     expect(config.rpcUrls.Harbor?.reveal()).toBe('https://node.example')
     expect(config.networks.at(-1)).toMatchObject({ maxFeePerGasCapWei: 7n * GWEI })
     expect(() => readConfig({ ...VARIABLES, ...rest, HARBOR_RPC_URL: 'http://node.example' })).toThrow(
-      'HARBOR_RPC_URL must be a URL by https or wss on mainnet, unless its host is this machine.',
+      'HARBOR_RPC_URL must be a URL with https or wss on mainnet, unless its host is this machine.',
     )
     expect(() => readNetworks({ ...VARIABLES, HARBOR_MAX_FEE_GWEI: '0.0001' })).toThrow(
       'HARBOR_MAX_FEE_GWEI must be above 0.001, the least that Harbor takes.',

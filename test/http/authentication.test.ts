@@ -22,12 +22,12 @@ const refused = async (headers: Record<string, string | undefined>, status: numb
   expect({ status: answer.status, code: answer.json.code }).toEqual({ status, code })
 }
 
-describe('who is calling', () => {
-  test('an API key and its project are let in', async () => {
+describe('authentication', () => {
+  test('accepts an API key with its project', async () => {
     expect((await list({})).status).toBe(200)
   })
 
-  test('X-Project-ID is an alias of the project header', async () => {
+  test('accepts X-Project-ID as an alias of the project header', async () => {
     const headers = { 'x-walletkit-project-id': undefined, 'x-project-id': service.project.projectId.toUpperCase() }
     expect((await list(headers)).status).toBe(200)
   })
@@ -37,7 +37,7 @@ describe('who is calling', () => {
     await refused({ 'x-walletkit-project-id': 'x' }, 400, 'project_required')
   })
 
-  test('refuses an unknown project, with or without a good key', async () => {
+  test('refuses an unknown project, with or without a valid key', async () => {
     await refused({ 'x-walletkit-project-id': randomUUID() }, 401, 'project_unknown')
     await refused({ 'x-walletkit-project-id': randomUUID(), authorization: undefined }, 401, 'project_unknown')
   })
@@ -65,17 +65,17 @@ describe('who is calling', () => {
     await sql.end()
   })
 
-  test('refuses a token of another kind', async () => {
+  test('refuses a token source other than ours', async () => {
     await refused({ 'x-walletkit-token-source': 'elsewhere' }, 400, 'token_source_unsupported')
     expect((await list({ 'x-walletkit-token-source': 'walletkit' })).status).toBe(200)
   })
 
-  test('says who may come in before it says anything of the input', async () => {
+  test('refuses an unknown caller before it checks the input', async () => {
     const answer = await service.call('/wallets', { body: { nonsense: true }, headers: { authorization: undefined } })
     expect(answer.json.code).toBe('unauthorized')
   })
 
-  test('notes when a key was last used', async () => {
+  test('records when a key was last used', async () => {
     const sql = postgres(service.database.url, { max: 1 })
     await list({})
     let used: Date | null = null
@@ -89,7 +89,7 @@ describe('who is calling', () => {
     expect(used).not.toBeNull()
   })
 
-  test('a key is limited to its number of requests a second', async () => {
+  test('limits a key to its number of requests per second', async () => {
     const limited = await startService({ variables: { RATE_LIMIT_PER_SECOND: '5' } })
     try {
       const answers = await Promise.all(Array.from({ length: 12 }, () => limited.call('/wallets?network=Polkadot')))
@@ -106,7 +106,7 @@ describe('who is calling', () => {
 describe('browsers', () => {
   const APP = 'https://app.example.com'
 
-  test('a preflight needs neither project nor bearer, on any path', async () => {
+  test('a preflight needs neither project nor bearer token, on any path', async () => {
     await setAllowedOrigins(service.ctx, { projectId: service.project.projectId, origins: [APP] })
     const answer = await service.call('/transactions/sign', {
       method: 'OPTIONS',
@@ -118,7 +118,7 @@ describe('browsers', () => {
     expect(answer.headers.get('access-control-allow-credentials')).toBeNull()
   })
 
-  test('a preflight from an origin that no project allows gives it nothing', async () => {
+  test('a preflight from an origin that no project allows gets no permission', async () => {
     const answer = await service.call('/wallets', { method: 'OPTIONS', headers: { origin: 'https://evil.example' } })
     expect(answer.status).toBe(204)
     expect(answer.headers.get('access-control-allow-origin')).toBeNull()
@@ -147,13 +147,13 @@ describe('browsers', () => {
     )
   })
 
-  test('errors can be read by the page too', async () => {
+  test('a page can read errors too', async () => {
     const answer = await list({ origin: APP, authorization: undefined })
     expect(answer.status).toBe(401)
     expect(answer.headers.get('access-control-allow-origin')).toBe(APP)
   })
 
-  test('refuses a list with something that is no origin', async () => {
+  test('an origin list with an invalid entry is refused', async () => {
     const set = setAllowedOrigins(service.ctx, {
       projectId: service.project.projectId,
       origins: ['https://a.example/x'],
@@ -163,7 +163,7 @@ describe('browsers', () => {
 })
 
 describe('health', () => {
-  test('needs no authentication, and says which networks are away', async () => {
+  test('needs no authentication, and says which networks are unreachable', async () => {
     expect((await fetch(`${service.baseUrl}/healthz`).then((response) => response.json())) as unknown).toEqual({
       status: 'ok',
     })

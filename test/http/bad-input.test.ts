@@ -4,13 +4,13 @@ import type { Call } from '../support/service.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const ADDRESS = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
-/** One letter's case changed. */
+/** Changes the case of one letter. */
 const BROKEN_CHECKSUM = '0x70997970c51812dc3A010C7d01b50e0d17dc79C8'
 
 let service: Service
 
 beforeAll(async () => {
-  // Nothing here may reach a node: bad input is refused at the edge.
+  // No request here may reach a node: bad input is refused first.
   const nowhere = 'http://127.0.0.1:1'
   service = await startService({
     rpcUrls: { Ethereum: nowhere, Polygon: nowhere, Base: nowhere, Avalanche: nowhere },
@@ -352,7 +352,7 @@ const cases: readonly Case[] = [
 
 const STATUS_OF: Record<string, number> = { not_implemented: 501, not_found: 404 }
 
-describe('bad input is refused at the edge', () => {
+describe('bad input is refused first', () => {
   for (const [name, path, call, status, code, names] of cases) {
     test(`refuses ${name}`, async () => {
       const before = await countRows(service.database.url)
@@ -371,13 +371,13 @@ describe('bad input is refused at the edge', () => {
   }
 })
 
-describe('what clients really send is taken', () => {
-  test('null equals absent', async () => {
+describe('what real clients send is accepted', () => {
+  test('null means absent', async () => {
     const answer = await service.post('/wallets', { ...wallet, owner_id: null, type: null, developer_secret: null })
     expect(answer.status).toBe(200)
   })
 
-  test('a bodiless POST with a form content type is judged as no body', async () => {
+  test('a POST without a body but with a form content type', async () => {
     const answer = await service.call('/users/logout', {
       method: 'POST',
       headers: { 'content-type': 'application/x-www-form-urlencoded', 'content-length': '0' },
@@ -385,7 +385,7 @@ describe('what clients really send is taken', () => {
     expect(answer.json.code).toBe('user_session_required')
   })
 
-  test('the content type may carry a charset, in any letters', async () => {
+  test('a content type with a charset, in any letter case', async () => {
     const answer = await service.call('/wallets', {
       rawBody: JSON.stringify(wallet),
       headers: { 'content-type': 'Application/JSON; charset=utf-8' },
@@ -393,7 +393,7 @@ describe('what clients really send is taken', () => {
     expect(answer.status).toBe(200)
   })
 
-  test('an empty page and null are as if absent', async () => {
+  test('an empty page parameter and null mean absent', async () => {
     expect((await service.call('/wallets?network=Ethereum&page=&page_size=null')).status).toBe(200)
   })
 

@@ -1,4 +1,4 @@
-// How much of a body is read, from whom, and what becomes of the rest: from outside, by raw sockets.
+// How much of a body is read, whose budget it counts against, and what happens to the rest; tested with raw sockets.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
@@ -43,13 +43,13 @@ const inChunks = (text: string) => [
 ]
 
 describe('the limit of a route', () => {
-  test('is listed for routes that exist', () => {
+  test('is listed only for existing routes', () => {
     const routes = createApp(service.ctx).routes.filter(({ method }) => method === 'POST')
     const paths = new Set(routes.map(({ path }) => path))
     for (const path of LARGE_BODIES.keys()) expect({ path, exists: paths.has(path) }).toEqual({ path, exists: true })
   })
 
-  test('is 16 KiB on every route of users, and twice that where a contract wallet’s signature is proved', async () => {
+  test('is 16 KiB on every route of users, and twice that where a contract wallet’s signature is verified', async () => {
     const KIBIBYTE = 1024
     const { access_token } = (await service.post('/users/login-anonymously', {})).json
     const asUser = (path: string) => post(path).replace(service.project.apiKey, access_token)
@@ -59,14 +59,14 @@ describe('the limit of a route', () => {
       const limit = (path === '/users/verify-login' ? 32 : 16) * KIBIBYTE
       expect({ path, limit: bodyLimitOf(path) }).toEqual({ path, limit })
       if (method === 'GET') continue
-      // A declared length is judged before a byte of the body comes.
+      // A declared length is checked before any byte of the body arrives.
       const answer = await raw(`${asUser(path)}Content-Length: ${limit + 1}\r\n\r\n`)
       expect({ path, ...outcome(answer) }).toEqual({ path, status: 413, code: 'body_too_large' })
     }
   })
 
   for (const path of ['/users/login-with-email', '/users/verify-login', '/wallets', '/policies', '/nfts/mint']) {
-    test(`of ${path} is met to the byte, declared or in chunks`, async () => {
+    test(`of ${path} is exact to the byte, for declared and chunked bodies`, async () => {
       const limit = bodyLimitOf(path)
       for (const [bytes, status, code] of [
         [limit, 400, 'invalid_input'],
@@ -81,7 +81,7 @@ describe('the limit of a route', () => {
     })
   }
 
-  test('leaves room for what the largest fields come to', async () => {
+  test('leaves room for the largest fields', async () => {
     const signature = { siwe_message: 'x'.repeat(4_096), signature: `0x${'ab'.repeat(8_192)}` }
     expect((await service.post('/users/verify-login', signature)).status).not.toBe(413)
     const description = '\ud83d\ude00'.repeat(4_096)
@@ -108,13 +108,13 @@ describe('the limit of a route', () => {
     expect((await service.post('/transactions/sign', sign)).json.code).toBe('not_found')
   })
 
-  test('is told before a byte of a declared body has come', async () => {
+  test('is reported before any byte of a declared body has arrived', async () => {
     const answer = await raw(`${post('/users/login-with-email')}Content-Length: ${4 * MEGABYTE}\r\n\r\n`)
     expect(outcome(answer)).toEqual({ status: 413, code: 'body_too_large' })
     expect(JSON.parse(answer.body).error).toBe('The body of this call must not be larger than 16384 bytes.')
   })
 
-  test('is heard by a client that listens only when it has sent everything, and wants the connection to end', async () => {
+  test('is reported to a client that reads only after sending everything and asks to close the connection', async () => {
     const { hostname, port } = new URL(service.baseUrl)
     for (const framing of [`Content-Length: ${5 * MEGABYTE}`, 'Transfer-Encoding: chunked']) {
       const socket = connect(Number(port), hostname)
@@ -139,16 +139,16 @@ describe('the limit of a route', () => {
     }
   })
 
-  test('holds for the form behind a mailed link', async () => {
+  test('applies to the form behind a mailed link', async () => {
     const form = `POST /login/link HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n`
     const answer = await raw(`${form}Content-Length: ${SMALL_BODY_BYTES + 1}\r\n\r\n`)
     expect(outcome(answer)).toEqual({ status: 413, code: 'body_too_large' })
   })
 })
 
-describe('how many bytes a caller may send', () => {
+describe('the byte budget of a caller', () => {
   const BYTES_A_SECOND = 500_000
-  /** Three of them are more than the budget of ten seconds. */
+  /** Three of these exceed the budget of ten seconds. */
   const text = padded({ no_such_field: 1 }, 2 * MEGABYTE)
   let limited: Service
 
@@ -159,7 +159,7 @@ describe('how many bytes a caller may send', () => {
   })
   afterAll(() => limited.close())
 
-  test('is counted by API key, and refused before more is read', async () => {
+  test('counts by API key, and refuses before reading more', async () => {
     const statuses = []
     for (let each = 0; each < 3; each += 1) {
       const answer = await limited.call('/transactions/sign', { rawBody: text })
@@ -180,7 +180,7 @@ describe('how many bytes a caller may send', () => {
     expect((await limited.as(other).call('/transactions/sign', { rawBody: text })).status).toBe(400)
   })
 
-  test('is counted by address where nobody is known, over all ways to log in', async () => {
+  test('counts by address for callers without a login, over all login methods', async () => {
     const small = padded({ no_such_field: 1 }, SMALL_BODY_BYTES)
     const from = (address: string, path: string) =>
       limited.call(path, { rawBody: small, headers: { authorization: undefined, 'x-forwarded-for': address } })
@@ -193,7 +193,7 @@ describe('how many bytes a caller may send', () => {
     expect((await from('192.0.2.2', '/users/verify-login')).status).toBe(400)
   })
 
-  test('is counted by address for users too, as anybody may become many', async () => {
+  test('counts by address for users too, as anybody can create many', async () => {
     const newUser = async () => {
       const headers = { authorization: undefined, 'x-forwarded-for': '192.0.2.9' }
       return String((await limited.post('/users/login-anonymously', {}, headers)).json.access_token)
@@ -208,7 +208,7 @@ describe('how many bytes a caller may send', () => {
 })
 
 describe('a body in a content encoding', () => {
-  test('is refused, and the answer says that none is taken', async () => {
+  test('is refused, and the answer says that none is accepted', async () => {
     const zipped = gzipSync(JSON.stringify({ network: 'Ethereum' }))
     for (const encoding of ['gzip', 'deflate, br', 'zstd', 'GZIP']) {
       const answer = await service.call('/wallets', {
@@ -226,19 +226,19 @@ describe('a body in a content encoding', () => {
     expect((await raw(chunked, '2\r\n{}\r\n0\r\n\r\n')).status).toBe(415)
   })
 
-  test('that changes nothing is taken', async () => {
+  test('is accepted if it is the identity', async () => {
     const wallet = { network: 'Ethereum', name: 'W', control_mode: 'developer', developer_secret: SECRET }
     expect((await service.post('/wallets', wallet, { 'content-encoding': 'identity' })).status).toBe(200)
   })
 })
 
-describe('a client that goes away within its body, or breaks it', () => {
+describe('a client that disconnects or breaks its body', () => {
   const counted = async (status: string): Promise<number> => {
     const { text } = await service.call('/metrics')
     return readMetrics(text).sum('http_request_duration_seconds_count', { route: '/wallets', method: 'POST', status })
   }
 
-  test('is counted apart from failures of ours', async () => {
+  test('is counted apart from our own errors', async () => {
     const beginnings = [
       `${post('/wallets')}Content-Length: 100\r\n\r\n{"a":`,
       `${post('/wallets')}Transfer-Encoding: chunked\r\n\r\n5\r\n{"a`,
@@ -254,7 +254,7 @@ describe('a client that goes away within its body, or breaks it', () => {
       socket.on('error', () => {})
       await new Promise<void>((resolve) => socket.write(text, () => resolve()))
       if (beginnings.includes(text)) {
-        // Authentication asks the database: it is over when the next request on this way is answered.
+        // Authentication queries the database, so it is done once the next request is answered.
         await service.call('/wallets?network=Ethereum')
         socket.destroy()
       } else {

@@ -13,7 +13,7 @@ const refusalOf = (text: string): string => {
   throw new Error(`taken: ${text}`)
 }
 
-/** The same value by the plainest means. */
+/** Parses and removes nulls in the simplest way. */
 const withoutNulls = (value: unknown): unknown => {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map(withoutNulls)
@@ -26,7 +26,7 @@ const escaped = (character: string): string =>
     .map((unit) => `\\u${character.charCodeAt(unit).toString(16).padStart(4, '0')}`)
     .join('')
 
-/** JSON with white space between all tokens, and every nth character of its strings as an escape. */
+/** Writes JSON with white space between all tokens, and every nth character of its strings as an escape. */
 const written = (value: unknown, everyNth: number): string => {
   const text = (plain: string) =>
     `"${[...plain].map((each, index) => (index % everyNth === 0 ? escaped(each) : JSON.stringify(each).slice(1, -1))).join('')}"`
@@ -54,7 +54,7 @@ const values = fc.letrec((tie) => ({
 })).value
 
 describe('the text of a body', () => {
-  test('is the value that it says, without fields that are null, however it is written', () => {
+  test('gives its value without null fields, in every way to write it', () => {
     fc.assert(
       fc.property(values, fc.integer({ min: 1, max: 20 }), (value, everyNth) => {
         const expected = withoutNulls(value)
@@ -65,7 +65,7 @@ describe('the text of a body', () => {
     )
   })
 
-  test('that is cut off or changed is refused or is the JSON that it has become, and never anything else', () => {
+  test('that is cut off or changed is refused, or gives the value that JSON.parse gives', () => {
     fc.assert(
       fc.property(
         values,
@@ -86,7 +86,7 @@ describe('the text of a body', () => {
     )
   })
 
-  test('names no field twice, at any depth and however it is spelt', () => {
+  test('must not name a field twice, at any depth and in any spelling', () => {
     const twice = 'The body must not name a field twice.'
     for (const text of [
       '{"a":1,"a":1}',
@@ -101,7 +101,7 @@ describe('the text of a body', () => {
     }
   })
 
-  test('may name a field again elsewhere, and may say in a string what looks like a field', () => {
+  test('may repeat a name in another object, and may contain what looks like a field in a string', () => {
     for (const text of [
       '{"a":{"a":{"a":1}}}',
       '{"x":[{"a":1},{"a":2}],"a":3}',
@@ -113,7 +113,7 @@ describe('the text of a body', () => {
     }
   })
 
-  test('holds no NUL and no half of a surrogate pair; the refusal names the field', () => {
+  test('must not contain NUL or a lone surrogate; the error names the field', () => {
     const cases = [
       ['{"name":"a\\u0000b"}', 'Field "name" must not contain the NUL character.'],
       ['{"a":{"b":[0,{"c":"\\u0000"}]}}', 'Field "a.b.1.c" must not contain the NUL character.'],
@@ -131,11 +131,11 @@ describe('the text of a body', () => {
     expect(parseJsonText('{"b":"\\ud83d\\uDE00 \\\\u0000 \\\\ud83d"}')).toEqual({ b: '😀 \\u0000 \\ud83d' })
   })
 
-  test('is bounded in depth and in number, before anything is built of it', () => {
+  test('is limited in depth and number of items before anything is built', () => {
     const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`
     expect(parseJsonText(nested(32))).toBeArray()
     expect(refusalOf(nested(33))).toBe('The body must not be nested deeper than 32.')
-    // As it is not read to its end, it need not even be JSON.
+    // It need not even be JSON, because it is not read to its end.
     expect(refusalOf('{"a":'.repeat(100_000))).toBe('The body must not be nested deeper than 32.')
     const list = (items: number) => `[${Array(items).fill('0').join(',')}]`
     expect(parseJsonText(list(10_000))).toHaveLength(10_000)

@@ -16,7 +16,7 @@ const server = listen({
 
 afterAll(() => server.stop(true))
 
-test('what no handler caught is an ErrorResponse like any other, and shows nothing of the inside', async () => {
+test('an unhandled error becomes an ordinary ErrorResponse without internal details', async () => {
   for (const path of ['/', '/late']) {
     const answer = await fetch(`http://127.0.0.1:${server.port}${path}`, { headers: { accept: 'text/html' } })
     const text = await answer.text()

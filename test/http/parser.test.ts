@@ -1,5 +1,5 @@
-// What the runtime's HTTP parser answers by itself, before the app hears of a request. docs/operations.md tells operators of
-// it ("In front of the API"): where one of these tests fails after an update of the runtime, change that text too.
+// What the runtime's HTTP parser answers by itself, before the app sees a request. docs/operations.md describes it for operators
+// ("In front of the API"); if a test fails after an update of the runtime, change that text too.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { connect } from 'node:net'
@@ -13,7 +13,7 @@ beforeAll(async () => {
 
 afterAll(() => service.close())
 
-/** All that the server sends until it ends the connection, or has answered so many requests. */
+/** Everything that the server sends until it closes the connection or has sent enough answers. */
 const exchange = (text: string, answers = Number.POSITIVE_INFINITY): Promise<string> => {
   const { hostname, port } = new URL(service.baseUrl)
   const { promise, resolve } = Promise.withResolvers<string>()
@@ -34,7 +34,7 @@ const HOST = 'Host: localhost\r\n'
 const EMPTY = /^HTTP\/1\.1 [0-9]{3} [^\r\n]*\r\nConnection: close\r\n\r\n$/
 
 describe('the app answers', () => {
-  test('methods that no path has, also those of extensions of HTTP', async () => {
+  test('methods that a path does not have, including HTTP extensions', async () => {
     for (const method of ['PROPFIND', 'QUERY', 'TRACE', 'CONNECT', 'LINK', 'PATCH']) {
       const received = await exchange(`${method} /healthz HTTP/1.1\r\n${HOST}\r\n`, 1)
       expect({ method, statuses: statuses(received) }).toEqual({ method, statuses: [405] })
@@ -44,18 +44,18 @@ describe('the app answers', () => {
     }
   })
 
-  test('requests that come together, where each is answered at once', async () => {
+  test('pipelined requests, if each is answered at once', async () => {
     const get = `GET /healthz HTTP/1.1\r\n${HOST}\r\n`
     expect(statuses(await exchange(get + get + get, 3))).toEqual([200, 200, 200])
   })
 
-  test('a body in chunks with extensions', async () => {
+  test('a chunked body with chunk extensions', async () => {
     const head = `POST /wallets HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n`
     expect(statuses(await exchange(`${head}2;a=b\r\n{}\r\n0\r\n\r\n`, 1))).toEqual([400])
   })
 })
 
-describe('the parser answers, with a status alone, and ends the connection after', () => {
+describe('the parser answers with only a status, and closes the connection', () => {
   const cases: readonly (readonly [name: string, text: string, status: number])[] = [
     ['more than 16 KiB of headers', `GET /healthz HTTP/1.1\r\n${HOST}X-A: ${'a'.repeat(17_000)}\r\n\r\n`, 431],
     ['more than 200 headers', `GET /healthz HTTP/1.1\r\n${HOST}${'X-A: b\r\n'.repeat(201)}\r\n`, 431],
@@ -86,12 +86,12 @@ describe('the parser answers, with a status alone, and ends the connection after
   }
 })
 
-describe('the parser does not take', () => {
-  test('methods that it does not know: it ends the connection without an answer', async () => {
+describe('the parser does not accept', () => {
+  test('unknown methods: it closes the connection without an answer', async () => {
     for (const method of ['BREW', 'get']) expect(await exchange(`${method} /healthz HTTP/1.1\r\n${HOST}\r\n`)).toBe('')
   })
 
-  test('trailers: the request is answered, and the connection ends', async () => {
+  test('trailers: it answers the request and closes the connection', async () => {
     const head = `POST /wallets HTTP/1.1\r\n${HOST}Transfer-Encoding: chunked\r\n\r\n`
     const next = `GET /healthz HTTP/1.1\r\n${HOST}\r\n`
     const received = await exchange(`${head}2\r\n{}\r\n0\r\nX-Checksum: 1\r\n\r\n${next}`)
@@ -99,7 +99,7 @@ describe('the parser does not take', () => {
     expect(received).toContain('"code":"project_required"')
   })
 
-  test('a request behind one whose answer is not ready: it ends the connection without an answer to either', async () => {
+  test('a pipelined request behind one that is still running: it closes the connection without an answer to either', async () => {
     const list = `GET /wallets?network=Ethereum HTTP/1.1\r\n${HOST}Authorization: Bearer ${service.project.apiKey}\r\nX-WalletKit-Project-ID: ${service.project.projectId}\r\n\r\n`
     expect(await exchange(list + list)).toBe('')
   })

@@ -1,4 +1,4 @@
-// Who counts as one caller.
+// How callers are told apart by address.
 
 import { expect, test } from 'bun:test'
 import { askerOf, notePeer, subnetOf } from '../../src/http/peer.ts'
@@ -9,7 +9,7 @@ const from = (forwarded: string, trustedProxies = 1): string => {
   return askerOf({ trustedProxies }, request).address
 }
 
-test('a caller is the address that the first of our proxies saw, however it writes it', () => {
+test('the caller is the address that the first of our proxies saw, in any spelling', () => {
   for (const [forwarded, address] of [
     ['203.0.113.9', '203.0.113.9'],
     ['192.0.2.66, 203.0.113.9', '203.0.113.9'],
@@ -25,7 +25,7 @@ test('a caller is the address that the first of our proxies saw, however it writ
   expect(from('192.0.2.66, 203.0.113.9, 10.0.0.1', 2)).toBe('203.0.113.9')
 })
 
-test('what is no address is as if it had not been said', () => {
+test('an invalid address is ignored', () => {
   for (const forwarded of ['', 'unknown', '203.0.113.9,', '203.0.113.256', '1::2::3', ':::', '1.2.3.4.5']) {
     expect([forwarded, from(forwarded)]).toEqual([forwarded, '198.51.100.1'])
   }
@@ -33,7 +33,7 @@ test('what is no address is as if it had not been said', () => {
   expect(from('203.0.113.9', 0)).toBe('198.51.100.1')
 })
 
-test('an IPv6 caller counts as their subnet, however the address is written', () => {
+test('an IPv6 caller counts as their subnet, in any spelling', () => {
   for (const [address, subnet] of [
     ['2001:db8::1', '2001:db8:0:0::/64'],
     ['2001:0DB8:0:0:ffff::', '2001:db8:0:0::/64'],

@@ -1,5 +1,5 @@
-// An account of a Substrate network has a text for each SS58 prefix. Where it is written with the prefix of another network, the
-// answer says how it is written here: every field that takes an address is walked, and the API document says which these are.
+// A Substrate account has another text for each SS58 prefix. If an address has the prefix of another network, the error gives
+// the right text. This tests every field with an address, and the API document says which these are.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { encodeAddress } from '@polkadot/util-crypto'
@@ -9,7 +9,7 @@ import { devAccount } from '../support/substrate.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'
 const PREFIXES = { Polkadot: 0, Vara: 137 } as const satisfies Record<SubstrateNetwork, number>
-/** Of no network: what many tools write. */
+/** The generic prefix, which many tools write. */
 const GENERIC = 42
 const SECRET = { developer_secret: 'testnet-secret' }
 const PIN = { user_pin: '493817' }
@@ -26,7 +26,7 @@ beforeAll(async () => {
 
 afterAll(() => service.close())
 
-/** What a request has in its query, or in its body. */
+/** The query or the body of a request. */
 type Request = (address: string, own: string, network: SubstrateNetwork) => object
 type Case = readonly [operation: string, field: string, request: Request]
 
@@ -37,7 +37,7 @@ const rules = (argument: string, value: string) => ({
     { argument, operator: 'eq', value },
   ],
 })
-/** What is a contract, where another field is wrong. */
+/** The address of a contract, for tests of another field. */
 const contractOf = (own: string, network: SubstrateNetwork) => (network === 'Vara' ? own : '7')
 
 const CASES: readonly Case[] = [
@@ -143,7 +143,7 @@ const CASES: readonly Case[] = [
   ['GET /addresses/metadata', 'addresses.1', (address, own) => ({ addresses: `${own},${address}` })],
 ]
 
-/** A collection on Polkadot is no account: there it is refused as what it is not. */
+/** A collection on Polkadot is no account, so it gets another error. */
 const PROGRAM_CASES: readonly Case[] = [
   ['POST /nfts/mint', 'contract_address', (contract_address) => ({ contract_address, uri: 'ipfs://one', ...SECRET })],
   [
@@ -182,7 +182,7 @@ for (const network of ['Polkadot', 'Vara'] as const) {
   )
 }
 
-test('a log-in takes an account with any prefix, as it is of no network, and says what is right where it is none', async () => {
+test('a login accepts an account with any prefix, and explains a malformed address', async () => {
   const begin = (sign_in_wallet: string) => service.post('/users/login-with-wallet', { sign_in_wallet })
   for (const prefix of [0, GENERIC, 137, 2]) expect((await begin(spelled(prefix))).status).toBe(200)
   const mistyped = spelled(GENERIC).replace(/.$/, (last) => (last === 'a' ? 'b' : 'a'))
@@ -196,7 +196,7 @@ describe('without a network', () => {
   const cases = CASES.filter(
     ([operation, field]) => /(^from|signer_wallet_address)$/.test(field) && !/preview|collections/.test(operation),
   )
-  test.each(cases)('%s says how the account in %s is written on each of them', async (operation, field, request) => {
+  test.each(cases)('%s gives the text of the account in %s for each network', async (operation, field, request) => {
     const answer = await ask(operation, request(spelled(GENERIC), spelled(0), 'Polkadot'))
     const sentences = Object.entries(PREFIXES).map(
       ([network, prefix]) =>
@@ -211,7 +211,7 @@ describe('without a network', () => {
   })
 })
 
-test('each field of a request that takes an address is among these', async () => {
+test('every request field with an address is tested', async () => {
   const { json: document } = await service.call('/openapi/json')
   const walked = new Set(
     [...CASES, ...PROGRAM_CASES].map(([operation, field]) => `${operation} ${field.replace(/\.\d+/g, '')}`),

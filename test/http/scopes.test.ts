@@ -1,4 +1,4 @@
-// What each call asks of an API key: every endpoint, with every set of scopes.
+// The scopes that each endpoint needs, tested with every set of scopes.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { API_KEY_SCOPES, type ApiKeyScope } from '../../db/words.ts'
@@ -39,7 +39,7 @@ const ENDPOINTS = {
   'POST /policies/revoke': 'admin',
 } as const satisfies Record<string, ApiKeyScope>
 
-/** They want a session of a user, and no API key at all. */
+/** Endpoints that need a user's session and accept no API key. */
 const OF_USERS = [
   'GET /wallets/get-by-network',
   'GET /users/passkeys',
@@ -52,7 +52,7 @@ const OF_USERS = [
   'POST /users/verify-email',
 ]
 
-/** Without a bearer, or with one that is not looked at; and all of users. */
+/** Endpoints without a bearer token, or that ignore it; and all of users. */
 const OPEN =
   /^(GET \/(healthz|readyz|metrics|metadata\/:file|openapi.*|login.*|pages\/.*|\.well-known\/.*|dev\/mailbox(\.json)?)|POST \/login\/link|GET \/wallets\/get-by-network|(GET|POST) \/users\/.*)$/
 
@@ -88,7 +88,7 @@ const call = (scopes: readonly ApiKeyScope[], endpoint: string, rawBody = '{') =
   return client.call(path, method === 'GET' ? {} : { method, rawBody, headers })
 }
 
-test('the table has every endpoint that wants an API key', () => {
+test('the table has every endpoint that needs an API key', () => {
   const routes = createApp(service.ctx).routes.map(({ method, path }) => `${method} ${path}`)
   const closed = routes.filter((route) => !OPEN.test(route))
   expect([...new Set(closed)].sort()).toEqual(Object.keys(ENDPOINTS).sort())
@@ -100,7 +100,7 @@ describe.each(Object.entries(ENDPOINTS))('%s needs "%s"', (endpoint, scope) => {
     async (_name, scopes) => {
       const answer = await call(scopes, endpoint)
       if (scopes.some((each) => each === scope)) {
-        // It is let in, and what it sends is looked at.
+        // It passes authorization, and its input is checked.
         expect(answer.json.code).not.toBe('scope_required')
         expect([400, 501]).toContain(answer.status)
       } else {
@@ -114,30 +114,30 @@ describe.each(Object.entries(ENDPOINTS))('%s needs "%s"', (endpoint, scope) => {
 })
 
 describe('scopes', () => {
-  test.each(OF_USERS)('let no key come to %s', async (endpoint) => {
+  test.each(OF_USERS)('let no key use %s', async (endpoint) => {
     for (const scopes of SETS) {
       const { status, json } = await call(scopes, endpoint)
       expect([status, json.code]).toEqual([403, 'user_session_required'])
     }
   })
 
-  test('are judged on a path with a slash at its end like on the path without', async () => {
+  test('also apply to a path with a slash at its end', async () => {
     expect((await call(['read'], 'POST /transactions/sign/')).json.code).toBe('scope_required')
     expect((await call(['sign'], 'POST /transactions/sign/')).json.code).toBe('invalid_input')
     expect((await call(['read'], 'POST /wallets/')).json.code).toBe('scope_required')
   })
 
-  test('do not change what a path or a method that does not exist answers', async () => {
+  test('do not change the answer for an unknown path or method', async () => {
     expect((await call(['read'], 'POST /nowhere')).status).toBe(404)
     expect((await call(['read'], 'GET /transactions/sign')).status).toBe(405)
   })
 
-  test('come after the caller: an unknown key learns nothing of them', async () => {
+  test('are checked after the caller, so an unknown key learns nothing about them', async () => {
     const stranger = service.as({ projectId: service.project.projectId, apiKey: `sk_${'A'.repeat(43)}` })
     expect((await stranger.post('/transactions/sign', {})).json.code).toBe('unauthorized')
   })
 
-  test('of a first key are all', async () => {
+  test('of a first key are all scopes', async () => {
     for (const endpoint of Object.keys(ENDPOINTS)) {
       const [method = '', path = ''] = endpoint.split(' ')
       const answer = await service.call(path, method === 'GET' ? {} : { body: {} })
@@ -146,7 +146,7 @@ describe('scopes', () => {
     expect(API_KEY_SCOPES).toEqual(['read', 'sign', 'admin'])
   })
 
-  test('let a key do its work and no other', async () => {
+  test('let a key do its work and nothing else', async () => {
     const made = await clients.get('admin')?.newWallet({ network: 'Ethereum' })
     const body = {
       network: 'Ethereum',

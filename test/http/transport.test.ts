@@ -1,4 +1,4 @@
-// What a client's HTTP can be like, below any endpoint.
+// Unusual HTTP from clients, independent of any endpoint.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import postgres from 'postgres'
@@ -28,22 +28,22 @@ const refusal = (answer: { readonly status: number; readonly body: string }) => 
   code: JSON.parse(answer.body).code,
 })
 
-describe('where a request says that it goes', () => {
-  test('a host name of any length is served', async () => {
+describe('the target of a request', () => {
+  test('may have a host name of any length', async () => {
     for (const host of ['x', 'api', 'localhost', 'strongroom.internal.example.com:3000']) {
       const found = await raw(`GET /wallets?network=Ethereum HTTP/1.1\r\nHost: ${host}\r\n${authentication()}\r\n`)
       expect({ host, status: found.status }).toEqual({ host, status: 200 })
     }
   })
 
-  test('a path that only ends like one of ours is not ours, whatever the host', async () => {
+  test('must match a whole path, whatever the host', async () => {
     for (const host of ['x', 'localhost']) {
       const answer = await raw(`GET ///x/healthz HTTP/1.1\r\nHost: ${host}\r\n\r\n`)
       expect(refusal(answer)).toEqual({ status: 404, code: 'not_found' })
     }
   })
 
-  test('what can be no host is refused, and shows nothing of the inside', async () => {
+  test('is refused with an invalid host, without internal details', async () => {
     for (const host of ['a b', '[::', 'a/b', '%', 'x/wallets?', 'x/wallets#']) {
       for (const path of ['/healthz', '/nowhere', '/aaaaaaaa/wallets']) {
         const answer = await raw(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\n${authentication()}\r\n`)
@@ -55,8 +55,8 @@ describe('where a request says that it goes', () => {
   })
 })
 
-describe('who is calling is asked first', () => {
-  test('before a body is looked at', async () => {
+describe('the caller is checked first', () => {
+  test('before the body is checked', async () => {
     const headers = { authorization: undefined }
     for (const rawBody of ['{', '{"a":1,"a":2}', '[]']) {
       expect((await service.call('/wallets', { rawBody, headers })).json.code).toBe('unauthorized')
@@ -65,12 +65,12 @@ describe('who is calling is asked first', () => {
     expect((await service.call('/wallets', { rawBody: 'x', headers: form })).json.code).toBe('unauthorized')
   })
 
-  test('before a body has come at all', async () => {
+  test('before any of the body has arrived', async () => {
     const answer = await raw(`POST /wallets HTTP/1.1\r\nHost: localhost\r\n${JSON_BODY}Content-Length: 1000\r\n\r\n{`)
     expect(refusal(answer)).toEqual({ status: 400, code: 'project_required' })
   })
 
-  test('and refused where a header that tells it comes twice', async () => {
+  test('and refused if an authentication header comes twice', async () => {
     const list = 'GET /wallets?network=Ethereum HTTP/1.1\r\nHost: localhost\r\n'
     const twoTokens = await raw(`${list}${authentication()}Authorization: Bearer ${service.project.apiKey}\r\n\r\n`)
     expect(refusal(twoTokens)).toEqual({ status: 401, code: 'unauthorized' })
@@ -81,14 +81,14 @@ describe('who is calling is asked first', () => {
     })
   })
 
-  test('and not asked where nobody needs to be known: a bearer there is ignored', async () => {
+  test('but not where no login is needed: a bearer token there is ignored', async () => {
     const headers = { authorization: 'Bearer nonsense', 'x-walletkit-project-id': 'nonsense' }
     expect((await service.call('/healthz', { headers })).status).toBe(200)
     expect((await service.call('/openapi/json', { headers })).status).toBe(200)
     expect((await service.call('/metadata/x.json', { headers })).json.code).toBe('not_found')
   })
 
-  test('the limit of requests is one for all resources', async () => {
+  test('with one request limit for all resources', async () => {
     const limited = await startService({ variables: { RATE_LIMIT_PER_SECOND: '4' } })
     try {
       const paths = [
@@ -107,7 +107,7 @@ describe('who is calling is asked first', () => {
 describe('bodies', () => {
   const chunked = `POST /wallets HTTP/1.1\r\nHost: localhost\r\n${JSON_BODY}Transfer-Encoding: chunked\r\n`
 
-  test('may come in chunks, and slowly', async () => {
+  test('may be chunked and slow', async () => {
     const body = JSON.stringify({ network: 'Ethereum', name: 'W', control_mode: 'developer', developer_secret: SECRET })
     const chunks = [...body].map((letter) => `1\r\n${letter}\r\n`)
     const answer = await raw(`${chunked}${authentication()}\r\n`, ...chunks, '0\r\n\r\n')
@@ -119,7 +119,7 @@ describe('bodies', () => {
     ['over our limit', 5],
     ['over what is read to the end', 20],
   ] as const) {
-    test(`${name} get an answer that a client can read, declared or not`, async () => {
+    test(`${name} get an answer that the client can read, declared or chunked`, async () => {
       const piece = Buffer.alloc(MEGABYTE, ' ')
       const pieces = Array<Uint8Array>(megabytes).fill(piece)
       const declared = `POST /wallets HTTP/1.1\r\nHost: localhost\r\n${JSON_BODY}${authentication()}Content-Length: ${megabytes * MEGABYTE}\r\n\r\n`
@@ -130,7 +130,7 @@ describe('bodies', () => {
     })
   }
 
-  test('that are broken off harm nobody else', async () => {
+  test('that are cut off do not affect other clients', async () => {
     const half = `POST /wallets HTTP/1.1\r\nHost: localhost\r\n${JSON_BODY}${authentication()}Content-Length: 100\r\n\r\n{"a":`
     const { connect } = await import('node:net')
     const { hostname, port } = new URL(service.baseUrl)
@@ -142,7 +142,7 @@ describe('bodies', () => {
     expect((await service.call('/wallets?network=Ethereum')).status).toBe(200)
   })
 
-  test('nested without end are refused, also where a second key hides them', async () => {
+  test('nested too deeply are refused, even behind a duplicate key', async () => {
     const deep = '['.repeat(200_000) + ']'.repeat(200_000)
     for (const rawBody of [`{"a":${deep}}`, `{"a":${deep},"a":1}`]) {
       const answer = await service.call('/transactions/sign', { rawBody })
@@ -150,7 +150,7 @@ describe('bodies', () => {
     }
   })
 
-  test('with a field whose name could be anything: the name is not said back', async () => {
+  test('with an unknown field get an error that does not repeat a dangerous name', async () => {
     for (const name of ['493817', `${'x'.repeat(70)}`, 'a\nb']) {
       const body = await service.call('/wallets', { body: { [name]: '\u0000' } })
       expect(body.json.error).toBe('A field must not contain the NUL character.')
@@ -161,7 +161,7 @@ describe('bodies', () => {
 })
 
 describe('methods', () => {
-  test('HEAD answers as GET does, without a body', async () => {
+  test('HEAD answers like GET, without a body', async () => {
     for (const path of ['/healthz', '/wallets?network=Ethereum', '/openapi']) {
       const answer = await service.call(path, { method: 'HEAD' })
       expect({ path, status: answer.status, text: answer.text }).toEqual({ path, status: 200, text: '' })
@@ -169,7 +169,7 @@ describe('methods', () => {
     expect((await service.call('/nowhere', { method: 'HEAD' })).status).toBe(404)
   })
 
-  test('that a path does not have are named with those that it has', async () => {
+  test('that a path does not have get an answer with those that it has', async () => {
     for (const [path, method, allow] of [
       ['/wallets', 'PUT', 'GET, POST'],
       ['/wallets/', 'PATCH', 'GET, POST'],
@@ -184,7 +184,7 @@ describe('methods', () => {
     }
   })
 
-  test('every answer has an id of its own for the log', async () => {
+  test('every answer has its own request id', async () => {
     const ids = await Promise.all(['/healthz', '/nowhere', '/wallets'].map((path) => service.call(path)))
     const seen = new Set(ids.map((answer) => answer.headers.get('x-request-id')))
     expect(seen.size).toBe(3)
@@ -192,8 +192,8 @@ describe('methods', () => {
   })
 })
 
-describe('when the database is away', () => {
-  test('whoever was waiting for it is told to try again, and the next is served', async () => {
+describe('when the database is unavailable', () => {
+  test('waiting requests are told to try again, and later ones are served', async () => {
     const sql = postgres(service.database.url, { max: 2 })
     try {
       for (const table of ['api_keys', 'wallets']) {

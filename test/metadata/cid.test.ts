@@ -7,19 +7,19 @@ const sha256 = (text: string): string => createHash('sha256').update(text, 'utf8
 const DOOR =
   '{"name":"Door #1","description":"A red door.","image":"ipfs://bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi"}'
 
-// What the packages of multiformats say: CID.createV1(raw.code, await sha256.digest(text)).
+// Computed with the packages of multiformats: CID.createV1(raw.code, await sha256.digest(text)).
 test.each([
   [sha256(''), 'bafkreihdwdcefgh4dqkjv67uzcmw7ojee6xedzdetojuzjevtenxquvyku'],
   [sha256('hello world'), 'bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e'],
   [sha256(DOOR), 'bafkreiddq27pwosta7dahmotcsp5bjwovixzlcvppck4v4fz6n6eh6sqgq'],
   ['00'.repeat(32), 'bafkreiaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa'],
   ['ff'.repeat(32), 'bafkreih777777777777777777777777777777777777777777777777774'],
-])('the CID of a file with the digest %s', (digest, cid) => {
+])('a file with the digest %s has the CID %s', (digest, cid) => {
   expect(cidOf(digest)).toBe(cid)
   expect(digestOfCid(cid)).toBe(digest)
 })
 
-test('every digest is read back from its CID', () => {
+test('every digest can be read back from its CID', () => {
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), (bytes) => {
       const digest = Buffer.from(bytes).toString('hex')
@@ -36,6 +36,6 @@ test.each([
   ['with a path', 'bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5e/1.json'],
   ['that is too short', 'bafkreifzjut3te2nhyekklss27nh3k72ysco7y32koao5eei66wof36n5'],
   ['that is empty', ''],
-])('a CID %s is none of ours', (_, cid) => {
+])('a CID %s is not one of ours', (_, cid) => {
   expect(digestOfCid(cid)).toBeNull()
 })

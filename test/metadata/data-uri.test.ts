@@ -52,12 +52,12 @@ describe('metadata in a URI', () => {
     expect(metadataInUri(uri)).toEqual(DOOR)
   })
 
-  test('has what is missing, or no text, as empty text', () => {
+  test('has empty text for fields that are missing or no text', () => {
     const uri = `data:application/json,${encodeURIComponent('{"name":1,"image":null,"attributes":[]}')}`
     expect(metadataInUri(uri)).toEqual({ name: '', description: '', image: '' })
   })
 
-  test('is bounded', () => {
+  test('is limited in length', () => {
     const long = { name: 'n'.repeat(1_000), description: 'd'.repeat(10_000), image: 'i' }
     const read = metadataInUri(`data:application/json;base64,${base64(JSON.stringify(long))}`)
     expect([read?.name.length, read?.description.length]).toEqual([256, 4_096])
@@ -65,7 +65,7 @@ describe('metadata in a URI', () => {
     expect(metadataInUri(longer)).toBeNull()
   })
 
-  test('is well-formed where a bound falls into a character', () => {
+  test('stays well-formed if the limit cuts a character', () => {
     const read = metadataInUri(
       `data:application/json;base64,${base64(JSON.stringify({ name: `${'n'.repeat(255)}🚪` }))}`,
     )
@@ -95,11 +95,11 @@ describe('metadata in a URI', () => {
     'data:application/json;%62ase64,e30=',
     'blob:application/json,{}',
     '',
-  ])('%j carries none', (uri) => {
+  ])('%j contains none', (uri) => {
     expect(metadataInUri(uri)).toBeNull()
   })
 
-  test('never throws, and answers texts or nothing', () => {
+  test('never throws, and returns texts or nothing', () => {
     const data = fc.oneof(fc.string(), fc.json(), fc.json().map(base64), fc.string({ unit: 'binary' }))
     const prefix = fc.constantFrom('data:application/json,', 'data:application/json;base64,', '')
     fc.assert(
@@ -113,8 +113,8 @@ describe('metadata in a URI', () => {
 })
 
 describe('the data of a URI', () => {
-  // Inputs and bytes of web-platform-tests, fetch/data-urls/resources/data-urls.json. For `; base64` the standard has said
-  // since then that spaces may stand there, so that case expects what the standard says.
+  // Inputs and bytes from web-platform-tests, fetch/data-urls/resources/data-urls.json. The standard has since allowed spaces
+  // in `; base64`, so that case expects what the standard says.
   const published: readonly (readonly [string, readonly number[] | null])[] = [
     ['data://test/,X', [88]],
     ['data://test:test/,X', null],
@@ -145,13 +145,13 @@ describe('the data of a URI', () => {
     ['data:;%62ase64,WA', [87, 65]],
     ['data:%3Bbase64,WA', [87, 65]],
   ]
-  test.each(published)('%j is as published', (uri, bytes) => {
+  test.each(published)('%j gives the published result', (uri, bytes) => {
     const data = dataInUri(uri)
     expect(data && [...data.bytes]).toEqual(bytes === null ? null : [...bytes])
     expect(metadataInUri(uri)).toBeNull()
   })
 
-  // Inputs and bytes of web-platform-tests, fetch/data-urls/resources/base64.json.
+  // Inputs and bytes from web-platform-tests, fetch/data-urls/resources/base64.json.
   const inBase64: readonly (readonly [string, readonly number[] | null])[] = [
     ['', []],
     [' abcd', [105, 183, 29]],
@@ -179,7 +179,7 @@ describe('the data of a URI', () => {
     ['AAA/', [0, 0, 63]],
     ['\u0000nonsense', null],
   ]
-  test.each(inBase64)('%j in base64 is as published', (text, bytes) => {
+  test.each(inBase64)('%j in base64 gives the published result', (text, bytes) => {
     const data = dataInUri(`data:;base64,${text}`)
     expect(data && [...data.bytes]).toEqual(bytes === null ? null : [...bytes])
   })

@@ -37,13 +37,13 @@ describe('a document', () => {
     })
   })
 
-  test('is the same whatever the order of the fields, and without any others', () => {
+  test('does not depend on the order of fields, and has no other fields', () => {
     const { name, description, image } = DOOR
     const shuffled = { image, extra: 'x', description, name }
     expect(describeMetadata(config, shuffled)).toEqual(describeMetadata(config, DOOR))
   })
 
-  test('of other metadata is another one', () => {
+  test('differs for other metadata', () => {
     const others = [
       { ...DOOR, name: 'Door #2' },
       { ...DOOR, description: '' },
@@ -53,14 +53,14 @@ describe('a document', () => {
     expect(new Set(digests).size).toBe(4)
   })
 
-  test('is kept once, however often it is hosted', async () => {
+  test('is stored once, however often it is hosted', async () => {
     await host(DOOR)
     const before = await documents()
     await Promise.all([host(DOOR), host(DOOR), host(DOOR)])
     expect(await documents()).toBe(before)
   })
 
-  test('goes with the transaction in which it was hosted', async () => {
+  test('is stored in the transaction that hosts it', async () => {
     const before = await documents()
     const document = describeMetadata(config, { ...DOOR, name: 'never' })
     const failing = world.api.db.transaction(async (tx) => {
@@ -73,7 +73,7 @@ describe('a document', () => {
 })
 
 describe('GET /metadata/{digest}.json', () => {
-  test('serves the exact text to anybody, for ever', async () => {
+  test('serves the exact text to anybody, cacheable without end', async () => {
     const path = await host(DOOR)
     const answer = await world.request(path)
     expect(answer.status).toBe(200)
@@ -88,7 +88,7 @@ describe('GET /metadata/{digest}.json', () => {
     })
   })
 
-  test('need not be sent to whoever has it', async () => {
+  test('answers 304 to a client that has the document', async () => {
     const path = await host(DOOR)
     const known = (value: string) => world.request(path, { 'if-none-match': value })
     for (const value of ['*', `"${DOOR_DIGEST}"`, `"x", W/"${DOOR_DIGEST}"`]) {
@@ -106,7 +106,7 @@ describe('GET /metadata/{digest}.json', () => {
     expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8')
   })
 
-  test('ignores headers of authentication, whatever they say', async () => {
+  test('ignores authentication headers', async () => {
     const path = await host(DOOR)
     const headers = { authorization: 'Bearer nonsense', 'x-walletkit-project-id': 'nonsense' }
     expect((await world.request(path, headers)).status).toBe(200)

@@ -1,4 +1,4 @@
-// A server that speaks what is used of Kubo's RPC API: POST /api/v0/add, as the reference has it. It reckons CIDs its own way.
+// A server with the part of Kubo's RPC API that we use: POST /api/v0/add. It computes CIDs in its own way.
 
 import { createHash } from 'node:crypto'
 
@@ -17,7 +17,7 @@ const rawCid = (content: Uint8Array): string =>
 
 /** @param whileAdding runs before each answer. */
 export const startKubo = ({ whileAdding = async () => {} }: { readonly whileAdding?: () => Promise<void> } = {}) => {
-  /** Pinned texts by CID. */
+  /** The pinned texts, by CID. */
   const pins = new Map<string, string>()
   const moods: { now: Mood } = { now: 'well' }
   const asked: { authorization: string | null; path: string }[] = []
@@ -31,7 +31,7 @@ export const startKubo = ({ whileAdding = async () => {} }: { readonly whileAddi
     if (file === null || typeof file === 'string')
       return Response.json({ Message: 'no file', Code: 0 }, { status: 400 })
     const content = await file.bytes()
-    // What decides that the CID is that of the bytes themselves.
+    // The options that make the CID that of the bytes themselves.
     const plain = { 'cid-version': '1', 'raw-leaves': 'true', hash: 'sha2-256', pin: 'true', inline: 'false' }
     for (const [name, value] of Object.entries(plain)) {
       if (searchParams.get(name) !== value) return Response.json({ Message: name, Code: 1 }, { status: 400 })

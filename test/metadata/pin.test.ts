@@ -20,7 +20,7 @@ const configOf = (url: string, nodeTimeoutMs = 5_000) => ({
 const config = configOf(kubo.url)
 const DOOR = { name: 'Tür 門 🚪', description: '"\\\r\n--x', image: 'ipfs://door' }
 
-test('a document is pinned as it is, and its URI is its CID', async () => {
+test('a document is pinned unchanged, and its URI is its CID', async () => {
   const largest = { name: '門'.repeat(256), description: '🚪'.repeat(4096), image: `ipfs://${'a'.repeat(2041)}` }
   for (const metadata of [DOOR, largest]) {
     const document = describeMetadata(config, metadata)
@@ -32,7 +32,7 @@ test('a document is pinned as it is, and its URI is its CID', async () => {
   expect(kubo.pins.size).toBe(2)
 })
 
-test('nothing is pinned where no node is named', async () => {
+test('nothing is pinned if no node is configured', async () => {
   const none = { ...config, ipfsApiUrl: null }
   const document = describeMetadata(none, DOOR)
   expect(document.uri).toStartWith('https://custody.example/metadata/')
@@ -40,7 +40,7 @@ test('nothing is pinned where no node is named', async () => {
   expect(kubo.asked).toEqual([])
 })
 
-test('a path is kept, and user and password are sent as such', async () => {
+test("the URL's path is kept, and user and password are sent as Basic authentication", async () => {
   await pinMetadata(configOf(`http://us%40er:pa%3Ass@${kubo.host}/key/`), describeMetadata(config, DOOR))
   const authorization = `Basic ${btoa('us@er:pa:ss')}`
   expect(kubo.asked).toEqual([{ authorization, path: '/key/api/v0/add' }])
@@ -52,7 +52,7 @@ test.each([
   ['says something else', 'babbling', 'did not answer with the CID'],
   ['sends the document elsewhere', 'redirecting', 'cannot be reached'],
   ['says nothing', 'silent', 'within 200 ms'],
-] as const)('a node that %s has pinned nothing', async (_, mood, said) => {
+] as const)('a node that %s is an error', async (_, mood, said) => {
   kubo.moods.now = mood
   const startedAt = performance.now()
   const refused = pinMetadata(configOf(kubo.url, 200), describeMetadata(config, DOOR))
@@ -65,7 +65,7 @@ test.each([
   expect(kubo.asked).toEqual([])
 })
 
-test('a node that is away has pinned nothing, and no error holds its URL', async () => {
+test('an unreachable node is an error that does not contain its URL', async () => {
   const away = startKubo()
   away.stop()
   const error = await pinMetadata(
@@ -80,7 +80,7 @@ test('a node that is away has pinned nothing, and no error holds its URL', async
   for (const part of ['password', 's3cret', away.host]) expect(shown).not.toContain(part)
 })
 
-test('IPFS_API_URL is the URL of an API, or absent', () => {
+test('IPFS_API_URL must be the URL of an API, or absent', () => {
   const read = (url: string | undefined) =>
     readConfig({
       ENVIRONMENT: 'testnet',

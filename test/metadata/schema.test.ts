@@ -6,12 +6,12 @@ const DOOR = { name: 'Door #1', description: 'A red door.', image: 'https://exam
 const accepts = (value: unknown): boolean => Value.Check(MetadataBody, value)
 const takesUri = (uri: string): boolean => Value.Check(UriField('A URI.'), uri)
 
-describe('metadata to be hosted', () => {
+describe('metadata to host', () => {
   test.each([
     ['as it should be', DOOR],
     ['without a description to speak of', { ...DOOR, description: '' }],
     ['at its bounds', { ...DOOR, name: 'n'.repeat(256), description: 'd'.repeat(4096) }],
-  ])('is taken %s', (_, value) => {
+  ])('is accepted %s', (_, value) => {
     expect(accepts(value)).toBe(true)
   })
 
@@ -40,7 +40,7 @@ describe('a URI', () => {
     'https://example.com/tür.png',
     'https://example.com/@door?by=a@b.example#@',
     `https://${'a'.repeat(2040)}`,
-  ])('%s is taken', (uri) => {
+  ])('%s is accepted', (uri) => {
     expect(takesUri(uri)).toBe(true)
   })
 

@@ -11,7 +11,7 @@ let chain: TestChain
 let service: Service
 let kubo: Kubo
 
-/** How many the API had open, at each request to pin. */
+/** How many transactions the API had open at each request to pin. */
 const openTransactions: number[] = []
 const countOpenTransactions = async (): Promise<number> => {
   const sql = postgres(service.database.url, { max: 1 })
@@ -67,7 +67,7 @@ test('a collection is listed for the wallet that created it, and found by its ad
   expect((await at({ contract_address })).json).toEqual({ ...wanted, contract_address })
   expect((await at({ contract_address, network: 'Ethereum' })).json).toEqual({ ...wanted, contract_address })
 
-  // Of another project it is a collection of the chain's, and no more.
+  // For another project it is any other collection of the chain.
   const stranger = service.as(await createProject(service.ctx, { name: 'Other', actor: 'operator' }))
   expect((await at({ contract_address }, stranger)).status).toBe(404)
   const seen = await at({ contract_address, network: 'Ethereum' }, stranger)
@@ -76,7 +76,7 @@ test('a collection is listed for the wallet that created it, and found by its ad
   expect(foreign.json.code).toBe('wallet_forbidden')
 }, 60_000)
 
-test('what is no collection is not found', async () => {
+test('an address without a collection is not found', async () => {
   const contract_address = fundedAccount(1).address
   for (const query of [{ contract_address }, { contract_address, network: 'Ethereum' }]) {
     const { status, json } = await at(query)
@@ -86,7 +86,7 @@ test('what is no collection is not found', async () => {
   expect((await at({ contract_address, network: 'Vara' })).status).toBe(501)
 })
 
-test('metadata is pinned before anything is recorded, and found by its CID', async () => {
+test('metadata is pinned before anything is recorded, and has its CID as URI', async () => {
   const from = await newFundedWallet()
   const named = { network: 'Ethereum', from, name: 'Pinned', symbol: 'PIN', image_url: DOOR.image, ...SECRET }
   openTransactions.length = 0
@@ -109,7 +109,7 @@ test('metadata is pinned before anything is recorded, and found by its CID', asy
   const head = await service.call(`/metadata/${digest}.json`, { method: 'HEAD' })
   expect([head.status, head.text, head.headers.get('etag')]).toEqual([200, '', `"${digest}"`])
 
-  // Nothing is pinned for a request that comes to nothing, or that brings its own URI.
+  // A request that fails, or that gives its own URI, pins nothing.
   kubo.asked.length = 0
   const answers = [
     await service.post('/nfts/mint', { ...mint, developer_secret: 'wrong-secret' }),
@@ -146,7 +146,7 @@ test('metadata is pinned before anything is recorded, and found by its CID', asy
   expect(again.json.status).toBe('submitted')
 }, 60_000)
 
-test('a collection that was not made here is shown by what it carries, and nothing is fetched', async () => {
+test('a collection that was not created here is described by its own URI, and nothing is fetched', async () => {
   let requests = 0
   const trap = Bun.serve({
     hostname: '127.0.0.1',
@@ -173,7 +173,7 @@ test('a collection that was not made here is shown by what it carries, and nothi
   expect(requests).toBe(0)
 })
 
-test('several pieces of an ERC-1155 token are moved at once, and of an ERC-721 token there is one', async () => {
+test('several pieces of an ERC-1155 token can be moved at once, but only one of an ERC-721 token', async () => {
   const [from, recipient] = [await newFundedWallet(), fundedAccount(1).address]
   const owner = fundedAccount(0).address
   const multi = await chain.deploy('MultiToken', ['', owner])

@@ -62,8 +62,8 @@ const transfer = (contract: Contract, from: typeof alice, to: Address, tokenId: 
     account: from,
   })
 
-describe('what a wallet holds', () => {
-  test('is what came in and has not gone out', async () => {
+describe('the NFTs of a wallet', () => {
+  test('are those that came in and have not gone out', async () => {
     const doors = await deploy()
     for (let token = 0; token < 4; token += 1) await mint(doors, alice.address)
     await transfer(doors, alice, bob.address, 1n)
@@ -76,7 +76,7 @@ describe('what a wallet holds', () => {
     expect(await held(bob.address, doors)).toEqual(['1'])
   })
 
-  test('is what the contract itself says, after many moves', async () => {
+  test('agree with the contract after many transfers', async () => {
     const doors = await deploy()
     const people = [alice, bob, carol]
     const random = mulberry(11)
@@ -105,7 +105,7 @@ describe('what a wallet holds', () => {
     }
   })
 
-  test('counts pieces of a multi-token: it is there until the last one has gone', async () => {
+  test('include a multi-token until its last piece has gone', async () => {
     const tokens = await world.chain.deploy('MultiToken', ['', outsider.address])
     const send = (amount: bigint) =>
       world.chain.write({
@@ -124,7 +124,7 @@ describe('what a wallet holds', () => {
     expect(await held(bob.address, tokens)).toEqual(['5'])
   })
 
-  test('follows a reorganisation', async () => {
+  test('follow a reorganisation', async () => {
     const doors = await deploy()
     await mint(doors, alice.address)
     await world.index()
@@ -137,7 +137,7 @@ describe('what a wallet holds', () => {
     expect(await held(bob.address, doors)).toEqual([])
   })
 
-  test('comes in pages, by contract and token id as a number', async () => {
+  test('come in pages, ordered by contract and by token id as a number', async () => {
     const doors = await deploy()
     for (let token = 0; token < 12; token += 1) await mint(doors, bob.address)
     await world.index()
@@ -149,7 +149,7 @@ describe('what a wallet holds', () => {
     expect(await held(bob.address, doors)).toEqual(Array.from({ length: 12 }, (_, token) => String(token)))
   })
 
-  test('is nothing, where it is nothing', async () => {
+  test('are none for a wallet without NFTs', async () => {
     const nobody = fundedAccount(5).address
     await world.watch(project, nobody)
     expect(await list(`wallet_address=${nobody}`)).toEqual([])
@@ -157,7 +157,7 @@ describe('what a wallet holds', () => {
 })
 
 describe('the holders of a collection', () => {
-  test("are the project's wallets only", async () => {
+  test('are only wallets of the project', async () => {
     const doors = await deploy()
     for (const to of [alice.address, bob.address, carol.address, outsider.address]) await mint(doors, to)
     await world.index()
@@ -171,12 +171,12 @@ describe('the holders of a collection', () => {
     expect(theirs.json).toMatchObject([{ owner_wallet_address: carol.address, token_id: '2' }])
   })
 
-  test('a contract that nobody holds anything of has none', async () => {
+  test('are none if nobody holds anything', async () => {
     expect(await list('contract_address=0x00000000000000000000000000000000DeaDBeef')).toEqual([])
   })
 })
 
-describe('what is asked for', () => {
+describe('an invalid request', () => {
   test.each([
     ['neither parameter', '', 'invalid_input'],
     ['both parameters', `wallet_address=${alice.address}&contract_address=${bob.address}`, 'invalid_input'],
@@ -189,7 +189,7 @@ describe('what is asked for', () => {
     expect([answer.status, answer.json]).toEqual([400, { error: expect.any(String), code }])
   })
 
-  test("another project's wallet and nobody's are refused in the same bytes", async () => {
+  test("for another project's wallet gets the same bytes as for an unknown wallet", async () => {
     const strangers = await world.get(project, path('wallet_address=0x00000000000000000000000000000000DeaDBeef'))
     const others = await world.get(project, path(`wallet_address=${carol.address}`))
     expect([strangers.status, strangers.json]).toEqual([403, { error: expect.any(String), code: 'wallet_forbidden' }])
@@ -204,7 +204,7 @@ describe('metadata', () => {
   test.each([
     ['at our address', null],
     ['pinned', new Secret('http://127.0.0.1:5001')],
-  ])('is that of a document hosted here, %s', async (_, ipfsApiUrl) => {
+  ])('comes from a document hosted here, %s', async (_, ipfsApiUrl) => {
     const document = describeMetadata({ publicBaseUrl: PUBLIC_BASE_URL, ipfsApiUrl }, DOOR)
     await hostMetadata(world.api.db, document)
     const doors = await deploy()
@@ -213,14 +213,14 @@ describe('metadata', () => {
     expect(await metadataOf(doors)).toEqual(DOOR)
   })
 
-  test('is that in the URI itself', async () => {
+  test('comes from the URI itself', async () => {
     const doors = await deploy()
     await mint(doors, alice.address, `data:application/json,${encodeURIComponent(JSON.stringify(DOOR))}`)
     await world.index()
     expect(await metadataOf(doors)).toEqual(DOOR)
   })
 
-  test('is null for any other URI, and nothing is fetched from it', async () => {
+  test('is null for any other URI, and nothing is fetched', async () => {
     let requests = 0
     const trap = Bun.serve({
       port: 0,
@@ -249,14 +249,14 @@ describe('metadata', () => {
     expect(requests).toBe(0)
   })
 
-  test('of a contract that has no URIs is null', async () => {
+  test('of a contract without URIs is null', async () => {
     const tokens = await world.chain.deploy('RevertingCollection')
     await mint(tokens, alice.address)
     await world.index()
     expect(await metadataOf(tokens)).toBeNull()
   })
 
-  test('is looked up of the tokens of a page, and of no others of the same collections and ids', async () => {
+  test('is read only for the tokens of the page', async () => {
     await world.sql`
       insert into token_uris (network, contract, token_id, uri)
       select 'Ethereum', contract, id, contract || id from unnest(array['a', 'b']) contract, generate_series(1, 2) id`
@@ -272,7 +272,7 @@ describe('metadata', () => {
     ])
   })
 
-  test('is remembered: a node that is away costs only what nobody has asked for yet', async () => {
+  test('is cached, so without a node only new tokens have none', async () => {
     const uri = `data:application/json,${encodeURIComponent(JSON.stringify(DOOR))}`
     const known = await deploy()
     await mint(known, alice.address, uri)
@@ -299,7 +299,7 @@ describe('metadata', () => {
   })
 })
 
-/** A generator with a seed: the same moves in every run. */
+/** Seeded random numbers: the same transfers in every run. */
 const mulberry = (seed: number) => () => {
   seed = (seed + 0x6d2b79f5) | 0
   let mixed = Math.imul(seed ^ (seed >>> 15), 1 | seed)

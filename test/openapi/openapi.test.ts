@@ -4,7 +4,7 @@ import { type Service, startService } from '../support/service.ts'
 
 const NOWHERE = 'http://127.0.0.1:1'
 
-/** The document as a client sees it: without types. */
+/** The document as a client sees it, without types. */
 // biome-ignore lint/suspicious/noExplicitAny: JSON
 type Json = any
 
@@ -22,7 +22,7 @@ beforeAll(async () => {
 
 afterAll(() => service.close())
 
-/** They take nothing but who calls. */
+/** Operations without input, apart from the caller. */
 const BODILESS = new Set([
   '/users/login-anonymously',
   '/users/login-with-discoverable-passkey',
@@ -45,7 +45,7 @@ describe('the document', () => {
     expect(validator.version).toBe('3.1')
   })
 
-  test('has every operation that is served, each named once', () => {
+  test('has every operation of the service, each with a unique name', () => {
     const served = operations.map(({ method, path }) => `${method.toUpperCase()} ${path}`)
     for (const each of [
       'POST /wallets',
@@ -86,7 +86,7 @@ describe('the document', () => {
     expect(document.paths['/activity'].get.operationId).toBe('activity_list')
   })
 
-  test('says of each operation what it is, what it takes and all that it answers, as JSON', () => {
+  test('describes each operation, its input and all of its answers, as JSON', () => {
     for (const { method, path, operation } of operations) {
       const of = `${method} ${path}`
       expect({ of, summary: operation.summary?.length > 0, tags: operation.tags?.length }).toEqual({
@@ -112,7 +112,7 @@ describe('the document', () => {
     }
   })
 
-  test('refers to nothing that is not in it, and keeps our own keywords to itself', () => {
+  test('has no dangling references and no keywords of our own', () => {
     walk(document, (value) => {
       if (typeof value.$ref === 'string') {
         expect(document.components.schemas[value.$ref.replace('#/components/schemas/', '')]).toBeObject()
@@ -121,7 +121,7 @@ describe('the document', () => {
     })
   })
 
-  test('asks for project and key wherever they are needed, and only there', async () => {
+  test('requires project and key where they are needed, and only there', async () => {
     const told = ({ security = document.security }: Json) => security.flatMap(Object.keys).join(' and ')
     const answers = operations.map(async ({ method, path, operation }) => {
       const headers = { authorization: undefined, 'x-walletkit-project-id': undefined }
@@ -139,7 +139,7 @@ describe('the document', () => {
 })
 
 describe('its examples', () => {
-  test('are of the right form, sent as they are', async () => {
+  test('are accepted as they are', async () => {
     for (const { method, path, operation } of operations) {
       if (method === 'post' && !BODILESS.has(path)) {
         const name = operation.requestBody.content['application/json'].schema.$ref.split('/').at(-1)
@@ -147,7 +147,7 @@ describe('its examples', () => {
         expect({ path, examples: examples?.length > 0 }).toEqual({ path, examples: true })
         for (const example of examples) {
           const answer = await service.post(path, example)
-          // What the chain or the project says of it is another matter: here is neither node nor wallet.
+          // Without a node and a wallet, only the form of the request can be right.
           expect({ path, code: answer.json.code }).not.toEqual({ path, code: 'invalid_input' })
         }
       } else if (method === 'get' && !path.includes('{')) {
@@ -161,7 +161,7 @@ describe('its examples', () => {
     }
   })
 
-  test('of a new wallet makes one', async () => {
+  test('of a new wallet creates one', async () => {
     const [example] = document.components.schemas.CreateWallet.examples
     const made = await service.post('/wallets', example)
     const found = await service.get('/wallets/get-by-owner-id', { network: example.network, ownerID: example.owner_id })
@@ -171,7 +171,7 @@ describe('its examples', () => {
 })
 
 describe('answers', () => {
-  test('have exactly the fields that the document lists', async () => {
+  test('have exactly the fields of the document', async () => {
     const { required, properties } = document.components.schemas.Wallet
     expect(Object.keys(properties).sort()).toEqual([...required].sort())
     const wallet = await service.newWallet({ network: 'Ethereum' })
@@ -193,7 +193,7 @@ describe('answers', () => {
 })
 
 describe('the page', () => {
-  test('loads nothing from elsewhere', async () => {
+  test('loads nothing from other origins', async () => {
     const page = await service.call('/openapi')
     expect(page.headers.get('content-type')).toContain('text/html')
     const policy = page.headers.get('content-security-policy') ?? ''
@@ -209,7 +209,7 @@ describe('the page', () => {
     }
   })
 
-  test('has the digest of the script that it runs in its policy', async () => {
+  test('has a content security policy with the digest of its script', async () => {
     const page = await service.call('/openapi')
     const script = /<script>([\s\S]*?)<\/script>/.exec(page.text)?.[1] ?? ''
     const digest = new Bun.CryptoHasher('sha256').update(script).digest('base64')

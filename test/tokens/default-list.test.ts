@@ -12,7 +12,7 @@ test('the default list has tokens of every EVM network, on mainnet and on testne
   expect([...DEFAULT_LOOKS.keys()].sort()).toEqual([...chainIds].sort())
 })
 
-test('each of its addresses has its checksum, and each logo is a file of one repository', () => {
+test('each of its addresses has a valid checksum, and each logo is a file of one repository', () => {
   const entries = [...DEFAULT_LOOKS.values()].flatMap((looks) => [...looks])
   expect(entries.length).toBeGreaterThan(40)
   for (const [address, { logoUrl, displayDecimals }] of entries) {
@@ -24,7 +24,7 @@ test('each of its addresses has its checksum, and each logo is a file of one rep
   }
 })
 
-test('the coins have logos, but for one that has none', () => {
+test('all coins but one have logos', () => {
   const without = networkRows({ environment: 'mainnet', devnet: false })
     .filter(({ coin }) => !coin.logoUrl.startsWith('https://'))
     .map(({ network, coin }) => [network, coin.logoUrl])

@@ -20,11 +20,11 @@ const parse = (list: unknown) =>
 const withTokens = (...tokens: readonly unknown[]) => ({ ...LIST, tokens })
 const withToken = (changes: object) => withTokens({ ...TOKEN, ...changes })
 
-/** So many fields, `f1` and on. */
+/** Numbered fields: `f1`, `f2` and so on. */
 const numbered = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`f${at + 1}`, at]))
 
 describe('a token list', () => {
-  test('is read; tokens of other chains are counted and not judged', () => {
+  test('is read; tokens of other chains are counted but not validated', () => {
     const file = parse(
       withTokens(
         {
@@ -50,7 +50,7 @@ describe('a token list', () => {
     })
   })
 
-  test('has names that are cleaned as those from the chain are', () => {
+  test('has its names cleaned like names from the chain', () => {
     const [token] = parse(withToken({ name: '\u202eGood\u0000  Token', symbol: 'A\u200bB' })).tokens
     expect(token).toMatchObject({ name: 'Good Token', symbol: 'AB' })
     expect(parse({ ...withToken({}), name: '\u202e name ' }).name).toBe('name')
@@ -97,7 +97,7 @@ describe('a token list', () => {
       'tokens.1.address is in the list twice',
     ],
   ]
-  test.each(named)('is taken without a token with %s, which it names', (_, changes, sentence) => {
+  test.each(named)('is imported without a token with %s, which is reported', (_, changes, sentence) => {
     const wrong = changes === null ? null : { ...TOKEN, ...Object(changes) }
     const file = parse(withTokens(OTHER, wrong, { ...TOKEN, chainId: 137 }))
     expect(file.tokens.map((token) => [token.network, token.address])).toEqual([
@@ -119,7 +119,7 @@ describe('a token list', () => {
     ['extensions of lists', { extensions: { abc: ['1234'] } }, 'tokens.0.extensions must have at most 10 fields'],
     ['eleven extensions', { extensions: numbered(11) }, 'tokens.0.extensions must have at most 10 fields'],
   ]
-  test.each(without)('has a token with %s without that, and names it', (_, changes, sentence) => {
+  test.each(without)('has a token with %s imported without that, which is reported', (_, changes, sentence) => {
     const file = parse(withToken(changes))
     expect(file.tokens).toEqual([
       { network: 'Ethereum', address: USDC, name: 'USD Coin', symbol: 'USDC', logoUrl: '', displayDecimals: null },
@@ -128,8 +128,8 @@ describe('a token list', () => {
   })
 })
 
-// A case with the name of a file says what that file of test/schema in github.com/Uniswap/token-lists says. All are judged by
-// the official schema too.
+// Cases named after files of test/schema in github.com/Uniswap/token-lists hold the content of that file. Each case is also
+// checked with the official schema.
 describe('the official format', () => {
   const ajv = new Ajv({ strict: false })
   addFormats(ajv)
@@ -181,7 +181,7 @@ describe('the official format', () => {
       withToken({ tags: Array(10).fill('a234567890'), extensions: numbered(10) }),
     ],
   ]
-  test.each(official)('is taken: %s', (_, list) => {
+  test.each(official)('is accepted: %s', (_, list) => {
     expect([isOfficial(list), isOfficial.errors]).toEqual([true, null])
     const file = parse(list)
     expect(file).toMatchObject({ skipped: 0, refused: [] })
@@ -209,18 +209,21 @@ describe('the official format', () => {
     ],
     ['extensions-invalid-object-too-deep', { extensions: tooDeep }, 'tokens.1.extensions must have', 'taken without'],
   ]
-  test.each(notOfficial)('has a token named that breaks it, and the rest is taken: %s', (_, changes, sentence, end) => {
-    const list = withTokens(CUSDC, { ...TOKEN, ...changes }, { ...TOKEN, chainId: 137 })
-    expect(isOfficial(list)).toBe(false)
-    const file = parse(list)
-    const broken = end === 'not taken' ? [] : [['Ethereum', USDC, '', null]]
-    expect(file.tokens.map((token) => [token.network, token.address, token.logoUrl, token.displayDecimals])).toEqual([
-      ['Ethereum', CUSDC.address, '', null],
-      ...broken,
-      ['Polygon', USDC, '', null],
-    ])
-    expect(file.refused).toEqual([expect.stringContaining(sentence)])
-  })
+  test.each(notOfficial)(
+    'with an invalid token is imported without it, and reports it: %s',
+    (_, changes, sentence, end) => {
+      const list = withTokens(CUSDC, { ...TOKEN, ...changes }, { ...TOKEN, chainId: 137 })
+      expect(isOfficial(list)).toBe(false)
+      const file = parse(list)
+      const broken = end === 'not taken' ? [] : [['Ethereum', USDC, '', null]]
+      expect(file.tokens.map((token) => [token.network, token.address, token.logoUrl, token.displayDecimals])).toEqual([
+        ['Ethereum', CUSDC.address, '', null],
+        ...broken,
+        ['Polygon', USDC, '', null],
+      ])
+      expect(file.refused).toEqual([expect.stringContaining(sentence)])
+    },
+  )
 
   const broken: readonly (readonly [string, object, string])[] = [
     ['empty', withTokens(), 'tokens must be a list of 1 to 50000 tokens.'],
@@ -247,25 +250,25 @@ describe('the official format', () => {
       withTokens(...Array.from({ length: 10_001 }, (_, at) => ({ ...TOKEN, chainId: 1_000 + at })), TOKEN),
     ],
   ]
-  test.each(unused)('is taken with mistakes in what is not used here: %s', (_, list) => {
+  test.each(unused)('is accepted with mistakes in unused fields: %s', (_, list) => {
     expect(isOfficial(list)).toBe(false)
     expect(parse(list)).toMatchObject({ tokens: [{ address: USDC }], refused: [] })
   })
 
-  test('is taken with addresses of other kinds of chains', () => {
+  test('is accepted with addresses of other kinds of chains', () => {
     const solana = { ...TOKEN, chainId: 101, address: 'So11111111111111111111111111111111111111112' }
     const list = withTokens(solana, TOKEN)
     expect(isOfficial(list)).toBe(true)
     expect(parse(list)).toMatchObject({ tokens: [{ address: USDC }], skipped: 1, refused: [] })
   })
 
-  test('is taken with a token that is there twice', () => {
+  test('is accepted with a duplicate token', () => {
     const list = withTokens(TOKEN, { ...TOKEN, name: 'Again' })
     expect(isOfficial(list)).toBe(true)
     expect(parse(list)).toMatchObject({ tokens: [{ name: 'USD Coin' }], refused: [expect.stringContaining('twice')] })
   })
 
-  test('is taken as the list that is used most is written: each token of these networks', () => {
+  test('is accepted as the most popular list is written, with every token of our networks', () => {
     expect([isOfficial(defaultList), isOfficial.errors]).toEqual([true, null])
     const here = defaultList.tokens.filter(({ chainId }) => chains.some((chain) => chain.chainId === chainId))
     expect(here.length).toBeGreaterThan(300)

@@ -9,7 +9,7 @@ import { type Service, startService } from '../support/service.ts'
 
 const network = 'Ethereum'
 const from = fundedAccount(0).address
-/** Of the default list, on Sepolia. */
+/** A token of the default list, on Sepolia. */
 const USDC = '0x1c7D4B196Cb0C7B01d743Fbc6116a902379C7238'
 
 type Contract = Awaited<ReturnType<TestChain['deploy']>>
@@ -41,7 +41,7 @@ const importList = (name: string, tokens: readonly Listed[]) => {
   return importTokenList(service.ctx, { text, actor: 'operator' })
 }
 
-/** As the indexer does for what came in. */
+/** As the indexer stores received tokens. */
 const insertReceived = (contracts: readonly string[], tokenId: string | null = null) => sql`
   insert into movements (id, network, address, direction, counterparty, standard, contract, token_id, amount, block_number,
     transaction_hash, log_index, item_index, at)
@@ -60,7 +60,7 @@ const mint = (contract: Contract, amount = 1n) => ({
   input: encodeFunctionData({ abi: contract.abi, functionName: 'mint', args: [wallet, amount] }),
 })
 
-/** The token, wherever it is shown. */
+/** The token in every answer that shows it. */
 const shownEverywhere = async (contract: Contract) => {
   const at = ({ contract_address }: { contract_address: string }) => contract_address === contract.address
   const preview = await service.post('/transactions/preview', { network, from, unsigned_transaction: mint(contract) })
@@ -72,7 +72,7 @@ const shownEverywhere = async (contract: Contract) => {
 }
 
 describe('an imported list', () => {
-  test('gives tokens their looks wherever they are shown, until it is replaced or removed', async () => {
+  test('gives tokens their logo and display decimals in every answer, until it is replaced or removed', async () => {
     await chain.write({ contract: coin, functionName: 'mint', args: [wallet, 1n] })
     await insertReceived([coin.address])
     const said = { network, contract_address: coin.address, name: 'Coin', symbol: 'COIN', decimals: 6 }
@@ -85,7 +85,7 @@ describe('an imported list', () => {
     await importList('One', [{ address, logoURI: 'https://one.example/a.png', extensions: { displayDecimals: 2 } }])
     await shows({ logo_url: 'https://one.example/a.png', display_decimals: 2 })
     await importList('One', [{ address, logoURI: 'https://one.example/b.png', extensions: { displayDecimals: 9 } }])
-    // No more than it has.
+    // At most the token's own decimals.
     await shows({ logo_url: 'https://one.example/b.png', display_decimals: 6 })
     await importList('Two', [{ address, logoURI: 'https://two.example' }])
     await shows({ logo_url: 'https://two.example', display_decimals: 4 })
@@ -93,7 +93,7 @@ describe('an imported list', () => {
     await shows({ logo_url: '', display_decimals: 4 })
   })
 
-  test('gives a collection its picture', async () => {
+  test('gives a collection its logo', async () => {
     const doors = await chain.deploy('WizardCollection', ['Doors', 'DOOR', from])
     await insertReceived([doors.address], '7')
     const logoURI = 'https://example.com/doors.png'
@@ -110,7 +110,7 @@ describe('an imported list', () => {
   })
 })
 
-test('the default list gives the coin and the well-known tokens their looks', async () => {
+test('the default list gives the coin and well-known tokens their logo and display decimals', async () => {
   await chain.rpc('anvil_setCode', [USDC, await chain.publicClient.getCode({ address: coin.address })])
   await sql`insert into contract_facts values ('Ethereum', ${USDC}, 'erc20', 'USD Coin', 'USDC', 6)`
   const usdc = { ...coin, address: getAddress(USDC) }
@@ -127,11 +127,11 @@ test('the default list gives the coin and the well-known tokens their looks', as
   expect(ether).toMatchObject({ contract_address: 'ETH', logo_url: expect.stringContaining('/ethereum/info/') })
 })
 
-describe('the looks of many tokens', () => {
+describe('logos and display decimals of many tokens', () => {
   const MANY = 100
   const addresses = Array.from({ length: MANY }, (_, at) => getAddress(toHex(0x10_0000 + at, { size: 20 })))
 
-  /** Statements about tokens that one request takes; others may come from what counts and cleans up beside it. */
+  /** Counts one request's statements about tokens; background work may make others. */
   const statementsOf = async (ask: () => Promise<unknown>): Promise<number> => {
     const pool = (service.ctx.db as unknown as { $client: Pool }).$client
     const query: (...args: unknown[]) => unknown = pool.query.bind(pool)
@@ -160,7 +160,7 @@ describe('the looks of many tokens', () => {
     )
   })
 
-  test('take as few statements as those of one, and one more to remember what nobody knew', async () => {
+  test('need no more statements than those of one token, and one more to store new facts', async () => {
     const page = (size: number) => async () => {
       const { json } = await service.get('/activity', { network, wallet_address: wallet, page_size: String(size) })
       expect(new Set(json.map(({ token }: { token: { logo_url: string } }) => token.logo_url)).size).toBe(size)

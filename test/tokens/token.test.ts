@@ -28,21 +28,21 @@ describe('nameUuid', () => {
 })
 
 describe('the uuid of a token', () => {
-  // Clients keep them: a change of the namespace or of the name breaks these. Python 3's uuid.uuid5.
+  // Clients store these UUIDs, so the namespace and the names must never change. From Python 3's uuid.uuid5.
   test.each([
     ['Ethereum', 'bb1eaa4e-977b-534d-bd81-2143b1c9e3ab'],
     ['Base', '04203642-9a04-5928-95ed-1cbebcd2a156'],
     ['Polygon', '7719e490-8905-570e-a9fa-af66920b6228'],
-  ] as const)('of the coin of %s', (network, uuid) => {
+  ] as const)('for the coin of %s', (network, uuid) => {
     expect(nativeToken(rowOf(network)).uuid).toBe(uuid)
   })
 
-  test('of a contract', () => {
+  test('for a contract', () => {
     const facts = { name: 'USD Coin', symbol: 'USDC', decimals: 6 }
     expect(tokenOf({ network: 'Ethereum', address: USDC, facts }).uuid).toBe('a97650ce-59fb-5523-815a-eb9d8bdcc442')
   })
 
-  test('is another one on each network, for the same address', () => {
+  test('differs between networks for the same address', () => {
     const facts = { name: '', symbol: '', decimals: 0 }
     const uuids = EVM_NETWORKS.map((network) => tokenOf({ network, address: USDC, facts }).uuid)
     expect(new Set(uuids).size).toBe(EVM_NETWORKS.length)
@@ -57,11 +57,11 @@ describe('a Token', () => {
     ['Avalanche', 'AVAX', 'AVAX', 18],
     ['Polkadot', 'DOT', 'DOT', 10],
     ['Vara', 'VARA', 'VARA', 12],
-  ] as const)('of the coin of %s has its word for an address', (network, word, symbol, decimals) => {
+  ] as const)('for the coin of %s has a word instead of an address', (network, word, symbol, decimals) => {
     expect(nativeToken(rowOf(network))).toMatchObject({ network, contract_address: word, symbol, decimals })
   })
 
-  test('fits its schema, of coins and of contracts', () => {
+  test('fits its schema, for coins and contracts', () => {
     const facts = { name: 'USD Coin', symbol: 'USDC', decimals: 6 }
     for (const network of NETWORKS) {
       expect(Value.Check(Token, nativeToken(rowOf(network)))).toBe(true)
@@ -69,7 +69,7 @@ describe('a Token', () => {
     }
   })
 
-  test('never shows more decimals than it has', () => {
+  test('never displays more decimals than the token has', () => {
     const shown = (decimals: number) =>
       tokenOf({ network: 'Base', address: USDC, facts: { name: '', symbol: '', decimals } }).display_decimals
     expect([0, 2, 4, 18, 255].map(shown)).toEqual([0, 2, 4, 4, 4])
@@ -95,7 +95,7 @@ describe('displayAmount', () => {
     expect(displayAmount(raw, decimals)).toBe(text)
   })
 
-  test('is exact, plain and as short as can be for every amount', () => {
+  test('is exact, plain and as short as possible for every amount', () => {
     const uint256 = fc.bigInt({ min: 0n, max: 2n ** 256n - 1n })
     fc.assert(
       fc.property(uint256, fc.integer({ min: 0, max: 255 }), (raw, decimals) => {
@@ -108,7 +108,7 @@ describe('displayAmount', () => {
     )
   })
 
-  test('refuses what is no amount', () => {
+  test('refuses an invalid amount', () => {
     expect(() => displayAmount(-1n, 18)).toThrow()
     expect(() => displayAmount(1n, -1)).toThrow()
     expect(() => displayAmount(1n, 1.5)).toThrow()

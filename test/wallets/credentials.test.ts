@@ -1,4 +1,4 @@
-// Changing the PIN and exporting over HTTP; what the vault does behind it is tested in test/custody.
+// PIN changes and exports over HTTP. The vault's own behaviour is tested in test/custody.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -55,14 +55,14 @@ const guesses = async (ownerId: string) => {
   return { ...row }
 }
 
-/** The answer for a wallet of another project, which must be the same for one that nobody has. */
+/** The answer for a wallet of another project, which must be the same as for a missing wallet. */
 const ofAnother = async () => {
   const another = service.as(await createProject(service.ctx, { name: 'Other', actor: 'operator' }))
   return another.newWallet({ network: 'Ethereum', pin: PIN })
 }
 
 describe('change-user-pin', () => {
-  test('answers success, for all of the owner’s wallets', async () => {
+  test('succeeds for all of the owner’s wallets', async () => {
     const ownerId = randomUUID()
     const first = await service.newWallet({ network: 'Ethereum', ownerId, pin: PIN })
     const second = await service.newWallet({ network: 'Base', ownerId, pin: PIN })
@@ -76,7 +76,7 @@ describe('change-user-pin', () => {
     expect(made.json.code).toBe('INVALID_SECRET')
   })
 
-  test('on a wallet of Polkadot changes it for the others, too', async () => {
+  test('on a wallet of Polkadot changes it for the other networks too', async () => {
     const ownerId = randomUUID()
     const polkadot = await service.newWallet({ network: 'Polkadot', ownerId, pin: PIN })
     const ethereum = await service.newWallet({ network: 'Ethereum', ownerId, pin: PIN })
@@ -84,17 +84,17 @@ describe('change-user-pin', () => {
     expect((await sign(ethereum, { user_pin: NEW })).status).toBe(200)
   })
 
-  test('refuses a wrong old PIN, and charges it once', async () => {
+  test('refuses a wrong old PIN, and counts it once', async () => {
     const wallet = await service.newWallet({ network: 'Ethereum', pin: PIN })
     const answer = await change({ address: wallet.address, old_user_pin: '000000' })
     expect([answer.status, answer.json.code]).toEqual([403, 'INVALID_SECRET'])
     expect(await guesses(wallet.owner_id)).toEqual({ fails: 1, total: 1 })
   })
 
-  test('at once: one answers 200, the others 409, and nobody is charged', async () => {
+  test('many times at once: one answers 200, the others 409, and nothing is counted', async () => {
     const wallet = await service.newWallet({ network: 'Ethereum', pin: PIN })
     let answers: Promise<readonly Answer[]> | undefined
-    // They are all let through together, when each has proved the old PIN.
+    // All requests continue together once each has proved the old PIN.
     await sql.begin(async (tx) => {
       await tx`select 1 from user_keys where owner_id = ${wallet.owner_id} for update`
       const calls = Array.from({ length: 6 }, (_, index) =>
@@ -110,7 +110,7 @@ describe('change-user-pin', () => {
     expect(await guesses(wallet.owner_id)).toEqual({ fails: 0, total: 0 })
   })
 
-  test('refuses a new PIN that is easy to guess, and looks at no PIN', async () => {
+  test('refuses a new PIN that is easy to guess, without checking the old one', async () => {
     const wallet = await service.newWallet({ network: 'Ethereum', pin: PIN })
     for (const new_user_pin of ['000000', '123456', '311299']) {
       const answer = await change({ address: wallet.address, old_user_pin: '604914', new_user_pin })
@@ -120,7 +120,7 @@ describe('change-user-pin', () => {
     expect(await guesses(wallet.owner_id)).toEqual({ fails: 0, total: 0 })
   })
 
-  test('refuses the developer’s wallet, the same PIN again and what is no PIN, and looks at no PIN', async () => {
+  test('refuses a developer’s wallet, an unchanged PIN and a malformed PIN, without checking any PIN', async () => {
     const theirs = await service.newWallet({ network: 'Ethereum' })
     const mine = await service.newWallet({ network: 'Ethereum', pin: PIN })
     const cases = [
@@ -143,7 +143,7 @@ describe('change-user-pin', () => {
     expect(await guesses(mine.owner_id)).toEqual({ fails: 0, total: 0 })
   })
 
-  test('answers 404 for a wallet of another project and for none, byte for byte the same, and charges nobody', async () => {
+  test('answers 404 for a wallet of another project exactly as for a missing one, and counts nothing', async () => {
     const theirs = await ofAnother()
     const unknown = `0x${'1'.repeat(40)}`
     const [other, none] = [await change({ address: theirs.address }), await change({ address: unknown })]
@@ -151,7 +151,7 @@ describe('change-user-pin', () => {
     expect(await guesses(theirs.owner_id)).toEqual({ fails: 0, total: 0 })
   })
 
-  test('says which network an address is of', async () => {
+  test('says which network an address belongs to', async () => {
     const wallet = await service.newWallet({ network: 'Ethereum', pin: PIN })
     const answer = await change({ network: 'Vara', address: wallet.address })
     expect([answer.status, answer.json.code]).toEqual([400, 'network_mismatch'])
@@ -159,7 +159,7 @@ describe('change-user-pin', () => {
 })
 
 describe('export', () => {
-  test('gives the phrase, and tells everybody on the way to keep no copy', async () => {
+  test('returns the phrase, and forbids caching', async () => {
     const wallet = await service.newWallet({ network: 'Ethereum', pin: PIN })
     const answer = await exported({ address: wallet.address, user_pin: PIN })
     expect(answer.status).toBe(200)
@@ -169,7 +169,7 @@ describe('export', () => {
     expect(mnemonicToAccount(answer.json.mnemonic_phrase).address).toBe(wallet.address)
   })
 
-  test('gives the imported key in lower case with 0x', async () => {
+  test('returns an imported key in lower case with 0x', async () => {
     const key = generatePrivateKey()
     const private_key = key.slice(2).toUpperCase()
     const body = { network: 'Ethereum', name: 'I', private_key, ...developer }
@@ -178,7 +178,7 @@ describe('export', () => {
     expect(answer.json).toEqual({ mnemonic_phrase: null, private_key: key })
   })
 
-  test('takes both credentials where control is shared, and each wallet signs with its own', async () => {
+  test('needs both credentials if control is shared, while each wallet signs with its own', async () => {
     const ownerId = randomUUID()
     const theirs = await service.newWallet({ network: 'Ethereum', ownerId })
     const body = { network: 'Base', name: 'B', owner_id: ownerId, ...developer, ...user }
@@ -195,7 +195,7 @@ describe('export', () => {
     expect((await sign(mine, secret)).json.code).toBe('credential_required')
   })
 
-  test('refuses wrong credentials, and answers 404 for another project’s wallet, byte for byte as for none', async () => {
+  test('refuses wrong credentials, and answers 404 for another project’s wallet exactly as for a missing one', async () => {
     const wallet = await service.newWallet({ network: 'Ethereum', pin: PIN })
     expect((await exported({ address: wallet.address, user_pin: '000000' })).json.code).toBe('INVALID_SECRET')
     expect((await exported({ address: wallet.address })).json.code).toBe('credential_required')
@@ -264,7 +264,7 @@ describe('Polkadot and Vara', () => {
     },
   )
 
-  test('a project has its own wallet there, too, and the owner of wallets everywhere one phrase', async () => {
+  test('a project has its own wallet there too, and an owner has one phrase for all networks', async () => {
     const { projectId } = service.project
     for (const network of ['Polkadot', 'Vara']) {
       expect((await service.get('/wallets/get-by-owner-id', { network, ownerID: projectId })).status).toBe(200)

@@ -1,4 +1,4 @@
-// The guess limit as callers meet it: one count an owner, whatever the endpoint, the network or the process.
+// The limit on wrong PINs as callers see it: one count per owner, for all endpoints, networks and processes.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomBytes, randomUUID } from 'node:crypto'
@@ -34,7 +34,7 @@ afterAll(async () => {
   await chain.stop()
 })
 
-/** An owner with wallets on three networks, all of one PIN. */
+/** An owner with wallets on three networks, all with one PIN. */
 const newOwner = async () => {
   const ownerId = randomUUID()
   const [ethereum, base, vara] = [
@@ -153,21 +153,21 @@ const unlock = async (args: readonly string[]) => {
 }
 
 describe('wrong PINs', () => {
-  test('two hundred at once over all endpoints and networks of an owner: five are checked', async () => {
+  test('of two hundred at once over all endpoints and networks of an owner, five are checked', async () => {
     const owner = await newOwner()
     const answers = await Promise.all(Array.from({ length: 200 }, (_, index) => at(ENDPOINTS, index)(owner, WRONG)))
     expect(tally(answers)).toEqual({ '403 INVALID_SECRET': 5, '403 TOO_MANY_FAILED_ATTEMPTS': 195 })
     expect(await counts(owner.ownerId)).toEqual({ fails: 5, total: 5, locked: true })
   })
 
-  test.each(ENDPOINTS.map((_, index) => index))('one at endpoint %d is charged once', async (index) => {
+  test.each(ENDPOINTS.map((_, index) => index))('at endpoint %d is counted once', async (index) => {
     const owner = await newOwner()
     const answer = await at(ENDPOINTS, index)(owner, WRONG)
     expect([answer.status, answer.json.code]).toEqual([403, 'INVALID_SECRET'])
     expect(await counts(owner.ownerId)).toEqual({ fails: 1, total: 1, locked: false })
   })
 
-  test('on the wallet of another project charge nobody, and answer 404 as for a wallet that nobody has', async () => {
+  test('for the wallet of another project are not counted, and answered with 404 as for a missing wallet', async () => {
     const other = service.as(await createProject(service.ctx, { name: 'Other', actor: 'operator' }))
     const theirs = await other.newWallet({ network: 'Ethereum', pin: PIN })
     const nobody = `0x${randomBytes(20).toString('hex')}`
@@ -179,7 +179,7 @@ describe('wrong PINs', () => {
     expect((await signWith('Ethereum', theirs.address, PIN, other)).status).toBe(200)
   })
 
-  test('that are no PINs, and credentials of the other mode, charge nobody', async () => {
+  test('are not counted if they are malformed or credentials of the other mode', async () => {
     const owner = await newOwner()
     const body = { network: 'Ethereum', signer_wallet_address: owner.ethereum.address, unsigned_transaction: unsigned }
     for (const credential of [{ user_pin: '12345' }, { developer_secret: 'testnet-secret' }, {}]) {
@@ -190,7 +190,7 @@ describe('wrong PINs', () => {
 })
 
 describe('right PINs', () => {
-  test('sixty-four at once over endpoints and networks all succeed, where one more failure would lock', async () => {
+  test('sixty-four at once over endpoints and networks all succeed, although one more failure would lock', async () => {
     const owner = await newOwner()
     await chain.fund(owner.ethereum.address)
     await lock(owner.ownerId, { fails: 4, total: 98 })
@@ -217,7 +217,7 @@ describe('a locked owner', () => {
     expect(await counts(owner.ownerId)).toEqual({ fails: 5, total: 5, locked: true })
   })
 
-  test('answers a right PIN as it answers a wrong one, in the same time, and checks neither', async () => {
+  test('gets the same answer in the same time for a right and a wrong PIN, and neither is checked', async () => {
     const owner = await newOwner()
     await lock(owner.ownerId)
     const rowVersion = async () => (await sql`select xmin::text from pin_guesses where owner_id = ${owner.ownerId}`)[0]
@@ -234,7 +234,7 @@ describe('a locked owner', () => {
       headers.add([...answer.headers.keys()].sort().join())
     }
     expect([texts.size, headers.size]).toEqual([1, 1])
-    // A PIN is checked under a lease, which is a change of this row: there was none.
+    // Checking a PIN changes this row (the lease), and it did not change.
     expect(await rowVersion()).toEqual(before)
     const median = (pin: string) => times[pin]?.sort((a, b) => a - b)[30] ?? Number.NaN
     const started = performance.now()
@@ -243,7 +243,7 @@ describe('a locked owner', () => {
     expect(Math.abs(median(PIN) - median(WRONG))).toBeLessThan(argon2Ms / 2)
   })
 
-  test('stays locked when the service starts anew', async () => {
+  test('stays locked after a restart of the service', async () => {
     const owner = await newOwner()
     await lock(owner.ownerId)
     const ctx = await createCtx({ config: readConfig(service.variables), process: 'again' })
@@ -261,7 +261,7 @@ describe('a locked owner', () => {
     expect([answer.status, (await answer.json()).code]).toEqual([403, 'TOO_MANY_FAILED_ATTEMPTS'])
   })
 
-  test('is unlocked by an operator, and so is one that was blocked for ever; the audit says who', async () => {
+  test('is unlocked by an operator, even if blocked for good; the audit names the operator', async () => {
     for (const row of [
       { fails: 5, total: 5 },
       { fails: 0, total: 100 },
@@ -281,7 +281,7 @@ describe('a locked owner', () => {
     }
   })
 
-  test('is not unlocked by a command that names another owner, another project, or nothing that exists', async () => {
+  test('is not unlocked by a command for another owner, another project or an unknown one', async () => {
     const owner = await newOwner()
     await lock(owner.ownerId)
     const { projectId } = await createProject(service.ctx, { name: 'Other', actor: 'operator' })
@@ -300,7 +300,7 @@ describe('a locked owner', () => {
 describe('an API key', () => {
   type Ask = (path: string, body: object) => Promise<Response>
 
-  /** The first key of a service, at an API of its own on the same database. */
+  /** An API process of its own on the same database, with the service's first key. */
   const asking =
     (app: ReturnType<typeof createApp>, { project }: Service): Ask =>
     async (path, body) =>
@@ -316,7 +316,7 @@ describe('an API key', () => {
         }),
       )
 
-  /** A service with small budgets, and a second key of its project. */
+  /** A service with low limits, and a second key of its project. */
   const withBudgets = async (
     work: (narrow: Service, second: ReturnType<Service['as']>, inAnotherProcess: Ask) => Promise<void>,
   ) => {
@@ -345,14 +345,14 @@ describe('an API key', () => {
     return rows.map(({ tries }) => tries)
   }
 
-  test('that tries one PIN on many owners is stopped, and neither owners nor other keys are', async () => {
+  test('that tries one PIN on many owners is stopped, while the owners and other keys are not', async () => {
     await withBudgets(async (narrow, second, inAnotherProcess) => {
       const made = Array.from({ length: 6 }, () => narrow.newWallet({ network: 'Ethereum', pin: PIN }))
       const wallets = await Promise.all(made)
       const answers: Answer[] = []
       for (const { address } of wallets) answers.push(await signWith('Ethereum', address, WRONG, narrow))
       expect(tally(answers)).toEqual({ '403 INVALID_SECRET': 3, '429 rate_limited': 3 })
-      // For the key, for its project, and for its project at this address.
+      // The counts of the key, of its project, and of its project at this address.
       expect(await counted(narrow)).toEqual([3, 3, 3])
       const refused = await signWith('Ethereum', wallets[0]?.address ?? '', PIN, narrow)
       expect([refused.status, refused.json.code]).toEqual([429, 'rate_limited'])
@@ -379,7 +379,7 @@ describe('an API key', () => {
     })
   })
 
-  test('that tries secrets is stopped, and locks nobody: the secret opens with another key, and PINs do with this one', async () => {
+  test('that tries secrets is stopped and locks nobody: the secret works with another key, and PINs with this one', async () => {
     await withBudgets(async (narrow, second) => {
       const theirs = await narrow.newWallet({ network: 'Ethereum' })
       const mine = await narrow.newWallet({ network: 'Ethereum', pin: PIN })
@@ -401,7 +401,7 @@ describe('an API key', () => {
     })
   })
 
-  test('may be wrong a hundred times an hour, on the devnet ten thousand times', () => {
+  test('may send a hundred wrong credentials an hour, and ten thousand in a devnet', () => {
     const { WRONG_PINS_PER_HOUR: _, ...variables } = service.variables
     expect(readConfig(variables).wrongPinsPerHour).toBe(10_000)
     expect(readConfig({ ...variables, DEVNET: 'false' }).wrongPinsPerHour).toBe(100)

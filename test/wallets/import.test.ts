@@ -26,7 +26,7 @@ afterAll(async () => {
   await service.close()
 })
 
-/** A project of its own, as an address can be imported once into each. */
+/** A separate project, because a project can import an address once. */
 const newProject = async () => {
   const project = await createProject(service.ctx, { name: 'Import', actor: 'operator' })
   const client = service.as(project)
@@ -46,7 +46,7 @@ const keyrings = async (ownerId: string) => {
 }
 
 describe('import of a private key', () => {
-  test.each(EVM_NETWORKS)('makes the wallet of that key on %s, and it signs', async (network) => {
+  test.each(EVM_NETWORKS)('creates the wallet of that key on %s, and it signs', async (network) => {
     const { importWallet, post, get } = await newProject()
     const made = await importWallet({ network, private_key: ANVIL.privateKey, ...developer })
     expect([made.status, made.json.address.toLowerCase()]).toEqual([200, `0x${ANVIL.address}`])
@@ -64,7 +64,7 @@ describe('import of a private key', () => {
     expect(signed.json).toMatch(/^0x02/)
   })
 
-  test('takes hex with and without 0x, in any case', async () => {
+  test('accepts hex with and without 0x, in any letter case', async () => {
     const { importWallet } = await newProject()
     for (const spell of [
       (key: string) => key,
@@ -77,7 +77,7 @@ describe('import of a private key', () => {
     }
   })
 
-  test('takes a mini-secret on Polkadot and Vara', async () => {
+  test('accepts a mini-secret on Polkadot and Vara', async () => {
     const { importWallet, get } = await newProject()
     const polkadot = await importWallet({ network: 'Polkadot', private_key: DEV_PHRASE?.miniSecret, ...user })
     expect(polkadot.json.address).toBe(SS58[1]?.address)
@@ -92,7 +92,7 @@ describe('import of a private key', () => {
     }
   })
 
-  test('makes the contract wallet of that key, which has one address of its own on all EVM networks', async () => {
+  test('creates the contract wallet of that key, with one address on all EVM networks', async () => {
     const { importWallet, get } = await newProject()
     const contract = { private_key: ANVIL.privateKey, type: 'contract', ...developer }
     const made = await Promise.all(EVM_NETWORKS.map((network) => importWallet({ network, ...contract })))
@@ -108,7 +108,7 @@ describe('import of a private key', () => {
     expect([again.status, again.json.code]).toEqual([409, 'wallet_exists'])
   })
 
-  test('is a keyring of its own, and no seed: the owner’s next wallet has another key', async () => {
+  test('creates a separate keyring and no seed, so the owner’s next wallet has another key', async () => {
     const { importWallet, post } = await newProject()
     const ownerId = randomUUID()
     await importWallet({ owner_id: ownerId, private_key: generatePrivateKey(), ...user })
@@ -122,7 +122,7 @@ describe('import of a private key', () => {
 })
 
 describe('import of a phrase', () => {
-  test('becomes the seed of an owner who has none, for every network', async () => {
+  test('becomes the seed of an owner without one, for every network', async () => {
     const { importWallet, post } = await newProject()
     const ownerId = randomUUID()
     const made = await importWallet({ owner_id: ownerId, mnemonic_phrase: ANVIL.phrase, ...user })
@@ -132,7 +132,7 @@ describe('import of a phrase', () => {
     expect(await keyrings(ownerId)).toEqual([['seed', 'user']])
   })
 
-  test('of the development phrase has the published addresses on Polkadot, and its key on all networks', async () => {
+  test('of the development phrase gives the published addresses on Polkadot, and its key on all networks', async () => {
     const { importWallet, post } = await newProject()
     const ownerId = randomUUID()
     const phrase = DEV_PHRASE?.phrase ?? ''
@@ -142,7 +142,7 @@ describe('import of a phrase', () => {
     expect(evm.json.address).toBe(mnemonicToAccount(phrase).address)
   })
 
-  test('is a keyring of its own for an owner who has a seed', async () => {
+  test('creates a separate keyring if the owner has a seed', async () => {
     const { importWallet, post } = await newProject()
     const ownerId = randomUUID()
     const seed = await post('/wallets', { network: 'Base', name: 'B', owner_id: ownerId, ...user })
@@ -156,7 +156,7 @@ describe('import of a phrase', () => {
     ])
   })
 
-  test.each([12, 15, 18, 21, 24])('of %d words', async (words) => {
+  test.each([12, 15, 18, 21, 24])('accepts %d words', async (words) => {
     const { importWallet } = await newProject()
     const found = BIP_39.find(({ phrase }) => phrase.split(' ').length === words)?.phrase
     const phrase = found ?? OTHER_LENGTHS[words] ?? ''
@@ -165,7 +165,7 @@ describe('import of a phrase', () => {
     expect(made.json.address).toBe(mnemonicToAccount(phrase).address)
   })
 
-  test('first ones of one owner at once: one becomes the seed, the others keyrings of their own', async () => {
+  test('twice at once for a new owner: one becomes the seed, the other a separate keyring', async () => {
     const { importWallet } = await newProject()
     const ownerId = randomUUID()
     const imports = EVM_NETWORKS.map((network, index) =>
@@ -177,14 +177,14 @@ describe('import of a phrase', () => {
   })
 })
 
-/** BIP-39's own vectors have none of 15 and 21 words: the phrases of zeroes, which viem's own check takes as well. */
+/** BIP-39's own vectors have no phrases of 15 and 21 words; these encode zeroes, and viem accepts them too. */
 const OTHER_LENGTHS: Record<number, string> = {
   15: `${'abandon '.repeat(14)}address`,
   21: `${'abandon '.repeat(20)}admit`,
 }
 
-describe('what is imported twice', () => {
-  test('is refused for its address before any credential is looked at, and says nothing of other projects', async () => {
+describe('a second import', () => {
+  test('of an address is refused before any credential is checked, and reveals nothing about other projects', async () => {
     const { importWallet } = await newProject()
     const another = await newProject()
     const key = generatePrivateKey()
@@ -199,7 +199,7 @@ describe('what is imported twice', () => {
     expect((await another.importWallet({ private_key: key, ...developer })).status).toBe(200)
   })
 
-  test('is refused for an owner who has a wallet on the network, before any PIN is looked at', async () => {
+  test('for an owner with a wallet on the network is refused before any PIN is checked', async () => {
     const { importWallet, post } = await newProject()
     const ownerId = randomUUID()
     await post('/wallets', { network: 'Ethereum', name: 'E', owner_id: ownerId, ...user })
@@ -209,7 +209,7 @@ describe('what is imported twice', () => {
     expect(await guesses(ownerId)).toEqual({ fails: 0, total: 0 })
   })
 
-  test('at once, by many owners, is one wallet', async () => {
+  test('at the same time, by many owners, creates one wallet', async () => {
     const { importWallet } = await newProject()
     const private_key = generatePrivateKey()
     const answers = await Promise.all(Array.from({ length: 8 }, () => importWallet({ private_key, ...developer })))
@@ -218,7 +218,7 @@ describe('what is imported twice', () => {
     expect([...codes]).toEqual(['wallet_exists'])
   })
 
-  test('by creation of what was imported by another owner is refused, too', async () => {
+  test('is refused, and so is a new wallet with an address that another owner has imported', async () => {
     const { importWallet, post } = await newProject()
     await importWallet({ mnemonic_phrase: ANVIL.phrase, ...developer })
     const ownerId = randomUUID()
@@ -230,7 +230,7 @@ describe('what is imported twice', () => {
 })
 
 describe('the credential of an import', () => {
-  test('is the PIN of an owner who has one: it is charged when wrong', async () => {
+  test('is the PIN of an owner who has one, and a wrong one is counted', async () => {
     const { importWallet, post } = await newProject()
     const ownerId = randomUUID()
     await post('/wallets', { network: 'Base', name: 'B', owner_id: ownerId, ...user })
@@ -241,7 +241,7 @@ describe('the credential of an import', () => {
     expect((await importWallet(body)).status).toBe(200)
   })
 
-  test('is that of its own mode alone: an imported keyring has no lock of the other mode yet', async () => {
+  test('is only that of its own mode, because an imported keyring has no lock of the other mode', async () => {
     const { importWallet, post } = await newProject()
     const ownerId = randomUUID()
     await post('/wallets', { network: 'Base', name: 'B', owner_id: ownerId, ...user })
@@ -255,7 +255,7 @@ describe('the credential of an import', () => {
     ])
   })
 
-  test('of a seed that was imported is needed as for any other seed: both for a wallet of the other mode', async () => {
+  test('of an imported seed is needed as for any seed: both for a wallet of the other mode', async () => {
     const { importWallet, post } = await newProject()
     const ownerId = randomUUID()
     await importWallet({ owner_id: ownerId, mnemonic_phrase: ANVIL.phrase, ...user })
@@ -267,7 +267,7 @@ describe('the credential of an import', () => {
     expect(shared?.n).toBe(1)
   })
 
-  test('leaves one audit row, with what it was', async () => {
+  test('leaves one audit row that says what was imported', async () => {
     const { importWallet } = await newProject()
     const made = await importWallet({ private_key: generatePrivateKey(), ...developer })
     const rows = await sql`select action, actor, details from audit where subject = ${made.json.id}`
@@ -276,7 +276,7 @@ describe('the credential of an import', () => {
   })
 })
 
-describe('what cannot be imported', () => {
+describe('an invalid import', () => {
   const key = '1'.padStart(64, '0')
   test.each([
     ['both', { private_key: key, mnemonic_phrase: ANVIL.phrase }, 400, 'invalid_input'],
@@ -308,7 +308,7 @@ describe('what cannot be imported', () => {
   })
 })
 
-describe('what an address moved before', () => {
+describe('earlier activity of an imported address', () => {
   const backfillsOf = async (address: string) =>
     (
       await sql`select network, key_made_at is not null as made_here, exists (
@@ -316,7 +316,7 @@ describe('what an address moved before', () => {
         from backfills where address = ${address} order by network`
     ).map(({ network, made_here, job }) => [network, made_here, job])
 
-  test('is looked for where the key was brought, on each network, once for two projects', async () => {
+  test('is indexed on each network of the import, once for two projects', async () => {
     const first = await newProject()
     const phrase = generateMnemonic(english)
     const owner_id = randomUUID()
@@ -331,7 +331,7 @@ describe('what an address moved before', () => {
     ])
   })
 
-  test('is not looked for where the key is new, and elsewhere only since it was made', async () => {
+  test('is not indexed for a new key; elsewhere only from its creation on', async () => {
     const { post } = await newProject()
     const body = { name: 'New', owner_id: randomUUID(), ...developer }
     const { json } = await post('/wallets', { network: 'Ethereum', ...body })

@@ -10,7 +10,7 @@ import { type Answer, type Service, startService } from '../support/service.ts'
 const SECRET = 'testnet-secret'
 const PIN = '493817'
 const UNKNOWN_ADDRESS = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
-/** Nothing here needs a node: a wallet is made without one. */
+/** Wallets are created without a node. */
 const NOWHERE = 'http://127.0.0.1:1'
 
 let service: Service
@@ -47,7 +47,7 @@ const ownerRows = async (ownerId: string) => {
 }
 
 describe('a wallet', () => {
-  test('has six fields, the same at each look-up and in the list', async () => {
+  test('has six fields, the same in each look-up and in the list', async () => {
     const ownerId = randomUUID()
     const made = await create('Base', { ...developer, name: 'Savings', owner_id: ownerId, type: 'eoa' })
     expect(made.status).toBe(200)
@@ -74,14 +74,14 @@ describe('a wallet', () => {
     expect((await service.get('/wallets', { network: 'Base', page_size: '100' })).json).toContainEqual(made.json)
   })
 
-  test('is made for a fresh owner where none is named', async () => {
+  test('gets a new owner if none is given', async () => {
     const owners = await Promise.all([create('Base', developer), create('Base', { ...developer, owner_id: null })])
     const ids = owners.map((answer) => answer.json.owner_id)
     expect(new Set(ids).size).toBe(2)
     for (const id of ids) expect(id).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/)
   })
 
-  test('belongs to exactly the owner that was named, whatever the characters', async () => {
+  test('belongs to exactly the given owner, with any characters in the id', async () => {
     const owners = [
       `a'b"c`,
       'a/b?c=d&e#f+g',
@@ -109,7 +109,7 @@ describe('a wallet', () => {
     expect(told(long)).toEqual({ status: 400, code: 'invalid_input' })
   })
 
-  test('is one an owner and network: the second is refused before its credential is looked at', async () => {
+  test('must be the owner’s only one on the network: a second is refused before its credential is checked', async () => {
     const ownerId = randomUUID()
     await create('Base', { ...user, owner_id: ownerId })
     const before = await countRows(service.database.url)
@@ -121,7 +121,7 @@ describe('a wallet', () => {
   })
 })
 
-describe('wallets made at the same time', () => {
+describe('wallets created at the same time', () => {
   for (const [mode, body] of [
     ['developer', developer],
     ['user', user],
@@ -143,7 +143,7 @@ describe('wallets made at the same time', () => {
     })
   }
 
-  test('of one owner on one network: one is made, the others are refused and leave nothing', async () => {
+  test('for one owner on one network: one is created, the others are refused and leave nothing', async () => {
     for (let round = 0; round < 3; round += 1) {
       const ownerId = randomUUID()
       const made = await Promise.all([1, 2, 3].map(() => create('Base', { ...user, owner_id: ownerId })))
@@ -152,7 +152,7 @@ describe('wallets made at the same time', () => {
     }
   })
 
-  test('of one owner with different PINs: the first PIN counts, the others are wrong', async () => {
+  test('for one owner with different PINs: the first PIN counts, the others are wrong', async () => {
     const ownerId = randomUUID()
     const made = await Promise.all(
       EVM_NETWORKS.map((network, index) => create(network, { ...user, owner_id: ownerId, user_pin: `60491${index}` })),
@@ -184,7 +184,7 @@ describe('an owner with wallets of both modes', () => {
       ...credential,
     })
 
-  test('gave both credentials once, and has one address; each wallet is signed with by its own mode', async () => {
+  test('proved both credentials once, and has one address; each wallet signs with its own mode’s credential', async () => {
     const ownerId = randomUUID()
     const first = (await create('Ethereum', { ...developer, owner_id: ownerId })).json
     const second = { ...user, owner_id: ownerId }
@@ -216,7 +216,7 @@ describe('an owner with wallets of both modes', () => {
 })
 
 describe('a wrong PIN', () => {
-  test('is charged to the owner on whatever wallet, and five in a row lock; the secret is not locked with it', async () => {
+  test('counts for the owner on any wallet, and five in a row lock the owner but not the secret', async () => {
     const ownerId = randomUUID()
     const networks = ['Ethereum', 'Polygon'] as const
     for (const network of networks) await create(network, { ...user, owner_id: ownerId })
@@ -260,7 +260,7 @@ describe('a wrong PIN', () => {
 })
 
 describe("another project's wallet", () => {
-  test('is answered byte for byte like one that does not exist', async () => {
+  test('is answered exactly like a missing one', async () => {
     const other = service.as(await createProject(service.ctx, { name: 'Other', actor: 'operator' }))
     const foreign = await other.newWallet({ network: 'Ethereum', ownerId: 'foreign' })
     const network = 'Ethereum'
@@ -310,7 +310,7 @@ describe("another project's wallet", () => {
     expect((await other.get('/wallets/get-by-id', { network, id: foreign.id })).status).toBe(200)
   })
 
-  test('is no hindrance to one with the same owner id', async () => {
+  test('does not prevent one with the same owner id', async () => {
     const other = service.as(await createProject(service.ctx, { name: 'Same', actor: 'operator' }))
     const [mine, theirs] = await Promise.all([
       service.newWallet({ network: 'Ethereum', ownerId: 'same' }),
@@ -321,13 +321,13 @@ describe("another project's wallet", () => {
 })
 
 describe('look-ups', () => {
-  test('find a wallet on its own network only', async () => {
+  test('find a wallet only on its own network', async () => {
     const made = await service.newWallet({ network: 'Base' })
     const query = { network: 'Polygon', id: made.id }
     expect(told(await service.get('/wallets/get-by-id', query))).toEqual({ status: 404, code: 'not_found' })
   })
 
-  test('refuse two different owners', async () => {
+  test('refuse two different owner ids', async () => {
     const query = { network: 'Base', ownerID: 'one', owner_id: 'other' }
     expect(told(await service.get('/wallets/get-by-owner-id', query))).toEqual({ status: 400, code: 'invalid_input' })
     const none = await service.get('/wallets/get-by-owner-id', { network: 'Base' })
@@ -353,7 +353,7 @@ describe('the list', () => {
 })
 
 describe('a mainnet project before its activation', () => {
-  test('makes no wallet, in either mode, and the testnet secret is nothing there', async () => {
+  test('creates no wallet in either mode, and does not accept the testnet secret', async () => {
     const mainnet = await startService({
       rpcUrls: { Ethereum: NOWHERE },
       variables: { ENVIRONMENT: 'mainnet', DEVNET: 'false', PUBLIC_BASE_URL: 'https://wallets.example.org' },
