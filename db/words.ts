@@ -59,8 +59,8 @@ export type CursorPurpose = (typeof CURSOR_PURPOSES)[number]
  * Why a backfill waits. `pruned`: the node no longer has the blocks. `behind`: it does not have them yet, or has others than
  * the indexer saw. `refused`: it answers, but not this request. `away`: it does not answer.
  */
-export const HINDRANCES = ['pruned', 'behind', 'refused', 'away'] as const
-export type Hindrance = (typeof HINDRANCES)[number]
+export const BACKFILL_OBSTACLES = ['pruned', 'behind', 'refused', 'away'] as const
+export type BackfillObstacle = (typeof BACKFILL_OBSTACLES)[number]
 
 /** Refusals that may be part of an attack. They are counted, and many share one audit row. */
 export const SECURITY_EVENTS = [

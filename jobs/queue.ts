@@ -13,7 +13,7 @@ import { startChaining } from './tasks/chain-audit.ts'
 import { startFollowers } from './tasks/follow-blocks.ts'
 import { createTasks } from './tasks/index.ts'
 
-/** Counts how long jobs waited and ran. They became due by the database's clock and began by this machine's. */
+/** Measures how long jobs waited and ran. The wait compares the database's clock with this machine's. */
 const countJobs = (events: WorkerEvents, { jobs }: Metrics): void => {
   const begunAtMs = new Map<string, number>()
   events.on('job:start', ({ job }) => {
@@ -31,24 +31,24 @@ const countJobs = (events: WorkerEvents, { jobs }: Metrics): void => {
 }
 
 const CRONTAB = [
-  // Every 30 s: a minute is the finest that a crontab can say, so the task adds the second half itself.
+  // Every 30 s: a crontab's smallest unit is a minute, so the task adds the second run itself.
   '* * * * * reconcile ?max=5 {"again":true}',
   '17 * * * * drop_idempotency_keys',
   '41 * * * * clean_logins',
 ].join('\n')
 
-/** Running jobs are asked to end this long after the queue is told to. */
+/** Running jobs get the abort signal this long after the queue is told to stop. */
 const ABORT_AFTER_MS = 50
 const POLL_INTERVAL_MS = 1_000
-/** Beyond one a running job: for listening, and for taking jobs. */
+/** Besides one for each running job: one for listening, one for taking jobs. */
 const SPARE_CONNECTIONS = 2
-/** A queue that ends by itself may wait for ever for what its lost connections owe it. */
+/** A queue that ends by itself may wait for ever for its lost connections. */
 const ABANDON_AFTER_MS = 2_000
-/** What a killed worker held a moment ago is not given back at once: it might be of one that is only just beginning. */
+/** Jobs of a worker that was just killed are not unlocked at once, as its lock looks like that of one that just starts. */
 const FIRST_RECONCILE_SECONDS = 4
 
 export type Queue = {
-  /** Resolves when the queue has ended, told to or not. Never rejects. */
+  /** Resolves when the queue has ended, for any reason. Never rejects. */
   readonly ended: Promise<void>
   /** Lets running jobs end. May be called again. */
   readonly stop: () => Promise<void>
@@ -57,7 +57,7 @@ export type Queue = {
 const loggerOf = (log: Log): Logger =>
   new Logger(() => (level, message, meta) => {
     const from = 'graphile-worker'
-    // The sentence of a failed job repeats that of its error, and so the values of a failed statement.
+    // Do not log the message of a failed job: it repeats the error's, with the values of a failed statement.
     if (meta?.error !== undefined) log.error({ from, err: meta.error }, 'a job or the queue failed')
     else if (level === 'error') log.error({ from }, message)
     else if (level === 'warning') log.warn({ from }, message)
@@ -66,7 +66,7 @@ const loggerOf = (log: Log): Logger =>
 
 type Started = { readonly runner: Runner; readonly events: WorkerEvents; readonly disconnect: () => void }
 
-/** Enrols the process when its queue is made, and again with every new connection: whoever found it without one took it for dead. */
+/** Enrols the worker when its queue starts, and with every new connection: without one, others may have taken it for dead. */
 const enrolling = (
   ctx: WorkerCtx,
   input: { readonly events: WorkerEvents; readonly pgPool: pg.Pool; readonly applicationName: string },
@@ -82,7 +82,7 @@ const enrolling = (
     })
   })
 
-/** @returns a function that ends every connection, those in use too: the jobs that are locked by this pool are then a dead one's. */
+/** @returns a function that closes every connection, also those in use: others then unlock the jobs of this pool. */
 const keepConnections = (ctx: WorkerCtx, pgPool: pg.Pool): (() => void) => {
   const clients = new Set<pg.PoolClient>()
   const lost = (err: Error) => ctx.log.warn({ err }, 'a connection of the job queue was lost')
@@ -94,7 +94,7 @@ const keepConnections = (ctx: WorkerCtx, pgPool: pg.Pool): (() => void) => {
   pgPool.on('remove', (client) => clients.delete(client))
   return () => {
     pgPool.end().catch(lost)
-    // A pool waits for those in use; the type of a pool's client hides that it can be ended.
+    // The pool waits for clients in use, so close these too; the pool's type hides their end().
     for (const client of clients) (client as pg.ClientBase as pg.Client).end().catch(lost)
   }
 }
@@ -122,7 +122,7 @@ const startRunner = async (ctx: WorkerCtx): Promise<Started> => {
         pollInterval: POLL_INTERVAL_MS,
         localQueue: { size: ctx.config.workerConcurrency * 2 },
         completeJobBatchDelay: 0,
-        // Without it a job whose failure cannot be written down ends the process.
+        // Without this, a job whose failure cannot be stored ends the process.
         failJobBatchDelay: 0,
         gracefulShutdownAbortTimeout: ABORT_AFTER_MS,
       },
@@ -140,8 +140,8 @@ const startRunner = async (ctx: WorkerCtx): Promise<Started> => {
 }
 
 /**
- * Gives back what dead workers held, makes sure that networks are followed and audit rows chained, and begins to take jobs.
- * @throws Error where the database is away.
+ * Unlocks the jobs of dead workers, starts the followers and the audit chain, and begins to take jobs.
+ * @throws Error if the database is unreachable.
  */
 export const beginQueue = async (ctx: WorkerCtx): Promise<Queue> => {
   await unlockJobsOfDeadWorkers(ctx.db)
@@ -149,10 +149,10 @@ export const beginQueue = async (ctx: WorkerCtx): Promise<Queue> => {
   await startChaining(ctx)
   await addJob(ctx.db, 'reconcile', { again: false }, { key: 'reconcile:start', delaySeconds: FIRST_RECONCILE_SECONDS })
   const { runner, events, disconnect } = await startRunner(ctx)
-  let told = false
+  let isStopping = false
   const abandoned = new Promise<void>((resolve) => {
     events.on('pool:gracefulShutdown', () => {
-      if (!told) setTimeout(resolve, ABANDON_AFTER_MS)
+      if (!isStopping) setTimeout(resolve, ABANDON_AFTER_MS)
     })
   })
   const over = runner.promise.catch((err: unknown) => ctx.log.error({ err }, 'the job queue failed'))
@@ -160,8 +160,8 @@ export const beginQueue = async (ctx: WorkerCtx): Promise<Queue> => {
   return {
     ended,
     stop: async () => {
-      if (!told) runner.stop().catch((err: unknown) => ctx.log.warn({ err }, 'the job queue was ending already'))
-      told = true
+      if (!isStopping) runner.stop().catch((err: unknown) => ctx.log.warn({ err }, 'the job queue was ending already'))
+      isStopping = true
       await ended
     },
   }

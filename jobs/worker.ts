@@ -8,18 +8,18 @@ import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../src/security/core-dumps.
 import { startWritingEvents } from '../src/security/events.ts'
 import { beginQueue, type Queue } from './queue.ts'
 
-/** Running jobs are asked to end when the process is told to stop; it goes after this, whether they have or not. */
+/** How long running jobs may take to end after SIGTERM; then the process exits. */
 const DRAIN_MS = 10_000
 const FIRST_PAUSE_MS = 200
 const MAX_PAUSE_MS = 10_000
 
-/** The queue ends by itself where it loses the database at a bad moment: then another takes its place. */
+/** Runs one queue after the other: a queue can end by itself when it loses the database. */
 const keepWorking = async (ctx: WorkerCtx, input: { readonly queue: Queue | null; readonly stopping: AbortSignal }) => {
   const { stopping } = input
   let { queue } = input
   stopping.addEventListener('abort', () => void queue?.stop())
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
-    // Told to stop while it began: nobody has stopped it yet.
+    // If the signal came while the queue started, nobody has stopped it yet.
     if (stopping.aborted) await queue?.stop()
     await queue?.ended
     if (stopping.aborted) return
@@ -28,7 +28,7 @@ const keepWorking = async (ctx: WorkerCtx, input: { readonly queue: Queue | null
       pauseMs = FIRST_PAUSE_MS
     }
     queue = await beginQueue(ctx).catch((err: unknown) => {
-      ctx.log.error({ err }, 'the job queue cannot begin')
+      ctx.log.error({ err }, 'the job queue cannot start')
       return null
     })
     if (queue === null) await new Promise((resolve) => setTimeout(resolve, pauseMs))
@@ -40,29 +40,29 @@ const main = async (): Promise<void> => {
   const config = readConfig()
   const ctx = await createWorkerCtx({ config, process: 'worker' })
   if (!dumpsNothing) ctx.log.warn(CORE_DUMPS_ALLOWED)
-  const stopTelling = startWritingEvents(ctx.securityEvents)
+  const stopWritingEvents = startWritingEvents(ctx.securityEvents)
   const stopping = new AbortController()
   const stop = (signal: string): void => {
     ctx.log.info({ signal }, 'stopping')
     setTimeout(() => process.exit(1), DRAIN_MS)
     stopping.abort()
   }
-  // A queue that ends while the database is away gives its jobs back in a promise that nobody waits for (graphile-worker
-  // 0.18.0, LocalQueue.setModeReleased); another queue takes its place, and the jobs of the old one are a dead one's.
-  process.on('unhandledRejection', (err) => ctx.log.error({ err }, 'something failed that nobody waited for'))
+  // A queue that ends without a database releases its jobs in a promise that nobody awaits (graphile-worker 0.18.0,
+  // LocalQueue.setModeReleased). The next queue unlocks these jobs as those of a dead worker.
+  process.on('unhandledRejection', (err) => ctx.log.error({ err }, 'unhandled rejection'))
   process.once('SIGTERM', () => stop('SIGTERM'))
   process.once('SIGINT', () => stop('SIGINT'))
 
   const metrics = listenForScrapes(ctx, { at: config.workerMetricsListener, read: ctx.metrics.text })
   const queue = await beginQueue(ctx).catch((error: unknown) => {
-    // It was there a moment ago: it comes back.
+    // createWorkerCtx could reach the database a moment ago, so it will come back.
     if (isDatabaseAway(error)) return null
     throw error
   })
   ctx.log.info({ networks: ctx.chains.all.map((chain) => chain.network) }, 'working')
   await keepWorking(ctx, { queue, stopping: stopping.signal })
   await metrics?.stop(true)
-  await stopTelling()
+  await stopWritingEvents()
   await ctx.db.close({ timeoutSeconds: 2 })
   process.exit(0)
 }

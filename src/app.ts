@@ -73,7 +73,7 @@ export const createApp = (ctx: Ctx): AnyElysia => {
       }
       const facts = () => ({ requestId: set.headers['x-request-id'], path: new URL(request.url).pathname })
       const { event } = answer
-      if (event !== null) ctx.securityEvents.tell({ event, from: subnetOf(addressOf(ctx.config, request)) })
+      if (event !== null) ctx.securityEvents.record({ event, from: subnetOf(addressOf(ctx.config, request)) })
       if (answer.unexpected) ctx.log.error({ err: error, ...facts() }, 'failed')
       if (answer.body.code === 'body_incomplete') ctx.log.info(facts(), 'the client went away within its body')
       if (answer.body.code === 'content_encoding_unsupported') set.headers['accept-encoding'] = 'identity'

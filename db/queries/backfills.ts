@@ -1,7 +1,7 @@
 import { and, asc, eq, gte, inArray, isNull, lte, or, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
 import { backfills, cursors, seenBlocks } from '../schema.ts'
-import type { Hindrance, Network } from '../words.ts'
+import type { BackfillObstacle, Network } from '../words.ts'
 import type { BlockPoint } from './cursors.ts'
 
 export type BackfillRow = typeof backfills.$inferSelect
@@ -82,11 +82,11 @@ export const hasBackfillBegunSince = async (
 const UNHINDERED = { hindrance: null, hindranceReason: null, hinderedAt: null, tries: 0, nextTryAt: null }
 
 /** Writes down that a walk does not go on, and when it is tried again. Since when: since it last went on. */
-export const hinderBackfill = async (
+export const pauseBackfill = async (
   db: Queryable,
   input: {
     readonly place: BackfillPlace
-    readonly hindrance: Hindrance
+    readonly hindrance: BackfillObstacle
     readonly reason: string
     readonly tries: number
     readonly afterSeconds: number

@@ -17,7 +17,7 @@ const isToBeExecuted = and(
 )
 
 /** The call data of what a contract wallet is to execute that is in no block yet, of the newest `limit`. */
-export const heldInputs = async (
+export const pendingInputs = async (
   db: Queryable,
   { limit, ...wallet }: OfContractWallet & { readonly limit: number },
 ): Promise<readonly string[]> => {
@@ -31,7 +31,7 @@ export const heldInputs = async (
 }
 
 /** What these are to execute that is in no block yet: ids, in the order of nonces. */
-export const heldBack = async (tx: Tx, wallets: readonly OfContractWallet[]): Promise<readonly string[]> => {
+export const pendingExecutions = async (tx: Tx, wallets: readonly OfContractWallet[]): Promise<readonly string[]> => {
   if (wallets.length === 0) return []
   const rows = await tx
     .select({ id: transactions.id })

@@ -4,7 +4,7 @@ import { sql } from 'drizzle-orm'
 import { bigint, check, index, integer, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
 import { access } from '../access.ts'
 import { instant, now, oneOf, uint256 } from '../columns.ts'
-import { ASSET_STANDARDS, CURSOR_PURPOSES, HINDRANCES } from '../words.ts'
+import { ASSET_STANDARDS, BACKFILL_OBSTACLES, CURSOR_PURPOSES } from '../words.ts'
 import { networkName, networks } from './networks.ts'
 
 /** A follower has processed every block up to this one. */
@@ -124,7 +124,7 @@ export const backfills = pgTable(
     /** And the coin's movements within transactions, which need a node that traces, only from this block. */
     tracedReachedBlock: bigint('traced_reached_block', { mode: 'bigint' }),
     /** Why it waits, since when, how often it was tried, and when it will be tried again. The next success clears all of it. */
-    hindrance: text('hindrance', { enum: HINDRANCES }),
+    hindrance: text('hindrance', { enum: BACKFILL_OBSTACLES }),
     hindranceReason: text('hindrance_reason'),
     hinderedAt: instant('hindered_at'),
     tries: integer('tries').notNull().default(0),
@@ -136,7 +136,7 @@ export const backfills = pgTable(
     index('backfills_begun').on(table.network, table.begunAt),
     index('backfills_open').on(table.requestedAt).where(sql`done_at is null`),
     check('backfills_begins_whole', sql`num_nonnulls(begun_at, from_block, reached_block) in (0, 3)`),
-    check('backfills_hindrance', oneOf('hindrance', HINDRANCES)),
+    check('backfills_hindrance', oneOf('hindrance', BACKFILL_OBSTACLES)),
     check(
       'backfills_hindered_whole',
       sql`num_nonnulls(hindrance, hindrance_reason, hindered_at, next_try_at) = case tries when 0 then 0 else 4 end`,

@@ -8,7 +8,7 @@ import { parsePayload } from './payload.ts'
 
 const TAKEN_UP_AT_ONCE = 1_000
 
-/** One shift of a walk back; at its end it adds the next one. */
+/** One shift of a backfill; it adds the job for the next one. */
 export const backfillWalletTask =
   (ctx: WorkerCtx): Task =>
   async (payload, helpers) => {
@@ -27,7 +27,7 @@ export const backfillWalletTask =
     )
   }
 
-/** Makes sure that each walk that is not done goes on; what is running or waiting already is left alone. */
+/** Adds missing jobs of backfills that are not done; leaves running and waiting ones alone. */
 export const startBackfills = async (ctx: WorkerCtx): Promise<void> => {
   const networks = ctx.chains.all.map(({ network }) => network)
   for (const { network, address } of await openBackfills(ctx.db, { networks, limit: TAKEN_UP_AT_ONCE })) {

@@ -6,10 +6,10 @@ import { parsePayload } from './payload.ts'
 
 const FIRST_DELAY_SECONDS = 1
 const MAX_DELAY_SECONDS = 30
-/** From here on the delay is the longest; a node may refuse for days. */
+/** Above this the delay stays the same: a node may refuse for days. */
 const MAX_TRIES_COUNTED = 10
 
-/** Sends again after a growing while; where it gives up, the reconciler comes back to it. */
+/** Sends a transaction, and again after growing delays. If this job is lost, the reconciler sends it again. */
 export const broadcastTransactionTask =
   (ctx: WorkerCtx): Task =>
   async (payload, helpers) => {

@@ -8,7 +8,7 @@ import { parsePayload } from './payload.ts'
 const KEY = 'chain_audit'
 const PAUSE_MS = 1_000
 
-/** One shift of chaining audit rows; at its end it adds the next one. */
+/** One shift of chaining audit rows; it adds the job for the next one. */
 export const chainAuditTask = (ctx: WorkerCtx): Task => {
   const chainer = createChainer(ctx)
   return async (payload, helpers) => {
@@ -19,6 +19,6 @@ export const chainAuditTask = (ctx: WorkerCtx): Task => {
   }
 }
 
-/** Makes sure that audit rows are chained; what is running or waiting already is left alone. */
+/** Adds the job that chains audit rows if it is missing. */
 export const startChaining = (ctx: WorkerCtx): Promise<void> =>
   addJob(ctx.db, 'chain_audit', {}, { key: KEY, whenKeyed: 'keep' })

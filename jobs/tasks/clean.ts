@@ -5,7 +5,7 @@ import { dropOldMails } from '../../db/queries/mails.ts'
 import type { WorkerCtx } from '../../src/context.ts'
 import { parsePayload } from './payload.ts'
 
-/** Housekeeping of logins, sessions and mails. */
+/** Deletes expired logins and sessions, and old mails. */
 export const cleanLoginsTask =
   (ctx: WorkerCtx): Task =>
   async (payload) => {
@@ -14,7 +14,7 @@ export const cleanLoginsTask =
     await dropOldMails(ctx.db)
   }
 
-/** Housekeeping: a key that is over is not looked at any more, whether or not its row is still there. */
+/** Deletes expired idempotency keys. Requests ignore them even before that. */
 export const dropIdempotencyKeysTask =
   (ctx: WorkerCtx): Task =>
   async (payload) => {

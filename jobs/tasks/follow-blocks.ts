@@ -17,7 +17,7 @@ const STEPS: Record<FollowerTask, (ctx: WorkerCtx, chain: Chain) => Promise<Step
 
 const keyOf = (name: FollowerTask, network: string) => `${name}:${network}`
 
-/** One shift of a follower; at its end it adds the next one. */
+/** One shift of a follower; it adds the job for the next one. */
 export const followBlocksTask =
   (ctx: WorkerCtx, name: FollowerTask): Task =>
   async (payload, helpers) => {
@@ -33,7 +33,7 @@ export const followBlocksTask =
     if (startAgain) await addJob(ctx.db, name, { network }, { key: keyOf(name, network), whenKeyed: 'replace' })
   }
 
-/** Makes sure that each network has its two followers; what is running or waiting already is left alone. */
+/** Adds missing jobs of the two followers of each network; leaves running and waiting ones alone. */
 export const startFollowers = async (ctx: WorkerCtx): Promise<void> => {
   for (const { network, depth, patience } of ctx.chains.all) {
     await noteFollowedNetwork(ctx.db, { network, confirmations: depth.confirmations, ...patience })

@@ -9,7 +9,6 @@ import { followBlocksTask } from './follow-blocks.ts'
 import { reconcileTask } from './reconcile.ts'
 import { sendMailTask } from './send-mail.ts'
 
-/** Every task by its name. */
 export const createTasks = (ctx: WorkerCtx): TaskList =>
   ({
     broadcast_transaction: broadcastTransactionTask(ctx),

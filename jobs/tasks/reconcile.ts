@@ -1,7 +1,7 @@
 import type { Task } from 'graphile-worker'
 import { addJob } from '../../db/jobs.ts'
 import { unlockJobsOfDeadWorkers } from '../../db/queries/workers.ts'
-import { settleDoubts } from '../../src/activity/settle-doubts.ts'
+import { settleDoubtfulContracts } from '../../src/activity/settle-doubtful-contracts.ts'
 import type { WorkerCtx } from '../../src/context.ts'
 import { refreshSignerStates } from '../../src/transactions/after-block.ts'
 import { reconcileTransactions } from '../../src/transactions/reconcile.ts'
@@ -13,7 +13,7 @@ import { parsePayload } from './payload.ts'
 
 const HALF_A_MINUTE_SECONDS = 30
 
-/** Nothing may be stuck because a job was lost: dead workers' jobs, followers and live transactions are looked after. */
+/** Restarts what is stuck because a job was lost: jobs of dead workers, followers, backfills and live transactions. */
 export const reconcileTask =
   (ctx: WorkerCtx): Task =>
   async (payload) => {
@@ -33,5 +33,5 @@ export const reconcileTask =
     await Promise.all(ctx.chains.all.map((chain) => reconcileTransactions(ctx, chain)))
     await Promise.all(ctx.chains.all.map((chain) => refreshSignerStates(ctx, chain)))
     await Promise.all(ctx.chains.all.map((chain) => checkFinalBlocks(ctx, chain)))
-    await Promise.all(ctx.chains.all.map((chain) => settleDoubts(ctx, chain)))
+    await Promise.all(ctx.chains.all.map((chain) => settleDoubtfulContracts(ctx, chain)))
   }

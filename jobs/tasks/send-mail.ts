@@ -4,7 +4,7 @@ import type { WorkerCtx } from '../../src/context.ts'
 import { sendMail } from '../../src/mail/send.ts'
 import { parsePayload } from './payload.ts'
 
-/** Sends a mail, and again after a growing while until the server takes it or the mail has expired. */
+/** Sends a mail, and again after growing delays until the server takes it or the mail has expired. */
 export const sendMailTask =
   (ctx: WorkerCtx): Task =>
   async (payload) => {

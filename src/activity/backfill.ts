@@ -1,56 +1,56 @@
-// What an address moved before it became a wallet's: a walk from where the indexer stood down to the first block.
+// The backfill: finds what an address moved before it became a wallet's, from the indexer's block down to the first block.
 //
-//   above `from_block`       the indexer watches the address. The walk begins while the indexer is held; a step of the
-//                            indexer that looked for wallets before that does not commit (see index-blocks.ts).
-//   near it                  blocks are read whole, as the indexer reads them, so many as the network's row says.
-//   below those              by events that index the address. The coin's movements are not found there: a node has no
-//                            index of them, and reading every block of years for one address is out of proportion.
+//   above `from_block`       the indexer watches the address. The backfill begins while the indexer's cursor is locked. An
+//                            indexer step that looked for wallets before that does not commit (index-blocks.ts).
+//   just below it            whole blocks are read, as the indexer reads them, as many as the network's definition says.
+//   below those              only events that index the address. Coin movements are not found there: nodes have no index of
+//                            them, and reading years of blocks for one address costs too much.
 //
-// The walk ends at the first block, or below the day on which the key was made here. Each range is written with the row
-// that says how far it came, while the indexer is held: what the indexer has left since the range was read (a
-// reorganisation) is not written, and what it went back over it reads again itself. Both write the same rows for the same
-// movement, so what both see is kept once.
+// It ends at the first block, or before the time at which the key was made here. Each range is written together with the
+// progress, while the indexer's cursor is locked. If a reorganisation removed blocks since they were read, the range is not
+// written; blocks that the indexer goes back over it reads again itself. Both write the same row for the same movement, so a
+// movement that both see is stored once.
 //
-// Before a range is read, its lowest block must be one that the node still has: a node that has forgotten it may leave its
-// events out without a word. So a walk goes down to the very first block that the node has, and stands there, with the
-// reason in its row. Nothing is given up for good: what hinders it is tried again, ever more seldom, as a node may catch up,
-// be mended, or make room for one that has the whole chain.
+// Before it reads a range, it checks that the node still has the lowest block: a node that has pruned it may leave events
+// out silently. So the backfill goes down to the first block that the node has, and waits there, with the reason in its row.
+// It never gives up: it tries again, at growing intervals, because a node may catch up, be repaired or be replaced.
 
 import {
   type BackfillPlace,
   type BackfillRow,
   beginBackfill,
-  hinderBackfill,
   holdIndexer,
   moveBackfill,
+  pauseBackfill,
   readBackfill,
   seenByIndexer,
 } from '../../db/queries/backfills.ts'
 import { insertMovements } from '../../db/queries/movements.ts'
-import type { Hindrance } from '../../db/words.ts'
+import type { BackfillObstacle } from '../../db/words.ts'
 import { type BlockMovements, type Chain, RangeTooWide } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { corrected, keptRows, writeDoubts } from './kept.ts'
+import { keptRows, recordDoubtfulContracts, withStandards } from './movement-rows.ts'
 import { blocksAtOnce, eventBlocksAtOnce, readEventsBelow, readRangeBelow } from './read-range.ts'
-import { isAway, patienceSeconds } from './settle-doubts.ts'
+import { isUnreachable, pauseSeconds } from './settle-doubtful-contracts.ts'
 
-/** Short: all jobs share the same few places. */
+/** Short, because all jobs share the worker's concurrency. */
 const SHIFT_MS = 2_000
-/** Clocks of nodes and of ours may differ by this. */
+/** The node's clock and ours may differ by this. */
 const CLOCK_MARGIN_MS = 3_600_000
 
-/** How seldom a walk is tried again at most: soon for what passes by itself, seldom for what somebody must change. */
+/** The longest interval between tries: short for what passes by itself, long for what somebody must repair. */
 const MAX_PAUSE_SECONDS = { behind: 60, away: 60, refused: 3_600, pruned: 86_400 } as const satisfies Record<
-  Hindrance,
+  BackfillObstacle,
   number
 >
 
 type StepResult = 'advanced' | 'wait' | 'pruned' | 'done'
 
 /**
- * `wait`: the indexer has not begun, or the node is not of one mind with it. `pruned`: the node no longer has the next block.
- * @throws node_unavailable; RangeTooWide where the node refuses even one block.
+ * Reads and stores the next range. `wait`: the indexer has not begun, or the node's blocks differ from the indexer's.
+ * `pruned`: the node no longer has the next block.
+ * @throws node_unavailable; RangeTooWide if the node refuses even one block.
  */
 export const backfillStep = async (
   ctx: WorkerCtx,
@@ -67,19 +67,19 @@ export const backfillStep = async (
   const whole = reachedBlock > 0n && reachedBlock > wholeDownTo
   const floor = whole && wholeDownTo > 0n ? wholeDownTo : 0n
   const most = Math.min(whole ? blocksAtOnce(chain) : eventBlocksAtOnce(chain), Number(reachedBlock - floor))
-  const below = await keptBelow(chain, { above: reachedBlock, most })
+  const below = await availableBelow(chain, { above: reachedBlock, most })
   if (typeof below === 'string') return below === 'pruned' ? 'pruned' : 'wait'
   const range = whole ? await readRangeBelow(chain, below) : await readEventsBelow(chain, { ...below, address })
   if (range.kind === 'too_wide') return 'advanced'
   if (range.kind === 'not_there') return 'wait'
-  return takeIn(ctx, { chain, place, row, reachedBlock, whole, fromBlock: below.fromBlock, blocks: range.blocks })
+  return storeRange(ctx, { chain, place, row, reachedBlock, whole, fromBlock: below.fromBlock, blocks: range.blocks })
 }
 
-/** The widest range below a block, of so many blocks, halved and halved again, that the node still has. */
-const keptBelow = async (chain: Chain, { above, most }: { readonly above: bigint; readonly most: number }) => {
+/** The widest range below a block that the node still has: `most` blocks, halved until the node has the lowest. */
+const availableBelow = async (chain: Chain, { above, most }: { readonly above: bigint; readonly most: number }) => {
   for (let asked = most; ; asked = Math.ceil(asked / 2)) {
     const fromBlock = above - BigInt(asked)
-    // Of the first block nothing is told: nodes that have forgotten the next one keep it.
+    // Ask for block 1 instead of 0: nodes that have pruned block 1 still have block 0.
     const history = await chain.history(fromBlock === 0n && asked > 1 ? 1n : fromBlock)
     if (history === 'kept') return { fromBlock, asked }
     if (history === 'not_there' || asked === 1) return history
@@ -94,7 +94,7 @@ const begin = (ctx: WorkerCtx, place: BackfillPlace): Promise<StepResult> =>
     return 'advanced'
   })
 
-const takeIn = async (
+const storeRange = async (
   ctx: WorkerCtx,
   input: {
     readonly chain: Chain
@@ -109,7 +109,7 @@ const takeIn = async (
   const { chain, place, reachedBlock, whole, fromBlock } = input
   const { network } = place
   const watched = { addresses: new Set([place.address]), collections: new Set<string>() }
-  const set = await corrected(ctx, { chain, blocks: input.blocks, watched })
+  const set = await withStandards(ctx, { chain, blocks: input.blocks, watched })
   const { blocks } = set
   const rows = keptRows({ network, blocks, watched })
   const hashes = new Map(blocks.map(({ number, hash }) => [number, hash]))
@@ -118,7 +118,7 @@ const takeIn = async (
     const cursor = await holdIndexer(tx, network)
     if (cursor === null) return 'wait'
     if (cursor.number + 1n < reachedBlock) {
-      // The indexer went back: from there on it reads for this address too.
+      // The indexer went back below this range: it reads those blocks for this address too.
       const move = { place, from: reachedBlock, to: cursor.number + 1n, done: false }
       return (await moveBackfill(tx, move)) ? 'advanced' : 'wait'
     }
@@ -128,12 +128,12 @@ const takeIn = async (
     const moved = await moveBackfill(tx, { place, from: reachedBlock, to: fromBlock, ...coins, done })
     if (!moved) return 'wait'
     await insertMovements(tx, rows)
-    await writeDoubts(tx, { chain, corrected: set })
+    await recordDoubtfulContracts(tx, { chain, withStandards: set })
     return done ? 'done' : 'advanced'
   })
 }
 
-/** Down to where every block was traced, beginning with the first; absent where one above these was not. */
+/** The lowest block down to which all blocks were traced; absent if a block above these was not. */
 const tracedTo = (input: {
   readonly row: BackfillRow
   readonly reachedBlock: bigint
@@ -159,22 +159,22 @@ const isBeforeKey = async (
   return block !== null && block.timestampMs < keyMadeAt.getTime() - CLOCK_MARGIN_MS
 }
 
-type Hindered = { readonly hindrance: Hindrance; readonly reason: string }
+type Obstacle = { readonly hindrance: BackfillObstacle; readonly reason: string }
 
 const REASONS = {
   pruned: 'The node no longer has the next block below.',
-  wait: 'The node lacks the next blocks below, or is not of one mind with the indexer.',
+  wait: 'The node lacks the next blocks below, or has other blocks than the indexer saw.',
 } as const
 
-const hinderedBy = async (ctx: WorkerCtx, chain: Chain, error: unknown): Promise<Hindered> => {
+const obstacleOf = async (ctx: WorkerCtx, chain: Chain, error: unknown): Promise<Obstacle> => {
   if (!(error instanceof AppError || error instanceof RangeTooWide)) throw error
-  ctx.log.warn({ err: error, network: chain.network }, 'a walk back through the blocks is hindered')
-  return { hindrance: (await isAway(chain)) ? 'away' : 'refused', reason: error.message }
+  ctx.log.warn({ err: error, network: chain.network }, 'a backfill cannot go on')
+  return { hindrance: (await isUnreachable(chain)) ? 'away' : 'refused', reason: error.message }
 }
 
 /**
- * Steps until the walk is done, its shift is over, the process stops, or there is something to wait for, which is written
- * into its row. @returns when to go on, in seconds from now; null where the walk is done.
+ * Steps until the backfill is done, its shift is over, the process stops, or it must wait; then the reason is stored.
+ * @returns in how many seconds to go on; null if it is done.
  */
 export const backfillShift = async (
   ctx: WorkerCtx,
@@ -182,13 +182,13 @@ export const backfillShift = async (
 ): Promise<number | null> => {
   const { chain, address } = input
   const endsAt = Date.now() + SHIFT_MS
-  let result: StepResult | Hindered = 'advanced'
+  let result: StepResult | Obstacle = 'advanced'
   while (result === 'advanced' && !input.signal.aborted && Date.now() < endsAt) {
-    result = await backfillStep(ctx, input).catch((error: unknown) => hinderedBy(ctx, chain, error))
+    result = await backfillStep(ctx, input).catch((error: unknown) => obstacleOf(ctx, chain, error))
   }
   if (result === 'done') return null
   if (result === 'advanced') return 0
-  return hinder(ctx, {
+  return pause(ctx, {
     place: { network: chain.network, address },
     ...(typeof result === 'string'
       ? { hindrance: result === 'pruned' ? ('pruned' as const) : ('behind' as const), reason: REASONS[result] }
@@ -196,9 +196,9 @@ export const backfillShift = async (
   })
 }
 
-const hinder = async (ctx: WorkerCtx, input: Hindered & { readonly place: BackfillPlace }): Promise<number> => {
+const pause = async (ctx: WorkerCtx, input: Obstacle & { readonly place: BackfillPlace }): Promise<number> => {
   const tries = (await readBackfill(ctx.db, input.place))?.tries ?? 0
-  const afterSeconds = patienceSeconds({ tries, maxSeconds: MAX_PAUSE_SECONDS[input.hindrance] })
-  await hinderBackfill(ctx.db, { ...input, tries: tries + 1, afterSeconds })
+  const afterSeconds = pauseSeconds({ tries, maxSeconds: MAX_PAUSE_SECONDS[input.hindrance] })
+  await pauseBackfill(ctx.db, { ...input, tries: tries + 1, afterSeconds })
   return afterSeconds
 }

@@ -1,8 +1,8 @@
-// An invariant beside the indexer: what a wallet holds must change by what was told of a block, and by fees. A difference means
-// that movements are missing in the activity, or wrong: it is logged, counted, and alerted (docs/operations.md).
+// Checks the indexer: in each block a wallet's balance must change by its movements and fees. A difference means that the
+// activity lacks movements or has wrong ones: it is logged, counted, and alerted (docs/operations.md).
 //
-// It never holds the indexer up: one check of a network runs at a time, in the background, of a few blocks of those that were
-// taken in just now; while it runs, other blocks pass by unchecked. Its own failures are logged, and end nothing.
+// The check never delays the indexer. It runs in the background, one at a time for each network, on a few of the blocks that
+// were just indexed; while it runs, other blocks are not checked. A failure of the check is only logged.
 
 import { watchedAddresses, watchedAddressesFrom } from '../../db/queries/wallets.ts'
 import type { BalanceCheck } from '../chains/balance-check.ts'
@@ -12,29 +12,32 @@ import { DEFAULT_LOOKS } from '../tokens/default-list.ts'
 
 type CheckCtx = Pick<WorkerCtx, 'config' | 'db' | 'log' | 'metrics'>
 
-/** Of one range that the indexer takes in. */
+/** Blocks to check of one range. */
 const BLOCKS_MAX = 4
-/** Wallets that are looked at in each block, whether it touched them or not; others each time. */
-const OTHERS_MAX = 20
+/** Further wallets to check in each block, other ones each time. */
+const OTHER_WALLETS_MAX = 20
 
-/** Those that wallets moved something in come first. */
-const chosenOf = (
+/** Blocks in which wallets moved something come first. */
+const chooseBlocks = (
   ctx: Pick<CheckCtx, 'config'>,
   { chain, blocks, moved }: { chain: Chain; blocks: readonly BlockMovements[]; moved: ReadonlySet<bigint> },
 ): readonly BlockMovements[] => {
   const { balanceCheckPercent, devnet } = ctx.config
-  // Whoever rules a devnet sets balances by hand.
+  // On a devnet, balances are set by hand.
   const percent = balanceCheckPercent ?? (devnet ? 0 : chain.checkedPercent)
   const drawn = blocks.filter(() => Math.random() * 100 < percent)
   const isMoved = ({ number }: BlockMovements) => moved.has(number)
   return [...drawn.filter(isMoved), ...drawn.filter((block) => !isMoved(block)).toReversed()].slice(0, BLOCKS_MAX)
 }
 
-/** Beside those that a block is known to have touched: what nothing tells of shows in the balances of others alone. */
-const someWatched = (ctx: Pick<CheckCtx, 'db'>, chain: Chain): Promise<readonly string[]> =>
-  watchedAddressesFrom(ctx.db, { network: chain.network, from: chain.randomAddress(), limit: OTHERS_MAX })
+/** Wallets without known movements: only their balances show a movement that the indexer missed. */
+const otherWallets = (ctx: Pick<CheckCtx, 'db'>, chain: Chain): Promise<readonly string[]> =>
+  watchedAddressesFrom(ctx.db, { network: chain.network, from: chain.randomAddress(), limit: OTHER_WALLETS_MAX })
 
-const tell = (ctx: CheckCtx, { chain, block, check }: { chain: Chain; block: BlockMovements; check: BalanceCheck }) => {
+const report = (
+  ctx: CheckCtx,
+  { chain, block, check }: { chain: Chain; block: BlockMovements; check: BalanceCheck },
+) => {
   const { network } = chain
   const { balanceChecks, balanceDifferences } = ctx.metrics.chains
   balanceChecks.inc({ network }, check.checked)
@@ -43,12 +46,12 @@ const tell = (ctx: CheckCtx, { chain, block, check }: { chain: Chain; block: Blo
     const facts = { network, block: block.number.toString(), blockHash: block.hash, address, contract }
     ctx.log.error(
       { ...facts, changed: changed.toString(), told: told.toString() },
-      'a balance changed otherwise than the activity tells',
+      'a balance change differs from the activity',
     )
   }
 }
 
-/** Holds some blocks against balances, one after the other. Never rejects. */
+/** Checks blocks one after the other. Never rejects. */
 const checkBlocks = async (
   ctx: CheckCtx,
   { chain, blocks }: { readonly chain: Chain; readonly blocks: readonly BlockMovements[] },
@@ -56,17 +59,17 @@ const checkBlocks = async (
   const { network, chainId } = chain
   const scope = {
     choose: async (addresses: readonly string[]) =>
-      new Set([...(await watchedAddresses(ctx.db, { network, addresses })), ...(await someWatched(ctx, chain))]),
-    // Anybody's contract may answer anything; these are known to change balances by transfers alone.
+      new Set([...(await watchedAddresses(ctx.db, { network, addresses })), ...(await otherWallets(ctx, chain))]),
+    // Only contracts whose balances change by transfers alone: an unknown contract may answer anything.
     reliable: (contracts: readonly string[]) =>
       new Set(contracts.filter((contract) => DEFAULT_LOOKS.get(chainId)?.has(contract))),
   }
   for (const block of blocks) {
     try {
       const check = await chain.checkBalances(block, scope)
-      if (check !== null) tell(ctx, { chain, block, check })
+      if (check !== null) report(ctx, { chain, block, check })
     } catch (err) {
-      ctx.log.warn({ err, network, block: block.number.toString() }, 'a block could not be held against balances')
+      ctx.log.warn({ err, network, block: block.number.toString() }, 'could not check the balances of a block')
       return
     }
   }
@@ -74,19 +77,19 @@ const checkBlocks = async (
 
 const running = new WeakMap<Chain, Promise<void>>()
 
-/** Begins to hold some of these blocks against balances, unless a check of the network runs already. Returns at once. */
-export const beginCheck = (
+/** Starts a check of some of these blocks, unless one of the network is running. Returns at once. */
+export const startBalanceCheck = (
   ctx: CheckCtx,
   input: {
     readonly chain: Chain
     readonly blocks: readonly BlockMovements[]
-    /** The numbers of those in which a wallet moved something. */
+    /** The numbers of the blocks in which a wallet moved something. */
     readonly moved: ReadonlySet<bigint>
   },
 ): void => {
   const { chain } = input
   if (running.has(chain)) return
-  const blocks = chosenOf(ctx, input)
+  const blocks = chooseBlocks(ctx, input)
   if (blocks.length === 0) return
   running.set(
     chain,
@@ -94,5 +97,5 @@ export const beginCheck = (
   )
 }
 
-/** Resolves when no check of a network runs. */
-export const checksEnded = (chain: Chain): Promise<void> => running.get(chain) ?? Promise.resolve()
+/** Resolves when no check of the network is running. */
+export const balanceChecksEnded = (chain: Chain): Promise<void> => running.get(chain) ?? Promise.resolve()

@@ -1,7 +1,7 @@
-// Indexing: follows a network from a cursor in ranges of blocks, and keeps the movements that touch a known address.
-// What a block costs does not depend on how many wallets there are: its addresses are looked up in one query. The cursor,
-// the hashes of blocks that are not final and the movements are written in one database transaction, so that a killed
-// worker neither skips nor doubles anything; a reorganisation deletes what is above its fork, and reads it again.
+// The indexer: reads a network's blocks from a cursor in ranges, and stores the movements of known addresses. One query finds
+// the known addresses of a range, so the cost does not grow with the number of wallets. The cursor, the hashes of blocks
+// that are not final and the movements are written in one database transaction, so a killed worker neither skips nor
+// repeats anything. After a reorganisation, everything above the fork is deleted and read again.
 
 import type { Tx } from '../../db/client.ts'
 import { databaseTime, hasBackfillBegunSince } from '../../db/queries/backfills.ts'
@@ -12,11 +12,11 @@ import type { StepResult } from '../blocks/follow.ts'
 import { type Head, isNextGone, isReorganised, nextIsGone } from '../blocks/fork.ts'
 import type { BlockMovements, Chain } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
-import { beginCheck } from './check-balances.ts'
-import { corrected, keptRows, watchedIn, writeDoubts } from './kept.ts'
+import { startBalanceCheck } from './check-balances.ts'
+import { keptRows, recordDoubtfulContracts, watchedIn, withStandards } from './movement-rows.ts'
 import { readRange } from './read-range.ts'
 
-/** Takes in the next blocks of a network, or a reorganisation. */
+/** Indexes the next blocks of a network, or undoes a reorganisation. */
 export const indexStep = async (ctx: WorkerCtx, chain: Chain): Promise<StepResult> => {
   const { network } = chain
   const follower: Follower = { network, purpose: 'index' }
@@ -38,10 +38,10 @@ export const indexStep = async (ctx: WorkerCtx, chain: Chain): Promise<StepResul
     return rewind(ctx, { chain, head, follower, cursor, undo })
   }
   if (blocks.length === 0) return 'caught_up'
-  return takeIn(ctx, { chain, head, follower, cursor, blocks })
+  return storeRange(ctx, { chain, head, follower, cursor, blocks })
 }
 
-/** Before the first cursor there were no wallets; a devnet's chain is short and may be older than its database. */
+/** The newest block: there were no wallets before. On a devnet the first one: the chain may be older than the database. */
 const firstBlock = async (
   ctx: Pick<WorkerCtx, 'config'>,
   input: { readonly chain: Chain; readonly head: Head },
@@ -53,7 +53,7 @@ const firstBlock = async (
 /** Thrown inside a database transaction to undo it. */
 class WatchedChanged extends Error {}
 
-const takeIn = async (
+const storeRange = async (
   ctx: WorkerCtx,
   input: {
     readonly chain: Chain
@@ -67,18 +67,18 @@ const takeIn = async (
   const { network } = chain
   const time = await databaseTime(ctx.db)
   const watched = await watchedIn(ctx, { network, blocks: input.blocks })
-  const set = await corrected(ctx, { chain, blocks: input.blocks, watched })
+  const set = await withStandards(ctx, { chain, blocks: input.blocks, watched })
   const rows = keptRows({ network, blocks: set.blocks, watched })
   const write = async (tx: Tx) => {
-    // A backfill leaves all above the cursor to us, and its wallet may be younger than our look.
+    // A backfill that began meanwhile relies on us for blocks above the cursor, and we did not look for its wallet.
     if (await hasBackfillBegunSince(tx, { network, time })) throw new WatchedChanged()
     await insertMovements(tx, rows)
-    await writeDoubts(tx, { chain, corrected: set })
+    await recordDoubtfulContracts(tx, { chain, withStandards: set })
   }
   try {
     const moved = await advance(ctx, { ...input, write })
     if (!moved) return 'overtaken'
-    beginCheck(ctx, { chain, blocks: set.blocks, moved: new Set(rows.map(({ blockNumber }) => blockNumber)) })
+    startBalanceCheck(ctx, { chain, blocks: set.blocks, moved: new Set(rows.map(({ blockNumber }) => blockNumber)) })
     return 'advanced'
   } catch (error) {
     if (error instanceof WatchedChanged) return 'advanced'

@@ -3,7 +3,7 @@ import { displayAmount, nativeToken, tokenOf } from '../tokens/token.ts'
 import type { Activity } from './list.ts'
 import type { WalletActivityItem } from './schema.ts'
 
-/** An activity as the wire shows it. Pure. */
+/** An activity as callers see it. Pure. */
 export const itemOf = (chain: NodelessChain, { movement, facts, look }: Activity): WalletActivityItem => {
   const { network, contract, tokenId, direction } = movement
   const shown = {

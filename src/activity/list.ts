@@ -9,18 +9,18 @@ import { ownWallet } from '../wallets/get.ts'
 
 export type Activity = {
   readonly movement: MovementRow
-  /** Of the token's or collection's contract; null for the native coin. */
+  /** Of the token's or the collection's contract; null for the native coin. */
   readonly facts: AddressFacts | null
-  /** What a list says of how the contract's tokens are shown. */
+  /** How a token list shows the contract's tokens. */
   readonly look?: TokenLook | undefined
 }
 
 /**
- * What happened to a wallet of the project, newest first.
- * @param input.before the uuid of an item: only those after it in the list, the older ones. Whoever goes on from the last
- * item that he has seen sees each once, whatever comes in meanwhile, and far down as fast as at the top.
- * @throws wallet_forbidden, address_invalid, network_mismatch, not_implemented, invalid_input (no such item);
- * node_unavailable where a contract is listed of which nothing is remembered: without its decimals an amount would be wrong.
+ * The movements of a wallet within reach, newest first.
+ * @param input.before the uuid of an item: only older ones. A caller who pages by this sees each item once, even if new ones
+ * come in, and each page is equally fast.
+ * @throws wallet_forbidden, address_invalid, network_mismatch, not_implemented, invalid_input (no such item),
+ * node_unavailable if the decimals of a listed contract are not known.
  */
 export const listActivity = async (
   ctx: Pick<Ctx, 'db' | 'chains'>,
@@ -54,16 +54,16 @@ const listKeyOf = async (
 ) => {
   const key = await findListKey(ctx.db, input)
   if (key !== null) return key
-  // A reorganisation may have taken it away.
+  // A reorganisation may have removed it.
   throw new AppError(
     'invalid_input',
-    'Field "before" must be the uuid of an item in this list; begin again without it.',
+    'Field "before" must be the uuid of an item in this list; start again without it.',
   )
 }
 
 const factsOf = (facts: ReadonlyMap<string, AddressFacts>, { contract }: MovementRow): AddressFacts | null => {
   if (contract === null) return null
   const known = facts.get(contract)
-  if (known === undefined) throw new Error('the chain told nothing of a contract that it was asked about')
+  if (known === undefined) throw new Error('the chain returned no facts about a requested contract')
   return known
 }

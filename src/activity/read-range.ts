@@ -2,18 +2,18 @@ import type { BlockPoint } from '../../db/queries/cursors.ts'
 import { finalNumberOf, type Head } from '../blocks/fork.ts'
 import { type BlockMovements, type Chain, RangeTooWide } from '../chains/chain.ts'
 
-// How many blocks to ask a node for at once: nodes limit ranges by width, by results or by bytes, each in its own way, so
-// the width is found by trying, and held where a range fits into memory and into one short database transaction.
+// Chooses how many blocks to request at once. Nodes limit ranges in different ways (width, results, bytes), so the width is
+// found by trying, and bounded so that a range fits into memory and into one short database transaction.
 
 export const FIRST_WIDTH = 16
 /** The widest range that hosted nodes commonly serve. */
 export const MAX_WIDTH = 2_000
-/** Of one address there are few events: a node that sets no limit is done sooner. */
+/** One address has few events, so ranges can be wider if the node allows it. */
 const MAX_EVENTS_WIDTH = 100_000
 /** About 10 MB of movements, and a second of work. */
 export const MOVEMENTS_AIMED_AT = 20_000
 
-/** After a range was read. Pure. */
+/** The next width after a range was read. Pure. */
 export const widthAfterSuccess = (input: {
   readonly width: number
   /** Less than the width at the end of the chain. */
@@ -28,28 +28,28 @@ export const widthAfterSuccess = (input: {
   return blocksRead < width ? width : Math.min(width * 2, max)
 }
 
-/** After a range was refused, or was not there as a whole; at least 1. Pure. */
+/** The next width after a range was refused or incomplete; at least 1. Pure. */
 export const widthAfterRefusal = (blocksAsked: number): number => Math.max(1, Math.floor(blocksAsked / 2))
 
-/** `not_there`: the node does not have all of it (yet), or changed its mind about the chain while it was read. */
+/** `not_there`: the node does not have all blocks (yet), or switched to another branch during the read. */
 export type Range =
   | { readonly kind: 'read'; readonly blocks: readonly BlockMovements[] }
   | { readonly kind: 'too_wide' }
   | { readonly kind: 'not_there' }
 
-/** What was learnt of a node lives as long as its chain object does: a restart learns it again in a few ranges. */
+/** Kept as long as the chain object. After a restart a few ranges suffice to find the width again. */
 const widths = new WeakMap<Chain, number>()
 const eventWidths = new WeakMap<Chain, number>()
 
 /**
- * The range after the one that is taken in, read meanwhile: so the node and the database work at the same time. Only blocks
- * that are final, which are the same however late they are taken in.
+ * The next range, requested while the current one is stored, so that node and database work at the same time. Only final
+ * blocks, because those do not change until they are stored.
  */
 const ahead = new WeakMap<Chain, { readonly fromBlock: bigint; readonly range: Promise<Range> }>()
 
 /**
- * Reads the blocks after a cursor, as many as the node has shown that it serves at once; none at the end of the chain.
- * @throws node_unavailable; RangeTooWide where the node refuses even one block.
+ * Reads the blocks after a cursor, as many as the node serves at once; none at the end of the chain.
+ * @throws node_unavailable; RangeTooWide if the node refuses even one block.
  */
 export const readRange = async (
   chain: Chain,
@@ -78,16 +78,16 @@ const readUpTo = async (
 const readAhead = (chain: Chain, input: { readonly fromBlock: bigint; readonly last: bigint }): void => {
   if (input.last < input.fromBlock) return
   const range = readUpTo(chain, input)
-  // Its failure is told to whoever takes it in; where nobody does, to nobody.
+  // Whoever awaits it gets its failure. Without this, a failure that nobody awaits would be an unhandled rejection.
   range.catch(() => {})
   ahead.set(chain, { fromBlock: input.fromBlock, range })
 }
 
-/** How many blocks are read at once: whole, or by events that index an address. */
+/** How many blocks to read at once: whole blocks, or events that index an address. */
 export const blocksAtOnce = (chain: Chain): number => widths.get(chain) ?? FIRST_WIDTH
 export const eventBlocksAtOnce = (chain: Chain): number => eventWidths.get(chain) ?? MAX_WIDTH
 
-/** Some blocks, not more than at once. @throws as readRange. */
+/** `asked` blocks from `fromBlock` on, at most as many as are read at once. */
 type Below = { readonly fromBlock: bigint; readonly asked: number }
 
 /** Reads blocks whole. @throws as readRange. */
@@ -115,7 +115,7 @@ const readBlocks = async (
   }
 }
 
-/** Likewise, but only what events that index an address tell of it. @throws as readRange. */
+/** Reads only the events that index an address. @throws as readRange. */
 export const readEventsBelow = async (
   chain: Chain,
   { fromBlock, asked, address }: Below & { readonly address: string },
@@ -135,7 +135,7 @@ export const readEventsBelow = async (
   }
 }
 
-/** Every block that was asked for, in order, each the child of the one before: a range may be read by several calls. */
+/** Whether these are all requested blocks, in order, each the child of the one before: a node may answer from two branches. */
 const isOneChain = (
   blocks: readonly BlockMovements[],
   range: { readonly fromBlock: bigint; readonly asked: number },

@@ -2,10 +2,10 @@ import type { Queryable } from '../../db/client.ts'
 import { addJob } from '../../db/jobs.ts'
 import { type BackfillPlace, insertBackfill } from '../../db/queries/backfills.ts'
 
-/** At most one job an address waits. */
+/** At most one job waits for each address. */
 export const backfillJobKey = ({ network, address }: BackfillPlace): string => `backfill:${network}:${address}`
 
-/** What an address moved before now is to be found: a row and a job, in the transaction that adds its wallet. */
+/** Adds a backfill's row and job, in the transaction that adds the wallet. */
 export const requestBackfill = async (
   db: Queryable,
   input: BackfillPlace & { readonly keyMadeAt: Date | null },

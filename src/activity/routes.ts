@@ -31,9 +31,9 @@ export const activityRoutes = (
         tags: ['Activity'],
         summary: 'List activity',
         description:
-          'What happened to a wallet of the project, newest first: coins, tokens and NFTs that came in and went out. ' +
-          'New items push older ones to later pages: who walks on sees some twice, by uuid, and misses none. Who asks ' +
-          'with `before`, the uuid of the last item seen, instead of the next page sees each once.',
+          'Coins, tokens and NFTs that came into a wallet of the project or went out, newest first. New items move older ' +
+          'ones to later pages, so a caller who pages by number sees some twice (by uuid) and misses none. To see each ' +
+          'once, ask with `before`, the uuid of the last item seen, instead of the next page.',
       },
     },
   )

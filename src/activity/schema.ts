@@ -7,9 +7,7 @@ export const ListActivityQuery = t.Object(
   {
     network: NetworkField,
     wallet_address: AddressField('A wallet of the project.'),
-    before: OptionalUuidText(
-      'Only what comes after the item with this uuid: what is older. Pages are counted from there.',
-    ),
+    before: OptionalUuidText('Only items older than the one with this uuid. Pages are counted from there.'),
     ...PagingFields,
   },
   closed,
@@ -29,7 +27,7 @@ export const WalletActivityItem = Type.Object(
         Type.Literal('receive_nft'),
         Type.Literal('send_nft'),
       ],
-      { description: 'What happened, as the wallet sees it.', examples: ['receive_token'] },
+      { description: 'What happened, from the point of view of the wallet.', examples: ['receive_token'] },
     ),
     timestamp: Type.String({
       format: 'date-time',
@@ -38,7 +36,7 @@ export const WalletActivityItem = Type.Object(
     }),
     wallet_address: AddressField('The wallet that was asked for.'),
     transaction_hash: Type.String({
-      description: 'The transaction that did it; on Polkadot and Vara the block, where the runtime did it by itself.',
+      description: 'The transaction that did it; on Polkadot and Vara the block if the runtime did it by itself.',
       examples: ['0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b'],
     }),
     metadata: Type.Object(

@@ -1,15 +1,13 @@
-// The chain over the audit: each project's rows, and the deployment's, in one order, each bound to all before it.
+// The audit's hash chains: one for each project and one for the deployment. Each link covers all rows before it.
 //
 //   head(n) = HMAC-SHA-256(HKDF(SERVICE_KEY, "audit chain"), chain, n, head(n - 1), audit id, MAC of the row)
 //
-// A row's own MAC says that it was written by someone with the service key. A head says that these rows and no others came
-// before, in this order: whoever has noted a head, from the log or from elsewhere, proves with it that nothing behind it
-// was changed, removed, added or swapped. For somebody who has the service key too can write every MAC and every head
-// anew; but not so that the noted head comes out again. What has been noted nowhere, such a one can rewrite.
+// A row's MAC proves that it was written with the service key. A head that was published elsewhere, for instance in the log,
+// proves that no row up to it was changed, removed, added or moved. Somebody with the service key can compute all MACs and
+// heads again, but cannot get a published head again for other rows. Rows after the last published head they can rewrite.
 //
-// The order is the chain's own: position after position as rows become visible, and by id among those that are chained
-// together. Ids are drawn before their transactions commit, so a row can appear behind a higher id: it gets the next
-// position, and nothing waits for it.
+// Rows get their positions as they become visible, in the order of their ids. Ids are assigned before a transaction commits,
+// so a row can appear after one with a higher id: it gets the next position, and nothing waits for it.
 
 import { violatedConstraint } from '../../db/client.ts'
 import {
@@ -35,7 +33,7 @@ export type LinkMaker = (input: {
   readonly row: Pick<AuditRecord, 'id' | 'projectId' | 'mac'>
 }) => Link
 
-/** Makes the link of a row that comes after another one, or first. */
+/** Makes links; `previous` is null for the first one of a chain. */
 export const createLinkMaker = (sealer: Pick<Sealer, 'authenticator'>): LinkMaker => {
   const authenticate = sealer.authenticator('audit chain')
   return ({ previous, row }) => {
@@ -46,18 +44,18 @@ export const createLinkMaker = (sealer: Pick<Sealer, 'authenticator'>): LinkMake
   }
 }
 
-/** As it is published, and as it is given back to be proved. */
+/** The text of a head in the log, and as an argument of `audit verify`. */
 export const shownHead = (link: Pick<Link, 'chain' | 'position' | 'head'>): string =>
   `${link.chain}:${link.position}:${Buffer.from(link.head).toString('hex')}`
 
-/** A chain that moves all the time is told of this often, and however many move, so many of them at a time. */
+/** A chain's head is logged at most this often, and at most so many heads at once. */
 const PAUSE_MS = 10_000
 const HEADS_AT_ONCE_MAX = 20
 
 type HeadPublisher = {
-  /** The newest links of chains, in order: the last one of each is its head. */
+  /** Takes new links, in order: the last one of each chain is its head. */
   note(links: readonly Link[]): void
-  /** Writes heads that moved to the log: whoever keeps the log can prove them later. Bounded in rate. */
+  /** Logs new heads, so that whoever keeps the log can prove the rows later. Limited in rate. */
   publish(): void
 }
 
@@ -67,7 +65,7 @@ const createHeadPublisher = (input: { readonly log: Log; readonly now: () => Dat
 
   return {
     note: (links) => {
-      // A chain that is due keeps its turn.
+      // A chain that waits already keeps its place.
       for (const link of links) due.set(link.chain, link)
     },
     publish: () => {
@@ -87,14 +85,14 @@ const createHeadPublisher = (input: { readonly log: Log; readonly now: () => Dat
 const ROWS_A_STEP = 1_000
 /** How far behind the newest link a step looks for rows whose transactions were slow to commit. */
 const LOOK_BACK_IDS = 5_000
-/** And besides, the older ids, slice by slice from the newest down: a row that was slower still is found in its turn. */
+/** Each step also reads one slice of the older ids, from the newest down, and so finds even slower rows in the end. */
 const SLICE_IDS = 5_000n
 const RECENT_LINKS = 1_000
 const ONCE = new Set(['audit_chain_chain_position_pk', 'audit_chain_once'])
 
 type ChainCtx = Pick<WorkerCtx, 'db' | 'sealer' | 'log' | 'now'>
 
-/** Links for rows of many chains, each chain going on from where it ended. */
+/** Links for rows of many chains, each continuing its chain. */
 const linksFor = (
   makeLink: LinkMaker,
   input: { readonly rows: readonly AuditRecord[]; readonly ends: readonly Link[] },
@@ -108,8 +106,8 @@ const linksFor = (
 }
 
 /**
- * Chains audit rows as they come. One step adds a bounded number of links, all in one statement; two processes that chain
- * at the same time cannot both do so, and the one that comes too late is `overtaken`. Heads that moved go to the log.
+ * Adds new audit rows to their chains, and logs new heads. A step adds a bounded number of links in one statement. If two
+ * processes do this at once, the second is `overtaken`.
  */
 export const createChainer = (ctx: ChainCtx): { step(): Promise<StepResult> } => {
   const { db, log } = ctx
@@ -144,7 +142,7 @@ export const createChainer = (ctx: ChainCtx): { step(): Promise<StepResult> } =>
     }
   }
 
-  /** It is chained all the same: what the command that verifies tells is where it lies. */
+  /** Such a row is chained all the same: `audit verify` finds it. */
   const raiseAlarm = (rows: readonly AuditRecord[]): void => {
     const [first] = rows
     if (first === undefined) return
@@ -154,7 +152,7 @@ export const createChainer = (ctx: ChainCtx): { step(): Promise<StepResult> } =>
   return {
     step: async () => {
       if (!begun) {
-        // What a process that was killed did not come to publish.
+        // The last process may have been killed before it published these.
         publisher.note(await lastLinks(db, await recentChains(db, { links: RECENT_LINKS })))
         begun = true
       }

@@ -17,21 +17,21 @@ import { createLinkMaker, type LinkMaker } from './chain.ts'
 
 const LINKS_A_PAGE = 1_000
 
-/** A head that was noted somewhere else than in the database. */
+/** A head that was kept outside the database. */
 export type NotedHead = { readonly chain: string; readonly position: bigint; readonly head: Uint8Array }
 
-/** The first thing that is wrong in a chain, or in the rows that are not chained yet. */
+/** The first defect of a chain, or of the rows that are not chained yet. */
 export type Broken = {
   readonly chain: string
   /** null: not chained yet. */
   readonly position: bigint | null
-  /** null where the link itself is missing. */
+  /** null if the link itself is missing. */
   readonly auditId: bigint | null
   readonly trouble: string
 }
 
 export type Verification = {
-  /** The chains that hold, each with its last link. */
+  /** The last link of each intact chain. */
   readonly ends: readonly Link[]
   readonly broken: readonly Broken[]
   readonly rows: bigint
@@ -47,7 +47,7 @@ type Check = {
 
 const same = (one: Uint8Array, other: Uint8Array): boolean => Buffer.compare(one, other) === 0
 
-/** What is wrong with a link that comes after `previous`, or null. */
+/** The defect of a link that comes after `previous`, or null. */
 const troubleOf = (
   check: Check,
   input: { readonly chain: string; readonly previous: Link | null; readonly link: ReadLink },
@@ -65,7 +65,7 @@ const troubleOf = (
 
 type Walk = { readonly end: Link | null; readonly broken: Broken | null }
 
-/** From the first link on, until the chain ends or breaks. */
+/** Checks a chain from its first link to its end or its first defect. */
 const walk = async (ctx: Pick<WorkerCtx, 'db'>, check: Check, chain: string): Promise<Walk> => {
   let end: Link | null = null
   for (;;) {
@@ -87,7 +87,7 @@ const walk = async (ctx: Pick<WorkerCtx, 'db'>, check: Check, chain: string): Pr
   }
 }
 
-/** A noted head that lies beyond the end: links behind it were removed. */
+/** The defect if a noted head lies after the chain's end: links were removed. */
 const missingHead = (check: Check, of: { readonly chain: string; readonly end: Link | null }): Broken | null => {
   const last = of.end?.position ?? 0n
   const beyond = check.heads.find((head) => head.chain === of.chain && head.position > last)
@@ -96,7 +96,7 @@ const missingHead = (check: Check, of: { readonly chain: string; readonly end: L
   return { chain: of.chain, position: last + 1n, auditId: null, trouble }
 }
 
-/** The first row that is not chained yet and not as it was written. */
+/** The first changed row among those that are not chained yet. */
 const brokenTail = async (
   ctx: Pick<WorkerCtx, 'db'>,
   check: Check,
@@ -115,7 +115,7 @@ const brokenTail = async (
 }
 
 /**
- * Recomputes the MAC of every audit row and every link of its chain, and compares with heads that were noted elsewhere.
+ * Recomputes the MAC of every audit row and every link, and compares the links with the given heads.
  * @param input.chain a project's id, `deployment`, or null for all.
  */
 export const verifyAudit = async (
@@ -146,7 +146,7 @@ export const verifyAudit = async (
   return { ends, broken, rows, unchained: await countUnchained(ctx.db, input) }
 }
 
-/** The newest audit rows of a project, newest first. For operators. @throws not_found */
+/** For operators: the newest audit rows of a project, newest first. @throws not_found. */
 export const listAudit = async (
   ctx: Pick<WorkerCtx, 'db'>,
   input: { readonly projectId: string; readonly limit: number },

@@ -16,7 +16,7 @@ class Overtaken extends Error {}
 
 /**
  * Moves a follower's cursor and writes what belongs to the move, in one database transaction.
- * @returns false where somebody else has moved the cursor meanwhile: then nothing is written.
+ * @returns false if another process has moved the cursor meanwhile: then nothing is written.
  */
 export const move = async (
   ctx: Pick<WorkerCtx, 'db'>,
@@ -40,9 +40,9 @@ export const move = async (
 }
 
 /**
- * Takes a follower over the blocks after its cursor, with what was found in them.
- * @param input.blocks in order, at least one; the first is the cursor's child.
- * @returns false where somebody else has moved the cursor meanwhile: then nothing is written.
+ * Moves a follower's cursor over the next blocks and writes what was found in them.
+ * @param input.blocks in order, at least one; the first is the child of the cursor's block.
+ * @returns as `move`.
  */
 export const advance = async (
   ctx: Pick<WorkerCtx, 'db'>,
@@ -58,7 +58,7 @@ export const advance = async (
   const { chain, head, follower, cursor, blocks, write } = input
   const to = blocks.at(-1)
   if (to === undefined) throw new Error('expected at least one block to advance over')
-  // The cursor's own block is remembered even where it is final: a fork is looked for from there.
+  // The cursor's own block is kept even if it is final: the search for a fork starts there.
   let finalNumber = finalNumberOf(chain, head)
   if (finalNumber > to.number) finalNumber = to.number
   return move(ctx, {
@@ -72,7 +72,7 @@ export const advance = async (
   })
 }
 
-/** After a reorganisation: takes a follower back to where the chain forked off, and undoes what it had from above. */
+/** After a reorganisation: moves the cursor back to the fork, and undoes what was written above it. */
 export const rewind = async (
   ctx: Pick<WorkerCtx, 'db' | 'log' | 'metrics'>,
   input: {
@@ -80,13 +80,13 @@ export const rewind = async (
     readonly head: Head
     readonly follower: Follower
     readonly cursor: BlockPoint
-    /** @returns how many rows it changed, for the log. */
+    /** @returns the number of changed rows, for the log. */
     readonly undo: (tx: Tx, fork: Fork) => Promise<number>
   },
 ): Promise<StepResult> => {
   const { follower, cursor } = input
   const fork = await findFork(ctx, input)
-  // Nodes behind one URL are not always of one mind: wait until they are.
+  // Nodes behind one URL may disagree: wait until they agree.
   if (fork === null || fork.hash === cursor.hash) return 'caught_up'
   const moved = await move(ctx, {
     follower,

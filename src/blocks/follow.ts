@@ -1,19 +1,16 @@
 import type { WorkerCtx } from '../context.ts'
 
-/**
- * What one step of a follower came to: `advanced` (there may be more at once), `caught_up` (wait a while),
- * `overtaken` (somebody else went on from there: this follower is one too many).
- */
+/** `advanced`: step again at once. `caught_up`: wait first. `overtaken`: another process follows too, so stop. */
 export type StepResult = 'advanced' | 'caught_up' | 'overtaken'
 
-/** A follower hands its place back after this long, so that work moves between workers and a deploy waits for nobody. */
+/** A follower's job ends after this time, so that work moves between workers and a deploy need not wait. */
 const SHIFT_MS = 30_000
-/** After a failure (a node that is away) it waits longer each time, up to this. */
+/** After failures in a row it waits longer each time, up to this. */
 const MAX_BACKOFF_MS = 10_000
 
 /**
- * Steps along something that grows (a network's blocks, the audit rows) until its shift ends or the process stops.
- * @returns whether the follower should be started again: not where another one overtook it.
+ * Calls `step` again and again until the shift ends or the process stops.
+ * @returns whether to start the follower again: not if another process has overtaken it.
  */
 export const follow = async (
   ctx: Pick<WorkerCtx, 'log'>,
@@ -36,7 +33,7 @@ export const follow = async (
       if (result === 'caught_up') await pause(pauseMs, signal)
     } catch (err) {
       failures += 1
-      ctx.log.warn({ err, what, failures }, 'a follower could not step')
+      ctx.log.warn({ err, what, failures }, 'a step of a follower failed')
       await pause(Math.min(pauseMs * 2 ** failures, MAX_BACKOFF_MS), signal)
     }
   }

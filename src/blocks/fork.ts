@@ -5,11 +5,11 @@ import { AppError } from '../errors.ts'
 
 export type { Head } from '../chains/chain.ts'
 
-/** Whether the chain seems to have left the block where a cursor stands; `findFork` tells for sure. */
+/** Whether the cursor's block seems to be no longer on the chain; `findFork` makes sure. */
 export const isReorganised = (input: {
   readonly cursor: BlockPoint
   readonly latest: BlockRef
-  /** The block after the cursor, where there is one. */
+  /** The block after the cursor, or null. */
   readonly next: BlockRef | null
 }): boolean => {
   const { cursor, latest, next } = input
@@ -17,13 +17,13 @@ export const isReorganised = (input: {
   return latest.number < cursor.number || (latest.number === cursor.number && latest.hash !== cursor.hash)
 }
 
-/** Where the chain forked off; whether that is below what was final. */
+/** The last common block of both branches. */
 export type Fork = BlockPoint & { readonly isBelowFinal: boolean }
 
 /**
- * The newest block that a follower has seen and the chain still has: everything above it must be read again.
- * Where the reorganisation goes below all that is remembered, the block below the oldest of them.
- * @returns null where the node is only behind: its newest block is one of those seen, or older than all of them.
+ * Finds the newest block that a follower has seen and the chain still has: everything above it must be read again. If no seen
+ * block is left, the block below the oldest of them.
+ * @returns null if the node is only behind: its newest block is one of those seen, or older than all of them.
  */
 export const findFork = async (
   ctx: Pick<WorkerCtx, 'db' | 'log'>,
@@ -53,7 +53,7 @@ export const findFork = async (
   return { number: block.number, hash: block.hash, isBelowFinal: true }
 }
 
-/** Below this number blocks are final: the node's word, but never nearer than one block, else the network's depth. */
+/** The newest final block's number: as the node says, otherwise by the network's depth. */
 export const finalNumberOf = (chain: Pick<Chain, 'depth'>, head: Head): bigint => {
   if (head.finalized !== null) return head.finalized.number
   const depth = BigInt(chain.depth.final)
@@ -61,9 +61,8 @@ export const finalNumberOf = (chain: Pick<Chain, 'depth'>, head: Head): bigint =
 }
 
 /**
- * Whether the node had the block after a cursor, and has it no longer. The number alone does not tell such a block from one
- * that a node does not have yet: behind one URL one node may tell the head, and another one the blocks.
- * @throws node_unavailable.
+ * Whether the node has pruned the block after a cursor. That a block is missing does not prove it: of two nodes behind one URL
+ * one may tell a head that the other does not have yet.
  */
 export const isNextGone = async (
   chain: Pick<Chain, 'depth' | 'history'>,
@@ -71,9 +70,9 @@ export const isNextGone = async (
 ): Promise<boolean> =>
   cursor.number < finalNumberOf(chain, head) && (await chain.history(cursor.number + 1n)) === 'pruned'
 
-/** For the log, until there is a node that has it. */
+/** The error to log until a node has the next block. */
 export const nextIsGone = ({ network }: Pick<Chain, 'network'>, { number }: BlockPoint): AppError =>
   new AppError(
     'node_unavailable',
-    `The ${network} node no longer has block ${number + 1n}, which comes next: one that keeps all of them (an archive node) has it.`,
+    `The ${network} node no longer has the next block, ${number + 1n}: use an archive node, which keeps all blocks.`,
   )

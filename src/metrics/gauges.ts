@@ -4,7 +4,7 @@
 import { Gauge, Registry } from 'prom-client'
 import { COUNTED_TAIL_MAX } from '../../db/queries/audit-chain.ts'
 import type { Numbers } from '../../db/queries/numbers.ts'
-import { HINDRANCES, type Network, TRANSACTION_STATUSES } from '../../db/words.ts'
+import { BACKFILL_OBSTACLES, type Network, TRANSACTION_STATUSES } from '../../db/words.ts'
 import { type LabelValues, namesOf, PREFIX, seriesOf, TASKS } from './metrics.ts'
 
 export type Heads = ReadonlyMap<Network, { readonly isUp: boolean; readonly latest: bigint | null }>
@@ -12,7 +12,7 @@ export type Heads = ReadonlyMap<Network, { readonly isUp: boolean; readonly late
 /** PINs that this process verifies. */
 type Argon2Load = { readonly running: number; readonly waiting: number }
 
-const BACKFILL_STATES = ['not_begun', 'walking', ...HINDRANCES]
+const BACKFILL_STATES = ['not_begun', 'walking', ...BACKFILL_OBSTACLES]
 const LIVE = ['submitted', 'pending']
 
 /** @param from.labels a series that their values foresee is there with 0 where it has no row. */

@@ -27,7 +27,7 @@ export const createMetricsApp = (ctx: WorkerCtx, read: () => Promise<string>) =>
   new Elysia()
     .onError(({ error, request, set }) => {
       const { status, body, event, unexpected } = answerOf(error)
-      if (event !== null) ctx.securityEvents.tell({ event, from: subnetOf(addressOf(ctx.config, request)) })
+      if (event !== null) ctx.securityEvents.record({ event, from: subnetOf(addressOf(ctx.config, request)) })
       if (unexpected) ctx.log.error({ err: error }, 'a scrape failed')
       set.status = status
       return body

@@ -1,15 +1,15 @@
-// The trail of attacks. A refusal that may be part of one carries a security event (`AppError.event`), and the one place
-// where failures become answers tells it here, with the address that it came from. What is told is counted, and written down
-// twice a minute: one audit row for each kind, project, actor, subject and address, with how often and since when. So a
-// thousand wrong PINs of one key about one owner are one row in half a minute, and not a thousand.
+// The trail of attacks. A refusal that may be part of an attack carries a security event (`AppError.event`). Where failures
+// become answers, the event is recorded here with the caller's address. Events are counted, and written twice a minute: one
+// audit row for each kind, project, actor, subject and address, with their number and time. So a thousand wrong PINs of one
+// API key for one owner are one row in half a minute.
 //
-// An attacker who changes subject or address all the time fills neither memory nor table: a process keeps 200 subjects of
-// a kind at once and writes 25 rows each time. The rest of a kind is one row more, with the subject "others". The log has a
-// line at once where something is seen for the first time, of at most 10 of a kind in that half minute. Whatever comes in
-// masses hides nothing of another kind: each kind has its own room, and its most frequent subjects are written first.
+// An attacker who keeps changing subject or address fills neither memory nor table: a process keeps 200 subjects of a kind
+// and writes 25 rows each time. The rest of a kind share one more row, with the subject "others". The log gets a line at
+// once for a new event, at most 10 of a kind in half a minute. Many events of one kind hide no other kind: each kind has its
+// own limit, and its most frequent subjects are written first.
 //
-// A process that is killed takes what it counted in its last half minute with it; the log has it. No credential, token or
-// e-mail address is ever part of an event; an owner's id is what the project calls the owner.
+// A killed process loses the counts of its last half minute; the log has the lines. No credential, token or e-mail address
+// is ever part of an event; an owner's id is the project's own name of the owner.
 
 import { type AuditRecord, listSecurityRows } from '../../db/queries/audit-chain.ts'
 import { findProject } from '../../db/queries/projects.ts'
@@ -26,17 +26,17 @@ const SUBJECTS_OF_A_KIND_MAX = 200
 const ROWS_A_FLUSH_MAX = 25
 const LINES_OF_A_KIND_MAX = 10
 const OTHERS = 'others'
-/** Who is not known: nothing of what they sent is believed. */
+/** The actor of an event without a valid credential. */
 const STRANGER = 'stranger'
 
 export type SecurityEvents = {
-  /** @param input.from an IPv4 address or the /64 of an IPv6 one; '' where it is not known. Never throws. */
-  tell(input: { readonly event: SecurityEvent; readonly from: string }): void
-  /** Writes down what was told since the last time; where that fails, it is kept for the next. Never rejects. */
+  /** @param input.from an IPv4 address or the /64 of an IPv6 one; '' if unknown. Never throws. */
+  record(input: { readonly event: SecurityEvent; readonly from: string }): void
+  /** Writes the events since the last time; if that fails, they are kept for the next. Never rejects. */
   flush(): Promise<void>
 }
 
-/** What all of a count have in common. */
+/** The fields by which events are counted together. */
 type Seen = Pick<AuditAct, 'projectId' | 'actor' | 'subject' | 'details'> & { readonly kind: SecurityEventKind }
 type Counted = Seen & { readonly count: number; readonly sinceMs: number; readonly untilMs: number }
 
@@ -63,11 +63,11 @@ const othersOf = (kind: SecurityEventKind): Seen => ({
   details: {},
 })
 
-/** Counts by what they have in common, in a bounded number of places for each kind. */
+/** Counts events in a bounded number of groups for each kind. */
 const createCounts = () => {
   const counts = new Map<string, Counted>()
   const subjects = new Map<SecurityEventKind, number>()
-  /** @returns whether this is the first of its like. */
+  /** @returns whether this event starts a new group. */
   const add = (seen: Seen, times: Pick<Counted, 'count' | 'sinceMs' | 'untilMs'>): boolean => {
     const { kind } = seen
     const hasRoom = (subjects.get(kind) ?? 0) < SUBJECTS_OF_A_KIND_MAX
@@ -86,7 +86,7 @@ const createCounts = () => {
   return { add, values: (): readonly Counted[] => [...counts.values()] }
 }
 
-/** Those that are written by themselves: first the first one of each kind, then the second of each, and so on. */
+/** The groups that get a row of their own: the first one of each kind, then the second of each, and so on. */
 const chosenOf = (apart: readonly Counted[]): ReadonlySet<Counted> => {
   const ofKinds = Map.groupBy(apart, ({ kind }) => kind)
   const places = [...ofKinds.values()].flatMap((rows) => rows.map((row, place) => ({ row, place })))
@@ -94,7 +94,7 @@ const chosenOf = (apart: readonly Counted[]): ReadonlySet<Counted> => {
   return new Set(inTurn.slice(0, ROWS_A_FLUSH_MAX).map(({ row }) => row))
 }
 
-/** The most frequent ones of each kind by themselves, of each kind the rest together. */
+/** A row for each of the most frequent groups, and one for the rest of each kind. */
 const rowsOf = (counted: readonly Counted[]): readonly Counted[] => {
   const apart = counted.filter(({ subject }) => subject !== OTHERS).toSorted((a, b) => b.count - a.count)
   const chosen = chosenOf(apart)
@@ -121,11 +121,11 @@ export const createSecurityEvents = (ctx: {
   let lines = new Map<SecurityEventKind, number>()
   let flushing = Promise.resolve()
 
-  const writeDown = async (row: Counted): Promise<void> => {
+  const writeRow = async (row: Counted): Promise<void> => {
     try {
       await ctx.audit.commit(actOf(row))
     } catch (err) {
-      ctx.log.warn({ err }, 'could not write a security event down')
+      ctx.log.warn({ err }, 'could not write a security event')
       counts.add(row, row)
     }
   }
@@ -134,11 +134,11 @@ export const createSecurityEvents = (ctx: {
     const rows = rowsOf(counts.values())
     counts = createCounts()
     lines = new Map()
-    await Promise.all(rows.map(writeDown))
+    await Promise.all(rows.map(writeRow))
   }
 
   return {
-    tell: (input) => {
+    record: (input) => {
       const seen = seenOf(input)
       const nowMs = ctx.now().getTime()
       ctx.metrics.securityEvents.inc({ kind: seen.kind })
@@ -155,7 +155,7 @@ export const createSecurityEvents = (ctx: {
   }
 }
 
-/** The newest security events, newest first: of all projects, or of one. For operators. @throws not_found */
+/** For operators: the newest security events of all projects or of one, newest first. @throws not_found. */
 export const listSecurityEvents = async (
   ctx: Pick<WorkerCtx, 'db'>,
   input: { readonly projectId: string | null; readonly kind: SecurityEventKind | null; readonly limit: number },
@@ -165,7 +165,7 @@ export const listSecurityEvents = async (
   return listSecurityRows(ctx.db, input)
 }
 
-/** Writes events down again and again. @returns what a process calls before it closes its database: a last time, within bounds. */
+/** Writes events periodically. @returns a function that stops this and writes a last time, for at most two seconds. */
 export const startWritingEvents = (events: Pick<SecurityEvents, 'flush'>): (() => Promise<void>) => {
   const timer = setInterval(() => void events.flush(), WRITE_INTERVAL_MS)
   return async () => {

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Queryable } from '../../db/client.ts'
-import { hasDeployment, heldInputs } from '../../db/queries/contract-wallets.ts'
+import { hasDeployment, pendingInputs } from '../../db/queries/contract-wallets.ts'
 import { type Signer, type UnminedRow, unminedBefore } from '../../db/queries/transactions.ts'
 import type { Network } from '../../db/words.ts'
 import type { Chain, Hex, Intent, RecordedIntent } from '../chains/chain.ts'
@@ -91,7 +91,7 @@ const isHex = (text: string): text is Hex => text.startsWith('0x')
 /** The coins that the wallet's pending executions send. */
 const heldValue = async (db: Queryable, { chain, wallet, contractWallets }: Execution): Promise<bigint> => {
   const { network } = chain
-  const inputs = await heldInputs(db, { network, contractWallet: wallet.address, limit: HELD_LIMIT })
+  const inputs = await pendingInputs(db, { network, contractWallet: wallet.address, limit: HELD_LIMIT })
   return sumOfValues(inputs.flatMap((input) => (isHex(input) ? (contractWallets.executed(input) ?? []) : [])))
 }
 

@@ -3,7 +3,7 @@
 
 import type { Tx } from '../../db/client.ts'
 import { addJob } from '../../db/jobs.ts'
-import { heldBack } from '../../db/queries/contract-wallets.ts'
+import { pendingExecutions } from '../../db/queries/contract-wallets.ts'
 import {
   eraseRaw,
   type Locked,
@@ -239,7 +239,7 @@ const recordOneEach = async (
     for (const change of changes) countOutcome(ctx.metrics, change)
   })
   const deployments = changes.map(({ after }) => after).filter(hasDeploymentEnded)
-  for (const id of await heldBack(tx, deployments)) await addBroadcastJob(tx, { id })
+  for (const id of await pendingExecutions(tx, deployments)) await addBroadcastJob(tx, { id })
 }
 
 /** Executions no longer wait for this deployment, whether it succeeded or failed. */

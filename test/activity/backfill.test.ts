@@ -8,9 +8,9 @@ import { backfillWalletTask, startBackfills } from '../../jobs/tasks/backfill-wa
 import { reconcileTask } from '../../jobs/tasks/reconcile.ts'
 import { backfillShift, backfillStep } from '../../src/activity/backfill.ts'
 import { indexStep } from '../../src/activity/index-blocks.ts'
-import { keptRows } from '../../src/activity/kept.ts'
+import { keptRows } from '../../src/activity/movement-rows.ts'
 import { requestBackfill } from '../../src/activity/request-backfill.ts'
-import { settleDoubts } from '../../src/activity/settle-doubts.ts'
+import { settleDoubtfulContracts } from '../../src/activity/settle-doubtful-contracts.ts'
 import type { BlockMovements, Chain } from '../../src/chains/chain.ts'
 import type { WorkerCtx } from '../../src/context.ts'
 import { fundedAccount } from '../support/chains.ts'
@@ -453,10 +453,10 @@ describe('tokens that could not be asked what they are', () => {
     expect((await readNumbers(world.api.db, { timeoutMs: 2_000 })).doubtful).toMatchObject([{ rows: 4 }])
 
     // Each in vain, and not again at once.
-    for (let tries = 0; tries < 2; tries += 1) await settleDoubts(ctx, ctx.chains.withNode('Ethereum'))
+    for (let tries = 0; tries < 2; tries += 1) await settleDoubtfulContracts(ctx, ctx.chains.withNode('Ethereum'))
     expect((await doubts()).sort()).toEqual(contracts.map((contract) => [contract, 1]))
     node.calm()
-    await settleDoubts(ctx, ctx.chains.withNode('Ethereum'))
+    await settleDoubtfulContracts(ctx, ctx.chains.withNode('Ethereum'))
     expect((await doubts()).length).toBe(4)
 
     // The reconciler does it, when it is time.
@@ -498,7 +498,7 @@ describe('tokens that could not be asked what they are', () => {
       await ended
     })
     await written
-    const settled = settleDoubts(world.worker, chain)
+    const settled = settleDoubtfulContracts(world.worker, chain)
     const isWaiting = async () =>
       (await world.sql`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`)
         .length === 1

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { encodeFunctionData } from 'viem'
-import { beginCheck, checksEnded } from '../../src/activity/check-balances.ts'
+import { balanceChecksEnded, startBalanceCheck } from '../../src/activity/check-balances.ts'
 import { indexStep } from '../../src/activity/index-blocks.ts'
 import type { BlockMovements, Chain, RecordedMovement } from '../../src/chains/chain.ts'
 import type { WorkerCtx } from '../../src/context.ts'
@@ -38,7 +38,7 @@ const forward = async (planck: bigint): Promise<void> => {
 const index = async (chain: Chain): Promise<void> => {
   for (let steps = 0; steps < 100; steps += 1) {
     const result = await indexStep(worker, chain)
-    await checksEnded(chain)
+    await balanceChecksEnded(chain)
     if (result === 'caught_up') return
   }
   throw new Error('the indexer did not catch up')
@@ -87,7 +87,7 @@ test('a reader that leaves out coins is told, logged with what is missing and co
         ...{ block: expect.any(String), blockHash: expect.any(String), address: wallet.address, contract: null },
         ...{ changed: '700', told: '0' },
       },
-      'a balance changed otherwise than the activity tells',
+      'a balance change differs from the activity',
     ],
   ])
   expect(await counted('balanceDifferences')).toEqual([{ labels: { network: 'Ethereum', asset: 'coin' }, value: 1 }])
@@ -112,7 +112,7 @@ test('a check that fails is logged, and stops nothing', async () => {
   const chain: Chain = { ...honest(), checkBalances: () => Promise.reject(new Error('the node is away')) }
   await index(chain)
   expect(lines.splice(0).map(([level, , message]) => [level, message])).toEqual([
-    ['warn', 'a block could not be held against balances'],
+    ['warn', 'could not check the balances of a block'],
   ])
   await index(honest())
   expect(lines).toEqual([])
@@ -131,12 +131,12 @@ test('one check of a network runs at a time, of a few blocks; without one the in
   const head = await honest().head()
   const blocks = (await honest().movements({ fromBlock: 1n, toBlock: head.latest.number })) ?? []
   expect(blocks.length).toBeGreaterThan(5)
-  for (let times = 0; times < 3; times += 1) beginCheck(worker, { chain: slow, blocks, moved: new Set() })
+  for (let times = 0; times < 3; times += 1) startBalanceCheck(worker, { chain: slow, blocks, moved: new Set() })
   gate.resolve(null)
-  await checksEnded(slow)
+  await balanceChecksEnded(slow)
   expect(asked).toBe(4)
   // On a devnet, where none is asked for.
-  beginCheck(world.open(), { chain: slow, blocks, moved: new Set() })
-  await checksEnded(slow)
+  startBalanceCheck(world.open(), { chain: slow, blocks, moved: new Set() })
+  await balanceChecksEnded(slow)
   expect(asked).toBe(4)
 })

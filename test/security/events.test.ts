@@ -69,15 +69,15 @@ describe('security events', () => {
     const start = world.clock.now
     for (let count = 0; count < 300; count += 1) {
       world.clock.now = new Date(start.getTime() + count * 10)
-      events.tell({ event: wrongPin('alice'), from: '192.0.2.1' })
+      events.record({ event: wrongPin('alice'), from: '192.0.2.1' })
     }
-    events.tell({ event: wrongPin('bob'), from: '192.0.2.1' })
-    events.tell({ event: wrongPin('alice'), from: '192.0.2.2' })
-    events.tell({
+    events.record({ event: wrongPin('bob'), from: '192.0.2.1' })
+    events.record({ event: wrongPin('alice'), from: '192.0.2.2' })
+    events.record({
       event: { kind: 'login_failed', projectId: world.one, details: { way: 'wallet' } },
       from: '2001:db8::/64',
     })
-    events.tell({ event: { kind: 'login_throttled', projectId: null }, from: '' })
+    events.record({ event: { kind: 'login_throttled', projectId: null }, from: '' })
     await events.flush()
     const until = new Date(start.getTime() + 2_990).toISOString()
     const by = { action: 'wrong_pin', actor: 'api_key:1', project: world.one }
@@ -101,7 +101,7 @@ describe('security events', () => {
 
   test('are written once: a flush without new ones writes nothing', async () => {
     const events = open()
-    events.tell({ event: wrongPin('alice'), from: '' })
+    events.record({ event: wrongPin('alice'), from: '' })
     await events.flush()
     const before = await newest()
     await events.flush()
@@ -113,9 +113,9 @@ describe('security events', () => {
     const before = await newest()
     for (let owner = 0; owner < 5_000; owner += 1) {
       for (let times = 0; times < (owner < 3 ? 50 : 1); times += 1) {
-        events.tell({ event: wrongPin(`owner ${owner}`), from: '192.0.2.1' })
+        events.record({ event: wrongPin(`owner ${owner}`), from: '192.0.2.1' })
       }
-      events.tell({
+      events.record({
         event: { kind: 'origin_refused', projectId: world.one, details: { origin: `https://${owner}.example` } },
         from: '',
       })
@@ -144,13 +144,13 @@ describe('security events', () => {
     const forged = (count: number, from: number) => {
       for (let number = from; number < from + count; number += 1) {
         const event = { kind: 'refresh_token_forged', projectId: null, subject: `session ${number}` } as const
-        for (let times = 0; times < 3; times += 1) events.tell({ event, from: '192.0.2.1' })
+        for (let times = 0; times < 3; times += 1) events.record({ event, from: '192.0.2.1' })
       }
     }
     forged(2_000, 0)
-    events.tell({ event: wrongPin('alice', { kind: 'owner_locked' }), from: '192.0.2.2' })
+    events.record({ event: wrongPin('alice', { kind: 'owner_locked' }), from: '192.0.2.2' })
     const reused = { kind: 'refresh_token_reused', projectId: world.one, subject: 'a session' } as const
-    events.tell({ event: reused, from: '192.0.2.3' })
+    events.record({ event: reused, from: '192.0.2.3' })
     forged(2_000, 2_000)
     const rare = told().filter(({ securityEvent }) => !JSON.stringify(securityEvent).includes('refresh_token_forged'))
     expect(rare.length).toBe(2)
@@ -174,9 +174,9 @@ describe('security events', () => {
       await world.audit.commit(act)
     })
     const before = await newest()
-    events.tell({ event: wrongPin('alice'), from: '' })
+    events.record({ event: wrongPin('alice'), from: '' })
     await events.flush()
-    events.tell({ event: wrongPin('alice'), from: '' })
+    events.record({ event: wrongPin('alice'), from: '' })
     isAway = false
     await events.flush()
     expect((await rowsSince(before)).map(({ subject, details }) => [subject, details.count])).toEqual([['alice', '2']])
@@ -185,7 +185,7 @@ describe('security events', () => {
   test('are rows of the audit like all others: chained, verified, and found where one is changed', async () => {
     const events = open()
     for (const event of [wrongPin('alice'), wrongPin('bob', { projectId: null })])
-      events.tell({ event, from: '192.0.2.1' })
+      events.record({ event, from: '192.0.2.1' })
     await events.flush()
     await world.chain()
     expect((await world.verify()).broken).toEqual([])

@@ -8,12 +8,12 @@ import type { WorkerCtx } from '../context.ts'
 
 const FIRST_PAUSE_SECONDS = 5
 
-/** How long to wait after so many tries in vain before this one: twice as long each time. Pure. */
-export const patienceSeconds = (input: { readonly tries: number; readonly maxSeconds: number }): number =>
+/** The pause before the next try, after so many failed ones: twice as long each time. Pure. */
+export const pauseSeconds = (input: { readonly tries: number; readonly maxSeconds: number }): number =>
   Math.min(FIRST_PAUSE_SECONDS * 2 ** input.tries, input.maxSeconds)
 
-/** Whether a node that failed fails altogether: one that tells its newest block only refuses what it was asked. */
-export const isAway = (chain: Chain): Promise<boolean> =>
+/** Whether the node does not answer at all. If it tells its newest block, it only refused one request. */
+export const isUnreachable = (chain: Chain): Promise<boolean> =>
   chain.head().then(
     () => false,
     () => true,
@@ -22,18 +22,18 @@ export const isAway = (chain: Chain): Promise<boolean> =>
 const ASKED_AT_ONCE = 20
 const MAX_PAUSE_SECONDS = 3_600
 
-/** Asks contracts again that did not say what they are, each alone, and sets their kept movements right. */
-export const settleDoubts = async (ctx: Pick<WorkerCtx, 'db' | 'log'>, chain: Chain): Promise<void> => {
+/** Asks doubtful contracts again, each by itself, and corrects their stored movements. */
+export const settleDoubtfulContracts = async (ctx: Pick<WorkerCtx, 'db' | 'log'>, chain: Chain): Promise<void> => {
   const { network } = chain
   for (const { contract, tries } of await dueDoubtfulContracts(ctx.db, { network, limit: ASKED_AT_ONCE })) {
     try {
       const standard = (await chain.facts([contract])).get(contract)?.standard ?? 'other'
       await settleDoubtfulContract(ctx.db, { network, contract, standard })
     } catch (err) {
-      ctx.log.warn({ err, network, contract }, 'the facts of a moved token still cannot be read')
-      const afterSeconds = patienceSeconds({ tries, maxSeconds: MAX_PAUSE_SECONDS })
+      ctx.log.warn({ err, network, contract }, 'still cannot read the facts of a moved token')
+      const afterSeconds = pauseSeconds({ tries, maxSeconds: MAX_PAUSE_SECONDS })
       await postponeDoubtfulContract(ctx.db, { network, contract, tries: tries + 1, afterSeconds })
-      if (await isAway(chain)) return
+      if (await isUnreachable(chain)) return
     }
   }
 }

@@ -8,10 +8,10 @@ import { NOBODIES } from '../chains/networks.ts'
 import type { WorkerCtx } from '../context.ts'
 import { nameUuid } from '../tokens/name-uuid.ts'
 
-/** Whose movements are kept: addresses of wallets, and of collections that were created here. */
+/** The addresses of wallets, and of collections that were created here: their movements are stored. */
 type Watched = { readonly addresses: ReadonlySet<string>; readonly collections: ReadonlySet<string> }
 
-/** Values in one statement, of the 65,535 that there can be. */
+/** Values in one statement; PostgreSQL allows 65,535. */
 const ASKED_AT_ONCE = 20_000
 
 type Ask = (some: readonly string[]) => Promise<ReadonlySet<string>>
@@ -25,7 +25,7 @@ const among = async (all: ReadonlySet<string>, ask: Ask): Promise<ReadonlySet<st
   return found
 }
 
-/** Whom of all that moved something in some blocks we watch: as many queries whatever the number of wallets. */
+/** The watched addresses among those that moved something. The number of queries does not depend on that of wallets. */
 export const watchedIn = async (
   ctx: Pick<WorkerCtx, 'db'>,
   input: { readonly network: Network; readonly blocks: readonly BlockMovements[] },
@@ -45,14 +45,14 @@ export const watchedIn = async (
   }
 }
 
-/** Ours alone, and for ever: an item that is read again, after a reorganisation or a loss, keeps its uuid. */
+/** Must never change: an item that is read again, for instance after a reorganisation, keeps its uuid. */
 const ACTIVITY_NAMESPACE = '4a3eb347-6cba-4325-9958-cff3cb99f911'
 
 type Side = { readonly address: string; readonly counterparty: string; readonly direction: 'in' | 'out' }
 
 type Input = { readonly blocks: readonly BlockMovements[]; readonly watched: Watched }
 
-/** The rows that we keep of some blocks: one for each end of a movement that we watch. Pure. */
+/** The rows to store: one for each watched end of a movement. Pure. */
 export const keptRows = ({
   network,
   blocks,
@@ -67,7 +67,6 @@ export const keptRows = ({
   return rows
 }
 
-/** The contracts of those rows. Pure. */
 const keptContracts = ({ blocks, watched }: Input): ReadonlySet<string> => {
   const contracts = new Set<string>()
   for (const { movements } of blocks) {
@@ -90,7 +89,7 @@ const sidesOf = ({ from, to }: RecordedMovement): readonly Side[] => [
 
 const isKept = (watched: Watched, { contract, tokenId }: RecordedMovement, address: string): boolean => {
   if (watched.addresses.has(address)) return true
-  // Of our collections every holder is known, so that one who becomes a wallet's owner later has what it holds.
+  // We store every holder of our collections, so that an address that becomes a wallet later has its NFTs.
   return contract !== null && tokenId !== null && watched.collections.has(contract) && !NOBODIES.has(address)
 }
 
@@ -119,18 +118,18 @@ const rowOf = (input: {
   }
 }
 
-/** `doubtful`: contracts that did not say what they are, whose movements stand as their events tell them. */
-type Corrected = { readonly blocks: readonly BlockMovements[]; readonly doubtful: readonly string[] }
+/** `doubtful`: contracts whose standard could not be read; their movements are as their events say. */
+type WithStandards = { readonly blocks: readonly BlockMovements[]; readonly doubtful: readonly string[] }
 
 /**
- * The movements of some blocks by their contracts' own standards. Only contracts that touch what we watch are asked, all
- * at once, and once ever: so a listing need not ask the node either. What a strange contract answers must not hold up the
- * chain: what cannot be read now is written down with the movements (`writeDoubts`), and asked again (settle-doubts.ts).
+ * Gives movements the standard that their contract says it has. Each contract with watched movements is asked once ever, all
+ * in one request, so that listings need not ask the node. A contract that cannot be read must not stop the indexer: it is
+ * recorded as doubtful, and asked again later (settle-doubtful-contracts.ts).
  */
-export const corrected = async (
+export const withStandards = async (
   ctx: Pick<WorkerCtx, 'log'>,
   input: { readonly chain: Chain; readonly blocks: readonly BlockMovements[]; readonly watched: Watched },
-): Promise<Corrected> => {
+): Promise<WithStandards> => {
   const { chain, blocks, watched } = input
   const contracts = [...keptContracts({ blocks, watched })]
   if (contracts.length === 0) return { blocks, doubtful: [] }
@@ -147,12 +146,12 @@ export const corrected = async (
   }
 }
 
-/** In the transaction that keeps the movements. */
-export const writeDoubts = async (
+/** In the transaction that stores the movements. */
+export const recordDoubtfulContracts = async (
   tx: Tx,
-  { chain, corrected }: { readonly chain: Chain; readonly corrected: Corrected },
+  { chain, withStandards }: { readonly chain: Chain; readonly withStandards: WithStandards },
 ): Promise<void> => {
-  const { blocks, doubtful } = corrected
+  const { blocks, doubtful } = withStandards
   const [first, last] = [blocks[0], blocks.at(-1)]
   if (first === undefined || last === undefined) return
   const { network } = chain
