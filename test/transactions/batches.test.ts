@@ -77,7 +77,7 @@ beforeEach(async () => {
   await chain.fund(signer as `0x${string}`)
 })
 
-test('all of a block are told in its step, their receipts asked for once each, in bounded batches', async () => {
+test('all transactions of a block are settled in its step, with one receipt request each, in bounded batches', async () => {
   const ids = await sendMany(MANY)
   expect(await statuses(ids)).toEqual(['pending'])
   await chain.mine()
@@ -91,7 +91,7 @@ test('all of a block are told in its step, their receipts asked for once each, i
   expect(requests.length).toBeLessThan(10)
 })
 
-test('a receipt that the node does not have yet is asked for again, and holds up no other', async () => {
+test('a receipt that the node does not have yet is requested again, and does not delay others', async () => {
   const ids = await sendMany(3)
   await chain.mine()
   const [late] = await sql<{ hash: string }[]>`select shown_hash as hash from transactions where id = ${ids[1] ?? ''}`
@@ -105,7 +105,7 @@ test('a receipt that the node does not have yet is asked for again, and holds up
   expect(await statuses(ids)).toEqual(['success'])
 })
 
-test('what waits in the pool is asked about in a few bounded batches, and what is not there is sent again', async () => {
+test('waiting transactions are checked in a few bounded batches, and those that are not in the pool are sent again', async () => {
   const ids = await sendMany(MANY)
   const forgotten = ids[100] ?? ''
   const [row] = await sql<{ hash: string }[]>`select shown_hash as hash from transactions where id = ${forgotten}`
@@ -138,7 +138,7 @@ test('what waits in the pool is asked about in a few bounded batches, and what i
   expect(await statuses(ids)).toEqual(['success'])
 })
 
-test('news of one transaction that come at the same time are taken in one after the other', async () => {
+test('simultaneous observations of one transaction are recorded one after the other', async () => {
   const id = await send()
   const attempts = await sql<
     { hash: string }[]

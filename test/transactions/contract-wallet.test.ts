@@ -111,22 +111,22 @@ const balanceOf = (address: Address) => chain.publicClient.getBalance({ address 
 const recordedFor = (safe: Wallet) => sql<{ id: string; kind: string; status: string; error_code: string | null }[]>`
   select id, kind, status, error_code from transactions where contract_wallet = ${safe.address} order by nonce`
 
-describe('its address', () => {
-  test('is another than its key has, and known before there is code', async () => {
+describe('the address of a contract wallet', () => {
+  test('differs from that of its key, and is known before deployment', async () => {
     const safe = await newSafe()
     expect(safe.address).not.toBe(await ownerOf(safe))
     expect(await codeAt(safe.address)).toBeUndefined()
   })
 
-  test('is not one that Polkadot could have', async () => {
+  test('is not available on Polkadot', async () => {
     const answer = await create({ network: 'Polkadot' })
     expect([answer.status, answer.json.code]).toEqual([400, 'invalid_input'])
     expect(answer.json.error).toContain('"type"')
   })
 })
 
-describe('a first transaction', () => {
-  test('asks the owner key for the gas, and the wallet for what is sent', async () => {
+describe('the first transaction', () => {
+  test('needs coins for gas at the key, and coins to send at the wallet', async () => {
     const safe = await newSafe()
     const owner = await ownerOf(safe)
     await chain.fund(owner)
@@ -192,7 +192,7 @@ const deployedSafe = async () => {
 }
 
 describe('several calls at once', () => {
-  test('are one transaction of a wallet that is not deployed yet', async () => {
+  test('are one transaction, also of a wallet that is not deployed yet', async () => {
     const safe = await fundedSafe()
     await give(safe.address, 100n)
     const approve = encodeFunctionData({ abi: ERC20, functionName: 'approve', args: [RECIPIENT, 60n] })
@@ -209,7 +209,7 @@ describe('several calls at once', () => {
     expect((await recordedFor(safe)).map(({ kind }) => kind)).toEqual(['deployment', 'batch'])
   })
 
-  test('see what those before them did', async () => {
+  test('see the effects of the calls before them', async () => {
     const safe = await deployedSafe()
     await give(RECIPIENT, 10n)
     await chain.write({
@@ -223,7 +223,7 @@ describe('several calls at once', () => {
     expect(await tokensOf(safe.address)).toBe(0n)
   })
 
-  test('are refused with the place of the one that fails, and then nothing happens', async () => {
+  test('are all refused if one fails; the answer names its index', async () => {
     const safe = await fundedSafe()
     const answer = await batch(safe, [{ to: RECIPIENT, value: '1' }, transfer(RECIPIENT, 1n)])
     expect([answer.status, answer.json.code]).toEqual([400, 'execution_reverted'])
@@ -251,14 +251,14 @@ describe('several calls at once', () => {
       'unsigned_transactions',
     ],
   ]
-  test.each(bad)('with %s are bad input', async (_, change, field) => {
+  test.each(bad)('with %s are refused as bad input', async (_, change, field) => {
     const safe = await newSafe()
     const answer = await batch(safe, [], change)
     expect([answer.status, answer.json.code]).toEqual([400, 'invalid_input'])
     expect(answer.json.error).toContain(`"${field}"`)
   })
 
-  test('are not for a wallet that is its key alone', async () => {
+  test('are refused for an eoa wallet', async () => {
     const eoa = await service.newWallet({ network })
     const answer = await batch(eoa, [other, other])
     expect([answer.status, answer.json.code]).toEqual([400, 'batch_unsupported'])
@@ -276,8 +276,8 @@ const takenOutside = async (safe: Wallet, amount: bigint): Promise<void> => {
   await chain.rpc('eth_sendTransaction', [taken])
 }
 
-describe('what goes wrong', () => {
-  test('within is the reason before anything is recorded', async () => {
+describe('a call that fails', () => {
+  test('is refused with the inner reason, and nothing is recorded', async () => {
     for (const safe of [await fundedSafe(), await deployedSafe()]) {
       const answer = await send(safe, transfer(RECIPIENT, 1n))
       expect([answer.status, answer.json.code]).toEqual([400, 'execution_reverted'])
@@ -286,7 +286,7 @@ describe('what goes wrong', () => {
     }
   })
 
-  test('with the coins that it is to send before is refused, unless that brings in others', async () => {
+  test('is refused if pending calls spend its coins, unless they bring in others', async () => {
     const safe = await fundedSafe()
     await chain.fund(safe.address, 10n)
     const coin = await chain.deploy('WrappedCoin')
@@ -306,7 +306,7 @@ describe('what goes wrong', () => {
     expect(await balanceOf(safe.address)).toBe(0n)
   })
 
-  test('behind what is in the pool is told with the reason', async () => {
+  test('only after pending transactions is refused with the reason', async () => {
     const safe = await deployedSafe()
     await chain.fund(safe.address, 10n)
     await give(safe.address, 10n)
@@ -337,7 +337,7 @@ describe('what goes wrong', () => {
     })
   })
 
-  test('within, once it is mined, fails the whole, with the reason', async () => {
+  test('when it is mined fails the whole transaction, with the reason', async () => {
     const safe = await deployedSafe()
     await give(safe.address, 10n)
     let id = ''
@@ -352,7 +352,7 @@ describe('what goes wrong', () => {
     expect(json.error).toMatch(/^The transaction was mined, and its execution reverted: execution reverted: .+/)
   })
 
-  test('where the wallet was changed before it is mined: fails the whole, and says so', async () => {
+  test('because the wallet was changed before mining fails the whole transaction, with that reason', async () => {
     const safe = await deployedSafe()
     let id = ''
     await withoutBlocks(async () => {
@@ -370,7 +370,7 @@ describe('what goes wrong', () => {
     expect(json.error).toContain(`the contract wallet no longer obeys its key alone: its owner is ${RECIPIENT}`)
   })
 
-  test('where a stranger deploys meanwhile: all the same each takes effect once', async () => {
+  test('does not happen when somebody else deploys the wallet meanwhile: each call takes effect once', async () => {
     const safe = await fundedSafe()
     const before = await balanceOf(RECIPIENT)
     let answers: readonly Answer[] = []
@@ -394,7 +394,7 @@ describe('what goes wrong', () => {
     expect(deployment).toMatchObject({ kind: 'deployment', status: 'failed', error_code: 'execution_reverted' })
   })
 
-  test('where its deployment is given up: it is held back until then, and fails with that reason; the next one begins anew', async () => {
+  test('because its deployment is given up waits until then and fails with that reason; the next one deploys again', async () => {
     const safe = await fundedSafe()
     const before = await balanceOf(RECIPIENT)
     let next = ''
@@ -435,11 +435,11 @@ describe('what goes wrong', () => {
   }, 60_000)
 })
 
-describe('signed and not sent', () => {
+describe('a transaction that is signed and not sent', () => {
   const statusByHash = async (hash: Hex) =>
     (await service.get('/transactions/status-by-hash', { network, transaction_hash: hash })).json.status
 
-  test('one whose wallet cannot do it by then has failed, whatever the receipt says', async () => {
+  test('has failed if its inner call fails, even if the receipt is a success', async () => {
     const safe = await fundedSafe()
     const { json: raw } = await post('/transactions/sign', safe, { to: RECIPIENT, value: '7' })
     await chain.fund(safe.address, 0n)
@@ -448,7 +448,7 @@ describe('signed and not sent', () => {
     expect(await statusByHash(hash)).toBe('failed')
   })
 
-  test('one for a wallet without code deploys it too', async () => {
+  test('also deploys a wallet without code', async () => {
     const safe = await fundedSafe()
     const before = await balanceOf(RECIPIENT)
     const { json: raw } = await post('/transactions/sign', safe, { to: RECIPIENT, value: '7' })
@@ -462,7 +462,7 @@ describe('signed and not sent', () => {
     await succeeded(await send(safe, { to: RECIPIENT, value: '1' }))
   })
 
-  test('one for a wallet with code is an execution, with or without what the caller fixes', async () => {
+  test('is an execution for a wallet with code, with or without fixed fields', async () => {
     const safe = await deployedSafe()
     const before = await balanceOf(RECIPIENT)
     const nonce = await chain.publicClient.getTransactionCount({ address: safe.owner })
@@ -485,7 +485,7 @@ describe('signed and not sent', () => {
 })
 
 describe('a key', () => {
-  test('that is a Safe in two projects and a wallet of its own in a third sends for all of them at once', async () => {
+  test('that owns a Safe in two projects and is an eoa wallet in a third sends for all of them at once', async () => {
     const key = generatePrivateKey()
     const clients = [service, await anotherProject(), await anotherProject()]
     const wallets = await Promise.all(
@@ -518,8 +518,8 @@ describe('a key', () => {
   })
 })
 
-describe('what a called contract logs', () => {
-  test('as if it were a Safe that creates a contract is nobody’s creation', async () => {
+describe('an event of a called contract', () => {
+  test('that looks like a Safe creating a contract is not reported as a creation', async () => {
     // LOG2 of ExecutionSuccess with a hash and a payment, LOG2 of ContractCreation with an address.
     const success = '442e715f626346e8c54381002da614f62bee8d27386535b2521ec8540898556e'
     const creation = '4db17dd5e4732fb6da34a148104a592783ca119a1e7bb8829eba6cbadef0b511'
@@ -538,8 +538,8 @@ describe('what a called contract logs', () => {
   })
 })
 
-describe('everything else a wallet does', () => {
-  test('is done by one with and without code: preview, mint, transfer, a collection, what happened', async () => {
+describe('all other actions', () => {
+  test('work with and without code: preview, mint, transfer, collection, activity', async () => {
     for (const safe of [await fundedSafe(), await deployedSafe()]) {
       const from = { network, from: safe.address, developer_secret: SECRET }
       await give(safe.address, 100n)
@@ -604,7 +604,7 @@ describe('everything else a wallet does', () => {
       /a module is enabled/,
     ],
   ]
-  test.each(changes)('is refused once it has %s of somebody else', async (_, input, how) => {
+  test.each(changes)('a wallet is refused once somebody else has changed its %s', async (_, input, how) => {
     const safe = await deployedSafe()
     const foreign = await chain.deploy('WizardCollection', ['Doors', 'DOOR', safe.address])
     // From outside: by whoever holds the key.

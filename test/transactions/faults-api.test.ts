@@ -154,7 +154,7 @@ describe('a node that fails', () => {
     })
   }
 
-  test('by answering more than anybody reads is given up, whatever was asked', async () => {
+  test('by sending an endless answer is cut off at any request', async () => {
     const before = await recorded()
     for (const [name, method] of [
       ['sign-and-send', 'eth_feeHistory'],
@@ -166,7 +166,7 @@ describe('a node that fails', () => {
     expect(await recorded()).toEqual(before)
   })
 
-  test('by hanging is waited for as long as is configured, and the answer says how long that is', async () => {
+  test('by not answering is waited for the configured time, and the answer names that time', async () => {
     const before = await recorded()
     for (const method of ['eth_chainId', 'eth_simulateV1', 'eth_getCode', 'eth_getTransactionReceipt']) {
       gate.spoil({ fault: 'hangs', method })
@@ -182,7 +182,7 @@ describe('a node that fails', () => {
   })
 })
 
-test('what was accepted between the faults is mined in the end, without a gap', async () => {
+test('all transactions accepted between the faults are mined, without a nonce gap', async () => {
   const ids = (await sql<{ id: string }[]>`select id from transactions`).map(({ id }) => id)
   const worker = service.startWorker()
   const settled = await Promise.all(ids.map((id) => service.settled(id)))

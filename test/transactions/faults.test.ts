@@ -173,7 +173,7 @@ describe('before a transaction is sent, a node that', () => {
   }
 })
 
-describe('the tracker, of whose node', () => {
+describe('the tracker, if its node fails at', () => {
   for (const method of ['eth_chainId', 'eth_getBlockByNumber', 'eth_getTransactionReceipt', 'eth_blockNumber']) {
     test(`${method} fails, in any way, tells nothing, and goes on from there`, async () => {
       await catchUp()
@@ -198,7 +198,7 @@ describe('the tracker, of whose node', () => {
     })
   }
 
-  test('any question hangs waits for as long as is configured', async () => {
+  test('any request by not answering: waits for the configured time', async () => {
     await catchUp()
     const sent = await record()
     await broadcastTransaction(ctx, sent.id)
@@ -216,7 +216,7 @@ describe('the tracker, of whose node', () => {
   })
 })
 
-describe('the reconciler, of whose node', () => {
+describe('the reconciler, if its node fails at', () => {
   const methods = ['eth_chainId', 'eth_getTransactionReceipt', 'eth_getTransactionByHash', 'eth_getTransactionCount']
   const quiet = () => sql`update transactions set updated_at = now() - interval '1 hour' where not final`
   const jobsOf = async ({ id }: Sent) =>
@@ -248,8 +248,8 @@ describe('the reconciler, of whose node', () => {
   }
 })
 
-describe('a node that forgets', () => {
-  test('one of several pending transactions, or all of them: they are sent again, each is mined once', async () => {
+describe('a node that drops', () => {
+  test('some or all pending transactions: they are sent again and each is mined once', async () => {
     await chain.setAutomine(false)
     const sent = [await record(), await record(), await record()]
     for (const { id } of sent) expect(await broadcastTransaction(ctx, id)).toBe('done')
@@ -285,7 +285,7 @@ const randomOf = (seed: number) => {
   }
 }
 
-describe('a node that fails now and then, in any way, at any question', () => {
+describe('a node that sometimes fails, in any way, at any request', () => {
   const METHODS = [
     ...['eth_chainId', 'eth_getTransactionCount', 'eth_getBalance', 'eth_feeHistory', 'eth_estimateGas'],
     ...['eth_sendRawTransaction', 'eth_getBlockByNumber', 'eth_getTransactionReceipt', 'eth_getTransactionByHash'],
@@ -293,7 +293,7 @@ describe('a node that fails now and then, in any way, at any question', () => {
   /** So many of a hundred questions are answered badly: of a batch of five, about a third. */
   const SPOILT_PERCENT = 8
 
-  test('callers get clean answers, and what was accepted is mined, once and without a gap', async () => {
+  test('callers get proper answers, and every accepted transaction is mined once, without a nonce gap', async () => {
     const random = randomOf(20_261_121)
     const wallets = await Promise.all(
       Array.from({ length: 8 }, async () => {

@@ -95,7 +95,7 @@ const held = async (address: string): Promise<readonly [bigint, bigint]> => {
 }
 
 describe('a fee in an asset', () => {
-  test('is taken of the asset alone, and previewed at no less', async () => {
+  test('is taken only from the asset, and is at most what the preview says', async () => {
     const from = await walletWith({ planck: 10n * UNIT, asset: 10n ** 6n })
     const { json: previewed } = await preview(from)
     expect(previewed.simulation).toMatchObject({
@@ -114,7 +114,7 @@ describe('a fee in an asset', () => {
     expect((await preview(from, { asset_id: undefined })).json.simulation.fee).toBeUndefined()
   }, 30_000)
 
-  test('raises no alarm of a difference where the runtime emits nothing of it', async () => {
+  test('raises no balance alarm if the runtime emits no event for it', async () => {
     const on = service.ctx.chains.withNode(network)
     const from = await walletWith({ planck: 10n * UNIT, asset: 10n ** 6n })
     const fromBlock = (await on.head()).latest.number + 1n
@@ -127,7 +127,7 @@ describe('a fee in an asset', () => {
     expect(lacking.flat()).toMatchObject([{ address: bob, contract: 'asset:1984', changed: 20_000n }])
   }, 30_000)
 
-  test('stands in what is signed', async () => {
+  test('is part of what is signed', async () => {
     const from = await walletWith({ planck: UNIT, asset: 0n })
     const { json: raw } = await sign(from, { asset_id: 'asset:1984' })
     // Behind length and version (3 bytes), the account (33) and the signature (65): era, nonce and tip, then the id in an Option.
@@ -138,7 +138,7 @@ describe('a fee in an asset', () => {
     ).toStartWith('01c0070000')
   })
 
-  test('is paid by who has no more than the existential deposit', async () => {
+  test('can be paid by a signer with only the existential deposit', async () => {
     const from = await walletWith({ planck: existentialDeposit(runtime), asset: 10n ** 6n })
     const before = await held(from)
     const { json } = await send(from, { to: undefined, value: undefined, input: '0x00011068696869' })
@@ -150,7 +150,7 @@ describe('a fee in an asset', () => {
     expect(dear.json.error).toContain('DOT for this transaction, beside')
   }, 30_000)
 
-  test('is refused where the signer has too little of it, with how much it takes', async () => {
+  test('is refused if the signer has too little of the asset; the answer says how much is needed', async () => {
     const without = await walletWith({ planck: UNIT, asset: 0n })
     const refused = await send(without)
     expect(told(refused)).toEqual([400, 'balance_insufficient'])
@@ -166,7 +166,7 @@ describe('a fee in an asset', () => {
     expect(told(await send(least))).toEqual([400, 'balance_insufficient'])
   })
 
-  test('counts against the asset while it waits, and is told by `tx show`', async () => {
+  test('reserves the asset while it waits, and is shown by `tx show`', async () => {
     const from = await walletWith({ planck: 10n * UNIT, asset: 10n ** 6n })
     const { simulation } = (await preview(from)).json
     const fee = BigInt(simulation.fee.raw_amount)
@@ -194,7 +194,7 @@ describe('a fee in an asset', () => {
     }
   }, 30_000)
 
-  test('is refused in an asset that is not there, is frozen, or is no sufficient one', async () => {
+  test('is refused in an asset that does not exist, is frozen, or is not sufficient', async () => {
     const from = await walletWith({ planck: 10n * UNIT, asset: 10n ** 6n })
     const FIELD = 'Field "unsigned_transaction.asset_id" must be'
     const sentences = {
@@ -211,7 +211,7 @@ describe('a fee in an asset', () => {
     }
   }, 30_000)
 
-  test('is refused at the edge for what is no id', async () => {
+  test('is refused as bad input for a malformed id', async () => {
     const from = await walletWith({ planck: UNIT, asset: 0n })
     for (const asset_id of [
       '',

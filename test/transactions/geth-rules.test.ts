@@ -67,14 +67,14 @@ describe('a replacement', () => {
     expect(refusalOf(await offer(from, { feeCap: 11n * GWEI, tip: (GWEI * 11n) / 10n }))).toEqual(OK)
   })
 
-  test('must raise them by something where a tenth of them is nothing', async () => {
+  test('must raise both fees by at least one wei', async () => {
     const from = await newcomer()
     expect((await offer(from, { feeCap: 5n, tip: 5n })).refusal).toBeNull()
     expect((await offer(from, { feeCap: 5n, tip: 5n, value: 2n })).refusal).toBe('replacement transaction underpriced')
     expect((await offer(from, { feeCap: 6n, tip: 6n })).refusal).toBeNull()
   })
 
-  test('that is the same transaction is known', async () => {
+  test('that is the same transaction is answered with "already known"', async () => {
     const from = await newcomer()
     await offer(from, FIRST)
     expect(refusalOf(await offer(from, FIRST))).toEqual({ said: 'already known', taken: 'accepted' })
@@ -85,20 +85,20 @@ describe('a sender that cannot pay', () => {
   const noFunds = 'insufficient funds for gas * price + value: balance'
   const cost = GAS * FIRST.feeCap + 1n
 
-  test('this one', async () => {
+  test('for this transaction', async () => {
     const from = await newcomer(cost - 1n)
     const said = `${noFunds} ${cost - 1n}, tx cost ${cost}, overshot 1`
     expect(refusalOf(await offer(from, FIRST))).toEqual({ said, taken: 'insufficient_funds' })
   })
 
-  test('this one and those before it', async () => {
+  test('for this transaction and those before it', async () => {
     const from = await newcomer(2n * cost - 1n)
     expect((await offer(from, FIRST)).refusal).toBeNull()
     const said = `${noFunds} ${2n * cost - 1n}, queued cost ${cost}, tx cost ${cost}, overshot 1`
     expect(refusalOf(await offer(from, { ...FIRST, nonce: 1 }))).toEqual({ said, taken: 'insufficient_funds' })
   })
 
-  test('a higher fee, with those behind it', async () => {
+  test('for a higher fee and the transactions behind it', async () => {
     const from = await newcomer(2n * cost)
     for (const nonce of [0, 1]) expect((await offer(from, { ...FIRST, nonce })).refusal).toBeNull()
     const more = GAS * FIRST.feeCap
@@ -107,7 +107,7 @@ describe('a sender that cannot pay', () => {
     expect(refusalOf(await offer(from, raised))).toEqual({ said, taken: 'insufficient_funds' })
   })
 
-  test('what it could pay when it sent it: that is dropped, and what is behind it waits', async () => {
+  test('for a transaction in the pool: it is dropped, and those behind it wait', async () => {
     const from = await newcomer()
     const [first, second] = [
       await offer(from, { ...FIRST, value: 10n ** 17n }),
@@ -127,7 +127,7 @@ const ask = async (method: string, params: readonly unknown[]): Promise<unknown>
   return answer?.result
 }
 
-describe('outright', () => {
+describe('the pool always refuses', () => {
   test('a nonce that is used', async () => {
     const from = await newcomer()
     await offer(from, FIRST)
@@ -149,7 +149,7 @@ describe('outright', () => {
   })
 })
 
-test('behind a gap only so many wait, and nobody is told of those that are dropped', async () => {
+test('behind a gap the pool keeps a limited number of transactions and silently drops the others', async () => {
   const from = await newcomer()
   const sent: Verdict[] = []
   for (let nonce = 1; nonce <= 66; nonce += 1) sent.push(await offer(from, { ...FIRST, nonce }))

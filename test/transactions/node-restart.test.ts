@@ -111,7 +111,7 @@ const expectMinedOnce = async (sent: readonly Sent[]) => {
   await chain.rpc('evm_setIntervalMining', [0])
 }
 
-test('a node that comes back without its pending transactions: they are sent again, and each is mined once', async () => {
+test('after a node restarts without its pending transactions, they are sent again and each is mined once', async () => {
   const wallets = await Promise.all([newWallet(), newWallet()])
   for (const wallet of wallets) await chain.fund(wallet)
   const worker = service.startWorker({ LOG_LEVEL: 'silent' })
@@ -145,7 +145,7 @@ test('a node that comes back without its pending transactions: they are sent aga
   expect(worker.exitCode).toBeNull()
 })
 
-test('a node that comes back without its newest blocks: what was told as mined is pending again, and mined once', async () => {
+test('after a node restarts without its newest blocks, transactions in them are pending again and are mined once', async () => {
   const wallet = await newWallet()
   await chain.fund(wallet)
   await chain.mine(2)

@@ -262,7 +262,7 @@ describe('an outside transaction', () => {
   })
 })
 
-describe('bytes that were signed here without being sent, and are sent by their owner', () => {
+describe('a transaction that `sign` returned and its owner sends', () => {
   /** For a fresh address and one wei, at the nonce that the next intent would get. */
   const sign = async (from: Address, unsigned: Record<string, null> = {}): Promise<Outside & { raw: Hex }> => {
     const to = freshAddress()
@@ -277,7 +277,7 @@ describe('bytes that were signed here without being sent, and are sent by their 
     return { raw: answer.json, hash: keccak256(answer.json), to }
   }
 
-  test('before our next intent: that goes behind them', async () => {
+  test('before our next intent: ours gets the nonce after it', async () => {
     const account = await sharedKey()
     const outside = await sign(account.address)
     await sendRaw(outside.raw)
@@ -308,7 +308,7 @@ describe('bytes that were signed here without being sent, and are sent by their 
     })
   }
 
-  test('for no more than ours offers: ours rises above it, is mined, and they never are', async () => {
+  test('at no higher fee than ours: ours climbs above it and is mined instead', async () => {
     const account = await sharedKey()
     const outside = await sign(account.address, { maxFeePerGas: null, maxPriorityFeePerGas: null })
     pause()
@@ -321,7 +321,7 @@ describe('bytes that were signed here without being sent, and are sent by their 
     expect(await balanceOf(outside.to)).toBe(0n)
   })
 
-  test('and are the very bytes of our intent: they are mined once, and it is success', async () => {
+  test('with the same bytes as our attempt: is mined once, and ours succeeds', async () => {
     const account = await sharedKey()
     const to = freshAddress()
     const fees = { maxFeePerGas: HIGH_FEE.toString(), maxPriorityFeePerGas: HIGH_FEE.toString() }
@@ -344,8 +344,8 @@ describe('bytes that were signed here without being sent, and are sent by their 
   })
 })
 
-describe('a nonce that was used from outside', () => {
-  test('is told with the next block, of all that it concerns; and as a failure with the block that makes it final', async () => {
+describe('a nonce that an outside transaction used', () => {
+  test('is reported with the next block for each affected transaction, and as a failure when it is final', async () => {
     const account = await sharedKey()
     const ours = [await intend(account.address), await intend(account.address), await intend(account.address)]
     await arePending(ours)
@@ -376,7 +376,7 @@ describe('a nonce that was used from outside', () => {
 })
 
 describe('two projects with the same key', () => {
-  test('share its nonces, even from two processes, and nothing else', async () => {
+  test('share its nonces, also across two processes, and nothing else', async () => {
     const key = generatePrivateKey()
     const project = await createProject(service.ctx, { name: 'Other', actor: 'operator' })
     const ctx = await createCtx({ config: readConfig(service.variables), process: 'second-api' })

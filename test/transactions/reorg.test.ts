@@ -129,8 +129,8 @@ const activityHas = (address: Address, count: number) =>
 const sentCount = (address: Address) => chain.publicClient.getTransactionCount({ address })
 const balanceOf = (address: Address) => chain.publicClient.getBalance({ address })
 
-describe('a transaction that is reorganised away', () => {
-  test('deeper than what was told: it is pending, then success again, once; so is its movement', async () => {
+describe('a transaction whose block a reorganisation removes', () => {
+  test('after its success: is pending, then a success again, once, and so is its movement', async () => {
     const [from, to] = [await fundedWallet(), await newWallet()]
     const id = await send(from, { to, value: '7' })
     const told = await isTold(id, 'success')
@@ -149,7 +149,7 @@ describe('a transaction that is reorganised away', () => {
     expect([await balanceOf(to), await sentCount(from)]).toEqual([7n, 1])
   })
 
-  test('long after its time was up: its clock starts anew, and it is not given up', async () => {
+  test('long after its expiry time: its clock starts again and it is not given up', async () => {
     const [from, to] = [await fundedWallet(), await newWallet()]
     const clocks = () => sql<{ isNew: boolean; chosen: number }[]>`
       select chosen, clock_started_at > now() - interval '1 minute' as "isNew" from transactions where id = ${id}`
@@ -170,7 +170,7 @@ describe('a transaction that is reorganised away', () => {
     expect(await balanceOf(to)).toBe(7n)
   })
 
-  test('with others of its signer: all are mined again, in their order', async () => {
+  test('together with others of its signer: all are mined again, in order', async () => {
     const from = await fundedWallet()
     const recipients: Address[] = []
     const ids: string[] = []
@@ -194,7 +194,7 @@ describe('a transaction that is reorganised away', () => {
     expect(await sentCount(from)).toBe(4)
   })
 
-  test('while no worker runs: the next one finds out', async () => {
+  test('while no worker runs: the next worker notices', async () => {
     const [from, to] = [await fundedWallet(), await newWallet()]
     const id = await send(from, { to, value: '7' })
     await isTold(id, 'success')
@@ -213,7 +213,7 @@ describe('a transaction that is reorganised away', () => {
     expect(await activityHas(to, 1)).toHaveLength(1)
   })
 
-  test('by a chain that is shorter for a while', async () => {
+  test('by a chain that is shorter at first: is pending again', async () => {
     const [from, to] = [await fundedWallet(), await newWallet()]
     const back = await chain.snapshot()
     await chain.mine(3)
@@ -234,7 +234,7 @@ describe('a transaction that is reorganised away', () => {
     expect([await balanceOf(to), await sentCount(from)]).toEqual([7n, 1])
   })
 
-  test('with the contract that it created: its address is gone, and is there again', async () => {
+  test('with the contract that it created: the address is removed and comes back', async () => {
     const from = await fundedWallet()
     const { abi, bytecode } = await testContract('TestToken')
     const id = await send(from, { input: encodeDeployData({ abi, bytecode, args: ['Test', 'TST', 18] }) })
@@ -282,7 +282,7 @@ describe('a reorganisation that mines another attempt of it', () => {
   const attemptsOf = (id: string) => sql<{ hash: Hex; raw: Hex }[]>`
     select hash, raw from attempts where transaction_id = ${id} order by kind = 'cancel', rung`
 
-  test('a higher rung: it is success by that hash, and every hash leads there', async () => {
+  test('a higher rung: it is a success with that hash, and every hash leads to it', async () => {
     const [from, to] = [await fundedWallet(), await newWallet()]
     const id = await send(from, { to, value: '7' })
     const told = await isTold(id, 'success')
@@ -301,7 +301,7 @@ describe('a reorganisation that mines another attempt of it', () => {
     expect(await activityHas(to, 1)).toHaveLength(1)
   })
 
-  test('the cancel: told as success it is pending, and failed once that is final', async () => {
+  test('the cancel: it changes from success to pending, and to failed when that is final', async () => {
     const [from, to] = [await fundedWallet(), await newWallet()]
     const id = await send(from, { to, value: '7' })
     await isTold(id, 'success')
@@ -316,8 +316,8 @@ describe('a reorganisation that mines another attempt of it', () => {
   })
 })
 
-describe('a reorganisation after which the same transaction ends in another way', () => {
-  test('is told so: from success to failed, and back', async () => {
+describe('a reorganisation after which the same transaction has another result', () => {
+  test('changes the status from success to failed, and back', async () => {
     const from = await fundedWallet()
     const to = await newWallet()
     const token = await chain.deploy('TestToken', ['Test', 'TST', 18])
@@ -351,7 +351,7 @@ describe('a reorganisation after which the same transaction ends in another way'
 })
 
 describe('a reorganisation in which an outside transaction uses the nonce', () => {
-  test('leaves ours pending until that is final: then it failed, and the next one is mined', async () => {
+  test('leaves ours pending until that is final; then ours fails, and the next one is mined', async () => {
     const [from, to] = [await fundedWallet(), await newWallet()]
     const outside = await service.post('/transactions/sign', {
       network,

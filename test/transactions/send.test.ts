@@ -52,8 +52,8 @@ const sender = async (funds?: bigint) => {
 const hashOf = async (transactionId: string): Promise<string> =>
   (await sql<{ hash: string }[]>`select hash from attempts where transaction_id = ${transactionId}`)[0]?.hash ?? ''
 
-describe('what is recorded', () => {
-  test('is told as submitted, without a hash until a node has it', async () => {
+describe('a recorded transaction', () => {
+  test('is submitted, without a hash until a node has it', async () => {
     const { send } = await sender()
     const answer = await send()
     expect(answer.status).toBe(200)
@@ -72,7 +72,7 @@ describe('what is recorded', () => {
     expect(byHash.json).toEqual({ transaction_hash: null, network, status: 'submitted', contract_address: null })
   })
 
-  test('is one transaction, one attempt, one audit row and one job, and the job has an id and nothing else', async () => {
+  test('is one transaction, its attempts, one audit row and one job with only an id', async () => {
     const { send } = await sender()
     const before = await countRows(service.database.url)
     const id = (await send()).json.transaction_id
@@ -92,13 +92,13 @@ describe('what is recorded', () => {
 })
 
 describe('the nonce', () => {
-  test('is the next one, or the same given by the caller in any writing', async () => {
+  test('is the next one, or that number given by the caller in any notation', async () => {
     const { send, nonces } = await sender()
     for (const nonce of ['0', '0x1', null, '3']) expect((await send({ nonce })).status).toBe(200)
     expect(await nonces()).toEqual([0, 1, 2, 3])
   })
 
-  test('that a pending one of ours has is a conflict, above the next a gap; nothing is recorded', async () => {
+  test('of a pending transaction is a conflict, and one above the next is a gap; nothing is recorded', async () => {
     const { send, nonces } = await sender()
     await send()
     await send()
@@ -110,7 +110,7 @@ describe('the nonce', () => {
     expect(await nonces()).toEqual([0, 1])
   })
 
-  test('that is mined is too low, and one that an outside transaction waits with is a conflict', async () => {
+  test('of a mined transaction is too low, and that of a pending outside transaction is a conflict', async () => {
     const { address, send, nonces } = await sender()
     const outside = async (nonce: number): Promise<Hex> => {
       const raw = await service.post('/transactions/sign', {
@@ -135,14 +135,14 @@ describe('the nonce', () => {
     }
   })
 
-  test('of many at once is each its own, without a gap', async () => {
+  test('is different for each of many requests at once, without a gap', async () => {
     const { send, nonces } = await sender()
     const sent = await Promise.all(Array.from({ length: 15 }, () => send()))
     expect(sent.map((answer) => answer.status)).toEqual(Array(15).fill(200))
     expect(await nonces()).toEqual(Array.from({ length: 15 }, (_, index) => index))
   })
 
-  test('of one that is refused goes to the next', async () => {
+  test('of a refused request goes to the next request', async () => {
     const { send, nonces } = await sender()
     const results = await Promise.all([
       send(),
@@ -157,7 +157,7 @@ describe('the nonce', () => {
 })
 
 describe('a gas limit', () => {
-  test('above that of a block is refused: no node would take it, nor anything behind it', async () => {
+  test('above that of a block is refused: no node would accept it', async () => {
     const { send, nonces } = await sender(parseEther('1000'))
     const refused = await send({ value: '1', gasLimit: '100000000' })
     expect(told(refused)).toEqual({ status: 400, code: 'invalid_input' })
@@ -168,7 +168,7 @@ describe('a gas limit', () => {
 })
 
 describe('the balance', () => {
-  test('must pay for what is pending as well; the refusal names the address and what is missing', async () => {
+  test('must also cover pending transactions; the refusal names the address and the missing amount', async () => {
     const { address, send, nonces } = await sender(parseEther('1'))
     const half = parseEther('0.6').toString()
     expect((await send({ value: half })).status).toBe(200)
@@ -179,7 +179,7 @@ describe('the balance', () => {
     expect(await nonces()).toEqual([0])
   })
 
-  test('is not promised twice to requests that come together', async () => {
+  test('is not used twice by simultaneous requests', async () => {
     const { send, nonces } = await sender(parseEther('1'))
     const half = parseEther('0.6').toString()
     const sent = await Promise.all([1, 2, 3].map(() => send({ value: half })))
@@ -192,8 +192,8 @@ describe('the balance', () => {
   })
 })
 
-describe('what fails before it is recorded leaves nothing behind', () => {
-  test('whatever the reason', async () => {
+describe('a request that is refused', () => {
+  test('records nothing, for each kind of refusal', async () => {
     const { send } = await sender()
     const token = await chain.deploy('TestToken', ['Test', 'TST', 18])
     const before = await countRows(service.database.url)
@@ -221,7 +221,7 @@ describe('what fails before it is recorded leaves nothing behind', () => {
 })
 
 describe('status by hash', () => {
-  test('knows any transaction of the chain, in any letters of its hash', async () => {
+  test('knows any transaction of the chain, with its hash in upper or lower case', async () => {
     const { transactionHash } = await chain.send({ to: RECIPIENT, value: 1n })
     for (const hash of [transactionHash, `0x${transactionHash.slice(2).toUpperCase()}`]) {
       const answer = await service.get('/transactions/status-by-hash', { network, transaction_hash: hash })
@@ -234,7 +234,7 @@ describe('status by hash', () => {
     }
   })
 
-  test('tells a waiting one as pending, and one that reverted as failed', async () => {
+  test('is pending for a waiting transaction, and failed for a reverted one', async () => {
     await chain.setAutomine(false)
     const token = await chain.walletClient.sendTransaction({ to: RECIPIENT, value: 1n })
     try {
@@ -251,7 +251,7 @@ describe('status by hash', () => {
     expect(answer.json).toMatchObject({ status: 'failed', contract_address: null })
   })
 
-  test('tells one that waits in the pool for an earlier nonce as pending', async () => {
+  test('is pending for a transaction in the pool that waits for an earlier nonce', async () => {
     const sent = { account: fundedAccount(7), to: RECIPIENT, value: 1n }
     const nonce = await chain.publicClient.getTransactionCount({ address: sent.account.address })
     const later = await chain.walletClient.sendTransaction({ ...sent, nonce: nonce + 1 })
@@ -263,7 +263,7 @@ describe('status by hash', () => {
     expect(await status()).toBe('success')
   })
 
-  test("of another project's unsent transaction is that of an unknown one", async () => {
+  test("of another project's unsent transaction is the same as of an unknown one", async () => {
     const other = service.as(await createProject(service.ctx, { name: 'Other', actor: 'operator' }))
     const { send } = await sender()
     const id = (await send()).json.transaction_id

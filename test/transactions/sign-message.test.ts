@@ -123,13 +123,13 @@ const imported = async (private_key: string): Promise<Wallet> => {
 }
 
 describe("a key's message", () => {
-  test.each(VECTORS)('of $address is signed as EIP-191 says, with no node in reach', async (vector) => {
+  test.each(VECTORS)('of $address is signed by EIP-191 without a node', async (vector) => {
     const wallet = await imported(vector.key)
     expect(wallet.address).toBe(vector.address)
     expect(signatureOf(await sign(wallet, { ...vector.message, ...secret }))).toBe(vector.signature)
   })
 
-  test('is the bytes that the hex stands for, or the UTF-8 of the text, whatever it looks like', async () => {
+  test('is the bytes of the hex, or the UTF-8 of the text, even if that looks like hex', async () => {
     const wallet: Wallet = await service.newWallet({ network: 'Polygon' })
     const { address } = wallet
     const cases = [
@@ -170,7 +170,7 @@ describe("a key's message", () => {
     ])
   })
 
-  test('that the audit cannot note is not signed', async () => {
+  test('is not signed if the audit row cannot be written', async () => {
     const wallet: Wallet = await service.newWallet({ network: 'Polygon' })
     await sql`alter table audit add constraint refuse check (action <> 'message_signed') not valid`
     const answer = await sign(wallet, secret)
@@ -199,7 +199,7 @@ describe("a key's message", () => {
     expect(await audited(wallet)).toEqual([])
   })
 
-  test('takes no Idempotency-Key: two messages under one are two', async () => {
+  test('ignores an Idempotency-Key: two messages with one key are both signed', async () => {
     const { address, network } = await service.newWallet({ network: 'Polygon' })
     const body = { network, signer_wallet_address: address, ...secret }
     const signatures: Hex[] = []
@@ -218,7 +218,7 @@ describe("an sr25519 key's message", () => {
     return row?.public_key
   }
 
-  test.each(['Polkadot', 'Vara'])('on %s is taken by polkadot-js and by us, with no node in reach', async (network) => {
+  test.each(['Polkadot', 'Vara'])('on %s is verified by polkadot-js and by us, without a node', async (network) => {
     const wallet: Wallet = await service.newWallet({ network, pin: PIN })
     const { address } = wallet
     for (const message of [
@@ -242,7 +242,7 @@ describe("an sr25519 key's message", () => {
     expect(first).toEqual({ network, message_type: 'string', message_sha256: sha256('') })
   })
 
-  test('is signed in its wrapping, whatever it is; what is wrapped is not wrapped again', async () => {
+  test('is always signed between <Bytes> tags, and not wrapped twice', async () => {
     const wallet: Wallet = await service.newWallet({ network: 'Polkadot' })
     const publicKey = await publicKeyOf(wallet)
     const [opening, closing] = [Buffer.from('<Bytes>'), Buffer.from('</Bytes>')]
@@ -268,7 +268,7 @@ describe("an sr25519 key's message", () => {
     }
   })
 
-  test('takes the credentials of all locks of the keyring, and is found without a network', async () => {
+  test('needs the credentials of all locks of the keyring, and its wallet is found without a network', async () => {
     const ownerId = randomUUID()
     const theirs: Wallet = await service.newWallet({ network: 'Vara', ownerId, pin: PIN })
     expect((await sign(theirs, { network: null, ...pin })).status).toBe(200)
@@ -286,7 +286,7 @@ describe("an sr25519 key's message", () => {
     expect(told(await sign({ ...theirs, network: 'Ethereum' }, both)).status).toBe(400)
   })
 
-  test('is none of secp256k1 where the database has its wallet on an EVM network', async () => {
+  test('is not signed if the database says that its wallet is on an EVM network', async () => {
     const wallet: Wallet = await service.newWallet({ network: 'Polkadot' })
     const moved = { network: 'Polygon', address: getAddress(`0x${'a7'.repeat(20)}`) }
     await sql`update wallets set ${sql(moved)} where id = ${wallet.id}`
@@ -296,7 +296,7 @@ describe("an sr25519 key's message", () => {
 })
 
 describe('the wallet', () => {
-  test("is found without a network where that tells it alone, and nobody else's is found at all", async () => {
+  test("is found without a network if the address is on one network only, and other projects' wallets are not found", async () => {
     const ownerId = randomUUID()
     const wallet: Wallet = await service.newWallet({ network: 'Polygon', ownerId })
     expect((await sign(wallet, { network: null, ...secret })).status).toBe(200)
@@ -311,7 +311,7 @@ describe('the wallet', () => {
     expect(answer.text).toBe(nobodys.text)
   })
 
-  test('that is frozen signs nothing, and nobody is charged', async () => {
+  test('that is frozen signs nothing, and no PIN guess is charged', async () => {
     const wallet: Wallet = await service.newWallet({ network: 'Polygon', pin: PIN })
     const { projectId } = service.project
     await sql`insert into freezes ${sql({ scope: 'wallet', project_id: projectId, wallet_id: wallet.id, reason: 'test' })}`
@@ -328,7 +328,7 @@ const guesses = async (wallet: Wallet) => {
 }
 
 describe('the credential', () => {
-  test('is that of the mode, and a wrong PIN is charged', async () => {
+  test('is that of the control mode, and a wrong PIN is charged', async () => {
     const wallet: Wallet = await service.newWallet({ network: 'Polygon', pin: PIN })
     const codes = []
     for (const credential of [{}, secret, both, { user_pin: '000000' }]) {
@@ -340,7 +340,7 @@ describe('the credential', () => {
     expect(await guesses(wallet)).toEqual({ fails: 0, total: 1 })
   })
 
-  test('is both where control is shared, whichever of the wallets it is', async () => {
+  test('is both credentials for each wallet of a shared keyring', async () => {
     const ownerId = randomUUID()
     const theirs: Wallet = await service.newWallet({ network: 'Polygon', ownerId, pin: PIN })
     const shared = { network: 'Base', name: 'S', owner_id: ownerId, control_mode: 'developer', ...both }
@@ -355,7 +355,7 @@ describe('the credential', () => {
     }
   })
 
-  test("is never a policy's, whatever it allows", async () => {
+  test('is never that of a policy', async () => {
     const wallet: Wallet = await service.newWallet({ network: 'Polygon', pin: PIN })
     const argument_rules = [{ argument: 'value', operator: 'ge', value: '0' }]
     const policy = { network: 'Polygon', wallet_address: wallet.address, argument_rules, max_total_fee: '1', ...both }
@@ -387,7 +387,7 @@ describe("a contract wallet's message", () => {
     return getAddress(service.ctx.chains.get('Ethereum').addressOf(row?.public_key))
   }
 
-  test('is valid before there is code (ERC-6492)', async () => {
+  test('is valid before deployment (ERC-6492)', async () => {
     const signature = signatureOf(await sign(safe, pin))
     expect(isErc6492Signature(signature)).toBe(true)
     expect(await isValid(HELLO, signature)).toBe(true)
@@ -398,7 +398,7 @@ describe("a contract wallet's message", () => {
     expect(await isValid(raw, ofBytes)).toBe(false)
   })
 
-  test("is the wallet's, and not one of its key", async () => {
+  test('is valid for the wallet, and not for its key', async () => {
     const signature = signatureOf(await sign(safe, pin))
     const owner = await ownerOf()
     expect(owner).not.toBe(safe.address)
@@ -406,7 +406,7 @@ describe("a contract wallet's message", () => {
     expect(told(await sign({ ...safe, address: owner }, pin))).toEqual({ status: 404, code: 'not_found' })
   })
 
-  test('is valid for the code at its address (ERC-1271), as what was signed before is', async () => {
+  test('is valid after deployment (ERC-1271), also if it was signed before', async () => {
     const before = signatureOf(await sign(safe, pin))
     const { to, input } = safes.deployment(safes.of(await ownerOf()))
     await chain.send({ to: getAddress(to ?? ''), data: input })
@@ -420,7 +420,7 @@ describe("a contract wallet's message", () => {
     expect(await isValid(HELLO, before)).toBe(true)
   })
 
-  test('is not signed for a wallet that was changed from outside, nor where nobody can tell', async () => {
+  test('is not signed for a wallet that was changed from outside, nor if that cannot be checked', async () => {
     const polygon = {
       network: 'Polygon',
       name: 'Safe',

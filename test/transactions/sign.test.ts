@@ -74,7 +74,7 @@ const withoutNode = async <Result>(work: () => Promise<Result>): Promise<Result>
 }
 
 describe('with every field given', () => {
-  test('the transaction is the one that was asked for, on the chain of its network, and a node that has said who it is is asked nothing', async () => {
+  test('signs the requested transaction for the network, and sends a confirmed node no request', async () => {
     await sign(COMPLETE)
     const transaction = await withoutNode(async () => signed(await sign(COMPLETE)))
     expect(transaction).toMatchObject({
@@ -89,7 +89,7 @@ describe('with every field given', () => {
     })
   })
 
-  test('the same is signed for the same, however it is written', async () => {
+  test('gives the same result for equal quantities in any notation', async () => {
     const plain = (await sign(COMPLETE)).json
     const same = [
       {
@@ -114,12 +114,12 @@ describe('with every field given', () => {
     expect((await sign(COMPLETE, { network: null, user_pin: null })).json).toBe(plain)
   })
 
-  test('call data keeps its bytes, whatever the letters', async () => {
+  test('keeps the bytes of call data in upper or lower case', async () => {
     const call = { ...COMPLETE, gasLimit: '30000', input: '0xABcdEF00' }
     expect((await signed(await sign(call))).data).toBe('0xabcdef00')
   })
 
-  test('the largest of everything is signed, and one more is refused', async () => {
+  test('signs the largest value of each field, and refuses one more', async () => {
     const largest = {
       ...COMPLETE,
       value: MAX.toString(),
@@ -151,7 +151,7 @@ describe('with every field given', () => {
     ])
   })
 
-  test('the smallest is zero throughout, but for the gas', async () => {
+  test('signs zero for every field but the gas limit', async () => {
     const zero = { value: '0', gasLimit: '0x5208', maxFeePerGas: '0', maxPriorityFeePerGas: '0', nonce: '0' }
     const transaction = await signed(await sign({ to: RECIPIENT, ...zero }))
     expect([transaction.value ?? 0n, transaction.gas ?? 0n, transaction.nonce ?? 0]).toEqual([0n, 21_000n, 0])
@@ -195,7 +195,7 @@ describe('with every field given', () => {
     expect(told(answer)).toEqual({ status: 400, code: 'fee_too_low' })
   })
 
-  test('quantities in other writings are refused', async () => {
+  test('quantities in other notations are refused', async () => {
     for (const value of ['0X5', '+5', '٥', '5n', '5.0', '0x', '-0', '5 ', '0b1', '1_000']) {
       expect({ value, ...told(await sign({ ...COMPLETE, value })) }).toEqual({
         value,
@@ -206,8 +206,8 @@ describe('with every field given', () => {
   })
 })
 
-describe('what is missing', () => {
-  test('is filled in: the next nonce, gas that suffices, fees that the network takes', async () => {
+describe('a missing field', () => {
+  test('is filled in: the next nonce, enough gas, and current fees', async () => {
     const transaction = await signed(await sign({ to: RECIPIENT, value: '1' }))
     expect(transaction).toMatchObject({ gas: 21_000n, value: 1n })
     expect(transaction.nonce ?? 0).toBe(0)
@@ -215,14 +215,14 @@ describe('what is missing', () => {
     expect(transaction.maxFeePerGas).toBeGreaterThan(baseFeePerGas ?? 0n)
   })
 
-  test('and only that: what was given stays', async () => {
+  test('is filled in without changing the given ones', async () => {
     const transaction = await signed(
       await sign({ to: RECIPIENT, gasLimit: '50000', nonce: '3', maxFeePerGas: '9000000000' }),
     )
     expect(transaction).toMatchObject({ gas: 50_000n, nonce: 3, maxFeePerGas: 9_000_000_000n })
   })
 
-  test('may be the destination, for a creation; without both that and input there is nothing to do', async () => {
+  test('may be the destination for a creation, but not both destination and input', async () => {
     for (const unsigned of [{ input: CREATION }, { to: null, input: CREATION }]) {
       const transaction = await signed(await sign(unsigned))
       expect(transaction.to).toBeUndefined()
@@ -233,7 +233,7 @@ describe('what is missing', () => {
     }
   })
 
-  test('cannot be filled in while the node is away: nothing is signed, and nothing is left behind', async () => {
+  test('cannot be filled in while the node does not answer: nothing is signed or recorded', async () => {
     const before = await countRows(service.database.url)
     await withoutNode(async () => {
       for (const field of ['nonce', 'gasLimit', 'maxFeePerGas', 'maxPriorityFeePerGas']) {
@@ -258,7 +258,7 @@ describe('what is missing', () => {
 })
 
 describe('the network', () => {
-  test('is the one on which the project has the address, where that is one alone', async () => {
+  test('is found by the address if the project has it on one network only', async () => {
     expect((await sign(COMPLETE, { network: null })).status).toBe(200)
     const owner = crypto.randomUUID()
     const [{ address: shared }] = await Promise.all([

@@ -100,8 +100,8 @@ const statusesOf = async (id: string) => {
   return [...statuses]
 }
 
-describe('what a Safe is to execute', () => {
-  test('waits above its ladder: with its owner’s PIN it is signed anew, and executed once', async () => {
+describe("a Safe's execution", () => {
+  test('that waits for lower fees than its ladder offers is sped up with its owner’s PIN, and executed once', async () => {
     const [before, counts] = [await paid(), await countsOf(safe)]
     const id = await send(safe, { value: '7' })
     await world.taken(id)
@@ -123,7 +123,7 @@ describe('what a Safe is to execute', () => {
     expect((await ended(next)).status).toBe('success')
   })
 
-  test('is mined by what was sent before all the same: that counts, and it is executed once', async () => {
+  test('succeeds if an earlier attempt is mined, and is executed once', async () => {
     const [before, counts] = [await paid(), await countsOf(safe)]
     const id = await send(safe, { value: '7' })
     await world.taken(id)
@@ -139,7 +139,7 @@ describe('what a Safe is to execute', () => {
     expect(await countsOf(safe)).toEqual({ executions: counts.executions + 1n, sent: counts.sent + 1 })
   })
 
-  test('fails within after it was signed anew: it is told so, once', async () => {
+  test('that fails in an inner call after a speed-up is reported as failed, once', async () => {
     const counts = await countsOf(safe)
     const id = await send(safe, { value: '7' })
     await world.taken(id)
@@ -154,7 +154,7 @@ describe('what a Safe is to execute', () => {
     await world.chain.fund(safe.address, 10n ** 20n)
   })
 
-  test('at a fee that its caller fixed: a higher one is needed, and one is enough', async () => {
+  test('with fees fixed by the caller is mined after one speed-up at a higher fee', async () => {
     const [before, counts] = [await paid(), await countsOf(safe)]
     const fees = (gwei: bigint) => ({
       maxFeePerGas: String(gwei * GWEI),
@@ -177,8 +177,8 @@ describe('what a Safe is to execute', () => {
   })
 })
 
-describe('what a Safe without code is to execute', () => {
-  test('and its deployment, each signed anew: it is deployed, then it executes once', async () => {
+describe("a Safe's execution before deployment", () => {
+  test('and its deployment can both be sped up: it is deployed, then executes once', async () => {
     const fresh = await newSafe()
     const before = await paid()
     const id = await send(fresh, { value: '7' })
@@ -204,7 +204,7 @@ describe('what a Safe without code is to execute', () => {
   })
 })
 
-describe('nothing is signed', () => {
+describe("a speed-up of a Safe's transaction is refused", () => {
   let waiting: string
 
   beforeAll(async () => {

@@ -43,7 +43,7 @@ const feesOf = async (id: string): Promise<readonly bigint[]> => {
   return rows.map(({ fee }) => BigInt(fee))
 }
 
-describe('what somebody else may write', () => {
+describe('a transaction whose rows were changed in the database', () => {
   const THIEF = '0x000000000000000000000000000000000000dEaD'
   let worker: Sql
 
@@ -54,7 +54,7 @@ describe('what somebody else may write', () => {
 
   const rawsOf = async (id: string) => (await world.attemptsOf(id)).map(({ raw }) => raw)
 
-  test('is not signed: only what its key has signed for this nonce before', async () => {
+  test('is not signed: the key must have signed the same transaction for this nonce before', async () => {
     const from = await world.wallet()
     const other = await world.wallet()
     const id = await world.send(from, { value: '7' })
@@ -83,7 +83,7 @@ describe('what somebody else may write', () => {
     expect((await speedUp(id)).status).toBe(200)
   })
 
-  test('raises no fee: what nobody signed is not outbid', async () => {
+  test('is not signed if an attempt was not signed by its key', async () => {
     const from = await world.wallet()
     const id = await world.send(from)
     await world.taken(id)
@@ -103,8 +103,8 @@ describe('what somebody else may write', () => {
   })
 })
 
-describe('what waits in the pool', () => {
-  test('is replaced at once, above what was sent, with a ladder of its own; it is mined once', async () => {
+describe('a transaction that waits in the pool', () => {
+  test('is replaced at once at higher fees, with a new ladder, and is mined once', async () => {
     const from = await world.wallet()
     const id = await world.send(from, { value: '7' })
     await world.taken(id)
@@ -126,7 +126,7 @@ describe('what waits in the pool', () => {
     expect(await world.chain.publicClient.getTransactionCount({ address: from })).toBe(1)
   })
 
-  test('at fees that the caller fixes: one rung, and its cancel above it', async () => {
+  test('gets one rung and a higher cancel if the caller fixes the fees', async () => {
     const from = await world.wallet()
     const id = await world.send(from)
     await world.taken(id)
@@ -140,7 +140,7 @@ describe('what waits in the pool', () => {
     expect((await world.service.settled(id)).json.status).toBe('success')
   })
 
-  test('is mined by what was sent before all the same: that counts, and every hash leads to it', async () => {
+  test('succeeds if an earlier attempt is mined, and every hash leads to that one', async () => {
     const from = await world.wallet()
     const id = await world.send(from)
     await world.taken(id)
@@ -153,7 +153,7 @@ describe('what waits in the pool', () => {
     expect((await world.service.settled(id)).json).toMatchObject({ status: 'success', transaction_hash: first?.hash })
   })
 
-  test('twice at once, and again with one key: one answer a key, and the offers rise', async () => {
+  test('can be sped up twice at once: each Idempotency-Key has one answer, and the fees rise', async () => {
     const from = await world.wallet()
     const id = await world.send(from)
     await world.taken(id)
@@ -171,7 +171,7 @@ describe('what waits in the pool', () => {
   })
 })
 
-describe('what was given up', () => {
+describe('a transaction that was given up', () => {
   /** Its cancel is in the pool, and no block takes it: then fees fall. */
   const givenUp = async () => {
     const from = await world.wallet()
@@ -182,7 +182,7 @@ describe('what was given up', () => {
     return { from, id, cancel: (await world.attemptsOf(id)).at(-1)?.hash ?? '0x' }
   }
 
-  test('is sent again, above its cancel; the former cancel is known, and it succeeds', async () => {
+  test('is sent again at fees above its cancel, keeps that as a former cancel, and succeeds', async () => {
     const { from, id, cancel } = await givenUp()
     expect((await speedUp(id)).status).toBe(200)
     const row = await world.until(id, ({ chosen, rungs }) => chosen < rungs)
@@ -197,7 +197,7 @@ describe('what was given up', () => {
     expect(await world.chain.publicClient.getTransactionCount({ address: from })).toBe(1)
   })
 
-  test('and whose former cancel is mined all the same: it is expired when that is final', async () => {
+  test('is expired when its former cancel is mined and final', async () => {
     const { id, cancel } = await givenUp()
     world.node.refuse(() => 'not now')
     expect((await speedUp(id)).status).toBe(200)
@@ -210,7 +210,7 @@ describe('what was given up', () => {
   })
 })
 
-describe('is refused, and nothing is changed', () => {
+describe('a speed-up is refused and changes nothing', () => {
   const unchanged = async (id: string, body: Record<string, string>) => {
     const before = await world.attemptsOf(id)
     const { status, json } = await speedUp(id, body)
@@ -218,7 +218,7 @@ describe('is refused, and nothing is changed', () => {
     return { status, code: json.code, error: json.error }
   }
 
-  test('where the fee is less than a tenth above what was sent: the answer says how much it takes', async () => {
+  test('if the fee is less than a tenth above what was sent; the answer says how much is needed', async () => {
     const id = await world.send(await world.wallet())
     await world.taken(id)
     const [sent = 0n] = await feesOf(id)
@@ -231,21 +231,21 @@ describe('is refused, and nothing is changed', () => {
     expect((await speedUp(id, { maxFeePerGas: least, maxPriorityFeePerGas: String(GWEI / 100n) })).status).toBe(200)
   })
 
-  test('where the signer cannot pay it', async () => {
+  test('if the signer cannot pay it', async () => {
     const id = await world.send(await world.wallet(10n ** 17n))
     await world.taken(id)
     const fees = { maxFeePerGas: String(10_000n * GWEI), maxPriorityFeePerGas: String(GWEI) }
     expect(await unchanged(id, fees)).toMatchObject({ status: 400, code: 'balance_insufficient' })
   })
 
-  test('with a wrong secret, and what belongs to nobody', async () => {
+  test('with a wrong secret, or for an unknown transaction', async () => {
     const id = await world.send(await world.wallet())
     expect(await unchanged(id, { developer_secret: 'wrong' })).toMatchObject({ status: 403, code: 'INVALID_SECRET' })
     const { status, json } = await speedUp(crypto.randomUUID())
     expect({ status, code: json.code }).toEqual({ status: 404, code: 'transaction_not_found' })
   })
 
-  test('once it is mined', async () => {
+  test('if the transaction is mined', async () => {
     const id = await world.send(await world.wallet())
     await world.taken(id)
     await world.node.mine()
@@ -254,7 +254,7 @@ describe('is refused, and nothing is changed', () => {
   })
 })
 
-describe("by a policy of the wallet's owner", () => {
+describe('a speed-up by a policy', () => {
   const PIN = '493817'
 
   const delegated = async (maxUses: number): Promise<Hex> => {
@@ -268,7 +268,7 @@ describe("by a policy of the wallet's owner", () => {
     return address
   }
 
-  test('it is one more use of it, at fees that are chosen here; with the PIN it takes no policy', async () => {
+  test('is one more use of the policy, at fees chosen by the service; with the PIN it needs no policy', async () => {
     const from = await delegated(2)
     const id = await world.send(from, { value: '7' })
     await world.taken(id)
@@ -289,7 +289,7 @@ describe("by a policy of the wallet's owner", () => {
   })
 })
 
-test('what a worker says late of a former cancel does not change what is chosen, and nothing that was sent is erased', async () => {
+test('a late observation of a former cancel does not change the chosen attempt, and no sent attempt is erased', async () => {
   const fees = (gwei: bigint) => ({
     maxFeePerGas: String(gwei * GWEI),
     maxPriorityFeePerGas: String((gwei * GWEI) / 20n),
@@ -318,7 +318,7 @@ test('what a worker says late of a former cancel does not change what is chosen,
   expect((await world.attemptsOf(id)).map(({ hash }) => hash)).toEqual(expect.arrayContaining(sent))
 })
 
-test('signed anew, whatever waits goes on with its first new rung; what is mined or done does not change', () => {
+test('a speed-up makes a waiting transaction continue with its first new rung, and changes no mined or done one', () => {
   const ladder = { rungs: 4, isFixed: false }
   const event = { kind: 'sped_up', first: 2 } as const
   const send = [{ kind: 'send', attempt: 2 }] as const

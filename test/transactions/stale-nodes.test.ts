@@ -89,7 +89,7 @@ const knowNothing = () =>
     method === 'eth_getTransactionReceipt' || method === 'eth_getTransactionByHash' ? { result: null } : undefined,
   )
 
-test('a look that outlives a reorganisation puts nothing into a block that the tracker has left', async () => {
+test('an answer from before a reorganisation puts no transaction into a block that the tracker has left', async () => {
   await catchUp()
   const id = await send()
   await broadcast(id)
@@ -114,7 +114,7 @@ test('a look that outlives a reorganisation puts nothing into a block that the t
   expect(await rowOf(id)).toMatchObject({ status: 'pending', block: null })
 })
 
-test('what was mined in a block that the tracker took in before it knew the transaction is found', async () => {
+test('a transaction in a block that the tracker processed before the transaction was recorded is found', async () => {
   await catchUp()
   const id = await send()
   // As if its bytes were sent by somebody while they were being recorded.
@@ -128,7 +128,7 @@ test('what was mined in a block that the tracker took in before it knew the tran
   expect(await rowOf(id)).toMatchObject({ status: 'success', block: expect.any(String) })
 })
 
-test('a node that knows nothing of a mined transaction does not take it out of its block', async () => {
+test('a node that does not know a mined transaction does not remove it from its block', async () => {
   await catchUp()
   const id = await send()
   await broadcast(id)
@@ -143,7 +143,7 @@ test('a node that knows nothing of a mined transaction does not take it out of i
   expect(await rowOf(id)).toMatchObject({ status: 'success', block: found?.block })
 })
 
-test('nothing is final in a block that the chain has left, whatever its head is', async () => {
+test('nothing becomes final in a block that is no longer on the chain, at any head', async () => {
   await catchUp()
   const id = await send()
   await broadcast(id)
@@ -164,7 +164,7 @@ test('nothing is final in a block that the chain has left, whatever its head is'
   expect(await rowOf(id)).toMatchObject({ status: 'pending', block: null, final: false })
 })
 
-test('a nonce is not told as taken while the tracker stands where the chain went another way', async () => {
+test('a nonce is not reported as taken while the tracker is on a branch that the chain has left', async () => {
   await catchUp()
   const id = await send()
   await node.mine()
@@ -185,7 +185,7 @@ test('a nonce is not told as taken while the tracker stands where the chain went
   expect(await rowOf(id)).toMatchObject({ status: 'success', block: hash })
 })
 
-test('a nonce is not told as taken by what a node counts above the blocks that another one has', async () => {
+test('a nonce is not reported as taken by a count from blocks that the tracker has not processed', async () => {
   await catchUp()
   const behind = await node.publicClient.getBlockNumber({ cacheTime: 0 })
   const id = await send()

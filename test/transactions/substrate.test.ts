@@ -73,7 +73,7 @@ const succeeded = async (answer: Answer) => {
 }
 
 describe('a transfer', () => {
-  test('is included once, and a success when its block is final', async () => {
+  test('is included once, and succeeds when its block is final', async () => {
     const from = await fundedWallet()
     const to = bob
     const answers = await Promise.all([1, 2, 3].map((value) => send(from, { to, value: String(value) })))
@@ -97,7 +97,7 @@ describe('a transfer', () => {
     ])
   })
 
-  test('is pending while its block could still go away', async () => {
+  test('is pending while its block is not final', async () => {
     const from = await fundedWallet()
     await chain.setFinalityLag(3)
     try {
@@ -118,7 +118,7 @@ describe('a transfer', () => {
     }
   }, 30_000)
 
-  test('is refused while finality is an era behind: no block would take it', async () => {
+  test('is refused while finality lags by an era, because no block would take it', async () => {
     const from = await fundedWallet()
     await chain.setFinalityLag(16)
     try {
@@ -132,7 +132,7 @@ describe('a transfer', () => {
     await succeeded(await send(from, { to: bob, value: '9' }))
   }, 30_000)
 
-  test('takes a tip, and no fields of another family', async () => {
+  test('accepts a tip, and no EVM fields', async () => {
     const from = await fundedWallet()
     await succeeded(await send(from, { to: from, value: '1', maxPriorityFeePerGas: '7' }))
     for (const field of ['gasLimit', 'maxFeePerGas']) {
@@ -142,7 +142,7 @@ describe('a transfer', () => {
     }
   })
 
-  test('is refused where it cannot be paid, or would leave too little on either side', async () => {
+  test('is refused if it cannot be paid, or leaves less than the existential deposit on either side', async () => {
     const from = await fundedWallet(10n * UNIT)
     const poor = await send(from, { to: bob, value: String(11n * UNIT) })
     expect([poor.status, poor.json.code]).toEqual([400, 'balance_insufficient'])
@@ -156,7 +156,7 @@ describe('a transfer', () => {
 })
 
 describe('a call', () => {
-  test('goes as it stands; one that is none is bad input', async () => {
+  test('is sent as given; malformed bytes are bad input', async () => {
     const from = await fundedWallet()
     await succeeded(await send(from, { input: REMARK }))
     for (const input of ['0xffff', `${REMARK}00`, REMARK.slice(0, -2)]) {
@@ -167,7 +167,7 @@ describe('a call', () => {
     expect([paid.status, paid.json.code]).toEqual([400, 'invalid_input'])
   })
 
-  test('that the runtime cannot read is bad input, and no trouble of the node', async () => {
+  test('that the runtime cannot decode is bad input, not a fault of the node', async () => {
     const from = await fundedWallet()
     // Uniques.set_metadata of class 1, instance 1: 300 bytes, where 128 are taken.
     const input = `0x33120100000001000000b104${'00'.repeat(300)}00`
@@ -190,7 +190,7 @@ describe('a call', () => {
     }
   })
 
-  test('with a share above the whole is bad input, of which the runtime reads nothing, alone or within another call', async () => {
+  test('with a Perbill above 100 % is refused as bad input, alone or within another call', async () => {
     const from = await fundedWallet()
     // System.fill_block of a Perbill, in billionths: pallet 0, call 0, four bytes.
     const fillBlock = (billionths: number) => {
@@ -217,7 +217,7 @@ describe('a call', () => {
     expect((await told(fillBlock(whole))).slice(0, 2)).toEqual(Array(2).fill([200, null]))
   })
 
-  test('that fails within its block is told with the name of the error', async () => {
+  test('that fails in its block is reported with the name of the error', async () => {
     const from = await fundedWallet(RICH)
     // Uniques.create of a collection that is there already.
     const create = `0x330007000000${'00'}${Buffer.from(decodeAddress(from)).toString('hex')}`
@@ -268,8 +268,8 @@ describe('NFTs', () => {
   }, 30_000)
 })
 
-describe('signing alone', () => {
-  test('gives what author_submitExtrinsic takes', async () => {
+describe('a signed extrinsic that is not sent', () => {
+  test('is accepted by author_submitExtrinsic', async () => {
     const from = await fundedWallet()
     const { json: raw } = await service.post('/transactions/sign', bodyOf(from, { to: bob, value: '5' }))
     const hash = await chain.rpc('author_submitExtrinsic', [raw])
@@ -282,7 +282,7 @@ describe('signing alone', () => {
     expect((await byHash(`0x${'cd'.repeat(32)}`)).json.code).toBe('transaction_not_found')
   })
 
-  test('gives what is pending from the moment that the node takes it until its block is final', async () => {
+  test('is pending from its submission until its block is final', async () => {
     const from = await fundedWallet()
     await chain.setFinalityLag(3)
     await chain.setMode('manual')
@@ -307,7 +307,7 @@ describe('signing alone', () => {
     }
   }, 30_000)
 
-  describe('for a nonce that is to come', () => {
+  describe('a signed extrinsic for a later nonce', () => {
     const byHash = async (hash: unknown, client: Pick<Service, 'get'> = service) => {
       const { json } = await client.get('/transactions/status-by-hash', { network, transaction_hash: String(hash) })
       return json.status ?? json.code
@@ -321,7 +321,7 @@ describe('signing alone', () => {
       return { raw: String(raw), hash: await chain.rpc('author_submitExtrinsic', [raw]) }
     }
 
-    test('is pending while it waits for the nonces before it, and a success when they came', async () => {
+    test('is pending while it waits for earlier nonces, and then succeeds', async () => {
       const from = await fundedWallet()
       const later = await pooled(from, { nonce: 1 })
       // In no list of the node.
@@ -333,7 +333,7 @@ describe('signing alone', () => {
       expect([await byHash(first.hash), await byHash(later.hash)]).toEqual(['success', 'success'])
     }, 30_000)
 
-    test('is unknown once no block takes it: its blocks are over, or its nonce is used by another', async () => {
+    test('is unknown once no block can take it: its era is over, or its nonce is used', async () => {
       const [mortal, overtaken] = [await fundedWallet(), await fundedWallet()]
       const late = await pooled(mortal, { nonce: 1, era: '4' })
       const other = { nonce: '1', era: '64' }
@@ -348,7 +348,7 @@ describe('signing alone', () => {
       expect([await byHash(late.hash), await byHash(never)]).toEqual([unknown, unknown])
     }, 30_000)
 
-    test('is nothing that another project, or another user of the same one, is told of', async () => {
+    test('is unknown to other projects and to other users of the project', async () => {
       const from = await fundedWallet()
       const { hash } = await pooled(from, { nonce: 1 })
       const stranger = service.as(await createProject(service.ctx, { name: 'Stranger', actor: 'operator' }))
@@ -361,7 +361,7 @@ describe('signing alone', () => {
     })
   })
 
-  test('is for as many blocks as the caller says, on networks where that means something', async () => {
+  test('is valid for as many blocks as the caller says, only on Substrate networks', async () => {
     const from = await fundedWallet()
     const { json: raw } = await service.post('/transactions/sign', bodyOf(from, { to: bob, value: '5', era: '32' }))
     // 4 bytes of length and version, 33 of the account, 65 of the signature: then the era, 2^(4+1) blocks.
@@ -377,7 +377,7 @@ describe('signing alone', () => {
     expect(Number(row?.blocks)).toBe(64)
   })
 
-  test('and everything else is refused where the node is of another chain', async () => {
+  test('is refused, like everything else, if the node is of another chain', async () => {
     const from = await fundedWallet()
     const honest = await chain.answerWith('chain_getBlockHash', `0x${'ab'.repeat(32)}`)
     try {
@@ -393,7 +393,7 @@ describe('signing alone', () => {
   })
 })
 
-test('where nobody vouches for the metadata nothing is signed or recorded, and all else goes on', async () => {
+test('is refused without trusted metadata, while everything else works', async () => {
   const alone = await startService({ rpcUrls: { [network]: chain.wsUrl }, variables: { POLKADOT_METADATA_PIN: '' } })
   try {
     const { address: from } = await alone.newWallet({ network })
@@ -417,8 +417,8 @@ test('where nobody vouches for the metadata nothing is signed or recorded, and a
   }
 }, 30_000)
 
-describe('what happens to a node', () => {
-  test('a lost connection is made anew', async () => {
+describe('a node that fails', () => {
+  test('is connected to again after a lost connection', async () => {
     const from = await fundedWallet()
     await chain.dropConnections()
     let answer = await send(from, { to: bob, value: '1' })
@@ -445,7 +445,7 @@ describe('what happens to a node', () => {
   }, 60_000)
 })
 
-describe('a worker that comes late', () => {
+describe('a worker that starts late', () => {
   const transferAll = (to: string) => `0x0a0400${Buffer.from(decodeAddress(to)).toString('hex')}00`
   const sendAround = async (from: string): Promise<string> => {
     const { json } = await send(from, { to: bob, value: '1' })
@@ -501,13 +501,13 @@ describe('a worker that comes late', () => {
     await node.stop()
   })
 
-  test('finds what was included before its first step, though the era is over', async () => {
+  test('finds extrinsics that were included before its first step, even after their era', async () => {
     worker = service.startWorker({ POLKADOT_RPC_URL: node.rpcUrl })
     const { json } = await service.settled(early)
     expect(json).toMatchObject({ status: 'success' })
   }, 30_000)
 
-  test('does not guess how it ended where the node let go of the state, and says so', async () => {
+  test('does not guess a result if the node has pruned the state, and says so', async () => {
     // What a node said to its bytes at last may stand there for a moment.
     await until(async () => {
       const [shown] = await sql`select why from strongroom_views.transactions where id = ${untold}`
@@ -519,7 +519,7 @@ describe('a worker that comes late', () => {
     expect((await service.settled(untold)).json).toMatchObject({ status: 'success' })
   }, 30_000)
 
-  test('an account that was reaped counts from 0 again, and so do we', async () => {
+  test('the nonces of a reaped account start from 0 again', async () => {
     await chain.fund(reaped)
     const { json } = await send(reaped, { to: bob, value: '1' })
     expect(json).toMatchObject({ status: 'submitted' })
@@ -528,7 +528,7 @@ describe('a worker that comes late', () => {
     expect((await service.settled(json.transaction_id)).json).toMatchObject({ status: 'success' })
   }, 30_000)
 
-  test('who can no longer pay is told by how much', async () => {
+  test('a signer that can no longer pay is shown with the missing amount', async () => {
     await until(async () => (await refusalOf(poor.id)).startsWith('insufficient_funds'))
     expect(await refusalOf(poor.id)).toMatch(new RegExp(`^insufficient_funds: ${poor.address} lacks [0-9.]+ DOT `))
     const shown = await cli('tx', 'show', poor.id)
@@ -544,7 +544,7 @@ describe('a worker that comes late', () => {
   }, 30_000)
 })
 
-test('a batch is for contract wallets, which there are none of', async () => {
+test('a batch is refused, as there are no contract wallets', async () => {
   const from = await fundedWallet()
   const answer = await service.post('/transactions/batch-sign-and-send', {
     network,
@@ -562,7 +562,7 @@ describe('calls of the runtime', () => {
   /** Utility.batch: pallet 40, call 0, a list of one. */
   const batched = (call: string) => `280004${call}`
 
-  test('are previewed by their names, and what was not simulated is said', async () => {
+  test('are previewed with their names, and the preview says what was not simulated', async () => {
     const from = await fundedWallet()
     const answer = await service.post('/transactions/preview', {
       network,
@@ -580,7 +580,7 @@ describe('calls of the runtime', () => {
     })
   })
 
-  test('an account has its balance, and is no contract; nor is what has no id', async () => {
+  test('an address is an account with its balance, not a contract', async () => {
     const from = await fundedWallet(7n * UNIT)
     const balances = await service.get(`/tokens/balances?network=${network}&wallet_address=${from}`)
     expect(balances.json).toMatchObject([{ contract_address: 'DOT', raw_balance: (7n * UNIT).toString() }])
@@ -589,7 +589,7 @@ describe('calls of the runtime', () => {
     expect(json).toEqual(Object.fromEntries(words.map((word) => [word, null])))
   })
 
-  test('by a policy pay fees and tips from its budget, and are signed for the next nonce alone', async () => {
+  test('by a policy pay fees and tips from its budget, and are signed only for the next nonce', async () => {
     const { address, id } = await service.newWallet({ network, pin: PIN, ownerId: crypto.randomUUID() })
     await chain.fund(address, 1_000n * UNIT)
     const policy = async (rest: object = {}): Promise<string> => {
@@ -651,7 +651,7 @@ describe('calls of the runtime', () => {
     expect(await sql`select from transactions where wallet_id = ${id}`).toHaveLength(1)
   })
 
-  test('take a policy that names them, and none whose limit could not count them', async () => {
+  test('need a policy that names them, without a limit that cannot count them', async () => {
     const { address } = await service.newWallet({ network, pin: PIN, ownerId: crypto.randomUUID() })
     const policy = (rules: readonly object[], rest: object = {}) =>
       service.post('/policies', {

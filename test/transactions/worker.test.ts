@@ -116,7 +116,7 @@ describe('a worker that is killed', () => {
     })
   }
 
-  test('leaves its jobs to one that starts at once, which takes them within seconds', async () => {
+  test('leaves its jobs to a worker that starts at once, which takes them within seconds', async () => {
     const wallet = await fundedWallet()
     const worker = startWorker()
     const held = gate.hold('before', 'eth_sendRawTransaction')
@@ -130,7 +130,7 @@ describe('a worker that is killed', () => {
     expect(Date.now() - begun).toBeLessThan(10_000)
   })
 
-  test('leaves its jobs to one that runs beside it, whose own are left alone', async () => {
+  test('leaves its jobs to another running worker, which keeps its own', async () => {
     const [wallet, other] = [await fundedWallet(), await fundedWallet()]
     const killed = startWorker()
     const first = gate.hold('before', 'eth_sendRawTransaction')
@@ -158,7 +158,7 @@ describe('a worker that is killed', () => {
     expect([await sentCount(wallet), await sentCount(other)]).toEqual([1, 1])
   })
 
-  test('by SIGTERM while a node keeps it waiting ends within seconds, and the next one goes on', async () => {
+  test('by SIGTERM during a request to a node ends within seconds, and the next one continues', async () => {
     const wallet = await fundedWallet()
     const worker = startWorker()
     const held = gate.hold('before', 'eth_sendRawTransaction')
@@ -182,7 +182,7 @@ describe('a worker whose database connections are cut', () => {
     where datname = ${service.database.name}
       and (application_name = 'strongroom-worker' or application_name like 'strongroom-jobs-%')`
 
-  test('again and again, while it sends: every transaction is mined once', async () => {
+  test('repeatedly while it sends: mines every transaction once', async () => {
     const wallet = await fundedWallet()
     const worker = startWorker()
     const ids = [await send(wallet)]
@@ -205,7 +205,7 @@ describe('a worker whose database connections are cut', () => {
     expect(worker.exitCode).toBeNull()
   })
 
-  test('just when it says that a job is done: it goes on with others', async () => {
+  test('while it completes a job: continues with other jobs', async () => {
     const wallet = await fundedWallet()
     const worker = startWorker()
     const held = gate.hold('after', 'eth_sendRawTransaction')
@@ -230,7 +230,7 @@ describe('a worker whose database connections are cut', () => {
 })
 
 describe('a node that is away', () => {
-  test('for a while: what was recorded before is sent when it is back', async () => {
+  test('for a while: recorded transactions are sent when it is back', async () => {
     const wallet = await fundedWallet()
     const id = await send(wallet)
     gate.setAway(true)
@@ -247,7 +247,7 @@ describe('a node that is away', () => {
     expect(await sentCount(wallet)).toBe(1)
   })
 
-  test('when a transaction is asked for: nothing is recorded, and the next gets its nonce', async () => {
+  test('during a request: nothing is recorded, and the next request gets the nonce', async () => {
     const wallet = await fundedWallet()
     const counts = () =>
       sql`select (select count(*) from transactions) as transactions, (select count(*) from audit) as audit`
@@ -267,11 +267,11 @@ describe('a node that is away', () => {
   })
 })
 
-describe('a chain that changes its mind', () => {
+describe('a chain with reorganisations and failures', () => {
   const blockOf = async (id: string) =>
     (await sql<{ hash: string | null }[]>`select mined_block_hash as hash from transactions where id = ${id}`)[0]?.hash
 
-  test('a reorganised transaction is pending again, and is mined in the end, once', async () => {
+  test('a reorganised transaction is pending again, and then mined once', async () => {
     const wallet = await fundedWallet()
     startWorker()
     const id = await send(wallet)
@@ -289,7 +289,7 @@ describe('a chain that changes its mind', () => {
     expect(await sentCount(wallet)).toBe(1)
   })
 
-  test('an execution that fails on the chain is told as failed, with why', async () => {
+  test('an execution that fails on the chain is failed, with the reason', async () => {
     const wallet = await fundedWallet()
     const token = await chain.deploy('TestToken', ['Test', 'TST', 18])
     const owner = fundedAccount(0).address
@@ -308,7 +308,7 @@ describe('a chain that changes its mind', () => {
   })
 })
 
-describe('what is final', () => {
+describe('a final transaction', () => {
   /** Of all its attempts: whether any is still there as bytes, and whether each has its hash. */
   const rawOf = async (id: string) => {
     const rows = await sql<{ raw: boolean; hash: boolean }[]>`
@@ -317,7 +317,7 @@ describe('what is final', () => {
     return rows.map(({ raw, hash }) => ({ raw, hash }))
   }
 
-  test('keeps its hash and loses its signed bytes, and not before', async () => {
+  test('keeps its hash and loses its signed bytes, which were kept until then', async () => {
     const wallet = await fundedWallet()
     startWorker()
     const id = await send(wallet)
@@ -333,7 +333,7 @@ describe('what is final', () => {
     expect(await statusOf(id)).toMatchObject({ status: 'success' })
   })
 
-  test('an outside transaction with our nonce fails ours once it is final, and the nonce goes to nobody', async () => {
+  test('an outside transaction with our nonce fails ours when it is final, and the nonce is not used again', async () => {
     const wallet = await fundedWallet()
     const id = await send(wallet, { to: RECIPIENT, value: '1' })
     const outside = await service.post('/transactions/sign', {

@@ -146,7 +146,7 @@ const expectRefused = async () => {
   expect(await networks()).toMatchObject({ [network]: 'wrong_chain' })
 }
 
-test('a node that nobody has seen yet, and that is away: what needs no node is signed, until it is seen to be wrong', async () => {
+test('while an unknown node does not answer, transactions that need no node are signed, until it proves to be of another chain', async () => {
   const base = await service.newWallet({ network: 'Base' })
   const body = { ...by, network: 'Base', signer_wallet_address: base.address }
   const complete = { ...body, unsigned_transaction: { to: RECIPIENT, value: '1', ...COMPLETE } }
@@ -164,24 +164,24 @@ test('a node that nobody has seen yet, and that is away: what needs no node is s
   expect(await networks()).toEqual({ [network]: 'wrong_chain', Base: 'wrong_chain' })
 })
 
-test('a node of another chain from the start: nothing is signed, nothing is previewed, and /readyz says so', async () => {
+test('with a node of another chain from the start, nothing is signed or previewed, and /readyz reports it', async () => {
   await expectRefused()
 })
 
-test('when the right one is there, the process goes on without a restart', async () => {
+test('with the right node the process works without a restart', async () => {
   gate.lead(right.rpcUrl)
   expect((await signComplete()).status).toBe(200)
   expect((await signAndSend()).json).toMatchObject({ status: 'submitted' })
   expect(await networks()).toMatchObject({ [network]: 'ready' })
 })
 
-test('a node that becomes another chain’s is believed in nothing from its first answer on', async () => {
+test('a node that switches to another chain is ignored from its first answer on', async () => {
   gate.lead(wrongGate.url)
   expect(await signAndSend()).toMatchObject(WRONG)
   await expectRefused()
 })
 
-test('a worker sends nothing to it and learns nothing from it; when the right one is back, all is mined once', async () => {
+test('a worker sends it nothing and records nothing from it; with the right node everything is mined once', async () => {
   gate.lead(right.rpcUrl)
   const first = (await signAndSend()).json.transaction_id
   gate.lead(wrongGate.url)
@@ -219,7 +219,7 @@ test('a worker sends nothing to it and learns nothing from it; when the right on
   expect(wrongGate.count('eth_sendRawTransaction')).toBe(0)
 })
 
-test('of two nodes that answer in turn, one of them another chain’s, only the right one counts', async () => {
+test('of two nodes that answer in turn, one of another chain, only the right one is used', async () => {
   const before = await minedCount()
   gate.lead(right.rpcUrl, wrongGate.url)
   startWorker()
@@ -242,7 +242,7 @@ test('of two nodes that answer in turn, one of them another chain’s, only the 
   expect(await wrong.publicClient.getTransactionCount({ address: wallet })).toBe(0)
 })
 
-test('a node that does not answer is told before the question to it ends', async () => {
+test('readiness reports a node that does not answer before the request to it ends', async () => {
   gate.spoil({ fault: 'hangs', method: 'eth_chainId' })
   const begun = performance.now()
   expect(await networks()).toMatchObject({ [network]: 'unreachable' })
