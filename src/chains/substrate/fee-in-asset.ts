@@ -1,6 +1,6 @@
-// What a fee comes to in an asset. Where the runtime buys coins for it from a pool, it says at which price
-// (AssetConversionApi). Where assets are named by their ids, it takes them at the rate of the least balances of the asset and
-// of the coin (pallet_assets, BalanceToAssetBalance).
+// Converts a fee to an asset. A runtime that swaps the asset for coins in a pool quotes the price (AssetConversionApi). A
+// runtime that names assets by id converts by the ratio of the asset's minimum balance to the existential deposit
+// (pallet_assets, BalanceToAssetBalance).
 
 import { isDeepStrictEqual } from 'node:util'
 import { AppError } from '../../errors.ts'
@@ -19,19 +19,19 @@ import { littleEndian } from './storage.ts'
 import { fieldOf, snakeCase, type TypeId, type Value, valueAs } from './values.ts'
 
 const U128_BYTES = 16
-/** Of an Asset Hub, which alone has pools: the coin is that of the chain above it, { parents: 1, interior: Here }. */
+/** Only Asset Hubs have pools. Their coin is the relay chain's: { parents: 1, interior: Here }. */
 const COIN_LOCATION = '0100'
 
 const QUOTES = { api: 'AssetConversionApi', method: 'quote_price_tokens_for_exact_tokens' } as const
 
-/** Whether the runtime says what coins cost in an asset that it names so. */
+/** Whether the runtime quotes prices for assets of this type. */
 const hasQuotes = ({ metadata }: Runtime, type: TypeId): boolean => {
   const api = metadata.asLatest.apis.find(({ name }) => name.toString() === QUOTES.api)
   const method = api?.methods.find(({ name }) => name.toString() === QUOTES.method)
   return method?.inputs[0]?.type.eq(type) === true
 }
 
-/** How much of an asset buys so many planck, with what the pools keep; null where no pool sells that many. */
+/** Asks how much of an asset buys `planck`, including the pool's fee; null if no pool sells that many. */
 const quoteQuestion = (asset: Hex, planck: bigint, blockHash: Hex): Question<bigint | null> => {
   const input = `${asset}${COIN_LOCATION}${fixed(planck, U128_BYTES).toString('hex')}01`
   return question('state_call', [`${QUOTES.api}_${QUOTES.method}`, input, blockHash], (result) => {
@@ -42,40 +42,39 @@ const quoteQuestion = (asset: Hex, planck: bigint, blockHash: Hex): Question<big
   })
 }
 
-/** What a call itself moves of an asset: in all, and of that what leaves the signer's account of it alive. */
+/** How much of an asset a call transfers: in all, and by transfers that must keep the sender's account alive. */
 type Moved = { readonly all: bigint; readonly alive: bigint }
 
-/** A fee in an asset, and what its signer has of it; all in base units of the asset. */
+/** A fee in an asset and the signer's balance of it, in base units of the asset. */
 export type FeeInAsset = {
   readonly from: string
-  /** As contracts are named. */
   readonly contract: string
   readonly decimals: number
   readonly amount: bigint
-  /** 0 where the signer's account of the asset is frozen. */
+  /** 0 if the signer's account of the asset is frozen. */
   readonly balance: bigint
-  /** What an account of the asset must keep, or it is gone. */
+  /** The asset's minimum balance: an account with less is removed. */
   readonly least: bigint
   readonly moved: Moved
 }
 
 type Asked = {
   readonly runtime: Runtime
-  /** The asset, as contracts are named. */
+  /** The contract of the asset. */
   readonly word: string
-  /** With the asset, as the runtime names it. */
+  /** The extrinsic, with the asset as the runtime names it. */
   readonly draft: SubstrateUnsigned & { readonly feeAsset: Hex }
-  /** The fee, with the tip. */
+  /** The fee with the tip. */
   readonly planck: bigint
 }
 
-/** Runtimes before 2023 have a flag where later ones have a status. */
+/** Runtimes before 2023 have the flag is_frozen instead of a status. */
 const isUsable = (value: Value | null, usual: string): boolean => {
   const [status, flag] = [fieldOf(value, 'status'), fieldOf(value, 'is_frozen')]
   return status.kind === 'variant' ? status.name === usual : flag.kind !== 'bool' || flag.value === 'false'
 }
 
-/** By the least balances; at least 1, as the runtime takes no less. */
+/** Converts by the minimum balances; at least 1, because the runtime takes no less. */
 const atLeastBalances = ({ runtime, word, planck }: Asked, asset: Value): bigint => {
   const isSufficient = fieldOf(asset, 'is_sufficient')
   const deposit = existentialDeposit(runtime)
@@ -102,7 +101,7 @@ const movedBy = (call: Value | null, of: { readonly id: Value; readonly pallet: 
   return name === 'transfer_keep_alive' ? { all, alive: all } : NOTHING_MOVED
 }
 
-/** As far as transfers say it. */
+/** Counts transfers, also inside batches. Other calls are not counted. */
 const movedOf = ({ runtime, word, draft }: Asked, type: TypeId): Moved => {
   const { pallet, id } = assetIdOf(word)
   const wanted: Value | null =
@@ -113,9 +112,9 @@ const movedOf = ({ runtime, word, draft }: Asked, type: TypeId): Moved => {
 }
 
 /**
- * What a fee comes to in an asset, and what the signer has of it, as of the block of the draft.
- * @throws invalid_input for an asset that is not there, is frozen, or that nobody changes for coins; not_implemented where
- * the runtime does not say what coins cost; node_unavailable.
+ * Reads a fee's amount in an asset and the signer's balance of it, at the draft's block.
+ * @throws invalid_input if the asset does not exist, is frozen, or cannot pay fees; not_implemented if the runtime does not
+ * quote prices; node_unavailable.
  */
 export const readFeeInAsset = async (
   { rpc, row }: Pick<SubstrateNode, 'rpc' | 'row'>,
@@ -153,14 +152,14 @@ export const readFeeInAsset = async (
   }
 }
 
-/** Of what a signer has, less what others of its transactions may take of the same asset before. Pure. */
+/** Subtracts from the balance what the signer's earlier transactions may take of the same asset. Pure. */
 export const behindFees = (fee: FeeInAsset, before: readonly FeeInAsset[]): FeeInAsset => {
   const same = before.filter(({ contract }) => contract === fee.contract)
   const taken = same.reduce((sum, { amount, moved }) => sum + amount + moved.all, 0n)
   return { ...fee, balance: larger(fee.balance - taken, 0n) }
 }
 
-/** The fee is taken first, and leaves the account of the asset alive. Pure. */
+/** The runtime takes the fee first, and the fee must leave the account of the asset alive. Pure. */
 export const preparedFee = ({ contract, decimals, amount, balance, least, moved }: FeeInAsset): PreparedFeeAsset => ({
   contract,
   decimals,
@@ -169,7 +168,7 @@ export const preparedFee = ({ contract, decimals, amount, balance, least, moved 
   needed: amount + larger(moved.all, moved.alive + least),
 })
 
-/** @returns what the signer lacks; null for nothing. Pure. */
+/** @returns a sentence that says what the signer lacks; null if the balance suffices. Pure. */
 export const lackOf = (fee: FeeInAsset): string | null => {
   const { from, contract, decimals } = fee
   const { needed, balance } = preparedFee(fee)

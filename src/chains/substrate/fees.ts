@@ -1,31 +1,33 @@
-// What fees do to accounts, by a block's events. The runtime takes the most that an extrinsic may cost first (Withdraw),
-// gives back what it did not cost (Deposit), gives the fee to whom it is for (Deposit, none where it is burned), and then
-// says who paid how much: TransactionPayment.TransactionFeePaid. Whatever else deposits and withdraws moves coins. A call
-// that is run in advance pays no fee, and neither does what the runtime does by itself.
+// Finds the fees in a block's events. For each extrinsic the runtime
+// - withdraws the most that it may cost (Withdraw),
+// - refunds what it did not cost (Deposit),
+// - pays the fee to its receivers (Deposit; none if the fee is burned), and
+// - reports who paid how much: TransactionPayment.TransactionFeePaid.
+// All other deposits and withdrawals move coins. Dry runs and calls that the runtime makes by itself pay no fee.
 //
-// A fee that is paid in an asset is taken of the payer first (Withdrawn), and what it did not cost is given back (Deposited);
-// AssetTxPayment.AssetTxFeePaid then says how much of the asset was paid. What the pool does for it are movements of the
-// pool's. Runtimes of 2023 and 2024 swap by transfers between payer and pool, and these are told as such.
+// A fee in an asset is withdrawn from the payer (Withdrawn) and partly refunded (Deposited) in that asset, and reported by
+// AssetTxPayment.AssetTxFeePaid. The swap in the pool counts as movements of the pool. Runtimes of 2023 and 2024 swap by
+// transfers between payer and pool; these are reported as transfers.
 
 import { ASSET_CONTRACTS } from './contracts.ts'
 import type { ChainEvent, CodecValue } from './events.ts'
 import type { Runtime } from './runtime.ts'
 
-/** Base units. `amount` is what left the payer, with the tip. */
+/** Amounts in base units. `amount` is what the payer paid, with the tip. */
 type Fee = {
   readonly payer: string
-  /** What it was paid in; null for the coin. */
+  /** The asset; null for the coin. */
   readonly contract: string | null
   readonly amount: bigint
-  /** Who got of it. */
+  /** Who received parts of it. */
   readonly shares: readonly { readonly who: string; readonly amount: bigint }[]
-  /** Which of the block's events are its deposits and withdraws, by their places. */
+  /** The indices of its deposits and withdrawals among the block's events. */
   readonly places: readonly number[]
 }
 
 type Amount = { readonly place: number; readonly who: string; readonly amount: bigint }
 
-/** Events that come with a deposit and say nothing of whose it is. */
+/** Events that may stand between the deposits of one fee. */
 const WITH_DEPOSIT: ReadonlySet<string> = new Set([
   'Balances.Endowed',
   'Balances.Issued',
@@ -48,7 +50,7 @@ const amountAt = (events: readonly ChainEvent[], place: number, name: string): A
   return who === undefined || amount === undefined ? null : { place, who: String(who), amount: BigInt(String(amount)) }
 }
 
-/** From the one that says what was paid upwards: deposits, and nothing between them that says something else. */
+/** Goes back from the event of the fee: collects deposits until the amount is used up or another kind of event is met. */
 const sharesBefore = (
   events: readonly ChainEvent[],
   paid: { readonly place: number; readonly payer: string; readonly amount: bigint; readonly after: number },
@@ -84,7 +86,7 @@ const coinFeeAt = (events: readonly ChainEvent[], place: number): Fee | null => 
   const back = (taken?.amount ?? 0n) - BigInt(actual)
   if (taken === undefined || back < 0n) return null
   const refund = back > 0n ? byPayer('Balances.Deposit').findLast(({ amount }) => amount === back) : undefined
-  // Nothing comes back to an account that is gone by then. Else it was taken for something else: the call was free.
+  // An account that was killed gets no refund. Otherwise a missing refund means that the withdrawal was not for a fee.
   if (back > 0n && refund === undefined && !between.some((each) => isEnd(events[each], who))) return null
   const amount = taken.amount - (refund?.amount ?? 0n)
   const shares = sharesBefore(events, { place, payer: who, amount, after: refund?.place ?? taken.place })
@@ -103,13 +105,13 @@ const assetAmountAt = (events: readonly ChainEvent[], place: number, name: strin
   return { place, contract: contractOf(id), who: String(who), amount: BigInt(String(amount)) }
 }
 
-/** null also where the runtime does not say of the asset what it took and gave back. */
+/** null also if the runtime emits no events for taking and refunding the asset. */
 const assetFeeAt = (events: readonly ChainEvent[], place: number): Fee | null => {
   const event = events[place]
   if (event === undefined || nameOf(event) !== 'AssetTxPayment.AssetTxFeePaid') return null
   const [who, actual] = valuesOf(event).map(String)
   if (who === undefined || actual === undefined) return null
-  // It is taken before the call begins.
+  // The fee is withdrawn before the call runs, so it is the extrinsic's first event.
   const taken = assetAmountAt(
     events,
     events.findIndex(({ extrinsic }) => extrinsic === event.extrinsic),
@@ -128,13 +130,13 @@ const assetFeeAt = (events: readonly ChainEvent[], place: number): Fee | null =>
   return { payer: who, contract: taken.contract, amount: BigInt(actual), shares: [], places }
 }
 
-/** Of a block. Pure. */
+/** The fees in the events of a block. Pure. */
 export const feesOf = (events: readonly ChainEvent[]): readonly Fee[] =>
   events.flatMap((_, place) => coinFeeAt(events, place) ?? assetFeeAt(events, place) ?? [])
 
 const tellers = new WeakMap<Runtime['metadata'], boolean>()
 
-/** Whether a runtime says what was paid; those before 2022 do not. Pure. */
+/** Whether a runtime has an event that reports fees; those before 2022 do not. Pure. */
 export const tellsFees = ({ metadata }: Pick<Runtime, 'metadata'>): boolean => {
   const known = tellers.get(metadata)
   if (known !== undefined) return known
@@ -144,23 +146,23 @@ export const tellsFees = ({ metadata }: Pick<Runtime, 'metadata'>): boolean => {
   return tells
 }
 
-/** Whether a runtime takes fees in assets, and emits nothing of it; those before 2023 do so. Pure. */
+/** Whether a runtime takes fees in assets without an event for them, as those before 2023 do. Pure. */
 export const hidesAssetFees = ({ form, metadata }: Pick<Runtime, 'form' | 'metadata'>): boolean => {
   const pallet = metadata.asLatest.pallets.find(({ name }) => name.toString() === 'AssetTxPayment')
   return form.extra.includes('fee_asset') && pallet?.events.isSome !== true
 }
 
-/** Whether an event may be a part of a fee, where the runtime does not say which ones are. Pure. */
+/** Whether an event may be a part of a fee, on a runtime that does not report fees. Pure. */
 export const mayBeFee = (event: ChainEvent): boolean =>
   event.extrinsic !== null && (nameOf(event) === 'Balances.Deposit' || nameOf(event) === 'Balances.Withdraw')
 
-/** What an account has of one thing; `contract` is null for the coin. */
+/** An account and an asset; `contract` is null for the coin. */
 export type Holding = { readonly address: string; readonly contract: string | null }
 
-/** Names a holding in a map. Pure. */
+/** The key of a holding in a map. Pure. */
 export const holdingKey = ({ address, contract }: Holding): string => `${address} ${contract ?? ''}`
 
-/** By how much the fees of a block change what accounts have: by the names of their holdings. Pure. */
+/** How much the fees of a block change balances, by holdingKey. Pure. */
 export const feeChanges = (
   runtime: Pick<Runtime, 'metadata'>,
   events: readonly ChainEvent[],

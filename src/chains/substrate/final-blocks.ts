@@ -1,29 +1,29 @@
-// Final blocks by their numbers, as the tracker asks for them: one after the other, in as few round trips as can be.
+// Reads final blocks by number for the tracker, one after the other, in as few round trips as possible.
 //
-// A node says which block is at a height of its own best chain, final or not, and behind one URL may be several nodes. So a
-// hash is believed to be final where
-// - the node called the block final, or it is the parent of such a one: then nobody has to be asked for it; or
-// - it was told in one batch with a final block that is as high, and once more after that was answered, as the questions
-//   of a batch may be answered in any order.
-// What was learnt so of the blocks above is used once, for the next questions.
+// A node answers a height with a block of its best chain, which may not be final, and several nodes may be behind one URL.
+// So a hash counts as final only if
+// - the node named the block as final, or it is the parent of such a block; or
+// - the node gave the hash in the same batch as a final block of at least this height, and gave it again after that answer
+//   (the questions of a batch may be answered in any order).
+// Final hashes of the next blocks are kept, and each is used once.
 
 import type { BlockRef, BlockWithHashes, Hex } from '../chain.ts'
 import { blockOf, blockQuestions, type FinalHead, hashQuestion, readFinalHead } from './blocks.ts'
 import type { SubstrateNode } from './node.ts'
 import { finalizedHashQuestion, type Header, headerQuestion } from './storage.ts'
 
-/** Hashes that are asked for with the first of them. */
+/** How many hashes are asked for at once. */
 const AHEAD = 32
 const KEPT_MAX = 2 * AHEAD
 
 export type FinalBlocks = {
-  /** The newest one: one round trip while it is the same. @throws NodeUnavailable. */
+  /** The newest final block; one round trip while it is unchanged. @throws NodeUnavailable. */
   head(): Promise<BlockRef>
-  /** null where there is none yet, or the node does not have it. @throws NodeUnavailable. */
+  /** null if the block is not final yet, or the node does not have it. @throws NodeUnavailable. */
   block(number: bigint): Promise<BlockWithHashes | null>
 }
 
-/** Which of these hashes a node told twice, around naming a final block that is as high. */
+/** The hashes that the node gave before and after it named a final block of at least their height. */
 const finalAmong = (
   told: readonly (Hex | null)[],
   { first, again, header }: { first: bigint; again: readonly (Hex | null)[]; header: Header | null },
@@ -36,7 +36,7 @@ const finalAmong = (
 
 export const createFinalBlocks = (node: Pick<SubstrateNode, 'rpc'>): FinalBlocks => {
   const { rpc } = node
-  /** Of blocks that nobody has asked for yet. */
+  /** Final hashes of blocks that were not asked for yet, by number. */
   const known = new Map<bigint, Hex>()
   let newest: FinalHead | null = null
 
@@ -50,7 +50,7 @@ export const createFinalBlocks = (node: Pick<SubstrateNode, 'rpc'>): FinalBlocks
     const final = await readFinalHead(node, newest)
     const { ref } = final
     if (ref.hash === newest?.ref.hash) return ref
-    // A node that is behind, or a chain that was begun anew: what was heard before may not be of it.
+    // The node is behind, or the chain was started anew: the known hashes may be of another chain.
     if (newest !== null && ref.number <= newest.ref.number) known.clear()
     newest = final
     keep(ref.number - 1n, ref.parentHash)

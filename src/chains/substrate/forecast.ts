@@ -1,6 +1,6 @@
-// What calls would do where the runtime does not run them in advance: whether each can pay its fee, and of well-known
-// transfers (the coin, assets, NFTs) whether the signer has what is to go and what then moves. Everything else is not
-// foreseen, and said so; so are freezes, locks of a pallet's own and hooks of programs.
+// Forecasts calls on a runtime without DryRunApi: whether each can pay its fee, and for well-known transfers (the coin, assets,
+// NFTs) whether the signer has enough and what would move. The result says that other calls, freezes, locks of single pallets
+// and hooks of programs are not simulated.
 
 import type { Hex, Movement } from '../chain.ts'
 import type { SubstrateNetworkRow } from '../networks.ts'
@@ -12,7 +12,7 @@ import type { SubstrateNode } from './node.ts'
 import type { Runtime } from './runtime.ts'
 import { fieldOf, type Value } from './values.ts'
 
-/** `error` is what failed, or what was not simulated; `changes` is null where they are not known. */
+/** `error` says what failed or what was not simulated; `changes` is null if they are not known. */
 type Foreseen = {
   readonly success: boolean
   readonly error: string
@@ -39,7 +39,7 @@ const KEEPS_ALIVE: Readonly<Record<string, boolean>> = {
 const integerOf = (value: Value | undefined): bigint | null => (value?.kind === 'integer' ? value.value : null)
 const addressIn = (value: Value | undefined): string | null => (value?.kind === 'address' ? value.value : null)
 
-/** null for a call of which nothing is foreseen. Fields by their place: their names have changed. */
+/** The transfer that a call makes; null for any other call. Reads fields by index, because their names have changed. */
 const moveOf = ({ functionName, fields }: CallTree): Move | null => {
   const [first, second, third] = fields.map(({ value }) => value)
   const keepsAlive = KEEPS_ALIVE[functionName]
@@ -62,7 +62,7 @@ const moveOf = ({ functionName, fields }: CallTree): Move | null => {
   return null
 }
 
-/** Of a batch that does all or nothing, each; null where one of them is not foreseen. */
+/** The transfers of a call, or of each call in a `batch_all`; null if one of them is another kind of call. */
 const movesOf = (tree: CallTree): readonly Move[] | null => {
   if (tree.functionName !== 'utility.batch_all') {
     const move = moveOf(tree)
@@ -74,14 +74,14 @@ const movesOf = (tree: CallTree): readonly Move[] | null => {
   return moves.includes(null) ? null : moves.flatMap((each) => each ?? [])
 }
 
-/** What is where, as of a block and then after each call; keys are `coin address`, `asset id address`, `item pallet id id`. */
+/** Balances and owners at a block, updated after each call. Keys: `coin address`, `asset id address`, `item pallet id id`. */
 type Ledger = {
   readonly amounts: Map<string, bigint>
   readonly owners: Map<string, string>
   readonly deposit: bigint
-  /** The least of an asset that an account may have. */
+  /** The minimum balance of each asset. */
   readonly least: ReadonlyMap<string, bigint>
-  /** What cannot leave the signer's account alive. */
+  /** The part of the signer's balance that cannot leave while its account stays alive. */
   readonly kept: bigint
 }
 
@@ -143,7 +143,7 @@ type Step = {
   readonly runtime: Runtime
 }
 
-/** Takes an amount from one and gives it to another, none of whom may keep less than the least. @returns what is in the way. */
+/** Moves an amount in the ledger if the sender keeps `kept` and the recipient gets to `least`. @returns why not; else null. */
 const shift = (
   { amounts }: Ledger,
   move: {
@@ -170,13 +170,13 @@ const collectionOf = ({ storage }: Runtime, { pallet, collection }: Move & { rea
     ? oldCollectionContract(collection)
     : collectionContract(collection)
 
-/** null where nothing is foreseen. */
+/** Makes a transfer in the ledger; null if its result cannot be forecast. */
 const make = ({ ledger, from, runtime }: Step, move: Move): Done => {
   const { to } = move
   if (move.kind === 'item') {
     const owner = ledger.owners.get(itemKey(move))
     if (owner === undefined) return { failed: `there is no item ${move.item} of collection ${move.collection}` }
-    // Whoever else may move it, the pallet knows.
+    // Another account may be allowed to move it. Only the pallet knows.
     if (owner !== from) return null
     ledger.owners.set(itemKey(move), to)
     const contract = collectionOf(runtime, move)
@@ -211,7 +211,7 @@ const foresee = (
   }
   if (moves === null) return unforeseen
   const changes: Movement[] = []
-  // All or nothing: what a failed batch did is undone.
+  // A batch is all or nothing: if one transfer fails, restore the ledger.
   const before = { amounts: new Map(ledger.amounts), owners: new Map(ledger.owners) }
   for (const move of moves) {
     const done = make(step, move)
@@ -230,7 +230,7 @@ const foresee = (
   }
 }
 
-/** In their order, each after those before it. @throws NodeUnavailable. */
+/** Forecasts calls in order, each after those before it. @throws NodeUnavailable. */
 export const forecast = async (
   node: Pick<SubstrateNode, 'rpc' | 'row'>,
   input: Asking & { readonly calls: readonly Hex[]; readonly fees: readonly bigint[] },

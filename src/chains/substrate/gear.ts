@@ -1,5 +1,5 @@
-// Messages to programs (gear): how a message is weighed and tried on the node, and what became of one that was sent.
-// Methods and shapes: gear-tech/gear, vara/pallets/gear/rpc/src/lib.rs and protocol/core/src/rpc.rs.
+// Messages to programs (gear): estimates their gas, simulates them on the node, and reads how a sent message ended.
+// RPC methods: gear-tech/gear, vara/pallets/gear/rpc/src/lib.rs and protocol/core/src/rpc.rs.
 
 import { AppError } from '../../errors.ts'
 import type { Hex, Intent } from '../chain.ts'
@@ -13,23 +13,23 @@ import type { SubstrateNode } from './node.ts'
 import type { Runtime } from './runtime.ts'
 import { littleEndian } from './storage.ts'
 
-/** The runtime refused: the message is at fault, not the node. */
+/** The runtime refused the message; the node itself works. */
 const RUNTIME_ERROR = 8000
-/** The program may do more by the time that it runs; what it does not use comes back. */
+/** The program may need more gas when it runs. Unused gas is refunded. */
 const GAS_MARGIN_PERCENT = 20n
 const REASON_MAX_CHARACTERS = 300
 
-/** A program's id is 32 bytes, as an account's. @param address as parseAddress returns it */
+/** The 32 bytes of an account or a program. @param address as parseAddress returns it */
 export const actorId = (address: string): Hex => {
   const publicKey = publicKeyOf(address)
   if (publicKey === null) throw new Error('expected an address')
   return toHex(publicKey)
 }
 
-/** Whether an intent is a message to a program, and no transfer. */
+/** Whether an intent is a message to a program and not a transfer. */
 export const isMessage = ({ to, input }: Pick<Intent, 'to' | 'input'>): boolean => to !== null && input !== '0x'
 
-/** The call that a message is: the sender is kept alive. @throws not_implemented where the runtime has no programs. */
+/** Encodes a message as a call that keeps the sender's account alive. @throws not_implemented on a runtime without programs. */
 export const messageCall = (runtime: Runtime, message: Intent & { readonly to: string }): Hex => {
   const { to, input, gasLimit = 0n, value } = message
   if (runtime.calls.gear?.sendMessage === undefined) throw noPrograms()
@@ -40,7 +40,7 @@ export const messageCall = (runtime: Runtime, message: Intent & { readonly to: s
 const noPrograms = (): AppError =>
   new AppError('not_implemented', 'The network that this deployment is connected to runs no programs.')
 
-/** The most that a block runs, and so the most that a message may take. */
+/** The gas limit of a block, which is the most that a message can use. */
 const blockGasLimit = (runtime: Runtime): bigint => {
   const limit = runtime.constants.gearGas?.blockGasLimit
   if (limit === undefined) throw noPrograms()
@@ -54,7 +54,7 @@ const gasUnits = (value: unknown): bigint => {
 
 type Message = { readonly from: string; readonly to: string; readonly input: Hex; readonly value: bigint }
 
-/** Panics of other programs that the message leads to are none of its own. */
+/** A panic of another program that handles a follow-up message does not fail this message. */
 const ALLOW_OTHER_PANICS = true
 
 const gasQuestion = ({ from, to, input, value }: Message, blockHash: Hex): Question<bigint> =>
@@ -64,10 +64,10 @@ const gasQuestion = ({ from, to, input, value }: Message, blockHash: Hex): Quest
     (info) => gasUnits(record(info).min_limit),
   )
 
-/** What a program answers. `failure` names why it is no success: `Execution.UserspacePanic`. */
+/** A program's reply. `failure` is the reason if it is an error reply: `Execution.UserspacePanic`. */
 export type Reply = { readonly payload: Hex; readonly failure: string | null }
 
-/** `{ "Error": { "Execution": "UserspacePanic" } }` as `Error.Execution.UserspacePanic`. */
+/** The path of names in nested enums: `{ "Error": { "Execution": "UserspacePanic" } }` gives all three. */
 const wordsOf = (code: unknown): readonly string[] => {
   if (typeof code === 'string') return [code]
   const [entry] = isRecord(code) ? Object.entries(code) : []
@@ -81,7 +81,7 @@ const parseReply = (value: unknown): Reply => {
   return { payload: bytes(payload), failure: kind === 'Success' ? null : reason.join('.') || kind }
 }
 
-/** What a program would reply as of a block; `gasLimit` is not paid for. */
+/** Asks what a program would reply on the state of a block. Nobody pays for the gas. */
 const replyQuestion = (
   { from, to, input, value }: Message,
   { gasLimit, blockHash }: { readonly gasLimit: bigint; readonly blockHash: Hex },
@@ -94,7 +94,7 @@ const replyQuestion = (
 
 const CONTROL = /\p{C}/gu
 
-/** What a program says when it panics: a text, or nothing that can be shown. */
+/** The text of a program's panic; '' if the payload is not text. */
 const sentenceIn = (payload: Hex): string => {
   const text = Buffer.from(payload.slice(2), 'hex').toString('utf8')
   return text.includes('\ufffd') ? '' : text.replace(CONTROL, '').slice(0, REASON_MAX_CHARACTERS)
@@ -106,7 +106,7 @@ const failureOf = ({ payload, failure }: Reply): string | null => {
   return said === '' ? failure : `${failure}: ${said}`
 }
 
-/** The runtime's own words, which nodes put into quotes; null for another refusal. */
+/** The runtime's reason, without the node's quotes; null if the runtime did not refuse. */
 const refusedByRuntime = ({ code, message, data }: RpcError): string | null => {
   if (code !== RUNTIME_ERROR) return null
   return (typeof data === 'string' ? data.replace(/^"(.*)"$/s, '$1') : message)
@@ -126,8 +126,8 @@ const need = <T>({ rpc }: Pick<SubstrateNode, 'rpc'>, answer: Answer<T>): T => {
 type Sending = { readonly runtime: Runtime; readonly intent: Intent; readonly from: string; readonly blockHash: Hex }
 
 /**
- * A message with the gas that it takes as of a block, and a margin; a caller's own limit is kept.
- * @throws invalid_input (more than a block runs), execution_reverted, not_implemented, node_unavailable.
+ * Sets the gas limit of a message: the estimate on the state of a block, with a margin. A limit that the caller set is kept.
+ * @throws invalid_input (above the block's gas limit), execution_reverted, not_implemented, node_unavailable.
  */
 export const withGasLimit = async (
   node: Pick<SubstrateNode, 'rpc'>,
@@ -149,8 +149,8 @@ export const withGasLimit = async (
 }
 
 /**
- * Asks programs what they would reply, to somebody who pays nothing for it, in one round trip.
- * @returns null for those that the runtime refused: there is no such program, or it did not reply.
+ * Asks programs for their replies in one round trip, without a transaction.
+ * @returns null for each message that the runtime refused: the program does not exist, or it did not reply.
  * @throws not_implemented, node_unavailable.
  */
 export const askPrograms = async (
@@ -173,7 +173,7 @@ export const askPrograms = async (
 }
 
 /**
- * What a message would come to as of a block: whether the program replies with success, and why not.
+ * Simulates a message on the state of a block: whether the program would reply with success, and if not, why.
  * @throws not_implemented, node_unavailable.
  */
 export const previewMessage = async (
@@ -188,10 +188,10 @@ export const previewMessage = async (
   return { success: reason === null, error: reason === null ? null : `execution reverted: ${reason}` }
 }
 
-/** `execution` of the codec's JSON as `Execution`. */
+/** The codec's JSON begins names of variants in lower case. */
 const capital = (word: string): string => `${word.slice(0, 1).toUpperCase()}${word.slice(1)}`
 
-/** The runtime answers for the program with an error reply: `{ details: { to, code } }`. */
+/** The error reply that the runtime sends for a failed program: `{ details: { to, code } }`. */
 const replyTo = (events: readonly ChainEvent[], messageId: string): Reply | null => {
   for (const { pallet, name, fields } of events) {
     const message = pallet === 'Gear' && name === 'UserMessageSent' ? fields.get('message')?.toJSON() : null
@@ -203,8 +203,8 @@ const replyTo = (events: readonly ChainEvent[], messageId: string): Reply | null
 }
 
 /**
- * Why the program did not do what an extrinsic's message told it: extrinsics succeed once their messages are queued.
- * null for one that it did, and for one that is not run by the end of its block: then nobody knows yet. Pure.
+ * Why the program failed to handle an extrinsic's message. The extrinsic itself succeeds as soon as its message is queued.
+ * null if the message succeeded, or has not run by the end of the block. Pure.
  */
 export const messageFailure = (events: readonly ChainEvent[], extrinsic: number): string | null => {
   const queued = events.filter((event) => event.extrinsic === extrinsic && event.name === 'MessageQueued')

@@ -1,21 +1,21 @@
-// Calls that fail within an extrinsic that succeeds. Whoever dispatches a call for somebody else (a proxy, a multisig, a
-// batch, sudo, a collective) is done when it has tried, and says in an event how the call ended: by a field of the type
-// Result<_, DispatchError>, whatever the pallet. Batches and XCM have fields of other types for it.
+// Finds inner calls that failed in an extrinsic that succeeded. A call that dispatches another call (proxy, multisig, batch,
+// sudo, collective) succeeds even if the inner call fails, and reports the result in an event: in a field of type
+// Result<_, DispatchError>, in any pallet. Batches and XCM use fields of other types.
 //
-// What the failed call did itself is undone. What other calls of the extrinsic did stands: those before it in a
-// `utility.batch`, and all others in a `utility.force_batch`.
+// The effects of the failed call are rolled back. The effects of other calls remain: those before it in a `utility.batch`,
+// and all others in a `utility.force_batch`.
 
 import { isRecord } from '../node/wire.ts'
 import { type ChainEvent, type CodecValue, nameOfError } from './events.ts'
 import type { Runtime } from './runtime.ts'
 
-/** `isItem`: it is one of a `utility.force_batch`, whose caller asks for the others to be done all the same. */
+/** `isItem`: the call is an item of a `utility.force_batch`, which lets the other items run. */
 type InnerFailure = { readonly reason: string; readonly isItem: boolean }
 
-/** What the codec hands out of a Result and of an enum. */
+/** The codec's value of a Result. */
 type Told = { readonly isErr?: boolean; readonly asErr?: CodecValue & { readonly error?: CodecValue } }
 
-/** Where the error of a batch is among the fields of its event, and what became of its other calls. */
+/** The index of the error among the fields of a batch's event, and what happened to the other calls. */
 const BATCHES: Readonly<Record<string, { readonly place: number; readonly others: string }>> = {
   BatchInterrupted: { place: 1, others: 'the calls before it were done' },
   ItemFailed: { place: 0, others: 'the calls beside it were done' },
@@ -24,10 +24,10 @@ const BATCHES: Readonly<Record<string, { readonly place: number; readonly others
 const isDispatchError = (value: CodecValue | undefined): value is CodecValue =>
   (value as { readonly isModule?: boolean } | undefined)?.isModule !== undefined
 
-/** Of one that calls return with what they weighed, too. */
+/** The DispatchError of a failed Result, also inside a DispatchErrorWithPostInfo. */
 const errorIn = (value: CodecValue): CodecValue | null => {
   const result = value as Told
-  // The codec throws for the other one of the two.
+  // The codec's asErr throws if the Result is Ok.
   const error = result.isErr === true ? result.asErr : undefined
   return [error, error?.error].find(isDispatchError) ?? null
 }
@@ -39,7 +39,7 @@ const wordsOf = (error: unknown): string => {
   return Object.keys(error)[0] ?? 'Unknown'
 }
 
-/** Of an XCM program that was not carried out to its end. */
+/** The error of an XCM program that did not run to its end. */
 const xcmErrorIn = (outcome: unknown): string | null => {
   if (!isRecord(outcome) || 'Complete' in outcome) return null
   return wordsOf(Object.values(outcome)[0])
@@ -63,9 +63,9 @@ const failureIn = (runtime: Runtime, { pallet, name, fields }: ChainEvent): Inne
 }
 
 /**
- * Why calls within an extrinsic, or within a call that was run in advance, failed: the first one's reason with the event
- * that tells it (`Proxy.ProxyExecuted: Token.FundsUnavailable`), and how many more there are. null where none failed.
- * `isOnlyItems`: all of them are items of a `utility.force_batch`. Pure.
+ * Why inner calls failed, from the events of one extrinsic or dry run: the event and the reason of the first failure
+ * (`Proxy.ProxyExecuted: Token.FundsUnavailable`), and the number of further failures. null if none failed.
+ * `isOnlyItems`: all failed calls are items of a `utility.force_batch`. Pure.
  */
 export const innerFailure = (
   runtime: Runtime,

@@ -1,5 +1,5 @@
-// Calls that are made here, and not by a caller. The codec makes their bytes, and it goes by names that the metadata gives to
-// its types; so what it made is read again by the types alone, and must be the call that was meant.
+// Encodes calls that this service makes itself. The codec encodes them, and it relies on the names of types in the metadata,
+// which may be forged. So the bytes are decoded again by the structure of the types, and must give the intended call.
 
 import { AppError } from '../../errors.ts'
 import type { Hex } from '../chain.ts'
@@ -8,7 +8,7 @@ import { compact, toHex } from './extrinsic.ts'
 import type { Runtime } from './runtime.ts'
 import { type Field, snakeCase, type Value } from './values.ts'
 
-/** An integer, an address in SS58, bytes in hex, the name of a variant, nothing; a record by its fields in their order. */
+/** An argument: an integer, an SS58 address, bytes in hex, the name of a variant, null, or a record with its fields in order. */
 export type Meant = bigint | number | boolean | string | null | { readonly [field: string]: Meant }
 
 const isMeant = (value: Value, meant: Meant): boolean => {
@@ -40,7 +40,7 @@ const areMeant = (fields: readonly Field[], meant: readonly (readonly [name: str
     return name === snakeCase(own) && isMeant(value, wanted)
   })
 
-/** A call of the runtime, by pallet and name in camel case. */
+/** A call of the runtime; pallet and name in camel case. */
 type Wanted = { readonly pallet: string; readonly name: string; readonly values: readonly Meant[] }
 
 const spelledAsAnother = ({ specName, specVersion }: Runtime, name: string): AppError =>
@@ -49,7 +49,7 @@ const spelledAsAnother = ({ specName, specVersion }: Runtime, name: string): App
     `Nothing is signed by the metadata of runtime ${specName} ${specVersion}: it spells ${name} as another call.`,
   )
 
-/** @throws Error for a call that the runtime does not have; metadata_untrusted for one that its metadata spells as another. Pure. */
+/** Encodes a call. @throws metadata_untrusted if the metadata encodes it as another call. Pure. */
 export const madeCall = (runtime: Runtime, { pallet, name, values }: Wanted): Hex => {
   const make = runtime.calls[pallet]?.[name]
   if (make === undefined) throw new Error(`runtime ${runtime.specVersion} has no call ${pallet}.${name}`)
@@ -63,7 +63,7 @@ export const madeCall = (runtime: Runtime, { pallet, name, values }: Wanted): He
   return call
 }
 
-/** Several calls as one, all or nothing; one call is itself. @throws Error for a runtime without Utility; metadata_untrusted. Pure. */
+/** Puts several calls into one `utility.batch_all`; a single call stays as it is. @throws metadata_untrusted. Pure. */
 export const batchAll = (runtime: Runtime, calls: readonly [Hex, ...Hex[]]): Hex => {
   if (calls.length === 1) return calls[0]
   const empty = runtime.calls.utility?.batchAll?.([]).toHex()

@@ -1,10 +1,10 @@
-// Signatures of messages by sr25519 keys. Wallets wrap what is no transaction in <Bytes>…</Bytes>, so that nobody can have a
-// transaction signed as a message (polkadot-js, `signRaw`); programs with a key sign it as it is.
+// Signs and verifies messages with sr25519 keys. Wallets wrap a message in <Bytes>…</Bytes> (polkadot-js, `signRaw`), so that
+// a transaction cannot be passed off as a message. Programs with a key sign a message unwrapped, so both are verified.
 //
-// What is signed for an extrinsic ends in what its extensions imply: hashes of the genesis, of a block and perhaps of the
-// metadata, or the byte 0 for none of it. Nobody chooses those to end in `</Bytes>`, and `>` is not 0. Where it is longer than
-// 256 bytes, its BLAKE2b-256 is signed instead: for that to begin and to end as a wrapped message does, 15 bytes must be met
-// by chance (2^-120).
+// A wrapped message never equals a signing payload of an extrinsic. A payload ends in the implicit data of its extensions: the
+// hashes of the genesis, of a block and perhaps of the metadata, or the byte 0 for no metadata hash. Nobody can choose those
+// hashes to end in `</Bytes>`, and `>` is not 0. A payload above 256 bytes is hashed with BLAKE2b-256 before signing: a hash
+// with the opening and the closing tag would have to match 15 bytes by chance (2^-120).
 
 import { sr25519Verify } from '@polkadot/util-crypto/sr25519'
 import type { Hex, SignedMessage } from '../chain.ts'
@@ -12,7 +12,7 @@ import type { Signable } from '../contract-wallets.ts'
 import { publicKeyOf } from './address.ts'
 
 const SIGNATURE_BYTES = 64
-/** MultiSignature's tag of sr25519; ed25519 (0) and ECDSA (2) are not taken. */
+/** The tag of sr25519 in MultiSignature; ed25519 (0) and ECDSA (2) are not accepted. */
 const SR25519_TAG = 1
 
 const bareSignature = (signature: Uint8Array): Uint8Array | null => {
@@ -28,13 +28,13 @@ const startsWith = (bytes: Uint8Array, start: Uint8Array) =>
 const endsWith = (bytes: Uint8Array, end: Uint8Array) => Buffer.compare(bytes.subarray(-end.length), end) === 0
 
 /**
- * As `u8aWrapBytes` of polkadot-js, what is wrapped already stays as it is; but that leaves bare, too, what begins as a
- * message of EIP-191 does, and such bytes could be of a call: here they are wrapped as all others.
+ * Like `u8aWrapBytes` of polkadot-js, this leaves a wrapped message as it is. Unlike it, this also wraps messages that begin
+ * with the prefix of EIP-191, because such bytes could be a call.
  */
 const wrapped = (message: Uint8Array): Uint8Array =>
   startsWith(message, OPENING) && endsWith(message, CLOSING) ? message : Buffer.concat([OPENING, message, CLOSING])
 
-/** By a key for its own address. Pure. */
+/** The bytes to sign for a message of a key's own address. Pure. */
 export const keyMessage = (message: Uint8Array): Signable<Hex> => ({
   bytes: wrapped(message),
   with: (signature) => {
@@ -43,7 +43,7 @@ export const keyMessage = (message: Uint8Array): Signable<Hex> => ({
   },
 })
 
-/** Whether the sr25519 key of an address, with whichever prefix, signed a message. Pure. */
+/** Whether the sr25519 key of an address (with any prefix) signed a message, wrapped or not. Pure. */
 export const isSignedByKey = ({ address, message, signature }: SignedMessage): boolean => {
   const publicKey = publicKeyOf(address)
   const bare = bareSignature(Buffer.from(signature.slice(2), 'hex'))
@@ -52,7 +52,7 @@ export const isSignedByKey = ({ address, message, signature }: SignedMessage): b
     try {
       return sr25519Verify(Buffer.from(text, 'utf8'), bare, publicKey)
     } catch {
-      // Not all 64 bytes are a signature.
+      // The library throws for 64 bytes that are not a valid encoding of a signature.
       return false
     }
   })

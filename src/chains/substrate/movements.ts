@@ -1,12 +1,12 @@
-// Every movement in a range of final blocks, as the blocks' events tell them. There is no index of them by address, so that
-// whoever looks for one address reads the same blocks.
+// Reads every movement in a range of final blocks from their events. Nodes have no index by address, so a search for one
+// address reads the same blocks.
 //
-// A block's events are written by the runtime that its parent left behind: the block that brings a new runtime is still of
-// the old one, while the node calls the new one its version.
+// The runtime in the parent's state executes a block and writes its events. In the block that upgrades the runtime this is
+// still the old one, although the node reports the new version for that block.
 //
-// The transaction of a movement is the extrinsic whose event it is. Where the runtime does it by itself, and where the
-// extrinsic is bare (an inherent: in every block there may be the same bytes), it is the block: its hash is told instead.
-// The place of a movement: logIndex = the event's index in the block, itemIndex = 0.
+// The transaction of a movement is the extrinsic that emitted the event. For events outside of extrinsics, and for unsigned
+// extrinsics (inherents, whose bytes may repeat in other blocks), the block's hash is reported instead.
+// A movement's position: logIndex is the event's index in the block, itemIndex is 0.
 
 import { type BlockMovements, type Hex, RangeTooWide } from '../chain.ts'
 import { NodeUnavailable, type Question, RpcError } from '../node/rpc.ts'
@@ -19,19 +19,19 @@ import { type EventMovement, transfersOf } from './transfers.ts'
 
 type Range = { readonly fromBlock: bigint; readonly toBlock: bigint }
 
-/** So many are read at once: a few seconds of a busy network. */
+/** The most blocks of one range; reading them takes a few seconds on a busy network. */
 const BLOCKS_MAX = 256
-/** jsonrpsee's words for what is too much at once: a request, an answer, the questions of a batch, their answers. */
+/** jsonrpsee's error codes for a request, a response, a batch, or a batch's responses that are too large. */
 const TOO_MUCH = [-32_007, -32_008, -32_010, -32_011]
 
-/** A block that is to be read, and whose runtime it is of: its parent's, and its own where it has none. */
+/** A block to read. `before` is the block whose state has its runtime: its parent, or itself for the genesis block. */
 type Place = { readonly number: bigint; readonly hash: Hex; readonly before: Hex }
 
-/** null where the node does not have all of them, or they are not final yet. */
+/** null if the node does not have all blocks of the range, or they are not all final yet. */
 const readPlaces = async ({ bulk }: SubstrateNode, { fromBlock, toBlock }: Range): Promise<readonly Place[] | null> => {
   const first = fromBlock === 0n ? 0n : fromBlock - 1n
   const numbers = Array.from({ length: Number(toBlock - first) + 1 }, (_, index) => first + BigInt(index))
-  // Asked for first: what is below the final block stays as it is.
+  // Ask for the final head first: the blocks up to it cannot change any more.
   const head = await bulk.ask(headerQuestion(await bulk.ask(finalizedHashQuestion)))
   if (head === null || toBlock > head.number) return null
   const hashes = (await bulk.askAll(numbers.map(hashQuestion))).flatMap((each) => each ?? [])
@@ -44,7 +44,7 @@ const readPlaces = async ({ bulk }: SubstrateNode, { fromBlock, toBlock }: Range
   return places.slice(Number(fromBlock - first))
 }
 
-/** In the places' order. Versions only rise: where the first is as the last, so are those between them. */
+/** In the order of the places. Versions only rise: if the first and the last are equal, so are all between them. */
 const readRuntimes = async (
   { bulk, runtimes }: SubstrateNode,
   places: readonly Place[],
@@ -62,7 +62,7 @@ const readRuntimes = async (
   return read
 }
 
-/** Read as they come, so that only what moved is held. */
+/** Reads the events while parsing the answer, so that only the movements are kept in memory. */
 const movementsQuestion = (
   { row }: SubstrateNode,
   { runtime, blockHash }: { readonly runtime: Runtime; readonly blockHash: Hex },
@@ -71,14 +71,14 @@ const movementsQuestion = (
   return { ...events, parse: (value) => transfersOf({ runtime, row }, events.parse(value)) }
 }
 
-/** Whether nobody is behind an extrinsic: its version is after its length, with the kind in its upper two bits. */
+/** Whether an extrinsic is unsigned. The version byte follows the length; its upper two bits are the kind. */
 const isBare = (raw: Hex): boolean => {
   const start = Buffer.from(raw.slice(2, 16), 'hex')
   const lengthBytes = [1, 2, 4, 5][(start[0] ?? 0) & 0b11] ?? 0
   return ((start[lengthBytes] ?? 0) & 0b1100_0000) === 0
 }
 
-/** By their places: the hashes of a block's extrinsics, null for bare ones. */
+/** The hashes of a block's extrinsics, by index; null for unsigned ones. */
 const namesOf = ({ extrinsics }: Pick<Block, 'extrinsics'>): readonly (Hex | null)[] =>
   extrinsics.map((raw) => (isBare(raw) ? null : hashOfExtrinsic(raw)))
 
@@ -125,7 +125,7 @@ const readRange = async (node: SubstrateNode, range: Range): Promise<readonly Bl
     bulk.askAll(places.map((place) => timestampQuestion(place.hash))),
     bulk.askAll(moving, { size }),
   ])
-  // A block is some hundred kilobytes for its inherents alone: only what something moved in is fetched.
+  // The inherents alone make a block some hundred kilobytes, so only blocks with movements of extrinsics are fetched.
   const named = (index: number) => moves[index]?.some(({ extrinsic }) => extrinsic !== null) === true
   const names = await bulk.askAll(
     places.map((place, index) => (named(index) ? namesQuestion(place.hash) : null)),
@@ -143,7 +143,7 @@ const readRange = async (node: SubstrateNode, range: Range): Promise<readonly Bl
 const isTooMuch = ({ trouble, cause }: NodeUnavailable): boolean =>
   trouble === 'too_large' || trouble === 'timeout' || (cause instanceof RpcError && TOO_MUCH.includes(cause.code))
 
-/** null where the node does not have all of them (yet). @throws RangeTooWide, NodeUnavailable. */
+/** null if the node does not have all blocks of the range (yet). @throws RangeTooWide, NodeUnavailable. */
 export const readMovements = async (node: SubstrateNode, range: Range): Promise<readonly BlockMovements[] | null> => {
   const { fromBlock, toBlock } = range
   if (toBlock < fromBlock) throw new Error('expected a range that ends where it begins or later')
@@ -159,7 +159,7 @@ export const readMovements = async (node: SubstrateNode, range: Range): Promise<
   }
 }
 
-/** As `eventMovements` of chain.ts says, and with the coin. @throws RangeTooWide, NodeUnavailable. */
+/** Implements `eventMovements` of chain.ts; the result includes the coin. @throws RangeTooWide, NodeUnavailable. */
 export const readEventMovements = async (
   node: SubstrateNode,
   { address, ...range }: Range & { readonly address: string },

@@ -1,4 +1,4 @@
-// NFTs are a pallet's where the runtime has one, and a program's where programs are.
+// Chooses the kind of NFTs: of VNFT programs on a network with programs, else of the runtime's pallet.
 
 import { AppError } from '../../errors.ts'
 import type { Chain } from '../chain.ts'
@@ -28,7 +28,7 @@ export const nftVerbs = (node: SubstrateNode): NftVerbs => {
       throw new AppError('not_implemented', `Collections of ${row.network} are programs, which are not created here.`)
     },
     tokenUris: (tokens) => vnft.tokenUris(node, { tokens, addressOf: programAddress }),
-    // A VNFT program tells its name and symbol, and has no metadata of its own.
+    // A VNFT program has a name and a symbol, but no metadata of the collection.
     contractUri: async () => null,
   }
 }

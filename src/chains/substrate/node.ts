@@ -1,4 +1,4 @@
-// A Substrate network's node, as the verbs of this folder share it.
+// Connects to the node of a Substrate network, and holds what the verbs of this folder share.
 
 import type { ChainMemory, Hex } from '../chain.ts'
 import type { SubstrateNetworkRow } from '../networks.ts'
@@ -10,21 +10,21 @@ import { createEras, type Eras } from './eras.ts'
 import { createRuntimes, type MetadataPins, type Runtimes } from './runtime.ts'
 import { createTrust, type Trust } from './trust.ts'
 
-/** A network as data, the node that serves it, and what is remembered of it between processes. */
+/** A network's data, its node, and the memory that is shared between processes. */
 export type SubstrateChainInput = {
   readonly row: SubstrateNetworkRow
   /** ws, wss, http or https. */
   readonly rpcUrl: string
   readonly timeoutMs?: number
-  /** How metadata is vouched for, where a signature does not cover it: by the operator, or by another node of the network. */
+  /** Pins of the operator and a second node confirm metadata that signatures do not cover (trust.ts). */
   readonly metadataPins?: MetadataPins | undefined
   readonly secondRpcUrl?: string | undefined
   readonly memory: ChainMemory
-  /** Hears of each failure of the node. */
+  /** Called for each failure of the node. */
   readonly onTrouble?: (trouble: NodeTrouble) => void
 }
 
-/** `rpc` for what callers and the tracker ask, `bulk` for large answers, `outbound` for what is sent. */
+/** Use `rpc` for ordinary questions, `bulk` for large answers and `outbound` to send transactions. */
 export type SubstrateNode = IdentifiedNode<Hex> & {
   readonly row: SubstrateNetworkRow
   readonly memory: ChainMemory
@@ -33,7 +33,7 @@ export type SubstrateNode = IdentifiedNode<Hex> & {
   readonly eras: Eras
 }
 
-/** A node that is believed while it has the network's genesis block. It connects to nothing before it is asked something. */
+/** Creates a node that is used only while its genesis block is the network's. It connects on the first question. */
 export const createKnownNode = ({
   row: { network, genesisHash },
   onTrouble = () => {},
@@ -47,7 +47,7 @@ export const createKnownNode = ({
   return withTroubleTold(identified({ plain: createRpc({ ...node, network }), network, identity }), onTrouble)
 }
 
-/** It connects to nothing before it is asked something. */
+/** Creates a network's node with its runtimes, trust and eras. It connects on the first question. */
 export const createSubstrateNode = ({
   memory,
   metadataPins: pins = new Map(),

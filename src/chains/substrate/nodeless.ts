@@ -1,4 +1,4 @@
-// What a Substrate network does without a node.
+// The verbs of a Substrate network that need no node.
 
 import { randomBytes } from 'node:crypto'
 import type { NodelessChain } from '../chain.ts'
@@ -7,10 +7,10 @@ import { accountAddress, addressOf, isLikeSs58, parseAddress } from './address.t
 import { isContractId, isShownId, parseContract, parseFeeAsset } from './contracts.ts'
 import { isSignedByKey, keyMessage } from './messages.ts'
 
-/** As chains with pallets name a call: a policy's rule is compared letter for letter. */
+/** A call's name, `pallet.call`. Policies compare names exactly, so they accept only this spelling. */
 const PALLET_CALL = /^[a-z0-9_]+\.[a-z0-9_]+$/
 
-/** Addresses and messages of keys. */
+/** Creates the part of a chain that needs no node: addresses, contracts, and messages of keys. */
 export const createNodelessSubstrateChain = (row: SubstrateNetworkRow): NodelessChain => ({
   network: row.network,
   family: row.family,

@@ -1,6 +1,6 @@
-// Who pays an extrinsic's fee. The signer, but where a voucher does: on Vara `gear_voucher.call` is paid by the account of the
-// voucher, the fee, the tip and the gas, where the runtime finds that the signer may use it for this
-// (pallet_gear_voucher, Call::get_sponsor; the runtime's DelegateFee).
+// Finds who pays the fee of an extrinsic: usually the signer. On Vara the account of a voucher pays the fee, the tip and the
+// gas of `gear_voucher.call`, if the signer may use the voucher for the inner call (pallet_gear_voucher, Call::get_sponsor;
+// the runtime's DelegateFee).
 
 import type { Hex } from '../chain.ts'
 import { addressOf } from './address.ts'
@@ -22,7 +22,7 @@ const bytesOf = (value: Value): string | null => (value.kind === 'bytes' ? value
 const includes = (programs: Value, program: string): boolean =>
   programs.kind === 'list' && programs.items.some((each) => bytesOf(each) === program)
 
-/** Whether a voucher, as it is stored, pays for a call that goes on it. */
+/** Whether a stored voucher pays for an inner call. */
 const covers = (voucher: Value, inner: Value, number: bigint): boolean => {
   const expiry = fieldOf(voucher, 'expiry')
   if (inner.kind !== 'variant' || expiry.kind !== 'integer' || number >= expiry.value) return false
@@ -34,7 +34,7 @@ const covers = (voucher: Value, inner: Value, number: bigint): boolean => {
     }
     case 'SendMessage':
       return programs.kind === 'nothing' || includes(programs, bytesOf(fieldOf(inner.of, 'destination')) ?? '')
-    // Whom a reply goes to stands in the mailbox; the chain says no where the voucher is not for that program.
+    // The receiver of a reply is in the chain's mailbox. The chain refuses it if the voucher is not for that program.
     case 'SendReply':
     case 'DeclineVoucher':
       return true
@@ -43,13 +43,13 @@ const covers = (voucher: Value, inner: Value, number: bigint): boolean => {
   }
 }
 
-/** The voucher that a call names. */
+/** The id of the voucher that a call names; null for any other call. */
 const voucherOf = (tree: CallTree | null): Hex | null => {
   const id = tree?.functionName === 'gear_voucher.call' ? bytesOf(fieldOf(tree, 'voucher_id')) : null
   return id === null ? null : `0x${id.slice(2)}`
 }
 
-/** The address of who pays the fee of a call. @throws NodeUnavailable. */
+/** The address that pays the fee of a call. @throws NodeUnavailable. */
 export const payerOf = async (node: Pick<SubstrateNode, 'rpc' | 'row'>, asked: Asked): Promise<string> => {
   const { runtime, from, call, block } = asked
   const tree = treeOf(runtime, call)

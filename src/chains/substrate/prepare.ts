@@ -1,5 +1,5 @@
-// An intent becomes an extrinsic: mortal, from the newest final block on. Whether it can be paid is judged here, and that
-// neither side falls below the existential deposit.
+// Turns an intent into an unsigned extrinsic. It is mortal, and its era begins at the newest final block. `prepare` also checks
+// that it can be paid, and that no account would fall below the existential deposit.
 
 import { AppError } from '../../errors.ts'
 import { displayAmount } from '../amount.ts'
@@ -23,7 +23,7 @@ import { feeQuestion, unlessUndecodable } from './weigh.ts'
 /** The fee may rise with the congestion of the block that takes it (TransactionPayment.NextFeeMultiplier). */
 const FEE_MARGIN_PERCENT = 25n
 
-/** The most that a fee may be by the time that it is taken. Pure. */
+/** The highest fee to expect by the time that a block takes the extrinsic. Pure. */
 export const withMargin = (fee: bigint): bigint => fee + (fee * FEE_MARGIN_PERCENT) / 100n
 
 type Filling = {
@@ -31,11 +31,11 @@ type Filling = {
   readonly from: string
   readonly nonce: number
   readonly head: FinalHead
-  /** How many blocks it may wait, unless the caller chose. */
+  /** How many blocks the extrinsic stays valid, if the caller did not choose. */
   readonly eraBlocks: number
 }
 
-/** What it weighs and what it says; not yet with what a signature binds it to. @throws invalid_input, not_implemented. */
+/** Builds the unsigned extrinsic, still without the metadata hash. @throws invalid_input, not_implemented. */
 export const unsignedOf = (
   node: SubstrateNode,
   runtime: Runtime,
@@ -70,12 +70,12 @@ export const unsignedOf = (
     genesisHash: row.genesisHash,
     era: { current: Number(number), period },
     blockHash: hash,
-    // The block where an era begins is its first.
+    // The era counts the block where it begins.
     validUntilBlock: number + BigInt(period) - 1n,
   }
 }
 
-/** What a fee of so many planck comes to in the asset of the draft; null where it is paid in the coin. */
+/** Converts a fee in planck to the draft's fee asset; null if the fee is paid in the coin. */
 export const feeInAssetOf = async (
   node: Pick<SubstrateNode, 'rpc' | 'row'>,
   { runtime, draft, fee, word }: { runtime: Runtime; draft: SubstrateUnsigned; fee: bigint; word: string | undefined },
@@ -85,7 +85,7 @@ export const feeInAssetOf = async (
   return readFeeInAsset(node, { runtime, word, draft: { ...draft, feeAsset }, planck: fee })
 }
 
-/** @throws balance_insufficient for a signer with too little of the asset that pays its fee. */
+/** @throws balance_insufficient if the signer has too little of the asset that pays the fee. */
 const refuseWithoutAsset = (fee: FeeInAsset | null): void => {
   const lack = fee === null ? null : lackOf(fee)
   if (lack !== null) throw new AppError('balance_insufficient', lack)
@@ -94,7 +94,7 @@ const refuseWithoutAsset = (fee: FeeInAsset | null): void => {
 const amountOf = ({ row }: SubstrateNode, planck: bigint): string =>
   `${displayAmount(planck, row.coin.decimals)} ${row.coin.symbol}`
 
-/** @throws balance_insufficient naming who lacks what. */
+/** @throws balance_insufficient if the signer has too little of the coin. */
 const refusePoor = (
   node: SubstrateNode,
   input: { from: string; account: Account; cost: bigint; deposit: bigint; what: string },
@@ -107,7 +107,7 @@ const refusePoor = (
   )
 }
 
-/** @throws balance_insufficient naming the voucher. */
+/** @throws balance_insufficient if the voucher's account has too little. */
 const refuseEmpty = (
   node: SubstrateNode,
   { payer, voucher, cost }: { payer: string; voucher: Account; cost: bigint },
@@ -119,7 +119,10 @@ const refuseEmpty = (
   )
 }
 
-/** What the signer must have, and what is counted while the transaction waits: the most that it may take, where that is known. */
+/**
+ * `cost`: what the signer must have. `worstCost`: what counts against the balance while the transaction is pending, which is the
+ * most that it may take if that is known.
+ */
 const costOf = (
   { needed, most }: Spending,
   { account, fee }: { account: Account; fee: bigint },
@@ -129,7 +132,7 @@ const costOf = (
   return { cost, worstCost: bound > account.transferable ? larger(account.transferable, cost) : bound }
 }
 
-/** @throws execution_reverted for less than an account of the recipient's could begin with. */
+/** @throws execution_reverted if the recipient has no account and would get less than the existential deposit. */
 const refuseDust = (
   node: SubstrateNode,
   { intent, recipient, deposit }: { intent: Intent; recipient: Account | null; deposit: bigint },
@@ -141,7 +144,7 @@ const refuseDust = (
   )
 }
 
-/** The era begins at the final block, so that it may be over before an extrinsic is sent. @throws node_unavailable. */
+/** If finality lags, an era that begins at the final block may already be over. @throws node_unavailable. */
 const refuseUnfinal = (
   { row }: SubstrateNode,
   { final, newest, period }: { final: bigint; newest: bigint; period: number },
@@ -153,7 +156,7 @@ const refuseUnfinal = (
   )
 }
 
-/** A message to a program needs a limit of gas. @throws invalid_input, execution_reverted, node_unavailable. */
+/** Sets the gas limit of a message to a program. @throws invalid_input, execution_reverted, node_unavailable. */
 const withGas = async (
   node: SubstrateNode,
   runtime: Runtime,
@@ -163,7 +166,7 @@ const withGas = async (
     ? withGasLimit(node, { runtime, intent, from, blockHash: head.ref.hash })
     : intent
 
-/** What the signer itself sent before: of recorded intents a gas limit of 0 is none. */
+/** The signer's pending calls. In recorded intents a gas limit of 0 means no limit was given. */
 const callsBehind = (
   { row }: SubstrateNode,
   runtime: Runtime,
@@ -173,13 +176,16 @@ const callsBehind = (
     .filter((recorded) => recorded.from === from)
     .map(({ gasLimit, ...intent }) => callOf(runtime, row, gasLimit ? { ...intent, gasLimit } : intent))
 
-/** With what its signature binds it to. @throws metadata_untrusted where nothing may be signed, node_unavailable. */
+/** Adds the metadata hash. @throws metadata_untrusted, node_unavailable. */
 const bound = async (node: SubstrateNode, runtime: Runtime, draft: SubstrateUnsigned): Promise<SubstrateUnsigned> => {
   const { blockHash } = draft
   return { ...draft, metadataHash: await node.trust.metadataHash({ runtime, draft, blockHash }) }
 }
 
-/** @throws invalid_input, execution_reverted, balance_insufficient, not_implemented, metadata_untrusted, node_unavailable. */
+/**
+ * Prepares an intent to be signed and sent, and checks that it can be paid and would not fail.
+ * @throws invalid_input, execution_reverted, balance_insufficient, not_implemented, metadata_untrusted, node_unavailable.
+ */
 export const prepare = async (
   node: SubstrateNode,
   { intent, from, behind }: { readonly intent: Intent; readonly from: string } & Pick<PrepareOptions, 'behind'>,
@@ -225,14 +231,14 @@ export const prepare = async (
   const minedCount = account.nonce
   const pendingCount = Math.max(minedCount, next)
   const unsigned = await bound(node, runtime, { ...draft, nonce: intent.nonce ?? pendingCount })
-  // Whoever pays it: what a voucher pays counts against a policy as well.
+  // What a voucher pays counts against a policy as well.
   const surcharge = fee + gasPaidBy(runtime, draft.call)
   const balance = account.transferable
   const feeAsset = inAsset === null ? null : preparedFee(inAsset)
   return { unsigned, atMarket: unsigned, minedCount, pendingCount, balance, worstCost, surcharge, feeAsset }
 }
 
-/** For signing alone: who cannot pay may sign as well. @throws invalid_input, metadata_untrusted, node_unavailable. */
+/** Fills an intent to sign, without checking the balance. @throws invalid_input, metadata_untrusted, node_unavailable. */
 export const fill = async (
   node: SubstrateNode,
   { intent, from, nonce, head }: Omit<Filling, 'eraBlocks'>,
@@ -241,8 +247,7 @@ export const fill = async (
   const filled = await withGas(node, runtime, { intent, from, head })
   const eraBlocks = await node.eras.blocks(head.ref)
   const draft = unsignedOf(node, runtime, { intent: filled, from, nonce, head, eraBlocks })
-  // A caller's own bytes are signed if the runtime can read them, and a fee asset if there is a price in it: whether the
-  // signer can pay is of no account here.
+  // Asking for the fee checks that the runtime can read a raw call, and that a fee asset has a price.
   if (intent.to === null || intent.feeAsset !== undefined) {
     const ask = () => node.rpc.ask(feeQuestion(draft, draft.blockHash))
     const fee = await unlessUndecodable(node, { runtime, drafts: () => [draft] }, ask)

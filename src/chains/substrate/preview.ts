@@ -1,5 +1,5 @@
-// What a bundle would do. Where the runtime runs calls in advance, its own events and errors tell it; else as much as follows
-// from the calls and from what is there, with what was not simulated said. A message to a program is tried on the program.
+// Previews a bundle of intents. A runtime with DryRunApi simulates them and gives events and errors. On other runtimes the
+// result is a forecast from the calls and the state, which says what was not simulated; messages are simulated on the program.
 
 import { AppError } from '../../errors.ts'
 import type { Hex, Intent, Movement, Preview } from '../chain.ts'
@@ -21,7 +21,7 @@ type Context = { readonly runtime: Runtime; readonly from: string; readonly head
 
 type End = Omit<Preview, 'decoded'>
 
-/** A message that fails needs no gas that anybody could tell. */
+/** Sets gas limits. The gas of a message that fails cannot be estimated, so such a message stays without a limit. */
 const filled = async (node: SubstrateNode, context: Context, intent: Intent): Promise<Intent> => {
   if (!node.row.hasPrograms) return intent
   try {
@@ -43,7 +43,7 @@ const movementOf = ({ standard, contract, tokenId, from, to, amount }: Movement)
   amount,
 })
 
-/** Where a call within fails, what the others do happens all the same. */
+/** If only an inner call fails, the effects of the other calls remain, so they are shown as changes. */
 const endOf = ({ row }: SubstrateNode, { runtime }: Context, trial: Trial): End => {
   const failure = failureOf(runtime, trial)
   return {
@@ -67,7 +67,7 @@ const withoutTrial = async (
     draftsOf(node, context, intents).map((draft) => feeQuestion(draft, context.blockHash)),
   )
   const payers = await Promise.all(calls.map((call) => payerOf(node, { ...context, call, block: context.head.ref })))
-  // Neither what a voucher pays, nor what is paid in an asset.
+  // Fees that a voucher pays, or that are paid in an asset, do not come from the signer's coins.
   const fees = marketFees.map((fee, index) =>
     payers[index] === context.from && intents[index]?.feeAsset === undefined ? fee : 0n,
   )
@@ -84,7 +84,7 @@ const withoutTrial = async (
   )
 }
 
-/** The fees of those that pay in an asset, each behind those before it; null for the others. */
+/** For each intent its fee in an asset, behind the fees of the intents before it; null if it pays in the coin. */
 const feesInAssets = async (
   node: SubstrateNode,
   { runtime, ...context }: Context,
@@ -111,7 +111,7 @@ const feesInAssets = async (
   )
 }
 
-/** What cannot pay its fee does nothing. */
+/** An extrinsic that cannot pay its fee is not executed. */
 const withFee = (end: End, fee: FeeInAsset | null): End => {
   if (fee === null) return end
   const { contract, amount } = fee
@@ -120,7 +120,7 @@ const withFee = (end: End, fee: FeeInAsset | null): End => {
   return { ...told, feeInAsset: { contract, amount } }
 }
 
-/** As `Chain.preview` says. @throws invalid_input, not_implemented, node_unavailable. */
+/** Implements `Chain.preview`. @throws invalid_input, not_implemented, node_unavailable. */
 export const previewBundle = async (
   node: SubstrateNode,
   { from, intents }: { readonly from: string; readonly intents: readonly Intent[] },

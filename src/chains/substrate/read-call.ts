@@ -1,6 +1,6 @@
-// A call as policies judge it: stricter than a preview, for a guess would be a hole. So a second reader must agree.
-// A rule on the function names the outer call: whoever allows `utility.batch_all`, `proxy.proxy` and the like allows whatever
-// is in them; a rule on `utility.batch` allows nothing but batches, and none on `balances.transfer_keep_alive` a batch.
+// Decodes a call for policies. A wrong decoding would let a call past its policy, so a second decoder must agree (decode.ts).
+// A rule on the function compares the outer call only. A rule that allows `utility.batch_all` or `proxy.proxy` allows any inner
+// call; a rule that allows `balances.transfer_keep_alive` allows no batch.
 
 import type { CallValue, Hex, Intent, ReadCall } from '../chain.ts'
 import { isExactCall, readTree } from './decode.ts'
@@ -18,7 +18,7 @@ const leavesOf = (value: Value, path: string): [string, CallValue][] => {
     case 'nothing':
       return []
     case 'list':
-      // Without it no rule could tell that there is not one more.
+      // Rules need the length to exclude further items.
       return [
         [within(path, 'length'), { kind: 'integer', value: BigInt(value.items.length) }],
         ...value.items.flatMap((each, index) => leavesOf(each, within(path, String(index)))),
@@ -39,17 +39,14 @@ const leavesOf = (value: Value, path: string): [string, CallValue][] => {
   }
 }
 
-/**
- * A message to a program, as the call that it is: `gear.send_message`. Its limit of gas is chosen later, so it is no value
- * that a rule could compare. Pure.
- */
+/** Decodes a message as its call, `gear.send_message`, without the gas limit: that is set only after the policies ran. Pure. */
 export const readMessage = (runtime: Runtime, message: Intent & { readonly to: string }): ReadCall | null => {
   const read = readCall(runtime, messageCall(runtime, message))
   if (read === null) return null
   return { ...read, values: new Map([...read.values].filter(([name]) => name !== 'gas_limit')) }
 }
 
-/** null unless it is read for certain. Pure. */
+/** Decodes a call; null unless both decoders agree on it. Pure. */
 export const readCall = (runtime: Runtime, call: Hex): ReadCall | null => {
   const tree = readTree(runtime, call)
   if (tree === null || !isExactCall(runtime, call)) return null

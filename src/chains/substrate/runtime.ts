@@ -1,7 +1,7 @@
-// A runtime as this process knows it: what its metadata says of calls, events, errors, constants and storage. Metadata is
-// some hundred kilobytes and takes a tenth of a second to read, so it is kept in memory for the versions in use. It is kept
-// nowhere else: each process asks its own node, so that no other process can put metadata of its own in this one's way.
-// What a node says is enough to read by. Whether it is enough to sign by is decided in trust.ts.
+// Reads the metadata of runtimes: calls, events, errors, constants and storage. Metadata is some hundred kilobytes and takes a
+// tenth of a second to parse, so the versions in use are cached in memory. They are not shared between processes: each process
+// asks its own node, so that no other process can give it false metadata.
+// The node's metadata is enough to read the chain. trust.ts decides whether it is enough to sign.
 
 import { expandMetadata, Metadata, TypeRegistry } from '@polkadot/types'
 import type { Network } from '../../../db/words.ts'
@@ -20,9 +20,9 @@ export type RuntimeVersion = {
 
 type Expanded = ReturnType<typeof expandMetadata>
 
-/** Its registry makes and reads the runtime's types. */
+/** A version of a runtime with its parsed metadata. `registry` encodes and decodes its types. */
 export type Runtime = RuntimeVersion & {
-  /** The metadata as the node gave it, and its BLAKE2b-256, which names it. */
+  /** The metadata as the node gave it. `bytesHash` is its BLAKE2b-256 and identifies it. */
   readonly bytes: Uint8Array
   readonly bytesHash: Hex
   readonly form: ExtrinsicForm
@@ -31,7 +31,7 @@ export type Runtime = RuntimeVersion & {
   /** Calls by pallet and name, in camel case: `calls.balances.transferKeepAlive`. */
   readonly calls: Expanded['tx']
   readonly constants: Expanded['consts']
-  /** Storage by pallet and name; each makes its key. */
+  /** Storage entries by pallet and name; each computes its key. */
   readonly storage: Expanded['query']
 }
 
@@ -51,11 +51,11 @@ const parseVersion = (value: unknown): RuntimeVersion => {
   }
 }
 
-/** As of a block, or of the newest one. */
+/** Asks for the runtime's version in the state of a block, or of the newest block. */
 export const versionQuestion = (blockHash?: Hex) =>
   question('state_getRuntimeVersion', blockHash === undefined ? [] : [blockHash], parseVersion)
 
-/** SCALE's compact length, then so many bytes: what `Metadata_metadata_at_version` puts around metadata, in an Option. */
+/** Takes metadata out of the Option<Bytes> that `Metadata_metadata_at_version` returns. */
 const unwrapped = (answer: Hex): Hex | null => {
   if (!answer.startsWith('0x01')) return null
   const registry = new TypeRegistry()
@@ -65,10 +65,10 @@ const unwrapped = (answer: Hex): Hex | null => {
     .toHex()
 }
 
-/** The newest form of metadata that we read and nodes of today give; older runtimes have only one. */
+/** Version 15: the newest that we read and that current nodes give. Older runtimes have only one version. */
 const METADATA_VERSION = '0x0f000000'
 
-/** As of a block. @throws NodeUnavailable. */
+/** Asks for the metadata in the state of a block. @throws NodeUnavailable. */
 export const askMetadata = async (rpc: Rpc, blockHash: Hex): Promise<Hex> => {
   const [versioned, plain] = await rpc.tryAll(
     [
@@ -81,8 +81,8 @@ export const askMetadata = async (rpc: Rpc, blockHash: Hex): Promise<Hex> => {
 }
 
 /**
- * Which byte is which pallet's stands in the metadata twice: in the list of pallets, by which calls are made, and in the type
- * of all calls, which alone is in the metadata's hash (RFC 78). @throws Error where the two differ.
+ * Metadata gives the index byte of a pallet twice: in the list of pallets, which is used to encode calls, and in the type of all
+ * calls, which alone is covered by the metadata hash (RFC 78). @throws Error if the two differ.
  */
 const refuseOtherCalls = (registry: TypeRegistry, metadata: Metadata): void => {
   const { pallets, extrinsic } = metadata.asLatest
@@ -97,20 +97,19 @@ const refuseOtherCalls = (registry: TypeRegistry, metadata: Metadata): void => {
   }
 }
 
-/** @param ss58Prefix by which addresses are shown. @throws Error for bytes that are no metadata. */
+/** Parses metadata. @param ss58Prefix the prefix of decoded addresses. @throws Error for bytes that are not metadata. */
 export const readRuntime = (
   version: RuntimeVersion,
   { metadata: bytesOfMetadata, ss58Prefix }: { readonly metadata: Hex; readonly ss58Prefix: number },
 ): Runtime => {
   const registry = new TypeRegistry()
   const metadata = new Metadata(registry, bytesOfMetadata)
-  // The lookup of types comes with the metadata.
   registry.setLookup(metadata.asLatest.lookup)
   registry.setMetadata(metadata, undefined, unknownToCodec(metadata))
   const properties = registry.createType('ChainProperties', { ss58Format: ss58Prefix }) as unknown
   registry.setChainProperties(properties as Parameters<TypeRegistry['setChainProperties']>[0])
   const { tx: calls, consts: constants, query: storage } = expandMetadata(registry, metadata)
-  // The codec also takes what says nothing, and no bytes at all, for metadata.
+  // The codec also accepts empty metadata and empty bytes.
   if (calls.system === undefined) throw new Error('metadata without a System')
   refuseOtherCalls(registry, metadata)
   const bytes = Buffer.from(bytesOfMetadata.slice(2), 'hex')
@@ -118,17 +117,17 @@ export const readRuntime = (
   return { ...version, ...own, registry, metadata, calls, constants, storage }
 }
 
-/** By specVersion. */
+/** The BLAKE2b-256 of metadata, by specVersion. */
 export type MetadataPins = ReadonlyMap<number, Hex>
 const NO_PINS: MetadataPins = new Map()
 
-/** How many versions are kept in memory: around an upgrade two are in use, and one more while old blocks are read. */
+/** How many versions are cached: two are in use around an upgrade, and one more while old blocks are read. */
 const KEPT_MAX = 3
 
 export type Runtimes = {
-  /** Of a version that the node was heard to have as of a block. @throws NodeUnavailable. */
+  /** The runtime of a version that the node reported for a block. @throws NodeUnavailable. */
   of(version: RuntimeVersion, blockHash: Hex): Promise<Runtime>
-  /** As of a block: one question where the version is known. @throws NodeUnavailable. */
+  /** The runtime in the state of a block; one question if the version is cached. @throws NodeUnavailable. */
   at(blockHash: Hex): Promise<Runtime>
 }
 
@@ -136,13 +135,13 @@ export const createRuntimes = (input: {
   readonly rpc: Rpc
   readonly network: Network
   readonly ss58Prefix: number
-  /** Metadata that the operator vouches for: by the version of the runtime, its BLAKE2b-256. */
+  /** The metadata that the operator confirms. */
   readonly pins?: MetadataPins
-  /** Hears of metadata that cannot be read. */
+  /** Called for metadata that cannot be parsed or does not match its pin. */
   readonly onTrouble?: (trouble: NodeTrouble) => void
 }): Runtimes => {
   const { rpc, network, ss58Prefix, pins = NO_PINS, onTrouble = () => {} } = input
-  /** By specVersion, the one used last at the end. */
+  /** By specVersion; the most recently used is last. */
   const kept = new Map<number, Promise<Runtime>>()
 
   const readOrRefuse = (version: RuntimeVersion, metadata: Hex): Runtime => {

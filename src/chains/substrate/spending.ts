@@ -1,6 +1,6 @@
-// What a call takes from its signer besides the fee: what it sends, stakes and deposits, and the gas of messages. Two figures:
-// what the signer must have, as the call fails without it; and the most that it may take. A runtime's metadata says of no call
-// what it takes, so this is a list of well-known ones. Of every other call the most is not known, and told so.
+// Computes what a call takes from its signer besides the fee: transfers, stakes, deposits, and the gas of messages. There are
+// two amounts: what the signer must have for the call to succeed, and the most that the call may take. Metadata does not say
+// what a call takes, so this file lists well-known calls. For every other call the most is not known (null).
 
 import type { Hex } from '../chain.ts'
 import { existentialDeposit } from './account.ts'
@@ -10,7 +10,7 @@ import type { Runtime } from './runtime.ts'
 import { littleEndian } from './storage.ts'
 import { fieldOf, type Value } from './values.ts'
 
-/** Planck. `most`: null where it is not known; all that the signer has, where it may be that. */
+/** In planck. `most` is null if it is not known, and 'all' if the call may take the signer's whole balance. */
 export type Spending = { readonly needed: bigint; readonly most: bigint | 'all' | null }
 
 const NOTHING: Spending = { needed: 0n, most: 0n }
@@ -20,7 +20,7 @@ const ALL: Spending = { needed: 0n, most: 'all' }
 const exactly = (amount: bigint): Spending => ({ needed: amount, most: amount })
 const upTo = (most: bigint): Spending => ({ needed: 0n, most })
 
-/** null is more than all, as nobody knows whom it leaves with what. */
+/** The sum of both. Not known (null) wins over 'all'. */
 const both = (one: Spending, other: Spending): Spending => {
   const needed = one.needed + other.needed
   if (one.most === null || other.most === null) return { needed, most: null }
@@ -43,7 +43,7 @@ const countIn = (value: Value, name: string): bigint => {
   return list.kind === 'list' ? BigInt(list.items.length) : 0n
 }
 
-/** In planck; null where the runtime has no such constant, by this name or the one that it had. */
+/** A constant of the runtime in planck, under any of its names; null if there is none. */
 const constant = ({ constants }: Runtime, pallet: string, ...names: readonly string[]): bigint | null => {
   const found = names.map((name) => constants[pallet]?.[name]).find((each) => each !== undefined)
   return found === undefined ? null : littleEndian(toHex(found.toU8a()))
@@ -51,13 +51,13 @@ const constant = ({ constants }: Runtime, pallet: string, ...names: readonly str
 
 const VALUE_PER_GAS_TAG = 0
 
-/** GearBank.GasMultiplier, a variant: what a unit of gas costs. All that a message does not use comes back. */
+/** The price of a unit of gas (the variant GearBank.GasMultiplier). Unused gas is refunded. */
 const planckPerGas = ({ constants }: Runtime): bigint => {
   const [tag, ...value] = constants.gearBank?.gasMultiplier?.toU8a() ?? []
   return tag === VALUE_PER_GAS_TAG ? littleEndian(toHex(Uint8Array.from(value))) : 0n
 }
 
-/** Where the runtime has no such constant, nobody knows what is deposited. */
+/** Computes a spending from constants of a pallet; not known if one of them is missing. `a|b` is a constant with two names. */
 const deposits = (
   runtime: Runtime,
   pallet: string,
@@ -76,7 +76,7 @@ const field =
   ({ call }) =>
     exactly(amountIn(call, name))
 
-/** What is asked for beyond what there is, the pallet takes as all there is. */
+/** The pallet takes the amount in a field, or the whole balance if that is less. */
 const fieldAtMost =
   (name: string): Count =>
   ({ call }) =>
@@ -87,7 +87,7 @@ const deposit =
   ({ runtime, pallet }) =>
     deposits(runtime, pallet, names, (each) => exactly(each.reduce((sum, one) => sum + one, 0n)))
 
-/** One that may have been put down before. */
+/** A deposit that may already have been made. */
 const depositAtMost =
   (...names: readonly string[]): Count =>
   ({ runtime, pallet }) =>
@@ -102,18 +102,18 @@ const perByte =
 
 const nothing: Count = () => NOTHING
 
-/** Value and gas of a message. A new program is given the existential deposit as well. */
+/** The value and gas of a message. A new program also gets the existential deposit. */
 const message = ({ runtime, call }: Counting): Spending =>
   exactly(amountIn(call, 'value') + amountIn(call, 'gas_limit') * planckPerGas(runtime))
 const program: Count = (counting) => both(message(counting), exactly(existentialDeposit(counting.runtime)))
 
-/** What goes on a voucher. */
+/** The inner call that a voucher pays for. */
 const prepaidIn = (call: CallTree): Value => {
   const inner = fieldOf(call, 'call')
   return inner.kind === 'variant' ? inner.of : { kind: 'nothing' }
 }
 
-/** The voucher pays for the gas, the signer for what goes with the message. */
+/** The voucher pays for the gas, and the signer pays the value of the message. */
 const prepaid: Count = ({ call }) => exactly(amountIn(prepaidIn(call), 'value'))
 
 const multisig: Count = ({ runtime, call }) =>
@@ -157,7 +157,7 @@ const ASSETS: Readonly<Record<string, Count>> = {
   burn: nothing,
 }
 
-/** By pallet and call. What an inner call takes from another account than the signer's own is not in it. */
+/** By pallet and call. What an inner call takes from another account than the signer is not counted. */
 const COUNTS: Readonly<Record<string, Readonly<Record<string, Count>>>> = {
   system: { remark: nothing, remark_with_event: nothing },
   balances: {
@@ -198,7 +198,7 @@ const COUNTS: Readonly<Record<string, Readonly<Record<string, Count>>>> = {
     vest_other: nothing,
     vested_transfer: ({ call }) => exactly(amountIn(fieldOf(call, 'schedule'), 'locked')),
   },
-  // The inner call is the other account's.
+  // The multisig account pays for the inner call.
   multisig: {
     as_multi: multisig,
     approve_as_multi: multisig,
@@ -237,7 +237,7 @@ const COUNTS: Readonly<Record<string, Readonly<Record<string, Count>>>> = {
   pool_assets: ASSETS,
 }
 
-/** As constants have it. */
+/** Constants are looked up by the pallet's name in camel case. */
 const camelCase = (name: string): string => name.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
 
 const spentByOne = (runtime: Runtime, call: CallTree): Spending => {
@@ -253,20 +253,20 @@ const gasIn = (runtime: Runtime, call: CallTree): bigint => {
     .reduce((sum, value) => (value.kind === 'call' ? sum + gasIn(runtime, value) : sum), own)
 }
 
-/** The gas of messages, in planck, of a call and of all calls within it, whoever they take it from. Pure. */
+/** The price of the gas of all messages in a call and its inner calls, in planck, whoever pays it. Pure. */
 export const gasPaidBy = (runtime: Runtime, call: Hex): bigint => {
   const tree = treeOf(runtime, call)
   return tree === null ? 0n : gasIn(runtime, tree)
 }
 
-/** The gas that a voucher pays for, in planck; 0 for a call that goes on none. Pure. */
+/** The price of the gas that a voucher pays, in planck; 0 for a call without a voucher. Pure. */
 export const gasOnVoucher = (runtime: Runtime, call: Hex): bigint => {
   const tree = treeOf(runtime, call)
   if (tree?.functionName !== 'gear_voucher.call') return 0n
   return amountIn(prepaidIn(tree), 'gas_limit') * planckPerGas(runtime)
 }
 
-/** Of a call, and of all calls within a batch. Pure. */
+/** What a call takes from its signer, with all calls in a batch. Pure. */
 export const spentBy = (runtime: Runtime, call: Hex): Spending => {
   const tree = treeOf(runtime, call)
   return tree === null ? NOT_KNOWN : spentByOne(runtime, tree)

@@ -1,14 +1,14 @@
-// Storage by key, as of a block.
+// Reads storage by key at a block, and the headers of blocks.
 
 import type { Hex } from '../chain.ts'
 import { NodeUnavailable, type Question, question, RpcError } from '../node/rpc.ts'
 import { bytes, hash, MalformedAnswer, nullable, record } from '../node/wire.ts'
 import type { Runtime } from './runtime.ts'
 
-/** twox128("Timestamp") ‖ twox128("Now"): the milliseconds of a block, whatever the runtime. */
+/** twox128("Timestamp") ‖ twox128("Now"): the same key in every runtime. */
 const TIMESTAMP_NOW: Hex = '0xf0c365c3cf59d671eb72da0e7a4113c49f1f0515f462cdcf84e0f1d6045dfcbb'
 
-/** The key of an entry: `storageKey(runtime, 'system', 'account', [address])`. @throws Error where the runtime has no such entry. */
+/** The key of an entry, for example `storageKey(runtime, 'system', 'account', [address])`. */
 export const storageKey = (
   { registry, storage, specVersion }: Runtime,
   pallet: string,
@@ -20,25 +20,25 @@ export const storageKey = (
   return registry.createType('StorageKey', parts.length === 0 ? found : [found, [...parts]]).toHex()
 }
 
-/** null where nothing is stored. */
+/** Asks for a stored value; null if nothing is stored. */
 export const storageQuestion = (key: Hex, blockHash: Hex): Question<Hex | null> =>
   question('state_getStorage', [key, blockHash], nullable(bytes))
 
-/** Little-endian, as SCALE has fixed-width integers. */
+/** Decodes a little-endian integer, as in SCALE's fixed-width integers. */
 export const littleEndian = (data: Hex): bigint =>
   data === '0x' ? 0n : BigInt(`0x${Buffer.from(data.slice(2), 'hex').reverse().toString('hex')}`)
 
-/** When a block was made, in milliseconds. */
+/** Asks for the time of a block, in milliseconds. */
 export const timestampQuestion = (blockHash: Hex): Question<number> =>
   question('state_getStorage', [TIMESTAMP_NOW, blockHash], (value) =>
     Number(littleEndian(nullable(bytes)(value) ?? '0x')),
   )
 
-/** What a node says of a block whose state it has let go of, or that it no longer has (sp_blockchain, Error::UnknownBlock). */
+/** Whether an error means that the node pruned the block or its state (sp_blockchain, Error::UnknownBlock). */
 export const isForgotten = ({ message, data }: RpcError): boolean =>
   /discarded|unknown ?block|not found in the database/i.test(`${message} ${typeof data === 'string' ? data : ''}`)
 
-/** null where the node has let go of what is asked for. @throws NodeUnavailable for any other trouble. */
+/** Resolves to null if the node has pruned what is asked for. @throws NodeUnavailable for any other failure. */
 export const unlessForgotten = async <Told>(asked: Promise<Told>): Promise<Told | null> => {
   try {
     return await asked
@@ -50,19 +50,18 @@ export const unlessForgotten = async <Told>(asked: Promise<Told>): Promise<Told 
 
 export type Header = { readonly number: bigint; readonly parentHash: Hex }
 
-/** A number of JSON-RPC's, in hex. */
+/** Numbers in headers are hex strings. */
 const blockNumber = (value: unknown): bigint => {
   if (typeof value !== 'string' || !/^0x[0-9a-fA-F]{1,16}$/.test(value)) throw new MalformedAnswer('a block number')
   return BigInt(value)
 }
 
-/** @throws MalformedAnswer. */
 export const parseHeader = (value: unknown): Header => {
   const header = record(value)
   return { number: blockNumber(header.number), parentHash: hash(header.parentHash) }
 }
 
-/** Of the newest block, where none is named; null for one that the node does not have. */
+/** Asks for a header, by default the newest block's; null if the node does not have the block. */
 export const headerQuestion = (blockHash?: Hex): Question<Header | null> =>
   question('chain_getHeader', blockHash === undefined ? [] : [blockHash], nullable(parseHeader))
 

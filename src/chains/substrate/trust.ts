@@ -1,18 +1,18 @@
-// By which metadata may be signed. Metadata says which bytes are which call, so whoever hands out false metadata has a transfer
-// signed as another call. A node's word alone is never enough. What is:
+// Decides which metadata we may sign with. Metadata maps bytes to calls, so with false metadata a node could make us sign a
+// transfer as another call. One node alone is never trusted with this. One of these is needed:
 //
-// 1. The signature covers the metadata's hash (RFC 78, CheckMetadataHash in mode 1). A runtime puts its own hash in that place
-//    when it checks the signature, so what was made by other metadata is taken by no block. Then nobody has to be believed:
-//    - what is signed ends in spec version, transaction version, genesis hash, hash of the era's first block, 1, and the hash
-//      (`BOUND`). A runtime without the extension, or in mode 0, would look for a block's hash where the hash is;
+// 1. The signature covers the metadata hash (RFC 78, CheckMetadataHash in mode 1). The runtime checks the signature with its own
+//    hash, so no block accepts an extrinsic that was made with other metadata. This needs no trust in any node, because
+//    - the signed payload ends in spec version, transaction version, genesis hash, hash of the era's first block, 1, and the
+//      metadata hash (`BOUND`). A runtime without the extension, or in mode 0, would expect a block hash in its place;
 //    - the hash covers the types of all calls, addresses, signatures and extensions. The list of pallets must agree with them
-//      (runtime.ts), and each call that is made here is read again by those types (made-call.ts).
-// 2. The operator vouches for it: the BLAKE2b-256 of the metadata of this version is pinned in the configuration.
-// 3. A second node gives the very same bytes. To lie, both nodes must.
+//      (runtime.ts), and each call made here is decoded again by those types (made-call.ts).
+// 2. The operator pinned the BLAKE2b-256 of this version's metadata in the configuration.
+// 3. A second node gives exactly the same bytes. Then a false answer needs two dishonest nodes.
 //
-// 1 is chosen wherever the runtime has it. A runtime may have the extension, and be built without its hash; it then takes
-// mode 0 alone, and says so (CannotLookup) to whoever asks. One node's word for this never leads to mode 0: that takes 2 or 3.
-// Without them nothing is signed. A node that lies about it can only keep us from signing.
+// 1 is used wherever the runtime supports it. A runtime may have the extension but be built without its hash. It then accepts
+// only mode 0, and answers CannotLookup in mode 1. We do not switch to mode 0 on the word of one node: that needs 2 or 3 as
+// well, and without them nothing is signed. So a node that lies about this can only stop us from signing.
 
 import { merkleizeMetadata } from '@polkadot-api/merkleize-metadata'
 import { AppError } from '../../errors.ts'
@@ -26,33 +26,33 @@ import type { Part } from './signed-extensions.ts'
 import { finalizedHashQuestion } from './storage.ts'
 import { harmlessCall } from './weigh.ts'
 
-/** What is only signed, where it binds the metadata: this, in this order, and nothing behind it. */
+/** The implicit parts of a payload that covers the metadata hash: exactly these, in this order. */
 const BOUND: readonly Part[] = ['spec_version', 'transaction_version', 'genesis_hash', 'birth_hash', 'metadata_hash']
 
-/** Older metadata does not say all that is hashed. */
+/** Older metadata lacks some of the data that is hashed. */
 const HASHED_METADATA_VERSION_MIN = 15
 
-/** A refusal holds for so long: to look again is to ask a node for all of the metadata. */
+/** How long a refusal is remembered. A new decision asks a node for the whole metadata. */
 const REFUSED_MS = 5_000
 
 /**
- * The hash of the metadata by RFC 78, of its own bytes and of what we know of the coin. Version, name and SS58 prefix of the
- * runtime are those in the metadata: where they are false, the hash is not the runtime's.
- * @throws Error for metadata that is older than version 15, or does not hang together. Pure.
+ * The metadata hash of RFC 78, from the metadata and from our data of the coin. It takes the runtime's version, name and SS58
+ * prefix from the metadata: if they are false, the hash does not match the runtime's.
+ * @throws Error for metadata that is older than version 15 or inconsistent. Pure.
  */
 export const metadataHashOf = (
   { bytes: metadata }: Pick<Runtime, 'bytes'>,
   { coin, hashedSymbol }: Pick<SubstrateNetworkRow, 'coin' | 'hashedSymbol'>,
 ): Hex => toHex(merkleizeMetadata(metadata, { decimals: coin.decimals, tokenSymbol: hashedSymbol }).digest())
 
-/** Whether signatures can cover the metadata's hash. Pure. */
+/** Whether signatures can cover the metadata hash. Pure. */
 export const coversMetadata = ({ form, metadata }: Pick<Runtime, 'form' | 'metadata'>): boolean =>
   form.extra.includes('metadata_mode') && metadata.version >= HASHED_METADATA_VERSION_MIN
 
 const isBound = ({ form: { implicit } }: Runtime): boolean =>
   implicit.length === BOUND.length && BOUND.every((part, index) => implicit[index] === part)
 
-/** From outside, as extrinsics come to a node (sp_runtime, TransactionSource). */
+/** TransactionSource::External of sp_runtime. */
 const EXTERNAL = '02'
 /** Result::Err, TransactionValidityError::Unknown, UnknownTransaction::CannotLookup. */
 const CANNOT_LOOK_UP = '0x010100'
@@ -60,8 +60,8 @@ const NO_SIGNATURE = new Uint8Array(64).fill(1)
 const ANY_HASH: Hex = `0x${'00'.repeat(32)}`
 
 /**
- * Whether the runtime was built without its hash. It is asked to judge an extrinsic in mode 1 with a false signature: a
- * runtime with a hash refuses the signature, one without says that it cannot look its hash up.
+ * Asks whether the runtime was built without its metadata hash: validates an extrinsic in mode 1 with a false signature. A
+ * runtime with a hash refuses the signature; one without answers CannotLookup.
  */
 const lacksHashQuestion = ({ runtime, draft, blockHash }: Asked): Question<boolean> => {
   const { raw } = assemble({ ...draft, call: harmlessCall(runtime), metadataHash: ANY_HASH }, NO_SIGNATURE)
@@ -73,24 +73,24 @@ const lacksHashQuestion = ({ runtime, draft, blockHash }: Asked): Question<boole
   )
 }
 
-/** Who vouches for a runtime's metadata beside the node. */
+/** The node, and what can confirm its metadata. */
 type TrustInput = {
   readonly row: SubstrateNetworkRow
   readonly rpc: Rpc
   readonly pins: MetadataPins
-  /** Another node of the same network; null where there is none. */
+  /** Another node of the same network; null if there is none. */
   readonly second: Rpc | null
-  /** A clock that only goes forward, in milliseconds. */
+  /** A monotonic clock, in milliseconds. */
   readonly nowMs?: () => number
 }
 
-/** @param draft any extrinsic of the runtime, complete but for its signature. */
+/** `draft` is any extrinsic of the runtime, complete except for its signature. */
 type Asked = { readonly runtime: Runtime; readonly draft: SubstrateUnsigned; readonly blockHash: Hex }
 
 export type Trust = {
   /**
-   * The hash of the metadata that must be signed; null where the metadata is vouched for, and no hash can be signed.
-   * @throws metadata_untrusted where nothing may be signed by this metadata; node_unavailable.
+   * The metadata hash to sign; null if the runtime cannot check a hash but a pin or a second node confirms the metadata.
+   * @throws metadata_untrusted if nothing may be signed with this metadata; node_unavailable.
    */
   metadataHash(asked: Asked): Promise<Hex | null>
 }
@@ -117,7 +117,7 @@ export const createTrust = (input: TrustInput): Trust => {
     }
   }
 
-  /** Whether a second node is of this version, and has the same metadata for it. */
+  /** Whether a second node has the same version of the runtime and the same metadata. */
   const agrees = async (node: Rpc, { specVersion, bytes: own }: Runtime): Promise<boolean> => {
     const final = await node.ask(finalizedHashQuestion)
     const version = await node.ask(versionQuestion(final))
@@ -152,7 +152,7 @@ export const createTrust = (input: TrustInput): Trust => {
     const decision: Decision = { hash: decide(asked), againAtMs: Number.POSITIVE_INFINITY }
     decided.set(asked.runtime, decision)
     decision.hash.catch((error) => {
-      // A node that could not be asked is asked again at once.
+      // A node that failed to answer may be asked again at once.
       const isRefused = error instanceof AppError && error.code === 'metadata_untrusted'
       decision.againAtMs = isRefused ? nowMs() + REFUSED_MS : 0
     })
