@@ -1,6 +1,6 @@
-// Collections and items of pallet nfts, or of its forerunner uniques where the runtime has no nfts. A collection is a number
-// that the chain gives it, an item one that its minter gives it; what goes with them as metadata is a text, here a URI.
-// What another one records meanwhile may take a number first: then the batch fails on the chain as a whole.
+// Collections and items of pallet nfts, or of the older pallet uniques on a runtime without nfts. The chain numbers collections;
+// the minter numbers items. Their metadata is a text, here a URI. If another transaction takes a number first, the whole batch
+// fails on chain.
 
 import { AppError } from '../../errors.ts'
 import type { CollectionRequest, Hex, Intent, MintRequest, RecordedIntent, TransferNftRequest } from '../chain.ts'
@@ -20,7 +20,7 @@ import { fieldOf, type Value } from './values.ts'
 
 type Pallet = 'nfts' | 'uniques'
 
-/** Where each keeps the same; uniques has older words for it. */
+/** The storage maps of each pallet; uniques has older names. */
 const STORED = {
   nfts: {
     collection: 'collection',
@@ -31,18 +31,18 @@ const STORED = {
   uniques: { collection: 'class', item: 'asset', aboutCollection: 'classMetadataOf', aboutItem: 'instanceMetadataOf' },
 } as const
 
-/** Calls that had another name. */
+/** The names of calls in older runtimes. */
 const OLDER: Readonly<Record<string, string>> = { setCollectionMetadata: 'setClassMetadata' }
 
 const ID_END = 2n ** 32n
 /** CollectionRole of pallet nfts, as bits. */
 const ISSUER = 1n
 const ADMIN = 4n
-/** So many numbers are asked for at once, and as often the stretch that is left out doubles: 28 times reach 2^32. */
+/** The search for a free number asks for this many at once; the gap between the windows doubles. 28 windows reach 2^32. */
 const WINDOW = 16n
 const WINDOWS_MAX = 28n
 
-/** A block, the pallet, and the collection's number in it. */
+/** The pallet to use, at a block. */
 type Place = {
   readonly node: SubstrateNode
   readonly runtime: Runtime
@@ -50,7 +50,7 @@ type Place = {
   readonly pallet: Pallet
 }
 
-/** @throws not_implemented, node_unavailable. */
+/** The newest final block and its pallet for NFTs. @throws not_implemented, node_unavailable. */
 const placeOf = async (node: SubstrateNode): Promise<Place> => {
   const { head, runtime } = await readNow(node)
   const pallet = runtime.calls.nfts === undefined ? 'uniques' : 'nfts'
@@ -60,14 +60,14 @@ const placeOf = async (node: SubstrateNode): Promise<Place> => {
   return { node, runtime, blockHash: head.hash, pallet }
 }
 
-/** Where a collection is, and its number there. @throws Error for what parseContract did not return. */
+/** A collection's pallet and its number there. @param contract as parseContract returns it. */
 const within = (place: Place, contract: string): readonly [place: Place, id: number] => {
   const known = contractIdOf(contract)
   if (known === null || isAsset(known)) throw new Error('expected the id of a collection')
   return [known.pallet === 'uniques' ? { ...place, pallet: 'uniques' } : place, known.id]
 }
 
-/** A call of the pallet in use. */
+/** Encodes a call of the pallet. */
 const call = ({ runtime, pallet }: Place, name: string, ...values: readonly Meant[]): Hex => {
   const older = runtime.calls[pallet]?.[name] === undefined ? OLDER[name] : undefined
   return madeCall(runtime, { pallet, name: older ?? name, values })
@@ -80,11 +80,11 @@ const intentOf = ({ runtime }: Place, input: Hex): Intent => ({
   madeBy: runtime.bytesHash,
 })
 
-/** null where nothing is stored, and where the runtime keeps no such thing. */
+/** Asks for a storage entry of the pallet; see entryQuestion. */
 const entry = ({ runtime, pallet, blockHash }: Place, name: string, ...parts: readonly unknown[]) =>
   entryQuestion(runtime, { pallet, entry: name, parts }, blockHash)
 
-/** By its place, as older runtimes have other names: the collection comes first, then the item. */
+/** Reads an integer argument by index, because names differ in older runtimes: 0 is the collection, 1 is the item. */
 const integerAt = ({ fields }: CallTree, place: number): bigint | null => integerIn(fields[place]?.value ?? null)
 
 const integerIn = (value: Value | null, name?: string): bigint | null => {
@@ -92,7 +92,7 @@ const integerIn = (value: Value | null, name?: string): bigint | null => {
   return found?.kind === 'integer' ? found.value : null
 }
 
-/** The first number from one on that nobody has, of those that are looked at. @throws mint_unsupported, node_unavailable. */
+/** The first free number at or above `from`, among those in the windows. @throws mint_unsupported, node_unavailable. */
 const firstFree = async (
   { node }: Place,
   {
@@ -111,7 +111,7 @@ const firstFree = async (
   throw new AppError('mint_unsupported', 'No number could be found that is free.')
 }
 
-/** What is recorded, and not in a block yet, calls this of the pallet. */
+/** The pending calls (recorded and not in a block yet) of this name in the pallet. */
 const recordedCalls = ({ runtime, pallet }: Place, behind: readonly RecordedIntent[], name: string) =>
   behind
     .filter(({ to }) => to === null)
@@ -126,7 +126,7 @@ const isAccount = (value: Value | null, name: string, address: string): boolean 
 type Collection = {
   readonly items: bigint
   readonly maxSupply: bigint | null
-  /** Whether the sender may mint, and say where an item's metadata is. */
+  /** Whether the sender may mint. `mayDescribe`: whether the sender may set an item's metadata. */
   readonly mayMint: boolean
   readonly mayDescribe: boolean
 }
@@ -182,7 +182,7 @@ const readUniquesCollection = async (place: Place, { id, from }: Asked): Promise
   }
 }
 
-/** What the pallets keep as metadata is bounded. @throws invalid_input. */
+/** Encodes a URI as metadata. @throws invalid_input if it is longer than the pallet stores. */
 const metadataOf = ({ runtime, pallet }: Place, uri: string, field: string): Hex => {
   const data = Buffer.from(uri, 'utf8')
   const most = littleEndian(toHex(runtime.constants[pallet]?.stringLimit?.toU8a() ?? new Uint8Array()))
@@ -206,14 +206,13 @@ const refuseMint = (collection: Collection, { from, uri }: MintRequest, pending:
 }
 
 /**
- * Mints, and says where the metadata is, in one batch: all or nothing. The item's number is the lowest free one from the
- * number of items on, which in a collection that nothing was burned of is the next; those of mints that are recorded and not
- * in a block yet are taken.
+ * Mints an item and sets its metadata in one batch, all or nothing. The search for a free number begins at the count of items,
+ * which is the next number if nothing was burned. Numbers of pending mints are not free.
  * @throws invalid_input, mint_unauthorized, mint_requires_value, mint_unsupported, not_implemented, node_unavailable.
  */
 export const mintIntent = async (node: SubstrateNode, request: MintRequest): Promise<Intent> => {
   const { recipient, uri, from } = request
-  // Before the chain is read: what leaves the one meanwhile is in the other.
+  // Read pending mints before the chain: a mint that enters a block in between is then seen at least once.
   const behind = (await request.behind?.()) ?? []
   const [place, id] = within(await placeOf(node), request.contract)
   const read = place.pallet === 'nfts' ? readNftsCollection : readUniquesCollection
@@ -237,7 +236,7 @@ const aboutItem = (place: Place, { id, item, uri }: { id: number; item: bigint; 
   return [call(place, 'setMetadata', id, item, data, ...(place.pallet === 'nfts' ? [] : [isFrozen]))]
 }
 
-/** Whether the item may move is for the chain to say. @throws invalid_input, not_implemented, node_unavailable. */
+/** Transfers an item. The chain checks whether it may move. @throws invalid_input, not_implemented, node_unavailable. */
 export const transferIntent = async (node: SubstrateNode, request: TransferNftRequest): Promise<Intent> => {
   const { contract, recipient, tokenId, amount } = request
   if (amount !== 1n) throw new AppError('invalid_input', 'Field "amount" must be 1: an item is one of its kind.')
@@ -246,14 +245,14 @@ export const transferIntent = async (node: SubstrateNode, request: TransferNftRe
   return intentOf(place, call(place, 'transfer', id, tokenId, recipient))
 }
 
-/** What `nfts.create` takes: only its issuer mints, all else as the pallet has it by default. */
+/** The config for `nfts.create`: only the issuer mints; all else is the pallet's default. */
 const COLLECTION_CONFIG = {
   settings: 0,
   maxSupply: null,
   mintSettings: { mintType: 'Issuer', price: null, startBlock: null, endBlock: null, defaultItemSettings: 0 },
 }
 
-/** nfts counts; with uniques its creator names the number. Those of recorded creations are taken. */
+/** The number of the next collection, behind pending creations. nfts counts by itself; with uniques the creator chooses. */
 const nextCollection = async (place: Place, behind: readonly RecordedIntent[]): Promise<bigint> => {
   const pending = recordedCalls(place, behind, 'create')
   if (place.pallet === 'nfts') {
@@ -269,8 +268,8 @@ const nextCollection = async (place: Place, behind: readonly RecordedIntent[]): 
 }
 
 /**
- * Creates a collection whose owner is its admin, and says where its metadata is, in one batch. Its number is what
- * `createdCollection` finds in the events.
+ * Creates a collection with its owner as admin, and sets its metadata, in one batch. `createdCollection` reads its number from
+ * the events.
  * @throws invalid_input, not_implemented, node_unavailable.
  */
 export const collectionIntent = async (node: SubstrateNode, request: CollectionRequest): Promise<Intent> => {
@@ -292,7 +291,7 @@ export const collectionIntent = async (node: SubstrateNode, request: CollectionR
   return intentOf(place, batchAll(place.runtime, [create, describe]))
 }
 
-/** The texts that items have as metadata; null where there is none. @throws not_implemented, node_unavailable. */
+/** The metadata of items; null for an item without metadata. @throws not_implemented, node_unavailable. */
 export const tokenUris = async (
   node: SubstrateNode,
   tokens: readonly { readonly contract: string; readonly tokenId: bigint }[],
@@ -307,14 +306,14 @@ export const tokenUris = async (
   return about.map((each) => textIn(each, 'data') || null)
 }
 
-/** The text that a collection has as metadata; null where there is none. @throws not_implemented, node_unavailable. */
+/** The metadata of a collection; null if it has none. @throws not_implemented, node_unavailable. */
 export const contractUri = async (node: SubstrateNode, contract: string): Promise<string | null> => {
   const [place, id] = within(await placeOf(node), contract)
   const [about] = await node.rpc.askAll([entry(place, STORED[place.pallet].aboutCollection, id)])
   return textIn(about, 'data') || null
 }
 
-/** The word for the collection that an extrinsic created; null where it created none. Pure. */
+/** The contract of the collection that an extrinsic created; null if it created none. Pure. */
 export const createdCollection = (
   { storage }: Pick<Runtime, 'storage'>,
   events: readonly ChainEvent[],

@@ -1,28 +1,28 @@
-// Payloads of programs that are built with Sails: SCALE of the service's name, of the function's or event's, and of what is
-// handed over; replies and events begin as calls do (gear-tech/sails, js/src/prefix.ts). A program says nothing of its types.
+// Payloads of programs built with Sails: the name of the service, the name of the function or event, and the values, in SCALE.
+// Replies and events begin like calls (gear-tech/sails, js/src/prefix.ts). Programs do not describe their types.
 
 import { TypeRegistry } from '@polkadot/types'
 import type { Hex } from '../chain.ts'
 import { toHex } from './extrinsic.ts'
 
-/** A function or an event: its types by their names in SCALE, as the registry spells them. */
+/** A function or an event. `types` are the types of its values, as the registry spells them. */
 export type SailsItem = { readonly service: string; readonly name: string; readonly types: readonly string[] }
 
 const registry = new TypeRegistry()
 
 const tupleOf = ({ types }: SailsItem): string => `(${['Text', 'Text', ...types].join(',')})`
 
-/** @param values as the registry takes them: texts, bytes in hex, integers as bigint; a struct as a list. Pure. */
+/** Encodes a payload. @param values text, bytes in hex, integers as bigint, a struct as a list. Pure. */
 export const encodePayload = (item: SailsItem, values: readonly unknown[]): Hex => {
-  // The registry takes the number of values for the number of types.
+  // The registry does not check that there is a value for each type.
   if (values.length !== item.types.length) throw new Error(`expected ${item.types.length} values for ${item.name}`)
   return registry.createType(tupleOf(item), [item.service, item.name, ...values]).toHex()
 }
 
-/** What the registry hands out: lists of texts, hex and integers as text. */
+/** The part of the registry's value that we use. */
 type Decoded = { toJSON(): unknown; toU8a(): Uint8Array }
 
-/** What is handed over, as JSON; null for bytes that are of something else, or not all of it. Pure. */
+/** Decodes the values of a payload, as JSON; null unless the bytes are exactly one payload of the item. Pure. */
 export const decodePayload = (item: SailsItem, payload: Hex): readonly unknown[] | null => {
   let decoded: Decoded
   try {
@@ -35,6 +35,6 @@ export const decodePayload = (item: SailsItem, payload: Hex): readonly unknown[]
   return service === item.service && name === item.name ? values : null
 }
 
-/** Whether a payload is of a function or an event, whatever it hands over. Pure. */
+/** Whether a payload belongs to a function or an event. The values are not decoded. Pure. */
 export const isOf = (item: SailsItem, payload: Hex): boolean =>
   payload.startsWith(encodePayload({ ...item, types: [] }, []))

@@ -1,5 +1,5 @@
-// Where an extrinsic is that nobody here sent: a node knows no hash by itself, so the newest final blocks are looked through, as
-// many as an era has, and those above them, which it leaves the pool for. Whoever asks for one signed it not long ago.
+// Finds the block of an extrinsic that this service did not send. Nodes have no index from a hash to its block, so this reads
+// the newest final blocks, as many as an era has, and the blocks above them. An older extrinsic is not found.
 
 import type { Hex } from '../chain.ts'
 import { NodeUnavailable } from '../node/rpc.ts'
@@ -7,23 +7,23 @@ import { blockQuestion, hashOfExtrinsic, hashQuestion, readFinalHead } from './b
 import type { SubstrateNode } from './node.ts'
 import { headerQuestion } from './storage.ts'
 
-/** Bodies in one batch: some are a megabyte. */
+/** The number of bodies in one batch. A body may be a megabyte. */
 const BLOCKS_AT_ONCE = 16
 
 type Seen = { readonly blockHash: Hex; readonly parentHash: Hex; readonly extrinsics: ReadonlySet<Hex> }
 
-/** The hash of the final block that an extrinsic is in, or that it is in one which is not final yet. */
+/** The final block that contains an extrinsic, or 'not_final' if its block is not final yet. */
 export type Place = { readonly blockHash: Hex } | 'not_final'
 
 /**
- * @returns null for an extrinsic that is in no block of an era.
- * @throws NodeUnavailable, also where the node lacks one of them and the others do not have it.
+ * Creates a search. The search resolves to null if the extrinsic is in none of the newest blocks.
+ * @throws NodeUnavailable, also if the extrinsic is not found and the node lacks some of the blocks.
  */
 export const createSearch = (
   node: Pick<SubstrateNode, 'rpc' | 'bulk' | 'row' | 'eras'>,
 ): ((extrinsic: Hex) => Promise<Place | null>) => {
   const { rpc, bulk, row } = node
-  /** By number; final blocks stay as they are. */
+  /** Final blocks that were read, by number. */
   const seen = new Map<number, Seen>()
 
   const read = async (numbers: readonly number[], into: Map<number, Seen>): Promise<void> => {
@@ -43,7 +43,7 @@ export const createSearch = (
     }
   }
 
-  /** From the newest final block down, each the parent of the one before: what a node has beside them is not final. */
+  /** The blocks that form one chain below the newest final block. Drops the others: they are not final. */
   const linked = (numbers: readonly number[], newest: Hex): readonly Seen[] => {
     let next = newest
     const gone = numbers.findIndex((number) => {
@@ -56,7 +56,7 @@ export const createSearch = (
     return numbers.flatMap((number) => seen.get(number) ?? [])
   }
 
-  /** Blocks that may still go away are read each time: which of them stay is not asked, as the answer is the same. */
+  /** Whether a block above the final one contains the extrinsic. Such blocks may still be replaced, so they are not cached. */
   const isAbove = async (extrinsic: Hex, { final, era }: { final: number; era: number }): Promise<boolean> => {
     const newest = Number((await rpc.ask(headerQuestion()))?.number ?? 0n)
     const count = Math.min(Math.max(newest - final, 0), era)
@@ -82,7 +82,7 @@ export const createSearch = (
     const blocks = linked(numbers, ref.hash)
     const found = blocks.find(({ extrinsics }) => extrinsics.has(extrinsic))
     if (found !== undefined) return { blockHash: found.blockHash }
-    // From the same final block on: what became final meanwhile is above it.
+    // Begin at the same final block, so that blocks that became final meanwhile are included.
     if (await isAbove(extrinsic, { final: newest, era })) return 'not_final'
     if (blocks.length < numbers.length) {
       const sentence = `The ${row.network} node lacks some of its newest ${numbers.length} blocks, where the transaction may be.`
@@ -91,7 +91,7 @@ export const createSearch = (
     return null
   }
 
-  /** One after the other: what the first one reads, the next ones need not. */
+  /** Searches run one after the other, so that each uses the blocks that the earlier ones read. */
   let turn: Promise<unknown> = Promise.resolve()
   return (extrinsic) => {
     const found = turn.then(() => find(extrinsic))

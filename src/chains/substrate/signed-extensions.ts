@@ -1,14 +1,14 @@
-// What a runtime wants beside the call: for each of its signed extensions, what of it stands in the extrinsic, and what is
-// only signed. The list is the runtime's own, and so are the types. An extension is known here by its name and by the shape
-// of its types together. One that is not known is left empty where its types have an empty form: no bytes at all, an Option
-// without a value, or a variant `Disabled`. For a runtime that wants more of such a one, nothing is signed.
+// Reads a runtime's signed extensions from its metadata. Each extension has data in the extrinsic (extra), and data that is only
+// signed (implicit). An extension is known by its name and the shapes of its types together. An unknown extension is left empty
+// if its types have an empty form: no bytes, an Option without a value, or a variant `Disabled`. If an unknown extension has no
+// empty form, nothing is signed for the runtime.
 
 import type { Metadata } from '@polkadot/types'
 import type { TypeRegistry } from '@polkadot/types/create'
 import { findUnknownExtensions } from '@polkadot/types/extrinsic/signedExtensions'
 import type { Hex } from '../chain.ts'
 
-/** What is put in a place of an extrinsic; bytes in hex are the same for every extrinsic. */
+/** A part of an extrinsic or of its implicit data. Hex means constant bytes. */
 export type Part =
   | 'era'
   | 'nonce'
@@ -22,16 +22,16 @@ export type Part =
   | 'metadata_hash'
   | Hex
 
-/** How a runtime takes extrinsics. */
+/** The form of a runtime's extrinsics. */
 export type ExtrinsicForm = {
   /** In the extrinsic, before the call. */
   readonly extra: readonly Part[]
-  /** Signed, and in no extrinsic. */
+  /** Signed, but not in the extrinsic. */
   readonly implicit: readonly Part[]
-  /** What stands before the 32 bytes of an account, and before the 64 bytes of an sr25519 signature. */
+  /** The bytes before an account's 32 bytes. `signaturePrefix`: the bytes before an sr25519 signature's 64 bytes. */
   readonly addressPrefix: Hex
   readonly signaturePrefix: Hex
-  /** What it wants that is not known here; nothing is signed where there is such a thing. */
+  /** What the runtime needs and we do not support. Nothing is signed unless this is empty. */
   readonly unsupported: readonly string[]
 }
 
@@ -43,17 +43,17 @@ type Places = { readonly extra: readonly Part[]; readonly implicit: readonly Par
 
 type Listed = {
   readonly identifier: { toString(): string }
-  /** What of it stands in the extrinsic, and what is only signed. */
+  /** The type of its data in the extrinsic. `implicit`: the type of its data that is only signed. */
   readonly type: TypeId
   readonly implicit: TypeId
 }
 
-/** Deeper types are none of the extensions that we know. */
+/** No known extension has deeper types. */
 const SHAPE_DEPTH_MAX = 16
 
 const nameOf = ({ path }: Type): string => path.at(-1)?.toString() ?? ''
 
-/** The bytes of a type, whatever it is called: `u32`, `compact`, `[U8;32]`, `option`; empty for a type of no bytes. */
+/** The encoding of a type without its name: `U32`, `compact`, `[U8;32]`, `option`; '' for a type without bytes. */
 const shapeOf = (lookup: Lookup, id: TypeId, depth = 0): string => {
   const type = lookup.getSiType(id)
   const { def } = type
@@ -82,7 +82,7 @@ const TIP: Readonly<Record<string, Places>> = {
 const MORTALITY = { 'era|[U8;32]': { extra: ['era'], implicit: ['birth_hash'] } } as const
 const SPEC_VERSION = { '|U32': { extra: [], implicit: ['spec_version'] } } as const
 
-/** By name, and by the shapes of what stands in the extrinsic and of what is only signed. */
+/** The known extensions, by name and by the shapes `extra|implicit`. */
 const KNOWN: Readonly<Record<string, Readonly<Record<string, Places>>>> = {
   CheckSpecVersion: SPEC_VERSION,
   CheckVersion: SPEC_VERSION,
@@ -99,7 +99,7 @@ const KNOWN: Readonly<Record<string, Readonly<Record<string, Places>>>> = {
   },
 }
 
-/** What says nothing; null for a type of which nobody here knows what says nothing. */
+/** The empty form of a type; null if it has none that we know. */
 const emptyForm = (lookup: Lookup, id: TypeId, depth = 0): Hex | null => {
   const type = lookup.getSiType(id)
   const { def } = type
@@ -115,7 +115,7 @@ const emptyForm = (lookup: Lookup, id: TypeId, depth = 0): Hex | null => {
   return disabled === undefined ? null : `0x${disabled.index.toNumber().toString(16).padStart(2, '0')}`
 }
 
-/** What is in the first Option of a type; null for a type without one. */
+/** The type inside the first Option of a type; null if there is no Option. */
 const insideOption = (lookup: Lookup, id: TypeId, depth = 0): Inside | null => {
   const type = lookup.getSiType(id)
   const { def } = type
@@ -133,7 +133,7 @@ const insideOption = (lookup: Lookup, id: TypeId, depth = 0): Inside | null => {
   return null
 }
 
-/** The type of what names the asset that a fee is paid in; null where fees are paid in the coin alone. Pure. */
+/** The type of the asset that pays a fee; null if the runtime takes fees only in the coin. Pure. */
 export const feeAssetTypeOf = ({ lookup }: TypeRegistry, metadata: Metadata): Inside | null => {
   for (const listed of extensionsIn(metadata)) {
     if (placesOf(lookup, listed)?.extra.includes('fee_asset')) return insideOption(lookup, listed.type)
@@ -150,7 +150,7 @@ const placesOf = (lookup: Lookup, { identifier, type, implicit }: Listed): Place
   return extra === null || signed === null ? null : { extra: bytesOf(extra), implicit: bytesOf(signed) }
 }
 
-/** By the form in which they came: where the codec makes the latest form of an older one, what is only signed is lost. */
+/** Reads the metadata in its own version: the codec loses the implicit types when it converts to the latest version. */
 const extensionsIn = (metadata: Metadata): readonly Listed[] => {
   if (metadata.version >= 16) return [...metadata.asV16.extrinsic.transactionExtensions]
   const { extrinsic } = metadata.version === 15 ? metadata.asV15 : metadata.asV14
@@ -161,18 +161,18 @@ const extensionsIn = (metadata: Metadata): readonly Listed[] => {
   }))
 }
 
-/** A variant's index as the byte before what is in it; null where the type has none of this name. */
+/** The index byte of a variant; null if the type has no variant of this name. */
 const variantPrefix = (type: Type, name: string): Hex | null => {
   if (!type.def.isVariant) return null
   const variant = type.def.asVariant.variants.find((each) => String(each.name) === name)
   return variant === undefined ? null : `0x${variant.index.toNumber().toString(16).padStart(2, '0')}`
 }
 
-/** An account is 32 bytes, or one of several kinds of addresses. */
+/** The bytes before an account: none if addresses are plain accounts, else the index of MultiAddress::Id. */
 const addressPrefixOf = (lookup: Lookup, id: TypeId): Hex | null =>
   shapeOf(lookup, id) === '[U8;32]' ? '0x' : variantPrefix(lookup.getSiType(id), 'Id')
 
-/** The version of extrinsics that is made here. */
+/** The version of the extrinsics that we make. */
 const EXTRINSIC_VERSION = 4
 
 const takesOurVersion = (metadata: Metadata): boolean => {
@@ -180,7 +180,7 @@ const takesOurVersion = (metadata: Metadata): boolean => {
   return [...versions].some((version) => Number(version) === EXTRINSIC_VERSION)
 }
 
-/** @param registry with the types of the metadata. Pure. */
+/** Reads the form of a runtime's extrinsics. The registry must hold the types of the metadata. Pure. */
 export const extrinsicFormOf = ({ lookup }: TypeRegistry, metadata: Metadata): ExtrinsicForm => {
   const { addressType, signatureType } = metadata.asLatest.extrinsic
   const listed = extensionsIn(metadata)
@@ -205,7 +205,7 @@ export const extrinsicFormOf = ({ lookup }: TypeRegistry, metadata: Metadata): E
 
 const NOTHING = { extrinsic: {}, payload: {} }
 
-/** Those that the codec does not know, as it takes them: it would print a warning of each, and is not asked to make any. */
+/** Declares unknown extensions to the codec as empty, so that it prints no warning. The codec encodes no extrinsics here. */
 export const unknownToCodec = (metadata: Metadata): NonNullable<Parameters<TypeRegistry['setMetadata']>[2]> =>
   Object.fromEntries(
     findUnknownExtensions(extensionsIn(metadata).map(({ identifier }) => identifier.toString())).map((name) => [

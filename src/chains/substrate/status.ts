@@ -1,4 +1,5 @@
-// Where extrinsics stand. A node finds one by its block alone, so a hash without one is in the pool or unknown.
+// Reads the status of extrinsics. Nodes find an extrinsic only by its block, so one without a known block is either in the pool
+// or unknown.
 
 import type { AskedHash, HashStatus, Hex } from '../chain.ts'
 import { question } from '../node/rpc.ts'
@@ -24,13 +25,13 @@ const wordsOfMissing = ({ row }: SubstrateNode): string =>
 const unknownBecause = (hashes: ReadonlySet<Hex>, hindrance: string): ReadonlyMap<Hex, HashStatus> =>
   new Map([...hashes].map((hash) => [hash, { kind: 'unknown', hindrance }]))
 
-/** Of an extrinsic that succeeded: why it did not do all that it says, by a call or a message of its own. */
+/** Why an inner call or a message of a successful extrinsic failed; null if none did. */
 const failureWithin = (runtime: Runtime, events: readonly ChainEvent[], extrinsic: number): string | null => {
   const own = events.filter((event) => event.extrinsic === extrinsic)
   return innerFailure(runtime, own)?.reason ?? messageFailure(events, extrinsic)
 }
 
-/** Of a block that is asked for by its hash. @throws NodeUnavailable. */
+/** The statuses of extrinsics in a block; empty if the block is not final. @throws NodeUnavailable. */
 const inBlock = async (
   node: SubstrateNode,
   { blockHash, hashes }: { readonly blockHash: Hex; readonly hashes: ReadonlySet<Hex> },
@@ -39,7 +40,7 @@ const inBlock = async (
   const block = await rpc.ask(blockQuestion(blockHash))
   if (block === null) return unknownBecause(hashes, wordsOfMissing(node))
   const { number } = block
-  // The block that brings a new runtime is still of the old one, and its parent's state says which.
+  // A block is executed by the runtime in its parent's state, also if the block upgrades the runtime.
   const before = number === 0n ? blockHash : block.parentHash
   const [final, told, version] = await rpc.askAll([
     finalizedHashQuestion,
@@ -48,7 +49,7 @@ const inBlock = async (
   ])
   if (told !== blockHash) return new Map()
   const runtime = await node.runtimes.of(version, before)
-  // Once more after the final head was answered: only what is not above that stays as it is.
+  // Ask for the hash again after the final head: up to that height it cannot change any more.
   const [head, again, events] = await rpc.askAll([
     headerQuestion(final),
     hashQuestion(number),
@@ -76,8 +77,8 @@ const inBlock = async (
 }
 
 /**
- * Of an extrinsic that nobody here sent. From the pool it goes into a block, and from a block that goes away back into the
- * pool: the pool is asked before the blocks, and after them.
+ * The status of an extrinsic that this service did not send. It may move from the pool into a block, or back if the block is
+ * dropped, so the pool is read before the blocks and after them.
  * @throws NodeUnavailable.
  */
 export const findStatus = async (
@@ -94,7 +95,7 @@ export const findStatus = async (
   return found ?? UNKNOWN
 }
 
-/** @throws NodeUnavailable. */
+/** The status of each extrinsic, in the order of `asked`. @throws NodeUnavailable. */
 export const readStatuses = async (
   node: SubstrateNode,
   asked: readonly AskedHash[],
@@ -108,7 +109,7 @@ export const readStatuses = async (
   for (const [blockHash, those] of byBlock) {
     if (blockHash === null) continue
     const hashes = new Set(those.map(({ hash }) => hash))
-    // The state of the block says how what is in it ended.
+    // The results are events in the block's state, which the node may have pruned.
     const ended = await unlessForgotten(inBlock(node, { blockHash, hashes }))
     for (const [hash, status] of ended ?? unknownBecause(hashes, wordsOfForgotten(node))) statuses.set(hash, status)
   }

@@ -6,7 +6,7 @@ import { unsignedOf, withMargin } from './prepare.ts'
 import { gasPaidBy } from './spending.ts'
 import { feeQuestion } from './weigh.ts'
 
-/** By the runtime's own word on fees: it sets them, and a caller adds a tip, or the gas of a message. */
+/** Creates the terms of a network. The runtime sets the fees; a caller adds a tip, or chooses the gas of a message. */
 export const createTerms = (input: {
   readonly node: SubstrateNode
   readonly ours: (unsigned: Unsigned) => SubstrateUnsigned
@@ -24,7 +24,7 @@ export const createTerms = (input: {
       if ((intent.gasLimit ?? 0n) > mostGas) return { field: 'gasLimit', most: mostGas }
       const { maxPriorityFeePerGas: tip } = intent
       if (tip === undefined || tip === 0n) return null
-      // A tip comes on top of the runtime's fee: together they are at most so many times that fee.
+      // Fee and tip together must be at most `times` the fee.
       const mostTip = (times - 1n) * (await feeOf(ours(ordinary)))
       return tip > mostTip ? { field: 'maxPriorityFeePerGas', most: mostTip } : null
     },

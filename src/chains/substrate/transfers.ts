@@ -1,11 +1,9 @@
-// What moves, by the events of a runtime. Fields are taken by their place, which has stayed, and not by their name, which
-// has not (class, collection).
+// Reads movements from events. Fields are read by index, because their names changed between runtimes (class, collection).
 //
-// The coin: between two accounts; and made, destroyed, deposited and withdrawn, which is how it comes from another chain and
-// goes there (XCM), how rewards are paid, and what swaps do. The deposits and withdraws of a fee are none: see fees.ts.
-// What is reserved or held stays its owner's, and does not move.
-// Assets: likewise, without what a fee takes of its payer that is paid in an asset.
-// Standards are told in the words of the closed list: assets are erc20, NFTs erc721.
+// - The coin: transfers between accounts; minting, burning, deposits and withdrawals (transfers from and to other chains by XCM,
+//   rewards, swaps). Deposits and withdrawals of fees are excluded: see fees.ts. Reserved and held coins stay their owner's.
+// - Assets: the same, without fees that are paid in an asset.
+// - Standards use the names of the closed list: an asset is erc20, an NFT erc721.
 
 import type { Movement } from '../chain.ts'
 import { MalformedAnswer } from '../node/wire.ts'
@@ -16,15 +14,15 @@ import type { SubstrateNode } from './node.ts'
 import type { Runtime } from './runtime.ts'
 import { vnftTransfer } from './vnft-events.ts'
 
-/** A movement, the event's place in its block, and the extrinsic's; null for what the runtime does by itself. */
+/** A movement, with the event's index in the block. `extrinsic`: the extrinsic's index; null for an event outside of any. */
 export type EventMovement = Movement & { readonly logIndex: number; readonly extrinsic: number | null }
 
-/** An address, as the codec hands it out or as we have it. */
+/** An address as text or as the codec's value. */
 type End = string | CodecValue
 type Ends = { readonly from: End; readonly to: End }
-/** A field by its place. */
+/** Returns a field by its index. */
 type Field = (place: number) => CodecValue
-/** null for what moves nothing after all. */
+/** Reads the movement of an event; null if nothing moves. */
 type Reader = (
   field: Field,
   context: { readonly nobody: string; readonly before: ChainEvent | null },
@@ -40,7 +38,7 @@ const coin = (ends: Ends, amount: CodecValue): Movement => ({
   amount: BigInt(String(amount)),
 })
 
-/** A runtime that deposits or withdraws nothing says so, too. */
+/** Runtimes also emit deposits and withdrawals of 0. */
 const unlessNothing = (movement: Movement): Movement | null => (movement.amount === 0n ? null : movement)
 
 const comesAt =
@@ -53,7 +51,7 @@ const goesAt =
   (field, { nobody }) =>
     unlessNothing(coin({ from: field(who), to: nobody }, field(amount)))
 
-/** A balance that governance sets: by how much it changed stands in the event before it. */
+/** Governance set a balance. The event before it has the amount of the change. */
 const balanceSet: Reader = (field, { nobody, before }) => {
   const amount = before?.pallet === 'Balances' ? [...before.fields.values()][0] : undefined
   if (amount === undefined) return null
@@ -78,7 +76,7 @@ const COINS: Readonly<Record<string, Reader>> = {
   'Balances.BalanceSet': balanceSet,
 }
 
-/** Of an instance of pallet_assets. */
+/** The readers for an instance of pallet_assets. */
 const assetsOf = ([pallet, contractOf]: [string, (id: CodecValue) => string]): Readonly<Record<string, Reader>> => {
   const asset = (field: Field, ends: Ends, amount: CodecValue): Movement => ({
     standard: 'erc20',
@@ -100,7 +98,7 @@ const assetsOf = ([pallet, contractOf]: [string, (id: CodecValue) => string]): R
 
 const ASSETS: Readonly<Record<string, Reader>> = Object.assign({}, ...Object.entries(ASSET_CONTRACTS).map(assetsOf))
 
-/** Of Nfts and of Uniques alike. */
+/** The readers for Nfts or Uniques. */
 const items = (pallet: string, contractOf: (id: string) => string): Readonly<Record<string, Reader>> => {
   const item = (field: Field, ends: Ends): Movement => ({
     standard: 'erc721',
@@ -120,14 +118,14 @@ const READERS = { ...COINS, ...ASSETS, ...items('Nfts', collectionContract) }
 const WITH_NFTS = { ...READERS, ...items('Uniques', oldCollectionContract) }
 const WITHOUT_NFTS = { ...READERS, ...items('Uniques', collectionContract) }
 
-/** Where a runtime does not say what was paid as a fee, no deposit of an extrinsic is known to be anything else. */
+/** On a runtime that does not report fees, any deposit or withdrawal of an extrinsic may be a fee, so all are excluded. */
 const isFee = (runtime: Pick<Runtime, 'metadata'>, events: readonly ChainEvent[]) => {
   if (!tellsFees(runtime)) return mayBeFee
   const places = new Set(feesOf(events).flatMap((fee) => fee.places))
   return (_: ChainEvent, place: number): boolean => places.has(place)
 }
 
-/** Those of a block, in the order of its events. Pure. @throws MalformedAnswer for an event that lacks a field. */
+/** The movements of a block, in the order of its events. @throws MalformedAnswer for an event that lacks a field. Pure. */
 export const transfersOf = (
   { runtime, row }: { readonly runtime: Pick<Runtime, 'storage' | 'metadata'>; readonly row: SubstrateNode['row'] },
   events: readonly ChainEvent[],

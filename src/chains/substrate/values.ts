@@ -1,21 +1,21 @@
-// SCALE read by the metadata's own types and names, within bounds: what is read may come from anybody, and calls contain
-// calls. A value that is not spelled as an encoder spells it (a length in more bytes than it takes) is not read.
+// Decodes SCALE by the types in the metadata. The data is untrusted and calls may be nested, so depth and size are limited.
+// A value that is not in its canonical encoding (for example a length in more bytes than needed) is refused.
 
 import { encodeAddress } from '@polkadot/util-crypto/address'
 import type { Hex } from '../chain.ts'
 import { toHex } from './extrinsic.ts'
 import type { Runtime } from './runtime.ts'
 
-/** How deep values lie within one another: a runtime takes no call that is nested deeper (sp_api, MAX_EXTRINSIC_DEPTH). */
+/** The maximum nesting; a runtime accepts no deeper call (sp_api, MAX_EXTRINSIC_DEPTH). */
 const DEPTH_MAX = 256
-/** So many values in all: lists of what takes no bytes are as long as they say. */
+/** The maximum number of values. A list of values without bytes can have any length, so the size of the data is no limit. */
 const VALUES_MAX = 50_000
 const ACCOUNT_BYTES = 32
 const UTF8 = new TextDecoder('utf-8', { fatal: true })
 
 export type Field = { readonly name: string; readonly value: Value }
 
-/** By names of the metadata; `0`, `1`, … where it has none. An option is what is in it, or nothing. */
+/** A decoded value. Fields have their names in the metadata, or `0`, `1`, …. An Option is its content, or nothing. */
 export type Value =
   | { readonly kind: 'integer'; readonly value: bigint }
   /** Addresses in SS58, bytes in hex. */
@@ -24,10 +24,10 @@ export type Value =
   | { readonly kind: 'list'; readonly items: readonly Value[] }
   | { readonly kind: 'record'; readonly fields: readonly Field[] }
   | { readonly kind: 'variant'; readonly name: string; readonly of: Value }
-  /** `balances.transfer_keep_alive` */
+  /** `functionName`: `balances.transfer_keep_alive` */
   | { readonly kind: 'call'; readonly functionName: string; readonly fields: readonly Field[] }
 
-/** Data that is not of the type, or not as an encoder would have it, or beyond the bounds. */
+/** The data does not match the type, is not canonical, or exceeds the limits. */
 class Unreadable extends Error {}
 
 type Cursor = {
@@ -51,7 +51,7 @@ const takeByte = (cursor: Cursor): number => take(cursor, 1)[0] ?? 0
 const unsigned = (data: Uint8Array): bigint =>
   data.length === 0 ? 0n : BigInt(`0x${Buffer.from(data).reverse().toString('hex')}`)
 
-/** The low two bits of the first byte say how it goes on. */
+/** Decodes a compact integer. The two lowest bits of the first byte select the length. */
 const takeCompact = (cursor: Cursor): bigint => {
   const first = takeByte(cursor)
   const mode = first & 3
@@ -66,7 +66,7 @@ const takeCompact = (cursor: Cursor): bigint => {
   return number
 }
 
-/** At most as many as there are bytes left, or as may be read at all. */
+/** Decodes a length, limited by the data's size or the number of values that may still be read. */
 const takeLength = (cursor: Cursor): number => {
   const length = takeCompact(cursor)
   if (length > BigInt(Math.max(cursor.left, cursor.data.length))) throw new Unreadable('more than may be read')
@@ -94,10 +94,10 @@ const readPrimitive = (cursor: Cursor, name: string): Value => {
   }
 }
 
-/** What we use of a type of the metadata. */
+/** A type in the metadata. */
 type Type = ReturnType<Runtime['registry']['lookup']['getSiType']>
 type TypeFields = Type['def']['asComposite']['fields']
-/** Where in the metadata a type is. */
+/** The index of a type in the metadata. */
 export type TypeId = Type['def']['asSequence']['type']
 
 const nameOf = (type: Type): string => type.path.at(-1)?.toString() ?? ''
@@ -109,12 +109,12 @@ const isByte = ({ registry }: Runtime, id: TypeId): boolean => {
 
 const readNamed = (cursor: Cursor, fields: TypeFields, depth: number): readonly Field[] =>
   fields.map(({ name, type }, index) => ({
-    // Bare, as everywhere: without leading underscores.
+    // Rust marks unused fields with leading underscores: drop them.
     name: name.isSome ? name.unwrap().toString().replace(/^_+/, '') : String(index),
     value: readValue(cursor, type, depth),
   }))
 
-/** One field without a name is what it is in. */
+/** A single field without a name is returned as its value. */
 const readFields = (cursor: Cursor, fields: TypeFields, depth: number): Value => {
   const read = readNamed(cursor, fields, depth)
   const [first] = read
@@ -143,19 +143,19 @@ const readVariant = (cursor: Cursor, type: Type, depth: number): Value => {
   const of = readFields(cursor, fields, depth)
   const own = nameOf(type)
   if (own === 'Option') return of
-  // An address is the account that it names; its other forms keep their names.
+  // MultiAddress::Id is shown as its address; the other variants keep their names.
   if (own === 'MultiAddress' && of.kind === 'address') return of
   return { kind: 'variant', name: name.toString(), of }
 }
 
-/** `PolkadotXcm` as `polkadot_xcm`, as calls are spelled. */
+/** Converts `PolkadotXcm` to `polkadot_xcm`, the spelling in names of calls. */
 export const snakeCase = (name: string): string =>
   name
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
     .replace(/([A-Z])([A-Z][a-z])/g, '$1_$2')
     .toLowerCase()
 
-/** A variant for each pallet, and in it one for each call. */
+/** A call is a variant of pallets, and inside it a variant of the pallet's calls. */
 const readCall = (cursor: Cursor, type: Type, depth: number): Value => {
   const pallet = takeVariant(cursor, type)
   const [inner] = pallet.fields
@@ -172,7 +172,7 @@ const readBits = (cursor: Cursor, store: TypeId): Value => {
   return { kind: 'bytes', value: toHex(take(cursor, Math.ceil(bits / (storeBytes * 8)) * storeBytes)) }
 }
 
-/** Its text is made where it is looked at: that takes a hundred times as long as reading, and a call may name thousands. */
+/** Encodes the address lazily: that takes a hundred times as long as decoding, and a call may contain thousands. */
 const addressOf = (publicKey: Uint8Array, prefix: number | undefined): Value => ({
   kind: 'address',
   get value() {
@@ -208,13 +208,10 @@ const readValue = (cursor: Cursor, id: TypeId, depth: number): Value => {
   return readFields(cursor, def.asComposite.fields, deeper)
 }
 
-/** The type of all calls. Pure. */
+/** The metadata's type of all calls. Pure. */
 export const callType = ({ metadata }: Runtime): TypeId => metadata.asLatest.extrinsic.callType
 
-/**
- * A value of a type of the runtime's metadata. null for data that is not all of one, not spelled as an encoder spells it, or
- * beyond the bounds. Pure.
- */
+/** Decodes a value. null unless the data is exactly one value in canonical encoding, within the limits. Pure. */
 export const valueAs = (runtime: Runtime, type: TypeId, data: Hex): Value | null => {
   const bytes = Buffer.from(data.slice(2), 'hex')
   const cursor: Cursor = { runtime, callType: Number(callType(runtime)), data: bytes, at: 0, left: VALUES_MAX }
@@ -227,7 +224,7 @@ export const valueAs = (runtime: Runtime, type: TypeId, data: Hex): Value | null
   }
 }
 
-/** A field of a record; nothing where it is none, or has none of this name. Pure. */
+/** A field of a record or a call; `nothing` if there is no such field. Pure. */
 export const fieldOf = (value: Value | null, name: string): Value =>
   (value?.kind === 'record' || value?.kind === 'call'
     ? value.fields.find((each) => each.name === name)?.value

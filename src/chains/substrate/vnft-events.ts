@@ -1,9 +1,7 @@
-// What VNFT programs of Vara tell of their tokens: by a message to nobody (Sails: an event goes to the actor of zeros) of
-// the service Vnft. A mint is often told with the token's metadata and without its id: then nothing is certain but that there
-// was one, and no movement is told.
+// Reads movements from the events of VNFT programs on Vara. A Sails event is a message to the actor of zeros. Many programs
+// report a mint with the token's metadata but without its id; such a mint gives no movement.
 //
-// Anybody's program may tell anything, as any contract may emit any Transfer on an EVM network: it is of that program's
-// tokens alone.
+// A program may emit any event, as a contract may emit any Transfer on an EVM network. It only affects that program's tokens.
 
 import type { Hex, Movement } from '../chain.ts'
 import type { SubstrateNetworkRow } from '../networks.ts'
@@ -14,7 +12,7 @@ import { decodePayload, type SailsItem } from './sails.ts'
 
 const ACTOR = '[u8;32]'
 const ZEROS: Hex = `0x${'00'.repeat(32)}`
-/** "Vnft" as a text of SCALE. */
+/** "Vnft" as text in SCALE. */
 const SERVICE_PREFIX = '0x10566e6674'
 
 const event = (name: string, ...types: readonly string[]): SailsItem => ({ service: 'Vnft', name, types })
@@ -22,7 +20,7 @@ const TRANSFER = event('Transfer', ACTOR, ACTOR, 'U256')
 const TRANSFERRED = event('Transferred', ACTOR, ACTOR, 'U256')
 const BURNED = event('Burned', ACTOR, 'U256')
 const MINTED = event('Minted', ACTOR, 'U256')
-/** Name, description, media and reference: short ones take as many bytes as an id. */
+/** Name, description, media and reference. Short texts may take exactly the bytes of an id, so this form is tried first. */
 const MINTED_WITH_METADATA = event('Minted', ACTOR, '(Text,Text,Text,Text)')
 
 type Told = { readonly from: unknown; readonly to: unknown; readonly tokenId: unknown }
@@ -36,7 +34,7 @@ const toldBy = (payload: Hex): Told | null => {
   return minted === null ? null : { from: ZEROS, to: minted[0], tokenId: minted[1] }
 }
 
-/** @param input.message the event's first field. null for what is no VNFT's word of a token. Pure. */
+/** The movement that a VNFT event reports; null for any other event. @param input.message the event's first field. Pure. */
 export const vnftTransfer = (
   row: SubstrateNetworkRow,
   input: { readonly pallet: string; readonly name: string; readonly message: CodecValue | undefined },

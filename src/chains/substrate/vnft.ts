@@ -1,4 +1,4 @@
-// VNFT programs (Vara's standard for NFTs): service Vnft of the extended VNFT, as its IDL has it
+// VNFT programs (Vara's standard for NFTs). The items are those of service Vnft in the IDL of the extended VNFT
 // (wiki.vara.network, Standards, VNFT; gear-foundation/standards, extended-vnft).
 
 import { AppError } from '../../errors.ts'
@@ -25,10 +25,10 @@ const SYMBOL = item('Symbol')
 const METADATA = item('TokenMetadataById', 'u256')
 const METADATA_REPLY = item('TokenMetadataById', `Option<${TOKEN_METADATA}>`)
 
-/** Who asks does not matter to a query. */
+/** The sender of queries; programs do not look at it. */
 const NOBODY: Hex = `0x${'00'.repeat(32)}`
 
-/** @param contract as parseContract returns it: the program's id in hex. @returns its address */
+/** The address of a program. @param contract its id in hex, as parseContract returns it */
 type AddressOf = (contract: string) => string
 
 const mintPayload = ({ recipient, uri, metadata }: MintRequest): Hex => {
@@ -52,8 +52,8 @@ const mintRefusal = (from: string, mint: Reply | null, minters: Reply | null): A
 }
 
 /**
- * Tried on the program itself. On the chain go the metadata's texts, its image as `media` and where it is hosted as
- * `reference`; of a URI alone, the `reference`.
+ * Mints a token, after a simulation on the program. The program stores the metadata's name and description, its image as `media`
+ * and its URI as `reference`. Without metadata it stores only the `reference`.
  * @throws mint_unauthorized, mint_unsupported, not_implemented, node_unavailable.
  */
 export const mintIntent = async (
@@ -77,7 +77,7 @@ export const mintIntent = async (
   return { to, value: 0n, input }
 }
 
-/** Pure. @throws invalid_input. */
+/** Transfers a token. @throws invalid_input. Pure. */
 export const transferIntent = (
   { contract, recipient, tokenId, amount }: TransferNftRequest,
   addressOf: AddressOf,
@@ -89,7 +89,7 @@ export const transferIntent = (
 
 const isText = (value: unknown): value is string => typeof value === 'string'
 
-/** The metadata that stands on the chain carried in the URI itself; else where it is. */
+/** A data URI with the metadata that the program stores; without name and image, the `reference`. */
 const uriOf = (reply: Reply | null): string | null => {
   const [metadata] = (reply?.failure === null && decodePayload(METADATA_REPLY, reply.payload)) || []
   if (!Array.isArray(metadata) || !metadata.every(isText)) return null
@@ -99,7 +99,7 @@ const uriOf = (reply: Reply | null): string | null => {
   return `data:application/json;base64,${Buffer.from(body).toString('base64')}`
 }
 
-/** One question for each token; null where the program tells nothing. @throws not_implemented, node_unavailable. */
+/** The URI of each token; null if the program has no metadata for it. @throws not_implemented, node_unavailable. */
 export const tokenUris = async (
   node: SubstrateNode,
   {
@@ -123,7 +123,7 @@ const textOf = (query: SailsItem, reply: Reply | null | undefined): string | nul
 }
 
 /**
- * What programs call themselves, by their own word; null for one that does not answer as a VNFT program does.
+ * Asks programs for their names and symbols; null for a program that does not answer these queries of VNFT.
  * @throws not_implemented, node_unavailable.
  */
 export const programNames = async (

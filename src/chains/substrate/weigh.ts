@@ -1,5 +1,5 @@
-// What the runtime says that an extrinsic weighs: its fee. It reads the whole extrinsic for that, and so also finds what the
-// types in its metadata do not say: that a list is longer than the runtime takes, or a share larger than the whole.
+// Asks the runtime for the fee of an extrinsic. The runtime decodes the whole extrinsic for that. So it also finds errors that
+// the types in the metadata do not show: a list that is too long, or a share above 100 %.
 
 import { AppError } from '../../errors.ts'
 import type { Hex, SubstrateUnsigned } from '../chain.ts'
@@ -11,7 +11,7 @@ import type { SubstrateNode } from './node.ts'
 import type { Runtime } from './runtime.ts'
 import { littleEndian } from './storage.ts'
 
-/** For what is weighed and not sent: a fee does not depend on the signature. */
+/** A placeholder: the fee does not depend on the signature. */
 const NO_SIGNATURE = new Uint8Array(64).fill(1)
 const U128_BYTES = 16
 
@@ -21,7 +21,7 @@ const lengthOf = (raw: Hex): Hex => {
   return toHex(length)
 }
 
-/** What the runtime would take for it, without the tip: the last field of RuntimeDispatchInfo, in any of its forms. */
+/** Asks for the fee without the tip: the last field of RuntimeDispatchInfo, in any of its versions. */
 export const feeQuestion = (unsigned: SubstrateUnsigned, blockHash: Hex): Question<bigint> => {
   const { raw } = assemble(unsigned, NO_SIGNATURE)
   const input = `${raw}${lengthOf(raw).slice(2)}`
@@ -32,14 +32,14 @@ export const feeQuestion = (unsigned: SubstrateUnsigned, blockHash: Hex): Questi
   })
 }
 
-/** A call that every runtime reads, and that does nothing: System.remark. */
+/** A call without effect that every runtime can decode: System.remark. */
 export const harmlessCall = (runtime: Runtime): Hex =>
   madeCall(runtime, { pallet: 'system', name: 'remark', values: ['0x'] })
 
 /**
- * What is asked about extrinsics. Where the node refuses, it is asked what each of them weighs, and one that the runtime reads
- * for certain beside them.
- * @throws invalid_input where the runtime cannot read one of them; what `ask` throws.
+ * Runs `ask`. If the node refuses it, asks for the fee of each draft and of a harmless call, to find out whether the runtime
+ * cannot decode a draft.
+ * @throws invalid_input if the runtime cannot decode a draft; else the error of `ask`.
  */
 export const unlessUndecodable = async <Told>(
   { rpc }: Pick<SubstrateNode, 'rpc'>,
