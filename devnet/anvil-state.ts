@@ -5,15 +5,15 @@ import { callRpc, callRpcForString } from './rpc.ts'
 /**
  * Keeps a chain on disk.
  *
- * anvil's own `--state` writes its file in place, so that a kill at the wrong moment leaves half a file, and writes it
- * slowly (1.3 s for 10,000 blocks, at the end, when one wants to be gone). Here the chain is fetched by
- * `anvil_dumpState` (0.1 s for as many) and put in place by a rename. It is saved within a second of each transaction,
- * and every half minute for the empty blocks: what a SIGKILL can lose is that much, and what is left is whole.
+ * anvil's own `--state` writes its file in place, so a kill can leave half a file, and it takes 1.3 s for 10,000 blocks when
+ * the process should end. We fetch the chain with `anvil_dumpState` (0.1 s for as many blocks) and rename a complete file
+ * into place: within a second of each transaction, and every half minute for empty blocks. A SIGKILL loses no more than
+ * that.
  */
 type StateSaver = {
   /** Saves now. */
   readonly save: () => Promise<void>
-  /** Saves no more; resolves when a save under way is done. */
+  /** Stops saving; resolves when a running save is done. */
   readonly stop: () => Promise<void>
 }
 
@@ -21,14 +21,14 @@ const POLL_MS = 500
 const IDLE_SAVE_MS = 30_000
 const SETTLE_MS = 50
 const CONSISTENCY_ATTEMPTS_MAX = 5
-/** A save may take up to this share of the time. */
+/** The most time that saving may take, as a share. */
 const LOAD_SHARE = 1 / 20
 const BLOCKS_LOOKED_AT_MAX = 64
 
 const blockNumber = async (rpcUrl: string): Promise<number> =>
   Number(await callRpcForString(rpcUrl, { method: 'eth_blockNumber' }))
 
-/** Whether a transaction is in a block after `sinceBlock`. Too many blocks to look at count as one that has some. */
+/** Whether a block after `sinceBlock` has a transaction. True if there are too many blocks to check. */
 const hasNewTransactions = async (rpcUrl: string, sinceBlock: number): Promise<boolean> => {
   const latest = await blockNumber(rpcUrl)
   if (latest < sinceBlock || latest - sinceBlock > BLOCKS_LOOKED_AT_MAX) return true
@@ -51,15 +51,15 @@ const replaceFile = async (path: string, content: Uint8Array): Promise<void> => 
 }
 
 /**
- * Saves a chain as it is now, as gzipped JSON; the file is replaced at once or not at all.
- * The node reads its blocks and its accounts one after the other, so a dump during which a block was mined is repeated.
- * @returns the number of the last block saved
+ * Saves the current chain as gzipped JSON, all or nothing. The node reads blocks and accounts one after the other, so a dump
+ * is repeated if a block was mined during it.
+ * @returns the number of the last saved block
  */
 export const saveState = async (rpcUrl: string, statePath: string): Promise<number> => {
   for (let attempt = 1; ; attempt += 1) {
     const before = await blockNumber(rpcUrl)
     const dump = await callRpcForString(rpcUrl, { method: 'anvil_dumpState' })
-    // A block that was half done during the dump is counted a moment later.
+    // A block that is being mined during the dump is counted a moment later.
     await new Promise((resolve) => setTimeout(resolve, SETTLE_MS))
     if ((await blockNumber(rpcUrl)) !== before && attempt < CONSISTENCY_ATTEMPTS_MAX) continue
     await replaceFile(statePath, Buffer.from(dump.slice(2), 'hex'))
@@ -67,7 +67,7 @@ export const saveState = async (rpcUrl: string, statePath: string): Promise<numb
   }
 }
 
-/** Writes a saved chain as the JSON that anvil loads. @returns its path, or undefined where nothing was saved yet */
+/** Unpacks a saved chain into the JSON that anvil loads. @returns its path, or undefined if nothing was saved */
 export const unpackState = async (statePath: string): Promise<string | undefined> => {
   const packed = await readFile(statePath).catch(() => undefined)
   if (packed === undefined) return undefined
@@ -76,7 +76,7 @@ export const unpackState = async (statePath: string): Promise<string | undefined
   return path
 }
 
-/** Goes on saving a chain until it is stopped. A save that fails is tried again; the last good file stays. */
+/** Saves a chain periodically. A failed save is repeated, and the last good file stays. */
 export const startSaving = (rpcUrl: string, statePath: string): StateSaver => {
   let savedBlock = 0
   let savedAt = 0
@@ -119,7 +119,7 @@ export const startSaving = (rpcUrl: string, statePath: string): StateSaver => {
   return { save, stop }
 }
 
-/** Ends mining, so that what is saved next is the last word. */
+/** Stops mining, so that the next save is complete. */
 export const stopMining = async (rpcUrl: string): Promise<void> => {
   await callRpc(rpcUrl, 'evm_setAutomine', [false])
   await callRpc(rpcUrl, 'evm_setIntervalMining', [0])

@@ -12,34 +12,34 @@ export type Anvil = {
   readonly chainId: number
   readonly pid: number
   readonly process: TetheredProcess
-  /** Saves the chain now, where it has a `statePath`. */
+  /** Saves the chain now, if it has a `statePath`. */
   readonly save: () => Promise<void>
-  /** Saves the chain where it has a `statePath`, and ends the process. */
+  /** Saves the chain, if it has a `statePath`, and ends the process. */
   readonly stop: () => Promise<void>
 }
 
-/** What kind of chain. */
+/** Options of a chain. */
 export type AnvilOptions = {
   readonly chainId: number
   /** A free port by default. */
   readonly port?: number
-  /** The chain is loaded from this file, where it exists, and kept in it. Without one, it is gone at the end. */
+  /** The file from which the chain is loaded and in which it is kept. Without it, the chain is lost at the end. */
   readonly statePath?: string
-  /** A block each so many seconds, and one at once for each transaction. Without it: blocks for transactions only. */
+  /** Mine a block at this interval, and one at once for each transaction. Without it: only for transactions. */
   readonly blockTimeSeconds?: number
   /** anvil's messages while it starts. */
   readonly logPath?: string
-  /** Further flags of anvil, for a test with wishes of its own. */
+  /** More flags of anvil, for tests. */
   readonly flags?: readonly string[]
 }
 
 /**
- * How many past states a chain can be asked about: a few more than the 64 blocks behind which `finalized` is. Each costs
- * half a megabyte of memory; without a limit anvil would write gigabytes of them into the home folder.
+ * How many past states a chain keeps: a few more than the 64 blocks by which `finalized` lags. Each takes half a megabyte of
+ * memory; without a limit anvil would write gigabytes into the home folder.
  */
 const STATES_KEPT = 100
 
-/** The key of the first account that anvil funds, derived from the mnemonic `test test … junk` that everybody knows. */
+/** The key of the first account that anvil funds, from the well-known mnemonic `test test … junk`. */
 export const ANVIL_FUNDED_PRIVATE_KEY = '0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80'
 /** The address of `ANVIL_FUNDED_PRIVATE_KEY`; the node signs for it. */
 export const ANVIL_FUNDED_ADDRESS = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
@@ -82,7 +82,7 @@ const spawnAnvil = async (options: AnvilOptions, loadPath: string | undefined) =
     env: {},
     logPath: options.logPath,
   })
-  // It would go on to write a line for each request.
+  // anvil would otherwise log a line for each request.
   await callRpc(rpcUrl, 'anvil_setLoggingEnabled', [false])
   return { rpcUrl, chainId: options.chainId, pid: process.pid, process }
 }

@@ -18,16 +18,16 @@ import { ANVIL_FUNDED_ADDRESS } from './anvil.ts'
 import { callRpc, callRpcForString } from './rpc.ts'
 
 /**
- * Safe 1.4.1 on a local chain, at the addresses that it has on every public one.
+ * Safe 1.4.1 on a local chain, at its public addresses.
  *
- * Those addresses come from CREATE2 by Safe's singleton factory with salt 0. The factory runs the same code as the
- * deterministic deployment proxy that anvil has built in, so that code is put at the factory's address too; everything
- * after it is deployed as it was on the public chains, and compared with the code hashes that Safe publishes.
+ * Those addresses come from CREATE2 by Safe's singleton factory with salt 0. The factory has the code of the deterministic
+ * deployment proxy that is built into anvil, so we put that code at the factory's address. The other contracts are deployed
+ * as on the public chains, and checked with the code hashes that Safe publishes.
  */
 const SAFE_VERSION = '1.4.1'
 const SINGLETON_FACTORY = '0x914d7Fec6aaC8cd542e72Bca78B30650d45643d7'
 const DETERMINISTIC_DEPLOYMENT_PROXY = '0x4e59b44847b379578588920cA78FbF26c0B4956C'
-/** The largest of these contracts takes 5.4 million. */
+/** The largest of these contracts needs 5.4 million. */
 const DEPLOYMENT_GAS = '0x7a1200'
 
 const CONTRACTS = [
@@ -88,8 +88,8 @@ const deploy = async (rpcUrl: string, contract: CanonicalContract): Promise<void
 }
 
 /**
- * Deploys what is missing of Safe 1.4.1 to a local anvil chain; a chain that has it all is only asked.
- * @throws Error when a contract is not at its canonical address with its published code afterwards
+ * Deploys the missing contracts of Safe 1.4.1 to a local anvil chain.
+ * @throws Error if a contract is then not at its canonical address with its published code
  */
 export const deployCanonicalContracts = async (rpcUrl: string): Promise<void> => {
   const contracts = CONTRACTS.map(canonicalContract)

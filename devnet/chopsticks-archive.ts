@@ -5,22 +5,22 @@ import { TypeRegistry } from '@polkadot/types'
 /**
  * The blocks and the state of a local Substrate chain, in a SQLite file or in memory.
  *
- * chopsticks forks a chain from a node, and asks that node for all that it has not changed itself. Here that node is the
- * archive: it holds every block from the genesis on and answers as a node does. So a second start goes on from the newest
- * block, with the same hashes, and old blocks take no memory.
- * State is kept by the number of the block that set it. What newer state superseded more than `STATE_BLOCKS_KEPT` blocks
- * ago is let go, as nodes do that prune; the events and the time of every block stay, so that history can be read from the start.
+ * chopsticks forks a chain from a node, and asks that node for everything that it has not changed itself. Here that node is
+ * this archive: it has every block from the genesis on and answers like a node. So a restart goes on from the newest block
+ * with the same hashes, and old blocks need no memory.
+ * State is stored by the number of the block that set it. Values that were superseded more than `STATE_BLOCKS_KEPT` blocks
+ * ago are deleted, as pruning nodes do. The events and the time of every block stay, so that history can be indexed.
  */
 export type Archive = {
-  /** What chopsticks asks: some of a node's methods. */
+  /** Answers the node methods that chopsticks calls. */
   readonly answer: (method: string, params: readonly unknown[]) => unknown
   readonly newest: () => BlockId
-  /** Takes in a block and the state that it set; blocks of its number and above that were there before are gone. */
+  /** Stores a block and its state, and deletes earlier versions of this and higher blocks. */
   readonly save: (block: SavedBlock) => Promise<void>
   readonly close: () => void
 }
 
-/** What a chain begins with; storage by key, both hexadecimal. */
+/** The start of a chain; storage by key, both in hex. */
 export type Genesis = {
   readonly name: string
   readonly properties: Readonly<Record<string, unknown>>
@@ -28,7 +28,7 @@ export type Genesis = {
   readonly stateRoot: string
 }
 
-/** What is kept of a block. */
+/** The stored fields of a block. */
 type SavedBlock = Pick<Block, 'number' | 'hash' | 'header' | 'extrinsics' | 'storageDiff'>
 
 type Hex = Block['hash']
@@ -45,7 +45,7 @@ export const EVENTS_KEY = '0x26aa394eea5630e07c48ae0c9558cef780d41e5e16056765bc8
 /** twox128("Timestamp") and twox128("Now"). */
 const TIME_KEY = '0xf0c365c3cf59d671eb72da0e7a4113c49f1f0515f462cdcf84e0f1d6045dfcbb'
 
-/** What the relay chain would have said takes a few kilobytes of every block, even of an empty one. */
+/** Compressed, because the relay chain's data takes a few kilobytes of every block. */
 const pack = (extrinsics: readonly string[]): Uint8Array => Bun.zstdCompressSync(JSON.stringify(extrinsics))
 const unpack = (bytes: Uint8Array<ArrayBuffer>): readonly string[] =>
   JSON.parse(Bun.zstdDecompressSync(bytes).toString('utf8'))
@@ -99,11 +99,11 @@ const writeGenesis = (db: Database, queries: Queries, genesis: Genesis): void =>
   })()
 }
 
-/** Below this block what was superseded up to it is let go. */
+/** Superseded values below this block are deleted. */
 const cutBelow = (newest: number): number =>
   Math.floor((newest - STATE_BLOCKS_KEPT) / PRUNED_EVERY_BLOCKS) * PRUNED_EVERY_BLOCKS
 
-/** One block or nothing: chopsticks names it by its hash always. */
+/** Blocks are always requested one at a time, by hash. */
 const answerFrom =
   (queries: Queries): Archive['answer'] =>
   (method, params) => {
@@ -117,7 +117,7 @@ const answerFrom =
     const valueAt = (key: string, hash: unknown): Hex | null => {
       const number = numberOf(hash)
       const row = queries.value.get(key, number)
-      // What is still here is right. What is not may not have been set yet, or may have been let go.
+      // A stored value is right. A missing one may not have been set yet, or may have been deleted.
       if (row === null && number < cutBelow(queries.newest.get()?.number ?? 0)) {
         throw new ResponseError(4003, `Client error: UnknownBlock: State already discarded for ${hash}`)
       }
@@ -147,7 +147,7 @@ const answerFrom =
       }
       case 'state_getKeysPaged': {
         const [prefix, pageSize, startKey] = [String(params[0]), Number(params[1]), String(params[2] ?? params[0])]
-        // No hexadecimal digit sorts after "g".
+        // "g" sorts after all hexadecimal digits.
         return queries.keys.all(startKey, `${prefix}g`, numberOf(params[3]), pageSize).map(({ key }) => key)
       }
       default:
@@ -155,7 +155,7 @@ const answerFrom =
     }
   }
 
-/** Opens the archive of a chain, at first with its genesis. @param input.path `:memory:` for one that is not kept */
+/** Opens the archive of a chain; a new one gets the genesis. @param input.path `:memory:` for one that is not kept */
 export const openArchive = async (input: {
   readonly path: string
   readonly genesis: () => Promise<Genesis>
@@ -174,12 +174,12 @@ export const openArchive = async (input: {
   const save = async (block: SavedBlock): Promise<void> => {
     const [header, extrinsics, diff] = [await block.header, await block.extrinsics, await block.storageDiff()]
     db.transaction(() => {
-      // A block that is here already is not in its layers any more, or not alone: what it set is added to.
+      // A block that is already stored is not in chopsticks' layers any more, or not alone, so only add to its values.
       const first = queries.byNumber.get(block.number)?.hash === block.hash ? block.number + 1 : block.number
       queries.dropBlocks.run(first)
       queries.dropValues.run(first)
       queries.addBlock.run(block.number, block.hash, JSON.stringify(header), pack(extrinsics))
-      // A layer also caches what it read of its parents: undefined where there was nothing.
+      // A layer also caches reads from its parents: undefined means that there was nothing.
       for (const [key, value] of Object.entries(diff)) {
         const before = queries.value.get(key, block.number)?.value ?? null
         if (before !== (value ?? null)) queries.addValue.run(key, block.number, value ?? null)

@@ -13,38 +13,38 @@ import { type Archive, type Genesis, openArchive } from './chopsticks-archive.ts
 import { createPool, type Pool } from './chopsticks-pool.ts'
 
 /**
- * A real Asset Hub runtime (statemine 900) on a chain of its own: chopsticks runs the runtime, here is when blocks are
- * built and of what. The chain begins at its genesis, under the name, coin and SS58 prefix of the network it stands for.
+ * A real Asset Hub runtime (statemine 900) on its own chain: chopsticks runs the runtime, and this file decides when blocks
+ * are built and with what. The genesis has the name, coin and SS58 prefix of the network that the chain stands for.
  */
 export type LocalChain = {
   readonly chain: Blockchain
   readonly pool: Pool
   readonly archive: Pick<Archive, 'answer'>
-  /** Builds a block of what is ready, and of messages from other chains. @returns its hash */
+  /** Builds a block with the ready extrinsics and with messages from other chains. @returns its hash */
   readonly newBlock: (messages?: Messages) => Promise<Hex>
-  /** Does something to the newest block's state while no block is built on it, and keeps it. */
+  /** Changes the newest block's state while no block is built on it, and stores it. */
   readonly changeHead: <Result>(change: () => Promise<Result>) => Promise<Result>
   readonly close: () => void
 }
 
-/** What other chains sent to this one: XCM, versioned, in SCALE. */
+/** Messages from other chains: versioned XCM in SCALE. */
 export type Messages = {
-  /** By the relay chain. */
+  /** From the relay chain. */
   readonly downward?: readonly Hex[]
-  /** By other parachains, by their ids. */
+  /** From other parachains, by their ids. */
   readonly horizontal?: Readonly<Record<string, readonly Hex[]>>
 }
 
 type Hex = Block['hash']
 
-/** Further blocks are in the archive. */
+/** Older blocks are in the archive. */
 const BLOCKS_IN_MEMORY = 64
-/** State is looked up through one layer a block, down to the archive: every so many blocks it begins there anew. */
+/** State is read through one layer per block down to the archive, so after this many blocks the layers begin anew. */
 const LAYERS_MAX = 4
 /** twox128("Timestamp") twox128("Now"), and twox128("Aura") twox128("CurrentSlot"). */
 const NOW_KEY = '0xf0c365c3cf59d671eb72da0e7a4113c49f1f0515f462cdcf84e0f1d6045dfcbb'
 const CURRENT_SLOT_KEY = '0x57f8dc2f5ab09467896f47300f04243806155b3cd9a8c9e5e9a23fd5dc13a5ed'
-/** twox128("AuraExt") with twox128("SlotInfo"), and with twox128("RelaySlotInfo"): how many blocks the slot has already. */
+/** twox128("AuraExt") with twox128("SlotInfo"), and with twox128("RelaySlotInfo"): the number of blocks in the slot. */
 const SLOT_INFO_KEY = '0x3c311d57d4daf52904616cf69648081ea70806914c906d747e668a21f9021729'
 const RELAY_SLOT_INFO_KEY = '0x3c311d57d4daf52904616cf69648081e4bf92a7a45e5c05730f95d3e609fa30b'
 /** In the state of the relay chain: twox128("Babe") twox128("CurrentSlot"). */
@@ -57,7 +57,7 @@ const hexOfU64 = (value: number): Hex => {
   return `0x${bytes.toString('hex')}`
 }
 
-/** What is used of a chain specification in its raw form. */
+/** The fields of a raw chain specification that we use. */
 type ChainSpec = {
   readonly name: string
   readonly properties?: Readonly<Record<string, unknown>> | null
@@ -71,7 +71,7 @@ const genesisOf = async ({ name, properties, storage }: Omit<Genesis, 'stateRoot
   stateRoot: await calculateStateRoot(Object.entries(storage) as [Hex, Hex][], 1),
 })
 
-/** @param path of a chain specification in JSON, compressed by gzip */
+/** @param path of a chain specification in gzipped JSON */
 const readSpec = async (path: string): Promise<Genesis> => {
   const text = new TextDecoder().decode(Bun.gunzipSync(await Bun.file(path).bytes()))
   const { name, properties, genesis }: ChainSpec = JSON.parse(text)
@@ -81,7 +81,7 @@ const readSpec = async (path: string): Promise<Genesis> => {
 const readGenesis = async (network: SubstrateNetwork): Promise<Genesis> => {
   const { chainSpec } = await import('@substrate/connect-known-chains/rococo_v2_2_asset_hub')
   const storage: Record<string, string> = JSON.parse(chainSpec).genesis.raw.top
-  // Two chains that begin alike would have one genesis hash.
+  // Otherwise two chains with the same start would have the same genesis hash.
   storage[`0x${Buffer.from(':devnet').toString('hex')}`] = `0x${Buffer.from(network).toString('hex')}`
   const { coin, ss58Prefix } = substrateNetworkRow({ network, environment: 'testnet', devnet: true })
   return genesisOf({
@@ -114,8 +114,8 @@ const providerOf = (archive: Archive) => {
 }
 
 /**
- * The newest block as the next one finds it: at the time of now. chopsticks lets a slot pass with every block, and would
- * soon be in the future; so its last slot is set to have ended now, any slot may follow, and no slot has a block yet.
+ * The newest block, prepared as parent of a block with the current time. chopsticks advances a slot per block and would soon
+ * be in the future, so we set the last slot to have just ended and clear the number of blocks in the slot.
  */
 const parentAt = async (chain: Blockchain, { nowMs, isDeep }: { nowMs: number; isDeep: boolean }): Promise<Block> => {
   const { head } = chain
@@ -134,7 +134,7 @@ const parentAt = async (chain: Blockchain, { nowMs, isDeep }: { nowMs: number; i
 /** A message to a parachain over its channel begins with its format (XcmpMessageFormat, ConcatenatedVersionedXcm). */
 const CONCATENATED_VERSIONED_XCM = '00'
 
-/** As chopsticks takes them, which gives those of parachains their time itself. */
+/** In the form that chopsticks accepts; it adds the time to messages of parachains. */
 const delivered = ({ downward = [], horizontal = {} }: Messages) => ({
   downwardMessages: downward.map((msg) => ({ msg, sentAt: 0 })),
   horizontalMessages: Object.fromEntries(
@@ -145,7 +145,7 @@ const delivered = ({ downward = [], horizontal = {} }: Messages) => ({
   ),
 })
 
-/** Opens a chain at its newest block, at first its genesis. @param input.statePath none for a chain that is not kept */
+/** Opens a chain at its newest block or its genesis. @param input.statePath absent for a chain that is not kept */
 export const openLocalChain = async (input: {
   readonly network: SubstrateNetwork
   readonly statePath?: string | undefined
@@ -179,7 +179,7 @@ export const openLocalChain = async (input: {
       const nowMs = Date.now()
       const parent = await parentAt(chain, { nowMs, isDeep: chain.head.number % LAYERS_MAX === 0 })
       const relaySlot = hexOfU64(Math.floor(nowMs / RELAY_SLOT_MS))
-      // Newer runtimes hold a block's slot against the relay chain's.
+      // Newer runtimes check a block's slot against the relay chain's.
       const relayChainStateOverrides: [Hex, Hex][] = [[RELAY_SLOT_KEY, relaySlot]]
       const params = { transactions, upwardMessages: {}, ...delivered(messages), relayChainStateOverrides }
       const [block] = await buildBlock(parent, inherentProviders, params)

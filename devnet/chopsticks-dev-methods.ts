@@ -2,17 +2,17 @@ import { allHandlers, type Handlers, ResponseError } from '@acala-network/chopst
 import type { LocalChain, Messages } from './chopsticks-chain.ts'
 import { accountKey, publicKeyFrom, readFree, TOTAL_ISSUANCE_KEY, withFree, withIssuance } from './substrate-account.ts'
 
-// The methods of a local Substrate chain by which its users rule it: what no node has.
+// The methods that control a local Substrate chain, which real nodes do not have.
 
-/** How the chain behaves. */
+/** The settings of the chain. */
 export type Manners = {
-  /** Whether each extrinsic gets a block at once, or blocks come only when told or by the clock. */
+  /** Whether each extrinsic gets a block at once; otherwise blocks come only on command or by the clock. */
   instant: boolean
-  /** How far the finalized block is behind the newest. */
+  /** How many blocks finality lags behind the newest block. */
   finalityLagBlocks: number
 }
 
-/** Of one connection; there are none over HTTP. */
+/** The subscriptions of a connection; HTTP has none. */
 export type Subscriptions = Parameters<Handlers[string]>[2]
 /** Methods by name. */
 export type Own = Readonly<
@@ -27,7 +27,7 @@ const CODE_KEY = '0x3a636f6465'
 
 export const isHex = (value: unknown): value is Hex => typeof value === 'string' && /^0x[0-9a-f]*$/i.test(value)
 
-/** @throws ResponseError as a node does for parameters that it cannot read */
+/** @throws ResponseError like a node for malformed parameters */
 export const refuseParameters = (right: string): never => {
   throw new ResponseError(-32602, `Invalid params: expected ${right}`)
 }
@@ -38,7 +38,7 @@ const noSubscriptions = (): never => {
 /** For requests over HTTP. */
 export const NO_SUBSCRIPTIONS: Subscriptions = { subscribe: noSubscriptions, unsubscribe: noSubscriptions }
 
-/** @param params an account (SS58 or public key) and its free balance from now on, a decimal string in base units */
+/** @param params an account (SS58 or public key) and its new free balance, a decimal string in base units */
 const setBalance: Change = async ({ chain, changeHead }, params) => {
   const [account, planck] = params
   if (typeof account !== 'string' || typeof planck !== 'string' || !/^[0-9]+$/.test(planck)) {
@@ -55,7 +55,7 @@ const setBalance: Change = async ({ chain, changeHead }, params) => {
   })
 }
 
-/** @param params one list of pairs of key and value (null deletes), or chopsticks' object by pallet and item */
+/** @param params a list of pairs of key and value (null deletes), or chopsticks' object by pallet and item */
 const setStorage: Change = async ({ chain, changeHead }, params) => {
   const code: unknown = Array.isArray(params[0]) ? params[0].find(([key]) => key === CODE_KEY)?.[1] : undefined
   return changeHead(async () => {

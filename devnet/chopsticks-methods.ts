@@ -12,18 +12,18 @@ import {
 import { PoolError } from './chopsticks-pool.ts'
 
 /**
- * The RPC methods of a local Substrate chain: those of chopsticks, but for those where a node does otherwise, and for
- * those that have a say in the chain itself (`dev_…`).
+ * The RPC methods of a local Substrate chain: those of chopsticks, those where a real node behaves differently, and those that
+ * control the chain (`dev_…`).
  */
 export type Methods = (request: Request, subscriptions: Subscriptions) => Promise<unknown>
 
-/** One request of JSON-RPC. */
+/** A JSON-RPC request. */
 type Request = { readonly method: string; readonly params: readonly unknown[] }
 
 type Hex = `0x${string}`
 type Head = LocalChain['chain']['head']
 
-/** Which of a method's parameters names a block that must exist. */
+/** The index of the parameter that must name an existing block. */
 const BLOCK_AT: Readonly<Record<string, number>> = {
   state_getMetadata: 0,
   state_getRuntimeVersion: 0,
@@ -47,8 +47,8 @@ const shownHeader = ({ parentHash, number, stateRoot, extrinsicsRoot, digest }: 
 })
 
 /**
- * Blocks by their hashes, read from the archive: chopsticks takes a tenth of a second to make an old one anew, and where more
- * of them are asked for at once than it holds in memory, it denies some. null for what the archive does not have.
+ * Blocks by hash, read from the archive: chopsticks needs a tenth of a second to rebuild an old block, and denies some if more
+ * are requested at once than it holds in memory. null if the archive does not have it.
  */
 const archivedOf = ({ archive }: LocalChain) => {
   const registry = new TypeRegistry()
@@ -87,10 +87,10 @@ const finalityOf = ({ chain }: LocalChain, manners: Manners) => {
   return { finalized, follow }
 }
 
-/** Clients that read a block's events when they hear of it would miss that word if the last one came right behind it. */
+/** A pause between notices, because a client that reads a block's events after one notice could miss the next one. */
 const FINALIZED_AFTER_MS = 50
 
-/** The states of an extrinsic, as they come: ready, in a block, finalized. */
+/** The states of an extrinsic, in order: ready, in a block, finalized. */
 const watch = (
   local: LocalChain,
   extrinsic: Hex,
@@ -113,7 +113,7 @@ const watch = (
   return id
 }
 
-/** Builds blocks as long as extrinsics are ready, one after the other, where the chain does so by itself. */
+/** Builds blocks one after the other while extrinsics are ready, if the chain is instant. */
 const builderOf = (local: LocalChain, manners: Manners) => {
   let [building, wanted] = [false, false]
   const build = async (): Promise<void> => {
@@ -123,7 +123,7 @@ const builderOf = (local: LocalChain, manners: Manners) => {
         while (manners.instant && (await local.pool.ready()).length > 0) await local.newBlock()
       }
     } catch (error) {
-      // What is ready is tried again with the next extrinsic.
+      // Ready extrinsics are tried again with the next one.
       console.error('No block was built:', error)
     } finally {
       building = false
@@ -178,7 +178,7 @@ const nodeMethods = (
   }
 }
 
-/** The methods of a chain. @param manners may be changed at any time */
+/** The methods of a chain. @param manners may change at any time */
 export const createMethods = (local: LocalChain, manners: Manners): Methods => {
   const { chain } = local
   const archived = archivedOf(local)

@@ -1,5 +1,5 @@
-// The process of one local Substrate chain. Its one argument is `ChopsticksOptions` as JSON; it says on what port it
-// listens, and ends with SIGTERM. All that it has built is in the archive by then.
+// The process of a local Substrate chain. Its only argument is `ChopsticksOptions` as JSON. It prints its port, and ends with
+// SIGTERM; the archive then has all of its blocks.
 
 import { SUBSTRATE_NETWORKS } from '../src/chains/networks.ts'
 import type { ChopsticksOptions } from './chopsticks.ts'
@@ -17,13 +17,13 @@ const options = readOptions()
 const local = await openLocalChain(options)
 process.on('SIGTERM', () => {
   local.close()
-  // An orderly exit waits for the thread that runs the runtime, most of a second; there is nothing left to do in it.
+  // Exit at once: an orderly exit would wait almost a second for the runtime's thread, which has nothing left to do.
   process.kill(process.pid, 'SIGKILL')
 })
 
 const manners = { instant: options.instant ?? true, finalityLagBlocks: options.finalityLagBlocks ?? 0 }
 const methods = createMethods(local, manners)
-/** The genesis is no block of the runtime's yet: it would take no extrinsic there. Requests wait for the first one. */
+/** The runtime accepts no extrinsic on the genesis, so requests wait for the first block. */
 const begun = local.chain.head.number === 0 ? local.newBlock() : Promise.resolve()
 const server = serveMethods(async (request, subscriptions) => {
   await begun

@@ -3,18 +3,18 @@ import { blake2AsHex } from '@polkadot/util-crypto'
 import { accountKey, readNonce } from './substrate-account.ts'
 
 /**
- * The extrinsics that wait for a block, by the rules of a node's pool: one is taken once, one of a nonce that is to come
- * waits for those before it, and one of a nonce that another waits with replaces it for a higher priority only.
- * (chopsticks' own pool takes all of them, and forgets those whose nonce is not the next one.)
+ * The pool of waiting extrinsics, with a node's rules: each is accepted once; one with a future nonce waits for the earlier
+ * ones; of two with one nonce, the higher priority wins. (chopsticks' own pool accepts all, and drops those whose nonce is not
+ * the next one.)
  */
 export type Pool = {
-  /** @returns the extrinsic's hash. @throws ResponseError with the codes and words of a node */
+  /** @returns the extrinsic's hash. @throws ResponseError with a node's codes and messages */
   readonly submit: (extrinsic: Hex) => Promise<Hex>
-  /** Those that the next block can take, in its order. */
+  /** The extrinsics that the next block can include, in order. */
   readonly ready: () => Promise<readonly Hex[]>
-  /** Forgets those that a block took, and those among `tried` that it refused. */
+  /** Removes those that a block included, and those of `tried` that it refused. */
   readonly taken: (tried: readonly Hex[]) => Promise<void>
-  /** The nonce after an account's last one that is ready. @param address SS58, any prefix */
+  /** The nonce after an account's last ready extrinsic. @param address SS58, any prefix */
   readonly nextNonce: (address: string) => Promise<number>
 }
 
@@ -26,7 +26,7 @@ type Pooled = {
   readonly priority: bigint
 }
 
-/** InvalidTransaction's words (sp_runtime, transaction_validity.rs), by the variant's name. */
+/** The messages of InvalidTransaction (sp_runtime, transaction_validity.rs), by variant. */
 const INVALID: Readonly<Record<string, string>> = {
   Call: 'Transaction call is not expected',
   Payment: 'Inability to pay some fees (e.g. account balance too low)',
@@ -40,7 +40,7 @@ const INVALID: Readonly<Record<string, string>> = {
   BadSigner: 'Invalid signing address',
 }
 
-/** A node's refusal: it carries more than a code and a message. */
+/** A node's refusal, with data besides code and message. */
 export class PoolError extends ResponseError {
   readonly data: string | undefined
   constructor(code: number, message: string, data?: string) {
@@ -52,7 +52,7 @@ export class PoolError extends ResponseError {
   }
 }
 
-/** Codes and words: the RPC API of substrate (sc-rpc-api, author/error.rs). */
+/** The codes and messages of substrate's RPC API (sc-rpc-api, author/error.rs). */
 const validate = async (chain: Blockchain, extrinsic: Hex): Promise<bigint> => {
   const validity = await chain.validateExtrinsic(extrinsic).catch((error: unknown) => {
     throw new PoolError(1002, `Verification Error: ${error instanceof Error ? error.message : error}`)
@@ -65,7 +65,7 @@ const validate = async (chain: Blockchain, extrinsic: Hex): Promise<bigint> => {
   throw new PoolError(1010, 'Invalid Transaction', data)
 }
 
-/** The pool of a chain, empty. */
+/** Creates an empty pool. */
 export const createPool = (chain: Blockchain): Pool => {
   const pool = new Map<Hex, Pooled>()
   const nonceOf = async (signer: Uint8Array) => readNonce(await chain.head.get(accountKey(signer)))

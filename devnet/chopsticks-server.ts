@@ -17,7 +17,7 @@ type Socket = ServerWebSocket<{ connection?: Connection }>
 
 const HEADERS = { 'content-type': 'application/json', 'access-control-allow-origin': '*' }
 const CORS = { ...HEADERS, 'access-control-allow-methods': 'POST', 'access-control-allow-headers': '*' }
-/** A runtime's code in hexadecimal is a few megabytes. */
+/** A runtime's code in hex has a few megabytes. */
 const MESSAGE_BYTES_MAX = 64 * 1024 * 1024
 
 const connect = (socket: Socket): Connection => {
@@ -69,7 +69,7 @@ const answer = async (methods: Methods, text: string, subscriptions: Subscriptio
 
 /**
  * Serves JSON-RPC 2.0 on 127.0.0.1: by POST, and by WebSocket on the same port.
- * @returns the port, and what ends all WebSocket connections at once
+ * @returns the port, and a function that closes all WebSocket connections at once
  */
 export const serveMethods = (methods: Methods, port: number) => {
   const sockets = new Set<Socket>()

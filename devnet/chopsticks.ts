@@ -8,8 +8,8 @@ import { accountKey, publicKeyFrom, readFree } from './substrate-account.ts'
 import type { TetheredProcess } from './tether.ts'
 
 /**
- * A local Substrate chain: a real Asset Hub runtime (Balances, Uniques, Assets) in chopsticks, as a process of its own.
- * For Vara the same runtime stands in, under Vara's name and coin: it has balances, and no programs.
+ * A local Substrate chain: a real Asset Hub runtime (Balances, Uniques, Assets) in chopsticks, in its own process. The same
+ * runtime stands in for Vara, with Vara's name and coin; it has balances but no programs.
  */
 export type Chopsticks = {
   /** For HTTP; `wsUrl` for WebSocket on the same port. */
@@ -18,47 +18,47 @@ export type Chopsticks = {
   readonly network: SubstrateNetwork
   readonly pid: number
   readonly process: TetheredProcess
-  /** Gives an account a free balance, out of nothing. @param input.account SS58 with any prefix, or a public key in hexadecimal */
+  /** Sets an account's free balance. @param input.account SS58 with any prefix, or a public key in hex */
   readonly fund: (input: { readonly account: string; readonly planck: bigint }) => Promise<void>
   /** An account's free balance. @param account as of `fund` */
   readonly freePlanck: (account: string) => Promise<bigint>
-  /** Ends the process; what it has built is kept already where it has a `statePath`. */
+  /** Ends the process. With a `statePath`, everything is already saved. */
   readonly stop: () => Promise<void>
 }
 
-/** What kind of chain. */
+/** Options of a chain. */
 export type ChopsticksOptions = {
   readonly network: SubstrateNetwork
   /** A free port by default. */
   readonly port?: number
-  /** A chain specification (raw, JSON, gzip) to begin with, in place of the runtime that we have: with its own name, coin and genesis. */
+  /** A chain specification (raw, JSON, gzip) to use instead of our own runtime: it brings its name, coin and genesis. */
   readonly specPath?: string
-  /** The SQLite file of its blocks and state, at first made. Without one, the chain is gone at the end. */
+  /** The SQLite file of the blocks and state, created if missing. Without it, the chain is lost at the end. */
   readonly statePath?: string
-  /** A block each so many seconds, besides those for extrinsics. */
+  /** Build a block at this interval, besides those for extrinsics. */
   readonly blockTimeSeconds?: number
-  /** A block at once for each extrinsic (default), or only by the clock and when told. */
+  /** Build a block at once for each extrinsic (the default), or only by the clock and on command. */
   readonly instant?: boolean
-  /** How many blocks the finalized one is behind the newest; 0 by default. */
+  /** How many blocks finality lags behind the newest block; 0 by default. */
   readonly finalityLagBlocks?: number
-  /** What it says. */
+  /** The process's output. */
   readonly logPath?: string
 }
 
-/** The mini-secret of the account that everybody knows as `//Alice`, derived from a published phrase (sp_core, DEV_PHRASE). */
+/** The mini-secret of the well-known account `//Alice`, from a published phrase (sp_core, DEV_PHRASE). */
 export const CHOPSTICKS_FUNDED_PRIVATE_KEY = '0xe5be9a5092b81bca64be81d212e7f2f9eba183bb7a90954f7b76361f6edb5c0a'
-/** The public key of `CHOPSTICKS_FUNDED_PRIVATE_KEY`. A chain does not fund it by itself. */
+/** The public key of `CHOPSTICKS_FUNDED_PRIVATE_KEY`. The chain does not fund it by itself. */
 export const CHOPSTICKS_FUNDED_PUBLIC_KEY = '0xd43593c715fdd31c61141abd04a99fd6822c8558854ccde39a5684e7a56da27d'
 
 /**
- * The runtime that the local chains run, and the BLAKE2b-256 of its metadata: as `…_METADATA_PIN` takes it. Its signatures do
- * not cover the metadata.
+ * The runtime version of the local chains and the BLAKE2b-256 of its metadata, as `…_METADATA_PIN` expects them. Its
+ * signatures do not cover the metadata.
  */
 export const LOCAL_METADATA_PIN = '900:0x60b8719940600f9e4db213f63604fa8c06f18094d9745a0302878b96aaf264b2'
 
 const SCRIPT = fileURLToPath(new URL('chopsticks-node.ts', import.meta.url))
 
-/** Starts a local Substrate chain on 127.0.0.1; it ends with this process. @throws Error when it does not start */
+/** Starts a local Substrate chain on 127.0.0.1, which ends with this process. @throws Error if it does not start */
 export const startChopsticks = async ({ logPath, ...options }: ChopsticksOptions): Promise<Chopsticks> => {
   if (options.statePath !== undefined) await mkdir(dirname(options.statePath), { recursive: true })
   const node = await startListening({

@@ -1,4 +1,4 @@
-// A contract wallet from before it is deployed on: its first transaction, a batch, deploys it.
+// A contract wallet, from before its deployment: its first transaction, a batch, deploys it.
 
 import { randomUUID } from 'node:crypto'
 import { type Address, encodeFunctionData, erc20Abi, parseAbi, parseEther, toHex } from 'viem'
@@ -21,7 +21,7 @@ const ALLOWED = 2_000_000n
 const PAID = 1_500_000n
 const MINTABLE = parseAbi(['function mint(address to, uint256 value)'])
 
-/** What the Safe is to do at once. */
+/** The calls of the batch. */
 const batchOf = (story: Story) => {
   const to = madeIn(story, 'token')
   const call = (functionName: 'approve' | 'transfer', args: readonly [Address, bigint]) => ({

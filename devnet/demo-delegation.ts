@@ -1,4 +1,4 @@
-// What a user lets the developer do, and what is left of that when it is taken back: with the contract wallet's NFTs.
+// A policy: what a user lets the developer do with the contract wallet's NFTs, and what remains after it is revoked.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { erc721Abi } from 'viem'
@@ -26,7 +26,7 @@ const collection: DemoStep = {
   },
 }
 
-/** With the developer's secret alone. */
+/** With the developer's secret only. */
 const mintBody = (story: Story) => ({
   network: NETWORK,
   from: madeIn(story, 'safe'),
@@ -85,5 +85,5 @@ const revoked: DemoStep = {
   },
 }
 
-/** A policy from its use to its end. Needs the contract wallet. */
+/** A policy, its use and its end. Needs the contract wallet. */
 export const DELEGATION: readonly DemoStep[] = [collection, delegated, revoked]

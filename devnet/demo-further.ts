@@ -1,4 +1,4 @@
-// The same service on a network that no file of ours knows: devnet/networks.json adds it.
+// The same service on a network that is not built in: devnet/networks.json adds it.
 
 import { parseAbi } from 'viem'
 import { addressAt, type DemoStep, hold, PIN, short, textAt } from './demo-story.ts'

@@ -28,7 +28,7 @@ import { EVM_NAMES } from './networks.ts'
 
 const AMOUNT = parseEther('2')
 
-/** Contracts that Strongroom did not write: OpenZeppelin's, compiled from the tests' sources. */
+/** Foreign contracts: OpenZeppelin's, compiled from the tests' sources. */
 const foreignContract = (name: 'WizardCollection' | 'TestToken') => {
   const source = readFileSync(new URL(`../test/contracts/${name}.sol`, import.meta.url), 'utf8')
   const contract = compile({ [`${name}.sol`]: source })[name]
@@ -267,7 +267,7 @@ const ownCollection: DemoStep = {
   },
 }
 
-/** Wallets that are addresses of their keys, and NFTs. */
+/** The steps with eoa wallets and NFTs. */
 export const MAIN_JOB: readonly DemoStep[] = [
   wallets,
   fund,

@@ -1,4 +1,4 @@
-// What the demo's steps share: the service as a client sees it, the chains as a node tells them, and what happened so far.
+// Shared by the demo's steps: the service as a client sees it, the chains as their nodes report them, and earlier results.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Address, createPublicClient, type Hex, http, isAddressEqual, isHex } from 'viem'
@@ -11,7 +11,7 @@ export type Story = ReturnType<typeof tell>
 
 export type DemoStep = {
   readonly title: string
-  /** Does it and checks it. @returns what the table at the end shows. @throws Error that says what did not hold. */
+  /** Runs and checks the step. @returns its row of the final table. @throws Error with what was wrong */
   readonly run: (story: Story) => Promise<string>
 }
 
@@ -22,7 +22,7 @@ export const RECIPIENT: Address = '0x000000000000000000000000000000000000dEaD'
 const WAIT_MS = 30_000
 const POLL_MS = 100
 
-/** @throws Error with the sentence where the claim does not hold. */
+/** @throws Error with the sentence if the claim is false. */
 export function hold(claim: boolean, sentence: string): asserts claim {
   if (!claim) throw new Error(sentence)
 }
@@ -31,7 +31,7 @@ type Json = { readonly [key: string]: unknown }
 
 const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null
 
-/** A text at a path of an answer. */
+/** The text at a path of an answer. */
 export const textAt = (value: unknown, ...path: readonly (string | number)[]): string => {
   let at: unknown = value
   for (const key of path) at = isJson(at) ? at[key] : undefined
@@ -65,7 +65,7 @@ const clientOf = (dev: DevJson) => {
   const get = (path: string, query: Record<string, string>) => call(`${path}?${new URLSearchParams(query)}`, {})
   const post = (path: string, body: Json) => call(path, { method: 'POST', body: JSON.stringify(body) })
 
-  /** @returns why it is refused. @throws Error where it is not. */
+  /** @returns the refusal. @throws Error if the call succeeds. */
   const refused = async (path: string, body: Json) => {
     const { status, text } = await answerOf(path, { method: 'POST', body: JSON.stringify(body) })
     hold(status >= 400, `${path} was not refused: ${text}`)
@@ -73,7 +73,7 @@ const clientOf = (dev: DevJson) => {
     return { status, code: textAt(answer, 'code'), error: textAt(answer, 'error') }
   }
 
-  /** Polls until the transaction succeeded. @returns its status. */
+  /** Polls until the transaction has succeeded. @returns its status. */
   const succeeded = async (submitted: unknown): Promise<unknown> => {
     const id = textAt(submitted, 'transaction_id')
     const deadline = Date.now() + WAIT_MS
@@ -87,7 +87,7 @@ const clientOf = (dev: DevJson) => {
     }
   }
 
-  /** The item of an address's activity with this transaction, once it is there. */
+  /** Waits for the activity item of an address with this transaction. */
   const activityOf = async (input: {
     readonly network: Network
     readonly address: string
@@ -114,7 +114,7 @@ const clientOf = (dev: DevJson) => {
   return { get, post, refused, succeeded, activityOf, walletOfProject, projectWallet }
 }
 
-/** The chains as their nodes tell them, past the service. */
+/** The chains as their nodes report them, without the service. */
 const nodesOf = (dev: DevJson) => {
   const rpcUrlOf = (network: Network): string => {
     const url = dev.networks[network]?.rpc_url
@@ -130,14 +130,14 @@ const nodesOf = (dev: DevJson) => {
     return chain
   }
 
-  /** Plain JSON-RPC, as any node would get it. @returns the receipt of the transaction that was sent. */
+  /** Calls a node by plain JSON-RPC. @returns the receipt of the sent transaction. */
   const sendRaw = async (network: Network, raw: string) => {
     const hash = await callRpcForString(rpcUrlOf(network), { method: 'eth_sendRawTransaction', params: [raw] })
     hold(isHex(hash), 'The node answered with something else than a hash.')
     return chainOf(network).waitForTransactionReceipt({ hash, timeout: WAIT_MS })
   }
 
-  /** From the chain's own account that stands for the rest of the world. */
+  /** Sends from the chain's own funded account, which stands for the rest of the world. */
   const sendFromOutside = async (
     network: Network,
     transaction: { readonly to?: Address; readonly data?: Hex; readonly value?: Hex },
@@ -155,7 +155,7 @@ const nodesOf = (dev: DevJson) => {
   return { chainOf, sendRaw, sendFromOutside, isSame }
 }
 
-/** Opens the story against a running stack. */
+/** Starts the story against a running stack. */
 export const tell = (dev: DevJson) => ({
   ...clientOf(dev),
   ...nodesOf(dev),
@@ -165,7 +165,7 @@ export const tell = (dev: DevJson) => ({
   policies: new Map<string, string>(),
 })
 
-/** What an earlier step made. @throws Error where none did. */
+/** The result of an earlier step. @throws Error if there is none. */
 export const madeIn = (story: Story, name: string): Address => {
   const address = story.made.get(name)
   hold(address !== undefined, `No earlier step made "${name}".`)

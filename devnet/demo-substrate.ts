@@ -1,4 +1,4 @@
-// The same service on another family of chains: a real Asset Hub runtime stands for Polkadot.
+// The same service on another family of chains: a real Asset Hub runtime stands in for Polkadot.
 
 import { type DemoStep, hold, short, textAt } from './demo-story.ts'
 

@@ -1,5 +1,5 @@
-// `bun run demo`: the main job as a story against the dev stack (started here where none is running). Every step's result
-// is checked on the chain by plain JSON-RPC; the exit code is 0 only if each of them held.
+// `bun run demo`: the main job as a story on the dev stack (started here if none is running). The result of each step is
+// checked on the chain by plain JSON-RPC, and the exit code is 0 only if all are right.
 
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -29,7 +29,7 @@ const isAlive = async (dev: DevJson | undefined): Promise<boolean> => {
   )
 }
 
-/** The running stack, or one that is started for the length of the demo. */
+/** The running stack, or one that is started for the demo. */
 const findStack = async (): Promise<{ readonly dev: DevJson; readonly stop: () => Promise<void> }> => {
   const running = await readDevJson(devFolder())
   if (running !== undefined && (await isAlive(running))) return { dev: running, stop: async () => {} }

@@ -3,12 +3,12 @@ import pg from 'pg'
 import { API_ROLE, WORKER_ROLE } from '../db/grants.ts'
 import { migrate } from '../db/migrate.ts'
 
-/** One database, as three users reach it. */
+/** The database's URLs for its three users. */
 export type DevDatabase = { readonly ownerUrl: string; readonly apiUrl: string; readonly workerUrl: string }
 
 const DATABASE = 'strongroom'
 
-/** Makes the database and brings it to the newest schema; makes the users that the API and the worker log in as. */
+/** Creates and migrates the database, and creates the users of the API and the worker. */
 export const prepareDatabase = async (superuserUrl: string): Promise<DevDatabase> => {
   const urlOf = (user?: { readonly name: string; readonly password: string }): string => {
     const url = new URL(superuserUrl)
@@ -25,7 +25,7 @@ export const prepareDatabase = async (superuserUrl: string): Promise<DevDatabase
     if (!(await has('pg_database', 'datname', DATABASE))) await client.query(`create database ${DATABASE}`)
     await migrate(urlOf())
     const makeLogin = async (name: string, role: string): Promise<string> => {
-      // A password that lives as long as the stack needs no place where it is kept.
+      // The password lives as long as the stack, so it is stored nowhere.
       const password = randomBytes(24).toString('hex')
       if (!(await has('pg_roles', 'rolname', name))) await client.query(`create role ${name} login in role ${role}`)
       await client.query(`alter role ${name} password '${password}'`)

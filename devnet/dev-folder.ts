@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path'
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 
-/** Where a dev stack keeps what it needs again: `DEV_DIR`, `.dev` by default. */
+/** The folder in which a dev stack keeps its data: `DEV_DIR`, by default `.dev`. */
 export type DevFolder = {
   readonly root: string
   readonly postgres: string
@@ -21,12 +21,12 @@ type KeyName = (typeof KEY_NAMES)[number]
 
 const ProjectSchema = Type.Object({ project_id: Type.String(), api_key: Type.String() })
 
-/** The dev stack's project, as the CLI prints it and as it is kept for the next start. */
+/** The dev stack's project, as the CLI prints it and as it is stored for the next start. */
 export type DevProject = Static<typeof ProjectSchema>
 
 const PREVIOUS = '.previous.log'
 
-/** Makes the folders that are missing. The logs of the last start are kept under another name, those before it not. */
+/** Creates missing folders. Renames the logs of the last start, and deletes older ones. */
 export const openDevFolder = async (path: string): Promise<DevFolder> => {
   const root = resolve(path)
   const [keys, logs, chains] = [join(root, 'keys'), join(root, 'logs'), join(root, 'chains')]
@@ -42,8 +42,8 @@ export const openDevFolder = async (path: string): Promise<DevFolder> => {
 }
 
 /**
- * Takes the folder for this process, until the process ends in whatever way: the lock is the kernel's, on a file that
- * SQLite keeps open, so that a killed stack leaves nothing to clean up.
+ * Locks the folder for this process until it ends. The kernel holds the lock on a file that SQLite keeps open, so a killed
+ * stack leaves nothing to clean up.
  * @returns whether the folder was free
  */
 export const lockDevFolder = (folder: DevFolder): boolean => {
@@ -58,10 +58,10 @@ export const lockDevFolder = (folder: DevFolder): boolean => {
   }
 }
 
-/** A lock that nothing refers to would be closed by the garbage collector. */
+/** A reference, because the garbage collector would close the lock. */
 const heldLocks = new Set<Database>()
 
-/** Moves the logs of the last start out of the way. */
+/** Renames the logs of the last start. */
 export const rotateLogs = async (folder: DevFolder): Promise<void> => {
   const logs = join(folder.root, 'logs')
   for (const name of await readdir(logs)) {
@@ -70,18 +70,18 @@ export const rotateLogs = async (folder: DevFolder): Promise<void> => {
   }
 }
 
-/** Makes the three root secrets, 32 random bytes each, at the first start. */
+/** Creates the three root secrets, 32 random bytes each, at the first start. */
 export const ensureKeys = async (folder: DevFolder): Promise<void> => {
   for (const name of KEY_NAMES) {
     const path = folder.keyOf(name)
-    // A key that exists opens what is in the database already: it is never replaced.
+    // Never replace an existing key: the database is encrypted with it.
     await writeFile(path, randomBytes(32), { mode: 0o600, flag: 'wx' }).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error
     })
   }
 }
 
-/** Reads what the CLI prints for a new project. @throws Error when it printed something else */
+/** Parses the CLI's output for a new project. @throws Error if it is something else */
 export const parseProject = (text: string): DevProject => {
   const content: unknown = JSON.parse(text)
   if (!Value.Check(ProjectSchema, content)) throw new Error('A project must have a project_id and an api_key.')
@@ -94,7 +94,7 @@ export const readProject = async (folder: DevFolder): Promise<DevProject | undef
   return text === undefined ? undefined : parseProject(text)
 }
 
-/** Keeps the project for the next start; only its owner may read it. */
+/** Stores the project for the next start; only its owner may read the file. */
 export const writeProject = async (folder: DevFolder, project: DevProject): Promise<void> => {
   const path = join(folder.root, 'project.json')
   await writeFile(`${path}.new`, `${JSON.stringify(project, null, 2)}\n`, { mode: 0o600 })

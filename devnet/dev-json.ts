@@ -21,12 +21,12 @@ const DevJsonSchema = Type.Object({
   ),
 })
 
-/** What a running dev stack says of itself in `<DEV_DIR>/dev.json`, so that programs find it. */
+/** The description of a running dev stack in `<DEV_DIR>/dev.json`, for programs. */
 export type DevJson = Static<typeof DevJsonSchema>
 
 const pathIn = (devFolder: string): string => join(devFolder, 'dev.json')
 
-/** The running stack's description; undefined when none is running, or none is ready yet. */
+/** Reads the running stack's description; undefined if none is running and ready. */
 export const readDevJson = async (devFolder: string): Promise<DevJson | undefined> => {
   const text = await readFile(pathIn(devFolder), 'utf8').catch(() => undefined)
   if (text === undefined) return undefined
@@ -35,11 +35,11 @@ export const readDevJson = async (devFolder: string): Promise<DevJson | undefine
   return content
 }
 
-/** Says that the stack is ready; whoever sees the file sees all of it. Only its owner may read it: it holds an API key. */
+/** Writes the file all at once when the stack is ready. Only its owner may read it, because it holds an API key. */
 export const writeDevJson = async (devFolder: string, content: DevJson): Promise<void> => {
   await writeFile(`${pathIn(devFolder)}.new`, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
   await rename(`${pathIn(devFolder)}.new`, pathIn(devFolder))
 }
 
-/** Says that no stack is ready. */
+/** Removes the file when the stack is no longer ready. */
 export const removeDevJson = (devFolder: string): Promise<void> => rm(pathIn(devFolder), { force: true })

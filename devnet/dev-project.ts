@@ -11,10 +11,7 @@ const WalletSchema = Type.Object({ address: Type.String() })
 const FUNDING_WEI = 1000n * 10n ** 18n
 const FUNDING_PLANCK = 1000n * 10n ** 12n
 
-/**
- * The address of the project wallet on a network; undefined where the project is not this deployment's (its database was
- * thrown away, say).
- */
+/** The project wallet's address on a network; undefined if this database does not have the project. */
 export const projectWallet = async (input: {
   readonly baseUrl: string
   readonly project: DevProject
@@ -33,7 +30,7 @@ export const projectWallet = async (input: {
   return wallet.address
 }
 
-/** Sends 1000 coins to a wallet that has none: at the first start, or where the chain was thrown away. */
+/** Sends 1000 coins to a wallet without coins: at the first start, or after the chain was deleted. */
 export const fundWallet = async (chain: Anvil, address: string): Promise<void> => {
   const { rpcUrl } = chain
   const balance = await callRpcForString(rpcUrl, { method: 'eth_getBalance', params: [address, 'latest'] })
@@ -43,7 +40,7 @@ export const fundWallet = async (chain: Anvil, address: string): Promise<void> =
   await chain.save()
 }
 
-/** Gives 1000 coins of twelve decimals to a wallet of a Substrate chain that has none. */
+/** Gives 1000 coins with twelve decimals to a wallet without coins on a Substrate chain. */
 export const fundSubstrateWallet = async (chain: Chopsticks, account: string): Promise<void> => {
   if ((await chain.freePlanck(account)) === 0n) await chain.fund({ account, planck: FUNDING_PLANCK })
 }

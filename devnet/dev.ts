@@ -1,4 +1,4 @@
-// `bun run dev`: the whole service on one machine, with chains and a database of its own. Ends with SIGTERM or Ctrl-C.
+// `bun run dev`: the whole service on one machine, with its own chains and database. Ends with SIGTERM or Ctrl-C.
 
 import { createServer } from 'node:net'
 import { relative } from 'node:path'
@@ -9,21 +9,21 @@ import { runnerGone } from './runner.ts'
 import { createStack } from './stack.ts'
 
 const DEFAULT_PORT = 3000
-/** A stack that was killed goes on for a moment; its API lets its port go within this time. */
+/** How long the API of a killed stack may still hold its port. */
 const KILLED_STACK_GRACE_MS = 5000
 const INHERITED = ['PATH', 'HOME', 'TMPDIR', 'LANG', 'USER']
 
 const canListen = (port: number, host: string): Promise<boolean> =>
   new Promise((resolve) => {
     const server = createServer()
-    // A machine without IPv6 has nobody there either.
+    // On a machine without IPv6 nobody listens there.
     server.once('error', (error: NodeJS.ErrnoException) =>
       resolve(error.code !== 'EADDRINUSE' && error.code !== 'EACCES'),
     )
     server.listen(port, host, () => server.close(() => resolve(true)))
   })
 
-/** Both addresses that `localhost` may mean: a browser that asks the other one must not reach somebody else. */
+/** Both addresses of `localhost`, because a browser may use either and must not reach another program. */
 const isFree = async (port: number): Promise<boolean> =>
   (await canListen(port, '127.0.0.1')) && (await canListen(port, '::1'))
 
@@ -36,7 +36,7 @@ const waitUntilFree = async (port: number, graceMs: number): Promise<boolean> =>
   return true
 }
 
-/** A path as short as it can be said from here. */
+/** The shortest path from the working directory. */
 const shown = (path: string): string => {
   const short = relative(process.cwd(), path)
   return short === '' || short.startsWith('..') ? path : short
@@ -88,7 +88,7 @@ curl -sS ${dev.base_url}/wallets \\
 Ctrl-C ends it; the next start finds everything as it was.`
 }
 
-/** Resolves when this process is asked to end. */
+/** Resolves when this process is told to stop. */
 const askedToEnd = (): Promise<void> =>
   new Promise((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => resolve())

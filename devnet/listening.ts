@@ -8,7 +8,7 @@ const LOG_BYTES_MAX = 65_536
 const READY_TIMEOUT_MS = 30_000
 const POLL_MS = 10
 
-/** Follows a log file; one without a name is followed all the same. */
+/** Reads a log file, even after it was deleted. */
 type Messages = { readonly read: () => Promise<string>; readonly close: () => Promise<void> }
 
 const follow = async (path: string): Promise<Messages> => {
@@ -23,8 +23,7 @@ const follow = async (path: string): Promise<Messages> => {
 type Waiting = { readonly name: string; readonly process: TetheredProcess; readonly messages: Messages }
 
 /**
- * Waits until a node names the port that it listens on. Asking a port instead could be answered by another chain: the one
- * that has taken it.
+ * Waits until a node's output names its port. Probing the port instead could reach another chain that has taken it.
  */
 const waitForPort = async ({ name, process, messages }: Waiting): Promise<number> => {
   const deadline = Date.now() + READY_TIMEOUT_MS
@@ -41,8 +40,8 @@ const waitForPort = async ({ name, process, messages }: Waiting): Promise<number
 }
 
 /**
- * Starts a local node and waits until it says on what port of 127.0.0.1 it listens. Without a `logPath` nobody reads later
- * what it says. @throws Error with its last messages when it does not start
+ * Starts a local node and waits until its output names its port on 127.0.0.1. Without a `logPath` the output is not kept.
+ * @throws Error with its last messages if it does not start
  */
 export const startListening = async (
   command: Omit<TetheredCommand, 'logPath' | 'stopSignal'> & {

@@ -1,6 +1,6 @@
 import type { TetheredProcess } from './tether.ts'
 
-/** Which parts end first: services use foundations. */
+/** The order of stopping: services before the foundations that they use. */
 type PartKind = 'service' | 'foundation'
 
 /** One process of the stack. */
@@ -10,15 +10,15 @@ type Part = {
   readonly process: TetheredProcess
   readonly logPath: string
   readonly stop: () => Promise<void>
-  /** Where it ends by itself, the stack goes on without it, with a warning. */
+  /** If it ends by itself, the stack goes on with a warning. */
   readonly isDispensable?: boolean
 }
 
-/** The processes of a stack: whoever starts one hands it in here, and it is watched and stopped with the others. */
+/** The processes of a stack. Each is added when it starts, and is then watched and stopped with the others. */
 export type Parts = {
-  /** @throws Error when the stack is ending already; the process has been stopped then */
+  /** @throws Error if the stack is already stopping; the process is then stopped */
   readonly keep: (part: Part) => Promise<void>
-  /** Resolves with a sentence when a part ends that nobody asked to end, and that is not dispensable. */
+  /** Resolves with a sentence when an indispensable part ends unexpectedly. */
   readonly failed: Promise<string>
   /** Stops the services, then the foundations. */
   readonly stop: () => Promise<void>

@@ -1,9 +1,6 @@
 import { createServer } from 'node:net'
 
-/**
- * A port of 127.0.0.1 that was free a moment ago. Somebody else may take it before it is used, so whoever asks for one
- * tries again with another when that happens.
- */
+/** A port of 127.0.0.1 that is currently free. Somebody else may take it first, so the caller must retry with another. */
 export const freePort = (): Promise<number> => {
   return new Promise((resolve, reject) => {
     const server = createServer()

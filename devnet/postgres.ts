@@ -11,9 +11,9 @@ import { startTethered, type TetheredProcess } from './tether.ts'
 /**
  * PostgreSQL from npm, for development and tests.
  *
- * PostgreSQL refuses to run as root. For root it runs as the user 65534 ("nobody"), who then owns the data folder but
- * may not be able to enter the folders above it. On Linux that does not matter: its working directory is set while still
- * root, and the folder's name is `/proc/self/cwd`, which leads there without a walk from the top.
+ * PostgreSQL refuses to run as root. For root we run it as the user 65534 ("nobody"), who owns the data folder but perhaps
+ * cannot enter the folders above it. On Linux we set the working directory while still root, and name the data folder
+ * `/proc/self/cwd`, which needs no access to the folders above.
  */
 export type PostgresServer = {
   /** The superuser's URL, password included. */
@@ -24,17 +24,17 @@ export type PostgresServer = {
   readonly stop: (graceMs?: number) => Promise<void>
 }
 
-/** Where the data is, and what may be lost. */
+/** Options of a server. */
 type PostgresOptions = {
-  /** Made when it is absent. */
+  /** Created if it does not exist. */
   readonly dataDirectory: string
-  /** PostgreSQL's own messages; by default a file beside the data, `<dataDirectory>.log`. */
+  /** PostgreSQL's log; by default `<dataDirectory>.log`. */
   readonly logPath?: string
   /** A free port by default. */
   readonly port?: number
-  /** False for tests: a crash of the machine may then destroy the data, and everything is faster. */
+  /** False for tests: faster, but a crash of the machine may destroy the data. */
   readonly durable: boolean
-  /** Further settings of the server, for a caller with wishes of its own. */
+  /** More settings of the server. */
   readonly settings?: Readonly<Record<string, string>>
 }
 
@@ -46,7 +46,7 @@ const POLL_MS = 20
 const READY_TIMEOUT_MS = 60_000
 const ENVIRONMENT = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/bin:/bin' }
 
-/** One cluster's folder, the user it belongs to, and the name under which that user reaches it. */
+/** A cluster's folder, the user who owns it, and the name under which that user reaches it. */
 type Cluster = { readonly directory: string; readonly binaries: string; readonly user: SystemUser | undefined }
 
 const reachableName = async (cluster: Cluster, directory: string): Promise<string> => {
@@ -59,7 +59,7 @@ const reachableName = async (cluster: Cluster, directory: string): Promise<strin
   )
 }
 
-/** Runs initdb; the password is its standard input, a file that needs no path which this user could walk. */
+/** Runs initdb. The password comes from standard input, so that its user needs no access to a file. */
 const runInitdb = (cluster: Cluster, cwd: string, data: string, password: number): Promise<void> => {
   const args = [
     '-D',
@@ -101,11 +101,11 @@ const runInitdb = (cluster: Cluster, cwd: string, data: string, password: number
   })
 }
 
-/** Makes the cluster under another name and renames it when it is complete, so that an interrupted start leaves none. */
+/** Creates the cluster under another name and renames it when it is complete, so an interrupted start leaves none. */
 const initialise = async (cluster: Cluster): Promise<void> => {
   const prefix = `${basename(cluster.directory)}.new-`
   for (const name of await readdir(dirname(cluster.directory))) {
-    // What an interrupted start left; it may still be about to be, and is then removed by the next one.
+    // Remains of an interrupted start. If it still runs, the next start removes them.
     if (name.startsWith(prefix)) {
       await rm(join(dirname(cluster.directory), name), { recursive: true, force: true }).catch(() => undefined)
     }
@@ -132,9 +132,9 @@ const readLines = async (path: string): Promise<readonly string[]> =>
   (await readFile(path, 'utf8').catch(() => '')).split('\n')
 
 /**
- * Makes sure that no other server runs on this folder. PostgreSQL itself removes the pid file of a server that was
- * killed, unless its pid belongs to another process of this user by now, as it often does in a container.
- * A server whose parent was killed is just shutting down: it is waited for.
+ * Makes sure that no other server uses this folder. PostgreSQL itself removes the pid file of a killed server, unless its
+ * pid now belongs to another process of this user, which is common in containers. If a server's parent was killed, the server
+ * is just shutting down, so we wait for it.
  */
 const releasePidFile = async (directory: string): Promise<void> => {
   const path = join(directory, 'postmaster.pid')
@@ -153,21 +153,21 @@ const serverSettings = (port: number, { durable, settings: further }: PostgresOp
   const settings = {
     listen_addresses: '127.0.0.1',
     port,
-    // A Unix socket would need a folder with a short path that both users can enter.
+    // A Unix socket needs a folder with a short path that both users can enter.
     unix_socket_directories: '',
     max_connections: 200,
     shared_preload_libraries: '',
     shared_buffers: '128MB',
     wal_level: 'minimal',
     max_wal_senders: 0,
-    // Autovacuum enters a template database now and then, and a database that somebody is in cannot be cloned.
+    // Autovacuum sometimes enters a template database, and a database in use cannot be cloned.
     ...(durable ? {} : { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', autovacuum: 'off' }),
     ...further,
   }
   return Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
 }
 
-/** Resolves with undefined when the server is ready, else with its last messages. */
+/** Resolves with undefined when the server is ready, or with its last messages if it fails. */
 const waitUntilReady = async (
   server: TetheredProcess,
   cluster: Cluster,
@@ -175,7 +175,7 @@ const waitUntilReady = async (
 ): Promise<string | undefined> => {
   const deadline = Date.now() + READY_TIMEOUT_MS
   while (server.isRunning() && Date.now() < deadline) {
-    // The format of postmaster.pid is what pg_ctl reads: the pid on line 1, the state on line 8.
+    // pg_ctl reads postmaster.pid like this: the pid on line 1, the state on line 8.
     const lines = await readLines(join(cluster.directory, 'postmaster.pid'))
     if (Number(lines[0]) === server.pid && lines[7]?.trim() === 'ready') return undefined
     await sleep(POLL_MS)
@@ -196,7 +196,7 @@ const startServer = async (cluster: Cluster, options: PostgresOptions): Promise<
       env: ENVIRONMENT,
       cwd: cluster.directory,
       logPath,
-      // PostgreSQL's fast shutdown: it ends sessions; SIGTERM would wait for them.
+      // PostgreSQL's fast shutdown ends sessions; SIGTERM would wait for them.
       stopSignal: 'SIGINT',
       ...(cluster.user === undefined ? {} : { user: cluster.user }),
     })
@@ -205,7 +205,7 @@ const startServer = async (cluster: Cluster, options: PostgresOptions): Promise<
       const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
       return { url, port, process: server, stop: server.stop }
     }
-    // The last processes of a server that was killed pass, and a free port that somebody else took can be another.
+    // These failures pass: the last processes of a killed server end, and another free port can be chosen.
     const passes =
       /still in use/.test(failure) || (options.port === undefined && /Address already in use/.test(failure))
     if (!passes || attempt >= START_ATTEMPTS_MAX) {
@@ -216,8 +216,8 @@ const startServer = async (cluster: Cluster, options: PostgresOptions): Promise<
 }
 
 /**
- * Starts PostgreSQL on 127.0.0.1, making its data folder at first use; it ends with this process.
- * @throws Error when it does not start, with its last messages
+ * Starts PostgreSQL on 127.0.0.1, and creates its data folder at first use. It ends with this process.
+ * @throws Error with its last messages if it does not start
  */
 export const startPostgres = async (options: PostgresOptions): Promise<PostgresServer> => {
   const user = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : undefined

@@ -1,17 +1,17 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 
-/** What the system says of a process. */
+/** The system's facts about a process. */
 type ProcessInfo = { readonly parentPid: number; readonly command: string }
 
 const parse = (text: string): ProcessInfo | undefined => {
   const [, state, parentPid, command] = /^\s*(\S)\S*\s+([0-9]+)\s+(.*)$/s.exec(text) ?? []
-  // A process that has ended and waits for its parent to notice is none any more.
+  // A zombie, which waits for its parent, has ended.
   if (command === undefined || state === 'Z' || state === 'X') return undefined
   return { parentPid: Number(parentPid), command: command.trim() }
 }
 
-/** Reads a process's parent and command line; undefined where it does not run, or the system does not tell. */
+/** A process's parent and command line; undefined if it does not run or the system does not say. */
 export const readProcess = (pid: number): ProcessInfo | undefined => {
   if (process.platform !== 'linux') {
     return parse(String(spawnSync('ps', ['-o', 'stat=,ppid=,command=', '-p', String(pid)]).stdout))
@@ -27,7 +27,7 @@ export const readProcess = (pid: number): ProcessInfo | undefined => {
   }
 }
 
-/** Whether a process of that number runs. Where asking costs a process itself, one that has ended may still count. */
+/** Whether a process runs. On systems where asking costs a process, one that has ended may still count. */
 export const isRunning = (pid: number): boolean => {
   if (process.platform === 'linux') return readProcess(pid) !== undefined
   try {

@@ -12,8 +12,8 @@ type RpcCall = { readonly method: string; readonly params?: readonly unknown[] }
 const TIMEOUT_MS = 60_000
 
 /**
- * Asks a local node one thing.
- * @throws Error with the node's message when it refuses
+ * Calls a method of a local node.
+ * @throws Error with the node's message
  */
 export const callRpc = async (rpcUrl: string, method: string, params: readonly unknown[] = []): Promise<unknown> => {
   const response = await fetch(rpcUrl, {
@@ -28,7 +28,7 @@ export const callRpc = async (rpcUrl: string, method: string, params: readonly u
   return answer.result
 }
 
-/** Like `callRpc`, for an answer that must be a string: a hash, an address, a quantity. */
+/** Like `callRpc`, for an answer that must be a string. */
 export const callRpcForString = async (rpcUrl: string, { method, params = [] }: RpcCall): Promise<string> => {
   const result = await callRpc(rpcUrl, method, params)
   if (typeof result !== 'string') throw new Error(`The node answered ${method} with something else than a string.`)

@@ -1,14 +1,14 @@
 import { isRunning, readProcess } from './process-info.ts'
 
 /**
- * `npx bun run dev` is four processes: npm, its shell, `bun run`, and this one. npm hands a SIGTERM on to its shell, which
- * dies of it and tells nobody; a killed npm tells nobody either. So whoever was started by such a runner looks after it.
+ * `npx bun run dev` is four processes: npm, its shell, `bun run`, and this one. npm passes a SIGTERM only to its shell, and
+ * nobody hears of a killed npm. So this process watches the package runner that started it.
  */
 const RUNNER = /(^|[/ ])(npm|npx|pnpm|yarn)\b|(^|\/)bun(\.exe)? run /
 const ANCESTORS_MAX = 4
 const POLL_MS = 250
 
-/** The processes between this one and the package runner that it was started by, both ends of the chain but this one. */
+/** The processes from this one (excluded) up to the package runner that started it. */
 const runnerChain = (): readonly number[] => {
   const ancestors: number[] = []
   let runnerAt = -1
@@ -23,7 +23,7 @@ const runnerChain = (): readonly number[] => {
   return ancestors.slice(0, runnerAt + 1)
 }
 
-/** Resolves when the package runner that started this process is gone; never for a process that no runner started. */
+/** Resolves when the package runner that started this process is gone; never if there is none. */
 export const runnerGone = (): Promise<void> =>
   new Promise((resolve) => {
     const chain = runnerChain()

@@ -25,19 +25,19 @@ import { startTethered, type TetheredProcess } from './tether.ts'
 
 /** Everything that `bun run dev` runs. */
 type Stack = {
-  /** Starts it all. @returns what there is to say about it. @throws Error when a part does not start */
+  /** Starts everything. @returns the details for users and programs. @throws Error if a part does not start */
   readonly start: () => Promise<DevJson>
-  /** Resolves with a sentence when a part ends that nobody asked to end. */
+  /** Resolves with a sentence when a part ends unexpectedly. */
   readonly failed: Promise<string>
-  /** Ends what was started, in the opposite direction of the data: API and worker, then chains and database. */
+  /** Stops in the opposite direction of the data: API and worker first, then chains and database. */
   readonly stop: () => Promise<void>
 }
 
-/** Where, and for whom. */
+/** Options of a stack. */
 type StackOptions = {
   readonly folder: DevFolder
   readonly port: number
-  /** What child processes take over from this one's environment: where to find programs and the home folder. */
+  /** The environment variables that child processes inherit: where programs and the home folder are. */
   readonly inherited: Readonly<Record<string, string | undefined>>
 }
 
@@ -49,17 +49,17 @@ type Environment = Readonly<Record<string, string | undefined>>
 
 const REPOSITORY = fileURLToPath(new URL('..', import.meta.url))
 const BLOCK_TIME_SECONDS = 1
-/** A block of Asset Hub's runtime takes a fifth of a second to build. */
+/** Asset Hub's runtime needs a fifth of a second to build a block. */
 const SUBSTRATE_BLOCK_TIME_SECONDS = 3
 const READY_TIMEOUT_MS = 30_000
 const POLL_MS = 20
 const SERVICE_GRACE_MS = 3000
-/** PostgreSQL recovers what it did not write in time; together with the services' grace the stack ends within 5 s. */
+/** PostgreSQL can recover after this, and together with the services' own time the stack ends within 5 s. */
 const DATABASE_GRACE_MS = 1500
-/** On a testnet every project has the same secret. */
+/** The secret of all projects on a testnet. */
 const TESTNET_SECRET = 'testnet-secret'
 
-/** Bun would otherwise read a `.env` file meant for something else. */
+/** Without this, Bun would read a `.env` file that is meant for something else. */
 const BUN_FLAGS = ['--no-env-file']
 
 const lastLines = async (logPath: string): Promise<string> =>
@@ -67,13 +67,13 @@ const lastLines = async (logPath: string): Promise<string> =>
 
 const baseUrlOf = (port: number): string => `http://localhost:${port}`
 
-/** Waits for all, so that nothing is left starting behind one that failed. @throws the first one's error */
+/** Waits for all, so that nothing is still starting after one has failed. @throws the first error */
 const settled = async <Work extends readonly unknown[] | []>(work: Work) => {
   await Promise.allSettled(work)
   return await Promise.all(work)
 }
 
-/** Where each node is; Substrate's clients expect a WebSocket, and find HTTP on the same port. */
+/** The URL of each node. Substrate clients use WebSocket, on the same port as HTTP. */
 const nodesOf = ({ evm, substrate }: Chains) => [
   ...[...evm].map(([network, { rpcUrl }]) => [network, rpcUrl] as const),
   ...[...substrate].map(([network, { wsUrl }]) => [network, wsUrl] as const),
@@ -104,7 +104,7 @@ const waitUntilReady = async (api: TetheredProcess, baseUrl: string, logPath: st
   throw new Error(`The API did not become ready. ${logPath} ends:\n${await lastLines(logPath)}`)
 }
 
-/** The worker takes a free port and logs it: one that is chosen here could be somebody else's by then. */
+/** The worker chooses a free port and logs it; a port that we choose could be taken by then. */
 const waitForMetricsUrl = async (worker: TetheredProcess, logPath: string): Promise<string> => {
   const deadline = Date.now() + READY_TIMEOUT_MS
   while (worker.isRunning() && Date.now() < deadline) {
@@ -217,7 +217,7 @@ const startService = async (
   return child
 }
 
-/** The project of an earlier start where the database still knows it, else a new one, with money on every network. */
+/** The project of an earlier start if the database still has it, else a new one with coins on every network. */
 const prepareProject = async (
   { folder, port }: StackOptions,
   chains: Chains,
@@ -245,7 +245,7 @@ const prepareProject = async (
   return found
 }
 
-/** The dev stack of one folder; nothing runs before `start`. */
+/** The dev stack of one folder. Nothing runs before `start`. */
 export const createStack = (options: StackOptions): Stack => {
   const { folder, port } = options
   const parts = createParts()
@@ -260,7 +260,7 @@ export const createStack = (options: StackOptions): Stack => {
     const apiEnv = { ...ofApi, DATABASE_URL: database.apiUrl }
     const api = await startService(options, parts, { name: 'api', script: 'src/server.ts', env: apiEnv })
     await waitUntilReady(api, baseUrlOf(port), folder.logOf('api'))
-    // A worker has neither of these keys, and so refuses a database that no API has bound to them yet.
+    // The worker has neither of these keys, so it refuses a database that no API has bound to them.
     const workerEnv = { ...environment, DATABASE_URL: database.workerUrl, WORKER_METRICS_PORT: '0' }
     const worker = await startService(options, parts, { name: 'worker', script: 'jobs/worker.ts', env: workerEnv })
     const project = await prepareProject(options, chains, { ...ofApi, DATABASE_URL: database.ownerUrl })

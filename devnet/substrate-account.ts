@@ -1,4 +1,4 @@
-// An account in the state of a Substrate chain: pallet system's `Account`, by the account's public key.
+// An account in a Substrate chain's state: `Account` of pallet System, by public key.
 
 import { blake2AsU8a, decodeAddress } from '@polkadot/util-crypto'
 
@@ -16,7 +16,7 @@ export const TOTAL_ISSUANCE_KEY: Hex = '0xc2261276cc9d1f8598ea4b6a74b15c2f57c875
 const hex = (bytes: Uint8Array): Hex => `0x${Buffer.from(bytes).toString('hex')}`
 const bytesOf = (text: string): Buffer => Buffer.from(text.slice(2), 'hex')
 
-/** An account as SS58 with any prefix, or its public key as hexadecimal or 32 bytes. @throws Error for anything else */
+/** Reads an account from SS58 with any prefix, hex or 32 bytes. @throws Error for anything else */
 export const publicKeyFrom = (account: string | Uint8Array): Uint8Array => decodeAddress(account)
 
 /** The storage key of an account: blake2_128_concat of its public key. */
@@ -31,7 +31,7 @@ const writeU128 = (bytes: Buffer, at: number, value: bigint): void => {
   bytes.writeBigUInt64LE(value >> 64n, at + 8)
 }
 
-/** @param account what is stored; nothing for an account that does not exist */
+/** @param account the stored value; nothing for a missing account */
 export const readNonce = (account: string | null | undefined): number =>
   account ? bytesOf(account).readUInt32LE(0) : 0
 
@@ -39,7 +39,7 @@ export const readNonce = (account: string | null | undefined): number =>
 export const readFree = (account: string | null | undefined): bigint =>
   account ? readU128(bytesOf(account), FREE_AT) : 0n
 
-/** An account with another free balance, kept alive by one provider at least. @param account as of `readNonce` */
+/** An account with another free balance and at least one provider, which keeps it alive. @param account as of `readNonce` */
 export const withFree = (account: string | null | undefined, freePlanck: bigint): Hex => {
   const bytes = account ? bytesOf(account) : Buffer.alloc(ACCOUNT_BYTES)
   bytes.writeUInt32LE(Math.max(1, bytes.readUInt32LE(PROVIDERS_AT)), PROVIDERS_AT)
@@ -47,7 +47,7 @@ export const withFree = (account: string | null | undefined, freePlanck: bigint)
   return hex(bytes)
 }
 
-/** The sum of all balances after a change. @param issuance what is stored */
+/** The sum of all balances after a change. @param issuance the stored value */
 export const withIssuance = (issuance: string | null | undefined, changePlanck: bigint): Hex => {
   const bytes = issuance ? bytesOf(issuance) : Buffer.alloc(16)
   writeU128(bytes, 0, readU128(bytes, 0) + changePlanck)

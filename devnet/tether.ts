@@ -2,26 +2,25 @@ import { spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 
 /**
- * A child process that does not outlive this one, not even when this one is killed with SIGKILL.
+ * A child process that never outlives this one, even after SIGKILL.
  *
- * The child's shell starts a watcher that reads from a pipe whose only other end is held here. When this process ends,
- * in whatever way, the kernel closes that end, the watcher's read returns, and it sends the child its stop signal.
- * The shell then becomes the program (`exec`), so that the pid is the program's own. The watcher is forked twice, so
- * that it is no child of the program, which might be confused by a child that it does not know.
- * The child gets a session of its own: Ctrl-C in a terminal reaches this process only, which then stops its children in
- * the right order.
+ * The child's shell starts a watcher that reads from a pipe whose other end only this process holds. When this process ends,
+ * the kernel closes that end, the watcher's read returns, and it sends the stop signal to the child. The shell then becomes
+ * the program (`exec`), so the pid is the program's own. The watcher is forked twice, so that the program has no unknown
+ * child. The child gets its own session: Ctrl-C in a terminal reaches only this process, which stops its children in the
+ * right order.
  */
 export type TetheredProcess = {
   readonly pid: number
   /** Resolves once the process has ended: its exit code, or the signal that ended it. Never rejects. */
   readonly exited: Promise<string>
-  /** False from the moment that the process has ended. */
+  /** False once the process has ended. */
   readonly isRunning: () => boolean
-  /** Sends the stop signal, after `graceMs` SIGKILL, and resolves once the process has ended. May be called again. */
+  /** Sends the stop signal, after `graceMs` SIGKILL, and resolves when the process has ended. Can be repeated. */
   readonly stop: (graceMs?: number) => Promise<void>
 }
 
-/** What to run, and how it wants to be asked to stop. */
+/** A program, and how to stop it. */
 export type TetheredCommand = {
   readonly program: string
   readonly args: readonly string[]
@@ -30,7 +29,7 @@ export type TetheredCommand = {
   readonly logPath: string
   readonly stopSignal: 'SIGINT' | 'SIGTERM'
   readonly cwd?: string
-  /** Runs as this user; only root can ask for that. */
+  /** Runs as this user, which only root may do. */
   readonly user?: { readonly uid: number; readonly gid: number }
 }
 

@@ -17,7 +17,7 @@ const refusalOf = (changes: Record<string, string | undefined>): string => {
   return 'taken'
 }
 
-test('a worker listens for scrapes where it is told to, whatever the API does', () => {
+test("a worker serves metrics only at its own address, whatever the API's setting is", () => {
   expect(readConfig({ ...MAINNET, METRICS_PORT: '9100', METRICS_TOKEN: 'a-token-of-some-length' })).toMatchObject({
     metricsListener: { host: '127.0.0.1', port: 9100 },
     workerMetricsListener: null,
@@ -29,8 +29,8 @@ test('a worker listens for scrapes where it is told to, whatever the API does', 
   expect(refusalOf({ WORKER_METRICS_PORT: 'x' })).toBe('WORKER_METRICS_PORT must be a whole number from 0 to 65535.')
 })
 
-describe('a deployment on mainnet sends nothing unencrypted to another machine', () => {
-  test('and is taken where all of it is as it should be', () => {
+describe('a mainnet deployment sends nothing unencrypted to another machine', () => {
+  test('and is accepted if everything is encrypted', () => {
     const config = readConfig({
       ...MAINNET,
       ETHEREUM_RPC_URL: 'https://node.example.org',
@@ -40,7 +40,7 @@ describe('a deployment on mainnet sends nothing unencrypted to another machine',
     expect(Object.keys(config.rpcUrls)).toEqual(['Ethereum', 'Vara'])
   })
 
-  test('a database elsewhere only by TLS', () => {
+  test('a remote database needs TLS', () => {
     const right = 'DATABASE_URL must be a URL with ?sslmode=verify-full'
     for (const DATABASE_URL of [
       'postgres://a:b@db.example.org/s',
@@ -67,7 +67,7 @@ describe('a deployment on mainnet sends nothing unencrypted to another machine',
     expect(refusalOf({ DATABASE_URL: 'postgres://a:hunter2@db.example.org/s' })).not.toContain('hunter2')
   })
 
-  test('a database here by any way', () => {
+  test('a local database needs no TLS', () => {
     for (const DATABASE_URL of [
       'postgres://a:b@localhost/s',
       'postgres://a:b@127.0.0.1:5433/s',
@@ -81,7 +81,7 @@ describe('a deployment on mainnet sends nothing unencrypted to another machine',
     }
   })
 
-  test('callers come by https, and from elsewhere', () => {
+  test('the public URL must be https, and not local', () => {
     for (const PUBLIC_BASE_URL of [
       undefined,
       'http://wallets.example.org',
@@ -94,7 +94,7 @@ describe('a deployment on mainnet sends nothing unencrypted to another machine',
     }
   })
 
-  test('nodes elsewhere, of chains and of IPFS, only by TLS', () => {
+  test('remote nodes of chains and of IPFS need TLS', () => {
     for (const [name, remote, here] of [
       ['ETHEREUM_RPC_URL', 'http://node.example.org:8545', 'http://127.0.0.1:8545'],
       ['AVALANCHE_RPC_URL', 'http://10.0.0.7:9650/ext/bc/C/rpc', 'http://localhost:9650/ext/bc/C/rpc'],
@@ -111,7 +111,7 @@ describe('a deployment on mainnet sends nothing unencrypted to another machine',
     }
   })
 
-  test('and the second node is not the first one in another spelling', () => {
+  test('and the second node must not be the first one in another spelling', () => {
     for (const second of [
       'wss://node.example.org',
       'wss://NODE.example.org:443/',
@@ -128,7 +128,7 @@ describe('a deployment on mainnet sends nothing unencrypted to another machine',
     expect(refusalOf(other)).toBe('taken')
   })
 
-  test('on testnet all of this is taken', () => {
+  test('on testnet all of this is allowed', () => {
     const config = readConfig({
       ENVIRONMENT: 'testnet',
       DATABASE_URL: 'postgres://a:b@db.example.org/s',

@@ -8,7 +8,7 @@ import { createDatabase } from './support/postgres.ts'
 const MARK = 'marked-value-4711'
 
 describe('an error in the log', () => {
-  test('says what failed and where, without the values of the statement, whatever of it failed', async () => {
+  test('says what failed and where, without the values of the statement', async () => {
     const database = await createDatabase()
     const db = openDb({ url: database.url, maxConnections: 1, applicationName: 'test' })
     try {
@@ -33,7 +33,7 @@ describe('an error in the log', () => {
     }
   })
 
-  test('has the sentence, the code and the frames of each cause', () => {
+  test('has the message, the code and the frames of each cause', () => {
     const cause = new TypeError('what went wrong')
     const shown = shownError(new AppError('unavailable', 'A sentence.', { cause }))
     expect(shown).toMatchObject({
@@ -45,7 +45,7 @@ describe('an error in the log', () => {
     expect(JSON.stringify(shown)).toContain('log.test.ts')
   })
 
-  test('ends where causes go round in a circle, and takes what is no error', () => {
+  test('handles circular causes and values that are no errors', () => {
     const circle = new Error('one')
     circle.cause = circle
     expect(JSON.stringify(shownError(circle)).match(/"one"/g)?.length).toBe(5)
@@ -53,7 +53,7 @@ describe('an error in the log', () => {
     expect(shownError(undefined)).toEqual({ type: 'undefined' })
   })
 
-  test('of an answer that does not fit its schema keeps the answer to itself', () => {
+  test('does not contain an answer that does not fit its schema', () => {
     const error = Object.assign(new Error(JSON.stringify({ found: MARK })), { code: 'VALIDATION', value: MARK })
     expect(JSON.stringify(shownError(error))).not.toContain(MARK)
   })

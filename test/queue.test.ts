@@ -11,7 +11,7 @@ const run = async <Result>(queue: Queue, work: () => Promise<Result>, deadlineMs
 }
 
 describe('a queue', () => {
-  test('never gives more turns than its limit, and gives them all', async () => {
+  test('never gives more turns than its limit, and gives each request a turn', async () => {
     const queue = createQueue({ atOnce: 3 })
     let atOnce = 0
     let most = 0
@@ -26,7 +26,7 @@ describe('a queue', () => {
     expect(queue.load()).toEqual({ running: 0, waiting: 0 })
   })
 
-  test('gives turns in the order of asking', async () => {
+  test('gives turns in the order of the requests', async () => {
     const queue = createQueue()
     const order: number[] = []
     const work = (index: number) => async () => {
@@ -37,13 +37,13 @@ describe('a queue', () => {
     expect(order).toEqual([0, 1, 2, 3, 4])
   })
 
-  test('gets a turn back from work that fails', async () => {
+  test('takes a turn back from work that fails', async () => {
     const queue = createQueue()
     await expect(run(queue, () => Promise.reject(new Error('it failed')))).rejects.toThrow('it failed')
     expect(await run(queue, async () => 'next')).toBe('next')
   })
 
-  test('counts a turn that is disposed of twice once', async () => {
+  test('counts a turn that is disposed twice once', async () => {
     const queue = createQueue()
     const turn = await queue.enter()
     turn[Symbol.dispose]()
@@ -53,7 +53,7 @@ describe('a queue', () => {
     expect(queue.load()).toEqual({ running: 1, waiting: 0 })
   })
 
-  test('refuses as busy who gets no turn in time, does nothing for them, and loses no turn', async () => {
+  test('refuses as busy a request without a turn in time, does not run it, and loses no turn', async () => {
     const queue = createQueue({ waitMaxMs: 20 })
     const turn = await queue.enter()
     let done = 0
@@ -65,7 +65,7 @@ describe('a queue', () => {
     expect(await run(queue, async () => 'free', inMs(0))).toBe('free')
   })
 
-  test('has a bound: who comes after so many others is refused at once', async () => {
+  test('refuses a request at once if too many are waiting', async () => {
     const queue = createQueue({ waitingMax: 1000 })
     const first = run(queue, () => sleep(50))
     const others = Array.from({ length: 1010 }, () => run(queue, async () => {}))
@@ -75,7 +75,7 @@ describe('a queue', () => {
 })
 
 describe('queues by name', () => {
-  test('do one thing after the other under one name, and at the same time under another', async () => {
+  test('run one after the other under one name, and at the same time under different names', async () => {
     const queues = createQueues()
     const order: string[] = []
     const first = Promise.withResolvers<void>()
@@ -89,7 +89,7 @@ describe('queues by name', () => {
     expect(order).toEqual(['other', 'first', 'second'])
   })
 
-  test('go on with the next after one that fails or came too late', async () => {
+  test('go on after work that fails or comes too late', async () => {
     const queues = createQueues({ waitMaxMs: 20 })
     const failed = queues.run('a', () => sleep(60).then(() => Promise.reject(new Error('no'))))
     expect(await codeOf(queues.run('a', async () => 'late'))).toBe('busy')
@@ -99,7 +99,7 @@ describe('queues by name', () => {
 })
 
 describe('a batcher', () => {
-  test('carries what comes while a run is under way in the next one, and each caller gets its own run’s result', async () => {
+  test('puts items that come during a run into the next one, and gives each caller its own result', async () => {
     const runs: number[][] = []
     const batch = createBatcher({
       sizeMax: 100,
@@ -117,7 +117,7 @@ describe('a batcher', () => {
     expect(await batch(4)).toBe(3)
   })
 
-  test('has runs of a bounded size', async () => {
+  test('limits the size of a run', async () => {
     const sizes: number[] = []
     const batch = createBatcher({
       sizeMax: 10,
@@ -129,7 +129,7 @@ describe('a batcher', () => {
     expect(sizes).toEqual([10, 10, 5])
   })
 
-  test('answers nobody before the run is done', async () => {
+  test('answers only when the run is done', async () => {
     let done = false
     const run = async () => {
       await sleep(20)
@@ -139,7 +139,7 @@ describe('a batcher', () => {
     await Promise.all([1, 2, 3].map((item) => batch(item).then(() => expect(done).toBe(true))))
   })
 
-  test('fails every caller of a run that fails, and none of the next', async () => {
+  test('fails every caller of a failed run, and none of the next', async () => {
     let runs = 0
     const run = async () => {
       runs += 1
@@ -150,7 +150,7 @@ describe('a batcher', () => {
     expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'fulfilled', 'fulfilled'])
   })
 
-  test('has a queue with a bound', async () => {
+  test('has a bounded queue', async () => {
     const batch = createBatcher({ sizeMax: 500, run: () => sleep(1) })
     const codes = await tally(Array.from({ length: 10_003 }, (_, index) => batch(index)))
     expect(codes).toEqual({ resolved: 10_000, busy: 3 })

@@ -3,13 +3,13 @@ import { closingLine, tally } from './run.ts'
 
 const CLOSED_WELL = ' 12 pass\n 2 skip\n 1 todo\n 0 fail\n 30 expect() calls\nRan 15 tests across 3 files. [1.00s]\n'
 
-test('counts are read from the lines that bun test closes with', () => {
+test('counts are read from the last lines of bun test', () => {
   expect(tally(CLOSED_WELL, 0)).toEqual({ passed: 12, failed: 0, skipped: 3 })
   expect(tally(CLOSED_WELL.replace('0 fail', '4 fail'), 1)).toEqual({ passed: 12, failed: 4, skipped: 3 })
   expect(tally('\u001b[32m 12 pass\u001b[0m\n 0 fail\nRan 12 tests across 1 file.', 0)).toMatchObject({ passed: 12 })
 })
 
-test('a run that died before its closing lines counts as failed', () => {
+test('a run without its last lines counts as failed', () => {
   expect(tally('(pass) one [1ms]\n(pass) two\n', 139)).toEqual({ passed: 2, failed: 1, skipped: 0 })
   expect(tally('(pass) one [1ms]\n', 0)).toEqual({ passed: 1, failed: 1, skipped: 0 })
   expect(tally('(pass) one\n(fail) two\n(fail) three\n', 134)).toEqual({ passed: 1, failed: 2, skipped: 0 })
@@ -19,7 +19,7 @@ test('an error outside any test counts as failed', () => {
   expect(tally(CLOSED_WELL, 1)).toMatchObject({ failed: 1 })
 })
 
-test('the closing line names skipped tests only where there are some', () => {
+test('the closing line names skipped tests only if there are some', () => {
   expect(closingLine({ passed: 12, failed: 0, skipped: 0 })).toBe('12 passed, 0 failed')
   expect(closingLine({ passed: 12, failed: 1, skipped: 3 })).toBe('12 passed, 1 failed, 3 skipped')
 })

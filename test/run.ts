@@ -1,5 +1,6 @@
-// What `bun run test` calls: one PostgreSQL for the whole run, then `bun test` over test/, then one closing line.
-// Two files run at a time, each process with its modules loaded once. Arguments go to `bun test`: `bun run test wallets` runs the files with "wallets" in their path.
+// The script behind `bun run test`: one PostgreSQL for the whole run, then `bun test` over test/, then one closing line.
+// Two files run at a time, each process with its modules loaded once. Arguments go to `bun test`: `bun run test wallets`
+// runs the files with "wallets" in their path.
 
 import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -9,15 +10,15 @@ import { fileURLToPath } from 'node:url'
 import { stripVTControlCharacters } from 'node:util'
 import { startTestPostgres } from './support/postgres.ts'
 
-/** What one run of `bun test` came to. */
+/** The result of one run of `bun test`. */
 export type Tally = { readonly passed: number; readonly failed: number; readonly skipped: number }
 
 const TIMEOUT_MS = process.env.STRONGROOM_LONG ? 1_800_000 : 60_000
 const REPOSITORY = fileURLToPath(new URL('..', import.meta.url))
 
 /**
- * Reads the counts that `bun test` closes with. A run that ended badly without saying so, by a crash or by an error
- * outside any test, counts as one failure more; where it died before its closing lines, each test's own line is counted.
+ * Reads the counts that `bun test` prints at its end. A bad exit without a failed test (a crash, or an error outside any
+ * test) counts as one more failure. If the counts are missing, each test's own line is counted.
  */
 export const tally = (output: string, exitCode: number): Tally => {
   const text = stripVTControlCharacters(output)
@@ -35,7 +36,7 @@ export const tally = (output: string, exitCode: number): Tally => {
   }
 }
 
-/** The line that ends a run. */
+/** The last line of a run. */
 export const closingLine = ({ passed, failed, skipped }: Tally): string =>
   `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`
 

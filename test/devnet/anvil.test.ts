@@ -46,7 +46,7 @@ const waitFor = async (condition: () => Promise<boolean>): Promise<void> => {
   throw new Error('What the test waited for did not happen within five seconds.')
 }
 
-test('without a block time, blocks come with transactions only', async () => {
+test('without a block time, only transactions make blocks', async () => {
   const anvil = await start()
   expect(await callRpc(anvil.rpcUrl, 'eth_chainId')).toBe('0x14a34')
   const hash = await pay(anvil)
@@ -55,7 +55,7 @@ test('without a block time, blocks come with transactions only', async () => {
   expect(await blockNumber(anvil)).toBe(1)
 })
 
-test('with a block time, blocks come by themselves, and at once with a transaction', async () => {
+test('with a block time, blocks come periodically, and at once for a transaction', async () => {
   const anvil = await start({ blockTimeSeconds: 1 })
   await waitFor(async () => (await blockNumber(anvil)) === 2)
   const hash = await pay(anvil)
@@ -63,7 +63,7 @@ test('with a block time, blocks come by themselves, and at once with a transacti
   expect(await receipt(anvil, hash)).toMatchObject({ status: '0x1', blockNumber: '0x3' })
 })
 
-test('after a restart earlier blocks, transactions, receipts and logs are the same, and the chain goes on', async () => {
+test('after a restart, earlier blocks, transactions, receipts and logs are the same, and the chain goes on', async () => {
   const statePath = join(folder, 'chain.json.gz')
   const chain = await startChain('Base', { statePath })
   const token = await chain.deploy('TestToken', ['Token', 'TKN', 6])
@@ -91,7 +91,7 @@ test('after a restart earlier blocks, transactions, receipts and logs are the sa
   expect(await callRpc(again.rpcUrl, 'eth_getBlockByNumber', ['0x6', false])).toMatchObject({ parentHash: parent.hash })
 })
 
-test('a killed chain comes back with the transactions of more than a second ago', async () => {
+test('a killed chain restarts with all transactions that are older than a second', async () => {
   const statePath = join(folder, 'chain.json.gz')
   const first = await start({ statePath, blockTimeSeconds: 1 })
   const hash = await pay(first)
@@ -103,7 +103,7 @@ test('a killed chain comes back with the transactions of more than a second ago'
   expect(await receipt(second, hash)).toMatchObject({ status: '0x1' })
 })
 
-test('a file that was half written beside the state is of no account', async () => {
+test('a half-written file next to the state is ignored', async () => {
   const statePath = join(folder, 'chain.json.gz')
   const first = await start({ statePath })
   await pay(first)
@@ -116,7 +116,7 @@ test('a file that was half written beside the state is of no account', async () 
   expect((await readFile(statePath)).length).toBeGreaterThan(1000)
 })
 
-test('a port that is taken is told', async () => {
+test('a port in use is an error', async () => {
   const first = await start()
   const port = Number(new URL(first.rpcUrl).port)
   await expect(startAnvil({ chainId: 84532, port })).rejects.toThrow('Address already in use')

@@ -11,7 +11,7 @@ beforeAll(async () => {
 
 afterAll(() => chain.stop())
 
-test('Safe 1.4.1 is put at its canonical addresses, once', async () => {
+test('Safe 1.4.1 is deployed once at its canonical addresses', async () => {
   await deployCanonicalContracts(chain.rpcUrl)
   const blocks = await chain.publicClient.getBlockNumber()
   expect(blocks).toBe(9n)

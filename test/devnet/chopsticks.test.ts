@@ -35,7 +35,7 @@ afterAll(async () => {
   await chain?.stop()
 })
 
-/** polkadot-js leaves optional properties undefined, which its own interface does not allow. */
+/** polkadot-js sets optional properties to undefined, which its own interface does not allow. */
 const connect = (url: string) =>
   ApiPromise.create({ provider: new WsProvider(url, RECONNECT_MS) as unknown as ProviderInterface, noInitWarn: true })
 
@@ -52,14 +52,14 @@ const signed = async (options: { readonly nonce: number; readonly tip?: bigint; 
 
 const nextNonce = async (): Promise<number> => Number(await chain.rpc('system_accountNextIndex', [alice.address]))
 
-/** What the node says to a request, whole. */
+/** The node's whole answer to a request. */
 const answerTo = async (method: string, ...params: readonly unknown[]): Promise<Record<string, unknown>> => {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method, params })
   const { result, error } = await (await fetch(chain.rpcUrl, { method: 'POST', body })).json()
   return error ?? { result }
 }
 
-test('the devnet knows each chain by its genesis', async () => {
+test('the devnet recognises each chain by its genesis', async () => {
   const vara = await startSubstrateChain('Vara')
   for (const { network, rpc } of [chain, vara]) {
     const { genesisHash } = substrateNetworkRow({ network, environment: 'testnet', devnet: true })
@@ -76,7 +76,7 @@ test('it listens on 127.0.0.1 only', async () => {
   expect(await fetch(elsewhere, { method: 'POST' }).then(String, () => 'nobody there')).toBe('nobody there')
 })
 
-test('a transfer is in a block at once, at the time of now, and final', async () => {
+test('a transfer is at once in a final block with the current time', async () => {
   const before = await free(bob)
   const extrinsic = await signed({ nonce: await nextNonce() })
   await chain.rpc('author_submitExtrinsic', [extrinsic])
@@ -88,7 +88,7 @@ test('a transfer is in a block at once, at the time of now, and final', async ()
   expect(Math.abs(Date.now() - now)).toBeLessThan(5_000)
 })
 
-test('a watched extrinsic is told to be in a block, then final, and a failed dispatch is in its events', async () => {
+test('a watched extrinsic is reported in a block, then final; a failed dispatch is in its events', async () => {
   const transfer = await api.tx.balances?.transferKeepAlive?.(bob.address, 10n ** 30n)?.signAsync(alice)
   if (transfer === undefined) throw new Error('the runtime has no such call')
   const statuses: string[] = []
@@ -108,8 +108,8 @@ test('a watched extrinsic is told to be in a block, then final, and a failed dis
   expect(failure).toBe('InsufficientBalance')
 })
 
-describe('the node refuses in the words of a node', () => {
-  test('a wrong signature, a nonce of the past, a sender without money', async () => {
+describe('the node refuses with the messages of a real node', () => {
+  test('a wrong signature, an old nonce, a sender without coins', async () => {
     const good = await signed({ nonce: await nextNonce() })
     const wrongSignature = `${good.slice(0, 100)}${good[100] === '0' ? '1' : '0'}${good.slice(101)}`
     for (const [extrinsic, data] of [
@@ -129,7 +129,7 @@ describe('the node refuses in the words of a node', () => {
     expect(await answerTo('author_submitExtrinsic', '0x1234')).toMatchObject({ code: 1002 })
   })
 
-  test('a method and a block that it does not know', async () => {
+  test('an unknown method and an unknown block', async () => {
     const unknown = `0x${'11'.repeat(32)}`
     expect(await answerTo('foo_bar')).toMatchObject({ code: -32601, message: 'Method not found' })
     expect(await answerTo('chain_getBlock', unknown)).toEqual({ result: null })
@@ -138,7 +138,7 @@ describe('the node refuses in the words of a node', () => {
   })
 })
 
-test('a nonce to come waits for those before it; of two with one nonce the higher tip stays', async () => {
+test('an extrinsic waits for earlier nonces; of two with one nonce, the higher tip wins', async () => {
   await chain.setMode('manual')
   const nonce = await nextNonce()
   const [first, second] = [await signed({ nonce }), await signed({ nonce: nonce + 1 })]
@@ -161,7 +161,7 @@ test('a nonce to come waits for those before it; of two with one nonce the highe
   await chain.setMode('instant')
 })
 
-test('finality may lag, and what is not final may be replaced', async () => {
+test('finality can lag, and blocks that are not final can be replaced', async () => {
   await chain.setFinalityLag(3)
   await chain.newBlock(4)
   const number = Number((await api.rpc.chain.getHeader()).number)
@@ -174,7 +174,7 @@ test('finality may lag, and what is not final may be replaced', async () => {
   await chain.setFinalityLag(0)
 })
 
-test('connections can be dropped, answers bent, and both providers go on', async () => {
+test('connections can be dropped and answers changed, and both providers recover', async () => {
   const dropped = new Promise<void>((resolve) => api.once('disconnected', () => resolve()))
   const connected = new Promise<void>((resolve) => api.once('connected', () => resolve()))
   await chain.dropConnections()
@@ -189,7 +189,7 @@ test('connections can be dropped, answers bent, and both providers go on', async
   expect(await http.send('chain_getBlockHash', [0])).toBe(api.genesisHash.toHex())
 })
 
-test('a runtime upgrade: what is signed for the version before is refused', async () => {
+test('after a runtime upgrade, extrinsics signed for the old version are refused', async () => {
   const extrinsic = await signed({ nonce: await nextNonce() })
   expect(await chain.upgradeRuntime()).toBe(901)
   await chain.newBlock()
@@ -197,7 +197,7 @@ test('a runtime upgrade: what is signed for the version before is refused', asyn
   expect(await answerTo('author_submitExtrinsic', extrinsic)).toMatchObject({ data: 'Transaction has a bad signature' })
 })
 
-test('a chain that is kept goes on where it was killed, with its blocks and its old state', async () => {
+test('a persistent chain goes on after a kill, with its blocks and its old state', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'strongroom-chopsticks-'))
   const options = { network: 'Polkadot', statePath: join(folder, 'chain.sqlite') } as const
   const first = await startChopsticks(options)
@@ -226,7 +226,7 @@ test('a chain that is kept goes on where it was killed, with its blocks and its 
 
 const hashOf = (number: number) => `0x${number.toString(16).padStart(64, '0')}` as const
 
-/** Blocks that nobody built. */
+/** Hashes of blocks that do not exist. */
 const archiveOf = async (path: string, last: number) => {
   const [often, once] = ['0x01', '0x02']
   const genesis = { name: 'Test', properties: {}, storage: { [once]: '0xff' }, stateRoot: hashOf(0) }
@@ -241,7 +241,7 @@ const archiveOf = async (path: string, last: number) => {
   return { archive, often, once }
 }
 
-test('no block is denied, though more are asked for at once than are held in memory', async () => {
+test('every block is found, even if more are requested at once than memory holds', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'strongroom-chopsticks-'))
   const statePath = join(folder, 'chain.sqlite')
   const numbers = Array.from({ length: 200 }, (_, index) => index + 1)
@@ -259,7 +259,7 @@ test('no block is denied, though more are asked for at once than are held in mem
   await rm(folder, { recursive: true, force: true })
 })
 
-test('of old state only what is superseded is let go, and the events stay', async () => {
+test('of old state only superseded values are dropped, and the events stay', async () => {
   const { archive, often, once } = await archiveOf(':memory:', 1_200)
   const at = (number: number, key: string) => archive.answer('state_getStorage', [key, hashOf(number)])
   expect([at(1_200, often), at(201, often), at(200, often)]).toEqual(['0x04b0', '0x00c9', '0x00c8'])

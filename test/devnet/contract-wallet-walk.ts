@@ -13,7 +13,7 @@ const ETHER = 10n ** 18n
 
 type World = Story & { readonly safe: Address; readonly credential: { readonly developer_secret: string } }
 
-/** Its owner's key has gas money; the wallet has nothing, no code neither. */
+/** Its owner's key has coins for gas; the wallet itself has no coins and no code. */
 const openSafe = async (story: Story): Promise<World> => {
   const credential = { developer_secret: story.secret }
   const wallet = { network, name: 'Walker', type: 'contract', control_mode: 'developer', ...credential }
@@ -32,7 +32,7 @@ const signed = async ({ post, safe, credential }: World, message: string): Promi
   return textAt(await post('/transactions/sign-message', body), 'signature') as Hex
 }
 
-/** Whoever asks a node finds the signature to be the wallet's, of this message alone; and so does the service, for a login. */
+/** Checks that any node verifies the wallet's signature for this message only, and that the service accepts it as login. */
 const proveControl = async (world: World, dev: DevJson): Promise<Hex> => {
   const { post, chainOf, safe: address } = world
   const signature = await signed(world, 'hello')
@@ -49,7 +49,7 @@ const proveControl = async (world: World, dev: DevJson): Promise<Hex> => {
   return signature
 }
 
-/** By a collection that Strongroom did not write, which lets nobody but this wallet mint. */
+/** Mints from a foreign collection that lets only this wallet mint. */
 const mintAndTransfer = async ({
   get,
   post,
@@ -97,7 +97,7 @@ const createCollection = async ({ get, post, succeeded, safe, credential }: Worl
   expect(await get('/nfts/collection-by-address', { contract_address })).toMatchObject(collection)
 }
 
-/** Holds each step against the chain. */
+/** Checks each step on the chain. */
 export const walkContractWallet = async (dev: DevJson): Promise<void> => {
   const world = await openSafe(tell(dev))
   const codeOf = () => world.chainOf(network).getCode({ address: world.safe })

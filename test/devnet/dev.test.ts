@@ -92,7 +92,7 @@ const balance = async (dev: DevJson, network: string, address: unknown): Promise
   return readFree(String(await callRpc(url, 'state_getStorage', [accountKey(publicKeyFrom(String(address)))])))
 }
 
-test('the stack starts, keeps its data, survives a kill, and ends cleanly', async () => {
+test('the stack starts, keeps its data, survives a kill, and stops cleanly', async () => {
   const first = run()
   const dev = await ready(first)
   expect(dev.base_url).toBe(`http://localhost:${port}`)
@@ -121,7 +121,7 @@ test('the stack starts, keeps its data, survives a kill, and ends cleanly', asyn
     expect(await balance(dev, network, address)).toBe(1000n * 10n ** (chain_id === 0 ? 12n : 18n))
   }
 
-  // The printed request works as it is pasted.
+  // The printed request works when pasted.
   const command = first.output().slice(first.output().indexOf('curl '), first.output().indexOf('\n\nCtrl-C'))
   const curl = spawn('/bin/sh', ['-c', command], { stdio: ['ignore', 'pipe', 'inherit'] })
   let answer = ''
@@ -129,7 +129,7 @@ test('the stack starts, keeps its data, survives a kill, and ends cleanly', asyn
   const created = JSON.parse(answer)
   expect(created).toMatchObject({ network: 'Ethereum', name: 'My first wallet' })
 
-  // The demo tells its story on the running stack, while a contract wallet is walked through what that does not show.
+  // The demo runs on the stack, while a contract wallet is tested with what the demo does not show.
   const demo = run({ script: scriptOf('demo') })
   await walkContractWallet(dev)
   expect({ ended: await demo.exited, output: demo.output() }).toEqual({
@@ -144,7 +144,7 @@ test('the stack starts, keeps its data, survives a kill, and ends cleanly', asyn
     expect(demo.output()).toMatch(line)
   }
 
-  // The walks that the pages show work as they are written.
+  // The walks in the docs work as written.
   const walked = await walkPages(dev, folder)
   expect(walked).not.toContain('"error":"')
   expect(walked.match(/"status":"success"/g)?.length).toBe(5)
@@ -184,7 +184,7 @@ test('the stack starts, keeps its data, survives a kill, and ends cleanly', asyn
   expect(await readDevJson(folder)).toBeUndefined()
 }, 180_000)
 
-test('a part that ends by itself ends the stack, with a warning; but not a Substrate chain', async () => {
+test('the stack ends with a warning if a part ends by itself, except for a Substrate chain', async () => {
   const stack = run()
   const dev = await ready(stack)
   const kill = (command: string) => {

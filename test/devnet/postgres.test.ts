@@ -36,7 +36,7 @@ const query = async (url: string, text: string) => {
   }
 }
 
-test('a fresh server speaks UTF-8 and UTC, and keeps its data for the next start', async () => {
+test('a new server uses UTF-8 and UTC, and keeps its data for the next start', async () => {
   const data = join(folder, 'data')
   const first = await start(data, { durable: true })
   expect(await query(first.url, 'show server_encoding')).toMatchObject([{ server_encoding: 'UTF8' }])
@@ -49,14 +49,14 @@ test('a fresh server speaks UTF-8 and UTC, and keeps its data for the next start
   expect(await query(second.url, 'show fsync')).toMatchObject([{ fsync: 'off' }])
 })
 
-test('a stranger without the password is not let in', async () => {
+test('a connection without the password is refused', async () => {
   const server = await start(join(folder, 'data'))
   const url = new URL(server.url)
   url.password = 'postgres'
   await expect(query(url.href, 'select 1')).rejects.toThrow('password authentication failed')
 })
 
-test('a server that was killed starts again with its committed data', async () => {
+test('a killed server restarts with its committed data', async () => {
   const data = join(folder, 'data')
   const first = await start(data, { durable: true })
   await query(first.url, 'create table kept (n int); insert into kept values (7)')
@@ -66,7 +66,7 @@ test('a server that was killed starts again with its committed data', async () =
   expect(await query(second.url, 'select n from kept')).toMatchObject([{ n: 7 }])
 })
 
-test('a pid file whose number belongs to another program by now does not stand in the way', async () => {
+test('a pid file whose number now belongs to another program does not prevent a start', async () => {
   const data = join(folder, 'data')
   await (await start(data)).stop()
   await writeFile(join(data, 'postmaster.pid'), `${process.pid}\n${data}\n1\n5432\n`)
@@ -82,7 +82,7 @@ test('it runs below a folder that only its owner may enter', async () => {
   expect(await query(server.url, 'select 1 as one')).toMatchObject([{ one: 1 }])
 })
 
-test('a port that is taken is told', async () => {
+test('a port in use is an error', async () => {
   const first = await start(join(folder, 'one'))
   await expect(startPostgres({ dataDirectory: join(folder, 'two'), durable: false, port: first.port })).rejects.toThrow(
     'Address already in use',

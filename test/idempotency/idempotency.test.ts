@@ -26,7 +26,7 @@ let chain: TestChain
 let gate: Gate
 let service: Service
 let sql: Sql
-/** A second API process as far as the database can tell: nothing is shared in memory. */
+/** A second API process as the database sees it; it shares no memory with the first. */
 let second: { readonly ctx: Ctx; readonly server: ReturnType<typeof listen>; readonly url: string }
 
 beforeAll(async () => {
@@ -51,7 +51,7 @@ afterAll(async () => {
 
 const told = (answer: Answer) => ({ status: answer.status, code: answer.json?.code })
 
-/** By the names of our tables. */
+/** Counts rows, by table. */
 const rows = async (): Promise<Record<string, number>> =>
   Object.fromEntries(
     Object.entries(await countRows(service.database.url)).map(([table, count]) => [
@@ -60,7 +60,7 @@ const rows = async (): Promise<Record<string, number>> =>
     ]),
   )
 
-/** Sends one request many times at once, every other one to the other process. */
+/** Sends one request many times at once, alternately to both processes. */
 const atOnce = (times: number, path: string, body: object, key: string): Promise<readonly string[]> =>
   Promise.all(
     Array.from({ length: times }, async (_, index) => {
@@ -89,7 +89,7 @@ const payment = async () => {
   }
 }
 
-/** One that is not deployed, of a key whose address we know. */
+/** A contract wallet that is not deployed, and the address of its key. */
 const contractWallet = async () => {
   const private_key = generatePrivateKey()
   const body = {
@@ -104,7 +104,7 @@ const contractWallet = async () => {
   return { key: privateKeyToAddress(private_key), from: json.address as string }
 }
 
-/** A collection that is on the chain, and a wallet that may mint of it. */
+/** A collection on the chain, and a wallet that may mint in it. */
 const collection = async () => {
   const { address: from } = await service.newWallet({ network })
   await chain.fund(from)
@@ -120,8 +120,8 @@ const collection = async () => {
   return { from, contract: status.json.contract_address as string, named }
 }
 
-describe('the same key and body, 50 times at once at two processes', () => {
-  test('is one transaction and 50 equal answers', async () => {
+describe('the same key and body, 50 times at once, at two processes', () => {
+  test('gives one transaction and 50 equal answers', async () => {
     const body = await payment()
     const before = await rows()
     const answers = await atOnce(50, '/transactions/sign-and-send', body, randomUUID())
@@ -152,7 +152,7 @@ describe('the same key and body, 50 times at once at two processes', () => {
     expect(told(await service.post(path, owned))).toEqual({ status: 409, code: 'wallet_exists' })
   })
 
-  test('a batch is one transaction, and the deployment before it', async () => {
+  test('a batch gives one transaction, after one deployment', async () => {
     const { key, from } = await contractWallet()
     await chain.fund(key)
     const body = {
@@ -169,7 +169,7 @@ describe('the same key and body, 50 times at once at two processes', () => {
     expect(told(answer)).toEqual({ status: 409, code: 'idempotency_mismatch' })
   })
 
-  test('mint, transfer and collections alike', async () => {
+  test('so do mint, transfer and collections', async () => {
     const { from, contract, named } = await collection()
     const common = { network, from, contract_address: contract, developer_secret: SECRET }
     const requests = [
@@ -187,11 +187,11 @@ describe('the same key and body, 50 times at once at two processes', () => {
   })
 })
 
-describe('what is the same', () => {
+describe('the same request', () => {
   const send = (body: object, key: string, who: Pick<Service, 'post'> = service) =>
     who.post('/transactions/sign-and-send', body, { 'idempotency-key': key })
 
-  test('the order of fields, nulls and the credential do not matter; anything else does', async () => {
+  test('may differ in the order of fields, in nulls and in the credential, and in nothing else', async () => {
     const body = await payment()
     const first = await send(body, 'k1')
     const { network: named, ...rest } = body
@@ -214,7 +214,7 @@ describe('what is the same', () => {
     expect((await send(body, 'k2')).text).not.toBe(first.text)
   })
 
-  test('another key to import under the same idempotency key is refused, not answered', async () => {
+  test('with another key to import is refused, not answered', async () => {
     const body = { network, name: 'A', control_mode: 'developer', developer_secret: SECRET, owner_id: randomUUID() }
     const post = (private_key: string) =>
       service.post('/wallets/import', { ...body, private_key }, { 'idempotency-key': 'an import' })
@@ -222,7 +222,7 @@ describe('what is the same', () => {
     expect(told(await post(generatePrivateKey()))).toEqual({ status: 409, code: 'idempotency_mismatch' })
   })
 
-  test('each API key and each project has keys of its own', async () => {
+  test('is separate for each API key and each project', async () => {
     const body = await payment()
     const first = await send(body, 'mine')
     const { projectId } = service.project
@@ -240,7 +240,7 @@ describe('what is the same', () => {
     expect(told(await send(body, 'mine', service.as(stranger)))).toEqual({ status: 404, code: 'not_found' })
   })
 
-  test('what failed is not kept: the same key may succeed later', async () => {
+  test('may succeed later if it failed at first', async () => {
     const { address } = await service.newWallet({ network })
     const body = { ...(await payment()), signer_wallet_address: address }
     const before = await rows()
@@ -250,7 +250,7 @@ describe('what is the same', () => {
     expect((await send(body, 'later')).status).toBe(200)
   })
 
-  test('a client that went away before the answer gets it when it asks again', async () => {
+  test('gets the answer that its client missed by disconnecting', async () => {
     const body = await payment()
     const held = gate.hold('after', 'eth_getTransactionCount')
     const headers = { 'idempotency-key': 'gone', 'content-type': 'application/json' }
@@ -290,7 +290,7 @@ describe('a key', () => {
     expect(told(answer)).toEqual({ status: 400, code: 'invalid_input' })
   })
 
-  test('of 200 characters is taken', async () => {
+  test('may have 200 characters', async () => {
     const body = { network, name: 'A', control_mode: 'developer', developer_secret: SECRET }
     const key = 'é'.repeat(200)
     const first = await service.post('/wallets', body, { 'idempotency-key': key })
@@ -298,7 +298,7 @@ describe('a key', () => {
     expect((await service.post('/wallets', body, { 'idempotency-key': key })).text).toBe(first.text)
   })
 
-  test('is ignored where an answer holds a secret or nothing is recorded', async () => {
+  test('is ignored if an answer holds a secret or nothing is recorded', async () => {
     const { address } = await service.newWallet({ network })
     const before = await rows()
     const body = { network, address, developer_secret: SECRET }
@@ -307,7 +307,7 @@ describe('a key', () => {
     expect((await rows()).idempotency_keys).toBe(before.idempotency_keys ?? 0)
   })
 
-  test('lives a day, and is dropped by the worker afterwards', async () => {
+  test('is kept for a day, and then deleted by the worker', async () => {
     const body = await payment()
     const send = () => service.post('/transactions/sign-and-send', body, { 'idempotency-key': 'a day' })
     const age = (interval: string) =>
@@ -333,7 +333,7 @@ describe('a key', () => {
   })
 })
 
-test('what is stored holds no secret, in any form that could be tried out', async () => {
+test('nothing that is stored lets anybody test guesses of a secret', async () => {
   const privateKey = generatePrivateKey()
   const pin = '604913'
   const body = { network, name: 'Secret', control_mode: 'user', user_pin: pin, private_key: privateKey }
@@ -344,7 +344,7 @@ test('what is stored holds no secret, in any form that could be tried out', asyn
   expect(row?.fingerprint.length).toBe(32)
   expect(row?.text).not.toContain(pin)
   expect(row?.text).not.toContain(privateKey.slice(2))
-  // Not a plain digest of the body, with or without the PIN: whoever has the table cannot try anything out on it.
+  // No plain digest of the body, with or without the PIN, because a thief of the table could test guesses against it.
   const { user_pin: _pin, ...rest } = body
   for (const tried of [body, rest]) {
     const sorted = JSON.stringify(Object.fromEntries(Object.entries(tried).sort(([a], [b]) => (a < b ? -1 : 1))))
