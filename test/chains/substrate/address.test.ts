@@ -35,7 +35,7 @@ describe('an SS58 address', () => {
     }
   })
 
-  test('of the account of zeros, which nobody has a key for, is shorter and one all the same', () => {
+  test('of the all-zero public key is shorter and valid', () => {
     for (const network of SUBSTRATE_NETWORKS) {
       const zeros = chainOf(network).addressOf(new Uint8Array(32))
       expect(zeros).toBe(substrateNetworkRow({ network: network, environment: 'testnet', devnet: true }).nobody)
@@ -44,13 +44,13 @@ describe('an SS58 address', () => {
     }
   })
 
-  test('is of 32 bytes of public key, and of nothing else', () => {
+  test('is made from a public key of exactly 32 bytes', () => {
     for (const length of [0, 31, 33, 65]) {
       expect(() => chainOf('Polkadot').addressOf(new Uint8Array(length))).toThrow('expected 32 bytes')
     }
   })
 
-  test.each(SUBSTRATE_NETWORKS)('of every single letter changed is refused on %s', (network) => {
+  test.each(SUBSTRATE_NETWORKS)('with any one character changed is refused on %s', (network) => {
     const address = ALICE[network]
     for (let at = 0; at < address.length; at += 1) {
       const letter = address[at] === 'x' ? 'y' : 'x'
@@ -81,14 +81,14 @@ describe('an SS58 address', () => {
     expect(outcome('Polkadot', text)).toBe(code)
   })
 
-  /** The text of bytes, with the checksum that SS58 asks for. */
+  /** Encodes bytes in base58 with the checksum of SS58. */
   const spelled = (prefix: readonly number[]) => {
     const body = Uint8Array.from([...prefix, ...base58Decode(ALICE.Polkadot).slice(1, 33)])
     const hash = new Bun.CryptoHasher('blake2b512').update(Buffer.concat([Buffer.from('SS58PRE'), body])).digest()
     return base58Encode(Buffer.concat([body, hash.subarray(0, 2)]))
   }
 
-  test('has one spelling: a prefix below 64 in two bytes is refused, though its checksum holds', () => {
+  test('with a prefix below 64 in two bytes is refused, even if its checksum is valid', () => {
     expect(outcome('Polkadot', spelled([0]))).toBe(ALICE.Polkadot)
     expect(outcome('Polkadot', spelled([0b0100_0000, 0]))).toBe('address_invalid')
   })

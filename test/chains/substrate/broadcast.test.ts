@@ -1,5 +1,5 @@
-// What nodes say to an extrinsic. Codes: the author RPC of polkadot-sdk (sc-rpc-api, author/error.rs), base 1000; words: its
-// messages, with the reason as older nodes (in the message) and newer ones (in the data) tell it.
+// Answers of nodes to a sent extrinsic. The codes are those of polkadot-sdk's author RPC (sc-rpc-api, author/error.rs), from
+// 1000 on. Older nodes give the reason in the message, newer ones in the data.
 
 import { afterAll, expect, test } from 'bun:test'
 import { substrateNetworkRow } from '../../../src/chains/networks.ts'
@@ -40,7 +40,7 @@ test.each([
   if ('reason' in outcome) expect(outcome.reason).toBe([message, data].filter((text) => text !== undefined).join(' '))
 })
 
-test('a hash is taken for yes, and anything else for no word at all', async () => {
+test('a hash means accepted, and any other result means unknown', async () => {
   expect(await outcomeOf({ result: `0x${'ab'.repeat(32)}` })).toEqual({ kind: 'accepted' })
   expect(await outcomeOf({ result: null })).toMatchObject({ kind: 'unknown' })
   expect(await outcomeOf({ result: { code: 1012 } })).toMatchObject({ kind: 'unknown' })

@@ -1,4 +1,4 @@
-// Calls of the current Asset Hub, read without a node: by previews and by policies.
+// Previews and policies decode calls of the current Asset Hub, without a node.
 
 import { describe, expect, test } from 'bun:test'
 import { encodeAddress } from '@polkadot/util-crypto/address'
@@ -33,7 +33,7 @@ const shown = (hex: Hex) => {
 const valuesOf = (hex: Hex): Record<string, unknown> =>
   Object.fromEntries([...(readCall(runtime, hex)?.values ?? [])].map(([name, { value }]) => [name, value]))
 
-describe('a call is told by the metadata', () => {
+describe('a call is decoded by the metadata', () => {
   // paritytech/asset-transfer-api, src/createCalls/{assets,balances}/*.spec.ts: what it expects for Asset Hub, without the
   // length and the version of an unsigned extrinsic. Both Asset Hubs have these calls in the same places.
   const VECTORS: readonly [Hex, string, Record<string, string>][] = [
@@ -47,7 +47,7 @@ describe('a call is told by the metadata', () => {
     )
   })
 
-  test('with the calls within it', () => {
+  test('with its inner calls', () => {
     const pay = call('balances', 'transferKeepAlive', ACCOUNT, 5n)
     const batch = call('utility', 'batchAll', [pay, call('nfts', 'setMetadata', 1, 2, '0x0102')])
     const real = call('proxy', 'proxy', ACCOUNT, 'NonTransfer', batch).toHex()
@@ -89,7 +89,7 @@ describe('a call is told by the metadata', () => {
         amount: '1',
       },
     })
-    // No `target`: what a rule says of an account is not of another form of address.
+    // No `target`: rules on an account do not apply to other forms of address.
     expect(Object.keys(valuesOf(hex))).toEqual([
       'id.parents',
       'id.interior.X1.length',
@@ -101,7 +101,7 @@ describe('a call is told by the metadata', () => {
     expect(valuesOf(call('nfts', 'mint', 1, 2, ACCOUNT, null).toHex())).not.toHaveProperty('witness_data')
   })
 
-  /** Each argument as the codec makes it of nothing; some variants have none at 0. */
+  /** Each argument with the codec's default value; some enums have no variant with index 0. */
   const defaults = (of: Runtime): Hex[] =>
     Object.entries(of.calls).flatMap(([pallet, calls]) =>
       Object.entries(calls).map(([name, { meta }]) => {
@@ -120,7 +120,7 @@ describe('a call is told by the metadata', () => {
       expect(calls.length).toBeGreaterThan(200)
       expect(calls.length - read.length).toBeLessThanOrEqual(oddMax)
       expect(read.filter((hex) => !isExactCall(of, hex))).toEqual([])
-      // A byte more is another call, or none.
+      // One byte more makes it another call or none.
       expect(read.filter((hex) => readTree(of, `${hex}00`) !== null)).toEqual([])
     },
   )
@@ -136,7 +136,7 @@ describe('hostile bytes', () => {
   const pay = call('balances', 'transferKeepAlive', ACCOUNT, 5n).toHex()
   const nested = (depth: number): Hex => `0x${'280004'.repeat(depth)}${pay.slice(2)}`
 
-  test('a call within a hundred others is read, within thousands it is none, at once', () => {
+  test('a call nested a hundred times is decoded; one nested thousands of times is refused at once', () => {
     expect(call('utility', 'batch', [pay]).toHex()).toBe(nested(1))
     expect(readCall(runtime, nested(100))?.functionName).toBe('utility.batch')
     const startMs = performance.now()
@@ -148,7 +148,7 @@ describe('hostile bytes', () => {
     expect(performance.now() - startMs).toBeLessThan(1_000)
   })
 
-  test('a call that names thousands of accounts is read without spelling them', () => {
+  test('a call with thousands of accounts is decoded without encoding their addresses', () => {
     const accounts = (count: number) =>
       Array.from({ length: count }, (_, index) => new Uint8Array(32).fill(index % 256))
     const spelledMs = tookMs(() => accounts(2_000).map((each) => encodeAddress(each, 0)))
@@ -171,8 +171,8 @@ describe('hostile bytes', () => {
     expect(isExactCall(runtime, hex)).toBe(false)
   })
 
-  test('what two readers read differently is no call: the one of them would sign other bytes', () => {
-    // MultiAddress::Index of 7, which the codec takes for an index of an older form.
+  test('bytes that the two decoders read differently are refused', () => {
+    // MultiAddress::Index(7), which the codec mistakes for an index of an older form.
     const indexed: Hex = '0x0a03011c04'
     expect(shown(indexed)?.arguments).toEqual({ dest: { Index: '7' }, value: '1' })
     expect(runtime.registry.createType('Call', indexed).toHex() as string).not.toBe(indexed)
@@ -180,14 +180,14 @@ describe('hostile bytes', () => {
     expect(readCall(runtime, indexed)).toBeNull()
   })
 
-  test('what a call takes from its signer is counted however large it is', () => {
-    // A batch_all of 4,000, each of 36 bytes, where 128 KiB are decoded to be shown.
+  test('what a call takes from its signer is counted for a call of any size', () => {
+    // A batch_all of 4,000 calls of 36 bytes, above the 128 KiB that are decoded for display.
     const batch: Hex = `0x2802813e${pay.slice(2).repeat(4_000)}`
     expect(readTree(runtime, batch)).toBeNull()
     expect(spentBy(runtime, batch)).toEqual({ needed: 20_000n, most: 20_000n })
   })
 
-  test('a call larger than what is decoded is none to policies', () => {
+  test('policies refuse a call above the size limit of decoding', () => {
     expect(readCall(runtime, call('system', 'remark', `0x${'00'.repeat(131_072)}`).toHex())).toBeNull()
     expect(readCall(runtime, call('system', 'remark', `0x${'00'.repeat(100_000)}`).toHex())).not.toBeNull()
   })
@@ -209,7 +209,7 @@ describe('a policy on a call of the runtime', () => {
   const isTransfer = rule('decodedInput.function', 'eq', 'balances.transfer_keep_alive')
   const pay = (to = ACCOUNT, value = 5n) => call('balances', 'transferKeepAlive', to, value)
 
-  test('allows by the function, the account letter for letter and the amount', () => {
+  test('allows by the function, the exact account and the amount', () => {
     const rules = [isTransfer, rule('decodedInput.dest', 'eq', ACCOUNT), rule('decodedInput.value', 'le', '5')]
     expect(matches(rules, [judged(pay().toHex())])).toBe(true)
     expect(matches(rules, [judged(pay(OTHER).toHex())])).toBe(false)
@@ -218,7 +218,7 @@ describe('a policy on a call of the runtime', () => {
     expect(matches([isTransfer, wrongCase], [judged(pay().toHex())])).toBe(false)
   })
 
-  test('by `ne` forbids one account, and whatever is no account', () => {
+  test('with `ne` forbids one account, and every other form of address', () => {
     const rules = [isTransfer, rule('decodedInput.dest', 'ne', OTHER)]
     expect(matches(rules, [judged(pay().toHex())])).toBe(true)
     expect(matches(rules, [judged(pay(OTHER).toHex())])).toBe(false)
@@ -229,7 +229,7 @@ describe('a policy on a call of the runtime', () => {
     expect(matches([isTransfer, hexNamed], [judged(pay().toHex())])).toBe(false)
   })
 
-  test('allows nothing without naming the function', () => {
+  test('allows nothing without a rule on the function', () => {
     const one = judged(pay().toHex())
     for (const rules of [
       [rule('value', 'le', '100')],
@@ -245,7 +245,7 @@ describe('a policy on a call of the runtime', () => {
     expect(matches([isTransfer], [judged(pay().toHex(), null)])).toBe(false)
   })
 
-  test('is not got around by putting a call into another', () => {
+  test('cannot be bypassed by wrapping a call in another', () => {
     for (const outer of [
       call('utility', 'batch', [pay()]),
       call('utility', 'batchAll', [pay()]),
@@ -260,7 +260,7 @@ describe('a policy on a call of the runtime', () => {
     }
   })
 
-  test('on what is in a batch says how much is in it', () => {
+  test('on calls inside a batch needs the length to exclude further calls', () => {
     const rules = [
       rule('decodedInput.function', 'eq', 'utility.batch_all'),
       rule('decodedInput.calls.0.function', 'eq', 'balances.transfer_keep_alive'),
@@ -273,7 +273,7 @@ describe('a policy on a call of the runtime', () => {
     expect(matches(rules.slice(2).concat(rules.slice(0, 1)), [batch()])).toBe(false)
   })
 
-  test('names it as previews do: in another spelling `ne` would forbid nothing', () => {
+  test('accepts only the spelling of previews: in another one `ne` would forbid nothing', () => {
     const chain = createNodelessSubstrateChain(
       substrateNetworkRow({ network: 'Polkadot', environment: 'testnet', devnet: true }),
     )
@@ -285,7 +285,7 @@ describe('a policy on a call of the runtime', () => {
     }
   })
 
-  test('with coins that go to an account compares it letter for letter', () => {
+  test('on the recipient of coins compares the exact address', () => {
     const sent: Judged = { to: ACCOUNT, value: 5n, isCall: false, call: null }
     expect(matches([rule('to', 'eq', ACCOUNT), rule('value', 'le', '5')], [sent])).toBe(true)
     expect(matches([rule('to', 'eq', ACCOUNT.replace('Z', 'z'))], [sent])).toBe(false)

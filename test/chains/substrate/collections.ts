@@ -1,4 +1,4 @@
-// The life of a collection on a chain, whichever pallet the chain has for NFTs.
+// Creates a collection, and mints and moves items, with any pallet for NFTs.
 
 import { expect } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -21,7 +21,7 @@ export const people = async () => {
 
 const BLOCKS_WITHIN_MS = 120_000
 
-/** Sends an intent, and waits until it is in a final block. */
+/** Sends an intent and waits until it is in a final block. */
 export const sendOn = async (chain: Chain, { intent, by }: { readonly intent: Intent; readonly by: Account }) => {
   const { unsigned, worstCost } = await chain.prepare(intent, own(by), { behind: async () => [] })
   const { raw, hash } = chain.assemble(unsigned, by.sign(chain.signingBytes(unsigned)))
@@ -43,7 +43,7 @@ export const sendOn = async (chain: Chain, { intent, by }: { readonly intent: In
   throw new Error('no block took it in time')
 }
 
-/** Why it failed: in its block, or before it was taken where the runtime runs calls in advance. */
+/** Why it failed: in its block, or before it was sent on a runtime with DryRunApi. */
 const endOf = async (sent: ReturnType<typeof sendOn>): Promise<string | null> => {
   try {
     return (await sent).status.reason
@@ -55,7 +55,7 @@ const endOf = async (sent: ReturnType<typeof sendOn>): Promise<string | null> =>
   }
 }
 
-/** Creates a collection, mints in it, moves the item to who made it and back. @returns the collection */
+/** Creates a collection, mints an item in it, and moves the item to the creator and back. @returns the collection */
 export const livesOn = async (chain: Chain): Promise<string> => {
   const { alice, bob, hers, his } = await people()
   const asked = { name: 'Doors', symbol: 'DOOR', baseUri: '', contractUri: ABOUT, owner: hers }
@@ -78,7 +78,7 @@ export const livesOn = async (chain: Chain): Promise<string> => {
   const [block] = (await chain.movements({ fromBlock: blockNumber, toBlock: blockNumber })) ?? []
   const told = block?.movements.find(({ standard }) => standard === 'erc721')
   expect([told?.contract, told?.tokenId, told?.from, told?.to]).toEqual([contract, 0n, his, hers])
-  // What was his once is not his to move again.
+  // A former owner cannot move the item.
   const again = await chain.transferNftIntent(move)
   expect(await endOf(sendOn(chain, { intent: again, by: bob }))).toMatch(/^(?:Uniques|Nfts)\.NoPermission$/)
   return contract

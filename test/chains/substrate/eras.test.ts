@@ -1,4 +1,4 @@
-// How long extrinsics may wait: five minutes by the blocks that a node has, and what a caller chooses.
+// How long extrinsics stay valid: five minutes by the measured block time, or what the caller chooses.
 
 import { afterAll, describe, expect, test } from 'bun:test'
 import { createRpc } from '../../../src/chains/node/rpc.ts'
@@ -16,7 +16,7 @@ const u64 = (value: number): string => {
   return `0x${bytes.toString('hex')}`
 }
 
-/** Of a chain whose newest final block is `newest`. */
+/** A chain whose newest final block is `newest`. */
 const chainOf = (input: { readonly newest: number; readonly blockMs: () => number }) => {
   const node = startFakeNode({
     behaviour: ({ method, params: [first, second] }) => {
@@ -55,7 +55,7 @@ describe('an era', () => {
     expect(await createEras({ rpc, row: { era: ERA } }).blocks(head)).toBe(blocks)
   })
 
-  test('of a chain that has just begun goes by the blocks that there are', async () => {
+  test('of a new chain is measured on the blocks that exist', async () => {
     for (const [newest, blocks] of [
       [0, 16],
       [3, 128],
@@ -65,7 +65,7 @@ describe('an era', () => {
     }
   })
 
-  test('is measured again after a while, and asks for nothing in between', async () => {
+  test('is measured again after ten minutes, without questions in between', async () => {
     let [blockMs, nowMs] = [6_000, 0]
     const { rpc, head, calls } = chainOf({ newest: 1_000, blockMs: () => blockMs })
     const eras = createEras({ rpc, row: { era: ERA }, nowMs: () => nowMs })
@@ -83,12 +83,12 @@ describe('an era', () => {
 describe('a caller’s own era', () => {
   const runtime = assetHubRuntime()
 
-  // This runtime knows the hashes of 4,096 blocks.
-  test.each([4, 64, 4_096])('may be of %d blocks', (period) => {
+  // This runtime keeps the hashes of 4,096 blocks.
+  test.each([4, 64, 4_096])('may have %d blocks', (period) => {
     expect(chosenEra(runtime, period)).toBe(period)
   })
 
-  test.each([0, 1, 2, 3, 100, 8_192, 2 ** 17])('is refused where it is of %d', (period) => {
+  test.each([0, 1, 2, 3, 100, 8_192, 2 ** 17])('is refused with %d blocks', (period) => {
     expect(() => chosenEra(runtime, period)).toThrow(
       'Field "unsigned_transaction.era" must be a power of two from 4 to 4096',
     )

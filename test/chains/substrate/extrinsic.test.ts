@@ -1,4 +1,4 @@
-// What is signed, held against signatures that others made and a chain took; and runtimes that nobody here can sign for.
+// Compares our signing payloads with signatures of others that a chain accepted; and refuses runtimes that we cannot sign for.
 
 import { describe, expect, test } from 'bun:test'
 import { sr25519Verify } from '@polkadot/util-crypto'
@@ -14,7 +14,7 @@ const vara = varaRuntime()
 const WHY = 'VARA_METADATA does not name a file with the metadata of Vara'
 if (vara === null) console.info(`skipped: ${WHY}`)
 
-/** The development account //Alice, by Vara's prefix. */
+/** The development account //Alice with Vara's prefix. */
 const ALICE = 'kGkLEU3e3XXkJp2WK4eNpVmSab5xUNL9QtmLPh8QfCL2EgotW'
 const ALICE_KEY = Buffer.from('d43593c715fdd31c61141abd04a99fd6822c8558854ccde39a5684e7a56da27d', 'hex')
 
@@ -60,7 +60,7 @@ const unsignedOf = (runtime: Runtime, { nonce, block, blockHash }: (typeof PAYME
 describe.skipIf(vara === null)('an extrinsic of Vara', () => {
   const runtime = vara as Runtime
 
-  test.each(PAYMENTS)('that was signed elsewhere is signed over the same bytes: nonce $nonce', (payment) => {
+  test.each(PAYMENTS)('has the signing payload of a wallet that signed it: nonce $nonce', (payment) => {
     const unsigned = unsignedOf(runtime, payment)
     const signature = Buffer.from(payment.signature, 'hex')
     expect(sr25519Verify(signingBytes(unsigned), signature, ALICE_KEY)).toBe(true)
@@ -74,12 +74,12 @@ describe.skipIf(vara === null)('an extrinsic of Vara', () => {
     }
   })
 
-  test('has nothing to be signed that is unknown', () => {
+  test('has no unsupported extensions', () => {
     expect(runtime.form.unsupported).toEqual([])
     expect(runtime.registry.signedExtensions).toContain('StakingBlackList')
   })
 
-  test('is read again as what it was made of', () => {
+  test('is decoded to what it was made of', () => {
     const [payment] = PAYMENTS
     if (payment === undefined) throw new Error('there is no payment')
     const { raw } = assemble(unsignedOf(runtime, payment), Buffer.from(payment.signature, 'hex'))
@@ -95,18 +95,18 @@ describe.skipIf(vara === null)('an extrinsic of Vara', () => {
   })
 })
 
-test('the call in an extrinsic is the one that was signed, byte for byte, also where the codec would write another', () => {
+test('an extrinsic contains exactly the bytes of the call, even if the codec would encode it differently', () => {
   const runtime = assetHubRuntime()
   const [payment] = PAYMENTS
   if (payment === undefined) throw new Error('there is no payment')
-  // Balances.transfer_keep_alive to MultiAddress::Index(7), which the codec takes for an index of an older form.
+  // Balances.transfer_keep_alive to MultiAddress::Index(7), which the codec mistakes for an index of an older form.
   const call: Hex = '0x0a03011c04'
   expect(runtime.registry.createType('Call', call).toHex() as string).not.toBe(call)
   const { raw } = assemble({ ...unsignedOf(runtime, payment), call }, Buffer.alloc(64, 1))
   expect(raw.endsWith(call.slice(2))).toBe(true)
 })
 
-test('a payload of more than 256 bytes is hashed before it is signed', () => {
+test('a payload above 256 bytes is hashed before it is signed', () => {
   const runtime = assetHubRuntime()
   const [payment] = PAYMENTS
   if (payment === undefined) throw new Error('there is no payment')
@@ -169,7 +169,7 @@ describe('our bytes and those of the codec', () => {
   )
 })
 
-/** A registry's runtime, with its list of extensions changed. */
+/** A runtime with a changed list of extensions. */
 const formWith = (change: (listed: readonly Listed[]) => readonly Listed[]) => {
   const { registry, metadata } = assetHubRuntime()
   const { asV15 } = metadata
@@ -193,7 +193,7 @@ describe('a signed extension', () => {
     identifier,
   })
 
-  test('that is not known is refused where it wants something, by its name', () => {
+  test('that is unknown and needs data is refused by its name', () => {
     const wantsMore = withExtensions((listed) => [
       ...listed,
       as(named(listed, 'CheckNonce'), 'CheckSomething') as never,
@@ -202,7 +202,7 @@ describe('a signed extension', () => {
     expect(withExtensions((listed) => [...listed, as(named(listed, 'CheckWeight'), 'LooksOnly') as never])).toEqual([])
   })
 
-  test('that is not known is left empty where its types allow that: an Option, a variant Disabled', () => {
+  test('that is unknown is left empty if its types allow that: an Option, a variant Disabled', () => {
     const { form, metadata } = assetHubRuntime()
     const hashed = named([...metadata.asV15.extrinsic.signedExtensions], 'CheckMetadataHash')
     // What stands in the extrinsic for it is a variant Disabled or Enabled, and what is signed an Option.
@@ -212,7 +212,7 @@ describe('a signed extension', () => {
     expect(unknown.implicit).toEqual([...form.implicit, '0x00'])
   })
 
-  test('that is known is refused where it has types of another shape', () => {
+  test('that is known by name is refused if its types have another shape', () => {
     const other = withExtensions((listed) => [as(named(listed, 'CheckGenesis'), 'CheckNonce') as never])
     expect(other).toEqual(['CheckNonce'])
   })

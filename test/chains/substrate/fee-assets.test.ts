@@ -1,5 +1,4 @@
-// Fees that are paid in an asset, on runtimes that name it by a Location and change it by a pool, and on one that names it by
-// its id.
+// Fees in an asset, on runtimes that name it by a Location and swap it in a pool, and on one that names it by its id.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { ApiPromise, WsProvider } from '@polkadot/api'
@@ -33,14 +32,14 @@ describe('the asset of a fee', () => {
     },
   )
 
-  test('is a foreign one by its Location, as the runtime reads it', () => {
+  test('may be a foreign asset, by its Location in the form of the runtime', () => {
     expect(feeAssetOf(runtime, POLKADOT, FOREIGN.ether)).toBe('0x0201090704')
     for (const word of ['foreign:0x02', 'foreign:0x020109070400', 'foreign:0xffff']) {
       expect(() => feeAssetOf(runtime, POLKADOT, word)).toThrow('must be a Location in SCALE')
     }
   })
 
-  test('is refused by a runtime that takes fees in the coin alone', () => {
+  test('is refused by a runtime that takes fees only in the coin', () => {
     const vara = varaRuntime()
     if (vara === null) return console.log('Not run on Vara: VARA_METADATA names no file with its metadata.')
     expect(() => feeAssetOf(vara, { network: 'Vara' }, USDT)).toThrow(
@@ -48,7 +47,7 @@ describe('the asset of a fee', () => {
     )
   })
 
-  test('is named by digits below 2^32, or as answers name assets', () => {
+  test('is given by digits below 2^32, or by its contract', () => {
     expect(
       ['0', '1984', 'asset:1984', String(2 ** 32 - 1), FOREIGN.weth].map((each) => parseFeeAsset(each, 'asset_id')),
     ).toEqual(['asset:0', USDT, USDT, `asset:${2 ** 32 - 1}`, FOREIGN.weth])
@@ -100,7 +99,7 @@ describe.each(Object.entries(HUBS))('on %s', (name, spec) => {
   }, 120_000)
   afterAll(() => on?.local.stop())
 
-  test('what is signed is what @polkadot/api signs with this asset', async () => {
+  test('the signed bytes are those of @polkadot/api with this asset', async () => {
     const unsigned = (await world.prepare(pay(UNIT, { maxPriorityFeePerGas: 7n }), world.alice)).unsigned
     const { nonce, blockHash, era } = unsigned as SubstrateUnsigned
     const provider = new WsProvider(on.local.wsUrl)
@@ -121,7 +120,7 @@ describe.each(Object.entries(HUBS))('on %s', (name, spec) => {
     }
   }, 60_000)
 
-  test('a transfer takes its amount of the coin, and its fee of the asset, which is no more than was quoted', async () => {
+  test('a transfer takes its amount in the coin and its fee in the asset, at most the quoted one', async () => {
     const [preview] = await on.chain.preview(hers, [pay(UNIT)])
     const quoted = preview?.feeInAsset?.amount ?? 0n
     expect(preview).toMatchObject({ success: true, feeInAsset: { contract: USDT } })
@@ -136,11 +135,11 @@ describe.each(Object.entries(HUBS))('on %s', (name, spec) => {
     expect(before.coin - after.coin).toBe(UNIT)
     expect(fee).toBeGreaterThan(0n)
     expect(fee).toBeLessThanOrEqual(quoted)
-    // A quarter above what it costs now, and what the pool moves by it.
+    // A quarter above the current fee, for congestion and for the pool's price.
     expect(quoted).toBeLessThan((fee * 13n) / 10n)
   }, 60_000)
 
-  test('who has no coin to spend pays in the asset, and moves it', async () => {
+  test('a sender without coins to spend pays in the asset, and moves the asset', async () => {
     const { charlie } = world
     const mine = own(charlie)
     const before = await world.held(mine)
@@ -157,7 +156,7 @@ describe.each(Object.entries(HUBS))('on %s', (name, spec) => {
       'balance_insufficient',
       expect.stringContaining('for this transaction, beside'),
     ])
-    // The fee goes first: what is left is less than all.
+    // The fee is taken first, so less than the whole balance is left.
     for (const [method, amount] of [
       ['transfer', after.asset],
       ['transferKeepAlive', after.asset - 10_000n],
@@ -180,12 +179,12 @@ describe.each(Object.entries(HUBS))('on %s', (name, spec) => {
       const cases: readonly (readonly [Partial<Intent>, string])[] = [
         [{ feeAsset: 'asset:99' }, `${FIELD} of Polkadot: there is no asset:99.`],
         [{ feeAsset: nowhere }, `${FIELD} of Polkadot: there is no ${nowhere}.`],
-        // The coin itself, and what is an asset of another pallet.
+        // The coin itself, and an asset of another pallet.
         [{ feeAsset: 'foreign:0x0100' }, `${FIELD} of Polkadot: there is no foreign:0x0100.`],
         [{ feeAsset: 'foreign:0x0002043205011f' }, `${FIELD} of Polkadot: there is no foreign:0x0002043205011f.`],
         [{ feeAsset: 'asset:7' }, `${FIELD} that can move: asset:7 is frozen.`],
         [{ feeAsset: 'asset:8' }, `${FIELD} that a pool changes for PAS: no pool does so for asset:8, or has enough.`],
-        // More coins than are in the pool.
+        // More coins than the pool has.
         [
           { maxPriorityFeePerGas: 1_000n * UNIT },
           `${FIELD} that a pool changes for PAS: no pool does so for ${USDT}, or has enough.`,
@@ -202,7 +201,7 @@ describe.each(Object.entries(HUBS))('on %s', (name, spec) => {
     60_000,
   )
 
-  test('who has too little of the asset is refused, told so by a preview, and may sign all the same', async () => {
+  test('a sender with too little of the asset is refused, sees it in a preview, and may still sign', async () => {
     const poor = own(world.dave)
     const sentence = /needs 0\.\d+ of asset:1984 for the fee of this transaction.*, and has 0 of asset:1984\.$/
     expect(await refusalOf(world.prepare(pay(1n), world.dave))).toEqual([
@@ -269,7 +268,7 @@ describe.each(Object.entries(HUBS))('on %s', (name, spec) => {
     60_000,
   )
 
-  test('what is told of them agrees with balances, of those that failed and cost less as well', async () => {
+  test('reported movements and fees agree with balances, also for failed and refunded extrinsics', async () => {
     const fromBlock = (await on.chain.head()).latest.number + 1n
     const tooMuch = on.call('balances', 'transferKeepAlive', NEW, 10n ** 30n)
     const costly = on.call('balances', 'transferKeepAlive', NEW, UNIT)
@@ -292,7 +291,7 @@ describe.each(Object.entries(HUBS))('on %s', (name, spec) => {
     }
     const found = await differencesOf(on.chain, { fromBlock, of: [hers] })
     expect([found.length, found.flat()]).toEqual([sent.length, []])
-    // Were the fee told of nowhere, each of them would differ.
+    // If the fees were left out, each block would differ.
     const lacking = await differencesOf(on.chain, { fromBlock, of: [hers], change: () => [] })
     expect(lacking.map((each) => each.some(({ contract }) => contract === USDT))).toEqual(
       swapped ? [true, true, true, true] : [false, false, false, true],

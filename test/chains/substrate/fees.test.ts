@@ -36,13 +36,13 @@ const moved = (events: readonly ChainEvent[]) =>
 const fees = (events: readonly ChainEvent[]): readonly (readonly unknown[])[] =>
   feesOf(events).map(({ payer, amount, shares }) => [payer, amount, shares.map((share) => [share.who, share.amount])])
 
-test('a fee that is burned is what was withdrawn', () => {
+test('a burned fee is the withdrawn amount', () => {
   const events = [withdraw(HER, 90n), own('Balances', 'BurnedDebt', 90n), paid(HER, 90n), done]
   expect(fees(events)).toEqual([[HER, 90n, []]])
   expect(moved(events)).toEqual([])
 })
 
-test('what comes back, and who gets the fee, belongs to it; what the call deposits does not', () => {
+test('refunds and shares belong to the fee; deposits of the call do not', () => {
   const events = [
     ...[withdraw(HER, 90n), withdraw(HER, 50n), deposit(HIM, 50n), own('PolkadotXcm', 'Attempted')],
     ...[deposit(HER, 30n), deposit(POT, 48n), own('Balances', 'Endowed', AUTHOR, 12n), deposit(AUTHOR, 12n)],
@@ -59,31 +59,31 @@ test('what comes back, and who gets the fee, belongs to it; what the call deposi
   ])
 })
 
-test('a deposit of as much as a fee is no part of it where the runtime says something in between', () => {
+test('a deposit of the same amount is not part of the fee if another event is in between', () => {
   const swap = [deposit(HIM, 60n), own('AssetConversion', 'SwapExecuted')]
   expect(moved([withdraw(HER, 60n), ...swap, paid(HER, 60n), done])).toEqual([[NONE, HIM, 60n]])
 })
 
-test('a fee that somebody else pays leaves what the sender withdraws', () => {
+test('if another account pays the fee, the withdrawal of the sender is a movement', () => {
   const events = [withdraw(HIM, 9n), withdraw(HER, 70n), paid(HIM, 9n), done]
   expect(fees(events)).toEqual([[HIM, 9n, []]])
   expect(moved(events)).toEqual([[HER, NONE, 70n]])
 })
 
-test('of an account that is gone at the end nothing comes back', () => {
+test('an account that is killed gets no refund', () => {
   const gone = own('System', 'KilledAccount', HER)
   const events = [withdraw(HER, 90n), gone, own('Balances', 'Transfer', HER, HIM, 910n), paid(HER, 60n), done]
   expect(fees(events)).toEqual([[HER, 90n, []]])
   expect(moved(events)).toEqual([[HER, HIM, 910n]])
 })
 
-test('a call that is free withdraws no fee', () => {
+test('a free call has no fee', () => {
   expect(moved([withdraw(HER, 70n), paid(HER, 0n), done])).toEqual([[HER, NONE, 70n]])
-  // What is taken first and given back whole was its fee.
+  // The withdrawal at the start was the fee, and it was refunded in full.
   expect(moved([withdraw(HER, 90n), deposit(HER, 90n), paid(HER, 0n), done])).toEqual([])
 })
 
-test('each extrinsic has a fee of its own, and what the runtime does by itself has none', () => {
+test('each extrinsic has its own fee, and events outside of extrinsics have none', () => {
   const other = event(2)
   const runs = event(null)
   const events = [
@@ -101,7 +101,7 @@ test('each extrinsic has a fee of its own, and what the runtime does by itself h
   ])
 })
 
-test('coins that are slashed, burned, lost as dust or put away are gone; what is reserved or held is still there', () => {
+test('coins that are slashed, burned, lost as dust or suspended leave; reserved and held coins stay', () => {
   const events = [
     own('Balances', 'Slashed', HER, 1n),
     own('Balances', 'Burned', HER, 2n),
@@ -132,7 +132,7 @@ test('coins that are slashed, burned, lost as dust or put away are gone; what is
   ])
 })
 
-test('a balance that governance sets moves by what the issuance changed by', () => {
+test('a balance that governance sets moves by the change of the issuance', () => {
   const set = (name: string, amount: bigint) => [own('Balances', name, amount), own('Balances', 'BalanceSet', HER, 5n)]
   expect(moved([...set('Issued', 50n), ...set('Rescinded', 30n), own('Balances', 'BalanceSet', HER, 5n)])).toEqual([
     [NONE, HER, 50n],
@@ -140,7 +140,7 @@ test('a balance that governance sets moves by what the issuance changed by', () 
   ])
 })
 
-test('a fee that is paid in an asset is what was taken of it, less what came back; what the call moves of it is told', () => {
+test('a fee in an asset is the withdrawal less the refund; movements of the call are reported', () => {
   const [id, other] = [1984n, 7n]
   const asset = (name: string, of: bigint, who: string, amount: bigint) => own('Assets', name, of, who, amount)
   const swapped = own('AssetConversion', 'SwapCreditExecuted', 90n)
@@ -157,11 +157,11 @@ test('a fee that is paid in an asset is what was taken of it, less what came bac
   expect([...feeChanges(runtime, events)]).toEqual([[holdingKey({ address: HER, contract: 'asset:1984' }), -60n]])
 })
 
-test('what the runtime does not say of a fee in an asset is told as it moved', () => {
+test('on a runtime without matching events a fee in an asset is reported as movements', () => {
   const told = own('AssetTxPayment', 'AssetTxFeePaid', HER, 60n, 0n, 'the Location')
   const swap = own('Assets', 'Transferred', 1984n, HER, POT, 60n)
   expect(feesOf([swap, told, done])).toEqual([])
   expect(moved([swap, told, done])).toEqual([[HER, POT, 60n]])
-  // More came back than was taken: it was taken for something else.
+  // More was paid than was withdrawn, so the withdrawal was not for the fee.
   expect(feesOf([own('Assets', 'Withdrawn', 1984n, HER, 50n), told, done])).toEqual([])
 })

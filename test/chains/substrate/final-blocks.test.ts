@@ -1,5 +1,5 @@
-// Final blocks as the tracker asks for them: in few round trips, and never one that could still go away, whichever of the
-// nodes behind one URL answers what.
+// Final blocks for the tracker: read in few round trips, and never a block that could still be replaced, even if several nodes
+// behind one URL answer differently.
 
 import { afterEach, expect, test } from 'bun:test'
 import type { Hex } from '../../../src/chains/chain.ts'
@@ -14,7 +14,7 @@ const runtime = assetHubRuntime()
 const SIGNED: Hex = '0x0c840102'
 const plain: FakeBlock = { runtime, by: runtime, extrinsics: [SIGNED] }
 const ended: FakeBlock = { ...plain, events: [[0, 'System', 'ExtrinsicSuccess', [{}]]] }
-/** What another branch has at a height. */
+/** The hash of another branch at a height. */
 const other = (number: number): Hex => `0x${'ee'.repeat(31)}${number.toString(16).padStart(2, '0')}`
 
 const stops: (() => unknown)[] = []
@@ -32,12 +32,12 @@ const start = (count: number, made: FakeBlock = plain) => {
     rpcUrl: node.rpcUrl,
     memory: createMemory(),
   })
-  /** Round trips since the last time this was asked. */
+  /** Round trips since the last call. */
   const trips = () => node.calls.splice(0).length
   return { blocks, node, chain, trips }
 }
 
-test('the newest block takes three round trips, a poll for it one, and blocks below it few more than one each', async () => {
+test('the newest block takes three round trips, a poll takes one, and older blocks take little more than one each', async () => {
   const { blocks, node, chain, trips } = start(100)
   const follow = async (number: bigint) => {
     const { latest } = await chain.head()
@@ -63,7 +63,7 @@ test('the newest block takes three round trips, a poll for it one, and blocks be
   expect(trips()).toBeLessThanOrEqual(2 * 64 + 4)
 })
 
-test('only what is no higher than a final block is followed', async () => {
+test('only blocks up to the final one are read', async () => {
   const { node, chain } = start(10)
   node.behaveBefore(({ method }) => (method === 'chain_getFinalizedHead' ? { result: node.hashOf(4) } : undefined))
   expect((await chain.block(4n))?.number).toBe(4n)
@@ -71,7 +71,7 @@ test('only what is no higher than a final block is followed', async () => {
   expect(await chain.block(10n)).toBeNull()
 })
 
-test('a hash that a node on another branch tells is not followed, in whichever order the questions are answered', async () => {
+test('a hash of another branch is not used, in any order of the answers', async () => {
   const { node, chain } = start(10)
   let asked = 0
   // The first answer is from before block 5 was final there, though the final head beside it is from after.
@@ -84,13 +84,13 @@ test('a hash that a node on another branch tells is not followed, in whichever o
   })
   expect(await chain.block(5n)).toBeNull()
   expect((await chain.block(5n))?.hash).toBe(node.hashOf(5))
-  // One that was told ahead is worth no more than the first.
+  // A hash that was read ahead must be final as well.
   asked = 0
   expect((await chain.block(4n))?.hash).toBe(node.hashOf(4))
   expect((await chain.block(5n))?.hash).toBe(node.hashOf(5))
 })
 
-test('a block that the node lacks is null, and there when it has it, with a state or without', async () => {
+test('a block is null while the node lacks it, and is read once the node has it, with or without its state', async () => {
   const { blocks, node, chain } = start(10)
   await chain.head()
   blocks[9] = { ...plain, bodiless: true }
@@ -102,7 +102,7 @@ test('a block that the node lacks is null, and there when it has it, with a stat
   expect(await chain.history(9n)).toBe('pruned')
 })
 
-test('how an extrinsic ended is told of final blocks alone, and why it is not where the node lacks the block', async () => {
+test('a result is reported only from final blocks; if the node lacks the block, the status says so', async () => {
   const { blocks, node, chain, trips } = start(10, ended)
   const hash = hashOfExtrinsic(SIGNED)
   const status = async () => (await chain.statuses([{ hash, blockHash: node.hashOf(5) }]))[0]
@@ -126,7 +126,7 @@ test('how an extrinsic ended is told of final blocks alone, and why it is not wh
   expect(await status()).toMatchObject({ kind: 'unknown', hindrance: expect.stringContaining('archive node') })
 })
 
-test('an extrinsic is looked for in the blocks that lead to the final one, and not said to be in none where some are lacking', async () => {
+test('an extrinsic is searched in the final chain, and is not reported as missing if blocks are lacking', async () => {
   const { blocks, node, chain } = start(10, { ...ended, extrinsics: [] })
   node.behaveBefore(({ method }) => (method === 'author_pendingExtrinsics' ? { result: [] } : undefined))
   const hash = hashOfExtrinsic(SIGNED)
@@ -134,7 +134,7 @@ test('an extrinsic is looked for in the blocks that lead to the final one, and n
   blocks.push(ended)
   const found = await Promise.all([chain.status(hash), chain.status(hash)])
   expect(found.map((each) => each.kind)).toEqual(['mined', 'mined'])
-  // A node that is on another branch, and has the extrinsic there.
+  // A node on another branch, which has the extrinsic there.
   node.behaveBefore(({ method, params }) => {
     if (method === 'author_pendingExtrinsics') return { result: [] }
     return method === 'chain_getBlockHash' && params[0] === 11 ? { result: node.hashOf(10) } : undefined

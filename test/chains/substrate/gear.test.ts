@@ -31,7 +31,7 @@ describe('a payload of Sails', () => {
   ]
   if (WALK === undefined || ADD === undefined) throw new Error('expected the items')
 
-  test('is the one that its authors encode', () => {
+  test('matches the vectors of its authors', () => {
     // gear-tech/sails, js/test/encode-decode.test.ts, "encode/decode dog walk".
     const published = '0x0c446f671057616c6b0a0000000a000000'
     expect(encodePayload(WALK, [10, 10])).toBe(published)
@@ -44,7 +44,7 @@ describe('a payload of Sails', () => {
     )
   })
 
-  test('has 256-bit integers as 32 bytes, the lowest first', () => {
+  test('has 256-bit integers as 32 bytes in little-endian', () => {
     const item = { service: 'Vnft', name: 'Transfer', types: ['u256'] }
     const payload = encodePayload(item, [2n ** 248n + 0x0201n])
     // parity-scale-codec's fixed-width integers; impl-codec of primitive-types takes U256 the same way.
@@ -52,7 +52,7 @@ describe('a payload of Sails', () => {
     expect(decodePayload(item, payload)?.map((value) => BigInt(String(value)))).toEqual([2n ** 248n + 0x0201n])
   })
 
-  test('of something else, cut short or too long, is none', () => {
+  test('of another item, too short or too long, is refused', () => {
     const whole = encodePayload(ADD, [99])
     expect(decodePayload(ADD, whole)).toEqual([99])
     expect(decodePayload(ADD, encodePayload({ ...ADD, service: 'WrongService' }, [99]))).toBeNull()
@@ -64,13 +64,13 @@ describe('a payload of Sails', () => {
   })
 })
 
-describe('the word for a program', () => {
+describe('the name of a program', () => {
   const rowOf = (network: 'Polkadot' | 'Vara') => substrateNetworkRow({ network, environment: 'testnet', devnet: true })
   const chain = createNodelessSubstrateChain(rowOf('Vara'))
   const PROGRAM: Hex = `0x${'ab'.repeat(32)}`
   const program = addressOf(rowOf('Vara'), Buffer.from('ab'.repeat(32), 'hex'))
 
-  test('is its id in hex, however it is written; as an address it is the account’s in SS58', () => {
+  test('as a contract is its id in lower-case hex; as an address it is SS58', () => {
     const upper = `0x${'AB'.repeat(32)}`
     for (const text of [PROGRAM, upper, program]) {
       expect(chain.parseContract(text, 'contract_address')).toBe(PROGRAM)
@@ -79,11 +79,11 @@ describe('the word for a program', () => {
     for (const text of ['7', '0x', `0x${'ab'.repeat(31)}`, `${PROGRAM}00`, 'ab'.repeat(32)]) {
       expect(() => chain.parseContract(text, 'contract_address')).toThrow('"contract_address"')
     }
-    // A rule of a policy compares texts: in hex it would match nothing, and differ from everything.
+    // Policies compare texts: an id in hex would never be equal to an address.
     const rule = (value: string) => [{ argument: 'to', operator: 'ne', value }] as const
     expect(() => checkRules(chain, rule(PROGRAM))).toThrow(`must be written as ${program}`)
     expect(() => checkRules(chain, rule(program))).not.toThrow()
-    // Elsewhere 32 bytes in hex are no address: they would be somebody's public key, or a hash.
+    // On other networks 32 bytes in hex are not an address: they may be a public key or a hash.
     const other = createNodelessSubstrateChain(rowOf('Polkadot'))
     expect(() => other.parseAddress(PROGRAM, 'to')).toThrow('SS58')
   })
@@ -112,7 +112,7 @@ describe.skipIf(vara === null)('a program of Vara', () => {
   let heard: Asked[] = []
   const reply = (item: SailsItem, ...values: unknown[]): Outcome => ({ reply: encodePayload(item, values), gas: GAS })
 
-  /** A VNFT program as the standard has it; other addresses have none. */
+  /** A VNFT program of the standard; other addresses have no program. */
   const standard = (destination: string, asked: Asked): Outcome => {
     heard.push(asked)
     const { payload } = asked
@@ -165,7 +165,7 @@ describe.skipIf(vara === null)('a program of Vara', () => {
   }
   const grouped = (number: bigint) => number.toString().replace(/\B(?=(\d{3})+$)/g, ',')
 
-  test('is told to a policy as the call that a message is, without the gas that is chosen later', () => {
+  test('shows a message to a policy as its call, without the gas limit', () => {
     const input = encodePayload(vnft('Transfer', '[u8;32]', 'u256'), [`0x${'11'.repeat(32)}`, 5n])
     const message = { to: program, value: 7n, input }
     for (const gasLimit of [undefined, 9n]) {
@@ -184,7 +184,7 @@ describe.skipIf(vara === null)('a program of Vara', () => {
     }
   })
 
-  test('takes a message with the gas that the node names and a fifth, or the caller’s, and both are counted', async () => {
+  test('gets the estimated gas and a fifth more, or the caller’s limit, and both are counted', async () => {
     const message = { to: program, value: 5n, input: encodePayload(vnft('Transfer'), []) }
     const { unsigned, worstCost } = await prepared(message)
     const { section, method, args } = callIn(unsigned)
@@ -204,7 +204,7 @@ describe.skipIf(vara === null)('a program of Vara', () => {
     expect(await codeOf(prepared({ ...message, gasLimit: 2n ** 63n }))).toBe('invalid_input')
     expect(await codeOf(prepared({ ...message, gasLimit: 10n ** 13n }))).toBe('invalid_input')
     expect(await codeOf(prepared({ ...message, value: 10n ** 15n }))).toBe('balance_insufficient')
-    // A value alone is a transfer, and has no gas.
+    // A value without input is a transfer and has no gas limit.
     const transfer = await prepared({ to: program, value: 10n ** 13n, input: '0x' })
     expect(callIn(transfer.unsigned)).toMatchObject({ section: 'balances', method: 'transferKeepAlive' })
     expect(await codeOf(prepared({ to: his, value: 10n ** 13n, input: '0x', gasLimit: 1n }))).toBe('invalid_input')
@@ -230,17 +230,17 @@ describe.skipIf(vara === null)('a program of Vara', () => {
       on({ SendMessage: { destination: PROGRAM, payload: '0x01', gasLimit: 1_000n, value, keepAlive: true } })
     afterEach(() => node.store(STORED()))
 
-    test('takes nothing of a signer who has no coins: fee and gas are the voucher’s', async () => {
+    test('takes nothing from a signer without coins: the voucher pays fee and gas', async () => {
       node.store([voucher(), account(voucherAccount(), 10n ** 13n)])
       const { worstCost, balance } = await prepared(message())
       expect([worstCost, balance]).toEqual([0n, 0n])
       const [preview] = await chain.preview(hers, [message()])
       expect(preview).toMatchObject({ success: true, decoded: { functionName: 'gear_voucher.call' } })
-      // What goes with the message is the signer's.
+      // The signer pays the value of the message.
       expect(await codeOf(prepared(message(7n)))).toBe('balance_insufficient')
     })
 
-    test('is refused by the name of the voucher where that one has too little', async () => {
+    test('is refused with the name of the voucher if the voucher has too little', async () => {
       node.store([voucher(), account(voucherAccount(), 10n ** 12n), account(hers, 10n ** 15n)])
       const refusal = prepared(message())
       await expect(refusal).rejects.toMatchObject({ code: 'balance_insufficient' })
@@ -251,19 +251,19 @@ describe.skipIf(vara === null)('a program of Vara', () => {
       ['is over', { expiry: 100 }, message],
       ['is for another program', { programs: [`0x${'cd'.repeat(32)}`] }, message],
       ['takes no code', {}, () => on({ UploadCode: { code: '0x00' } })],
-    ])('is paid by the signer where the voucher %s', async (_, changes, made) => {
+    ])('is paid by the signer if the voucher %s', async (_, changes, made) => {
       node.store([voucher(changes), account(voucherAccount(), 10n ** 13n)])
       expect(await codeOf(prepared(made()))).toBe('balance_insufficient')
       node.store([voucher(changes), account(hers, 10n ** 15n)])
       expect((await prepared(made())).worstCost).toBe(12_500_000_000n)
     })
 
-    test('is paid by the signer where the voucher is somebody else’s', async () => {
+    test('is paid by the signer if the voucher belongs to another account', async () => {
       node.store([{ ...voucher(), parts: [his, VOUCHER] }, account(hers, 10n ** 15n)])
       expect((await prepared(message())).worstCost).toBe(12_500_000_000n)
     })
 
-    test('is the voucher’s also where it is for this program, and for code that it may upload', async () => {
+    test('is paid by a voucher for this program, or for uploading code', async () => {
       node.store([voucher({ programs: [PROGRAM], codeUploading: true }), account(voucherAccount(), 10n ** 13n)])
       expect((await prepared(message())).worstCost).toBe(0n)
       expect((await prepared(on({ UploadCode: { code: '0x00' } }))).worstCost).toBe(0n)
@@ -271,7 +271,7 @@ describe.skipIf(vara === null)('a program of Vara', () => {
     })
   })
 
-  test('what a call takes is counted, up to a bound or as not known', () => {
+  test('what a call takes is counted exactly, up to a maximum, or as not known', () => {
     const { calls, constants } = runtime()
     const spent = (pallet: string, name: string, ...values: readonly unknown[]) => {
       const made = calls[pallet]?.[name]?.(...values)
@@ -281,13 +281,13 @@ describe.skipIf(vara === null)('a program of Vara', () => {
     const exactly = (amount: bigint) => ({ needed: amount, most: amount })
     const remark = calls.system?.remark?.('0x01')
     const planck = (pallet: string, name: string) => BigInt(String(constants[pallet]?.[name]))
-    // 100 planck for each unit of gas; a program is given the existential deposit.
+    // 100 planck for each unit of gas; a new program gets the existential deposit.
     expect(spent('gear', 'uploadProgram', '0x00', '0x01', '0x', 1_000n, 5n, true)).toEqual(
       exactly(100_005n + planck('balances', 'existentialDeposit')),
     )
     expect(spent('gear', 'sendReply', PROGRAM, '0x', 1_000n, 5n, true)).toEqual(exactly(100_005n))
     expect(spent('gearVoucher', 'issue', his, 10n ** 12n, null, false, 100)).toEqual(exactly(10n ** 12n))
-    // More than there is is staked as all there is.
+    // Staking more than the balance stakes the whole balance.
     expect(spent('staking', 'bond', 10n ** 12n, 'Staked')).toEqual({ needed: 0n, most: 10n ** 12n })
     expect(spent('staking', 'chill')).toEqual(exactly(0n))
     expect(spent('balances', 'transferAll', his, false)).toEqual({ needed: 0n, most: 'all' })
@@ -303,13 +303,13 @@ describe.skipIf(vara === null)('a program of Vara', () => {
     expect(spent('utility', 'batch', [transfer, unknown])).toEqual({ needed: 5n, most: null })
   })
 
-  test('what a call takes at most is never counted as more than the signer has', async () => {
+  test('the maximum of a call is never counted above the signer’s balance', async () => {
     const made = runtime().calls.staking?.bond?.(10n ** 18n, 'Staked')
     const { worstCost, balance } = await prepared({ to: null, value: 0n, input: made?.toHex() ?? '0x' })
     expect(worstCost).toBe(balance)
   })
 
-  test('that panics refuses a message before it is sent, in its own words', async () => {
+  test('that panics refuses a message before it is sent, with its own text', async () => {
     const message = { to: program, value: 0n, input: '0x0c446f67' as const }
     const refusal = prepared(message)
     await expect(refusal).rejects.toMatchObject({ code: 'execution_reverted' })
@@ -319,7 +319,7 @@ describe.skipIf(vara === null)('a program of Vara', () => {
     expect(result[0]?.error).toContain('Unknown service or method')
   })
 
-  test('of the standard mints: the metadata’s texts go on the chain, and where it is hosted', async () => {
+  test('of the standard mints with the metadata’s texts and its URI', async () => {
     const request = { contract: PROGRAM, from: hers, recipient: his, uri: URI }
     const metadata = { name: 'Door #1', description: 'A red door.', image: 'ipfs://door' }
     const intent = await chain.mintIntent({ ...request, metadata })
@@ -332,7 +332,7 @@ describe.skipIf(vara === null)('a program of Vara', () => {
     expect(decodePayload(MINT, bare.input)).toEqual([actor, ['', '', '', URI]])
   })
 
-  test('of the standard mints for its minters alone, and what is none mints nothing', async () => {
+  test('of the standard mints only for its minters, and another program does not mint', async () => {
     const request = { contract: PROGRAM, from: hers, recipient: his, uri: URI }
     expect(await codeOf(chain.mintIntent({ ...request, from: his }))).toBe('mint_unauthorized')
     expect(await codeOf(chain.mintIntent({ ...request, contract: `0x${'cd'.repeat(32)}` }))).toBe('mint_unsupported')
@@ -345,7 +345,7 @@ describe.skipIf(vara === null)('a program of Vara', () => {
     expect(await codeOf(chain.collectionIntent(created))).toBe('not_implemented')
   })
 
-  test('of the standard moves a token by its whole id, and tells its metadata', async () => {
+  test('of the standard moves a token by its whole id, and gives its metadata', async () => {
     const tokenId = 2n ** 256n - 2n
     const move = { contract: PROGRAM, from: hers, recipient: his, tokenId, amount: 1n }
     const intent = await chain.transferNftIntent(move)
@@ -360,7 +360,7 @@ describe.skipIf(vara === null)('a program of Vara', () => {
     expect([hosted, empty, none]).toEqual([URI, null, null])
   })
 
-  test('of the standard is a collection by its name and symbol; another is a contract, and an account none', async () => {
+  test('of the standard is a collection with name and symbol; another program is a contract, an account is not', async () => {
     const other: Hex = `0x${'ce'.repeat(32)}`
     const active = (id: Hex) => ({ pallet: 'gearProgram', entry: 'programStorage', parts: [id], value: { Exited: id } })
     node.store([...STORED(), active(PROGRAM), active(other)])
@@ -374,7 +374,7 @@ describe.skipIf(vara === null)('a program of Vara', () => {
       ...[nothing, nothing, nothing, nothing],
     ])
     expect([...memory.kept.keys()]).toEqual([PROGRAM, program, other])
-    // In a contract's word, and in an address's.
+    // As a contract and as an address.
     for (const address of [PROGRAM, program]) {
       const shown = contractOf({ chain: of, address, facts: doors, look: undefined })
       expect(shown).toMatchObject({ address, type: 'nft', nft: { contract_address: PROGRAM, name: 'Doors' } })
@@ -382,7 +382,7 @@ describe.skipIf(vara === null)('a program of Vara', () => {
     node.store(STORED())
   })
 
-  test('decides what a message comes to: the extrinsic is a success as soon as it is queued', async () => {
+  test('decides whether a message succeeds, although its extrinsic succeeds once it is queued', async () => {
     const id: Hex = `0x${'1d'.repeat(32)}`
     const actor = toHex((await devAccount('Alice')).publicKey)
     const extrinsic: Hex = '0x0c840102'
@@ -408,7 +408,7 @@ describe.skipIf(vara === null)('a program of Vara', () => {
     ])
   })
 
-  test('that failed says why, where it does', () => {
+  test('that failed gives its reason, if it has one', () => {
     const { registry } = runtime()
     const id: Hex = `0x${'1d'.repeat(32)}`
     const value = (type: string, of: unknown) => registry.createType(type as 'u32', of) as unknown as CodecValue
@@ -452,7 +452,7 @@ test.skipIf(elsewhere === undefined)(
     const mint = chain.mintIntent({ contract: nowhere, from: hers, recipient: hers, uri: '' })
     await expect(mint).rejects.toMatchObject({ code: 'mint_unsupported' })
     expect(await chain.tokenUris([{ contract: nowhere, tokenId: 1n }])).toEqual([null])
-    // A program of the standard that is there, by its id.
+    // The id of an existing program of the standard.
     const program = process.env.VARA_TEST_VNFT
     if (program === undefined) return
     const contract = chain.parseContract(program, 'VARA_TEST_VNFT')

@@ -1,4 +1,4 @@
-// Paseo's test Asset Hub as it was made in 2025: what the local Asset Hub of the tests does not have.
+// Paseo's test Asset Hub of 2025, for what the tests' local Asset Hub lacks.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Intent, Movement, RecordedMovement } from '../../../src/chains/chain.ts'
@@ -31,7 +31,7 @@ describe.skipIf(lacksSpecs('an Asset Hub with Nfts that runs calls in advance', 
 
   const coins = (to: string, value: bigint): Intent => ({ to, value, input: '0x' })
 
-  test('runs a bundle in advance: each call alone, one after the other', async () => {
+  test('simulates the calls of a bundle one after the other', async () => {
     const bundle = [coins(NEW, UNIT), coins(NEW, 10n ** 30n), coins(NEW, UNIT)]
     const previews = await hub.chain.preview(hers, bundle)
     expect(previews.map(({ success, error }) => [success, error])).toEqual([
@@ -42,7 +42,7 @@ describe.skipIf(lacksSpecs('an Asset Hub with Nfts that runs calls in advance', 
     expect(previews[0]?.changes).toMatchObject([{ standard: 'native', from: hers, to: NEW, amount: UNIT }])
   }, 60_000)
 
-  test('tells of a call that it cannot read that it is bad input, also where it runs calls in advance', async () => {
+  test('refuses a call that it cannot decode as bad input, also in a dry run', async () => {
     const tooLong = hub.call('nfts', 'setMetadata', 1, 1, `0x${'00'.repeat(300)}`)
     const intent = hub.intentOf(tooLong)
     const asked = [
@@ -53,7 +53,7 @@ describe.skipIf(lacksSpecs('an Asset Hub with Nfts that runs calls in advance', 
     for (const ask of asked) await expect(ask()).rejects.toMatchObject({ code: 'invalid_input' })
   })
 
-  test('names a collection of Uniques as one of the older pallet, and one of Nfts by its digits', async () => {
+  test('names a collection of Uniques with its pallet, and one of Nfts by its digits', async () => {
     const { alice } = await people()
     const config = { settings: 0, mintSettings: { mintType: 'Issuer', defaultItemSettings: 0 } }
     const older = await hub.send(hub.call('uniques', 'create', 5, hers), alice)
@@ -66,7 +66,7 @@ describe.skipIf(lacksSpecs('an Asset Hub with Nfts that runs calls in advance', 
     expect(await livesOn(hub.chain)).toMatch(/^[0-9]+$/)
   }, 60_000)
 
-  /** What a call of hers moved, by her address alone. */
+  /** The movements of her address by her call. */
   const hersIn = async (call: Call) => {
     const { alice } = await people()
     const [preview] = await hub.chain.preview(hers, [hub.intentOf(call)])
@@ -83,7 +83,7 @@ describe.skipIf(lacksSpecs('an Asset Hub with Nfts that runs calls in advance', 
     return { foretold: of(preview?.changes ?? []), happened: of(block?.movements ?? []) }
   }
 
-  test('a swap is told on both sides, and foretold so', async () => {
+  test('a swap is reported on both sides, and the preview shows the same', async () => {
     const coin = { parents: 1, interior: 'Here' }
     const asset = { parents: 0, interior: { X2: [{ PalletInstance: 50 }, { GeneralIndex: 7 }] } }
     await hersIn(
@@ -110,11 +110,11 @@ describe.skipIf(lacksSpecs('an Asset Hub with Nfts that runs calls in advance', 
     expect(back.foretold).toEqual(back.happened)
   }, 60_000)
 
-  test('what governance gives and takes is told, and a deposit that is reserved is not', async () => {
+  test('changes by governance are reported, and a reserved deposit is not', async () => {
     const { coin } = await hub.chain.balances({ address: hers, contracts: [] })
     const set = (planck: bigint) =>
       hersIn(hub.call('sudo', 'sudo', hub.call('balances', 'forceSetBalance', hers, planck)))
-    // Her own fee is taken before, and given back after.
+    // Her fee is withdrawn before her balance is set, and refunded after.
     const { happened } = await set(coin + UNIT)
     const fee = happened[0]?.[2] as bigint
     expect(happened).toEqual([[null, polkadot.nobody, fee]])
@@ -123,7 +123,7 @@ describe.skipIf(lacksSpecs('an Asset Hub with Nfts that runs calls in advance', 
     expect(await hersIn(hub.call('proxy', 'addProxy', his, 'Any', 0))).toEqual({ foretold: [], happened: [] })
   }, 60_000)
 
-  describe('a call that fails within one that succeeds is told as failed', () => {
+  describe('a failed inner call of a successful call is reported as failed', () => {
     const pay = (planck: bigint) => hub.call('balances', 'transferKeepAlive', NEW, planck)
     const tooMuch = () => pay(10n ** 30n)
     const batch = (...calls: readonly Call[]) => hub.call('utility', 'batch', calls)
@@ -189,7 +189,7 @@ describe.skipIf(lacksSpecs('an Asset Hub with Nfts that runs calls in advance', 
       )
     })
 
-    test('also within a bundle, where those around it succeed', async () => {
+    test('also in a bundle whose other calls succeed', async () => {
       const bundle = [pay(UNIT), batch(pay(UNIT), tooMuch()), pay(UNIT)].map(hub.intentOf)
       const previews = await hub.chain.preview(hers, bundle)
       expect(previews.map(({ success, error }) => [success, error])).toEqual([
@@ -199,23 +199,23 @@ describe.skipIf(lacksSpecs('an Asset Hub with Nfts that runs calls in advance', 
       ])
     })
 
-    test('what is foreseen to fail is refused, but for a batch whose caller asks for the others', async () => {
+    test('a call that would fail is refused, except in a force_batch', async () => {
       const judged = (call: Call) =>
         hub.chain.prepare(hub.intentOf(call), hers, { behind: async () => [] }).then(
           () => null,
           ({ code, message }: AppError) => [code, message],
         )
-      // Whether the sender could pay is not what decides here.
+      // The sender's balance does not matter here.
       const unknown = hub.call('assets', 'transfer', 99, NEW, 1)
       const reason = INTERRUPTED.replace('Arithmetic.Underflow', 'Assets.Unknown')
       const goesOn = (...calls: readonly Call[]) => hub.call('utility', 'forceBatch', calls)
       expect(await judged(batch(pay(UNIT), unknown))).toEqual(['execution_reverted', `execution reverted: ${reason}`])
       expect(await judged(goesOn(pay(UNIT), unknown))).toBeNull()
-      // Nobody asked the batch within it to go on.
+      // The inner batch does not continue after a failure.
       expect((await judged(goesOn(unknown, batch(unknown))))?.[0]).toBe('execution_reverted')
     }, 60_000)
 
-    test("a multisig's call, by the last of those who approve it", async () => {
+    test("a multisig's call, for the last signatory who approves it", async () => {
       const { alice, bob } = await people()
       const weight = { refTime: 10_000_000_000n, proofSize: 100_000n }
       const approve = (by: Account, other: Account, when: object | null) =>
@@ -227,14 +227,14 @@ describe.skipIf(lacksSpecs('an Asset Hub with Nfts that runs calls in advance', 
       expect(last.status).toMatchObject({ success: false, reason })
     }, 60_000)
 
-    test('a call that falls back to another one did what it was to do', async () => {
+    test('a call whose fallback ran is a success', async () => {
       const either = hub.call('utility', 'ifElse', tooMuch(), pay(UNIT))
       expect(await previewOf(either)).toMatchObject({ success: true, error: null })
       expect((await hub.send(either, (await people()).alice)).status).toMatchObject({ success: true, reason: null })
     }, 60_000)
   })
 
-  test('all that was told of these blocks agrees with balances of the coin and of assets', async () => {
+  test('all reported movements agree with balances of the coin and of assets', async () => {
     const found = await differencesOf(hub.chain, { fromBlock: 2n, of: [hers, his, NEW] })
     expect(found.length).toBeGreaterThanOrEqual(12)
     expect(found.flat()).toEqual([])
@@ -258,7 +258,7 @@ describe.skipIf(lacksSpecs("Kusama's Asset Hub, which has Nfts and no DryRunApi"
     }, 60_000)
     afterAll(() => kusama?.local.stop())
 
-    test('a collection of pallet Nfts is created, minted in, listed and moved; what is told agrees with balances', async () => {
+    test('a collection of pallet Nfts is created, minted in, listed and moved; reported movements agree with balances', async () => {
       expect(await livesOn(kusama.chain)).toMatch(/^[0-9]+$/)
       const { hers, his } = await people()
       expect((await differencesOf(kusama.chain, { fromBlock: 2n, of: [hers, his] })).flat()).toEqual([])

@@ -1,4 +1,4 @@
-// Events that no local chain of the tests emits, by the real metadata of the current Asset Hub.
+// Events that no local chain of the tests emits, encoded by the metadata of the current Asset Hub.
 
 import { afterAll, expect, test } from 'bun:test'
 import type { Hex } from '../../../src/chains/chain.ts'
@@ -35,25 +35,25 @@ const whitelisted = (result: object): FakeEvent => [0, 'Whitelist', 'Whitelisted
 
 test.each<[string, FakeEvent, string]>([
   [
-    'a call that returns what it weighed beside its error',
+    'an error with post-dispatch info',
     whitelisted({ Err: { postInfo: {}, error: FUNDS } }),
     'Whitelist.WhitelistedCallDispatched: Token.FundsUnavailable',
   ],
   [
-    'XCM that is carried out in part',
+    'an incomplete XCM program',
     [0, 'PolkadotXcm', 'Attempted', [{ Incomplete: { used: weight, error: { index: 1, error: 'Barrier' } } }]],
     'PolkadotXcm.Attempted: Barrier',
   ],
   [
-    'XCM that is not carried out',
+    'an XCM program with an error',
     [0, 'PolkadotXcm', 'Attempted', [{ Error: { index: 0, error: { Trap: 7 } } }]],
     'PolkadotXcm.Attempted: Trap',
   ],
-])('%s fails within its extrinsic', async (_, event, reason) => {
+])('%s is a failure of its extrinsic', async (_, event, reason) => {
   expect(await statusAfter(event)).toEqual([false, reason])
 })
 
-test('what is carried out, what others do in the same block, and what is only heard of, is no failure', async () => {
+test('a completed call, a failure of another extrinsic, and an event without an error are no failure', async () => {
   const ofTheRuntime: FakeEvent = [null, 'Scheduler', 'Dispatched', [[1, 0], null, { Err: FUNDS }]]
   const ofAnother: FakeEvent = [1, 'Proxy', 'ProxyExecuted', [{ Err: FUNDS }]]
   const complete: FakeEvent = [0, 'PolkadotXcm', 'Attempted', [{ Complete: { used: weight } }]]

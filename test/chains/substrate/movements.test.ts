@@ -62,7 +62,7 @@ const call = (pallet: string, name: string, ...values: readonly unknown[]): Call
   return make(...values)
 }
 
-/** In a block of its own. */
+/** Puts it into a block of its own. */
 const send = async (made: Call, by = alice) => {
   const intent = { to: null, value: 0n, input: made.toHex() }
   const { unsigned } = await chain.prepare(intent, own(by), { behind: async () => [] })
@@ -78,7 +78,7 @@ const movedIn = async (fromBlock: bigint, toBlock = fromBlock, of = chain): Prom
   return blocks
 }
 
-/** Each block also pays its maker for the one before: that the runtime does by itself. */
+/** In each block the runtime also pays the author of the block before, outside of any extrinsic. */
 const movedByPeople = async (fromBlock: bigint, toBlock = fromBlock): Promise<readonly BlockMovements[]> =>
   (await movedIn(fromBlock, toBlock)).map(({ movements, ...block }) => ({
     ...block,
@@ -100,7 +100,7 @@ const told = (blocks: readonly BlockMovements[]) =>
 describe('a local Asset Hub', () => {
   let first = 0n
 
-  test('tells the transfers of an extrinsic in their order, each at its own place, and no fee', async () => {
+  test('reports the transfers of an extrinsic in order, each at its own position, without the fee', async () => {
     const calls = [1n, 2n, 1n].map((units) => call('balances', 'transferKeepAlive', bob.address, units * UNIT))
     const { hash, number } = await send(call('utility', 'batchAll', calls))
     first = number
@@ -120,13 +120,13 @@ describe('a local Asset Hub', () => {
     expect(places).toEqual(places.toSorted((one, other) => one - other))
   })
 
-  test('tells nothing of an extrinsic that failed, whatever had moved in it', async () => {
+  test('reports nothing for a failed extrinsic', async () => {
     const calls = [call('balances', 'transferKeepAlive', bob.address, UNIT), call('uniques', 'burn', 99, 1, null)]
     const { number } = await send(call('utility', 'batchAll', calls))
     expect(told(await movedByPeople(number))).toEqual([])
   })
 
-  test('tells assets and NFTs as they are made, moved and destroyed', async () => {
+  test('reports assets and NFTs that are minted, moved and burned', async () => {
     const [hers, his, nobody] = [own(alice), own(bob), polkadot.nobody]
     const { number } = await send(
       call('utility', 'batchAll', [
@@ -154,13 +154,13 @@ describe('a local Asset Hub', () => {
     expect(told(of.slice(1))).toEqual(all.filter((each) => each.includes(his)))
   })
 
-  test('agrees with the balances of those who moved something, whose fees no event names', async () => {
+  test('agrees with balances, although no event reports the fees', async () => {
     const found = await differencesOf(chain, { fromBlock: first, of: [own(alice), own(bob)] })
     expect(found.length).toBeGreaterThanOrEqual(3)
     expect(found.flat()).toEqual([])
   })
 
-  test('goes on over a new runtime, and only over final blocks', async () => {
+  test('continues over a runtime upgrade, and only over final blocks', async () => {
     const specVersion = await local.upgradeRuntime()
     const { number } = await send(call('balances', 'transferKeepAlive', bob.address, 5n * UNIT))
     expect(specVersion).toBe(901)
@@ -176,7 +176,7 @@ describe('a local Asset Hub', () => {
   })
 })
 
-describe('a chain that is made up of real metadata', () => {
+describe('a fake chain with real metadata', () => {
   const hub = assetHubRuntime()
   const SIGNED: Hex = '0x0c840102'
   const BARE: Hex = '0x0c040102'
@@ -194,7 +194,7 @@ describe('a chain that is made up of real metadata', () => {
   afterAll(() => Promise.all(nodes.map((node) => node.stop())))
   const genesis = (of: Runtime): FakeBlock => ({ runtime: of, by: of })
 
-  test('tells NFTs of both pallets of the current Asset Hub apart', async () => {
+  test('distinguishes NFTs of both pallets of the current Asset Hub', async () => {
     const events: readonly FakeEvent[] = [
       [1, 'Nfts', 'Issued', [5, 9, alice.publicKey]],
       [1, 'Nfts', 'Transferred', [5, 9, alice.publicKey, bob.publicKey]],
@@ -212,7 +212,7 @@ describe('a chain that is made up of real metadata', () => {
     ])
   })
 
-  test('tells assets of all three pallets, each by a word of its own, and what a swap deposits and withdraws', async () => {
+  test('reports assets of all three pallets by their own contracts, and deposits and withdrawals of a swap', async () => {
     const at = (parents: number, ...junctions: readonly object[]) => ({
       ...{ parents, interior: { [`X${junctions.length}`]: junctions } },
     })
@@ -251,7 +251,7 @@ describe('a chain that is made up of real metadata', () => {
     }
   })
 
-  test('tells what the runtime and inherents do by the block, and what people do by their extrinsic', async () => {
+  test('reports the block for movements of the runtime and of inherents, and the extrinsic for all others', async () => {
     const events: readonly FakeEvent[] = [
       [null, 'Balances', 'Minted', [alice.publicKey, 10n]],
       [0, 'Balances', 'Transfer', [alice.publicKey, bob.publicKey, 11n]],
@@ -276,8 +276,8 @@ describe('a chain that is made up of real metadata', () => {
     ])
   })
 
-  test('reads the block that brings a new runtime by the old one', async () => {
-    // Weights had one number and have two: whoever reads them by the other runtime loses the thread.
+  test('decodes the block of a runtime upgrade by the old runtime', async () => {
+    // Weights had one number and now have two, so the other runtime's metadata cannot decode the events.
     const transfer = (planck: bigint): readonly FakeEvent[] => [
       [0, 'System', 'ExtrinsicSuccess', [{}]],
       [0, 'Balances', 'Transfer', [alice.publicKey, bob.publicKey, planck]],
@@ -295,7 +295,7 @@ describe('a chain that is made up of real metadata', () => {
     for (const end of ends) expect(await of.statuses([end])).toMatchObject([{ kind: 'mined', success: true }])
   })
 
-  test('does not pass over events that it cannot read', async () => {
+  test('fails on events that it cannot decode', async () => {
     heard.length = 0
     const of = chainOf([genesis(hub), { runtime: hub, by: hub, events: '0x0400ff' }])
     await expect(of.movements({ fromBlock: 1n, toBlock: 1n })).rejects.toMatchObject({ trouble: 'unreadable' })
@@ -308,7 +308,7 @@ describe('a chain that is made up of real metadata', () => {
     ['of no bytes', '0x'],
     ['without pallets', `0x6d6574610e${'00'.repeat(99)}`],
     ['cut short', hub.metadata.toHex().slice(0, 100_000)],
-  ])('takes metadata %s for none, and asks for it again', async (_what, result) => {
+  ])('refuses metadata %s, and asks for it again', async (_what, result) => {
     heard.length = 0
     const { node, chain: of } = startChain([genesis(hub), genesis(hub)])
     node.behaveBefore(({ method }) => (method === 'state_getMetadata' ? { result } : undefined))
@@ -318,17 +318,17 @@ describe('a chain that is made up of real metadata', () => {
     expect(await movedIn(1n, 1n, of)).toHaveLength(1)
   })
 
-  test('says so where the node has let go of the state', async () => {
+  test('names an archive node if the node has pruned the state', async () => {
     const kept = { runtime: hub, by: hub }
     const of = chainOf([genesis(hub), { ...kept, forgotten: true }, { ...kept, forgotten: true }, kept, kept])
-    // A block is read with what its parent left behind.
+    // A block is decoded with its parent's state.
     expect(await Promise.all([1n, 2n, 3n, 4n, 5n].map((number) => of.history(number)))).toEqual([
       ...(['kept', 'pruned', 'pruned', 'kept', 'not_there'] as const),
     ])
     await expect(of.movements({ fromBlock: 2n, toBlock: 4n })).rejects.toThrow('archive node')
   })
 
-  test('asks for less where a range is too wide', async () => {
+  test('reports a range that is too wide', async () => {
     const { node, chain: of } = startChain([genesis(hub), genesis(hub), genesis(hub)])
     await expect(of.movements({ fromBlock: 0n, toBlock: 256n })).rejects.toBeInstanceOf(RangeTooWide)
     node.behaveBefore(({ method }) =>
@@ -400,7 +400,7 @@ for (const network of ['Polkadot', 'Vara'] as const) {
   })
 }
 
-test("nobody's address is the one of a public key of zeros", () => {
+test("nobody's address is that of the all-zero public key", () => {
   for (const network of ['Polkadot', 'Vara'] as const) {
     expect(substrateNetworkRow({ network: network, environment: 'testnet', devnet: true }).nobody).toBe(
       addressOf(rowOf(network), new Uint8Array(32)),

@@ -30,7 +30,7 @@ const codeOf = (asked: Promise<unknown>) =>
 
 type Shown = Readonly<Record<string, unknown>>
 
-/** The calls of an intent, each with its arguments by the registry's own reading, which is another one than ours. */
+/** The calls of an intent, with arguments as the codec decodes them, independently of our decoder. */
 const readAgain = (runtime: Runtime, { input }: Pick<Intent, 'input'>): readonly Shown[] => {
   const outer = runtime.registry.createType('Call', input)
   expect(outer.toHex()).toBe(input)
@@ -69,18 +69,18 @@ describe('collections of uniques, on a local Asset Hub', () => {
   const minting = (contract: string, behind: readonly RecordedIntent[] = [], from = people().hers) =>
     chain.mintIntent({ contract, from, recipient: people().his, uri: URI, behind: async () => behind })
   const recorded = (intent: Intent): RecordedIntent => ({ ...intent, from: people().hers, nonce: 0 })
-  /** One for all tests that ask for no new one: its item 0 is hers. */
+  /** A shared collection. Its item 0 belongs to her. */
   let first: Promise<string> | undefined
   const collection = () => {
     first ??= livesOn(chain)
     return first
   }
 
-  test('one is created, its number told by the chain, and its items are minted, listed and moved', async () => {
+  test('one is created with a number from the chain, and its items are minted, listed and moved', async () => {
     expect(await collection()).toMatch(/^[0-9]+$/)
   }, 30_000)
 
-  test('what is deposited is counted, and who has no more than that has too little', async () => {
+  test('deposits are counted, and a balance that only covers them is too little', async () => {
     const intent = await creation()
     const { needed: deposits, most } = spentBy(runtime, intent.input)
     expect(most).toBe(deposits)
@@ -93,7 +93,7 @@ describe('collections of uniques, on a local Asset Hub', () => {
     expect(await codeOf(chain.prepare(intent, poor, { behind: async () => [] }))).toBe('none')
   })
 
-  test('numbers are not given twice: those of what is recorded and in no block yet are taken', async () => {
+  test('numbers of pending mints and collections are not given twice', async () => {
     const contract = await collection()
     const one = await minting(contract)
     const two = await minting(contract, [recorded(one)])
@@ -115,7 +115,7 @@ describe('collections of uniques, on a local Asset Hub', () => {
     expect(numbers).toEqual([Number(contract) + 1, Number(contract) + 2])
   })
 
-  test('a wallet that is not the issuer, a collection that is none, and metadata that is too long are refused', async () => {
+  test('a wallet that is not the issuer, a missing collection and metadata that is too long are refused', async () => {
     const { hers, his } = people()
     const contract = await collection()
     expect(await codeOf(minting(contract, [], his))).toBe('mint_unauthorized')
@@ -129,7 +129,7 @@ describe('collections of uniques, on a local Asset Hub', () => {
     expect(await codeOf(chain.collectionIntent(based))).toBe('invalid_input')
   })
 
-  test('an item that is frozen does not move, and the chain says why', async () => {
+  test('a frozen item does not move, and the reason is given', async () => {
     const { hers, his } = people()
     const contract = await collection()
     const freeze = runtime.calls.uniques?.freeze?.(contract, 0).toHex() ?? '0x'
@@ -139,7 +139,7 @@ describe('collections of uniques, on a local Asset Hub', () => {
   })
 })
 
-describe('collections of nfts, by the metadata of today’s Asset Hub', () => {
+describe('collections of nfts, by the metadata of the current Asset Hub', () => {
   const runtime = assetHubRuntime()
   let node: ReturnType<typeof startStateNode>
   let chain: Chain
@@ -173,7 +173,7 @@ describe('collections of nfts, by the metadata of today’s Asset Hub', () => {
     value: { owner: people().his },
   })
 
-  test('a mint is the item and its metadata in one batch, by the next free number', async () => {
+  test('a mint is a batch of the item and its metadata, with the next free number', async () => {
     const { his } = people()
     store({ more: [itemAt(3), itemAt(4)] })
     const intent = await chain.mintIntent(request())
@@ -185,26 +185,26 @@ describe('collections of nfts, by the metadata of today’s Asset Hub', () => {
     const behind = async () => [{ ...intent, from: people().hers, nonce: 3 }]
     const next = await chain.mintIntent({ ...request(), behind, uri: '' })
     expect(readAgain(runtime, next)).toMatchObject([{ call: 'nfts.mint', item: '6' }])
-    // ItemDeposit, MetadataDepositBase and DepositPerByte of these constants: all that it deposits.
+    // All deposits: ItemDeposit, MetadataDepositBase and DepositPerByte of these constants.
     const deposits = 50_410_000n + 201_290_000n + 100_000n * BigInt(URI.length)
     expect(spentBy(runtime, intent.input)).toEqual({ needed: deposits, most: deposits })
   })
 
-  test('a stretch of taken numbers is passed over in a few rounds', async () => {
+  test('a range of taken numbers is skipped in a few round trips', async () => {
     const taken = Array.from({ length: 40 }, (_, index) => itemAt(3 + index))
     store({ more: taken })
     const [mint] = readAgain(runtime, await chain.mintIntent(request()))
     expect(Number(mint?.item)).toBeGreaterThanOrEqual(43)
   })
 
-  test('roles, a price, holders and a maximum are told apart', async () => {
+  test('a missing role, a price, a mint for holders and a full collection are refused with their reasons', async () => {
     const [ISSUER, FREEZER] = [1, 2]
     const outcome = (collection: Collection, uri = URI) => {
       store(collection)
       return codeOf(chain.mintIntent({ ...request(), uri }))
     }
     expect(await outcome({ roles: FREEZER })).toBe('mint_unauthorized')
-    // An issuer may mint, and only an admin say where the metadata is.
+    // An issuer may mint, but only an admin may set metadata.
     expect(await outcome({ roles: ISSUER })).toBe('mint_unauthorized')
     expect(await outcome({ roles: ISSUER }, '')).toBe('none')
     expect(await outcome({ roles: 0, mint: { mintType: 'Public' } }, '')).toBe('none')
@@ -214,7 +214,7 @@ describe('collections of nfts, by the metadata of today’s Asset Hub', () => {
     expect(await outcome({ maxSupply: 4 })).toBe('none')
   })
 
-  test('a creation is the collection and its metadata, by the number that the chain gives next', async () => {
+  test('a creation is a batch of the collection and its metadata, with the chain’s next number', async () => {
     const { hers } = people()
     store()
     const creation = { name: 'Doors', symbol: 'DOOR', baseUri: '', contractUri: ABOUT, owner: hers }
@@ -228,7 +228,7 @@ describe('collections of nfts, by the metadata of today’s Asset Hub', () => {
     expect(described).toMatchObject({ collection: '42' })
   })
 
-  test('an item moves within its pallet, and what is kept about it is read there', async () => {
+  test('an item moves in its own pallet, and its metadata is read there', async () => {
     const { hers, his } = people()
     const about = (pallet: string, entry: string, parts: readonly number[], data: string): Stored => ({
       ...{ pallet, entry, parts, value: { data } },
@@ -259,7 +259,7 @@ describe('collections of nfts, by the metadata of today’s Asset Hub', () => {
   })
 })
 
-describe('the word for a collection', () => {
+describe('the id of a collection', () => {
   const chain = createSubstrateChain({ row, rpcUrl: 'http://127.0.0.1:1', memory: createMemory() })
   const outcome = (text: string) => {
     try {

@@ -1,5 +1,5 @@
-// Previews, facts and balances: on a local Asset Hub, which does not run calls in advance, what is foretold is held against
-// what then happens; what the current one would answer (DryRunApi) is encoded by its real metadata.
+// Previews, facts and balances. On a local Asset Hub without DryRunApi, forecasts are compared with what then happens. For the
+// current Asset Hub, answers of DryRunApi are encoded by its real metadata.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Chain, Hex, Intent } from '../../../src/chains/chain.ts'
@@ -64,7 +64,7 @@ const made = (of: Runtime, pallet: string, name: string, ...values: readonly unk
   if (make === undefined) throw new Error(`no call ${pallet}.${name}`)
   return make(...values)
 }
-/** The old name of a call that has a new one since. */
+/** The old names of renamed calls. */
 const NAMES: Readonly<Record<string, string>> = { setClassMetadata: 'setCollectionMetadata' }
 const call = (pallet: string, name: string, ...values: readonly unknown[]): Call => {
   const isThere = runtime.calls[pallet]?.[name] !== undefined
@@ -83,8 +83,8 @@ const send = async (what: Call) => {
 
 const NOT_RUN = /^not simulated: the network cannot run a call in advance; /
 
-describe('a runtime that runs nothing in advance', () => {
-  test('foretells coins, assets and NFTs, one after the other, and says that they were not simulated', async () => {
+describe('a runtime without DryRunApi', () => {
+  test('forecasts coins, assets and NFTs one after the other, and says that they were not simulated', async () => {
     const previews = await chain.preview(hers, [
       coins(NEW, UNIT),
       raw(call('assets', 'transfer', 7, his, 60)),
@@ -111,7 +111,7 @@ describe('a runtime that runs nothing in advance', () => {
     expect(previews[1]?.decoded?.arguments).toEqual({ id: '7', target: his, amount: '60' })
   })
 
-  test('foretells a batch as a whole: what fails undoes what it did', async () => {
+  test('forecasts a batch as a whole: a failure undoes its transfers', async () => {
     const pay = (planck: bigint) => call('balances', 'transferKeepAlive', NEW, planck)
     const [fine, poor, dust, single] = await chain.preview(hers, [
       raw(call('utility', 'batchAll', [pay(UNIT), pay(2n * UNIT)])),
@@ -125,7 +125,7 @@ describe('a runtime that runs nothing in advance', () => {
     expect(single).toMatchObject({ success: true })
   })
 
-  test('says what it does not know of other calls, and who cannot pay a fee', async () => {
+  test('says that other calls are not simulated, and who cannot pay a fee', async () => {
     const [remark, some] = await chain.preview(hers, [
       raw(call('system', 'remark', '0x01')),
       raw(call('utility', 'batch', [call('balances', 'transferKeepAlive', his, UNIT)])),
@@ -150,7 +150,7 @@ describe('a runtime that runs nothing in advance', () => {
     await expect(refused).rejects.toMatchObject({ code: 'invalid_input' })
   })
 
-  test('what was foretold is what happens', async () => {
+  test('the forecast is what then happens', async () => {
     const transfer = call('utility', 'batchAll', [
       call('assets', 'transfer', 7, his, 60),
       call('balances', 'transferKeepAlive', his, UNIT),
@@ -168,7 +168,7 @@ describe('a runtime that runs nothing in advance', () => {
   })
 })
 
-test('assets and collections are known by their ids, accounts and what is not there are no contracts', async () => {
+test('assets and collections are known by their ids; accounts and missing ids are no contracts', async () => {
   const facts = await chain.facts(['asset:7', '7', '8', 'uniques:7', 'asset:99', '99', hers, '07', '4294967296'])
   const nothing = { isContract: false, standard: 'other', name: '', symbol: '', decimals: 0 } as const
   expect(Object.fromEntries(facts)).toEqual({
@@ -180,7 +180,7 @@ test('assets and collections are known by their ids, accounts and what is not th
   })
 })
 
-test('a policy reads calls of the runtime, and none of what is a plain transfer', async () => {
+test('a policy decodes calls of the runtime, and no call for a plain transfer', async () => {
   expect(await chain.readCall(coins(his, 1n))).toBeNull()
   const read = await chain.readCall(raw(call('system', 'remark', '0x01')))
   expect(read).toEqual({
@@ -190,7 +190,7 @@ test('a policy reads calls of the runtime, and none of what is a plain transfer'
   })
 })
 
-describe('a runtime that runs calls in advance', () => {
+describe('a runtime with DryRunApi', () => {
   const current = assetHubRuntime()
   const fake = startFakeChain([{ runtime: current, by: current }])
   afterAll(() => fake.stop())
@@ -213,7 +213,7 @@ describe('a runtime that runs calls in advance', () => {
 
   const dispatchError = (error: string) => current.registry.createType('DispatchError', `0x${error}`)
 
-  /** What we use of a call as the codec reads it. */
+  /** The part of the codec's call that we use. */
   type Dry = { readonly section: string; readonly method: string; readonly args: readonly Dried[] }
   type Dried = { toU8a(isBare?: boolean): Uint8Array; toString(): string }
   const read = (hex: string): Dry => current.registry.createType('Call', hex) as unknown as Dry
@@ -257,14 +257,14 @@ describe('a runtime that runs calls in advance', () => {
     return effects([...events, bytesOf(['Utility', 'BatchCompletedWithErrors', []])])
   }
 
-  /** What nobody lacks: a thousand coins, at nonce 0. */
+  /** Every account has a thousand coins and nonce 0. */
   const rich = (): Hex => {
     const type = current.storage.system?.account?.meta.type.asMap.value
     if (type === undefined) throw new Error('no System.Account')
     const info = { providers: 1, data: { free: 1_000n * UNIT } }
     return current.registry.createType(current.registry.createLookupType(type), info).toHex()
   }
-  /** An entry of a map as it is stored, by its key. */
+  /** The stored entry of a map, by its key. */
   const stored = (pallet: string, entry: string, key: unknown, value: object): [string, Hex] => {
     const type = current.storage[pallet]?.[entry]?.meta.type.asMap.value
     if (type === undefined) throw new Error(`no ${pallet}.${entry}`)
@@ -293,14 +293,14 @@ describe('a runtime that runs calls in advance', () => {
       const entry = method === 'state_getStorage' ? kept.get(String(first)) : undefined
       if (entry !== undefined) return { result: entry }
       if (method === 'state_getStorage' && String(first).startsWith(ACCOUNT_PREFIX)) return { result: rich() }
-      // A runtime that was built with its metadata's hash refuses the signature.
+      // A runtime with its metadata hash refuses the signature.
       if (first === 'TaggedTransactionQueue_validate_transaction') return { result: '0x010004' }
       if (first === 'TransactionPaymentApi_query_info') return { result: `0x000000${'00'.repeat(16)}` }
       return first === 'DryRunApi_dry_run_call' ? { result: answer(second as Hex) } : undefined
     })
   })
 
-  test('tells what moves, and names what fails, each alone', async () => {
+  test('reports for each call what moves or why it fails', async () => {
     const previews = await hub.preview(hers, [coins(his, UNIT), coins(his, 11n * UNIT), coins(NEW, 2n)])
     expect(asked.at(-1)).toBe('forceBatch')
     const moved = (to: string, amount: bigint) => [
@@ -316,7 +316,7 @@ describe('a runtime that runs calls in advance', () => {
     expect(alone).toMatchObject({ success: false, error: 'execution reverted: Token.FundsUnavailable', changes: [] })
   })
 
-  test('has facts of its assets, and of the collections of both pallets', async () => {
+  test('has facts of its assets and of collections of both pallets', async () => {
     const nft = { isContract: true, standard: 'erc721', symbol: '', decimals: 0 } as const
     // No Location, one with a byte too much, and one whose number an encoder would spell in fewer bytes.
     const wrong = ['foreign:0x02', 'foreign:0x020109070400', 'foreign:0x0201090705000000']
@@ -332,14 +332,14 @@ describe('a runtime that runs calls in advance', () => {
     })
   })
 
-  test('has what accounts of the real one hold of foreign assets', async () => {
+  test('reads balances of foreign assets from entries of the real chain', async () => {
     for (const { holder, contract, amount } of HELD) {
       const { tokens } = await hub.balances({ address: holder, contracts: [contract, 'foreign:0x02', '7'] })
       expect([...tokens]).toEqual([[contract, amount]])
     }
   })
 
-  test('tells what moves of a foreign asset', async () => {
+  test('reports movements of a foreign asset', async () => {
     const transfer = made(current, 'foreignAssets', 'transfer', ETHER, his, 5n)
     const [preview] = await hub.preview(hers, [raw(transfer)])
     expect(preview).toMatchObject({ success: true, decoded: { functionName: 'foreign_assets.transfer' } })
@@ -348,7 +348,7 @@ describe('a runtime that runs calls in advance', () => {
     ])
   })
 
-  test('refuses what would fail, unless what was sent before makes it good', async () => {
+  test('refuses a call that would fail, unless it succeeds behind pending calls', async () => {
     const intent = coins(his, 12n * UNIT)
     // As they are recorded.
     const remark = { ...raw(made(current, 'system', 'remark', '0x01')), gasLimit: 0n, from: hers, nonce: 0 }

@@ -1,5 +1,5 @@
-// False metadata, as a node that lies would hand it out: what is made by it is signed by nobody, or taken by no block. On real
-// runtimes: one that was built with the hash of its metadata, one that was built without, and one that knows nothing of it.
+// False metadata of a dishonest node: we do not sign with it, or no block accepts what was signed. The tests use real runtimes:
+// one built with its metadata hash, one built without it, and one without the extension.
 
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { type Behaviour, startFakeNode } from '../evm/fake-node.ts'
 import { createMemory } from '../evm/memory.ts'
 import { lacksSpecs, type Spec, type SpecChain, specPath, startSpec } from './specs.ts'
 
-/** Runtimes of today take seconds for a block where the machine has other work. */
+/** Current runtimes take seconds for a block on a busy machine. */
 setDefaultTimeout(60_000)
 const UNIT = 10n ** 10n
 /** As the runtime answers: an Option of bytes with their length. */
@@ -35,7 +35,7 @@ afterAll(() => {
   for (const fake of fakes) fake.stop()
 })
 
-/** A node that tells the truth but for the metadata of its runtime, and for what it changes besides. */
+/** A node with false metadata, and with the given changes to its other answers. */
 const liar = (spec: SpecChain, metadata: Hex, besides: Behaviour = () => undefined) => {
   const fake = startFakeNode({
     behind: spec.local.rpcUrl,
@@ -61,7 +61,7 @@ const started = async (name: Spec): Promise<SpecChain> => {
 
 type Changes = Partial<Parameters<typeof createSubstrateChain>[0]>
 
-/** As this process would know the chain by one node, with nobody who vouches for its metadata. */
+/** The chain behind one node, without pins and without a second node. */
 const known = (spec: SpecChain, changes: Changes = {}) =>
   createSubstrateChain({ row: spec.row, rpcUrl: spec.local.wsUrl, memory: createMemory(), ...changes })
 
@@ -72,7 +72,7 @@ const filled = async (spec: SpecChain, chain: ReturnType<typeof known>, intent =
   return (await chain.fill(intent, spec.own(alice), { nonce: pendingCount })) as SubstrateUnsigned
 }
 
-/** Signs, and gives it to the honest node. */
+/** Signs, and sends to the honest node. */
 const sent = async (spec: SpecChain, unsigned: SubstrateUnsigned) => {
   const chain = known(spec)
   const { raw } = chain.assemble(unsigned, alice.sign(chain.signingBytes(unsigned)))
@@ -94,7 +94,7 @@ describe.skipIf(lacksSpecs('metadata that signatures cover', 'bulletin'))('a run
   })
   afterAll(() => spec?.local.stop())
 
-  test('has the very hash in its code that we compute', () => {
+  test('contains in its code the hash that we compute', () => {
     const { genesis } = JSON.parse(
       new TextDecoder().decode(Bun.gunzipSync(readFileSync(specPath('bulletin') ?? ''))),
     ) as { genesis: { raw: { top: Record<string, string> } } }
@@ -106,7 +106,7 @@ describe.skipIf(lacksSpecs('metadata that signatures cover', 'bulletin'))('a run
     expect(code.includes(Buffer.from(hash.slice(2), 'hex'))).toBe(true)
   })
 
-  test('takes what is signed by its metadata, though nobody vouches for it', async () => {
+  test('accepts what is signed with its metadata, without a pin or a second node', async () => {
     const unsigned = await filled(spec, known(spec))
     expect(unsigned.metadataHash).toBe(metadataHashOf(spec.runtime, spec.row))
     const before = await balanceOf(spec, bob)
@@ -116,7 +116,7 @@ describe.skipIf(lacksSpecs('metadata that signatures cover', 'bulletin'))('a run
     expect(await balanceOf(spec, bob)).toBe(before + UNIT)
   })
 
-  test('takes nothing that was signed by metadata where a transfer is another call', async () => {
+  test('rejects what was signed with metadata where a transfer is another call', async () => {
     const forged = withCallsSwapped(metadataOf(spec), 'Balances', TRANSFERS)
     const chain = known(spec, { rpcUrl: liar(spec, forged) })
     // 0 coins are `keep_alive: false`, so that the bytes are a whole transfer_all.
@@ -126,7 +126,7 @@ describe.skipIf(lacksSpecs('metadata that signatures cover', 'bulletin'))('a run
     const before = await balanceOf(spec, alice)
     const { outcome } = await sent(spec, unsigned)
     expect(outcome).toMatchObject({ kind: 'rejected', reason: expect.stringMatching(/bad signature/i) })
-    // Without the hash that is signed the chain would have taken it.
+    // Without the signed hash the chain would have accepted it.
     const bare = await sent(spec, { ...unsigned, metadataHash: null })
     expect(bare.outcome).toEqual({ kind: 'accepted' })
     await spec.local.included(bare.raw)
@@ -135,7 +135,7 @@ describe.skipIf(lacksSpecs('metadata that signatures cover', 'bulletin'))('a run
     await spec.local.newBlock()
   })
 
-  test('takes nothing that was signed for a coin of another name', async () => {
+  test('rejects what was signed with another symbol of the coin', async () => {
     const chain = known(spec, { row: { ...spec.row, hashedSymbol: 'KSM' } })
     const { outcome } = await sent(spec, await filled(spec, chain))
     expect(outcome).toMatchObject({ kind: 'rejected', reason: expect.stringMatching(/bad signature/i) })
@@ -144,25 +144,25 @@ describe.skipIf(lacksSpecs('metadata that signatures cover', 'bulletin'))('a run
   test.each([
     ['calls have each other’s names', (bytes: Hex) => withNamesSwapped(bytes, 'Balances', TRANSFERS)],
     ['the extension is not listed', (bytes: Hex) => withoutExtension(bytes, 'CheckMetadataHash')],
-  ])('is not signed for by metadata where %s', async (_, forge) => {
+  ])('is not signed for with metadata where %s', async (_, forge) => {
     const chain = known(spec, { rpcUrl: liar(spec, forge(metadataOf(spec))) })
     await expect(filled(spec, chain)).rejects.toMatchObject(untrusted)
   })
 
-  test('is not known by metadata where a pallet is listed at another place than in the type of calls', async () => {
+  test('is not used with metadata where a pallet has another index than in the type of calls', async () => {
     const forged = withPalletMoved(metadataOf(spec), 'Balances', 200)
     const chain = known(spec, { rpcUrl: liar(spec, forged) })
     await expect(filled(spec, chain)).rejects.toMatchObject({ code: 'node_unavailable' })
   })
 
-  test('is not signed for without its hash because one node says that it has none', async () => {
+  test('is not signed for without its hash on the word of one node', async () => {
     const lie: Behaviour = ({ params: [first] }) =>
       first === 'TaggedTransactionQueue_validate_transaction' ? { result: '0x010100' } : undefined
     const chain = known(spec, { rpcUrl: liar(spec, metadataOf(spec), lie) })
     await expect(filled(spec, chain)).rejects.toMatchObject(untrusted)
   })
 
-  test('a call that was judged by other metadata is not signed', async () => {
+  test('a call that a policy decoded with other metadata is not signed', async () => {
     const forged = withCallsSwapped(metadataOf(spec), 'Balances', TRANSFERS)
     const judging = known(spec, { rpcUrl: liar(spec, forged) })
     const { call } = await filled(spec, known(spec), coins(spec, 0n))
@@ -189,7 +189,7 @@ describe.skipIf(lacksSpecs('a runtime with CheckMetadataHash and no hash', 'hub'
 
     const pinned = () => new Map([[spec.runtime.specVersion, spec.runtime.bytesHash]])
 
-    test('is not signed for by one node’s word, and goes on being read', async () => {
+    test('is not signed for on the word of one node, but is still read', async () => {
       const chain = known(spec)
       await expect(filled(spec, chain)).rejects.toMatchObject({
         ...untrusted,
@@ -203,7 +203,7 @@ describe.skipIf(lacksSpecs('a runtime with CheckMetadataHash and no hash', 'hub'
       expect(preview).toMatchObject({ success: true, decoded: { functionName: 'balances.transfer_keep_alive' } })
     })
 
-    test('takes what is signed by metadata that is pinned, without a hash', async () => {
+    test('accepts what is signed with pinned metadata, without a hash', async () => {
       const unsigned = await filled(spec, known(spec, { metadataPins: pinned() }))
       expect(unsigned.metadataHash).toBeNull()
       const { raw, outcome } = await sent(spec, unsigned)
@@ -211,14 +211,14 @@ describe.skipIf(lacksSpecs('a runtime with CheckMetadataHash and no hash', 'hub'
       await spec.local.included(raw)
     })
 
-    test('is not read by metadata that is not the pinned one', async () => {
+    test('is not read with other metadata than the pinned one', async () => {
       const forged = withCallsSwapped(metadataOf(spec), 'Balances', TRANSFERS)
       const chain = known(spec, { rpcUrl: liar(spec, forged), metadataPins: pinned() })
       await expect(filled(spec, chain)).rejects.toMatchObject(untrusted)
       await expect(chain.preview(spec.own(alice), [coins(spec)])).rejects.toMatchObject(untrusted)
     })
 
-    test('is signed for by metadata that a second node has as well, and not where that one differs', async () => {
+    test('is signed for if a second node has the same metadata, and not if it differs', async () => {
       const agreed = await filled(spec, known(spec, { secondRpcUrl: liar(spec, metadataOf(spec)) }))
       expect(agreed.metadataHash).toBeNull()
       const forged = withCallsSwapped(metadataOf(spec), 'Balances', TRANSFERS)
@@ -237,14 +237,14 @@ describe.skipIf(lacksSpecs('a runtime with CheckMetadataHash and no hash', 'hub'
   },
 )
 
-describe.skipIf(lacksSpecs('a runtime without CheckMetadataHash', 'kusama'))('a runtime that knows of no hash', () => {
+describe.skipIf(lacksSpecs('a runtime without CheckMetadataHash', 'kusama'))('a runtime without the check', () => {
   let spec: SpecChain
   beforeAll(async () => {
     spec = await started('kusama')
   })
   afterAll(() => spec?.local.stop())
 
-  test('is signed for by metadata that is pinned alone', async () => {
+  test('is signed for only with pinned metadata', async () => {
     await expect(filled(spec, known(spec))).rejects.toMatchObject({
       ...untrusted,
       message: expect.stringContaining('its signatures do not cover the metadata'),

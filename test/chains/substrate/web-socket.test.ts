@@ -13,7 +13,7 @@ afterEach(() => {
   for (const stop of stops.splice(0)) stop()
 })
 
-/** @param answer what it says to a question, each connection having its number from 1 on */
+/** @param answer answers a question; connections are numbered from 1 */
 const nodeWith = (answer: (question: Question, socket: ServerWebSocket<{ readonly connection: number }>) => void) => {
   let connections = 0
   const server = Bun.serve<{ connection: number }>({
@@ -44,7 +44,7 @@ const nodeWith = (answer: (question: Question, socket: ServerWebSocket<{ readonl
 
 const reply = (socket: ServerWebSocket<unknown>, { id }: Question) => socket.send(JSON.stringify({ id, result: 1 }))
 
-test('an answer that is late costs nobody else theirs, and one that nothing came beside ends the connection', async () => {
+test('a late answer does not affect others; a time-out without any other answer ends the connection', async () => {
   const held: (() => void)[] = []
   const node = nodeWith((question, socket) => {
     if (question.method === 'now') reply(socket, question)
@@ -62,7 +62,7 @@ test('an answer that is late costs nobody else theirs, and one that nothing came
   expect(node.connections()).toBe(2)
 })
 
-test('a refusal that names no question is heard at once by all that wait', async () => {
+test('an error without an id fails all waiting questions at once', async () => {
   const node = nodeWith((question, socket) => {
     if (question.method === 'now') reply(socket, question)
     else socket.send(JSON.stringify({ id: null, error: { code: -32010, message: 'The batch request was too large' } }))
@@ -72,7 +72,7 @@ test('a refusal that names no question is heard at once by all that wait', async
   expect(node.connections()).toBe(1)
 })
 
-test('what is no JSON ends the connection, and the next question opens another one', async () => {
+test('an answer that is not JSON ends the connection, and the next question opens a new one', async () => {
   const node = nodeWith((question, socket) => {
     if (socket.data.connection === 1) socket.send('{')
     else reply(socket, question)
@@ -81,7 +81,7 @@ test('what is no JSON ends the connection, and the next question opens another o
   expect(await node.ask('any')).toMatchObject({ result: 1 })
 })
 
-test('a URL that is refused is told without the URL', async () => {
+test('an error for a refused URL does not contain the URL', async () => {
   const transport = webSocketTransport({ rpcUrl: 'wss://127.0.0.1:1/secret#fragment', network: 'Polkadot' })
   const failed = transport({ body: '{}', ids: [1], timeoutMs: LONG_MS })
   await expect(failed).rejects.toMatchObject({

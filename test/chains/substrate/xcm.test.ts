@@ -1,4 +1,4 @@
-// Coins that come from other chains and go there, on a runtime of SDK stable2603: there XCM deposits and withdraws, as fees do.
+// Coins from and to other chains, on a runtime of SDK stable2603. Its XCM uses the same deposit and withdraw events as fees.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { BlockMovements, Movement } from '../../../src/chains/chain.ts'
@@ -31,7 +31,7 @@ describe.skipIf(lacksSpecs('coins that move by XCM', 'bulletin'))('coins that mo
     ...{ from, to, amount },
   })
 
-  /** The newest block's, without places. */
+  /** The movements of the newest block, without positions. */
   const told = async (
     number?: bigint,
   ): Promise<{ readonly block: BlockMovements; readonly moved: readonly Movement[] }> => {
@@ -45,7 +45,7 @@ describe.skipIf(lacksSpecs('coins that move by XCM', 'bulletin'))('coins that mo
   const planckOf = async (address: string): Promise<bigint> =>
     (await chain.chain.balances({ address, contracts: [] })).coin
 
-  test('a fee in an asset is refused by a runtime that takes fees in the coin alone', async () => {
+  test('a fee in an asset is refused by a runtime that takes fees only in the coin', async () => {
     const intent = { to: his, value: UNIT, input: '0x', feeAsset: 'asset:1984' } as const
     for (const ask of [
       () => chain.chain.prepare(intent, hers, { behind: async () => [] }),
@@ -60,7 +60,7 @@ describe.skipIf(lacksSpecs('coins that move by XCM', 'bulletin'))('coins that mo
     }
   })
 
-  test('a teleport is previewed, and told, as what it takes, and no fee is told', async () => {
+  test('the preview and the movements of a teleport show what it takes, without the fee', async () => {
     if (alice === undefined) throw new Error('expected an account')
     const beneficiary = { V4: { parents: 0, interior: { X1: [account(bob)] } } }
     const assets = { V4: [dot(5n * UNIT)] }
@@ -75,7 +75,7 @@ describe.skipIf(lacksSpecs('coins that move by XCM', 'bulletin'))('coins that mo
     )
     const [preview] = await chain.chain.preview(hers, [chain.intentOf(teleport)])
     expect(preview).toMatchObject({ success: true, error: null })
-    // What it costs to have the message delivered goes beside the five coins, and is no fee of the extrinsic.
+    // The cost of delivering the message comes on top of the five coins, and is not a fee of the extrinsic.
     const changes = [coin(hers, NONE, 5n * UNIT), coin(hers, NONE, expect.any(BigInt))]
     expect(preview?.changes).toEqual(changes as Movement[])
     const before = await planckOf(hers)
@@ -109,7 +109,7 @@ describe.skipIf(lacksSpecs('coins that move by XCM', 'bulletin'))('coins that mo
   test.each([
     ['the relay chain', (message: string) => ({ downward: [message] })],
     ['another parachain', (message: string) => ({ horizontal: { 1000: [message] } })],
-  ])('coins that arrive from %s are told, less what their way cost, by the block', async (_, from) => {
+  ])('coins that arrive from %s are reported with the block, less the cost of delivery', async (_, from) => {
     const before = await planckOf(his)
     await chain.local.rpc('dev_newBlock', [{ messages: from(arriving(7n * UNIT)) }])
     const { block, moved } = await told()
@@ -119,7 +119,7 @@ describe.skipIf(lacksSpecs('coins that move by XCM', 'bulletin'))('coins that mo
     expect(block.movements[0]?.transactionHash).toBe(block.hash)
   })
 
-  test('what is told of each block agrees with balances; where deposits and withdraws are left out, it does not', async () => {
+  test('reported movements agree with balances; without deposits and withdrawals they do not', async () => {
     const of = [hers, his]
     const honest = await differencesOf(chain.chain, { fromBlock: 2n, of })
     expect(honest.length).toBeGreaterThanOrEqual(4)
