@@ -1,5 +1,4 @@
-// How things stand at the moment of a scrape: of the whole deployment, as the database and the nodes tell it, and of this
-// process. Only the API shows them.
+// Gauges: the state at the moment of a scrape, read from the database, the nodes and this process. Only the API exposes them.
 
 import { Gauge, Registry } from 'prom-client'
 import { COUNTED_TAIL_MAX } from '../../db/queries/audit-chain.ts'
@@ -9,13 +8,13 @@ import { type LabelValues, namesOf, PREFIX, seriesOf, TASKS } from './metrics.ts
 
 export type Heads = ReadonlyMap<Network, { readonly isUp: boolean; readonly latest: bigint | null }>
 
-/** PINs that this process verifies. */
+/** How many PINs this process is verifying, and how many wait. */
 type Argon2Load = { readonly running: number; readonly waiting: number }
 
 const BACKFILL_STATES = ['not_begun', 'walking', ...BACKFILL_OBSTACLES]
 const LIVE = ['submitted', 'pending']
 
-/** @param from.labels a series that their values foresee is there with 0 where it has no row. */
+/** @param from.labels the known values of each label. Their combinations are exposed with 0 if they have no row. */
 const gaugeIn =
   (registry: Registry) =>
   <Label extends string, Row extends Readonly<Record<NoInfer<Label>, string>>>(
@@ -35,20 +34,16 @@ const gaugeIn =
 
 const addTransactions = (registry: Registry, { unfinished }: Numbers, network: readonly Network[]): void => {
   const gauge = gaugeIn(registry)
-  gauge('transactions_unfinished', 'Transactions that are not final yet, by the status that is told.', {
+  gauge('transactions_unfinished', 'Transactions that are not final yet, by status.', {
     labels: { network, status: TRANSACTION_STATUSES },
     rows: unfinished,
     value: ({ transactions }) => transactions,
   })
-  gauge(
-    'transactions_oldest_age_seconds',
-    'Age of the oldest transaction that is not settled; 0 where there is none.',
-    {
-      labels: { network, status: LIVE },
-      rows: unfinished.filter(({ status }) => LIVE.includes(status)),
-      value: ({ oldestSeconds }) => oldestSeconds,
-    },
-  )
+  gauge('transactions_oldest_age_seconds', 'Age of the oldest submitted or pending transaction; 0 if there is none.', {
+    labels: { network, status: LIVE },
+    rows: unfinished.filter(({ status }) => LIVE.includes(status)),
+    value: ({ oldestSeconds }) => oldestSeconds,
+  })
 }
 
 const addFollowers = (registry: Registry, { followed }: Numbers, heads: Heads): void => {
@@ -59,12 +54,12 @@ const addFollowers = (registry: Registry, { followed }: Numbers, heads: Heads): 
     if (latest === null) return []
     return [{ network, purpose, blocks: latest > blockNumber ? Number(latest - blockNumber) : 0 }]
   })
-  gauge('blocks_behind', "Blocks from where a follower stands to the node's newest one.", {
+  gauge('blocks_behind', "Blocks between a follower's cursor and the node's newest block.", {
     labels,
     rows: behind,
     value: ({ blocks }) => blocks,
   })
-  gauge('cursor_age_seconds', 'How long ago a follower of blocks last moved.', {
+  gauge('cursor_age_seconds', "Time since a follower's cursor last moved.", {
     labels,
     rows: followed,
     value: ({ quietSeconds }) => quietSeconds,
@@ -74,15 +69,15 @@ const addFollowers = (registry: Registry, { followed }: Numbers, heads: Heads): 
 const addJobs = (registry: Registry, { jobs: rows }: Numbers): void => {
   const gauge = gaugeIn(registry)
   const labels = { task: TASKS }
-  gauge('jobs_ready', 'Jobs that are due and that no worker has taken.', { labels, rows, value: ({ ready }) => ready })
-  gauge('jobs_failed', 'Jobs that failed so often that they are not tried again.', {
+  gauge('jobs_ready', 'Jobs that are due and not taken by a worker.', { labels, rows, value: ({ ready }) => ready })
+  gauge('jobs_failed', 'Jobs that have used up their attempts.', {
     labels,
     rows,
     value: ({ failed }) => failed,
   })
   gauge(
     'jobs_oldest_ready_age_seconds',
-    'Since when the oldest job that no worker has taken is due; 0 where there is none.',
+    'Time since the oldest job that no worker has taken was due; 0 if there is none.',
     { labels, rows, value: ({ oldestReadySeconds }) => oldestReadySeconds ?? 0 },
   )
 }
@@ -90,26 +85,26 @@ const addJobs = (registry: Registry, { jobs: rows }: Numbers): void => {
 const addActivity = (registry: Registry, { backfills, doubtful }: Numbers, network: readonly Network[]): void => {
   const gauge = gaugeIn(registry)
   const value = ({ rows }: { readonly rows: number }) => rows
-  gauge(
-    'backfills_open',
-    'Walks back through what an address moved before it became a wallet, by what they wait for.',
-    { labels: { network, state: BACKFILL_STATES }, rows: backfills, value },
-  )
+  gauge('backfills_open', 'Unfinished backfills of the earlier activity of a new wallet, by what they wait for.', {
+    labels: { network, state: BACKFILL_STATES },
+    rows: backfills,
+    value,
+  })
   gauge(
     'doubtful_contracts',
-    'Contracts that did not say of what standard they are when movements of theirs were kept; they are asked again.',
+    'Contracts whose token standard could not be read when their transfers were recorded; they are read again.',
     { labels: { network }, rows: doubtful, value },
   )
 }
 
 const addAudit = (registry: Registry, { audit }: Numbers): void => {
   const gauge = gaugeIn(registry)
-  gauge('audit_unchained_rows', `Audit rows that no chain holds yet; counted up to ${COUNTED_TAIL_MAX}.`, {
+  gauge('audit_unchained_rows', `Audit rows that are not chained yet, counted up to ${COUNTED_TAIL_MAX}.`, {
     labels: {},
     rows: [audit],
     value: ({ rows }) => rows,
   })
-  gauge('audit_unchained_age_seconds', 'Age of the oldest of them; 0 where there is none.', {
+  gauge('audit_unchained_age_seconds', 'Age of the oldest audit row that is not chained yet; 0 if there is none.', {
     labels: {},
     rows: [audit],
     value: ({ oldestSeconds }) => oldestSeconds ?? 0,
@@ -118,7 +113,7 @@ const addAudit = (registry: Registry, { audit }: Numbers): void => {
 
 const addProcess = (registry: Registry, { heads, argon2 }: { readonly heads: Heads; readonly argon2: Argon2Load }) => {
   const gauge = gaugeIn(registry)
-  gauge('node_up', "Whether the network's node told its newest block in time.", {
+  gauge('node_up', "Whether the network's node returned its newest block in time.", {
     labels: { network: [] },
     rows: [...heads].map(([network, { isUp }]) => ({ network, isUp })),
     value: ({ isUp }) => Number(isUp),
@@ -135,7 +130,7 @@ const addProcess = (registry: Registry, { heads, argon2 }: { readonly heads: Hea
   })
 }
 
-/** In Prometheus' text format. @param input.numbers null where the database did not answer. */
+/** All gauges in Prometheus' text format. @param input.numbers null if the database did not answer. */
 export const gaugesText = (input: {
   readonly numbers: Numbers | null
   readonly heads: Heads
@@ -143,7 +138,7 @@ export const gaugesText = (input: {
   readonly argon2: Argon2Load
 }): Promise<string> => {
   const { numbers, heads, networks } = input
-  // A new one each time: what is no longer found must not stay as it was.
+  // A new registry for each scrape, so that a series without a row disappears.
   const registry = new Registry()
   gaugeIn(registry)('database_up', 'Whether the database answered this scrape.', {
     labels: {},

@@ -3,43 +3,43 @@ import type { Chain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import type { Heads } from './gauges.ts'
 
-/** A scrape waits for a node no longer than this; what it says later is there for the next. */
+/** A scrape waits at most this long for a node. The next scrape uses a later answer. */
 const WAIT_MS = 1_000
-/** However often somebody scrapes, a node is asked no more often than this. */
-const ASK_AGAIN_AFTER_MS = 1_000
+/** A node is called at most once in this time, even if scrapes are more frequent. */
+const CALL_INTERVAL_MS = 1_000
 
-type Known = { latest: bigint | null; isUp: boolean; askedAtMs: number; asking: Promise<void> | null }
+type Head = { latest: bigint | null; isUp: boolean; calledAtMs: number; pending: Promise<void> | null }
 
-/** The nodes' newest blocks, for scrapes. A node that is away holds nobody up. */
+/** Reads the newest block of each node, for scrapes. A node that does not answer delays a scrape by a second at most. */
 export const createHeads = (ctx: Pick<Ctx, 'chains'>): { read(): Promise<Heads> } => {
-  const known = new Map<Network, Known>()
+  const heads = new Map<Network, Head>()
 
-  const ask = (chain: Chain): Known => {
-    const found = known.get(chain.network) ?? { latest: null, isUp: false, askedAtMs: -Infinity, asking: null }
-    known.set(chain.network, found)
-    if (found.asking !== null || performance.now() - found.askedAtMs < ASK_AGAIN_AFTER_MS) return found
-    found.askedAtMs = performance.now()
-    found.asking = chain
+  const refresh = (chain: Chain): Head => {
+    const head = heads.get(chain.network) ?? { latest: null, isUp: false, calledAtMs: -Infinity, pending: null }
+    heads.set(chain.network, head)
+    if (head.pending !== null || performance.now() - head.calledAtMs < CALL_INTERVAL_MS) return head
+    head.calledAtMs = performance.now()
+    head.pending = chain
       .head()
-      .then(({ latest }) => Object.assign(found, { latest: latest.number, isUp: true }))
-      // What was wrong is counted where nodes are asked.
-      .catch(() => Object.assign(found, { isUp: false }))
-      .then(() => Object.assign(found, { asking: null }))
+      .then(({ latest }) => Object.assign(head, { latest: latest.number, isUp: true }))
+      // The failure is counted where nodes are called.
+      .catch(() => Object.assign(head, { isUp: false }))
+      .then(() => Object.assign(head, { pending: null }))
       .then(() => {})
-    return found
+    return head
   }
 
   return {
     read: async () => {
-      const asked = ctx.chains.all.map(ask)
+      const refreshed = ctx.chains.all.map(refresh)
       let timer: ReturnType<typeof setTimeout> | undefined
       const late = new Promise<void>((resolve) => {
         timer = setTimeout(resolve, WAIT_MS)
       })
-      await Promise.race([Promise.all(asked.map(({ asking }) => asking)), late])
+      await Promise.race([Promise.all(refreshed.map(({ pending }) => pending)), late])
       clearTimeout(timer)
       return new Map(
-        [...known].map(([network, { latest, isUp, asking }]) => [network, { latest, isUp: isUp && asking === null }]),
+        [...heads].map(([network, { latest, isUp, pending }]) => [network, { latest, isUp: isUp && pending === null }]),
       )
     },
   }

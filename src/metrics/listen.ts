@@ -3,7 +3,7 @@ import type { WorkerCtx } from '../context.ts'
 import { listen } from '../http/listen.ts'
 import { createMetricsApp } from './routes.ts'
 
-/** Serves `/metrics` alone on a port of its own, and logs its URL; null where the operator asked for none. */
+/** Serves `/metrics`, and nothing else, on its own port, and logs the URL. @returns null if METRICS_PORT is not set. */
 export const listenForScrapes = (
   ctx: WorkerCtx,
   { at, read }: { readonly at: Config['metricsListener']; readonly read: () => Promise<string> },

@@ -1,5 +1,5 @@
-// What a process counts of its own work. Each process has one registry and is scraped by itself; Prometheus adds them up.
-// Series that can be foreseen are there from the beginning, with 0: `rate` would miss the first event of a new series.
+// Counters and histograms of a process. Each process has one registry and is scraped by itself; Prometheus adds the processes
+// up. Every series with known label values starts at 0, because `rate` misses the first event of a new series.
 
 import { Counter, collectDefaultMetrics, Histogram, Registry } from 'prom-client'
 import { JOB_PAYLOADS } from '../../db/jobs.ts'
@@ -21,7 +21,7 @@ const JOB_BUCKETS = [...REQUEST_BUCKETS, 30, 60, 300]
 
 export const TASKS = Object.keys(JOB_PAYLOADS)
 
-/** Only a command of the operator gives the code `reorganised`. */
+/** Without `reorganised`, a code that only a command of the operator sets. */
 const FAILURE_CODES = Object.keys({
   execution_reverted: true,
   contract_wallet_not_deployed: true,
@@ -40,16 +40,16 @@ const NODE_TROUBLES = Object.keys({
 } satisfies Record<NodeTrouble, true>)
 
 /**
- * prom-client's metrics of the process that do not hold on other runtimes than Node (the spaces of its heap, its handles,
- * its version), or are not a number until something was measured (some of the event loop's lag).
+ * prom-client's default metrics that we leave out: those that are right only on Node (heap spaces, handles, version), and
+ * those that are no number before the first measurement (some of the event loop's lag).
  */
 const NOT_SHOWN =
   /^(?:nodejs_(?:active_|heap_space_|gc_|version_|eventloop_lag_(?:mean|stddev|min)_)|process_heap_bytes$)/
 
-/** By the name of a label, the values that can be foreseen. */
+/** The known values of each label, by its name. */
 export type LabelValues<Label extends string> = Readonly<Record<Label, readonly string[]>>
 
-/** Every combination of the values of labels. */
+/** Every combination of the labels' values. */
 export const seriesOf = <Label extends string>(values: LabelValues<Label>): readonly Record<Label, string>[] =>
   Object.entries<readonly string[]>(values).reduce<readonly Record<string, string>[]>(
     (made, [label, each]) => made.flatMap((one) => each.map((value) => ({ ...one, [label]: value }))),
@@ -71,19 +71,23 @@ const ofTransactions = (registry: Registry, network: readonly Network[]) => {
   const counter = counterIn(registry)
   const step: readonly (typeof ATTEMPT_KINDS)[number][] = ['rung', 'cancel']
   return {
-    accepted: counter('transactions_accepted_total', 'Intents recorded, signed and answered as submitted.', {
-      network,
-      kind: TRANSACTION_KINDS,
-    }),
-    broadcast: counter('transactions_broadcast_total', 'Transactions that a node took for the first time.', {
+    accepted: counter(
+      'transactions_accepted_total',
+      'Transactions that were recorded, signed and answered as submitted.',
+      {
+        network,
+        kind: TRANSACTION_KINDS,
+      },
+    ),
+    broadcast: counter('transactions_broadcast_total', 'Transactions that a node accepted for the first time.', {
       network,
     }),
     mined: counter(
       'transactions_mined_total',
-      'Transactions found in a block; again where they were put back and mined again.',
+      'Transactions found in a block; counted again if they are put back and mined again.',
       { network },
     ),
-    putBack: counter('transactions_put_back_total', 'Transactions whose block a reorganisation took away.', {
+    putBack: counter('transactions_put_back_total', 'Transactions whose block a reorganisation removed.', {
       network,
     }),
     succeeded: counter('transactions_succeeded_total', 'Transactions that are final and succeeded.', { network }),
@@ -103,32 +107,29 @@ const ofChains = (registry: Registry, network: readonly Network[]) => {
   const counter = counterIn(registry)
   const purpose = CURSOR_PURPOSES
   return {
-    reorganisations: counter('reorganisations_total', 'Reorganisations that a follower of blocks went back for.', {
+    reorganisations: counter('reorganisations_total', 'Reorganisations that made a follower of blocks go back.', {
       network,
       purpose,
     }),
-    deepReorganisations: counter(
-      'deep_reorganisations_total',
-      'Reorganisations that took away blocks that were final.',
-      { network },
-    ),
-    reorganisedBlocks: counter(
-      'reorganised_blocks_total',
-      'Blocks that reorganisations took away: how deep they were, added up.',
-      { network, purpose },
-    ),
-    nodeFailures: counter('node_failures_total', 'Requests that a node did not answer as it should.', {
+    deepReorganisations: counter('deep_reorganisations_total', 'Reorganisations that removed final blocks.', {
+      network,
+    }),
+    reorganisedBlocks: counter('reorganised_blocks_total', 'Blocks that reorganisations removed.', {
+      network,
+      purpose,
+    }),
+    nodeFailures: counter('node_failures_total', 'Requests to a node that failed.', {
       network,
       trouble: NODE_TROUBLES,
     }),
     balanceChecks: counter(
       'balance_checks_total',
-      'Holdings of wallets that were held against what was told of a block.',
+      'Balances of wallets that were compared with the activity recorded for a block.',
       { network },
     ),
     balanceDifferences: counter(
       'balance_differences_total',
-      'Holdings of wallets that a block changed otherwise than by what was told of it.',
+      'Balances of wallets that a block changed differently from its recorded activity.',
       { network, asset: ['coin', 'token'] },
     ),
   }
@@ -137,27 +138,31 @@ const ofChains = (registry: Registry, network: readonly Network[]) => {
 const ofJobs = (registry: Registry) => {
   const histogram = (name: string, help: string) => {
     const options = { labelNames: ['task'] as const, buckets: JOB_BUCKETS, registers: [registry] }
-    const made = new Histogram({ name: PREFIX + name, help, ...options })
-    for (const task of TASKS) made.zero({ task })
-    return made
+    const times = new Histogram({ name: PREFIX + name, help, ...options })
+    for (const task of TASKS) times.zero({ task })
+    return times
   }
   return {
-    wait: histogram('job_wait_seconds', 'How long jobs waited from when they were due until they began.'),
+    wait: histogram('job_wait_seconds', 'Time from when a job was due until it began.'),
     duration: histogram(
       'job_duration_seconds',
-      'How long jobs ran; a follower of blocks runs in shifts of half a minute.',
+      'How long jobs ran. A follower of blocks runs for half a minute at a time.',
     ),
-    errors: counterIn(registry)('job_errors_total', 'Runs of jobs that ended with an error; they are tried again.', {
-      task: TASKS,
-    }),
+    errors: counterIn(registry)(
+      'job_errors_total',
+      'Runs of jobs that failed. A failed job is retried while it has attempts left.',
+      {
+        task: TASKS,
+      },
+    ),
   }
 }
 
 export type Metrics = ReturnType<typeof createMetrics>
 
 /**
- * Everything that a process counts. Every process has all of it; what it never does stays 0.
- * @param networks those with a node.
+ * Creates all counters and histograms of a process. Every process has all of them; what it never does stays 0.
+ * @param networks the networks that have a node.
  */
 export const createMetrics = (networks: readonly Network[]) => {
   const registry = new Registry()
@@ -171,15 +176,15 @@ export const createMetrics = (networks: readonly Network[]) => {
     }),
     requestDuration: new Histogram({
       name: `${PREFIX}http_request_duration_seconds`,
-      help: 'How long requests took until their answer had left.',
+      help: 'Time from receiving a request until its answer was sent.',
       labelNames: ['method', 'route', 'status'] as const,
       buckets: REQUEST_BUCKETS,
       registers: [registry],
     }),
     contentType: registry.contentType,
-    /** All of it in Prometheus' text format, with the process's memory, processor time and the like. */
+    /** All of them in Prometheus' text format, with prom-client's default metrics of the process. */
     text: (): Promise<string> => {
-      // These watch the event loop from then on, so they begin with the first scrape.
+      // The default metrics watch the event loop once they are collected, so we begin only at the first scrape.
       if (!isCollecting) {
         collectDefaultMetrics({ register: registry })
         for (const { name } of registry.getMetricsAsArray()) if (NOT_SHOWN.test(name)) registry.removeSingleMetric(name)

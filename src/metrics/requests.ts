@@ -1,17 +1,17 @@
 import type { Metrics } from './metrics.ts'
 
-/** Anything may stand in a request's first line: a label has only what is known. */
+/** A client can send any method. The label has only these, so that nobody can create series. */
 const METHODS = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'])
 const OTHER = 'other'
 
 type RequestTimer = {
-  /** When a request comes in. */
+  /** Call it when a request comes in. */
   begin(request: Request): void
-  /** When its answer has left. @param answer.route the template of its path, or undefined where no route has it. */
+  /** Call it when the answer was sent. @param answer.route the path's template; undefined if no route matched. */
   end(request: Request, answer: { readonly route: string | undefined; readonly status: unknown }): void
 }
 
-/** Counts requests, and how long they took. */
+/** Counts requests and measures how long they take. */
 export const createRequestTimer = ({ requestDuration }: Pick<Metrics, 'requestDuration'>): RequestTimer => {
   const begunAtMs = new WeakMap<Request, number>()
   return {

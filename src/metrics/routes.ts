@@ -5,24 +5,25 @@ import { addressOf, subnetOf } from '../http/peer.ts'
 import { checkMetricsAccess } from './access.ts'
 import { createScrape } from './scrape.ts'
 
-type Scraped = Pick<WorkerCtx, 'config' | 'metrics'>
+type RouteCtx = Pick<WorkerCtx, 'config' | 'metrics'>
+type RouteInput = { readonly read: () => Promise<string>; readonly isOwnListener: boolean }
 
-const routes = (ctx: Scraped, { read, isApart }: { readonly read: () => Promise<string>; readonly isApart: boolean }) =>
+const routes = (ctx: RouteCtx, { read, isOwnListener }: RouteInput) =>
   new Elysia().get(
     '/metrics',
     async ({ request: { headers }, set }) => {
       set.headers['cache-control'] = 'no-store'
-      checkMetricsAccess(ctx.config, { headers, isApart })
+      checkMetricsAccess(ctx.config, { headers, isOwnListener })
       set.headers['content-type'] = ctx.metrics.contentType
       return read()
     },
     { detail: { hide: true } },
   )
 
-/** For operators, and not part of the interface: the description leaves it out. */
-export const metricsRoutes = (ctx: Ctx) => routes(ctx, { read: createScrape(ctx), isApart: false })
+/** `GET /metrics` on the main listener. It is for operators, so the OpenAPI description leaves it out. */
+export const metricsRoutes = (ctx: Ctx) => routes(ctx, { read: createScrape(ctx), isOwnListener: false })
 
-/** The same at a listener of its own, with nothing else. */
+/** An app with `GET /metrics` and nothing else, for the metrics' own listener. */
 export const createMetricsApp = (ctx: WorkerCtx, read: () => Promise<string>) =>
   new Elysia()
     .onError(({ error, request, set }) => {
@@ -32,4 +33,4 @@ export const createMetricsApp = (ctx: WorkerCtx, read: () => Promise<string>) =>
       set.status = status
       return body
     })
-    .use(routes(ctx, { read, isApart: true }))
+    .use(routes(ctx, { read, isOwnListener: true }))

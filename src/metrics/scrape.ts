@@ -3,12 +3,12 @@ import type { Ctx } from '../context.ts'
 import { gaugesText } from './gauges.ts'
 import { createHeads } from './heads.ts'
 
-/** A scrape that takes longer is given up by whoever scrapes: Prometheus waits 10 s. */
+/** Well below the 10 s after which Prometheus gives a scrape up. */
 const DATABASE_TIMEOUT_MS = 2_000
 
 type MetricsCtx = Pick<Ctx, 'config' | 'db' | 'chains' | 'vault' | 'metrics' | 'log'>
 
-/** null where the promise is later than that, or fails. */
+/** Waits for the promise. @returns null if it takes longer than `timeoutMs`. */
 const inTime = async <Value>(promise: Promise<Value>, timeoutMs: number): Promise<Value | null> => {
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<null>((resolve) => {
@@ -18,8 +18,8 @@ const inTime = async <Value>(promise: Promise<Value>, timeoutMs: number): Promis
 }
 
 /**
- * All metrics of an API process, as Prometheus reads them. It answers whatever is away: without the database, with what this process knows.
- * However many scrape at once, the database is asked by one.
+ * Creates the function that returns all metrics of an API process in Prometheus' text format. If the database does not answer,
+ * it leaves out the database's gauges. Simultaneous scrapes share one query.
  */
 export const createScrape = (ctx: MetricsCtx): (() => Promise<string>) => {
   const heads = createHeads(ctx)
@@ -38,9 +38,9 @@ export const createScrape = (ctx: MetricsCtx): (() => Promise<string>) => {
 
   return async () => {
     reading ??= read()
-    const [numbers, known] = await Promise.all([inTime(reading, DATABASE_TIMEOUT_MS), heads.read()])
+    const [numbers, latestHeads] = await Promise.all([inTime(reading, DATABASE_TIMEOUT_MS), heads.read()])
     const networks = ctx.chains.all.map(({ network }) => network)
-    const gauges = await gaugesText({ numbers, heads: known, networks, argon2: ctx.vault.argon2Load() })
+    const gauges = await gaugesText({ numbers, heads: latestHeads, networks, argon2: ctx.vault.argon2Load() })
     return gauges + (await ctx.metrics.text())
   }
 }

@@ -1,12 +1,12 @@
-// A core dump is the memory of a process in a file: keys, PINs and tokens. The kernel writes one when a process crashes, or
-// when another of the same user asks for it. JavaScript has no call for this, so the C library's is used.
+// A core dump is a file with the memory of a process, including keys, PINs and tokens. The kernel writes one when a process
+// crashes, or when another process of the same user asks for it. JavaScript cannot turn this off, so we call the C library.
 
 import { arch, platform } from 'node:process'
 import { loadCFunction } from '../runtime.ts'
 
 /** The same on Linux and macOS. */
 const RLIMIT_CORE = 4
-/** Linux alone: no dump, also where the kernel hands dumps to a program, and no other process of the user reads the memory. */
+/** Linux only. Also stops dumps that the kernel pipes to a program, and other processes of the user that read the memory. */
 const PR_SET_DUMPABLE = 4
 
 const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
@@ -17,8 +17,8 @@ const LIBRARIES: Readonly<Record<string, readonly string[]>> = {
 export const CORE_DUMPS_ALLOWED = 'core dumps cannot be turned off here: start the process with `ulimit -c 0`'
 
 /**
- * Makes this process leave no core dump. Call it before the first key is read.
- * @returns whether the platform let it.
+ * Turns core dumps off for this process. Call it before the first key is read.
+ * @returns whether the platform allowed it.
  */
 export const forbidCoreDumps = async (): Promise<boolean> => {
   const limit = new BigUint64Array([0n, 0n])
@@ -30,7 +30,7 @@ export const forbidCoreDumps = async (): Promise<boolean> => {
       const prctl = await loadCFunction(library, 'prctl', ['i32', 'u64', 'u64', 'u64', 'u64'])
       return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) === 0
     } catch {
-      // Of another C library: the next one.
+      // The system has another C library: try the next one.
     }
   }
   return false

@@ -1,4 +1,4 @@
-// What happens to a transaction is counted once, after it was committed, and not where it was undone.
+// What happens to a transaction is counted once, after the commit. A rolled-back change is not counted.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
@@ -12,7 +12,7 @@ import { readMetrics } from './exposition.ts'
 
 const network = 'Base'
 
-/** Every series of transactions that is not 0, by its name and its labels beside the network. */
+/** Every series of transactions that is not 0, by its name and its labels without the network. */
 const totals = async (metrics: Metrics): Promise<Record<string, number>> => {
   const { series } = readMetrics(await metrics.text())
   const counted = series.filter(({ name, value }) => value > 0 && /^strongroom_(?:transactions|ladder)_/.test(name))
@@ -24,13 +24,13 @@ const totals = async (metrics: Metrics): Promise<Record<string, number>> => {
   )
 }
 
-describe('what became of a transaction', () => {
+describe('the counters of a transaction', () => {
   const RECORDED = {
     ...{ network, kind: 'send', status: 'submitted', chosen: 0, rungs: 3, final: false, errorCode: null },
     ...{ broadcastAt: null, minedBlockHash: null },
   } as TransactionRow
 
-  /** The totals after a row was written as each of these, one after the other. */
+  /** The totals after the row was written with each of these changes, one after the other. */
   const after = (...steps: readonly Partial<TransactionRow>[]) => {
     const metrics = createMetrics([network])
     let before = RECORDED
@@ -42,7 +42,7 @@ describe('what became of a transaction', () => {
     return totals(metrics)
   }
 
-  test('is counted at each step, once, however often the same is written', async () => {
+  test('count each step once, even if the same row is written again', async () => {
     const steps: readonly Partial<TransactionRow>[] = [
       { broadcastAt: new Date(), status: 'pending' },
       { chosen: 1 },
@@ -62,7 +62,7 @@ describe('what became of a transaction', () => {
     })
   })
 
-  test('that goes from one block to another is put back and mined again', async () => {
+  test('count a move to another block as put back and mined again', async () => {
     expect(await after({ broadcastAt: new Date(), minedBlockHash: '0x1' }, { minedBlockHash: '0x2' })).toEqual({
       transactions_broadcast_total: 1,
       transactions_mined_total: 2,
@@ -70,7 +70,7 @@ describe('what became of a transaction', () => {
     })
   })
 
-  test('is a failure only when that is final, by its code', async () => {
+  test('count a failure by its code, and only when it is final', async () => {
     const reverted = { status: 'failed', errorCode: 'execution_reverted' } as const
     const steps = [reverted, { status: 'pending', errorCode: null }, { chosen: 3 }] as const
     expect(await after(...steps)).toEqual({ 'ladder_steps_total cancel': 1 })
@@ -115,7 +115,7 @@ describe('a process counts', () => {
       developer_secret: 'testnet-secret',
     })
 
-  /** By how much totals are more than before the test. */
+  /** By how much the totals have grown since the test began. */
   const more = async () =>
     Object.fromEntries(
       Object.entries(await totals(service.ctx.metrics))
@@ -123,7 +123,7 @@ describe('a process counts', () => {
         .filter(([, difference]) => difference !== 0),
     )
 
-  test('an intent when it is recorded, and none that its commit undid', async () => {
+  test('a transaction when it is recorded, but not if the commit fails', async () => {
     expect((await send()).json.status).toBe('submitted')
     expect(await more()).toEqual({ 'transactions_accepted_total send': 1 })
     await sql.unsafe(`
@@ -136,7 +136,7 @@ describe('a process counts', () => {
     expect(await sql`select from transactions`).toHaveLength(1)
   })
 
-  test('what it learnt once, and not where that was undone', async () => {
+  test('what it learnt from the chain once, but not if the commit fails', async () => {
     const { ctx } = service
     const { transaction_id: transactionId } = (await send()).json
     const [attempt] = await sql<{ hash: string }[]>`

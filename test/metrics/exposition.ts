@@ -1,4 +1,4 @@
-// A strict reader of Prometheus' text format 0.0.4: whatever a lenient one would let pass is an error here.
+// A strict parser of Prometheus' text format 0.0.4. It refuses what lenient parsers accept.
 
 const HELP = /^# HELP ([a-z][a-z0-9_]*) (\S.*)$/
 const TYPE = /^# TYPE ([a-z][a-z0-9_]*) (counter|gauge|histogram)$/
@@ -25,7 +25,7 @@ const labelsOf = (text: string): Record<string, string> => {
   return labels
 }
 
-/** The same for the same name and labels, in whatever order they stand. */
+/** A key for a name and its labels, which does not depend on the order of the labels. */
 export const keyOf = (name: string, labels: Readonly<Record<string, string>>): string =>
   `${name}${JSON.stringify(Object.entries(labels).sort(([one], [other]) => (one < other ? -1 : 1)))}`
 
@@ -56,7 +56,7 @@ const refuseBrokenHistograms = (all: readonly Series[]): void => {
   }
 }
 
-/** @throws Error at the first thing that is not as the format has it. */
+/** @throws Error at the first violation of the format. */
 export const readExposition = (text: string): readonly Series[] => {
   if (!text.endsWith('\n')) throw new Error('the last line does not end')
   const all: Series[] = []
@@ -97,13 +97,13 @@ export const readExposition = (text: string): readonly Series[] => {
 
 export type Metrics = {
   readonly series: readonly Series[]
-  /** @throws Error where there is no such series. */
+  /** @throws Error if there is no such series. */
   readonly value: (name: string, labels?: Readonly<Record<string, string>>) => number
-  /** The sum of those that have these labels. */
+  /** The sum of the series with these labels. */
   readonly sum: (name: string, labels?: Readonly<Record<string, string>>) => number
 }
 
-/** @param texts of the same deployment's processes: their series are added up, as Prometheus does. */
+/** @param texts of the processes of one deployment. Their series are added up, as Prometheus does. */
 export const readMetrics = (...texts: readonly string[]): Metrics => {
   const series = texts.flatMap(readExposition)
   const byKey = new Map<string, number>()

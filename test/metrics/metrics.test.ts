@@ -1,4 +1,4 @@
-// GET /metrics of the whole service: a real API, worker and chain, and figures that are exactly right.
+// GET /metrics of the whole service: a real API, worker and chain, and exact values.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ const network = 'Ethereum'
 const SECRET = 'testnet-secret'
 const RECIPIENT = fundedAccount(5).address
 const GWEI = 1_000_000_000n
-/** anvil calls a block final that has two epochs of 32 on top of it. */
+/** For anvil, a block is final when it has two epochs of 32 blocks on top of it. */
 const BLOCKS_TO_FINAL = 70
 const REORGANISED_BLOCKS = 3
 const NOBODY = { authorization: undefined, 'x-walletkit-project-id': undefined }
@@ -80,7 +80,7 @@ const stop = async (worker: ReturnType<Service['startWorker']>) => {
   await worker.exited
 }
 
-/** What stands in backquotes. */
+/** The texts in backquotes. */
 const wordsIn = (text: string): string[] => [...text.matchAll(/`([^`]+)`/g)].map(([, word = '']) => word)
 
 const textAt = async (url: string): Promise<string> => {
@@ -89,7 +89,7 @@ const textAt = async (url: string): Promise<string> => {
   return answer.text()
 }
 
-/** A worker that listens for scrapes. */
+/** Starts a worker that listens for scrapes. */
 const startScrapedWorker = async (variables: Record<string, string> = {}) => {
   const port = await freePort()
   const process = service.startWorker({ WORKER_METRICS_PORT: String(port), ...variables })
@@ -118,7 +118,7 @@ const chosenOf = async (id: string) =>
   (await sql<{ chosen: number }[]>`select chosen from transactions where id = ${id}`)[0]?.chosen ?? -1
 
 describe('before anything has happened', () => {
-  test('every series that can be foreseen is there, with 0', async () => {
+  test('every series with known labels is exposed with 0', async () => {
     const metrics = await scrape()
     for (const [name, labels] of [
       ['transactions_accepted_total', { network, kind: 'mint' }],
@@ -146,7 +146,7 @@ describe('before anything has happened', () => {
     expect(metrics.value('node_up', { network })).toBe(1)
   })
 
-  test('and the process is told of: memory, processor time, descriptors, the event loop', async () => {
+  test('memory, processor time, descriptors and the event loop of the process are exposed', async () => {
     const { series } = await scrape()
     const of = (name: string) => series.find((each) => each.name === name)?.value ?? Number.NaN
     expect(of('process_resident_memory_bytes')).toBeGreaterThan(20_000_000)
@@ -158,7 +158,7 @@ describe('before anything has happened', () => {
 })
 
 describe('without a worker', () => {
-  test('what is accepted waits, and is seen to wait', async () => {
+  test('accepted transactions and their jobs are shown as waiting', async () => {
     const wallet = await fundedWallet()
     const before = await scrape()
     const id = await pay(wallet)
@@ -182,11 +182,11 @@ describe('a story with a payment, a mint, a revert, a climb, a cancel and a reor
   let worker: Awaited<ReturnType<typeof startScrapedWorker>>
 
   const scrapeWorker = async () => readMetrics(await textAt(worker.metricsUrl))
-  /** What Prometheus knows of both processes together. */
+  /** The series of both processes, added up as in Prometheus. */
   const scrapeBoth = async () =>
     readMetrics(await textAt(`${service.baseUrl}/metrics`), await textAt(worker.metricsUrl))
 
-  /** What the rows themselves say. */
+  /** The same figures, counted in the tables. */
   const rows = async () => {
     const [row] = await sql<Record<string, number>[]>`
       select count(*)::int as accepted, count(broadcast_at)::int as broadcast, count(mined_block_hash)::int as mined,
@@ -232,7 +232,7 @@ describe('a story with a payment, a mint, a revert, a climb, a cancel and a reor
     expect((await service.settled(minted.json.transaction_id)).json.status).toBe('success')
   }
 
-  /** Accepted while it would succeed, and mined when it does not any more. */
+  /** A transaction that would succeed when it is accepted, and reverts when it is mined. */
   const revertOne = async () => {
     const wallet = await fundedWallet()
     const token = await chain.deploy('TestToken', ['Test', 'TST', 18])
@@ -273,7 +273,7 @@ describe('a story with a payment, a mint, a revert, a climb, a cancel and a reor
       series.find((each) => each.name === `strongroom_${name}` && Bun.deepEquals(each.labels, pending))?.value ?? 0
     expect(isPending('transactions_unfinished')).toBe(2)
     expect(isPending('transactions_oldest_age_seconds')).toBeGreaterThan(0)
-    // Above the fee that was fixed, so that it is the cancel that is mined.
+    // Above the fee of the stuck transaction, so that the cancelling one is mined.
     const sentAs = (chosen: number) => () =>
       sql`select from transactions where id = ${expiring} and shown_hash = (
         select hash from attempts where transaction_id = ${expiring} and kind = ${chosen === 1 ? 'cancel' : 'rung'})`
@@ -313,7 +313,7 @@ describe('a story with a payment, a mint, a revert, a climb, a cancel and a reor
     expect(await until(left, (transactions) => transactions === 0)).toBe(0)
   }
 
-  test('begins with a worker of which every series that can be foreseen is there, with 0', async () => {
+  test('begins with a worker that exposes every series with known labels with 0', async () => {
     worker = await startScrapedWorker()
     const metrics = await scrapeWorker()
     for (const [name, labels] of [
@@ -346,7 +346,7 @@ describe('a story with a payment, a mint, a revert, a climb, a cancel and a reor
     const metrics = await scrapeBoth()
     const expected = await rows()
     expect(figures(metrics)).toEqual(expected as ReturnType<typeof figures>)
-    // One was accepted before.
+    // One was accepted by an earlier test.
     const accepted = { send: 7, collection: 1, mint: 1, transfer: 0 }
     for (const [kind, value] of Object.entries(accepted)) {
       expect({ kind, value: metrics.value('transactions_accepted_total', { network, kind }) }).toEqual({ kind, value })
@@ -367,13 +367,13 @@ describe('a story with a payment, a mint, a revert, a climb, a cancel and a reor
       expect(metrics.value('reorganised_blocks_total', { network, purpose })).toBe(REORGANISED_BLOCKS)
     }
     expect(metrics.sum('transactions_oldest_age_seconds', { network })).toBe(0)
-    // Intents are counted where they are recorded, and what becomes of them where the chain is followed.
+    // The API counts what it records. The worker counts what it finds on the chain.
     const [api, ofWorker] = [await scrape(), await scrapeWorker()]
     expect([api, ofWorker].map((each) => each.sum('transactions_accepted_total'))).toEqual([9, 0])
     expect([api, ofWorker].map((each) => each.sum('transactions_mined_total'))).toEqual([0, 10])
   })
 
-  test('a job that fails counts as an error of its task, in the worker that ran it', async () => {
+  test('a failed job is counted as an error of its task by the worker that ran it', async () => {
     await sql`select public.add_strongroom_job('broadcast_transaction', '{}', null, null, now(), 1)`
     const errors = async () => (await scrapeWorker()).sum('job_errors_total')
     expect(await until(errors, (jobs) => jobs > 0)).toBe(1)
@@ -384,7 +384,7 @@ describe('a story with a payment, a mint, a revert, a climb, a cancel and a reor
     expect(api.sum('job_errors_total')).toBe(0)
   })
 
-  test('jobs count how long they waited and ran', async () => {
+  test('the waiting time and the running time of jobs are measured', async () => {
     const ran = (metrics: Metrics, name: string, task: string) => metrics.sum(`${name}_count`, { task })
     const metrics = await scrapeWorker()
     const broadcasts = ran(metrics, 'job_duration_seconds', 'broadcast_transaction')
@@ -398,7 +398,7 @@ describe('a story with a payment, a mint, a revert, a climb, a cancel and a reor
     }
   })
 
-  test('the worker shows what it counts and how it does, and leaves how things stand to the API', async () => {
+  test('the worker exposes its counters and its process, and leaves the gauges to the API', async () => {
     const text = await (await fetch(worker.metricsUrl)).text()
     const gauges = readMetrics(text).series.filter(
       ({ name, type }) => type === 'gauge' && name.startsWith('strongroom_'),
@@ -409,7 +409,7 @@ describe('a story with a payment, a mint, a revert, a climb, a cancel and a reor
     await stop(worker.process)
   })
 
-  test('blocks that come meanwhile are what the followers are behind', async () => {
+  test('new blocks show as blocks that the followers are behind', async () => {
     const [row] = await sql<{ at: string }[]>`select block_number as at from cursors where purpose = 'track'`
     await chain.mine(7)
     const behind = async () => (await scrape()).value('blocks_behind', { network, purpose: 'track' })
@@ -421,8 +421,8 @@ describe('a story with a payment, a mint, a revert, a climb, a cancel and a reor
   })
 })
 
-describe('a node that is away', () => {
-  test('is told, and keeps no scrape waiting', async () => {
+describe('an unreachable node', () => {
+  test('shows as down, and delays no scrape', async () => {
     const failures = async () => (await scrape()).sum('node_failures_total', { network, trouble: 'http' })
     const before = await failures()
     gate.setAway(true)
@@ -434,7 +434,7 @@ describe('a node that is away', () => {
     expect(await until(up, (value) => value === 1)).toBe(1)
   })
 
-  test('that does not answer at all keeps a scrape waiting for a second', async () => {
+  test('that never answers delays a scrape by one second', async () => {
     const head = await scrape()
     await Bun.sleep(1_001)
     const held = gate.hold('before', 'eth_getBlockByNumber')
@@ -448,13 +448,13 @@ describe('a node that is away', () => {
   })
 })
 
-describe('a database that is away', () => {
+describe('with an unreachable or slow database', () => {
   const isBack = async () => {
     const up = async () => (await scrape()).value('database_up')
     expect(await until(up, (value) => value === 1)).toBe(1)
   }
 
-  test('leaves what the process knows', async () => {
+  test('a scrape returns what the process knows itself', async () => {
     const { name, url } = service.database
     const admin = postgres(url.replace(/\/[^/]*$/, '/postgres'), { max: 1 })
     await admin.unsafe(`alter database ${name} with allow_connections false`)
@@ -478,7 +478,7 @@ describe('a database that is away', () => {
     expect(all.map((metrics) => metrics.value('database_up'))).toEqual(all.map(() => 0))
   }
 
-  test('that keeps everybody waiting keeps scrapes waiting for some seconds, and is asked by one of them', async () => {
+  test('simultaneous scrapes wait for some seconds, and only one of them queries it', async () => {
     const locked = Promise.withResolvers<void>()
     const held = Promise.withResolvers<void>()
     const holding = sql.begin(async (tx) => {
@@ -505,7 +505,7 @@ describe('a database that is away', () => {
     await isBack()
   })
 
-  test('to which no connection is free keeps no scrape waiting for longer', async () => {
+  test('and no free connection, a scrape waits no longer', async () => {
     const held = Promise.withResolvers<void>()
     const { databaseMaxConnections } = service.ctx.config
     const taken = Array.from({ length: databaseMaxConnections }, () => Promise.withResolvers<void>())
@@ -528,7 +528,7 @@ describe('requests', () => {
   const requests = (metrics: Metrics, labels: Record<string, string>) =>
     metrics.sum('http_request_duration_seconds_count', labels)
 
-  test('are counted by method, template of the path and status, whatever became of them', async () => {
+  test('are counted by method, path template and status, including failed ones', async () => {
     const before = await scrape()
     const { address } = await service.newWallet({ network })
     await service.get('/wallets/get-by-address', { network, address })
@@ -554,7 +554,7 @@ describe('requests', () => {
     expect(await until(counted, (times) => Bun.deepEquals(times, wanted))).toEqual(wanted)
   })
 
-  test('of any method and path make no series of their own', async () => {
+  test('with unknown methods and paths create no series', async () => {
     const labels = async () => {
       const { series } = await scrape()
       return new Set(
@@ -569,8 +569,8 @@ describe('requests', () => {
   })
 })
 
-describe('what is shown', () => {
-  test('is read the same by a parser of others', async () => {
+describe('the exposed text', () => {
+  test("is read the same by another project's parser", async () => {
     const { text } = await service.call('/metrics', { headers: NOBODY })
     const ours = readMetrics(text)
     const theirs = parse(text)
@@ -583,7 +583,7 @@ describe('what is shown', () => {
     expect(ran).toMatchObject({ type: 'HISTOGRAM' })
   })
 
-  test('is what the documentation says of it: each metric with its labels, and alerts that add up what is counted', async () => {
+  test('matches the documentation: each metric with its labels, and alerts that sum the counters', async () => {
     const page = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')
     const { series } = await scrape()
     const ours = series.filter(({ family }) => family.startsWith('strongroom_'))
@@ -614,7 +614,7 @@ describe('what is shown', () => {
     }
   })
 
-  test('names no wallet, no transaction, no project and no caller', async () => {
+  test('contains no wallet, transaction, project or caller', async () => {
     const { text, headers } = await service.call('/metrics', { headers: NOBODY })
     expect(headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
     expect(headers.get('cache-control')).toBe('no-store')
@@ -642,10 +642,10 @@ describe('what is shown', () => {
   })
 })
 
-describe('a token', () => {
+describe('the metrics token', () => {
   const TOKEN = 'a-token-of-some-length'
 
-  test('where there is one, lets nobody else read them', async () => {
+  test('is required once it is set', async () => {
     const guarded = await startService({ variables: { METRICS_TOKEN: TOKEN } })
     try {
       const read = (authorization: string | undefined) =>
@@ -663,7 +663,7 @@ describe('a token', () => {
     }
   })
 
-  test('where there is none, nobody reads them but on the devnet', async () => {
+  test('that is not set leaves the metrics closed, except on the devnet', async () => {
     const closed = await startService({ variables: { DEVNET: 'false' } })
     try {
       for (const authorization of [undefined, `Bearer ${TOKEN}`, `Bearer ${closed.project.apiKey}`]) {
@@ -676,7 +676,7 @@ describe('a token', () => {
     }
   })
 
-  test('is not needed at a listener of their own, which has nothing else, and shuts the other one', async () => {
+  test("is not needed at the metrics' own listener, which serves nothing else; the main listener is then closed", async () => {
     const server = Bun.spawn(['bun', new URL('../../src/server.ts', import.meta.url).pathname], {
       env: { PATH: process.env.PATH ?? '', ...service.variables, PORT: '0', METRICS_PORT: '0', LOG_LEVEL: 'info' },
       stdout: 'pipe',
@@ -696,7 +696,7 @@ describe('a token', () => {
       expect(apart.status).toBe(200)
       const metrics = readMetrics(await apart.text())
       expect(metrics.value('database_up')).toBe(1)
-      // What the other listener answered is counted here.
+      // This listener exposes the counts of the main one.
       expect(metrics.sum('http_request_duration_seconds_count', { route: 'other', status: '404' })).toBe(1)
       for (const path of ['/healthz', '/wallets', '/openapi/json']) {
         const answer = await fetch(new URL(path, metricsUrl))
@@ -709,7 +709,7 @@ describe('a token', () => {
     }
   })
 
-  test('closes the listener of a worker too, which has nothing else', async () => {
+  test("is also required at a worker's listener, which serves nothing else", async () => {
     const worker = await startScrapedWorker({ METRICS_TOKEN: TOKEN })
     const read = (authorization?: string) =>
       fetch(worker.metricsUrl, { headers: authorization === undefined ? {} : { authorization } })
@@ -730,7 +730,7 @@ describe('a token', () => {
     expect(written).toMatchObject({ actor: 'stranger' })
   })
 
-  test('that is too short, or cannot be sent as a bearer, is refused at the start', () => {
+  test('is refused at the start if it is too short or cannot be sent as a bearer token', () => {
     for (const METRICS_TOKEN of ['short', 'a token with spaces in it']) {
       expect(() => readConfig({ ...service.variables, METRICS_TOKEN })).toThrow('METRICS_TOKEN must be 16 to 256')
     }

@@ -1,4 +1,4 @@
-// Core dumps of the processes that hold secrets: from outside, as the kernel sees them.
+// Core dumps of the processes that hold secrets, as the kernel sees them from outside.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ beforeAll(async () => {
 
 afterAll(() => service.close())
 
-/** Starts a process that may dump, and waits for what it logs when it is ready. */
+/** Starts a process for which core dumps are allowed, and waits for its log line that it is ready. */
 const started = async (file: string, ready: string, changes: Record<string, string>) => {
   const path = fileURLToPath(new URL(`../../${file}`, import.meta.url))
   const child = Bun.spawn(['sh', '-c', 'ulimit -S -c "$(ulimit -H -c)"; exec bun "$0"', path], {
@@ -35,7 +35,7 @@ const coreLimitOf = (pid: number): string =>
     ?.slice(1)
     .join(' ') ?? ''
 
-test.skipIf(process.platform !== 'linux')('API and worker may leave none', async () => {
+test.skipIf(process.platform !== 'linux')('the API and the worker turn core dumps off', async () => {
   for (const [file, ready, changes] of [
     ['src/server.ts', '"listening"', {}],
     ['jobs/worker.ts', '"working"', { ROOT_KEY: '', DATABASE_URL: service.database.workerUrl }],
@@ -52,7 +52,7 @@ test.skipIf(process.platform !== 'linux')('API and worker may leave none', async
 })
 
 test.skipIf(process.platform !== 'linux')(
-  'a process says whether it could turn them off, and then leaves none',
+  'forbidCoreDumps turns core dumps off and says whether it could',
   async () => {
     const script = `
     import { forbidCoreDumps } from ${JSON.stringify(fileURLToPath(new URL('../../src/security/core-dumps.ts', import.meta.url)))}

@@ -1,4 +1,4 @@
-// What is kept of many events: counts, in bounded memory and few rows, and nothing is lost that could be written.
+// Many security events are counted in bounded memory and written as few rows. A count that cannot be written is kept.
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import pino from 'pino'
@@ -22,14 +22,14 @@ beforeEach(() => {
   lines = []
 })
 
-/** Events of a process, on the audit of a real database. */
+/** Security events of a process, with the audit of a real database. */
 const open = (commit = (act: AuditAct) => world.audit.commit(act)) => {
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
   metrics = createMetrics([])
   return createSecurityEvents({ audit: { commit }, metrics, log, now: () => world.clock.now })
 }
 
-/** By kind. */
+/** The rows by kind. */
 const counted = async () => {
   const { values } = await metrics.securityEvents.get()
   return Object.fromEntries(values.flatMap(({ labels, value }) => (value === 0 ? [] : [[labels.kind, value]])))
@@ -63,7 +63,7 @@ const newest = async (): Promise<bigint> => {
 }
 
 describe('security events', () => {
-  test('of one kind about one subject are one row, with how many they were and since when', async () => {
+  test('of one kind and subject make one row with a count and times', async () => {
     const events = open()
     const before = await newest()
     const start = world.clock.now
@@ -99,7 +99,7 @@ describe('security events', () => {
     expect(await counted()).toEqual({ wrong_pin: 302, login_failed: 1, login_throttled: 1 })
   })
 
-  test('are written once: a flush without new ones writes nothing', async () => {
+  test('are written once: a flush without new events writes nothing', async () => {
     const events = open()
     events.record({ event: wrongPin('alice'), from: '' })
     await events.flush()
@@ -108,7 +108,7 @@ describe('security events', () => {
     expect(await rowsSince(before)).toEqual([])
   })
 
-  test('about ever new subjects fill neither memory nor table, and none is uncounted', async () => {
+  test('of ever new subjects fill neither memory nor table, and all are counted', async () => {
     const events = open()
     const before = await newest()
     for (let owner = 0; owner < 5_000; owner += 1) {
@@ -126,8 +126,8 @@ describe('security events', () => {
     const sum = (action: string) =>
       rows.filter((row) => row.action === action).reduce((total, row) => total + Number(row.details.count), 0)
     expect([sum('wrong_pin'), sum('origin_refused')]).toEqual([5_147, 5_000])
-    const apart = rows.filter(({ subject }) => /^owner [012]$/.test(subject)).map(({ details }) => details.count)
-    expect(apart).toEqual(['50', '50', '50'])
+    const ownRows = rows.filter(({ subject }) => /^owner [012]$/.test(subject)).map(({ details }) => details.count)
+    expect(ownRows).toEqual(['50', '50', '50'])
     const others = rows
       .filter(({ subject }) => subject === 'others')
       .map(({ action, project, details }) => [action, project, Object.keys(details)])
@@ -138,7 +138,7 @@ describe('security events', () => {
     expect(told().length).toBe(20)
   })
 
-  test('of one kind in masses hide nothing of another kind', async () => {
+  test('of one kind cannot hide another kind, however many there are', async () => {
     const events = open()
     const before = await newest()
     const forged = (count: number, from: number) => {
@@ -167,7 +167,7 @@ describe('security events', () => {
     expect(sum).toBe(12_002)
   })
 
-  test('that could not be written are kept, and written later', async () => {
+  test('that could not be written are kept and written later', async () => {
     let isAway = true
     const events = open(async (act) => {
       if (isAway) throw new Error('the database is away')
@@ -182,7 +182,7 @@ describe('security events', () => {
     expect((await rowsSince(before)).map(({ subject, details }) => [subject, details.count])).toEqual([['alice', '2']])
   })
 
-  test('are rows of the audit like all others: chained, verified, and found where one is changed', async () => {
+  test('are audit rows like all others: chained and verified, and a change is detected', async () => {
     const events = open()
     for (const event of [wrongPin('alice'), wrongPin('bob', { projectId: null })])
       events.record({ event, from: '192.0.2.1' })

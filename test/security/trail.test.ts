@@ -1,4 +1,4 @@
-// Each attack leaves its trail, over real HTTP: in the audit, in the metrics, in the operator's list; and nothing secret does.
+// Each attack is recorded, over real HTTP: in the audit, in the metrics and in the operator's list. No record has a secret.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -46,7 +46,7 @@ const stranger = (address = FROM) => ({ ...at(address), authorization: undefined
 const withBearer = (authorization: string) => ({ ...at(FROM), authorization })
 const look = (headers: Record<string, string | undefined>) => service.call('/wallets?network=Ethereum', { headers })
 
-/** What was written down for what `attack` did. */
+/** Runs `attack` and returns the audit rows that it caused. */
 const trailOf = async (attack: () => Promise<unknown>) => {
   await service.ctx.securityEvents.flush()
   const [before] = await sql`select coalesce(max(id), 0) as id from audit`
@@ -70,8 +70,8 @@ const exportWith = (address: string, credential: object) =>
 
 const login = async () => (await service.post('/users/login-anonymously', {}, stranger('203.0.113.1'))).json
 
-describe('the trail', () => {
-  test('of wrong PINs ends with the owner’s lock, and goes on with tries at a locked owner', async () => {
+describe('the audit records', () => {
+  test('wrong PINs, the lock of the owner, and tries at the locked owner', async () => {
     const ownerId = randomUUID()
     const { address } = await service.newWallet({ network: 'Ethereum', pin: PIN, ownerId })
     const by = { actor: `api_key:${await keyId()}`, subject: ownerId, ofProject: true, from: FROM }
@@ -85,7 +85,7 @@ describe('the trail', () => {
     ])
   })
 
-  test('of one PIN at many owners says when the caller’s limit is reached', async () => {
+  test('one PIN tried on many owners, and that the caller’s limit was reached', async () => {
     const owners = Array.from({ length: 3 }, () => randomUUID())
     const wallets = await Promise.all(
       owners.map((ownerId) => service.newWallet({ network: 'Ethereum', pin: PIN, ownerId })),
@@ -93,7 +93,7 @@ describe('the trail', () => {
     const trail = await trailOf(async () => {
       for (const { address } of wallets) await exportWith(address, { user_pin: WRONG_PIN })
     })
-    // Five were wrong before this, of seven.
+    // The limit is seven, and five were wrong in the test before.
     expect(trail.map(({ action, subject }) => [action, subject])).toEqual([
       ['wrong_pin', owners[0]],
       ['wrong_pin', owners[1]],
@@ -101,7 +101,7 @@ describe('the trail', () => {
     ])
   })
 
-  test('of wrong developer secrets', async () => {
+  test('wrong developer secrets', async () => {
     const { address } = await service.newWallet({ network: 'Ethereum' })
     const { projectId } = service.project
     const by = { actor: `api_key:${await keyId()}`, subject: projectId, ofProject: true, from: FROM }
@@ -114,7 +114,7 @@ describe('the trail', () => {
     ])
   })
 
-  test('of bearers: malformed ones, unknown keys, forged tokens; none where none was sent', async () => {
+  test('malformed bearer tokens, unknown keys and forged tokens, but no requests without a bearer token', async () => {
     const { access_token: token } = await login()
     const forged = `${token.slice(0, -4)}AAAA`
     const by = { actor: 'stranger', subject: FROM, ofProject: true, from: FROM, count: '2' }
@@ -133,7 +133,7 @@ describe('the trail', () => {
     ])
   })
 
-  test('of a key of another project, and of a token over another user’s session', async () => {
+  test('a key of another project, and a token for another user’s session', async () => {
     const other = await createProject(service.ctx, { name: 'Other', actor: 'operator' })
     const [mine, theirs] = [await login(), await login()]
     const { token } = await service.ctx.tokens.issue({
@@ -148,7 +148,7 @@ describe('the trail', () => {
     const trail = await trailOf(async () => {
       await look(withBearer(`Bearer ${other.apiKey}`))
       await look(withBearer(`Bearer ${token}`))
-      // An ended session is no attack.
+      // A token of an ended session is no attack.
       await service.post('/users/logout', {}, { ...at(FROM), authorization: `Bearer ${mine.access_token}` })
       await look(withBearer(`Bearer ${mine.access_token}`))
     })
@@ -160,7 +160,7 @@ describe('the trail', () => {
     ])
   })
 
-  test('of failed logins, each way by itself', async () => {
+  test('failed logins, separately for each login method', async () => {
     const proofs = [
       { user_id: randomUUID(), verification_code: '000000' },
       { siwe_message: 'marked message', signature: '0x00' },
@@ -182,7 +182,7 @@ describe('the trail', () => {
     expect(trail).toEqual(['email_code', 'wallet', 'session_challenge', 'passkey'].map((way) => ({ ...by, way })))
   })
 
-  test('of logins that are tried too often', async () => {
+  test('logins that are tried too often', async () => {
     const trail = await trailOf(async () => {
       for (let tries = 0; tries < 32; tries += 1) {
         const wallet = `0x${String(tries).padStart(40, '0')}`
@@ -194,7 +194,7 @@ describe('the trail', () => {
     expect(trail).toEqual([{ ...by, action: 'login_throttled', limit: 'begin from', count: '2' }])
   })
 
-  test('of refresh tokens that are forged or used again', async () => {
+  test('refresh tokens that are forged or used again', async () => {
     const session = await login()
     const refresh = (refresh_token: string) =>
       service.post('/users/refresh-token', { session_id: session.id, refresh_token }, stranger())
@@ -211,7 +211,7 @@ describe('the trail', () => {
     ])
   })
 
-  test('of pages that the project does not know; what is no origin is not repeated', async () => {
+  test('pages of origins that the project does not allow, without repeating a text that is no origin', async () => {
     const trail = await trailOf(async () => {
       for (const origin of ['https://evil.example', 'https://evil.example', 'marked origin <script>']) {
         await look({ ...at(FROM), origin })
@@ -224,7 +224,7 @@ describe('the trail', () => {
     ])
   })
 
-  test('of a wrong token for the metrics, and not of none', async () => {
+  test('a wrong metrics token, but not a missing one', async () => {
     const trail = await trailOf(async () => {
       for (const headers of [withBearer('Bearer marked-wrong-token'), stranger()]) {
         expect((await service.call('/metrics', { headers })).status).toBe(401)
@@ -234,7 +234,7 @@ describe('the trail', () => {
     expect(trail).toEqual([{ ...by, action: 'metrics_token_wrong' }])
   })
 
-  test('of an operator who changes origins and passkey domains: what they were, and are', async () => {
+  test('changes of origins and passkey domains by an operator, with the old and the new value', async () => {
     const { projectId } = await createProject(service.ctx, { name: 'Pages', actor: 'operator' })
     await setAllowedOrigins(service.ctx, { projectId, origins: ['https://a.example.com', 'https://b.example.com'] })
     await setPasskeyDomain(service.ctx, { projectId, rpId: 'example.com' })
@@ -250,7 +250,7 @@ describe('the trail', () => {
   })
 })
 
-test('three hundred attacks are a few rows that say three hundred, and the audit holds over them', async () => {
+test('three hundred attacks make a few rows that count to three hundred, and the audit still verifies', async () => {
   const trail = await trailOf(async () => {
     const requests = Array.from({ length: 300 }, (_, index) =>
       index % 3 === 0
@@ -269,7 +269,7 @@ test('three hundred attacks are a few rows that say three hundred, and the audit
   expect(Number(rows)).toBeGreaterThan(20)
 })
 
-test('the metrics count each kind, and those that never came', async () => {
+test('the metrics count each kind, with 0 for kinds that never occurred', async () => {
   const { text } = await service.call('/metrics', { headers: { authorization: `Bearer ${METRICS_TOKEN}` } })
   const countOf = (kind: string) =>
     Number(new RegExp(`^strongroom_security_events_total\\{kind="${kind}"\\} ([0-9]+)$`, 'm').exec(text)?.[1])
@@ -290,7 +290,7 @@ describe('an operator', () => {
     return { code: await child.exited, out, err }
   }
 
-  test('lists the events, of all projects or one, of all kinds or one', async () => {
+  test('can list the events of all projects or one, and of all kinds or one', async () => {
     const all = JSON.parse((await cli('--json')).out)
     expect(new Set(all.map(({ action }: { action: string }) => action)).size).toBeGreaterThan(8)
     expect(all.every(({ action }: { action: string }) => !action.endsWith('_created'))).toBe(true)
@@ -307,7 +307,7 @@ describe('an operator', () => {
   }, 30_000)
 })
 
-test('no PIN, secret, token or message is in any row', async () => {
+test('no row contains a PIN, secret, token or message', async () => {
   const rows = await sql`select to_jsonb(audit)::text as text from audit`
   const text = rows.map((row) => row.text).join('\n')
   for (const mark of [PIN, WRONG_PIN, WRONG_SECRET, 'YWxpY2U6c2VjcmV0', 'marked', 'Bearer', 'eyJ', 'sk_']) {
@@ -315,7 +315,7 @@ test('no PIN, secret, token or message is in any row', async () => {
   }
 })
 
-test('a process that is told to stop writes down what it has counted', async () => {
+test('a process that is stopped writes what it has counted', async () => {
   const child = Bun.spawn(['bun', '--no-env-file', SERVER], {
     env: { PATH: process.env.PATH ?? '', ...service.variables, PORT: '0', LOG_LEVEL: 'info' },
     stdout: 'pipe',
