@@ -1,5 +1,5 @@
-// RFC 9106 §5.3 has a secret and associated data, which the library that stretches PINs cannot be given. So the vector is
-// run by a second implementation, and that one is held against the first on the service's own parameters.
+// The vector of RFC 9106 §5.3 uses a secret and associated data, which our library does not support. So a second
+// implementation runs the vector, and is then compared with our library on the service's own parameters.
 
 import { expect, test } from 'bun:test'
 import { argon2id } from '@noble/hashes/argon2.js'
@@ -20,7 +20,7 @@ test('the second implementation gives the tag of RFC 9106', () => {
   expect(hex(tag)).toBe('0d640df58d78766c08c037a34a8b53c9d01ef0452d75b65eb52520e96b01e659')
 })
 
-test('PINs are stretched to what the second implementation says', async () => {
+test('PINs are stretched to the same bytes as by the second implementation', async () => {
   for (const pin of ['000000', '493817', '999999']) {
     const salt = filled(16, Number(pin[0]))
     const ours = await stretchPin({ pin, salt })

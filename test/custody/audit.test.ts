@@ -48,7 +48,7 @@ const written = async (change: Partial<AuditAct> = {}) => {
 }
 
 describe('an audit row', () => {
-  test('says who did what to what and when, and its MAC holds after it was read back', async () => {
+  test('says who did what to what and when, and its MAC verifies after it was read back', async () => {
     const row = await written({ subject: 'the-subject' })
     expect(row).toMatchObject({
       projectId,
@@ -102,14 +102,14 @@ describe('an audit row', () => {
     expect(auditVerifier(sealer)({ ...row, ...change })).toBe(false)
   })
 
-  test('does not hold where its fields are divided otherwise', async () => {
+  test('does not verify if its fields are divided differently', async () => {
     const row = await written({ actor: 'ab', subject: 'cd' })
     expect(auditVerifier(sealer)({ ...row, actor: 'a', subject: 'bcd' })).toBe(false)
     const moved = await written({ subject: 's', details: { a: '1', b: '2' } })
     expect(auditVerifier(sealer)({ ...moved, subject: 'sa', details: { '1': 'b', '2': '' } })).toBe(false)
   })
 
-  test('does not hold under another service key', async () => {
+  test('does not verify under another service key', async () => {
     expect(auditVerifier(await openTestSealer(0x99))(await written())).toBe(false)
   })
 
@@ -123,7 +123,7 @@ describe('an audit row', () => {
 })
 
 describe('recording in a transaction', () => {
-  test('is there with its effect, and gone with it', async () => {
+  test('commits or rolls back the row together with its effect', async () => {
     const kept = act()
     await db.transaction((tx) => audit.record(tx, kept))
     expect((await rowsOf(kept.subject)).length).toBe(1)
@@ -150,7 +150,7 @@ describe('committing', () => {
     await other.close({ timeoutSeconds: 5 })
   })
 
-  test('of many at once is few transactions, and every row is there once', async () => {
+  test('many rows at once takes few transactions, and writes each row once', async () => {
     const acts = Array.from({ length: 300 }, () => act({ actor: 'many' }))
     await Promise.all(acts.map((each) => audit.commit(each)))
     const {
@@ -163,7 +163,7 @@ describe('committing', () => {
     expect(Number(count?.commits)).toBeLessThanOrEqual(3)
   })
 
-  test('fails every caller of a batch that fails, and writes nothing of it; the next one works', async () => {
+  test('fails for every caller of a failed batch and writes nothing of it; the next batch works', async () => {
     const before = await db.select({ id: auditTable.id }).from(auditTable).orderBy(desc(auditTable.id)).limit(1)
     const acts = [act(), act({ projectId: randomUUID() }), act()]
     const results = await Promise.allSettled(acts.map((each) => audit.commit(each)))

@@ -56,7 +56,7 @@ const acts = async (subject: string, action: string) => {
 }
 
 describe('a change of the PIN', () => {
-  test('is for all of the owner’s wallets, imported ones too, on every network, and in every process', async () => {
+  test('holds for all of the owner’s wallets, including imported ones, on every network and in every process', async () => {
     const ownerId = randomUUID()
     const input = { projectId, ownerId, controlMode: 'user', credentials: { userPin: OLD } } as const
     const wallets = [
@@ -73,7 +73,7 @@ describe('a change of the PIN', () => {
     expect(await acts(ownerId, 'user_pin_changed')).toEqual([{ actor: ACTOR, details: { wallet: wallets[2].id } }])
   })
 
-  test('rewrites one row, and nothing else of the owner', async () => {
+  test('rewrites one row of the owner and nothing else', async () => {
     const wallet = await userWallet()
     const content = async () => ({
       locks: await sql`select * from owner_locks where keyring_id = ${wallet.keyringId}`,
@@ -109,7 +109,7 @@ describe('a change of the PIN', () => {
     expect((await sign(mine, { userPin: NEW })).length).toBe(65)
   })
 
-  test('with a wrong old PIN is refused, and charged once', async () => {
+  test('with a wrong old PIN is refused and charged once', async () => {
     const wallet = await userWallet()
     expect(await codeOf(change(wallet, { oldPin: '000000' }))).toBe('INVALID_SECRET')
     expect(await guesses(wallet)).toEqual({ fails: 1, total: 1, lease: null })
@@ -117,7 +117,7 @@ describe('a change of the PIN', () => {
     expect(await acts(wallet.ownerId, 'user_pin_changed')).toEqual([])
   })
 
-  test('is a guess like any other: it counts with those of signing, and five lock', async () => {
+  test('counts as a guess together with those of signing, and five wrong ones lock the owner', async () => {
     const wallet = await userWallet()
     for (const oldPin of ['000000', '000001', '000002']) await codeOf(change(wallet, { oldPin }))
     for (const userPin of ['000003', '000004']) await codeOf(sign(wallet, { userPin }))
@@ -125,7 +125,7 @@ describe('a change of the PIN', () => {
     expect((await versionOf(wallet)).version).toBe(1)
   })
 
-  test('back and forth opens as before', async () => {
+  test('can be undone by a second change', async () => {
     const wallet = await userWallet()
     await change(wallet)
     await change(wallet, { oldPin: NEW, newPin: OLD })
@@ -134,7 +134,7 @@ describe('a change of the PIN', () => {
     expect(await guesses(wallet)).toEqual(NO_GUESS)
   })
 
-  test('of a frozen owner is refused, and nobody is charged', async () => {
+  test('of a frozen owner is refused and not charged', async () => {
     const wallet = await userWallet()
     await sql`insert into freezes (scope, project_id, owner_id, reason)
       values ('owner', ${projectId}, ${wallet.ownerId}, 'test')`
@@ -143,7 +143,7 @@ describe('a change of the PIN', () => {
   })
 })
 
-/** Holds a row until so many changes have come to their statement with what they read, and then lets them go on. */
+/** Locks a row until this many changes have read it and wait to write it, then releases it. */
 const meeting = async <T>(
   by: Sql,
   at: { readonly table: 'user_keys' | 'developer_keys'; readonly where: string; readonly count: number },
@@ -153,7 +153,7 @@ const meeting = async <T>(
   await by.begin(async (tx) => {
     await tx.unsafe(`select 1 from ${at.table} where ${at.where} for update`)
     started = start()
-    // Not in the transaction, to which the view does not change.
+    // Outside of the transaction, in which the view would not change.
     const waiting = () => by`select 1 from pg_stat_activity
       where datname = current_database() and wait_event_type = 'Lock' and query like ${`%update "${at.table}"%`}`
     for (let tries = 0; (await waiting()).length < at.count; tries += 1) {
@@ -166,7 +166,7 @@ const meeting = async <T>(
 }
 
 describe('changes of one PIN at once', () => {
-  test('over two processes, all with the right PIN: one wins, the others get 409, and nobody is charged', async () => {
+  test('over two processes, all with the right PIN: one succeeds, the others get 409, and none is charged', async () => {
     const wallet = await userWallet()
     const pins = Array.from({ length: 8 }, (_, index) => `60492${index}`)
     const at = { table: 'user_keys', where: `owner_id = '${wallet.ownerId}'`, count: 8 } as const
@@ -182,14 +182,14 @@ describe('changes of one PIN at once', () => {
     expect((await acts(wallet.ownerId, 'user_pin_changed')).length).toBe(1)
   })
 
-  test('and signatures: what waits with the old version gets 409 and is not charged', async () => {
+  test('and signatures: a signature that waits with the old version gets 409 and is not charged', async () => {
     const wallet = await userWallet()
     const lease = randomUUID()
     await sql`update pin_guesses set lease = ${lease}, lease_until = now() + interval '10 seconds'
       where owner_id = ${wallet.ownerId}`
     const signing = tally(Array.from({ length: 30 }, () => sign(wallet, { userPin: OLD })))
     await sleep(500)
-    // As a change in another process leaves it, when it gives its lease back.
+    // The state that a change in another process leaves when it gives its lease back.
     await sql`update user_keys set version = version + 1 where owner_id = ${wallet.ownerId}`
     await sql`update pin_guesses set lease = null, lease_until = null where owner_id = ${wallet.ownerId}`
     expect(await signing).toEqual({ credential_changed: 30 })
@@ -209,7 +209,7 @@ describe('a change of the PIN and a rotation', () => {
     return projectKeys.sealOuter({ version: keyIdOf(sealed), identity, inner })
   }
 
-  test('a re-seal that wins is no change of the PIN: the change is tried again over it', async () => {
+  test('if the rotation re-seals the row first, the change of the PIN is tried again', async () => {
     const wallet = await userWallet()
     const resealed = await reseal(wallet)
     let changing: Promise<string> | undefined
@@ -230,7 +230,7 @@ describe('a change of the PIN and a rotation', () => {
     expect((await acts(wallet.ownerId, 'user_pin_changed')).length).toBe(1)
   })
 
-  test('rotations all the while lose no change, and no row stays under an older key', async () => {
+  test('continuous rotations lose no change, and no row stays under an older key', async () => {
     const of = await custody.project()
     const input = { projectId: of, controlMode: 'user', credentials: { userPin: OLD } } as const
     const wallets = await Promise.all(
@@ -290,7 +290,7 @@ describe('a change of the developer secret', () => {
       credentials: { developerSecret: FIRST },
     })
 
-  test('rewraps one row: every wallet opens with the new one and signs as before, none with the old one', async () => {
+  test('rewrites one row: every wallet opens with the new secret and signs as before, none with the old one', async () => {
     const of = await mainnet.project(FIRST)
     const wallets = [await developerWallet(of), await developerWallet(of)]
     const before = await Promise.all(wallets.map((wallet) => open(wallet, FIRST)))
@@ -302,7 +302,7 @@ describe('a change of the developer secret', () => {
     expect(rows.map((row) => ({ ...row }))).toEqual([{ actor: 'operator', details: {} }])
   })
 
-  test('with a wrong old secret, or to one that is refused, changes nothing', async () => {
+  test('with a wrong old secret or a refused new one changes nothing', async () => {
     const of = await mainnet.project(FIRST)
     const wallet = await developerWallet(of)
     expect(await codeOf(swap(of, 'not the secret at all'))).toBe('INVALID_SECRET')
@@ -314,12 +314,12 @@ describe('a change of the developer secret', () => {
     expect((await open(wallet, FIRST)).length).toBe(130)
   })
 
-  test('at once: one wins', async () => {
+  test('by several requests at once: one succeeds', async () => {
     const of = await mainnet.project(FIRST)
     const another = await mainnet.another()
     const owner = postgres(mainnet.url, { max: 1, onnotice: () => {} })
     let swaps: Promise<unknown>[] = []
-    // Both have read the row, and proved the old secret, before either can write.
+    // Both have read the row and proved the old secret before either can write.
     await owner.begin(async (tx) => {
       await tx`select from developer_keys where project_id = ${of} for update`
       swaps = [swap(of), swap(of, FIRST, 'a third secret, longer', another)]
@@ -332,18 +332,18 @@ describe('a change of the developer secret', () => {
     expect(await tally(swaps)).toEqual({ resolved: 1, credential_changed: 1 })
   })
 
-  test('of a project that has none yet, or that does not exist', async () => {
+  test('is refused for a project that has none yet, or that does not exist', async () => {
     expect(await codeOf(swap(await mainnet.project(null)))).toBe('project_not_activated')
     expect(await codeOf(swap(randomUUID()))).toBe('not_found')
   })
 
-  test('on testnet is refused: the constant stays', async () => {
+  test('is refused on testnet, where the secret is a constant', async () => {
     const by = custody.vault
     expect(await codeOf(swap(projectId, SECRET, 'a secret of my own, long', by))).toBe('invalid_input')
   })
 })
 
-test('a wallet of an imported mini-secret follows the owner’s PIN, too', async () => {
+test('a change of the PIN also holds for a wallet of an imported mini-secret', async () => {
   const ownerId = randomUUID()
   const [vector] = SR25519
   const input = { projectId, ownerId, controlMode: 'user', credentials: { userPin: OLD } } as const

@@ -51,7 +51,7 @@ describe('the credentials that belong', () => {
     expect(answer(modes, given)).toEqual(expected)
   })
 
-  test('undefined is as good as absent, and an empty text is not', () => {
+  test('undefined counts as absent, an empty text does not', () => {
     expect(requireCredentials({ modes: ['user'], credentials: { developerSecret: undefined, userPin } })).toEqual(
       onlyUser,
     )

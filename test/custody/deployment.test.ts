@@ -4,7 +4,7 @@ import { checkDeployment } from '../../src/custody/deployment.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { openTestIdentity, openTestRootKey, openTestSealer } from './support.ts'
 
-/** What the worker does not have. */
+/** The settings that the worker does not have. */
 const OF_WORKER = { rootKey: null, identity: null }
 const ETHEREUM = { name: 'Ethereum', family: 'evm', chainId: 11155111 } as const
 const POLYGON = { name: 'Polygon', family: 'evm', chainId: 80002 } as const
@@ -43,14 +43,14 @@ const check = (change: Partial<Input> = {}): Promise<string> =>
   )
 
 describe('the check row', () => {
-  test('is written by the first process and fits every later one like it', async () => {
+  test('is written by the first process and accepted by later ones with the same settings', async () => {
     expect(await check()).toBe('fits')
     expect(await check()).toBe('fits')
     expect(await check({ networks: networks.toReversed() })).toBe('fits')
     expect(await check({ ...OF_WORKER, db: workerDb })).toBe('fits')
   })
 
-  test('is written once where many processes start together', async () => {
+  test('is written once if many processes start together', async () => {
     expect(await Promise.all(Array.from({ length: 8 }, () => check()))).toEqual(Array(8).fill('fits'))
     const { rows } = await superuser.execute('select id from deployment')
     expect(rows.length).toBe(1)
@@ -63,14 +63,14 @@ describe('the check row', () => {
     expect((await superuser.execute('select id from deployment')).rows.length).toBe(0)
   })
 
-  test('says that the environment does not fit', async () => {
+  test('refuses another environment', async () => {
     await check()
     expect(await check({ environment: 'mainnet' })).toBe(
       'Error: This database belongs to testnet, and this process is set up for mainnet.',
     )
   })
 
-  test('says that the root key does not fit', async () => {
+  test('refuses another root key', async () => {
     await check()
     const rootKey = await openTestRootKey(0x77)
     expect(await check({ rootKey })).toBe(
@@ -86,14 +86,14 @@ describe('the check row', () => {
     )
   })
 
-  test('does not take a root key that is away for one that does not fit', async () => {
+  test('distinguishes an unavailable root key from a wrong one', async () => {
     await check()
     const { id, wrap } = await openTestRootKey()
     const unwrap = () => Promise.reject(new Error('the service is away'))
     expect(await check({ rootKey: { id, wrap, unwrap } })).toBe('Error: the service is away')
   })
 
-  test('says that the service key does not fit, to every process', async () => {
+  test('refuses another service key in every process', async () => {
     await check()
     const sealer = await openTestSealer(0x77)
     const sentence = 'Error: The service key does not fit this database: it does not open the check value.'
@@ -101,7 +101,7 @@ describe('the check row', () => {
     expect(await check({ sealer, ...OF_WORKER, db: workerDb })).toBe(sentence)
   })
 
-  test('says that the identity key does not fit, to every process that has one', async () => {
+  test('refuses another identity key in every process that has one', async () => {
     await check()
     const identity = await openTestIdentity(0x77)
     const sentence = 'Error: The identity key does not fit this database: it does not open the check value.'
@@ -121,7 +121,7 @@ describe('the check row', () => {
     expect(await check()).toBe('fits')
   })
 
-  test('is not even written where two of the keys are one', async () => {
+  test('is not written if two of the keys are the same', async () => {
     const [rootKey, sealer] = [await openTestRootKey(5), await openTestSealer(5)]
     const identity = await openTestIdentity(5)
     expect(await check({ rootKey, sealer })).toBe('Error: ROOT_KEY and SERVICE_KEY must be two different keys.')
@@ -138,7 +138,7 @@ describe('the networks of a database', () => {
   const bound = async () =>
     (await superuser.execute<{ name: string }>('select name from networks order by name')).rows.map(({ name }) => name)
 
-  test('are bound at their first use: one more starts beside processes without it, and they go on', async () => {
+  test('are bound at their first use; processes without a new network keep running', async () => {
     await check()
     expect(await bound()).toEqual(['Ethereum', 'Polygon', 'Vara'])
     expect(await check({ networks: [...networks, LINEA] })).toBe('fits')
@@ -148,7 +148,7 @@ describe('the networks of a database', () => {
     expect(await check({ ...OF_WORKER, db: workerDb, networks: [LINEA] })).toBe('fits')
   })
 
-  test('are bound once where processes with different ones start together', async () => {
+  test('are bound once if processes with different networks start together', async () => {
     const others = [networks, [...networks, LINEA], [LINEA]]
     const starts = Array.from({ length: 9 }, (_, index) => check({ networks: others[index % 3] ?? [] }))
     expect(await Promise.all(starts)).toEqual(Array(9).fill('fits'))

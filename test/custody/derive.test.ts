@@ -29,9 +29,12 @@ describe('BIP-39', () => {
     expect(derived.toString('hex')).toBe(seed)
   })
 
-  test.each(BIP_39)('makes the seed of $entropy without a passphrase as its phrase says', ({ entropy, phrase }) => {
-    expect(hexOf(seedOf(bytesOf(entropy)))).toBe(pbkdf2Sync(phrase, 'mnemonic', 2048, 64, 'sha512').toString('hex'))
-  })
+  test.each(BIP_39)(
+    'makes the same seed from $entropy as from its phrase without a passphrase',
+    ({ entropy, phrase }) => {
+      expect(hexOf(seedOf(bytesOf(entropy)))).toBe(pbkdf2Sync(phrase, 'mnemonic', 2048, 64, 'sha512').toString('hex'))
+    },
+  )
 
   test('a new seed has twelve words', () => {
     expect(entropyToMnemonic(new Uint8Array(ENTROPY_BYTES), wordlist).split(' ').length).toBe(12)
@@ -62,7 +65,7 @@ describe("a wallet's key pair", () => {
     expect(addressOf(publicKey)).toBe(ANVIL.address)
   })
 
-  test.each(BIP_39.slice(0, 8))('of $entropy is what another library derives', ({ entropy, phrase }) => {
+  test.each(BIP_39.slice(0, 8))('of $entropy is the one that another library derives', ({ entropy, phrase }) => {
     const { publicKey } = keyPairOf({ family: 'evm', kind: 'phrase', secret: bytesOf(entropy) })
     expect(`0x${addressOf(publicKey)}`).toBe(mnemonicToAccount(phrase).address.toLowerCase())
   })
@@ -75,7 +78,7 @@ describe("a wallet's key pair", () => {
     expect(hexOf(imported.publicKey)).toBe(publicKey)
   })
 
-  test('of an imported key is that key, in bytes of its own', () => {
+  test('of an imported key is a copy of that key', () => {
     const secret = bytesOf(ANVIL.privateKey)
     const { privateKey, publicKey } = keyPairOf({ family: 'evm', kind: 'key', secret })
     expect(hexOf(privateKey)).toBe(ANVIL.privateKey)
@@ -85,7 +88,7 @@ describe("a wallet's key pair", () => {
     expect(hexOf(privateKey)).toBe(ANVIL.privateKey)
   })
 
-  test.each(['evm', 'substrate'] as const)('on %s leaves the secret as it was, as its owner zeroes it', (family) => {
+  test.each(['evm', 'substrate'] as const)('on %s leaves the secret unchanged, for its owner to zero', (family) => {
     for (const kind of ['seed', 'key'] as const) {
       const secret = new Uint8Array(32).fill(1)
       keyPairOf({ family, kind, secret })

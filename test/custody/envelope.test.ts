@@ -65,7 +65,7 @@ describe('AES-256-GCM', () => {
 })
 
 describe('an envelope', () => {
-  test('opens to what was sealed, and nothing of it shows', () => {
+  test('opens to what was sealed, and does not contain it', () => {
     const sealed = seal({ key, keyId: 3, identity, plaintext })
     expect(sealed.length).toBe(plaintext.length + OVERHEAD_BYTES)
     expect(hexOf(sealed)).not.toContain(hexOf(plaintext.subarray(0, 4)))
@@ -88,7 +88,7 @@ describe('an envelope', () => {
     expect(new Set(nonces).size).toBe(1000)
   })
 
-  test('seals and opens nothing at all, and a megabyte', () => {
+  test('seals and opens an empty value and a megabyte', () => {
     for (const length of [0, 1, 31, 33, 1 << 20]) {
       const content = new Uint8Array(length).fill(5)
       const sealed = seal({ key, keyId: NO_KEY_ID, identity, plaintext: content })
@@ -106,13 +106,13 @@ describe('an envelope', () => {
     }
   })
 
-  test('does not open when its key id is changed together with the one that is asked for', () => {
+  test('does not open if its key id and the expected one are changed together', () => {
     const sealed = seal({ key, keyId: 1, identity, plaintext })
     sealed[5] = 2
     expect(faultOf(() => open({ key, keyId: 2, identity, sealed }))).toBe('authentication failed')
   })
 
-  test('does not open when it is cut off anywhere, or longer', () => {
+  test('does not open if it is truncated anywhere or extended', () => {
     const sealed = seal({ key, keyId: NO_KEY_ID, identity, plaintext })
     for (let length = 0; length < sealed.length; length += 1) {
       const fault = faultOf(() => open({ key, keyId: NO_KEY_ID, identity, sealed: sealed.subarray(0, length) }))
@@ -154,7 +154,7 @@ describe('an envelope', () => {
     },
   )
 
-  test('does not open where the same characters are split otherwise among the fields', () => {
+  test('does not open if the same characters are divided differently among the fields', () => {
     const sealed = seal({ key, keyId: NO_KEY_ID, identity: { ...identity, keyringId: 'ab', walletId: 'c' }, plaintext })
     const of = { ...identity, keyringId: 'a', walletId: 'bc' }
     expect(faultOf(() => open({ key, keyId: NO_KEY_ID, identity: of, sealed }))).toBe('authentication failed')
@@ -170,7 +170,7 @@ describe('an envelope', () => {
     expect(hexOf(open({ key, keyId: 5, identity, sealed: within }))).toBe(hexOf(plaintext))
   })
 
-  test('fails with an error that carries nothing of key, content or row', () => {
+  test('fails with an error that contains nothing of the key, the content or the row', () => {
     const sealed = seal({ key, keyId: NO_KEY_ID, identity: { ...identity, rowId: 'the-row' }, plaintext })
     try {
       open({ key, keyId: NO_KEY_ID, identity, sealed })
@@ -190,7 +190,7 @@ describe('an encoding of fields', () => {
     expect(hexOf(encodeFields(['é']))).toBe('00000002c3a9')
   })
 
-  test('gives other bytes for every other list', () => {
+  test('gives different bytes for different lists', () => {
     const lists = [[], [''], ['', ''], ['a'], ['a', ''], ['', 'a'], ['ab'], ['a', 'b'], ['b', 'a'], ['\0\0\0\u0001a']]
     expect(new Set(lists.map((list) => hexOf(encodeFields(list)))).size).toBe(lists.length)
   })

@@ -68,7 +68,7 @@ const exported = (wallet: WalletRef, given: Given) =>
 
 const DIGEST = new Uint8Array(32).fill(7)
 
-/** Signs by the door for messages, and says whether it was with the wallet's key. */
+/** Signs a message, and returns whether the wallet's key signed it. */
 const signed = async (wallet: TestWallet, given: Given) => {
   const request = { wallet, credentials: GIVEN[given], actor: ACTOR }
   const signature = await custody.vault.withKeyForMessage(request, async (key) => key.sign(DIGEST))
@@ -134,7 +134,7 @@ describe('an export', () => {
   test.each(cases)('from a keyring with %s, by its %s wallet, with %s: %s', async (locks, mode, given, expected) => {
     const wallet = (await OWNERS[locks]?.())?.[mode]
     if (wallet === undefined) throw new Error('there is no such wallet')
-    // A message asks for the same, and is charged for alike.
+    // Signing a message requires the same credentials and is charged the same.
     if (expected !== 'given') {
       const pinWasLookedAt = expected === wrong && 'userPin' in GIVEN[given] && !given.startsWith('a wrong secret')
       for (const [times, open] of [exported, signed].entries()) {
@@ -154,7 +154,7 @@ describe('an export', () => {
     expect(await audited(wallet)).toEqual([{ actor: ACTOR, details }])
   })
 
-  test('is the phrase that the wallets of every network come from', async () => {
+  test('returns the phrase from which the wallets of every network are derived', async () => {
     const ownerId = randomUUID()
     const input = { ownerId, controlMode: 'user', credentials: GIVEN.pin } as const
     const evm = await make(input)
@@ -174,7 +174,7 @@ describe('an export', () => {
     expect(await exported(wallet, 'secret')).toEqual({ mnemonicPhrase: phrase ?? null, privateKey: key })
   })
 
-  test('of one keyring tells nothing of another one of its owner, whose lock it does not take', async () => {
+  test('of one keyring reveals nothing of another keyring of its owner, and does not require its lock', async () => {
     const ownerId = randomUUID()
     const seed = await make({ ownerId, controlMode: 'user', credentials: GIVEN.pin })
     const imported = { privateKey: ANVIL.privateKey }
@@ -212,7 +212,7 @@ describe('an export', () => {
     },
   )
 
-  test('that the audit cannot note gives nothing', async () => {
+  test('returns nothing if its audit row cannot be written', async () => {
     const wallet = await make({ controlMode: 'developer', credentials: GIVEN.secret })
     await sql`alter table audit add constraint refuse check (action <> 'wallet_exported') not valid`
     const attempt = exported(wallet, 'secret').then(() => 'given')
@@ -235,7 +235,7 @@ describe('an export', () => {
 })
 
 describe('signing a message', () => {
-  test('opens no wallet of another keyring, and one on a network of another type of key by that type', async () => {
+  test('opens no wallet of another keyring, and uses the key type of the wallet’s network', async () => {
     const ownerId = randomUUID()
     const wallet = await make({ ownerId, controlMode: 'user', credentials: GIVEN.pin })
     const substrate = await make({ ownerId, controlMode: 'user', credentials: GIVEN.pin, network: 'Vara' })
@@ -246,7 +246,7 @@ describe('signing a message', () => {
     expect(verifySr25519(DIGEST, signature, substrate.publicKey)).toBe(true)
   })
 
-  test('is not open to a developer by a policy', async () => {
+  test('cannot be allowed to a developer by a policy', async () => {
     const wallet = await make({ controlMode: 'user', credentials: GIVEN.pin })
     const policyId = await custody.policy(wallet, GIVEN.both)
     const request = { wallet, credentials: GIVEN.secret, actor: ACTOR, policyId }
@@ -254,7 +254,7 @@ describe('signing a message', () => {
     expect(await codeOf(custody.vault.withKeyForMessage(request, async () => {}))).toBe(requires)
   })
 
-  test('leaves a key that is of no use afterwards', async () => {
+  test('leaves a key that can no longer be used', async () => {
     const wallet = await make({ controlMode: 'developer', credentials: GIVEN.secret })
     const request = { wallet, credentials: GIVEN.secret, actor: ACTOR }
     const kept = await custody.vault.withKeyForMessage(request, async (key) => key)

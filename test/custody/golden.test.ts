@@ -1,5 +1,5 @@
-// Values that were sealed in the first version of every format, by another implementation (Python's `cryptography`, from
-// the description in src/custody alone). They open for ever: a change that fails here needs a new version instead.
+// Values that another implementation (Python's `cryptography`, written from the descriptions in src/custody alone) sealed in
+// the first version of every format. They must open for ever. A change that fails here must add a new version instead.
 
 import { describe, expect, test } from 'bun:test'
 import { openRootKey } from '../../src/custody/root/root-key.ts'
@@ -50,8 +50,8 @@ const keyringKeyBy = (lockId: string, sealed: string, credentialKey: Uint8Array)
   return openLock({ ...of, credentialKey, sealed: peel(identityOf.ownerLock(of), sealed) })
 }
 
-describe('of the first version', () => {
-  test('a project key unwraps, by the root key of that name', async () => {
+describe('in the first version', () => {
+  test('a project key unwraps with the root key of that id', async () => {
     const rootKey = await opened(golden.rootKey, openRootKey)
     expect(rootKey.id).toBe(golden.rootKeyId)
     const identity = identityOf.projectKey({ projectId, version: 1 })
@@ -66,7 +66,7 @@ describe('of the first version', () => {
     expect(hexOf(key)).toBe(golden.privateKey)
   })
 
-  test('a policy lock and the secret lead to the private key past the keyring, in this lock and for this wallet alone', () => {
+  test('a policy lock and the secret lead to the private key without the keyring, only for this lock and wallet', () => {
     const of = { projectId, keyringId, walletId, lockId: golden.policyLockId }
     const sealed = peel(identityOf.policyLock(of), golden.policyLock)
     const walletKey = openPolicyLock({ ...of, developerKey: developerKey(), sealed })
@@ -75,14 +75,14 @@ describe('of the first version', () => {
     expect(() => openPolicyLock({ ...moved, developerKey: developerKey(), sealed })).toThrow('authentication failed')
   })
 
-  test('the PIN leads there as well, and another PIN does not', async () => {
+  test('the PIN leads to them too, and another PIN does not', async () => {
     const keyringKey = keyringKeyBy(golden.userLockId, golden.userLock, (await userKey()) ?? new Uint8Array())
     const key = openWalletKey({ projectId, keyringId, walletId, keyringKey, sealed: bytesOf(golden.walletKey) })
     expect(hexOf(key)).toBe(golden.privateKey)
     expect(await userKey('013371')).toBeNull()
   })
 
-  test('the service key has that name, derives that key for the audit and opens what it sealed', async () => {
+  test('the service key has that id, derives that audit key and opens what it sealed', async () => {
     const sealer = await opened(golden.serviceKey, (spec) => openSealer({ name: 'SERVICE_KEY', spec }))
     expect(sealer.id).toBe(golden.serviceKeyId)
     expect(hexOf(sealer.derive('audit'))).toBe(golden.auditKey)
@@ -90,7 +90,7 @@ describe('of the first version', () => {
     expect(Buffer.from(code).toString()).toBe('a login code')
   })
 
-  test('a wrong secret gives nothing, and a broken row is another error than a wrong secret', () => {
+  test('a wrong secret opens nothing, and a broken row gives another error than a wrong secret', () => {
     const sealed = peel(identityOf.developerKey({ projectId }), golden.developerKey)
     expect(openDeveloperKey({ projectId, secret: 'wrong', sealed })).toBeNull()
     expect(() => openDeveloperKey({ projectId, secret: golden.secret, sealed: sealed.subarray(0, 20) })).toThrow(
@@ -98,7 +98,7 @@ describe('of the first version', () => {
     )
   })
 
-  test('so it does to an imported phrase and to an imported key', () => {
+  test('the secret leads to an imported phrase and to an imported key', () => {
     const keyringKey = keyringKeyBy(golden.developerLockId, golden.developerLock, developerKey())
     const of = { projectId, keyringId, keyringKey }
     expect(hexOf(openKeyring({ ...of, kind: 'phrase', sealed: bytesOf(golden.phrase) }))).toBe(golden.phraseEntropy)

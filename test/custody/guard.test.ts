@@ -19,7 +19,7 @@ let sql: Sql
 let db: Db
 let otherDb: Db
 let guard: Guard
-/** As in another process: another pool, other queues. */
+/** A guard as in another process, with its own pool and queues. */
 let otherGuard: Guard
 let sealer: Sealer
 const projectId = randomUUID()
@@ -88,13 +88,13 @@ const refusal = async (promise: Promise<unknown>): Promise<AppError> => {
 }
 
 describe('one guess', () => {
-  test('that is right returns the key and leaves no trace', async () => {
+  test('that is right returns the key and leaves no charge', async () => {
     const ownerId = await owner()
     expect((await verify(ownerId, right))[0]).toBe(1)
     expect(await stateOf(ownerId)).toEqual({ fails: 0, total: 0, locked: false, leased: false })
   })
 
-  test('that is right forgets the wrong ones in a row, and not those ever', async () => {
+  test('that is right clears the wrong ones in a row, but not the total', async () => {
     const ownerId = await owner({ fails: 4, total: 37 })
     await verify(ownerId, right)
     expect(await stateOf(ownerId)).toEqual({ fails: 0, total: 37, locked: false, leased: false })
@@ -106,7 +106,7 @@ describe('one guess', () => {
     expect(await stateOf(ownerId)).toEqual({ fails: 3, total: 9, locked: false, leased: false })
   })
 
-  test('that is the fifth wrong one in a row is wrong, and locks for 24 hours', async () => {
+  test('that is the fifth wrong one in a row is refused as wrong and locks the owner for 24 hours', async () => {
     const ownerId = await owner({ fails: 4, total: 4 })
     expect(await codeOf(verify(ownerId, wrong))).toBe('INVALID_SECRET')
     expect(await stateOf(ownerId)).toEqual({ fails: 5, total: 5, locked: true, leased: false })
@@ -115,7 +115,7 @@ describe('one guess', () => {
     expect(Math.abs(Number(row?.seconds) - DAY_SECONDS)).toBeLessThan(10)
   })
 
-  test('that is the fifth, and right, unlocks what its charge had locked', async () => {
+  test('that is the fifth and right removes the lock that its charge had set', async () => {
     const ownerId = await owner({ fails: 4 })
     let during: Row | undefined
     await verify(ownerId, async () => {
@@ -126,7 +126,7 @@ describe('one guess', () => {
     expect(await stateOf(ownerId)).toEqual({ fails: 0, total: 4, locked: false, leased: false })
   })
 
-  test('is charged, committed and seen by all before the PIN is checked', async () => {
+  test('is charged and committed before the PIN is checked', async () => {
     const ownerId = await owner()
     await codeOf(
       verify(ownerId, async () => {
@@ -147,14 +147,14 @@ describe('one guess', () => {
     await narrow.close({ timeoutSeconds: 5 })
   })
 
-  test('that fails with an error of ours gives the lease back, and stays charged', async () => {
+  test('that fails with an internal error gives the lease back and stays charged', async () => {
     const ownerId = await owner()
     const evaluate = () => Promise.reject(new Error('out of memory'))
     await expect(verify(ownerId, evaluate)).rejects.toThrow('out of memory')
     expect(await stateOf(ownerId)).toEqual({ fails: 1, total: 1, locked: false, leased: false })
   })
 
-  test('gives back its argon2 slot and its owner’s turn, however it ends', async () => {
+  test('always gives back its argon2 slot and its owner’s turn', async () => {
     const argon2 = createQueue({ atOnce: 1 })
     const narrow = guardOn(db, argon2)
     const ownerId = await owner()
@@ -173,11 +173,11 @@ describe('one guess', () => {
     }
     await expect(verify('nobody', right, narrow)).rejects.toThrow('no row of guesses')
     expect(argon2.load()).toEqual({ running: 0, waiting: 0 })
-    // The owner's turn is free as well: this would wait for it otherwise.
+    // The owner's turn is free too. Otherwise this would wait.
     expect(await codeOf(verify(ownerId, right, narrow))).toBe('resolved')
   })
 
-  test('that is never settled, as where the holder throws, gives the lease back and stays charged', async () => {
+  test('that is never settled, for example because its holder throws, gives the lease back and stays charged', async () => {
     const ownerId = await owner()
     {
       await using _lease = await guard.lease({ projectId, ownerId, actor: ACTOR, version: 1 })
@@ -186,7 +186,7 @@ describe('one guess', () => {
     expect(await codeOf(verify(ownerId, right))).toBe('resolved')
   })
 
-  test('of an owner without a row of guesses is a mistake of ours, and nothing is checked', async () => {
+  test('of an owner without a row of guesses is an internal error, and nothing is checked', async () => {
     await expect(verify('nobody', () => Promise.reject(new Error('it was checked')))).rejects.toThrow(
       'no row of guesses',
     )
@@ -196,7 +196,7 @@ describe('one guess', () => {
 describe('a locked owner', () => {
   const neverChecked = () => Promise.reject(new Error('it was checked'))
 
-  test('is refused without the PIN being checked, right or wrong, and says when to come back', async () => {
+  test('is refused without checking the PIN, with a Retry-After', async () => {
     const ownerId = await owner({ fails: 5, lockedSeconds: 3600 })
     const error = await refusal(verify(ownerId, neverChecked))
     expect([error.code, error.status, error.message]).toEqual([
@@ -209,19 +209,19 @@ describe('a locked owner', () => {
     expect(await stateOf(ownerId)).toEqual({ fails: 5, total: 5, locked: true, leased: false })
   })
 
-  test('starts again with one when the lock has ended', async () => {
+  test('starts again at one wrong PIN after the lock has ended', async () => {
     const ownerId = await owner({ fails: 5, total: 20, lockedSeconds: -1 })
     expect(await codeOf(verify(ownerId, wrong))).toBe('INVALID_SECRET')
     expect(await stateOf(ownerId)).toEqual({ fails: 1, total: 21, locked: false, leased: false })
   })
 
-  test('is free after a right PIN when the lock has ended', async () => {
+  test('is unlocked by a right PIN after the lock has ended', async () => {
     const ownerId = await owner({ fails: 5, lockedSeconds: -1 })
     expect(await codeOf(verify(ownerId, right))).toBe('resolved')
     expect(await stateOf(ownerId)).toEqual({ fails: 0, total: 5, locked: false, leased: false })
   })
 
-  test('is blocked after a hundred wrong PINs ever, until an operator acts', async () => {
+  test('stays locked after a hundred wrong PINs in all, until an operator unlocks', async () => {
     const ownerId = await owner({ fails: 0, total: 99 })
     expect(await codeOf(verify(ownerId, wrong))).toBe('INVALID_SECRET')
     expect(await stateOf(ownerId)).toEqual({ fails: 1, total: 100, locked: false, leased: false })
@@ -231,13 +231,13 @@ describe('a locked owner', () => {
     expect(await codeOf(verify(ownerId, right))).toBe('resolved')
   })
 
-  test('may guess right as the hundredth', async () => {
+  test('is not locked if the hundredth PIN is right', async () => {
     const ownerId = await owner({ fails: 0, total: 99 })
     expect(await codeOf(verify(ownerId, right))).toBe('resolved')
     expect((await stateOf(ownerId)).total).toBe(99)
   })
 
-  test('does not lock another one of the same project, or of the same name elsewhere', async () => {
+  test('does not affect another owner of the project, or an owner with the same id in another project', async () => {
     const ownerId = await owner({ fails: 5, lockedSeconds: 3600 })
     expect(await codeOf(verify(await owner(), right))).toBe('resolved')
     const elsewhere = randomUUID()
@@ -268,7 +268,7 @@ describe('many at once', () => {
     expect(await stateOf(ownerId)).toEqual({ fails: 5, total: 5, locked: true, leased: false })
   })
 
-  test('sixty-four right PINs over two processes all succeed, also where one more failure would lock', async () => {
+  test('sixty-four right PINs over two processes all succeed, even if one more failure would lock', async () => {
     const ownerId = await owner({ fails: 4, total: 98 })
     const evaluate = async () => {
       await sleep(5)
@@ -279,7 +279,7 @@ describe('many at once', () => {
     expect(await stateOf(ownerId)).toEqual({ fails: 0, total: 98, locked: false, leased: false })
   })
 
-  test('right and wrong ones mixed: each is judged for itself', async () => {
+  test('right and wrong PINs mixed: each gets its own result', async () => {
     const ownerId = await owner()
     const guesses = Array.from({ length: 30 }, (_, index) => verify(ownerId, index % 3 === 2 ? wrong : right))
     expect(await tally(guesses)).toEqual({ resolved: 20, INVALID_SECRET: 10 })
@@ -300,7 +300,7 @@ describe('many at once', () => {
     await Promise.all(queue)
   })
 
-  test('never more than the slots of the argon2 pool, over all owners', async () => {
+  test('never more run than the argon2 pool has slots, over all owners', async () => {
     const narrow = guardOn(db)
     let atOnce = 0
     let most = 0
@@ -339,7 +339,7 @@ describe('a crash after the charge', () => {
     expect(await stateOf(ownerId)).toEqual({ fails: 2, total: 2, locked: false, leased: false })
   })
 
-  test('is no way to guess for nothing: five lock', async () => {
+  test('does not save a guess: five crashes lock the owner', async () => {
     const ownerId = await owner()
     for (let count = 0; count < 5; count += 1) {
       expect(await crash(ownerId)).toMatchObject({ state: 'charged' })
@@ -348,7 +348,7 @@ describe('a crash after the charge', () => {
     expect(await codeOf(verify(ownerId, right))).toBe('TOO_MANY_FAILED_ATTEMPTS')
   })
 
-  test('holds others up for ten seconds at most: then they get 503 busy', async () => {
+  test('delays others by ten seconds at most; then they get 503 busy', async () => {
     const ownerId = await owner()
     await crash(ownerId)
     await sql`update pin_guesses set lease_until = now() + interval '1 hour' where owner_id = ${ownerId}`
@@ -360,7 +360,7 @@ describe('a crash after the charge', () => {
     expect((await stateOf(ownerId)).fails).toBe(1)
   }, 20_000)
 
-  test('does not take the lease for longer than ten seconds', async () => {
+  test('does not hold the lease for longer than ten seconds', async () => {
     const ownerId = await owner()
     await crash(ownerId)
     const [row] =
@@ -373,7 +373,7 @@ describe('a crash after the charge', () => {
 describe('a lease that was lost', () => {
   const steal = (ownerId: string) => sql`update pin_guesses set lease = ${randomUUID()} where owner_id = ${ownerId}`
 
-  test('throws a right result away, zeroes its key and clears nothing', async () => {
+  test('discards a right result, zeroes its key and clears no charge', async () => {
     const ownerId = await owner({ fails: 2 })
     const key = new Uint8Array(32).fill(1)
     const guess = verify(ownerId, async () => {
@@ -385,7 +385,7 @@ describe('a lease that was lost', () => {
     expect(await stateOf(ownerId)).toEqual({ fails: 3, total: 3, locked: false, leased: true })
   })
 
-  test('throws a wrong result away, and leaves the lease to its new holder', async () => {
+  test('discards a wrong result and leaves the lease to its new holder', async () => {
     const ownerId = await owner()
     const guess = verify(ownerId, async () => {
       await steal(ownerId)
@@ -409,7 +409,7 @@ describe('a PIN that was changed between the reading and the lease', () => {
     expect(await stateOf(ownerId)).toEqual(expected)
   })
 
-  test('is found by one who waited in the queue meanwhile', async () => {
+  test('is detected by a request that waited in the queue meanwhile', async () => {
     const ownerId = await owner()
     const change = async () => {
       await sql`update user_keys set version = 2 where owner_id = ${ownerId}`

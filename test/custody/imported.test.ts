@@ -15,7 +15,7 @@ const hex = (number: bigint, bytes = 32) => number.toString(16).padStart(bytes *
 const read = (family: ChainFamily, text: ImportedText) => readImported({ family, text })
 const key = (family: ChainFamily, privateKey: string) => hexOf(read(family, { privateKey }).secret)
 
-/** It must be refused, with one sentence that repeats nothing of it, and nothing for the log either. */
+/** Expects a refusal with one sentence. Neither the sentence nor the log may repeat the text. */
 const refuses = (family: ChainFamily, text: ImportedText) => {
   try {
     read(family, text)
@@ -79,7 +79,7 @@ describe('a private key of an EVM network', () => {
 })
 
 describe('a mini-secret of a Substrate network', () => {
-  test.each(SR25519)('is taken, and has the published public key: $publicKey', ({ miniSecret, publicKey }) => {
+  test.each(SR25519)('is accepted and has the published public key: $publicKey', ({ miniSecret, publicKey }) => {
     for (const text of [miniSecret, `0x${miniSecret}`, miniSecret.toUpperCase()]) {
       expect(key('substrate', text)).toBe(miniSecret)
       const imported = { privateKey: text }
@@ -87,7 +87,7 @@ describe('a mini-secret of a Substrate network', () => {
     }
   })
 
-  test('may be any 32 bytes but zeroes: n is no border there', () => {
+  test('may be any 32 bytes except zeroes, also above the order of secp256k1', () => {
     for (const text of [ONE, hex(ORDER), 'f'.repeat(64)]) expect(key('substrate', text)).toBe(text)
   })
 
@@ -103,7 +103,7 @@ describe('a mini-secret of a Substrate network', () => {
 })
 
 describe('a phrase', () => {
-  test.each(BIP_39)('of $entropy is taken for its entropy, and given back', ({ entropy, phrase }) => {
+  test.each(BIP_39)('of $entropy is read as its entropy and written back', ({ entropy, phrase }) => {
     const { kind, secret } = read('evm', { mnemonicPhrase: phrase })
     expect([kind, hexOf(secret)]).toEqual(['phrase', entropy])
     expect(phraseOf(secret)).toBe(phrase)
@@ -156,7 +156,7 @@ describe('a phrase', () => {
   })
 })
 
-/** Words as BIP-39 makes them, for lengths that it does not allow: 12 or 36 bytes. */
+/** Makes words like BIP-39, for lengths that it does not allow: 12 or 36 bytes. */
 function entropyToMnemonicOfAnyLength(bytes: number): string {
   const entropy = new Uint8Array(bytes).fill(5)
   const checksum = new Bun.CryptoHasher('sha256').update(entropy).digest()

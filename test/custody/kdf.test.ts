@@ -16,7 +16,7 @@ test.each(RFC_4231)('HMAC gives the RFC 4231 vector $mac', ({ key, message, mac 
 })
 
 describe('a derived key', () => {
-  test('is another one for every other list of labels and every other key', () => {
+  test('differs for every list of labels and every key', () => {
     const key = new Uint8Array(32)
     const lists = [['a'], ['b'], ['a', 'b'], ['ab'], ['a', ''], ['', 'a'], []]
     const derived = [...lists.map((labels) => deriveKey(key, labels)), deriveKey(key.fill(1), ['a'])]

@@ -13,7 +13,7 @@ const KEY = Uint8Array.from({ length: 32 }, (_, index) => index * 7 + 129)
 const HEX = hexOf(KEY)
 const BASE64 = Buffer.from(KEY).toString('base64')
 
-/** What reading a key of this content gives: the key in hex, or the sentence of the error. */
+/** Reads a key with this content. @returns the key in hex, or the error's message. */
 const read = (content: Uint8Array | string, mode?: number): string => {
   const file = keyFile(content, mode)
   try {
@@ -75,7 +75,7 @@ describe('a key from a file', () => {
     expect(read(KEY, mode)).toBe(HEX)
   })
 
-  test('is refused when there is none, or a folder, or a pipe, which does not hang', () => {
+  test('is refused if the file is missing, a folder or a pipe, without hanging', () => {
     const folder = mkdtempSync(join(tmpdir(), 'strongroom-key-'))
     try {
       execFileSync('mkfifo', [join(folder, 'pipe')])
@@ -89,7 +89,7 @@ describe('a key from a file', () => {
     }
   })
 
-  test('is judged by the mode of what a link leads to', () => {
+  test('behind a link is checked by the mode of the linked file', () => {
     const file = keyFile(KEY, 0o644)
     const link = `${file.spec.slice('file:'.length)}-link`
     symlinkSync(file.spec.slice('file:'.length), link)
@@ -116,7 +116,7 @@ describe('a key from a file descriptor', () => {
     file.remove()
   })
 
-  test('is closed where the key is refused, too', () => {
+  test('is closed even if the key is refused', () => {
     const file = keyFile('short')
     const descriptor = openSync(file.spec.slice('file:'.length), 'r')
     expect(() => readKey({ name: 'ROOT_KEY', spec: `fd:${descriptor}` })).toThrow('32 raw bytes')
@@ -140,7 +140,7 @@ describe('a key from a file descriptor', () => {
 const identity: Identity = { purpose: 'project key', projectId: 'p', keyringId: '', walletId: '', rowId: '1' }
 
 describe('the root key', () => {
-  test('unwraps what it wrapped, for the same identity only', async () => {
+  test('unwraps what it wrapped, only for the same identity', async () => {
     const rootKey = await openTestRootKey()
     const wrapped = await rootKey.wrap({ key: KEY, identity })
     expect(hexOf(wrapped)).not.toContain(HEX)
@@ -155,7 +155,7 @@ describe('the root key', () => {
     await expect((await openTestRootKey(2)).unwrap({ wrapped, identity })).rejects.toThrow(EnvelopeError)
   })
 
-  test('has an id that follows the key and not the place', async () => {
+  test('has an id that depends on the key and not on its place', async () => {
     const [one, same, other] = [await openTestRootKey(1), await openTestRootKey(1), await openTestRootKey(2)]
     expect(one.id).toMatch(/^key:[0-9a-f]{16}$/)
     expect(same.id).toBe(one.id)
@@ -163,7 +163,7 @@ describe('the root key', () => {
     expect(one.id).not.toContain('0101')
   })
 
-  test('shows nothing of itself when it is printed', async () => {
+  test('reveals nothing when it is printed', async () => {
     const file = keyFile(KEY)
     const rootKey = await openRootKey(file.spec)
     const sealer = await openSealer({ name: 'SERVICE_KEY', spec: file.spec })
@@ -179,7 +179,7 @@ describe('the root key', () => {
 describe('the sealer', () => {
   const plaintext = new TextEncoder().encode('a login code')
 
-  test('opens what it sealed, for the same purpose and row only', async () => {
+  test('opens what it sealed, only for the same purpose and row', async () => {
     const sealer = await openTestSealer()
     const sealed = sealer.seal({ purpose: 'code', rowId: '1', plaintext })
     expect(hexOf(sealer.open({ purpose: 'code', rowId: '1', sealed }))).toBe(hexOf(plaintext))
@@ -193,19 +193,19 @@ describe('the sealer', () => {
     expect(() => other.open({ purpose: 'code', rowId: '1', sealed })).toThrow(EnvelopeError)
   })
 
-  test('opens nothing of the other kind, under the same key either', async () => {
+  test('opens nothing of the other kind, even under the same key', async () => {
     const [service, identity] = [await openTestSealer(0x81), await openTestIdentity(0x81)]
     const sealed = service.seal({ purpose: 'code', rowId: '1', plaintext })
     expect(() => identity.open({ purpose: 'code', rowId: '1', sealed })).toThrow(EnvelopeError)
   })
 
-  test('derives another key for every purpose, and the same in every process', async () => {
+  test('derives a different key for each purpose, and the same keys in every process', async () => {
     const [sealer, same] = [await openTestSealer(), await openTestSealer()]
     expect(hexOf(sealer.derive('audit'))).toBe(hexOf(same.derive('audit')))
     expect(hexOf(sealer.derive('audit'))).not.toBe(hexOf(sealer.derive('tokens')))
   })
 
-  test('is not harmed by a caller who zeroes a derived key', async () => {
+  test('keeps working after a caller zeroes a derived key', async () => {
     const sealer = await openTestSealer()
     const before = hexOf(sealer.derive('audit'))
     sealer.derive('audit').fill(0)

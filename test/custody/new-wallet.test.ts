@@ -32,7 +32,7 @@ type Had =
   | 'both locks, the user’s first'
   | 'both locks, the developer’s first'
 
-/** What an owner may have before. */
+/** The states in which an owner may be before. */
 const OWNERS: Record<Had, () => Promise<string>> = {
   nothing: async () => randomUUID(),
   'a developer lock': async () => {
@@ -158,7 +158,7 @@ describe('a wallet', () => {
     expect(rows[2]?.details).toMatchObject({ control_mode: 'user' })
   })
 
-  test('of one owner has the same public key on every network and in both modes; of another owner, another', async () => {
+  test('of one owner has the same public key on every network and in both modes; another owner has another', async () => {
     const [ownerId, other] = [randomUUID(), randomUUID()]
     const make = (of: string, network: 'Ethereum' | 'Polygon' | 'Base', controlMode: ControlMode, given: Given) =>
       custody.wallet({ projectId, ownerId: of, network, controlMode, credentials: GIVEN[given] })
@@ -174,7 +174,7 @@ describe('a wallet', () => {
     )
   })
 
-  test('leaves nothing behind where it is not written', async () => {
+  test('leaves nothing behind if it is not written', async () => {
     const ownerId = randomUUID()
     const input = {
       walletId: randomUUID(),
@@ -196,7 +196,7 @@ describe('a wallet', () => {
     expect(await counts(ownerId)).toEqual(none)
   })
 
-  test('on Substrate has an sr25519 key of the same seed', async () => {
+  test('on Substrate has an sr25519 key from the same seed', async () => {
     const ownerId = await OWNERS['a user lock']()
     const wallet = await custody.wallet({
       projectId,
@@ -217,7 +217,7 @@ describe('a wallet', () => {
     expect(verifySr25519(message, signature, publicKey)).toBe(true)
   })
 
-  test('or a project with an id that the database would spell otherwise is not made: it would never open again', async () => {
+  test('or a project whose id the database would spell differently is refused, because it would never open again', async () => {
     const odd = randomUUID().toUpperCase()
     const input = {
       ownerId: 'o',
@@ -245,7 +245,7 @@ describe('a wallet', () => {
     expect(await codeOf(custody.wallet(input))).toBe('not_found')
   })
 
-  test('first ones of one owner made at once: one wins, the others see why, and begin again with its seed', async () => {
+  test('for a new owner, made several times at once: one succeeds, the others begin again with its seed', async () => {
     const ownerId = randomUUID()
     const networks = ['Ethereum', 'Polygon', 'Base', 'Avalanche'] as const
     const input = { projectId, ownerId, controlMode: 'user', credentials: GIVEN.pin } as const
@@ -267,13 +267,13 @@ describe('a wrong credential', () => {
     credentials: { developerSecret?: string; userPin?: string },
   ) => codeOf(custody.wallet({ projectId, ownerId, controlMode, credentials, network: 'Avalanche' }))
 
-  test('makes no wallet for a new owner, whose secret is the project’s', async () => {
+  test('makes no wallet for a new owner if it is the developer secret', async () => {
     const ownerId = randomUUID()
     expect(await make(ownerId, 'developer', wrongSecret)).toBe('INVALID_SECRET')
     expect((await counts(ownerId)).keyrings).toBe(0)
   })
 
-  test('is a PIN that does not open the owner’s user key: charged once', async () => {
+  test('is charged once if it is the owner’s PIN', async () => {
     const ownerId = await OWNERS['a user lock']()
     expect(await make(ownerId, 'user', { userPin: '654321' })).toBe('INVALID_SECRET')
     expect(await guesses(ownerId)).toEqual({ fails: 1, total: 1 })
@@ -281,7 +281,7 @@ describe('a wrong credential', () => {
     expect(await guesses(ownerId)).toEqual({ fails: 0, total: 1 })
   })
 
-  test('is either of two: a wrong secret costs no guess at the PIN', async () => {
+  test('may be either of two; a wrong secret charges no guess of the PIN', async () => {
     const ownerId = await OWNERS['a user lock']()
     expect(await make(ownerId, 'developer', { ...wrongSecret, userPin: '654321' })).toBe('INVALID_SECRET')
     expect(await guesses(ownerId)).toEqual({ fails: 0, total: 0 })
@@ -290,7 +290,7 @@ describe('a wrong credential', () => {
     expect(await counts(ownerId)).toMatchObject({ locks: 1, wallets: 1 })
   })
 
-  test('does not matter for the PIN of an owner who has none yet: the PIN is set', async () => {
+  test('cannot be the PIN of an owner who has none yet: the PIN is set', async () => {
     const ownerId = await OWNERS['a developer lock']()
     expect(await make(ownerId, 'user', { ...wrongSecret, userPin: '604913' })).toBe('INVALID_SECRET')
     expect((await counts(ownerId)).user_keys).toBe(0)
@@ -302,7 +302,7 @@ describe('on testnet', () => {
   const newProject = (developerSecret: string | null) =>
     custody.vault.newProject({ projectId: randomUUID(), developerSecret, actor: 'operator' })
 
-  test('the secret is the published constant, given or not', async () => {
+  test('the secret is the published constant, whether it is given or not', async () => {
     expect(TESTNET_DEVELOPER_SECRET).toBe('testnet-secret')
     expect(await codeOf(newProject(null))).toBe('resolved')
     expect(await codeOf(newProject(TESTNET_DEVELOPER_SECRET))).toBe('resolved')
@@ -329,7 +329,7 @@ describe('on mainnet', () => {
     expect(await make(of, 'user', {})).toBe('credential_required')
   })
 
-  test('a secret has sixteen characters at least, and so is never the constant of testnet', async () => {
+  test('a secret has at least sixteen characters, so it is never the constant of testnet', async () => {
     expect(await codeOf(mainnet.project('fifteen letters'))).toBe('invalid_input')
     expect(await codeOf(mainnet.project(TESTNET_DEVELOPER_SECRET))).toBe('invalid_input')
     expect(await codeOf(mainnet.project('sixteen letters!'))).toBe('resolved')
