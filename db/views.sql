@@ -1,14 +1,14 @@
--- What operators look at: each transaction beside its signer, its attempts and its job, and why it is not done.
--- `cli tx` and `cli jobs` read these views too, so that there is one place for the why. Made anew by every `db migrate`: they
--- stand on our tables and on graphile-worker's public view, and both change. They belong to a role of their own, whose rights
--- they use and which no process logs in as; who reads them needs rights to nothing below. None shows an attempt's raw bytes or a job's payload.
+-- The operators' views: each transaction with its signer, its attempts and its job, and why it is not done. `cli tx` and
+-- `cli jobs` read them too, so that the reason is computed in one place. Every `db migrate` recreates them, because they use our
+-- tables and graphile-worker's view, which change. Their owner is a role that no process logs in as. They use its rights, so
+-- readers need no rights on the tables. No view shows an attempt's raw bytes or a job's payload.
 
 create schema strongroom_views authorization strongroom_jobs;
 set local role strongroom_jobs;
 
-comment on schema strongroom_views is 'Views for operators, made anew by every migration: build nothing on them. docs/operations.md explains them.';
+comment on schema strongroom_views is 'Views for operators, recreated by every migration: build nothing on them. docs/operations.md explains them.';
 
--- A length of time as people say it.
+-- A duration in words.
 create function strongroom_views.span(seconds numeric) returns text language sql immutable as $$
   select case
     when seconds < 120 then greatest(floor(seconds), 0) || ' s'
@@ -51,7 +51,7 @@ select job.id, job.task_identifier as task, job.key,
     else 'due'
   end as state,
   job.run_at, job.attempts, job.max_attempts,
-  -- Further lines would be the values of a failed statement.
+  -- Only the first line: further ones can contain the values of a failed statement.
   left(split_part(job.last_error, E'\n', 1), 300) as last_error,
   job.locked_at, job.locked_by, job.created_at, job.updated_at,
   coalesce(transaction.network, substring(job.key from '^(?:track|index)_blocks:([A-Za-z0-9]+)$')) as network,
@@ -67,8 +67,8 @@ left join lateral (
 
 -- Signers.
 
--- Of each signer with something in no block the lowest such nonce: the one that all others wait for. What the node said of the
--- signer counts only where it was asked since that was recorded.
+-- For each signer with waiting transactions, the one with the lowest nonce: all others wait for it. The node's answer about the
+-- signer counts only if it is newer than that transaction.
 create view strongroom_views.lowest_waiting as
 select lowest.network, lowest.signer_address, lowest.id as transaction_id, lowest.nonce,
   heard.mined_count, heard.pending_count, missing.nonce as missing_nonce
@@ -122,8 +122,8 @@ select attempt.transaction_id, attempt.network,
 from public.attempts attempt
 join public.transactions transaction on transaction.id = attempt.transaction_id;
 
--- First a word for the cause, from the strongest evidence to the weakest; then its sentence. What belongs to one row is looked
--- up by its key, with a limit that tells the planner so: by its own estimates it would walk through whole tables.
+-- First the cause as a word, from the strongest evidence to the weakest; then the sentence. Rows are looked up by key with a
+-- limit, because the planner's estimates would make it scan whole tables.
 create view strongroom_views.transactions as
 with lowest_waiting as materialized (select * from strongroom_views.lowest_waiting)
 select transaction.id, transaction.project_id, transaction.wallet_id, transaction.network, transaction.signer_address,
@@ -178,11 +178,11 @@ cross join lateral (
 ) fees
 cross join lateral (
   select
-    -- By the clock only what a node took climbs.
+    -- The clock raises only the fee of what a node has accepted.
     case when transaction.chosen + 1 < transaction.rungs and transaction.broadcast_at is not null
       then greatest(transaction.chosen_at, transaction.clock_started_at) end
       + make_interval(secs => followed.climb_after_seconds) as climbs_at,
-    -- What is mortal ends by itself.
+    -- A mortal extrinsic ends by itself.
     case when not state.cancelling and transaction.valid_until_block is null
       and not (fees.above_top and not transaction.has_fixed_fees) then transaction.clock_started_at end
       + make_interval(secs => followed.expire_after_seconds) as gives_up_at
@@ -299,59 +299,59 @@ select network, address, requested_at, from_block, reached_block, coins_reached_
   hindrance, hindrance_reason as reason, hindered_at, tries, next_try_at
 from public.backfills;
 
--- What each column means, for whoever asks the database itself.
+-- What each column means, for readers of the database itself.
 
-comment on view strongroom_views.workers is 'The job pools that were started and not yet found dead.';
-comment on column strongroom_views.workers.id is 'As graphile-worker names the pool.';
+comment on view strongroom_views.workers is 'The job pools that were started and not found dead yet.';
+comment on column strongroom_views.workers.id is 'The pool''s name in graphile-worker.';
 comment on column strongroom_views.workers.started_at is 'When it was enrolled.';
 comment on column strongroom_views.workers.lives is 'Whether it has a connection to the database.';
 
-comment on view strongroom_views.jobs is 'The jobs that wait, run or have failed; one that succeeded is gone. Payloads are not shown.';
-comment on column strongroom_views.jobs.id is 'As graphile-worker numbers it.';
+comment on view strongroom_views.jobs is 'The jobs that wait, run or have failed; one that succeeded is deleted. Payloads are not shown.';
+comment on column strongroom_views.jobs.id is 'Its number in graphile-worker.';
 comment on column strongroom_views.jobs.task is 'What it does.';
 comment on column strongroom_views.jobs.key is 'At most one waiting job has it: broadcast:<transaction>, track_blocks:<network>, …';
 comment on column strongroom_views.jobs.state is 'due, scheduled (not before run_at), running, abandoned (held by a worker that is gone), failing (failed, and tried again at run_at), given_up (failed for the last time).';
-comment on column strongroom_views.jobs.run_at is 'When it is to run.';
-comment on column strongroom_views.jobs.attempts is 'How often it was begun.';
-comment on column strongroom_views.jobs.max_attempts is 'After so many it is given up.';
-comment on column strongroom_views.jobs.last_error is 'The first line of what it failed with.';
+comment on column strongroom_views.jobs.run_at is 'When it is due.';
+comment on column strongroom_views.jobs.attempts is 'How often it was started.';
+comment on column strongroom_views.jobs.max_attempts is 'After this many attempts it is given up.';
+comment on column strongroom_views.jobs.last_error is 'The first line of its last error.';
 comment on column strongroom_views.jobs.locked_at is 'Since when a worker runs it.';
 comment on column strongroom_views.jobs.locked_by is 'Which worker.';
 comment on column strongroom_views.jobs.created_at is 'When it was added.';
 comment on column strongroom_views.jobs.updated_at is 'When it last changed.';
-comment on column strongroom_views.jobs.network is 'The network that it is about, where it is about one.';
+comment on column strongroom_views.jobs.network is 'Its network; null if it has none.';
 comment on column strongroom_views.jobs.transaction_id is 'The transaction that it sends.';
 comment on column strongroom_views.jobs.project_id is 'Its project.';
 comment on column strongroom_views.jobs.signer_address is 'Its signer.';
 comment on column strongroom_views.jobs.nonce is 'Its nonce.';
 comment on column strongroom_views.jobs.transaction_status is 'Its status.';
 
-comment on view strongroom_views.backfills is 'The walks back through what an address moved before it became a wallet''s.';
+comment on view strongroom_views.backfills is 'Backfills: searches for what an address moved before it became a wallet''s.';
 comment on column strongroom_views.backfills.network is 'The network.';
-comment on column strongroom_views.backfills.address is 'The address, whichever projects have it.';
-comment on column strongroom_views.backfills.requested_at is 'When its first wallet with a past was made.';
-comment on column strongroom_views.backfills.from_block is 'The walk goes down from here; above it the indexer looks for the address itself.';
+comment on column strongroom_views.backfills.address is 'The address; several projects may have it.';
+comment on column strongroom_views.backfills.requested_at is 'When the first wallet that needs it was made.';
+comment on column strongroom_views.backfills.from_block is 'The backfill goes down from here; above it the indexer watches the address.';
 comment on column strongroom_views.backfills.reached_block is 'Everything from here on is listed.';
-comment on column strongroom_views.backfills.coins_reached_block is 'Coin movements are listed from here on; below, what tokens tell by events.';
-comment on column strongroom_views.backfills.traced_reached_block is 'Coin movements within transactions are listed from here on; below, what transactions carry.';
-comment on column strongroom_views.backfills.done_at is 'When it came to its end: the first block, or before the key was made.';
+comment on column strongroom_views.backfills.coins_reached_block is 'Coin movements are listed from here on; below, only movements that events report.';
+comment on column strongroom_views.backfills.traced_reached_block is 'Coin movements within transactions are listed from here on; below, only the values of transactions.';
+comment on column strongroom_views.backfills.done_at is 'When it reached its end: the first block, or one from before the key was made.';
 comment on column strongroom_views.backfills.state is 'not begun, walking, hindered or done.';
-comment on column strongroom_views.backfills.hindrance is 'Why it does not go on below reached_block: pruned, behind, refused or away. Null where it does.';
+comment on column strongroom_views.backfills.hindrance is 'Why it cannot go on below reached_block: pruned, behind, refused or away. Null if it can.';
 comment on column strongroom_views.backfills.reason is 'The same as a sentence.';
 comment on column strongroom_views.backfills.hindered_at is 'Since when.';
-comment on column strongroom_views.backfills.tries is 'How often it was tried in vain since then.';
+comment on column strongroom_views.backfills.tries is 'How often it has failed since then.';
 comment on column strongroom_views.backfills.next_try_at is 'When it is tried again.';
 
-comment on view strongroom_views.lowest_waiting is 'Of each signer with something in no block, the lowest such transaction: nothing behind it can be mined before it.';
+comment on view strongroom_views.lowest_waiting is 'For each signer with waiting transactions, the one with the lowest nonce: the others cannot be mined before it.';
 comment on column strongroom_views.lowest_waiting.network is 'The network.';
 comment on column strongroom_views.lowest_waiting.signer_address is 'The signer.';
 comment on column strongroom_views.lowest_waiting.transaction_id is 'The transaction.';
 comment on column strongroom_views.lowest_waiting.nonce is 'Its nonce.';
-comment on column strongroom_views.lowest_waiting.mined_count is 'How many transactions of the signer the node had mined when it was last asked; null where that was before this one.';
+comment on column strongroom_views.lowest_waiting.mined_count is 'The signer''s mined transactions when the node was last asked; null if that was before this one was recorded.';
 comment on column strongroom_views.lowest_waiting.pending_count is 'The same, with those in its pool.';
-comment on column strongroom_views.lowest_waiting.missing_nonce is 'The lowest nonce that was unused then, below this one, and that nothing of ours holds; null where there is none.';
+comment on column strongroom_views.lowest_waiting.missing_nonce is 'The lowest nonce below this one that was unused then and that none of our transactions holds; null if there is none.';
 
-comment on view strongroom_views.signers is 'How each signer does.';
+comment on view strongroom_views.signers is 'The state of each signer.';
 comment on column strongroom_views.signers.network is 'The network.';
 comment on column strongroom_views.signers.address is 'The address.';
 comment on column strongroom_views.signers.live is 'Its transactions that are submitted or pending.';
@@ -360,24 +360,24 @@ comment on column strongroom_views.signers.late is 'Those of them that have been
 comment on column strongroom_views.signers.oldest_live_at is 'When the oldest live one was recorded.';
 comment on column strongroom_views.signers.lowest_waiting_nonce is 'The nonce that all others wait for.';
 comment on column strongroom_views.signers.lowest_waiting_transaction is 'The transaction that has it.';
-comment on column strongroom_views.signers.missing_nonce is 'A lower nonce that nobody here holds, and that the chain waits for.';
-comment on column strongroom_views.signers.mined_count is 'How many of its transactions the node had mined when it was last asked. It is asked while something has waited for 20 s.';
+comment on column strongroom_views.signers.missing_nonce is 'A lower nonce that the chain waits for and that none of our transactions holds.';
+comment on column strongroom_views.signers.mined_count is 'Its mined transactions when the node was last asked. The node is asked while a transaction has waited for 20 s.';
 comment on column strongroom_views.signers.pending_count is 'The same, with those in its pool.';
-comment on column strongroom_views.signers.balance is 'What it had then, in base units.';
-comment on column strongroom_views.signers.heard_at is 'When that was.';
+comment on column strongroom_views.signers.balance is 'Its balance then, in base units.';
+comment on column strongroom_views.signers.heard_at is 'When the node was asked.';
 
 comment on view strongroom_views.attempts is 'The signed encodings of each transaction: rungs at rising fees, then the cancel. Their bytes are not shown.';
 comment on column strongroom_views.attempts.transaction_id is 'The transaction.';
 comment on column strongroom_views.attempts.network is 'The network.';
 comment on column strongroom_views.attempts.attempt is 'Its place on the ladder, from 1; the cancel is last.';
-comment on column strongroom_views.attempts.kind is 'rung, cancel, or former_cancel: one that was chosen before it was signed anew.';
+comment on column strongroom_views.attempts.kind is 'rung, cancel, or former_cancel: a cancel from before a speed-up.';
 comment on column strongroom_views.attempts.hash is 'Its hash.';
-comment on column strongroom_views.attempts.chosen is 'Whether it is the one that is sent.';
+comment on column strongroom_views.attempts.chosen is 'Whether it is the attempt that is sent now.';
 comment on column strongroom_views.attempts.mined is 'Whether it is in a block.';
 comment on column strongroom_views.attempts.max_fee_per_gas is 'Its fee cap in wei: no block with a higher base fee takes it. Null on Polkadot and Vara.';
-comment on column strongroom_views.attempts.accepted_at is 'When a node first took it.';
-comment on column strongroom_views.attempts.refusal is 'What the node said when it was last sent, where it did not take it.';
-comment on column strongroom_views.attempts.sendable is 'Whether its bytes are kept: until the nonce is final.';
+comment on column strongroom_views.attempts.accepted_at is 'When a node first accepted it.';
+comment on column strongroom_views.attempts.refusal is 'The node''s last refusal; null after it accepted the attempt.';
+comment on column strongroom_views.attempts.sendable is 'Whether its bytes are kept, which is until the transaction is final.';
 
 comment on view strongroom_views.transactions is 'Each transaction beside its signer, its chosen attempt and its job, and why it is not done.';
 comment on column strongroom_views.transactions.id is 'Our id.';
@@ -385,70 +385,70 @@ comment on column strongroom_views.transactions.project_id is 'Its project.';
 comment on column strongroom_views.transactions.wallet_id is 'Its wallet.';
 comment on column strongroom_views.transactions.network is 'The network.';
 comment on column strongroom_views.transactions.signer_address is 'The address that sends it.';
-comment on column strongroom_views.transactions.contract_wallet is 'The contract wallet that does it, for which the signer sends; null where the signer acts itself.';
+comment on column strongroom_views.transactions.contract_wallet is 'The contract wallet that executes it, for which the signer sends; null for an eoa wallet.';
 comment on column strongroom_views.transactions.nonce is 'Its nonce.';
-comment on column strongroom_views.transactions.kind is 'What it was asked for as: send, batch, mint, transfer or collection; deployment: what a contract wallet needs before its first.';
-comment on column strongroom_views.transactions."to" is 'Whom it calls or pays; null for a contract creation.';
+comment on column strongroom_views.transactions.kind is 'The request that made it: send, batch, mint, transfer or collection; deployment: of a contract wallet, before its first transaction.';
+comment on column strongroom_views.transactions."to" is 'The address that it calls or pays; null for a contract creation.';
 comment on column strongroom_views.transactions.value is 'In base units.';
-comment on column strongroom_views.transactions.fee_asset is 'The asset that its fee is paid in; null where that is the coin.';
-comment on column strongroom_views.transactions.fee_asset_cost is 'The most that its fee can take of that asset, in base units.';
+comment on column strongroom_views.transactions.fee_asset is 'The asset in which its fee is paid; null if that is the coin.';
+comment on column strongroom_views.transactions.fee_asset_cost is 'The most that its fee can be in that asset, in base units.';
 comment on column strongroom_views.transactions.status is 'submitted, pending, success or failed.';
 comment on column strongroom_views.transactions.final is 'Whether no reorganisation can change it any more.';
 comment on column strongroom_views.transactions.created_at is 'When it was recorded.';
-comment on column strongroom_views.transactions.age is 'How long ago.';
+comment on column strongroom_views.transactions.age is 'How long ago it was recorded.';
 comment on column strongroom_views.transactions.late is 'Whether it has been live for more than a minute.';
-comment on column strongroom_views.transactions.cause is 'Why it is not done, as one of the words in docs/operations.md; null where it is.';
+comment on column strongroom_views.transactions.cause is 'Why it is not done, as one of the words in docs/operations.md; null if it is done.';
 comment on column strongroom_views.transactions.why is 'The same as a sentence.';
-comment on column strongroom_views.transactions.waits_for is 'The transaction that must be mined before it, where it stands behind another one.';
+comment on column strongroom_views.transactions.waits_for is 'The transaction that must be mined before it; null if there is none.';
 comment on column strongroom_views.transactions.attempt is 'Which of its attempts is sent, from 1; one more than rungs is the cancel.';
-comment on column strongroom_views.transactions.rungs is 'How many rungs its fee ladder has.';
-comment on column strongroom_views.transactions.cut_by_funds is 'Whether its ladder ends lower than it would, as the signer could not have paid higher rungs when it was signed.';
+comment on column strongroom_views.transactions.rungs is 'The number of rungs of its fee ladder.';
+comment on column strongroom_views.transactions.cut_by_funds is 'Whether its ladder has fewer rungs because the signer could not pay higher ones when it was signed.';
 comment on column strongroom_views.transactions.cancelling is 'Whether it is given up: only the cancel is sent.';
-comment on column strongroom_views.transactions.given_up is 'Why it is given up: expired, cancelled (by an operator), or contract_wallet_not_deployed. Null where it is not.';
+comment on column strongroom_views.transactions.given_up is 'Why it is given up: expired, cancelled (by an operator), or contract_wallet_not_deployed. Null if it is not.';
 comment on column strongroom_views.transactions.attempt_hash is 'The hash of the attempt that is sent.';
-comment on column strongroom_views.transactions.accepted_at is 'When a node first took that.';
-comment on column strongroom_views.transactions.refusal is 'What the node said when it was last sent, where it did not take it.';
-comment on column strongroom_views.transactions.climbs_at is 'When it offers more, if it is not mined by then.';
+comment on column strongroom_views.transactions.accepted_at is 'When a node first accepted that attempt.';
+comment on column strongroom_views.transactions.refusal is 'The node''s last refusal; null after it accepted the attempt.';
+comment on column strongroom_views.transactions.climbs_at is 'When its fee is raised, if it is not mined by then.';
 comment on column strongroom_views.transactions.gives_up_at is 'When it is given up, if it is not mined by then.';
-comment on column strongroom_views.transactions.shown_hash is 'The hash that callers are told.';
+comment on column strongroom_views.transactions.shown_hash is 'The hash that callers see.';
 comment on column strongroom_views.transactions.mined_block_number is 'The block that it is in.';
 comment on column strongroom_views.transactions.mined_block_hash is 'That block''s hash.';
-comment on column strongroom_views.transactions.mined_attempt is 'rung, cancel or former_cancel: which kind of attempt is in it.';
-comment on column strongroom_views.transactions.confirmations is 'Blocks with and above its own that were taken in.';
-comment on column strongroom_views.transactions.confirmations_needed is 'So many before it is told.';
+comment on column strongroom_views.transactions.mined_attempt is 'The kind of the mined attempt: rung, cancel or former_cancel.';
+comment on column strongroom_views.transactions.confirmations is 'The number of processed blocks from its own on.';
+comment on column strongroom_views.transactions.confirmations_needed is 'The number of confirmations after which its result is reported.';
 comment on column strongroom_views.transactions.error_code is 'Why it failed.';
 comment on column strongroom_views.transactions.error is 'The same as a sentence.';
 comment on column strongroom_views.transactions.contract_address is 'The contract that it created.';
-comment on column strongroom_views.transactions.broadcast_at is 'When a node first took one of its attempts.';
-comment on column strongroom_views.transactions.settled_at is 'When it was told.';
-comment on column strongroom_views.transactions.updated_at is 'When something was last learnt of it.';
-comment on column strongroom_views.transactions.job_id is 'Its job in the queue; null where there is none.';
+comment on column strongroom_views.transactions.broadcast_at is 'When a node first accepted one of its attempts.';
+comment on column strongroom_views.transactions.settled_at is 'When its result was reported.';
+comment on column strongroom_views.transactions.updated_at is 'When it last changed or was checked.';
+comment on column strongroom_views.transactions.job_id is 'Its job in the queue; null if there is none.';
 comment on column strongroom_views.transactions.job_state is 'As in strongroom_views.jobs.';
-comment on column strongroom_views.transactions.job_run_at is 'When that job is to run.';
-comment on column strongroom_views.transactions.job_attempts is 'How often it was begun.';
-comment on column strongroom_views.transactions.job_error is 'What it failed with.';
+comment on column strongroom_views.transactions.job_run_at is 'When that job is due.';
+comment on column strongroom_views.transactions.job_attempts is 'How often it was started.';
+comment on column strongroom_views.transactions.job_error is 'The first line of that job''s last error.';
 
-comment on view strongroom_views.late_transactions is 'The transactions that have been live for more than a minute, with what tells why. Columns as in strongroom_views.transactions.';
+comment on view strongroom_views.late_transactions is 'The transactions that have been live for more than a minute, with the reason. Columns as in strongroom_views.transactions.';
 comment on column strongroom_views.late_transactions.id is 'Our id.';
 comment on column strongroom_views.late_transactions.project_id is 'Its project.';
 comment on column strongroom_views.late_transactions.network is 'The network.';
 comment on column strongroom_views.late_transactions.signer_address is 'The address that sends it.';
-comment on column strongroom_views.late_transactions.contract_wallet is 'The contract wallet that does it, for which the signer sends; null where the signer acts itself.';
+comment on column strongroom_views.late_transactions.contract_wallet is 'The contract wallet that executes it, for which the signer sends; null for an eoa wallet.';
 comment on column strongroom_views.late_transactions.nonce is 'Its nonce.';
-comment on column strongroom_views.late_transactions.kind is 'What it was asked for as: send, batch, mint, transfer or collection; deployment: what a contract wallet needs before its first.';
+comment on column strongroom_views.late_transactions.kind is 'The request that made it: send, batch, mint, transfer or collection; deployment: of a contract wallet, before its first transaction.';
 comment on column strongroom_views.late_transactions.status is 'submitted, pending, success or failed.';
 comment on column strongroom_views.late_transactions.created_at is 'When it was recorded.';
-comment on column strongroom_views.late_transactions.age is 'How long ago.';
-comment on column strongroom_views.late_transactions.cause is 'Why it is not done, as one of the words in docs/operations.md; null where it is.';
+comment on column strongroom_views.late_transactions.age is 'How long ago it was recorded.';
+comment on column strongroom_views.late_transactions.cause is 'Why it is not done, as one of the words in docs/operations.md; null if it is done.';
 comment on column strongroom_views.late_transactions.why is 'The same as a sentence.';
-comment on column strongroom_views.late_transactions.waits_for is 'The transaction that must be mined before it, where it stands behind another one.';
+comment on column strongroom_views.late_transactions.waits_for is 'The transaction that must be mined before it; null if there is none.';
 comment on column strongroom_views.late_transactions.attempt is 'Which of its attempts is sent, from 1; one more than rungs is the cancel.';
-comment on column strongroom_views.late_transactions.rungs is 'How many rungs its fee ladder has.';
+comment on column strongroom_views.late_transactions.rungs is 'The number of rungs of its fee ladder.';
 comment on column strongroom_views.late_transactions.cancelling is 'Whether it is given up: only the cancel is sent.';
-comment on column strongroom_views.late_transactions.refusal is 'What the node said when it was last sent, where it did not take it.';
-comment on column strongroom_views.late_transactions.job_id is 'Its job in the queue; null where there is none.';
+comment on column strongroom_views.late_transactions.refusal is 'The node''s last refusal; null after it accepted the attempt.';
+comment on column strongroom_views.late_transactions.job_id is 'Its job in the queue; null if there is none.';
 comment on column strongroom_views.late_transactions.job_state is 'As in strongroom_views.jobs.';
-comment on column strongroom_views.late_transactions.job_error is 'What it failed with.';
+comment on column strongroom_views.late_transactions.job_error is 'The first line of that job''s last error.';
 
 grant usage on schema strongroom_views to strongroom_api, strongroom_viewer;
 grant select on all tables in schema strongroom_views to strongroom_api, strongroom_viewer;
