@@ -1,4 +1,4 @@
-// Reading the audit, and the chain over it: rows are read and links are added, and neither is ever changed.
+// Reads the audit, and reads and extends its chains. Nothing is ever changed.
 
 import { and, asc, count, desc, eq, gt, isNull, lte, max, min, notExists, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
@@ -7,7 +7,7 @@ import { SECURITY_EVENTS, type SecurityEventKind } from '../words.ts'
 
 export type AuditRecord = typeof audit.$inferSelect
 
-/** The chain of what concerns the whole deployment; every project's chain has its id. */
+/** The name of the deployment's chain; a project's chain has the project's id. */
 const DEPLOYMENT_CHAIN = 'deployment'
 
 export const chainOf = (row: Pick<AuditRecord, 'projectId'>): string => row.projectId ?? DEPLOYMENT_CHAIN
@@ -18,7 +18,7 @@ const ofChain = (chain: string | null) => {
   return chain === DEPLOYMENT_CHAIN ? isNull(audit.projectId) : eq(audit.projectId, chain)
 }
 
-/** For rows above `above`: a bound that is said twice lets neither side be read from its beginning. */
+/** Rows above `above`: the bound is repeated for both tables, so that neither is read from its start. */
 const isUnchained = (db: Queryable, above: bigint) =>
   notExists(
     db
@@ -71,7 +71,7 @@ const linkColumns = {
   head: auditChain.head,
 }
 
-/** Where each of these chains ends, however long it is; a chain without links is not among them. */
+/** The last link of each of these chains that has one. */
 export const lastLinks = async (db: Queryable, chains: readonly string[]): Promise<readonly Link[]> => {
   const { rows: ends } = await db.execute<{ chain: string; position: string }>(sql`
     select wanted.chain, last.position
@@ -87,7 +87,7 @@ export const lastLinks = async (db: Queryable, chains: readonly string[]): Promi
     .where(sql`(${auditChain.chain}, ${auditChain.position}) in (${sql.join(places, sql`, `)})`)
 }
 
-/** Adds links, all or none. A link whose place or row has been taken meanwhile is a unique violation. */
+/** Adds all links or none. A unique violation means that another process has added a link at a place or for a row. */
 export const insertLinks = async (db: Queryable, links: readonly Link[]): Promise<void> => {
   await db.insert(auditChain).values([...links])
 }
@@ -104,7 +104,7 @@ export const recentChains = async (db: Queryable, input: { readonly links: numbe
   return rows.map((row) => row.chain)
 }
 
-/** Every chain that has a link: one step through the index a chain, however long the chains are. */
+/** Every chain that has a link, with one index step for each chain. */
 export const listChains = async (db: Queryable): Promise<readonly string[]> => {
   const { rows } = await db.execute<{ chain: string }>(sql`
     with recursive each as (
@@ -153,7 +153,7 @@ export const countUnchained = async (
 
 export type UnchainedTail = { readonly rows: number; readonly oldestSeconds: number | null }
 
-/** Beyond it the tail is no longer counted: nobody needs to know it more exactly, and a scrape must stay cheap. */
+/** The tail is counted only up to this number, so that a scrape stays cheap. */
 export const COUNTED_TAIL_MAX = 10_000
 
 /**
@@ -179,7 +179,7 @@ export const listSecurityRows = async (
   input: { readonly projectId: string | null; readonly kind: SecurityEventKind | null; readonly limit: number },
 ): Promise<readonly AuditRecord[]> => {
   const { projectId, kind, limit } = input
-  // Spelled as the index's condition is.
+  // Written as in the index's condition.
   const isEvent = sql.raw(`"action" in (${SECURITY_EVENTS.map((each) => `'${each}'`).join(', ')})`)
   const of = [
     projectId === null ? undefined : eq(audit.projectId, projectId),

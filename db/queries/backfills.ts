@@ -9,7 +9,7 @@ export type BackfillPlace = { readonly network: Network; readonly address: strin
 
 const at = ({ network, address }: BackfillPlace) => and(eq(backfills.network, network), eq(backfills.address, address))
 
-/** Nothing happens where the address has one already: then it is watched, and its past is ours. */
+/** Does nothing if the address has a backfill already. */
 export const insertBackfill = async (
   db: Queryable,
   input: BackfillPlace & { readonly keyMadeAt: Date | null },
@@ -22,7 +22,7 @@ export const readBackfill = async (db: Queryable, place: BackfillPlace): Promise
   return row ?? null
 }
 
-/** Those of some networks that are not done and do not wait for their next try, oldest first. */
+/** Backfills that are not done and whose next try is due, oldest first. */
 export const openBackfills = (
   db: Queryable,
   input: { readonly networks: readonly Network[]; readonly limit: number },
@@ -40,7 +40,7 @@ export const openBackfills = (
     .orderBy(asc(backfills.requestedAt))
     .limit(input.limit)
 
-/** Holds the indexer of a network where it stands until the transaction ends; null before it began. */
+/** Locks the indexer's cursor of a network until the transaction ends; null before it began. */
 export const holdIndexer = async (tx: Tx, network: Network): Promise<BlockPoint | null> => {
   const [row] = await tx
     .select({ number: cursors.blockNumber, hash: cursors.blockHash })
@@ -50,7 +50,7 @@ export const holdIndexer = async (tx: Tx, network: Network): Promise<BlockPoint 
   return row ?? null
 }
 
-/** The indexer must be held meanwhile: whoever looked for wallets before must see by `hasBackfillBegunSince` that one came. */
+/** The indexer's cursor must be locked: an indexer step that is running then sees the backfill by `hasBackfillBegunSince`. */
 export const beginBackfill = async (tx: Tx, place: BackfillPlace, fromBlock: bigint): Promise<void> => {
   await tx
     .update(backfills)
@@ -81,7 +81,7 @@ export const hasBackfillBegunSince = async (
 
 const UNHINDERED = { hindrance: null, hindranceReason: null, hinderedAt: null, tries: 0, nextTryAt: null }
 
-/** Writes down that a walk does not go on, and when it is tried again. Since when: since it last went on. */
+/** Records why a backfill waits, and when it is tried again. `hindered_at` stays until it goes on. */
 export const pauseBackfill = async (
   db: Queryable,
   input: {
@@ -105,14 +105,14 @@ export const pauseBackfill = async (
     .where(and(at(place), isNull(backfills.doneAt)))
 }
 
-/** @returns false where somebody else has moved it meanwhile: then the caller's transaction must not commit. */
+/** @returns false if another process has moved it meanwhile: then the caller's transaction must not commit. */
 export const moveBackfill = async (
   tx: Tx,
   input: {
     readonly place: BackfillPlace
     readonly from: bigint
     readonly to: bigint
-    /** How far coins are known now, and those within transactions; absent where that has not moved. */
+    /** The new `coins_reached_block` and `traced_reached_block`; absent if unchanged. */
     readonly coinsTo?: bigint
     readonly tracedTo?: bigint
     readonly done: boolean
@@ -133,7 +133,7 @@ export const moveBackfill = async (
   return rows.length === 1
 }
 
-/** What the indexer saw in a range: its blocks that are not final. */
+/** The blocks in a range that the indexer saw and that are not final. */
 export const seenByIndexer = (
   tx: Tx,
   input: { readonly network: Network; readonly fromBlock: bigint; readonly toBlock: bigint },

@@ -1,6 +1,5 @@
-// How long a signer's lowest transaction has waited, and what blocks ask for meanwhile. For operators alone it is written down
-// which networks workers follow, and how waiting signers stand with their chains: nothing is decided by that, and the views
-// of views.sql read it.
+// How long a signer's lowest transaction has waited, and what blocks ask for. And for the operators' views (views.sql) only:
+// which networks workers follow, and the state of waiting signers.
 
 import { and, eq, isNull, lt, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
@@ -10,20 +9,20 @@ import { isChosen, isLive, type QuietRow, quietRows } from './transactions.ts'
 
 type DueClock = {
   readonly id: string
-  /** `start`: its time begins, or begins again. */
+  /** `start`: its clock must start, or start again. */
   readonly due: 'start' | 'climb' | 'expiry' | null
-  /** The lowest attempt that offers what is asked: as many as offer less. */
+  /** The number of the lowest attempt that offers enough, which is how many offer too little. */
   readonly payable: number
 }
 
-/** While nothing could take it a clock is set back, but not at each look. */
+/** While no attempt offers enough, the clock is reset, but not at each check. */
 const SET_BACK_SHARE = 20
 
 /**
- * Of each signer's lowest live transaction that is in no block, once a node was asked to take it: whether its clock must be
- * started, its fee must rise (by time only of what a node took), or it must be given up. Its clock stands still while blocks
- * ask for more than it can ever offer. By the database's clock.
- * @param input.askedPerGas what the next block may ask for, in wei; null where that is not known.
+ * For each signer's lowest waiting transaction that a node was asked to take: whether its clock must start, its fee must rise
+ * (by time only if a node accepted it), or it must be given up. The clock stands still while blocks ask for more than it can
+ * ever offer. By the database's clock.
+ * @param input.askedPerGas the next block's highest possible base fee, in wei; null if unknown.
  */
 export const dueClocks = async (
   db: Queryable,
@@ -66,7 +65,7 @@ export const dueClocks = async (
   return rows
 }
 
-/** Of the signers whose lowest has waited for `seconds`: that nonce. The longest waiting first. */
+/** Signers whose lowest transaction has waited for `seconds`, with its nonce; the longest waiting first. */
 export const lowestWaiting = async (
   db: Queryable,
   input: { readonly network: Network; readonly seconds: number; readonly limit: number },
@@ -80,7 +79,7 @@ export const lowestWaiting = async (
     .orderBy(sql`min(${transactions.createdAt})`)
     .limit(input.limit)
 
-/** What of a signer waits at a lower nonce than this. */
+/** A signer's waiting transactions below a nonce. */
 export const waitingBelow = async (
   db: Queryable,
   { network, address, nonce }: { readonly network: Network; readonly address: string; readonly nonce: number },
@@ -95,7 +94,7 @@ export const waitingBelow = async (
     ),
   )
 
-/** What something in no block waits for, where that is worth telling its caller; null for the next blocks. */
+/** What a transaction in no block waits for; null if only for the next blocks. */
 export const waitsFor = async (
   db: Queryable,
   { id, network }: { readonly id: string; readonly network: Network },
@@ -114,7 +113,7 @@ export const waitsFor = async (
   return row.isTooLow ? 'waiting_for_fees' : null
 }
 
-/** From now on each of these transactions waits with its signer's others behind it. */
+/** Starts the clocks of these transactions now. */
 export const startClocks = async (db: Queryable, ids: readonly string[]): Promise<void> => {
   await db
     .update(transactions)
@@ -122,7 +121,7 @@ export const startClocks = async (db: Queryable, ids: readonly string[]): Promis
     .where(eq(transactions.id, sql`any(${sql.param(ids)}::uuid[])`))
 }
 
-/** A worker follows the network, by these rules, now. */
+/** Records that a worker follows the network now, with these settings. */
 export const noteFollowedNetwork = async (
   db: Queryable,
   row: Pick<
@@ -136,7 +135,7 @@ export const noteFollowedNetwork = async (
     .onConflictDoUpdate({ target: followedNetworks.network, set: { ...row, updatedAt: sql`now()` } })
 }
 
-/** Signers with something that has waited for `seconds`, and that were not heard of for as long: those longest unheard first. */
+/** Signers with a transaction that has waited for `seconds` and whose state is as old; the oldest state first. */
 export const signersToRefresh = async (
   db: Queryable,
   input: { readonly network: Network; readonly seconds: number; readonly limit: number },

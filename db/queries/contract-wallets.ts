@@ -1,5 +1,5 @@
-// What contract wallets are to execute, and the deployments that it waits for. The signer is the owner's key: where two
-// projects hold it, a deployment is for both.
+// The pending executions of contract wallets and the deployments that they wait for. If two projects hold the owner's key, a
+// deployment serves both.
 
 import { and, asc, desc, eq, isNotNull, isNull, ne, or, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
@@ -16,7 +16,7 @@ const isToBeExecuted = and(
   isNull(transactions.minedBlockHash),
 )
 
-/** The call data of what a contract wallet is to execute that is in no block yet, of the newest `limit`. */
+/** The call data of a contract wallet's executions in no block, of the newest `limit`. */
 export const pendingInputs = async (
   db: Queryable,
   { limit, ...wallet }: OfContractWallet & { readonly limit: number },
@@ -30,7 +30,7 @@ export const pendingInputs = async (
   return rows.map(({ input }) => input)
 }
 
-/** What these are to execute that is in no block yet: ids, in the order of nonces. */
+/** The ids of these wallets' executions in no block, in the order of their nonces. */
 export const pendingExecutions = async (tx: Tx, wallets: readonly OfContractWallet[]): Promise<readonly string[]> => {
   if (wallets.length === 0) return []
   const rows = await tx
@@ -55,16 +55,13 @@ const readDeployments = (db: Queryable, wallet: OfContractWallet) =>
     .from(transactions)
     .where(and(ofContractWallet(wallet), eq(transactions.kind, sql`'deployment'`)))
 
-/** Whether a contract wallet's deployment is recorded that put code there, or still may and is not given up. */
+/** Whether a deployment of the wallet is recorded that has succeeded, or is pending and not given up. */
 export const hasDeployment = async (db: Queryable, wallet: OfContractWallet): Promise<boolean> => {
   const rows = await readDeployments(db, wallet)
   return rows.some(({ status, givenUp }) => status === 'success' || (status !== 'failed' && givenUp === null))
 }
 
-/**
- * Whether none of those that are recorded can come before a nonce any more: each is final, or behind it, as one that was
- * recorded after another was given up.
- */
+/** Whether no recorded deployment can still be mined before a nonce: each is final, or has a higher nonce. */
 export const areDeploymentsOver = async (
   db: Queryable,
   { nonce, ...wallet }: OfContractWallet & { readonly nonce: number },

@@ -14,14 +14,14 @@ const at = (follower: Follower) => and(eq(cursors.network, follower.network), eq
 const seen = (follower: Follower) =>
   and(eq(seenBlocks.network, follower.network), eq(seenBlocks.purpose, follower.purpose))
 
-/** Up to which block a follower has everything, or null before it began. */
+/** The last block that a follower has processed; null before it began. */
 export const readCursor = async (db: Queryable, follower: Follower): Promise<Cursor | null> => {
   const [row] = await db.select().from(cursors).where(at(follower))
   if (row === undefined) return null
   return { number: row.blockNumber, hash: row.blockHash, baseFeePerGas: row.baseFeePerGas }
 }
 
-/** What the newest block asks for, as the tracker saw it. */
+/** Stores the base fee of the newest block that the tracker saw. */
 export const noteBaseFee = async (
   db: Queryable,
   { network, baseFeePerGas }: { readonly network: Network; readonly baseFeePerGas: bigint | null },
@@ -32,7 +32,7 @@ export const noteBaseFee = async (
     .where(at({ network, purpose: 'track' }))
 }
 
-/** The same, and it stays there until the database transaction ends. */
+/** The same, locked until the database transaction ends. */
 export const holdCursor = async (tx: Tx, follower: Follower): Promise<BlockPoint | null> => {
   const [row] = await tx.select().from(cursors).where(at(follower)).for('share')
   return row === undefined ? null : { number: row.blockNumber, hash: row.blockHash }
@@ -50,10 +50,7 @@ export const beginCursor = async (db: Queryable, follower: Follower, point: Bloc
     .onConflictDoNothing()
 }
 
-/**
- * Moves a cursor from where the caller read it; false where somebody else has moved it meanwhile, and then the caller's
- * transaction must not commit.
- */
+/** Moves a cursor. @returns false if another process has moved it meanwhile: then the transaction must not commit. */
 export const moveCursor = async (
   tx: Tx,
   input: { readonly follower: Follower; readonly from: BlockPoint; readonly to: BlockPoint },
@@ -88,7 +85,7 @@ export const forgetBlocksAbove = async (tx: Tx, follower: Follower, number: bigi
   await tx.delete(seenBlocks).where(and(seen(follower), gt(seenBlocks.number, number)))
 }
 
-/** The hash of the block that a follower took in at a height; null where it has none there, or where that is final. */
+/** The hash of the block that a follower processed at a height; null if there is none or its hash was dropped as final. */
 export const seenHash = async (db: Queryable, follower: Follower, number: bigint): Promise<string | null> => {
   const [row] = await db
     .select({ hash: seenBlocks.hash })
@@ -97,7 +94,7 @@ export const seenHash = async (db: Queryable, follower: Follower, number: bigint
   return row?.hash ?? null
 }
 
-/** The newest final block, as of when the follower last moved: of those that it remembers the oldest. */
+/** The newest final block as of the follower's last move, which is the oldest block whose hash is kept. */
 export const oldestSeen = async (db: Queryable, follower: Follower): Promise<BlockPoint | null> => {
   const [row] = await db
     .select({ number: seenBlocks.number, hash: seenBlocks.hash })

@@ -10,7 +10,7 @@ type Place = { readonly network: Network; readonly contract: string }
 const at = ({ network, contract }: Place) =>
   and(eq(doubtfulContracts.network, network), eq(doubtfulContracts.contract, contract))
 
-/** In the transaction that keeps movements of theirs. The rows are locked: a correction waits, and then sees those, too. */
+/** Called in the transaction that stores their movements. It locks the rows, so a correction waits and sees these too. */
 export const doubtContracts = async (
   tx: Tx,
   input: {
@@ -24,7 +24,7 @@ export const doubtContracts = async (
   if (contracts.length === 0) return
   await tx
     .insert(doubtfulContracts)
-    // In one order, that two who write the same ones do not wait for each other.
+    // Always in the same order, to avoid deadlocks.
     .values([...contracts].sort().map((contract) => ({ network, contract, fromBlock, toBlock })))
     .onConflictDoUpdate({
       target: [doubtfulContracts.network, doubtfulContracts.contract],
@@ -62,13 +62,13 @@ export const postponeDoubtfulContract = async (
     .where(at(input))
 }
 
-/** What `asStandard` of chain.ts does to a movement, done to those that are kept; anything but these two stands as it is. */
+/** Does to stored movements what `asStandard` does to new ones; other standards change nothing. */
 const CORRECTIONS = {
   erc721: { of: 'erc20', set: { standard: 'erc721', tokenId: sql`${movements.amount}`, amount: 1n } },
   erc20: { of: 'erc721', set: { standard: 'erc20', tokenId: null, amount: sql`${movements.tokenId}` } },
 } as const
 
-/** Sets the kept movements of a contract right by its standard, and ends the doubt. */
+/** Corrects a contract's stored movements by its standard, and deletes its row here. */
 export const settleDoubtfulContract = (db: Db, input: Place & { readonly standard: AssetStandard }): Promise<void> =>
   db.transaction(async (tx) => {
     const { network, contract, standard } = input

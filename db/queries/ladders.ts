@@ -1,4 +1,4 @@
-// Ladders of transactions that are signed anew.
+// The ladder of a transaction that is sped up.
 
 import { and, eq, gte, sql } from 'drizzle-orm'
 import type { Tx } from '../client.ts'
@@ -6,8 +6,8 @@ import { attempts, transactions } from '../schema.ts'
 import type { TransactionRow } from './transactions.ts'
 
 /**
- * Removes rungs that were never sent. The cancel goes with them, or stays as a former one: what may have been sent must be
- * known when it is met in a block.
+ * Deletes rungs that were never sent, and the cancel if it was not sent either; otherwise it stays as a former cancel, because
+ * the tracker must recognise it in a block.
  */
 export const eraseUnsent = async (
   tx: Tx,
@@ -31,7 +31,7 @@ export const eraseUnsent = async (
     .where(and(ofIt, eq(attempts.kind, 'cancel')))
 }
 
-/** Its ladder has so many rungs now, and it is no longer given up; which of them is sent is for `learn` to say. */
+/** Stores the new ladder's size and clears the give-up; `recordObservation` then chooses the rung. */
 export const extendLadder = async (
   tx: Tx,
   ladder: Pick<TransactionRow, 'id' | 'rungs' | 'hasFixedFees' | 'isCutByFunds' | 'worstCost'>,

@@ -1,5 +1,4 @@
-// Transactions and the blocks that they are in, as the tracker asks for them; and what was final, for operators who must find
-// out whether it still is.
+// Transactions and their blocks, for the tracker; and final ones, for the repair after a deep reorganisation.
 
 import { and, asc, desc, eq, gt, isNotNull, isNull, lte, ne, type SQL, sql } from 'drizzle-orm'
 import type { Queryable, Tx } from '../client.ts'
@@ -7,7 +6,7 @@ import { attempts, transactions } from '../schema.ts'
 import type { Network, TransactionKind } from '../words.ts'
 import { isUnfinished, type TransactionRow } from './transactions.ts'
 
-/** Which of a block's hashes are attempts of unfinished transactions: one query a block. */
+/** The attempts of unfinished transactions among a block's hashes. */
 export const attemptsAmong = async (
   db: Queryable,
   input: { readonly network: Network; readonly hashes: readonly string[] },
@@ -37,13 +36,13 @@ const minedWhere = async (db: Queryable, network: Network, where: SQL | undefine
   return rows.flatMap(({ transactionId, blockHash }) => (blockHash === null ? [] : [{ transactionId, blockHash }]))
 }
 
-/** Taken to be mined in blocks above this one. */
+/** Transactions recorded as mined above this block. */
 export const minedAbove = (
   db: Queryable,
   input: { readonly network: Network; readonly blockNumber: bigint },
 ): Promise<readonly MinedIn[]> => minedWhere(db, input.network, gt(transactions.minedBlockNumber, input.blockNumber))
 
-/** Taken to be mined at the height of this block, in another one. */
+/** Transactions recorded as mined in another block at this height. */
 export const minedBeside = (
   db: Queryable,
   input: { readonly network: Network; readonly blockNumber: bigint; readonly blockHash: string },
@@ -54,7 +53,7 @@ export const minedBeside = (
     and(eq(transactions.minedBlockNumber, input.blockNumber), ne(transactions.minedBlockHash, input.blockHash)),
   )
 
-/** Mined in blocks up to this one, and not final yet. */
+/** Transactions mined up to this block that are not final yet. */
 export const minedUpTo = (
   db: Queryable,
   input: { readonly network: Network; readonly blockNumber: bigint },
@@ -69,10 +68,9 @@ export type UnsettledRow = MinedIn & {
   readonly input: string
 }
 
-/** Of what is unfinished. */
 export type Unfinished = {
   readonly immortal: number
-  /** Of what is mortal and in no block: the first block that could take any of it. null where there is nothing. */
+  /** The first block that could take any mortal transaction that is in no block; null if there is none. */
   readonly earliestBirth: bigint | null
 }
 
@@ -89,7 +87,7 @@ export const readUnfinished = async (db: Queryable, network: Network): Promise<U
   return row ?? { immortal: 0, earliestBirth: null }
 }
 
-/** Mortal, in no block, and too late for any above this one. */
+/** Mortal transactions that are in no block and that no block above this one can take. */
 export const lapsedBy = async (
   db: Queryable,
   input: { readonly network: Network; readonly blockNumber: bigint; readonly limit: number },
@@ -108,7 +106,7 @@ export const lapsedBy = async (
     )
     .limit(input.limit)
 
-/** Mined at or below a block, and not told yet, without the first `offset`; a mined cancel is told by nothing but being final. */
+/** Transactions mined up to a block without a result yet, after the first `offset`. Not cancels: these only become final. */
 export const minedUnsettled = async (
   db: Queryable,
   input: { readonly network: Network; readonly upToBlock: bigint; readonly offset: number; readonly limit: number },
@@ -122,7 +120,7 @@ export const minedUnsettled = async (
       contractWallet: transactions.contractWallet,
       signerAddress: transactions.signerAddress,
       to: transactions.to,
-      // The calls within are looked for where a contract wallet was to do them, and did not.
+      // Only a contract wallet's inner calls are needed, to explain their failure.
       input: sql<string>`case when ${transactions.contractWallet} is null then '0x' else ${transactions.input} end`,
     })
     .from(transactions)
@@ -151,7 +149,7 @@ export type FinalRow = Pick<TransactionRow, 'id' | 'projectId' | 'signerAddress'
   readonly blockHash: string
 }
 
-/** What was told for good and used its nonce, the highest blocks first. A scan. */
+/** Final transactions that used their nonce, highest blocks first. A scan. */
 export const finalFromTheTop = async (
   db: Queryable,
   input: { readonly network: Network; readonly offset: number; readonly limit: number },
@@ -192,7 +190,7 @@ export const hashesOf = async (db: Queryable, transactionId: string): Promise<re
 const asItWas = ({ id, blockHash }: Pick<FinalRow, 'id' | 'blockHash'>) =>
   and(eq(transactions.id, id), transactions.final, transactions.holdsNonce, eq(transactions.minedBlockHash, blockHash))
 
-/** It is on no chain: it failed, and its nonce is free. @returns whether it was still as it was read. */
+/** Marks a transaction as failed and frees its nonce. @returns false if it has changed since it was read. */
 export const releaseLost = async (
   tx: Tx,
   row: Pick<FinalRow, 'id' | 'blockHash'>,
@@ -214,7 +212,7 @@ export const releaseLost = async (
   return rows.length === 1
 }
 
-/** It is in another block: the tracker tells it anew from there. @returns whether it was still as it was read. */
+/** Moves a transaction to another block, for the tracker to settle again. @returns false if it has changed since it was read. */
 export const reopenMoved = async (
   tx: Tx,
   row: Pick<FinalRow, 'id' | 'blockHash'>,
@@ -239,7 +237,7 @@ export const reopenMoved = async (
   return rows.length === 1
 }
 
-/** Signers that were heard of in the last minute, of which the chain counts no more than a nonce that was final. */
+/** Signers, as the node counted in the last minute, with fewer transactions than their final nonces require. */
 export const countedTooFew = async (
   db: Queryable,
   { network }: { readonly network: Network },

@@ -3,7 +3,7 @@ import type { Queryable } from '../client.ts'
 import { audit } from '../schema.ts'
 import type { Network } from '../words.ts'
 
-/** What was signed to be sent elsewhere, as the audit has it. No block above `validUntilBlock` takes it. */
+/** A mortal extrinsic that `sign` returned, from its audit row. No block above `validUntilBlock` takes it. */
 export type MortalSignature = {
   readonly walletId: string
   readonly nonce: number
@@ -26,7 +26,7 @@ export const findMortalSignature = async (
       and(
         eq(audit.action, 'transaction_signed'),
         eq(audit.projectId, input.projectId),
-        // As the index has it.
+        // Written as in the index's condition.
         sql`details->>'valid_until_block' is not null`,
         sql`details->>'hash' = ${input.hash}`,
         sql`details->>'network' = ${input.network}`,

@@ -10,8 +10,8 @@ export type MovementRow = typeof movements.$inferSelect
 const ROWS_AN_INSERT = 20_000
 
 /**
- * A movement that is already there stays as it is. Hardly ever is one there, and as PostgreSQL takes a third longer where it
- * has to look for one first, it is told to only where it came upon one.
+ * Inserts movements; one that exists stays as it is. That is rare, and `on conflict` takes a third longer, so it is used only
+ * after a plain insert has failed.
  */
 export const insertMovements = async (tx: Tx, rows: readonly MovementRow[]): Promise<void> => {
   for (let from = 0; from < rows.length; from += ROWS_AN_INSERT) {
@@ -56,7 +56,7 @@ const insertTogether = async (tx: Queryable, rows: readonly MovementRow[], onCon
     ${onConflict}`)
 }
 
-/** Blocks above this are no longer the chain's. @returns how many movements went with them. */
+/** Deletes the movements above a block, after a reorganisation. @returns how many. */
 export const deleteMovementsAbove = async (
   tx: Tx,
   input: { readonly network: Network; readonly blockNumber: bigint },
@@ -69,10 +69,10 @@ export const deleteMovementsAbove = async (
 
 type Page = { readonly limit: number; readonly offset: number }
 
-/** Where a movement is in the list of its address. */
+/** A movement's place in the list of its address. */
 type ListKey = Pick<MovementRow, 'blockNumber' | 'logIndex' | 'itemIndex' | 'id'>
 
-/** null where the address has no such movement. */
+/** null if the address has no such movement. */
 export const findListKey = async (
   db: Queryable,
   input: { readonly network: Network; readonly address: string; readonly id: string },
@@ -166,7 +166,7 @@ export const createdCollectionsAmong = async (
 /** One token, or one id of a multi-token, in the hands of one address. */
 export type HoldingRow = { readonly address: string; readonly contract: string; readonly tokenId: bigint }
 
-/** What came in and has not gone out again. */
+/** The amount that came in and has not gone out. */
 const held = sql`sum(case ${movements.direction} when 'in' then ${movements.amount} else -${movements.amount} end) > 0`
 
 /** The NFTs of an address, by contract and token id. */

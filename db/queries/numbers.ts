@@ -1,4 +1,4 @@
-// What a scrape of the metrics reads in the database: how things stand, not what happened.
+// What a scrape of the metrics reads in the database: current states, not counts of events.
 
 import { sql } from 'drizzle-orm'
 import type { Db } from '../client.ts'
@@ -35,15 +35,15 @@ export type Numbers = {
   readonly unfinished: readonly Unfinished[]
   readonly followed: readonly FollowedTo[]
   readonly jobs: readonly JobNumbers[]
-  /** Walks back through the blocks that are not done; and contracts that did not say what they are, in no state. */
+  /** Backfills that are not done, by state; and doubtful contracts, without a state. */
   readonly backfills: readonly RowsInState[]
   readonly doubtful: readonly RowsInState[]
   readonly audit: UnchainedTail
 }
 
 /**
- * All that a scrape needs of the database, as of one moment, on one connection; times are by the database's clock.
- * @param input.timeoutMs for each of its statements.
+ * Reads all that a scrape needs, in one snapshot on one connection; times are by the database's clock.
+ * @param input.timeoutMs for each statement.
  */
 export const readNumbers = (db: Db, input: { readonly timeoutMs: number }): Promise<Numbers> =>
   db.transaction(

@@ -1,4 +1,4 @@
-// The operators' views (views.sql), and the few questions that the command line asks of them.
+// The operators' views (views.sql), and the command line's queries on them.
 
 import { and, asc, desc, eq, inArray, or, sql } from 'drizzle-orm'
 import { bigint, boolean, integer, pgSchema, text, uuid } from 'drizzle-orm/pg-core'
@@ -142,13 +142,13 @@ type TransactionFilter = {
   readonly statuses: readonly TransactionStatus[]
   readonly network?: Network
   readonly projectId?: string
-  /** Canonical. Of a key, or of the contract wallet that it sends for. */
+  /** Canonical; a key's, or that of the contract wallet for which it sends. */
   readonly signerAddress?: string
   /** Only those that are late. */
   readonly late?: boolean
 }
 
-/** What is live is listed with the oldest first, else the newest. */
+/** Live ones oldest first, otherwise the newest first. */
 export const listTransactions = async (
   db: Queryable,
   input: TransactionFilter & { readonly limit: number },
@@ -157,14 +157,14 @@ export const listTransactions = async (
   const statuses = late ? LIVE.filter((each) => input.statuses.includes(each)) : input.statuses
   const isLive = statuses.every((each) => LIVE.includes(each))
   const order = isLive ? asc : desc
-  // Chosen from the table first: the view works out the why of each row that it is asked for.
+  // Select ids from the table first: the view computes the reason for each row that it returns.
   const listed = db
     .select({ id: transactions.id })
     .from(transactions)
     .where(
       and(
         inArray(transactions.status, [...statuses]),
-        // What is live is not final: said aloud, the index of what is not final is found.
+        // Implied by live; repeated so that the partial index is used.
         isLive ? eq(transactions.final, false) : undefined,
         input.network === undefined ? undefined : eq(transactions.network, input.network),
         projectId === undefined ? undefined : eq(transactions.projectId, projectId),
@@ -206,7 +206,7 @@ const transactionIdOf = async (db: Queryable, hash: string): Promise<string | nu
   return row?.id ?? null
 }
 
-/** In the order in which they are chosen. */
+/** In the order of their numbers. */
 export const listAttempts = async (db: Queryable, transactionId: string): Promise<readonly AttemptOverview[]> =>
   db
     .select()
@@ -225,7 +225,7 @@ export const findSigner = async (
   return row ?? null
 }
 
-/** What was done to a transaction by whom, oldest first. */
+/** The audit rows about a transaction, oldest first. */
 export const listActs = async (
   db: Queryable,
   input: { readonly projectId: string; readonly transactionId: string },
@@ -269,7 +269,7 @@ export const findJob = async (db: Queryable, id: bigint): Promise<JobOverview | 
   return row ?? null
 }
 
-/** Lets jobs run again now, as if they had never failed. @returns those that were not running. */
+/** Makes jobs due now and forgets their failures. @returns the ids of those that were not running. */
 export const retryJobs = async (tx: Tx, ids: readonly bigint[]): Promise<ReadonlySet<bigint>> => {
   const { rows } = await tx.execute<{ id: string }>(
     sql`select public.retry_strongroom_jobs(${sql.param(ids.map(String))}::bigint[]) as id`,

@@ -8,18 +8,18 @@ export type TransactionRow = typeof transactions.$inferSelect
 export type AttemptRow = typeof attempts.$inferSelect
 export type Signer = { readonly network: Network; readonly address: string }
 
-/** As their indexes have it: a plan that is kept could not prove it of a parameter. */
+/** Written as in the indexes' conditions: a generic plan could not use them with a parameter. */
 export const isUnfinished = not(transactions.final)
 
 const LIVE = TRANSACTION_STATUSES.filter((status) => status === 'submitted' || status === 'pending')
 
-/** What is live is not final and holds its nonce: said again, so that the indexes of what is unfinished are used. */
+/** Live implies unfinished and nonce held; repeated here so that the partial indexes are used. */
 export const isLive = and(inArray(transactions.status, LIVE), isUnfinished, transactions.holdsNonce)
 
 const ofSigner = (signer: Signer) =>
   and(eq(transactions.network, signer.network), eq(transactions.signerAddress, signer.address))
 
-/** Locks the actor's row until the transaction ends: the choice of a nonce, the signing and the insert happen under it. */
+/** Locks the signer's row until the transaction ends, for the choice of a nonce, the signing and the insert. */
 export const lockSigner = async (tx: Tx, signer: Signer): Promise<void> => {
   const lock = () =>
     tx
@@ -32,7 +32,7 @@ export const lockSigner = async (tx: Tx, signer: Signer): Promise<void> => {
   await lock()
 }
 
-/** Whether anything is recorded on a network that is not final. */
+/** Whether a network has transactions that are not final. */
 export const hasUnfinished = async (db: Queryable, network: Network): Promise<boolean> => {
   const rows = await db
     .select({ id: transactions.id })
@@ -48,8 +48,8 @@ export type UnminedRow = Pick<
 > & { readonly ageSeconds: number }
 
 /**
- * What is live and in no block yet: all of the signer's, whatever project it is of; and of the project's other signers what
- * goes to one of these addresses, or creates a contract. The newest `limit` of them, in the order in which they were recorded.
+ * Live transactions in no block: all of the signer's, in any project, and those of the project's other signers that go to one
+ * of these addresses or create a contract. The newest `limit`, in the order of their recording.
  */
 export const unminedBefore = async (
   db: Queryable,
@@ -88,15 +88,15 @@ export const unminedBefore = async (
 }
 
 export type Held = {
-  /** Which a live or mined transaction of ours holds. */
+  /** The nonces of our live and mined transactions. */
   readonly nonces: ReadonlySet<number>
-  /** The sum of what the live ones may still take. */
+  /** The sum of the live ones' worst costs. */
   readonly liveWorstCost: bigint
-  /** The same of assets that fees are paid in. */
+  /** The same for each asset in which fees are paid. */
   readonly liveAssetCosts: ReadonlyMap<string, bigint>
 }
 
-/** What the signer's transactions from a nonce on hold: what is live holds its nonce too. */
+/** What the signer's transactions from a nonce on hold. */
 export const readHeld = async (db: Queryable, signer: Signer, fromNonce: number): Promise<Held> => {
   const rows = await db
     .select({
@@ -122,9 +122,9 @@ export const readHeld = async (db: Queryable, signer: Signer, fromNonce: number)
 }
 
 /**
- * A Substrate account that falls below the existential deposit is gone, with its nonce: when it is there again, it counts
- * from 0. What the chain does not count as of a block is of an account that is gone, where it is final and its era was over by
- * then: nobody can send it again either, and it holds its nonce no longer.
+ * Releases the nonces of a reaped account. A Substrate account that falls below the existential deposit is removed, and its
+ * nonce starts from 0 when it comes back. So a final transaction that the chain does not count as of a block belongs to the
+ * removed account; after its era nobody can send it again.
  * @param of.fromNonce the signer's count as of the block.
  */
 export const releaseReaped = async (
@@ -150,7 +150,7 @@ export const insertTransaction = async (tx: Tx, row: typeof transactions.$inferI
   await tx.insert(transactions).values(row)
 }
 
-/** Everything that is signed for a transaction, as a statement whose text is the same for any number of attempts. */
+/** Inserts a transaction's attempts, by a statement with the same text for any number of them. */
 export const insertAttempts = async (
   tx: Tx,
   of: { readonly network: Network; readonly transactionId: string },
@@ -199,7 +199,7 @@ export const findTransactionByHash = async (
 
 export type WithAttempts = { readonly transaction: TransactionRow; readonly attempts: readonly AttemptRow[] }
 
-/** Rungs from the lowest, then the cancel, then former ones: an attempt's place in this order is its number. */
+/** Rungs from the lowest, then the cancel, then former cancels: the place in this order is an attempt's number. */
 const IN_THEIR_ORDER = [
   sql`case ${attempts.kind} when 'rung' then 0 when 'cancel' then 1 else 2 end`,
   asc(attempts.rung),
@@ -221,7 +221,7 @@ export const transactionWithAttempts = async (db: Queryable, id: string): Promis
   return transaction === undefined ? null : { transaction, attempts: await attemptsOf(db, id) }
 }
 
-/** The same, and nobody else changes it until the database transaction ends. `at` is the database's time. */
+/** The same, locked until the database transaction ends. `at` is the database's time. */
 export const lockTransaction = async (tx: Tx, id: string): Promise<(WithAttempts & { readonly at: Date }) | null> => {
   const [[row], itsAttempts] = await Promise.all([
     tx
@@ -234,14 +234,14 @@ export const lockTransaction = async (tx: Tx, id: string): Promise<(WithAttempts
   return row === undefined ? null : { ...row, attempts: itsAttempts }
 }
 
-/** A locked transaction as the chain's news need it, with its attempts' hashes in their order. */
+/** A locked transaction with its attempts' hashes in order. */
 export type Locked = {
   readonly transaction: TransactionRow
   readonly hashes: readonly string[]
   readonly at: Date
 }
 
-/** Many at once, each once, by their ids; in one order for everybody, so that nobody waits in a circle. */
+/** Locks several transactions, always in the same order, to avoid deadlocks. */
 export const lockTransactions = async (tx: Tx, ids: readonly string[]): Promise<ReadonlyMap<string, Locked>> => {
   const wanted = sql`any(${sql.param(ids)}::uuid[])`
   const [rows, hashes] = await Promise.all([
@@ -273,10 +273,7 @@ const SAVED = OUTCOME_COLUMNS.filter((key) => key !== 'updatedAt').map((key) => 
 const ASSIGNMENTS = sql.raw(SAVED.map(({ key, column }) => `${column.name} = row."${key}"`).join(', '))
 const RECORD = sql.raw(SAVED.map(({ key, column }) => `"${key}" ${column.getSQLType()}`).join(', '))
 
-/**
- * Writes down what became of transactions. The ids are said again as a list, as the size of a record set is a guess to the
- * planner, and its plan would be a scan.
- */
+/** Stores the outcome columns. The ids are repeated as a list: for a record set alone the planner would choose a scan. */
 export const saveTransactions = async (tx: Tx, rows: readonly TransactionRow[]): Promise<void> => {
   if (rows.length === 0) return
   await tx.execute(sql`
@@ -285,7 +282,7 @@ export const saveTransactions = async (tx: Tx, rows: readonly TransactionRow[]):
     where saved.id = row.id and saved.id = any(${sql.param(rows.map(({ id }) => id))}::uuid[])`)
 }
 
-/** A node has the bytes of these attempts. */
+/** Records that a node has accepted these attempts. */
 export const markAttemptsAccepted = async (
   tx: Tx,
   accepted: readonly { readonly network: Network; readonly hash: string }[],
@@ -305,7 +302,7 @@ export const markAttemptsAccepted = async (
     )
 }
 
-/** What the node said of an attempt that it did not take. */
+/** Records a node's refusal of an attempt. */
 export const noteAttemptError = async (
   db: Queryable,
   input: { readonly network: Network; readonly hash: string; readonly error: string },
@@ -316,7 +313,7 @@ export const noteAttemptError = async (
     .where(and(eq(attempts.network, input.network), eq(attempts.hash, input.hash)))
 }
 
-/** The signed bytes would be bearer instruments; the hashes stay. */
+/** Erases signed bytes, which whoever has them could send; the hashes stay. */
 export const eraseRaw = async (tx: Tx, transactionIds: readonly string[]): Promise<void> => {
   if (transactionIds.length === 0) return
   await tx
@@ -329,7 +326,7 @@ export type QuietRow = Pick<TransactionRow, 'id' | 'signerAddress' | 'nonce' | '
   readonly chosenHash: string
 }
 
-/** Transactions beside the attempt that is sent of them, to be narrowed by the caller. */
+/** Transactions with their chosen attempt; the caller adds the conditions. */
 export const quietRows = (db: Queryable) =>
   db
     .select({
@@ -342,7 +339,7 @@ export const quietRows = (db: Queryable) =>
     .from(transactions)
     .innerJoin(attempts, and(eq(attempts.transactionId, transactions.id), isChosen))
 
-/** Live, and nothing was learnt of it for `seconds`: what the reconciler asks the node about. The longest quiet first. */
+/** Live transactions without news for `seconds`, those longest without news first. */
 export const longQuiet = async (
   db: Queryable,
   input: { readonly network: Network; readonly seconds: number; readonly limit: number },
@@ -358,7 +355,7 @@ export const longQuiet = async (
     .orderBy(asc(transactions.updatedAt))
     .limit(input.limit)
 
-/** Puts transactions at the end of the reconciler's line. */
+/** Puts transactions at the end of the reconciler's queue. */
 export const touchTransactions = async (db: Queryable, ids: readonly string[]): Promise<void> => {
   await db
     .update(transactions)

@@ -5,7 +5,7 @@ import { workers } from '../schema.ts'
 /** A pool writes its row just after it was made: a lock younger than this without a row may be of one that has not yet. */
 const ENROLMENT_GRACE_SECONDS = 3
 
-/** Makes a job pool known, so that its locks are taken for a living one's. */
+/** Registers a job pool, so that others do not unlock its jobs. */
 export const enrolWorker = async (
   db: Queryable,
   input: { readonly id: string; readonly applicationName: string },
@@ -36,11 +36,10 @@ const jobsOfDeadWorkers = async (db: Queryable): Promise<readonly HeldJob[]> => 
 const idsOf = (jobs: readonly HeldJob[]) => sql`${sql.param(jobs.map(({ id }) => id))}::bigint[]`
 
 /**
- * Gives back the jobs that were locked by pools without a connection: a killed process would otherwise hold them for
- * the queue's four hours. Dying is not the job's failure, so its tries are counted from nothing: else a follower would be
- * given up for good after as many deaths. What a newer job has replaced is removed.
- * Idempotent; every task may run twice, and a pool that only lost its connections for a moment enrols again with the next
- * one. @returns how many pools were found dead with jobs.
+ * Unlocks the jobs of pools without a connection: a killed process would otherwise hold them for the queue's four hours. Their
+ * attempts are reset, as the death of a process is no failure of the job. Jobs that a newer one has replaced are deleted.
+ * Idempotent. A pool that lost its connections only for a moment enrols again; every task may run twice.
+ * @returns how many dead pools with jobs were found.
  */
 export const unlockJobsOfDeadWorkers = async (db: Queryable): Promise<number> => {
   const dead = await db.transaction(async (tx) => {
