@@ -25,7 +25,7 @@ export const abiFilesOf = (chains: Chains) =>
  * @param input.text the file's content
  * @param input.name the ABI's name; by default the contract's name in the artifact, else `fallbackName`
  * @param input.binding the contract with this ABI; null: every contract
- * @throws invalid_input (also if the name is taken), address_invalid.
+ * @throws invalid_input, also if the name is taken.
  */
 export const addAbi = async (
   ctx: Pick<WorkerCtx, 'db' | 'audit' | 'chains'>,

@@ -75,7 +75,7 @@ const readTyped = async (
 
 /**
  * The parsed body without null fields, or undefined if there is no body.
- * @throws body_too_large, body_incomplete, content_type_unsupported, content_encoding_unsupported, invalid_input.
+ * @throws body_too_large, body_incomplete, invalid_input.
  */
 export const readJsonBody = async (request: Request, bounds: BodyBounds): Promise<unknown> => {
   const bytes = await readTyped(request, bounds, {
@@ -98,7 +98,7 @@ export const readJsonBody = async (request: Request, bounds: BodyBounds): Promis
 
 /**
  * The fields of an HTML form; none if there is no body.
- * @throws body_too_large, body_incomplete, content_type_unsupported, content_encoding_unsupported.
+ * @throws body_too_large, body_incomplete.
  */
 export const readFormBody = async (request: Request, bounds: BodyBounds): Promise<ReadonlyMap<string, string>> => {
   const bytes = await readTyped(request, bounds, {

@@ -23,7 +23,7 @@ type Sender = {
 
 /**
  * Chooses the wallet that mints or creates: the one in `from`, else the user's own on the network, or for an API key the
- * project's. @throws network_required, address_invalid, network_mismatch, not_implemented.
+ * project's. @throws network_required.
  */
 export const resolveSender = async (ctx: Ctx, input: SenderQuery): Promise<Sender> => {
   const { projectId, ownedBy, actor, network, from } = input

@@ -18,7 +18,7 @@ type TransferNftInput = Signatory & {
 
 /**
  * Transfers one NFT, or pieces of an ERC-1155 token, from a wallet of the project.
- * @throws invalid_input and what walletOf and submitIntent throw.
+ * @throws what submitIntent throws.
  */
 export const transferNft = async (ctx: Ctx, input: TransferNftInput): Promise<Submitted> => {
   const signer = await resolveSigner(ctx, { ...input, address: input.from, field: 'from' })

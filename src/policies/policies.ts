@@ -89,7 +89,7 @@ const delegatingWallet = async (ctx: Ctx, input: CreatePolicyInput, address: str
 
 /**
  * Creates a policy, which lets the developer use a user-controlled wallet within rules, and the key lock that it needs.
- * @throws invalid_input, address_invalid, not_found, not_implemented, node_unavailable (if it must choose the fee budget),
+ * @throws invalid_input, not_found, node_unavailable (if it must choose the fee budget),
  * and what the vault throws for the two credentials.
  */
 export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<Policy> => {
@@ -125,7 +125,7 @@ export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<
 
 /**
  * Lists the policies that the caller can see on a network, or those of one wallet: all that are not revoked, oldest first.
- * @throws not_found, address_invalid, not_implemented.
+ * @throws not_found.
  */
 export const listPolicies = async (
   ctx: Pick<Ctx, 'db' | 'chains'>,

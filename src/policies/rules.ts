@@ -8,7 +8,7 @@ const refuse = (index: number, sentence: string): never => {
 
 /**
  * Refuses rules that can never match. Of an argument of call data, only ordering is checked.
- * @throws invalid_input, address_invalid, network_mismatch.
+ * @throws invalid_input.
  */
 export const checkRules = (chain: NodelessChain, rules: readonly ArgumentRule[]): void => {
   for (const [index, { argument, operator, value }] of rules.entries()) {

@@ -18,7 +18,7 @@ export const signerAddressOf = (
 
 /**
  * Reads a contract wallet and whether it has code; null for an eoa wallet, without asking a node.
- * @throws contract_wallet_changed, not_implemented, node_unavailable, wrong_chain.
+ * @throws contract_wallet_changed, node_unavailable.
  */
 export const readContractWallet = async (
   chain: Pick<Chain, 'contractWallets' | 'addressOf'>,

@@ -37,7 +37,7 @@ const exists = (input: CreateWalletInput): AppError =>
 const addressTaken = (network: Network): AppError =>
   new AppError('wallet_exists', `This project already has a wallet with this address on ${network}.`)
 
-/** Returns a function from a public key to the wallet's address. @throws invalid_input. */
+/** Returns a function from a public key to the wallet's address. */
 const addressesOf = (chain: NodelessChain, type: WalletType): ((publicKey: Uint8Array) => string) => {
   if (type === 'eoa') return chain.addressOf
   const { contractWallets } = chain

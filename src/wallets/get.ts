@@ -8,7 +8,7 @@ type Key = { readonly id: string } | { readonly address: string } | { readonly o
 
 /**
  * Finds one wallet that the caller can see.
- * @throws not_found (also for wallets of others), address_invalid, not_implemented.
+ * @throws not_found, also for wallets of others.
  */
 export const getWallet = async (
   ctx: Pick<Ctx, 'db' | 'chains'>,
@@ -21,7 +21,7 @@ export const getWallet = async (
   return wallet
 }
 
-/** The wallets on a network that the caller can see, oldest first. @throws not_implemented. */
+/** The wallets on a network that the caller can see, oldest first. */
 export const listWallets = async (
   ctx: Pick<Ctx, 'db' | 'chains'>,
   input: Reach & { readonly network: Network; readonly limit: number; readonly offset: number },
@@ -32,8 +32,7 @@ export const listWallets = async (
 
 /**
  * The network and canonical address of one of the project's wallets, for reading from the chain.
- * @throws wallet_forbidden (for an unknown address and for one of another project), address_invalid, network_mismatch,
- * not_implemented.
+ * @throws wallet_forbidden for an unknown address and for one of another project.
  */
 export const ownWallet = async (
   ctx: Pick<Ctx, 'db' | 'chains'>,

@@ -15,7 +15,7 @@ type Signer<AnyChain extends NodelessChain = Chain> = { readonly chain: AnyChain
 
 /**
  * Finds the network and canonical address of a signer. Without a network in the request, it is the only one on which the
- * caller has a wallet with the address. @throws network_required, address_invalid, network_mismatch, not_implemented.
+ * caller has a wallet with the address. @throws network_required.
  */
 export const resolveSigner = async (ctx: Pick<Ctx, 'db' | 'chains'>, input: SignerQuery): Promise<Signer> => {
   const chain = ctx.chains.withNode(input.network ?? (await onlyNetwork(ctx, input)))
