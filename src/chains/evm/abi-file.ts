@@ -1,23 +1,23 @@
-// A JSON ABI from a file: the array itself, or a compiler's artifact that has it in `abi` (Hardhat, Foundry, Truffle). It is
-// outside data: whatever could not be read or shown later is refused here, with a sentence that names the place.
+// Parses a JSON ABI from a file: the array itself, or a compiler's artifact with the array in `abi` (Hardhat, Foundry,
+// Truffle). The file is untrusted: anything that could not be decoded or shown later is refused, with the place in the error.
 
 import { AppError } from '../../errors.ts'
 import type { AbiInput, DeclaredAbiItem } from '../chain.ts'
 import { isRecord, type JsonRecord } from '../node/wire.ts'
 import { layoutOf, selectorOf, signatureOf } from './abi-types.ts'
 
-/** Artifacts hold byte code and syntax trees beside the ABI; the largest are a few megabytes. */
+/** Artifacts contain byte code and syntax trees beside the ABI; the largest have a few megabytes. */
 export const ABI_FILE_BYTES_MAX = 16_777_216
 const ITEMS_MAX = 2_000
-/** Of one function or error, those within tuples included. */
+/** Parameters of one function or error, including those in tuples. */
 const PARAMETERS_MAX = 256
 const DEPTH_MAX = 8
 const NAME_LENGTH_MAX = 128
 
-/** Solidity's identifiers; Vyper's are among them. */
+/** Solidity's identifiers, which include Vyper's. */
 const IDENTIFIER = /^[A-Za-z_$][A-Za-z0-9_$]*$/
 const ARRAYS = /(\[\d*\])*$/
-/** What an ABI can hold besides functions and errors. */
+/** The other item types of an ABI. */
 const OTHER_TYPES = ['constructor', 'event', 'fallback', 'receive']
 
 const refused = (sentence: string): AppError => new AppError('invalid_input', sentence)
@@ -68,11 +68,11 @@ const inputsIn = (
   return value.map((each: unknown, index) => inputIn(each, `${at}, parameter ${index},`, bounds))
 }
 
-/** null for what is neither a function nor an error. */
+/** null for an item that is neither a function nor an error. */
 const itemIn = (value: unknown, index: number): DeclaredAbiItem | null => {
   const at = `item ${index}`
   if (!isRecord(value)) throw refused(`The ABI's ${at} must be an object.`)
-  // The specification: a type that is not told is "function".
+  // By the specification a missing type means "function".
   const { type: kind = 'function' } = value
   if (kind !== 'function' && kind !== 'error') {
     if (OTHER_TYPES.some((other) => other === kind)) return null
@@ -101,7 +101,7 @@ const abiIn = (json: unknown): readonly unknown[] => {
 
 /**
  * The functions and errors of a JSON ABI, each signature once.
- * @returns also what the artifact calls its contract, null where it does not.
+ * @returns also the contract name from the artifact; null if it has none.
  * @throws invalid_input
  */
 export const parseAbiFile = (

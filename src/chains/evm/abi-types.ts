@@ -1,5 +1,5 @@
-// Types of the contract ABI (Solidity documentation, "Contract ABI Specification"), from their names to their layout: how
-// many bytes a value takes in the head of a sequence, and whether its content stands in the tail.
+// Parses the type names of the contract ABI (Solidity documentation, "Contract ABI Specification") into layouts: how many
+// bytes a value takes in the head of a sequence, and whether its content is in the tail.
 
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import type { AbiInput, Hex } from '../chain.ts'
@@ -19,7 +19,7 @@ export type Layout =
   | {
       readonly kind: 'array'
       readonly item: Layout
-      /** null where the data tells it. */
+      /** null if the length is in the data. */
       readonly length: number | null
       readonly headBytes: number
       readonly dynamic: boolean
@@ -90,7 +90,10 @@ export const tupleOf = (inputs: readonly AbiInput[]): Extract<Layout, { kind: 't
   return { kind: 'tuple', names: namesOf(inputs), items, dynamic, headBytes: dynamic ? 32 : sizes }
 }
 
-/** Bare names; what has none, or one that an earlier one has, goes by its place (no name of Solidity begins with a digit). Pure. */
+/**
+ * Parameter names without leading underscores. A parameter without a name, or with one that is taken, gets its index as a
+ * name: identifiers in Solidity cannot begin with a digit. Pure.
+ */
 export const namesOf = (inputs: readonly AbiInput[]): readonly string[] => {
   const names = new Set<string>()
   for (const [index, { name }] of inputs.entries()) {

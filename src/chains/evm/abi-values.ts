@@ -1,6 +1,6 @@
-// Values of the contract ABI as a person reads them. Only the one encoding that Solidity's abi.encode makes is read: tails
-// in the order of their heads, without gaps, padding of zeros, nothing behind the end. So what is read encodes again to the
-// same bytes, and each byte is read once: data cannot be made that takes longer than its length (offsets may not meet).
+// Decodes ABI values into readable form. It accepts only the encoding that Solidity's abi.encode produces: tails in the order
+// of their heads, no gaps, zero padding, no bytes after the end. So the decoded values encode to the same bytes again, and
+// each byte is read only once: crafted offsets that share a tail cannot make decoding slow.
 
 import type { AbiInput } from '../chain.ts'
 import { type Layout, tupleOf } from './abi-types.ts'
@@ -16,7 +16,7 @@ type Word = Extract<Layout, { kind: 'word' }>
 /** `end` is where the next tail begins. */
 type Read = { readonly value: unknown; readonly end: number }
 
-/** Keeps a leading U+FEFF, and refuses what is no UTF-8. */
+/** Keeps a leading U+FEFF, and refuses invalid UTF-8. */
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 const slice = (data: Buffer, from: number, length: number): Buffer => {
@@ -30,7 +30,7 @@ const assertZero = (bytes: Buffer): void => {
   for (const byte of bytes) if (byte !== 0) throw new Misfit()
 }
 
-/** A length or an offset: never more than there is data. */
+/** A length or an offset. It must fit in 32 bits. */
 const sizeAt = (data: Buffer, at: number): number => {
   const word = slice(data, at, WORD_BYTES)
   assertZero(word.subarray(0, 28))
@@ -77,7 +77,7 @@ const readBytes = (data: Buffer, at: number, text: boolean): Read => {
   return { value: text ? textIn(bytes) : hexOf(bytes), end: end + padding }
 }
 
-/** Values one after the other: their heads, and then the tails of those that have one. */
+/** Reads a sequence of values: first all heads, then the tails of the dynamic ones. */
 const readSequence = (
   data: Buffer,
   at: number,

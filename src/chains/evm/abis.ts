@@ -1,5 +1,5 @@
-// The functions and errors that we know, by selector.
-// One function can belong to two standards (ERC-20's and ERC-721's transferFrom): then the contract's standard decides.
+// The built-in functions and errors, by selector.
+// If a function belongs to two standards (transferFrom of ERC-20 and ERC-721), the contract's standard decides.
 
 import { parseAbi } from 'viem'
 import type { AssetStandard } from '../../../db/words.ts'
@@ -24,7 +24,7 @@ const inputOf = ({ name = '', type, components }: Parameter): AbiInput => ({
   ...(components === undefined ? {} : { components: components.map(inputOf) }),
 })
 
-/** In the order of the declarations; structs may come among them. */
+/** Parses declarations, in order; structs among them are skipped. */
 const parsed = (declarations: readonly string[]): readonly AbiItem[] =>
   parseAbi(declarations).flatMap((item) =>
     item.type === 'function' || item.type === 'error' ? [{ name: item.name, inputs: item.inputs.map(inputOf) }] : [],
@@ -41,13 +41,13 @@ const FUNCTIONS = bySelector(
 
 const ERRORS = bySelector(parsed(ERROR_DECLARATIONS.flatMap(({ errors }) => errors.map((error) => `error ${error}`))))
 
-/** Every function that we know with this selector, in the order of the declarations. */
+/** All built-in functions with this selector, in the order of the declarations. */
 export const knownFunctions = (selector: string): readonly KnownFunction[] => FUNCTIONS.get(selector) ?? []
 
-/** Likewise of errors. */
+/** All built-in errors with this selector, in the order of the declarations. */
 export const knownErrors = (selector: string): readonly AbiItem[] => ERRORS.get(selector) ?? []
 
-/** How many selectors are known. */
+/** The selectors of all built-in functions and errors. */
 export const knownSelectors = (): { readonly functions: readonly string[]; readonly errors: readonly string[] } => ({
   functions: [...FUNCTIONS.keys()],
   errors: [...ERRORS.keys()],

@@ -1,10 +1,10 @@
-// Addresses: 20 bytes as text. What enters is judged strictly, what leaves carries EIP-55's checksum.
+// Addresses: 20 bytes as text. Input is checked strictly; output always has the EIP-55 checksum.
 
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { AppError } from '../../errors.ts'
 import { hexText } from '../node/wire.ts'
 
-/** A node's token transfers name the same addresses again and again; a checksum costs some microseconds. */
+/** Token transfers repeat the same addresses, and each checksum costs some microseconds. */
 const CHECKSUM_MEMO_LIMIT = 65_536
 
 const ADDRESS_ANY_CASE = /^0x[0-9a-fA-F]{40}$/
@@ -12,7 +12,7 @@ const ONE_CASE = /^0x(?:[0-9a-f]{40}|[0-9A-F]{40})$/
 /** 35 or 36 bytes in base58: a one or two byte prefix, 32 bytes, a two byte checksum (SS58). */
 const LIKE_SS58 = /^[1-9A-HJ-NP-Za-km-z]{46,50}$/
 
-/** Where minted tokens come from and burnt ones go. */
+/** Mints come from it, burns go to it. */
 export const ZERO_ADDRESS = '0x0000000000000000000000000000000000000000'
 
 const memo = new Map<string, string>()
@@ -28,7 +28,7 @@ const computeChecksum = (lower: string): string => {
   return text
 }
 
-/** EIP-55 of a lower-case address. Pure, but for its memory of recent ones. */
+/** The EIP-55 form of a lower-case address. Pure, except for a cache of recent ones. */
 export const checksum = (lower: string): string => {
   const known = memo.get(lower)
   if (known !== undefined) return known
@@ -39,7 +39,7 @@ export const checksum = (lower: string): string => {
 }
 
 /**
- * The checksummed text of an address: all lower or all upper case is taken as it is, mixed case must be a valid checksum.
+ * The checksummed text of an address. All lower or all upper case is accepted; mixed case must be a valid checksum.
  * @throws address_invalid, network_mismatch (an address of a Substrate network)
  */
 export const parseAddress = (text: string, field: string): string => {
@@ -62,17 +62,17 @@ export const parseAddress = (text: string, field: string): string => {
 const lastTwentyBytes = (digest: Uint8Array): string =>
   checksum(`0x${Buffer.from(digest.subarray(12)).toString('hex')}`)
 
-/** @param publicKey 65 bytes, uncompressed secp256k1 @throws Error for any other form: a mistake of ours */
+/** The address of a public key. @param publicKey 65 bytes, uncompressed secp256k1 @throws Error for any other form. */
 export const addressOf = (publicKey: Uint8Array): string => {
   if (publicKey.length !== 65 || publicKey[0] !== 4) throw new Error('expected 65 bytes of an uncompressed public key')
   return lastTwentyBytes(keccak_256(publicKey.subarray(1)))
 }
 
-/** Where a creation by this sender at this nonce puts its contract: keccak256(rlp([sender, nonce])), Yellow Paper §7. */
+/** The address of the contract that a sender creates at a nonce: keccak256(rlp([sender, nonce])), Yellow Paper §7. */
 export const createdAddress = (sender: string, nonce: number): string => {
   let digits = nonce === 0 ? '' : nonce.toString(16)
   if (digits.length % 2 === 1) digits = `0${digits}`
-  // RLP: a single byte below 0x80 stands for itself, anything else follows a byte of its length.
+  // RLP: a single byte below 0x80 is its own encoding; anything else is prefixed with its length.
   const isOwnByte = nonce > 0 && nonce < 0x80
   const encodedNonce = isOwnByte ? digits : `${(0x80 + digits.length / 2).toString(16)}${digits}`
   const payload = `94${sender.slice(2).toLowerCase()}${encodedNonce}`

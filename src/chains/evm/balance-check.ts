@@ -1,9 +1,9 @@
-// What was told of a block, held against the state before and after it: of the coin what moved, what its transactions cost
-// their senders, and what validators withdrew to an address; of tokens what moved, and what was wrapped. Which addresses a block touched is found by
-// its receipts, without the reader of transfers. Coins are looked at only in blocks that were traced: elsewhere it is known
-// that those within transactions are not told. Who made a block is left out, as it earns of each transaction.
+// Compares the movements of a block with the state before and after it. The change of a coin balance must be the movements,
+// the transaction costs of the sender and validator withdrawals; that of a token balance the movements and the wraps. The
+// touched addresses are read from the receipts, independently of the code that reads transfers. Coins are checked only in
+// traced blocks, because otherwise internal transfers are missing. The block's producer is left out, because it earns fees.
 //
-// State is asked for by the block's hash (EIP-1898), so that a reorganisation meanwhile is told from a difference.
+// State is read by block hash (EIP-1898), so that a reorganisation in between does not look like a difference.
 
 import { encodeFunctionData, parseAbi } from 'viem'
 import type { BalanceCheck, BalanceDifference, BalanceScope } from '../balance-check.ts'
@@ -15,24 +15,24 @@ import { addressIn, movementOf, type Transfer } from './logs.ts'
 import { isBlockMissing, isExecutionFailure, isMethodMissing, isStateMissing } from './node-errors.ts'
 import { wrapOf } from './wrapped.ts'
 
-/** Of one block: what is beyond is left out. */
+/** The most balances checked in one block. */
 const HOLDINGS_MAX = 100
 const READ_GAS_LIMIT = 1_000_000n
 const ABI = parseAbi(['function balanceOf(address owner) view returns (uint256)'])
 
-/** `contract` is null for the coin. */
+/** `contract` is null for the native coin. */
 type Holding = { readonly address: string; readonly contract: string | null }
 
 type Mined = {
   readonly blockHash: Hex
   readonly from: Hex
-  /** What its sender paid for it, beside its value. */
+  /** The fees that its sender paid. */
   readonly cost: bigint
   readonly others: readonly Hex[]
   readonly logs: readonly Log[]
 }
 
-/** `named`: the addresses in its topics. A coin that is wrapped moves no token by an event of the standard. */
+/** `named`: the addresses in its topics. `wrap`: wrapping a coin changes a token balance without a standard Transfer event. */
 type Log = { readonly contract: Hex; readonly named: readonly Hex[]; readonly wrap: Transfer | null }
 
 const parseLog = (value: unknown): Log => {
@@ -42,7 +42,7 @@ const parseLog = (value: unknown): Log => {
   return { contract: log.address, named, wrap: wrapOf(log) }
 }
 
-/** A rollup's transactions pay for their place on the other chain, too (`l1Fee`); some carry blobs (EIP-4844). */
+/** On a rollup a transaction also pays for layer 1 (`l1Fee`); some transactions carry blobs (EIP-4844). */
 const parseMined = (value: unknown): Mined => {
   const receipt = record(value)
   const amount = (name: string): bigint => nullable(quantity)(receipt[name] ?? null) ?? 0n
@@ -64,7 +64,7 @@ type Made = {
   readonly withdrawals: readonly { readonly to: Hex; readonly amount: bigint }[]
 }
 
-/** Withdrawals are counted in gwei (EIP-4895). */
+/** Withdrawals are in gwei (EIP-4895). */
 const parseMade = (value: unknown): Made => {
   const block = record(value)
   const withdrawals = listOf((each) => {
@@ -89,7 +89,7 @@ const toldOf = (movements: readonly Movement[], { address, contract }: Holding):
       .flatMap(({ from, to, amount }) => [to === address ? amount : 0n, from === address ? -amount : 0n]),
   )
 
-/** null of a token that answers with no number. */
+/** Parses to null if the token does not answer with a number. */
 const holdingQuestion = ({ address, contract }: Holding, blockHash: Hex): Question<bigint | null> => {
   const at = { blockHash }
   if (contract === null) return question('eth_getBalance', [hexText(address), at], quantity)
@@ -101,7 +101,7 @@ const holdingQuestion = ({ address, contract }: Holding, blockHash: Hex): Questi
   })
 }
 
-/** By address in its canonical form: the contracts that named it in a log. */
+/** Maps each touched address (canonical form) to the contracts that name it in a log. */
 const touchedBy = ({ movements }: BlockMovements, { made, mined }: Read): ReadonlyMap<string, ReadonlySet<string>> => {
   const touched = new Map<string, Set<string>>()
   const touch = (address: string, contract: string | null = null) => {
@@ -119,7 +119,7 @@ const touchedBy = ({ movements }: BlockMovements, { made, mined }: Read): Readon
   return touched
 }
 
-/** null where the node has another block there, or no such answers. @throws NodeUnavailable. */
+/** null if the node has another block at this height, or cannot answer. @throws NodeUnavailable. */
 const readBlock = async (rpc: Rpc, block: BlockMovements): Promise<Read | null> => {
   const [header, receipts] = await rpc.tryAll(
     [
@@ -136,7 +136,7 @@ const readBlock = async (rpc: Rpc, block: BlockMovements): Promise<Read | null> 
   return { made, mined }
 }
 
-/** null where the node no longer has the state, and in it for a token that fails. @throws NodeUnavailable. */
+/** The balances; null if the node no longer has the state. A token that fails has a null element. @throws NodeUnavailable. */
 const amountsAt = async (
   rpc: Rpc,
   holdings: readonly Holding[],
@@ -166,7 +166,7 @@ const holdingsOf = async (
   return [...(await scope.choose([...touched.keys()]))].flatMap(ofOne).slice(0, HOLDINGS_MAX)
 }
 
-/** What a block must have changed a holding by. */
+/** The change that a block must have made to a balance. */
 const expectedOf = ({ movements }: BlockMovements, { made, mined }: Read) => {
   const costs = Map.groupBy(mined, ({ from }) => checksum(from))
   const income = Map.groupBy(made.withdrawals, ({ to }) => checksum(to))
@@ -180,7 +180,7 @@ const expectedOf = ({ movements }: BlockMovements, { made, mined }: Read) => {
   }
 }
 
-/** As `Chain.checkBalances` says. @throws NodeUnavailable. */
+/** See `Blocks.checkBalances`. @throws NodeUnavailable. */
 export const checkBalances = async (
   rpc: Rpc,
   input: { readonly block: BlockMovements; readonly scope: BalanceScope },

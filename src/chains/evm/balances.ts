@@ -1,5 +1,5 @@
-// What an address holds, at one block: the block is named first, so that a coin which moves between two answers is not
-// counted twice. Tokens are strangers' code: each gets bounded gas, and one that fails is left out.
+// The balances of an address. All are read at one fixed block, so that a coin that moves between two answers is not counted
+// twice. Tokens are untrusted code: each read has a gas limit, and a token that fails is left out.
 
 import { encodeFunctionData, parseAbi } from 'viem'
 import type { Balances, Hex } from '../chain.ts'

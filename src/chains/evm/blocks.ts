@@ -1,4 +1,4 @@
-// Blocks as followers need them: who they are, who their parent is, and which transactions are in them.
+// Reads block headers: hash, parent hash and transaction hashes.
 
 import type { BlockRef, BlockWithHashes, Head, Hex } from '../chain.ts'
 import { type Answer, type Question, question, type Rpc } from '../node/rpc.ts'
@@ -21,7 +21,7 @@ const parseNewest = (value: unknown): Omit<Head, 'finalized'> => ({
   baseFeePerGas: nullable(quantity)(record(value).baseFeePerGas),
 })
 
-/** `bloom` is null where the node sends none: then it proves nothing. */
+/** `bloom` is null if the node does not send one. */
 export type BlockHeader = BlockWithHashes & { readonly bloom: Hex | null }
 
 const parseHeader = (value: unknown): BlockHeader => {
@@ -33,16 +33,16 @@ const parseHeader = (value: unknown): BlockHeader => {
   }
 }
 
-/** A block by its number; null for what the node does not have. */
+/** A block by its number; null if the node does not have it. */
 export const headerQuestion = (number: bigint): Question<BlockHeader | null> =>
   question('eth_getBlockByNumber', [toQuantity(number), false], nullable(parseHeader))
 
-/** Blocks by number, with the hashes of their transactions; null for what the node does not have. @throws NodeUnavailable. */
+/** Blocks by number; null for those that the node does not have. @throws NodeUnavailable. */
 export const readHeaders = async (rpc: Rpc, numbers: readonly bigint[]): Promise<readonly (BlockHeader | null)[]> => {
   const answers: readonly Answer<BlockHeader | null>[] = await rpc.tryAll(numbers.map(headerQuestion), {
     size: 'bulk',
   })
-  // Most nodes answer null, some refuse.
+  // For a missing block most nodes answer null, some refuse.
   return answers.map((answer) => (!answer.ok && isBlockMissing(answer.error) ? null : rpc.need(answer)))
 }
 
@@ -54,7 +54,7 @@ export const readBlock = async (rpc: Rpc, number: bigint): Promise<BlockWithHash
   return block
 }
 
-/** The newest block, and the newest final one where the node knows the tag. @throws NodeUnavailable. */
+/** The newest block, and the newest final one if the node supports that tag. @throws NodeUnavailable. */
 export const readHead = async (rpc: Rpc): Promise<Head> => {
   const [latest, finalized] = await rpc.tryAll([
     question('eth_getBlockByNumber', ['latest', false], parseNewest),

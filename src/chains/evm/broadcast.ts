@@ -1,5 +1,5 @@
-// What nodes answer to eth_sendRawTransaction. The table is read from the top; what it does not know is `unknown`, and so
-// are time-outs, 5xx and anything unreadable: the transaction may be in a pool, so its nonce is not free.
+// Classifies the answers to eth_sendRawTransaction. The first pattern of the table that matches decides. Other refusals,
+// time-outs, 5xx and unreadable answers are `unknown`: the transaction may be in a pool, so its nonce stays in use.
 
 import type { BroadcastOutcome, Hex } from '../chain.ts'
 import { NodeUnavailable, question, type Rpc, type RpcError } from '../node/rpc.ts'
@@ -140,7 +140,7 @@ const TABLE: readonly Row[] = [
 
 /** The outcome of a refusal. Pure. */
 export const classifyRefusal = (error: Pick<RpcError, 'message' | 'data'>): BroadcastOutcome => {
-  // nethermind before 1.36 put its word into `data`, behind a general message.
+  // nethermind before 1.36 puts the reason into `data` and a general text into `message`.
   const said = typeof error.data === 'string' ? `${error.message} ${error.data}` : error.message
   const kind = TABLE.find(({ pattern }) => pattern.test(said))?.kind ?? 'unknown'
   const reason = cleanText(said, REASON_LIMIT)
@@ -154,7 +154,7 @@ export const classifyRefusal = (error: Pick<RpcError, 'message' | 'data'>): Broa
   }
 }
 
-/** Sends once. Never throws for what a node says or does not say. */
+/** Sends once. Any refusal or failure of the node is an outcome and not thrown. */
 export const broadcast = async (rpc: Rpc, raw: Hex): Promise<BroadcastOutcome> => {
   try {
     const answer = await rpc.try(question('eth_sendRawTransaction', [raw], hash))

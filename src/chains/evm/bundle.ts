@@ -1,14 +1,12 @@
-// A bundle: calls that see each other's effects, of one sender but where they say otherwise; one that fails fails alone.
-// Nodes run a failing call within eth_simulateV1, but refuse the whole request for one that they would not even start (too
-// little balance for its value, too little gas, …). So: what no node would run is set aside beforehand; after a refusal the
-// elements to blame are found and set aside, and the rest runs again.
-// - For balance, all culprits are found by one run in which the sender is rich: its native Transfer logs tell what the
-//   sender really had before each call.
-// - For anything else, the first culprit ends the shortest prefix that is refused: a binary search.
-// All elements share the gas of one block (go-ethereum, and its cap for RPC), so one that fails by using up what there is
-// would take it from those behind it. What failed has no effect but on the nonce: it is set aside with its end, and the rest
-// runs again, with a call that does nothing in its place, as the nonce decides where a contract is created. (What no node
-// would start uses no nonce.)
+// Simulates a bundle: calls that see the effects of the calls before them. A call that fails does not fail the others.
+// eth_simulateV1 runs a call that fails, but refuses the whole request if it cannot even start one of the calls (balance
+// below its value, too little gas, …). So calls that no node would start are removed first. After a refusal the calls that
+// caused it are found and removed, and the rest runs again:
+// - Balance too low: one run with a rich sender. Its native Transfer logs show what the sender really had before each call.
+// - Any other reason: a binary search for the shortest prefix that is refused; its last call is the cause.
+// All calls share the gas of one block (and go-ethereum's RPC cap), so a failed call that uses it up leaves none for later
+// calls. A failed call changes nothing but the nonce. Its result is kept, a call that does nothing takes its place (the nonce
+// determines the addresses of created contracts), and the bundle runs again. A call that cannot start uses no nonce.
 
 import { type Answer, NodeUnavailable, question, type Rpc, type RpcError } from '../node/rpc.ts'
 import { quantity } from '../node/wire.ts'
@@ -21,19 +19,19 @@ import { cannotSimulateCreation, isExecutionFailure, isMethodMissing, isNoFunds 
 import { failureOf } from './reverts.ts'
 import { notFunded, type Overrides, refused, type SimulatedCall, simulateQuestion } from './simulate.ts'
 
-/** Rounds of setting aside; a bundle that still is refused is refused as a whole. */
+/** The most runs; if the last one is refused, all remaining calls are refused. */
 const ROUND_LIMIT = 8
-/** No further question is asked after so long: with the last one's own time limit, a slow node is given up then. */
+/** After this time no further request is sent. */
 const PATIENCE_MS = 30_000
-/** What the sender is given to find out what it could not pay: no coin's supply comes near. */
+/** The balance of the rich sender: far above the supply of any coin. */
 const RICH = 2n ** 200n
 /** A third of the smallest block gas limit of the networks: a failed call that used less leaves enough for others. */
 const GREEDY_GAS = 10_000_000n
 
-/** The precompile that gives back what it is given: of nothing, nothing, for 15 gas. */
+/** The identity precompile: with empty input it costs 15 gas and does nothing. */
 const IDENTITY = '0x0000000000000000000000000000000000000004'
 
-/** For a call that has run and failed: it uses the nonce. */
+/** A call that only uses the nonce, in place of one that failed. */
 const standInFor = ({ from }: Call): Call => ({
   ...(from === undefined ? {} : { from }),
   to: IDENTITY,
@@ -64,7 +62,7 @@ const runner = (
   }
 }
 
-/** The indexes of calls whose value the sender did not have when their turn came. */
+/** The indexes of the calls whose value the sender could not pay. */
 const findUnfunded = async (
   rpc: Rpc,
   run: Runner,
@@ -94,7 +92,7 @@ const findUnfunded = async (
   return unfunded
 }
 
-/** Failed calls that may have taken the gas of one behind them: of the run's `length`, more than `ends` were to run. */
+/** The failed calls that may have used up the gas of later ones. `length`: all calls of the run; `ends` may be fewer. */
 const greedyIn = (ends: readonly SimulatedCall[], length: number): readonly number[] => {
   const lastFailure = length > ends.length ? length : ends.findLastIndex(({ failure }) => failure !== null)
   return ends.flatMap(({ failure, gasUsed }, at) =>
@@ -102,7 +100,7 @@ const greedyIn = (ends: readonly SimulatedCall[], length: number): readonly numb
   )
 }
 
-/** The call for which the node refuses the run, its words, and the ends of those before it. */
+/** Finds the call for which the node refuses the run, the node's error, and the results of the calls before it. */
 const findFirstCulprit = async (
   run: Runner,
   from: string,
@@ -128,8 +126,8 @@ const findFirstCulprit = async (
 }
 
 /**
- * The end of each call, in order, on top of the newest block; null where the node cannot simulate.
- * One round trip where the node runs all of them. @throws NodeUnavailable.
+ * Simulates calls in order, by default on the newest block; null if the node cannot simulate.
+ * Takes one round trip if the node runs all calls. @throws NodeUnavailable.
  */
 export const runBundle = async (
   rpc: Rpc,
@@ -137,9 +135,9 @@ export const runBundle = async (
   input: {
     readonly from: string
     readonly calls: readonly Call[]
-    /** On top of an older block, there may be no creation among the calls. */
+    /** The block to simulate on. With an older block, the calls must not include a creation. */
     readonly block?: string
-    /** A clock that only goes forward, in milliseconds. */
+    /** A monotonic clock, in milliseconds. */
     readonly nowMs?: () => number
   },
 ): Promise<readonly SimulatedCall[] | null> => {
@@ -177,7 +175,7 @@ export const runBundle = async (
       limits.learn('simulation')
       return null
     }
-    // Not about any call: too many requests, no such block.
+    // The refusal is not about a call (too many requests, no such block).
     if (!isExecutionFailure(answer.error)) throw rpc.refusal(answer.error)
     if (round === ROUND_LIMIT) {
       for (const at of open.keys()) setAside(at, refused(failureOf(answer.error)))
@@ -189,7 +187,7 @@ export const runBundle = async (
     const { index, error, before } = await findFirstCulprit(run, from, calls, answer.error)
     const greedy = greedyIn(before, calls.length)
     for (const at of greedy) replace(at, before[at])
-    // Where even a stand-in is refused, it goes.
+    // If a stand-in is refused, remove it.
     if (greedy.length === 0 && !standIns.delete(open[index] ?? -1)) setAside(index, refused(failureOf(error)))
   }
   return ends.map((end) => end ?? refused('execution failed: not simulated'))

@@ -1,5 +1,5 @@
-// debug_traceCall with go-ethereum's callTracer, which tells frames and, asked for them, the logs within each. A trace is read
-// as the logs that eth_simulateV1 would give: one for each movement of the coin, among the contracts' own, in order.
+// Reads debug_traceCall with go-ethereum's callTracer, which returns call frames with their logs. A trace is converted to the
+// logs that eth_simulateV1 would return: the contracts' logs and one log for each movement of the coin, in order.
 
 import { type Question, question } from '../node/rpc.ts'
 import { isHex, type JsonRecord, list, nullable, quantity, rawAddress, record, smallQuantity } from '../node/wire.ts'
@@ -8,12 +8,12 @@ import { coinLog } from './logs.ts'
 import { parseLog, type RawLog } from './simulate.ts'
 import { MOVING_TYPES, orNull } from './traces.ts'
 
-/** The end of one call that was traced. */
+/** The result of one traced call. */
 export type CallTrace = {
   readonly failed: boolean
-  /** None of a failed call. */
+  /** Empty for a failed call. */
   readonly logs: readonly RawLog[]
-  /** The same as revm-inspectors tells it: with payments to inner calls that failed, without what a self-destruction leaves. */
+  /** The logs as revm-inspectors reports them: with payments to failed inner calls, without those of a self-destruction. */
   readonly asRevm: readonly RawLog[]
 }
 
@@ -32,7 +32,7 @@ const ownMove = (frame: JsonRecord): RawLog | null => {
 
 type Lists = { readonly logs: RawLog[]; readonly asRevm: RawLog[] }
 
-/** A log's `position` counts the inner calls before it. Nodes bound the depth of calls at 1024, so the recursion is too. */
+/** The `position` of a log is the number of inner calls before it. The recursion is bounded by the call depth limit, 1024. */
 const walk = (frame: JsonRecord, lists: Lists): void => {
   const move = ownMove(frame)
   if (move !== null && frame.type !== 'SELFDESTRUCT') lists.asRevm.push(move)
@@ -61,10 +61,10 @@ const parseTrace = (value: unknown): CallTrace => {
   return { failed: false, ...lists }
 }
 
-/** One call on top of the newest block; null where its trace cannot be read. */
+/** Traces one call on the newest block; null if the trace cannot be read. */
 export const callTraceQuestion = (from: string, call: Call): Question<CallTrace | null> =>
   question('debug_traceCall', [transactionObject(from, call), 'latest', TRACER], orNull(parseTrace))
 
-/** A creation that does nothing but log: a node whose traces do not show that shows no logs at all. */
+/** Traces a creation that only emits a log. If the log is missing, the node's traces have no logs at all. */
 export const logProbe = (from: string): Question<CallTrace | null> =>
   callTraceQuestion(from, { to: null, value: 0n, input: LOGGING_INIT_CODE })

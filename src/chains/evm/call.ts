@@ -2,12 +2,12 @@ import type { Hex, Intent } from '../chain.ts'
 import { type Question, question } from '../node/rpc.ts'
 import { bytes, hexText, type JsonRecord, toQuantity } from '../node/wire.ts'
 
-/** What of an intent matters to its execution. `from` is named where it is not the sender of all calls. */
+/** The fields of an intent that affect its execution. `from` is set if it differs from the sender of the other calls. */
 export type Call = Pick<Intent, 'to' | 'value' | 'input' | 'gasLimit'> & { readonly from?: string }
 
 /**
- * A transaction object of the execution API. It names no fees: with them a node also asks for gas money, and whether
- * an execution succeeds must not depend on that. It names no nonce: the order of calls gives it.
+ * A transaction object of the execution API. It has no fees: with fees the node would also require the balance for gas, and
+ * the result of the execution must not depend on that. It has no nonce: the order of the calls gives it.
  */
 export const transactionObject = (from: string, call: Call): JsonRecord => ({
   from: call.from ?? from,
@@ -17,12 +17,12 @@ export const transactionObject = (from: string, call: Call): JsonRecord => ({
   ...(call.gasLimit === undefined ? {} : { gas: toQuantity(call.gasLimit) }),
 })
 
-/** One read of a contract; its bytes. `gasLimit` bounds what a hostile contract may cost the node. */
+/** Reads a contract; the result is the returned bytes. `gasLimit` bounds what a hostile contract may cost the node. */
 export const readQuestion = (input: {
   readonly to: string
   readonly data: Hex
   readonly gasLimit?: bigint
-  /** The newest one where it is absent. */
+  /** The newest block if absent. */
   readonly blockNumber?: bigint
 }): Question<Hex> =>
   question(

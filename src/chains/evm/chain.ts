@@ -1,4 +1,4 @@
-// An EVM network behind one node, as a Chain: each verb is a file of this folder, put together here.
+// Creates the Chain of an EVM network with one node, from the operations in the files of this folder.
 
 import type { Chain, ChainMemory, EvmUnsigned, Unsigned } from '../chain.ts'
 import type { EvmNetworkRow } from '../networks.ts'
@@ -32,27 +32,27 @@ import { readStatus, readStatuses } from './status.ts'
 import { createTerms } from './terms.ts'
 import { complete, effectOf, offerOf } from './unsigned.ts'
 
-/** A network as data, the node that serves it, and what is remembered of it between processes. */
+/** The network's data, its node, and the memory that outlives the process. */
 type EvmChainInput = {
   readonly row: EvmNetworkRow
   readonly rpcUrl: string
-  /** How long the node may take to answer; logs, blocks and traces may take some times as long. */
+  /** The time limit for an answer; logs, blocks and traces have a longer one. */
   readonly timeoutMs?: number
   readonly memory: ChainMemory
-  /** Hears of each failure of the node. */
+  /** Called for each failure of the node. */
   readonly onTrouble?: (trouble: NodeTrouble) => void
 }
 
-/** A block is a megabyte of receipts. */
+/** Only some blocks are checked, because the receipts of one take about a megabyte. */
 const CHECKED_PERCENT = 10
 
-/** Each chain is handed back only what it made. */
+/** Callers pass a transaction back only to the chain that made it. */
 const ours = (unsigned: Unsigned): EvmUnsigned => {
   if (unsigned.family !== 'evm') throw new Error('expected an unsigned transaction of an EVM network')
   return unsigned
 }
 
-/** Free of keys; it connects to nothing before it is asked something. */
+/** Creates the chain. It connects to the node at the first request. */
 export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: EvmChainInput): Chain => {
   const { network, chainId } = row
   const known = identified({ plain: createRpc({ ...node, network }), network, identity: identityOf(chainId) })

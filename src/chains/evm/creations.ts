@@ -1,6 +1,6 @@
-// Contract creations on a node whose eth_simulateV1 knows none (anvil 1.7). The init code is put in the place where the
-// contract will be, and called there: address, sender, value and (empty) call data are what a creation sees, and what it
-// returns is the contract's code, which the calls behind it then find in that place.
+// Simulates contract creations on a node whose eth_simulateV1 does not support them (anvil 1.7). The init code is placed at
+// the contract's future address and called there: address, sender, value and (empty) call data are as in a creation. It
+// returns the contract's code, which is then placed at the address for the calls that follow.
 
 import type { Hex } from '../chain.ts'
 import { type Answer, question, type Rpc } from '../node/rpc.ts'
@@ -10,15 +10,15 @@ import type { Call } from './call.ts'
 import { CODE_LIMIT_BYTES, intrinsicGas } from './intrinsic.ts'
 import { type Overrides, refused, type Segment, type SimulatedCall, simulate } from './simulate.ts'
 
-/** A creation that needs the code of one before it needs a run more; deeper chains than this are told as they stand. */
+/** A creation that needs the code of an earlier one needs another run. After this many runs the last result is used. */
 const RUN_LIMIT = 4
-/** Yellow Paper appendix G: storing a byte of code. */
+/** Gas to store one byte of code (Yellow Paper, appendix G). */
 const CODE_BYTE_GAS = 200n
 const TRANSACTION_GAS = 21_000n
 
 type Creation = { readonly index: number; readonly address: string; code: Hex | null }
 
-/** Calls up to each creation run in one block; a creation and what follows it in the next. */
+/** Splits the calls into blocks: each creation begins a new one. */
 const plan = (calls: readonly Call[], creations: readonly Creation[], overrides: Overrides): readonly Segment[] => {
   const segments: { overrides: Overrides; calls: Call[] }[] = [{ overrides, calls: [] }]
   for (const [index, call] of calls.entries()) {
@@ -28,7 +28,7 @@ const plan = (calls: readonly Call[], creations: readonly Creation[], overrides:
       const { address, code } = creation
       const sender = call.from === undefined ? {} : { from: call.from }
       const run = { ...sender, to: address, value: call.value, input: '0x' } as const
-      // EIP-161: a contract begins with nonce 1.
+      // EIP-161: a new contract has nonce 1.
       segments.push({ overrides: { [address]: { code: call.input, nonce: 1 } }, calls: [run] })
       segments.push({ overrides: { [address]: { code: code ?? '0x' } }, calls: [] })
     }
@@ -36,7 +36,7 @@ const plan = (calls: readonly Call[], creations: readonly Creation[], overrides:
   return segments
 }
 
-/** EIP-170, EIP-3541 and the price of storing the code are checked by no one else here. */
+/** Checks EIP-170, EIP-3541 and the gas to store the code, which the node does not check for a plain call. */
 const judge = (call: Call, end: SimulatedCall): SimulatedCall => {
   if (end.failure !== null) return end
   const byteCount = (end.returnData.length - 2) / 2
@@ -47,7 +47,7 @@ const judge = (call: Call, end: SimulatedCall): SimulatedCall => {
   return { ...end, gasUsed }
 }
 
-/** Each of a sender's calls uses one nonce. */
+/** The creations among the calls with their addresses. Each call of a sender uses one nonce. */
 const creationsIn = async (
   rpc: Rpc,
   input: { readonly from: string; readonly calls: readonly Call[] },
@@ -66,7 +66,7 @@ const creationsIn = async (
   })
 }
 
-/** @throws NodeUnavailable. A refusal of the whole is an answer. */
+/** Simulates calls that include creations. A refusal of the whole request is returned. @throws NodeUnavailable. */
 export const runWithCreations = async (
   rpc: Rpc,
   input: { readonly from: string; readonly calls: readonly Call[]; readonly overrides: Overrides },
@@ -84,7 +84,7 @@ export const runWithCreations = async (
     for (const creation of creations) {
       const end = ends[creation.index]
       const code = end === undefined || end.failure !== null ? '0x' : end.returnData
-      // Nothing behind the last call can see its code.
+      // No call follows the last one, so its code does not matter.
       if (code !== (creation.code ?? '0x') && creation.index < calls.length - 1) learnt = true
       creation.code = code
     }

@@ -1,5 +1,5 @@
-// What the operator declared of calls and errors: asked for anew each time, so that what is added or removed counts at the
-// next preview on every process. It costs one query; implementations are looked for only where a declaration of the selector
+// Reads the operator's declarations of functions and errors. They are read each time, so that a change takes effect at the
+// next preview in every process. This costs one query. Proxy implementations are read only if a declaration of the selector
 // is bound to another address.
 
 import type { AbiItemKind, Network } from '../../../db/words.ts'
@@ -8,7 +8,7 @@ import type { Rpc } from '../node/rpc.ts'
 import { type Declared, NOTHING_DECLARED } from './decode.ts'
 import { readImplementations } from './proxies.ts'
 
-/** A selector, and the contract that was called with it or whose call failed with it; null for a creation. */
+/** A selector, and the contract that was called or that failed with it; null for a creation. */
 export type Place = { readonly selector: Hex; readonly to: string | null }
 
 type Context = {
@@ -20,15 +20,15 @@ type Context = {
 const isBoundTo = ({ addresses }: AddedAbiItem, address: string | null): boolean =>
   address !== null && addresses.includes(address)
 
-/** Where declarations of the selector are bound, though none to the contract itself. */
+/** Whether the contract may be a proxy: declarations of the selector are bound, but none to this contract. */
 const mayBeBehind = (items: readonly AddedAbiItem[], { to, selector }: Place): boolean => {
   const own = items.filter((item) => item.selector === selector && item.addresses.length > 0)
   return to !== null && own.length > 0 && !own.some((item) => isBoundTo(item, to))
 }
 
 /**
- * One for each place. An error may come from any contract that the called one calls: so those that are bound elsewhere are
- * as good as general ones. @throws NodeUnavailable.
+ * The declarations for each place. An error may come from any contract that the called one calls, so errors that are bound
+ * to other addresses count as general. @throws NodeUnavailable.
  */
 export const readDeclared = async (
   { rpc, memory, network }: Context,

@@ -1,9 +1,9 @@
-// What a call or a revert says, by the declarations that we know. A guess would be worse than silence, so:
-// 1. What the operator bound to the called contract (or to the implementation behind it) decides where it has the selector.
-// 2. Else what is built in and the operator's other declarations decide together. Of one signature, the built-in names are
-//    shown (those of the contract's standard first), then those that were added first.
-// 3. Where declarations of different signatures share the selector, the one that the data is exactly of is it; if that is
-//    none or several, nothing is said.
+// Decodes calls and reverts with the known declarations. A wrong decoding is worse than none, so:
+// 1. If the operator bound declarations of the selector to the called contract or its implementation, only these count.
+// 2. Otherwise the built-in declarations and the operator's general ones count. If several have the same signature, the
+//    names come from the contract's standard, then from other built-in ones, then from the one that was added first.
+// 3. If several signatures share the selector, the one that fits the data exactly counts. If none or several fit, the data
+//    is not decoded.
 
 import type { AssetStandard } from '../../../db/words.ts'
 import type { AbiItem, DecodedCall, Hex, Intent } from '../chain.ts'
@@ -12,24 +12,24 @@ import { readArguments } from './abi-values.ts'
 import { knownErrors, knownFunctions } from './abis.ts'
 
 /**
- * Nodes keep no larger transaction in their pools (go-ethereum core/txpool/legacypool, txMaxSize), and decoding costs
- * microseconds a word: call data above this is shown as it is.
+ * Longer call data is not decoded: nodes accept no larger transaction (go-ethereum core/txpool/legacypool, txMaxSize), and
+ * decoding takes microseconds per word.
  */
 export const DECODE_LIMIT_BYTES = 131_072
 
-/** What the operator declared with one selector, in the order of adding. */
+/** The operator's declarations for one selector, in the order in which they were added. */
 export type Declared = {
-  /** For the called contract. */
+  /** Those for the called contract. */
   readonly bound: readonly AbiItem[]
   readonly general: readonly AbiItem[]
 }
 
 export const NOTHING_DECLARED: Declared = { bound: [], general: [] }
 
-/** A declaration, and the arguments by their bare names. */
+/** A declaration with the decoded arguments by name. */
 type Reading = AbiItem & { readonly arguments: Readonly<Record<string, unknown>> }
 
-/** By the one declaration that the data is exactly of. */
+/** Decodes by the only declaration that fits the data exactly; null if none or several fit. */
 const readAs = (items: readonly AbiItem[], data: string): Reading | null => {
   const bySignature = new Map<string, AbiItem>()
   for (const item of items) {
@@ -48,11 +48,11 @@ const read = (input: Hex, builtIn: readonly AbiItem[], { bound, general }: Decla
   return readAs(bound.length > 0 ? bound : [...builtIn, ...general], input.slice(10))
 }
 
-/** The selector of call data; null where it is shorter. Pure. */
+/** The selector of call data; null if the data is shorter. Pure. */
 export const selectorIn = (input: Hex): Hex | null =>
   input.length < 10 ? null : `0x${input.slice(2, 10).toLowerCase()}`
 
-/** Those of the contract's own standard first. */
+/** The built-in functions, those of the contract's standard first. */
 const functionsOf = (selector: string, standard: AssetStandard | undefined): readonly AbiItem[] => {
   const functions = knownFunctions(selector)
   const own = functions.filter((each) => each.standard === standard)
@@ -62,7 +62,7 @@ const functionsOf = (selector: string, standard: AssetStandard | undefined): rea
 /** Whether the meaning of a call depends on the standard of the contract it goes to. Pure. */
 export const dependsOnStandard = (input: Hex): boolean => knownFunctions(selectorIn(input) ?? '').length > 1
 
-/** Null for a creation, a plain transfer, an unknown selector, and data that is not exactly of the function. Pure. */
+/** null for a creation, a plain transfer, an unknown selector, and data that does not fit the function exactly. Pure. */
 export const decodeCall = (
   { to, input }: Pick<Intent, 'to' | 'input'>,
   standard?: AssetStandard,
@@ -74,6 +74,6 @@ export const decodeCall = (
   return reading === null ? null : { functionName: reading.name, arguments: reading.arguments }
 }
 
-/** Null for an unknown error, and data that is not exactly of it. Pure. */
+/** null for an unknown error, and for data that does not fit it exactly. Pure. */
 export const decodeError = (data: Hex, declared: Declared = NOTHING_DECLARED): Reading | null =>
   read(data, knownErrors(selectorIn(data) ?? ''), declared)

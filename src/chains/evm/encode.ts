@@ -1,5 +1,5 @@
 // EIP-1559: the bytes of a type 2 transaction, 0x02 ‖ rlp([chainId, nonce, tip, cap, gas, to, value, data, accessList, …]).
-// The keccak of the unsigned form is what is signed; the keccak of the signed form is the transaction's hash.
+// The Keccak-256 of the unsigned form is signed; that of the signed form is the transaction hash.
 
 import { keccak_256 } from '@noble/hashes/sha3.js'
 import { parseTransaction, recoverTransactionAddress, type TransactionSerializedEIP1559 } from 'viem'
@@ -44,7 +44,7 @@ const typed = (list: string): Hex => `0x02${withLength(list, 0xc0)}`
 /** The unsigned form as hex. Pure. */
 export const serializeUnsigned = (unsigned: EvmUnsigned): Hex => typed(payload(unsigned))
 
-/** Each signature takes two of these: the library directly is twice as fast as through viem. */
+/** Each signature needs two digests; calling the library directly is twice as fast as through viem. */
 const digest = (raw: Hex): Uint8Array => keccak_256(Buffer.from(raw.slice(2), 'hex'))
 
 const toHex = (bytes: Uint8Array): Hex => hexText(`0x${Buffer.from(bytes).toString('hex')}`)
@@ -55,7 +55,7 @@ export const signingBytes = (unsigned: EvmUnsigned): Uint8Array => digest(serial
 /**
  * The signed transaction and its hash. Pure.
  * @param signature 65 bytes: r, s, recovery id (0 or 1)
- * @throws Error for a signature that no node would take: a mistake of ours. EIP-2 allows the lower half of s only.
+ * @throws Error for a signature that no node accepts (EIP-2 allows only the lower half of s).
  */
 export const assemble = (unsigned: EvmUnsigned, signature: Uint8Array): Signed => {
   const yParity = signature[64]
@@ -70,7 +70,7 @@ export const assemble = (unsigned: EvmUnsigned, signature: Uint8Array): Signed =
   return { raw, hash: toHex(digest(raw)) }
 }
 
-/** What `assemble` was given. Pure. @throws Error for bytes of another form. */
+/** The unsigned transaction in signed bytes, the reverse of `assemble`. Pure. @throws Error for bytes of another form. */
 export const disassemble = (raw: Hex): EvmUnsigned => {
   const parsed = parseTransaction(raw as TransactionSerializedEIP1559)
   if (parsed.type !== 'eip1559') throw new Error('expected a transaction of EIP-1559')
@@ -87,7 +87,7 @@ export const disassemble = (raw: Hex): EvmUnsigned => {
   }
 }
 
-/** The address whose key signed the bytes. Pure. @throws Error for bytes of another form, and for a signature that is none. */
+/** The address whose key signed the bytes. Pure. @throws Error for bytes of another form or an invalid signature. */
 export const signerOf = async (raw: Hex): Promise<string> =>
   checksum(
     (await recoverTransactionAddress({ serializedTransaction: raw as TransactionSerializedEIP1559 })).toLowerCase(),

@@ -1,5 +1,5 @@
-// What an address is: read from the chain once a contract, and kept. An address without code is read anew each time: a
-// contract may be created there later; and one without a name now and then: a proxy may be set up later.
+// Facts about an address. For a contract they are read once and stored. An address without code is read each time, because
+// a contract may be created there later. A contract without a name is read again now and then: it may be an unset proxy.
 
 import { decodeAbiParameters, encodeFunctionData, parseAbi } from 'viem'
 import type { AssetStandard, Network } from '../../../db/words.ts'
@@ -14,7 +14,7 @@ import { isExecutionFailure } from './node-errors.ts'
 
 const NAME_LIMIT = 64
 const SYMBOL_LIMIT = 32
-/** What a strange contract may burn per read; a token behind a proxy needs some 10,000. */
+/** The gas that an unknown contract may use for a read; a token behind a proxy needs about 10,000. */
 const READ_GAS_LIMIT = 2_000_000n
 /** EIP-20: decimals is a uint8. */
 const DECIMALS_LIMIT = 255n
@@ -32,7 +32,7 @@ const ABI = parseAbi([
 const supports = (interfaceId: Hex): Hex =>
   encodeFunctionData({ abi: ABI, functionName: 'supportsInterface', args: [interfaceId] })
 
-/** Interface ids: EIP-721, EIP-1155; EIP-165 wants false for 0xffffffff, which unmasks contracts that say yes to all. */
+/** Interface ids of EIP-721 and EIP-1155. EIP-165 requires false for 0xffffffff; contracts that always answer true fail it. */
 const READS = {
   supportsErc721: supports('0x80ac58cd'),
   supportsErc1155: supports('0xd9b67a26'),
@@ -48,7 +48,7 @@ const READS = {
 type Read = keyof typeof READS
 const READ_NAMES = Object.keys(READS).filter((name): name is Read => name in READS)
 
-/** A call that failed in the contract has no answer; a node that refused to run it has not spoken of the contract. */
+/** null if the call failed in the contract. If the node refused to run it, nothing is known of the contract, so this throws. */
 const returned = (rpc: Rpc, answer: Answer<Hex>): Hex | null => {
   if (answer.ok) return answer.value
   if (isExecutionFailure(answer.error)) return null
@@ -57,7 +57,7 @@ const returned = (rpc: Rpc, answer: Answer<Hex>): Hex | null => {
 
 const wordIn = (data: Hex | null): bigint | null => (data?.length === 66 ? BigInt(data) : null)
 
-/** A string, or the bytes32 of the first tokens; anything else is no text. Pure. */
+/** The text of a string, or of the bytes32 that early tokens return; empty for anything else. Pure. */
 export const textIn = (data: Hex | null, limit: number): string => {
   if (data === null) return ''
   if (data.length === 66) {
@@ -76,7 +76,7 @@ const standardOf = (reads: Readonly<Record<Read, Hex | null>>): AssetStandard =>
   if (wordIn(reads.supportsNonsense) === 1n) return 'other'
   if (wordIn(reads.supportsErc721) === 1n) return 'erc721'
   if (wordIn(reads.supportsErc1155) === 1n) return 'erc1155'
-  // EIP-20 has no identifier: it is told by the three reads that it demands (an ERC-721 has no allowance).
+  // EIP-20 has no interface id: it is recognised by three required functions (an ERC-721 has no allowance).
   const { totalSupply, balanceOf, allowance } = reads
   return [totalSupply, balanceOf, allowance].every((each) => wordIn(each) !== null) ? 'erc20' : 'other'
 }
@@ -95,7 +95,7 @@ const factsOf = (reads: Readonly<Record<Read, Hex | null>>): AddressFacts => {
 
 type Context = { readonly rpc: Rpc; readonly memory: ChainMemory; readonly network: Network }
 
-/** EIP-7702: an account that has delegated carries 0xef0100 and an address; it is still a person's account. */
+/** EIP-7702: the code of an account that delegates is 0xef0100 and an address; the account is not a contract. */
 const isContractCode = (code: Hex): boolean => code !== '0x' && !code.startsWith('0xef0100')
 
 const readContracts = async (rpc: Rpc, contracts: readonly string[]): Promise<Facts> => {
@@ -125,13 +125,13 @@ const readContracts = async (rpc: Rpc, contracts: readonly string[]): Promise<Fa
   )
 }
 
-/** Of those that the chain has code for. */
+/** Facts of the addresses with code. */
 const readExisting = async (rpc: Rpc, addresses: readonly string[]): Promise<Facts> => {
   const codes = await rpc.askAll(addresses.map((address) => question('eth_getCode', [address, 'latest'], bytes)))
   const contracts = addresses.filter((_, index) => isContractCode(codes[index] ?? '0x'))
   return readContracts(rpc, contracts)
 }
 
-/** Facts by address, every asked one included; from memory first. @throws NodeUnavailable, where memory does not have them all. */
+/** Facts for each address, from memory first. @throws NodeUnavailable if the node is needed for one that is not in memory. */
 export const readAddressFacts = async ({ rpc, ...context }: Context, addresses: readonly string[]): Promise<Facts> =>
   rememberedFacts(context, { asked: addresses, read: (unsure) => readExisting(rpc, unsure) })

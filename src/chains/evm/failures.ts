@@ -1,4 +1,4 @@
-// Why executions failed, as every caller is told: by the errors that are built in, and by those that the operator declared.
+// The error texts of failed executions, from the built-in errors and those that the operator declared.
 
 import type { Network } from '../../../db/words.ts'
 import type { ChainMemory, Hex } from '../chain.ts'
@@ -8,7 +8,7 @@ import { isRevert, revertData } from './node-errors.ts'
 import { customErrorIn, failureOf, revertFailure } from './reverts.ts'
 import type { SimulatedCall } from './simulate.ts'
 
-/** An execution that failed: the sentence by what is built in, and what a revert returned (`0x` for nothing and for a halt). */
+/** A failed execution: the text by the built-in errors, and the bytes that a revert returned (`0x` if none, or for a halt). */
 export type Failed = { readonly failure: string; readonly reverted: Hex }
 
 type Context = {
@@ -17,17 +17,17 @@ type Context = {
   readonly network: Network
 }
 
-/** As the node told it of one call. Pure. */
+/** From the node's error for one call. Pure. */
 export const failedBy = (error: RpcError): Failed => ({
   failure: failureOf(error),
   reverted: (isRevert(error) ? revertData(error) : null) ?? '0x',
 })
 
-/** As a simulation told it; null for a call that succeeded. Pure. */
+/** From the result of a simulation; null for a call that succeeded. Pure. */
 export const failedIn = ({ failure, returnData }: Pick<SimulatedCall, 'failure' | 'returnData'>): Failed | null =>
   failure === null ? null : { failure, reverted: returnData }
 
-/** The sentence of each, by place; null for what did not fail. One query where there are custom errors. @throws NodeUnavailable. */
+/** The error text for each end, null for a success. Makes one query if there are custom errors. @throws NodeUnavailable. */
 export const tellFailures = async (
   context: Context,
   ends: readonly { readonly to: string | null; readonly failed: Failed | null }[],

@@ -1,5 +1,5 @@
-// The EIP-1559 fees of one transaction: the caller's where they are given, else what the market asks (market.ts). The cap
-// leaves room for the base fee to double (six full blocks in a row) and stays below the ceiling.
+// The EIP-1559 fees of one transaction: the caller's if given, otherwise the market's (market.ts). The fee cap allows the
+// base fee to double (six full blocks in a row) and stays within the ceiling.
 
 import { AppError } from '../../errors.ts'
 import type { Intent } from '../chain.ts'
@@ -13,13 +13,13 @@ const GWEI = 1_000_000_000n
 const lower = (one: bigint, other: bigint): bigint => (one < other ? one : other)
 const higher = (one: bigint, other: bigint): bigint => (one > other ? one : other)
 
-/** What the market asks, with room for the base fee to double. Pure. */
+/** The market's fees, with room for the base fee to double. Pure. */
 export const marketFees = ({ nextBaseFee, tip, ceiling }: FeeMarket): Fees => ({
   maxFeePerGas: lower(BASE_FEE_MULTIPLE * nextBaseFee + tip, ceiling),
   maxPriorityFeePerGas: tip,
 })
 
-/** The caller's fees where given, else the market's. Pure. @throws fee_too_low (a tip above the cap) */
+/** The caller's fees if given, otherwise the market's. Pure. @throws fee_too_low (a tip above the cap) */
 export const chooseFees = (intent: Intent, market: FeeMarket): Fees => {
   const { maxFeePerGas, maxPriorityFeePerGas } = intent
   const tip = maxPriorityFeePerGas ?? lower(market.tip, maxFeePerGas ?? market.tip)
@@ -29,11 +29,11 @@ export const chooseFees = (intent: Intent, market: FeeMarket): Fees => {
   return fees
 }
 
-/** What the market suggests never goes above the ceiling: only what an intent fixes can. Pure. */
+/** Whether the fees that an intent fixes are within the ceiling; those of the market always are. Pure. */
 export const isWithinCap = (intent: Intent, { maxFeePerGasCapWei }: EvmNetworkRow): boolean =>
   [intent.maxFeePerGas, intent.maxPriorityFeePerGas].every((fee) => fee === undefined || fee <= maxFeePerGasCapWei)
 
-/** Nodes do not relay what tips less. @throws fee_too_low */
+/** Refuses a tip so low that nodes do not relay the transaction. @throws fee_too_low */
 export const assertRelayed = (fees: Fees, row: EvmNetworkRow): void => {
   if (fees.maxPriorityFeePerGas >= row.minPriorityFeeWei) return
   const milligwei = (row.minPriorityFeeWei * 1_000n) / GWEI

@@ -1,6 +1,7 @@
-// Nodes forget: bodies and receipts from before a block (EIP-4444), receipts but for the newest, all but what a plan pays
-// for. Some say so, some answer null for the block, and some leave the events out without a word. What is gone is always the
-// oldest, so that one block speaks for all above it; of events, the next one whose bloom filter speaks of transfers.
+// Finds out whether a node still has a block and its events. Nodes prune old data: bodies and receipts before some block
+// (EIP-4444), all but the newest receipts, or what a plan does not include. Some say so, some answer null for the block, and
+// some silently leave out events. Always the oldest data is pruned, so one block tells about all later ones. For events, the
+// next block whose bloom filter has transfers is checked.
 
 import type { History } from '../chain.ts'
 import { type Answer, type Question, question, type Rpc } from '../node/rpc.ts'
@@ -11,12 +12,12 @@ import { isTransfer, mayHaveTransfers } from './mined-logs.ts'
 import { isBlockMissing, isHistoryPruned } from './node-errors.ts'
 import { parseMinedLog } from './receipts.ts'
 
-/** So many blocks above one without transfers are looked at for some: only on a network that nobody uses there are more. */
+/** How many later blocks are searched for transfers; only unused networks have longer gaps. */
 const WITHOUT_MAX = 32
 
 const isRefusedAsPruned = (answer: Answer<unknown>): boolean => !answer.ok && isHistoryPruned(answer.error)
 
-/** Filtered as a walk filters: an index of events may reach less far than the blocks and their receipts. */
+/** Uses the same kind of filter as a backfill, because a node's event index may reach less far back than its receipts. */
 const indexedQuestion = (number: bigint): Question<readonly unknown[]> => {
   const here = toQuantity(number)
   return question('eth_getLogs', [{ fromBlock: here, toBlock: here, topics: [TRANSFER_TOPICS] }], list)
@@ -26,16 +27,16 @@ const readEvents = async (rpc: Rpc, { hash, number }: BlockHeader): Promise<Hist
   const all = question('eth_getLogs', [{ blockHash: hash }], listOf(parseMinedLog))
   const [events, indexed] = await rpc.tryAll([all, indexedQuestion(number)], { size: 'bulk' })
   if (isRefusedAsPruned(events) || isRefusedAsPruned(indexed)) return 'pruned'
-  // Too many to be shown at once are events, too.
+  // A refusal because there are too many events shows that the node has them.
   if (!events.ok) return isBlockMissing(events.error) ? 'not_there' : 'kept'
-  // A bloom filter with a bit proves an event (Yellow Paper §4.4.3), if not which one.
+  // A bit in the bloom filter proves that there was an event, though not which one (Yellow Paper §4.4.3).
   if (events.value.length === 0) return 'pruned'
   return indexed.ok && indexed.value.length === 0 && events.value.some(isTransfer) ? 'pruned' : 'kept'
 }
 
 /**
- * What the node has of a block. One that it does not have is gone where the node itself is so far above it that the block
- * must be final, else it has not come yet. @throws NodeUnavailable.
+ * Whether the node has a block and its events. A missing block is `pruned` if the node's head is at least `finalDepth` blocks
+ * above it, otherwise `not_there`. @throws NodeUnavailable.
  */
 export const readHistory = async (
   rpc: Rpc,

@@ -1,5 +1,5 @@
-// What a transaction costs before its first instruction. A node refuses a whole simulation for one element below it, so
-// such an element is told apart beforehand.
+// The gas that a transaction costs before its first instruction. A node refuses a whole simulation if one call has less gas,
+// so such calls are found beforehand.
 
 import type { Call } from './call.ts'
 
@@ -13,7 +13,7 @@ const OTHER_BYTE_GAS = 16n
 /** EIP-7623. */
 const FLOOR_TOKEN_GAS = 10n
 const FLOOR_TOKENS_OTHER_BYTE = 4n
-/** EIP-3860: twice EIP-170's limit of the code itself. */
+/** EIP-3860: twice the limit for code (EIP-170). */
 const INIT_CODE_LIMIT_BYTES = 49_152
 /** EIP-170. */
 export const CODE_LIMIT_BYTES = 24_576
@@ -35,21 +35,21 @@ export const intrinsicGas = (call: Call): bigint => {
 }
 
 /**
- * EIP-7623's floor: as much as the data of a call costs where nothing is run, wherever the network has it or not (without,
- * it is the intrinsic gas, which is less). Pure.
+ * EIP-7623's floor: the most that the data of a call costs if nothing runs. On a network without EIP-7623 the cost is the
+ * intrinsic gas, which is less. Pure.
  */
 export const dataOnlyGas = (call: Call): bigint => {
   const { zeros, others } = count(call.input)
   return TRANSACTION_GAS + FLOOR_TOKEN_GAS * (zeros + others * FLOOR_TOKENS_OTHER_BYTE)
 }
 
-/** The least gas limit that a block takes. @param input.hasDataFloor the network has EIP-7623. Pure. */
+/** The lowest valid gas limit. @param input.hasDataFloor whether the network has EIP-7623. Pure. */
 export const leastGas = ({ call, hasDataFloor }: { readonly call: Call; readonly hasDataFloor: boolean }): bigint => {
   const [intrinsic, floor] = [intrinsicGas(call), hasDataFloor ? dataOnlyGas(call) : 0n]
   return intrinsic > floor ? intrinsic : floor
 }
 
-/** Why no node would run this call, whatever the state; null where it would. Pure. */
+/** Why no node would start this call in any state; null if there is no such reason. Pure. */
 export const hopeless = (call: Call): string | null => {
   if (call.to === null && (call.input.length - 2) / 2 > INIT_CODE_LIMIT_BYTES) {
     return `execution failed: max initcode size exceeded (${INIT_CODE_LIMIT_BYTES} bytes)`

@@ -1,4 +1,4 @@
-// Chains of the OP stack take a fee for their data on layer 1, beside the gas. No transaction bounds it, so it is asked for.
+// OP-stack chains charge a fee for data on layer 1 beside the gas. A transaction cannot limit it, so the node is asked for it.
 
 import { encodeFunctionData, parseAbi } from 'viem'
 import type { Intent } from '../chain.ts'
@@ -15,7 +15,7 @@ const MARGIN_PERCENT = 25n
 const ORACLE_ABI = parseAbi(['function getL1FeeUpperBound(uint256 unsignedTxSize) view returns (uint256)'])
 
 /**
- * GasPriceOracle.getL1FeeUpperBound (OP stack, since Fjord) for the longest that this transaction can be, with a margin.
+ * GasPriceOracle.getL1FeeUpperBound (OP stack, since Fjord) for the largest size of this transaction, with a margin.
  * null for a network without such a fee.
  */
 export const l1FeeQuestion = (

@@ -1,8 +1,8 @@
-// The fee ladder. The credential that signs is gone when the fee turns out too low, so the same transaction is signed several
-// times at once, with the same nonce and rising fees; and once more as a transaction that does nothing, above them all.
-// The fee cap doubles with each rung: a block takes no more than its base fee and the tip, whatever the cap, so a high rung
-// costs nothing until blocks ask for it. The tip is paid in full, so it rises by less.
-// A fee that the caller fixed may be too low for ever, so the cancel offers what it would if nobody had fixed one.
+// The fee ladder. The key is not available later, when a fee turns out too low. So the same transaction is signed several
+// times at once, with the same nonce and rising fees. One more transaction, the cancel, does nothing and has the highest fees.
+// The fee cap doubles with each rung. A block charges only its base fee and the tip, so a high cap costs nothing until the
+// base fee rises. The tip is always paid in full, so it rises by less.
+// A fee that the caller fixed may stay too low for ever, so the cancel's fees then also follow the market.
 
 import { AppError } from '../../errors.ts'
 import type { EvmUnsigned, Intent, LadderRequest, Offer } from '../chain.ts'
@@ -10,15 +10,15 @@ import { intrinsicGas } from './intrinsic.ts'
 import { assertFees } from './unsigned.ts'
 
 /**
- * go-ethereum replaces a pooled transaction where both fee fields rise by 10 % (core/txpool/legacypool, PriceBump). No rung
- * is nearer than this to the one below it.
+ * The least rise from rung to rung. go-ethereum replaces a pooled transaction if both fee fields rise by 10 %
+ * (core/txpool/legacypool, PriceBump); other pools require more.
  */
 const RAISE_PERCENT = 25n
 const CAP_FACTOR = 2n
 const TIP_RAISE_PERCENT = 50n
-/** 2⁵: the top rung offers 32 times the first. Each rung is a signature. */
+/** The top rung offers 2⁵ = 32 times the first. Each rung needs a signature. */
 const RUNGS_MAX = 6
-/** The cancel of a fee that the caller fixed: four times what the market asked, and a quarter more. */
+/** If the caller fixed a fee, the cancel is above three rungs from the market's fee: 4 times it, and 25 % more. */
 const MARKET_RUNGS_OF_A_CANCEL = 3
 
 const raisedBy = (fee: bigint, percent: bigint): bigint => {
@@ -29,14 +29,14 @@ const raisedBy = (fee: bigint, percent: bigint): bigint => {
 const lower = (one: bigint, other: bigint): bigint => (one < other ? one : other)
 const higher = (one: bigint, other: bigint): bigint => (one > other ? one : other)
 
-/** The least that takes the place of a transaction in every pool. */
+/** The lowest fees that replace a transaction in every pool. */
 const replacing = (unsigned: EvmUnsigned): EvmUnsigned => ({
   ...unsigned,
   maxFeePerGas: raisedBy(unsigned.maxFeePerGas, RAISE_PERCENT),
   maxPriorityFeePerGas: raisedBy(unsigned.maxPriorityFeePerGas, RAISE_PERCENT),
 })
 
-/** The next rung, at most at a limit; null where the limit leaves no room for one. */
+/** The next rung, with a fee cap up to the limit; null if the limit leaves no room for one. */
 const nextRung = (rung: EvmUnsigned, limit: bigint): EvmUnsigned | null => {
   const least = replacing(rung)
   if (limit < least.maxFeePerGas) return null
@@ -59,7 +59,7 @@ const rungsFrom = (
   return rungs
 }
 
-/** The highest fee cap at which the signer can pay a rung, and the cancel above it as well. */
+/** The highest fee cap with which the signer can pay both the rung and the cancel above it. */
 const payableLimit = ({ spendable, worstCost }: LadderRequest, unsigned: EvmUnsigned, cancelGas: bigint): bigint => {
   const gas = higher(unsigned.gasLimit, 1n)
   const ofRung = unsigned.maxFeePerGas + (spendable - worstCost) / gas
@@ -67,13 +67,13 @@ const payableLimit = ({ spendable, worstCost }: LadderRequest, unsigned: EvmUnsi
   return lower(ofRung, ofCancel)
 }
 
-/** go-ethereum's own bound: what a caller fixes is taken by it, whatever other pools ask for. */
+/** The least rise of fees that a caller fixes: go-ethereum's own, although other pools may require more. */
 const LEAST_RAISE_PERCENT = 10n
 
 /**
- * The transaction at fees for which pools take it in the place of what they may have for its nonce: what its caller fixed, or
- * what the market asks, but at least a quarter more than they have. Pure.
- * @param input.ceilingWei what is offered at most where the caller fixed nothing. @throws fee_too_low, fee_ceiling_reached.
+ * Raises the fees so that pools accept the transaction as a replacement for all `offers` with its nonce. The fees are the
+ * caller's if fixed; otherwise the market's, but at least 25 % above the offers. Pure.
+ * @param input.ceilingWei the highest fee cap, unless the caller fixed one. @throws fee_too_low, fee_ceiling_reached.
  */
 export const outbidding = (input: {
   readonly unsigned: EvmUnsigned
@@ -104,20 +104,20 @@ export const outbidding = (input: {
   return raised
 }
 
-/** What a transaction is signed as, for one nonce. */
+/** The transactions to sign for one nonce. */
 type EvmLadder = {
   readonly rungs: readonly [EvmUnsigned, ...EvmUnsigned[]]
-  /** Uses the nonce and does nothing: to the sender itself, without value or data, above all rungs. */
+  /** Uses up the nonce: a transaction to the sender itself without value or data, with fees above all rungs. */
   readonly cancel: EvmUnsigned
-  /** The caller chose a fee: it is kept, and there is no other rung. */
+  /** Whether the caller fixed a fee, so that there is only one rung. */
   readonly isFixed: boolean
-  /** Rungs are missing, or lower than they would be, as the signer could not have paid them. */
+  /** Whether rungs are missing or lower because the signer cannot pay them. */
   readonly isCutByFunds: boolean
 }
 
 /**
- * The transaction at rising fees, itself first, up to a ceiling and to what the signer can pay; and the cancel above them.
- * The first rung is there whatever it costs. Pure.
+ * The transaction at rising fees, up to a ceiling and to what the signer can pay, and the cancel above them. The first rung
+ * is the transaction itself, whatever it costs. Pure.
  * @param input.ceilingWei the highest fee cap that a rung may offer.
  */
 export const ladderOf = (

@@ -1,26 +1,26 @@
-// What a node turned out to lack, so that it is not asked again and again. It is believed for a while and then tried again: a
-// node may be upgraded, or another put behind the same address.
+// Remembers which features a node lacks, so that they are not tried each time. After a while they are tried again, because
+// the node may have been upgraded or replaced.
 
 const BELIEVED_MS = 600_000
 
 /**
- * `simulation`: eth_simulateV1; `creations`: in it; `pending`: a state of its own between blocks; `call traces`:
- * debug_traceCall with callTracer and its logs; `revm transfers`: what revm-transfers.ts sets right, so nothing is amiss.
+ * `simulation`: eth_simulateV1; `creations`: contract creations in it; `pending`: a pending state; `call traces`:
+ * debug_traceCall with callTracer and logs; `revm transfers`: the defect that revm-transfers.ts corrects.
  */
 type Lack = 'simulation' | 'creations' | 'pending' | 'call traces' | 'revm transfers'
 
-/** Of one node. */
+/** The features that one node lacks. */
 export type SimulationLimits = {
   /** Whether it was found to lack this within the last ten minutes. */
   lacks(what: Lack): boolean
   learn(what: Lack): void
 }
 
-/** Nothing learnt yet. */
+/** Begins with no known lack. */
 export const createLimits = ({
   nowMs = () => performance.now(),
 }: {
-  /** A clock that only goes forward, in milliseconds. */
+  /** A monotonic clock, in milliseconds. */
   readonly nowMs?: () => number
 } = {}): SimulationLimits => {
   const until = new Map<Lack, number>()
@@ -28,7 +28,7 @@ export const createLimits = ({
   return {
     lacks,
     learn: (what) => {
-      // Whoever goes by what is believed has not seen it again.
+      // Do not extend a lack that is already known: it was not observed again.
       if (!lacks(what)) until.set(what, nowMs() + BELIEVED_MS)
     },
   }
