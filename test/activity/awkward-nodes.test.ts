@@ -50,7 +50,7 @@ const logRanges = (): readonly number[] =>
   })
 
 describe('a node that limits ranges', () => {
-  test('is asked for less, and nothing is skipped', async () => {
+  test('is asked for smaller ranges, and nothing is skipped', async () => {
     const first = await pay(1n)
     await world.chain.mine(20)
     const middle = await pay(2n)
@@ -63,7 +63,7 @@ describe('a node that limits ranges', () => {
     expect(count).toBe('3')
   })
 
-  test('is asked for more again, once it gives more', async () => {
+  test('is asked for larger ranges again when it allows them', async () => {
     await world.chain.mine(400)
     logRanges()
     await world.index(worker)
@@ -73,8 +73,8 @@ describe('a node that limits ranges', () => {
   })
 })
 
-describe('nodes that are not of one mind', () => {
-  test('one that is behind takes nothing back', async () => {
+describe('nodes behind one URL that disagree', () => {
+  test('a node that is behind causes no rewind', async () => {
     await world.chain.mine(3)
     const hash = await pay(4n)
     await world.index(worker)

@@ -75,7 +75,7 @@ const TOKENS = [
 const PAST = [['in', 'native', '7', null, -1], ...TOKENS]
 
 describe('an address with a past', () => {
-  test('gets all of it, once, however often it is asked for', async () => {
+  test('gets all past movements once, even if requested several times', async () => {
     const address = newAddress()
     await pastOf(address)
     await world.chain.mine(40)
@@ -107,7 +107,7 @@ describe('an address with a past', () => {
     ])
   })
 
-  test('gets what its tokens tell from below the blocks that are read whole', async () => {
+  test('gets only token movements from below the blocks that are read whole', async () => {
     const address = newAddress()
     await pastOf(address)
     await world.chain.mine(30)
@@ -119,7 +119,7 @@ describe('an address with a past', () => {
     expect(await progress(address)).toEqual({ from, reached: 0, coins: from - 19, state: 'done' })
   })
 
-  test('gets it from a node that limits ranges', async () => {
+  test('gets its past from a node that limits ranges', async () => {
     const address = newAddress()
     await pastOf(address)
     await world.chain.mine(60)
@@ -133,7 +133,7 @@ describe('an address with a past', () => {
     expect(await rowsOf(address)).toEqual(TOKENS)
   })
 
-  test('goes on where a killed worker stopped', async () => {
+  test('continues where a killed worker stopped', async () => {
     const address = newAddress()
     await pastOf(address)
     await world.chain.mine(60)
@@ -171,7 +171,7 @@ describe('an address with a past', () => {
     expect(await rowsOf(address)).toEqual(PAST)
   })
 
-  test('is not looked for before its key was made here', async () => {
+  test('is not searched before its key was made here', async () => {
     const address = newAddress()
     await pastOf(address)
     await world.chain.mine(60)
@@ -273,7 +273,7 @@ describe('a node that has forgotten', () => {
     expect(await hindranceOf(address)).toMatchObject({ state: 'done', reached: 0, coins: 0, traced: stateFrom - 2 })
   })
 
-  test('is tried again ever more seldom, and what is wrong with it is told', async () => {
+  test('is tried again at growing intervals, and the reason is stored', async () => {
     const address = newAddress()
     await pastAround(address)
     const reading = chain()
@@ -335,7 +335,7 @@ describe('the seam to the indexer', () => {
     expect(await rowsOf(address)).toEqual(PAST)
   })
 
-  test('what both of them see is there once', async () => {
+  test('a movement that both see is stored once', async () => {
     const address = newAddress()
     await pastOf(address)
     await own(address)
@@ -347,7 +347,7 @@ describe('the seam to the indexer', () => {
     expect(await rowsOf(address)).toEqual(PAST)
   })
 
-  test('what a reorganisation took away while it was read is not written', async () => {
+  test('a range that a reorganisation removed during the read is not written', async () => {
     const address = newAddress()
     await world.chain.mine(4)
     await pastOf(address)
@@ -413,7 +413,7 @@ test('tokens with a topic too few or too many are what their contract says, from
   }
 })
 
-describe('tokens that could not be asked what they are', () => {
+describe('tokens whose standard could not be read', () => {
   const doubts = async () =>
     (await world.sql<{ contract: string; tries: number }[]>`select contract, tries from doubtful_contracts`).map(
       ({ contract, tries }) => [contract, tries],

@@ -63,7 +63,7 @@ const counted = async (name: Counter): Promise<readonly { labels: object; value:
   return values.filter(({ value }) => value > 0).map(({ labels, value }) => ({ labels, value }))
 }
 
-test('agrees with what coins move, within transactions too, and with what these cost', async () => {
+test('finds no difference for coin movements, also within transactions, and for fees', async () => {
   await world.chain.send({ account: wallet, to: other.address, value: 5n })
   await forward(70n)
   await index(honest())
@@ -93,7 +93,7 @@ test('a reader that leaves out coins is told, logged with what is missing and co
   expect(await counted('balanceDifferences')).toEqual([{ labels: { network: 'Ethereum', asset: 'coin' }, value: 1 }])
 })
 
-test('a reader that tells a movement twice, or of another amount, is told too', async () => {
+test('a reader that reports a movement twice or with another amount is detected', async () => {
   for (const defect of [
     (movements: readonly RecordedMovement[]) => movements.map((each) => ({ ...each, amount: each.amount + 1n })),
     (movements: readonly RecordedMovement[]) => [

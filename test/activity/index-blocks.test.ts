@@ -246,7 +246,7 @@ describe('collections that were created here', () => {
 })
 
 describe('reorganisations', () => {
-  test('take back what they took, and bring what came instead', async () => {
+  test('remove the movements of old blocks and add those of the new ones', async () => {
     const before = await world.chain.send({ to: alice.address, value: 11n })
     const gone = await world.chain.send({ to: alice.address, value: 12n })
     await world.chain.mine()
@@ -426,7 +426,7 @@ describe('reading ahead', () => {
     expect(asked.reduce((sum, { fromBlock, toBlock }) => sum + toBlock - fromBlock + 1n, 0n)).toBe(head.latest.number)
   })
 
-  test('is forgotten where the cursor is elsewhere', async () => {
+  test('is discarded if the cursor is elsewhere', async () => {
     const { chain } = listen()
     const head = await chain.head()
     const cursor = await genesis(chain)
@@ -434,7 +434,7 @@ describe('reading ahead', () => {
     expect(blocksOf(await readRange(chain, { cursor, head }))[0]?.number).toBe(1n)
   })
 
-  test('that fails is told to the step that needs it, and read again after that', async () => {
+  test('that fails makes the step that needs it fail, and is then read again', async () => {
     const { chain: listening } = listen()
     let fails = false
     const movements: Chain['movements'] = (range) =>

@@ -221,7 +221,7 @@ describe('paging', () => {
   )
 })
 
-describe('who may look', () => {
+describe("access to a wallet's activity", () => {
   test("another project's wallet and nobody's are refused in the same bytes", async () => {
     const strangers = await world.get(project, path('0x00000000000000000000000000000000DeaDBeef'))
     const others = await world.get(project, path(carol.address))
@@ -249,7 +249,7 @@ describe('who may look', () => {
   })
 })
 
-describe('what is asked for', () => {
+describe('parameters', () => {
   test('an address is taken in lower case', async () => {
     expect(await activity(bob.address.toLowerCase())).toEqual([...(await activity(bob.address))])
   })
@@ -403,7 +403,7 @@ describe('in a large table', () => {
     for (const read of Object.keys(ofContract)) expect(read).toMatch(/^movements_held_(?:by|of) (?:scans|entries)$/)
   })
 
-  test('the plan says so', async () => {
+  test('the query plan uses the indexes', async () => {
     const plan = await world.sql`
       explain select * from movements where network = 'Ethereum' and address = ${OFTEN_BUT_LONG_AGO}
       order by block_number desc, log_index desc, item_index desc, id desc limit 10 offset 10`

@@ -87,7 +87,7 @@ describe('the chain', () => {
     expect(await audit.verify()).toMatchObject({ rows: 2_300n, broken: [], unchained: { rows: 0, oldest: null } })
   })
 
-  test('gives a row that was slow to commit the next place, and waits for nobody', async () => {
+  test('gives a row that committed late the next position, without waiting for it', async () => {
     const release = Promise.withResolvers<void>()
     const inserted = Promise.withResolvers<void>()
     const slow = audit.api.transaction(async (tx) => {
@@ -134,7 +134,7 @@ describe('the chain', () => {
     expect((await links('deployment')).map((row) => row.audit_id)).toEqual(['1'])
   }, 30_000)
 
-  test('is never doubled by two processes: the one that comes too late is overtaken', async () => {
+  test('is never extended twice by two processes: the slower one is overtaken', async () => {
     await Promise.all(
       Array.from({ length: 900 }, (_, index) => audit.audit.commit(audit.act(index % 3 ? audit.one : null))),
     )

@@ -33,13 +33,13 @@ const found = async (input: Parameters<TestAudit['verify']>[0] = {}) =>
 const row = 'its audit row is not as it was written'
 const link = 'it does not follow from what comes before it'
 
-test('what nobody has touched holds, and the tail is counted', async () => {
+test('unchanged chains are valid, and the unchained rows are counted', async () => {
   const verification = await audit.verify({ heads: await noted() })
   expect(verification).toMatchObject({ rows: 7n, broken: [], unchained: { rows: 1, oldest: audit.clock.now } })
   expect(verification.ends.map(({ position }) => Number(position)).sort()).toEqual([1, 1, 5])
 })
 
-test('nothing at all holds, too', async () => {
+test('an empty audit is valid', async () => {
   await audit.tamper((sql) => sql`truncate audit_chain, audit`)
   expect(await audit.verify()).toMatchObject({ rows: 0n, ends: [], broken: [], unchained: { rows: 0, oldest: null } })
 })

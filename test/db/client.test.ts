@@ -19,7 +19,7 @@ const cutter = (url: string) => {
   }
 }
 
-describe('what is to be done after a commit', () => {
+describe('a function to run after a commit', () => {
   const open = async () => {
     const database = await createDatabase()
     const db = openDb({ url: database.url, maxConnections: 2, applicationName: NAME })
@@ -27,7 +27,7 @@ describe('what is to be done after a commit', () => {
     return { db, close: () => db.close({ timeoutSeconds: 2 }).then(database.close) }
   }
 
-  test('is done in its order, when the rows can be read by others', async () => {
+  test('runs in order, when others can read the rows', async () => {
     const { db, close } = await open()
     const done: string[] = []
     const readers: Promise<{ readonly rows: readonly unknown[] }>[] = []
@@ -43,7 +43,7 @@ describe('what is to be done after a commit', () => {
     await close()
   })
 
-  test('is not done where the transaction is undone, by an error or by the commit itself', async () => {
+  test('does not run if the transaction is rolled back, by an error or by a failed commit', async () => {
     const { db, close } = await open()
     const done: string[] = []
     const thrown = db.transaction(async (tx) => {
@@ -194,7 +194,7 @@ describe('a statement', () => {
 describe('whether the database is away', () => {
   const failing = (code: string) => Object.assign(new Error('x'), { code })
 
-  test('is told by the code, however deep it lies', () => {
+  test("is detected by the error's code, also in a nested cause", () => {
     for (const code of ['08006', '57P01', '53300', 'ECONNRESET', 'ECONNREFUSED']) {
       expect(isDatabaseAway(new Error('Failed query', { cause: failing(code) }))).toBe(true)
     }
@@ -203,7 +203,7 @@ describe('whether the database is away', () => {
     }
   })
 
-  test('is not told of a statement that the database refused', () => {
+  test('is not assumed for a statement that the database refused', () => {
     for (const code of ['23505', '42501', '22P02', 'UNDEFINED_VALUE']) {
       expect(isDatabaseAway(new Error('Failed query', { cause: failing(code) }))).toBe(false)
     }

@@ -105,7 +105,7 @@ describe('the schema', () => {
 })
 
 describe('the roles', () => {
-  test('may do with each table what stands beside it, and every table has that', async () => {
+  test('have the rights declared beside each table, and every table declares them', async () => {
     const tables = await owner<{ name: string }[]>`
       select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' order by 1`
     const told = Object.values(schema).flatMap((each) => (each instanceof TableAccess ? [each.table] : []))
@@ -230,7 +230,7 @@ describe('the roles', () => {
   })
 })
 
-describe('what the tables refuse', () => {
+describe('the tables refuse', () => {
   const project = '00000000-0000-4000-8000-000000000001'
   const keyring = '00000000-0000-4000-8000-000000000002'
   const wallet = '00000000-0000-4000-8000-000000000003'

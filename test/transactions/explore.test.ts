@@ -136,7 +136,7 @@ describe('what is signed anew keeps the same, and all that was sent of it stays 
   anew('one of two intents, cancel', { expire: 1 }, [2])
 })
 
-test('whether a node was heard to take it changes the word that is told, and nothing else', () => {
+test('whether a node has accepted it changes only the status that callers see', () => {
   const events = [
     'accepted',
     'included',

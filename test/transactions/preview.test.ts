@@ -321,7 +321,7 @@ describe('at the node', () => {
     }
   })
 
-  test('that is silent, or answers nonsense, a preview ends in time and says so, and the next one may succeed', async () => {
+  test('that does not answer, or answers nonsense, a preview fails in time, and the next one can succeed', async () => {
     const one = { to: TO, value: '1' }
     const ways: [ReturnType<Behaviour> | 'silence', string][] = [
       ['silence', 'The Ethereum node did not answer within 1000 ms.'],

@@ -46,7 +46,7 @@ const jobs = () => sql<
   select key, locked_by as held, is_available as available, attempts, run_at <= now() as due
   from graphile_worker._private_jobs order by id`
 
-test('a job that was cut off by deaths of workers, however many, is still there to be taken', async () => {
+test('a job survives any number of deaths of its workers', async () => {
   await keepFollower()
   for (let death = 0; death < MORE_THAN_A_JOBS_TRIES; death += 1) {
     await take(`pool-${death}`)
@@ -55,7 +55,7 @@ test('a job that was cut off by deaths of workers, however many, is still there 
   expect([...(await jobs())]).toEqual([{ key: KEY, held: null, available: true, attempts: 0, due: true }])
 })
 
-test('a job that a dead worker had, and that was replaced meanwhile, goes: only the newer one is done', async () => {
+test("a dead worker's job that was replaced meanwhile is deleted, and only the newer one runs", async () => {
   await keepFollower()
   await take('pool-replaced')
   await addJob(db, 'track_blocks', { network: 'Ethereum' }, { key: KEY })
@@ -64,7 +64,7 @@ test('a job that a dead worker had, and that was replaced meanwhile, goes: only 
   expect([...(await jobs())]).toEqual([{ key: KEY, held: null, available: true, attempts: 0, due: true }])
 })
 
-test('what a living worker has is left to it, and it stays known', async () => {
+test('a living worker keeps its jobs and its registration', async () => {
   await keepFollower()
   await take('pool-alive', 'alive')
   expect(await unlockJobsOfDeadWorkers(db)).toBe(0)
