@@ -10,8 +10,8 @@ import { intrinsicGas } from './intrinsic.ts'
 import { assertFees } from './unsigned.ts'
 
 /**
- * The least rise from rung to rung. go-ethereum replaces a pooled transaction if both fee fields rise by 10 %
- * (core/txpool/legacypool, PriceBump); other pools require more.
+ * The least rise from rung to rung. It is well above the 10 % in both fee fields for which go-ethereum replaces a pooled
+ * transaction (core/txpool/legacypool, PriceBump).
  */
 const RAISE_PERCENT = 25n
 const CAP_FACTOR = 2n
