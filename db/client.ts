@@ -2,11 +2,13 @@ import { type ExtractTablesWithRelations, sql } from 'drizzle-orm'
 import { drizzle, type NodePgDatabase, type NodePgTransaction } from 'drizzle-orm/node-postgres'
 import pg from 'pg'
 
+type NoSchema = Record<string, never>
+
 /**
  * A database transaction. Independent statements may be sent together (`Promise.all`): they travel in one message. Each must
- * be the last of its branch: if another branch fails, the transaction is over and later statements are refused.
+ * be the last of its branch: if another branch fails, the transaction is over and later statements are refused. If a statement
+ * fails, the transaction fails, even if the caller caught the error.
  */
-type NoSchema = Record<string, never>
 export type Tx = NodePgTransaction<NoSchema, ExtractTablesWithRelations<NoSchema>> & {
   /** Runs `act` after the commit, and not after a rollback. `act` must not throw. */
   readonly afterCommit: (act: () => void) => void
@@ -65,11 +67,21 @@ const isUnnamed = (config: unknown): config is pg.QueryConfig =>
 /** A connection for one transaction. Statements after its end are refused: they would be part of another transaction. */
 class Lease {
   #isOver = false
+  #failure: Error | null = null
   constructor(readonly client: pg.PoolClient) {}
 
   query(...args: unknown[]): Promise<unknown> {
     if (this.#isOver) return Promise.reject(new Error('The transaction that this statement belongs to is over.'))
-    return (this.client.query as (...each: unknown[]) => Promise<unknown>).apply(this.client, args)
+    const answer = (this.client.query as (...each: unknown[]) => Promise<unknown>).apply(this.client, args)
+    answer.catch((error: Error) => {
+      this.#failure ??= error
+    })
+    return answer
+  }
+
+  /** Call it before the commit: PostgreSQL answers the commit of a failed transaction with a rollback, and no error. */
+  throwIfFailed(): void {
+    if (this.#failure !== null) throw this.#failure
   }
 
   /** @param isLost whether to close the connection. */
@@ -103,10 +115,11 @@ const transactionOn =
     const acts: (() => void)[] = []
     let isLost = false
     try {
-      const result = await drizzle(lease as unknown as pg.PoolClient).transaction(
-        (tx) => work(Object.assign(tx, { afterCommit: (act: () => void) => void acts.push(act) })),
-        config,
-      )
+      const result = await drizzle(lease as unknown as pg.PoolClient).transaction(async (tx) => {
+        const done = await work(Object.assign(tx, { afterCommit: (act: () => void) => void acts.push(act) }))
+        lease.throwIfFailed()
+        return done
+      }, config)
       for (const act of acts) act()
       return result
     } catch (error) {

@@ -1,5 +1,5 @@
 // The script behind `bun run test`: one PostgreSQL for the whole run, then `bun test` over test/, then one closing line.
-// Two files run at a time, each process with its modules loaded once. Arguments go to `bun test`: `bun run test wallets`
+// Three files run at a time, as many wait for a chain or a process, each process with its modules loaded once. Arguments go to `bun test`: `bun run test wallets`
 // runs the files with "wallets" in their path.
 
 import { spawn } from 'node:child_process'
@@ -13,7 +13,7 @@ import { startTestPostgres } from './support/postgres.ts'
 /** The result of one run of `bun test`. */
 export type Tally = { readonly passed: number; readonly failed: number; readonly skipped: number }
 
-const TIMEOUT_MS = process.env.STRONGROOM_LONG ? 1_800_000 : 60_000
+const TIMEOUT_MS = process.env.STRONGROOM_LONG ? 1_800_000 : 180_000
 const REPOSITORY = fileURLToPath(new URL('..', import.meta.url))
 
 /**
@@ -45,7 +45,7 @@ const runTests = (postgresUrl: string): Promise<Tally> =>
     const args = [
       'test',
       '--no-orphans',
-      '--parallel=2',
+      '--parallel=3',
       '--no-isolate',
       `--timeout=${TIMEOUT_MS}`,
       '--path-ignore-patterns=test/bench/**',

@@ -237,7 +237,7 @@ describe('blocks that a node has let go of', () => {
   const lose = async (number: number) => gone.add(number).add(await local.rpc('chain_getBlockHash', [number]))
   const refusal = (number: number) => ({
     code: 'node_unavailable',
-    message: expect.stringContaining(`no longer has block ${number},`),
+    message: expect.stringContaining(`no longer has the next block, ${number}:`),
   })
 
   test('are passed over by the tracker where nothing waits that could be in them, and the indexer says what it waits for', async () => {

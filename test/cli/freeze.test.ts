@@ -62,7 +62,7 @@ describe('freeze and unfreeze', () => {
       expect((await cli('unfreeze', ...thing, '--reason', 'x')).output).toBe(`Not frozen: ${name}.\n`)
     }
     expect((await sign(wallet)).status).toBe(200)
-  }, 60_000)
+  }, 240_000)
 
   test('list what is frozen, with the reason', async () => {
     const wallet = await service.newWallet({ network: 'Ethereum', ownerId: 'another' })
@@ -84,7 +84,7 @@ describe('freeze and unfreeze', () => {
       `wallet ${wallet.id} of project ${projectId}: too`,
       'network Polygon: node is strange',
     ])
-  }, 30_000)
+  }, 120_000)
 
   test.each([
     [['freeze'], 'Usage: strongroom freeze'],

@@ -139,6 +139,23 @@ describe('when the connections are cut under load', () => {
 })
 
 describe('a statement', () => {
+  test('that fails makes its transaction fail, even if its error was caught', async () => {
+    const database = await createDatabase()
+    const db = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: NAME })
+    try {
+      const swallowed = db.transaction(async (tx) => {
+        await tx.execute(sql`insert into projects (name) values ('Lost')`)
+        await tx.execute(sql`select 1 / 0`).catch(() => null)
+        return 'done'
+      })
+      await expect(swallowed).rejects.toMatchObject({ code: '22012' })
+      expect((await db.execute(sql`select name from projects`)).rows).toEqual([])
+    } finally {
+      await db.close({ timeoutSeconds: 1 })
+      await database.close()
+    }
+  })
+
   test('that a branch sends after the end of its transaction is refused, and reaches no other transaction', async () => {
     const database = await createDatabase()
     const db = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: NAME })

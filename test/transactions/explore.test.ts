@@ -70,15 +70,15 @@ describe('the plain walk keeps the same, and each of its states is among the fol
   plain('one intent: lost job, a node that forgets or knows nothing, cancel', [1], {
     ...{ lostJob: 1, forget: 1, lag: 1, expire: 1, revert: 1 },
   })
-  plain('one intent: reorganisation, cancel, a look at the chain that is late', [1], {
-    ...{ reorg: 1, expire: 1, stall: 1, lag: 1, revert: 1 },
-  })
   plain('one intent: reorganisation and stranger', [1], { reorg: 1, stranger: 1 })
   plain('two intents: cancel', [2], { expire: 1 })
   plain('one intent: fees that rise, time that passes, cancel', [1], { fees: 2, climb: 1, expire: 1, revert: 1 })
   plain('one intent: fees that rise, a node that forgets, cancel', [1], { fees: 1, forget: 1, expire: 1 })
   plain('one intent: an operator gives it up, fees that rise', [1], { cancel: 1, fees: 1, expire: 1 })
   if (!isLong) return
+  plain('one intent: reorganisation, cancel, a look at the chain that is late', [1], {
+    ...{ reorg: 1, expire: 1, stall: 1, lag: 1, revert: 1 },
+  })
   plain('one intent: fees that rise, crash, cancel', [1], { fees: 1, crash: 1, expire: 1, beside: 1, doubledJob: 1 })
   plain('one intent: fees that rise, reorganisation, cancel', [1], { fees: 1, reorg: 1, expire: 1 })
   plain('two intents: fees that rise, cancel', [2], { fees: 1, expire: 1 })
