@@ -64,24 +64,26 @@ class PipeliningClient extends pg.Client {
 const isUnnamed = (config: unknown): config is pg.QueryConfig =>
   typeof config === 'object' && config !== null && 'text' in config && !('name' in config && config.name !== undefined)
 
+const STATEMENT_REFUSED_AFTER_ANOTHER = '25P02'
+
 /** A connection for one transaction. Statements after its end are refused: they would be part of another transaction. */
 class Lease {
   #isOver = false
-  #failure: Error | null = null
+  #failure: Error = new Error('A statement of the transaction failed.')
   constructor(readonly client: pg.PoolClient) {}
 
-  query(...args: unknown[]): Promise<unknown> {
-    if (this.#isOver) return Promise.reject(new Error('The transaction that this statement belongs to is over.'))
-    const answer = (this.client.query as (...each: unknown[]) => Promise<unknown>).apply(this.client, args)
-    answer.catch((error: Error) => {
-      this.#failure ??= error
-    })
-    return answer
-  }
-
-  /** Call it before the commit: PostgreSQL answers the commit of a failed transaction with a rollback, and no error. */
-  throwIfFailed(): void {
-    if (this.#failure !== null) throw this.#failure
+  async query(config: pg.QueryConfig, ...rest: readonly unknown[]): Promise<pg.QueryResult> {
+    if (this.#isOver) throw new Error('The transaction that this statement belongs to is over.')
+    const query = this.client.query as unknown as (...args: readonly unknown[]) => Promise<pg.QueryResult>
+    try {
+      const result = await query.call(this.client, config, ...rest)
+      // PostgreSQL answers the commit of a failed transaction with a rollback, and with no error.
+      if (config.text === 'commit' && result.command === 'ROLLBACK') throw this.#failure
+      return result
+    } catch (error) {
+      if (error instanceof pg.DatabaseError && error.code !== STATEMENT_REFUSED_AFTER_ANOTHER) this.#failure = error
+      throw error
+    }
   }
 
   /** @param isLost whether to close the connection. */
@@ -115,11 +117,10 @@ const transactionOn =
     const acts: (() => void)[] = []
     let isLost = false
     try {
-      const result = await drizzle(lease as unknown as pg.PoolClient).transaction(async (tx) => {
-        const done = await work(Object.assign(tx, { afterCommit: (act: () => void) => void acts.push(act) }))
-        lease.throwIfFailed()
-        return done
-      }, config)
+      const result = await drizzle(lease as unknown as pg.PoolClient).transaction(
+        (tx) => work(Object.assign(tx, { afterCommit: (act: () => void) => void acts.push(act) })),
+        config,
+      )
       for (const act of acts) act()
       return result
     } catch (error) {

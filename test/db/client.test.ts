@@ -139,7 +139,7 @@ describe('when the connections are cut under load', () => {
 })
 
 describe('a statement', () => {
-  test('that fails makes its transaction fail, even if its error was caught', async () => {
+  test('that fails makes its transaction fail, even if its error was caught, unless a savepoint undid it', async () => {
     const database = await createDatabase()
     const db = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: NAME })
     try {
@@ -148,8 +148,14 @@ describe('a statement', () => {
         await tx.execute(sql`select 1 / 0`).catch(() => null)
         return 'done'
       })
-      await expect(swallowed).rejects.toMatchObject({ code: '22012' })
-      expect((await db.execute(sql`select name from projects`)).rows).toEqual([])
+      await expect(swallowed).rejects.toMatchObject({ cause: { code: '22012' } })
+      const undoneInPart = db.transaction(async (tx) => {
+        await tx.execute(sql`insert into projects (name) values ('Kept')`)
+        await tx.transaction((inner) => inner.execute(sql`select 1 / 0`)).catch(() => null)
+        return 'done'
+      })
+      expect(await undoneInPart).toBe('done')
+      expect((await db.execute(sql`select name from projects`)).rows).toEqual([{ name: 'Kept' }])
     } finally {
       await db.close({ timeoutSeconds: 1 })
       await database.close()
