@@ -13,7 +13,7 @@ const VIEWS = readFileSync(new URL('./views.sql', import.meta.url), 'utf8')
 /** An advisory lock: only one process migrates at a time. */
 const MIGRATION_LOCK = 7_215_001
 
-/** Refuses a database that is older than the baseline (another first migration, or another owner of the queue). @throws Error */
+/** Refuses a database that is older than the baseline (another first migration, or another owner of the queue). */
 const refuseOtherHistory = async (client: pg.Client): Promise<void> => {
   const { rows: tables } = await client.query("select to_regclass('drizzle.__drizzle_migrations') as name")
   if (tables[0]?.name == null) return

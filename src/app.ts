@@ -30,7 +30,7 @@ import { walletRoutes } from './wallets/routes.ts'
 
 const HOST = /^[a-z0-9._:[\]-]*$/i
 
-/** The server makes the URL of the header as it came: a slash in it would move the path. @throws invalid_input. */
+/** The server makes the URL of the header as it came: a slash in it would move the path. */
 const refuseOddHost = (request: Request): void => {
   if (HOST.test(request.headers.get('host') ?? '') && URL.canParse(request.url)) return
   throw new AppError('invalid_input', 'The header Host must name a host and perhaps a port.')

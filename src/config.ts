@@ -242,7 +242,7 @@ const metadataPinsOf = (variables: Variables): Config['metadataPins'] =>
     return pins
   })
 
-/** The networks of an environment, with the operator's fee caps. @throws Error. */
+/** The networks of an environment, with the operator's fee caps. */
 export const readNetworks = (variables: Variables = process.env): readonly NetworkRow[] => {
   const further = furtherNetworksOf(variables)
   const names = [...EVM_NETWORKS, ...further.map(({ network }) => network)]
@@ -289,7 +289,7 @@ const ipfsApiUrlOf = (variables: Variables): Secret | null => {
   return new Secret(text)
 }
 
-/** Reads a root key location that was given as an argument. @throws Error. */
+/** Reads a root key location that was given as an argument. */
 export const readRootKeyConfig = (spec: string, variables: Variables = process.env): RootKeyConfig => ({
   spec,
   vault: spec.startsWith('vault-transit:') ? vaultOf(variables) : null,
@@ -305,7 +305,7 @@ const areLocal = (hosts: string): boolean => hosts.split(',').every(isLocal)
 
 const isMainnet = (variables: Variables): boolean => variables.ENVIRONMENT?.trim() === 'mainnet'
 
-/** On mainnet, traffic to other machines must be encrypted. @throws Error. */
+/** On mainnet, traffic to other machines must be encrypted. */
 const refuseUnencrypted = (name: string, text: string): void => {
   const { protocol, hostname } = new URL(text)
   if (['https:', 'wss:'].includes(protocol) || isLocal(hostname)) return
@@ -314,7 +314,7 @@ const refuseUnencrypted = (name: string, text: string): void => {
 
 const TLS_MODES = ['require', 'verify-ca', 'verify-full']
 
-/** The same for the database, whose clients also take the host from other places than the URL. @throws Error. */
+/** The same for the database, whose clients also take the host from other places than the URL. */
 const refuseUnencryptedDatabase = (variables: Variables, text: string): void => {
   const { hostname, searchParams } = new URL(text)
   const hosts = [hostname || variables.PGHOST || 'localhost', ...searchParams.getAll('host')]
@@ -326,7 +326,7 @@ const refuseUnencryptedDatabase = (variables: Variables, text: string): void => 
   )
 }
 
-/** For commands that need only the database. @throws Error. */
+/** For commands that need only the database. */
 export const readDatabaseUrl = (variables: Variables = process.env): Secret => {
   const text = url('DATABASE_URL', required(variables, 'DATABASE_URL', 'the URL of a PostgreSQL database'), [
     'postgres:',

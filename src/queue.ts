@@ -81,7 +81,7 @@ export const createQueue = (limits: Limits = {}): Queue => {
 export type Queues = {
   /** Waits for a turn in the queue of this name, as `Queue.enter` does. */
   enter(name: string, deadlineMs?: number): Promise<Disposable>
-  /** Runs `work` in its turn. @throws busy, and what `work` throws. */
+  /** Runs `work` in its turn. */
   run<Result>(name: string, work: () => Promise<Result>): Promise<Result>
 }
 

@@ -75,10 +75,7 @@ export const serve = (options: ServeOptions): Server =>
 /** The C types of parameters that we use; `pointer` points to the memory of a typed array. */
 type CType = 'i32' | 'u64' | 'pointer'
 
-/**
- * A function of a C library that returns an `i32`.
- * @throws Error if the library or the function does not exist.
- */
+/** A function of a C library that returns an `i32`. */
 export const loadCFunction = async (
   library: string,
   name: string,

@@ -244,6 +244,29 @@ describe('what no file may contain', () => {
     expect(found(new RegExp(`${inLine.source}|${asLine.source}`))).toEqual([])
   })
 
+  test('`@throws` names what a function itself throws, or an error that somebody acts on', () => {
+    const code = new Map(files.map(({ path, text }) => [path, text.replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')]))
+    const isThrown = (path: string, name: string) =>
+      new RegExp(name === 'Error' ? '\\bthrow\\b' : `'${name}'|new ${name}\\(|throw ${name}\\b`).test(
+        code.get(path) ?? '',
+      )
+    const isActedOn = (name: string) =>
+      [...code.values()].some((each) => new RegExp(`instanceof ${name}\\b|code [!=]== '${name}'`).test(each))
+    const unfounded = files.flatMap(({ path, text }) =>
+      [...text.matchAll(/@throws([^@]*?)(?=\s@[a-z]+\s|\*\/)/g)].flatMap(([, words = '']) => {
+        const names = [...words.matchAll(/\b(?:[a-z]+_\w+|[A-Z]+_\w+|[A-Z][a-z]+[A-Z]\w*|Error)\b/g)].map(
+          ([name]) => name,
+        )
+        // The types at the root of src/chains are carried out in the families.
+        const places = /^src\/chains\/[a-z-]+\.ts$/.test(path) ? files.map((each) => each.path) : [path]
+        return names
+          .filter((name) => !isActedOn(name) && !places.some((each) => isThrown(each, name)))
+          .map((name) => `${path}: ${name}`)
+      }),
+    )
+    expect(unfounded).toEqual([])
+  })
+
   test('few files lie loose in src', () => {
     expect(files.filter(({ path }) => /^src\/[^/]+$/.test(path)).length).toBeLessThanOrEqual(8)
   })

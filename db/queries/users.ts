@@ -85,7 +85,6 @@ export const ensureUser = async (
 /**
  * Gives a user their e-mail address, where they have none.
  * @returns false where they have one, or another user of the project has this.
- * @throws what `violatedConstraint` calls users_email where another user is just getting it.
  */
 export const setUserEmail = async (
   tx: Tx,

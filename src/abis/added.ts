@@ -63,7 +63,7 @@ export const addAbi = async (
   return { name, binding, functions, errors: items.length - functions }
 }
 
-/** Removes an added ABI; later previews no longer use it. @throws not_found. */
+/** Removes an added ABI; later previews no longer use it. */
 export const removeAbi = async (
   ctx: Pick<WorkerCtx, 'db' | 'audit'>,
   input: { readonly name: string; readonly actor: string },

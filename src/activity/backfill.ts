@@ -50,7 +50,7 @@ type StepResult = 'advanced' | 'wait' | 'pruned' | 'done'
 /**
  * Reads and stores the next range. `wait`: the indexer has not begun, or the node's blocks differ from the indexer's.
  * `pruned`: the node no longer has the next block.
- * @throws node_unavailable; RangeTooWide if the node refuses even one block.
+ * @throws RangeTooWide if the node refuses even one block.
  */
 export const backfillStep = async (
   ctx: WorkerCtx,

@@ -19,8 +19,6 @@ export type Activity = {
  * The movements of a wallet within reach, newest first.
  * @param input.before the uuid of an item: only older ones. A caller who pages by this sees each item once, even if new ones
  * come in, and each page is equally fast.
- * @throws wallet_forbidden, address_invalid, network_mismatch, not_implemented, invalid_input (no such item),
- * node_unavailable if the decimals of a listed contract are not known.
  */
 export const listActivity = async (
   ctx: Pick<Ctx, 'db' | 'chains'>,

@@ -49,7 +49,7 @@ const ahead = new WeakMap<Chain, { readonly fromBlock: bigint; readonly range: P
 
 /**
  * Reads the blocks after a cursor, as many as the node serves at once; none at the end of the chain.
- * @throws node_unavailable; RangeTooWide if the node refuses even one block.
+ * @throws RangeTooWide if the node refuses even one block.
  */
 export const readRange = async (
   chain: Chain,
@@ -90,7 +90,7 @@ export const eventBlocksAtOnce = (chain: Chain): number => eventWidths.get(chain
 /** `asked` blocks from `fromBlock` on, at most as many as are read at once. */
 type Below = { readonly fromBlock: bigint; readonly asked: number }
 
-/** Reads blocks whole. @throws as readRange. */
+/** Reads blocks whole. */
 export const readRangeBelow = (chain: Chain, { fromBlock, asked }: Below): Promise<Range> =>
   readBlocks(chain, { width: blocksAtOnce(chain), asked, fromBlock })
 
@@ -115,7 +115,7 @@ const readBlocks = async (
   }
 }
 
-/** Reads only the events that index an address. @throws as readRange. */
+/** Reads only the events that index an address. */
 export const readEventsBelow = async (
   chain: Chain,
   { fromBlock, asked, address }: Below & { readonly address: string },

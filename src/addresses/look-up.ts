@@ -5,7 +5,7 @@ import { AppError } from '../errors.ts'
 import { contractOf, tokenLooks } from '../tokens/token.ts'
 import { ADDRESSES_MAX, type AddressesMetadata } from './schema.ts'
 
-/** Resolves an ENS name; null if it has no address. @throws not_implemented (no network with names has a node), node_unavailable. */
+/** Resolves an ENS name; null if it has no address. */
 export const lookupByName = async (
   ctx: Pick<Ctx, 'chains'>,
   input: { readonly name: string },
@@ -21,7 +21,6 @@ export const lookupByName = async (
 /**
  * Describes addresses, keyed by the text of each in the request.
  * @param input.texts EVM addresses may have any letter case; the checksum is not checked
- * @throws invalid_input (too many), node_unavailable.
  */
 export const addressesMetadata = async (
   ctx: Pick<Ctx, 'db' | 'chains'>,

@@ -44,7 +44,7 @@ export const addApiKey = async (ctx: Pick<WorkerCtx, 'audit'>, tx: Tx, input: Ne
 
 /**
  * Creates an API key of a project.
- * @throws invalid_input for a bad name, no scope or a past expiry; not_found.
+ * @throws invalid_input for a bad name, no scope or a past expiry.
  */
 export const createApiKey = async (
   ctx: Pick<WorkerCtx, 'db' | 'audit' | 'now'>,
@@ -62,7 +62,7 @@ export const createApiKey = async (
   return ctx.db.transaction((tx) => addApiKey(ctx, tx, { ...input, name }))
 }
 
-/** A project's API keys, oldest first, including revoked and expired ones. @throws not_found */
+/** A project's API keys, oldest first, including revoked and expired ones. */
 export const listApiKeys = async (ctx: Pick<WorkerCtx, 'db'>, projectId: string): Promise<readonly ApiKeyRow[]> => {
   if ((await findProject(ctx.db, projectId)) === null) throw noSuchProject()
   return selectApiKeys(ctx.db, projectId)
@@ -70,7 +70,7 @@ export const listApiKeys = async (ctx: Pick<WorkerCtx, 'db'>, projectId: string)
 
 /**
  * Revokes an API key. Every process refuses it from the next request on. Idempotent.
- * @returns false if it was already revoked. @throws not_found
+ * @returns false if it was already revoked.
  */
 export const revokeApiKey = async (
   ctx: Pick<WorkerCtx, 'db' | 'audit'>,

@@ -146,7 +146,7 @@ export const verifyAudit = async (
   return { ends, broken, rows, unchained: await countUnchained(ctx.db, input) }
 }
 
-/** For operators: the newest audit rows of a project, newest first. @throws not_found. */
+/** For operators: the newest audit rows of a project, newest first. */
 export const listAudit = async (
   ctx: Pick<WorkerCtx, 'db'>,
   input: { readonly projectId: string; readonly limit: number },

@@ -30,7 +30,6 @@ const batchedLookup = <Row>(find: (ids: readonly string[]) => Promise<readonly R
 /**
  * Identifies the caller by the project header and the bearer token. Each request queries the database, so that a
  * revocation takes effect at once; simultaneous requests share a query.
- * @throws project_required, project_unknown, project_mismatch, unauthorized, session_ended, token_source_unsupported.
  */
 export const createAuthenticate = (ctx: AuthenticateCtx): Authenticate => {
   const hexOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
@@ -97,14 +96,12 @@ const refusedBearer = (headers: Headers, projectId: string): SecurityEvent | und
 /** The bearer token (RFC 6750 §2.1), or ''. */
 export const bearerOf = (headers: Headers): string => BEARER.exec(headers.get('authorization') ?? '')?.[1] ?? ''
 
-/** @throws project_unknown */
 export const requireProject = async (ctx: { readonly db: Db }, projectId: string): Promise<Project> => {
   const project = await findProject(ctx.db, projectId)
   if (project !== null) return project
   throw new AppError('project_unknown', 'No project has the id in the header X-WalletKit-Project-ID.')
 }
 
-/** @throws project_required */
 export const readProjectHeader = (headers: Headers): string => {
   const text = (headers.get('x-walletkit-project-id') ?? headers.get('x-project-id') ?? '').trim()
   if (UUID.test(text)) return text.toLowerCase()

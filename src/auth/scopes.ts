@@ -35,10 +35,7 @@ const scopeOf = ({ method, route }: Call): ApiKeyScope =>
 /** Only users themselves may call these, whatever scopes an API key has. */
 const OF_USERS = /^\/users\/|^\/wallets\/get-by-network$/
 
-/**
- * Checks that the caller may make a call. Users have no scopes: they reach only what is their own.
- * @throws scope_required, user_session_required
- */
+/** Checks that the caller may make a call. Users have no scopes: they reach only what is their own. */
 export const requireScope = (caller: Caller, call: Call): void => {
   if (caller.kind === 'user') return
   if (OF_USERS.test(call.route)) requireUser(caller)

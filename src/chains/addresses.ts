@@ -1,22 +1,22 @@
 // The texts that identify accounts and contracts on a network. All functions work without a node.
 
 export type Addresses = {
-  /** @returns the canonical text. @throws address_invalid (malformed, wrong checksum), network_mismatch. Pure. */
+  /** @returns the canonical text. @throws network_mismatch */
   parseAddress(text: string, field: string): string
   /**
    * Parses the identifier of a token contract or collection: an address, a collection id in decimal digits, or a program id
    * in hex.
-   * @returns the canonical text. @throws address_invalid, network_mismatch. Pure.
+   * @returns the canonical text. Pure.
    */
   parseContract(text: string, field: string): string
   /**
    * Parses what previews and activity show as an address: an address in any letter case, or an id if the network has ids.
-   * @returns the canonical text. @throws address_invalid, network_mismatch.
+   * @returns the canonical text.
    */
   parseShown(text: string, field: string): string
   /**
    * Parses the asset in which a fee is to be paid: an asset id, or its name as in `Movement.contract`.
-   * @returns the name. @throws invalid_input, also on networks where fees can only be paid in the native coin. Pure.
+   * @returns the name. Pure.
    */
   parseFeeAsset(text: string, field: string): string
   /** Whether a text has the form of a contract id of this family (not of an address). */

@@ -40,19 +40,18 @@ export type Blocks = {
   readonly pollIntervalMs: number
   /** The default percentage of indexed blocks that are checked against balances. */
   readonly checkedPercent: number
-  /** @throws node_unavailable. */
   head(): Promise<Head>
-  /** A block with its transaction hashes; null if the node does not have it (yet). @throws node_unavailable. */
+  /** A block with its transaction hashes; null if the node does not have it (yet). */
   block(number: bigint): Promise<BlockWithHashes | null>
   /**
    * All movements in a range of blocks, both ends included; null if the node does not have all of them (yet).
-   * @throws node_unavailable, RangeTooWide.
+   * @throws RangeTooWide
    */
   movements(input: { readonly fromBlock: bigint; readonly toBlock: bigint }): Promise<readonly BlockMovements[] | null>
   /**
    * The movements in events that index the address, in a range with both ends included: only blocks with such events, oldest
    * first. Movements of the native coin are included only if the chain emits events for them. null if the node's answers
-   * contradict each other. @throws node_unavailable, RangeTooWide.
+   * contradict each other. @throws RangeTooWide
    */
   eventMovements(input: {
     readonly address: string
@@ -61,10 +60,10 @@ export type Blocks = {
   }): Promise<readonly BlockMovements[] | null>
   /**
    * Checks the movements of a block against balances: the balance of an address must change by its movements and fees.
-   * null if the node no longer has the state, or has another block at this height. @throws node_unavailable.
+   * null if the node no longer has the state, or has another block at this height.
    */
   checkBalances(block: BlockMovements, scope: BalanceScope): Promise<BalanceCheck | null>
-  /** Whether the node has a block and its events; if so, it also has those of later blocks. @throws node_unavailable. */
+  /** Whether the node has a block and its events; if so, it also has those of later blocks. */
   history(number: bigint): Promise<History>
 }
 

@@ -28,7 +28,7 @@ export type DeclaredAbiItem = {
 /** Reads the JSON ABIs that operators add. Only for families with ABIs. */
 export type AbiFiles = {
   readonly bytesMax: number
-  /** Pure. @throws invalid_input for a file that is not a valid ABI. */
+  /** Pure. */
   parse(text: string): { readonly contractName: string | null; readonly items: readonly DeclaredAbiItem[] }
 }
 
@@ -66,14 +66,13 @@ export type Preview = {
 }
 
 export type Calls = {
-  /** Simulates intents in sequence, in one round trip; a failed one does not fail the others. @throws node_unavailable. */
+  /** Simulates intents in sequence, in one round trip; a failed one does not fail the others. */
   preview(from: string, intents: readonly Intent[]): Promise<readonly Preview[]>
   /**
    * Decodes call data for policies. null unless encoding the values again gives the same bytes, and exactly one signature is
    * known for the selector (built in, or added by the operator for any contract). If declarations name a value differently,
    * the name declared for the called contract is used; without one, the value has no name. On Substrate networks it decodes
    * a runtime call, and returns null for a plain transfer; the function is the outermost call, inner calls are values.
-   * @throws node_unavailable if the names depend on the contract's standard.
    */
   readCall(intent: Pick<Intent, 'to' | 'value' | 'input'>): Promise<ReadCall | null>
 }

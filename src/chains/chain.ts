@@ -52,12 +52,12 @@ export type NodelessChain = Identity &
 
 /** Resolves names to addresses (ENS). */
 export type Names = {
-  /** The address of a name; null if the name has none. @throws invalid_input, node_unavailable. */
+  /** The address of a name; null if the name has none. */
   addressOfName(name: string): Promise<string | null>
 }
 
 type NodeIdentity = {
-  /** Whether the node says that it belongs to this chain. @throws node_unavailable. */
+  /** Whether the node says that it belongs to this chain. */
   isRightNode(): Promise<boolean>
   /**
    * Checks that the node is of the right chain. Call it before signing something for which no other request goes to the node.

@@ -12,11 +12,11 @@ import type { SubstrateChainInput } from './substrate/node.ts'
 import { createNodelessSubstrateChain } from './substrate/nodeless.ts'
 
 export type Chains = {
-  /** A network on which this deployment creates wallets. @throws not_implemented for another one. */
+  /** A network on which this deployment creates wallets. */
   get(network: Network): NodelessChain
-  /** A network with a node. @throws not_implemented for another one. */
+  /** A network with a node. */
   withNode(network: Network): Chain
-  /** Any known network, with or without a node. @throws not_implemented for an unknown one. */
+  /** Any known network, with or without a node. @throws not_implemented */
   of(network: Network): NodelessChain
   /** Some network of a family, for what is equal on all of them: address formats and messages signed by keys. */
   ofFamily(family: ChainFamily): NodelessChain

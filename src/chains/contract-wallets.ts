@@ -26,20 +26,19 @@ export type Hindrance = { readonly reason: string; readonly index: number; reado
 export type ContractWallets = {
   /** The contract wallet of an owner: the same address on every network. Pure. */
   of(owner: string): ContractWallet
-  /** @throws not_implemented if the chain lacks the contracts that such wallets need, node_unavailable. */
   state(wallet: ContractWallet): Promise<ContractWalletState>
-  /** Whether there is code at the address, now or at a block. @throws node_unavailable, also if the node lacks the block. */
+  /** Whether there is code at the address, now or at a block. */
   isDeployed(input: { readonly address: string; readonly blockNumber?: bigint }): Promise<boolean>
   /** Deploys the wallet; the result does not depend on the sender. Pure. */
   deployment(wallet: ContractWallet): Intent
   /**
    * Makes the wallet execute these intents in order, all or none. It works only with the owner as sender, so nobody can
-   * replay it. Gas, fees and nonce are those of the first intent. Pure. @throws invalid_input for a creation among several.
+   * replay it. Gas, fees and nonce are those of the first intent. Pure.
    */
   execution(wallet: ContractWallet, intents: readonly Intent[]): Intent
   /**
    * Deploys the wallet and makes it execute these intents in one transaction. The intents carry a separate signature, which
-   * anyone who sees it may use, once. `gas` is what the wallet's execution must have. Pure. @throws invalid_input.
+   * anyone who sees it may use, once. `gas` is what the wallet's execution must have. Pure.
    */
   deployAndExecute(
     wallet: ContractWallet,
@@ -49,7 +48,7 @@ export type ContractWallets = {
   executed(input: Hex): readonly Intent[] | null
   /**
    * Finds the first intent that the wallet cannot execute: its index, the reason, and whether the wallet lacks coins for it.
-   * null if all succeed, or if the node cannot tell. @throws node_unavailable.
+   * null if all succeed, or if the node cannot tell.
    */
   hindrance(input: {
     readonly address: string

@@ -44,12 +44,10 @@ export type Delivery = {
    * refusal or failure is returned as an outcome and never thrown.
    */
   broadcast(raw: Hex): Promise<BroadcastOutcome>
-  /** @throws node_unavailable. */
   status(hash: Hex): Promise<HashStatus>
   /**
    * The status of many hashes, in bounded batches. Some families find a hash only in a given block: pass the block in which
    * it was seen.
-   * @throws node_unavailable.
    */
   statuses(asked: readonly AskedHash[]): Promise<readonly HashStatus[]>
 }

@@ -33,11 +33,11 @@ export type ChainMemory = {
 type AskedAddresses = { readonly network: Network; readonly addresses: readonly string[] }
 
 export type Facts = {
-  /** Facts of many addresses, from memory if known. @throws node_unavailable. */
+  /** Facts of many addresses, from memory if known. */
   facts(addresses: readonly string[]): Promise<ReadonlyMap<string, AddressFacts>>
   /**
    * The balances of an address at one block: the native coin, and the given tokens with a balance above zero. Tokens that
-   * fail or give an invalid answer are left out. @throws node_unavailable.
+   * fail or give an invalid answer are left out.
    */
   balances(input: { readonly address: string; readonly contracts: readonly string[] }): Promise<Balances>
 }

@@ -15,9 +15,6 @@ export type MessageSigner = 'key' | 'contract'
 export type Messages = {
   /** A message to sign with the key of an address: EIP-191 with v 27 or 28, or sr25519. Pure. */
   message(message: Uint8Array): Signable<Hex>
-  /**
-   * Verifies a signature by EIP-191, ERC-1271 and ERC-6492, or sr25519. null if it is not valid for the address.
-   * @throws node_unavailable if only a contract can tell.
-   */
+  /** Verifies a signature by EIP-191, ERC-1271 and ERC-6492, or sr25519. null if it is not valid for the address. */
   verifyMessage(signed: SignedMessage): Promise<MessageSigner | null>
 }

@@ -107,14 +107,14 @@ export const substrateNetworkRow = ({
 }: Setting & { readonly network: Network }): SubstrateNetworkRow =>
   substrateRow(fileOf<SubstrateNetworkFile>(SUBSTRATE, network), setting)
 
-/** The rows of all networks in an environment. @throws Error as `evmNetworkRow`. */
+/** The rows of all networks in an environment. */
 export const networkRows = (setting: Setting): readonly NetworkRow[] => [
   ...EVM.map((file) => evmRow(file, setting)),
   ...SUBSTRATE.map((file) => substrateRow(file, setting)),
   ...(setting.further ?? []).map((file) => evmRow(file, setting)),
 ]
 
-/** Parses the text of NETWORKS_FILE; it must not redefine a built-in network. @throws Error as `parseNetworksFile`. */
+/** Parses the text of NETWORKS_FILE; it must not redefine a built-in network. */
 export const furtherNetworks = (input: { readonly name: string; readonly text: string }): readonly EvmNetworkFile[] =>
   parseNetworksFile({
     ...input,

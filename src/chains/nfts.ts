@@ -33,14 +33,13 @@ export type CollectionRequest = {
 }
 
 export type Nfts = {
-  /** The metadata URIs of many tokens (tokenURI, uri); null if the contract has none. @throws node_unavailable. */
+  /** The metadata URIs of many tokens (tokenURI, uri); null if the contract has none. */
   tokenUris(tokens: readonly { contract: string; tokenId: bigint }[]): Promise<readonly (string | null)[]>
-  /** The metadata URI of a collection; null if it has none. @throws node_unavailable. */
+  /** The metadata URI of a collection; null if it has none. */
   contractUri(contract: string): Promise<string | null>
-  /** @throws mint_unauthorized, mint_requires_value, mint_unsupported, node_unavailable. */
   mintIntent(request: MintRequest): Promise<Intent>
-  /** Uses the standard that the contract declares. @throws invalid_input (not an NFT contract), node_unavailable. */
+  /** Uses the standard that the contract declares. */
   transferNftIntent(request: TransferNftRequest): Promise<Intent>
-  /** Deploys our collection contract, or the network's equivalent. @throws invalid_input, not_implemented, node_unavailable. */
+  /** Deploys our collection contract, or the network's equivalent. */
   collectionIntent(request: CollectionRequest): Promise<Intent>
 }

@@ -15,7 +15,7 @@ export type Pin = {
   readonly isCovered: boolean
 }
 
-/** Reads the pin at the newest final block, as this node reports it. @throws NodeUnavailable. */
+/** Reads the pin at the newest final block, as this node reports it. */
 export const readPin = async (input: Parameters<typeof createKnownNode>[0]): Promise<Pin> => {
   const { rpc } = createKnownNode(input)
   const { runtime } = await readNow({ rpc, runtimes: createRuntimes({ rpc, ...input.row }) })

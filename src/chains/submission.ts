@@ -66,13 +66,13 @@ export type Lifetime = { readonly bornAtBlock: bigint; readonly validUntilBlock:
 
 /** Replaces a waiting transaction by one with higher fees. Networks whose transactions expire do not need it. */
 export type Replacement = {
-  /** Decodes signed bytes and recovers the sender. @throws Error for bytes without a valid signature. */
+  /** Decodes signed bytes and recovers the sender. */
   disassemble(raw: Hex): Promise<{ readonly unsigned: Unsigned; readonly from: string }>
   /** `place` is the chain and nonce that a transaction takes; `effect` is all that it signs except the fees. Pure. */
   effectOf(unsigned: Unsigned): { readonly place: string; readonly effect: string }
   /**
    * Raises the fees so that node pools accept the transaction as a replacement for all `offers`. The intent may fix the fees.
-   * Pure. @throws fee_too_low, fee_ceiling_reached.
+   * Pure. @throws fee_ceiling_reached
    */
   outbid(input: { readonly unsigned: Unsigned; readonly intent: Intent; readonly offers: readonly Offer[] }): Unsigned
 }
@@ -80,22 +80,22 @@ export type Replacement = {
 export type Submission = {
   /**
    * Fills in the open fields of the intent and simulates it on the pending state.
-   * @throws execution_reverted, balance_insufficient (this intent alone), fee_too_low, node_unavailable.
+   * @throws execution_reverted
    */
   prepare(intent: Intent, from: string, options: PrepareOptions): Promise<Prepared>
   /** Makes a transaction from the intent alone, without asking the node; null if a field is missing. Pure. */
   complete(intent: Intent): Unsigned | null
-  /** Fills in fees and gas without simulation; the caller chooses the nonce. @throws node_unavailable, execution_reverted. */
+  /** Fills in fees and gas without simulation; the caller chooses the nonce. */
   fill(
     intent: Intent,
     from: string,
     options: { readonly nonce: number; readonly asIfDeployed?: ContractWallet | undefined },
   ): Promise<Unsigned>
-  /** Mined and pending transaction counts of a sender. @throws node_unavailable. */
+  /** Mined and pending transaction counts of a sender. */
   transactionCounts(address: string): Promise<{ readonly minedCount: number; readonly pendingCount: number }>
-  /** For operators: what determines whether the sender's next transaction can be mined. @throws node_unavailable. */
+  /** For operators: what determines whether the sender's next transaction can be mined. */
   standing(address: string): Promise<Standing>
-  /** The sender's mined count at the end of a final block; null if the node lacks that state. @throws node_unavailable. */
+  /** The sender's mined count at the end of a final block; null if the node lacks that state. */
   transactionCountAt(input: { readonly address: string; readonly blockNumber: bigint }): Promise<number | null>
   withNonce(unsigned: Unsigned, nonce: number): Unsigned
   /**
@@ -109,7 +109,7 @@ export type Submission = {
   signingBytes(unsigned: Unsigned): Uint8Array
   /** @param signature as `Signable.with` takes it. Pure. */
   assemble(unsigned: Unsigned, signature: Uint8Array): Signed
-  /** @param signed.recordedCost the cost to use if the bytes do not tell it. Pure. @throws Error for bytes not made here. */
+  /** @param signed.recordedCost the cost to use if the bytes do not tell it. Pure. */
   offerOf(signed: { readonly raw: Hex; readonly recordedCost: bigint }): Offer
   readonly terms: Terms
   /** null for a network whose transactions expire by themselves. */

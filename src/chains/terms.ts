@@ -13,7 +13,7 @@ export type Terms = {
   isWithinFeeCap(intent: Intent): boolean
   /**
    * Finds a field that the intent fixes above `times` its ordinary value; null if there is none.
-   * @param input.ordinary the transaction for the same intent with gas and fees left open. @throws node_unavailable.
+   * @param input.ordinary the transaction for the same intent with gas and fees left open.
    */
   excess(input: {
     readonly intent: Intent
@@ -24,8 +24,8 @@ export type Terms = {
   feesOf(unsigned: Unsigned): Required<Pick<Intent, 'maxFeePerGas' | 'maxPriorityFeePerGas'>> | null
   /** The most that a transaction pays for gas, from its own fields; 0 if the runtime sets the fee. Pure. */
   gasFee(unsigned: Unsigned): bigint
-  /** The most that the network takes beside gas: a layer 1 fee, or a runtime's fee and tip. @throws node_unavailable. */
+  /** The most that the network takes beside gas: a layer 1 fee, or a runtime's fee and tip. */
   surcharge(unsigned: Unsigned): Promise<bigint>
-  /** The fee that a transaction of ordinary size may pay now. @throws node_unavailable. */
+  /** The fee that a transaction of ordinary size may pay now. */
   ordinaryFee(): Promise<bigint>
 }

@@ -8,13 +8,11 @@ import { UUID } from '../http/text.ts'
 
 const INSTANT = /^(\d{4})-(\d{2})-(\d{2})T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})$/
 
-/** @throws InvalidArgumentError */
 export const uuid = (text: string): string => {
   if (!UUID.test(text)) throw new InvalidArgumentError('It must be a UUID.')
   return text.toLowerCase()
 }
 
-/** @throws InvalidArgumentError */
 export const wholeNumber =
   (input: { readonly from: number; readonly to: number }) =>
   (text: string): number => {
@@ -23,7 +21,6 @@ export const wholeNumber =
     throw new InvalidArgumentError(`It must be a whole number from ${input.from} to ${input.to}.`)
   }
 
-/** @throws InvalidArgumentError */
 export const oneOf =
   <Word extends string>(words: readonly Word[]) =>
   (text: string): Word => {
@@ -36,19 +33,18 @@ export const oneOf =
 export const NETWORK_WORDS = NETWORKS.join(', ')
 export const EVM_NETWORK_WORDS = EVM_NETWORKS.join(', ')
 
-/** A network of this deployment. @throws InvalidArgumentError */
+/** A network of this deployment. */
 export const network = (text: string): Network => oneOf(readNetworks().map((row) => row.network))(text)
 
-/** @throws InvalidArgumentError */
 export const evmNetwork = (text: string): Network =>
   oneOf(readNetworks().flatMap((row) => ('chainId' in row ? [row.network] : [])))(text)
 
-/** A comma-separated list of words. @throws InvalidArgumentError */
+/** A comma-separated list of words. */
 export const listOf =
   <Word extends string>(words: readonly Word[]) =>
   (text: string): readonly Word[] => [...new Set(text.split(',').map((each) => oneOf(words)(each.trim())))]
 
-/** An ISO 8601 time with a time zone. @throws InvalidArgumentError */
+/** An ISO 8601 time with a time zone. */
 export const instant = (text: string): Date => {
   const [, year, month, day] = INSTANT.exec(text) ?? []
   const at = new Date(text)

@@ -20,7 +20,7 @@ const idOrHash = (argument: string): { readonly id: string } | { readonly hash: 
   throw new InvalidArgumentError('It must be a UUID or a hash of 32 bytes.')
 }
 
-/** Reads an address of any network. @returns the canonical text. @throws Error. */
+/** Reads an address of any network. @returns the canonical text. */
 const addressOn = ({ known }: Chains, text: string): string => {
   for (const chain of known) {
     try {

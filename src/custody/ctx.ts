@@ -14,7 +14,7 @@ import { ARGON2_CONCURRENCY_MAX } from './sealing/kdf.ts'
 
 const READ_TOGETHER_MAX = 500
 
-/** The family of a network, as this process is configured. @throws not_implemented for an unknown network. */
+/** The family of a network, as this process is configured. */
 type FamilyOf = (network: Network) => ChainFamily
 
 export type CustodyCtx = {

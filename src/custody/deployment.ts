@@ -85,10 +85,7 @@ const requireSameChains = (bound: readonly NetworkBinding[], ours: readonly Netw
   }
 }
 
-/**
- * Binds the networks that this database does not know yet, where this process may.
- * @throws Error as `requireSameChains`; or where a network is not bound, and this process may not bind it.
- */
+/** Binds the networks that this database does not know yet, where this process may. */
 const bindNetworks = async ({ db, networks, rootKey }: Deployment): Promise<void> => {
   const isUnknownTo = (bound: readonly NetworkBinding[]) =>
     networks.filter(({ name }) => !bound.some((each) => each.name === name))
@@ -139,7 +136,7 @@ const requireFit = async (what: string, sealer: Sealer, sealed: Uint8Array): Pro
 
 /**
  * Binds the database to this environment, these networks and these keys, or checks that it already is.
- * @throws Error with one sentence that says which does not fit; the process must not start.
+ * @throws Error with one sentence that says which does not fit.
  */
 export const checkDeployment = async (input: Deployment): Promise<void> => {
   const { db, rootKey, sealer, identity } = input

@@ -17,7 +17,7 @@ export type Sealer = {
   /** HMAC-SHA-256 under `derive(purpose)`, 32 bytes. Different lists of fields have different MACs. */
   authenticator(purpose: string): (fields: readonly (string | Uint8Array)[]) => Uint8Array
   seal(input: { readonly purpose: string; readonly rowId: string; readonly plaintext: Uint8Array }): Uint8Array
-  /** @throws EnvelopeError for what was sealed for another purpose or row, or by another key. */
+  /** @throws EnvelopeError */
   open(input: { readonly purpose: string; readonly rowId: string; readonly sealed: Uint8Array }): Uint8Array
 }
 
@@ -37,7 +37,6 @@ const identityOf = (name: SealerName, of: { readonly purpose: string; readonly r
 /**
  * Opens the service key or the identity key.
  * @param input.spec `file:/path` or `fd:N`: 32 bytes, raw or in hex or base64.
- * @throws Error with a sentence that says what is wrong, never with anything of the key.
  */
 export const openSealer = async (input: { readonly name: SealerName; readonly spec: string }): Promise<Sealer> => {
   const { name } = input

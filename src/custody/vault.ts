@@ -50,67 +50,52 @@ export type Vault = {
   /**
    * Makes a new project's key, and its developer key where a secret is given (always on testnet). `write` writes them, in a
    * second step: the root key may be kept by a service, and no transaction waits for it.
-   * @throws invalid_input for a secret that the environment refuses.
    */
   newProject(input: NewProjectInput): Promise<NewProject>
-  /**
-   * Makes the developer key of a mainnet project under the developer's secret; `write` writes it.
-   * @throws invalid_input for a secret that is refused and for an active project, not_found.
-   */
+  /** Makes the developer key of a mainnet project under the developer's secret; `write` writes it. */
   activateProject(input: ActivationInput): Promise<NewProject>
-  /** The public key that an import would have. It takes no credential. @throws invalid_key. */
+  /** The public key that an import would have. It takes no credential. */
   publicKeyOf(input: { readonly family: ChainFamily; readonly imported: ImportedText }): Uint8Array
   /**
    * Opens the owner's seed with the credentials, or makes it for a new owner, and derives the wallet's key from it. An import
    * becomes a keyring of its own instead. Nothing is written but the charge of a PIN guess; `write` writes the rest.
-   * @throws invalid_key, credential_required, credential_ambiguous, pin_obvious, project_not_activated, frozen,
-   * INVALID_SECRET, TOO_MANY_FAILED_ATTEMPTS, credential_changed, rate_limited, busy.
    */
   newWallet(input: NewWalletInput): Promise<NewWallet>
   /**
    * Opens the wallet's key for as long as `use` runs: with the credential of its control mode, or with the developer secret
    * by the lock of a policy.
-   * @throws credential_required, credential_ambiguous, frozen, project_not_activated, INVALID_SECRET, policy_denied,
-   * TOO_MANY_FAILED_ATTEMPTS, credential_changed, rate_limited, busy, and whatever `use` throws.
    */
   withKey<T>(request: KeyUse, use: (key: KeyHandle) => Promise<T>): Promise<T>
   /**
    * The same for a message. It takes the credentials of all locks of the wallet's keyring, as an export does, and no policy
-   * allows it: a message can mean anything. @throws as `withKey` does.
+   * allows it: a message can mean anything.
    */
   withKeyForMessage<T>(request: KeyRequest, use: (key: KeyHandle) => Promise<T>): Promise<T>
   /**
    * Makes the lock by which the developer secret opens the key of a user-controlled wallet. It takes both credentials. Call
    * `write` after the policy's row is written.
-   * @throws as `withKey` does. `write` throws ProjectKeyRotated: begin again.
+   * @throws ProjectKeyRotated
    */
   newPolicyLock(request: PolicyRequest): Promise<PolicyChange>
-  /** Checks the PIN or the secret, either of which may revoke a policy; `write` deletes its lock. @throws as `withKey` does. */
+  /** Checks the PIN or the secret, either of which may revoke a policy; `write` deletes its lock. */
   revokePolicy(request: PolicyRequest): Promise<PolicyChange>
   /**
    * The phrase or the imported key of a wallet's keyring. It takes the credentials of all its locks, and is audited.
-   * @throws as `withKey` does.
    */
   exportKeyring(request: KeyRequest): Promise<ExportedKeyring>
-  /**
-   * Changes the PIN of a user-controlled wallet's owner. An owner has one PIN for all wallets.
-   * @throws pin_obvious, frozen, INVALID_SECRET, TOO_MANY_FAILED_ATTEMPTS, credential_changed, rate_limited, busy.
-   */
+  /** Changes the PIN of a user-controlled wallet's owner. An owner has one PIN for all wallets. */
   changeUserPin(input: PinChange): Promise<void>
-  /** @throws not_found, invalid_input, project_not_activated, INVALID_SECRET, credential_changed, rate_limited, busy. */
   changeDeveloperSecret(input: SecretChange): Promise<void>
-  /** Forgets all wrong PINs of an owner. @throws not_found for an owner without a PIN. */
+  /** Forgets all wrong PINs of an owner. */
   unlockOwner(input: OwnerAct): Promise<void>
   /**
    * Wraps every project key by the next root key; from then on the database belongs to that key. All changes are committed
    * together: it can be killed at any point, and run again.
-   * @throws invalid_input, unavailable, busy.
    */
   rotateRootKey(input: RootRotationInput): Promise<RootRotation>
   /**
    * Makes a new version of a project's key, and re-seals under it what is sealed under older ones, while requests go on. It
    * can be killed at any point; `resume` finishes such a run without making one more version.
-   * @throws not_found, unavailable, busy.
    */
   rotateProjectKey(input: ProjectRotationInput): Promise<ProjectRotation>
   /** How many PINs are being verified, and how many wait. */

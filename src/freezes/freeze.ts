@@ -54,7 +54,6 @@ const REASON_LENGTH_MAX = 1000
  * Freezes a project, an owner, a wallet or a network: from the next request on, no vault opens its keys
  * (src/custody/credentials/credentials.ts). Transactions that are already signed and recorded are still sent.
  * @returns false if it was already frozen; the earlier reason stays.
- * @throws not_found, invalid_input.
  */
 export const freeze = async (
   ctx: Pick<WorkerCtx, 'db' | 'audit'>,
@@ -75,7 +74,7 @@ export const freeze = async (
 
 /**
  * Ends one freeze. A wallet of a frozen project stays frozen with the project.
- * @returns whether it was frozen. @throws not_found
+ * @returns whether it was frozen.
  */
 export const unfreeze = async (
   ctx: Pick<WorkerCtx, 'db' | 'audit'>,

@@ -73,10 +73,7 @@ const readTyped = async (
   return bytes
 }
 
-/**
- * The parsed body without null fields, or undefined if there is no body.
- * @throws body_too_large, body_incomplete, invalid_input.
- */
+/** The parsed body without null fields, or undefined if there is no body. */
 export const readJsonBody = async (request: Request, bounds: BodyBounds): Promise<unknown> => {
   const bytes = await readTyped(request, bounds, {
     type: 'application/json',
@@ -96,10 +93,7 @@ export const readJsonBody = async (request: Request, bounds: BodyBounds): Promis
   return value
 }
 
-/**
- * The fields of an HTML form; none if there is no body.
- * @throws body_too_large, body_incomplete.
- */
+/** The fields of an HTML form; none if there is no body. */
 export const readFormBody = async (request: Request, bounds: BodyBounds): Promise<ReadonlyMap<string, string>> => {
   const bytes = await readTyped(request, bounds, {
     type: 'application/x-www-form-urlencoded',

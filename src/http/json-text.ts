@@ -98,7 +98,7 @@ const begin = (open: Open[], names: Set<string> | null): void => {
   }
 }
 
-/** @returns whether any field is `null`. @throws invalid_input. */
+/** @returns whether any field is `null`. */
 const checkJsonText = (text: string): boolean => {
   const open: Open[] = []
   let items = 0

@@ -8,7 +8,6 @@ export const refusedNul = (field: string): AppError =>
 export const refusedSurrogate = (field: string): AppError =>
   new AppError('invalid_input', `${shownField(field)} must be well-formed Unicode.`)
 
-/** @throws invalid_input for NUL or a lone surrogate, which PostgreSQL cannot store. */
 export const checkText = (text: string, field: string): void => {
   if (text.includes(NUL)) throw refusedNul(field)
   if (!text.isWellFormed()) throw refusedSurrogate(field)

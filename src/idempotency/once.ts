@@ -29,7 +29,7 @@ type Request<Result, Answer> = {
 
 /**
  * Does an operation once per (project, principal, path, key); without the header, each time.
- * @throws invalid_input for a malformed key, idempotency_mismatch, and what the operation throws.
+ * @throws invalid_input for a malformed key, idempotency_mismatch.
  */
 type Once = <Result, Answer>(
   request: Request<Result, Answer>,

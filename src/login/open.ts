@@ -42,7 +42,7 @@ const canHavePasskeys = (ctx: Pick<Ctx, 'config'>, project: Parameters<typeof rp
 /**
  * Opens the login page of a project.
  * @param query as in `/login?project_id=…&redirect_uri=…&state=…`.
- * @throws invalid_input with a sentence for the app's developer; the user is then redirected nowhere.
+ * @throws invalid_input with a sentence for the app's developer.
  */
 export const openLogin = async (
   ctx: Pick<Ctx, 'config' | 'db' | 'chains'>,

@@ -27,7 +27,6 @@ const domainOf = (text: string): string | null => {
 /**
  * Normalises an address: Unicode NFC, lower case, and the domain in IDNA's ASCII form (UTS 46). RFC 5321 §2.4 lets a server
  * distinguish cases in the local part, but we know of none that does.
- * @throws invalid_input
  */
 export const readEmailAddress = (text: string): string => {
   const [local = '', domainText = '', ...more] = text.normalize('NFC').toLowerCase().normalize('NFC').split('@')

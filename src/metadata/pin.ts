@@ -39,7 +39,7 @@ const ADD =
 
 type PinConfig = Pick<Config, 'ipfsApiUrl' | 'nodeTimeoutMs'>
 
-/** Adds and pins a document, if an IPFS node is configured. Idempotent. @throws unavailable. */
+/** Adds and pins a document, if an IPFS node is configured. Idempotent. */
 export const pinMetadata = async (config: PinConfig, document: MetadataDocument): Promise<void> => {
   const { ipfsApiUrl, nodeTimeoutMs: timeoutMs } = config
   if (ipfsApiUrl === null) return

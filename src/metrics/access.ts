@@ -10,7 +10,6 @@ const digest = (text: string): Uint8Array => createHash('sha256').update(text).d
  * Lets holders of METRICS_TOKEN read metrics. If no token is set, metrics are open only on their own listener, and on the
  * main listener of a devnet without one.
  * @param input.isOwnListener whether the request came to the metrics' own listener.
- * @throws unauthorized
  */
 export const checkMetricsAccess = (
   config: Pick<Config, 'metricsToken' | 'metricsListener' | 'devnet'>,

@@ -22,10 +22,7 @@ const shownCollection = (row: CollectionRow): readonly NftCollection[] =>
         },
       ]
 
-/**
- * The collections that a wallet of the project created through this service, oldest first.
- * @throws wallet_forbidden.
- */
+/** The collections that a wallet of the project created through this service, oldest first. */
 export const listCollections = async (
   ctx: Pick<Ctx, 'db' | 'chains'>,
   input: Reach & {
@@ -46,7 +43,6 @@ const parseAnywhere = ({ chains }: Pick<Ctx, 'chains'>, text: string, field: str
 /**
  * One collection, as the project created it. Otherwise, if the network is given, as its contract describes it; the metadata
  * at its own URI (ERC-7572) is used if it is hosted here or contained in the URI.
- * @throws not_found, network_required (several networks have the address), node_unavailable.
  */
 export const collectionByAddress = async (
   ctx: Pick<Ctx, 'db' | 'chains' | 'config'>,

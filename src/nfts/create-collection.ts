@@ -21,7 +21,6 @@ type CreateCollectionInput = Signatory & {
 /**
  * Creates a collection owned by the sending wallet: an ERC-721 contract, or the network's equivalent. Its address or id
  * appears in the transaction's status.
- * @throws unavailable (metadata not pinned), and what submitIntent throws.
  */
 export const createCollection = async (ctx: Ctx, input: CreateCollectionInput): Promise<Submitted> => {
   const { projectId, name, symbol, imageUrl } = input

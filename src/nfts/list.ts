@@ -22,7 +22,6 @@ type ListCtx = Pick<Ctx, 'db' | 'chains' | 'config' | 'log'>
 
 /**
  * The NFTs of one wallet that the caller can see, or those of one collection in all such wallets, by contract and token id.
- * @throws invalid_input, wallet_forbidden.
  */
 export const listNfts = async (ctx: ListCtx, input: ListNftsInput): Promise<readonly HeldNft[]> => {
   const chain = ctx.chains.withNode(input.network)

@@ -20,7 +20,6 @@ type MintInput = Signatory & {
 
 /**
  * Mints one NFT. Metadata in the request is pinned first, and then hosted in the same database transaction as the intent.
- * @throws mint_unauthorized, mint_requires_value, mint_unsupported, unavailable (not pinned), and what submitIntent throws.
  */
 export const mintNft = async (ctx: Ctx, input: MintInput): Promise<Submitted> => {
   if (input.metadata !== undefined && input.uri !== undefined) {

@@ -17,13 +17,13 @@ type SenderQuery = Signatory & {
 
 type Sender = {
   readonly chain: Chain
-  /** Finds the wallet; call it after all other checks of the request. @throws not_found. */
+  /** Finds the wallet; call it after all other checks of the request. */
   readonly wallet: () => Promise<WalletRow>
 }
 
 /**
  * Chooses the wallet that mints or creates: the one in `from`, else the user's own on the network, or for an API key the
- * project's. @throws network_required.
+ * project's.
  */
 export const resolveSender = async (ctx: Ctx, input: SenderQuery): Promise<Sender> => {
   const { projectId, ownedBy, actor, network, from } = input

@@ -16,10 +16,7 @@ type TransferNftInput = Signatory & {
   readonly remember?: Remember<Submitted> | undefined
 }
 
-/**
- * Transfers one NFT, or pieces of an ERC-1155 token, from a wallet of the project.
- * @throws what submitIntent throws.
- */
+/** Transfers one NFT, or pieces of an ERC-1155 token, from a wallet of the project. */
 export const transferNft = async (ctx: Ctx, input: TransferNftInput): Promise<Submitted> => {
   const signer = await resolveSigner(ctx, { ...input, address: input.from, field: 'from' })
   const { chain, address } = signer

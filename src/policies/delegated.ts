@@ -31,7 +31,7 @@ type Use = {
 
 /**
  * Charges a delegated use to its policy, in the database transaction that records the use.
- * @param fee the highest possible fee, in base units. @throws PolicyClosed.
+ * @param fee the highest possible fee, in base units.
  */
 export type Charge = (tx: Tx, fee: bigint) => Promise<void>
 
@@ -113,7 +113,7 @@ const deniedFor = ({ chain }: Use, owed: bigint | null): AppError => {
 const contractWalletOf = ({ chain, wallet }: Use): string | null =>
   chain.contractWallets?.of(chain.addressOf(wallet.publicKey)).address ?? null
 
-/** Refuses what no policy can allow. @throws policy_denied. */
+/** Refuses what no policy can allow. */
 const refuseAlways = (use: Use, intents: readonly Intent[]): void => {
   const { chain } = use
   const contractWallet = contractWalletOf(use)
@@ -143,7 +143,6 @@ const refuseAlways = (use: Use, intents: readonly Intent[]): void => {
 /**
  * Opens a wallet's key for one intent or a batch: with the credential of its control mode, or with the developer's secret
  * if a policy allows all intents (the oldest such policy is used).
- * @throws policy_denied, what the vault throws, and what `act` and `intents` throw.
  */
 export const withKeyFor = async <Result>(ctx: Ctx, use: Use, act: Act<Result>): Promise<Result> => {
   const { wallet, credentials, actor } = use

@@ -46,7 +46,7 @@ type Agreed = {
   readonly max_total_fee?: string
 }
 
-/** Parses the limits of a policy; null for absent ones. @throws invalid_input. */
+/** Parses the limits of a policy; null for absent ones. */
 export const agreedIn = (body: Agreed) => ({
   expiresAt: body.expires_at === undefined ? null : parseTime(body.expires_at),
   maxTotalValue:
@@ -74,7 +74,7 @@ type CreatePolicyInput = Signatory & {
 /** A simultaneous rotation of the project's key makes one more try necessary. */
 const MAX_TRIES = 4
 
-/** Finds a user-controlled wallet that the caller can see. @throws not_found, invalid_input. */
+/** Finds a user-controlled wallet that the caller can see. */
 const delegatingWallet = async (ctx: Ctx, input: CreatePolicyInput, address: string): Promise<WalletRow> => {
   const wallet = await findWallet(ctx.db, { ...input, by: { address } })
   if (wallet === null) throw notFound('wallet')
@@ -89,8 +89,6 @@ const delegatingWallet = async (ctx: Ctx, input: CreatePolicyInput, address: str
 
 /**
  * Creates a policy, which lets the developer use a user-controlled wallet within rules, and the key lock that it needs.
- * @throws invalid_input, not_found, node_unavailable (if it must choose the fee budget),
- * and what the vault throws for the two credentials.
  */
 export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<Policy> => {
   const { projectId, network, expiresAt, credentials, actor } = input
@@ -125,7 +123,6 @@ export const createPolicy = async (ctx: Ctx, input: CreatePolicyInput): Promise<
 
 /**
  * Lists the policies that the caller can see on a network, or those of one wallet: all that are not revoked, oldest first.
- * @throws not_found.
  */
 export const listPolicies = async (
   ctx: Pick<Ctx, 'db' | 'chains'>,
@@ -146,7 +143,6 @@ export const listPolicies = async (
 /**
  * Revokes a policy and erases its key lock. It takes effect at the next request in every process. Transactions that were
  * accepted before are still sent.
- * @throws not_found (unknown, revoked, or not visible to the caller), credential_required, and what the vault throws.
  */
 export const revokePolicy = async (
   ctx: Pick<Ctx, 'db' | 'vault'>,

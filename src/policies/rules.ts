@@ -6,10 +6,7 @@ const refuse = (index: number, sentence: string): never => {
   throw new AppError('invalid_input', `Field "argument_rules.${index}.${sentence}`)
 }
 
-/**
- * Refuses rules that can never match. Of an argument of call data, only ordering is checked.
- * @throws invalid_input.
- */
+/** Refuses rules that can never match. Of an argument of call data, only ordering is checked. */
 export const checkRules = (chain: NodelessChain, rules: readonly ArgumentRule[]): void => {
   for (const [index, { argument, operator, value }] of rules.entries()) {
     const isOrdered = operator !== 'eq' && operator !== 'ne'

@@ -13,7 +13,7 @@ const ORDINARY_TRANSACTIONS = 2_500n
 
 const denied = (sentence: string): AppError => new AppError('policy_denied', sentence)
 
-/** The default fee budget in base units. @throws node_unavailable. */
+/** The default fee budget in base units. */
 export const usualFeeBudget = async ({ terms }: Pick<Chain, 'terms'>): Promise<bigint> =>
   ORDINARY_TRANSACTIONS * (await terms.ordinaryFee())
 
@@ -26,11 +26,11 @@ type Measured = {
 const excessOf = async ({ terms }: Pick<Chain, 'terms'>, { intent, ordinary }: Measured) =>
   isOpen(intent) ? null : terms.excess({ intent, ordinary, times: TIMES_MAX })
 
-/** Whether gas or fees are more than twice what we would choose. @throws node_unavailable. */
+/** Whether gas or fees are more than twice what we would choose. */
 export const isExcessive = async (chain: Pick<Chain, 'terms'>, measured: Measured): Promise<boolean> =>
   (await excessOf(chain, measured)) !== null
 
-/** Refuses gas and fees of more than twice what we would choose. @throws policy_denied, node_unavailable. */
+/** Refuses gas and fees of more than twice what we would choose. */
 export const refuseExcess = async (chain: Pick<Chain, 'terms'>, measured: Measured): Promise<void> => {
   const excess = await excessOf(chain, measured)
   if (excess === null) return
@@ -40,7 +40,7 @@ export const refuseExcess = async (chain: Pick<Chain, 'terms'>, measured: Measur
   )
 }
 
-/** Refuses later nonces, because such a signature would outlive the policy. @throws policy_denied. */
+/** Refuses later nonces, because such a signature would outlive the policy. */
 export const refuseLaterNonce = ({ nonce }: Intent, next: number): void => {
   if (nonce === undefined || nonce === next) return
   throw denied(`Under a policy, only the next nonce can be used, which is ${next}.`)

@@ -47,7 +47,6 @@ export const createProject = async (
 /**
  * Activates a mainnet project: sets the developer's secret and creates its project wallets on all served networks. A wallet
  * that is still missing is created by the first request that needs it.
- * @throws invalid_input for a bad secret and for an active project, not_found.
  */
 export const activateProject = async (
   ctx: Ctx,

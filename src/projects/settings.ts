@@ -11,10 +11,7 @@ import { UUID } from '../http/text.ts'
 
 type Switch = 'on' | 'off'
 
-/**
- * Allows or forbids anonymous login for a project. Existing anonymous users and their sessions stay. For operators.
- * @throws not_found
- */
+/** Allows or forbids anonymous login for a project. Existing anonymous users and their sessions stay. For operators. */
 export const setAnonymousLogin = async (
   ctx: Pick<WorkerCtx, 'db' | 'audit'>,
   input: { readonly projectId: string; readonly anonymousLogin: Switch },
@@ -40,7 +37,7 @@ export const setAnonymousLogin = async (
 /** Whether a text is an origin as browsers send it: a scheme, a host and perhaps a port. */
 const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text
 
-/** Replaces the origins from which browsers may call for a project. For operators. @throws invalid_input, not_found. */
+/** Replaces the origins from which browsers may call for a project. For operators. */
 export const setAllowedOrigins = async (
   ctx: Pick<WorkerCtx, 'db' | 'audit'>,
   input: { readonly projectId: string; readonly origins: readonly string[] },
@@ -62,7 +59,6 @@ export const setAllowedOrigins = async (
 /**
  * Sets the domain of a project's new passkeys (WebAuthn's RP ID); null: the host of the calling page. Passkeys of another
  * domain stay stored, but work only if that domain is set again. For operators.
- * @throws invalid_input, not_found.
  */
 export const setPasskeyDomain = async (
   ctx: Pick<WorkerCtx, 'db' | 'config' | 'audit'>,

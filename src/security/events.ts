@@ -155,7 +155,7 @@ export const createSecurityEvents = (ctx: {
   }
 }
 
-/** For operators: the newest security events of all projects or of one, newest first. @throws not_found. */
+/** For operators: the newest security events of all projects or of one, newest first. */
 export const listSecurityEvents = async (
   ctx: Pick<WorkerCtx, 'db'>,
   input: { readonly projectId: string | null; readonly kind: SecurityEventKind | null; readonly limit: number },

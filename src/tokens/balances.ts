@@ -15,7 +15,6 @@ const LISTED_MAX = 250
 /**
  * The balances of a project's wallet at one block: the coin, then received tokens (latest first), then listed tokens. Except
  * for the coin, only balances above zero are returned.
- * @throws wallet_forbidden, node_unavailable.
  */
 export const tokenBalances = async (
   ctx: Pick<Ctx, 'db' | 'chains'>,

@@ -198,7 +198,7 @@ const tokensOf = (values: readonly unknown[], chains: readonly ListedChain[]): T
 /**
  * Reads a token list. Pure.
  * @param input.chains the chains of this deployment
- * @throws invalid_input if it is no token list or has no valid token; the sentence names the first mistake.
+ * @throws invalid_input if it is no token list or has no valid token.
  */
 export const parseTokenListFile = (input: {
   readonly text: string
@@ -220,7 +220,6 @@ export const parseTokenListFile = (input: {
 /**
  * Imports a token list, which replaces an earlier one with the same name. A token that is also in another list moves to this
  * one. Valid tokens are stored, and the result reports the others.
- * @throws what parseTokenListFile throws.
  */
 export const importTokenList = async (
   ctx: Pick<WorkerCtx, 'db' | 'audit' | 'chains'>,
@@ -242,7 +241,7 @@ export const importTokenList = async (
   return file
 }
 
-/** Removes a list; its tokens are displayed as before the import. @throws not_found. */
+/** Removes a list; its tokens are displayed as before the import. */
 export const removeTokenList = async (
   ctx: Pick<WorkerCtx, 'db' | 'audit'>,
   input: { readonly name: string; readonly actor: string },

@@ -134,7 +134,7 @@ const SAFE_CODE = /\bGS[0-9]{3}$/
 /**
  * Runs `judge`, and if that reverts finds the reason: the Safe contracts say only that an inner call failed. So this
  * simulates the calls from the wallet itself, first alone, then after the pending transactions.
- * @throws execution_reverted, balance_insufficient, and what `judge` throws.
+ * @throws execution_reverted
  */
 export const withInnerReason = async <Result>(
   db: Queryable,
@@ -157,7 +157,7 @@ export const withInnerReason = async <Result>(
 
 /**
  * Refuses calls that the wallet cannot pay after its pending ones. These may bring in coins too, so if the sum exceeds the
- * balance, a simulation decides. @throws balance_insufficient, execution_reverted.
+ * balance, a simulation decides. @throws execution_reverted
  */
 export const refuseOverspent = async (db: Queryable, of: Execution): Promise<void> => {
   const value = sumOfValues(of.intents)

@@ -45,7 +45,7 @@ export type Inspection = {
 
 type InspectCtx = Pick<WorkerCtx, 'db' | 'chains'>
 
-/** For operators: all about a transaction of any project but its signed bytes. @throws transaction_not_found. */
+/** For operators: all about a transaction of any project but its signed bytes. */
 export const inspectTransaction = async (
   ctx: InspectCtx,
   key: { readonly id: string } | { readonly hash: string },

@@ -21,7 +21,7 @@ const NONCE_END = 1n << 53n
 
 const FORM = /^(?:0x[0-9a-fA-F]{1,64}|[0-9]{1,78})$/
 
-/** @param end the first number that is too large. @throws invalid_input. */
+/** @param end the first number that is too large. */
 export const parseQuantity = (text: string, field: string, end: bigint): bigint => {
   const value = FORM.test(text) ? BigInt(text) : -1n
   if (value >= 0n && value < end) return value
@@ -32,17 +32,16 @@ export const parseQuantity = (text: string, field: string, end: bigint): bigint 
   )
 }
 
-/** @throws invalid_input. */
 export const parseTokenId = (text: string, field: string): bigint => parseQuantity(text, field, UINT256_END)
 
-/** An amount in base units: plain decimal digits, at least 1. @throws invalid_input. */
+/** An amount in base units: plain decimal digits, at least 1. */
 export const parseAmount = (text: string, field: string): bigint => {
   const amount = /^[0-9]{1,78}$/.test(text) ? BigInt(text) : 0n
   if (amount > 0n && amount < UINT256_END) return amount
   throw new AppError('invalid_input', `Field "${field}" must be from 1 to 2^256 - 1 in plain decimal digits.`)
 }
 
-/** The fees that a request fixes. @throws invalid_input. */
+/** The fees that a request fixes. */
 export const parseFees = (
   text: Pick<UnsignedTransactionText, 'maxFeePerGas' | 'maxPriorityFeePerGas'>,
 ): Pick<Intent, 'maxFeePerGas' | 'maxPriorityFeePerGas'> => {
@@ -56,14 +55,14 @@ const HEX = /^0x[0-9a-f]*$/
 /** Whole bytes. A repeated group in the expression would be a hundred times slower, and fail above two megabytes. */
 const isHex = (text: string): text is Hex => text.length % 2 === 0 && HEX.test(text)
 
-/** @returns lower case. @throws invalid_input. */
+/** @returns lower case. */
 export const parseHex = (text: string, field: string): Hex => {
   const hex = text.toLowerCase()
   if (isHex(hex) && text.startsWith('0x')) return hex
   throw new AppError('invalid_input', `Field "${field}" must be 0x and an even number of hex digits.`)
 }
 
-/** Parses an `unsigned_transaction` and checks it without a node. @throws invalid_input, address_invalid, network_mismatch. */
+/** Parses an `unsigned_transaction` and checks it without a node. */
 export const parseIntent = (chain: Chain, text: UnsignedTransactionText, field = 'unsigned_transaction'): Intent => {
   const quantity = (name: 'gasLimit' | 'maxFeePerGas' | 'maxPriorityFeePerGas', end: bigint) =>
     text[name] === undefined ? {} : { [name]: parseQuantity(text[name], `${field}.${name}`, end) }

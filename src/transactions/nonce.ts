@@ -17,7 +17,7 @@ export const nextNonce = (facts: Pick<NonceFacts, 'pendingCount' | 'held'>): num
   return nonce
 }
 
-/** The caller's nonce if one is given, else the next. Pure. @throws nonce_too_low, nonce_conflict, nonce_gap. */
+/** The caller's nonce if one is given, else the next. Pure. */
 export const chooseNonce = (wanted: number | undefined, facts: NonceFacts): number => {
   const next = nextNonce(facts)
   if (wanted === undefined || wanted === next) return next

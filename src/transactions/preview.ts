@@ -21,10 +21,7 @@ const NODE_TIMEOUTS_MAX = 3
 /** Less than the minute after which the server closes an idle connection. */
 const LIMIT_MS = 50_000
 
-/**
- * Simulates transactions in sequence and sends nothing. One that fails does not fail the others.
- * @throws network_required, address_invalid, network_mismatch, invalid_input, node_unavailable.
- */
+/** Simulates transactions in sequence and sends nothing. One that fails does not fail the others. */
 export const previewTransactions = async (
   ctx: Pick<Ctx, 'config' | 'db' | 'chains'>,
   input: PreviewInput,

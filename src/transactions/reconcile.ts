@@ -62,7 +62,7 @@ const splitByPool = async (
   return [rows.filter((row) => isWaiting.has(row)), rows.filter((row) => !isWaiting.has(row))]
 }
 
-/** Asks the node about one transaction, and records the answer. @throws node_unavailable. */
+/** Asks the node about one transaction, and records the answer. */
 export const reconcileOne = async (
   ctx: WorkerCtx,
   input: { readonly chain: Chain; readonly row: QuietRow },

@@ -74,7 +74,7 @@ const BATCH = 200
 
 type RepairCtx = Pick<WorkerCtx, 'db' | 'audit'>
 
-/** Finds final transactions whose blocks the chain no longer has, highest first. Changes nothing. @throws node_unavailable. */
+/** Finds final transactions whose blocks the chain no longer has, highest first. Changes nothing. */
 export const findLost = async (ctx: Pick<RepairCtx, 'db'>, chain: Chain): Promise<readonly Lost[]> => {
   const { latest } = await chain.head()
   const lost: Lost[] = []
@@ -109,7 +109,7 @@ const fateOf = async (
   return { kind: statuses.some(({ kind }) => kind === 'pending') ? 'in_pool' : 'gone' }
 }
 
-/** Repairs what `findLost` found, as far as it is certain. @returns what it repaired. @throws node_unavailable. */
+/** Repairs what `findLost` found, as far as it is certain. @returns what it repaired. */
 export const repairLost = async (
   ctx: RepairCtx,
   { chain, actor }: { readonly chain: Chain; readonly actor: string },

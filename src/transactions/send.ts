@@ -9,7 +9,7 @@ import { batchUnsupported } from './sending.ts'
 import type { SignInput } from './sign.ts'
 import { type Submitted, submitIntent } from './submit.ts'
 
-/** Signs and records a transaction; the worker sends it. @throws as resolveSigner, parseIntent and submitIntent. */
+/** Signs and records a transaction; the worker sends it. */
 export const signAndSend = async (
   ctx: Ctx,
   input: SignInput & { readonly remember?: Remember<Submitted> },
@@ -31,7 +31,6 @@ const NOT_IN_A_BATCH = ['gasLimit', 'maxFeePerGas', 'maxPriorityFeePerGas', 'non
 
 const UINT256_END = 1n << 256n
 
-/** @throws invalid_input. */
 const elementOf = (intent: Intent, field: string): Intent => {
   const set = NOT_IN_A_BATCH.find((name) => intent[name] !== undefined)
   if (set !== undefined) {
@@ -41,10 +40,7 @@ const elementOf = (intent: Intent, field: string): Intent => {
   throw new AppError('invalid_input', `Field "${field}.to" is required: a batch creates no contracts.`)
 }
 
-/**
- * Signs and records one transaction in which a contract wallet makes several calls: in order, all or none.
- * @throws batch_unsupported for an eoa wallet, and as signAndSend.
- */
+/** Signs and records one transaction in which a contract wallet makes several calls: in order, all or none. */
 export const batchSignAndSend = async (ctx: Ctx, input: BatchInput): Promise<Submitted> => {
   const signer = await resolveSigner(ctx, { ...input, address: input.signerAddress, field: 'signer_wallet_address' })
   const { chain } = signer

@@ -48,18 +48,13 @@ const TRIES_MAX = 3
 export const batchUnsupported = (): AppError =>
   new AppError('batch_unsupported', 'Only a wallet of type "contract" can do several transactions at once.')
 
-/** @throws batch_unsupported. */
 const soleIntent = (intents: readonly Intent[]): Intent => {
   const [intent, ...others] = intents
   if (intent === undefined || others.length > 0) throw batchUnsupported()
   return intent
 }
 
-/**
- * Simulates and prices what the signer must send. Changes nothing.
- * @throws batch_unsupported, contract_wallet_changed, execution_reverted, balance_insufficient, fee_too_low,
- * fee_ceiling_reached, invalid_input, node_unavailable.
- */
+/** Simulates and prices what the signer must send. Changes nothing. */
 export const prepareSending = async (ctx: Ctx, input: SendingInput): Promise<Sending> => {
   const { projectId, kind, chain, wallet, signer, intents } = input
   for (let tries = 1; ; tries += 1) {
@@ -99,7 +94,7 @@ const prepareExecution = async (
   return { contractWallet: wallet.address, deployment: deployed, transaction: { kind, intent, prepared } }
 }
 
-/** Names the key's address: no other answer has it, and the caller must know where to send coins. @throws balance_insufficient. */
+/** Names the key's address: no other answer has it, and the caller must know where to send coins. */
 const refusePoorKey = (
   { chain, wallet }: Execution,
   { deployment, prepared }: { readonly deployment: Prepared | null; readonly prepared: Prepared },

@@ -33,8 +33,6 @@ const bytesOf = (message: string, type: MessageType): Uint8Array => {
  * Signs a message. For an eoa wallet by EIP-191, or sr25519 over <Bytes>…</Bytes>, without asking a node. For a contract
  * wallet by ERC-1271, wrapped as in ERC-6492 until it is deployed. The audit row has only the digest of the message. No
  * policy opens the key, and a shared keyring needs both credentials.
- * @throws invalid_input, not_found, network_required, contract_wallet_changed, node_unavailable, and the vault's credential
- * errors.
  */
 export const signMessage = async (ctx: Ctx, input: SignMessageInput): Promise<Hex> => {
   const { messageType, credentials, actor } = input

@@ -26,8 +26,6 @@ export type SignInput = Signatory & {
  * once for the chain's id. With a policy it asks a node in order to check nonce, gas and fees. For a contract wallet it signs
  * a transaction of the owner's key, which also deploys the wallet if that has no code.
  * @returns the raw signed transaction.
- * @throws not_found, network_required, policy_denied, contract_wallet_changed, execution_reverted, node_unavailable, and the
- * vault's credential errors.
  */
 export const signTransaction = async (ctx: Ctx, input: SignInput): Promise<string> => {
   const signer = await resolveSigner(ctx, { ...input, address: input.signerAddress, field: 'signer_wallet_address' })
@@ -85,7 +83,7 @@ const unsignedOf = async (ctx: Ctx, signing: SigningInput): Promise<Unsigned> =>
 
 /**
  * The transaction to sign with a policy: only for the next nonce, because a signature outlives its policy, and with gas and
- * fees close to what we would choose. @throws policy_denied, and as `unsignedOf`.
+ * fees close to what we would choose.
  */
 const unsignedByPolicy = async (ctx: Ctx, signing: SigningInput): Promise<Unsigned> => {
   const { chain, intent } = signing

@@ -51,8 +51,6 @@ type SpedUp = {
 /**
  * Signs a waiting transaction again, at fees above what was sent of it, and sends it, even if it was given up. With a policy
  * this is one more use of the policy, at fees that we choose.
- * @throws transaction_not_found, transaction_not_waiting, invalid_input (mortal, or too often), fee_too_low,
- * fee_ceiling_reached, balance_insufficient, policy_denied, node_unavailable, busy, and the vault's credential errors.
  */
 export const speedUpTransaction = async (ctx: Ctx, input: SpeedUpInput): Promise<SpedUp> => {
   const row = await findTransaction(ctx.db, { ...input, id: input.id.toLowerCase() })
@@ -172,7 +170,7 @@ const record = async (ctx: Pick<Ctx, 'metrics'>, tx: Tx, input: RecordInput): Pr
   return locked.transaction.status
 }
 
-/** With a policy, refuses a fee far above the market, even if outbidding needs it. @throws policy_denied. */
+/** With a policy, refuses a fee far above the market, even if outbidding needs it. */
 const refuseFarAboveMarket = async (
   chain: Chain,
   { unsigned, offer }: { readonly unsigned: Unsigned; readonly offer: NewOffer },
@@ -216,7 +214,6 @@ const worstCostOf = (
   return value + chain.terms.gasFee(unsigned) + (recordedCost > before ? recordedCost - before : 0n)
 }
 
-/** @throws balance_insufficient. */
 const refuseOverdraft = (chain: Chain, address: string, missing: bigint): void => {
   if (missing <= 0n) return
   const { decimals, symbol } = nativeToken(chain)

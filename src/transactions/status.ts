@@ -33,7 +33,6 @@ type Asked = Reach & { readonly network: Network; readonly hash: string }
 /**
  * The status of any hash: from our record if the hash is of an attempt within reach (the answer then has the mined hash), else
  * from the chain. A mortal extrinsic that `sign` returned and no node knows is `pending` as long as a block may take it.
- * @throws transaction_not_found, node_unavailable, not_implemented.
  */
 export const statusByHash = async (ctx: StatusCtx, input: Asked): Promise<StatusOfHash> => {
   const chain = ctx.chains.withNode(input.network)
@@ -75,7 +74,7 @@ const signedWithinReach = async ({ db }: StatusCtx, input: Asked): Promise<Signe
 
 /**
  * Whether, as of final blocks, its nonce is unused and its last block still to come. It may be in a pool all the same: nodes
- * do not list extrinsics that wait for an earlier nonce. @throws node_unavailable.
+ * do not list extrinsics that wait for an earlier nonce.
  */
 const mayBeIncluded = async (chain: Chain, { address, nonce, validUntilBlock }: Signed): Promise<boolean> => {
   const { minedCount } = await chain.standing(address)

@@ -48,8 +48,6 @@ export type Submitted = { readonly transactionId: string; readonly network: Netw
 /**
  * Signs and records what a wallet is to do, and before it the deployment of a contract wallet that has no code yet. If it
  * throws, nothing is recorded.
- * @throws policy_denied, batch_unsupported, contract_wallet_changed, execution_reverted, balance_insufficient, nonce_too_low,
- * nonce_conflict, nonce_gap, node_unavailable, busy, and the vault's credential errors.
  */
 export const submitIntent = (ctx: Ctx, input: SubmitInput): Promise<Submitted> => {
   const { chain, wallet } = input
@@ -109,7 +107,7 @@ const record = async (ctx: Pick<Ctx, 'metrics'>, tx: Tx, input: RecordInput): Pr
   await input.alsoRecord?.(tx, transactionId)
 }
 
-/** With a policy, refuses gas and fees far above what we would choose. @throws policy_denied, and as prepareSending. */
+/** With a policy, refuses gas and fees far above what we would choose. */
 const refuseExcessive = async (ctx: Ctx, input: Parameters<typeof prepareSending>[1]): Promise<void> => {
   const { chain, intents } = input
   // The first intent's gas and fees are those of all.
@@ -205,7 +203,7 @@ const rowOf = (input: PlannedInput, unsigned: Unsigned) => ({
   feeAssetCost: input.transaction.prepared.feeAsset?.worstCost ?? null,
 })
 
-/** Counts what the signer's pending transactions may take of the fee's asset. @throws balance_insufficient. */
+/** Counts what the signer's pending transactions may take of the fee's asset. */
 const refuseAssetOverdraft = (
   { address }: Signer,
   { transaction, held }: { readonly transaction: PreparedTransaction; readonly held: Held },
@@ -224,7 +222,6 @@ const refuseAssetOverdraft = (
 /**
  * What remains of the signer's balance after these and its other live transactions, at current fees: higher rungs do not
  * count. Summed under the lock, so that transactions recorded since the preparation count too.
- * @throws balance_insufficient.
  */
 const spareOf = (
   { chain, signer }: RecordInput,

@@ -156,7 +156,6 @@ const firstBirth = (chain: Chain, input: { readonly head: Head; readonly unfinis
 /**
  * For a next block that the node has pruned: skips blocks that can hold none of our live transactions. Any other block must be
  * read, so the tracker waits for a node that has it.
- * @throws node_unavailable if it must wait.
  */
 const skipBlocks = async (
   ctx: Pick<WorkerCtx, 'db' | 'log'>,

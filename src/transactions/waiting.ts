@@ -7,7 +7,7 @@ import { addBroadcastJob, recordObservation } from './record-observation.ts'
 export const noSuchTransaction = (): AppError =>
   new AppError('transaction_not_found', 'There is no transaction with this id.')
 
-/** Locks a transaction of any project that is in no block. @throws transaction_not_found, transaction_not_waiting. */
+/** Locks a transaction of any project that is in no block. */
 export const lockWaiting = async (tx: Tx, id: string): Promise<WithAttempts> => {
   const found = await lockTransaction(tx, id)
   if (found === null) throw noSuchTransaction()
@@ -57,7 +57,7 @@ export const cancelTransaction = (
     return true
   })
 
-/** Adds a job that sends the chosen attempt now. Idempotent. @throws transaction_not_found, transaction_not_waiting. */
+/** Adds a job that sends the chosen attempt now. Idempotent. */
 export const retryTransaction = (
   ctx: Pick<WorkerCtx, 'db' | 'audit'>,
   input: { readonly id: string; readonly actor: string },

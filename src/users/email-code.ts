@@ -88,7 +88,6 @@ const proveCode = async (ctx: Pick<Ctx, 'db' | 'identity'>, key: CodeKey, code: 
  * Mails a login code. It does the same for a known and an unknown address.
  * @returns the `user_id` for verify-login. It is always derived from the address, so that it does not reveal whether a user
  * has the address.
- * @throws not_implemented if this deployment sends no mail; invalid_input, rate_limited.
  */
 export const loginWithEmail = async (ctx: Ctx, asked: Asked, input: { readonly email: string }): Promise<string> => {
   requireMail(ctx)
@@ -131,7 +130,7 @@ const taken = (): AppError =>
 /**
  * Mails a code to the address that a user without one wants to add. Only somebody who reads the mail can learn whether
  * another user has the address.
- * @throws fresh_login_required; email_exists if this user has an address; not_implemented, invalid_input, rate_limited.
+ * @throws email_exists if this user has an address.
  */
 export const addEmail = async (ctx: Ctx, input: ByUser & { readonly email: string }): Promise<void> => {
   requireMail(ctx)
@@ -147,7 +146,7 @@ export const addEmail = async (ctx: Ctx, input: ByUser & { readonly email: strin
 
 /**
  * Gives the user the address to which their code was mailed. If this fails, the code stays valid.
- * @throws INVALID_SECRET for a wrong, used or expired code; fresh_login_required, email_taken, email_exists, rate_limited.
+ * @throws INVALID_SECRET for a wrong, used or expired code.
  */
 export const verifyEmail = async (ctx: Ctx, input: ByUser & { readonly code: string }): Promise<void> => {
   const { caller, asker, code } = input

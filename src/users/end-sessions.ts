@@ -81,7 +81,7 @@ const requireExists = async (ctx: EndCtx, which: Which): Promise<void> => {
 
 /**
  * Ends one session, or all sessions of a user as `endSessions` does. For operators. Idempotent.
- * @returns how many sessions it ended. @throws not_found
+ * @returns how many sessions it ended.
  */
 export const revokeSessions = async (
   ctx: EndCtx,

@@ -30,7 +30,6 @@ const refreshRequired = (): AppError =>
  * until the transaction ends.
  * @param input.begunSeconds extra time for finishing what the user began under a fresh login.
  * @returns when the user proved who they are.
- * @throws fresh_login_required, session_ended.
  */
 export const requireFreshLogin = async (
   db: Queryable,

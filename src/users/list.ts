@@ -10,13 +10,13 @@ import type { OwnSession } from './schema.ts'
 /** The longest list that is returned. */
 export const LISTED_MAX = 1_000
 
-/** A project's users, newest first. For operators. @throws not_found */
+/** A project's users, newest first. For operators. */
 export const listUsers = async (ctx: Pick<WorkerCtx, 'db'>, projectId: string): Promise<readonly UserRow[]> => {
   if ((await findProject(ctx.db, projectId)) === null) throw noSuchProject()
   return selectUsers(ctx.db, { projectId, limit: LISTED_MAX })
 }
 
-/** A user, with the number of their passkeys. For operators. @throws not_found */
+/** A user, with the number of their passkeys. For operators. */
 export const showUser = async (
   ctx: Pick<WorkerCtx, 'db'>,
   input: { readonly projectId: string; readonly userId: string },
@@ -26,7 +26,7 @@ export const showUser = async (
   return { ...user, passkeys: (await listPasskeys(ctx.db, input)).length }
 }
 
-/** Sessions of a project or of one user, newest first, including ended ones. For operators. @throws not_found */
+/** Sessions of a project or of one user, newest first, including ended ones. For operators. */
 export const listSessions = async (
   ctx: Pick<WorkerCtx, 'db'>,
   input: { readonly projectId: string; readonly userId?: string },

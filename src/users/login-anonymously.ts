@@ -10,7 +10,6 @@ import { beginSession, type OpenSession, withTokens } from './session.ts'
 
 /**
  * Creates a user without any proof. Only this session can act for them until they add an e-mail address or a passkey.
- * @throws rate_limited, anonymous_login_off.
  */
 export const loginAnonymously = async (ctx: Ctx, asked: Asked): Promise<OpenSession> => {
   await throttle(ctx, [beginLimit(ctx, asked, 'anonymous')])

@@ -40,7 +40,6 @@ const textOf = (project: string, link: string): string =>
 /**
  * Creates a session challenge and mails a link whose page completes it. It does the same for a known and an unknown address.
  * Only the mail contains the link's secret.
- * @throws not_implemented if this deployment sends no mail; invalid_input, rate_limited.
  */
 export const loginWithMagicLink = async (
   ctx: Ctx,
@@ -95,7 +94,7 @@ const readLink = async (ctx: Ctx, text: string): Promise<MailedLink> => {
   return { state: 'open', projectName, secret, email: email ?? '', asker: { address, device }, askedAt, expiresAt }
 }
 
-/** Reads the state of a mailed link, without changing it. @throws rate_limited */
+/** Reads the state of a mailed link, without changing it. */
 export const openMailedLink = async (ctx: Ctx, input: LinkInput): Promise<MailedLink> => {
   await throttle(ctx, [tryLimit(ctx, input, 'mailed link')])
   return readLink(ctx, input.secret)
@@ -112,7 +111,7 @@ const isFromOurPage = (ctx: Ctx, headers: Headers): boolean => {
 /**
  * Completes the challenge of a mailed link, once.
  * @returns `completed` if this call did it, else the link's present state.
- * @throws origin_not_allowed if another page sent the form; rate_limited.
+ * @throws origin_not_allowed if another page sent the form.
  */
 export const confirmMailedLink = async (
   ctx: Ctx,

@@ -28,10 +28,7 @@ const optionsFor = async (ctx: LoginCtx, asked: Asked, userId: string | null): P
   return requestOptions({ rpId, challenge })
 }
 
-/**
- * The options for a login with any passkey of the domain.
- * @throws passkey_domain_required if the calling page cannot use passkeys; rate_limited.
- */
+/** The options for a login with any passkey of the domain. */
 export const beginDiscoverableLogin = async (ctx: LoginCtx, asked: Asked): Promise<RequestOptions> => {
   await throttle(ctx, [beginLimit(ctx, asked, WAY)])
   return optionsFor(ctx, asked, null)
@@ -39,7 +36,6 @@ export const beginDiscoverableLogin = async (ctx: LoginCtx, asked: Asked): Promi
 
 type Named = { readonly email: string | undefined; readonly signInWallet: string | undefined }
 
-/** @throws invalid_input, address_invalid. */
 const readTarget = (chains: Chains, named: Named): { readonly email: string } | { readonly signInWallet: string } => {
   const { email, signInWallet } = named
   if (email !== undefined && signInWallet === undefined) return { email: readEmailAddress(email) }
@@ -51,7 +47,6 @@ const readTarget = (chains: Chains, named: Named): { readonly email: string } | 
  * The options for a login with a passkey of the named user. They list no passkey, because that would reveal who has one. The
  * authenticator finds the passkey itself, as all of ours are discoverable. Only this user can answer the challenge. For an
  * unknown user, the challenge is bound to the id that such a user would get, so that the answer is the same.
- * @throws invalid_input, address_invalid, passkey_domain_required, rate_limited.
  */
 export const loginWithPasskey = async (ctx: LoginCtx, asked: Asked, named: Named): Promise<RequestOptions> => {
   const by = readTarget(ctx.chains, named)

@@ -27,7 +27,7 @@ const nameOf = (user: UserRow): string => user.email ?? user.signInWallet ?? `us
 
 /**
  * The options for adding a passkey to the caller.
- * @throws fresh_login_required, passkey_domain_required; invalid_input if the user has the maximum number; rate_limited.
+ * @throws invalid_input if the user has the maximum number.
  */
 export const beginPasskeyRegistration = async (
   ctx: Ctx,
@@ -69,10 +69,7 @@ const SENTENCES: Readonly<Record<Refusal, string>> = {
 
 const refuse = (refusal: Refusal): AppError => new AppError('invalid_input', SENTENCES[refusal])
 
-/**
- * Adds a passkey to the caller, and tells them by mail.
- * @throws invalid_input, fresh_login_required, passkey_exists.
- */
+/** Adds a passkey to the caller, and tells them by mail. */
 export const finishPasskeyRegistration = async (
   ctx: Pick<Ctx, 'db' | 'config' | 'audit' | 'sealer' | 'now'>,
   caller: UserCaller,

@@ -23,7 +23,7 @@ export const listOwnPasskeys = async (ctx: Pick<Ctx, 'db'>, caller: UserCaller):
 /**
  * Removes a passkey of the caller, ends their other sessions and tells them by mail, because the passkey may have been
  * stolen. A user who could not log in without it keeps it.
- * @throws fresh_login_required, not_found; invalid_input if it is the user's only login method.
+ * @throws invalid_input if it is the user's only login method.
  */
 export const removePasskey = async (
   ctx: Pick<Ctx, 'db' | 'audit' | 'config' | 'sealer' | 'now'>,
@@ -62,7 +62,7 @@ export const removePasskey = async (
 /**
  * Removes all passkeys of a user, ends all their sessions and tells them by mail. For operators. A user without an e-mail
  * address or a wallet cannot log in afterwards.
- * @returns how many passkeys it removed. @throws not_found
+ * @returns how many passkeys it removed.
  */
 export const removeAllPasskeys = async (
   ctx: Pick<WorkerCtx, 'db' | 'audit' | 'config' | 'sealer' | 'now'>,

@@ -41,7 +41,6 @@ import { loginWithWallet } from './wallet-login.ts'
 
 const { detail } = describedAs('Users')
 
-/** @throws user_session_required */
 const byUser = (ctx: Ctx, caller: Caller, request: Request) => ({
   caller: requireUser(caller),
   asker: askerOf(ctx.config, request),

@@ -80,7 +80,6 @@ export const beginChallenge = async (db: Ctx['db'] | Tx, input: NewChallenge): P
   return { id, code, expired: false, completed: false }
 }
 
-/** @throws rate_limited */
 export const createSessionChallenge = async (ctx: Ctx, asked: Asked): Promise<ChallengeState> => {
   await throttle(ctx, [challengeLimit(ctx, asked)])
   return beginChallenge(ctx.db, asked)
@@ -91,7 +90,6 @@ const noSuchChallenge = (): AppError => notFound('session challenge')
 /**
  * The state of a challenge, for the holder of its code. A used challenge reads as completed until it expires.
  * @param input.projectId the project header, if there is one. Another project's challenge is answered like an unknown code.
- * @throws not_found, origin_not_allowed, rate_limited.
  */
 export const readSessionChallenge = async (
   ctx: Ctx,
@@ -125,10 +123,7 @@ const findOpen = async (ctx: Ctx, input: ByUser): Promise<SessionChallengeRow> =
   return row
 }
 
-/**
- * The device that asks to be logged in. Show it to the user before they complete the challenge.
- * @throws not_found, challenge_expired, challenge_completed, rate_limited.
- */
+/** The device that asks to be logged in. Show it to the user before they complete the challenge. */
 export const readChallengeAsker = async (
   ctx: Ctx,
   input: ByUser,
@@ -141,7 +136,6 @@ export const readChallengeAsker = async (
 /**
  * Lets the device that began the challenge log in as the caller, once. It requires a fresh login. The new session keeps the
  * time of that login, so that a chain of devices cannot stay fresh for ever.
- * @throws not_found, challenge_expired, challenge_completed, fresh_login_required, session_ended, rate_limited.
  */
 export const completeSessionChallenge = async (ctx: Ctx, input: ByUser): Promise<void> => {
   await throttle(ctx, [tryLimit(ctx, input, 'session_challenge')])

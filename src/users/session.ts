@@ -137,7 +137,7 @@ const sessionEnded = (event?: SecurityEvent): AppError =>
 /**
  * Ends the session of an access token, at once and on every process. An expired token, or one whose session has ended, is
  * accepted too, so that logging out never fails for a client whose session is over.
- * @throws user_session_required for an API key; unauthorized, project_mismatch.
+ * @throws user_session_required for an API key.
  */
 export const logout = async (
   ctx: Pick<Ctx, 'db' | 'tokens'>,

@@ -33,7 +33,7 @@ export const contractWallet = (contract: { readonly chainId: number; readonly ad
 /**
  * Reads a wallet's name as a user writes it: an EVM address in lower case or with a valid checksum, an SS58 address with any
  * prefix, or a contract's CAIP-10 name. @returns the name as we store it.
- * @throws address_invalid; invalid_input for a chain of another environment.
+ * @throws invalid_input for a chain of another environment.
  */
 export const readSignInWallet = (chains: Chains, text: string): string => {
   const { parseAddress } = chains.ofFamily('evm')

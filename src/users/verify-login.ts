@@ -41,7 +41,6 @@ type ProvenUser = {
 /** Checks one proof. @returns null if it proves nothing, without saying why. */
 export type Prove<Proof> = (ctx: Ctx, asked: Asked, proof: Proof) => Promise<Proven | null>
 
-/** @throws invalid_input unless there is exactly one complete proof. */
 const proverOf = (ctx: Ctx, asked: Asked, proofs: Proofs): (() => Promise<Proven | null>) => {
   const { userId, verificationCode, siweMessage, signature, sessionChallengeCode, passkeyAssertion } = proofs
   const provers: (() => Promise<Proven | null>)[] = []
@@ -81,7 +80,7 @@ const wayOf = ({ verificationCode, siweMessage, passkeyAssertion }: Proofs): str
 
 /**
  * Checks a proof and begins a session of its user. The first proof of a user creates them.
- * @throws login_failed, for an unknown user as for a wrong proof; invalid_input, rate_limited.
+ * @throws login_failed, for an unknown user as for a wrong proof.
  */
 export const verifyLogin = async (ctx: Ctx, asked: Asked, proofs: Proofs): Promise<OpenSession> => {
   const prove = proverOf(ctx, asked, proofs)

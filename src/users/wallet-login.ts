@@ -23,7 +23,6 @@ const NONCE_SECONDS = 300
 /**
  * Stores a nonce for one sign-in message of one wallet. It does the same for a known and an unknown wallet.
  * @returns the nonce, and the id of the user whose session the signature will begin.
- * @throws address_invalid, invalid_input, rate_limited.
  */
 export const loginWithWallet = async (
   ctx: Ctx,
@@ -63,7 +62,7 @@ const signersOf = ({ chains }: Pick<Ctx, 'chains'>, { address, chainId }: SignIn
 
 type Signers = NonNullable<ReturnType<typeof signersOf>>
 
-/** The wallet that signed, or null. Without a node of its network, only a key's signature can be checked. @throws node_unavailable */
+/** The wallet that signed, or null. Without a node of its network, only a key's signature can be checked. */
 const signerOf = async ({ key, contract, chain }: Signers, signed: Signed): Promise<string | null> => {
   const by = await chain.verifyMessage({ ...signed, address: key })
   return by === 'contract' ? contract : by && key
@@ -79,7 +78,7 @@ const isForOrigin = async (ctx: Ctx, { projectId, origin: page }: Asked, message
 /**
  * Checks a signed EIP-4361 message, or the same message by a Substrate account. The nonce is used up only when the session
  * begins, so that the user need not sign again after a failure of a node.
- * @throws node_unavailable; login_failed for a message for the wrong chain.
+ * @throws login_failed for a message for the wrong chain.
  */
 export const proveByWallet: Prove<{ readonly message: string; readonly signature: string }> = async (
   ctx,

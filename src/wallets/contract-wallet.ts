@@ -16,10 +16,7 @@ export const signerAddressOf = (
   { type, address, publicKey }: Pick<WalletRow, 'type' | 'address' | 'publicKey'>,
 ): string => (type === 'contract' ? chain.addressOf(publicKey) : address)
 
-/**
- * Reads a contract wallet and whether it has code; null for an eoa wallet, without asking a node.
- * @throws contract_wallet_changed, node_unavailable.
- */
+/** Reads a contract wallet and whether it has code; null for an eoa wallet, without asking a node. */
 export const readContractWallet = async (
   chain: Pick<Chain, 'contractWallets' | 'addressOf'>,
   row: Pick<WalletRow, 'type' | 'address' | 'publicKey'>,

@@ -60,7 +60,7 @@ const usedUnseenSince = (
 
 /**
  * Creates a wallet, and the owner's seed if it is their first.
- * @throws wallet_exists and invalid_input (before any PIN is checked), and what the vault throws for credentials.
+ * @throws wallet_exists and invalid_input (before any PIN is checked).
  */
 export const createWallet = async (ctx: Ctx, input: CreateWalletInput): Promise<WalletRow> => {
   const chain = ctx.chains.get(input.network)
@@ -117,10 +117,7 @@ const importedOf = ({ privateKey, mnemonicPhrase }: ImportWalletInput): Imported
   throw new AppError('invalid_input', 'Exactly one of "private_key" and "mnemonic_phrase" must be given.')
 }
 
-/**
- * Imports a wallet from a key or a phrase.
- * @throws invalid_input, invalid_key, wallet_exists (before any credential is checked), and what createWallet throws.
- */
+/** Imports a wallet from a key or a phrase. */
 export const importWallet = async (ctx: Ctx, input: ImportWalletInput): Promise<WalletRow> => {
   const { privateKey: _key, mnemonicPhrase: _phrase, ...rest } = input
   const imported = importedOf(input)

@@ -6,10 +6,7 @@ import { AppError, notFound } from '../errors.ts'
 
 type Key = { readonly id: string } | { readonly address: string } | { readonly ownerId: string }
 
-/**
- * Finds one wallet that the caller can see.
- * @throws not_found, also for wallets of others.
- */
+/** Finds one wallet that the caller can see. */
 export const getWallet = async (
   ctx: Pick<Ctx, 'db' | 'chains'>,
   input: Reach & { readonly network: Network; readonly by: Key },

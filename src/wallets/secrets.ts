@@ -8,10 +8,7 @@ import { UUID } from '../http/text.ts'
 import { endSessions } from '../users/end-sessions.ts'
 import { getWallet } from './get.ts'
 
-/**
- * Exports a wallet's phrase or imported key. No cache may store the answer.
- * @throws not_found, and what the vault throws for credentials.
- */
+/** Exports a wallet's phrase or imported key. No cache may store the answer. */
 export const exportWallet = async (
   ctx: Ctx,
   input: Signatory & { readonly network: Network; readonly address: string },
@@ -27,7 +24,6 @@ const isUserId = (ownerId: string): boolean => UUID.test(ownerId) && ownerId ===
 /**
  * Changes the PIN of a wallet's owner, for all of the owner's user-controlled wallets. If the owner is a user, their other
  * sessions end, because somebody logged in there may have seen the old PIN.
- * @throws not_found, invalid_input (a developer-controlled wallet, or an unchanged PIN), and what the vault throws for PINs.
  */
 export const changeUserPin = async (
   ctx: Ctx,

@@ -15,7 +15,7 @@ type Signer<AnyChain extends NodelessChain = Chain> = { readonly chain: AnyChain
 
 /**
  * Finds the network and canonical address of a signer. Without a network in the request, it is the only one on which the
- * caller has a wallet with the address. @throws network_required.
+ * caller has a wallet with the address.
  */
 export const resolveSigner = async (ctx: Pick<Ctx, 'db' | 'chains'>, input: SignerQuery): Promise<Signer> => {
   const chain = ctx.chains.withNode(input.network ?? (await onlyNetwork(ctx, input)))
@@ -31,7 +31,7 @@ export const resolveKeySigner = async (
   return { chain, address: chain.parseAddress(input.address, input.field) }
 }
 
-/** Finds the caller's wallet at an address. @throws not_found. */
+/** Finds the caller's wallet at an address. */
 export const walletOf = async (
   ctx: Pick<Ctx, 'walletAt'>,
   input: Reach & { readonly signer: Signer<NodelessChain> },
@@ -42,7 +42,7 @@ export const walletOf = async (
   return wallet
 }
 
-/** The network of the only wallet with this address that the caller can see. @throws network_required. */
+/** The network of the only wallet with this address that the caller can see. */
 export const onlyNetwork = async (
   ctx: Pick<Ctx, 'db' | 'chains'>,
   input: Reach & { readonly address: string; readonly field: string },

@@ -102,7 +102,6 @@ const abiIn = (json: unknown): readonly unknown[] => {
 /**
  * The functions and errors of a JSON ABI, each signature once.
  * @returns also the contract name from the artifact; null if it has none.
- * @throws invalid_input
  */
 export const parseAbiFile = (
   text: string,

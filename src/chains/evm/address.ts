@@ -40,7 +40,7 @@ export const checksum = (lower: string): string => {
 
 /**
  * The checksummed text of an address. All lower or all upper case is accepted; mixed case must be a valid checksum.
- * @throws address_invalid, network_mismatch (an address of a Substrate network)
+ * @throws network_mismatch
  */
 export const parseAddress = (text: string, field: string): string => {
   if (LIKE_SS58.test(text)) {

@@ -119,7 +119,7 @@ const touchedBy = ({ movements }: BlockMovements, { made, mined }: Read): Readon
   return touched
 }
 
-/** null if the node has another block at this height, or cannot answer. @throws NodeUnavailable. */
+/** null if the node has another block at this height, or cannot answer. */
 const readBlock = async (rpc: Rpc, block: BlockMovements): Promise<Read | null> => {
   const [header, receipts] = await rpc.tryAll(
     [
@@ -136,7 +136,7 @@ const readBlock = async (rpc: Rpc, block: BlockMovements): Promise<Read | null> 
   return { made, mined }
 }
 
-/** The balances; null if the node no longer has the state. A token that fails has a null element. @throws NodeUnavailable. */
+/** The balances; null if the node no longer has the state. A token that fails has a null element. */
 const amountsAt = async (
   rpc: Rpc,
   holdings: readonly Holding[],
@@ -180,7 +180,7 @@ const expectedOf = ({ movements }: BlockMovements, { made, mined }: Read) => {
   }
 }
 
-/** See `Blocks.checkBalances`. @throws NodeUnavailable. */
+/** See `Blocks.checkBalances`. */
 export const checkBalances = async (
   rpc: Rpc,
   input: { readonly block: BlockMovements; readonly scope: BalanceScope },

@@ -19,7 +19,6 @@ const balanceIn = (rpc: Rpc, answer: Answer<Hex> | undefined): bigint => {
   throw rpc.refusal(answer.error)
 }
 
-/** @throws NodeUnavailable. */
 export const readBalances = async (
   rpc: Rpc,
   input: { readonly address: string; readonly contracts: readonly string[] },

@@ -37,7 +37,7 @@ const parseHeader = (value: unknown): BlockHeader => {
 export const headerQuestion = (number: bigint): Question<BlockHeader | null> =>
   question('eth_getBlockByNumber', [toQuantity(number), false], nullable(parseHeader))
 
-/** Blocks by number; null for those that the node does not have. @throws NodeUnavailable. */
+/** Blocks by number; null for those that the node does not have. */
 export const readHeaders = async (rpc: Rpc, numbers: readonly bigint[]): Promise<readonly (BlockHeader | null)[]> => {
   const answers: readonly Answer<BlockHeader | null>[] = await rpc.tryAll(numbers.map(headerQuestion), {
     size: 'bulk',
@@ -46,7 +46,6 @@ export const readHeaders = async (rpc: Rpc, numbers: readonly bigint[]): Promise
   return answers.map((answer) => (!answer.ok && isBlockMissing(answer.error) ? null : rpc.need(answer)))
 }
 
-/** @throws NodeUnavailable. */
 export const readBlock = async (rpc: Rpc, number: bigint): Promise<BlockWithHashes | null> => {
   const [header] = await readHeaders(rpc, [number])
   if (header === null || header === undefined) return null
@@ -54,7 +53,7 @@ export const readBlock = async (rpc: Rpc, number: bigint): Promise<BlockWithHash
   return block
 }
 
-/** The newest block, and the newest final one if the node supports that tag. @throws NodeUnavailable. */
+/** The newest block, and the newest final one if the node supports that tag. */
 export const readHead = async (rpc: Rpc): Promise<Head> => {
   const [latest, finalized] = await rpc.tryAll([
     question('eth_getBlockByNumber', ['latest', false], parseNewest),

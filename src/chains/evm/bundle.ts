@@ -127,7 +127,7 @@ const findFirstCulprit = async (
 
 /**
  * Simulates calls in order, by default on the newest block; null if the node cannot simulate.
- * Takes one round trip if the node runs all calls. @throws NodeUnavailable.
+ * Takes one round trip if the node runs all calls.
  */
 export const runBundle = async (
   rpc: Rpc,

@@ -7,7 +7,7 @@ import { isBlockMissing, isStateMissing } from './node-errors.ts'
 const countQuestion = (address: string, block: string) =>
   question('eth_getTransactionCount', [address, block], smallQuantity)
 
-/** Mined, and mined or waiting in the node's pool; in one round trip. @throws NodeUnavailable. */
+/** Mined, and mined or waiting in the node's pool; in one round trip. */
 export const readCounts = async (
   rpc: Rpc,
   address: string,
@@ -20,7 +20,7 @@ export const readCounts = async (
   return { minedCount, pendingCount: Math.max(minedCount, pendingCount) }
 }
 
-/** Mined as of the end of a block; null where the node does not say, as it keeps no state from there. @throws NodeUnavailable. */
+/** Mined as of the end of a block; null where the node does not say, as it keeps no state from there. */
 export const readCountAt = async (
   rpc: Rpc,
   { address, blockNumber }: { readonly address: string; readonly blockNumber: bigint },

@@ -66,7 +66,7 @@ const creationsIn = async (
   })
 }
 
-/** Simulates calls that include creations. A refusal of the whole request is returned. @throws NodeUnavailable. */
+/** Simulates calls that include creations. A refusal of the whole request is returned. */
 export const runWithCreations = async (
   rpc: Rpc,
   input: { readonly from: string; readonly calls: readonly Call[]; readonly overrides: Overrides },

@@ -28,7 +28,7 @@ const mayBeBehind = (items: readonly AddedAbiItem[], { to, selector }: Place): b
 
 /**
  * The declarations for each place. An error may come from any contract that the called one calls, so errors that are bound
- * to other addresses count as general. @throws NodeUnavailable.
+ * to other addresses count as general.
  */
 export const readDeclared = async (
   { rpc, memory, network }: Context,

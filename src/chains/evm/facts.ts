@@ -132,6 +132,6 @@ const readExisting = async (rpc: Rpc, addresses: readonly string[]): Promise<Fac
   return readContracts(rpc, contracts)
 }
 
-/** Facts for each address, from memory first. @throws NodeUnavailable if the node is needed for one that is not in memory. */
+/** Facts for each address, from memory first. */
 export const readAddressFacts = async ({ rpc, ...context }: Context, addresses: readonly string[]): Promise<Facts> =>
   rememberedFacts(context, { asked: addresses, read: (unsure) => readExisting(rpc, unsure) })

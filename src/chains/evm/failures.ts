@@ -27,7 +27,7 @@ export const failedBy = (error: RpcError): Failed => ({
 export const failedIn = ({ failure, returnData }: Pick<SimulatedCall, 'failure' | 'returnData'>): Failed | null =>
   failure === null ? null : { failure, reverted: returnData }
 
-/** The error text for each end, null for a success. Makes one query if there are custom errors. @throws NodeUnavailable. */
+/** The error text for each end, null for a success. Makes one query if there are custom errors. */
 export const tellFailures = async (
   context: Context,
   ends: readonly { readonly to: string | null; readonly failed: Failed | null }[],

@@ -19,7 +19,7 @@ export const marketFees = ({ nextBaseFee, tip, ceiling }: FeeMarket): Fees => ({
   maxPriorityFeePerGas: tip,
 })
 
-/** The caller's fees if given, otherwise the market's. Pure. @throws fee_too_low (a tip above the cap) */
+/** The caller's fees if given, otherwise the market's. Pure. */
 export const chooseFees = (intent: Intent, market: FeeMarket): Fees => {
   const { maxFeePerGas, maxPriorityFeePerGas } = intent
   const tip = maxPriorityFeePerGas ?? lower(market.tip, maxFeePerGas ?? market.tip)
@@ -33,7 +33,7 @@ export const chooseFees = (intent: Intent, market: FeeMarket): Fees => {
 export const isWithinCap = (intent: Intent, { maxFeePerGasCapWei }: EvmNetworkRow): boolean =>
   [intent.maxFeePerGas, intent.maxPriorityFeePerGas].every((fee) => fee === undefined || fee <= maxFeePerGasCapWei)
 
-/** Refuses a tip so low that nodes do not relay the transaction. @throws fee_too_low */
+/** Refuses a tip so low that nodes do not relay the transaction. */
 export const assertRelayed = (fees: Fees, row: EvmNetworkRow): void => {
   if (fees.maxPriorityFeePerGas >= row.minPriorityFeeWei) return
   const milligwei = (row.minPriorityFeeWei * 1_000n) / GWEI

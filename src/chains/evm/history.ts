@@ -36,7 +36,7 @@ const readEvents = async (rpc: Rpc, { hash, number }: BlockHeader): Promise<Hist
 
 /**
  * Whether the node has a block and its events. A missing block is `pruned` if the node's head is at least `finalDepth` blocks
- * above it, otherwise `not_there`. @throws NodeUnavailable.
+ * above it, otherwise `not_there`.
  */
 export const readHistory = async (
   rpc: Rpc,

@@ -73,7 +73,7 @@ const LEAST_RAISE_PERCENT = 10n
 /**
  * Raises the fees so that pools accept the transaction as a replacement for all `offers` with its nonce. The fees are the
  * caller's if fixed; otherwise the market's, but at least 25 % above the offers. Pure.
- * @param input.ceilingWei the highest fee cap, unless the caller fixed one. @throws fee_too_low, fee_ceiling_reached.
+ * @param input.ceilingWei the highest fee cap, unless the caller fixed one. @throws fee_ceiling_reached
  */
 export const outbidding = (input: {
   readonly unsigned: EvmUnsigned

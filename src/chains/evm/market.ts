@@ -124,7 +124,6 @@ const gweiOf = (wei: bigint): string => String(Number((wei * 1_000n) / GWEI) / 1
 
 /**
  * Refuses what no block would take for as much as is ever offered. A caller who fixes `maxFeePerGas` decides that alone.
- * @throws fee_ceiling_reached.
  */
 export const assertBelowCeiling = (intent: Intent, market: FeeMarket, row: EvmNetworkRow): void => {
   const needed = market.nextBaseFee + row.minPriorityFeeWei

@@ -93,7 +93,7 @@ const isTakenByContract = async (rpc: Rpc, { address, message, signature }: Sign
   throw rpc.refusal(answer.error)
 }
 
-/** In one round trip at most. @throws NodeUnavailable where only the node could have told. */
+/** In one round trip at most. */
 export const verifyMessage = async (rpc: Rpc, signed: SignedMessage): Promise<MessageSigner | null> => {
   if (await isSignedByKey(signed)) return 'key'
   return (await isTakenByContract(rpc, signed)) ? 'contract' : null

@@ -32,7 +32,7 @@ const readOneBlock = async (rpc: Rpc, number: bigint, cause: unknown): Promise<r
 
 /**
  * All transfer events of the range, or those that a filter lets through (where one block is already too much, all of it);
- * null where the node does not have all of it yet. @throws RangeTooWide, NodeUnavailable.
+ * null where the node does not have all of it yet.
  */
 export const readLogs = async (
   rpc: Rpc,

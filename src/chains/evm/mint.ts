@@ -178,10 +178,6 @@ const tryPaid = async (context: Context, request: MintRequest, calls: readonly C
   }
 }
 
-/**
- * @throws mint_unauthorized, mint_requires_value, mint_unsupported, with the most telling reason of a contract that said
- * no; node_unavailable.
- */
 export const mintIntent = async (context: Context, request: MintRequest): Promise<Intent> => {
   const { contract } = request
   const code = await context.rpc.ask(question('eth_getCode', [contract, 'latest'], bytes))

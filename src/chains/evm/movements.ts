@@ -89,7 +89,7 @@ const readRange = async (context: NativesContext, range: Range): Promise<readonl
   return headers.map((header) => blockMovements(header, logs.get(header.hash) ?? [], moves.get(header.hash)))
 }
 
-/** null where the node does not have all blocks (yet), or changed its mind meanwhile. @throws RangeTooWide, NodeUnavailable. */
+/** null where the node does not have all blocks (yet), or changed its mind meanwhile. */
 export const readMovements = async (
   context: NativesContext,
   range: Range,
@@ -116,7 +116,7 @@ const filtersOf = (address: string): readonly TopicFilter[] => {
   ]
 }
 
-/** As `eventMovements` of chain.ts says; other addresses' movements may be among them. @throws RangeTooWide, NodeUnavailable. */
+/** As `eventMovements` of chain.ts says; other addresses' movements may be among them. */
 export const readEventMovements = async (
   rpc: Rpc,
   input: Range & { readonly address: string },

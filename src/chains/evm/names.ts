@@ -78,7 +78,6 @@ export const createNames = ({ rpc, row }: { readonly rpc: Rpc; readonly row: Evm
   return registry === null ? null : { addressOfName: (name) => readAddressOfName({ rpc, registry }, name) }
 }
 
-/** @throws invalid_input, NodeUnavailable. */
 const readAddressOfName = async (
   { rpc, registry }: { readonly rpc: Rpc; readonly registry: string },
   input: string,

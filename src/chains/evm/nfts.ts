@@ -37,7 +37,7 @@ const readUri = (rpc: Rpc, answer: Answer<Hex>): string | null => {
 const withId = (uri: string | null, tokenId: bigint): string | null =>
   uri?.replaceAll('{id}', tokenId.toString(16).padStart(64, '0')) ?? null
 
-/** tokenURI (EIP-721), else uri (EIP-1155), of each token in order; null where there is none. @throws NodeUnavailable. */
+/** tokenURI (EIP-721), else uri (EIP-1155), of each token in order; null where there is none. */
 export const readTokenUris = async (
   rpc: Rpc,
   tokens: readonly { readonly contract: string; readonly tokenId: bigint }[],
@@ -55,14 +55,14 @@ export const readTokenUris = async (
   return tokens.map(({ tokenId }, index) => uris[2 * index] ?? withId(uris[2 * index + 1] ?? null, tokenId))
 }
 
-/** contractURI (ERC-7572): where a collection's own metadata is; null where it has none. @throws NodeUnavailable. */
+/** contractURI (ERC-7572): where a collection's own metadata is; null where it has none. */
 export const readContractUri = async (rpc: Rpc, contract: string): Promise<string | null> =>
   readUri(
     rpc,
     await rpc.try(readQuestion({ to: contract, data: encodeFunctionData({ abi: ABI, functionName: 'contractURI' }) })),
   )
 
-/** The safe transfer of the collection's own standard. Pure. @throws invalid_input */
+/** The safe transfer of the collection's own standard. Pure. */
 export const transferNftIntent = (request: TransferNftRequest, facts: AddressFacts | undefined): Intent => {
   const { contract, tokenId, amount } = request
   const from = hexText(request.from)

@@ -89,7 +89,7 @@ const blockGasLimitQuestion = (intent: Intent): Question<bigint> | null =>
     ? null
     : question('eth_getBlockByNumber', ['latest', false], (block) => quantity(record(block).gasLimit))
 
-/** Recorded all the same, it would be refused by every node, and the sender's later nonces with it. @throws invalid_input */
+/** Recorded all the same, it would be refused by every node, and the sender's later nonces with it. */
 const assertFitsBlock = (intent: Intent, blockGasLimit: bigint | null): void => {
   if (intent.gasLimit === undefined || blockGasLimit === null || intent.gasLimit <= blockGasLimit) return
   throw new AppError(
@@ -156,14 +156,14 @@ const alone = async (context: PrepareContext, { intent, gas }: Pick<Judged, 'int
   throw await reverted(context, { to: intent.to, failed: failedBy(gas.error), cause: gas.error })
 }
 
-/** A refusal may be older than the block in which what it depends on was mined. @throws node_unavailable. */
+/** A refusal may be older than the block in which what it depends on was mined. */
 const askedAgain = async (context: PrepareContext, sending: Sending): Promise<Answer<bigint>> => {
   const gas = await context.rpc.try(gasQuestion(context, sending))
   if (!gas.ok && !isExecutionFailure(gas.error)) throw context.rpc.refusal(gas.error)
   return gas
 }
 
-/** Runs first what was recorded before, in case this one depends on it. @returns the gas limit @throws execution_reverted */
+/** Runs first what was recorded before, in case this one depends on it. @returns the gas limit */
 const judgeBehind = async (context: PrepareContext, judged: Judged): Promise<bigint> => {
   const { intent, from, gas } = judged
   const live = await stillLive(context.rpc, await judged.behind())
@@ -191,7 +191,7 @@ const ranNothing = (intent: Intent, gas: bigint): boolean =>
   intent.gasLimit === undefined &&
   gas <= raised(dataOnlyGas(intent), ESTIMATE_ERROR_PERCENT)
 
-/** @throws execution_reverted, balance_insufficient, fee_too_low, fee_ceiling_reached, node_unavailable. */
+/** @throws execution_reverted */
 export const prepare = async (
   context: PrepareContext,
   input: { readonly intent: Intent; readonly from: string; readonly options: PrepareOptions },
@@ -242,7 +242,7 @@ const estimateForSigning = async (context: PrepareContext, sending: Sending): Pr
   return alone(context, { intent, gas })
 }
 
-/** The fees of what is only signed: a node is asked where the caller left one open. @throws as `fill`. */
+/** The fees of what is only signed: a node is asked where the caller left one open. */
 const feesForSigning = async (context: PrepareContext, intent: Intent): Promise<Fees> => {
   const { maxFeePerGas, maxPriorityFeePerGas } = intent
   if (maxFeePerGas !== undefined && maxPriorityFeePerGas !== undefined) return { maxFeePerGas, maxPriorityFeePerGas }
@@ -253,7 +253,7 @@ const feesForSigning = async (context: PrepareContext, intent: Intent): Promise<
 
 /**
  * Fees and gas for signing: a sender without money may sign as well.
- * @throws execution_reverted, fee_too_low, fee_ceiling_reached, invalid_input, node_unavailable.
+ * @throws fee_ceiling_reached
  */
 export const fill = async (
   context: PrepareContext,

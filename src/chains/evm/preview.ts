@@ -132,7 +132,6 @@ const shownChanges = (changes: readonly Change[], facts: ReadonlyMap<string, Add
     return isWrap && standard !== 'erc20' ? [] : [asStandard(movement, standard)]
   })
 
-/** @throws NodeUnavailable. */
 export const previewBundle = async (
   context: Context,
   input: { readonly from: string; readonly intents: readonly Intent[] },

@@ -39,7 +39,7 @@ const addressInCode = (code: unknown): string | null => {
   return address === undefined ? null : checksum(`0x${address}`)
 }
 
-/** The implementations behind some addresses; an address that is no proxy has none. @throws NodeUnavailable. */
+/** The implementations behind some addresses; an address that is no proxy has none. */
 export const readImplementations = async (
   rpc: Rpc,
   addresses: readonly string[],

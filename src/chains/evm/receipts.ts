@@ -14,7 +14,6 @@ export type MinedLog = RawLog & {
   readonly logIndex: number
 }
 
-/** @throws MalformedAnswer. */
 export const parseMinedLog = (value: unknown): MinedLog => {
   const log = record(value)
   return {

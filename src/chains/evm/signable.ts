@@ -5,7 +5,7 @@ import type { Hex } from '../chain.ts'
 import type { Signable } from '../contract-wallets.ts'
 import { hexText } from '../node/wire.ts'
 
-/** r ‖ s ‖ v with v 27 or 28 (Yellow Paper, appendix F). @param signature 65 bytes: r, s, recovery id (0 or 1) @throws Error for any other */
+/** r ‖ s ‖ v with v 27 or 28 (Yellow Paper, appendix F). @param signature 65 bytes: r, s, recovery id (0 or 1) @throws Error for any other. */
 const withV = (signature: Uint8Array): Hex => {
   const recoveryId = signature[64]
   if (signature.length !== 65 || (recoveryId !== 0 && recoveryId !== 1)) {

@@ -37,7 +37,6 @@ export type Overrides = Readonly<
 /** Calls that run one after the other, with what is assumed before the first of them. */
 export type Segment = { readonly overrides: Overrides; readonly calls: readonly Call[] }
 
-/** @throws MalformedAnswer. */
 export const parseLog = (value: unknown): RawLog => {
   const log = record(value)
   return { address: rawAddress(log.address), topics: listOf(hash)(log.topics), data: bytes(log.data) }
@@ -108,7 +107,6 @@ export const simulateQuestion = (
     (result) => parseBlocks(result, segments),
   )
 
-/** @throws NodeUnavailable; a refusal of the whole is an answer, because one element may be to blame. */
 export const simulate = (
   rpc: Rpc,
   input: { readonly from: string; readonly segments: readonly Segment[] },

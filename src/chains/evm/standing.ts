@@ -6,7 +6,6 @@ import { listOf, quantity, record, smallQuantity } from '../node/wire.ts'
 
 const baseFees = (history: unknown) => listOf(quantity)(record(history).baseFeePerGas)
 
-/** @throws NodeUnavailable. */
 export const readStanding = async (rpc: Rpc, address: string): Promise<Standing> => {
   const [minedCount, pendingCount, balance, fees] = await rpc.askAll([
     question('eth_getTransactionCount', [address, 'latest'], smallQuantity),

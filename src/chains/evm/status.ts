@@ -50,7 +50,7 @@ const mined = (receipt: Receipt, newest: bigint): HashStatus => {
 
 const unmined = (isKnown: boolean | undefined): HashStatus => ({ kind: isKnown === true ? 'pending' : 'unknown' })
 
-/** Where a hash stands, in one round trip. @throws NodeUnavailable. */
+/** Where a hash stands, in one round trip. */
 export const readStatus = async (rpc: Rpc, transactionHash: Hex): Promise<HashStatus> => {
   const [receipt, isKnown, newest]: readonly [Receipt | null, boolean, bigint] = await rpc.askAll([
     receiptQuestion(transactionHash),
@@ -60,7 +60,7 @@ export const readStatus = async (rpc: Rpc, transactionHash: Hex): Promise<HashSt
   return receipt === null ? unmined(isKnown) : mined(receipt, newest)
 }
 
-/** Where many hashes stand: the receipts of all, then whether those without one are known. @throws NodeUnavailable. */
+/** Where many hashes stand: the receipts of all, then whether those without one are known. */
 export const readStatuses = async (rpc: Rpc, asked: readonly AskedHash[]): Promise<readonly HashStatus[]> => {
   const hashes = asked.map(({ hash }) => hash)
   if (hashes.length === 0) return []

@@ -8,7 +8,7 @@ import { leastGas } from './intrinsic.ts'
 /** Fees, in wei per unit of gas. */
 export type Fees = Pick<EvmUnsigned, 'maxFeePerGas' | 'maxPriorityFeePerGas'>
 
-/** EIP-1559: a tip above the cap makes the transaction invalid. @throws fee_too_low */
+/** EIP-1559: a tip above the cap makes the transaction invalid. */
 export const assertFees = (fees: Fees): void => {
   if (fees.maxPriorityFeePerGas > fees.maxFeePerGas) {
     throw new AppError('fee_too_low', 'maxFeePerGas must not be below maxPriorityFeePerGas.')
@@ -17,7 +17,7 @@ export const assertFees = (fees: Fees): void => {
 
 type Row = Pick<EvmNetworkRow, 'chainId' | 'hasDataFloor'>
 
-/** A gas limit of the caller's that no block would take, also where no node is asked. @throws invalid_input */
+/** A gas limit of the caller's that no block would take, also where no node is asked. */
 const assertGas = (intent: Intent, { hasDataFloor }: Row): void => {
   if (intent.gasLimit === undefined) return
   const least = leastGas({ call: intent, hasDataFloor })
@@ -28,7 +28,7 @@ const assertGas = (intent: Intent, { hasDataFloor }: Row): void => {
   )
 }
 
-/** The intent with what it left open. @throws fee_too_low, invalid_input (a gas limit that no block takes) */
+/** The intent with what it left open. */
 export const fillIn = (
   intent: Intent,
   rest: Fees & { readonly row: Row; readonly nonce: number; readonly gasLimit: bigint },
@@ -48,7 +48,7 @@ export const fillIn = (
   }
 }
 
-/** null where nonce, gasLimit or one of the fees is missing. Pure. @throws fee_too_low, invalid_input */
+/** null where nonce, gasLimit or one of the fees is missing. Pure. */
 export const complete = (row: Row, intent: Intent): EvmUnsigned | null => {
   const { nonce, gasLimit, maxFeePerGas, maxPriorityFeePerGas } = intent
   if (nonce === undefined || gasLimit === undefined) return null

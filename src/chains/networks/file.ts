@@ -184,7 +184,7 @@ const fileOf = (entry: NetworkEntry): EvmNetworkFile => {
 
 type Taken = { readonly network: string; readonly chainIds: readonly number[] }
 
-/** Refuses fields that contradict each other or another network. @throws Error. */
+/** Refuses fields that contradict each other or another network. */
 const refuseMisfits = (source: Source, index: number, file: EvmNetworkFile, taken: readonly Taken[]): void => {
   const refuse = (field: string, sentence: string): never => {
     throw refusal(source, [index, field], sentence)

@@ -16,7 +16,7 @@ export type IdentifiedNode<Id> = {
   readonly rpc: Rpc
   readonly bulk: Rpc
   readonly outbound: Rpc
-  /** Asks for the chain now and remembers the answer. Does not throw for a wrong chain. @throws NodeUnavailable. */
+  /** Asks for the chain now and remembers the answer. Does not throw for a wrong chain. */
   readChainId(): Promise<Id>
   /**
    * For signing without another question to the node: accepts the last answer at any age, and refreshes an old one in the

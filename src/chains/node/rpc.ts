@@ -64,7 +64,7 @@ export type AskOptions = {
 export type Rpc = {
   /** Returns a refusal as data. @throws NodeUnavailable if the node cannot be reached or its answer cannot be read. */
   try<T>(question: Question<T>, options?: AskOptions): Promise<Answer<T>>
-  /** Sends one batch, split at `batchLimit`; a null is not sent, and its answer is null. @throws NodeUnavailable. */
+  /** Sends one batch, split at `batchLimit`; a null is not sent, and its answer is null. */
   tryAll<const Q extends AnyQuestions>(questions: Q, options?: AskOptions): Promise<AnswersOf<Q>>
   /** For questions that a node must answer. @throws NodeUnavailable for a refusal too. */
   ask<T>(question: Question<T>, options?: AskOptions): Promise<T>

@@ -2,7 +2,7 @@ import type { Network } from '../../../db/words.ts'
 import { httpTransport } from './http.ts'
 import { webSocketTransport } from './web-socket.ts'
 
-/** Sends one JSON-RPC request or batch. @returns the decoded JSON of the answer. @throws NodeUnavailable. */
+/** Sends one JSON-RPC request or batch. @returns the decoded JSON of the answer. */
 export type Transport = (request: {
   readonly body: string
   readonly ids: readonly number[]

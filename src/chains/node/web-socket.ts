@@ -83,7 +83,6 @@ const SENTENCES = {
   unreadable: 'answered something other than JSON',
 } as const
 
-/** @throws NodeUnavailable. */
 export const webSocketTransport = (node: { readonly rpcUrl: string; readonly network: Network }): Transport => {
   const { rpcUrl, network } = node
   const failing: Failing = (trouble) => new NodeUnavailable(trouble, `The ${network} node ${SENTENCES[trouble]}.`)

@@ -38,7 +38,7 @@ export const hexText = (text: string): Hex => {
   return text
 }
 
-/** An object that is not a list. @throws MalformedAnswer, like all parsers here. */
+/** An object that is not a list. @throws MalformedAnswer */
 export const record = (value: unknown): JsonRecord => {
   if (!isRecord(value)) throw new MalformedAnswer('an object')
   return value

@@ -77,7 +77,7 @@ export const nextIndexQuestion = (address: string): Question<number> =>
     return value
   })
 
-/** Reads both nonces: the one at the given block, and the next free one behind the node's pool. @throws NodeUnavailable. */
+/** Reads both nonces: the one at the given block, and the next free one behind the node's pool. */
 export const readCounts = async (
   rpc: Rpc,
   { runtime, address, blockHash }: { readonly runtime: Runtime; readonly address: string; readonly blockHash: Hex },

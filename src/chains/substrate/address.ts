@@ -40,7 +40,7 @@ export const addressOf = (row: Prefixed, publicKey: Uint8Array): string => {
 /**
  * Checks an address of this network and returns it. On a network with programs the id of a program in hex is accepted too; the
  * result is the SS58 address of the same 32 bytes.
- * @throws address_invalid (malformed, wrong checksum), network_mismatch (another network's prefix, an EVM address)
+ * @throws network_mismatch
  */
 export const parseAddress = (row: Row, input: { readonly text: string; readonly field: string }) => {
   const { text, field } = input

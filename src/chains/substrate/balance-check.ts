@@ -88,7 +88,7 @@ const check = async (
   return { checked: holdings.length, differences }
 }
 
-/** As `Chain.checkBalances` says. @throws NodeUnavailable. */
+/** As `Chain.checkBalances` says. */
 export const checkBalances = (
   node: SubstrateNode,
   input: { readonly block: BlockMovements; readonly scope: BalanceScope },

@@ -7,7 +7,7 @@ import { contractIdOf, isAsset } from './contracts.ts'
 import { assetQuestion, numberIn } from './entries.ts'
 import type { SubstrateNode } from './node.ts'
 
-/** As `Chain.balances` says. @throws NodeUnavailable. */
+/** As `Chain.balances` says. */
 export const readBalances = async (
   node: SubstrateNode,
   { address, contracts }: { readonly address: string; readonly contracts: readonly string[] },

@@ -38,7 +38,7 @@ export const hashOfExtrinsic = (raw: Hex): Hex => toHex(blake2Hash(Buffer.from(r
 /** The newest final block, and the version of the runtime in its state. */
 export type FinalHead = { readonly ref: BlockRef; readonly version: RuntimeVersion }
 
-/** @param known is returned unchanged if it still is the newest final block. @throws NodeUnavailable. */
+/** @param known is returned unchanged if it still is the newest final block. */
 export const readFinalHead = async (
   { rpc }: Pick<SubstrateNode, 'rpc'>,
   known: FinalHead | null = null,
@@ -64,10 +64,7 @@ const noSuchBlock = async (rpc: Rpc) => {
 /** A second is a small part of a block's time (2 to 12 seconds), so an era from this head is at most one block shorter. */
 const RECENT_MS = 1_000
 
-/**
- * Reads the final head at most once a second. Use it to fill extrinsics; balances are compared at a fresh head.
- * @throws NodeUnavailable.
- */
+/** Reads the final head at most once a second. Use it to fill extrinsics; balances are compared at a fresh head. */
 export const createRecentHead = (
   node: Pick<SubstrateNode, 'rpc'>,
   nowMs: () => number = () => performance.now(),
@@ -98,7 +95,6 @@ export const blockQuestions = (blockHash: Hex) => [blockQuestion(blockHash), tim
 /**
  * Builds a block from the answers to blockQuestions; null if the node does not have it. If the node has pruned the block's
  * state, the time is read from its Timestamp.set extrinsic.
- * @throws NodeUnavailable.
  */
 export const blockOf = (
   { rpc }: Pick<SubstrateNode, 'rpc'>,
@@ -113,7 +109,7 @@ export const blockOf = (
   return { ...header, hash: blockHash, timestampMs, transactionHashes: extrinsics.map(hashOfExtrinsic) }
 }
 
-/** The newest final block and its runtime. @throws NodeUnavailable. */
+/** The newest final block and its runtime. */
 export const readNow = async (
   node: Pick<SubstrateNode, 'rpc' | 'runtimes'>,
 ): Promise<{ readonly head: BlockRef; readonly runtime: Runtime }> => {

@@ -39,7 +39,7 @@ const refuseTooLarge = ({ value, maxPriorityFeePerGas = 0n, nonce = 0 }: Intent)
   if (found !== undefined) throw refuse(`Field "unsigned_transaction.${found[0]}" must be below ${found[3]}.`)
 }
 
-/** @throws invalid_input if the bytes are not exactly one call of the runtime; node_unavailable after a runtime upgrade. */
+/** @throws invalid_input if the bytes are not exactly one call of the runtime. */
 const rawCall = (runtime: Runtime, { value, input, madeBy }: Intent): Hex => {
   if (value !== 0n) {
     throw refuse('Field "unsigned_transaction.value" must be 0 or absent beside a call: what it moves is in the call.')
@@ -52,10 +52,7 @@ const rawCall = (runtime: Runtime, { value, input, madeBy }: Intent): Hex => {
   throw refuse('Field "unsigned_transaction.input" must be a SCALE-encoded call of the network\'s runtime.')
 }
 
-/**
- * Encodes the call of an intent in SCALE. A message whose gas limit is not set yet is encoded without one.
- * @throws invalid_input, not_implemented (no programs).
- */
+/** Encodes the call of an intent in SCALE. A message whose gas limit is not set yet is encoded without one. */
 export const callOf = (runtime: Runtime, row: SubstrateNetworkRow, intent: Intent): Hex => {
   const { network } = row
   const { to, value, input } = intent

@@ -66,7 +66,7 @@ export const isAsset = (contract: ContractId): contract is AssetId =>
 
 /**
  * Parses the asset that pays a fee: plain digits (an id in pallet Assets), or the contract of an asset.
- * @returns the contract. @throws invalid_input. Pure.
+ * @returns the contract. Pure.
  */
 export const parseFeeAsset = (text: string, field: string): string => {
   const word = /^[0-9]+$/.test(text) ? assetContract(text) : text
@@ -81,7 +81,7 @@ export const parseFeeAsset = (text: string, field: string): string => {
 /**
  * Parses the contract of an NFT. On a network with programs this is a program's id or address, returned as its id in lower-case
  * hex; elsewhere it is a collection's id.
- * @throws address_invalid, network_mismatch. Pure.
+ * Pure.
  */
 export const parseContract = (
   row: SubstrateNetworkRow,

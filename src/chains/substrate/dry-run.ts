@@ -127,7 +127,7 @@ const hasTrials = (runtime: Runtime): boolean => methodOf(runtime) !== undefined
 
 /**
  * Simulates calls of one signer, one after the other, on the state of a block.
- * @returns null if the runtime cannot simulate them. @throws NodeUnavailable.
+ * @returns null if the runtime cannot simulate them.
  */
 export const tryCalls = async (
   { rpc }: Pick<SubstrateNode, 'rpc'>,
@@ -160,7 +160,6 @@ const isRefused = (runtime: Runtime, trial: Trial): boolean =>
 /**
  * Refuses a call that would fail, or in which an inner call would fail. If it fails alone, it is tried again behind the signer's
  * pending calls (`behind`). Does nothing on a runtime without DryRunApi.
- * @throws execution_reverted, node_unavailable.
  */
 export const refuseFailing = async (
   node: Pick<SubstrateNode, 'rpc'>,

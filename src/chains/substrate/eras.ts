@@ -21,7 +21,7 @@ const PERIOD_MAX = 65_536
 const powerAbove = (count: number): number => 2 ** Math.ceil(Math.log2(count))
 
 export type Eras = {
-  /** The period of an extrinsic that is made now, in blocks; a power of two. @throws NodeUnavailable. */
+  /** The period of an extrinsic that is made now, in blocks; a power of two. */
   blocks(head: BlockRef): Promise<number>
 }
 
@@ -56,7 +56,6 @@ export const createEras = (input: {
 /**
  * Checks a period that the caller chose, in blocks. It is limited to the block hashes that the runtime keeps: without the hash
  * of its first block an extrinsic is invalid.
- * @throws invalid_input.
  */
 export const chosenEra = (
   { constants }: Pick<Runtime, 'constants'>,

@@ -131,7 +131,7 @@ const readExisting = async (node: SubstrateNode, words: readonly string[]): Prom
   return new Map([...(await readIds(node, asking)), ...(await readPrograms(node, asking))])
 }
 
-/** Facts of every given address or id. The node is asked only for those that memory lacks. @throws NodeUnavailable. */
+/** Facts of every given address or id. The node is asked only for those that memory lacks. */
 export const readFacts = async (node: SubstrateNode, words: readonly string[]): Promise<Facts> => {
   const { row, memory } = node
   const asked = words.filter((word) => contractIdOf(word) !== null || (row.hasPrograms && programIdOf(word) !== null))

@@ -113,8 +113,7 @@ const movedOf = ({ runtime, word, draft }: Asked, type: TypeId): Moved => {
 
 /**
  * Reads a fee's amount in an asset and the signer's balance of it, at the draft's block.
- * @throws invalid_input if the asset does not exist, is frozen, or cannot pay fees; not_implemented if the runtime does not
- * quote prices; node_unavailable.
+ * @throws not_implemented if the runtime does not quote prices.
  */
 export const readFeeInAsset = async (
   { rpc, row }: Pick<SubstrateNode, 'rpc' | 'row'>,

@@ -17,9 +17,9 @@ const AHEAD = 32
 const KEPT_MAX = 2 * AHEAD
 
 export type FinalBlocks = {
-  /** The newest final block; one round trip while it is unchanged. @throws NodeUnavailable. */
+  /** The newest final block; one round trip while it is unchanged. */
   head(): Promise<BlockRef>
-  /** null if the block is not final yet, or the node does not have it. @throws NodeUnavailable. */
+  /** null if the block is not final yet, or the node does not have it. */
   block(number: bigint): Promise<BlockWithHashes | null>
 }
 

@@ -230,7 +230,7 @@ const foresee = (
   }
 }
 
-/** Forecasts calls in order, each after those before it. @throws NodeUnavailable. */
+/** Forecasts calls in order, each after those before it. */
 export const forecast = async (
   node: Pick<SubstrateNode, 'rpc' | 'row'>,
   input: Asking & { readonly calls: readonly Hex[]; readonly fees: readonly bigint[] },

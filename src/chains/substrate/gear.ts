@@ -116,7 +116,6 @@ const refusedByRuntime = ({ code, message, data }: RpcError): string | null => {
 
 const reverted = (reason: string): AppError => new AppError('execution_reverted', `execution reverted: ${reason}`)
 
-/** @throws execution_reverted, node_unavailable. */
 const need = <T>({ rpc }: Pick<SubstrateNode, 'rpc'>, answer: Answer<T>): T => {
   if (answer.ok) return answer.value
   const reason = refusedByRuntime(answer.error)
@@ -127,7 +126,7 @@ type Sending = { readonly runtime: Runtime; readonly intent: Intent; readonly fr
 
 /**
  * Sets the gas limit of a message: the estimate on the state of a block, with a margin. A limit that the caller set is kept.
- * @throws invalid_input (above the block's gas limit), execution_reverted, not_implemented, node_unavailable.
+ * @throws execution_reverted
  */
 export const withGasLimit = async (
   node: Pick<SubstrateNode, 'rpc'>,
@@ -151,7 +150,6 @@ export const withGasLimit = async (
 /**
  * Asks programs for their replies in one round trip, without a transaction.
  * @returns null for each message that the runtime refused: the program does not exist, or it did not reply.
- * @throws not_implemented, node_unavailable.
  */
 export const askPrograms = async (
   node: Pick<SubstrateNode, 'rpc'>,
@@ -172,10 +170,7 @@ export const askPrograms = async (
   })
 }
 
-/**
- * Simulates a message on the state of a block: whether the program would reply with success, and if not, why.
- * @throws not_implemented, node_unavailable.
- */
+/** Simulates a message on the state of a block: whether the program would reply with success, and if not, why. */
 export const previewMessage = async (
   node: Pick<SubstrateNode, 'rpc'>,
   { runtime, intent, from, blockHash }: Sending & { readonly intent: Intent & { readonly to: string } },

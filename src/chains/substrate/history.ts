@@ -10,7 +10,7 @@ import { finalizedHashQuestion, headerQuestion, isForgotten } from './storage.ts
 
 const hasBlockQuestion = (blockHash: Hex) => question('chain_getBlock', [blockHash], (value) => value !== null)
 
-/** Whether the node has a block's body and the state of its parent, which are needed to read it. @throws NodeUnavailable. */
+/** Whether the node has a block's body and the state of its parent, which are needed to read it. */
 export const readHistory = async ({ bulk }: Pick<SubstrateNode, 'bulk'>, number: bigint): Promise<History> => {
   const head = await bulk.ask(headerQuestion(await bulk.ask(finalizedHashQuestion)))
   if (head === null || number > head.number) return 'not_there'

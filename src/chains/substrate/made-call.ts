@@ -63,7 +63,7 @@ export const madeCall = (runtime: Runtime, { pallet, name, values }: Wanted): He
   return call
 }
 
-/** Puts several calls into one `utility.batch_all`; a single call stays as it is. @throws metadata_untrusted. Pure. */
+/** Puts several calls into one `utility.batch_all`; a single call stays as it is. Pure. */
 export const batchAll = (runtime: Runtime, calls: readonly [Hex, ...Hex[]]): Hex => {
   if (calls.length === 1) return calls[0]
   const empty = runtime.calls.utility?.batchAll?.([]).toHex()

@@ -143,7 +143,7 @@ const readRange = async (node: SubstrateNode, range: Range): Promise<readonly Bl
 const isTooMuch = ({ trouble, cause }: NodeUnavailable): boolean =>
   trouble === 'too_large' || trouble === 'timeout' || (cause instanceof RpcError && TOO_MUCH.includes(cause.code))
 
-/** null if the node does not have all blocks of the range (yet). @throws RangeTooWide, NodeUnavailable. */
+/** null if the node does not have all blocks of the range (yet). */
 export const readMovements = async (node: SubstrateNode, range: Range): Promise<readonly BlockMovements[] | null> => {
   const { fromBlock, toBlock } = range
   if (toBlock < fromBlock) throw new Error('expected a range that ends where it begins or later')
@@ -159,7 +159,7 @@ export const readMovements = async (node: SubstrateNode, range: Range): Promise<
   }
 }
 
-/** Implements `eventMovements` of chain.ts; the result includes the coin. @throws RangeTooWide, NodeUnavailable. */
+/** Implements `eventMovements` of chain.ts; the result includes the coin. */
 export const readEventMovements = async (
   node: SubstrateNode,
   { address, ...range }: Range & { readonly address: string },

@@ -50,7 +50,7 @@ type Place = {
   readonly pallet: Pallet
 }
 
-/** The newest final block and its pallet for NFTs. @throws not_implemented, node_unavailable. */
+/** The newest final block and its pallet for NFTs. */
 const placeOf = async (node: SubstrateNode): Promise<Place> => {
   const { head, runtime } = await readNow(node)
   const pallet = runtime.calls.nfts === undefined ? 'uniques' : 'nfts'
@@ -92,7 +92,7 @@ const integerIn = (value: Value | null, name?: string): bigint | null => {
   return found?.kind === 'integer' ? found.value : null
 }
 
-/** The first free number at or above `from`, among those in the windows. @throws mint_unsupported, node_unavailable. */
+/** The first free number at or above `from`, among those in the windows. */
 const firstFree = async (
   { node }: Place,
   {
@@ -136,7 +136,6 @@ type Asked = { readonly id: number; readonly from: string }
 const noCollection = (): AppError =>
   new AppError('mint_unsupported', 'There is no collection with the id in contract_address.')
 
-/** @throws mint_unsupported, mint_requires_value. */
 const readNftsCollection = async (place: Place, { id, from }: Asked): Promise<Collection> => {
   const { collection } = STORED.nfts
   const [details, config, rights] = await place.node.rpc.askAll([
@@ -166,7 +165,6 @@ const readNftsCollection = async (place: Place, { id, from }: Asked): Promise<Co
   }
 }
 
-/** @throws mint_unsupported. */
 const readUniquesCollection = async (place: Place, { id, from }: Asked): Promise<Collection> => {
   const [details, maxSupply] = await place.node.rpc.askAll([
     entry(place, STORED.uniques.collection, id),
@@ -190,7 +188,6 @@ const metadataOf = ({ runtime, pallet }: Place, uri: string, field: string): Hex
   throw new AppError('invalid_input', `${field} must not be longer than the ${most} bytes that the network keeps.`)
 }
 
-/** @throws mint_unauthorized, mint_unsupported. */
 const refuseMint = (collection: Collection, { from, uri }: MintRequest, pending: number): void => {
   const { mayMint, mayDescribe, maxSupply, items } = collection
   if (!mayMint) throw new AppError('mint_unauthorized', `Only the collection's issuer may mint, which ${from} is not.`)
@@ -208,7 +205,6 @@ const refuseMint = (collection: Collection, { from, uri }: MintRequest, pending:
 /**
  * Mints an item and sets its metadata in one batch, all or nothing. The search for a free number begins at the count of items,
  * which is the next number if nothing was burned. Numbers of pending mints are not free.
- * @throws invalid_input, mint_unauthorized, mint_requires_value, mint_unsupported, not_implemented, node_unavailable.
  */
 export const mintIntent = async (node: SubstrateNode, request: MintRequest): Promise<Intent> => {
   const { recipient, uri, from } = request
@@ -236,7 +232,7 @@ const aboutItem = (place: Place, { id, item, uri }: { id: number; item: bigint; 
   return [call(place, 'setMetadata', id, item, data, ...(place.pallet === 'nfts' ? [] : [isFrozen]))]
 }
 
-/** Transfers an item. The chain checks whether it may move. @throws invalid_input, not_implemented, node_unavailable. */
+/** Transfers an item. The chain checks whether it may move. */
 export const transferIntent = async (node: SubstrateNode, request: TransferNftRequest): Promise<Intent> => {
   const { contract, recipient, tokenId, amount } = request
   if (amount !== 1n) throw new AppError('invalid_input', 'Field "amount" must be 1: an item is one of its kind.')
@@ -270,7 +266,6 @@ const nextCollection = async (place: Place, behind: readonly RecordedIntent[]): 
 /**
  * Creates a collection with its owner as admin, and sets its metadata, in one batch. `createdCollection` reads its number from
  * the events.
- * @throws invalid_input, not_implemented, node_unavailable.
  */
 export const collectionIntent = async (node: SubstrateNode, request: CollectionRequest): Promise<Intent> => {
   const { baseUri, contractUri, owner } = request
@@ -291,7 +286,7 @@ export const collectionIntent = async (node: SubstrateNode, request: CollectionR
   return intentOf(place, batchAll(place.runtime, [create, describe]))
 }
 
-/** The metadata of items; null for an item without metadata. @throws not_implemented, node_unavailable. */
+/** The metadata of items; null for an item without metadata. */
 export const tokenUris = async (
   node: SubstrateNode,
   tokens: readonly { readonly contract: string; readonly tokenId: bigint }[],
@@ -306,7 +301,7 @@ export const tokenUris = async (
   return about.map((each) => textIn(each, 'data') || null)
 }
 
-/** The metadata of a collection; null if it has none. @throws not_implemented, node_unavailable. */
+/** The metadata of a collection; null if it has none. */
 export const contractUri = async (node: SubstrateNode, contract: string): Promise<string | null> => {
   const [place, id] = within(await placeOf(node), contract)
   const [about] = await node.rpc.askAll([entry(place, STORED[place.pallet].aboutCollection, id)])

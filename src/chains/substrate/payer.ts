@@ -49,7 +49,7 @@ const voucherOf = (tree: CallTree | null): Hex | null => {
   return id === null ? null : `0x${id.slice(2)}`
 }
 
-/** The address that pays the fee of a call. @throws NodeUnavailable. */
+/** The address that pays the fee of a call. */
 export const payerOf = async (node: Pick<SubstrateNode, 'rpc' | 'row'>, asked: Asked): Promise<string> => {
   const { runtime, from, call, block } = asked
   const tree = treeOf(runtime, call)

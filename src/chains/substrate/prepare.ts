@@ -35,7 +35,7 @@ type Filling = {
   readonly eraBlocks: number
 }
 
-/** Builds the unsigned extrinsic, still without the metadata hash. @throws invalid_input, not_implemented. */
+/** Builds the unsigned extrinsic, still without the metadata hash. */
 export const unsignedOf = (
   node: SubstrateNode,
   runtime: Runtime,
@@ -144,7 +144,7 @@ const refuseDust = (
   )
 }
 
-/** If finality lags, an era that begins at the final block may already be over. @throws node_unavailable. */
+/** If finality lags, an era that begins at the final block may already be over. */
 const refuseUnfinal = (
   { row }: SubstrateNode,
   { final, newest, period }: { final: bigint; newest: bigint; period: number },
@@ -156,7 +156,7 @@ const refuseUnfinal = (
   )
 }
 
-/** Sets the gas limit of a message to a program. @throws invalid_input, execution_reverted, node_unavailable. */
+/** Sets the gas limit of a message to a program. */
 const withGas = async (
   node: SubstrateNode,
   runtime: Runtime,
@@ -176,7 +176,7 @@ const callsBehind = (
     .filter((recorded) => recorded.from === from)
     .map(({ gasLimit, ...intent }) => callOf(runtime, row, gasLimit ? { ...intent, gasLimit } : intent))
 
-/** Adds the metadata hash. @throws metadata_untrusted, node_unavailable. */
+/** Adds the metadata hash. */
 const bound = async (node: SubstrateNode, runtime: Runtime, draft: SubstrateUnsigned): Promise<SubstrateUnsigned> => {
   const { blockHash } = draft
   return { ...draft, metadataHash: await node.trust.metadataHash({ runtime, draft, blockHash }) }
@@ -184,7 +184,7 @@ const bound = async (node: SubstrateNode, runtime: Runtime, draft: SubstrateUnsi
 
 /**
  * Prepares an intent to be signed and sent, and checks that it can be paid and would not fail.
- * @throws invalid_input, execution_reverted, balance_insufficient, not_implemented, metadata_untrusted, node_unavailable.
+ * @throws execution_reverted
  */
 export const prepare = async (
   node: SubstrateNode,
@@ -238,7 +238,7 @@ export const prepare = async (
   return { unsigned, atMarket: unsigned, minedCount, pendingCount, balance, worstCost, surcharge, feeAsset }
 }
 
-/** Fills an intent to sign, without checking the balance. @throws invalid_input, metadata_untrusted, node_unavailable. */
+/** Fills an intent to sign, without checking the balance. @throws metadata_untrusted */
 export const fill = async (
   node: SubstrateNode,
   { intent, from, nonce, head }: Omit<Filling, 'eraBlocks'>,

@@ -120,7 +120,7 @@ const withFee = (end: End, fee: FeeInAsset | null): End => {
   return { ...told, feeInAsset: { contract, amount } }
 }
 
-/** Implements `Chain.preview`. @throws invalid_input, not_implemented, node_unavailable. */
+/** Implements `Chain.preview`. */
 export const previewBundle = async (
   node: SubstrateNode,
   { from, intents }: { readonly from: string; readonly intents: readonly Intent[] },

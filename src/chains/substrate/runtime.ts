@@ -68,7 +68,7 @@ const unwrapped = (answer: Hex): Hex | null => {
 /** Version 15: the newest that we read and that current nodes give. Older runtimes have only one version. */
 const METADATA_VERSION = '0x0f000000'
 
-/** Asks for the metadata in the state of a block. @throws NodeUnavailable. */
+/** Asks for the metadata in the state of a block. */
 export const askMetadata = async (rpc: Rpc, blockHash: Hex): Promise<Hex> => {
   const [versioned, plain] = await rpc.tryAll(
     [
@@ -125,9 +125,9 @@ const NO_PINS: MetadataPins = new Map()
 const KEPT_MAX = 3
 
 export type Runtimes = {
-  /** The runtime of a version that the node reported for a block. @throws NodeUnavailable. */
+  /** The runtime of a version that the node reported for a block. */
   of(version: RuntimeVersion, blockHash: Hex): Promise<Runtime>
-  /** The runtime in the state of a block; one question if the version is cached. @throws NodeUnavailable. */
+  /** The runtime in the state of a block; one question if the version is cached. */
   at(blockHash: Hex): Promise<Runtime>
 }
 

@@ -31,7 +31,7 @@ const failureWithin = (runtime: Runtime, events: readonly ChainEvent[], extrinsi
   return innerFailure(runtime, own)?.reason ?? messageFailure(events, extrinsic)
 }
 
-/** The statuses of extrinsics in a block; empty if the block is not final. @throws NodeUnavailable. */
+/** The statuses of extrinsics in a block; empty if the block is not final. */
 const inBlock = async (
   node: SubstrateNode,
   { blockHash, hashes }: { readonly blockHash: Hex; readonly hashes: ReadonlySet<Hex> },
@@ -79,7 +79,6 @@ const inBlock = async (
 /**
  * The status of an extrinsic that this service did not send. It may move from the pool into a block, or back if the block is
  * dropped, so the pool is read before the blocks and after them.
- * @throws NodeUnavailable.
  */
 export const findStatus = async (
   node: SubstrateNode,
@@ -95,7 +94,7 @@ export const findStatus = async (
   return found ?? UNKNOWN
 }
 
-/** The status of each extrinsic, in the order of `asked`. @throws NodeUnavailable. */
+/** The status of each extrinsic, in the order of `asked`. */
 export const readStatuses = async (
   node: SubstrateNode,
   asked: readonly AskedHash[],

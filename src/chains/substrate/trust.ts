@@ -90,7 +90,7 @@ type Asked = { readonly runtime: Runtime; readonly draft: SubstrateUnsigned; rea
 export type Trust = {
   /**
    * The metadata hash to sign; null if the runtime cannot check a hash but a pin or a second node confirms the metadata.
-   * @throws metadata_untrusted if nothing may be signed with this metadata; node_unavailable.
+   * @throws metadata_untrusted if nothing may be signed with this metadata.
    */
   metadataHash(asked: Asked): Promise<Hex | null>
 }
@@ -108,7 +108,6 @@ export const createTrust = (input: TrustInput): Trust => {
       { cause },
     )
 
-  /** @throws metadata_untrusted. */
   const hashed = (runtime: Runtime): Hex => {
     try {
       return metadataHashOf(runtime, row)
@@ -124,7 +123,6 @@ export const createTrust = (input: TrustInput): Trust => {
     return version.specVersion === specVersion && (await askMetadata(node, final)) === toHex(own)
   }
 
-  /** @throws metadata_untrusted. */
   const needVouching = async (runtime: Runtime, why: string): Promise<void> => {
     if (pins.get(runtime.specVersion) === runtime.bytesHash) return
     if (second === null) throw untrusted(runtime, `${why}, it is not pinned, and there is no second node to confirm it`)

@@ -54,7 +54,6 @@ const mintRefusal = (from: string, mint: Reply | null, minters: Reply | null): A
 /**
  * Mints a token, after a simulation on the program. The program stores the metadata's name and description, its image as `media`
  * and its URI as `reference`. Without metadata it stores only the `reference`.
- * @throws mint_unauthorized, mint_unsupported, not_implemented, node_unavailable.
  */
 export const mintIntent = async (
   node: SubstrateNode,
@@ -77,7 +76,7 @@ export const mintIntent = async (
   return { to, value: 0n, input }
 }
 
-/** Transfers a token. @throws invalid_input. Pure. */
+/** Transfers a token. Pure. */
 export const transferIntent = (
   { contract, recipient, tokenId, amount }: TransferNftRequest,
   addressOf: AddressOf,
@@ -99,7 +98,7 @@ const uriOf = (reply: Reply | null): string | null => {
   return `data:application/json;base64,${Buffer.from(body).toString('base64')}`
 }
 
-/** The URI of each token; null if the program has no metadata for it. @throws not_implemented, node_unavailable. */
+/** The URI of each token; null if the program has no metadata for it. */
 export const tokenUris = async (
   node: SubstrateNode,
   {
@@ -122,10 +121,7 @@ const textOf = (query: SailsItem, reply: Reply | null | undefined): string | nul
   return isText(text) ? text : null
 }
 
-/**
- * Asks programs for their names and symbols; null for a program that does not answer these queries of VNFT.
- * @throws not_implemented, node_unavailable.
- */
+/** Asks programs for their names and symbols; null for a program that does not answer these queries of VNFT. */
 export const programNames = async (
   node: SubstrateNode,
   input: {

@@ -39,7 +39,7 @@ export const harmlessCall = (runtime: Runtime): Hex =>
 /**
  * Runs `ask`. If the node refuses it, asks for the fee of each draft and of a harmless call, to find out whether the runtime
  * cannot decode a draft.
- * @throws invalid_input if the runtime cannot decode a draft; else the error of `ask`.
+ * @throws invalid_input if the runtime cannot decode a draft.
  */
 export const unlessUndecodable = async <Told>(
   { rpc }: Pick<SubstrateNode, 'rpc'>,

@@ -68,7 +68,6 @@ const tryWrite = async (ctx: CustodyCtx, change: Change & { readonly was: Versio
   }
 }
 
-/** @throws credential_changed, busy. */
 const rewrap = async (ctx: CustodyCtx, change: Change): Promise<void> => {
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
     const was = await change.read()

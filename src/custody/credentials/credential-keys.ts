@@ -26,7 +26,6 @@ export const notActivated = (): AppError =>
 /**
  * Opens a project's developer key.
  * @param input.sealed null where the project has no developer key yet.
- * @throws project_not_activated, INVALID_SECRET, rate_limited.
  */
 export const checkSecret = async (
   { projectKeys, secretLimit }: CustodyCtx,
@@ -42,7 +41,7 @@ export const checkSecret = async (
   throw invalidSecret({ kind: 'wrong_developer_secret', projectId, actor, subject: projectId })
 }
 
-/** Opens an owner's user key. @throws INVALID_SECRET, TOO_MANY_FAILED_ATTEMPTS, credential_changed, rate_limited, busy. */
+/** Opens an owner's user key. */
 export const checkPin = async (
   { projectKeys, guard }: CustodyCtx,
   input: Asked & Owner & { readonly row: UserKeyRow; readonly pin: string },
@@ -61,7 +60,7 @@ export const checkPin = async (
 
 /**
  * Opens the keys of the credentials in `proof`, which `keys` holds. The secret is checked first: where it is wrong, no guess
- * of the PIN is charged. @throws as `checkSecret` and `checkPin` do.
+ * of the PIN is charged.
  */
 export const checkCredentials = async (
   ctx: CustodyCtx,
@@ -77,7 +76,7 @@ export const checkCredentials = async (
   return { developer, user }
 }
 
-/** Seals a user key under a PIN, without the outer layer. @throws busy. */
+/** Seals a user key under a PIN, without the outer layer. */
 export const sealUnderPin = async (
   { argon2 }: CustodyCtx,
   input: Owner & { readonly pin: string; readonly userKey: Uint8Array },
@@ -90,7 +89,7 @@ export const sealUnderPin = async (
   return { salt, inner: sealUserKey({ projectId, ownerId, stretched, userKey }) }
 }
 
-/** Makes a user key for an owner who has none, and seals it under the PIN. @throws busy. */
+/** Makes a user key for an owner who has none, and seals it under the PIN. */
 export const makeUserKey = async (
   ctx: CustodyCtx,
   input: Owner & { readonly pin: string; readonly projectKeyVersion: number },

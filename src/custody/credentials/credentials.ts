@@ -61,7 +61,6 @@ export const invalidSecret = (event?: SecurityEvent): AppError =>
 /**
  * Refuses what an operator has frozen. The scope is read together with the sealed key, so that a freeze holds on every
  * process from the next request on. Call it before a credential is checked, so that no guess is charged.
- * @throws frozen, which says what is frozen, and not why.
  */
 export const refuseFrozen = (scope: FreezeScope | null): void => {
   if (scope !== null) throw new AppError('frozen', `This ${scope} is frozen: nothing of it is signed, made or opened.`)

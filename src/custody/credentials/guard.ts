@@ -59,16 +59,13 @@ type Lease = AsyncDisposable & {
    * Ends the guess. Call it once.
    * @param userKey what the PIN opened; null where it is wrong.
    * @returns the same key, which the caller zeroes. Where it throws, the key is zeroed.
-   * @throws INVALID_SECRET for a wrong PIN; busy where the lease was lost.
+   * @throws busy where the lease was lost.
    */
   settle(userKey: Uint8Array | null): Promise<Uint8Array>
 }
 
 export type Guard = {
-  /**
-   * Waits for the owner's turn and charges one guess.
-   * @throws TOO_MANY_FAILED_ATTEMPTS, credential_changed, rate_limited, busy.
-   */
+  /** Waits for the owner's turn and charges one guess. */
   lease(guess: Guess): Promise<Lease>
 }
 

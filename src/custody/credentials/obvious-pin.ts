@@ -80,7 +80,7 @@ export const isObviousPin = (pin: string): boolean => {
   return RULES.some((rule) => rule(pin, digits, pairs))
 }
 
-/** Call it before anything is opened or charged. @throws pin_obvious; the sentence contains nothing of the PIN. */
+/** Call it before anything is opened or charged. */
 export const refuseObviousPin = (input: {
   readonly pin: string
   readonly field: 'user_pin' | 'new_user_pin'

@@ -25,7 +25,6 @@ const SENTENCE = {
   substrate: 'Field "private_key" must be a mini-secret of sr25519: 32 bytes in hex, not all of them zero.',
 } as const
 
-/** @throws invalid_key. */
 export const readImported = (input: { readonly family: ChainFamily; readonly text: ImportedText }): Imported => {
   const { family, text } = input
   if ('mnemonicPhrase' in text) {

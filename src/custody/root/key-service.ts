@@ -44,7 +44,6 @@ export type KeyService = {
   readonly id: string
   /** The second byte of what it wraps. */
   readonly mark: 2 | 3 | 4
-  /** @throws KeyServiceError */
   encrypt(input: {
     readonly key: Uint8Array
     readonly identity: Identity
@@ -114,7 +113,6 @@ const attempt = async <Answer>(
   }
 }
 
-/** @throws the error of the last attempt; at once where another attempt would not help. */
 const ask = async <Answer>(
   input: { readonly service: KeyService; readonly limits: Limits },
   work: (signal: AbortSignal) => Promise<Answer>,

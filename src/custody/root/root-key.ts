@@ -20,7 +20,7 @@ export type RootKey = {
   wrap(input: { readonly key: Uint8Array; readonly identity: Identity }): Promise<Uint8Array>
   /**
    * @returns bytes that the caller zeroes.
-   * @throws EnvelopeError for what another key wrapped, or for another identity; unavailable as above.
+   * @throws EnvelopeError
    */
   unwrap(input: { readonly wrapped: Uint8Array; readonly identity: Identity }): Promise<Uint8Array>
 }
@@ -79,9 +79,9 @@ export type RootKeys = {
   readonly rootKey: RootKey
   /** null where no change is prepared. */
   readonly nextRootKey: RootKey | null
-  /** Wraps a new key by the root key that the database belongs to. @throws unavailable */
+  /** Wraps a new key by the root key that the database belongs to. */
   wrap(input: { readonly key: Uint8Array; readonly identity: Identity }): Promise<WrappedKey>
-  /** @returns bytes that the caller zeroes. @throws EnvelopeError, unavailable. */
+  /** @returns bytes that the caller zeroes. @throws EnvelopeError */
   unwrap(input: WrappedKey & { readonly identity: Identity }): Promise<Uint8Array>
   /**
    * Call it in the transaction that writes what `wrap` gave. Until it ends the database belongs to this root key, so that a

@@ -77,7 +77,6 @@ const addVersion = async (
   })
 }
 
-/** @throws not_found, busy. */
 const newestVersion = async (ctx: CustodyCtx, input: ProjectRotationInput): Promise<number> => {
   for (let tries = 0; tries < TRIES_MAX; tries += 1) {
     const previous = await newestProjectKeyVersion(ctx.db, input.projectId)

@@ -58,7 +58,7 @@ export const encrypt = (input: Cipher & { readonly plaintext: Uint8Array }): Uin
   return Buffer.concat([cipher.update(input.plaintext), cipher.final(), cipher.getAuthTag()])
 }
 
-/** The inverse of `encrypt`. @returns bytes that the caller zeroes. @throws EnvelopeError before any plaintext is returned. */
+/** The inverse of `encrypt`. @returns bytes that the caller zeroes. */
 export const decrypt = (input: Cipher & { readonly ciphertext: Uint8Array }): Uint8Array => {
   const tagOffset = input.ciphertext.length - TAG_BYTES
   if (tagOffset < 0) throw new EnvelopeError('truncated')

@@ -103,7 +103,7 @@ const sealUnder = (under: Under, plaintext: Uint8Array): Uint8Array => {
   }
 }
 
-/** The inverse of `sealUnder`; zeroes the key as well. @throws EnvelopeError */
+/** The inverse of `sealUnder`; zeroes the key as well. */
 const openUnder = (under: Under, sealed: Uint8Array): Uint8Array => {
   try {
     return open({ ...under, keyId: NO_KEY_ID, sealed })
@@ -156,7 +156,7 @@ const underLock = (of: Lock & { readonly credentialKey: Uint8Array }): Under => 
 export const sealLock = (of: Lock & { readonly credentialKey: Uint8Array; readonly keyringKey: Uint8Array }) =>
   sealUnder(underLock(of), of.keyringKey)
 
-/** @returns the keyring key. @throws EnvelopeError */
+/** @returns the keyring key. */
 export const openLock = (of: Lock & { readonly credentialKey: Uint8Array; readonly sealed: Uint8Array }) =>
   openUnder(underLock(of), of.sealed)
 
@@ -166,7 +166,7 @@ type OpenKeyring = Keyring & { readonly kind: KeyringKind; readonly keyringKey: 
 export const sealKeyring = (of: OpenKeyring & { readonly secret: Uint8Array }) =>
   seal({ key: of.keyringKey, keyId: NO_KEY_ID, identity: identityOf.keyring(of), plaintext: of.secret })
 
-/** @returns the seed's entropy, or the imported key. @throws EnvelopeError */
+/** @returns the seed's entropy, or the imported key. */
 export const openKeyring = (of: OpenKeyring & { readonly sealed: Uint8Array }) =>
   open({ key: of.keyringKey, keyId: NO_KEY_ID, identity: identityOf.keyring(of), sealed: of.sealed })
 
@@ -182,11 +182,11 @@ const underWallet = (of: Wallet & { readonly keyringKey: Uint8Array }): Under =>
 export const sealWalletKey = (of: Wallet & { readonly keyringKey: Uint8Array; readonly privateKey: Uint8Array }) =>
   sealUnder(underWallet(of), of.privateKey)
 
-/** @returns the wallet's private key. @throws EnvelopeError */
+/** @returns the wallet's private key. */
 export const openWalletKey = (of: Wallet & { readonly keyringKey: Uint8Array; readonly sealed: Uint8Array }) =>
   openUnder(underWallet(of), of.sealed)
 
-/** The same with the wallet key, which it zeroes. @throws EnvelopeError */
+/** The same with the wallet key, which it zeroes. */
 export const openWalletKeyBy = (of: Wallet & { readonly walletKey: Uint8Array; readonly sealed: Uint8Array }) =>
   openUnder({ key: of.walletKey, identity: identityOf.walletKey(of) }, of.sealed)
 
@@ -199,6 +199,6 @@ export const sealPolicyLock = (
   of: PolicyLock & { readonly developerKey: Uint8Array; readonly walletKey: Uint8Array },
 ) => sealUnder(underPolicyLock(of), of.walletKey)
 
-/** @returns the wallet key. @throws EnvelopeError */
+/** @returns the wallet key. */
 export const openPolicyLock = (of: PolicyLock & { readonly developerKey: Uint8Array; readonly sealed: Uint8Array }) =>
   openUnder(underPolicyLock(of), of.sealed)

@@ -19,7 +19,7 @@ import type { KeyRequest } from './wallet-key.ts'
 
 type Keyring = { readonly projectId: string; readonly keyringId: string }
 
-/** @returns the keyring key, zeroed by the caller. @throws EnvelopeError */
+/** @returns the keyring key, zeroed by the caller. */
 export const openOwnerLock = async (
   { projectKeys }: CustodyCtx,
   input: Keyring & { readonly lock: OwnerLockRow; readonly credentialKey: Uint8Array },

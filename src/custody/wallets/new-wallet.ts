@@ -64,7 +64,7 @@ export type NewWallet = {
   /**
    * Writes keyring, lock and user key where they are new, calls `insertWallet`, then writes the wallet's sealed key and the
    * audit rows. Begin again after a unique violation (another first wallet of this owner was made at the same time).
-   * @throws ProjectKeyRotated: begin again as well.
+   * @throws ProjectKeyRotated
    */
   write(tx: Tx, insertWallet: () => Promise<void>): Promise<void>
 }

@@ -68,7 +68,7 @@ export const newPolicyLock = async (ctx: CustodyCtx, request: PolicyRequest): Pr
   }
 }
 
-/** The control mode of the one credential that was given. @throws credential_required, credential_ambiguous. */
+/** The control mode of the one credential that was given. */
 const modeOf = ({ developerSecret, userPin }: Credentials): ControlMode => {
   if (developerSecret !== undefined && userPin !== undefined) {
     throw new AppError('credential_ambiguous', 'One of the fields "developer_secret" and "user_pin" belongs here.')
@@ -118,7 +118,7 @@ export const findPolicyLock = async (
   return lock
 }
 
-/** @returns the wallet's private key, zeroed by the caller. @throws project_not_activated, INVALID_SECRET, rate_limited. */
+/** @returns the wallet's private key, zeroed by the caller. */
 export const openByPolicyLock = async (
   ctx: CustodyCtx,
   input: {

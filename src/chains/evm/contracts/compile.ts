@@ -50,7 +50,7 @@ export const compilerVersion = (): string => String(solc.version())
  * Compiles Solidity sources offline; imports are looked up among the installed packages.
  * @param sources file name → source text
  * @returns contract name → compiled contract, of the given files only, interfaces and abstract contracts left out
- * @throws Error with the compiler's messages, warnings in the given files included: our contracts compile without any
+ * @throws Error with the compiler's messages, warnings in the given files included: our contracts compile without any.
  */
 export const compile = (sources: Readonly<Record<string, string>>): Record<string, CompiledContract> => {
   const input = {

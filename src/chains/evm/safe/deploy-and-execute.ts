@@ -28,7 +28,7 @@ const SAFE_TX = [
 /** A Safe's first transaction. */
 const INNER_NONCE = 0n
 
-/** Pure. @throws invalid_input (a creation among several), Error for no gas: a mistake of ours. */
+/** Pure. */
 export const deployAndExecute = (
   chainId: number,
   wallet: ContractWallet,

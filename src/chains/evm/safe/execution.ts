@@ -46,7 +46,6 @@ export const multiSendData = (elements: readonly Element[]): Hex => {
   return encodeFunctionData({ abi: MULTI_SEND, args: [`0x${packed.join('')}`] })
 }
 
-/** @throws invalid_input */
 const elementOf = ({ to, value, input }: Intent, index: number): Element => {
   if (to !== null) return { to: hexText(to), value, data: input }
   throw new AppError(
@@ -95,7 +94,7 @@ export const senderPartOf = ([first]: readonly Intent[]): Pick<
   return senderPart
 }
 
-/** @throws invalid_input (a creation among several). Pure. */
+/** Pure. */
 export const execution = ({ address, owner }: ContractWallet, intents: readonly Intent[]): Intent => ({
   to: address,
   value: 0n,

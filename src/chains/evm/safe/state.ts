@@ -45,7 +45,7 @@ const slotQuestion = (address: string, slot: Hex): Question<string> =>
     checksum(`0x${BigInt.asUintN(160, quantity(value)).toString(16).padStart(40, '0')}`),
   )
 
-/** What a contract answered, null where that is no answer. @throws NodeUnavailable where the node did not run it. */
+/** What a contract answered, null where that is no answer. */
 const told = <T>(rpc: Rpc, answer: Answer<Hex>, decode: (data: Hex) => T): T | null => {
   if (!answer.ok) {
     if (isExecutionFailure(answer.error)) return null
@@ -64,7 +64,7 @@ export type SafesSeen = { contracts: boolean }
 const isMissingQuestion = (address: string): Question<boolean> =>
   question('eth_getCode', [address, 'latest'], (value) => bytes(value) === '0x')
 
-/** What goes to an address without code succeeds, and does nothing. @throws not_implemented, NodeUnavailable. */
+/** What goes to an address without code succeeds, and does nothing. */
 const assertContracts = async (rpc: Rpc, network: Network, seen: SafesSeen): Promise<void> => {
   if (seen.contracts) return
   const addresses = Object.values(SAFE_ADDRESSES)
@@ -119,7 +119,6 @@ const differenceOf = (found: Found, owner: string): string | null => {
   return fallbackHandler === SAFE_ADDRESSES.fallbackHandler ? null : `its fallback handler is ${fallbackHandler}`
 }
 
-/** @throws not_implemented where the chain has no Safe contracts, NodeUnavailable. */
 export const readState = async (
   { rpc, network, seen }: { readonly rpc: Rpc; readonly network: Network; readonly seen: SafesSeen },
   { address, owner }: ContractWallet,
@@ -131,7 +130,6 @@ export const readState = async (
   return how === null ? { kind: 'ready' } : { kind: 'changed', how }
 }
 
-/** @throws NodeUnavailable, also where the node lacks the block or its state. */
 export const isDeployed = async (
   rpc: Rpc,
   { address, blockNumber }: { readonly address: string; readonly blockNumber?: bigint },
