@@ -157,10 +157,10 @@ export const saveSignerState = async (
   input: {
     readonly network: Network
     readonly address: string
-    readonly standing: { readonly minedCount: number; readonly pendingCount: number; readonly balance: bigint }
+    readonly state: { readonly minedCount: number; readonly pendingCount: number; readonly balance: bigint }
   },
 ): Promise<void> => {
-  const { minedCount, pendingCount, balance } = input.standing
+  const { minedCount, pendingCount, balance } = input.state
   await db
     .update(signers)
     .set({ minedCount, pendingCount, balance, heardAt: sql`now()` })

@@ -41,11 +41,11 @@ const report = (
   const { network } = chain
   const { balanceChecks, balanceDifferences } = ctx.metrics.chains
   balanceChecks.inc({ network }, check.checked)
-  for (const { address, contract, changed, told } of check.differences) {
+  for (const { address, contract, changed, expected } of check.differences) {
     balanceDifferences.inc({ network, asset: contract === null ? 'coin' : 'token' })
     const facts = { network, block: block.number.toString(), blockHash: block.hash, address, contract }
     ctx.log.error(
-      { ...facts, changed: changed.toString(), told: told.toString() },
+      { ...facts, changed: changed.toString(), expected: expected.toString() },
       'a balance change differs from the activity',
     )
   }

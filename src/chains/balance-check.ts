@@ -6,7 +6,7 @@ export type BalanceDifference = {
   readonly contract: string | null
   /** The actual change of the balance, and the change that the indexed movements and fees explain. */
   readonly changed: bigint
-  readonly told: bigint
+  readonly expected: bigint
 }
 
 /** How many balances were checked in a block, and the differences found. */

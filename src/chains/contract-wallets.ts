@@ -21,7 +21,7 @@ export type ContractWalletState =
  */
 export type Signable<Result> = { readonly bytes: Uint8Array; readonly with: (signature: Uint8Array) => Result }
 
-export type Hindrance = { readonly reason: string; readonly index: number; readonly isUnfunded: boolean }
+export type FailingCall = { readonly reason: string; readonly index: number; readonly isUnfunded: boolean }
 
 export type ContractWallets = {
   /** The contract wallet of an owner: the same address on every network. Pure. */
@@ -50,14 +50,14 @@ export type ContractWallets = {
    * Finds the first intent that the wallet cannot execute: its index, the reason, and whether the wallet lacks coins for it.
    * null if all succeed, or if the node cannot tell.
    */
-  hindrance(input: {
+  failingCall(input: {
     readonly address: string
     readonly intents: readonly Intent[]
     /** The newest block if absent. */
     readonly blockNumber?: bigint
     /** Intents recorded earlier: those that are not mined yet run first, on the newest block. */
     readonly behind?: readonly RecordedIntent[]
-  }): Promise<Hindrance | null>
+  }): Promise<FailingCall | null>
   /** Signs a message for the wallet (ERC-1271), wrapped by ERC-6492 if the wallet is not deployed yet. Pure. */
   message(wallet: ContractWallet, input: { readonly message: Uint8Array; readonly isDeployed: boolean }): Signable<Hex>
 }

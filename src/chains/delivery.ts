@@ -15,9 +15,9 @@ export type BroadcastOutcome =
   | { readonly kind: 'rejected'; readonly reason: string }
   | { readonly kind: 'unknown'; readonly reason: string }
 
-/** The status of a transaction. `unknown`: the node does not know it, or cannot tell its outcome (`hindrance` says why). */
+/** The status of a transaction. `unknown`: the node does not know it, or cannot tell its outcome (`reason` says why). */
 export type HashStatus =
-  | { readonly kind: 'unknown'; readonly hindrance?: string }
+  | { readonly kind: 'unknown'; readonly reason?: string }
   | { readonly kind: 'pending' }
   | {
       readonly kind: 'mined'

@@ -49,7 +49,7 @@ export type Prepared = {
 }
 
 /** The current state of a sender on the chain. */
-export type Standing = {
+export type AccountState = {
   /** The number of its transactions that are mined, and of those that are mined or in the node's pool. */
   readonly minedCount: number
   readonly pendingCount: number
@@ -94,7 +94,7 @@ export type Submission = {
   /** Mined and pending transaction counts of a sender. */
   transactionCounts(address: string): Promise<{ readonly minedCount: number; readonly pendingCount: number }>
   /** For operators: what determines whether the sender's next transaction can be mined. */
-  standing(address: string): Promise<Standing>
+  accountState(address: string): Promise<AccountState>
   /** The sender's mined count at the end of a final block; null if the node lacks that state. */
   transactionCountAt(input: { readonly address: string; readonly blockNumber: bigint }): Promise<number | null>
   withNonce(unsigned: Unsigned, nonce: number): Unsigned

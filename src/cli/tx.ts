@@ -131,7 +131,7 @@ const attemptLine = (chain: NodelessChain, attempt: InspectedAttempt): readonly 
 
 const nodeLines = (chain: NodelessChain, node: NodeView): readonly string[] => {
   if (node.kind === 'unavailable') return [node.sentence]
-  const { minedCount, pendingCount, balance, nextBaseFeePerGas } = node.standing
+  const { minedCount, pendingCount, balance, nextBaseFeePerGas } = node.accountState
   return [
     `${minedCount} of the signer's transactions are mined, ${pendingCount} with the pool; it has ${coins(chain, balance)}`,
     ...(nextBaseFeePerGas === null
@@ -199,9 +199,9 @@ const printInspection = (chain: NodelessChain, inspection: Inspection): void => 
 const shownNode = (node: NodeView | null): unknown => {
   if (node === null) return null
   if (node.kind === 'unavailable') return { error: node.sentence }
-  const { standing, ...meaning } = node
+  const { accountState, ...meaning } = node
   const { kind: _, ...shown } = rowAsJson(meaning)
-  return { ...rowAsJson(standing), ...shown }
+  return { ...rowAsJson(accountState), ...shown }
 }
 
 const show = (key: { readonly id: string } | { readonly hash: string }, { json }: { json?: boolean }) =>

@@ -99,7 +99,7 @@ export const refreshSignerStates = async (ctx: Pick<WorkerCtx, 'db' | 'log'>, ch
     limit: SIGNERS_AT_ONCE,
   })) {
     try {
-      await saveSignerState(ctx.db, { network, address, standing: await chain.standing(address) })
+      await saveSignerState(ctx.db, { network, address, state: await chain.accountState(address) })
     } catch (err) {
       // A node that does not answer for one signer will not answer for the others.
       ctx.log.warn({ err, network }, "could not read a signer's state")

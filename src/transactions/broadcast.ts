@@ -45,9 +45,9 @@ const resumeWithRung = async (
   const { signerAddress, givenUp, rungs, worstCost: recordedCost } = found.transaction
   if (attempt.kind !== 'cancel' || givenUp !== 'expired') return false
   if (attempt.broadcastAt === null && attempt.lastError === null) return false
-  const standing = await chain.standing(signerAddress).catch(() => null)
-  if (standing === null) return false
-  const { balance, nextBaseFeePerGas } = standing
+  const accountState = await chain.accountState(signerAddress).catch(() => null)
+  if (accountState === null) return false
+  const { balance, nextBaseFeePerGas } = accountState
   const rung = found.attempts.slice(0, rungs).findLast(({ raw }) => {
     if (!isRaw(raw)) return false
     const { maxFeePerGas, worstCost } = chain.offerOf({ raw, recordedCost })
@@ -137,9 +137,9 @@ const describeLack = async (
 ): Promise<string> => {
   const { signerAddress, worstCost: recordedCost } = found.transaction
   if (!isRaw(attempt.raw) || /overshot [0-9]/.test(reason)) return reason
-  const standing = await chain.standing(signerAddress).catch(() => null)
+  const accountState = await chain.accountState(signerAddress).catch(() => null)
   const { worstCost } = chain.offerOf({ raw: attempt.raw, recordedCost })
-  const missing = standing === null ? 0n : worstCost - standing.balance
+  const missing = accountState === null ? 0n : worstCost - accountState.balance
   if (missing <= 0n) return reason
   const { decimals, symbol } = nativeToken(chain)
   return `${signerAddress} lacks ${displayAmount(missing, decimals)} ${symbol} (${reason})`

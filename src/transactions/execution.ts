@@ -6,7 +6,7 @@ import { hasDeployment, pendingInputs } from '../../db/queries/contract-wallets.
 import { type Signer, type UnminedRow, unminedBefore } from '../../db/queries/transactions.ts'
 import type { Network } from '../../db/words.ts'
 import type { Chain, Hex, Intent, RecordedIntent } from '../chains/chain.ts'
-import type { Hindrance } from '../chains/contract-wallets.ts'
+import type { FailingCall } from '../chains/contract-wallets.ts'
 import { destinationsOf, sumOfValues } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
@@ -111,22 +111,22 @@ const unfunded = async (of: Execution, held: bigint): Promise<AppError> => {
   )
 }
 
-type Refusal = { readonly hindrance: Hindrance; readonly held: bigint; readonly cause?: unknown }
+type Refusal = { readonly failingCall: FailingCall; readonly held: bigint; readonly cause?: unknown }
 
-const refusalOf = async (of: Execution, { hindrance, held, cause }: Refusal): Promise<AppError> => {
-  const { reason, index, isUnfunded } = hindrance
+const refusalOf = async (of: Execution, { failingCall, held, cause }: Refusal): Promise<AppError> => {
+  const { reason, index, isUnfunded } = failingCall
   if (isUnfunded) return unfunded(of, held)
   const place = of.intents.length === 1 ? '' : ` (unsigned_transactions.${index})`
   return new AppError('execution_reverted', `${reason}${place}`, { cause })
 }
 
-const hindranceAfterPending = async ({
+const failingCallAfterPending = async ({
   contractWallets,
   wallet,
   intents,
   behind,
-}: Execution): Promise<Hindrance | null> =>
-  contractWallets.hindrance({ address: wallet.address, intents, behind: await behind() })
+}: Execution): Promise<FailingCall | null> =>
+  contractWallets.failingCall({ address: wallet.address, intents, behind: await behind() })
 
 /** An error code of the Safe contracts (their docs/error_codes.md), which says nothing to most readers. */
 const SAFE_CODE = /\bGS[0-9]{3}$/
@@ -145,10 +145,10 @@ export const withInnerReason = async <Result>(
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'execution_reverted') throw error
     const { contractWallets, wallet, intents } = of
-    const alone = await contractWallets.hindrance({ address: wallet.address, intents })
-    if (alone !== null) throw await refusalOf(of, { hindrance: alone, held: 0n, cause: error })
-    const hindrance = await hindranceAfterPending(of)
-    if (hindrance !== null) throw await refusalOf(of, { hindrance, held: await heldValue(db, of), cause: error })
+    const alone = await contractWallets.failingCall({ address: wallet.address, intents })
+    if (alone !== null) throw await refusalOf(of, { failingCall: alone, held: 0n, cause: error })
+    const failingCall = await failingCallAfterPending(of)
+    if (failingCall !== null) throw await refusalOf(of, { failingCall, held: await heldValue(db, of), cause: error })
     if (!SAFE_CODE.test(error.message)) throw error
     const sentence = `${error.message}: what the contract wallet is to do fails, behind what is pending or for want of gas`
     throw new AppError('execution_reverted', sentence, { cause: error })
@@ -163,6 +163,6 @@ export const refuseOverspent = async (db: Queryable, of: Execution): Promise<voi
   const value = sumOfValues(of.intents)
   const held = value === 0n ? 0n : await heldValue(db, of)
   if (held === 0n || held + value <= (await coinOf(of))) return
-  const hindrance = await hindranceAfterPending(of)
-  if (hindrance !== null) throw await refusalOf(of, { hindrance, held })
+  const failingCall = await failingCallAfterPending(of)
+  if (failingCall !== null) throw await refusalOf(of, { failingCall, held })
 }

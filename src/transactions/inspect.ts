@@ -10,7 +10,7 @@ import {
   type TransactionOverview,
 } from '../../db/queries/overview.ts'
 import { transactionWithAttempts } from '../../db/queries/transactions.ts'
-import type { Chain, Hex, Offer, Standing } from '../chains/chain.ts'
+import type { AccountState, Chain, Hex, Offer } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
 import { noSuchTransaction } from './waiting.ts'
 
@@ -26,7 +26,7 @@ export type NodeView =
   | { readonly kind: 'unavailable'; readonly sentence: string }
   | {
       readonly kind: 'answered'
-      readonly standing: Standing
+      readonly accountState: AccountState
       /** Base units that the signer lacks for the chosen attempt; null if its bytes are erased. */
       readonly lacks: bigint | null
       /** null on networks without a base fee. */
@@ -81,15 +81,15 @@ const askNode = async (input: {
   const { chain, transaction, attempts } = input
   if (chain === null) return { kind: 'unavailable', sentence: `No node of ${transaction.network} is configured here.` }
   try {
-    const standing = await chain.standing(transaction.signerAddress)
+    const accountState = await chain.accountState(transaction.signerAddress)
     const offer = attempts.find((attempt) => attempt.chosen)?.offer ?? null
-    if (offer === null) return { kind: 'answered', standing, lacks: null, feeBelowBaseFee: null }
+    if (offer === null) return { kind: 'answered', accountState, lacks: null, feeBelowBaseFee: null }
     const { maxFeePerGas, worstCost } = offer
-    const { nextBaseFeePerGas } = standing
-    const lacks = worstCost > standing.balance ? worstCost - standing.balance : 0n
+    const { nextBaseFeePerGas } = accountState
+    const lacks = worstCost > accountState.balance ? worstCost - accountState.balance : 0n
     const feeBelowBaseFee =
       maxFeePerGas === null || nextBaseFeePerGas === null ? null : maxFeePerGas < nextBaseFeePerGas
-    return { kind: 'answered', standing, lacks, feeBelowBaseFee }
+    return { kind: 'answered', accountState, lacks, feeBelowBaseFee }
   } catch (error) {
     return { kind: 'unavailable', sentence: error instanceof Error ? error.message : 'The node did not answer.' }
   }

@@ -13,7 +13,7 @@ import {
 } from '../../db/queries/transactions.ts'
 import { findWalletById, type Reach, type WalletRow } from '../../db/queries/wallets.ts'
 import type { Network, TransactionStatus } from '../../db/words.ts'
-import type { Chain, Hex, Intent, Ladder, Replacement, Standing, Unsigned } from '../chains/chain.ts'
+import type { AccountState, Chain, Hex, Intent, Ladder, Replacement, Unsigned } from '../chains/chain.ts'
 import { openOf } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
 import type { Credentials, KeyHandle } from '../custody/vault.ts'
@@ -105,15 +105,15 @@ type NewOffer = {
   readonly intent: Intent
   readonly unsigned: Unsigned
   readonly atMarket: Unsigned
-  readonly standing: Standing
+  readonly accountState: AccountState
 }
 
 const offerOf = async (chain: Chain, row: TransactionRow, fees: FixedFees): Promise<NewOffer> => {
   const { signerAddress: from, nonce } = row
   const open = signerIntentOf(row)
   const intent = { ...open, ...fees }
-  const [standing, unsigned] = await Promise.all([chain.standing(from), chain.fill(intent, from, { nonce })])
-  return { intent, unsigned, atMarket: await marketOr(unsigned, () => chain.fill(open, from, { nonce })), standing }
+  const [accountState, unsigned] = await Promise.all([chain.accountState(from), chain.fill(intent, from, { nonce })])
+  return { intent, unsigned, atMarket: await marketOr(unsigned, () => chain.fill(open, from, { nonce })), accountState }
 }
 
 /** Above the ceiling there is no market price: then the caller's fees count. */
@@ -145,9 +145,9 @@ const record = async (ctx: Pick<Ctx, 'metrics'>, tx: Tx, input: RecordInput): Pr
   await requireSignedBefore({ ...input, address, attempts: locked.attempts })
   const { kept, firstRung } = await dropUnsent(tx, locked)
   if (firstRung >= RUNGS_MAX) throw new AppError('invalid_input', 'It was signed anew too often.')
-  const { liveWorstCost } = await readHeld(tx, signer, offer.standing.minedCount)
+  const { liveWorstCost } = await readHeld(tx, signer, offer.accountState.minedCount)
   const { worstCost: recordedCost } = locked.transaction
-  const spendable = offer.standing.balance - (liveWorstCost - recordedCost)
+  const spendable = offer.accountState.balance - (liveWorstCost - recordedCost)
   const offers = kept.map((raw) => chain.offerOf({ raw, recordedCost }))
   const unsigned = input.replacement.outbid({ unsigned: offer.unsigned, intent: offer.intent, offers })
   if (input.charge !== null) await refuseFarAboveMarket(chain, { unsigned, offer })

@@ -77,7 +77,7 @@ const signedWithinReach = async ({ db }: StatusCtx, input: Asked): Promise<Signe
  * do not list extrinsics that wait for an earlier nonce.
  */
 const mayBeIncluded = async (chain: Chain, { address, nonce, validUntilBlock }: Signed): Promise<boolean> => {
-  const { minedCount } = await chain.standing(address)
+  const { minedCount } = await chain.accountState(address)
   if (minedCount > nonce) return false
   const { latest } = await chain.head()
   return latest.number < validUntilBlock

@@ -54,8 +54,8 @@ const failureOf = async (
   }
   const { blockNumber } = status
   const intents = isHex(input) ? contractWallets.executed(input) : null
-  const hindrance = intents === null ? null : await contractWallets.hindrance({ address, intents, blockNumber })
-  return { code: 'execution_reverted', reason: hindrance?.reason ?? (await ownershipChange(contractWallets, wallet)) }
+  const failingCall = intents === null ? null : await contractWallets.failingCall({ address, intents, blockNumber })
+  return { code: 'execution_reverted', reason: failingCall?.reason ?? (await ownershipChange(contractWallets, wallet)) }
 }
 
 /**
@@ -274,8 +274,8 @@ const settleBatch = async (
     rows.map(async (row, index): Promise<readonly Observed[]> => {
       const { transactionId, blockHash } = row
       const status = statuses[index]
-      if (status?.kind === 'unknown' && status.hindrance !== undefined) {
-        await noteAttemptError(ctx.db, { network, hash: row.hash, error: status.hindrance })
+      if (status?.kind === 'unknown' && status.reason !== undefined) {
+        await noteAttemptError(ctx.db, { network, hash: row.hash, error: status.reason })
       }
       if (status?.kind !== 'mined' || status.blockHash !== blockHash) return []
       const failure = await failureOf(chain, { row, status })

@@ -85,7 +85,7 @@ test('a reader that leaves out coins is told, logged with what is missing and co
       {
         network: 'Ethereum',
         ...{ block: expect.any(String), blockHash: expect.any(String), address: wallet.address, contract: null },
-        ...{ changed: '700', told: '0' },
+        ...{ changed: '700', expected: '0' },
       },
       'a balance change differs from the activity',
     ],

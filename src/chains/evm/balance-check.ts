@@ -82,7 +82,7 @@ type Read = { readonly made: Made; readonly mined: readonly Mined[] }
 
 const sum = (amounts: readonly bigint[]): bigint => amounts.reduce((total, each) => total + each, 0n)
 
-const toldOf = (movements: readonly Movement[], { address, contract }: Holding): bigint =>
+const movedOf = (movements: readonly Movement[], { address, contract }: Holding): bigint =>
   sum(
     movements
       .filter((each) => each.contract === contract && each.tokenId === null)
@@ -171,9 +171,9 @@ const expectedOf = ({ movements }: BlockMovements, { made, mined }: Read) => {
   const costs = Map.groupBy(mined, ({ from }) => checksum(from))
   const income = Map.groupBy(made.withdrawals, ({ to }) => checksum(to))
   const wraps = mined.flatMap(({ logs }) => logs.flatMap(({ wrap }) => (wrap === null ? [] : [movementOf(wrap)])))
-  const told = [...movements, ...wraps]
+  const moves = [...movements, ...wraps]
   return (holding: Holding): bigint => {
-    const moved = toldOf(told, holding)
+    const moved = movedOf(moves, holding)
     if (holding.contract !== null) return moved
     const cost = sum((costs.get(holding.address) ?? []).map((each) => each.cost))
     return moved - cost + sum((income.get(holding.address) ?? []).map((each) => each.amount))
@@ -193,12 +193,12 @@ export const checkBalances = async (
   const before = await amountsAt(rpc, holdings, block.parentHash)
   const after = await amountsAt(rpc, holdings, block.hash)
   if (before === null || after === null) return null
-  const expected = expectedOf(block, read)
+  const expectedChange = expectedOf(block, read)
   const differences = holdings.flatMap((holding, index): BalanceDifference[] => {
     const [had, has] = [before[index], after[index]]
     if (had == null || has == null) return []
-    const [changed, told] = [has - had, expected(holding)]
-    return told === changed ? [] : [{ ...holding, changed, told }]
+    const [changed, expected] = [has - had, expectedChange(holding)]
+    return expected === changed ? [] : [{ ...holding, changed, expected }]
   })
   return { checked: holdings.length, differences }
 }

@@ -5,6 +5,7 @@ import type { EvmNetworkRow } from '../networks.ts'
 import { identified } from '../node/identity.ts'
 import { createRpc, type NodeTrouble } from '../node/rpc.ts'
 import { withTroubleTold } from '../node/trouble.ts'
+import { readAccountState } from './account-state.ts'
 import { checkBalances } from './balance-check.ts'
 import { readBalances } from './balances.ts'
 import { readBlock, readHead } from './blocks.ts'
@@ -27,7 +28,6 @@ import { fill, prepare } from './prepare.ts'
 import { previewBundle } from './preview.ts'
 import { readCall } from './read-call.ts'
 import { createContractWallets } from './safe/safe.ts'
-import { readStanding } from './standing.ts'
 import { readStatus, readStatuses } from './status.ts'
 import { createTerms } from './terms.ts'
 import { complete, effectOf, offerOf } from './unsigned.ts'
@@ -72,7 +72,7 @@ export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: E
     prepare: (intent, from, options) => prepare({ rpc, row, limits, memory }, { intent, from, options }),
     fill: (intent, from, options) => fill({ rpc, row, limits, memory }, { intent, from, options }),
     transactionCounts: (address) => readCounts(rpc, address),
-    standing: (address) => readStanding(rpc, address),
+    accountState: (address) => readAccountState(rpc, address),
     transactionCountAt: (at) => readCountAt(rpc, at),
     withNonce: (unsigned, nonce) => ({ ...ours(unsigned), nonce }),
     ladder: ({ unsigned, atMarket, ...request }) =>

@@ -18,9 +18,9 @@ import { l1FeeQuestion } from './l1-fee.ts'
 import type { SimulationLimits } from './limits.ts'
 import { assertBelowCeiling, historyQuestion, marketOf } from './market.ts'
 import { isExecutionFailure, isNoFunds, isPendingMissing } from './node-errors.ts'
+import { notYetMined } from './not-yet-mined.ts'
 import { asDeployed } from './safe/storage.ts'
 import { type Overrides, overridesObject } from './simulate.ts'
-import { stillLive } from './still-live.ts'
 import { type Fees, fillIn, worstCost } from './unsigned.ts'
 
 /** Estimates are nearly exact, and the state moves on until the transaction is mined. A plain transfer needs no margin. */
@@ -166,7 +166,7 @@ const askedAgain = async (context: PrepareContext, sending: Sending): Promise<An
 /** Runs first what was recorded before, in case this one depends on it. @returns the gas limit */
 const judgeBehind = async (context: PrepareContext, judged: Judged): Promise<bigint> => {
   const { intent, from, gas } = judged
-  const live = await stillLive(context.rpc, await judged.behind())
+  const live = await notYetMined(context.rpc, await judged.behind())
   // Only a creation, or a call of another contract, puts code at an address that has none.
   const mayMatter = (each: RecordedIntent) =>
     !gas.ok || each.to === null || (each.input !== '0x' && each.to !== intent.to)

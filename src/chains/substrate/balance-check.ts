@@ -40,7 +40,7 @@ const touchedBy = (events: readonly ChainEvent[], movements: readonly Movement[]
   return touched
 }
 
-const toldOf = (movements: readonly Movement[], { address, contract }: Holding): bigint =>
+const movedOf = (movements: readonly Movement[], { address, contract }: Holding): bigint =>
   movements.reduce((sum, each) => {
     if (each.contract !== contract || each.tokenId !== null) return sum
     return sum + (each.to === address ? each.amount : 0n) - (each.from === address ? each.amount : 0n)
@@ -78,12 +78,12 @@ const check = async (
   const fees = feeChanges(runtime, events)
   const hasHiddenFees = hidesAssetFees(runtime)
   const differences = holdings.flatMap((holding, index): BalanceDifference[] => {
-    const told = toldOf(movements, holding) + (fees.get(holdingKey(holding)) ?? 0n)
+    const expected = movedOf(movements, holding) + (fees.get(holdingKey(holding)) ?? 0n)
     const changed = (after[index] ?? 0n) - (before[index] ?? 0n)
-    if (told === changed) return []
+    if (expected === changed) return []
     // A fee paid in the asset may explain a missing amount, on a runtime that has no event for such fees.
-    if (holding.contract !== null && changed < told && hasHiddenFees) return []
-    return [{ ...holding, changed, told }]
+    if (holding.contract !== null && changed < expected && hasHiddenFees) return []
+    return [{ ...holding, changed, expected }]
   })
   return { checked: holdings.length, differences }
 }

@@ -53,7 +53,7 @@ const createSubmission = (node: SubstrateNode, finalBlocks: FinalBlocks): Submis
     fill: async (intent, from, { nonce }) => fill(node, { intent, from, nonce, head: await recentHead() }),
     transactionCounts: async (address) => countsAsOf(address, await recentHead()),
     // The caller compares the balance with current amounts, so read a fresh head and not a remembered one.
-    standing: async (address) => {
+    accountState: async (address) => {
       const { minedCount, pendingCount, account } = await countsAsOf(address, await readFinalHead(node))
       return { minedCount, pendingCount, balance: account.transferable, nextBaseFeePerGas: null }
     },

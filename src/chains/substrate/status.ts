@@ -22,8 +22,8 @@ const wordsOfForgotten = ({ row }: SubstrateNode): string =>
 const wordsOfMissing = ({ row }: SubstrateNode): string =>
   `the ${row.network} node does not have its block: it is behind, or keeps fewer blocks than an archive node`
 
-const unknownBecause = (hashes: ReadonlySet<Hex>, hindrance: string): ReadonlyMap<Hex, HashStatus> =>
-  new Map([...hashes].map((hash) => [hash, { kind: 'unknown', hindrance }]))
+const unknownBecause = (hashes: ReadonlySet<Hex>, reason: string): ReadonlyMap<Hex, HashStatus> =>
+  new Map([...hashes].map((hash) => [hash, { kind: 'unknown', reason }]))
 
 /** Why an inner call or a message of a successful extrinsic failed; null if none did. */
 const failureWithin = (runtime: Runtime, events: readonly ChainEvent[], extrinsic: number): string | null => {

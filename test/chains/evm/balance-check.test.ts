@@ -56,8 +56,8 @@ test('holds the coin and tokens against their balances, and names what is missin
   expect(await chain.checkBalances(without(told, token.address), scope())).toEqual({
     checked: 4,
     differences: [
-      { address: rich, contract: token.address, changed: -7n, told: 0n },
-      { address: other, contract: token.address, changed: 7n, told: 0n },
+      { address: rich, contract: token.address, changed: -7n, expected: 0n },
+      { address: other, contract: token.address, changed: 7n, expected: 0n },
     ],
   })
   // Strangers' contracts may say what they like.

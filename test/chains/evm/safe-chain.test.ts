@@ -367,7 +367,7 @@ describe('why a wallet cannot do what it is told', () => {
   })
 
   test('is the reason of the first that fails, in the words of a preview', async () => {
-    const hindrance = (...intents: readonly Intent[]) => safes.hindrance({ address: wallet.address, intents })
+    const failingCall = (...intents: readonly Intent[]) => safes.failingCall({ address: wallet.address, intents })
     const custom = oddCall('custom')
     const mint = tokenCall('mint', [wallet.address, 5n])
     const overdrawn = tokenCall('transfer', [other, 6n])
@@ -375,30 +375,30 @@ describe('why a wallet cannot do what it is told', () => {
     for (const failing of [oddCall('text'), oddCall('silent'), oddCall('divide', [0n]), custom]) {
       const [preview] = await chain.preview(wallet.address, [failing])
       const told = { reason: preview?.error ?? '', isUnfunded: false }
-      expect(await hindrance(failing)).toEqual({ ...told, index: 0 })
-      expect(await hindrance(oddCall('text'), failing)).toMatchObject({ index: 0 })
-      expect(await hindrance(mint, { ...pay(0n), gasLimit: 1n }, failing, custom)).toEqual({ ...told, index: 2 })
+      expect(await failingCall(failing)).toEqual({ ...told, index: 0 })
+      expect(await failingCall(oddCall('text'), failing)).toMatchObject({ index: 0 })
+      expect(await failingCall(mint, { ...pay(0n), gasLimit: 1n }, failing, custom)).toEqual({ ...told, index: 2 })
     }
-    expect(await hindrance(overdrawn)).toMatchObject({ reason: needs(0n), index: 0 })
-    expect(await hindrance(mint, overdrawn)).toMatchObject({ reason: needs(5n), index: 1 })
-    expect(await hindrance(oddCall('text'))).toMatchObject({ reason: 'execution reverted: no way' })
-    expect(await hindrance(mint, tokenCall('transfer', [other, 5n]))).toBeNull()
-    expect(await hindrance({ to: null, value: 0n, input: oddContract('Failing').bytecode })).toBeNull()
+    expect(await failingCall(overdrawn)).toMatchObject({ reason: needs(0n), index: 0 })
+    expect(await failingCall(mint, overdrawn)).toMatchObject({ reason: needs(5n), index: 1 })
+    expect(await failingCall(oddCall('text'))).toMatchObject({ reason: 'execution reverted: no way' })
+    expect(await failingCall(mint, tokenCall('transfer', [other, 5n]))).toBeNull()
+    expect(await failingCall({ to: null, value: 0n, input: oddContract('Failing').bytecode })).toBeNull()
     const refusing: Intent = { to: null, value: 0n, input: oddContract('RefusingCreation').bytecode }
-    expect(await hindrance(refusing)).toMatchObject({ reason: expect.stringContaining('execution reverted') })
+    expect(await failingCall(refusing)).toMatchObject({ reason: expect.stringContaining('execution reverted') })
   })
 
   test('is told apart where it lacks the coins', async () => {
     const { address } = wallet
     const unfunded = { reason: 'insufficient funds for transfer', isUnfunded: true }
     await node.fund(address as Address, 10n)
-    expect(await safes.hindrance({ address, intents: [pay(11n)] })).toEqual({ ...unfunded, index: 0 })
-    expect(await safes.hindrance({ address, intents: [pay(6n), pay(5n)] })).toEqual({ ...unfunded, index: 1 })
-    expect(await safes.hindrance({ address, intents: [pay(6n), pay(4n)] })).toBeNull()
+    expect(await safes.failingCall({ address, intents: [pay(11n)] })).toEqual({ ...unfunded, index: 0 })
+    expect(await safes.failingCall({ address, intents: [pay(6n), pay(5n)] })).toEqual({ ...unfunded, index: 1 })
+    expect(await safes.failingCall({ address, intents: [pay(6n), pay(4n)] })).toBeNull()
     await node.mine()
     const blockNumber = await node.publicClient.getBlockNumber()
     expect(await sendFor(owned, [pay(10n)])).toMatchObject({ success: true })
-    const back = await safes.hindrance({ address, intents: [pay(6n), pay(5n)], blockNumber })
+    const back = await safes.failingCall({ address, intents: [pay(6n), pay(5n)], blockNumber })
     expect(back).toEqual({ ...unfunded, index: 1 })
   })
 
@@ -413,8 +413,11 @@ describe('why a wallet cannot do what it is told', () => {
     const { address } = wallet
     const reason = `execution reverted: Told(number: 7, who: ${address})`
     const told = safesOf(chainAt(node.rpcUrl, memory))
-    expect(await told.hindrance({ address, intents: [oddCall('custom')] })).toMatchObject({ reason })
-    expect(await told.hindrance({ address, intents: [pay(0n), oddCall('custom')] })).toMatchObject({ reason, index: 1 })
+    expect(await told.failingCall({ address, intents: [oddCall('custom')] })).toMatchObject({ reason })
+    expect(await told.failingCall({ address, intents: [pay(0n), oddCall('custom')] })).toMatchObject({
+      reason,
+      index: 1,
+    })
   })
 
   test('is looked for as of an older block, where its state is kept', async () => {
@@ -425,8 +428,8 @@ describe('why a wallet cannot do what it is told', () => {
     for (const before of [[], [pay(0n)]]) {
       const intents = [...before, oddCall('need', [4n])]
       const told = { reason: 'execution reverted: kept differs', index: before.length, isUnfunded: false }
-      expect(await safes.hindrance({ address, intents, blockNumber })).toEqual(told)
-      expect(await safes.hindrance({ address, intents })).toBeNull()
+      expect(await safes.failingCall({ address, intents, blockNumber })).toEqual(told)
+      expect(await safes.failingCall({ address, intents })).toBeNull()
       const pruned = startFakeNode({
         behind: node.rpcUrl,
         behaviour: () => ({
@@ -434,29 +437,29 @@ describe('why a wallet cannot do what it is told', () => {
         }),
       })
       const forgetful = safesOf(chainAt(pruned.rpcUrl))
-      expect(await forgetful.hindrance({ address, intents, blockNumber })).toBeNull()
-      await expect(forgetful.hindrance({ address, intents })).rejects.toMatchObject({ code: 'node_unavailable' })
+      expect(await forgetful.failingCall({ address, intents, blockNumber })).toBeNull()
+      await expect(forgetful.failingCall({ address, intents })).rejects.toMatchObject({ code: 'node_unavailable' })
       pruned.behave(() => ({ error: { code: -32000, message: 'header not found' } }))
-      expect(await forgetful.hindrance({ address, intents, blockNumber })).toBeNull()
+      expect(await forgetful.failingCall({ address, intents, blockNumber })).toBeNull()
       pruned.stop()
     }
   })
 
   test('is that of the first alone on a node that cannot simulate', async () => {
     const proxy = startFakeNode({ behind: node.rpcUrl, behaviour: noSimulation })
-    const { hindrance } = safesOf(chainAt(proxy.rpcUrl))
+    const { failingCall } = safesOf(chainAt(proxy.rpcUrl))
     const { address } = wallet
     const text = oddCall('text')
-    expect(await hindrance({ address, intents: [text, pay(0n)] })).toMatchObject({ index: 0 })
-    expect(await hindrance({ address, intents: [pay(0n), text] })).toBeNull()
+    expect(await failingCall({ address, intents: [text, pay(0n)] })).toMatchObject({ index: 0 })
+    expect(await failingCall({ address, intents: [pay(0n), text] })).toBeNull()
     // EIP-3607 is about transactions; a node that holds questions to it cannot be asked.
     proxy.behave(({ method }) =>
       method === 'eth_chainId'
         ? undefined
         : { error: { code: -32000, message: `sender not an eoa: address ${address}, len(code): 171` } },
     )
-    expect(await hindrance({ address, intents: [text] })).toBeNull()
-    expect(await safesOf(chainAt(proxy.rpcUrl)).hindrance({ address, intents: [text, text] })).toBeNull()
+    expect(await failingCall({ address, intents: [text] })).toBeNull()
+    expect(await safesOf(chainAt(proxy.rpcUrl)).failingCall({ address, intents: [text, text] })).toBeNull()
     proxy.stop()
   })
 })

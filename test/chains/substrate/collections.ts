@@ -25,7 +25,7 @@ const BLOCKS_WITHIN_MS = 120_000
 export const sendOn = async (chain: Chain, { intent, by }: { readonly intent: Intent; readonly by: Account }) => {
   const { unsigned, worstCost } = await chain.prepare(intent, own(by), { behind: async () => [] })
   const { raw, hash } = chain.assemble(unsigned, by.sign(chain.signingBytes(unsigned)))
-  const before = (await chain.standing(own(by))).balance
+  const before = (await chain.accountState(own(by))).balance
   let { number } = (await chain.head()).latest
   expect(await chain.broadcast(raw)).toEqual({ kind: 'accepted' })
   for (const deadline = Date.now() + BLOCKS_WITHIN_MS; Date.now() < deadline; ) {
@@ -38,7 +38,7 @@ export const sendOn = async (chain: Chain, { intent, by }: { readonly intent: In
     if (!block.transactionHashes.includes(hash)) continue
     const [status] = await chain.statuses([{ hash, blockHash: block.hash }])
     if (status?.kind !== 'mined') throw new Error('expected it in its block')
-    return { status, worstCost, spent: before - (await chain.standing(own(by))).balance }
+    return { status, worstCost, spent: before - (await chain.accountState(own(by))).balance }
   }
   throw new Error('no block took it in time')
 }

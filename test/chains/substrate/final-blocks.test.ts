@@ -123,7 +123,7 @@ test('a result is reported only from final blocks; if the node lacks the block, 
   }
   node.behaveBefore(() => undefined)
   blocks[5] = { ...ended, bodiless: true }
-  expect(await status()).toMatchObject({ kind: 'unknown', hindrance: expect.stringContaining('archive node') })
+  expect(await status()).toMatchObject({ kind: 'unknown', reason: expect.stringContaining('archive node') })
 })
 
 test('an extrinsic is searched in the final chain, and is not reported as missing if blocks are lacking', async () => {

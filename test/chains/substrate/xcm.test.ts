@@ -132,7 +132,7 @@ describe.skipIf(lacksSpecs('coins that move by XCM', 'bulletin'))('coins that mo
       [his, null],
       [his, null],
     ])
-    const [gone, come] = found.map(({ changed, told }) => changed - told)
+    const [gone, come] = found.map(({ changed, expected }) => changed - expected)
     expect(gone).toBeLessThan(-5n * UNIT)
     expect(come).toBeGreaterThan((69n * UNIT) / 10n)
   })

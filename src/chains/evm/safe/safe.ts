@@ -7,7 +7,7 @@ import type { Rpc } from '../../node/rpc.ts'
 import type { SimulationLimits } from '../limits.ts'
 import { deployAndExecute } from './deploy-and-execute.ts'
 import { executed, execution } from './execution.ts'
-import { readHindrance } from './hindrance.ts'
+import { findFailingCall } from './failing-call.ts'
 import { contractMessage } from './message.ts'
 import { contractWalletOf, deployment } from './settings.ts'
 import { isDeployed, readState, type SafesSeen } from './state.ts'
@@ -30,7 +30,7 @@ export const createContractWallets = (context: {
     execution,
     deployAndExecute: (wallet, input) => deployAndExecute(chainId, wallet, input),
     executed,
-    hindrance: (input) => readHindrance(context, input),
+    failingCall: (input) => findFailingCall(context, input),
     message: (wallet, input) => contractMessage(chainId, wallet, input),
   }
 }

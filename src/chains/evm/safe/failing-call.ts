@@ -3,7 +3,7 @@
 
 import type { Network } from '../../../../db/words.ts'
 import type { ChainMemory, Intent, RecordedIntent } from '../../chain.ts'
-import type { Hindrance } from '../../contract-wallets.ts'
+import type { FailingCall } from '../../contract-wallets.ts'
 import { NodeUnavailable, question, type Rpc } from '../../node/rpc.ts'
 import { bytes, toQuantity } from '../../node/wire.ts'
 import { runBundle } from '../bundle.ts'
@@ -12,9 +12,9 @@ import { type Failed, failedBy, failedIn, tellFailures } from '../failures.ts'
 import { hopeless } from '../intrinsic.ts'
 import type { SimulationLimits } from '../limits.ts'
 import { isContractSenderRefused, isExecutionFailure } from '../node-errors.ts'
+import { notYetMined } from '../not-yet-mined.ts'
 import { NO_FUNDS_REASON } from '../reverts.ts'
 import type { SimulatedCall } from '../simulate.ts'
-import { stillLive } from '../still-live.ts'
 
 const BEHIND_TRIES_MAX = 3
 
@@ -55,12 +55,12 @@ type Behind = { readonly from: string; readonly calls: readonly Call[]; readonly
 
 /** null also where the node cannot simulate, or mines faster than it answers. */
 const firstBehind = async ({ rpc, limits }: Context, { from, calls, behind }: Behind): Promise<Failure | null> => {
-  let live = await stillLive(rpc, behind)
+  let live = await notYetMined(rpc, behind)
   for (let tries = 1; tries <= BEHIND_TRIES_MAX; tries += 1) {
     const ends = await runBundle(rpc, limits, { from, calls: [...live, ...calls] })
     const failure = ends === null ? null : firstIn(ends.slice(live.length))
     if (failure === null) return null
-    const left = await stillLive(rpc, live)
+    const left = await notYetMined(rpc, live)
     // What was mined meanwhile may have had its effect twice.
     if (left.length === live.length) return failure
     live = left
@@ -80,7 +80,7 @@ const findFailure = async (context: Context, input: Input): Promise<Failure | nu
 }
 
 /** The first that fails, by place and in the words of a preview; null where none does or where it cannot be told. @throws NodeUnavailable for the newest block. */
-export const readHindrance = async (context: Context, input: Input): Promise<Hindrance | null> => {
+export const findFailingCall = async (context: Context, input: Input): Promise<FailingCall | null> => {
   try {
     const failure = await findFailure(context, input)
     if (failure === null || isContractSenderRefused(failure.failed.failure)) return null

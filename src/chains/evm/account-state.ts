@@ -1,12 +1,12 @@
 // What decides whether a sender's next transaction can be mined, in one round trip.
 
-import type { Standing } from '../chain.ts'
+import type { AccountState } from '../chain.ts'
 import { question, type Rpc } from '../node/rpc.ts'
 import { listOf, quantity, record, smallQuantity } from '../node/wire.ts'
 
 const baseFees = (history: unknown) => listOf(quantity)(record(history).baseFeePerGas)
 
-export const readStanding = async (rpc: Rpc, address: string): Promise<Standing> => {
+export const readAccountState = async (rpc: Rpc, address: string): Promise<AccountState> => {
   const [minedCount, pendingCount, balance, fees] = await rpc.askAll([
     question('eth_getTransactionCount', [address, 'latest'], smallQuantity),
     question('eth_getTransactionCount', [address, 'pending'], smallQuantity),

@@ -3,7 +3,10 @@ import { question, type Rpc } from '../node/rpc.ts'
 import { smallQuantity } from '../node/wire.ts'
 
 /** Of what is recorded, that which is in no block: what was mined meanwhile has had its effect. */
-export const stillLive = async (rpc: Rpc, recorded: readonly RecordedIntent[]): Promise<readonly RecordedIntent[]> => {
+export const notYetMined = async (
+  rpc: Rpc,
+  recorded: readonly RecordedIntent[],
+): Promise<readonly RecordedIntent[]> => {
   const senders = [...new Set(recorded.map(({ from }) => from))]
   const counts: readonly number[] = await rpc.askAll(
     senders.map((sender) => question('eth_getTransactionCount', [sender, 'latest'], smallQuantity)),
