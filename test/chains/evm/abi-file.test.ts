@@ -61,7 +61,7 @@ const ITEMS = [
 ]
 
 describe('an ABI from a file', () => {
-  test('is an array, or in an artifact that may name its contract', () => {
+  test('may be an array, or an artifact, which may name its contract', () => {
     expect(parse(ABI)).toEqual({ contractName: null, items: ITEMS as never })
     expect(parse({ abi: ABI, bytecode: { object: '0x' }, metadata: {} })).toEqual({
       contractName: null,
@@ -73,7 +73,7 @@ describe('an ABI from a file', () => {
     })
   })
 
-  test('has each signature once, overloads each, and a type that is not told is function', () => {
+  test('keeps each signature once and every overload; an item without a type is a function', () => {
     const twice = [
       ...withInputs({ name: 'a', type: 'uint' }),
       { name: 'f', inputs: [{ name: 'b', type: 'uint256' }] },
@@ -88,32 +88,28 @@ describe('an ABI from a file', () => {
   const refused: readonly (readonly [string, string, string])[] = [
     ['no JSON', 'pragma solidity', 'must be JSON'],
     ['a number', '1', 'must be a JSON array'],
-    ['an object without one', '{"abi":{}}', 'must be a JSON array'],
+    ['an object without an array', '{"abi":{}}', 'must be a JSON array'],
     ['null', 'null', 'must be a JSON array'],
     ['an empty one', '[]', 'at least one function or error'],
     ['only events', '[{"type":"event","name":"A"}]', 'at least one function or error'],
     ['too many items', JSON.stringify(many(2_001)), 'at most 2000 items; it has 2001'],
     ['an item that is a text', '["function f()"]', 'item 0 must be an object'],
-    ['a type of item that there is not', '[{"type":"struct","name":"A"}]', 'must be of the type function, error'],
+    ['an unknown type of item', '[{"type":"struct","name":"A"}]', 'must be of the type function, error'],
     ['a function without a name', '[{"type":"function","inputs":[]}]', 'must have a name'],
     ['a name with a control character', '[{"type":"function","name":"a\\u0000","inputs":[]}]', 'must have a name'],
     ['a name that begins with a digit', JSON.stringify(withInputs({ name: '0', type: 'uint8' })), 'must have a name'],
     ['a name of 129 letters', `[{"type":"error","name":"${'a'.repeat(129)}"}]`, 'at most 128'],
     ['inputs that are no list', '[{"type":"function","name":"f","inputs":{}}]', 'must have a list of inputs'],
     ['an input without a type', JSON.stringify(withInputs({ name: 'a' })), 'must be an object with a type'],
-    ['a type that there is not', JSON.stringify(withInputs({ type: 'uint7' })), 'has the type "uint7"'],
+    ['an unknown type', JSON.stringify(withInputs({ type: 'uint7' })), 'has the type "uint7"'],
     ['a fixed-point number', JSON.stringify(withInputs({ type: 'fixed128x18' })), 'has the type'],
     ['an array of nothing', JSON.stringify(withInputs({ type: 'uint8[0]' })), 'has the type'],
     ['a tuple of nothing', JSON.stringify(withInputs({ type: 'tuple', components: [] })), 'has the type "tuple"'],
     ['a tuple without components', JSON.stringify(withInputs({ type: 'tuple' })), 'must have a list'],
-    [
-      'arrays of arrays beyond all bounds',
-      JSON.stringify(withInputs({ type: `uint8${'[]'.repeat(9)}` })),
-      'has the type',
-    ],
+    ['too many nested arrays', JSON.stringify(withInputs({ type: `uint8${'[]'.repeat(9)}` })), 'has the type'],
     ['a type of a megabyte', JSON.stringify(withInputs({ type: `uint8${'[]'.repeat(500_000)}` })), 'has the type'],
-    ['tuples beyond all bounds', JSON.stringify(withInputs(nested(9))), 'goes beyond 256 parameters or 8 tuples'],
-    ['parameters beyond all bounds', JSON.stringify(withInputs(...Array(257).fill({ type: 'uint8' }))), 'goes beyond'],
+    ['too many nested tuples', JSON.stringify(withInputs(nested(9))), 'goes beyond 256 parameters or 8 tuples'],
+    ['too many parameters', JSON.stringify(withInputs(...Array(257).fill({ type: 'uint8' }))), 'goes beyond'],
   ]
   test.each(refused)('is refused with %s', (_, text, sentence) => {
     expect(() => parseAbiFile(text)).toThrow(

@@ -1,4 +1,4 @@
-// The declarations against selectors and sources that are not ours.
+// The built-in declarations are compared with selectors and sources that others published.
 
 import { describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { signatureOf } from '../../../src/chains/evm/abi-types.ts'
 import { knownErrors, knownFunctions, knownSelectors } from '../../../src/chains/evm/abis.ts'
 
-/** As 4byte.directory, OpenChain's signature database and Etherscan's method ids have them. */
+/** From 4byte.directory, OpenChain's signature database and Etherscan's method ids. */
 const FUNCTIONS: readonly (readonly [string, string])[] = [
   ['0xa9059cbb', 'transfer(address,uint256)'],
   ['0x095ea7b3', 'approve(address,uint256)'],
@@ -182,7 +182,7 @@ const FUNCTIONS: readonly (readonly [string, string])[] = [
   ['0xde0e9a3e', 'unwrap(uint256)'],
 ]
 
-/** From the same databases: errors that are met often. */
+/** Common errors, from the same databases. */
 const ERRORS: readonly (readonly [string, string])[] = [
   ['0x5274afe7', 'SafeERC20FailedOperation(address)'],
   ['0x6697b232', 'AccessControlBadConfirmation()'],
@@ -297,8 +297,8 @@ const openZeppelinErrors = (): readonly { readonly name: string; readonly parame
         .map((each) => each.trim().split(/\s+/)),
     }))
 
-describe('what is built in', () => {
-  test('are functions of published selectors, all of them', () => {
+describe('the built-in declarations', () => {
+  test('have only functions with published selectors', () => {
     for (const [selector, signature] of FUNCTIONS) {
       const functions = knownFunctions(selector)
       expect([selector, [...new Set(functions.map(signatureOf))]]).toEqual([selector, [signature]])
@@ -306,7 +306,7 @@ describe('what is built in', () => {
     expect(knownSelectors().functions.toSorted()).toEqual(FUNCTIONS.map(([selector]) => selector).toSorted())
   })
 
-  test('are errors of published selectors, one declaration each', () => {
+  test('have only errors with published selectors, each declared once', () => {
     for (const [selector, signature] of ERRORS) {
       expect([selector, knownErrors(selector).map(signatureOf)]).toEqual([selector, [signature]])
     }
@@ -314,7 +314,7 @@ describe('what is built in', () => {
       expect([selector, knownErrors(selector).length]).toEqual([selector, 1])
   })
 
-  test('are the errors of OpenZeppelin Contracts, by the names of their parameters', () => {
+  test('have the errors of OpenZeppelin Contracts with the same parameter names', () => {
     const errors = openZeppelinErrors()
     expect(errors.length).toBeGreaterThan(80)
     const known = new Set(
@@ -329,7 +329,7 @@ describe('what is built in', () => {
     expect(unknown).toEqual([])
   })
 
-  test('bears names that fit the place: no leading underscore, none twice', () => {
+  test('have parameter names without a leading underscore and without duplicates', () => {
     const { functions, errors } = knownSelectors()
     for (const { name, inputs } of [...functions.flatMap(knownFunctions), ...errors.flatMap(knownErrors)]) {
       const names = inputs.map((input) => input.name).filter((each) => each !== '')

@@ -28,7 +28,7 @@ test('gives the checksums of EIP-55', () => {
   for (const address of EIP_55) expect(checksum(address.toLowerCase())).toBe(address)
 })
 
-test('takes a valid checksum, all lower and all upper case, and returns the checksummed text', () => {
+test('accepts a valid checksum, all lower or all upper case, and returns the checksummed text', () => {
   for (const address of EIP_55) {
     expect(parseAddress(address, 'to')).toBe(address)
     expect(parseAddress(address.toLowerCase(), 'to')).toBe(address)
@@ -46,7 +46,7 @@ test('refuses a mixed-case address with one letter in the wrong case', () => {
   }
 })
 
-test('refuses what is no address', () => {
+test('refuses a text that is no address', () => {
   const good = '0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed'
   const wrong = [
     '',
@@ -65,7 +65,7 @@ test('refuses what is no address', () => {
   for (const text of wrong) expect([text, codeOf(text)]).toEqual([text, 'address_invalid'])
 })
 
-test('tells an address of a Substrate network apart', () => {
+test('refuses an address of a Substrate network with its own message', () => {
   // Alice of the Substrate documentation: generic, Polkadot and Vara prefixes.
   for (const text of [
     '5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY',
@@ -76,7 +76,7 @@ test('tells an address of a Substrate network apart', () => {
   }
 })
 
-test('names the field and never the value', () => {
+test('an error names the field but does not repeat the value', () => {
   for (const text of ['not-an-address', '5GrwvaEF5zXb26Fz9rcQpDWS57CtERHpNehXCPcNoHGKutQY']) {
     try {
       parseAddress(text, 'recipient')
@@ -95,7 +95,7 @@ test('derives the address of a public key as viem does', () => {
   }
 })
 
-test('refuses a public key that is compressed or cut', () => {
+test('refuses a public key that is compressed or truncated', () => {
   const account = privateKeyToAccount(`0x${'11'.repeat(32)}`)
   const key = Buffer.from(account.publicKey.slice(2), 'hex')
   expect(() => addressOf(key.subarray(0, 33))).toThrow()
@@ -103,7 +103,7 @@ test('refuses a public key that is compressed or cut', () => {
   expect(() => addressOf(Buffer.concat([Buffer.from([2]), key.subarray(1)]))).toThrow()
 })
 
-test('knows where a creation puts its contract', () => {
+test('computes the address of a created contract', () => {
   // go-ethereum, crypto/crypto_test.go, TestNewContractAddress.
   const sender = '0x970E8128AB834E8EAC17Ab8E3812F010678CF791'
   expect(createdAddress(sender, 0)).toBe(checksum('0x333c3310824b7c685133f2bedb2ca4b8b4df633d'))

@@ -1,4 +1,4 @@
-// What a preview says that moves: of a node that simulates, and of one that only traces. Both tell the same.
+// The asset changes of a preview, on a node that simulates and on one that only traces. Both give the same result.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { encodeDeployData, encodeFunctionData, getAddress, getContractAddress, pad } from 'viem'
@@ -73,7 +73,7 @@ describe.each(KINDS)('%s', (_, missing) => {
     chain = chainBehind(without(...missing)).chain
   })
 
-  test('tells payments and events in the order in which they came', async () => {
+  test('reports payments and events in the order in which they happened', async () => {
     const at = getAddress(previewed.address)
     expect(await brief(chain, [call(previewed, 'turns', [other], 9n)])).toEqual([
       [
@@ -89,7 +89,7 @@ describe.each(KINDS)('%s', (_, missing) => {
     ])
   })
 
-  test('leaves out what was undone: payments, what they paid on, and events', async () => {
+  test('leaves out reverted calls: their payments, their inner payments and their events', async () => {
     const at = getAddress(previewed.address)
     expect(await brief(chain, [call(previewed, 'tries', [other], 50n)])).toEqual([
       [
@@ -101,7 +101,7 @@ describe.each(KINDS)('%s', (_, missing) => {
     ])
   })
 
-  test('tells what a creation pays, and what a contract leaves at its end', async () => {
+  test('reports the coins of a creation, and the coins that a self-destruction sends', async () => {
     const nonce = BigInt(await node.publicClient.getTransactionCount({ address: rich }))
     const at = getContractAddress({ from: rich, nonce })
     const short = getContractAddress({ from: at, nonce: 1n })
@@ -114,7 +114,7 @@ describe.each(KINDS)('%s', (_, missing) => {
     ])
   })
 
-  test('tells a wrapped coin as a token that comes and goes', async () => {
+  test('reports wrapping and unwrapping of the coin as a mint and a burn of the token', async () => {
     const at = getAddress(wrapped.address)
     await node.write({
       contract: { ...wrapped, abi: (await testContract('WrappedCoin')).abi },
@@ -151,14 +151,14 @@ describe.each(KINDS)('%s', (_, missing) => {
     ])
   })
 
-  test('takes no deposit into what is no token for a wrapped coin', async () => {
+  test('does not report a deposit into a contract that is no token as a wrapped coin', async () => {
     const stake = await node.deploy('Stake')
     expect(await brief(chain, [call(stake, 'deposit', [], 5n)])).toEqual([
       [['native', rich, getAddress(stake.address), '-', 5n]],
     ])
   })
 
-  test('tells of rebasing and fee-keeping tokens what moved', async () => {
+  test('reports the amounts that rebasing tokens and tokens with a fee really moved', async () => {
     const rebasing = await node.deploy('RebasingToken')
     const fee = await deployOdd(node, 'FeeToken')
     const told = await brief(chain, [call(rebasing, 'transfer', [other, 100n]), call(fee, 'transfer', [other, 100n])])
@@ -171,7 +171,7 @@ describe.each(KINDS)('%s', (_, missing) => {
     ])
   })
 
-  test('tells mints, transfers and burns of tokens and NFTs of every standard', async () => {
+  test('reports mints, transfers and burns of tokens and NFTs of every standard', async () => {
     const token = await node.deploy('BurnableToken', [rich])
     const nft = await node.deploy('BurnableNft', [rich])
     const multi = await node.deploy('BurnableMulti', [rich])
@@ -199,7 +199,7 @@ describe.each(KINDS)('%s', (_, missing) => {
   })
 })
 
-test('a self-destruction alone is told where the node traces', async () => {
+test('a self-destruction by itself is reported by a node that traces', async () => {
   const { chain } = chainBehind(without('eth_simulateV1'))
   // CALLDATALOAD(0), SELFDESTRUCT.
   const mortal = getAddress('0x000000000000000000000000000000000000dead')
@@ -213,7 +213,7 @@ test('a self-destruction alone is told where the node traces', async () => {
   ])
 })
 
-test('a node that only traces runs each element alone, and says so of a failure', async () => {
+test('a node that only traces runs each element alone, and the error of a failed element says so', async () => {
   const { chain } = chainBehind(without('eth_simulateV1'))
   const token = await node.deploy('BurnableToken', [rich])
   const previews = await chain.preview(rich, [
@@ -229,13 +229,13 @@ test('a node that only traces runs each element alone, and says so of a failure'
   expect(previews.map(({ changes }) => changes?.map(({ amount }) => amount))).toEqual([[], [], [7n]])
 })
 
-test('a failure of the first element carries no remark', async () => {
+test('a failure of the first element has no such remark', async () => {
   const { chain } = chainBehind(without('eth_simulateV1'))
   const [preview] = await chain.preview(rich, [call(previewed, 'refuse')])
   expect(preview).toMatchObject({ success: false, error: 'execution reverted: refused', changes: [] })
 })
 
-test('traces that show no logs are not believed', async () => {
+test('traces without logs are not used', async () => {
   const { chain, calls } = chainBehind(async (request) => {
     if (request.method === 'eth_simulateV1') return { error: { code: -32601, message: 'Method not found' } }
     if (request.method !== 'debug_traceCall') return undefined
@@ -250,7 +250,7 @@ test('traces that show no logs are not believed', async () => {
   expect(calls.filter((methods) => methods.includes('debug_traceCall'))).toHaveLength(1)
 })
 
-test('traces that fail, come late or cannot be read leave the end as it is, without changes', async () => {
+test('if tracing fails, is too slow or is unreadable, the result is the same but without changes', async () => {
   const ways: Behaviour[] = [
     () => ({ error: { code: -32000, message: 'header not found' } }),
     () => ({ result: { type: 'CALL', calls: 'many' } }),
@@ -269,7 +269,7 @@ test('traces that fail, come late or cannot be read leave the end as it is, with
   }
 })
 
-test('what a node lacked is tried again after ten minutes', async () => {
+test('a method that the node lacked is tried again after ten minutes', async () => {
   let missing = ['eth_simulateV1', 'debug_traceCall']
   const proxy = startFakeNode({ behind: node.rpcUrl, behaviour: (request) => without(...missing)(request) })
   proxies.push(proxy)
@@ -295,7 +295,7 @@ test('what a node lacked is tried again after ten minutes', async () => {
   expect(await askedFor()).toEqual([true, ['eth_simulateV1']])
 })
 
-test('on a node of the same kind as a developer has, coins that moved within are asked about once more, elsewhere not', async () => {
+test('on a developer’s node, payments of inner calls are checked by a trace; on other nodes they are not', async () => {
   const tries = call(previewed, 'tries', [other], 50n)
   const { chain, calls } = chainBehind(() => undefined)
   await chain.preview(rich, [tries])
@@ -312,11 +312,11 @@ test('on a node of the same kind as a developer has, coins that moved within are
   elsewhere.calls.length = 0
   const [preview] = await elsewhere.chain.preview(rich, [tries])
   expect(elsewhere.calls).toEqual([['eth_chainId', 'eth_simulateV1']])
-  // As the node tells it.
+  // As the node reports it.
   expect(preview?.changes).toHaveLength(7)
 })
 
-test('a trace that differs from the simulation is not believed', async () => {
+test('a trace that differs from the simulation is not used', async () => {
   // The second element's path depends on the first, which its trace does not see.
   const { chain } = chainBehind(() => undefined)
   const previews = await chain.preview(rich, [call(previewed, 'keep', [1n]), call(previewed, 'payKept', [other], 8n)])
@@ -326,7 +326,7 @@ test('a trace that differs from the simulation is not believed', async () => {
   ])
 })
 
-test('what is believed is not believed for longer because somebody went by it', () => {
+test('a missing method is forgotten ten minutes after it was first noticed, even if it was noticed again', () => {
   let nowMs = 0
   const limits = createLimits({ nowMs: () => nowMs })
   limits.learn('simulation')

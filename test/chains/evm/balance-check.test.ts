@@ -49,7 +49,7 @@ const without = (told: BlockMovements, contract: string | null): BlockMovements 
   movements: told.movements.filter((each) => each.contract !== contract),
 })
 
-test('holds the coin and tokens against their balances, and names what is missing', async () => {
+test('compares movements of the coin and of tokens with balances, and names what is missing', async () => {
   await call(token, 'transfer', [other, 7n])
   const told = await block()
   expect(await chain.checkBalances(told, scope())).toEqual({ checked: 4, differences: [] })
@@ -60,11 +60,11 @@ test('holds the coin and tokens against their balances, and names what is missin
       { address: other, contract: token.address, changed: 7n, expected: 0n },
     ],
   })
-  // Strangers' contracts may say what they like.
+  // Contracts that are not in the scope may report anything.
   expect(await chain.checkBalances(without(told, token.address), scope([]))).toMatchObject({ differences: [] })
 })
 
-test('counts what a failed transaction costs, and what is wrapped', async () => {
+test('includes the fee of a failed transaction, and wrapped coins', async () => {
   await call(token, 'transfer', [other, 10n ** 30n])
   expect(await chain.checkBalances(await block(), scope())).toMatchObject({ checked: 1, differences: [] })
   await call(wrapped, 'deposit', [], 9n)
@@ -87,7 +87,7 @@ const behind = async <T>(behaviour: Behaviour, use: (chain: Chain) => Promise<T>
 }
 const missing = { error: { code: -32_601, message: 'the method does not exist/is not available' } }
 
-test('says nothing of coins in a block that is not traced, and nothing at all where a node cannot tell', async () => {
+test('skips coins in a block without traces, and everything if the node lacks receipts or state', async () => {
   await call(token, 'transfer', [other, 1n])
   const told = await block()
   const untraced = { ...told, isTraced: false }
@@ -100,7 +100,7 @@ test('says nothing of coins in a block that is not traced, and nothing at all wh
   expect(await behind(noState, (of) => of.checkBalances(told, scope()))).toBeNull()
 })
 
-test('takes a block that a reorganisation took away for no difference', async () => {
+test('reports no difference for a block that a reorganisation removed', async () => {
   await call(token, 'transfer', [other, 2n])
   const told = await block()
   await node.reorg({ depth: 1 })

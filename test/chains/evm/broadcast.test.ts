@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import type { BroadcastOutcome } from '../../../src/chains/chain.ts'
 import { classifyRefusal } from '../../../src/chains/evm/broadcast.ts'
 
-/** As the nodes' sources spell them, with the parts that vary filled in. */
+/** The messages in the nodes' sources, with their variable parts filled in. */
 const SAID: readonly (readonly [BroadcastOutcome['kind'], string, readonly string[]])[] = [
   [
     'accepted',
@@ -96,7 +96,7 @@ const SAID: readonly (readonly [BroadcastOutcome['kind'], string, readonly strin
   ],
   [
     'unknown',
-    'pools and proxies with a trouble of their own',
+    'pools and proxies with problems of their own',
     [
       'txpool is full',
       'pending sub-pool is full',
@@ -113,18 +113,18 @@ const SAID: readonly (readonly [BroadcastOutcome['kind'], string, readonly strin
   ],
 ]
 
-test('knows the spellings of the nodes', () => {
+test('recognises the messages of each node', () => {
   for (const [kind, , messages] of SAID) {
     for (const message of messages)
       expect([message, classifyRefusal({ message, data: undefined }).kind]).toEqual([message, kind])
   }
 })
 
-test('reads the word that nethermind put behind a general message', () => {
+test('reads the reason that nethermind appends to a general message', () => {
   expect(classifyRefusal({ message: 'Transaction rejected', data: 'AlreadyKnown' })).toEqual({ kind: 'accepted' })
 })
 
-test('a reason is one bounded line', () => {
+test('a reason is one line of limited length', () => {
   const outcome = classifyRefusal({ message: `transaction underpriced\n${'x'.repeat(10_000)}`, data: undefined })
   if (outcome.kind !== 'underpriced') throw new Error('expected underpriced')
   expect(outcome.reason.length).toBeLessThanOrEqual(200)

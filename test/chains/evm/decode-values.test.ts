@@ -1,4 +1,4 @@
-// Arguments as a person reads them: published encodings, agreement with another implementation, and what must be refused.
+// Arguments in readable form: published encodings, agreement with another implementation, and encodings that are refused.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -16,11 +16,11 @@ const input = (type: string, name = '', components?: readonly AbiInput[]): AbiIn
 const decodeBy = (item: AbiItem, data: Hex) =>
   decodeCall({ to: contract, input: data }, undefined, { bound: [], general: [item] })
 
-/** Bytes of a row of words; short ones are numbers. */
+/** The bytes of several words; a short word is a number. */
 const words = (...each: readonly string[]): string => each.map((word) => word.padStart(64, '0')).join('')
 const padded = (hex: string): string => hex.padEnd(64, '0')
 
-describe('reads what was published', () => {
+describe('decodes published encodings', () => {
   /** Solidity documentation, "Contract ABI Specification", Examples and Use of Dynamic Types. */
   const SOLIDITY: readonly (readonly [AbiItem, Hex, Record<string, unknown>])[] = [
     [
@@ -114,7 +114,7 @@ describe('agrees with viem', () => {
     fc.constantFrom('\u0000', '\ufeffx', 'a\u202eb', '').map((text) => same('string', text)),
   )
   const arrayOf = (each: fc.Arbitrary<Case>, fixed: boolean): fc.Arbitrary<Case> =>
-    // One case many times over: all items of an array are of one type.
+    // The same case several times: all items of an array have one type.
     fc.tuple(each, fc.integer({ min: fixed ? 1 : 0, max: 4 })).map(([{ parameter, value, shown }, length]) => ({
       parameter: { ...parameter, type: `${parameter.type}[${fixed ? length : ''}]` },
       value: Array(length).fill(value),
@@ -145,7 +145,7 @@ describe('agrees with viem', () => {
       cases.map(({ value }) => value),
     ).slice(2)
 
-  test('on any types and values, by the place of each', () => {
+  test('for any types and values, by position', () => {
     fc.assert(
       fc.property(fc.array(any, { maxLength: 5 }), (cases) => {
         const shown = Object.fromEntries(cases.map((each, index) => [String(index), each.shown]))
@@ -160,7 +160,7 @@ describe('agrees with viem', () => {
     )
   })
 
-  test('and takes no other bytes for the same arguments', () => {
+  test('and accepts no other bytes for the same arguments', () => {
     fc.assert(
       fc.property(
         fc.array(any, { minLength: 1, maxLength: 4 }),
@@ -183,7 +183,7 @@ describe('agrees with viem', () => {
   })
 })
 
-test('a function is its address and selector, in hex', () => {
+test('a value of a function type is its address and selector in hex', () => {
   const callee = '70997970c51812dc3a010c7d01b50e0d17dc79c8a9059cbb'
   expect(readArguments([input('function', 'next')], padded(callee))).toEqual({ next: `0x${callee}` })
   expect(readArguments([input('function', 'next')], padded(`${callee}01`))).toBeNull()
@@ -192,21 +192,21 @@ test('a function is its address and selector, in hex', () => {
 describe('refuses', () => {
   const refused: readonly (readonly [string, readonly string[], string])[] = [
     ['an integer that is too wide', ['uint8'], words('100')],
-    ['a negative one whose sign is not carried on', ['int8'], words('ff')],
+    ['a negative integer without sign extension', ['int8'], words('ff')],
     ['a boolean of 2', ['bool'], words('2')],
-    ['an address with more before it', ['address'], `01${'00'.repeat(31)}`],
-    ['fixed bytes with more behind them', ['bytes4'], padded('1234567801')],
+    ['an address with other bytes before it', ['address'], `01${'00'.repeat(31)}`],
+    ['fixed bytes with other bytes after them', ['bytes4'], padded('1234567801')],
     ['padding that is not zero', ['bytes'], words('20', '1') + padded('aa01')],
     ['a gap before the tail', ['bytes'], words('40', '0', '0')],
     ['tails in another order', ['bytes', 'bytes'], words('60', '40', '0', '0')],
-    ['two tails in one place', ['bytes', 'bytes'], words('40', '40', '0')],
+    ['two tails at the same position', ['bytes', 'bytes'], words('40', '40', '0')],
     ['an offset beyond the end', ['bytes'], words('ffffffff', '0')],
     ['an offset of more than 32 bits', ['bytes'], words('100000000000000020', '0')],
     ['a length beyond the end', ['uint256[]'], words('20', 'ffffffff')],
     ['text that is no UTF-8', ['string'], words('20', '1') + padded('ff')],
     ['text with half a surrogate', ['string'], words('20', '3') + padded('eda080')],
-    ['a longer array than there is data', ['uint256[100000000][100000000]'], words('1')],
-    ['a type that there is not', ['uint257'], words('1')],
+    ['an array that is longer than the data', ['uint256[100000000][100000000]'], words('1')],
+    ['an unknown type', ['uint257'], words('1')],
     ['an array of nothing', ['uint256[0]'], ''],
   ]
   test.each(refused)('%s', (_, types, data) => {
@@ -220,7 +220,7 @@ describe('refuses', () => {
 })
 
 describe('names', () => {
-  test('are bare, and none is lost', () => {
+  test('have no leading underscores; an empty or repeated name is replaced by its position', () => {
     const inputs = ['a', '_a', '', '__', '__proto__', 'constructor', ''].map((name) => input('uint8', name))
     const values = readArguments(inputs, words('1', '2', '3', '4', '5', '6', '7'))
     expect(JSON.parse(JSON.stringify(values))).toEqual({
@@ -237,28 +237,28 @@ describe('names', () => {
   })
 })
 
-describe('takes time by the length of the data alone', () => {
+describe('needs time only in proportion to the data', () => {
   const timed = (inputs: readonly AbiInput[], data: string): number => {
     const started = performance.now()
     expect(readArguments(inputs, data)).toBeNull()
     return performance.now() - started
   }
 
-  test('where a thousand offsets lead to the same bytes', () => {
+  test('if a thousand offsets point to the same bytes', () => {
     const count = 1_500
     const offsets = Array.from({ length: count }, () => (count * 32).toString(16))
     const data = words('20', count.toString(16), ...offsets, (60_000).toString(16)) + '61'.repeat(60_000)
     expect(timed([input('bytes[]')], data)).toBeLessThan(100)
   })
 
-  test('where lists within lists promise more', () => {
+  test('if nested lists claim to be longer', () => {
     const type = `uint256${'[]'.repeat(8)}`
     expect(timed([input(type)], words(...Array.from({ length: 4_000 }, () => '20')))).toBeLessThan(100)
     expect(timed([input('uint8[999999999]')], words('1'))).toBeLessThan(100)
   })
 })
 
-describe('where declarations share a selector', () => {
+describe('if several declarations have the same selector', () => {
   // EIP-1967's well-known clash, OpenZeppelin's "Transparent Proxy Pattern": both have 0x42966c68.
   const burn: AbiItem = { name: 'burn', inputs: [input('uint256', 'amount')] }
   const clash: AbiItem = { name: 'collate_propagate_storage', inputs: [input('bytes16', 'data')] }
@@ -268,11 +268,11 @@ describe('where declarations share a selector', () => {
   const both: Hex = `0x42966c68${words('0')}`
   const none = { bound: [], general: [] }
 
-  test('they do share it', () => {
+  test('the declarations of these tests have the same selector', () => {
     expect([burn, clash].map(signatureOf).map(selectorOf)).toEqual(['0x42966c68', '0x42966c68'])
   })
 
-  test('the one that the data is exactly of is it; of two, neither', () => {
+  test('the one that the data fits exactly is used; if two fit, neither is', () => {
     const declared = { ...none, general: [clash] }
     expect(decodeCall({ to, input: dirty }, 'other', declared)).toEqual({
       functionName: 'burn',
@@ -281,17 +281,17 @@ describe('where declarations share a selector', () => {
     expect(decodeCall({ to, input: both }, 'other', declared)).toBeNull()
     const general = { ...none, general: [burn, clash] }
     expect(decodeCall({ to, input: both }, 'other', general)).toBeNull()
-    // As a number, those 16 bytes in front are one too.
+    // These 16 leading bytes are also a valid number.
     expect(decodeCall({ to, input: bytes16 }, 'other', declared)).toBeNull()
   })
 
-  test('what is bound to the contract decides, and nothing else is tried', () => {
+  test('a declaration bound to the contract decides, and no other is tried', () => {
     const declared = { bound: [clash], general: [burn] }
     expect(decodeCall({ to, input: both }, 'erc20', declared)?.functionName).toBe('collate_propagate_storage')
     expect(decodeCall({ to, input: dirty }, 'erc20', declared)).toBeNull()
   })
 
-  test('of one signature the built-in names are shown, by the contract’s standard; a bound one’s before them', () => {
+  test('built-in parameter names are shown, by the contract’s standard; names of a bound declaration come first', () => {
     const general = { ...none, general: [burn] }
     expect(decodeCall({ to, input: dirty }, 'erc20', general)?.arguments).toEqual({ value: '5' })
     expect(decodeCall({ to, input: dirty }, 'erc721', general)?.arguments).toEqual({ tokenId: '5' })

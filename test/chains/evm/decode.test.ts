@@ -16,7 +16,7 @@ const encode = (declaration: string, args: readonly unknown[]): Hex => {
 }
 const decode = (input: Hex, standard?: 'erc20' | 'erc721' | 'erc1155') => decodeCall({ to: contract, input }, standard)
 
-/** Selectors as the EIPs and 4byte.directory give them. */
+/** Selectors from the EIPs and 4byte.directory. */
 const SELECTORS: readonly (readonly [Hex, string, string, readonly unknown[], Record<string, unknown>])[] = [
   ['0xa9059cbb', 'transfer', 'function transfer(address,uint256)', [alice, max], { to: alice, value: String(max) }],
   ['0x095ea7b3', 'approve', 'function approve(address,uint256)', [alice, 0n], { spender: alice, value: '0' }],
@@ -126,7 +126,7 @@ const SELECTORS: readonly (readonly [Hex, string, string, readonly unknown[], Re
   ],
 ]
 
-test('reads the functions of the standards by the names of the EIPs', () => {
+test('decodes the functions of the standards with the parameter names of the EIPs', () => {
   for (const [selector, functionName, declaration, args, named] of SELECTORS) {
     const input = encode(declaration, args)
     expect(input.slice(0, 10)).toBe(selector)
@@ -134,12 +134,12 @@ test('reads the functions of the standards by the names of the EIPs', () => {
   }
 })
 
-test('reads call data in upper case too', () => {
+test('decodes call data in upper case too', () => {
   const input = encode('function transfer(address,uint256)', [alice, 1n])
   expect(decode(`0x${input.slice(2).toUpperCase()}`)).toEqual(decode(input))
 })
 
-test('one selector means what the contract’s standard says', () => {
+test('a selector of two standards is decoded by the contract’s standard', () => {
   const move = encode('function transferFrom(address,address,uint256)', [alice, bob, 7n])
   expect(decode(move, 'erc20')?.arguments).toEqual({ from: alice, to: bob, value: '7' })
   expect(decode(move, 'erc721')?.arguments).toEqual({ from: alice, to: bob, tokenId: '7' })
@@ -150,7 +150,7 @@ test('one selector means what the contract’s standard says', () => {
   expect(dependsOnStandard('0x')).toBe(false)
 })
 
-test('is silent about what it does not know', () => {
+test('returns null for unknown or malformed call data', () => {
   const good = encode('function transfer(address,uint256)', [alice, 1n])
   const wrong: Hex[] = [
     '0x',
@@ -164,7 +164,7 @@ test('is silent about what it does not know', () => {
     `0xa9059cbb${'ff'.repeat(12)}${good.slice(34)}`,
     // A boolean of 2.
     `0xa22cb465${alice.slice(2).toLowerCase().padStart(64, '0')}${'2'.padStart(64, '0')}`,
-    // A string that begins behind the end.
+    // A string that begins after the end.
     `0xd204c45e${bob.slice(2).toLowerCase().padStart(64, '0')}${'f'.repeat(64)}`,
     `0xd0e30db0${'00'.repeat(32)}`,
   ]
@@ -172,7 +172,7 @@ test('is silent about what it does not know', () => {
   expect(decodeCall({ to: null, input: good })).toBeNull()
 })
 
-test('refuses to be kept busy by a megabyte of arguments', () => {
+test('spends little time on a megabyte of arguments', () => {
   const ids = Array.from({ length: 20_000 }, (_, index) => BigInt(index))
   const input = encode('function safeBatchTransferFrom(address,address,uint256[],uint256[],bytes)', [
     alice,
@@ -186,7 +186,7 @@ test('refuses to be kept busy by a megabyte of arguments', () => {
   expect(performance.now() - started).toBeLessThan(50)
 })
 
-test('never throws, whatever stands behind a known selector', () => {
+test('never throws, whatever bytes follow a known selector', () => {
   fc.assert(
     fc.property(
       fc.constantFrom(...SELECTORS.map(([selector]) => selector)),

@@ -31,8 +31,8 @@ const transfer: EvmUnsigned = {
 }
 
 /**
- * Figures of ethereumjs-monorepo, packages/tx/test/json/eip1559.json: nonce, value, gas limit, tip, cap, and the signed
- * transaction as it stands in a block, to 0x…aaaa on the Calaveras test network (chain id 7822).
+ * From ethereumjs-monorepo, packages/tx/test/json/eip1559.json: nonce, value, gas limit, tip, cap, and the signed
+ * transaction, to 0x…aaaa on the Calaveras test network (chain id 7822).
  */
 const CALAVERAS_KEY: Hex = '0x8f2a55949038a9610f50fb23b5883af3b4ecb3c3bb792cbcefbd1542c692be63'
 const CALAVERAS: readonly (readonly [number, bigint, bigint, bigint, bigint, Hex])[] = [
@@ -67,7 +67,7 @@ test('signs the published vectors of EIP-1559', async () => {
   }
 })
 
-test('signs byte for byte what a viem account signs, and reads it back', async () => {
+test('gives the same signed bytes as a viem account, and they decode to the same fields', async () => {
   const account = privateKeyToAccount(PRIVATE_KEY)
   const quantity = fc.bigInt({ min: 0n, max: 2n ** 96n })
   const unsigned = fc.record({
@@ -102,7 +102,7 @@ test('signs byte for byte what a viem account signs, and reads it back', async (
   )
 })
 
-test('knows the hash before anything is sent', async () => {
+test('computes the hash before anything is sent', async () => {
   const { raw, hash } = await signed(transfer, PRIVATE_KEY)
   expect(parseTransaction(raw).nonce).toBe(0)
   expect(hash).toMatch(/^0x[0-9a-f]{64}$/)
@@ -155,7 +155,7 @@ test('refuses a malformed signature', () => {
 })
 
 test('encodes the unsigned form as EIP-1559 says', () => {
-  // 0x02 ‖ rlp([1, 0, 1 gwei, 2 gwei, 21000, to, 1, "", []]), put together by hand: 39 bytes of fields behind 0xe7.
+  // 0x02 ‖ rlp([1, 0, 1 gwei, 2 gwei, 21000, to, 1, "", []]), written by hand: 39 bytes of fields after 0xe7.
   const form = '0x02e70180843b9aca008477359400825208945aaeb6053f3e94c9b9a09f33669435e7ef1beaed0180c0'
   expect(serializeUnsigned(transfer)).toBe(form)
   expect(Buffer.from(signingBytes(transfer)).toString('hex')).toBe(keccak256(form).slice(2))

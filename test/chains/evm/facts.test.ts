@@ -22,7 +22,7 @@ afterAll(() => node?.stop())
 
 const factsOf = async (address: string) => (await chain.facts([getAddress(address)])).get(getAddress(address))
 
-test('tells tokens and collections by their own word', async () => {
+test('reads standard, name, symbol and decimals of tokens and collections from their contracts', async () => {
   const token = await node.deploy('TestToken', ['Test Token', 'TST', 6])
   const nft = await node.deploy('WizardCollection', ['Wizards', 'WIZ', rich])
   const multi = await node.deploy('MultiToken', ['', rich])
@@ -50,7 +50,7 @@ test('reads the bytes32 names of old tokens', async () => {
   })
 })
 
-test('bounds and cleans hostile names, and takes no absurd decimals', async () => {
+test('shortens and cleans hostile names, and does not accept absurd decimals', async () => {
   expect(await factsOf((await deployOdd(node, 'HostileToken')).address)).toEqual({
     isContract: true,
     standard: 'erc20',
@@ -60,7 +60,7 @@ test('bounds and cleans hostile names, and takes no absurd decimals', async () =
   })
 })
 
-test('believes no contract that says yes to everything, and waits for none that never answers', async () => {
+test('is not fooled by a contract that answers yes to everything, and is not delayed by one that never ends', async () => {
   const nothing = { isContract: true, standard: 'other', name: '', symbol: '', decimals: 0 } as const
   const yes = await factsOf((await deployOdd(node, 'YesToAll')).address)
   expect(yes).toMatchObject({ standard: 'other' })
@@ -69,7 +69,7 @@ test('believes no contract that says yes to everything, and waits for none that 
   expect(performance.now() - started).toBeLessThan(5_000)
 })
 
-test('bounds what a contract may burn while it is read', async () => {
+test('limits the gas that a contract may use while it is read', async () => {
   const limits: unknown[] = []
   const watching = startFakeNode({
     behind: node.rpcUrl,
@@ -91,7 +91,7 @@ test('an account that delegated (EIP-7702) is no contract', async () => {
   expect(await factsOf(account)).toMatchObject({ isContract: false })
 })
 
-test('remembers contracts, and asks for them once', async () => {
+test('remembers contracts, and reads each once', async () => {
   const token = getAddress((await node.deploy('TestToken', ['Test', 'TST', 6])).address)
   const memory = createMemory()
   const counting = startFakeNode({ behind: node.rpcUrl })
@@ -107,7 +107,7 @@ test('remembers contracts, and asks for them once', async () => {
   counting.stop()
 })
 
-test('an address without code may have some later', async () => {
+test('an address without code is not remembered, as it may have code later', async () => {
   const later = '0x00000000000000000000000000000000000000C1'
   const memory = createMemory()
   const counted = createEvmChain({ row, rpcUrl: node.rpcUrl, memory })
@@ -132,7 +132,7 @@ test('remembers nothing of a contract that a node refused to read', async () => 
   busy.stop()
 })
 
-test('what is doubtful is read anew, and stays as it was where the node does not answer', async () => {
+test('a doubtful contract is read again, and stays as it was if the node does not answer', async () => {
   const token = getAddress((await node.deploy('TestToken', ['Test', 'TST', 6])).address)
   const before = { isContract: true, standard: 'erc20', name: '', symbol: '', decimals: 0 } as const
   const kept = createMemory()
@@ -155,7 +155,7 @@ test('many addresses are read in bounded batches', async () => {
   expect(facts.size).toBe(250)
 })
 
-test('no answer at all is no text', () => {
+test('an empty answer gives no text', () => {
   const cases: (Hex | null)[] = [
     null,
     '0x',
@@ -167,9 +167,10 @@ test('no answer at all is no text', () => {
   for (const data of cases) expect(textIn(data, 64)).toBe('')
 })
 
-test('a minimal proxy (EIP-1167) is what its implementation makes of it', async () => {
+test('a minimal proxy (EIP-1167) has the facts that its implementation gives it', async () => {
   const { address } = await node.deploy('TestToken', ['Behind', 'BHD', 6])
-  // The bytecode of the EIP; decimals are the implementation's immutable, names the proxy's own, empty storage.
+  // The bytecode of the EIP. The decimals are an immutable of the implementation. The names are read from the proxy's own
+  // storage, which is empty.
   const code = `363d3d373d3d3d363d73${address.slice(2).toLowerCase()}5af43d82803e903d91602b57fd5bf3`
   const proxy = getAddress('0x00000000000000000000000000000000000011a7')
   await node.rpc('anvil_setCode', [proxy, `0x${code}`])

@@ -1,11 +1,11 @@
-// A node of which a test decides what it says: it answers by itself, or stands in front of a real one and changes answers.
+// A node whose answers a test chooses: it answers by itself, or it is a proxy of a real node and changes answers.
 
 type Request = { readonly jsonrpc: '2.0'; readonly id: number; readonly method: string; readonly params: unknown[] }
 type Reply = { readonly result: unknown } | { readonly error: { code: number; message: string; data?: unknown } }
 
 /**
- * `undefined` passes the request on; without a real node behind, that is "Method not found". With one, the chain id is that
- * node's, and no behaviour is asked for it.
+ * `undefined` passes the request on to the real node, or answers "Method not found" if there is none. With a real node,
+ * `eth_chainId` always goes to that node.
  */
 export type Behaviour = (request: Request) => Reply | undefined | Promise<Reply | undefined>
 

@@ -4,8 +4,8 @@ import { RpcError } from '../../../src/chains/node/rpc.ts'
 
 const error = (message: string, code = -32_000) => new RpcError({ method: 'eth_getLogs', code, message })
 
-test('knows blocks and receipts that are gone', () => {
-  // As the clients say it; sources beside the patterns.
+test('recognises messages about pruned blocks and receipts', () => {
+  // The messages of the clients; their sources are next to the patterns.
   for (const each of [
     error('pruned history unavailable', 4444),
     error('Pruned history unavailable'),
@@ -22,7 +22,7 @@ test('knows blocks and receipts that are gone', () => {
   }
 })
 
-test('takes nothing else for that', () => {
+test('does not mistake other messages for them', () => {
   for (const each of [
     error('header not found'),
     error('unknown block'),
@@ -36,7 +36,7 @@ test('takes nothing else for that', () => {
   }
 })
 
-test('knows a state that is gone, in every client’s words', () => {
+test('recognises every client’s message about pruned state', () => {
   for (const message of [
     'missing trie node c6ebfa (path ) state 0xc6 is not available, not found',
     'required historical state unavailable (reexec=128)',

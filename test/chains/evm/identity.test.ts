@@ -1,4 +1,4 @@
-// Which node is believed: one that says the right chain id, and says it again.
+// Only a node with the right chain id is used, and it is asked for the chain id again and again.
 
 import { afterEach, describe, expect, test } from 'bun:test'
 import { identityOf } from '../../../src/chains/evm/identity.ts'
@@ -15,7 +15,7 @@ afterEach(async () => {
   for (const each of open.splice(0)) await each.stop()
 })
 
-/** A node that answers everything with 7, and the chain ids in turn; the last of them from then on. */
+/** A node that answers everything with 7, and `eth_chainId` with the given ids in turn. The last one is repeated. */
 const start = (...chainIds: readonly number[]) => {
   const state = { chainIds: [...chainIds], now: 0 }
   const node = startFakeNode({
@@ -28,7 +28,7 @@ const start = (...chainIds: readonly number[]) => {
   open.push(node)
   const plain = createRpc({ rpcUrl: node.rpcUrl, network: 'Ethereum', timeoutMs: 1_000 })
   const identity = identified({ plain, network: 'Ethereum', identity: identityOf(RIGHT), nowMs: () => state.now })
-  /** Taken out, so that what comes next is seen alone. */
+  /** The calls since the last time. */
   const calls = () => node.calls.splice(0).map((methods) => methods.join(' '))
   return { state, node, calls, ...identity }
 }
@@ -44,8 +44,8 @@ const refusal = async (promise: Promise<unknown>): Promise<unknown> => {
   return error instanceof NodeUnavailable ? error.code : error
 }
 
-describe('a question', () => {
-  test('takes the chain id along each time, in every batch', async () => {
+describe('a request', () => {
+  test('asks for the chain id too, in every batch', async () => {
     const { rpc, node, calls } = start(RIGHT)
     expect(await rpc.ask(seven)).toBe(7n)
     expect(await rpc.askAll([seven, null, seven])).toEqual([7n, null, 7n])
@@ -60,7 +60,7 @@ describe('a question', () => {
     ])
   })
 
-  test('for large answers takes it along while the node was not right lately', async () => {
+  test('for large answers asks for the chain id only if it was not confirmed recently', async () => {
     const { state, bulk, calls } = start(RIGHT)
     for (let each = 0; each < 2; each += 1) expect(await bulk.ask(seven)).toBe(7n)
     expect(calls()).toEqual(['eth_chainId seven', 'seven'])
@@ -69,7 +69,7 @@ describe('a question', () => {
     expect(calls()).toEqual(['eth_chainId seven'])
   })
 
-  test('for large answers takes it along after a request that failed', async () => {
+  test('for large answers asks for the chain id after a request that failed', async () => {
     const { bulk, calls } = start(RIGHT, WRONG)
     await bulk.ask(seven)
     const broken = question('eth_broken', [], () => quantity(null))
@@ -79,7 +79,7 @@ describe('a question', () => {
     expect(calls()).toEqual(['eth_chainId seven'])
   })
 
-  test('is answered by nobody where another chain does, until the right one is back', async () => {
+  test('fails if the node is of another chain, until the right one is back', async () => {
     const { rpc } = start(WRONG, WRONG, RIGHT)
     await expect(rpc.ask(seven)).rejects.toMatchObject({
       code: 'wrong_chain',
@@ -90,20 +90,20 @@ describe('a question', () => {
     expect(await rpc.ask(seven)).toBe(7n)
   })
 
-  test('with another node behind each request gets the right one’s answers, and no others', async () => {
+  test('with alternating nodes behind one URL uses the answers of the right one only', async () => {
     const { rpc } = start(RIGHT, WRONG, RIGHT, WRONG, RIGHT)
     const ends: unknown[] = []
     for (let each = 0; each < 5; each += 1) ends.push(await refusal(rpc.ask(seven)))
     expect(ends).toEqual([null, 'wrong_chain', null, 'wrong_chain', null])
   })
 
-  test('sends nothing where there is nothing to ask', async () => {
+  test('sends nothing if there is nothing to ask', async () => {
     const { rpc, calls } = start(RIGHT)
     expect(await rpc.askAll([null, null])).toEqual([null, null])
     expect(calls()).toEqual([])
   })
 
-  test('a node that refuses to say who it is is not believed; what it refuses altogether stays a refusal', async () => {
+  test('is not answered if the node refuses only the chain id; if it refuses the whole batch, that is a refusal', async () => {
     const { rpc, node } = start(RIGHT)
     const no = { error: { code: -32005, message: 'query returned more than 10000 results' } }
     node.behave(({ method }) => (method === 'eth_chainId' ? no : { result: '0x7' }))
@@ -112,7 +112,7 @@ describe('a question', () => {
     expect(await rpc.try(seven)).toMatchObject({ ok: false, error: { message: no.error.message } })
   })
 
-  test('an answer for the chain id that is none is an unavailable node', async () => {
+  test('a malformed chain id means that the node is unavailable', async () => {
     const { rpc, node } = start(RIGHT)
     for (const result of [null, 11_155_111, '11155111', '', '0x', {}, `0x${'f'.repeat(60)}`]) {
       node.behave(({ method }) => ({ result: method === 'eth_chainId' ? result : '0x7' }))
@@ -121,8 +121,8 @@ describe('a question', () => {
   })
 })
 
-describe('bytes', () => {
-  test('go to a node that was right lately, and to no other', async () => {
+describe('a signed transaction', () => {
+  test('is sent only to a node whose chain id was confirmed recently', async () => {
     const { state, outbound, calls } = start(RIGHT, RIGHT, WRONG, RIGHT)
     for (let each = 0; each < 2; each += 1) await outbound.try(send)
     expect(calls()).toEqual(['eth_chainId', 'eth_sendRawTransaction', 'eth_sendRawTransaction'])
@@ -136,22 +136,22 @@ describe('bytes', () => {
     expect(calls()).toEqual(['eth_chainId', 'eth_sendRawTransaction'])
   })
 
-  test('go out at once where a question has just shown the right one', async () => {
+  test('is sent at once if another request has just confirmed the chain id', async () => {
     const { rpc, outbound, calls } = start(RIGHT)
     await rpc.ask(seven)
     await outbound.try(send)
     expect(calls()).toEqual(['eth_chainId seven', 'eth_sendRawTransaction'])
   })
 
-  test('that are sent at once ask once who it is', async () => {
+  test('shares one question for the chain id with others that are sent at the same time', async () => {
     const { outbound, calls } = start(RIGHT)
     await Promise.all(Array.from({ length: 20 }, () => outbound.try(send)))
     expect(calls().filter((methods) => methods === 'eth_chainId').length).toBe(1)
   })
 })
 
-describe('a signature that asks nothing else', () => {
-  test('waits for the first answer, and then for none', async () => {
+describe('a signature that needs nothing else from the node', () => {
+  test('waits for the first answer, but never again', async () => {
     const { confirm, calls } = start(RIGHT)
     const [one, other] = [confirm(), confirm()]
     expect([one === null, other === null]).toEqual([false, false])
@@ -160,7 +160,7 @@ describe('a signature that asks nothing else', () => {
     expect(calls()).toEqual(['eth_chainId'])
   })
 
-  test('is not to be while the node answers for another chain, or was last heard to', async () => {
+  test('is refused while the node’s last answer named another chain', async () => {
     const { confirm, node } = start(WRONG, WRONG, RIGHT)
     for (let each = 0; each < 2; each += 1) expect(await refusal(confirm() ?? Promise.resolve())).toBe('wrong_chain')
     await confirm()
@@ -172,7 +172,7 @@ describe('a signature that asks nothing else', () => {
     expect(await refusal(wrong() ?? Promise.resolve())).toBe('node_unavailable')
   })
 
-  test('waits once for a node that never answers, and then for none', async () => {
+  test('waits once for a node that never answers, but never again', async () => {
     const { state, confirm, node } = start(RIGHT)
     await node.stop()
     await confirm()
@@ -182,20 +182,20 @@ describe('a signature that asks nothing else', () => {
     }
   })
 
-  test('counts on the last answer, however old, which is asked for anew meanwhile', async () => {
+  test('uses the last answer, however old, while the chain id is asked for again', async () => {
     const { state, confirm, readChainId, node, calls } = start(RIGHT, WRONG)
     await confirm()
     calls()
     state.now += LONG_MS
     expect([confirm(), confirm(), confirm()]).toEqual([null, null, null])
-    // Whoever asks now shares the question that is under way.
+    // A request at this moment shares the question that is under way.
     expect(await readChainId()).toBe(WRONG)
     expect(calls()).toEqual(['eth_chainId'])
     expect(await refusal(confirm() ?? Promise.resolve())).toBe('wrong_chain')
     await node.stop()
   })
 
-  test('goes on while the node is away, which is tried now and then', async () => {
+  test('is given while the node is away, which is tried now and then', async () => {
     const { state, confirm, readChainId, node } = start(RIGHT)
     await confirm()
     await node.stop()

@@ -50,7 +50,7 @@ const replaces = (next: EvmUnsigned, before: EvmUnsigned): boolean =>
 const caps = (rungs: readonly EvmUnsigned[]): readonly bigint[] => rungs.map(({ maxFeePerGas }) => maxFeePerGas / GWEI)
 
 describe('the ladder', () => {
-  test('begins with the transaction itself, changes nothing but the fees, and reaches 32 times the first offer', () => {
+  test('begins with the transaction itself, changes only the fees, and reaches 32 times the first fee', () => {
     const { rungs, isFixed, isCutByFunds } = ladder()
     expect(rungs[0]).toEqual(unsigned)
     expect(caps(rungs)).toEqual([30n, 60n, 120n, 240n, 480n, 960n])
@@ -63,7 +63,7 @@ describe('the ladder', () => {
     expect(tips).toEqual([1, 1.5, 2.25, 3.375, 5.0625, 7.59375])
   })
 
-  test('each rung, and the cancel, would be taken by geth in place of the one before, and stays below the ceiling', () => {
+  test('has rungs, and a cancel, that geth accepts as replacements of the one before, below the ceiling', () => {
     const fee = fc.bigInt({ min: 0n, max: 1_000n * GWEI })
     const money = fc.bigInt({ min: 0n, max: 10n ** 19n })
     fc.assert(
@@ -87,19 +87,19 @@ describe('the ladder', () => {
     )
   })
 
-  test('a fee that the caller fixed is kept', () => {
+  test('keeps a fee that the caller fixed', () => {
     const { rungs, isFixed, isCutByFunds } = ladder({ intent: fixing(unsigned) })
     expect({ rungs, isFixed, isCutByFunds }).toEqual({ rungs: [unsigned], isFixed: true, isCutByFunds: false })
   })
 
-  test('a fee near the ceiling has fewer rungs, and never none; the ceiling itself is the last', () => {
+  test('has fewer rungs for a fee near the ceiling, but at least one; the last is the ceiling itself', () => {
     expect(caps(ladder({ ceilingWei: 50n * GWEI }).rungs)).toEqual([30n, 50n])
-    // Less than a quarter above: no pool would be sure to take it.
+    // Less than a quarter above: a pool might not accept it.
     expect(caps(ladder({ ceilingWei: 37n * GWEI }).rungs)).toEqual([30n])
     expect(caps(ladder({ ceilingWei: GWEI }).rungs)).toEqual([30n])
   })
 
-  test('rungs that the signer could not pay are left out, and that is told', () => {
+  test('leaves out rungs that the signer cannot pay, and says so', () => {
     const gwei = (amount: bigint) => unsigned.value + unsigned.gasLimit * amount * GWEI
     const cut = (amount: bigint) => {
       const { rungs, isCutByFunds } = ladder({ spendable: gwei(amount) })
@@ -111,7 +111,7 @@ describe('the ladder', () => {
     expect(cut(30n)).toEqual({ caps: [30n], isCutByFunds: true })
   })
 
-  test('of a plain payment is not so high that its cancel could not be paid', () => {
+  test('of a plain payment is low enough for its cancel to be paid', () => {
     const payment = { ...unsigned, value: 0n, input: '0x', gasLimit: 21_000n } as const
     const { rungs, cancel } = ladder({ unsigned: payment, spendable: 21_000n * 100n * GWEI })
     expect(caps(rungs)).toEqual([30n, 60n, 80n])
@@ -120,7 +120,7 @@ describe('the ladder', () => {
 })
 
 describe('the cancel', () => {
-  test('uses the nonce and does nothing, above the top rung', () => {
+  test('only uses the nonce, at fees above the top rung', () => {
     const { rungs, cancel } = ladder()
     const top = rungs.at(-1) as EvmUnsigned
     expect(cancel).toEqual({
@@ -131,7 +131,7 @@ describe('the cancel', () => {
     })
   })
 
-  test('of a fixed fee offers what the market could ask for, and never less than the fee', () => {
+  test('of a fixed fee offers what the market may rise to, and never less than the fixed fee', () => {
     const low = { ...unsigned, maxFeePerGas: GWEI, maxPriorityFeePerGas: GWEI / 10n }
     const atMarket = unsigned
     expect(ladder({ unsigned: low, intent: fixing(low), atMarket }).cancel.maxFeePerGas).toBe(150n * GWEI)

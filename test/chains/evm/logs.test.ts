@@ -19,14 +19,14 @@ const to = `0x${bob.slice(26)}`
 const join = (...words: readonly Hex[]): Hex => `0x${words.map((each) => each.slice(2)).join('')}`
 const read = (topics: readonly Hex[], data: Hex, address: Hex = contract) => transfersOf({ address, topics, data })
 
-test('its topics are the digests of the events’ signatures', () => {
+test('the topics are the hashes of the events’ signatures', () => {
   const digest = (signature: string): Hex => keccak256(stringToHex(signature))
   expect(digest('Transfer(address,address,uint256)')).toBe(TRANSFER_TOPIC)
   expect(digest('TransferSingle(address,address,address,uint256,uint256)')).toBe(TRANSFER_SINGLE_TOPIC)
   expect(digest('TransferBatch(address,address,address,uint256[],uint256[])')).toBe(TRANSFER_BATCH_TOPIC)
 })
 
-test('the number of topics tells ERC-20 from ERC-721', () => {
+test('the number of topics distinguishes ERC-20 from ERC-721', () => {
   expect(read([TRANSFER_TOPIC, alice, bob], word(5n))).toEqual([
     { standard: 'erc20', contract, tokenId: null, from, to, amount: 5n },
   ] as never)
@@ -38,7 +38,7 @@ test('the number of topics tells ERC-20 from ERC-721', () => {
   ])
 })
 
-test('where nothing is indexed, or the wrong thing, the contract’s standard sets it right', () => {
+test('an event with unusual indexing is read by the contract’s standard', () => {
   const [unindexed] = read([TRANSFER_TOPIC, alice, bob], word(5n)).map(movementOf)
   const [indexed] = read([TRANSFER_TOPIC, alice, bob, word(5n)], '0x').map(movementOf)
   if (unindexed === undefined || indexed === undefined) throw new Error('expected movements')
@@ -48,7 +48,7 @@ test('where nothing is indexed, or the wrong thing, the contract’s standard se
   for (const standard of ['erc721', 'other', undefined] as const) expect(asStandard(indexed, standard)).toBe(indexed)
 })
 
-test('the simulation’s address of the native coin is the coin', () => {
+test('the address that a simulation uses for the native coin means the coin', () => {
   const native: Hex = `0x${'ee'.repeat(20)}`
   expect(read([TRANSFER_TOPIC, alice, bob], word(5n), native)).toMatchObject([{ standard: 'native', contract: null }])
 })
@@ -57,7 +57,7 @@ const batchData = (ids: readonly bigint[], amounts: readonly bigint[]): Hex =>
   encodeAbiParameters([{ type: 'uint256[]' }, { type: 'uint256[]' }], [ids, amounts])
 const batch = (data: Hex) => read([TRANSFER_BATCH_TOPIC, alice, alice, bob], data)
 
-test('reads ERC-1155, alone and in batches', () => {
+test('reads single transfers and batches of ERC-1155', () => {
   expect(read([TRANSFER_SINGLE_TOPIC, alice, alice, bob], join(word(7n), word(9n)))).toMatchObject([
     { standard: 'erc1155', tokenId: 7n, amount: 9n, from, to },
   ])
@@ -78,14 +78,14 @@ test('reads ERC-1155, alone and in batches', () => {
   )
 })
 
-test('a batch that says more than it holds, or does not match, is none', () => {
+test('a batch whose lists are too short or differ in length is ignored', () => {
   const good = batchData([1n], [2n])
   const wrong: Hex[] = [
     '0x',
     word(64n),
     good.slice(0, -64) as Hex,
     batchData([1n, 2n], [3n]),
-    // Both lists claim five items and hold one.
+    // Both lists claim five items and have one.
     join(word(0x40n), word(0x80n), word(5n), word(1n), word(5n), word(2n)),
     join(word(0x40n), word(0x40n), word(2n ** 255n), word(1n)),
     join(word(0x41n), word(0x80n), word(1n), word(1n), word(1n), word(2n)),

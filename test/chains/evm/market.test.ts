@@ -1,4 +1,4 @@
-// How much of a node's word on fees is believed. The node is a real chain, behind a proxy that lies about fees.
+// How far a node is trusted about fees. The node is a real chain behind a proxy that lies about fees.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { toHex } from 'viem'
@@ -29,11 +29,11 @@ afterAll(async () => {
 type Told = {
   readonly baseFee: bigint
   readonly tip: bigint
-  /** What it shows where it is asked for a block with its transactions: absent, the real chain's block. */
+  /** The answer to a request for a block with its transactions; if absent, the real chain's block. */
   readonly block?: unknown
 }
 
-/** Five blocks of one base fee and one median tip. */
+/** Five blocks with the same base fee and the same median tip. */
 const lying = ({ baseFee, tip, block }: Told, change: Partial<EvmNetworkRow> = {}) => {
   const proxy = startFakeNode({
     behind: node.rpcUrl,
@@ -57,7 +57,7 @@ const lying = ({ baseFee, tip, block }: Told, change: Partial<EvmNetworkRow> = {
   return { proxy, chain: createEvmChain({ row: { ...row, ...change }, rpcUrl: proxy.rpcUrl, memory: createMemory() }) }
 }
 
-/** What it would sign, by preparing for sending and for signing alone: both are the same. */
+/** The tip that would be signed. It must be the same for sending and for signing only. */
 const offered = async (told: Told, change: Partial<EvmNetworkRow> = {}) => {
   const { chain } = lying(told, change)
   const { unsigned, atMarket } = await chain.prepare(payment, from, { behind: async () => [] })
@@ -82,29 +82,29 @@ const paid = (baseFee: bigint, tips: readonly bigint[], more: readonly unknown[]
 })
 
 describe('a tip', () => {
-  test('that is usual is believed as the node tells it, without a further question', async () => {
+  test('that is usual is accepted from the node without a further request', async () => {
     expect(await offered({ baseFee: GWEI, tip: 3n * GWEI })).toEqual({ maxFeePerGas: 5n * GWEI, tip: 3n * GWEI })
     const { proxy, chain } = lying({ baseFee: GWEI, tip: row.believedTipWei })
     await chain.prepare(payment, from, { behind: async () => [] })
     expect(proxy.calls.length).toBe(1)
   })
 
-  test('is the network’s minimum where blocks were empty', async () => {
+  test('is the network’s minimum if the blocks were empty', async () => {
     expect((await offered({ baseFee: 0n, tip: 0n })).tip).toBe(row.minPriorityFeeWei)
   })
 
-  test('of 1,990 gwei, told of blocks in which nobody paid it, is not signed', async () => {
+  test('of 1,990 gwei is not signed if nobody paid it in the blocks', async () => {
     const { tip, maxFeePerGas } = await offered({ baseFee: GWEI, tip: 1_990n * GWEI })
     expect(tip).toBe(row.believedTipWei)
     expect(maxFeePerGas).toBe(2n * GWEI + row.believedTipWei)
   })
 
-  test('that one odd transaction did pay is not signed while the base fee is low', async () => {
+  test('that only one odd transaction paid is not signed while the base fee is low', async () => {
     const odd = { baseFee: GWEI, tip: 1_990n * GWEI, block: paid(GWEI, [1_990n * GWEI]) }
     expect((await offered(odd)).tip).toBe(row.believedTipWei)
   })
 
-  test('of a rush is believed as far as a block bears it out', async () => {
+  test('that is high in a rush is accepted up to what a block proves', async () => {
     const baseFee = 90n * GWEI
     const rush = {
       baseFee,
@@ -118,17 +118,17 @@ describe('a tip', () => {
     expect((await offered({ ...rush, tip: 40n * GWEI })).tip).toBe(40n * GWEI)
   })
 
-  test('is not above the base fee that the block itself shows', async () => {
+  test('is not above the base fee of the block itself', async () => {
     const told = { baseFee: 900n * GWEI, tip: 90n * GWEI, block: paid(30n * GWEI, [90n * GWEI]) }
     expect((await offered(told, { maxFeePerGasCapWei: 2_000n * GWEI })).tip).toBe(30n * GWEI)
   })
 
-  test('is what was paid, not what was offered: by the cap, or as the price of an older kind of transaction', async () => {
+  test('is computed from what was paid, not offered: limited by the cap, and for older transactions from the gas price', async () => {
     const baseFee = 90n * GWEI
     const kinds = [
       { maxFeePerGas: toHex(140n * GWEI), maxPriorityFeePerGas: toHex(900n * GWEI) },
       { gasPrice: toHex(140n * GWEI) },
-      // A deposit of an OP stack's chain pays nothing.
+      // A deposit transaction of an OP stack chain pays nothing.
       { gasPrice: '0x0' },
       'no object',
     ]
@@ -153,14 +153,14 @@ describe('a tip', () => {
 describe('the ceiling', () => {
   const at = (gwei: bigint) => ({ maxFeePerGasCapWei: gwei * GWEI })
 
-  test('bounds what is offered while the market is below it', async () => {
+  test('limits fees while the market is below it', async () => {
     expect(await offered({ baseFee: 40n * GWEI, tip: GWEI }, at(60n))).toEqual({
       maxFeePerGas: 60n * GWEI,
       tip: GWEI,
     })
   })
 
-  test('lets a legal spike through: fifty times the base fee of a quiet day', async () => {
+  test('allows a real spike: fifty times the base fee of a quiet day', async () => {
     for (const [network, quiet] of [
       ['Ethereum', 15n],
       ['Polygon', 100n],
@@ -174,7 +174,7 @@ describe('the ceiling', () => {
     }
   })
 
-  test('refuses, retryably, while the market is above it, for sending and for signing', async () => {
+  test('refuses sending and signing while the market is above it, with an error that may be retried', async () => {
     const { chain } = lying({ baseFee: 61n * GWEI, tip: GWEI }, at(60n))
     const refused = {
       code: 'fee_ceiling_reached',
@@ -184,7 +184,7 @@ describe('the ceiling', () => {
     }
     await expect(chain.prepare(payment, from, { behind: async () => [] })).rejects.toMatchObject(refused)
     await expect(chain.fill(payment, from, { nonce: 0 })).rejects.toMatchObject(refused)
-    // Whoever fixes the fee decides that alone.
+    // A fee that the caller fixes is not limited by the ceiling.
     const fixed = { ...payment, maxFeePerGas: 70n * GWEI }
     expect((await chain.prepare(fixed, from, { behind: async () => [] })).unsigned).toMatchObject({
       maxFeePerGas: 70n * GWEI,
@@ -212,7 +212,7 @@ describe('an operator’s ceiling', () => {
     )
   })
 
-  test('counts in place of the default, and is refused where nothing could be sent with it', () => {
+  test('replaces the default, and is refused if nothing could be sent with it', () => {
     const rowBy = (wei: bigint) =>
       evmNetworkRow({
         network: 'Polygon',

@@ -1,6 +1,6 @@
 import type { AddressFacts, ChainMemory } from '../../../src/chains/chain.ts'
 
-/** A memory that lasts as long as the test; `reads` counts how often it was asked. */
+/** A memory that lasts as long as the test; `reads` counts how often it was read. */
 export const createMemory = (): ChainMemory & { readonly kept: Map<string, AddressFacts> } => {
   const kept = new Map<string, AddressFacts>()
   return {

@@ -65,14 +65,14 @@ test.each([
   expect(error.message).toContain(reason)
 })
 
-test('only a contract is believed, not the node', () => {
+test('only a contract’s reason is used, not the node’s', () => {
   expect(mintRefusal(['execution failed:   Unauthorized()', 'insufficient funds for transfer'], null)).toMatchObject({
     code: 'mint_unsupported',
     message: 'This wallet cannot mint from contract_address.',
   })
 })
 
-test('a mint that is shown to succeed for money tells more than a want of permission, and that more than other words', () => {
+test('a mint that would succeed with money is the first reason to report, then missing permission, then other reasons', () => {
   const unauthorized = 'execution reverted: NotOwner()'
   const unpaid = 'execution reverted: wrong price'
   const paid = { signature: 'mint(address)', failure: unpaid }

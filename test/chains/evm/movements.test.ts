@@ -82,7 +82,7 @@ const one = async (number: bigint, from: Chain = chain): Promise<BlockMovements>
 const brief = ({ movements }: BlockMovements) =>
   movements.map(({ standard, from, to, tokenId, amount }) => [standard, from, to, tokenId ?? '-', amount])
 
-test('tells blocks with their hashes, and movements of all kinds in order', async () => {
+test('reports blocks with their hashes, and movements of all kinds in order', async () => {
   const number = await block([
     { to: other, value: 5n },
     call(token, 'transfer', [other, 7n]),
@@ -130,7 +130,7 @@ test('a block without transactions has no movements', async () => {
   expect((await one(number)).movements).toEqual([])
 })
 
-test('what failed moved nothing, whatever value it carried', async () => {
+test('a failed transaction moves nothing, even if it has a value', async () => {
   const number = await block([
     call(failing, 'text', [], 5n),
     { to: other, value: 0n },
@@ -140,7 +140,7 @@ test('what failed moved nothing, whatever value it carried', async () => {
   expect(brief(await one(number))).toEqual([['native', rich, getAddress(failing.address), '-', 3n]])
 })
 
-test('internal movements, creations with a value and undone calls are told by traces', async () => {
+test('traces show internal movements and creations with a value, and leave out reverted calls', async () => {
   const number = await block([
     call(inner, 'make', [], 6n),
     call(inner, 'tryPaying', [third], 8n),
@@ -157,7 +157,7 @@ test('internal movements, creations with a value and undone calls are told by tr
   ])
 })
 
-test('every way to trace tells the same, and a node without traces tells the transactions’ own values', async () => {
+test('every tracing method gives the same movements; a node without traces gives the transactions’ own values', async () => {
   const number = await block([
     { to: other, value: 5n },
     call(inner, 'make', [], 6n),
@@ -185,7 +185,7 @@ test('every way to trace tells the same, and a node without traces tells the tra
   expect(new Set(keys).size).toBe(keys.length)
 })
 
-test('how a node traces is found out once', async () => {
+test('the tracing method of a node is found out once', async () => {
   const number = await block([{ to: other, value: 5n }])
   await withNode(missing, async (plain, calls) => {
     await one(number, plain)
@@ -197,7 +197,7 @@ test('how a node traces is found out once', async () => {
   })
 })
 
-test('a block whose state is gone is told without internal movements', async () => {
+test('a block whose state was pruned is reported without internal movements', async () => {
   const number = await block([call(inner, 'make', [], 6n)])
   const pruned: Behaviour = ({ method }) =>
     method === 'trace_block' ? { error: { code: -32000, message: 'required historical state unavailable' } } : undefined
@@ -214,7 +214,7 @@ test('a block whose state is gone is told without internal movements', async () 
   ])
 })
 
-test('a node that is only busy is not taken for one that cannot trace', async () => {
+test('a busy node is not mistaken for one that cannot trace', async () => {
   const number = await block([call(inner, 'make', [], 6n)])
   let refusals = 1
   const busy: Behaviour = ({ method }) =>
@@ -225,7 +225,7 @@ test('a node that is only busy is not taken for one that cannot trace', async ()
   })
 })
 
-test('transfers to itself, and the same wallet on both sides, are told', async () => {
+test('transfers from a wallet to itself are reported', async () => {
   const number = await block([
     { to: rich, value: 4n },
     call(token, 'transfer', [rich, 3n]),
@@ -238,7 +238,7 @@ test('transfers to itself, and the same wallet on both sides, are told', async (
   ])
 })
 
-test('odd tokens do no harm', async () => {
+test('tokens with unusual events do no harm', async () => {
   const kitty = await deployOdd(node, 'Kitty')
   const three = await deployOdd(node, 'ThreeTopics')
   const emitter = await deployOdd(node, 'Emitter')
@@ -259,7 +259,7 @@ test('odd tokens do no harm', async () => {
   ])
 })
 
-test('a thousand transfers in one transaction are told one by one', async () => {
+test('a thousand transfers in one transaction are each reported', async () => {
   const emitter = await deployOdd(node, 'Emitter')
   const hash = await node.walletClient.sendTransaction({ ...call(emitter, 'emitMany', [1_000n]), gas: 5_000_000n })
   const { blockNumber } = await node.receiptOf(hash)
@@ -268,13 +268,13 @@ test('a thousand transfers in one transaction are told one by one', async () => 
   expect(movements.every(({ logIndex, amount }) => amount === BigInt(logIndex) + 1n)).toBe(true)
 })
 
-test('blocks that the node does not have yet are to be read again', async () => {
+test('blocks that the node does not have yet must be read again', async () => {
   const newest = await node.publicClient.getBlockNumber({ cacheTime: 0 })
   expect(await chain.movements({ fromBlock: newest, toBlock: newest + 1n })).toBeNull()
   expect(await chain.movements({ fromBlock: newest + 5n, toBlock: newest + 6n })).toBeNull()
 })
 
-test('answers of two chains are to be read again', async () => {
+test('answers from two different branches must be read again', async () => {
   const number = await block([{ to: other, value: 5n }, call(token, 'transfer', [other, 7n])])
   const otherHash = `0x${'77'.repeat(32)}`
   const forward = async (method: string, params: unknown[]): Promise<unknown> => node.rpc(method, params)
@@ -298,7 +298,7 @@ test('answers of two chains are to be read again', async () => {
       const receipts = (await forward(method, params)) as object[]
       return { result: receipts.map((receipt) => ({ ...receipt, blockHash: otherHash })) }
     },
-    // A block that is not the child of the one before.
+    // A block whose parent is not the block before it.
     async ({ method, params }) => {
       if (method !== 'eth_getBlockByNumber' || params[0] !== `0x${number.toString(16)}`) return undefined
       return { result: { ...((await forward(method, params)) as object), parentHash: otherHash } }
@@ -309,7 +309,7 @@ test('answers of two chains are to be read again', async () => {
   }
 })
 
-test('a node that lags behind the one that told the block loses no event', async () => {
+test('no event is lost if a node lags behind the one that reported the block', async () => {
   const number = await block([call(token, 'transfer', [other, 7n])])
   const lagging: Behaviour = ({ method, params: [filter] }) =>
     method === 'eth_getLogs' && !('blockHash' in (filter as object)) ? { result: [] } : undefined
@@ -321,7 +321,7 @@ test('a node that lags behind the one that told the block loses no event', async
   expect(await withNode(unaware, (behind) => behind.movements({ fromBlock: number, toBlock: number }))).toBeNull()
 })
 
-test('a reorganised block is told with its new hash', async () => {
+test('a reorganised block is reported with its new hash', async () => {
   const number = await block([call(token, 'transfer', [other, 7n])])
   const before = await one(number)
   await node.reorg({ depth: 1 })
@@ -331,7 +331,7 @@ test('a reorganised block is told with its new hash', async () => {
   expect(after.movements).toEqual([])
 })
 
-test('a range that the node refuses as too wide is to be asked for in parts', async () => {
+test('a range that the node refuses as too wide must be requested in parts', async () => {
   const number = await block([call(token, 'transfer', [other, 7n])])
   const limited: Behaviour = ({ method, params: [filter] }) => {
     const { fromBlock, toBlock } = filter as { fromBlock?: string; toBlock?: string }
@@ -345,7 +345,7 @@ test('a range that the node refuses as too wide is to be asked for in parts', as
   })
 })
 
-test('one block that is too much for eth_getLogs is read from its receipts', async () => {
+test('a single block that is too large for eth_getLogs is read from its receipts', async () => {
   const number = await block([call(token, 'transfer', [other, 7n]), { to: other, value: 5n }])
   const limited: Behaviour = ({ method }) =>
     method === 'eth_getLogs'
@@ -354,7 +354,7 @@ test('one block that is too much for eth_getLogs is read from its receipts', asy
   expect(await withNode(limited, (small) => one(number, small))).toEqual(await one(number))
 })
 
-test('a node that is out of reach is unavailable, and nothing is told', async () => {
+test('an unreachable node is reported as unavailable', async () => {
   const proxy = startFakeNode({ behaviour: () => ({ error: { code: -32005, message: 'rate limit exceeded' } }) })
   await expect(chainAt(proxy.rpcUrl).movements({ fromBlock: 0n, toBlock: 1n })).rejects.toMatchObject({
     code: 'node_unavailable',
@@ -366,7 +366,7 @@ test('refuses a range that ends before it begins', async () => {
   await expect(chain.movements({ fromBlock: 5n, toBlock: 4n })).rejects.toThrow('range')
 })
 
-test('agrees with an independent reckoning of every receipt and balance', async () => {
+test('agrees with an independent calculation from every receipt and balance', async () => {
   const people = Array.from({ length: 4 }, (_, index) => fundedAccount(index + 1).address)
   const before = await Promise.all(people.map((address) => node.publicClient.getBalance({ address })))
   const tokensBefore = await balances(people)

@@ -29,7 +29,7 @@ const mint = (contract: Deployed, from: string = rich, recipient: string = other
 const sent = ({ to, input, value }: Intent) => node.send({ to: to as Hex, data: input, value })
 const changesOf = async (intent: Intent) => (await chain.preview(rich, [intent]))[0]?.changes
 
-test('finds how a collection mints, with its URI where it takes one', async () => {
+test('finds the function by which a collection mints, with a URI if it takes one', async () => {
   const wizard = await node.deploy('WizardCollection', ['Wizards', 'WIZ', rich])
   const mintTo = await node.deploy('MintToCollection', ['MintTo', 'MTO', rich])
   const bare = await node.deploy('BareCollection', ['Bare', 'BAR', rich])
@@ -47,7 +47,7 @@ test('finds how a collection mints, with its URI where it takes one', async () =
   expect(await chain.tokenUris([{ contract: getAddress(wizard.address), tokenId: 0n }])).toEqual([uri])
 })
 
-test('an ERC-1155 token’s id is the digest of its URI', async () => {
+test('the id of an ERC-1155 token is the hash of its URI', async () => {
   const multi = await node.deploy('MultiToken', ['https://example.org/{id}.json', rich])
   const intent = await mint(multi)
   const tokenId = BigInt(keccak256(stringToHex(uri)))
@@ -57,7 +57,7 @@ test('an ERC-1155 token’s id is the digest of its URI', async () => {
   ])
 })
 
-test('gives a token an id that no other has, where the collection asks for one beside the URI', async () => {
+test('chooses a unique token id if the collection asks for an id and a URI', async () => {
   const chosen = await node.deploy('ChosenIdCollection')
   const [first, second] = [await mint(chosen), await mint(chosen)]
   const [change] = (await changesOf(first)) ?? []
@@ -68,7 +68,7 @@ test('gives a token an id that no other has, where the collection asks for one b
   expect(await chain.tokenUris([{ contract: getAddress(chosen.address), tokenId }])).toEqual([uri])
 })
 
-test('mints from our own collection', async () => {
+test('mints in our own collection', async () => {
   const creation = await chain.collectionIntent({
     ...{ name: 'Ours', symbol: 'OUR', baseUri: '', contractUri: 'https://example.org/c.json', owner: rich },
   })
@@ -86,7 +86,7 @@ test('mints from our own collection', async () => {
   expect(await chain.tokenUris([{ contract, tokenId: 1n }])).toEqual([uri])
 })
 
-test('a wallet that may not mint learns the contract’s reason', async () => {
+test('a wallet that may not mint is refused with the contract’s reason', async () => {
   const wizard = await node.deploy('WizardCollection', ['Wizards', 'WIZ', rich])
   await expect(mint(wizard, poor)).rejects.toMatchObject({
     code: 'mint_unauthorized',
@@ -99,7 +99,7 @@ test('a wallet that may not mint learns the contract’s reason', async () => {
   })
 })
 
-test('a mint that wants money is told by that it succeeds with money, however rich the wallet is', async () => {
+test('a mint that requires a payment is recognised because it succeeds with one, for rich and poor wallets', async () => {
   const paid = await node.deploy('PaidCollection', [''])
   for (const from of [rich, poor]) {
     await expect(mint(paid, from)).rejects.toMatchObject({
@@ -109,7 +109,7 @@ test('a mint that wants money is told by that it succeeds with money, however ri
   }
 })
 
-test('refuses what mints nothing to the recipient', async () => {
+test('refuses a contract that mints nothing to the recipient', async () => {
   const faucet = await node.deploy('FaucetToken')
   const yes = await deployOdd(node, 'YesToAll')
   const token = await node.deploy('TestToken', ['Test', 'TST', 6])
@@ -136,7 +136,7 @@ test('tries all functions in one round trip', async () => {
   ])
 })
 
-test('finds the same on a node that cannot simulate, and is not fooled by a contract that takes anything', async () => {
+test('finds the same on a node that cannot simulate, and is not fooled by a contract that accepts any call', async () => {
   const old = startFakeNode({
     behind: node.rpcUrl,
     behaviour: ({ method }) =>
@@ -162,7 +162,7 @@ test('finds the same on a node that cannot simulate, and is not fooled by a cont
   old.stop()
 })
 
-test('a node that supposes no money says only that nothing mints', async () => {
+test('with a node that cannot override balances, the refusal only says that no function mints', async () => {
   const plain = startFakeNode({
     behind: node.rpcUrl,
     behaviour: ({ method, params }) => {
@@ -180,7 +180,7 @@ test('a node that supposes no money says only that nothing mints', async () => {
   plain.stop()
 })
 
-test('a node in trouble is not taken for a collection that does not mint', async () => {
+test('a failing node is not mistaken for a collection that does not mint', async () => {
   const busy = startFakeNode({
     behaviour: ({ method }) =>
       method === 'eth_getCode' ? { result: '0x00' } : { error: { code: -32005, message: 'rate limit exceeded' } },
@@ -211,7 +211,7 @@ test('moves a token by the safe transfer of its standard', async () => {
   await expect(chain.transferNftIntent({ ...request, amount: 2n })).rejects.toMatchObject({ code: 'invalid_input' })
 })
 
-test('moves nothing of a contract that is no collection', async () => {
+test('refuses to move tokens of a contract that is no collection', async () => {
   const token = await node.deploy('TestToken', ['Test', 'TST', 6])
   for (const contract of [getAddress(token.address), poor]) {
     const request = { contract, from: rich, recipient: other, tokenId: 0n, amount: 1n }
@@ -222,7 +222,7 @@ test('moves nothing of a contract that is no collection', async () => {
   }
 })
 
-test('a token without a URI has none, and does not disturb the others', async () => {
+test('a token without a URI has none, and does not affect the others', async () => {
   const wizard = await node.deploy('WizardCollection', ['Wizards', 'WIZ', rich])
   await sent(await mint(wizard))
   const contract = getAddress(wizard.address)

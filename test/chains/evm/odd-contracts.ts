@@ -1,4 +1,4 @@
-// Contracts that tests need and nobody should deploy: odd tokens, hostile names, every way to fail.
+// Contracts for tests only: odd tokens, hostile names, and every way to fail.
 
 import type { Abi, Hex } from 'viem'
 import type { TestChain } from '../../support/chains.ts'
@@ -47,14 +47,14 @@ contract Kitty {
   function supportsInterface(bytes4 id) external pure returns (bool) { return id == 0x80ac58cd || id == 0x01ffc9a7; }
 }
 
-/// An NFT whose event has three topics where four are usual.
+/// An NFT whose event has three topics instead of the usual four.
 contract ThreeTopics {
   event Transfer(address indexed from, address indexed to, uint256 tokenId);
   function transfer(address to, uint256 tokenId) external { emit Transfer(msg.sender, to, tokenId); }
   function supportsInterface(bytes4 id) external pure returns (bool) { return id == 0x80ac58cd || id == 0x01ffc9a7; }
 }
 
-/// A token of the time before strings.
+/// An old token whose name and symbol are bytes32.
 contract Bytes32Token {
   bytes32 public constant name = "Maker";
   bytes32 public constant symbol = "MKR";
@@ -77,17 +77,17 @@ contract HostileToken {
   }
 }
 
-/// Says yes to everything.
+/// Answers every call with true.
 contract YesToAll {
   fallback() external payable { assembly { mstore(0, 1) return(0, 32) } }
 }
 
-/// Never answers.
+/// Loops until the gas is used up.
 contract Endless {
   fallback() external payable { while (true) {} }
 }
 
-/// Keeps a tenth of what is moved.
+/// Keeps a tenth of each transfer.
 contract FeeToken {
   event Transfer(address indexed from, address indexed to, uint256 value);
   mapping(address => uint256) public balanceOf;
@@ -104,7 +104,7 @@ contract FeeToken {
   }
 }
 
-/// Fails in every way, and keeps a number for those that come after.
+/// Fails in every way, and stores a number that later calls can check.
 contract Failing {
   error Told(uint256 number, address who);
   uint256 public kept;
@@ -122,7 +122,7 @@ contract Failing {
   receive() external payable {}
 }
 
-/// Its creation takes coins and emits.
+/// Its constructor accepts coins and emits an event.
 contract Created {
   event Transfer(address indexed from, address indexed to, uint256 value);
   uint256 public number;
@@ -134,7 +134,7 @@ contract RefusingCreation {
   constructor() { revert("not created"); }
 }
 
-/// Creates a contract with coins, and takes coins back out of a call that fails.
+/// Creates a contract with coins, and makes a failing inner call with coins.
 contract Inner {
   receive() external payable {}
   function make() external payable { new Created{value: msg.value}(1); }
@@ -173,7 +173,7 @@ export const oddContract = (name: OddContract): { readonly abi: Abi; readonly by
   return { abi: contract.abi as unknown as Abi, bytecode: contract.bytecode }
 }
 
-/** Deploys one from the chain's first account. */
+/** Deploys such a contract from the chain's first account. */
 export const deployOdd = async (chain: TestChain, name: OddContract, args: readonly unknown[] = []) => {
   const { abi, bytecode } = oddContract(name)
   const { contractAddress } = await chain.receiptOf(await chain.walletClient.deployContract({ abi, bytecode, args }))

@@ -76,7 +76,7 @@ test('fills in a plain transfer in one round trip', async () => {
   expect(prepared.worstCost).toBe(5n + 21_000n * unsigned.maxFeePerGas)
 })
 
-test('what it fills in is mined as it stands', async () => {
+test('the filled-in transaction is mined unchanged', async () => {
   const account = privateKeyToAccount(generatePrivateKey())
   await node.fund(account.address, parseEther('1'))
   const unsigned = ofEvm((await prepare(call('keep', [77n]), account.address)).unsigned)
@@ -124,7 +124,7 @@ test('prepares a contract creation', async () => {
   expect(unsigned.gasLimit).toBeGreaterThan(100_000n)
 })
 
-test('counts pending transactions for the nonce', async () => {
+test('includes pending transactions in the nonce', async () => {
   await node.setAutomine(false)
   try {
     const before = await prepare(to(other))
@@ -143,7 +143,7 @@ test('counts pending transactions for the nonce', async () => {
   }
 })
 
-test('a revert is told with its reason, whether the gas limit is given or not', async () => {
+test('a revert is refused with its reason, with or without a given gas limit', async () => {
   const cases: [Intent, string][] = [
     [call('text'), 'execution reverted: no way'],
     [call('silent'), 'execution reverted: no reason given'],
@@ -164,13 +164,13 @@ test('a revert is told with its reason, whether the gas limit is given or not', 
   }
 })
 
-test('a gas limit that is too low fails beforehand', async () => {
+test('a gas limit that is too low is refused', async () => {
   for (const gasLimit of [1n, 20_999n, 25_000n]) {
     await expect(prepare({ ...call('keep', [5n]), gasLimit })).rejects.toMatchObject({ code: 'execution_reverted' })
   }
 })
 
-test('what depends on a live transaction is judged behind it', async () => {
+test('a call that depends on a live transaction is checked after it', async () => {
   const approve = to(token.address, encodeFunctionData({ abi: erc20, functionName: 'approve', args: [rich, 30n] }))
   const move = to(
     token.address,
@@ -186,7 +186,7 @@ test('what depends on a live transaction is judged behind it', async () => {
   expect(fixed.unsigned.gasLimit).toBe(90_000n)
 })
 
-test('a call to where no contract is yet is judged behind what may create it, and else on its own', async () => {
+test('a call to an address without code is checked after a creation, but not after other transactions', async () => {
   const { proxy, chain: counted } = fake(() => undefined)
   const { minedCount } = await prepare(to(other))
   const keep = { ...call('keep', [5n]), to: getContractAddress({ from: rich, nonce: BigInt(minedCount) }) }
@@ -201,7 +201,7 @@ test('a call to where no contract is yet is judged behind what may create it, an
   expect(behindCreation).toBeGreaterThan(alone + 20_000n)
 })
 
-test('what another sender recorded before counts as well, with its own nonces', async () => {
+test('earlier transactions of another sender count too, with their own nonces', async () => {
   const [owner, spender] = [fundedAccount(0).address, fundedAccount(2).address]
   const nonce = await node.publicClient.getTransactionCount({ address: owner })
   const data = (functionName: string, args: readonly unknown[]) =>
@@ -213,7 +213,7 @@ test('what another sender recorded before counts as well, with its own nonces', 
   expect((await chain.prepare(move, spender, behind(nonce))).unsigned.gasLimit).toBeGreaterThan(40_000n)
 })
 
-test('a live transaction that is mined meanwhile has had its effect, and is not run again', async () => {
+test('a live transaction that was mined meanwhile is not run again', async () => {
   const keep = (number: bigint): Intent => call('keep', [number])
   const { minedCount } = await prepare(to(other))
   const stale = { ...keep(55n), nonce: minedCount - 1 }
@@ -221,7 +221,7 @@ test('a live transaction that is mined meanwhile has had its effect, and is not 
   await expect(prepare(call('need', [55n]), rich, [{ ...stale, nonce: minedCount }])).resolves.toBeDefined()
 })
 
-test('what depends on a transaction that was mined while it was judged is judged again', async () => {
+test('a call is checked again if the transaction that it depends on was mined during the check', async () => {
   let judgements = 0
   const early = { error: { code: 3, message: 'execution reverted', data: '0x' } }
   const proxy = startFakeNode({
@@ -235,12 +235,12 @@ test('what depends on a transaction that was mined while it was judged is judged
   proxy.stop()
 })
 
-test('a revert that stays one behind the live transactions is told as it is there', async () => {
+test('a call that reverts even after the live transactions is refused with that reason', async () => {
   const behind = [{ ...call('keep', [1n]), nonce: (await prepare(to(other))).minedCount }]
   await expect(prepare(call('text'), rich, behind)).rejects.toMatchObject({ message: 'execution reverted: no way' })
 })
 
-test('on a node that cannot simulate, the first judgement stands', async () => {
+test('on a node that cannot simulate, the first result counts', async () => {
   const { chain: old } = fake(({ method }) =>
     method === 'eth_simulateV1' ? { error: { code: -32601, message: 'Method not found' } } : undefined,
   )
@@ -251,7 +251,7 @@ test('on a node that cannot simulate, the first judgement stands', async () => {
   })
 })
 
-test('a sender without gas money learns that, and what it would need', async () => {
+test('a sender that cannot pay the gas is refused with the needed amount', async () => {
   for (const intent of [to(other), call('keep', [5n]), { ...call('keep', [5n]), gasLimit: 100_000n }]) {
     await expect(prepare(intent, poor)).rejects.toMatchObject({
       code: 'balance_insufficient',
@@ -262,7 +262,7 @@ test('a sender without gas money learns that, and what it would need', async () 
   }
 })
 
-test('a sender that cannot pay the value learns the same, with the gas of the call counted', async () => {
+test('a sender that cannot pay the value is refused with the needed amount, including the gas of the call', async () => {
   await node.fund(poor, 10n)
   const intent = call('keep', [5n], 11n)
   const { unsigned } = await prepare(intent)
@@ -273,14 +273,14 @@ test('a sender that cannot pay the value learns the same, with the gas of the ca
   expect(String(error)).toContain('has 0.00000000000000001 ETH')
 })
 
-test('a sender that cannot pay the value of a call that fails anyway is told the least', async () => {
+test('a sender that cannot pay the value of a failing call is refused with a minimum amount', async () => {
   await expect(prepare(call('text', [], 11n), poor)).rejects.toMatchObject({
     code: 'balance_insufficient',
     message: expect.stringContaining('needs at least'),
   })
 })
 
-test('one wei decides', async () => {
+test('the balance is checked to the wei', async () => {
   const fees = { maxFeePerGas: parseGwei('20'), maxPriorityFeePerGas: parseGwei('1') }
   const intent = { ...to(other, '0x', 5n), ...fees }
   const cost = 5n + 21_000n * fees.maxFeePerGas
@@ -290,7 +290,7 @@ test('one wei decides', async () => {
   await expect(prepare(intent, poor)).rejects.toMatchObject({ code: 'balance_insufficient' })
 })
 
-test('names the coin of the network', async () => {
+test('the refusal names the coin of the network', async () => {
   const polygon = evmNetworkRow({ network: 'Polygon', environment: 'testnet', devnet: true })
   const onThisNode = { ...polygon, chainId: row.chainId }
   const polygonChain = createEvmChain({ row: onThisNode, rpcUrl: node.rpcUrl, memory: createMemory() })
@@ -308,7 +308,7 @@ test('refuses fees that no node would relay', async () => {
   })
 })
 
-test('a network’s layer 1 fee is in the worst cost, with a margin, and in the balance check', async () => {
+test('the fee for layer 1 is included in the worst cost, with a margin, and in the balance check', async () => {
   const l1Fee = 400_000n
   const oracle = '0x420000000000000000000000000000000000000F'
   let asked: unknown
@@ -338,7 +338,7 @@ test('a network’s layer 1 fee is in the worst cost, with a margin, and in the 
   await expect(base.prepare(intent, poor, { behind: nothing })).resolves.toBeDefined()
 })
 
-test('a node without a pending state is asked for the newest one, and asked so from then on', async () => {
+test('a node without a pending state is asked for the newest state instead, from then on', async () => {
   const { proxy, chain: unmined } = fake(({ method, params }) =>
     params[1] === 'pending' && method !== 'eth_getTransactionCount'
       ? { error: { code: -32000, message: 'pending state is not available' } }
@@ -354,7 +354,7 @@ test('a node without a pending state is asked for the newest one, and asked so f
   })
 })
 
-test('a refusal that is not about the transaction is an unavailable node', async () => {
+test('a refusal that is not about the transaction means that the node is unavailable', async () => {
   const { chain: busy } = fake(({ method }) =>
     method === 'eth_estimateGas' ? { error: { code: -32005, message: 'daily request count exceeded' } } : undefined,
   )
@@ -362,14 +362,14 @@ test('a refusal that is not about the transaction is an unavailable node', async
   await expect(busy.fill(to(other), rich, { nonce: 0 })).rejects.toMatchObject({ code: 'node_unavailable' })
 })
 
-test('fills in fees and gas for signing, with the nonce it is given, also for a sender without money', async () => {
+test('fills in fees and gas for signing with the given nonce, also for a sender without money', async () => {
   const filled = await chain.fill(call('keep', [5n], 3n), poor, { nonce: 41 })
   expect(filled).toMatchObject({ nonce: 41, value: 3n })
   expect(filled.gasLimit).toBeGreaterThan(21_000n)
   expect((await chain.fill({ ...to(other), gasLimit: 30_000n }, poor, { nonce: 0 })).gasLimit).toBe(30_000n)
 })
 
-test('filling in refuses a call that reverts, and keeps what is given', async () => {
+test('filling in refuses a call that reverts, and keeps the given fields', async () => {
   await expect(chain.fill(call('text'), rich, { nonce: 0 })).rejects.toMatchObject({ code: 'execution_reverted' })
   const given = { maxFeePerGas: 9n, maxPriorityFeePerGas: 9n }
   expect(await chain.fill({ ...to(other), ...given }, rich, { nonce: 3 })).toMatchObject(given)

@@ -1,4 +1,4 @@
-// Previews of what costs a node much or goes wrong at it: each ends, in a known time, with a clear result or error.
+// Previews that are expensive for a node, or that fail there: each ends within a known time, with a clear result or error.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { encodeErrorResult, encodeFunctionData, getAddress, getContractAddress, pad, parseAbi, toHex } from 'viem'
@@ -62,19 +62,19 @@ const WAYS = [
 ] as const
 
 describe.each(WAYS)('%s', (_, way) => {
-  test('what runs out of gas fails alone', async () => {
+  test('a call that runs out of gas is the only one that fails', async () => {
     const previews = await timed(way().preview(rich, [call('loop'), call('endless'), pay(1n), call('keep', [1n])]))
     expect(errors(previews)).toEqual([expect.any(String), expect.any(String), null, null])
     expect(previews[0]?.error).toStartWith('execution failed: ')
     expect(previews.map(({ changes }) => changes?.length)).toEqual([0, 0, 1, 0])
   })
 
-  test('a deep recursion that ends is run to its end', async () => {
+  test('a deep but finite recursion succeeds', async () => {
     const [preview] = await timed(way().preview(rich, [call('deep', [150n])]))
     expect(preview).toMatchObject({ success: true, error: null, changes: [] })
   })
 
-  test('much return data does no harm', async () => {
+  test('a large amount of return data does no harm', async () => {
     const previews = await timed(
       way().preview(rich, [call('giveBack', [1_000_000n]), call('refuseWith', [1_000_000n])]),
     )
@@ -83,7 +83,7 @@ describe.each(WAYS)('%s', (_, way) => {
     expect(previews[1]?.error?.length).toBeLessThan(400)
   })
 
-  test('delegate calls to precompiles move nothing, and a coin for one does', async () => {
+  test('delegate calls to precompiles move nothing, but a payment to a precompile does', async () => {
     const [preview] = await timed(way().preview(rich, [call('precompiles', [], 3n)]))
     const at = getAddress(previewed.address)
     expect(preview?.changes?.map(({ from, to, amount }) => [from, to, amount])).toEqual([
@@ -105,7 +105,7 @@ describe.each(WAYS)('%s', (_, way) => {
     expect(previews[2]?.error).toContain('initcode')
   })
 
-  test('a sender without funds, and one that is a contract, are previewed', async () => {
+  test('a sender without coins and a sender that is a contract can be previewed', async () => {
     for (const from of [poor, getAddress(previewed.address)]) {
       const [kept, paid] = await way().preview(from, [call('keep', [1n]), pay(1n)])
       expect(kept).toMatchObject({ success: true, error: null, changes: [] })
@@ -114,7 +114,7 @@ describe.each(WAYS)('%s', (_, way) => {
   })
 })
 
-test('any of fifty elements may fail alone, and those behind it run on what came before', async () => {
+test('of fifty elements any may fail alone, and later ones see the effects of earlier ones', async () => {
   const failing = [0, 1, 24, 48, 49]
   const bundle = Array.from({ length: 50 }, (_, index) =>
     failing.includes(index) ? call('refuse', [], 1n) : pay(BigInt(index)),
@@ -126,7 +126,7 @@ test('any of fifty elements may fail alone, and those behind it run on what came
   )
 })
 
-test('fifty elements of every kind end each in its own way', async () => {
+test('fifty elements of every kind each have their own result', async () => {
   // CALLDATALOAD(0), SELFDESTRUCT.
   const mortal = getAddress('0x000000000000000000000000000000000000dead')
   await node.rpc('anvil_setCode', [mortal, '0x600035ff'])
@@ -168,8 +168,8 @@ test('fifty elements of every kind end each in its own way', async () => {
   }
 })
 
-test('a contract that is created behind what used up the gas has the address of its nonce', async () => {
-  // As go-ethereum: creations run as they are, and all share the gas of one block.
+test('a contract created after an element that used up the gas has the address of its own nonce', async () => {
+  // Like go-ethereum: creations keep their gas limits, and all elements share the gas of one block.
   const limit = 30_000_000n
   const [loop, keep] = [call('loop'), call('keep', [1n])]
   const failed = { status: '0x0', returnData: '0x', logs: [] }
@@ -208,8 +208,8 @@ test('a contract that is created behind what used up the gas has the address of 
   ])
 })
 
-test('what uses up the gas of a node that gives one block to all of a bundle takes it from none behind it', async () => {
-  // As go-ethereum: a call without a limit may use what is left, and with nothing left the whole request is refused.
+test('if a bundle shares the gas of one block, an element that uses it up takes none from later ones', async () => {
+  // Like go-ethereum: a call without a limit may use the remaining gas; if none is left, the whole request is refused.
   const limit = 30_000_000n
   const pooled = startFakeNode({
     behind: node.rpcUrl,
@@ -259,7 +259,7 @@ test('what uses up the gas of a node that gives one block to all of a bundle tak
   expect(previews[6]?.error).toBe('execution reverted: kept differs')
 })
 
-test('a node that does not answer is told as such when its time is over', async () => {
+test('a node that does not answer is reported when its time is over', async () => {
   const silent = startFakeNode({ behaviour: () => new Promise(() => {}) })
   const begun = performance.now()
   await expect(chainAt(silent.rpcUrl, 300).preview(rich, [pay(1n)])).rejects.toMatchObject({
@@ -271,7 +271,7 @@ test('a node that does not answer is told as such when its time is over', async 
   silent.stop()
 })
 
-test('a node that refuses slowly is not asked for ever', async () => {
+test('a node that refuses slowly is not asked without end', async () => {
   let nowMs = 0
   const slow = startFakeNode({
     behaviour: () => {
@@ -287,7 +287,7 @@ test('a node that refuses slowly is not asked for ever', async () => {
   slow.stop()
 })
 
-test('a node that answers rubbish is told as such', async () => {
+test('a node with invalid answers is reported as unavailable', async () => {
   const id = evmNetworkRow({ network: 'Ethereum', environment: 'testnet', devnet: true }).chainId
   const results: unknown[] = [
     null,
@@ -317,7 +317,7 @@ test('a node that answers rubbish is told as such', async () => {
   }
 })
 
-test('an answer of twelve megabytes is read, and what a person sees of it is bounded', async () => {
+test('an answer of twelve megabytes is read, and its reason is shortened', async () => {
   const revert = encodeErrorResult({
     abi: parseAbi(['error Error(string text)']),
     errorName: 'Error',

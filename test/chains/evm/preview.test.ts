@@ -99,7 +99,7 @@ test('an element sees the effects of earlier ones, and one that fails fails alon
   expect(previews.map(({ changes }) => changes?.length)).toEqual([0, 1, 0, 0, 0, 0])
 })
 
-test('names a failure by its reason', async () => {
+test('reports the reason of a failure', async () => {
   const cases: [Intent, string][] = [
     [fail('text'), 'execution reverted: no way'],
     [fail('silent'), 'execution reverted: no reason given'],
@@ -118,12 +118,12 @@ test('names a failure by its reason', async () => {
   expect(previews.every(({ success, changes }) => !success && changes?.length === 0)).toBe(true)
 })
 
-test('a sender without gas money is previewed all the same', async () => {
+test('a preview works for a sender that cannot pay the gas', async () => {
   const [preview] = await chain.preview(poor, [fail('keep', [1n])])
   expect(preview).toMatchObject({ success: true, error: null, changes: [] })
 })
 
-test('only the elements whose value the sender does not have at their turn fail for it', async () => {
+test('only elements whose value the sender cannot pay at that point fail for that reason', async () => {
   await node.fund(poor, 100n)
   const previews = await chain.preview(poor, [
     to(other, '0x', 101n),
@@ -156,7 +156,7 @@ test('only the elements whose value the sender does not have at their turn fail 
   ])
 })
 
-test('what is judged for money is judged with the true balance', async () => {
+test('contracts that check a balance see the real one', async () => {
   await node.fund(poor, 50n)
   const previews = await chain.preview(poor, [
     to(other, '0x', 60n),
@@ -171,7 +171,7 @@ test('what is judged for money is judged with the true balance', async () => {
   ])
 })
 
-test('a bundle of which nothing can be paid costs a few questions, not one for each element', async () => {
+test('a bundle of unaffordable elements takes a few requests, not one for each element', async () => {
   const counting = startFakeNode({ behind: node.rpcUrl })
   const counted = createEvmChain({ row, rpcUrl: counting.rpcUrl, memory: createMemory() })
   await node.fund(poor, 100n)
@@ -180,11 +180,11 @@ test('a bundle of which nothing can be paid costs a few questions, not one for e
   await node.fund(poor, 0n)
   counting.stop()
   expect(previews.map(({ success }) => success)).toEqual(bundle.map((_, index) => index < 3))
-  // The refused run, the balance and the run in plenty, the run of what can be paid.
+  // The refused run; the balance and the run with a large balance; the run of the affordable elements.
   expect(counting.calls.length).toBe(4)
 })
 
-test('coins that an earlier element brings may be spent by a later one', async () => {
+test('coins from an earlier element can be spent by a later one', async () => {
   await node.fund(poor, 10n)
   const half = fail('half', [poor], 10n)
   const previews = await chain.preview(poor, [half, to(other, '0x', 5n), to(other, '0x', 1n)])
@@ -192,7 +192,7 @@ test('coins that an earlier element brings may be spent by a later one', async (
   expect(previews.map(({ error }) => error)).toEqual([null, null, 'insufficient funds for transfer'])
 })
 
-test('an element that no node would start fails alone', async () => {
+test('an element that no node would execute fails alone', async () => {
   const previews = await chain.preview(rich, [
     { ...to(other), gasLimit: 20_999n },
     to(other, '0x', 1n),
@@ -208,7 +208,7 @@ test('an element that no node would start fails alone', async () => {
 })
 
 test('an element that the node refuses for a reason of its own is found and fails alone', async () => {
-  // EIP-7623's floor: above the intrinsic gas that every network knows, below what this node asks for.
+  // The floor of EIP-7623: above the intrinsic gas of every network, below what this node requires.
   const heavy = { ...to(other, `0x${'ff'.repeat(1_000)}`), gasLimit: 21_000n + 16_000n }
   const previews = await chain.preview(rich, [
     to(other, '0x', 1n),
@@ -222,7 +222,7 @@ test('an element that the node refuses for a reason of its own is found and fail
   expect(previews[3]?.changes?.[0]?.amount).toBe(3n)
 })
 
-test('ERC-721 mints, transfers and burns are told by token', async () => {
+test('ERC-721 mints, transfers and burns are reported with the token id', async () => {
   const mint = encodeFunctionData({ abi: nft.abi, functionName: 'safeMint', args: [rich, 'ipfs://a'] })
   const move = encodeFunctionData({ abi: nft.abi, functionName: 'transferFrom', args: [rich, other, 0n] })
   const [minted, moved] = await chain.preview(rich, [to(nft.address, mint), to(nft.address, move)])
@@ -234,7 +234,7 @@ test('ERC-721 mints, transfers and burns are told by token', async () => {
   expect(moved?.decoded).toEqual({ functionName: 'transferFrom', arguments: { from: rich, to: other, tokenId: '0' } })
 })
 
-test('ERC-1155 single and batch are told in order', async () => {
+test('ERC-1155 single transfers and batches are reported in order', async () => {
   const multi = await node.deploy('MultiToken', ['https://example.org/{id}.json', rich])
   const call = (functionName: string, args: readonly unknown[]): Intent =>
     to(multi.address, encodeFunctionData({ abi: multi.abi, functionName, args }))
@@ -264,7 +264,7 @@ test('ERC-1155 single and batch are told in order', async () => {
   })
 })
 
-test('internal movements of the coin are told in order', async () => {
+test('internal movements of the coin are reported in order', async () => {
   const forwarder = await node.deploy('CoinForwarder')
   const split = encodeFunctionData({ abi: forwarder.abi, functionName: 'split', args: [[other, poor]] })
   const [preview] = await chain.preview(rich, [to(forwarder.address, split, 9n)])
@@ -280,7 +280,7 @@ test('a failed call moves nothing', async () => {
   expect(preview).toMatchObject({ success: false, changes: [] })
 })
 
-test('tokens that keep a fee show what moved, not what was asked', async () => {
+test('tokens that keep a fee show the amounts that moved, not the requested one', async () => {
   const feeToken = await deployOdd(node, 'FeeToken')
   const input = encodeFunctionData({ abi: erc20, functionName: 'transfer', args: [other, 100n] })
   const [preview] = await chain.preview(rich, [to(feeToken.address, input)])
@@ -290,7 +290,7 @@ test('tokens that keep a fee show what moved, not what was asked', async () => {
   ])
 })
 
-test('NFTs that do not index their token id are told as NFTs', async () => {
+test('NFTs that do not index their token id are reported as NFTs', async () => {
   for (const name of ['Kitty', 'ThreeTopics'] as const) {
     const odd = await deployOdd(node, name)
     const input = encodeFunctionData({ abi: erc20, functionName: 'transfer', args: [other, 42n] })
@@ -301,7 +301,7 @@ test('NFTs that do not index their token id are told as NFTs', async () => {
   }
 })
 
-test('events of ERC-777 are told by the Transfer beside them, and amounts of nothing as they are', async () => {
+test('events of ERC-777 are reported once, by their Transfer event; zero amounts are reported too', async () => {
   const emitter = await deployOdd(node, 'Emitter')
   const [from, target, operator] = [pad(rich), pad(other), pad(emitter.address)]
   const emit = (topics: readonly Hex[], data: Hex): Intent =>
@@ -336,7 +336,7 @@ test('events of ERC-777 are told by the Transfer beside them, and amounts of not
   ])
 })
 
-test('events that are no transfers, or malformed ones, do no harm', async () => {
+test('malformed events and events that are no transfers do no harm', async () => {
   const emitter = await deployOdd(node, 'Emitter')
   const transfer = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
   const batch = '0x4a39dc06d4c0dbc64b70af90fd698a233a518aa5d07e595d983b8c0526c8f7fb'
@@ -383,7 +383,7 @@ test('a contract creation shows what its constructor does', async () => {
   })
 })
 
-test('a created contract can be called by the elements behind it', async () => {
+test('a created contract can be called by later elements', async () => {
   const { abi, bytecode } = oddContract('Created')
   const nonce = await node.publicClient.getTransactionCount({ address: rich })
   const create = encodeDeployData({ abi, bytecode, args: [31n] })
@@ -400,7 +400,7 @@ test('a created contract can be called by the elements behind it', async () => {
   expect(previews[2]?.changes?.[0]).toMatchObject({ contract: created, amount: 32n })
 })
 
-test('a creation that fails says why, and fails alone', async () => {
+test('a creation that fails has its reason, and fails alone', async () => {
   const previews = await chain.preview(poor, [
     { to: null, value: 0n, input: oddContract('RefusingCreation').bytecode },
     { to: null, value: 0n, input: '0xfe' },
@@ -420,7 +420,7 @@ test('a creation that fails says why, and fails alone', async () => {
   ])
 })
 
-test('one round trip for a bundle of known contracts', async () => {
+test('a bundle of known contracts takes one round trip', async () => {
   const counting = startFakeNode({ behind: node.rpcUrl })
   const memory = createMemory()
   const counted = createEvmChain({ row, rpcUrl: counting.rpcUrl, memory })
@@ -434,7 +434,7 @@ test('one round trip for a bundle of known contracts', async () => {
   expect(counting.calls).toEqual([['eth_chainId', 'eth_simulateV1']])
 })
 
-test('a node without eth_simulateV1 and traces is asked by eth_call, and says nothing of changes', async () => {
+test('a node without eth_simulateV1 and traces is asked by eth_call, and the changes are not known', async () => {
   const old = startFakeNode({
     behind: node.rpcUrl,
     behaviour: ({ method }) =>
@@ -449,7 +449,7 @@ test('a node without eth_simulateV1 and traces is asked by eth_call, and says no
   const previews = await oldChain.preview(poor, bundle)
   old.stop()
   expect(asked.filter((method) => method === 'eth_simulateV1')).toHaveLength(1)
-  // One round trip, and neither of the two is asked again.
+  // One round trip; neither of the two methods is tried again.
   expect(old.calls).toEqual([['eth_chainId', ...bundle.map(() => 'eth_call')]])
   const remark = ' (elements before it were not taken into account: the node cannot simulate a bundle)'
   expect(previews.map(({ error }) => error)).toEqual([
@@ -461,7 +461,7 @@ test('a node without eth_simulateV1 and traces is asked by eth_call, and says no
   expect(previews.every(({ changes }) => changes === null)).toBe(true)
 })
 
-test('a node that refuses for other reasons is unavailable, and no element is blamed', async () => {
+test('a node that refuses for other reasons is unavailable, and no element fails for it', async () => {
   const busy = startFakeNode({ behaviour: () => ({ error: { code: -32005, message: 'request rate exceeded' } }) })
   const busyChain = createEvmChain({ row, rpcUrl: busy.rpcUrl, memory: createMemory() })
   await expect(busyChain.preview(rich, [to(other)])).rejects.toMatchObject({ code: 'node_unavailable' })

@@ -20,7 +20,7 @@ const error = (message: string, code = -32000, data?: unknown): RpcError =>
 
 const text = (reason: string): Hex => `0x08c379a0${encodeAbiParameters([{ type: 'string' }], [reason]).slice(2)}`
 
-test('reads texts, panics and the errors that it knows', () => {
+test('reads texts, panics and known errors', () => {
   const abi = parseAbi([
     'error OwnableUnauthorizedAccount(address account)',
     'error ERC20InsufficientBalance(address sender, uint256 balance, uint256 needed)',
@@ -72,13 +72,13 @@ test.each([
   expect(revertReason(`0x4e487b71${code.padStart(64, '0')}`)).toBe(`panic: ${words} (0x${code})`)
 })
 
-test('a hostile reason is one bounded line', () => {
+test('a hostile reason becomes one line of limited length', () => {
   const reason = revertReason(text(`a\nb\u0000\u202ec${'x'.repeat(100_000)}`))
   expect(reason).toStartWith('a bcx')
   expect([...reason].length).toBe(REASON_LIMIT)
 })
 
-test('reads a failure from whatever the node put where', () => {
+test('reads a failure from every place where nodes put it', () => {
   const cases: [RpcError, string][] = [
     [error('execution reverted: no way', 3, text('no way')), 'execution reverted: no way'],
     // nethermind and OpenEthereum.
@@ -102,7 +102,7 @@ test('reads a failure from whatever the node put where', () => {
   }
 })
 
-test('what is not about the call is not taken for its failure', () => {
+test('an error of the node is not mistaken for a failure of the call', () => {
   for (const each of [
     error('rate limit exceeded', -32005),
     error('header not found'),
@@ -116,7 +116,7 @@ test('what is not about the call is not taken for its failure', () => {
   }
 })
 
-test('knows missing methods', () => {
+test('recognises messages about missing methods', () => {
   for (const each of [
     error('the method trace_block does not exist/is not available', -32601),
     error('Method not found', -32601),
@@ -132,8 +132,8 @@ test('knows missing methods', () => {
   }
 })
 
-test('knows ranges that are too wide', () => {
-  // As the providers say it; sources beside the patterns.
+test('recognises messages about ranges that are too wide', () => {
+  // The messages of the providers; their sources are next to the patterns.
   for (const message of [
     'query returned more than 10000 results. Try with this block range [0xBDE5F8, 0x102DBCC].',
     'range 1000000 exceeds limit of 10000',
@@ -169,7 +169,7 @@ test('knows ranges that are too wide', () => {
   }
 })
 
-test('knows a state that is gone', () => {
+test('recognises messages about pruned state', () => {
   for (const message of [
     'missing trie node 1d3b (path ) state 0x is not available',
     'historical state abc is not available',
@@ -182,12 +182,12 @@ test('knows a state that is gone', () => {
   expect(isStateMissing(error('too many requests'))).toBe(false)
 })
 
-test('a revert and an empty purse are two things', () => {
+test('distinguishes a revert from a lack of coins', () => {
   expect(isRevert(error('insufficient funds for transfer'))).toBe(false)
   expect(isNoFunds(error('execution reverted: ERC20: transfer amount exceeds balance', 3))).toBe(false)
 })
 
-test('a custom error or a text tells more than a panic, and that more than silence', () => {
+test('prefers a custom error or a text to a panic, and a panic to no reason', () => {
   const ordered = [
     'execution reverted: OwnableUnauthorizedAccount(0x1)',
     'execution reverted: custom error 0x12345678',
@@ -198,7 +198,7 @@ test('a custom error or a text tells more than a panic, and that more than silen
   expect(ordered.toReversed().toSorted((one, other) => tellingness(other) - tellingness(one))).toEqual(ordered)
 })
 
-test('texts lose what hides or reorders, and keep every script', () => {
+test('texts lose invisible and reordering characters, and keep every script', () => {
   expect(cleanText('  a\u0000b\u202e\u200b \n\t c\u2028d  ', 64)).toBe('ab cd'.replace('cd', 'c d'))
   expect(cleanText('日本語 ‘π’ 🦄 ﷽', 64)).toBe('日本語 ‘π’ 🦄 ﷽')
   expect(cleanText('🦄'.repeat(100), 64)).toBe('🦄'.repeat(64))
@@ -214,7 +214,7 @@ const custom = (name: string, inputs: readonly AbiInput[], values: string): { er
 }
 const word = (hex: string): string => hex.padStart(64, '0')
 
-test('an error that the operator declared is told with the names of what it carries', () => {
+test('an error that the operator declared is shown with the names of its parameters', () => {
   const inputs: AbiInput[] = [
     { name: '_who', type: 'address' },
     { name: '', type: 'int8' },
@@ -249,7 +249,7 @@ test('an error that the operator declared is told with the names of what it carr
   expect(revertReason(`${data}00`, { bound: [error], general: [] })).toBe(`custom error ${data.slice(0, 10)}`)
 })
 
-test('what an error carries is one bounded line too, and takes no time to speak of', () => {
+test('the parameters of an error are shown in one line of limited length, and are read quickly', () => {
   const long = 'x'.repeat(120_000)
   const values = word('20') + word(long.length.toString(16)) + Buffer.from(long).toString('hex')
   const { error, data } = custom('Long', [{ name: 'text', type: 'string' }], values)
@@ -260,7 +260,7 @@ test('what an error carries is one bounded line too, and takes no time to speak 
   expect([...reason].length).toBe(REASON_LIMIT)
 })
 
-test('texts and panics are what Solidity made them, whatever was declared', () => {
+test('a declaration of an operator does not change how texts and panics are read', () => {
   const declared = (name: string, type: string) => ({
     bound: [{ name, inputs: [{ name: 'fooled', type }] }],
     general: [],

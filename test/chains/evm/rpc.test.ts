@@ -39,7 +39,7 @@ const failure = async (promise: Promise<unknown>): Promise<NodeUnavailable> => {
   throw new Error('expected a failure')
 }
 
-test('asks one question as a single request and several as one batch', async () => {
+test('sends one question as a single request and several as one batch', async () => {
   const { node, rpc } = fake(({ params: [value] }) => ({ result: value ?? '0x10' }))
   expect(await rpc.ask(blockNumber)).toBe(16n)
   const echo = (value: string) => question('echo', [value], quantity)
@@ -47,14 +47,14 @@ test('asks one question as a single request and several as one batch', async () 
   expect(node.calls).toEqual([['eth_blockNumber'], ['echo', 'echo']])
 })
 
-test('sends nothing where there is nothing to ask', async () => {
+test('sends nothing if there is nothing to ask', async () => {
   const { node, rpc } = fake(() => ({ result: '0x1' }))
   expect(await rpc.askAll([])).toEqual([])
   expect(await rpc.askAll([null])).toEqual([null])
   expect(node.calls).toEqual([])
 })
 
-test('matches answers by id, whatever their order', async () => {
+test('matches answers by id, in any order', async () => {
   const server = startRawServer(async (request) => {
     const body = (await request.json()) as { id: number; params: unknown[] }[]
     return Response.json(body.map(({ id, params: [result] }) => ({ jsonrpc: '2.0', id, result })).reverse())
@@ -66,7 +66,7 @@ test('matches answers by id, whatever their order', async () => {
   expect(await rpc.askAll(values.map(echo))).toEqual(values)
 })
 
-test('splits what is more than one batch', async () => {
+test('splits questions over several batches if there are too many for one', async () => {
   const { node, rpc } = fake(({ params: [value] }) => ({ result: value }))
   const values = Array.from({ length: 2 * RPC_BATCH_LIMIT + 1 }, (_, index) => index)
   const answers = await rpc.askAll(values.map((value) => question('echo', [`0x${value.toString(16)}`], smallQuantity)))
@@ -78,7 +78,7 @@ test('splits what is more than one batch', async () => {
   ])
 })
 
-test('keeps a refusal with its code, message and data, for the caller to judge', async () => {
+test('returns a refusal with its code, message and data to the caller', async () => {
   const { rpc } = fake(() => ({ error: { code: 3, message: 'execution reverted', data: '0x08c379a0' } }))
   const answer = await rpc.try(blockNumber)
   if (answer.ok) throw new Error('expected a refusal')
@@ -91,14 +91,14 @@ test('keeps a refusal with its code, message and data, for the caller to judge',
   })
 })
 
-test('one refusal in a batch leaves the other answers alone', async () => {
+test('one refusal in a batch does not affect the other answers', async () => {
   const { rpc } = fake(({ method }) => (method === 'bad' ? { error: { code: 1, message: 'no' } } : { result: '0x2' }))
   const [bad, good] = await rpc.tryAll([question('bad', [], quantity), blockNumber])
   expect(bad.ok).toBe(false)
   expect(good).toEqual({ ok: true, value: 2n })
 })
 
-test('one error object for a whole batch is each question’s refusal', async () => {
+test('one error object for a whole batch is a refusal of each question', async () => {
   const rpc = raw(() =>
     Response.json({ jsonrpc: '2.0', id: null, error: { code: -32600, message: 'batch too large' } }),
   )
@@ -109,12 +109,12 @@ test('one error object for a whole batch is each question’s refusal', async ()
   ])
 })
 
-test('one result for several questions is no answer', async () => {
+test('one result for several questions is not accepted as an answer', async () => {
   const rpc = raw(() => Response.json({ jsonrpc: '2.0', id: 1, result: '0x1' }))
   expect((await failure(rpc.askAll([blockNumber, blockNumber]))).trouble).toBe('unreadable')
 })
 
-test('a refusal of what a node must answer is an unavailable node, with the cause', async () => {
+test('if a node refuses what it must answer, it is unavailable, and the error has the cause', async () => {
   const { rpc } = fake(() => ({ error: { code: -32005, message: 'too many requests of key 1234' } }))
   const error = await failure(rpc.ask(blockNumber))
   expect(error).toMatchObject({ code: 'node_unavailable', trouble: 'refused', retryable: true })
@@ -122,7 +122,7 @@ test('a refusal of what a node must answer is an unavailable node, with the caus
   expect(error.cause).toMatchObject({ message: 'too many requests of key 1234' })
 })
 
-test('unreadable answers are an unavailable node', async () => {
+test('a node with unreadable answers is unavailable', async () => {
   const bodies: [string, ResponseInit?][] = [
     ['<html>welcome</html>'],
     [''],
@@ -149,7 +149,7 @@ test('unreadable answers are an unavailable node', async () => {
   }
 })
 
-test('5xx and 429 are an unavailable node, whatever their body says', async () => {
+test('a status of 5xx or 429 means that the node is unavailable, with any body', async () => {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, result: '0x1' })
   for (const status of [429, 500, 502, 503, 504]) {
     const error = await failure(raw(() => new Response(body, { status })).ask(blockNumber))
@@ -180,7 +180,7 @@ test('gives up on a node that hangs, before and within its answer', async () => 
   expect((await failure(stalls.ask(blockNumber))).trouble).toBe('timeout')
 })
 
-test('reads no further than its limit', async () => {
+test('stops reading an answer at the limit', async () => {
   const chunk = new Uint8Array(4 * 1024 * 1024).fill(32)
   let sent = 0
   const endless = raw(
@@ -198,7 +198,7 @@ test('reads no further than its limit', async () => {
   expect(sent).toBeLessThan(2 * RPC_ANSWER_LIMIT_BYTES)
 })
 
-test('no message and no cause shows the URL, which holds the provider’s key', async () => {
+test('no message and no cause contains the URL, which contains the provider’s key', async () => {
   const server = startRawServer(() => new Response('no', { status: 500 }))
   const rpc = createRpc({ rpcUrl: server.rpcUrl, network: 'Base' })
   const errors = [await failure(rpc.ask(blockNumber))]
@@ -211,7 +211,7 @@ test('no message and no cause shows the URL, which holds the provider’s key', 
   }
 })
 
-test('a parser’s own mistake is not taken for the node’s', async () => {
+test('a mistake of a parser is not mistaken for one of the node', async () => {
   const { rpc } = fake(() => ({ result: {} }))
   const broken = question('eth_x', [], (value) => {
     record(value)

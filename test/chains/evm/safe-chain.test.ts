@@ -1,4 +1,4 @@
-// Safes on a chain with Safe's own contracts: what is encoded does there what it says.
+// Contract wallets on a chain with Safe's own contracts: encoded transactions do there what they should.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { predictSafeAddress, SafeProvider } from '@safe-global/protocol-kit'
@@ -57,7 +57,7 @@ const safesOf = (of: Chain): ContractWallets => {
 
 type Owned = { readonly wallet: ContractWallet; readonly owner: ReturnType<typeof privateKeyToAccount> }
 let owners = 0
-/** A wallet of a new owner that can pay gas. */
+/** A wallet with a new owner that can pay gas. */
 const createWallet = async (): Promise<Owned> => {
   owners += 1
   const owner = privateKeyToAccount(keccak256(stringToHex(`owner ${owners}`)))
@@ -76,7 +76,7 @@ const createDeployed = async (): Promise<Owned> => {
   await deployWallet(owned.wallet)
   return owned
 }
-/** By the owner, with plenty of gas: a node does not estimate what fails. */
+/** Sent by the owner with plenty of gas, because a node does not estimate a failing transaction. */
 const sendFor = async ({ owner, wallet }: Owned, intents: readonly Intent[]) => {
   const { to, input } = safes.execution(wallet, intents)
   const hash = await node.walletClient.sendTransaction({
@@ -104,7 +104,7 @@ beforeAll(async () => {
 afterAll(() => node?.stop())
 
 describe('the address', () => {
-  test('is what Safe’s own tools predict, on each network', async () => {
+  test('is the one that Safe’s own tools predict, on each network', async () => {
     const accounts = Array.from({ length: 12 }, (_, index) => privateKeyToAccount(toHex(index + 1, { size: 32 })))
     const ids = EVM_NETWORKS.flatMap((network) =>
       (['testnet', 'mainnet'] as const).map((environment) => evmNetworkRow({ network, environment, devnet: true })),
@@ -124,7 +124,7 @@ describe('the address', () => {
     }
   })
 
-  test('has code from its deployment on, whoever sends it', async () => {
+  test('has code after its deployment, which anybody may send', async () => {
     const { wallet } = await createWallet()
     expect(await safes.state(wallet)).toEqual({ kind: 'undeployed' })
     expect(await safes.isDeployed(wallet)).toBe(false)
@@ -143,7 +143,7 @@ describe('the address', () => {
 })
 
 describe('a chain without one of Safe’s own contracts', () => {
-  test.each(Object.entries(SAFE_ADDRESSES))('the %s, has no contract wallets', async (_, address) => {
+  test.each(Object.entries(SAFE_ADDRESSES))('%s: contract wallets are not available', async (_, address) => {
     const { wallet } = await createWallet()
     const proxy = startFakeNode({ behind: node.rpcUrl })
     const proxied = safesOf(chainAt(proxy.rpcUrl))
@@ -161,8 +161,8 @@ describe('a chain without one of Safe’s own contracts', () => {
   })
 })
 
-describe('what a wallet is told', () => {
-  test('is done: one call, several in order, a creation', async () => {
+describe('an execution', () => {
+  test('performs one call, several in order, or a creation', async () => {
     const owned = await createDeployed()
     const { address } = owned.wallet
     const done = { kind: 'mined', success: true, contractAddress: null, executedBy: [address] }
@@ -186,7 +186,7 @@ describe('what a wallet is told', () => {
     expect(await node.publicClient.getCode({ address: created.contractAddress as Address })).toBeDefined()
   })
 
-  test('is undone as a whole where one of it fails', async () => {
+  test('is reverted as a whole if one of its calls fails', async () => {
     const owned = await createDeployed()
     const mint = tokenCall('mint', [owned.wallet.address, 10n])
     const undone = { kind: 'mined', success: false, contractAddress: null, executedBy: [] }
@@ -202,7 +202,7 @@ describe('what a wallet is told', () => {
     expect(await innerNonce(owned)).toBe(0n)
   })
 
-  test('holds from its owner alone: who resends the same call data is refused', async () => {
+  test('works only for its owner: the same call data from another sender is refused', async () => {
     const owned = await createDeployed()
     const intent = safes.execution(owned.wallet, [tokenCall('mint', [other, 10n])])
     const before = await balanceOf(other)
@@ -222,10 +222,10 @@ describe('deployment and execution in one', () => {
     return chain.status(hash)
   }
 
-  test('does both, by whoever sends it, and once', async () => {
+  test('does both once, and anybody may send it', async () => {
     const { owner, wallet } = await createWallet()
     const intents = [tokenCall('mint', [wallet.address, 10n]), tokenCall('transfer', [other, 1n])]
-    // What the wallet takes when it stands, and what its deployment takes: within the outer gas it is twice a 64th short (EIP-150).
+    // The gas of the execution and of the deployment. Each inner call gets a 64th less than the gas around it (EIP-150).
     const filled = { nonce: 0, asIfDeployed: wallet }
     const { gasLimit: gas } = await chain.fill(safes.execution(wallet, intents), owner.address, filled)
     const outer = (await chain.fill(safes.deployment(wallet), owner.address, { nonce: 0 })).gasLimit + gas + gas / 16n
@@ -238,7 +238,7 @@ describe('deployment and execution in one', () => {
     expect(await balanceOf(wallet.address)).toBe(9n)
   })
 
-  test('uses its signature up where what it does fails', async () => {
+  test('uses up its signature even if the execution fails', async () => {
     const owned = await createWallet()
     const { owner, wallet } = owned
     const failing = tokenCall('transfer', [other, 5n])
@@ -246,7 +246,7 @@ describe('deployment and execution in one', () => {
     expect(await sendRaw(intent)).toMatchObject({ success: true, executedBy: [], failedWithin: true })
     expect(await safes.state(wallet)).toEqual({ kind: 'ready' })
     expect(await innerNonce(owned)).toBe(1n)
-    // Now it could succeed. The inner call alone, as it stands in the call data:
+    // Now it could succeed. This is only the inner call, copied from the call data:
     expect(await sendFor(owned, [tokenCall('mint', [wallet.address, 10n])])).toMatchObject({ success: true })
     const at = intent.input.indexOf('6a761202')
     const inner: Intent = { to: wallet.address, value: 0n, input: `0x${intent.input.slice(at)}` }
@@ -256,7 +256,7 @@ describe('deployment and execution in one', () => {
   })
 })
 
-describe('a wallet that was changed from outside', () => {
+describe('the state of a wallet that was changed from outside', () => {
   const guard = getAddress(`0x${'9a'.repeat(20)}`)
   const abi: Abi = SAFE
   const told = (functionName: string, args: readonly unknown[]) => encodeFunctionData({ abi, functionName, args })
@@ -265,27 +265,27 @@ describe('a wallet that was changed from outside', () => {
     node.testClient.setStorageAt({ address: address as Address, index: slot, value: toHex(value, { size: 32 }) })
 
   const byItself: readonly (readonly [string, (owner: string) => Hex, (owner: string) => string])[] = [
-    ['has another owner', (owner) => told('swapOwner', [sentinel, owner, other]), () => `its owner is ${other}`],
+    ['shows another owner', (owner) => told('swapOwner', [sentinel, owner, other]), () => `its owner is ${other}`],
     [
-      'has an owner more',
+      'shows an additional owner',
       () => told('addOwnerWithThreshold', [other, 1n]),
       (owner) => `its owners are ${other}, ${owner}`,
     ],
     [
-      'has an owner more, and wants both',
+      'shows an additional owner if both must sign',
       () => told('addOwnerWithThreshold', [other, 2n]),
       (owner) => `its owners are ${other}, ${owner}`,
     ],
-    ['has a module', () => told('enableModule', [guard]), () => 'a module is enabled'],
-    ['has a guard', () => told('setGuard', [guard]), () => 'a guard is set'],
+    ['shows a module', () => told('enableModule', [guard]), () => 'a module is enabled'],
+    ['shows a guard', () => told('setGuard', [guard]), () => 'a guard is set'],
     [
-      'has another fallback handler',
+      'shows another fallback handler',
       () => told('setFallbackHandler', [guard]),
       () => `its fallback handler is ${guard}`,
     ],
   ]
   test.each(byItself)('%s', async (_, inputOf, how) => {
-    // Says yes to whatever it is asked, as a guard must when it is set.
+    // Answers every call with true; a guard must do so when it is set.
     await node.testClient.setCode({ address: guard, bytecode: '0x60015f5260205ff3' })
     const owned = await createDeployed()
     const { address, owner } = owned.wallet
@@ -293,7 +293,7 @@ describe('a wallet that was changed from outside', () => {
     expect(await safes.state(owned.wallet)).toEqual({ kind: 'changed', how: how(owner) })
   })
 
-  test('has an owner more, and its own first', async () => {
+  test('shows an additional owner after its own', async () => {
     const owned = await createDeployed()
     const { address: to, owner } = owned.wallet
     const intents = [
@@ -306,14 +306,18 @@ describe('a wallet that was changed from outside', () => {
   })
 
   const byForce: readonly (readonly [string, (address: string) => Promise<void>, string])[] = [
-    ['wants two signatures', storage(SLOTS.threshold, 2n), 'its threshold is 2'],
-    ['runs another code', storage(SLOTS.singleton, BigInt(SAFE_ADDRESSES.createCall)), 'its code is another one'],
+    ['shows another threshold', storage(SLOTS.threshold, 2n), 'its threshold is 2'],
     [
-      'is another contract',
+      'shows another implementation',
+      storage(SLOTS.singleton, BigInt(SAFE_ADDRESSES.createCall)),
+      'its code is another one',
+    ],
+    [
+      'shows another contract',
       (address) => node.testClient.setCode({ address: address as Address, bytecode: '0x60015f5260205ff3' }),
       'its code is another one',
     ],
-    ['does not answer', storage(SLOTS.ownerCount, 2n ** 255n), 'it is no longer a Safe'],
+    ['shows that it does not answer', storage(SLOTS.ownerCount, 2n ** 255n), 'it is no longer a Safe'],
   ]
   test.each(byForce)('%s', async (_, change, how) => {
     const { wallet } = await createDeployed()
@@ -321,7 +325,7 @@ describe('a wallet that was changed from outside', () => {
     expect(await safes.state(wallet)).toEqual({ kind: 'changed', how })
   })
 
-  test('is told in one round trip, or not at all', async () => {
+  test('is read in one round trip, or the node is reported as unavailable', async () => {
     const { wallet } = await createDeployed()
     const proxy = startFakeNode({ behind: node.rpcUrl })
     const proxied = safesOf(chainAt(proxy.rpcUrl))
@@ -333,14 +337,14 @@ describe('a wallet that was changed from outside', () => {
     expect(await proxied.state(wallet)).toEqual({ kind: 'ready' })
     expect(unbounded).toEqual([])
     const reads = ['eth_getCode', ...Array(3).fill('eth_getStorageAt'), ...Array(3).fill('eth_call')]
-    // Safe's own contracts are looked for once.
+    // The presence of Safe's own contracts is checked once.
     expect(proxy.calls).toEqual([Array(5).fill('eth_getCode'), reads].map((each) => ['eth_chainId', ...each]))
     const refusal = { error: { code: -32005, message: 'rate limit exceeded' } }
     for (const refused of new Set(reads)) {
       proxy.behave(({ method }) => (method === refused ? refusal : undefined))
       await expect(proxied.state(wallet)).rejects.toMatchObject({ code: 'node_unavailable' })
     }
-    // A proxy that answers a call with anything at all is no Safe; a slot that cannot be read is no answer.
+    // A contract with other answers to calls is no Safe; if a slot cannot be read, the node is unavailable.
     proxy.behave(({ method }) => (method === 'eth_call' ? { result: '0x1234' } : undefined))
     expect(await proxied.state(wallet)).toEqual({ kind: 'changed', how: 'it is no longer a Safe' })
     proxy.behave(({ method }) => (method === 'eth_getStorageAt' ? { result: 'zero' } : undefined))
@@ -349,7 +353,7 @@ describe('a wallet that was changed from outside', () => {
   })
 })
 
-describe('why a wallet cannot do what it is told', () => {
+describe('the reason why an execution would fail', () => {
   const noSimulation: Behaviour = ({ method }) =>
     method === 'eth_simulateV1' ? { error: { code: -32601, message: 'Method not found' } } : undefined
   const pay = (value: bigint): Intent => ({ to: other, value, input: '0x' })
@@ -366,7 +370,7 @@ describe('why a wallet cannot do what it is told', () => {
     odd = await deployOdd(node, 'Failing')
   })
 
-  test('is the reason of the first that fails, in the words of a preview', async () => {
+  test('is that of the first failing call, as in a preview', async () => {
     const failingCall = (...intents: readonly Intent[]) => safes.failingCall({ address: wallet.address, intents })
     const custom = oddCall('custom')
     const mint = tokenCall('mint', [wallet.address, 5n])
@@ -388,7 +392,7 @@ describe('why a wallet cannot do what it is told', () => {
     expect(await failingCall(refusing)).toMatchObject({ reason: expect.stringContaining('execution reverted') })
   })
 
-  test('is told apart where it lacks the coins', async () => {
+  test('says if the wallet lacks the coins', async () => {
     const { address } = wallet
     const unfunded = { reason: 'insufficient funds for transfer', isUnfunded: true }
     await node.fund(address as Address, 10n)
@@ -402,7 +406,7 @@ describe('why a wallet cannot do what it is told', () => {
     expect(back).toEqual({ ...unfunded, index: 1 })
   })
 
-  test('has the errors that the operator declared', async () => {
+  test('uses the errors that the operator declared', async () => {
     const selector = toFunctionSelector('Told(uint256,address)')
     const inputs = [
       { name: 'number', type: 'uint256' },
@@ -420,7 +424,7 @@ describe('why a wallet cannot do what it is told', () => {
     })
   })
 
-  test('is looked for as of an older block, where its state is kept', async () => {
+  test('can be found for an older block, unless its state was pruned', async () => {
     const { address } = wallet
     await node.write({ contract: { ...odd, abi: odd.abi as Abi }, functionName: 'keep', args: [3n] })
     const blockNumber = await node.publicClient.getBlockNumber()
@@ -445,14 +449,14 @@ describe('why a wallet cannot do what it is told', () => {
     }
   })
 
-  test('is that of the first alone on a node that cannot simulate', async () => {
+  test('is found only for the first call on a node that cannot simulate', async () => {
     const proxy = startFakeNode({ behind: node.rpcUrl, behaviour: noSimulation })
     const { failingCall } = safesOf(chainAt(proxy.rpcUrl))
     const { address } = wallet
     const text = oddCall('text')
     expect(await failingCall({ address, intents: [text, pay(0n)] })).toMatchObject({ index: 0 })
     expect(await failingCall({ address, intents: [pay(0n), text] })).toBeNull()
-    // EIP-3607 is about transactions; a node that holds questions to it cannot be asked.
+    // EIP-3607 is about transactions; a node that applies it to eth_call gives no reason.
     proxy.behave(({ method }) =>
       method === 'eth_chainId'
         ? undefined
@@ -465,7 +469,7 @@ describe('why a wallet cannot do what it is told', () => {
 })
 
 describe('a wallet that is not deployed yet', () => {
-  test('is assumed to be what its deployment makes of it', async () => {
+  test('is simulated with the code and storage that its deployment will set', async () => {
     const { wallet } = await createDeployed()
     const address = wallet.address as Address
     const { code, nonce, stateDiff } = asDeployed(wallet)[address] ?? {}
@@ -487,7 +491,7 @@ describe('a wallet that is not deployed yet', () => {
     return Number(prepared)
   }
 
-  test('is judged as if it were, without a simulation', async () => {
+  test('is checked as if it were deployed, without eth_simulateV1', async () => {
     const proxy = startFakeNode({ behind: node.rpcUrl })
     const asked = chainAt(proxy.rpcUrl)
     const owned = await createWallet()
@@ -523,7 +527,7 @@ describe('a wallet that is not deployed yet', () => {
     proxy.stop()
   })
 
-  test('is judged behind its deployment and what it was told before', async () => {
+  test('is checked after its deployment and earlier executions', async () => {
     const { wallet } = await createWallet()
     const mint = safes.execution(wallet, [tokenCall('mint', [wallet.address, 10n])])
     const behind = async () => [
@@ -538,12 +542,12 @@ describe('a wallet that is not deployed yet', () => {
     await expect(spend(11n)).rejects.toMatchObject({ code: 'execution_reverted', message: 'execution reverted: GS013' })
   })
 
-  test('has an owner without coins told what is missing', async () => {
+  test('needs an owner with coins; otherwise the refusal is balance_insufficient', async () => {
     const wallet = safes.of(privateKeyToAccount(keccak256(stringToHex('poor'))).address)
     const intent = safes.execution(wallet, [tokenCall('mint', [other, 1n])])
     const prepared = chain.prepare(intent, wallet.owner, { behind: async () => [], asIfDeployed: wallet })
     await expect(prepared).rejects.toMatchObject({ code: 'balance_insufficient' })
-    // A node may ask for coins before it runs anything; it is asked again as if there were some.
+    // A node may require coins before it runs anything; then it is asked again with a balance override.
     const greedy = startFakeNode({
       behind: node.rpcUrl,
       behaviour: ({ method, params: [, , overrides] }) =>
@@ -567,7 +571,7 @@ describe('a message signed for a wallet', () => {
   const byViem = ({ wallet }: Owned, message: string, signature: Hex) =>
     node.publicClient.verifyMessage({ address: wallet.address as Address, message, signature })
 
-  test('is valid before and after the deployment, and for nothing else', async () => {
+  test('is valid before and after the deployment, for this wallet and text only', async () => {
     const owned = await createWallet()
     const stranger = await createDeployed()
     const wrapped = await said(owned, false)
@@ -588,7 +592,7 @@ describe('a message signed for a wallet', () => {
     await deployWallet(owned.wallet)
     await check(wrapped, true)
     await check(bare, true)
-    // It is the Safe's word, not the key's own.
+    // The signature is the Safe's, not the key's own.
     const own = { address: owned.owner.address, message: TEXT, signature: bare }
     expect(await chain.verifyMessage(own)).toBeNull()
   })

@@ -1,4 +1,4 @@
-// Safes without a chain: which ones they are, and what their call data says.
+// Contract wallets without a chain: their addresses and their call data.
 
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -55,8 +55,8 @@ const EXEC = parseAbi([
 ])
 const signatureIn = (input: Hex): Hex => decodeFunctionData({ abi: EXEC, data: input }).args[9]
 
-describe('the Safe that a contract wallet is', () => {
-  test('has the addresses that Safe publishes, on all networks and their testnets', () => {
+describe('the Safe of a contract wallet', () => {
+  test('uses the contracts that Safe publishes, on all networks and their testnets', () => {
     const published = {
       singleton: getSafeL2SingletonDeployment,
       proxyFactory: getProxyFactoryDeployment,
@@ -73,7 +73,7 @@ describe('the Safe that a contract wallet is', () => {
     }
   })
 
-  test('has the proxy of Safe’s own artifact, and its storage', () => {
+  test('has the code of the proxy in Safe’s own artifact, and its storage', () => {
     const url = import.meta.resolve(
       '@safe-global/safe-contracts/build/artifacts/contracts/proxies/SafeProxy.sol/SafeProxy.json',
     )
@@ -110,11 +110,11 @@ const intentsArbitrary = fc.oneof(
   creationArbitrary.map((creation) => [creation]),
 )
 
-describe('what it is told', () => {
+describe('the call data of an execution', () => {
   const pay: Intent = { to: other, value: 5n, input: '0x' }
   const creation: Intent = { to: null, value: 0n, input: '0x6001' }
 
-  test('can be read again, whatever it is', () => {
+  test('can be decoded again, for any intents', () => {
     fc.assert(
       fc.property(intentsArbitrary, addressArbitrary, (intents, owner) => {
         const { to, value, input } = execution(contractWalletOf(owner), intents)
@@ -125,7 +125,7 @@ describe('what it is told', () => {
     )
   })
 
-  test('is read only where it is byte for byte ours', () => {
+  test('is decoded only if it is byte for byte what we encode', () => {
     const flip = (input: Hex, at: number, by: number): Hex => {
       const data = Buffer.from(input.slice(2), 'hex')
       const index = at % data.length
@@ -145,7 +145,7 @@ describe('what it is told', () => {
     )
   })
 
-  test('is not read from what is only like it', () => {
+  test('is not decoded from similar call data', () => {
     const { input } = execution(wallet, [pay])
     const signatures = signatureIn(input)
     const told = { to: other, value: 5n, data: '0x', operation: 0 } as const
@@ -182,7 +182,7 @@ describe('what it is told', () => {
     for (const each of inputs) expect([each, executed(each)]).toEqual([each, null])
   })
 
-  test('carries what the first intent fixed for the sender', () => {
+  test('keeps the gas, fees and nonce that the first intent fixed', () => {
     const fixed = { gasLimit: 90_000n, maxFeePerGas: 3n, maxPriorityFeePerGas: 1n, nonce: 4 }
     expect(
       execution(wallet, [
@@ -195,7 +195,7 @@ describe('what it is told', () => {
     expect(outer.with(new Uint8Array(65).fill(1))).toMatchObject({ to: SAFE_ADDRESSES.multiSendCallOnly, ...fixed })
   })
 
-  test('refuses a creation among several, and nothing at all', () => {
+  test('refuses a creation among several intents, and an empty list', () => {
     const refused = /"unsigned_transactions\.1\.to"/
     expect(() => execution(wallet, [pay, creation])).toThrow(refused)
     expect(() => deployAndExecute(1, wallet, { intents: [pay, creation], gas: 1n })).toThrow(refused)
@@ -203,16 +203,16 @@ describe('what it is told', () => {
     expect(() => deployAndExecute(1, wallet, { intents: [pay], gas: 0n })).toThrow('expected gas')
   })
 
-  test('is approved as Safe’s own tools have the sender approve it', () => {
+  test('has the approval by the sender that Safe’s own tools make', () => {
     const approval = generatePreValidatedSignature(account.address).staticPart()
     expect(signatureIn(execution(wallet, [pay]).input)).toBe(approval.toLowerCase() as Hex)
   })
 })
 
-describe('what an owner signs', () => {
+describe('the signature of an owner', () => {
   const pay: Intent = { to: other, value: 5n, input: '0x1234' }
 
-  test('is the digest of Safe’s own tools, for each chain another one', () => {
+  test('is over the digest that Safe’s own tools compute, which differs for each chain', () => {
     const digests = CHAIN_IDS.flatMap((chainId) => {
       const { bytes } = deployAndExecute(chainId, wallet, { intents: [pay], gas: 77n })
       const none = '0x0000000000000000000000000000000000000000'
@@ -229,7 +229,7 @@ describe('what an owner signs', () => {
     expect(new Set(digests).size).toBe(2 * CHAIN_IDS.length)
   })
 
-  test('is EIP-191’s digest for its own address, of bytes that are no text as well', async () => {
+  test('is over EIP-191’s digest for a message of its own address, also for bytes that are no text', async () => {
     for (const raw of [Buffer.from('Grüße'), new Uint8Array(), Uint8Array.of(0xff, 0x00, 0xfe)]) {
       const signature = await signedBy(account, keyMessage(raw))
       expect(signature).toBe(await account.signMessage({ message: { raw } }))
@@ -237,14 +237,14 @@ describe('what an owner signs', () => {
     }
   })
 
-  test('is refused in any other form than r, s and a recovery id', () => {
+  test('must be r, s and a recovery id', () => {
     const { with: finish } = keyMessage(new Uint8Array())
     expect(() => finish(new Uint8Array(64))).toThrow('65 bytes')
     expect(() => finish(new Uint8Array(65).fill(27))).toThrow('recovery id')
   })
 })
 
-describe('what the logs tell', () => {
+describe('the logs of an execution', () => {
   const safe = getAddress(`0x${'5a'.repeat(20)}`)
   const raw = (address: string) => address.toLowerCase() as Hex
   const word = `0x${'00'.repeat(32)}` as const
@@ -258,7 +258,7 @@ describe('what the logs tell', () => {
   const creation = (address: string) =>
     ({ address: raw(address), topics: [CREATION, pad(raw(other), { size: 32 })], data: '0x' }) as const
 
-  test('who did what it was told, in the form of 1.4.1 and of older Safes', () => {
+  test('show which Safes executed, for version 1.4.1 and older ones', () => {
     const older = { address: raw(other), topics: [SUCCESS], data: concat([word, word]) } as const
     expect(executedBy([success, older, success])).toEqual([safe, other])
     const others = [
@@ -271,7 +271,7 @@ describe('what the logs tell', () => {
     expect(executedBy(others)).toEqual([])
   })
 
-  test('which contract a Safe created, where there is one alone', () => {
+  test('show which contract a Safe created, if there is exactly one', () => {
     for (const to of [safe, multiSendCallOnly]) {
       expect(createdBy(to, [success, creation(safe)])).toBe(other)
       expect(createdBy(to, [success, creation(other)])).toBeNull()
@@ -281,7 +281,7 @@ describe('what the logs tell', () => {
     }
   })
 
-  test('nothing of what it was told, where another contract within logs like a Safe', () => {
+  test('show no creation and no failure if another contract emits the same events', () => {
     const within = { ...success, address: raw(other) }
     for (const to of [safe, null]) {
       expect(createdBy(to, [success, within, creation(other)])).toBeNull()
@@ -289,7 +289,7 @@ describe('what the logs tell', () => {
     }
   })
 
-  test('whether it was told in vain', () => {
+  test('show whether the execution failed within', () => {
     for (const to of [safe, multiSendCallOnly]) {
       expect(isFailedWithin(to, [failure])).toBe(true)
       expect(isFailedWithin(to, [success])).toBe(false)

@@ -3,7 +3,7 @@ import type { Signable } from '../../../src/chains/contract-wallets.ts'
 
 type Signer = Pick<PrivateKeyAccount, 'sign'>
 
-/** What comes of a signature by an account's key, handed in as the vault makes it: r, s, recovery id. */
+/** Completes `signable` with a signature of the account's key, in the vault's form: r, s, recovery id. */
 export const signedBy = async <Result>(account: Signer, { bytes, with: finish }: Signable<Result>): Promise<Result> => {
   const signature = Buffer.from(
     (await account.sign({ hash: `0x${Buffer.from(bytes).toString('hex')}` })).slice(2),

@@ -22,11 +22,11 @@ beforeAll(async () => {
 })
 afterAll(() => node?.stop())
 
-test('a hash that nobody sent is unknown', async () => {
+test('an unknown hash has the status unknown', async () => {
   expect(await chain.status(`0x${'12'.repeat(32)}`)).toEqual({ kind: 'unknown' })
 })
 
-test('a transaction in the pool is pending, and mined in a block', async () => {
+test('a transaction is pending in the pool, and mined in a block', async () => {
   await node.setAutomine(false)
   const hash = await node.walletClient.sendTransaction({ to: other, value: 1n })
   expect(await chain.status(hash)).toEqual({ kind: 'pending' })
@@ -48,7 +48,7 @@ test('a transaction in the pool is pending, and mined in a block', async () => {
   expect(await chain.status(hash)).toEqual({ ...mined, confirmations: 3 })
 })
 
-test('a creation has its contract, a failed one has failed', async () => {
+test('a creation has its contract address, and a failed transaction is failed', async () => {
   const { abi, bytecode } = oddContract('Failing')
   const created = await node.receiptOf(await node.walletClient.deployContract({ abi, bytecode }))
   expect(await chain.status(created.transactionHash)).toMatchObject({
@@ -61,7 +61,7 @@ test('a creation has its contract, a failed one has failed', async () => {
   expect(await chain.status(failed)).toMatchObject({ kind: 'mined', success: false })
 })
 
-test('asks in one round trip', async () => {
+test('takes one round trip', async () => {
   const proxy = startFakeNode({ behind: node.rpcUrl })
   await chainAt(proxy.rpcUrl).status(`0x${'12'.repeat(32)}`)
   proxy.stop()
@@ -70,7 +70,7 @@ test('asks in one round trip', async () => {
   ])
 })
 
-test('tells of many what it tells of one, and looks up only what has no receipt', async () => {
+test('gives the same for many transactions as for one, and looks up only those without a receipt', async () => {
   const { transactionHash: mined } = await node.send({ to: other, value: 1n })
   await node.setAutomine(false)
   const pending = await node.walletClient.sendTransaction({ to: other, value: 1n })
@@ -92,7 +92,7 @@ test('tells of many what it tells of one, and looks up only what has no receipt'
   ])
 })
 
-test('a newest block that is behind the receipt’s still is one confirmation', async () => {
+test('a receipt above the newest block counts as one confirmation', async () => {
   const hash = (await node.send({ to: other, value: 1n })).transactionHash
   const lagging = startFakeNode({
     behind: node.rpcUrl,
@@ -102,7 +102,7 @@ test('a newest block that is behind the receipt’s still is one confirmation', 
   lagging.stop()
 })
 
-test('tells the newest block, and a final one where the node knows it', async () => {
+test('reports the newest block, and the final one if the node knows it', async () => {
   await node.mine(70)
   const newest = await node.publicClient.getBlock()
   const head = await chain.head()
@@ -123,7 +123,7 @@ test('tells the newest block, and a final one where the node knows it', async ()
   }
 })
 
-test('gives a block with its hashes, and null for one that is not there yet', async () => {
+test('returns a block with its hashes, and null for a block that does not exist yet', async () => {
   const { transactionHash, blockNumber, blockHash } = await node.send({ to: other, value: 1n })
   const block = await chain.block(blockNumber)
   expect(block).toMatchObject({ number: blockNumber, hash: blockHash, transactionHashes: [transactionHash] })
@@ -137,7 +137,7 @@ test('gives a block with its hashes, and null for one that is not there yet', as
   expect(await chain.block(blockNumber + 1n)).toBeNull()
 })
 
-test('a node that refuses an unknown block instead of answering null has said the same', async () => {
+test('an error for an unknown block means the same as null', async () => {
   const refusing = startFakeNode({ behaviour: () => ({ error: { code: -39001, message: 'Unknown block' } }) })
   expect(await chainAt(refusing.rpcUrl).block(9n)).toBeNull()
   refusing.behave(() => ({ error: { code: -32005, message: 'rate limit exceeded' } }))
@@ -145,7 +145,7 @@ test('a node that refuses an unknown block instead of answering null has said th
   refusing.stop()
 })
 
-test('says which chain the node is on', async () => {
+test('says whether the node is of the right chain', async () => {
   expect(await chain.isRightNode()).toBe(true)
   expect(chain.chainId).toBe(43_113)
 })
@@ -158,7 +158,7 @@ test('counts the transactions up to a block', async () => {
   expect(await countAt(blockNumber)).toBe(before + 1)
 })
 
-test('counts nothing as of a block whose state the node no longer has', async () => {
+test('returns null for a block whose state was pruned', async () => {
   const pruned = startFakeNode({
     behind: node.rpcUrl,
     behaviour: ({ method }) =>
@@ -200,7 +200,7 @@ test('a node accepts a transaction, and the same one again', async () => {
   }
 })
 
-test('what the local node refuses is told apart', async () => {
+test('distinguishes the refusals of the local node', async () => {
   const nonce = await node.publicClient.getTransactionCount({ address: rich })
   expect(await chain.broadcast(await sign({ nonce: nonce - 1 }))).toEqual({ kind: 'nonce_too_low' })
   expect(await chain.broadcast(await sign({ value: 10n ** 30n }))).toMatchObject({ kind: 'insufficient_funds' })
@@ -217,7 +217,7 @@ test('what the local node refuses is told apart', async () => {
   }
 })
 
-test('what nobody can know is unknown', async () => {
+test('an unclear answer to a broadcast is unknown', async () => {
   const raw: Hex = await sign({})
   const drops = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response('bad gateway', { status: 502 }) })
   const url = `http://127.0.0.1:${drops.port}`

@@ -1,4 +1,4 @@
-// What a transaction may cost beside what it moves, where a network takes a fee for layer 1.
+// The costs of a transaction besides its value, on a network with a fee for layer 1.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { Chain, Unsigned } from '../../../src/chains/chain.ts'
@@ -12,7 +12,7 @@ import { createMemory } from './memory.ts'
 const GWEI = 10n ** 9n
 const ORACLE = '0x420000000000000000000000000000000000000F'
 const L1_FEE = 400_000n
-/** As prepare.ts has it: a quarter more. */
+/** A quarter more, as in prepare.ts. */
 const L1_FEE_MOST = 500_000n
 const from = fundedAccount(0).address
 const payment = { to: fundedAccount(1).address, value: 5n, input: '0x' as const }
@@ -41,21 +41,21 @@ afterAll(async () => {
 
 const ordinary = (): Promise<Unsigned> => base.fill(payment, from, { nonce: 0 })
 
-test('the fee for layer 1 is a surcharge, of what is sent and of what is only signed', async () => {
+test('the fee for layer 1 is a surcharge, for sending and for signing only', async () => {
   const { unsigned, surcharge, worstCost } = await base.prepare(payment, from, { behind: async () => [] })
   expect(surcharge).toBe(L1_FEE_MOST)
   expect(await base.terms.surcharge(unsigned)).toBe(L1_FEE_MOST)
   expect(worstCost).toBe(payment.value + base.terms.gasFee(unsigned) + surcharge)
 })
 
-test('and is in a budget that is chosen here', async () => {
+test('the fee for layer 1 is included in the default fee budget', async () => {
   const unsigned = await ordinary()
   const perGas = base.terms.gasFee(unsigned) / 21_000n
   expect(await base.terms.ordinaryFee()).toBe(100_000n * perGas + L1_FEE_MOST)
   expect(await usualFeeBudget(base)).toBe(2_500n * (100_000n * perGas + L1_FEE_MOST))
 })
 
-test('what a caller fixes is found where it is more than so many times what is ordinary, field by field', async () => {
+test('fees and gas above a multiple of the ordinary ones are found, field by field', async () => {
   const unsigned = await ordinary()
   if (unsigned.family !== 'evm') throw new Error('expected a transaction of EIP-1559')
   const { gasLimit, maxFeePerGas, maxPriorityFeePerGas } = unsigned

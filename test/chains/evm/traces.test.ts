@@ -21,8 +21,8 @@ const tree = (traces: unknown) => traceQuestion('debug_traceBlockByNumber', 1n).
 const amounts = (traced: ReturnType<typeof flat>) =>
   traced?.moves.get(transactionHash)?.map(({ amount, isOwn }) => [amount, isOwn])
 
-/** OpenEthereum's trace module: calls, creations, self-destructions, and rewards without a transaction. */
-test('flat traces: moves of the coin in order, the first is the transaction’s own', () => {
+/** From OpenEthereum's trace module: calls, creations, self-destructions, and rewards without a transaction. */
+test('flat traces: movements of the coin are in order, beginning with the transaction’s own', () => {
   const traced = flat([
     call([], a, b, '0x5'),
     call([0], b, c, '0x0'),
@@ -58,7 +58,7 @@ test('flat traces: moves of the coin in order, the first is the transaction’s 
   ])
 })
 
-test('flat traces: what failed, and all below it, moved nothing', () => {
+test('flat traces: a failed call and all calls below it move nothing', () => {
   expect(
     amounts(
       flat([
@@ -78,7 +78,7 @@ test('flat traces: what failed, and all below it, moved nothing', () => {
   expect(amounts(flat([call([], a, b, '0x5', { error: 'Out of gas' }), call([0], b, c, '0x1')]))).toEqual([])
 })
 
-test('flat traces: a delegate call names a value that it does not move', () => {
+test('flat traces: a delegate call does not move the value that it names', () => {
   for (const callType of ['delegatecall', 'staticcall', 'callcode']) {
     const inner = call([0], b, c, '0x5')
     expect(amounts(flat([call([], a, b, '0x5'), { ...inner, action: { ...inner.action, callType } }]))).toEqual([
@@ -99,7 +99,7 @@ const frame = (type: string, from: string, to: string, value: string | undefined
   ...rest,
 })
 
-test('trees tell the same as flat traces', () => {
+test('call trees give the same movements as flat traces', () => {
   const result = frame('CALL', a, b, '0x5', {
     calls: [
       frame('STATICCALL', b, c, undefined),
@@ -117,12 +117,12 @@ test('trees tell the same as flat traces', () => {
   ])
 })
 
-test('a transaction whose trace is an error is not traced', () => {
+test('a transaction whose trace is an error counts as not traced', () => {
   const traced = tree([{ txHash: transactionHash, error: 'execution timeout' }])
   expect(traced?.moves.has(transactionHash)).toBe(false)
 })
 
-test('traces that cannot be read are none', () => {
+test('unreadable traces count as no traces', () => {
   for (const value of [
     null,
     {},

@@ -7,7 +7,7 @@ import { createMemory } from './memory.ts'
 
 const GWEI = 1_000_000_000n
 const row = evmNetworkRow({ network: 'Polygon', environment: 'testnet', devnet: true })
-// Nothing listens there: whatever needs a node fails.
+// Nothing listens there, so everything that needs a node fails.
 const chain = createEvmChain({ row, rpcUrl: 'http://127.0.0.1:9', memory: createMemory() })
 
 const full: Intent = {
@@ -20,7 +20,7 @@ const full: Intent = {
   nonce: 9,
 }
 
-test('completes an intent with every field without touching a node', () => {
+test('completes an intent with all fields without a node', () => {
   expect(chain.complete(full)).toEqual({
     family: 'evm',
     chainId: 80_002,
@@ -42,7 +42,7 @@ test('completes a creation, and a nonce and a tip of zero', () => {
   })
 })
 
-test('completes nothing that lacks a field', () => {
+test('does not complete an intent that lacks a field', () => {
   for (const name of ['nonce', 'gasLimit', 'maxFeePerGas', 'maxPriorityFeePerGas'] as const) {
     const { [name]: _, ...rest } = full
     expect(chain.complete(rest)).toBeNull()
@@ -55,7 +55,7 @@ test('refuses a tip above the cap', () => {
   )
 })
 
-test('counts the worst cost and moves a nonce without changing anything else', () => {
+test('computes the worst cost, and changes only the nonce', () => {
   const unsigned = chain.complete(full)
   if (unsigned === null) throw new Error('expected a complete transaction')
   const { raw } = chain.assemble(unsigned, new Uint8Array(65).fill(1))
@@ -66,11 +66,11 @@ test('counts the worst cost and moves a nonce without changing anything else', (
   expect(chain.withNonce(unsigned, 12)).toEqual({ ...unsigned, nonce: 12 })
 })
 
-test('says that the node is unavailable where one is needed and none is there', async () => {
+test('says that the node is unavailable if one is needed and none answers', async () => {
   await expect(chain.isRightNode()).rejects.toMatchObject({ code: 'node_unavailable', retryable: true })
 })
 
-test('the floor by the length of data counts on the networks that have it', () => {
+test('the gas floor by the length of the data applies on networks that have it', () => {
   const of = (network: 'Polygon' | 'Avalanche') =>
     createEvmChain({
       row: evmNetworkRow({ network, environment: 'mainnet', devnet: false }),
@@ -88,11 +88,11 @@ test('the floor by the length of data counts on the networks that have it', () =
 const market = { nextBaseFee: 10n * GWEI, tip: 32n * GWEI, ceiling: 1_000n * GWEI }
 const { maxFeePerGas: _cap, maxPriorityFeePerGas: _tip, ...open } = full
 
-test('offers the tip of the market, and room for the base fee to double', () => {
+test('offers the market’s tip, and leaves room for the base fee to double', () => {
   expect(chooseFees(open, market)).toEqual({ maxFeePerGas: 52n * GWEI, maxPriorityFeePerGas: 32n * GWEI })
 })
 
-test('keeps what the caller fixed', () => {
+test('keeps the fees that the caller fixed', () => {
   expect(chooseFees({ ...open, maxFeePerGas: 30n * GWEI }, market)).toEqual({
     maxFeePerGas: 30n * GWEI,
     maxPriorityFeePerGas: 30n * GWEI,
@@ -103,7 +103,7 @@ test('keeps what the caller fixed', () => {
   })
 })
 
-test('never offers more than the ceiling by itself', () => {
+test('never chooses fees above the ceiling', () => {
   const ceiling = 40n * GWEI
   expect(chooseFees(open, { ...market, ceiling })).toEqual({ maxFeePerGas: ceiling, maxPriorityFeePerGas: 32n * GWEI })
 })

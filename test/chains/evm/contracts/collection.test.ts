@@ -21,7 +21,7 @@ afterAll(() => chain.stop())
 
 const deploy = async ({ baseUri = '', contractUri = 'ipfs://collection' } = {}): Promise<Address> => {
   const args = ['Doors', 'DOOR', baseUri, contractUri, owner.address] as const
-  // Sent by somebody else: who owns the collection is the argument's to say.
+  // Sent by another account: the argument decides who owns the collection.
   const data = encodeDeployData({ abi, bytecode: collectionBytecode, args })
   const receipt = await chain.receiptOf(await chain.walletClient.sendTransaction({ account: stranger, data }))
   if (!receipt.contractAddress) throw new Error('The collection was not deployed.')
@@ -38,20 +38,20 @@ const read = (functionName: string, args: readonly unknown[] = []): Promise<unkn
 const write = (functionName: string, args: readonly unknown[], account = owner) =>
   chain.write({ contract: { address, abi }, functionName, args, account })
 
-test('the committed build is what its source gives', () => {
+test('the committed build is made from its source', () => {
   expect(buildCollection()).toBe(readFileSync(new URL('collection.generated.ts', FOLDER), 'utf8'))
   const { status } = spawnSync(process.execPath, [fileURLToPath(new URL('build.ts', FOLDER)), '--check'])
   expect(status).toBe(0)
 })
 
-test('it has the name, symbol, owner and metadata that its constructor was given', async () => {
+test('has the name, symbol, owner and metadata given to its constructor', async () => {
   expect(await read('name')).toBe('Doors')
   expect(await read('symbol')).toBe('DOOR')
   expect(await read('owner')).toBe(owner.address)
   expect(await read('contractURI')).toBe('ipfs://collection')
 })
 
-test('it says that it is ERC-165, ERC-721 with metadata, ERC-2981 and ERC-4906', async () => {
+test('declares ERC-165, ERC-721 with metadata, ERC-2981 and ERC-4906', async () => {
   for (const id of ['0x01ffc9a7', '0x80ac58cd', '0x5b5e139f', '0x2a55205a', '0x49064906']) {
     expect([id, await read('supportsInterface', [id])]).toEqual([id, true])
   }
@@ -67,7 +67,7 @@ test('token ids count up from 1', async () => {
   await expect(read('ownerOf', [0n])).rejects.toThrow('ERC721NonexistentToken')
 })
 
-test('a token with a URI of its own answers it verbatim, under a base URI too', async () => {
+test('returns a token’s own URI unchanged, even with a base URI', async () => {
   address = await deploy({ baseUri: 'https://example.org/t/' })
   await write('safeMint', [stranger.address, 'ipfs://own'])
   await write('safeMint', [stranger.address, ''])
@@ -79,7 +79,7 @@ test('a token with a URI of its own answers it verbatim, under a base URI too', 
   await expect(read('tokenURI', [3n])).rejects.toThrow('ERC721NonexistentToken')
 })
 
-test('a change of metadata is told by the events of ERC-4906 and ERC-7572', async () => {
+test('a change of metadata emits the events of ERC-4906 and ERC-7572', async () => {
   const eventsOf = async (functionName: string, args: readonly unknown[]) => {
     const { logs } = await write(functionName, args)
     return parseEventLogs({ abi, logs }).map(({ eventName, args: values }) => [eventName, values])
@@ -95,7 +95,7 @@ test('a change of metadata is told by the events of ERC-4906 and ERC-7572', asyn
   expect(await read('contractURI')).toBe('ipfs://other')
 })
 
-test('royalties are none at first, and then what the owner asks for', async () => {
+test('royalties are zero at first, and can be set by the owner', async () => {
   const nobody = '0x0000000000000000000000000000000000000000'
   expect(await read('royaltyInfo', [1n, 10_000n])).toEqual([nobody, 0n])
   await write('setDefaultRoyalty', [stranger.address, 250n])
@@ -118,6 +118,6 @@ test('only the owner mints or changes anything', async () => {
   }
 })
 
-test('a contract that does not accept tokens is minted none', async () => {
+test('refuses to mint to a contract that does not accept tokens', async () => {
   await expect(write('safeMint', [address, ''])).rejects.toThrow('ERC721InvalidReceiver')
 })
