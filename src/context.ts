@@ -20,11 +20,11 @@ import { type Audit, createAudit } from './custody/audit.ts'
 import { checkDeployment } from './custody/deployment.ts'
 import { openSealer, type Sealer } from './custody/sealer.ts'
 import { createVault, openRootKey, type Vault } from './custody/vault.ts'
-import { createLog, type Log } from './log.ts'
 import { createMailer, type Mailer } from './mail/mailer.ts'
 import { createMetrics, type Metrics } from './metrics/metrics.ts'
 import { createBatcher, createQueues, type Queues } from './queue.ts'
 import { createSecurityEvents, type SecurityEvents } from './security/events.ts'
+import { createLog, type Log } from './security/log.ts'
 import { createObservationRecorder, type ObservationRecorder } from './transactions/record-observation.ts'
 
 export type Ctx = {

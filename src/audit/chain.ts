@@ -24,7 +24,7 @@ import type { StepResult } from '../blocks/follow.ts'
 import type { WorkerCtx } from '../context.ts'
 import { auditVerifier } from '../custody/audit.ts'
 import type { Sealer } from '../custody/sealer.ts'
-import type { Log } from '../log.ts'
+import type { Log } from '../security/log.ts'
 
 const NO_HEAD = new Uint8Array(0)
 

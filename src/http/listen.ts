@@ -1,5 +1,5 @@
-import type { Log } from '../log.ts'
 import { type Server, serve } from '../runtime.ts'
+import type { Log } from '../security/log.ts'
 import { answerOf } from './failure.ts'
 import { notePeer } from './peer.ts'
 import { dropUnread, endsWithBody } from './unread.ts'

@@ -17,8 +17,8 @@ import type { SecurityEventKind } from '../../db/words.ts'
 import type { WorkerCtx } from '../context.ts'
 import type { Audit, AuditAct } from '../custody/vault.ts'
 import { noSuchProject, type SecurityEvent } from '../errors.ts'
-import type { Log } from '../log.ts'
 import type { Metrics } from '../metrics/metrics.ts'
+import type { Log } from './log.ts'
 
 const WRITE_INTERVAL_MS = 30_000
 const LAST_WRITE_MAX_MS = 2_000

@@ -6,7 +6,7 @@ import { balanceChecksEnded, startBalanceCheck } from '../../src/activity/check-
 import { indexStep } from '../../src/activity/index-blocks.ts'
 import type { BlockMovements, Chain, RecordedMovement } from '../../src/chains/chain.ts'
 import type { WorkerCtx } from '../../src/context.ts'
-import type { Log } from '../../src/log.ts'
+import type { Log } from '../../src/security/log.ts'
 import { fundedAccount } from '../support/chains.ts'
 import { startWorld, type World } from './world.ts'
 

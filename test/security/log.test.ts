@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'bun:test'
 import { sql } from 'drizzle-orm'
-import { openDb } from '../db/client.ts'
-import { AppError } from '../src/errors.ts'
-import { shownError } from '../src/log.ts'
-import { createDatabase } from './support/postgres.ts'
+import { openDb } from '../../db/client.ts'
+import { AppError } from '../../src/errors.ts'
+import { shownError } from '../../src/security/log.ts'
+import { createDatabase } from '../support/postgres.ts'
 
 const MARK = 'marked-value-4711'
 
