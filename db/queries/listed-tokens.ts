@@ -56,7 +56,7 @@ type TokenLookRow = {
 }
 
 /** How the listed ones of these tokens are shown: rows of the primary key. */
-export const readTokenLooks = async (
+export const readTokenDisplays = async (
   db: Queryable,
   input: { readonly network: Network; readonly addresses: readonly string[] },
 ): Promise<readonly TokenLookRow[]> => {

@@ -8,7 +8,7 @@ import { watchedAddresses, watchedAddressesFrom } from '../../db/queries/wallets
 import type { BalanceCheck } from '../chains/balance-check.ts'
 import type { BlockMovements, Chain } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
-import { DEFAULT_LOOKS } from '../tokens/default-list.ts'
+import { DEFAULT_DISPLAYS } from '../tokens/default-list.ts'
 
 type CheckCtx = Pick<WorkerCtx, 'config' | 'db' | 'log' | 'metrics'>
 
@@ -62,7 +62,7 @@ const checkBlocks = async (
       new Set([...(await watchedAddresses(ctx.db, { network, addresses })), ...(await otherWallets(ctx, chain))]),
     // Only contracts whose balances change by transfers alone: an unknown contract may answer anything.
     reliable: (contracts: readonly string[]) =>
-      new Set(contracts.filter((contract) => DEFAULT_LOOKS.get(chainId)?.has(contract))),
+      new Set(contracts.filter((contract) => DEFAULT_DISPLAYS.get(chainId)?.has(contract))),
   }
   for (const block of blocks) {
     try {

@@ -4,7 +4,7 @@ import type { Activity } from './list.ts'
 import type { WalletActivityItem } from './schema.ts'
 
 /** An activity as callers see it. Pure. */
-export const itemOf = (chain: NodelessChain, { movement, facts, look }: Activity): WalletActivityItem => {
+export const itemOf = (chain: NodelessChain, { movement, facts, display }: Activity): WalletActivityItem => {
   const { network, contract, tokenId, direction } = movement
   const shown = {
     uuid: movement.id,
@@ -19,7 +19,7 @@ export const itemOf = (chain: NodelessChain, { movement, facts, look }: Activity
     return { ...shown, type: direction === 'in' ? 'receive_token' : 'send_token', metadata: { amount }, token }
   }
   if (tokenId === null) {
-    const token = tokenOf({ network, address: contract, facts, look })
+    const token = tokenOf({ network, address: contract, facts, display })
     const amount = displayAmount(movement.amount, token.decimals)
     return { ...shown, type: direction === 'in' ? 'receive_token' : 'send_token', metadata: { amount }, token }
   }
@@ -28,6 +28,6 @@ export const itemOf = (chain: NodelessChain, { movement, facts, look }: Activity
     type: direction === 'in' ? 'receive_nft' : 'send_nft',
     metadata: { amount: movement.amount.toString(), token_id: tokenId.toString() },
     // A contract may claim decimals that an NFT cannot have.
-    token: tokenOf({ network, address: contract, facts: { ...facts, decimals: 0 }, look }),
+    token: tokenOf({ network, address: contract, facts: { ...facts, decimals: 0 }, display }),
   }
 }

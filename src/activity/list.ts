@@ -4,7 +4,7 @@ import type { Network } from '../../db/words.ts'
 import type { AddressFacts } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { type TokenLook, tokenLooks } from '../tokens/token.ts'
+import { type TokenDisplay, tokenDisplays } from '../tokens/token.ts'
 import { ownWallet } from '../wallets/get.ts'
 
 export type Activity = {
@@ -12,7 +12,7 @@ export type Activity = {
   /** Of the token's or the collection's contract; null for the native coin. */
   readonly facts: AddressFacts | null
   /** How a token list shows the contract's tokens. */
-  readonly look?: TokenLook | undefined
+  readonly display?: TokenDisplay | undefined
 }
 
 /**
@@ -35,14 +35,14 @@ export const listActivity = async (
   const before = input.before === null ? null : await listKeyOf(ctx, { network, address, id: input.before })
   const rows = await listMovements(ctx.db, { network, address, before, limit, offset })
   const contracts = new Set(rows.flatMap((row) => row.contract ?? []))
-  const [facts, looks] = await Promise.all([
+  const [facts, displays] = await Promise.all([
     chain.facts([...contracts]),
-    tokenLooks(ctx.db, { chain, addresses: [...contracts] }),
+    tokenDisplays(ctx.db, { chain, addresses: [...contracts] }),
   ])
   return rows.map((movement) => ({
     movement,
     facts: factsOf(facts, movement),
-    look: looks.get(movement.contract ?? ''),
+    display: displays.get(movement.contract ?? ''),
   }))
 }
 

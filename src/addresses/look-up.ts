@@ -2,7 +2,7 @@ import type { Network } from '../../db/words.ts'
 import { provided } from '../chains/provided.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { contractOf, tokenLooks } from '../tokens/token.ts'
+import { contractOf, tokenDisplays } from '../tokens/token.ts'
 import { ADDRESSES_MAX, type AddressesMetadata } from './schema.ts'
 
 /** Resolves an ENS name; null if it has no address. */
@@ -33,11 +33,14 @@ export const addressesMetadata = async (
   }
   const canonical = new Map(texts.map((text, index) => [text, chain.parseShown(text, `addresses.${index}`)]))
   const addresses = [...new Set(canonical.values())]
-  const [facts, looks] = await Promise.all([chain.facts(addresses), tokenLooks(ctx.db, { chain, addresses })])
+  const [facts, displays] = await Promise.all([chain.facts(addresses), tokenDisplays(ctx.db, { chain, addresses })])
   return Object.fromEntries(
     [...canonical].map(([text, address]) => {
       const known = facts.get(address)
-      return [text, known === undefined ? null : contractOf({ chain, address, facts: known, look: looks.get(address) })]
+      return [
+        text,
+        known === undefined ? null : contractOf({ chain, address, facts: known, display: displays.get(address) }),
+      ]
     }),
   )
 }

@@ -4,7 +4,7 @@ import type { Network } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
 import { AppError, notFound } from '../errors.ts'
 import { metadataOfUris } from '../metadata/of-tokens.ts'
-import { contractOf, tokenLooks } from '../tokens/token.ts'
+import { contractOf, tokenDisplays } from '../tokens/token.ts'
 import type { NftCollection } from '../transactions/preview-schema.ts'
 import { ownWallet } from '../wallets/get.ts'
 
@@ -66,8 +66,8 @@ export const collectionByAddress = async (
   if (own !== undefined) return own
   if (chain === null) throw notFound('collection')
   const facts = (await chain.facts([contractAddress])).get(contractAddress)
-  const look = (await tokenLooks(ctx.db, { chain, addresses: [contractAddress] })).get(contractAddress)
-  const shown = facts && contractOf({ chain, address: contractAddress, facts, look })
+  const display = (await tokenDisplays(ctx.db, { chain, addresses: [contractAddress] })).get(contractAddress)
+  const shown = facts && contractOf({ chain, address: contractAddress, facts, display })
   if (!shown?.nft) throw notFound('collection')
   const { nft } = shown
   if (nft.name !== '' && nft.image_url !== '') return nft

@@ -4,9 +4,9 @@ import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
 import { ownWallet } from '../wallets/get.ts'
-import { DEFAULT_LOOKS } from './default-list.ts'
+import { DEFAULT_DISPLAYS } from './default-list.ts'
 import type { TokenBalance } from './schema.ts'
-import { displayAmount, nativeToken, tokenLooks, tokenOf } from './token.ts'
+import { displayAmount, nativeToken, tokenDisplays, tokenOf } from './token.ts'
 
 /** How many received tokens (the latest) and how many listed tokens are read. */
 const RECEIVED_MAX = 250
@@ -26,13 +26,13 @@ export const tokenBalances = async (
     contractsReceived(ctx.db, { network, address, limit: RECEIVED_MAX }),
     listedAddresses(ctx.db, { network, limit: LISTED_MAX }),
   ])
-  const known = DEFAULT_LOOKS.get(chain.chainId)?.keys() ?? []
+  const known = DEFAULT_DISPLAYS.get(chain.chainId)?.keys() ?? []
   const { coin, tokens } = await chain.balances({
     address,
     contracts: [...new Set([...received, ...known, ...listed])],
   })
   const addresses = [...tokens.keys()]
-  const [facts, looks] = await Promise.all([chain.facts(addresses), tokenLooks(ctx.db, { chain, addresses })])
+  const [facts, displays] = await Promise.all([chain.facts(addresses), tokenDisplays(ctx.db, { chain, addresses })])
   const native = nativeToken(chain)
   return [
     { ...native, raw_balance: coin.toString(), display_balance: displayAmount(coin, native.decimals) },
@@ -41,7 +41,7 @@ export const tokenBalances = async (
       const balance = tokens.get(contract) ?? 0n
       // A list may name an NFT collection, whose balance is a count of NFTs.
       if (said === undefined || said.standard === 'erc721' || said.standard === 'erc1155') return []
-      const token = tokenOf({ network, address: contract, facts: said, look: looks.get(contract) })
+      const token = tokenOf({ network, address: contract, facts: said, display: displays.get(contract) })
       return [{ ...token, raw_balance: balance.toString(), display_balance: displayAmount(balance, token.decimals) }]
     }),
   ]

@@ -2,11 +2,11 @@
 // operator's lists or the default list.
 
 import type { Db } from '../../db/client.ts'
-import { readTokenLooks } from '../../db/queries/listed-tokens.ts'
+import { readTokenDisplays } from '../../db/queries/listed-tokens.ts'
 import type { Network } from '../../db/words.ts'
 import type { AddressFacts, Chain, NodelessChain } from '../chains/chain.ts'
 import type { PreviewContract } from '../transactions/preview-schema.ts'
-import { DEFAULT_LOOKS } from './default-list.ts'
+import { DEFAULT_DISPLAYS } from './default-list.ts'
 import { nameUuid } from './name-uuid.ts'
 import type { Token } from './schema.ts'
 
@@ -36,7 +36,7 @@ export const nativeToken = ({ network, coin }: Pick<NodelessChain, 'network' | '
 }
 
 /** How a list says to display a token. */
-export type TokenLook = {
+export type TokenDisplay = {
   /** Empty if the list has none. */
   readonly logoUrl: string
   /** null if the list has none. */
@@ -46,15 +46,15 @@ export type TokenLook = {
 /**
  * A token as API answers show it. Pure.
  * @param input.address canonical, as `parseAddress` returns it, because the uuid depends on its exact text
- * @param input.look undefined if no list has the token; it does not change how amounts are read
+ * @param input.display undefined if no list has the token; it does not change how amounts are read
  */
 export const tokenOf = (input: {
   readonly network: Network
   readonly address: string
   readonly facts: Pick<AddressFacts, 'name' | 'symbol' | 'decimals'>
-  readonly look?: TokenLook | undefined
+  readonly display?: TokenDisplay | undefined
 }): Token => {
-  const { network, address, facts, look } = input
+  const { network, address, facts, display } = input
   return {
     uuid: uuidOf(network, address),
     network,
@@ -62,8 +62,8 @@ export const tokenOf = (input: {
     name: facts.name,
     symbol: facts.symbol,
     decimals: facts.decimals,
-    display_decimals: Math.min(facts.decimals, look?.displayDecimals ?? DISPLAY_DECIMALS_DEFAULT),
-    logo_url: look?.logoUrl ?? '',
+    display_decimals: Math.min(facts.decimals, display?.displayDecimals ?? DISPLAY_DECIMALS_DEFAULT),
+    logo_url: display?.logoUrl ?? '',
   }
 }
 
@@ -72,12 +72,12 @@ export const contractOf = (input: {
   readonly chain: Pick<Chain, 'network' | 'parseContract'>
   readonly address: string
   readonly facts: AddressFacts
-  readonly look: TokenLook | undefined
+  readonly display: TokenDisplay | undefined
 }): PreviewContract | null => {
-  const { chain, address, facts, look } = input
+  const { chain, address, facts, display } = input
   const { network } = chain
   if (!facts.isContract) return null
-  const logoUrl = look?.logoUrl ?? ''
+  const logoUrl = display?.logoUrl ?? ''
   const shown = { network, address, name: facts.name, logo_url: logoUrl }
   if (facts.standard === 'erc20') return { ...shown, type: 'token', token: tokenOf({ ...input, network }), nft: null }
   if (facts.standard !== 'erc721' && facts.standard !== 'erc1155') {
@@ -90,26 +90,29 @@ export const contractOf = (input: {
 }
 
 /** By canonical address. */
-export type TokenLooks = ReadonlyMap<string, TokenLook>
+export type TokenDisplays = ReadonlyMap<string, TokenDisplay>
 
 /** Looks up addresses in the lists with one indexed query (none for no address). The default list fills in missing values. */
-export const tokenLooks = async (
+export const tokenDisplays = async (
   db: Db,
   input: { readonly chain: Pick<Chain, 'network' | 'chainId'>; readonly addresses: readonly string[] },
-): Promise<TokenLooks> => {
+): Promise<TokenDisplays> => {
   const { chain, addresses } = input
-  const defaults = DEFAULT_LOOKS.get(chain.chainId)
-  const looks = new Map<string, TokenLook>()
+  const defaults = DEFAULT_DISPLAYS.get(chain.chainId)
+  const displays = new Map<string, TokenDisplay>()
   for (const address of addresses) {
-    const look = defaults?.get(address)
-    if (look !== undefined) looks.set(address, look)
+    const display = defaults?.get(address)
+    if (display !== undefined) displays.set(address, display)
   }
-  for (const { address, logoUrl, displayDecimals } of await readTokenLooks(db, { network: chain.network, addresses })) {
-    const known = looks.get(address)
-    looks.set(address, {
+  for (const { address, logoUrl, displayDecimals } of await readTokenDisplays(db, {
+    network: chain.network,
+    addresses,
+  })) {
+    const known = displays.get(address)
+    displays.set(address, {
       logoUrl: logoUrl === '' ? (known?.logoUrl ?? '') : logoUrl,
       displayDecimals: displayDecimals ?? known?.displayDecimals ?? null,
     })
   }
-  return looks
+  return displays
 }

@@ -3,7 +3,7 @@ import type { Network } from '../../db/words.ts'
 import type { AddressFacts, Chain, Intent, Movement, Preview } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { contractOf, displayAmount, nativeToken, type TokenLooks, tokenLooks, tokenOf } from '../tokens/token.ts'
+import { contractOf, displayAmount, nativeToken, type TokenDisplays, tokenDisplays, tokenOf } from '../tokens/token.ts'
 import { onlyNetwork } from '../wallets/signer.ts'
 import { parseIntent } from './intent.ts'
 import type { AssetChange, PreviewResult } from './preview-schema.ts'
@@ -50,15 +50,15 @@ const previewAll = async (ctx: Pick<Ctx, 'db' | 'chains'>, input: PreviewInput):
   // The called addresses are known before the preview: read both in one round trip.
   const [previews, called] = await Promise.all([chain.preview(from, intents), chain.facts(addressesIn(intents, []))])
   const addresses = addressesIn(intents, previews)
-  const [moved, looks] = await Promise.all([
+  const [moved, displays] = await Promise.all([
     chain.facts(addresses.filter((address) => !called.has(address))),
-    tokenLooks(ctx.db, { chain, addresses }),
+    tokenDisplays(ctx.db, { chain, addresses }),
   ])
   const facts = new Map([...called, ...moved])
   return intents.map((intent, index) => {
     const preview = previews[index]
     if (preview === undefined) throw new Error('the chain previewed fewer transactions than it was given')
-    return resultOf({ chain, from, intent, preview, facts, looks })
+    return resultOf({ chain, from, intent, preview, facts, displays })
   })
 }
 
@@ -78,9 +78,9 @@ const resultOf = (input: {
   readonly intent: Intent
   readonly preview: Preview
   readonly facts: Facts
-  readonly looks: TokenLooks
+  readonly displays: TokenDisplays
 }): PreviewResult => {
-  const { chain, from, intent, preview, facts, looks } = input
+  const { chain, from, intent, preview, facts, displays } = input
   const { network } = chain
   const called = intent.to === null ? undefined : facts.get(intent.to)
   return {
@@ -90,14 +90,16 @@ const resultOf = (input: {
     contract:
       intent.to === null || called === undefined
         ? null
-        : contractOf({ chain, address: intent.to, facts: called, look: looks.get(intent.to) }),
+        : contractOf({ chain, address: intent.to, facts: called, display: displays.get(intent.to) }),
     function_name: preview.decoded?.functionName ?? null,
     arguments: preview.decoded === null ? null : { ...preview.decoded.arguments },
     simulation: {
       success: preview.success,
-      asset_changes: preview.changes?.map((change) => changeOf({ chain, change, facts, looks })) ?? null,
+      asset_changes: preview.changes?.map((change) => changeOf({ chain, change, facts, displays })) ?? null,
       error: preview.error,
-      ...(preview.feeInAsset === undefined ? {} : { fee: fungible({ network, facts, looks, ...preview.feeInAsset }) }),
+      ...(preview.feeInAsset === undefined
+        ? {}
+        : { fee: fungible({ network, facts, displays, ...preview.feeInAsset }) }),
     },
   }
 }
@@ -105,13 +107,13 @@ const resultOf = (input: {
 const fungible = (input: {
   readonly network: Network
   readonly facts: Facts
-  readonly looks: TokenLooks
+  readonly displays: TokenDisplays
   readonly contract: string
   readonly amount: bigint
 }) => {
-  const { network, facts, looks, contract, amount } = input
+  const { network, facts, displays, contract, amount } = input
   const known = facts.get(contract) ?? { isContract: true, standard: 'erc20', name: '', symbol: '', decimals: 0 }
-  const token = tokenOf({ network, address: contract, facts: known, look: looks.get(contract) })
+  const token = tokenOf({ network, address: contract, facts: known, display: displays.get(contract) })
   return { amount: displayAmount(amount, token.decimals), raw_amount: amount.toString(), token }
 }
 
@@ -119,9 +121,9 @@ const changeOf = (input: {
   readonly chain: Chain
   readonly change: Movement
   readonly facts: Facts
-  readonly looks: TokenLooks
+  readonly displays: TokenDisplays
 }): AssetChange => {
-  const { chain, change, facts, looks } = input
+  const { chain, change, facts, displays } = input
   const { network } = chain
   const { from, to, contract, tokenId } = change
   const moved = { from, to, raw_amount: change.amount.toString() }
@@ -133,5 +135,5 @@ const changeOf = (input: {
     const nft = { owner_wallet_address: to, contract_address: contract, token_id: tokenId.toString(), metadata: null }
     return { ...moved, amount: change.amount.toString(), token: null, nft }
   }
-  return { ...moved, ...fungible({ network, facts, looks, contract, amount: change.amount }), nft: null }
+  return { ...moved, ...fungible({ network, facts, displays, contract, amount: change.amount }), nft: null }
 }

@@ -48,9 +48,9 @@ test('each direction of each kind has its type', () => {
 })
 
 test('a list says how a token looks, and never how its amount is read', () => {
-  const look = { logoUrl: 'https://example.com/odd.png', displayDecimals: 9 }
-  expect(itemOf(base, { ...activity({}, 3), look })).toMatchObject({
+  const display = { logoUrl: 'https://example.com/odd.png', displayDecimals: 9 }
+  expect(itemOf(base, { ...activity({}, 3), display })).toMatchObject({
     metadata: { amount: '1.5' },
-    token: { decimals: 3, display_decimals: 3, logo_url: look.logoUrl },
+    token: { decimals: 3, display_decimals: 3, logo_url: display.logoUrl },
   })
 })

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import type { Sql } from 'postgres'
 import postgres from 'postgres'
 import { importTokenList } from '../../src/tokens/lists.ts'
-import { tokenLooks } from '../../src/tokens/token.ts'
+import { tokenDisplays } from '../../src/tokens/token.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url))
@@ -45,7 +45,9 @@ const listOf = (name: string, tokens: readonly object[], patch = 0) =>
   JSON.stringify({ name, version: { major: 1, minor: 0, patch }, tokens })
 const importList = (text: string) => importTokenList(service.ctx, { text, actor: 'operator' })
 const looksOf = async (...addresses: readonly string[]) =>
-  Object.fromEntries(await tokenLooks(service.ctx.db, { chain: { network: 'Ethereum', chainId: SEPOLIA }, addresses }))
+  Object.fromEntries(
+    await tokenDisplays(service.ctx.db, { chain: { network: 'Ethereum', chainId: SEPOLIA }, addresses }),
+  )
 const good = (output: string) => ({ exitCode: 0, errors: '', output })
 
 test('imports, lists and removes token lists, and audits each change', async () => {
@@ -92,7 +94,7 @@ test('an imported list overrides the default list, which fills in missing fields
   await importList(listOf('Looks', [{ ...TOKEN, address: USDC, extensions: { displayDecimals: 5 } }]))
   expect(await looksOf(USDC)).toEqual({ [USDC]: { logoUrl: byDefault?.logoUrl ?? '', displayDecimals: 5 } })
   const elsewhere = { chain: { network: 'Base', chainId: 84_532 }, addresses: [USDC] } as const
-  expect(await tokenLooks(service.ctx.db, elsewhere)).toEqual(new Map())
+  expect(await tokenDisplays(service.ctx.db, elsewhere)).toEqual(new Map())
 })
 
 test('a new import replaces the list, and the newer list wins for a token in two lists', async () => {

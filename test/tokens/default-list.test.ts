@@ -2,18 +2,18 @@ import { expect, test } from 'bun:test'
 import { ENVIRONMENTS } from '../../db/words.ts'
 import { parseAddress } from '../../src/chains/evm/address.ts'
 import { EVM_NETWORKS, evmNetworkRow, networkRows } from '../../src/chains/networks.ts'
-import { DEFAULT_LOOKS } from '../../src/tokens/default-list.ts'
+import { DEFAULT_DISPLAYS } from '../../src/tokens/default-list.ts'
 
 const chainIds = ENVIRONMENTS.flatMap((environment) =>
   EVM_NETWORKS.map((network) => evmNetworkRow({ network, environment, devnet: false }).chainId),
 )
 
 test('the default list has tokens of every EVM network, on mainnet and on testnet', () => {
-  expect([...DEFAULT_LOOKS.keys()].sort()).toEqual([...chainIds].sort())
+  expect([...DEFAULT_DISPLAYS.keys()].sort()).toEqual([...chainIds].sort())
 })
 
 test('each of its addresses has a valid checksum, and each logo is a file of one repository', () => {
-  const entries = [...DEFAULT_LOOKS.values()].flatMap((looks) => [...looks])
+  const entries = [...DEFAULT_DISPLAYS.values()].flatMap((displays) => [...displays])
   expect(entries.length).toBeGreaterThan(40)
   for (const [address, { logoUrl, displayDecimals }] of entries) {
     expect(parseAddress(address, 'address')).toBe(address)

@@ -376,7 +376,7 @@ describe.skipIf(vara === null)('a program of Vara', () => {
     expect([...memory.kept.keys()]).toEqual([PROGRAM, program, other])
     // As a contract and as an address.
     for (const address of [PROGRAM, program]) {
-      const shown = contractOf({ chain: of, address, facts: doors, look: undefined })
+      const shown = contractOf({ chain: of, address, facts: doors, display: undefined })
       expect(shown).toMatchObject({ address, type: 'nft', nft: { contract_address: PROGRAM, name: 'Doors' } })
     }
     node.store(STORED())
