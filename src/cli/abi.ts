@@ -1,20 +1,10 @@
-import { readFile, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { Command } from 'commander'
 import { listAbis } from '../../db/queries/abis.ts'
 import type { Network } from '../../db/words.ts'
 import { abiFilesOf, addAbi, removeAbi } from '../abis/added.ts'
 import { EVM_NETWORK_WORDS, evmNetwork } from './arguments.ts'
-import { OPERATOR, print, printJson, rowAsJson, usageError, withServiceCtx } from './operator.ts'
-
-/** @throws Error for a file that cannot be read or is too large. */
-const textOf = async (path: string, bytesMax: number): Promise<string> => {
-  const { size } = await stat(path)
-  if (size > bytesMax) throw new Error(`The file must have at most ${bytesMax} bytes; it has ${size}.`)
-  return readFile(path, 'utf8')
-}
-
-const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
+import { counted, OPERATOR, print, printJson, readTextFile, rowAsJson, usageError, withServiceCtx } from './operator.ts'
 
 const whereOf = ({ network, address }: { network: string | null; address: string | null }): string =>
   address === null ? 'every contract' : `${address} on ${network}`
@@ -28,7 +18,7 @@ const add = async (path: string, { name, network, address }: AddOptions, command
   const binding = network === undefined || address === undefined ? null : { network, address }
   const fallbackName = basename(path).replace(/\.json$/i, '')
   await withServiceCtx(async (ctx) => {
-    const text = await textOf(path, abiFilesOf(ctx.chains).bytesMax)
+    const text = await readTextFile(path, abiFilesOf(ctx.chains).bytesMax)
     const added = await addAbi(ctx, { text, name, fallbackName, binding, actor: OPERATOR })
     const items = `${counted(added.functions, 'function')} and ${counted(added.errors, 'error')}`
     const where = whereOf(added.binding ?? { network: null, address: null })

@@ -2,7 +2,7 @@ import { Command } from 'commander'
 import { API_KEY_SCOPES, type ApiKeyScope } from '../../db/words.ts'
 import { createApiKey, listApiKeys, revokeApiKey } from '../api-keys/api-keys.ts'
 import { instant, listOf, uuid } from './arguments.ts'
-import { OPERATOR, print, printJson, withServiceCtx } from './operator.ts'
+import { OPERATOR, print, printJson, rowAsJson, timeOr, withServiceCtx } from './operator.ts'
 
 type CreateOptions = {
   project: string
@@ -16,38 +16,22 @@ const create = ({ project: projectId, name, scopes, expires, json }: CreateOptio
   withServiceCtx(async (ctx) => {
     const expiresAt = expires ?? null
     const { id, text } = await createApiKey(ctx, { projectId, name, scopes, expiresAt, actor: OPERATOR })
-    if (json) {
-      return printJson({
-        api_key_id: id,
-        api_key: text,
-        project_id: projectId,
-        name: name.trim(),
-        scopes,
-        expires_at: expiresAt?.toISOString() ?? null,
-      })
-    }
+    if (json)
+      return printJson(rowAsJson({ apiKeyId: id, apiKey: text, projectId, name: name.trim(), scopes, expiresAt }))
     print(`api key id: ${id}`)
     print(`api key:    ${text}`)
     print(`scopes:     ${scopes.join(', ')}`)
-    print(`expires:    ${expiresAt?.toISOString() ?? 'never'}`)
+    print(`expires:    ${timeOr('never', expiresAt)}`)
     print('Keep the key now: it is stored only as a hash and cannot be shown again.')
   })
 
 const list = ({ project, json }: { project: string; json?: boolean }) =>
   withServiceCtx(async (ctx) => {
-    const keys = (await listApiKeys(ctx, project)).map((key) => ({
-      id: key.id,
-      name: key.name,
-      scopes: key.scopes,
-      created_at: key.createdAt.toISOString(),
-      expires_at: key.expiresAt?.toISOString() ?? null,
-      last_used_at: key.lastUsedAt?.toISOString() ?? null,
-      revoked_at: key.revokedAt?.toISOString() ?? null,
-    }))
-    if (json) return printJson(keys)
-    for (const key of keys) {
-      const life = key.revoked_at === null ? `expires ${key.expires_at ?? 'never'}` : `revoked ${key.revoked_at}`
-      print(`${key.id}  ${key.scopes.join(',')}  ${life}  last used ${key.last_used_at ?? 'never'}  ${key.name}`)
+    const keys = await listApiKeys(ctx, project)
+    if (json) return printJson(keys.map(({ projectId: _, ...key }) => rowAsJson(key)))
+    for (const { id, name, scopes, expiresAt, lastUsedAt, revokedAt } of keys) {
+      const life = revokedAt === null ? `expires ${timeOr('never', expiresAt)}` : `revoked ${revokedAt.toISOString()}`
+      print(`${id}  ${scopes.join(',')}  ${life}  last used ${timeOr('never', lastUsedAt)}  ${name}`)
     }
   })
 

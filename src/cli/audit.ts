@@ -5,7 +5,7 @@ import { shownHead } from '../audit/chain.ts'
 import { type Broken, listAudit, type NotedHead, type Verification, verifyAudit } from '../audit/verify.ts'
 import { listSecurityEvents } from '../security/events.ts'
 import { several, uuid, wholeNumber } from './arguments.ts'
-import { note, print, printJson, withServiceCtx } from './operator.ts'
+import { note, print, printJson, rowAsJson, withServiceCtx } from './operator.ts'
 
 const HEAD = /^(deployment|[0-9a-f-]{36}):([1-9][0-9]{0,17}):([0-9a-f]{64})$/i
 const PROGRESS_ROWS = 100_000n
@@ -26,14 +26,9 @@ const sentenceOf = ({ chain, position, auditId, trouble }: Broken): string => {
 const shownVerification = ({ ends, broken, rows, unchained }: Verification) => ({
   ok: broken.length === 0,
   rows: Number(rows),
-  broken: broken.map(({ chain, position, auditId, trouble }) => ({
-    chain,
-    position: position === null ? null : String(position),
-    audit_id: auditId === null ? null : String(auditId),
-    trouble,
-  })),
+  broken: broken.map(rowAsJson),
   heads: ends.map(shownHead),
-  unchained: { rows: unchained.rows, oldest: unchained.oldest?.toISOString() ?? null },
+  unchained: rowAsJson(unchained),
 })
 
 const printVerification = (verification: Verification, input: { readonly heads: boolean }): void => {
@@ -49,10 +44,10 @@ type VerifyOptions = { project?: string; head?: readonly NotedHead[]; heads?: bo
 
 const verify = ({ project, head: heads = [], heads: showHeads = false, json }: VerifyOptions) =>
   withServiceCtx(async (ctx) => {
-    let shown = 0n
+    let noted = 0n
     const onProgress = (rows: bigint) => {
-      if (rows - shown < PROGRESS_ROWS) return
-      shown = rows
+      if (rows - noted < PROGRESS_ROWS) return
+      noted = rows
       note(`${rows} rows verified`)
     }
     const verification = await verifyAudit(ctx, { chain: project ?? null, heads, onProgress })
@@ -61,19 +56,13 @@ const verify = ({ project, head: heads = [], heads: showHeads = false, json }: V
     if (verification.broken.length > 0) process.exitCode = 1
   })
 
-const rowAsJson = ({ id, at, actor, action, subject, details }: AuditRecord) => ({
-  id: String(id),
-  at: at.toISOString(),
-  actor,
-  action,
-  subject,
-  details,
-})
+const shown = ({ id, at, actor, action, subject, details }: AuditRecord) =>
+  rowAsJson({ id, at, actor, action, subject, details })
 
 const list = ({ project, limit, json }: { project: string; limit: number; json?: boolean }) =>
   withServiceCtx(async (ctx) => {
     const rows = await listAudit(ctx, { projectId: project, limit })
-    if (json) return printJson(rows.map(rowAsJson))
+    if (json) return printJson(rows.map(shown))
     for (const { id, at, actor, action, subject, details } of rows) {
       print(`${id}  ${at.toISOString()}  ${action}  ${subject}  by ${actor}  ${JSON.stringify(details)}`)
     }
@@ -84,7 +73,7 @@ type SecurityOptions = { project?: string; kind?: SecurityEventKind; limit: numb
 const security = ({ project, kind, limit, json }: SecurityOptions) =>
   withServiceCtx(async (ctx) => {
     const rows = await listSecurityEvents(ctx, { projectId: project ?? null, kind: kind ?? null, limit })
-    if (json) return printJson(rows.map((row) => ({ ...rowAsJson(row), project_id: row.projectId })))
+    if (json) return printJson(rows.map((row) => ({ ...shown(row), project_id: row.projectId })))
     for (const { at, action, projectId, actor, subject, details } of rows) {
       const { count, since, until: _, ...others } = details
       const what = Object.entries(others).map(([name, value]) => `  ${name} ${value}`)

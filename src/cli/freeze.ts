@@ -4,7 +4,7 @@ import type { Network } from '../../db/words.ts'
 import { unreachable } from '../errors.ts'
 import { freeze, type Target, unfreeze } from '../freezes/freeze.ts'
 import { NETWORK_WORDS, network, uuid } from './arguments.ts'
-import { OPERATOR, print, printJson, withServiceCtx } from './operator.ts'
+import { OPERATOR, print, printJson, rowAsJson, withServiceCtx } from './operator.ts'
 
 const STILL_SENT =
   'From the next request on, it cannot sign, and no wallet of it can be created, exported or changed. Transactions that are already recorded are still sent.'
@@ -66,19 +66,7 @@ const addTargets = (
 const list = ({ json }: { json?: boolean }) =>
   withServiceCtx(async (ctx) => {
     const rows = await listFreezes(ctx.db)
-    if (json) {
-      return printJson(
-        rows.map((row) => ({
-          scope: row.scope,
-          project_id: row.projectId,
-          owner_id: row.ownerId,
-          wallet_id: row.walletId,
-          network: row.network,
-          reason: row.reason,
-          created_at: row.createdAt.toISOString(),
-        })),
-      )
-    }
+    if (json) return printJson(rows.map(({ id: _, ...row }) => rowAsJson(row)))
     for (const { scope, projectId, ownerId, walletId, network, reason, createdAt } of rows) {
       const thing = [network, walletId, ownerId, projectId].filter((each) => each !== null).join(' of project ')
       print(`${createdAt.toISOString()}  ${scope} ${thing}: ${reason}`)

@@ -4,29 +4,17 @@ import { readNetworks } from '../config.ts'
 import { print, printJson, table } from './operator.ts'
 
 const list = ({ json }: { json?: boolean }) => {
-  const rows = readNetworks()
-  if (json) {
-    return printJson(
-      rows.map((row) => ({
-        network: row.network,
-        family: row.family,
-        chain_id: 'chainId' in row ? row.chainId : null,
-        coin: row.coin.symbol,
-        decimals: row.coin.decimals,
-        node: variableOf(row.network, 'RPC_URL'),
-        explorer_url: row.explorerUrl,
-      })),
-    )
-  }
-  const lines = rows.map((row) => [
-    row.network,
-    row.family,
-    'chainId' in row ? String(row.chainId) : '-',
-    row.coin.symbol,
-    String(row.coin.decimals),
-    variableOf(row.network, 'RPC_URL'),
-    row.explorerUrl ?? '-',
-  ])
+  const rows = readNetworks().map((row) => ({
+    network: row.network,
+    family: row.family,
+    chain_id: 'chainId' in row ? row.chainId : null,
+    coin: row.coin.symbol,
+    decimals: row.coin.decimals,
+    node: variableOf(row.network, 'RPC_URL'),
+    explorer_url: row.explorerUrl,
+  }))
+  if (json) return printJson(rows)
+  const lines = rows.map((row) => Object.values(row).map((value) => String(value ?? '-')))
   print(table([['NETWORK', 'FAMILY', 'CHAIN ID', 'COIN', 'DECIMALS', 'NODE', 'EXPLORER'], ...lines]))
 }
 

@@ -1,49 +1,38 @@
+import { readFile, stat } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { type Config, readConfig } from '../config.ts'
-import type { Ctx, IdentityCtx, WorkerCtx } from '../context.ts'
+import type { WorkerCtx } from '../context.ts'
 import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../security/core-dumps.ts'
 
 /** The operator's name in the audit log. */
 export const OPERATOR = 'operator'
 
-/** Loaded late: it takes half of a command's start-up time, and help texts do not need it. */
-const loadContext = async () => {
-  if (!(await forbidCoreDumps())) note(CORE_DUMPS_ALLOWED)
-  return import('../context.ts')
-}
+type Contexts = typeof import('../context.ts')
+type Create<Of> = (input: { readonly config: Config; readonly process: string }) => Promise<Of>
 
-/** Runs a command with the full context, and always closes its connections. */
-export const withCtx = async (command: (ctx: Ctx) => Promise<void>, config: Config = readConfig()): Promise<void> => {
-  const { createCtx } = await loadContext()
-  const ctx = await createCtx({ config: { ...config, logLevel: 'silent' }, process: 'cli' })
-  try {
-    await command(ctx)
-  } finally {
-    await ctx.db.close({ timeoutSeconds: 5 })
+/** Runs a command in a context, and always closes its connections. */
+const runIn =
+  <Of extends WorkerCtx>(choose: (contexts: Contexts) => Create<Of>) =>
+  async (command: (ctx: Of) => Promise<void>, config: Config = readConfig()): Promise<void> => {
+    if (!(await forbidCoreDumps())) note(CORE_DUMPS_ALLOWED)
+    // Loaded late: it takes half of a command's start-up time, and help texts do not need it.
+    const create = choose(await import('../context.ts'))
+    const ctx = await create({ config: { ...config, logLevel: 'silent' }, process: 'cli' })
+    try {
+      await command(ctx)
+    } finally {
+      await ctx.db.close({ timeoutSeconds: 5 })
+    }
   }
-}
+
+/** Runs a command with the full context. */
+export const withCtx = runIn(({ createCtx }) => createCtx)
 
 /** Runs a command that needs neither ROOT_KEY nor IDENTITY_KEY. */
-export const withServiceCtx = async (command: (ctx: WorkerCtx) => Promise<void>): Promise<void> => {
-  const { createWorkerCtx } = await loadContext()
-  const ctx = await createWorkerCtx({ config: { ...readConfig(), logLevel: 'silent' }, process: 'cli' })
-  try {
-    await command(ctx)
-  } finally {
-    await ctx.db.close({ timeoutSeconds: 5 })
-  }
-}
+export const withServiceCtx = runIn(({ createWorkerCtx }) => createWorkerCtx)
 
 /** Runs a command that needs IDENTITY_KEY but not ROOT_KEY. */
-export const withIdentityCtx = async (command: (ctx: IdentityCtx) => Promise<void>): Promise<void> => {
-  const { createIdentityCtx } = await loadContext()
-  const ctx = await createIdentityCtx({ config: { ...readConfig(), logLevel: 'silent' }, process: 'cli' })
-  try {
-    await command(ctx)
-  } finally {
-    await ctx.db.close({ timeoutSeconds: 5 })
-  }
-}
+export const withIdentityCtx = runIn(({ createIdentityCtx }) => createIdentityCtx)
 
 /** Refuses arguments that do not fit together, in commander's own form. */
 export const usageError = (command: Command, sentence: string): never => command.error(`error: ${sentence}`)
@@ -76,6 +65,18 @@ export const rowAsJson = (row: object): Record<string, unknown> =>
       return [snakeCase(name), shown instanceof Date ? shown.toISOString() : shown]
     }),
   )
+
+/** The content of a text file. @throws Error if it cannot be read or is too large. */
+export const readTextFile = async (path: string, bytesMax: number): Promise<string> => {
+  const { size } = await stat(path)
+  if (size > bytesMax) throw new Error(`The file must have at most ${bytesMax} bytes; it has ${size}.`)
+  return readFile(path, 'utf8')
+}
+
+export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
+
+/** @param none what to print instead of a time that does not exist. */
+export const timeOr = (none: string, at: Date | null): string => at?.toISOString() ?? none
 
 /** Aligns the columns of a table for people. */
 export const table = (rows: readonly (readonly string[])[]): string => {

@@ -1,32 +1,26 @@
 import { Command } from 'commander'
+import type { SessionRow } from '../../db/queries/sessions.ts'
 import { replaceTokenKeys } from '../auth/access-token.ts'
 import { revokeSessions } from '../users/end-sessions.ts'
 import { LISTED_MAX, listSessions } from '../users/list.ts'
 import { uuid } from './arguments.ts'
-import { OPERATOR, print, printJson, usageError, withIdentityCtx, withServiceCtx } from './operator.ts'
+import { OPERATOR, print, printJson, rowAsJson, usageError, withIdentityCtx, withServiceCtx } from './operator.ts'
+
+const shown = ({ askerAddress: address, askerDevice: device, ...row }: SessionRow) => {
+  const { id, userId, way, createdAt, refreshedAt, expiresAt, endedAt, endedBy } = row
+  return rowAsJson({ id, userId, way, address, device, createdAt, refreshedAt, expiresAt, endedAt, endedBy })
+}
 
 const list = ({ project: projectId, user, json }: { project: string; user?: string; json?: boolean }) =>
   withServiceCtx(async (ctx) => {
-    const found = await listSessions(ctx, { projectId, ...(user === undefined ? {} : { userId: user }) })
-    const sessions = found.map((row) => ({
-      id: row.id,
-      user_id: row.userId,
-      way: row.way,
-      address: row.askerAddress,
-      device: row.askerDevice,
-      created_at: row.createdAt.toISOString(),
-      refreshed_at: row.refreshedAt.toISOString(),
-      expires_at: row.expiresAt.toISOString(),
-      ended_at: row.endedAt?.toISOString() ?? null,
-      ended_by: row.endedBy,
-    }))
-    if (json) return printJson(sessions)
-    for (const session of sessions) {
+    const sessions = await listSessions(ctx, { projectId, ...(user === undefined ? {} : { userId: user }) })
+    if (json) return printJson(sessions.map(shown))
+    for (const { id, userId, way, askerAddress, askerDevice, expiresAt, endedAt, endedBy } of sessions) {
       const end =
-        session.ended_at === null ? `expires ${session.expires_at}` : `ended ${session.ended_at} by ${session.ended_by}`
+        endedAt === null ? `expires ${expiresAt.toISOString()}` : `ended ${endedAt.toISOString()} by ${endedBy}`
       // A device chooses its own name, so remove control characters, which terminals would obey.
-      const device = session.device.replace(/\p{C}/gu, ' ')
-      print(`${session.id}  user ${session.user_id}  ${session.way}  ${end}  from ${session.address || '-'}  ${device}`)
+      const device = askerDevice.replace(/\p{C}/gu, ' ')
+      print(`${id}  user ${userId}  ${way}  ${end}  from ${askerAddress || '-'}  ${device}`)
     }
   })
 

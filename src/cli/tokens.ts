@@ -1,26 +1,14 @@
-import { readFile, stat } from 'node:fs/promises'
 import { Command } from 'commander'
 import { readTokenLists } from '../../db/queries/listed-tokens.ts'
 import { importTokenList, removeTokenList, TOKEN_LIST_FILE_BYTES_MAX } from '../tokens/lists.ts'
-import { OPERATOR, print, printJson, rowAsJson, withServiceCtx } from './operator.ts'
-
-/** @throws Error for a file that cannot be read or is too large. */
-const textOf = async (path: string): Promise<string> => {
-  const { size } = await stat(path)
-  if (size > TOKEN_LIST_FILE_BYTES_MAX) {
-    throw new Error(`The file must have at most ${TOKEN_LIST_FILE_BYTES_MAX} bytes; it has ${size}.`)
-  }
-  return readFile(path, 'utf8')
-}
-
-const counted = (count: number): string => `${count} token${count === 1 ? '' : 's'}`
+import { counted, OPERATOR, print, printJson, readTextFile, rowAsJson, withServiceCtx } from './operator.ts'
 
 const importFile = async (path: string) => {
-  const text = await textOf(path)
+  const text = await readTextFile(path, TOKEN_LIST_FILE_BYTES_MAX)
   await withServiceCtx(async (ctx) => {
     const { name, version, tokens, skipped, refused } = await importTokenList(ctx, { text, actor: OPERATOR })
-    const others = skipped === 0 ? '' : `, and skipped ${counted(skipped)} of other chains`
-    print(`Imported ${name} ${version}: ${counted(tokens.length)}${others}.`)
+    const others = skipped === 0 ? '' : `, and skipped ${counted(skipped, 'token')} of other chains`
+    print(`Imported ${name} ${version}: ${counted(tokens.length, 'token')}${others}.`)
     if (refused.length > 0) print(`Refused:\n${refused.map((sentence) => `  ${sentence}`).join('\n')}`)
   })
 }
@@ -29,7 +17,7 @@ const list = ({ json }: { json?: boolean }) =>
   withServiceCtx(async (ctx) => {
     const rows = await readTokenLists(ctx.db)
     if (json) return printJson(rows.map(rowAsJson))
-    for (const row of rows) print(`${row.importedAt.toISOString()}  ${row.name}: ${counted(row.tokens)}`)
+    for (const row of rows) print(`${row.importedAt.toISOString()}  ${row.name}: ${counted(row.tokens, 'token')}`)
     if (rows.length === 0) print('No token list was imported.')
   })
 

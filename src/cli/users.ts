@@ -3,33 +3,27 @@ import type { UserRow } from '../../db/queries/users.ts'
 import { LISTED_MAX, listUsers, showUser } from '../users/list.ts'
 import { removeAllPasskeys } from '../users/passkeys.ts'
 import { uuid } from './arguments.ts'
-import { OPERATOR, print, printJson, withCtx, withServiceCtx } from './operator.ts'
+import { OPERATOR, print, printJson, rowAsJson, withCtx, withServiceCtx } from './operator.ts'
 
-const shown = (user: UserRow) => ({
-  id: user.id,
-  email: user.email,
-  sign_in_wallet: user.signInWallet,
-  created_at: user.createdAt.toISOString(),
-})
+const shown = ({ id, email, signInWallet, createdAt }: UserRow) => rowAsJson({ id, email, signInWallet, createdAt })
 
 const list = ({ project, json }: { project: string; json?: boolean }) =>
   withServiceCtx(async (ctx) => {
-    const users = (await listUsers(ctx, project)).map(shown)
-    if (json) return printJson(users)
-    for (const user of users) {
-      print(`${user.id}  since ${user.created_at}  ${user.email ?? '-'}  ${user.sign_in_wallet ?? '-'}`)
+    const users = await listUsers(ctx, project)
+    if (json) return printJson(users.map(shown))
+    for (const { id, createdAt, email, signInWallet } of users) {
+      print(`${id}  since ${createdAt.toISOString()}  ${email ?? '-'}  ${signInWallet ?? '-'}`)
     }
   })
 
 const show = (userId: string, { project: projectId, json }: { project: string; json?: boolean }) =>
   withServiceCtx(async (ctx) => {
-    const row = await showUser(ctx, { projectId, userId })
-    const user = { ...shown(row), passkeys: row.passkeys }
-    if (json) return printJson(user)
+    const user = await showUser(ctx, { projectId, userId })
+    if (json) return printJson({ ...shown(user), passkeys: user.passkeys })
     print(`user:     ${user.id}`)
-    print(`since:    ${user.created_at}`)
+    print(`since:    ${user.createdAt.toISOString()}`)
     print(`e-mail:   ${user.email ?? 'none'}`)
-    print(`wallet:   ${user.sign_in_wallet ?? 'none'}`)
+    print(`wallet:   ${user.signInWallet ?? 'none'}`)
     print(`passkeys: ${user.passkeys}`)
   })
 
