@@ -3,7 +3,7 @@ import { type AnyElysia, Elysia } from 'elysia'
 import { activityRoutes } from './activity/routes.ts'
 import { addressRoutes } from './addresses/routes.ts'
 import { corsHeaders, preflight } from './auth/origins.ts'
-import { authentication, projectDoor } from './auth/plugin.ts'
+import { authentication, visitorAdmission } from './auth/plugin.ts'
 import { tokenKeyRoutes } from './auth/routes.ts'
 import type { Ctx } from './context.ts'
 import { AppError } from './errors.ts'
@@ -44,7 +44,7 @@ export const createApp = (ctx: Ctx): AnyElysia => {
   const requests = createRequestTimer(ctx.metrics)
   const bytes = byteRate(ctx.config)
   const auth = authentication(ctx, bytes)
-  const door = projectDoor(ctx, bytes)
+  const visitors = visitorAdmission(ctx, bytes)
   const networks = ctx.chains.known.map(({ network }) => network)
   // By default the path begins at the first slash behind the eleventh character: a short host name would end before it.
   const app: AnyElysia = new Elysia({ normalize: false, handler: { standardHostname: false } })
@@ -95,7 +95,7 @@ export const createApp = (ctx: Ctx): AnyElysia => {
     .use(tokenRoutes(ctx, auth))
     .use(addressRoutes(ctx, auth))
     .use(tokenKeyRoutes(ctx))
-    .use(userRoutes(ctx, door, auth))
+    .use(userRoutes(ctx, visitors, auth))
     .use(linkRoutes(ctx, bytes))
     .use(pageRoutes())
     .use(loginRoutes(ctx))

@@ -1,4 +1,4 @@
-import { and, eq, sql } from 'drizzle-orm'
+import { eq, sql } from 'drizzle-orm'
 import type { Queryable } from '../client.ts'
 import { projects } from '../schema.ts'
 
@@ -39,20 +39,12 @@ export const markProjectActivated = async (
 export const listProjects = async (db: Queryable): Promise<readonly Project[]> =>
   db.select().from(projects).orderBy(projects.createdAt, projects.id)
 
-/** Whether a project, or where none is named any project, allows pages of an origin. */
-export const isOriginAllowed = async (
-  db: Queryable,
-  input: { readonly origin: string; readonly projectId?: string },
-): Promise<boolean> => {
+/** Whether any project allows pages of an origin. */
+export const isOriginAllowedByAny = async (db: Queryable, origin: string): Promise<boolean> => {
   const [row] = await db
     .select({ id: projects.id })
     .from(projects)
-    .where(
-      and(
-        sql`${projects.allowedOrigins} @> ${sql.param([input.origin])}::text[]`,
-        input.projectId === undefined ? undefined : eq(projects.id, input.projectId),
-      ),
-    )
+    .where(sql`${projects.allowedOrigins} @> ${sql.param([origin])}::text[]`)
     .limit(1)
   return row !== undefined
 }

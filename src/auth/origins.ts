@@ -1,7 +1,7 @@
 // CORS. A preflight names no project, so it succeeds if any project allows the origin. The request itself must come from
 // an origin of its own project. We never allow browser credentials: tokens travel in headers.
 
-import { isOriginAllowed } from '../../db/queries/projects.ts'
+import { isOriginAllowedByAny, type Project } from '../../db/queries/projects.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 
@@ -33,7 +33,7 @@ export const isOwnOrigin = (ctx: Pick<OriginCtx, 'config'>, origin: string): boo
 /** The headers that let a page of this origin read the answer; none if no project allows the origin. */
 export const corsHeaders = async (ctx: OriginCtx, origin: string | null): Promise<Record<string, string>> => {
   if (origin === null) return {}
-  const allowed = isOwnOrigin(ctx, origin) || (await isOriginAllowed(ctx.db, { origin }))
+  const allowed = isOwnOrigin(ctx, origin) || (await isOriginAllowedByAny(ctx.db, origin))
   if (!allowed) return { vary: 'Origin' }
   return { vary: 'Origin', 'access-control-allow-origin': origin, 'access-control-expose-headers': EXPOSED_HEADERS }
 }
@@ -73,23 +73,23 @@ export const preflight = async (ctx: OriginCtx, request: Pick<Request, 'url' | '
 }
 
 /** Whether pages of an origin may call for a project. */
-export const isOriginOf = async (
-  ctx: OriginCtx,
-  input: { readonly projectId: string; readonly origin: string },
-): Promise<boolean> => isOwnOrigin(ctx, input.origin) || isOriginAllowed(ctx.db, input)
+export const isOriginOf = (
+  ctx: Pick<OriginCtx, 'config'>,
+  input: { readonly project: Pick<Project, 'allowedOrigins'>; readonly origin: string },
+): boolean => input.project.allowedOrigins.includes(input.origin) || isOwnOrigin(ctx, input.origin)
 
 /** The origin as it may be logged. Strangers choose this text, so we repeat it only if it is an origin. */
 const loggableOrigin = (text: string): string =>
   text.length <= MAX_ORIGIN_CHARACTERS && URL.canParse(text) && new URL(text).origin === text ? text : 'none'
 
 /** @throws origin_not_allowed if a browser sent the request from a page that the project does not allow. */
-export const checkOrigin = async (
-  ctx: OriginCtx,
-  input: { readonly projectId: string; readonly origin: string | null },
-): Promise<void> => {
-  const { origin, projectId } = input
-  if (origin === null || (await isOriginOf(ctx, { origin, projectId }))) return
+export const checkOrigin = (
+  ctx: Pick<OriginCtx, 'config'>,
+  input: { readonly project: Project; readonly origin: string | null },
+): void => {
+  const { origin, project } = input
+  if (origin === null || isOriginOf(ctx, { origin, project })) return
   throw new AppError('origin_not_allowed', 'The project does not allow requests from pages of this origin.', {
-    event: { kind: 'origin_refused', projectId, details: { origin: loggableOrigin(origin) } },
+    event: { kind: 'origin_refused', projectId: project.id, details: { origin: loggableOrigin(origin) } },
   })
 }

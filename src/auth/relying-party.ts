@@ -5,7 +5,7 @@
 import type { Project } from '../../db/queries/projects.ts'
 import type { Config } from '../config.ts'
 import { AppError } from '../errors.ts'
-import { isOwnOrigin } from './origins.ts'
+import { isOriginOf } from './origins.ts'
 
 type RpCtx = { readonly config: Config }
 type Pages = Pick<Project, 'allowedOrigins'>
@@ -27,7 +27,7 @@ const isWithin = (origin: string, rpId: string): boolean => {
 export const isPasskeyPage =
   (ctx: RpCtx, project: Pages, rpId: string) =>
   (origin: string): boolean =>
-    isWithin(origin, rpId) && (project.allowedOrigins.includes(origin) || isOwnOrigin(ctx, origin))
+    isWithin(origin, rpId) && isOriginOf(ctx, { project, origin })
 
 const LABELS = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/
 

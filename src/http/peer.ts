@@ -3,8 +3,8 @@
 import { isIP } from 'node:net'
 import type { Config } from '../config.ts'
 
-/** The caller's address and device, for throttles and for display when a login is confirmed or listed. */
-export type Asker = {
+/** Where a request comes from, for throttles and for display when a login is confirmed or listed. */
+export type Client = {
   /** An IP address, or '' if unknown. */
   readonly address: string
   /** The header User-Agent, at most 256 characters. */
@@ -62,7 +62,7 @@ export const addressOf = (config: Pick<Config, 'trustedProxies'>, request: Reque
   return hops === 0 ? peer : (forwardedFor(request.headers, hops) ?? peer)
 }
 
-export const askerOf = (config: Pick<Config, 'trustedProxies'>, request: Request): Asker => ({
+export const clientOf = (config: Pick<Config, 'trustedProxies'>, request: Request): Client => ({
   address: addressOf(config, request),
   device: [...(request.headers.get('user-agent') ?? '')].slice(0, MAX_DEVICE_CHARACTERS).join(''),
 })

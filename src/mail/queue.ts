@@ -29,6 +29,9 @@ export const requireMail = (ctx: Pick<Ctx, 'config'>): void => {
 /** A name as part of one line of a mail. */
 export const lineOf = (name: string): string => name.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ').trim()
 
+/** The text of a mail from its paragraphs. */
+export const mailText = (paragraphs: readonly string[]): string => paragraphs.map((each) => `${each}\n`).join('\n')
+
 /** A line break would begin another header. */
 const ONE_LINE = /^[^\p{Cc}\u2028\u2029]*$/u
 

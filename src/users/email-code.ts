@@ -4,17 +4,17 @@
 import { randomInt, timingSafeEqual } from 'node:crypto'
 import { type Queryable, type Tx, violatedConstraint } from '../../db/client.ts'
 import { type CodeKey, putEmailCode, takeCodeTry, useEmailCode } from '../../db/queries/logins.ts'
-import { projectOf } from '../../db/queries/projects.ts'
+import { type Project, projectOf } from '../../db/queries/projects.ts'
 import { ensureUser, lockUser, readUserFacts, setUserEmail } from '../../db/queries/users.ts'
 import { actorOf, type UserCaller } from '../auth/caller.ts'
-import type { Asked } from '../auth/plugin.ts'
+import type { Visitor } from '../auth/plugin.ts'
 import { throttle } from '../auth/throttle.ts'
 import type { Ctx } from '../context.ts'
 import type { Sealer } from '../custody/sealer.ts'
 import { AppError } from '../errors.ts'
-import type { Asker } from '../http/peer.ts'
+import type { Client } from '../http/peer.ts'
 import { readEmailAddress } from '../mail/address.ts'
-import { lineOf, queueMail, requireMail } from '../mail/queue.ts'
+import { lineOf, mailText, queueMail, requireMail } from '../mail/queue.ts'
 import { requireFreshLogin } from './fresh-login.ts'
 import { beginLimit, mailLimits, tryLimit } from './limits.ts'
 import { derivedUserId } from './user-id.ts'
@@ -32,40 +32,34 @@ const newCode = (): string => String(randomInt(10 ** DIGITS)).padStart(DIGITS, '
 
 /** The subject does not hold the code: locked screens show subjects. */
 const WORDS = {
-  login: {
-    subject: (project: string) => `Log in to ${project}`,
-    request: (project: string) => `Somebody asks to log in to ${project} with this e-mail address.`,
+  login: (project: string) => ({
+    subject: `Log in to ${project}`,
+    request: `Somebody asks to log in to ${project} with this e-mail address.`,
     otherwise: 'If it was not you, do nothing: nobody can log in without the code. Do not give it to anybody.',
-  },
-  add_email: {
-    subject: (project: string) => `Confirm your e-mail address for ${project}`,
-    request: (project: string) => `A user of ${project} asks to log in with this e-mail address from now on.`,
+  }),
+  add_email: (project: string) => ({
+    subject: `Confirm your e-mail address for ${project}`,
+    request: `A user of ${project} asks to log in with this e-mail address from now on.`,
     otherwise: 'If it was not you, do nothing: nothing changes without the code. Do not give it to anybody.',
-  },
-} as const
+  }),
+}
 
 /** Stores a new code and queues its mail, in the caller's transaction. */
 const mailCode = async (
   ctx: Pick<Ctx, 'sealer' | 'identity'>,
   tx: Tx,
-  input: CodeKey & { readonly email: string },
+  input: Omit<CodeKey, 'projectId'> & { readonly project: Project; readonly email: string },
 ): Promise<void> => {
-  const { projectId, email, purpose } = input
-  const project = await projectOf(tx, input)
+  const { project, userId, purpose, email } = input
+  const projectId = project.id
+  const key = { projectId, userId, purpose }
   const code = newCode()
-  const codeMac = macOf(ctx.identity, input, { email, code })
-  await putEmailCode(tx, { ...input, codeMac, lifetimeSeconds: CODE_SECONDS })
-  const name = lineOf(project.name)
-  const { subject, request, otherwise } = WORDS[purpose]
+  const codeMac = macOf(ctx.identity, key, { email, code })
+  await putEmailCode(tx, { ...key, email, codeMac, lifetimeSeconds: CODE_SECONDS })
+  const { subject, request, otherwise } = WORDS[purpose](lineOf(project.name))
   const use = `Your code, valid for ${CODE_SECONDS / 60} minutes and for one use:`
-  const text = [request(name), use, `    ${code}`, otherwise].map((paragraph) => `${paragraph}\n`).join('\n')
-  await queueMail(ctx, tx, {
-    projectId,
-    recipient: email,
-    subject: subject(name),
-    text,
-    lifetimeSeconds: CODE_SECONDS,
-  })
+  const text = mailText([request, use, `    ${code}`, otherwise])
+  await queueMail(ctx, tx, { projectId, recipient: email, subject, text, lifetimeSeconds: CODE_SECONDS })
 }
 
 type ProvenCode = {
@@ -89,24 +83,26 @@ const proveCode = async (ctx: Pick<Ctx, 'db' | 'identity'>, key: CodeKey, code: 
  * @returns the `user_id` for verify-login. It is always derived from the address, so that it does not reveal whether a user
  * has the address.
  */
-export const loginWithEmail = async (ctx: Ctx, asked: Asked, input: { readonly email: string }): Promise<string> => {
+export const loginWithEmail = async (
+  ctx: Ctx,
+  visitor: Visitor,
+  input: { readonly email: string },
+): Promise<string> => {
   requireMail(ctx)
   const email = readEmailAddress(input.email)
-  await throttle(ctx, [beginLimit(ctx, asked, 'email'), ...mailLimits(ctx, asked, 'email', email)])
-  const { projectId } = asked
+  await throttle(ctx, [beginLimit(ctx, visitor, 'email'), ...mailLimits(ctx, visitor, 'email', email)])
+  const { projectId, project } = visitor
   const userId = derivedUserId(ctx, { projectId, by: { email } })
-  await ctx.db.transaction((tx) => mailCode(ctx, tx, { projectId, userId, purpose: 'login', email }))
+  await ctx.db.transaction((tx) => mailCode(ctx, tx, { project, userId, purpose: 'login', email }))
   return userId
 }
 
 /** Checks a mailed code for the id that login-with-email returned. If no user has the address yet, creates one. */
 export const proveByEmailCode: Prove<{ readonly userId: string; readonly code: string }> = async (
   ctx,
-  asked,
-  proof,
+  { projectId },
+  { userId, code },
 ) => {
-  const { projectId } = asked
-  const { userId, code } = proof
   const proven = await proveCode(ctx, { projectId, userId, purpose: 'login' }, code)
   if (proven === null) return null
   const { email, use } = proven
@@ -117,7 +113,7 @@ export const proveByEmailCode: Prove<{ readonly userId: string; readonly code: s
   }
 }
 
-type ByUser = { readonly caller: UserCaller; readonly asker: Asker }
+type ByUser = { readonly caller: UserCaller; readonly client: Client }
 
 const refuseSecond = async (db: Queryable, { projectId, userId: id }: UserCaller): Promise<void> => {
   const { email } = await readUserFacts(db, { projectId, id })
@@ -134,14 +130,15 @@ const taken = (): AppError =>
  */
 export const addEmail = async (ctx: Ctx, input: ByUser & { readonly email: string }): Promise<void> => {
   requireMail(ctx)
-  const { caller, asker } = input
+  const { caller, client } = input
   const { projectId, userId } = caller
   const email = readEmailAddress(input.email)
-  const asked = { projectId, asker, origin: null }
-  await throttle(ctx, [beginLimit(ctx, asked, 'add_email'), ...mailLimits(ctx, asked, 'add_email', email)])
+  const from = { projectId, client }
+  await throttle(ctx, [beginLimit(ctx, from, 'add_email'), ...mailLimits(ctx, from, 'add_email', email)])
   await requireFreshLogin(ctx.db, caller)
   await refuseSecond(ctx.db, caller)
-  await ctx.db.transaction((tx) => mailCode(ctx, tx, { projectId, userId, purpose: 'add_email', email }))
+  const project = await projectOf(ctx.db, caller)
+  await ctx.db.transaction((tx) => mailCode(ctx, tx, { project, userId, purpose: 'add_email', email }))
 }
 
 /**
@@ -149,9 +146,9 @@ export const addEmail = async (ctx: Ctx, input: ByUser & { readonly email: strin
  * @throws INVALID_SECRET for a wrong, used or expired code.
  */
 export const verifyEmail = async (ctx: Ctx, input: ByUser & { readonly code: string }): Promise<void> => {
-  const { caller, asker, code } = input
+  const { caller, client, code } = input
   const { projectId, userId } = caller
-  await throttle(ctx, [tryLimit(ctx, { asker }, 'proof')])
+  await throttle(ctx, [tryLimit(ctx, { client }, 'proof')])
   const proven = await proveCode(ctx, { projectId, userId, purpose: 'add_email' }, code)
   const refused = (): AppError =>
     new AppError('INVALID_SECRET', 'The verification code is wrong, was used or has expired: ask for a new one.', {

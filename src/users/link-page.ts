@@ -19,8 +19,8 @@ const openBody = (link: OpenLink, now: Date): Html => html`<main>
     <h1>Log in to ${link.projectName}?</h1>
     <p>A device asks to be logged in as <strong>${link.email}</strong>:</p>
     <dl>
-      <dt>Device</dt><dd>${deviceName(link.asker.device)}</dd>
-      <dt>Address</dt><dd>${link.asker.address || 'Not known.'}</dd>
+      <dt>Device</dt><dd>${deviceName(link.client.device)}</dd>
+      <dt>Address</dt><dd>${link.client.address || 'Not known.'}</dd>
       <dt>Asked at</dt><dd><time datetime="${link.askedAt.toISOString()}">${timeOf(link.askedAt)}</time>, ${agoOf(link.askedAt, now)}</dd>
     </dl>
     <p>Confirm only if you began this login yourself, just now, on that device. Whoever has that device will be logged in as you.</p>

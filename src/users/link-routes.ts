@@ -3,7 +3,7 @@ import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { readFormBody } from '../http/body.ts'
 import { SMALL_BODY_BYTES } from '../http/limits.ts'
-import { askerOf, subnetOf } from '../http/peer.ts'
+import { clientOf, subnetOf } from '../http/peer.ts'
 import type { Rate } from '../http/rate.ts'
 import { PAGE_HEADERS } from '../pages/page.ts'
 import { linkPage, linkProblemPage } from './link-page.ts'
@@ -32,14 +32,14 @@ const asPage = async (ctx: Ctx, set: Answered, of: () => Promise<MailedLink>): P
 export const linkRoutes = (ctx: Ctx, bytes: Rate) =>
   new Elysia({ prefix: '/login', normalize: false })
     .onParse(({ request }) => {
-      const spend = (count: number) => bytes.spend(subnetOf(askerOf(ctx.config, request).address), count)
+      const spend = (count: number) => bytes.spend(subnetOf(clientOf(ctx.config, request).address), count)
       return readFormBody(request, { maxBytes: SMALL_BODY_BYTES, spend })
     })
     .get(
       '/link',
       ({ query, request, set }) =>
         asPage(ctx, set, () =>
-          openMailedLink(ctx, { asker: askerOf(ctx.config, request), secret: query.secret ?? '' }),
+          openMailedLink(ctx, { client: clientOf(ctx.config, request), secret: query.secret ?? '' }),
         ),
       hidden,
     )
@@ -48,7 +48,7 @@ export const linkRoutes = (ctx: Ctx, bytes: Rate) =>
       ({ body, request, set }) =>
         asPage(ctx, set, () => {
           const secret = body instanceof Map ? (body.get('secret') ?? '') : ''
-          return confirmMailedLink(ctx, { asker: askerOf(ctx.config, request), headers: request.headers, secret })
+          return confirmMailedLink(ctx, { client: clientOf(ctx.config, request), headers: request.headers, secret })
         }),
       hidden,
     )

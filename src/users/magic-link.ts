@@ -4,15 +4,15 @@
 // the session goes to the device that holds the code, not to a reader of a proxy's log; and the page sends no referrer.
 // We cannot tell a scanner that also submits forms from a person.
 
-import { findProject, projectOf } from '../../db/queries/projects.ts'
+import { findProject } from '../../db/queries/projects.ts'
 import { completeMailedLink, findMailedLink } from '../../db/queries/session-challenges.ts'
-import type { Asked } from '../auth/plugin.ts'
+import type { Visitor } from '../auth/plugin.ts'
 import { throttle } from '../auth/throttle.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import type { Asker } from '../http/peer.ts'
+import type { Client } from '../http/peer.ts'
 import { readEmailAddress } from '../mail/address.ts'
-import { lineOf, queueMail, requireMail } from '../mail/queue.ts'
+import { lineOf, mailText, queueMail, requireMail } from '../mail/queue.ts'
 import { beginLimit, mailLimits, tryLimit } from './limits.ts'
 import {
   beginChallenge,
@@ -28,14 +28,12 @@ const WAY = 'magic_link'
 
 /** Contains nothing that the asking device sent: otherwise anybody could put their own text into our mail. */
 const textOf = (project: string, link: string): string =>
-  [
+  mailText([
     `Somebody asks to log in to ${project} with this e-mail address.`,
     `Open this link to see which device asks, and to log it in. It is valid for ${CHALLENGE_SECONDS / 60} minutes and for one use:`,
     link,
     'If it was not you, do nothing: nobody is logged in unless you confirm it on that page. Do not give the link to anybody.',
-  ]
-    .map((paragraph) => `${paragraph}\n`)
-    .join('\n')
+  ])
 
 /**
  * Creates a session challenge and mails a link whose page completes it. It does the same for a known and an unknown address.
@@ -43,18 +41,17 @@ const textOf = (project: string, link: string): string =>
  */
 export const loginWithMagicLink = async (
   ctx: Ctx,
-  asked: Asked,
+  visitor: Visitor,
   input: { readonly email: string },
 ): Promise<ChallengeState> => {
   requireMail(ctx)
   const email = readEmailAddress(input.email)
-  await throttle(ctx, [beginLimit(ctx, asked, WAY), ...mailLimits(ctx, asked, WAY, email)])
-  const { projectId } = asked
+  await throttle(ctx, [beginLimit(ctx, visitor, WAY), ...mailLimits(ctx, visitor, WAY, email)])
+  const { projectId, project } = visitor
   const userId = await userIdOf(ctx, { projectId, by: { email } })
   const secret = newLinkSecret()
   return ctx.db.transaction(async (tx) => {
-    const project = await projectOf(tx, asked)
-    const challenge = await beginChallenge(tx, { ...asked, link: { linkHash: hashOf(secret), email, userId } })
+    const challenge = await beginChallenge(tx, { ...visitor, link: { linkHash: hashOf(secret), email, userId } })
     const name = lineOf(project.name)
     await queueMail(ctx, tx, {
       projectId,
@@ -75,12 +72,12 @@ export type MailedLink =
       readonly projectName: string
       readonly secret: string
       readonly email: string
-      readonly asker: Asker
+      readonly client: Client
       readonly askedAt: Date
       readonly expiresAt: Date
     }
 
-type LinkInput = { readonly asker: Asker; readonly secret: string }
+type LinkInput = { readonly client: Client; readonly secret: string }
 
 const readLink = async (ctx: Ctx, text: string): Promise<MailedLink> => {
   const secret = readLinkSecret(text)
@@ -91,7 +88,7 @@ const readLink = async (ctx: Ctx, text: string): Promise<MailedLink> => {
   if (row.completedAt !== null) return { state: 'done', projectName }
   if (row.expired) return { state: 'expired', projectName }
   const { email, createdAt: askedAt, expiresAt, askerAddress: address, askerDevice: device } = row
-  return { state: 'open', projectName, secret, email: email ?? '', asker: { address, device }, askedAt, expiresAt }
+  return { state: 'open', projectName, secret, email: email ?? '', client: { address, device }, askedAt, expiresAt }
 }
 
 /** Reads the state of a mailed link, without changing it. */

@@ -4,29 +4,28 @@
 import type { Tx } from '../../db/client.ts'
 import { projectOf } from '../../db/queries/projects.ts'
 import type { WorkerCtx } from '../context.ts'
-import { lineOf, queueMail, sendsMail } from '../mail/queue.ts'
+import { lineOf, mailText, queueMail, sendsMail } from '../mail/queue.ts'
 
 /** Long, so that the mail is still sent if no worker runs for some days. */
 const LIFETIME_SECONDS = 7 * 86_400
 
 const WORDS = {
-  passkey_added: {
-    subject: (project: string) => `A passkey was added to your login at ${project}`,
-    happened: (project: string) => `A passkey was added. It can be used to log in to ${project} as you.`,
+  passkey_added: (project: string) => ({
+    subject: `A passkey was added to your login at ${project}`,
+    happened: `A passkey was added. It can be used to log in to ${project} as you.`,
     otherwise: 'If it was not you: log in, remove the passkey, and end your other sessions.',
-  },
-  passkey_removed: {
-    subject: (project: string) => `A passkey of yours was removed at ${project}`,
-    happened: (project: string) => `One of your passkeys was removed. It no longer logs in to ${project}.`,
+  }),
+  passkey_removed: (project: string) => ({
+    subject: `A passkey of yours was removed at ${project}`,
+    happened: `One of your passkeys was removed. It no longer logs in to ${project}.`,
     otherwise: 'If it was not you: log in, check which passkeys are left, and end your other sessions.',
-  },
-  passkeys_removed: {
-    subject: (project: string) => `Your passkeys at ${project} were removed`,
-    happened: (project: string) =>
-      `The operator of the service removed all your passkeys at ${project} and ended your sessions.`,
+  }),
+  passkeys_removed: (project: string) => ({
+    subject: `Your passkeys at ${project} were removed`,
+    happened: `The operator of the service removed all your passkeys at ${project} and ended your sessions.`,
     otherwise: 'If you do not know why, ask the operator.',
-  },
-} as const
+  }),
+}
 
 const timeOf = (at: Date): string => `${at.toISOString().slice(0, 16).replace('T', ' ')} UTC`
 
@@ -44,9 +43,8 @@ export const mailWayChanged = async (
   const { projectId, email: recipient, change } = input
   if (recipient === null || !sendsMail(ctx)) return
   const project = await projectOf(tx, input)
-  const name = lineOf(project.name)
-  const { subject, happened, otherwise } = WORDS[change]
+  const { subject, happened, otherwise } = WORDS[change](lineOf(project.name))
   const when = `When: ${timeOf(ctx.now())}. If it was you, there is nothing to do.`
-  const text = [happened(name), when, otherwise].map((paragraph) => `${paragraph}\n`).join('\n')
-  await queueMail(ctx, tx, { projectId, recipient, subject: subject(name), text, lifetimeSeconds: LIFETIME_SECONDS })
+  const text = mailText([happened, when, otherwise])
+  await queueMail(ctx, tx, { projectId, recipient, subject, text, lifetimeSeconds: LIFETIME_SECONDS })
 }

@@ -1,7 +1,6 @@
 import { findNonce, useNonce } from '../../db/queries/logins.ts'
 import { findPasskey, notePasskeyUse } from '../../db/queries/passkeys.ts'
-import { findProject, projectOf } from '../../db/queries/projects.ts'
-import type { Asked } from '../auth/plugin.ts'
+import type { Visitor } from '../auth/plugin.ts'
 import { isPasskeyPage, rpIdFor } from '../auth/relying-party.ts'
 import { throttle } from '../auth/throttle.ts'
 import { type AssertionJson, type Credential, challengeOf, verifyAssertion } from '../auth/webauthn.ts'
@@ -9,7 +8,7 @@ import type { Chains } from '../chains/chains.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { readEmailAddress } from '../mail/address.ts'
-import { beginLimit, targetLimits } from './limits.ts'
+import { beginLimit, targetLimit } from './limits.ts'
 import { handleOf, newPasskeyChallenge, requestOptions } from './passkey-ceremony.ts'
 import type { RequestOptions } from './passkey-schema.ts'
 import { readSignInWallet } from './sign-in-wallet.ts'
@@ -21,17 +20,17 @@ const WAY = 'passkey'
 type LoginCtx = Pick<Ctx, 'db' | 'config' | 'identity' | 'chains'>
 
 /** The options with a new challenge, for one user; with null, for any user. */
-const optionsFor = async (ctx: LoginCtx, asked: Asked, userId: string | null): Promise<RequestOptions> => {
-  const { projectId, origin } = asked
-  const rpId = rpIdFor(await projectOf(ctx.db, asked), origin)
+const optionsFor = async (ctx: LoginCtx, visitor: Visitor, userId: string | null): Promise<RequestOptions> => {
+  const { projectId, project, origin } = visitor
+  const rpId = rpIdFor(project, origin)
   const challenge = await newPasskeyChallenge(ctx, { projectId, kind: 'passkey_login', userId, rpId })
   return requestOptions({ rpId, challenge })
 }
 
 /** The options for a login with any passkey of the domain. */
-export const beginDiscoverableLogin = async (ctx: LoginCtx, asked: Asked): Promise<RequestOptions> => {
-  await throttle(ctx, [beginLimit(ctx, asked, WAY)])
-  return optionsFor(ctx, asked, null)
+export const beginDiscoverableLogin = async (ctx: LoginCtx, visitor: Visitor): Promise<RequestOptions> => {
+  await throttle(ctx, [beginLimit(ctx, visitor, WAY)])
+  return optionsFor(ctx, visitor, null)
 }
 
 type Named = { readonly email: string | undefined; readonly signInWallet: string | undefined }
@@ -48,11 +47,11 @@ const readTarget = (chains: Chains, named: Named): { readonly email: string } | 
  * authenticator finds the passkey itself, as all of ours are discoverable. Only this user can answer the challenge. For an
  * unknown user, the challenge is bound to the id that such a user would get, so that the answer is the same.
  */
-export const loginWithPasskey = async (ctx: LoginCtx, asked: Asked, named: Named): Promise<RequestOptions> => {
+export const loginWithPasskey = async (ctx: LoginCtx, visitor: Visitor, named: Named): Promise<RequestOptions> => {
   const by = readTarget(ctx.chains, named)
   const target = 'email' in by ? by.email : by.signInWallet
-  await throttle(ctx, [beginLimit(ctx, asked, WAY), ...targetLimits(ctx, asked, WAY, target)])
-  return optionsFor(ctx, asked, await userIdOf(ctx, { projectId: asked.projectId, by }))
+  await throttle(ctx, [beginLimit(ctx, visitor, WAY), targetLimit(ctx, visitor, WAY, target)])
+  return optionsFor(ctx, visitor, await userIdOf(ctx, { projectId: visitor.projectId, by }))
 }
 
 /**
@@ -74,19 +73,15 @@ const DUMMY_CREDENTIAL: Credential = {
 /** Checks an assertion (WebAuthn §7.2) over one of our challenges. A challenge of `login-with-passkey` names its user. */
 export const proveByPasskey: Prove<{ readonly assertion: AssertionJson }> = async (
   ctx,
-  { projectId },
+  { projectId, project },
   { assertion },
 ) => {
   const nonce = challengeOf(assertion)
   if (nonce === null) return null
   const key = { projectId, kind: 'passkey_login', nonce } as const
   const credentialId = Buffer.from(assertion.id, 'base64url')
-  const [terms, project, passkey] = await Promise.all([
-    findNonce(ctx.db, key),
-    findProject(ctx.db, projectId),
-    findPasskey(ctx.db, { projectId, credentialId }),
-  ])
-  if (terms === null || project === null) return null
+  const [terms, passkey] = await Promise.all([findNonce(ctx.db, key), findPasskey(ctx.db, { projectId, credentialId })])
+  if (terms === null) return null
   const rpId = terms.target
   const expected = { rpId, challenge: nonce, isOrigin: isPasskeyPage(ctx, project, rpId) }
   const result = await verifyAssertion(assertion, expected, passkey ?? DUMMY_CREDENTIAL)

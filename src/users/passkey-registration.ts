@@ -3,14 +3,14 @@ import { insertPasskey, listPasskeys } from '../../db/queries/passkeys.ts'
 import { findProject, projectOf } from '../../db/queries/projects.ts'
 import { findUser, lockUser, readUserFacts, type UserRow } from '../../db/queries/users.ts'
 import { actorOf, type UserCaller } from '../auth/caller.ts'
-import type { Asked } from '../auth/plugin.ts'
+import type { Visitor } from '../auth/plugin.ts'
 import { isPasskeyPage, rpIdFor } from '../auth/relying-party.ts'
 import { throttle } from '../auth/throttle.ts'
 import { challengeOf, type Refusal, type RegistrationJson, verifyRegistration } from '../auth/webauthn.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { requireFreshLogin } from './fresh-login.ts'
-import { beginLimit, targetLimits } from './limits.ts'
+import { beginLimit, targetLimit } from './limits.ts'
 import { mailWayChanged } from './mail-way-changed.ts'
 import { CEREMONY_SECONDS, creationOptions, handleOf, newPasskeyChallenge } from './passkey-ceremony.ts'
 import type { CreationOptions } from './passkey-schema.ts'
@@ -32,10 +32,11 @@ const nameOf = (user: UserRow): string => user.email ?? user.signInWallet ?? `us
 export const beginPasskeyRegistration = async (
   ctx: Ctx,
   caller: UserCaller,
-  asked: Asked,
+  { client, origin }: Pick<Visitor, 'client' | 'origin'>,
 ): Promise<CreationOptions> => {
   const { projectId, userId } = caller
-  await throttle(ctx, [beginLimit(ctx, asked, WAY), ...targetLimits(ctx, asked, WAY, userId)])
+  const from = { projectId, client }
+  await throttle(ctx, [beginLimit(ctx, from, WAY), targetLimit(ctx, from, WAY, userId)])
   await requireFreshLogin(ctx.db, caller)
   const [project, user, passkeys] = await Promise.all([
     projectOf(ctx.db, caller),
@@ -43,7 +44,7 @@ export const beginPasskeyRegistration = async (
     listPasskeys(ctx.db, { projectId, userId }),
   ])
   if (passkeys.length >= PASSKEYS_MAX) throw tooManyPasskeys()
-  const rpId = rpIdFor(project, asked.origin)
+  const rpId = rpIdFor(project, origin)
   const challenge = await newPasskeyChallenge(ctx, { projectId, kind: 'passkey_registration', userId, rpId })
   return creationOptions({
     rp: { id: rpId, name: project.name },

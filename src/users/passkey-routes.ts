@@ -1,8 +1,8 @@
 import { Elysia } from 'elysia'
 import { requireUser } from '../auth/caller.ts'
-import type { Authentication, ProjectDoor } from '../auth/plugin.ts'
+import type { Authentication, VisitorAdmission } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { askerOf } from '../http/peer.ts'
+import { clientOf } from '../http/peer.ts'
 import { answers, describedAs, SUCCESS, Success } from '../http/schema.ts'
 import { beginDiscoverableLogin, loginWithPasskey } from './passkey-login.ts'
 import { beginPasskeyRegistration, finishPasskeyRegistration } from './passkey-registration.ts'
@@ -12,10 +12,10 @@ import { LoginWithPasskeyBody } from './schema.ts'
 
 const { detail } = describedAs('Users')
 
-const openRoutes = (ctx: Ctx, door: ProjectDoor) =>
+const openRoutes = (ctx: Ctx, visitors: VisitorAdmission) =>
   new Elysia({ prefix: '/users', normalize: false })
-    .use(door)
-    .post('/login-with-discoverable-passkey', ({ asked }) => beginDiscoverableLogin(ctx, asked), {
+    .use(visitors)
+    .post('/login-with-discoverable-passkey', ({ caller }) => beginDiscoverableLogin(ctx, caller), {
       response: answers(RequestOptions),
       ...detail(
         'Log in with a passkey that the user chooses',
@@ -24,7 +24,7 @@ const openRoutes = (ctx: Ctx, door: ProjectDoor) =>
     })
     .post(
       '/login-with-passkey',
-      ({ asked, body }) => loginWithPasskey(ctx, asked, { email: body.email, signInWallet: body.sign_in_wallet }),
+      ({ caller, body }) => loginWithPasskey(ctx, caller, { email: body.email, signInWallet: body.sign_in_wallet }),
       {
         body: LoginWithPasskeyBody,
         response: answers(RequestOptions),
@@ -44,15 +44,11 @@ const ownRoutes = (ctx: Ctx, authentication: Authentication) =>
     })
     .post(
       '/passkey/begin-registration',
-      ({ caller, request }) => {
-        const user = requireUser(caller)
-        const origin = request.headers.get('origin')
-        return beginPasskeyRegistration(ctx, user, {
-          projectId: user.projectId,
-          asker: askerOf(ctx.config, request),
-          origin,
-        })
-      },
+      ({ caller, request }) =>
+        beginPasskeyRegistration(ctx, requireUser(caller), {
+          client: clientOf(ctx.config, request),
+          origin: request.headers.get('origin'),
+        }),
       {
         response: answers(CreationOptions),
         ...detail(
@@ -64,9 +60,8 @@ const ownRoutes = (ctx: Ctx, authentication: Authentication) =>
     .post(
       '/passkey/finish-registration',
       async ({ caller, body }) => {
-        const user = requireUser(caller)
         const { transports = [] } = body.response
-        await finishPasskeyRegistration(ctx, user, { credential: body, transports })
+        await finishPasskeyRegistration(ctx, requireUser(caller), { credential: body, transports })
         return SUCCESS
       },
       {
@@ -95,5 +90,5 @@ const ownRoutes = (ctx: Ctx, authentication: Authentication) =>
     )
 
 /** Passkeys (WebAuthn): logging in, and managing one's own. */
-export const passkeyRoutes = (ctx: Ctx, door: ProjectDoor, authentication: Authentication) =>
-  new Elysia({ normalize: false }).use(openRoutes(ctx, door)).use(ownRoutes(ctx, authentication))
+export const passkeyRoutes = (ctx: Ctx, visitors: VisitorAdmission, authentication: Authentication) =>
+  new Elysia({ normalize: false }).use(openRoutes(ctx, visitors)).use(ownRoutes(ctx, authentication))

@@ -1,9 +1,9 @@
 import { Elysia } from 'elysia'
 import { bearerOf } from '../auth/authenticate.ts'
 import { type Caller, requireUser } from '../auth/caller.ts'
-import type { Authentication, ProjectDoor } from '../auth/plugin.ts'
+import type { Authentication, VisitorAdmission } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { askerOf } from '../http/peer.ts'
+import { clientOf } from '../http/peer.ts'
 import { answers, describedAs, SUCCESS, Success } from '../http/schema.ts'
 import { addEmail, loginWithEmail, verifyEmail } from './email-code.ts'
 import { endOwnSessions } from './end-sessions.ts'
@@ -43,7 +43,7 @@ const { detail } = describedAs('Users')
 
 const byUser = (ctx: Ctx, caller: Caller, request: Request) => ({
   caller: requireUser(caller),
-  asker: askerOf(ctx.config, request),
+  client: clientOf(ctx.config, request),
 })
 
 const sessionBody = (session: OpenSession): Session => ({
@@ -71,10 +71,10 @@ const COOKIES = ['wk-session-id', 'wk-access-token', 'wk-refresh-token']
 const expiredCookies = COOKIES.map((name) => `${name}=; Path=/; Max-Age=0; HttpOnly; Secure; SameSite=Lax`)
 
 /** Beginning, refreshing and ending sessions; and logging in with a wallet. */
-const loginRoutes = (ctx: Ctx, door: ProjectDoor) =>
+const loginRoutes = (ctx: Ctx, visitors: VisitorAdmission) =>
   new Elysia({ prefix: '/users', normalize: false })
-    .use(door)
-    .post('/verify-login', async ({ body, asked }) => sessionBody(await verifyLogin(ctx, asked, proofsOf(body))), {
+    .use(visitors)
+    .post('/verify-login', async ({ body, caller }) => sessionBody(await verifyLogin(ctx, caller, proofsOf(body))), {
       body: VerifyLogin,
       response: answers(Session),
       ...detail(
@@ -82,7 +82,7 @@ const loginRoutes = (ctx: Ctx, door: ProjectDoor) =>
         'Takes exactly one proof: a mailed code, a signed message, a completed challenge or a passkey.',
       ),
     })
-    .post('/login-anonymously', async ({ asked }) => sessionBody(await loginAnonymously(ctx, asked)), {
+    .post('/login-anonymously', async ({ caller }) => sessionBody(await loginAnonymously(ctx, caller)), {
       response: answers(Session),
       ...detail(
         'Log in without a proof',
@@ -91,7 +91,7 @@ const loginRoutes = (ctx: Ctx, door: ProjectDoor) =>
     })
     .post(
       '/refresh-token',
-      async ({ body, asked: { projectId } }) =>
+      async ({ body, caller: { projectId } }) =>
         sessionBody(
           await refreshToken(ctx, {
             projectId,
@@ -110,7 +110,7 @@ const loginRoutes = (ctx: Ctx, door: ProjectDoor) =>
     )
     .post(
       '/logout',
-      async ({ asked: { projectId }, request, set }) => {
+      async ({ caller: { projectId }, request, set }) => {
         await logout(ctx, { projectId, bearer: bearerOf(request.headers) })
         set.headers['set-cookie'] = expiredCookies
         return SUCCESS
@@ -125,8 +125,8 @@ const loginRoutes = (ctx: Ctx, door: ProjectDoor) =>
     )
     .post(
       '/login-with-wallet',
-      async ({ body, asked }) => {
-        const { userId, nonce } = await loginWithWallet(ctx, asked, { signInWallet: body.sign_in_wallet })
+      async ({ body, caller }) => {
+        const { userId, nonce } = await loginWithWallet(ctx, caller, { signInWallet: body.sign_in_wallet })
         return { user_id: userId, nonce }
       },
       {
@@ -139,10 +139,10 @@ const loginRoutes = (ctx: Ctx, door: ProjectDoor) =>
       },
     )
 
-const emailLoginRoutes = (ctx: Ctx, door: ProjectDoor) =>
+const emailLoginRoutes = (ctx: Ctx, visitors: VisitorAdmission) =>
   new Elysia({ prefix: '/users', normalize: false })
-    .use(door)
-    .post('/login-with-email', async ({ body, asked }) => ({ user_id: await loginWithEmail(ctx, asked, body) }), {
+    .use(visitors)
+    .post('/login-with-email', async ({ body, caller }) => ({ user_id: await loginWithEmail(ctx, caller, body) }), {
       body: EmailBody,
       response: answers(UserId),
       ...detail(
@@ -185,17 +185,17 @@ const ownEmailRoutes = (ctx: Ctx, authentication: Authentication) =>
       },
     )
 
-const challengeRoutes = (ctx: Ctx, door: ProjectDoor) =>
+const challengeRoutes = (ctx: Ctx, visitors: VisitorAdmission) =>
   new Elysia({ prefix: '/users', normalize: false })
-    .use(door)
-    .post('/create-session-challenge', ({ asked }) => createSessionChallenge(ctx, asked), {
+    .use(visitors)
+    .post('/create-session-challenge', ({ caller }) => createSessionChallenge(ctx, caller), {
       response: answers(SessionChallenge),
       ...detail(
         'Ask to be logged in by another device',
         'Show the code. The user enters it on a device where they are logged in. Poll session-challenge until the challenge is completed, then pass the code to verify-login. Valid for five minutes and one session.',
       ),
     })
-    .post('/login-with-magic-link', ({ body, asked }) => loginWithMagicLink(ctx, asked, body), {
+    .post('/login-with-magic-link', ({ body, caller }) => loginWithMagicLink(ctx, caller, body), {
       body: EmailBody,
       response: answers(SessionChallenge),
       ...detail(
@@ -211,7 +211,7 @@ const challengeLookRoutes = (ctx: Ctx) =>
       set.headers['cache-control'] = 'no-store'
       const { headers } = request
       return readSessionChallenge(ctx, {
-        asker: askerOf(ctx.config, request),
+        client: clientOf(ctx.config, request),
         origin: headers.get('origin'),
         projectId: (headers.get('x-walletkit-project-id') ?? headers.get('x-project-id'))?.trim().toLowerCase() ?? null,
         code: query.code,
@@ -284,12 +284,12 @@ const ownSessionRoutes = (ctx: Ctx, authentication: Authentication) =>
     )
 
 /** Logging in, and managing one's own login methods and sessions. */
-export const userRoutes = (ctx: Ctx, door: ProjectDoor, authentication: Authentication) =>
+export const userRoutes = (ctx: Ctx, visitors: VisitorAdmission, authentication: Authentication) =>
   new Elysia({ normalize: false })
-    .use(loginRoutes(ctx, door))
-    .use(passkeyRoutes(ctx, door, authentication))
-    .use(emailLoginRoutes(ctx, door))
+    .use(loginRoutes(ctx, visitors))
+    .use(passkeyRoutes(ctx, visitors, authentication))
+    .use(emailLoginRoutes(ctx, visitors))
     .use(ownEmailRoutes(ctx, authentication))
-    .use(challengeRoutes(ctx, door))
+    .use(challengeRoutes(ctx, visitors))
     .use(challengeLookRoutes(ctx))
     .use(ownSessionRoutes(ctx, authentication))

@@ -8,6 +8,7 @@
 
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import type { Tx } from '../../db/client.ts'
+import { projectOf } from '../../db/queries/projects.ts'
 import {
   findSessionChallenge,
   insertSessionChallenge,
@@ -18,11 +19,11 @@ import {
 import { ensureUser } from '../../db/queries/users.ts'
 import type { UserCaller } from '../auth/caller.ts'
 import { checkOrigin } from '../auth/origins.ts'
-import type { Asked } from '../auth/plugin.ts'
+import type { Visitor } from '../auth/plugin.ts'
 import { throttle } from '../auth/throttle.ts'
 import type { Ctx } from '../context.ts'
 import { AppError, notFound } from '../errors.ts'
-import type { Asker } from '../http/peer.ts'
+import type { Client } from '../http/peer.ts'
 import { requireFreshLogin } from './fresh-login.ts'
 import { challengeLimit, readLimit, tryLimit } from './limits.ts'
 import type { Prove } from './verify-login.ts'
@@ -63,7 +64,7 @@ export type ChallengeState = {
   readonly completed: boolean
 }
 
-type NewChallenge = Asked & Pick<Parameters<typeof insertSessionChallenge>[1], 'link'>
+type NewChallenge = Pick<Visitor, 'projectId' | 'client'> & Pick<Parameters<typeof insertSessionChallenge>[1], 'link'>
 
 /** Stores a new, open challenge. */
 export const beginChallenge = async (db: Ctx['db'] | Tx, input: NewChallenge): Promise<ChallengeState> => {
@@ -72,17 +73,17 @@ export const beginChallenge = async (db: Ctx['db'] | Tx, input: NewChallenge): P
     id,
     projectId: input.projectId,
     codeHash: hashOf(code),
-    askerAddress: input.asker.address,
-    askerDevice: input.asker.device,
+    askerAddress: input.client.address,
+    askerDevice: input.client.device,
     lifetimeSeconds: CHALLENGE_SECONDS,
     ...(input.link === undefined ? {} : { link: input.link }),
   })
   return { id, code, expired: false, completed: false }
 }
 
-export const createSessionChallenge = async (ctx: Ctx, asked: Asked): Promise<ChallengeState> => {
-  await throttle(ctx, [challengeLimit(ctx, asked)])
-  return beginChallenge(ctx.db, asked)
+export const createSessionChallenge = async (ctx: Ctx, visitor: Visitor): Promise<ChallengeState> => {
+  await throttle(ctx, [challengeLimit(ctx, visitor)])
+  return beginChallenge(ctx.db, visitor)
 }
 
 const noSuchChallenge = (): AppError => notFound('session challenge')
@@ -94,7 +95,7 @@ const noSuchChallenge = (): AppError => notFound('session challenge')
 export const readSessionChallenge = async (
   ctx: Ctx,
   input: {
-    readonly asker: Asker
+    readonly client: Client
     readonly origin: string | null
     readonly projectId: string | null
     readonly code: string
@@ -104,11 +105,11 @@ export const readSessionChallenge = async (
   const code = readCode(input.code)
   const row = code === null ? null : await findSessionChallenge(ctx.db, hashOf(code))
   if (code === null || row === null || (input.projectId ?? row.projectId) !== row.projectId) throw noSuchChallenge()
-  await checkOrigin(ctx, { projectId: row.projectId, origin: input.origin })
+  if (input.origin !== null) checkOrigin(ctx, { project: await projectOf(ctx.db, row), origin: input.origin })
   return { id: row.id, code, expired: row.expired, completed: !row.expired && row.completedAt !== null }
 }
 
-type ByUser = { readonly caller: UserCaller; readonly asker: Asker; readonly code: string }
+type ByUser = { readonly caller: UserCaller; readonly client: Client; readonly code: string }
 
 /** An open challenge that the caller may complete by its code: of their project, and not of a mailed link. */
 const findOpen = async (ctx: Ctx, input: ByUser): Promise<SessionChallengeRow> => {
@@ -127,7 +128,7 @@ const findOpen = async (ctx: Ctx, input: ByUser): Promise<SessionChallengeRow> =
 export const readChallengeAsker = async (
   ctx: Ctx,
   input: ByUser,
-): Promise<Asker & { readonly createdAt: Date; readonly expiresAt: Date }> => {
+): Promise<Client & { readonly createdAt: Date; readonly expiresAt: Date }> => {
   await throttle(ctx, [tryLimit(ctx, input, 'session_challenge')])
   const { askerAddress: address, askerDevice: device, createdAt, expiresAt } = await findOpen(ctx, input)
   return { address, device, createdAt, expiresAt }

@@ -16,7 +16,7 @@ import type { LoginWay } from '../../db/words.ts'
 import type { Ctx } from '../context.ts'
 import type { Sealer } from '../custody/sealer.ts'
 import { AppError, type SecurityEvent } from '../errors.ts'
-import type { Asker } from '../http/peer.ts'
+import type { Client } from '../http/peer.ts'
 
 const FORM = /^[A-Za-z0-9_-]{48}$/
 const GENERATION_BYTES = 4
@@ -69,7 +69,7 @@ export const beginSession = (
     readonly projectId: string
     readonly userId: string
     readonly way: LoginWay
-    readonly asker: Asker
+    readonly client: Client
     /** When the user proved who they are; null for now. */
     readonly authenticatedAt: Date | null
   },
@@ -79,8 +79,8 @@ export const beginSession = (
     projectId: input.projectId,
     userId: input.userId,
     way: input.way,
-    askerAddress: input.asker.address,
-    askerDevice: input.asker.device,
+    askerAddress: input.client.address,
+    askerDevice: input.client.device,
     authenticatedAt: input.authenticatedAt,
     lifetimes: lifetimesOf(ctx),
   })

@@ -1,6 +1,6 @@
 import type { Tx } from '../../db/client.ts'
 import type { LoginWay } from '../../db/words.ts'
-import type { Asked } from '../auth/plugin.ts'
+import type { Visitor } from '../auth/plugin.ts'
 import { throttle } from '../auth/throttle.ts'
 import type { AssertionJson } from '../auth/webauthn.ts'
 import type { Ctx } from '../context.ts'
@@ -39,26 +39,26 @@ type ProvenUser = {
 }
 
 /** Checks one proof. @returns null if it proves nothing, without saying why. */
-export type Prove<Proof> = (ctx: Ctx, asked: Asked, proof: Proof) => Promise<Proven | null>
+export type Prove<Proof> = (ctx: Ctx, visitor: Visitor, proof: Proof) => Promise<Proven | null>
 
-const proverOf = (ctx: Ctx, asked: Asked, proofs: Proofs): (() => Promise<Proven | null>) => {
+const proverOf = (ctx: Ctx, visitor: Visitor, proofs: Proofs): (() => Promise<Proven | null>) => {
   const { userId, verificationCode, siweMessage, signature, sessionChallengeCode, passkeyAssertion } = proofs
   const provers: (() => Promise<Proven | null>)[] = []
   if (verificationCode !== undefined) {
     if (userId === undefined)
       throw new AppError('invalid_input', 'Field "user_id" must be given with a verification code.')
-    provers.push(() => proveByEmailCode(ctx, asked, { userId, code: verificationCode }))
+    provers.push(() => proveByEmailCode(ctx, visitor, { userId, code: verificationCode }))
   }
   if (siweMessage !== undefined || signature !== undefined) {
     if (siweMessage === undefined || signature === undefined) {
       throw new AppError('invalid_input', 'Fields "siwe_message" and "signature" must be given together.')
     }
-    provers.push(() => proveByWallet(ctx, asked, { message: siweMessage, signature }))
+    provers.push(() => proveByWallet(ctx, visitor, { message: siweMessage, signature }))
   }
   if (sessionChallengeCode !== undefined) {
-    provers.push(() => proveByChallenge(ctx, asked, { code: sessionChallengeCode }))
+    provers.push(() => proveByChallenge(ctx, visitor, { code: sessionChallengeCode }))
   }
-  if (passkeyAssertion !== undefined) provers.push(() => proveByPasskey(ctx, asked, { assertion: passkeyAssertion }))
+  if (passkeyAssertion !== undefined) provers.push(() => proveByPasskey(ctx, visitor, { assertion: passkeyAssertion }))
   const [prove] = provers
   if (prove !== undefined && provers.length === 1) return prove
   throw new AppError(
@@ -67,7 +67,7 @@ const proverOf = (ctx: Ctx, asked: Asked, proofs: Proofs): (() => Promise<Proven
   )
 }
 
-const failed = ({ projectId }: Asked, proofs: Proofs): AppError =>
+const failed = ({ projectId }: Visitor, proofs: Proofs): AppError =>
   new AppError('login_failed', 'The login was not proven: begin it again, and check the code or signature.', {
     event: { kind: 'login_failed', projectId, details: { way: wayOf(proofs) } },
   })
@@ -82,20 +82,20 @@ const wayOf = ({ verificationCode, siweMessage, passkeyAssertion }: Proofs): str
  * Checks a proof and begins a session of its user. The first proof of a user creates them.
  * @throws login_failed, for an unknown user as for a wrong proof.
  */
-export const verifyLogin = async (ctx: Ctx, asked: Asked, proofs: Proofs): Promise<OpenSession> => {
-  const prove = proverOf(ctx, asked, proofs)
-  await throttle(ctx, [tryLimit(ctx, asked, 'proof')])
+export const verifyLogin = async (ctx: Ctx, visitor: Visitor, proofs: Proofs): Promise<OpenSession> => {
+  const prove = proverOf(ctx, visitor, proofs)
+  await throttle(ctx, [tryLimit(ctx, visitor, 'proof')])
   const proven = await prove()
-  if (proven === null) throw failed(asked, proofs)
-  const { projectId, asker } = asked
+  if (proven === null) throw failed(visitor, proofs)
+  const { projectId, client } = visitor
   // With a mailed code, `user_id` is the id that login-with-email returned. The user may have another id.
   const namedUserId = proofs.verificationCode === undefined ? proofs.userId : undefined
   const row = await ctx.db.transaction(async (tx) => {
     const user = await proven.consume(tx)
     // Throwing rolls back, so that a proof of another user than the named one is not used up.
-    if (user === null || (namedUserId ?? user.userId) !== user.userId) throw failed(asked, proofs)
+    if (user === null || (namedUserId ?? user.userId) !== user.userId) throw failed(visitor, proofs)
     const { userId, authenticatedAt = null } = user
-    return beginSession(ctx, tx, { projectId, userId, way: proven.way, asker, authenticatedAt })
+    return beginSession(ctx, tx, { projectId, userId, way: proven.way, client, authenticatedAt })
   })
   return withTokens(ctx, row)
 }

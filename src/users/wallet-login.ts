@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { findNonce, insertNonce, useNonce } from '../../db/queries/logins.ts'
 import { ensureUser } from '../../db/queries/users.ts'
 import { isOriginOf } from '../auth/origins.ts'
-import type { Asked } from '../auth/plugin.ts'
+import type { Visitor } from '../auth/plugin.ts'
 import { isTimely, originOf, type SignInMessage } from '../auth/sign-in-message.ts'
 import { parseSiwe } from '../auth/siwe.ts'
 import { parseSiws } from '../auth/siws.ts'
@@ -10,7 +10,7 @@ import { throttle } from '../auth/throttle.ts'
 import type { Hex } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { beginLimit, targetLimits } from './limits.ts'
+import { beginLimit, targetLimit } from './limits.ts'
 import { chainIdsInWords, chainWithId, contractChainOf, contractWallet, readSignInWallet } from './sign-in-wallet.ts'
 import { userIdOf } from './user-id.ts'
 import type { Prove } from './verify-login.ts'
@@ -26,12 +26,12 @@ const NONCE_SECONDS = 300
  */
 export const loginWithWallet = async (
   ctx: Ctx,
-  asked: Asked,
+  visitor: Visitor,
   input: { readonly signInWallet: string },
 ): Promise<{ readonly userId: string; readonly nonce: string }> => {
-  const { projectId } = asked
+  const { projectId } = visitor
   const signInWallet = readSignInWallet(ctx.chains, input.signInWallet)
-  await throttle(ctx, [beginLimit(ctx, asked, WAY), ...targetLimits(ctx, asked, WAY, signInWallet)])
+  await throttle(ctx, [beginLimit(ctx, visitor, WAY), targetLimit(ctx, visitor, WAY, signInWallet)])
   const userId = await userIdOf(ctx, { projectId, by: { signInWallet } })
   const nonce = randomBytes(NONCE_BYTES).toString('hex')
   const terms = { userId: null, target: signInWallet, lifetimeSeconds: NONCE_SECONDS }
@@ -69,10 +69,10 @@ const signerOf = async ({ key, contract, chain }: Signers, signed: Signed): Prom
 }
 
 /** A message from a page must be for that page. A caller without an origin may use any origin of the project. */
-const isForOrigin = async (ctx: Ctx, { projectId, origin: page }: Asked, message: SignInMessage): Promise<boolean> => {
+const isForOrigin = (ctx: Ctx, { project, origin: page }: Visitor, message: SignInMessage): boolean => {
   const origin = originOf(message)
   if (origin === null) return false
-  return page === null ? isOriginOf(ctx, { projectId, origin }) : origin === page
+  return page === null ? isOriginOf(ctx, { project, origin }) : origin === page
 }
 
 /**
@@ -82,14 +82,14 @@ const isForOrigin = async (ctx: Ctx, { projectId, origin: page }: Asked, message
  */
 export const proveByWallet: Prove<{ readonly message: string; readonly signature: string }> = async (
   ctx,
-  asked,
+  visitor,
   { message: text, signature },
 ) => {
   const message = parseSiwe(text) ?? parseSiws(text)
   const signers = message && signersOf(ctx, message)
-  if (message === null || signers === null || !(await isForOrigin(ctx, asked, message))) return null
+  if (message === null || signers === null || !isForOrigin(ctx, visitor, message)) return null
 
-  const { projectId } = asked
+  const { projectId } = visitor
   const nonce = { projectId, kind: 'wallet', nonce: message.nonce } as const
   const issued = await findNonce(ctx.db, nonce)
   // Check the nonce first, so that strangers cannot make us call a node.

@@ -3,11 +3,9 @@
 
 import { Elysia } from 'elysia'
 import type { Caller } from '../../src/auth/caller.ts'
-import { type Authentication, authentication } from '../../src/auth/plugin.ts'
+import { type Authentication, admission, authentication } from '../../src/auth/plugin.ts'
 import { readConfig } from '../../src/config.ts'
 import { createCtx } from '../../src/context.ts'
-import { readJsonBody } from '../../src/http/body.ts'
-import { SMALL_BODY_BYTES } from '../../src/http/limits.ts'
 import { listen } from '../../src/http/listen.ts'
 import { transactionRoutes } from '../../src/transactions/routes.ts'
 import { walletRoutes } from '../../src/wallets/routes.ts'
@@ -22,13 +20,12 @@ const everybody = (): Caller => ({
 })
 
 const openDoor = (): Authentication =>
-  new Elysia({ name: 'open-door' })
-    .decorate('caller', null as Caller | null)
-    .onParse(
-      { as: 'scoped' },
-      async ({ request }) => (await readJsonBody(request, { maxBytes: SMALL_BODY_BYTES, spend: async () => {} })) ?? {},
-    )
-    .derive({ as: 'scoped' }, async () => ({ caller: everybody() }))
+  admission<Caller>({
+    name: 'open-door',
+    admit: async () => everybody(),
+    bytes: { spend: async () => {} },
+    spendersOf: () => [],
+  })
 
 const portOf = (door: Authentication) => {
   const app = new Elysia({ normalize: false }).use(walletRoutes(ctx, door)).use(transactionRoutes(ctx, door))

@@ -1,12 +1,12 @@
 // How callers are told apart by address.
 
 import { expect, test } from 'bun:test'
-import { askerOf, notePeer, subnetOf } from '../../src/http/peer.ts'
+import { clientOf, notePeer, subnetOf } from '../../src/http/peer.ts'
 
 const from = (forwarded: string, trustedProxies = 1): string => {
   const request = new Request('http://localhost', { headers: { 'x-forwarded-for': forwarded } })
   notePeer(request, () => '::ffff:198.51.100.1')
-  return askerOf({ trustedProxies }, request).address
+  return clientOf({ trustedProxies }, request).address
 }
 
 test('the caller is the address that the first of our proxies saw, in any spelling', () => {

@@ -13,6 +13,7 @@ import { verifyLogin } from '../../src/users/verify-login.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { codeOf, startSmtp, textOf } from '../support/smtp.ts'
 import { startDatabaseWire } from '../support/wire.ts'
+import { visitorOf } from './people.ts'
 
 const WORKER_PATH = new URL('../../jobs/worker.ts', import.meta.url).pathname
 
@@ -212,11 +213,7 @@ describe('logging in with a mailed code', () => {
       config: readConfig({ ...service.variables, DATABASE_URL: wire.url }),
       process: 'test',
     })
-    const asked = {
-      projectId: service.project.projectId,
-      asker: { address: nextAddress(), device: '' },
-      origin: null,
-    }
+    const visitor = await visitorOf(service, { address: nextAddress() })
     const nothing = { siweMessage: undefined, signature: undefined, sessionChallengeCode: undefined }
     const proofs = { ...nothing, passkeyAssertion: undefined, verificationCode: otherThan(code) }
     const statements = async (work: () => Promise<unknown>) => {
@@ -224,8 +221,8 @@ describe('logging in with a mailed code', () => {
       await work()
       return [...said]
     }
-    const failing = (id: string) => () => verifyLogin(ctx, asked, { ...proofs, userId: id }).catch(() => {})
-    const beginning = (email: string) => () => loginWithEmail(ctx, asked, { email })
+    const failing = (id: string) => () => verifyLogin(ctx, visitor, { ...proofs, userId: id }).catch(() => {})
+    const beginning = (email: string) => () => loginWithEmail(ctx, visitor, { email })
     try {
       const wrong = await statements(failing(userId))
       expect(wrong).toEqual(['insert throttles', 'update email_codes'])
@@ -263,10 +260,12 @@ describe('logging in with a mailed code', () => {
 
   test('is refused with not_implemented if the deployment sends no mail', async () => {
     const config = { ...service.ctx.config, mailUrl: null }
-    const asked = { projectId: service.project.projectId, asker: { address: '', device: '' }, origin: null }
-    await expect(loginWithEmail({ ...service.ctx, config }, asked, { email: 'a@example.com' })).rejects.toMatchObject({
-      code: 'not_implemented',
-    })
+    const visitor = await visitorOf(service)
+    await expect(loginWithEmail({ ...service.ctx, config }, visitor, { email: 'a@example.com' })).rejects.toMatchObject(
+      {
+        code: 'not_implemented',
+      },
+    )
   })
 
   test('stores no code if its mail cannot be queued', async () => {

@@ -11,6 +11,7 @@ import { beginDiscoverableLogin, proveByPasskey } from '../../src/users/passkey-
 import { removeAllPasskeys } from '../../src/users/passkeys.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
 import { type Authenticator, BE, BS, createAuthenticator, type Oddities, UP, UV } from './authenticator.ts'
+import { visitorOf } from './people.ts'
 
 const PAGE = 'http://localhost:5173'
 
@@ -292,8 +293,7 @@ describe('logging in with a passkey', () => {
   test('begins one session for one challenge and for one signature count, even if several logins were checked at once', async () => {
     const user = await newUser()
     const authenticator = await newPasskey(user, { signCount: 1 })
-    const { projectId } = service.project
-    const asked = { projectId, asker: { address: '', device: '' }, origin: PAGE }
+    const visitor = await visitorOf(service, { origin: PAGE })
     const [options, others] = [await beginLogin(), await beginLogin()]
     const proven = []
     for (const [challenge, signCount] of [
@@ -304,7 +304,7 @@ describe('logging in with a passkey', () => {
     ] as const) {
       const { response, ...rest } = authenticator.get(challenge, { signCount, userHandle: '' })
       const assertion = { ...rest, type: 'public-key' as const, response: { ...response, userHandle: '' } }
-      proven.push(await proveByPasskey(service.ctx, asked, { assertion }))
+      proven.push(await proveByPasskey(service.ctx, visitor, { assertion }))
     }
     const settled = []
     for (const each of proven) settled.push(await service.ctx.db.transaction(async (tx) => each?.consume(tx)))
@@ -429,10 +429,10 @@ describe('logging in with a passkey', () => {
   )
 
   test('can begin thirty times in fifteen minutes from one address', async () => {
-    const asked = { projectId: service.project.projectId, asker: { address: '192.0.2.1', device: '' }, origin: PAGE }
+    const visitor = await visitorOf(service, { address: '192.0.2.1', origin: PAGE })
     const ctx = { ...service.ctx, config: { ...service.ctx.config, devnet: false, publicBaseUrl: PAGE } }
     const begun = []
-    for (let n = 0; n < 31; n += 1) begun.push(await beginDiscoverableLogin(ctx, asked).catch((error) => error.code))
+    for (let n = 0; n < 31; n += 1) begun.push(await beginDiscoverableLogin(ctx, visitor).catch((error) => error.code))
     expect(begun.filter((each) => each === 'rate_limited').length).toBe(1)
     expect(begun.at(-1)).toBe('rate_limited')
   })

@@ -1,5 +1,7 @@
 // Users over HTTP: they log in and use their sessions. Their mails are in the devnet's mailbox.
 
+import { projectOf } from '../../db/queries/projects.ts'
+import type { Visitor } from '../../src/auth/plugin.ts'
 import type { Answer, Service } from '../support/service.ts'
 import { createAuthenticator } from './authenticator.ts'
 
@@ -19,6 +21,17 @@ type Mail = { readonly recipient: string; readonly subject: string; readonly tex
 /** Status and code of an answer. */
 export const told = ({ status, json }: Answer): [number, string] => [status, json.code ?? 'done']
 export const DONE: [number, string] = [200, 'done']
+
+/** A visitor of the test's project. */
+export const visitorOf = async (
+  { ctx, project }: Service,
+  { address = '', origin = null }: { readonly address?: string; readonly origin?: string | null } = {},
+): Promise<Visitor> => ({
+  projectId: project.projectId,
+  project: await projectOf(ctx.db, project),
+  client: { address, device: '' },
+  origin,
+})
 
 export const peopleOf = (service: Service) => {
   /** The mails to an address, newest first. */

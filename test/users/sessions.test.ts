@@ -11,6 +11,7 @@ import { createWorkerCtx } from '../../src/context.ts'
 import { loginAnonymously } from '../../src/users/login-anonymously.ts'
 import { refreshToken } from '../../src/users/session.ts'
 import { type Answer, type Service, startService } from '../support/service.ts'
+import { visitorOf } from './people.ts'
 
 let service: Service
 let sql: Sql
@@ -196,7 +197,7 @@ describe('a session', () => {
   test('ends after the number of days that the operator sets, even if it was begun before', async () => {
     const ctx = { ...service.ctx, config: { ...service.ctx.config, sessionDays: 2 } }
     const { projectId } = service.project
-    const begun = await loginAnonymously(ctx, { projectId, asker: { address: '', device: '' }, origin: null })
+    const begun = await loginAnonymously(ctx, await visitorOf(service))
     expect(inDays(begun.row.expiresAt.toISOString())).toBe(2)
     const before = await loggedIn()
     await ageLogin(before.id, 1)
