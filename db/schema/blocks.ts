@@ -44,7 +44,7 @@ export const followedNetworksAccess = access(followedNetworks, { worker: 'select
 export const seenBlocks = pgTable(
   'seen_blocks',
   {
-    network: text('network').notNull(),
+    network: networkName(),
     purpose: text('purpose', { enum: CURSOR_PURPOSES }).notNull(),
     number: bigint('number', { mode: 'bigint' }).notNull(),
     hash: text('hash').notNull(),

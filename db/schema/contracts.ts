@@ -70,7 +70,7 @@ export const listedTokensAccess = access(listedTokens, { api: 'select, insert, d
 export const contractFacts = pgTable(
   'contract_facts',
   {
-    network: text('network').notNull(),
+    network: networkName(),
     address: text('address').notNull(),
     standard: text('standard', { enum: ASSET_STANDARDS }).notNull(),
     name: text('name').notNull(),
@@ -92,7 +92,7 @@ export const contractFactsAccess = access(contractFacts, {
 export const tokenUris = pgTable(
   'token_uris',
   {
-    network: text('network').notNull(),
+    network: networkName(),
     contract: text('contract').notNull(),
     tokenId: uint256('token_id').notNull(),
     uri: text('uri').notNull(),
@@ -111,7 +111,7 @@ export const collections = pgTable(
       .primaryKey()
       .references(() => transactions.id),
     projectId: projectId(),
-    network: text('network').notNull(),
+    network: networkName(),
     ownerAddress: text('owner_address').notNull(),
     name: text('name').notNull(),
     symbol: text('symbol').notNull(),

@@ -19,13 +19,14 @@ import { access } from '../access.ts'
 import { instant, now, oneOf, uint256 } from '../columns.ts'
 import { ATTEMPT_KINDS, GIVE_UPS, TRANSACTION_KINDS, TRANSACTION_STATUSES } from '../words.ts'
 import { wallets } from './custody.ts'
+import { networkName } from './networks.ts'
 import { projectId } from './projects.ts'
 
 /** One row for each signer: locking it serialises the choice of a nonce. Not per project: two projects may hold one key. */
 export const signers = pgTable(
   'signers',
   {
-    network: text('network').notNull(),
+    network: networkName(),
     address: text('address').notNull(),
     createdAt: instant('created_at').notNull().default(now),
     /** For operators only: the node's last answer about a signer that waits. */

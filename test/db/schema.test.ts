@@ -271,8 +271,18 @@ describe('the tables refuse', () => {
       'keyrings_one_seed',
     ))
 
-  test('a wallet on a network that is not bound', () =>
-    refuses(owner`update wallets set network = 'Nowhere' where id = ${wallet}`, 'wallets_network_networks_name_fk'))
+  test('a wallet, a signer or a transaction on a network that is not bound', async () => {
+    const network = 'Nowhere'
+    await refuses(
+      owner`update wallets set network = ${network} where id = ${wallet}`,
+      'wallets_network_networks_name_fk',
+    )
+    await refuses(
+      owner`insert into signers (network, address) values (${network}, '0xA')`,
+      'signers_network_networks_name_fk',
+    )
+    await refuses(insert({ network, nonce: 9 }), 'transactions_signer')
+  })
 
   test('two transactions that hold one nonce, and allows what no longer holds it', async () => {
     await insert({ nonce: 7 })
