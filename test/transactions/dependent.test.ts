@@ -1,5 +1,5 @@
-// Intents that depend on what was recorded a moment ago. The node knows nothing of it: its pending state is that of its
-// newest block, as with hosted nodes, blocks are held back, and where a test says so the worker's sending too.
+// Intents that depend on transactions recorded just before. The node does not know those yet: as with hosted nodes, its
+// pending state is that of its newest block. Blocks are held back, and in some tests the worker's sending too.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { type Address, encodeDeployData, encodeFunctionData, getContractAddress, type Hex } from 'viem'
@@ -12,12 +12,12 @@ import { type Answer, type Service, startService } from '../support/service.ts'
 const network = 'Ethereum'
 const SECRET = 'testnet-secret'
 const RECIPIENT = fundedAccount(5).address
-/** Longer than a request waits for what was recorded before it to be sent. */
+/** Longer than a request waits for earlier transactions to be sent. */
 const REFUSED_WITHIN_MS = 5_000
 
 type Asked = { readonly method: string; readonly params: readonly unknown[] }
 
-/** A node in front of another that judges calls by its newest block, whatever it has in its pool. */
+/** A proxy of a node that runs calls on the newest block, without the pending transactions. */
 const startPoollessNode = (rpcUrl: string) => {
   const judged = new Set(['eth_estimateGas', 'eth_call'])
   const onNewest = (asked: Asked): Asked =>
@@ -87,7 +87,7 @@ const isPending = async (id: string): Promise<void> => {
   expect(await status()).toBe('pending')
 }
 
-/** Lets all of them be mined in one block, and looks at where they are in it. */
+/** Has all of them mined in one block, and checks their order in it. */
 const minedInOrder = async (ids: readonly string[]): Promise<void> => {
   for (const id of ids) await isPending(id)
   await chain.mine()
@@ -101,7 +101,7 @@ const minedInOrder = async (ids: readonly string[]): Promise<void> => {
   expect(places).toEqual(places.toSorted((one, other) => one - other))
 }
 
-/** A token with some of it in the hands of `holder`. */
+/** A token of which `holder` has some. */
 const tokenOf = async (holder: Address) => {
   await chain.setAutomine(true)
   const token = await chain.deploy('TestToken', ['Test', 'TST', 18])
@@ -116,7 +116,7 @@ const tokenOf = async (holder: Address) => {
   return { ...token, call, balanceOf }
 }
 
-/** Deployed by its first transaction, the token is where a client can tell beforehand. */
+/** The wallet's first transaction deploys the token, so that a client knows its address beforehand. */
 const creationOf = async (from: Address) => {
   const { abi, bytecode } = await testContract('TestToken')
   const address = getContractAddress({ from, nonce: 0n })
@@ -129,7 +129,7 @@ const creationOf = async (from: Address) => {
   return { creation, mint, minted }
 }
 
-describe('of the same signer, while the first one is on its way to the node', () => {
+describe('two transactions of one signer, the first not yet sent, are both mined in order', () => {
   test('approve, then transferFrom', async () => {
     const wallet = await fundedWallet()
     const token = await tokenOf(wallet)
@@ -142,7 +142,7 @@ describe('of the same signer, while the first one is on its way to the node', ()
     expect(await token.balanceOf(RECIPIENT)).toBe(30n)
   })
 
-  test('the creation of a contract, then a call of it: with gas for what it will run', async () => {
+  test('the creation of a contract, then a call of it, with enough gas for the call', async () => {
     const wallet = await fundedWallet()
     const { creation, mint, minted } = await creationOf(wallet)
     const sending = gate.hold('before', 'eth_sendRawTransaction')
@@ -154,22 +154,22 @@ describe('of the same signer, while the first one is on its way to the node', ()
   })
 })
 
-describe('of another signer of the project', () => {
-  test('approve, then transferFrom: it waits until the approval is sent', async () => {
+describe('transactions of two signers of a project', () => {
+  test('approve, then transferFrom, whose request waits until the approval is sent', async () => {
     const [owner, spender] = [await fundedWallet(), await fundedWallet()]
     const token = await tokenOf(owner)
     const sending = gate.hold('before', 'eth_sendRawTransaction')
     const approve = accepted(await send(owner, token.call('approve', [spender, 30n])))
     await sending.reached
     const moving = send(spender, token.call('transferFrom', [owner, RECIPIENT, 30n]))
-    // It has been judged on its own by now, and was not refused.
+    // By now it has failed on its own, but was not refused.
     expect(await Promise.race([moving, Bun.sleep(200)])).toBeUndefined()
     sending.release()
     await minedInOrder([approve, accepted(await moving)])
     expect(await token.balanceOf(RECIPIENT)).toBe(30n)
   })
 
-  test('approve, then transferFrom, and once more by what that left', async () => {
+  test('approve, then transferFrom, then a transfer of the received tokens', async () => {
     const [owner, spender] = [await fundedWallet(), await fundedWallet()]
     const token = await tokenOf(owner)
     const ids = [accepted(await send(owner, token.call('approve', [spender, 30n])))]
@@ -179,7 +179,7 @@ describe('of another signer of the project', () => {
     expect(await token.balanceOf(RECIPIENT)).toBe(30n)
   })
 
-  test('a mint, then the transfer by who got it', async () => {
+  test('a mint, then a transfer by the recipient', async () => {
     const [minter, holder] = [await fundedWallet(), await fundedWallet()]
     await chain.setAutomine(true)
     const nfts = await chain.deploy('WizardCollection', ['Doors', 'DOOR', minter])
@@ -205,7 +205,7 @@ describe('of another signer of the project', () => {
     expect(await minted()).toBe(7n)
   })
 
-  test('what can never run is refused, though there is something that it could wait for', async () => {
+  test('a call that would fail anyway is refused, even if it could wait for an earlier transaction', async () => {
     const [owner, spender] = [await fundedWallet(), await fundedWallet()]
     const token = await tokenOf(owner)
     worker.kill('SIGSTOP')
@@ -222,7 +222,7 @@ describe('of another signer of the project', () => {
     }
   })
 
-  test("another project's transactions are nothing to wait for, and nothing to stand on", async () => {
+  test('transactions of another project are neither waited for nor taken into account', async () => {
     const other = service.as(await createProject(service.ctx, { name: 'Other', actor: 'operator' }))
     const theirs = await other.newWallet({ network })
     await chain.fund(theirs.address)

@@ -1,5 +1,5 @@
-// What can never be mined, on a real chain behind go-ethereum's pool: after its time its nonce is used up by the cancel, and
-// the signer's later transactions go on. Where that cannot be either, the row says why.
+// Transactions that can never be mined, on a real chain behind go-ethereum's pool: after some time the cancel uses the
+// nonce, and the signer's later transactions go on. If the cancel is refused too, the row says why.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
@@ -22,13 +22,13 @@ afterEach(() => {
 
 afterAll(() => world.close())
 
-/** It and what stands behind it, both recorded. */
+/** Records a transaction and another one behind it. */
 const pairOf = async (from: Hex, first: Record<string, string>): Promise<readonly [string, string]> => {
   const id = await world.send(from, first)
   return [id, await world.send(from, { value: '2' })]
 }
 
-/** The cancel is mined and final, the next one goes through, and no more happened than that. */
+/** Checks that the cancel becomes final, that the next transaction is mined, and that nothing else happened. */
 const ends = async (input: { readonly from: Hex; readonly given: string; readonly next: string }): Promise<void> => {
   const { from, given, next } = input
   await world.taken(given)
@@ -48,7 +48,7 @@ const ends = async (input: { readonly from: Hex; readonly given: string; readonl
 }
 
 describe('a sender that can no longer pay the value', () => {
-  test('but still the gas: it is given up after its time, and the next one goes through', async () => {
+  test('but can pay the gas: the transaction is given up, and the next one is mined', async () => {
     const from = await world.wallet()
     const [given, next] = await pairOf(from, { value: String(ETHER) })
     await world.taken(next)
@@ -57,7 +57,7 @@ describe('a sender that can no longer pay the value', () => {
     await ends({ from, given, next })
   })
 
-  test('before any node took it: likewise, and it has not climbed meanwhile', async () => {
+  test('before any node accepted it: the same happens, and the transaction has not climbed meanwhile', async () => {
     const from = await world.wallet()
     world.node.breakOff(() => true)
     const [given, next] = await pairOf(from, { value: String(ETHER) })
@@ -69,14 +69,14 @@ describe('a sender that can no longer pay the value', () => {
     await world.taken(other)
     await world.taken(next)
     await world.age(given, 15)
-    // One look at the clocks is at all of them.
+    // All clocks are checked at the same time.
     await world.climb(other)
     expect(await world.rowOf(given)).toMatchObject({ status: 'submitted', chosen: 0, shown_hash: null })
     await world.expire(given)
     await ends({ from, given, next })
   })
 
-  test('nor the gas: it waits, the row says why, and it ends as soon as there is gas again', async () => {
+  test('nor the gas: the transaction waits, the row says why, and it ends once the gas can be paid', async () => {
     const from = await world.wallet()
     const [given, next] = await pairOf(from, { value: String(ETHER) })
     await world.taken(next)
@@ -96,15 +96,15 @@ describe('a sender that can no longer pay the value', () => {
   })
 })
 
-describe('a transaction that every node refuses before any took it', () => {
+describe('a transaction that the node never accepts', () => {
   const refusals = [
-    ['outright', 'transaction gas limit too high (cap: 16777216, tx: 90000)', 'rejected'],
-    ['with a sentence that nobody knows', 'sender is on a list', 'unknown'],
-    ['for a fee that its top rung does not reach', 'transaction underpriced', 'underpriced'],
+    ['refused as invalid', 'transaction gas limit too high (cap: 16777216, tx: 90000)', 'rejected'],
+    ['refused with an unknown message', 'sender is on a list', 'unknown'],
+    ['refused for a fee below the required one', 'transaction underpriced', 'underpriced'],
   ] as const
 
   for (const [name, sentence, kind] of refusals) {
-    test(`${name}: it is given up after its time, and the next one goes through`, async () => {
+    test(`${name}: it is given up, and the next one is mined`, async () => {
       const from = await world.wallet()
       world.node.refuse(({ gas }) => (gas === GAS_OF_A_PAYMENT ? null : sentence))
       const [given, next] = await pairOf(from, { input: '0x01', gasLimit: '90000' })
@@ -115,7 +115,7 @@ describe('a transaction that every node refuses before any took it', () => {
     })
   }
 
-  test('by never answering for it: likewise', async () => {
+  test('without an answer: it is given up, and the next one is mined', async () => {
     const from = await world.wallet()
     world.node.breakOff(({ gas }) => gas !== GAS_OF_A_PAYMENT)
     const [given, next] = await pairOf(from, { input: '0x01', gasLimit: '90000' })
@@ -124,7 +124,7 @@ describe('a transaction that every node refuses before any took it', () => {
     await ends({ from, given, next })
   })
 
-  test('and its cancel too: it waits, the row says why, and it ends as soon as the cancel is taken', async () => {
+  test('nor its cancel: it waits, the row says why, and it ends once the cancel is accepted', async () => {
     const from = await world.wallet()
     world.node.refuse((tx) => (tx.from === from.toLowerCase() ? 'invalid sender' : null))
     const [given, next] = await pairOf(from, { input: '0x01', gasLimit: '90000' })
@@ -136,7 +136,7 @@ describe('a transaction that every node refuses before any took it', () => {
     await ends({ from, given, next })
   })
 
-  test('and its cancel too: once the node takes a rung, that is preferred to the cancel, and it succeeds', async () => {
+  test('nor its cancel, until the node accepts a rung again: that rung is sent instead, and succeeds', async () => {
     const from = await world.wallet()
     world.node.refuse((tx) => (tx.from === from.toLowerCase() ? 'invalid sender' : null))
     const [given, next] = await pairOf(from, {})
@@ -154,7 +154,7 @@ describe('a transaction that every node refuses before any took it', () => {
     expect((await world.service.settled(next)).json.status).toBe('success')
   })
 
-  test('and its cancel too, which an operator chose: no rung of it is offered again', async () => {
+  test('nor the cancel that an operator requested: no rung is sent again', async () => {
     const from = await world.wallet()
     world.node.refuse((tx) => (tx.from === from.toLowerCase() ? 'invalid sender' : null))
     const [given, next] = await pairOf(from, {})

@@ -1,7 +1,8 @@
-// Every order in which things may happen to a few transactions, walked through twice: plainly (small-world.ts), as far as
-// that goes, and folded (folded-world.ts), to two intents of one signer or of two, with all misfortunes at once, and to three
-// without a reorganisation. What is signed anew is walked through plainly only.
-// That the folding loses nothing is checked on the plain walks, state by state, and by rules that are broken on purpose.
+// Explores every order in which things may happen to a few transactions, in two models. The plain model (small-world.ts) is
+// exact but grows fast. The folded model (folded-world.ts) covers two intents with all faults at once, and three intents
+// without a reorganisation. Speed-ups are explored in the plain model only.
+// Two things show that the folded model loses nothing: each state of the plain model is found in it, and rules that are
+// broken on purpose are detected.
 
 import { describe, expect, test } from 'bun:test'
 import { holdsNonce, statusOf, type TransactionState, transition } from '../../src/transactions/transition.ts'
@@ -14,13 +15,13 @@ import { type Budget, type Depth, type SmallWorld, smallWorld } from './small-wo
 const STATES_MAX = 12_000_000
 const TIMEOUT_MS = 1_200_000
 
-/** The rest of the walk takes minutes: `bun run test:long`. */
+/** The rest of the exploration takes minutes: `bun run test:long`. */
 const isLong = process.env.STRONGROOM_LONG === '1'
 
 const count = (states: number, name: string) => console.log(`      ${states.toLocaleString('en')} states: ${name}`)
 
-describe('every interleaving keeps at most one effect an intent, one holder a nonce, a true end, and a way to one', () => {
-  /** Crashes, jobs lost and doubled, answers unheard, nodes that forget, fees that rise and cancels: without a limit. */
+describe('in every order: one effect per intent, one holder per nonce, a true result, and always a way to the end', () => {
+  /** Without a limit: crashes, lost and doubled jobs, lost answers, nodes that forget, rising fees and cancels. */
   const all = (name: string, bounds: Bounds) =>
     test(
       name,
@@ -32,16 +33,20 @@ describe('every interleaving keeps at most one effect an intent, one holder a no
       TIMEOUT_MS,
     )
 
-  all('one intent, two strangers, a reorganisation', { intents: 1, strangers: 2, reorgs: 1 })
-  all('two intents, a stranger, a reorganisation; so too two signers with two', { intents: 2, strangers: 1, reorgs: 1 })
+  all('one intent, two outside transactions, a reorganisation', { intents: 1, strangers: 2, reorgs: 1 })
+  all('two intents of one signer or of two, an outside transaction, a reorganisation', {
+    intents: 2,
+    strangers: 1,
+    reorgs: 1,
+  })
   all('three intents', { intents: 3, strangers: 0, reorgs: 0 })
   if (!isLong) return
   all('three intents, a reorganisation', { intents: 3, strangers: 0, reorgs: 1 })
-  all('three intents, a stranger, a reorganisation', { intents: 3, strangers: 1, reorgs: 1 })
-  all('two intents, two strangers, a reorganisation', { intents: 2, strangers: 2, reorgs: 1 })
+  all('three intents, an outside transaction, a reorganisation', { intents: 3, strangers: 1, reorgs: 1 })
+  all('two intents, two outside transactions, a reorganisation', { intents: 2, strangers: 2, reorgs: 1 })
 })
 
-describe('the plain walk keeps the same, and each of its states is among the folded ones', () => {
+describe('the plain model has the same properties, and the folded model contains each of its states', () => {
   const plain = (name: string, signers: readonly number[], budget: Partial<Budget>) =>
     test(
       name,
@@ -64,52 +69,52 @@ describe('the plain walk keeps the same, and each of its states is among the fol
       TIMEOUT_MS,
     )
 
-  plain('one intent: crash, an answer unheard, cancel, two workers', [1], {
+  plain('one intent: crash, a lost answer, cancel, two workers', [1], {
     ...{ crash: 1, silence: 1, expire: 1, doubledJob: 1, beside: 1 },
   })
-  plain('one intent: lost job, a node that forgets or knows nothing, cancel', [1], {
+  plain('one intent: lost job, a node that forgets or does not know ours, cancel', [1], {
     ...{ lostJob: 1, forget: 1, lag: 1, expire: 1, revert: 1 },
   })
-  plain('one intent: reorganisation and stranger', [1], { reorg: 1, stranger: 1 })
+  plain('one intent: reorganisation and outside transaction', [1], { reorg: 1, stranger: 1 })
   plain('two intents: cancel', [2], { expire: 1 })
-  plain('one intent: fees that rise, time that passes, cancel', [1], { fees: 2, climb: 1, expire: 1, revert: 1 })
-  plain('one intent: fees that rise, a node that forgets, cancel', [1], { fees: 1, forget: 1, expire: 1 })
-  plain('one intent: an operator gives it up, fees that rise', [1], { cancel: 1, fees: 1, expire: 1 })
+  plain('one intent: rising fees, passing time, cancel', [1], { fees: 2, climb: 1, expire: 1, revert: 1 })
+  plain('one intent: rising fees, a node that forgets, cancel', [1], { fees: 1, forget: 1, expire: 1 })
+  plain('one intent: an operator gives it up, rising fees', [1], { cancel: 1, fees: 1, expire: 1 })
   if (!isLong) return
-  plain('one intent: reorganisation, cancel, a look at the chain that is late', [1], {
+  plain('one intent: reorganisation, cancel, a late observation', [1], {
     ...{ reorg: 1, expire: 1, stall: 1, lag: 1, revert: 1 },
   })
-  plain('one intent: fees that rise, crash, cancel', [1], { fees: 1, crash: 1, expire: 1, beside: 1, doubledJob: 1 })
-  plain('one intent: fees that rise, reorganisation, cancel', [1], { fees: 1, reorg: 1, expire: 1 })
-  plain('two intents: fees that rise, cancel', [2], { fees: 1, expire: 1 })
-  plain('one intent: crash, reorganisation, stranger, cancel, a late look', [1], {
+  plain('one intent: rising fees, crash, cancel', [1], { fees: 1, crash: 1, expire: 1, beside: 1, doubledJob: 1 })
+  plain('one intent: rising fees, reorganisation, cancel', [1], { fees: 1, reorg: 1, expire: 1 })
+  plain('two intents: rising fees, cancel', [2], { fees: 1, expire: 1 })
+  plain('one intent: crash, reorganisation, outside transaction, cancel, a late observation', [1], {
     ...{ crash: 1, reorg: 1, stranger: 1, expire: 1, stall: 1 },
   })
   plain('two intents: reorganisation', [2], { reorg: 1 })
-  plain('two intents: stranger', [2], { stranger: 1 })
+  plain('two intents: outside transaction', [2], { stranger: 1 })
   plain('two intents: crash, a node that forgets', [2], { crash: 1, forget: 1 })
   plain('two signers with one intent each: cancel', [1, 1], { expire: 1 })
   plain('two signers with one intent each: reorganisation', [1, 1], { reorg: 1 })
-  plain('two signers with one intent each: stranger', [1, 1], { stranger: 1 })
+  plain('two signers with one intent each: outside transaction', [1, 1], { stranger: 1 })
   plain('two signers with one intent each: crash, a node that forgets', [1, 1], { crash: 1, forget: 1 })
 })
 
-describe('where a block is told when another is on it, and final when two are', () => {
+describe('if a result is reported after two blocks, and final after three', () => {
   const DEPTH: Depth = { confirmations: 2, final: 2 }
 
-  test('reorganisations of one block or two break no claim', () => {
+  test('reorganisations of one or two blocks violate no property', () => {
     const budget = { reorg: 1, expire: 1, revert: 1 }
     const report = explore(smallWorld({ signers: [1], budget, rules: RULES, depth: DEPTH }), { statesMax: STATES_MAX })
-    count(report.states, 'one intent: reorganisation of one block or two, cancel')
+    count(report.states, 'one intent: reorganisation of one or two blocks, cancel')
     expect(report.broken).toBeNull()
   })
 })
 
-/** What the lowest rung offers, what of the first ladder only its cancel does, and more than any that is signed once more. */
+/** The offer of the lowest rung, that of the first ladder's cancel, and more than any speed-up offers. */
 const LEVELS = [0, 2, 6]
 
-describe('what is signed anew keeps the same, and all that was sent of it stays known', () => {
-  /** The folded walk signs nothing anew: these are plain only. */
+describe('speed-ups keep the same properties, and every sent attempt stays known', () => {
+  /** In the plain model only: the folded one has no speed-ups. */
   const anew = (name: string, budget: Partial<Budget>, signers = [1]) =>
     test(
       name,
@@ -122,21 +127,21 @@ describe('what is signed anew keeps the same, and all that was sent of it stays 
       TIMEOUT_MS,
     )
 
-  anew('fees that rise, cancel', { fees: 1, expire: 1 })
+  anew('rising fees, cancel', { fees: 1, expire: 1 })
   anew('an operator gives it up, a node that forgets, cancel', { cancel: 1, expire: 1, forget: 1 })
-  anew('crash, an answer unheard, cancel', { crash: 1, silence: 1, expire: 1 })
+  anew('crash, a lost answer, cancel', { crash: 1, silence: 1, expire: 1 })
   anew('reorganisation, cancel', { reorg: 1, expire: 1 })
   if (!isLong) return
-  anew('stranger, cancel', { stranger: 1, expire: 1 })
+  anew('outside transaction, cancel', { stranger: 1, expire: 1 })
   anew('twice, a node that forgets, two workers, cancels', { anew: 2, expire: 2, forget: 1, beside: 1 })
-  anew('twice, a lost job, a node that knows nothing, cancels', { anew: 2, expire: 2, lag: 1, lostJob: 1 })
-  anew('twice, fees that rise, time that passes, cancel', { anew: 2, fees: 1, climb: 1, expire: 1 })
-  anew('fees that rise twice, a node that forgets, cancel', { fees: 2, expire: 1, forget: 1 })
-  anew('reorganisation, a look at the chain that is late, cancel', { reorg: 1, stall: 1, expire: 1, forget: 1 })
+  anew('twice, a lost job, a node that does not know ours, cancels', { anew: 2, expire: 2, lag: 1, lostJob: 1 })
+  anew('twice, rising fees, passing time, cancel', { anew: 2, fees: 1, climb: 1, expire: 1 })
+  anew('fees that rise twice, a node that forgets, a cancel', { fees: 2, expire: 1, forget: 1 })
+  anew('reorganisation, a late observation, cancel', { reorg: 1, stall: 1, expire: 1, forget: 1 })
   anew('one of two intents, cancel', { expire: 1 }, [2])
 })
 
-test('whether a node has accepted it changes only the status that callers see', () => {
+test('whether a node has accepted a transaction changes only the status that callers see', () => {
   const events = [
     'accepted',
     'included',
@@ -164,14 +169,14 @@ test('whether a node has accepted it changes only the status that callers see', 
   }
 })
 
-test('what its contract wallet cannot execute ends as what is given up for time does, by another word', () => {
+test('a transaction whose contract wallet is not deployed is given up like an expired one, with another code', () => {
   for (let chosen = 0; chosen <= LADDER.rungs; chosen += 1) {
     const givenUp = chosen === LADDER.rungs ? 'expired' : null
     const state: TransactionState = { kind: 'waiting', chosen, givenUp, broadcast: false }
     const undeployed = transition({ ladder: LADDER, state, event: { kind: 'wallet_not_deployed' } })
     const expired = transition({ ladder: LADDER, state, event: { kind: 'clock', due: 'expiry', payable: 0 } })
     expect(undeployed.effects).toEqual(expired.effects)
-    // Why it was given up first stays why.
+    // The first reason for giving up stays.
     const word = givenUp ?? 'contract_wallet_not_deployed'
     expect(undeployed.state).toEqual({ ...expired.state, givenUp: word } as TransactionState)
     const mined = [
@@ -184,7 +189,7 @@ test('what its contract wallet cannot execute ends as what is given up for time 
   }
 })
 
-test('what an operator gives up is what its clock gives up, but that no rung of it is chosen again', () => {
+test('a transaction that an operator gives up behaves like an expired one, but no rung of it is chosen again', () => {
   const asked: TransactionState[] = []
   for (let chosen = 0; chosen < LADDER.rungs; chosen += 1) {
     const state: TransactionState = { kind: 'waiting', chosen, givenUp: null, broadcast: true }
@@ -206,7 +211,7 @@ test('what an operator gives up is what its clock gives up, but that no rung of 
   }
 })
 
-test('what its caller fixed is given up while blocks ask for more, but not while even the cancel would have to wait', () => {
+test('a transaction with fixed fees is given up while blocks need higher fees, unless the cancel would have to wait too', () => {
   const ladder = { rungs: 1, isFixed: true }
   const state: TransactionState = { kind: 'waiting', chosen: 0, givenUp: null, broadcast: true }
   const after = (payable: number) =>
@@ -216,7 +221,7 @@ test('what its caller fixed is given up while blocks ask for more, but not while
   expect(after(2)).toBe(state)
 })
 
-test('what is mortal frees its nonce when its time is over, and is told as expired; not once it is in a block', () => {
+test('a mortal extrinsic frees its nonce and is reported as expired when its era ends, unless it is in a block', () => {
   const state: TransactionState = { kind: 'waiting', chosen: 0, givenUp: null, broadcast: true }
   const lapsed = transition({ ladder: LADDER, state, event: { kind: 'lapsed' } })
   expect(lapsed).toEqual({ state: { kind: 'done', outcome: 'lapsed' }, effects: [{ kind: 'erase_raw' }] })
@@ -230,15 +235,15 @@ type BrokenRule = {
   readonly name: string
   readonly rules: Partial<Rules>
   readonly claim: RegExp
-  /** Where the plain walk finds it. */
+  /** The budget with which the plain model finds it. */
   readonly budget: Partial<Budget>
-  /** Where the folded walk finds it; null: its tracker always stands on the chain. */
+  /** The bounds with which the folded model finds it. null: it cannot, as its tracker is always on the chain. */
   readonly bounds: Partial<Bounds> | null
 }
 
 type Step = ReturnType<typeof transition>
 
-/** The code's own rule, but for what `change` says. */
+/** The code's own rule, except where `change` returns something else. */
 const but = (change: (input: Parameters<typeof transition>[0], next: Step) => Step | null): Partial<Rules> => ({
   transition: (input) => {
     const next = transition(input)
@@ -248,21 +253,21 @@ const but = (change: (input: Parameters<typeof transition>[0], next: Step) => St
 
 const BROKEN: readonly BrokenRule[] = [
   {
-    name: 'a nonce that is free while its intent is live',
+    name: 'a nonce counts as free while its intent is live',
     rules: { holdsNonce: (state) => state.kind !== 'waiting' && holdsNonce(state) },
     claim: /two intents hold one nonce/,
     budget: {},
     bounds: { intents: 2 },
   },
   {
-    name: 'an answer that was not heard, taken for a failure',
+    name: 'a lost answer counts as a failure',
     rules: { onUnknown: { kind: 'nonce_taken' } },
     claim: /told nonce_taken, and it is not/,
     budget: { silence: 1 },
     bounds: {},
   },
   {
-    name: 'a success that is told as soon as it is in a block',
+    name: 'a success is reported as soon as it is in a block',
     rules: but((_, { state, effects }) =>
       state.kind === 'mined' && state.result === null ? { state: { ...state, result: 'success' }, effects } : null,
     ),
@@ -271,7 +276,7 @@ const BROKEN: readonly BrokenRule[] = [
     bounds: {},
   },
   {
-    name: 'a success that is kept though its block is gone',
+    name: 'a success stays although its block is gone',
     rules: but(({ state, event }) =>
       event.kind === 'excluded' && state.kind === 'mined' && state.result === 'success' ? { state, effects: [] } : null,
     ),
@@ -280,7 +285,7 @@ const BROKEN: readonly BrokenRule[] = [
     bounds: { reorgs: 1 },
   },
   {
-    name: 'an end that is told before the block is final',
+    name: 'a result is reported as final before its block is',
     rules: but(({ event }, { state, effects }) =>
       event.kind === 'confirmed' && state.kind === 'mined' && state.result === 'success'
         ? { state: { kind: 'done', outcome: 'success' }, effects }
@@ -291,7 +296,7 @@ const BROKEN: readonly BrokenRule[] = [
     bounds: {},
   },
   {
-    name: 'a cancel that is told before it is final',
+    name: 'a cancel is reported before it is final',
     rules: but(({ ladder, state, event }) =>
       event.kind === 'confirmed' && state.kind === 'mined' && state.attempt === ladder.rungs
         ? { state: { ...state, result: 'execution_reverted' }, effects: [] }
@@ -302,7 +307,7 @@ const BROKEN: readonly BrokenRule[] = [
     bounds: {},
   },
   {
-    name: 'a cancel that is told as what it cancelled',
+    name: 'a cancel is reported as a success of its transaction',
     rules: but(({ ladder, state, event }) =>
       event.kind === 'finalized' && state.kind === 'mined' && state.attempt === ladder.rungs
         ? { state: { kind: 'done', outcome: 'success' }, effects: [] }
@@ -313,7 +318,7 @@ const BROKEN: readonly BrokenRule[] = [
     bounds: {},
   },
   {
-    name: 'a rung that is sent after the cancel was chosen',
+    name: 'a rung is sent after the cancel was chosen',
     rules: but(({ ladder, state, event }) =>
       event.kind === 'clock' && event.due !== null && state.kind === 'waiting' && state.chosen === ladder.rungs
         ? { state: { ...state, chosen: ladder.rungs - 1 }, effects: [{ kind: 'send', attempt: ladder.rungs - 1 }] }
@@ -324,7 +329,7 @@ const BROKEN: readonly BrokenRule[] = [
     bounds: {},
   },
   {
-    name: 'a cancel that is chosen while blocks ask for more than the top rung offers',
+    name: 'a cancel is chosen while blocks need more than the top rung offers',
     rules: but(({ ladder, state, event }) =>
       event.kind === 'clock' && event.due === 'expiry' && state.kind === 'waiting' && state.chosen < ladder.rungs
         ? {
@@ -338,7 +343,7 @@ const BROKEN: readonly BrokenRule[] = [
     bounds: {},
   },
   {
-    name: 'a rung that is kept though the market has left it behind',
+    name: 'a rung stays chosen although the market is above it',
     rules: but(({ state, event }) =>
       event.kind === 'clock' && event.due === null && state.kind === 'waiting' ? { state, effects: [] } : null,
     ),
@@ -347,7 +352,7 @@ const BROKEN: readonly BrokenRule[] = [
     bounds: {},
   },
   {
-    name: 'what an operator gave up, and is sent again',
+    name: 'a transaction that an operator gave up is sent again',
     rules: but(({ state, event }) =>
       event.kind === 'clock' && state.kind === 'waiting' && state.givenUp === 'cancelled'
         ? { state: { ...state, chosen: 0, givenUp: null }, effects: [{ kind: 'send', attempt: 0 }] }
@@ -358,7 +363,7 @@ const BROKEN: readonly BrokenRule[] = [
     bounds: null,
   },
   {
-    name: 'a cancel that is forgotten in a reorganisation',
+    name: 'a cancel is forgotten in a reorganisation',
     rules: but(({ event }, { state, effects }) =>
       event.kind === 'excluded' && state.kind === 'waiting' ? { state: { ...state, chosen: 0 }, effects } : null,
     ),
@@ -367,7 +372,7 @@ const BROKEN: readonly BrokenRule[] = [
     bounds: { reorgs: 1 },
   },
   {
-    name: 'an attempt that is sent though another was chosen',
+    name: 'an attempt is sent although another one was chosen',
     rules: but(({ event }, { state }) =>
       event.kind === 'dropped' ? { state, effects: [{ kind: 'send', attempt: 0 }] } : null,
     ),
@@ -376,7 +381,7 @@ const BROKEN: readonly BrokenRule[] = [
     bounds: {},
   },
   {
-    name: 'bytes that are erased when they are in a block, and the node forgets them',
+    name: 'signed bytes are erased as soon as they are in a block',
     rules: but(({ event }, { state }) =>
       event.kind === 'included' ? { state, effects: [{ kind: 'erase_raw' }] } : null,
     ),
@@ -385,28 +390,28 @@ const BROKEN: readonly BrokenRule[] = [
     bounds: { reorgs: 1 },
   },
   {
-    name: 'a sending that was lost and is not asked for again',
+    name: 'a lost sending is not repeated',
     rules: but(({ event }, { state }) => (event.kind === 'dropped' ? { state, effects: [] } : null)),
     claim: /no way to an end/,
     budget: { lostJob: 1 },
     bounds: {},
   },
   {
-    name: 'a node that says nothing, taken for a proof that a block is gone',
+    name: 'an unknown transaction counts as proof that its block is gone',
     rules: { believesSilence: true },
     claim: /told nonce_taken, and it is not/,
     budget: { lag: 2 },
     bounds: {},
   },
   {
-    name: 'a late look at a block that the tracker has left, written down all the same',
+    name: 'a late observation of a block that the tracker has left is recorded',
     rules: { takesStaleNews: true },
     claim: /it stays in a block that is gone|told expired, and the cancel is not final/,
     budget: { reorg: 1, expire: 1, stall: 1 },
     bounds: { reorgs: 1 },
   },
   {
-    name: 'a tracker that does not look whether the chain has left it',
+    name: 'the tracker does not check whether its block is still on the chain',
     rules: { trustsItsPlace: true },
     claim: /told success for good, and it is not final/,
     budget: { reorg: 1 },
@@ -416,19 +421,19 @@ const BROKEN: readonly BrokenRule[] = [
 
 const BROKEN_ANEW: readonly Pick<BrokenRule, 'name' | 'rules' | 'claim' | 'budget'>[] = [
   {
-    name: 'what was sent last, and is erased when it is signed anew',
+    name: 'the attempt that was sent last is erased by a speed-up',
     rules: { attemptsToKeep: ({ chosen }) => ({ firstRung: chosen, isCancelKept: true }) },
     claim: /what was sent is not known any more/,
     budget: { anew: 1 },
   },
   {
-    name: 'a cancel that was sent, and is erased when it is signed anew',
+    name: 'a sent cancel is erased by a speed-up',
     rules: { attemptsToKeep: ({ rungs }) => ({ firstRung: rungs, isCancelKept: false }) },
     claim: /what was sent is not known any more/,
     budget: { anew: 1, expire: 1 },
   },
   {
-    name: 'a cancel that is offered in vain, and is erased once a rung is chosen again and it is signed anew',
+    name: 'a refused cancel is erased by a speed-up after a rung was chosen again',
     rules: {
       attemptsToKeep: ({ chosen, rungs, givenUp }) => ({
         firstRung: givenUp === null ? chosen + 1 : rungs,
@@ -439,7 +444,7 @@ const BROKEN_ANEW: readonly Pick<BrokenRule, 'name' | 'rules' | 'claim' | 'budge
     budget: { anew: 1, expire: 1, forget: 1, beside: 1 },
   },
   {
-    name: 'a new ladder that is given up while blocks ask for more than it offers',
+    name: 'a new ladder is given up while blocks need more than it offers',
     rules: but(({ ladder, state, event }) =>
       event.kind === 'clock' && event.due === 'expiry' && state.kind === 'waiting' && ladder.rungs > LADDER.rungs
         ? {
@@ -453,10 +458,10 @@ const BROKEN_ANEW: readonly Pick<BrokenRule, 'name' | 'rules' | 'claim' | 'budge
   },
 ]
 
-/** Found after a few hundred thousand states; speed-up.test.ts shows the same with a real database. */
+/** It takes a few hundred thousand states to find; speed-up.test.ts shows the same with a real database. */
 const BROKEN_LATE: typeof BROKEN_ANEW = [
   {
-    name: 'a rung that was taken in the place of a former cancel, chosen in the place of the one that is sent now',
+    name: 'a rung that replaced a former cancel is chosen instead of the current attempt',
     rules: but(({ ladder, state, event }) =>
       event.kind === 'resumed' && event.cancel !== ladder.rungs && state.kind === 'waiting'
         ? transition({ ladder, state, event: { ...event, cancel: ladder.rungs } })
@@ -467,7 +472,7 @@ const BROKEN_LATE: typeof BROKEN_ANEW = [
   },
 ]
 
-describe('a broken rule of what is signed anew is found', () => {
+describe('a broken rule about speed-ups is found', () => {
   const rules = [...BROKEN_ANEW, ...(isLong ? BROKEN_LATE : [])]
   test.each(rules.map((each) => [each.name, each] as const))('%s', (_, { rules, claim, budget }) => {
     const input = {
@@ -484,14 +489,14 @@ describe('a broken rule of what is signed anew is found', () => {
 describe('a broken rule is found', () => {
   for (const { name, rules, claim, budget, bounds } of BROKEN) {
     const broken = { ...RULES, ...rules }
-    test(`${name}: by the plain walk`, () => {
+    test(`${name}: found in the plain model`, () => {
       const signers = [bounds?.intents ?? 1]
       const report = explore(smallWorld({ signers, budget, rules: broken }), { statesMax: STATES_MAX })
       expect(report.broken).toMatch(claim)
     })
 
     if (bounds === null) continue
-    test(`${name}: by the folded walk`, () => {
+    test(`${name}: found in the folded model`, () => {
       const input = { intents: 1, strangers: 0, reorgs: 0, ...bounds, rules: broken } as const
       const report = explore(foldedWorld(input), { statesMax: STATES_MAX })
       expect(report.broken).toMatch(claim)

@@ -1,4 +1,4 @@
-// The fee ladder on a real chain, behind a pool that refuses what go-ethereum's refuses: what is stuck offers more, and in
+// The fee ladder on a real chain, behind a pool with go-ethereum's rules: a stuck transaction offers more and more, and in
 // the end is given up.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
@@ -21,7 +21,7 @@ afterEach(async () => {
 
 afterAll(() => world.close())
 
-/** Of a sender's transactions the attempts that the pool took, in order; and what it said to the others. */
+/** The attempts of a sender that the pool accepted, in order. `poolSaid` has its answers to the others. */
 const poolTook = (from: `0x${string}`) =>
   world.node.verdictsOn(from).flatMap(({ hash, refusal }) => (refusal === null ? [hash] : []))
 
@@ -31,12 +31,12 @@ const poolSaid = (from: `0x${string}`) =>
 const minedIn = async () => (await world.chain.publicClient.getBlock()).transactions
 
 describe('a base fee that rises above the first rung', () => {
-  test('makes it climb at once, past the rungs that are too low as well; every hash leads to the mined one', async () => {
+  test('makes a transaction climb at once, past rungs that are too low; every hash leads to the mined one', async () => {
     const from = await world.wallet()
     const id = await world.send(from, { value: '7' })
     await world.taken(id)
     const hashes = (await world.attemptsOf(id)).map(({ hash }) => hash)
-    // Above 2² of the first, and below 2³.
+    // More than 2² times the first rung, less than 2³ times.
     const baseFee = (world.node.verdictsOn(from)[0]?.feeCap ?? 0n) * 5n
     await world.mineAt(baseFee)
     expect(await minedIn()).toEqual([])
@@ -59,7 +59,7 @@ describe('a base fee that rises above the first rung', () => {
   })
 })
 
-test('what is in the pool for too long climbs rung by rung; in the end the cancel replaces the last, and it is expired', async () => {
+test('a transaction that waits in the pool climbs rung by rung; in the end the cancel replaces it, and it is expired', async () => {
   const from = await world.wallet()
   const id = await world.send(from)
   const { rungs } = await world.taken(id)
@@ -75,7 +75,7 @@ test('what is in the pool for too long climbs rung by rung; in the end the cance
   const hashes = (await world.attemptsOf(id)).map(({ hash }) => hash)
   expect(await minedIn()).toEqual(hashes.slice(rungs))
   expect({ took: poolTook(from), said: poolSaid(from) }).toEqual({ took: hashes, said: [] })
-  // Told only when it is final.
+  // The failure is reported only when it is final.
   await world.until(id, ({ shown_hash }) => shown_hash === hashes[rungs])
   expect((await world.statusOf(id)).status).toBe('pending')
   await world.mineToFinal()
@@ -84,13 +84,13 @@ test('what is in the pool for too long climbs rung by rung; in the end the cance
   for (const hash of hashes) expect(await world.statusOfHash(hash)).toMatchObject(told)
 })
 
-describe('fees that the caller fixed', () => {
+describe('a transaction with fees that the caller fixed', () => {
   const fixed = (feeCap: bigint, tip: bigint) => ({
     maxFeePerGas: feeCap.toString(),
     maxPriorityFeePerGas: tip.toString(),
   })
 
-  test('have no ladder; the cancel replaces what they offered, and the next one goes through', async () => {
+  test('has no ladder; the cancel replaces it, and the signer’s next transaction is mined', async () => {
     const from = await world.wallet()
     const id = await world.send(from, { value: '7', ...fixed(20n * GWEI, GWEI) })
     const next = await world.send(from, { value: '8' })
@@ -111,7 +111,7 @@ describe('fees that the caller fixed', () => {
     expect(await world.chain.publicClient.getTransactionCount({ address: from })).toBe(2)
   })
 
-  test('below what any block asks for: the cancel offers what the market does', async () => {
+  test('too low for any block gets a cancel at market fees', async () => {
     const from = await world.wallet()
     const id = await world.send(from, fixed(GWEI / 100n, GWEI / 1_000n))
     await world.taken(id)
@@ -126,7 +126,7 @@ describe('fees that the caller fixed', () => {
 })
 
 describe('a rung that the sender cannot pay', () => {
-  /** In the pool at its first rung, with so many behind it, and the sender has just enough for all of them. */
+  /** A transaction in the pool at its first rung, with `behind` others behind it; the sender has just enough for all. */
   const poor = async ({ behind }: { readonly behind: number }) => {
     const from = await world.wallet()
     const id = await world.send(from, { value: ETHER.toString() })
@@ -149,9 +149,9 @@ describe('a rung that the sender cannot pay', () => {
     return cause
   }
 
-  test('is skipped, and so are those above it: the cancel replaces what is in the pool', async () => {
+  test('is skipped like all above it; the cancel replaces the rung in the pool', async () => {
     const { from, id, next, hashes } = await poor({ behind: 1 })
-    // It could pay the second rung, but not with what stands behind it.
+    // It could pay the second rung alone, but not together with the transaction behind it.
     expect(await climbInVain(id)).toMatch(/queued cost \d+, tx bumped \d+/)
     for (let rung = 2; rung < 6; rung += 1) await climbInVain(id)
     await world.expire(id)
@@ -164,7 +164,7 @@ describe('a rung that the sender cannot pay', () => {
     for (const each of next) expect((await world.service.settled(each)).json.status).toBe('success')
   })
 
-  test('is taken when there is money for it, though others were skipped', async () => {
+  test('is accepted once it can be paid, even after others were skipped', async () => {
     const { from, id, hashes } = await poor({ behind: 0 })
     await climbInVain(id)
     await climbInVain(id)
@@ -174,7 +174,7 @@ describe('a rung that the sender cannot pay', () => {
     expect((await world.service.settled(id)).json).toMatchObject({ status: 'success', transaction_hash: hashes[2] })
   })
 
-  test('does not keep the one below from a node that has lost it', async () => {
+  test('does not prevent the rung below from being sent again to a node that has lost it', async () => {
     const { from, id, hashes } = await poor({ behind: 0 })
     await climbInVain(id)
     await world.node.forget()
@@ -185,7 +185,7 @@ describe('a rung that the sender cannot pay', () => {
   })
 })
 
-test('a rung that no node answered for is climbed past, and the one above it is taken', async () => {
+test('after a rung without an answer from the node, the next rung is sent and accepted', async () => {
   const from = await world.wallet()
   const id = await world.send(from)
   await world.taken(id)
@@ -204,7 +204,7 @@ test('a rung that no node answered for is climbed past, and the one above it is 
   expect((await world.service.settled(id)).json).toMatchObject({ status: 'success', transaction_hash: hashes[2] })
 })
 
-test('what stands behind another neither climbs nor expires: its clock is not running', async () => {
+test('a transaction behind another one neither climbs nor expires, because its clock is not running', async () => {
   const from = await world.wallet()
   const first = await world.send(from, { value: '1' })
   const second = await world.send(from, { value: '2' })

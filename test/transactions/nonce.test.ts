@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { AppError } from '../../src/errors.ts'
 import { chooseNonce, nextNonce } from '../../src/transactions/nonce.ts'
 
-/** What may be true of a signer: nothing is held below the mined count, as what was mined there is the chain's. */
+/** Possible facts about a signer. No nonce below the mined count is held, because the chain has used it. */
 const facts = fc
   .record({
     minedCount: fc.nat(20),
@@ -25,7 +25,7 @@ const choose = (wanted: number | undefined, given: Parameters<typeof chooseNonce
 }
 
 describe('the next nonce', () => {
-  test('is the lowest from the pending count on that nothing of ours holds', () => {
+  test('is the lowest one, from the pending count on, that no transaction of ours holds', () => {
     fc.assert(
       fc.property(facts, (given) => {
         const next = nextNonce(given)
@@ -39,7 +39,7 @@ describe('the next nonce', () => {
 })
 
 describe("a caller's nonce", () => {
-  test('is taken where it is the next, and else refused for the one reason that is true', () => {
+  test('is accepted if it is the next one, and otherwise refused with the right reason', () => {
     fc.assert(
       fc.property(facts, fc.nat(45), (given, wanted) => {
         const next = nextNonce(given)

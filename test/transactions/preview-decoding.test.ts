@@ -1,4 +1,4 @@
-// What previews say of calls and errors: with what is built in, and with the ABIs that an operator adds to the running service.
+// Decoded calls and errors in previews, by the built-in declarations and by ABIs that an operator adds to the running service.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { encodeErrorResult, encodeFunctionData, getAddress, type Hex, pad, parseAbi, toHex } from 'viem'
@@ -13,11 +13,11 @@ const FROM = fundedAccount(0).address
 const BOB = fundedAccount(5).address
 const PERMIT2 = '0x000000000022D473030F116dDEE9F6B43aC78BA3'
 
-/** Contracts by their code: one that does nothing, and one that reverts with its call data. */
+/** Code of two contracts: one does nothing, the other reverts with its call data. */
 const ACCEPTS: Hex = '0x00'
 const ECHOES: Hex = '0x365f5f37365ffd'
 
-/** CODECOPY and REVERT of what stands behind. */
+/** CODECOPY and REVERT of the bytes that follow. */
 const alwaysFailsWith = (data: Hex): Hex => {
   const size = toHex((data.length - 2) / 2).slice(2)
   return `0x60${size}600a5f3960${size}5ffd${data.slice(2)}`
@@ -96,8 +96,8 @@ const OPENED = ['open', { doors: [{ id: '7', keys: ['0xaabbccdd'] }], 1: true, h
 const LOCKED = encodeErrorResult({ abi: DOOR, errorName: 'Locked', args: [7n, BOB] })
 const NOTHING = [null, null]
 
-describe('what is built in', () => {
-  test('reads a permit of Permit2, nested as it is', async () => {
+describe('the built-in declarations', () => {
+  test('decode a permit of Permit2 with its nested fields', async () => {
     const abi = parseAbi([
       'struct PermitDetails { address token; uint160 amount; uint48 expiration; uint48 nonce; }',
       'struct PermitSingle { PermitDetails details; address spender; uint256 sigDeadline; }',
@@ -122,7 +122,7 @@ describe('what is built in', () => {
     expect(await decoded(await place(ACCEPTS), data)).toEqual(NOTHING)
   })
 
-  test('tells custom errors with their parameters, panics in words, texts on one line, and what is unknown by its selector', async () => {
+  test('show custom errors with parameters, panics in words, texts on one line, and unknown errors by selector', async () => {
     const to = await place(ECHOES)
     const abi = parseAbi([
       'error ERC20InsufficientBalance(address sender, uint256 balance, uint256 needed)',
@@ -145,7 +145,7 @@ describe('what is built in', () => {
 })
 
 describe('an ABI that an operator adds', () => {
-  test('counts at the next preview, for every contract and every element, and no more once it is removed', async () => {
+  test('is used from the next preview on, for every contract and element, until it is removed', async () => {
     const [contract, echo] = [await place(ACCEPTS), await place(ECHOES)]
     expect(await decoded(contract, OPEN)).toEqual(NOTHING)
     await add(DOOR, { name: 'doors' })
@@ -169,7 +169,7 @@ describe('an ABI that an operator adds', () => {
     expect(await decoded(contract, OPEN)).toEqual(NOTHING)
   })
 
-  test('leaves a preview at one round trip to the node', async () => {
+  test('does not add a round trip to the node', async () => {
     const contract = await place(ACCEPTS)
     await add(DOOR, { name: 'doors' })
     await preview(contract, OPEN)
@@ -178,7 +178,7 @@ describe('an ABI that an operator adds', () => {
     expect(node.calls).toEqual([['eth_chainId', 'eth_simulateV1']])
   })
 
-  test('is for one contract alone where it is bound, and then goes before what is built in', async () => {
+  test('that is bound to a contract is used only for it, before the built-in declarations', async () => {
     const [mine, other] = [await place(ACCEPTS), await place(ACCEPTS)]
     const abi = parseAbi(['function transfer(address winner, uint256 points)'])
     const input = encodeFunctionData({ abi, functionName: 'transfer', args: [BOB, 5n] })
@@ -189,14 +189,14 @@ describe('an ABI that an operator adds', () => {
     expect(await decoded(other, input)).toEqual(['transfer', { to: BOB, value: '5' }])
   })
 
-  test('tells errors also where they come from a contract within', async () => {
+  test('also decodes errors of contracts called within', async () => {
     const [echo, elsewhere] = [await place(ECHOES), await place(ACCEPTS)]
     await add(DOOR, { name: 'doors', address: elsewhere })
     expect(await errorOf(echo, LOCKED)).toBe(`execution reverted: Locked(id: 7, by: ${BOB})`)
     expect(await decoded(echo, OPEN)).toEqual(NOTHING)
   })
 
-  test('tells errors to those who sign, send and mint as well', async () => {
+  test('also decodes errors for requests to sign, send and mint', async () => {
     const { address } = await service.newWallet({ network })
     const [echo, locked] = [await place(ECHOES), await place(alwaysFailsWith(LOCKED))]
     const credential = { network, developer_secret: 'testnet-secret' }
@@ -227,7 +227,7 @@ describe('an ABI that an operator adds', () => {
     expect(await told()).toEqual(allOf(named))
   })
 
-  test('says nothing where it shares a selector with another function, and the data is of both', async () => {
+  test('gives no name to a call that fits it and another function with the same selector', async () => {
     const contract = await place(ACCEPTS)
     // Has the selector of burn(uint256).
     const clash = [{ type: 'function', name: 'collate_propagate_storage', inputs: [{ name: 'data', type: 'bytes16' }] }]
@@ -256,7 +256,7 @@ describe('an ABI that is bound to an implementation', () => {
       'a proxy of a beacon',
       async (implementation) => {
         const proxy = await place(ACCEPTS)
-        // Returns the address, whatever it is asked.
+        // Returns the address for every call.
         await store(proxy, SLOTS.beacon, await place(`0x73${implementation.slice(2)}5f5260205ff3`))
         return proxy
       },
@@ -280,7 +280,7 @@ describe('an ABI that is bound to an implementation', () => {
     ['an account that has delegated', (implementation) => place(`0xef0100${implementation.slice(2)}`)],
   ]
 
-  test.each(proxies)('is that of %s', async (_, proxyOf) => {
+  test.each(proxies)('is used for %s', async (_, proxyOf) => {
     const implementation = await place(ACCEPTS)
     await add(DOOR, { name: 'doors', address: implementation })
     expect(await decoded(await proxyOf(implementation), OPEN)).toEqual(OPENED)
@@ -288,7 +288,7 @@ describe('an ABI that is bound to an implementation', () => {
     expect(await decoded(await place(ACCEPTS), OPEN)).toEqual(NOTHING)
   })
 
-  test('is no more that of a proxy which was upgraded to another one', async () => {
+  test('is not used for a proxy that was upgraded to another implementation', async () => {
     const [first, second, proxy] = [await place(ACCEPTS), await place(ACCEPTS), await place(ACCEPTS)]
     await add(DOOR, { name: 'doors', address: first })
     await store(proxy, SLOTS.implementation, first)
@@ -297,7 +297,7 @@ describe('an ABI that is bound to an implementation', () => {
     expect(await decoded(proxy, OPEN)).toEqual(NOTHING)
   })
 
-  test('does not hinder where the beacon is no contract, or says nonsense', async () => {
+  test('is not used if the beacon is no contract or its answer is invalid', async () => {
     const implementation = await place(ACCEPTS)
     await add(DOOR, { name: 'doors', address: implementation })
     for (const beacon of [BOB, await place(ECHOES), await place('0x60205ff3')]) {
@@ -308,7 +308,7 @@ describe('an ABI that is bound to an implementation', () => {
   })
 })
 
-test('a call of as many arguments as go-ethereum takes into its pool is decoded; a larger one is shown as it is', async () => {
+test('a call as large as go-ethereum’s pool accepts is decoded; a larger one is shown without a name', async () => {
   const contract = await place(ACCEPTS)
   const abi = parseAbi([
     'function swapExactTokensForTokens(uint256 amountIn, uint256 amountOutMin, address[] path, address to)',
@@ -322,8 +322,8 @@ test('a call of as many arguments as go-ethereum takes into its pool is decoded;
   expect((await preview(contract, call(20_000))).function_name).toBeNull()
 })
 
-// The last one: the service remembers what its node cannot do.
-test('on a node without eth_simulateV1 errors are told just as well', async () => {
+// This is the last test, because the service remembers what its node cannot do.
+test('errors are decoded on a node without eth_simulateV1 too', async () => {
   const echo = await place(ECHOES)
   await add(DOOR, { name: 'doors' })
   node.behave(({ method }) =>

@@ -41,7 +41,7 @@ const preview = async (unsigned_transaction: Record<string, unknown>, rest: Reco
 }
 
 describe('a preview', () => {
-  test('of a payment has the coin as a token, and no call', async () => {
+  test('of a payment shows the coin as a token, and no call', async () => {
     const result = await preview({ to: TO, value: parseEther('1.5').toString() })
     expect(result).toMatchObject({ network, from: FROM, to: TO, contract: null, function_name: null, arguments: null })
     const [change] = result.simulation.asset_changes
@@ -51,7 +51,7 @@ describe('a preview', () => {
     expect(change.token).toMatchObject({ contract_address: 'ETH', symbol: 'ETH', decimals: 18 })
   })
 
-  test('of the same with nulls, in hex and lower case is the same', async () => {
+  test('is the same with null fields, hex quantities and addresses in lower case', async () => {
     const plain = await preview({ to: TO, value: '5' })
     const nulls = { input: null, gasLimit: null, maxFeePerGas: null, maxPriorityFeePerGas: null, nonce: null }
     expect(await preview({ to: TO.toLowerCase(), value: '0x5', ...nulls })).toEqual(plain)
@@ -105,21 +105,21 @@ describe('a preview', () => {
     )
   })
 
-  test('of what the sender cannot pay gas for is not refused for it', async () => {
+  test('works for a sender that cannot pay the gas', async () => {
     const { address } = await service.newWallet({ network })
     expect((await preview({ to: TO }, { from: address })).simulation).toMatchObject({ success: true, error: null })
     const poor = await preview({ to: TO, value: '1' }, { from: address })
     expect(poor.simulation.success).toBe(false)
   })
 
-  test('needs no wallet of the project where the network is named, and finds it where one is', async () => {
+  test('needs no wallet of the project if the request names the network; otherwise the wallet’s network is used', async () => {
     const { address } = await service.newWallet({ network })
     expect((await preview({ to: TO }, { from: address, network: null })).network).toBe(network)
     const answer = await service.post('/transactions/preview', { from: FROM, unsigned_transaction: { to: TO } })
     expect({ status: answer.status, code: answer.json.code }).toEqual({ status: 400, code: 'network_required' })
   })
 
-  test('changes nothing, neither on the chain nor here', async () => {
+  test('changes nothing, neither on the chain nor in the database', async () => {
     const before = [await countRows(service.database.url), await chain.publicClient.getBlockNumber()] as const
     await preview({ to: TO, value: '1' })
     expect([await countRows(service.database.url), await chain.publicClient.getBlockNumber()]).toEqual([...before])
@@ -130,7 +130,7 @@ describe('call data', () => {
   const answerTo = (input: string) =>
     service.post('/transactions/preview', { network, from: FROM, unsigned_transaction: { to: TO, input } })
 
-  test('of two megabytes has a result, in bounded time', async () => {
+  test('of two megabytes is previewed within seconds', async () => {
     const begun = performance.now()
     for (const byteCount of [1_000_000, 2_097_000]) {
       const answer = await answerTo(`0x${'00'.repeat(byteCount)}`)
@@ -140,7 +140,7 @@ describe('call data', () => {
     expect(performance.now() - begun).toBeLessThan(5_000)
   })
 
-  test('that is no hex, or too much of it, is told', async () => {
+  test('that is no hex or too long is refused', async () => {
     for (const input of ['0x1', '0xzz', '12', 'x', `0x${'0'.repeat(3_000_001)}`]) {
       expect((await answerTo(input)).json).toEqual({
         error: 'Field "unsigned_transaction.input" must be 0x and an even number of hex digits.',
@@ -158,7 +158,7 @@ describe('a bundle', () => {
   const bundle = (unsigned_transactions: readonly unknown[]) =>
     service.post('/transactions/preview-bundle', { network, from: FROM, unsigned_transactions })
 
-  test('has one result for each, in order, each as if the earlier ones had happened', async () => {
+  test('has one result for each element, in order, each after the effects of earlier ones', async () => {
     const { address } = await service.newWallet({ network })
     const answer = await service.post('/transactions/preview-bundle', {
       network,
@@ -177,7 +177,7 @@ describe('a bundle', () => {
     expect(amounts).toEqual(Array.from({ length: 50 }, (_, value) => value + 1))
   })
 
-  test('sees what it approved, and an element that fails spoils none behind it', async () => {
+  test('sees its own approvals, and a failing element does not affect later ones', async () => {
     const token = await chain.deploy('TestToken', ['Dollars', 'USD', 6])
     await chain.write({ contract: token, functionName: 'mint', args: [FROM, 5_000_000n] })
     const call = (functionName: string, args: readonly unknown[]) => ({
@@ -215,7 +215,7 @@ describe('a bundle', () => {
     expect((await bundle([{ to: TO, value: '1' }])).json).toHaveLength(1)
   })
 
-  test('takes nonces and prices that no chain would', async () => {
+  test('accepts nonces and fees that no chain would accept', async () => {
     const { address } = await service.newWallet({ network })
     const odd = { to: TO, nonce: '999', maxFeePerGas: '1', maxPriorityFeePerGas: '1', gasLimit: '100000' }
     const dear = { to: TO, nonce: '0', maxFeePerGas: parseEther('1').toString(), maxPriorityFeePerGas: '1' }
@@ -229,7 +229,7 @@ describe('a bundle', () => {
     )
   })
 
-  test('names the element that is wrong', async () => {
+  test('names the invalid element and field', async () => {
     const quantity = 'a quantity below 2^256 in 0x hex or plain decimal digits.'
     for (const [wrong, field, what = ''] of [
       [{ to: TO, value: '-1' }, 'unsigned_transactions.1.value', `must be ${quantity}`],
@@ -246,7 +246,7 @@ describe('a bundle', () => {
   })
 })
 
-describe('at the node', () => {
+describe('a preview and its node', () => {
   const at = async (
     behaviour: Behaviour,
     use: (post: Service['post'], calls: string[][]) => Promise<void>,
@@ -262,7 +262,7 @@ describe('at the node', () => {
     }
   }
 
-  test('1 and 20 elements of known contracts are one request', async () => {
+  test('take one request for 1 or 20 elements of known contracts', async () => {
     const token = await chain.deploy('TestToken', ['Dollars', 'USD', 6])
     await chain.write({ contract: token, functionName: 'mint', args: [FROM, 100n] })
     const input = encodeFunctionData({ abi: token.abi, functionName: 'transfer', args: [TO, 1n] })
@@ -282,12 +282,12 @@ describe('at the node', () => {
     )
   })
 
-  test('whether an account is called is asked while the simulation runs', async () => {
+  test('ask whether the destination is a contract while the simulation runs', async () => {
     const asked = Promise.withResolvers<void>()
     await at(
       async ({ method }) => {
         if (method === 'eth_getCode') asked.resolve()
-        // Answered only after the other: one behind the other would wait for the node's time limit.
+        // Answered only after eth_getCode was asked: if one waited for the other, the time limit would pass.
         if (method === 'eth_simulateV1') await asked.promise
         return undefined
       },
@@ -304,7 +304,7 @@ describe('at the node', () => {
     )
   })
 
-  test('without eth_simulateV1 tells what moves where it traces, and else that it is not known', async () => {
+  test('without eth_simulateV1 find asset changes by traces, or say that they are not known', async () => {
     for (const [missing, changes] of [
       [['eth_simulateV1'], [{ raw_amount: '5', from: FROM, to: TO, nft: null }]],
       [['eth_simulateV1', 'debug_traceCall'], null],
@@ -321,7 +321,7 @@ describe('at the node', () => {
     }
   })
 
-  test('that does not answer, or answers nonsense, a preview fails in time, and the next one can succeed', async () => {
+  test('fail in time if the node does not answer or is invalid, and the next preview can succeed', async () => {
     const one = { to: TO, value: '1' }
     const ways: [ReturnType<Behaviour> | 'silence', string][] = [
       ['silence', 'The Ethereum node did not answer within 1000 ms.'],
@@ -349,12 +349,12 @@ describe('at the node', () => {
     )
   })
 
-  test('that is slow again and again, a preview ends within three times what one answer may take', async () => {
+  test('end within three time limits of one answer if the node is slow again and again', async () => {
     await at(
       async ({ method }) => {
         if (method !== 'eth_simulateV1') return undefined
         await Bun.sleep(50)
-        // A refusal for which the one to blame is looked for, in turns.
+        // After this refusal the service looks for the failing element, with further requests.
         return { error: { code: -38013, message: 'intrinsic gas too low' } }
       },
       async (post) => {

@@ -1,14 +1,14 @@
-// Fees that rise fast and fall again, on a real chain behind go-ethereum's pool, with several intents of one signer in the
-// queue: nothing is given up that blocks would have taken in its time, and nothing is burnt by cancels.
+// Fees that rise fast and fall again, on a real chain behind go-ethereum's pool, with several intents of one signer: none is
+// given up that could still be mined in time, and no fee is spent on cancels.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
 import { GWEI, type LadderWorld, startLadderWorld } from './ladder-world.ts'
 
 const QUEUED = 4
-/** For each one that is seen to offer too little, and one that takes it; and one before the first. */
+/** Two blocks for each: one shows that it offers too little, the other mines it. And one block before the first. */
 const BLOCKS_MAX = 2 * QUEUED + 1
-/** Longer than anything waits before it is given up. */
+/** Longer than a transaction waits before it is given up. */
 const TOO_LONG_SECONDS = 60
 
 let world: LadderWorld
@@ -33,7 +33,7 @@ const queue = async (balance?: bigint): Promise<{ readonly from: Hex; readonly i
 
 type Standing = { readonly id: string; readonly mined: boolean; readonly chosen: number; readonly offers: bigint }
 
-/** In nonce order; what each offers by the attempt that is chosen. */
+/** The state of each, in nonce order, with the fee that its chosen attempt offers. */
 const standings = async (ids: readonly string[]): Promise<readonly Standing[]> => {
   const rows = await world.sql<{ id: string; mined: boolean; chosen: number; offers: string }[]>`
     select t.id, t.mined_block_hash is not null as mined, t.chosen, a.max_fee_per_gas::text as offers
@@ -43,7 +43,7 @@ const standings = async (ids: readonly string[]): Promise<readonly Standing[]> =
   return rows.map((row) => ({ ...row, offers: BigInt(row.offers) }))
 }
 
-/** Until the lowest that waits offers what blocks ask for, and the node has that. */
+/** Waits until the lowest waiting transaction offers the base fee, and the node has that attempt. */
 const climbed = async (ids: readonly string[], baseFee: bigint): Promise<void> => {
   const lowest = (await standings(ids)).find(({ mined }) => !mined)
   if (lowest === undefined) return
@@ -55,7 +55,7 @@ const climbed = async (ids: readonly string[], baseFee: bigint): Promise<void> =
   await world.taken(lowest.id)
 }
 
-/** Blocks at one fee, until all are mined. @returns how many. */
+/** Mines blocks with this base fee until all transactions are mined. @returns the number of blocks. */
 const mineAll = async (ids: readonly string[], baseFee: bigint): Promise<number> => {
   for (let blocks = 1; blocks <= BLOCKS_MAX; blocks += 1) {
     await world.mineAt(baseFee)
@@ -76,7 +76,7 @@ const allSucceed = async ({ from, ids }: { readonly from: Hex; readonly ids: rea
 
 describe('fees that rise and stay', () => {
   for (const factor of [5n, 10n, 50n]) {
-    test(`to ${factor} times what they were: all in the queue are mined, each within two blocks`, async () => {
+    test(`to ${factor} times the former level: all waiting transactions are mined, each within two blocks`, async () => {
       const queued = await queue()
       const blocks = await mineAll(queued.ids, factor * GWEI)
       expect(blocks).toBeLessThanOrEqual(BLOCKS_MAX)
@@ -94,7 +94,7 @@ describe('fees that rise above the top rung', () => {
     await world.seen()
   }
 
-  test('give nothing up, for however long; callers are told; when they fall all are mined at once', async () => {
+  test('let transactions wait as long as needed; callers see why; when fees fall, all are mined at once', async () => {
     const queued = await queue()
     const [first = ''] = queued.ids
     await world.mineAt(SPIKE)
@@ -103,14 +103,14 @@ describe('fees that rise above the top rung', () => {
     for (let round = 0; round < 3; round += 1) await aged(queued.ids)
     expect(await world.rowOf(first)).toMatchObject({ chosen: rungs - 1, status: 'pending' })
     expect(await world.statusOf(first)).toMatchObject({ status: 'pending', waiting: 'waiting_for_fees' })
-    // Its time begins anew: what the market would take now is not given up for what it has waited.
+    // The clock starts again: a transaction that can be mined now is not given up for its earlier waiting.
     await world.mineAt(GWEI)
     await world.seen()
     await allSucceed(queued)
     expect(await world.statusOf(first)).not.toHaveProperty('waiting')
   })
 
-  test('and give nothing up as they fall below it again, before a block has taken it', async () => {
+  test('and fall again give up no transaction before a block could include it', async () => {
     const queued = await queue()
     const [first = ''] = queued.ids
     await world.mineAt(SPIKE)
@@ -118,7 +118,7 @@ describe('fees that rise above the top rung', () => {
     await world.taken(first)
     await aged(queued.ids)
     const top = (await standings([first]))[0]?.offers ?? 0n
-    // A block that nobody gets into: the node had no room, or left it out.
+    // An empty block: the node left all transactions out.
     await world.chain.rpc('anvil_dropAllTransactions')
     await world.chain.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${((top * 4n) / 5n).toString(16)}`])
     await world.chain.rpc('anvil_mine', ['0x1'])
@@ -129,8 +129,8 @@ describe('fees that rise above the top rung', () => {
   })
 })
 
-describe('a signer with little more than the price of today', () => {
-  test('is not refused; its ladder ends at what it can pay, which is told; it waits, and is mined as fees fall', async () => {
+describe('a signer who can pay little more than current fees', () => {
+  test('is not refused; the ladder ends at what they can pay, and says so; the transaction is mined when fees fall', async () => {
     await world.mineAt(GWEI)
     await world.seen()
     const from = await world.wallet(21_000n * 5n * GWEI)
@@ -156,8 +156,8 @@ describe('a signer with little more than the price of today', () => {
   })
 })
 
-describe('a cancel that could not be paid', () => {
-  test('makes way for a rung, as soon as the signer can pay that', async () => {
+describe('a cancel that the signer could not pay', () => {
+  test('is replaced by a rung once the signer can pay that', async () => {
     await world.mineAt(GWEI)
     const ether = 10n ** 18n
     const from = await world.wallet()

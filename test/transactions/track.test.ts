@@ -1,4 +1,4 @@
-// The tracker and the reconciler step by step, in this process: what one learns between two steps of the other.
+// The tracker and the reconciler run step by step in this process, so that one acts between two steps of the other.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
@@ -44,7 +44,7 @@ const catchUp = async () => {
   throw new Error('the tracker did not catch up')
 }
 
-/** As after a long silence: then the reconciler asks. */
+/** Makes transactions look as if nothing had been observed for long, so that the reconciler asks the node. */
 const reconcile = async () => {
   await sql`update transactions set updated_at = now() - interval '1 hour' where not final`
   await reconcileTransactions(ctx, chain)
@@ -62,7 +62,7 @@ const send = async (): Promise<string> => {
   return answer.json.transaction_id
 }
 
-/** Into the node, and into a block. */
+/** Sends a transaction to the node and waits until it is mined. */
 const broadcast = async (id: string) => {
   await broadcastTransaction(ctx, id)
   await node.poolMined()
@@ -78,8 +78,8 @@ const clearJobs = () => sql`delete from graphile_worker._private_jobs`
 const isToBeSent = async (id: string) =>
   (await sql`select from graphile_worker._private_jobs where key = ${`broadcast:${id}`}`).length === 1
 
-describe('what the reconciler finds in a block that the tracker has not taken in', () => {
-  test('is told only once the tracker is there', async () => {
+describe('a transaction that the reconciler finds in a block that the tracker has not processed', () => {
+  test('is a success only once the tracker has processed that block', async () => {
     await catchUp()
     await node.mine(2)
     const id = await send()
@@ -93,7 +93,7 @@ describe('what the reconciler finds in a block that the tracker has not taken in
     expect((await rowOf(id)).status).toBe('success')
   })
 
-  test('waits again where that block is gone before the tracker comes, and is sent again', async () => {
+  test('is pending and sent again if that block is removed before the tracker reaches it', async () => {
     await catchUp()
     const id = await send()
     await broadcast(id)
@@ -112,8 +112,8 @@ describe('what the reconciler finds in a block that the tracker has not taken in
   })
 })
 
-describe('a transaction that is taken to be in a block where it is not', () => {
-  test('is found out by the reconciler, and sent again', async () => {
+describe('a transaction recorded in a block that does not contain it', () => {
+  test('is detected by the reconciler, and sent again', async () => {
     await catchUp()
     const id = await send()
     const nowhere = keccak256(id as Hex)
@@ -134,7 +134,7 @@ describe('a transaction that is taken to be in a block where it is not', () => {
   })
 })
 
-test('an attempt that was chosen, and whose sending was lost, is sent though a lower one waits', async () => {
+test('the chosen attempt is sent again if its job was lost, even if a lower attempt is in the pool', async () => {
   await catchUp()
   await node.setAutomine(false)
   const id = await send()
@@ -154,7 +154,7 @@ test('an attempt that was chosen, and whose sending was lost, is sent though a l
 })
 
 describe('a reorganisation', () => {
-  test('takes back what was told, however deep, and leaves what was mined below it', async () => {
+  test('takes back reported results at any depth, and keeps those of blocks below it', async () => {
     await catchUp()
     const [below, above, top] = [await send(), await send(), await send()]
     for (const id of [below, above, top]) await broadcast(id)
@@ -174,7 +174,7 @@ describe('a reorganisation', () => {
     for (const id of [below, above, top]) expect((await rowOf(id)).status).toBe('success')
   })
 
-  test('that drops blocks without others in their place is noticed too', async () => {
+  test('that removes blocks without replacing them is noticed too', async () => {
     await catchUp()
     const back = await node.snapshot()
     const id = await send()
