@@ -56,7 +56,7 @@ export type ContractWallets = {
     /** The newest block if absent. */
     readonly blockNumber?: bigint
     /** Intents recorded earlier: those that are not mined yet run first, on the newest block. */
-    readonly behind?: readonly RecordedIntent[]
+    readonly pending?: readonly RecordedIntent[]
   }): Promise<FailingCall | null>
   /** Signs a message for the wallet (ERC-1271), wrapped by ERC-6492 if the wallet is not deployed yet. Pure. */
   message(wallet: ContractWallet, input: { readonly message: Uint8Array; readonly isDeployed: boolean }): Signable<Hex>

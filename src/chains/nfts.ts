@@ -11,7 +11,7 @@ export type MintRequest = {
   /** The metadata at the URI, if known: some contracts store it themselves. */
   readonly metadata?: { readonly name: string; readonly description: string; readonly image: string } | undefined
   /** Intents recorded earlier that are not known to be mined: one of them may take the token id that the mint needs. */
-  readonly behind?: PrepareOptions['behind'] | undefined
+  readonly pending?: PrepareOptions['pending'] | undefined
 }
 
 export type TransferNftRequest = {
@@ -29,7 +29,7 @@ export type CollectionRequest = {
   readonly contractUri: string
   readonly owner: string
   /** As for a mint. */
-  readonly behind?: PrepareOptions['behind'] | undefined
+  readonly pending?: PrepareOptions['pending'] | undefined
 }
 
 export type Nfts = {

@@ -9,11 +9,11 @@ export type PrepareOptions = {
    * Returns the intents that were recorded earlier and are not known to be mined, in order. It is called only if the intent
    * cannot be judged alone (it fails, or its target has no code yet); the intent is then simulated after them.
    */
-  readonly behind: () => Promise<readonly RecordedIntent[]>
+  readonly pending: () => Promise<readonly RecordedIntent[]>
   /** The contract wallet that the intent calls, if it has no code yet: the simulation treats it as deployed. */
   readonly asIfDeployed?: ContractWallet | undefined
   /** Skips the check that the sender can pay: the caller does it, because it knows what else the sender pays. */
-  readonly isJudgedUnpaid?: boolean
+  readonly skipsBalanceCheck?: boolean
 }
 
 /** The asset in which a fee is paid. Amounts are base units of the asset. */

@@ -6,7 +6,7 @@ import type { Remember } from '../idempotency/once.ts'
 import { describeMetadata, hostMetadata } from '../metadata/host.ts'
 import { pinMetadata } from '../metadata/pin.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
-import { recordedBehind, resolveSender } from './sender.ts'
+import { pendingBefore, resolveSender } from './sender.ts'
 
 type CreateCollectionInput = Signatory & {
   readonly network: Network
@@ -43,7 +43,7 @@ export const createCollection = async (ctx: Ctx, input: CreateCollectionInput): 
           baseUri: input.baseUri ?? '',
           contractUri: about.uri,
           owner: wallet.address,
-          behind: recordedBehind(ctx, { chain, wallet }),
+          pending: pendingBefore(ctx, { chain, wallet }),
         }),
       ]
     },

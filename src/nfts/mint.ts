@@ -6,7 +6,7 @@ import type { Remember } from '../idempotency/once.ts'
 import { describeMetadata, hostMetadata } from '../metadata/host.ts'
 import { pinMetadata } from '../metadata/pin.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
-import { recordedBehind, resolveSender } from './sender.ts'
+import { pendingBefore, resolveSender } from './sender.ts'
 
 type MintInput = Signatory & {
   readonly network?: Network | undefined
@@ -45,7 +45,7 @@ export const mintNft = async (ctx: Ctx, input: MintInput): Promise<Submitted> =>
         recipient,
         uri,
         metadata: input.metadata,
-        behind: recordedBehind(ctx, { chain, wallet }),
+        pending: pendingBefore(ctx, { chain, wallet }),
       })
       // Pin only what this wallet can mint. A pin that is left over after a later failure does no harm.
       if (document !== null) await pinMetadata(ctx.config, document)

@@ -46,7 +46,7 @@ export const resolveSender = async (ctx: Ctx, input: SenderQuery): Promise<Sende
 }
 
 /** The signer's earlier intents, read when it is its turn: mints of one project must not take the same token numbers. */
-export const recordedBehind =
+export const pendingBefore =
   (ctx: Pick<Ctx, 'db'>, { chain, wallet }: { readonly chain: Chain; readonly wallet: WalletRow }) =>
   (): Promise<readonly RecordedIntent[]> =>
     recordedBefore(ctx, {

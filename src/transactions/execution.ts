@@ -57,7 +57,7 @@ export type Execution = ReadContractWallet & {
   readonly chain: Chain
   readonly intents: readonly Intent[]
   /** The pending transactions that come before it. */
-  readonly behind: () => Promise<readonly RecordedIntent[]>
+  readonly pending: () => Promise<readonly RecordedIntent[]>
 }
 
 type ExecutionInput = {
@@ -74,7 +74,7 @@ export const executionOf = (
   const { address, owner } = contract.wallet
   const to = [address, ...destinationsOf(intents)]
   const signer = { network: chain.network, address: owner }
-  return { ...contract, chain, intents, behind: () => recordedBefore(ctx, { signer, projectId, to }) }
+  return { ...contract, chain, intents, pending: () => recordedBefore(ctx, { signer, projectId, to }) }
 }
 
 /** Whether we have recorded no deployment of it. A node that lags behind may not see the code of a mined one. */
@@ -124,9 +124,9 @@ const failingCallAfterPending = async ({
   contractWallets,
   wallet,
   intents,
-  behind,
+  pending,
 }: Execution): Promise<FailingCall | null> =>
-  contractWallets.failingCall({ address: wallet.address, intents, behind: await behind() })
+  contractWallets.failingCall({ address: wallet.address, intents, pending: await pending() })
 
 /** An error code of the Safe contracts (their docs/error_codes.md), which says nothing to most readers. */
 const SAFE_CODE = /\bGS[0-9]{3}$/

@@ -65,8 +65,8 @@ export const prepareSending = async (ctx: Ctx, input: SendingInput): Promise<Sen
       continue
     }
     const intent = soleIntent(intents)
-    const behind = () => recordedBefore(ctx, { signer, projectId, to: destinationsOf(intents) })
-    const prepared = await chain.prepare(intent, signer.address, { behind })
+    const pending = () => recordedBefore(ctx, { signer, projectId, to: destinationsOf(intents) })
+    const prepared = await chain.prepare(intent, signer.address, { pending })
     return { contractWallet: null, deployment: null, transaction: { kind, intent, prepared } }
   }
 }
@@ -82,11 +82,11 @@ const prepareExecution = async (
   const isMissing = !isDeployed && (await lacksDeployment(ctx.db, { ...signer, contractWallet: wallet.address }))
   const deployed = isMissing ? await prepareDeployment(input) : null
   if (deployed === null && isMissing && tries < TRIES_MAX) return null
-  const behind = async () => [
-    ...(await of.behind()),
+  const pending = async () => [
+    ...(await of.pending()),
     ...(deployed === null ? [] : [behindAll(deployed.intent, signer)]),
   ]
-  const options = { behind, asIfDeployed: isDeployed ? undefined : wallet, isJudgedUnpaid: true }
+  const options = { pending, asIfDeployed: isDeployed ? undefined : wallet, skipsBalanceCheck: true }
   const judge = () => chain.prepare(intent, signer.address, options)
   const prepared = await withInnerReason(ctx.db, { of, judge })
   await refuseOverspent(ctx.db, of)
@@ -124,13 +124,13 @@ const prepareDeployment = async (
   input: SendingInput & { readonly of: Execution },
 ): Promise<PreparedTransaction | null> => {
   const { chain, signer, of } = input
-  const { behind } = of
+  const { pending } = of
   const intent = of.contractWallets.deployment(of.wallet)
   try {
     return {
       kind: 'deployment',
       intent,
-      prepared: await chain.prepare(intent, signer.address, { behind, isJudgedUnpaid: true }),
+      prepared: await chain.prepare(intent, signer.address, { pending, skipsBalanceCheck: true }),
     }
   } catch (error) {
     if (error instanceof AppError && error.code === 'execution_reverted') return null

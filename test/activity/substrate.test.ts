@@ -59,7 +59,7 @@ const send = async (...calls: readonly [pallet: string, name: string, ...values:
   const input = runtime.calls.utility?.batchAll?.(made).toHex()
   if (input === undefined) throw new Error('expected a batch')
   const intent = { to: null, value: 0n, input }
-  const { unsigned } = await chain.prepare(intent, chain.addressOf(alice.publicKey), { behind: async () => [] })
+  const { unsigned } = await chain.prepare(intent, chain.addressOf(alice.publicKey), { pending: async () => [] })
   const { raw, hash } = chain.assemble(unsigned, alice.sign(chain.signingBytes(unsigned)))
   expect(await chain.broadcast(raw)).toEqual({ kind: 'accepted' })
   await local.included(raw)

@@ -52,7 +52,7 @@ const fill = async (local: TestSubstrateChain, chain: Chain): Promise<Runtime> =
   if (input === undefined) throw new Error('expected a batch')
   for (let block = 0; block < BLOCKS; block += 1) {
     const intent = { to: null, value: 0n, input }
-    const { unsigned } = await chain.prepare(intent, chain.addressOf(alice.publicKey), { behind: async () => [] })
+    const { unsigned } = await chain.prepare(intent, chain.addressOf(alice.publicKey), { pending: async () => [] })
     const { raw } = chain.assemble(unsigned, alice.sign(chain.signingBytes(unsigned)))
     await chain.broadcast(raw)
     await local.included(raw)

@@ -12,7 +12,7 @@ import { type Answer, NodeUnavailable, question, type Rpc, type RpcError } from 
 import { quantity } from '../node/wire.ts'
 import type { Call } from './call.ts'
 import { runWithCreations } from './creations.ts'
-import { hopeless } from './intrinsic.ts'
+import { whyInvalid } from './intrinsic.ts'
 import type { SimulationLimits } from './limits.ts'
 import { transfersOf } from './logs.ts'
 import { cannotSimulateCreation, isExecutionFailure, isMethodMissing, isNoFunds } from './node-errors.ts'
@@ -145,7 +145,7 @@ export const runBundle = async (
   const { from, block = 'latest' } = input
   const run = runner(rpc, limits, { nowMs: input.nowMs ?? (() => performance.now()), block })
   const ends: (SimulatedCall | undefined)[] = input.calls.map((call) => {
-    const reason = hopeless(call)
+    const reason = whyInvalid(call)
     return reason === null ? undefined : refused(reason)
   })
   const standIns = new Map<number, Call>()

@@ -4,7 +4,7 @@ import type { Chain, ChainMemory, EvmUnsigned, Unsigned } from '../chain.ts'
 import type { EvmNetworkRow } from '../networks.ts'
 import { identified } from '../node/identity.ts'
 import { createRpc, type NodeTrouble } from '../node/rpc.ts'
-import { withTroubleTold } from '../node/trouble.ts'
+import { withTroubleReported } from '../node/trouble.ts'
 import { readAccountState } from './account-state.ts'
 import { checkBalances } from './balance-check.ts'
 import { readBalances } from './balances.ts'
@@ -56,7 +56,7 @@ const ours = (unsigned: Unsigned): EvmUnsigned => {
 export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: EvmChainInput): Chain => {
   const { network, chainId } = row
   const known = identified({ plain: createRpc({ ...node, network }), network, identity: identityOf(chainId) })
-  const { rpc, bulk, outbound, readChainId, confirm } = withTroubleTold(known, onTrouble)
+  const { rpc, bulk, outbound, readChainId, confirm } = withTroubleReported(known, onTrouble)
   const limits = createLimits()
   const tracing: Tracing = { tracer: 'unknown', noBlockReceipts: false }
   const facts: Chain['facts'] = (addresses) => readAddressFacts({ rpc, memory, network }, addresses)

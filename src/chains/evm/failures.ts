@@ -28,7 +28,7 @@ export const failedIn = ({ failure, returnData }: Pick<SimulatedCall, 'failure' 
   failure === null ? null : { failure, reverted: returnData }
 
 /** The error text for each end, null for a success. Makes one query if there are custom errors. */
-export const tellFailures = async (
+export const describeFailures = async (
   context: Context,
   ends: readonly { readonly to: string | null; readonly failed: Failed | null }[],
 ): Promise<readonly (string | null)[]> => {

@@ -50,7 +50,7 @@ export const leastGas = ({ call, hasDataFloor }: { readonly call: Call; readonly
 }
 
 /** Why no node would start this call in any state; null if there is no such reason. Pure. */
-export const hopeless = (call: Call): string | null => {
+export const whyInvalid = (call: Call): string | null => {
   if (call.to === null && (call.input.length - 2) / 2 > INIT_CODE_LIMIT_BYTES) {
     return `execution failed: max initcode size exceeded (${INIT_CODE_LIMIT_BYTES} bytes)`
   }

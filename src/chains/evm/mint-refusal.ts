@@ -2,7 +2,7 @@
 
 import { AppError, type ErrorCode } from '../../errors.ts'
 import type { Pattern } from './node-errors.ts'
-import { tellingness } from './reverts.ts'
+import { informativeness } from './reverts.ts'
 
 const UNAUTHORIZED: readonly Pattern[] = [
   {
@@ -74,7 +74,7 @@ export const mintRefusal = (
   }
   const unpaid = findSaid(failures, REQUIRES_VALUE)
   if (unpaid !== undefined) return refusal('mint_requires_value', NEEDS_VALUE, unpaid)
-  const told = failures.toSorted((one, other) => tellingness(other) - tellingness(one))[0]
-  const isTelling = told !== undefined && tellingness(told) >= 2
+  const told = failures.toSorted((one, other) => informativeness(other) - informativeness(one))[0]
+  const isTelling = told !== undefined && informativeness(told) >= 2
   return refusal('mint_unsupported', 'This wallet cannot mint from contract_address', isTelling ? told : undefined)
 }

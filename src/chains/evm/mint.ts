@@ -11,7 +11,7 @@ import { type Answer, NodeUnavailable, question, type Rpc } from '../node/rpc.ts
 import { bytes, hexText } from '../node/wire.ts'
 import { ZERO_ADDRESS } from './address.ts'
 import { type Call, transactionObject } from './call.ts'
-import { type Failed, failedBy, failedIn, tellFailures } from './failures.ts'
+import { describeFailures, type Failed, failedBy, failedIn } from './failures.ts'
 import type { SimulationLimits } from './limits.ts'
 import { transfersOf } from './logs.ts'
 import { mintRefusal } from './mint-refusal.ts'
@@ -188,7 +188,7 @@ export const mintIntent = async (context: Context, request: MintRequest): Promis
   const taken = calls[free.findIndex(({ minted }) => minted)]
   if (taken !== undefined) return taken
   const paidIndex = (await tryPaid(context, request, calls)).findIndex(({ minted }) => minted)
-  const failures = await tellFailures(
+  const failures = await describeFailures(
     context,
     free.map(({ failed }) => ({ to: contract, failed })),
   )

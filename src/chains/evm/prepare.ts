@@ -11,7 +11,7 @@ import { type Answer, type Question, question, type Rpc } from '../node/rpc.ts'
 import { bytes, quantity, record, smallQuantity } from '../node/wire.ts'
 import { runBundle } from './bundle.ts'
 import { transactionObject } from './call.ts'
-import { type Failed, failedBy, failedIn, tellFailures } from './failures.ts'
+import { describeFailures, type Failed, failedBy, failedIn } from './failures.ts'
 import { assertRelayed, chooseFees, marketFees } from './fees.ts'
 import { dataOnlyGas, intrinsicGas } from './intrinsic.ts'
 import { l1FeeQuestion } from './l1-fee.ts'
@@ -107,7 +107,7 @@ const reverted = async (
   { rpc, row, memory }: PrepareContext,
   { to, failed, cause }: { readonly to: string | null; readonly failed: Failed; readonly cause: unknown },
 ): Promise<AppError> => {
-  const [sentence] = await tellFailures({ rpc, memory, network: row.network }, [{ to, failed }])
+  const [sentence] = await describeFailures({ rpc, memory, network: row.network }, [{ to, failed }])
   return new AppError('execution_reverted', sentence ?? failed.failure, { cause })
 }
 
@@ -146,7 +146,7 @@ const explainNoFunds = async (
 }
 
 type Judged = Sending & {
-  readonly behind: PrepareOptions['behind']
+  readonly pending: PrepareOptions['pending']
   readonly gas: Answer<bigint>
 }
 
@@ -164,9 +164,9 @@ const askedAgain = async (context: PrepareContext, sending: Sending): Promise<An
 }
 
 /** Runs first what was recorded before, in case this one depends on it. @returns the gas limit */
-const judgeBehind = async (context: PrepareContext, judged: Judged): Promise<bigint> => {
+const judgeAfterPending = async (context: PrepareContext, judged: Judged): Promise<bigint> => {
   const { intent, from, gas } = judged
-  const live = await notYetMined(context.rpc, await judged.behind())
+  const live = await notYetMined(context.rpc, await judged.pending())
   // Only a creation, or a call of another contract, puts code at an address that has none.
   const mayMatter = (each: RecordedIntent) =>
     !gas.ok || each.to === null || (each.input !== '0x' && each.to !== intent.to)
@@ -222,11 +222,11 @@ export const prepare = async (
   if (!gas.ok && isNoFunds(gas.error)) throw await explainNoFunds(context, sending, { fees, surcharge })
   if (!gas.ok && !isExecutionFailure(gas.error)) throw rpc.refusal(gas.error)
   const standsAlone = gas.ok && !ranNothing(intent, gas.value)
-  const judged = { ...sending, gas, behind: options.behind }
-  const gasLimit = standsAlone ? await alone(context, judged) : await judgeBehind(context, judged)
+  const judged = { ...sending, gas, pending: options.pending }
+  const gasLimit = standsAlone ? await alone(context, judged) : await judgeAfterPending(context, judged)
   const unsigned = fillIn(intent, { ...fees, row, nonce: intent.nonce ?? pendingCount, gasLimit })
   const cost = worstCost(unsigned) + surcharge
-  if (balance < cost && input.options.isJudgedUnpaid !== true)
+  if (balance < cost && input.options.skipsBalanceCheck !== true)
     throw insufficient(row, { from, needed: cost, balance, least: false })
   const atMarket = { ...unsigned, ...marketFees(market) }
   return { unsigned, atMarket, minedCount, pendingCount, balance, worstCost: cost, surcharge, feeAsset: null }

@@ -13,14 +13,14 @@ import { type Call, transactionObject } from './call.ts'
 import { type CallTrace, callTraceQuestion, logProbe } from './call-traces.ts'
 import { type Place, readDeclared } from './declared.ts'
 import { decodeCall, dependsOnStandard, selectorIn } from './decode.ts'
-import { type Failed, failedBy, failedIn, tellFailures } from './failures.ts'
-import { hopeless } from './intrinsic.ts'
+import { describeFailures, type Failed, failedBy, failedIn } from './failures.ts'
+import { whyInvalid } from './intrinsic.ts'
 import type { SimulationLimits } from './limits.ts'
 import { movementOf } from './logs.ts'
 import { isExecutionFailure, isMethodMissing } from './node-errors.ts'
-import { withRevmSetRight } from './revm-transfers.ts'
+import { correctRevmTransfers } from './revm-transfers.ts'
 import type { RawLog } from './simulate.ts'
-import { toldTransfers } from './wrapped.ts'
+import { transfersIn } from './wrapped.ts'
 
 type Change = {
   readonly movement: Movement
@@ -45,7 +45,7 @@ type Context = {
 }
 
 const changesOf = (logs: readonly RawLog[]): readonly Change[] =>
-  toldTransfers(logs).map(({ transfer, isWrap }) => ({ movement: movementOf(transfer), isWrap }))
+  transfersIn(logs).map(({ transfer, isWrap }) => ({ movement: movementOf(transfer), isWrap }))
 
 const neverRun = (failure: string): Failed => ({ failure, reverted: '0x' })
 
@@ -61,7 +61,7 @@ const traceEach = async (
   try {
     const [probe, ...traces] = await rpc.tryAll([
       logProbe(from),
-      ...calls.map((call) => (hopeless(call) === null ? callTraceQuestion(from, call) : null)),
+      ...calls.map((call) => (whyInvalid(call) === null ? callTraceQuestion(from, call) : null)),
     ])
     if (probe.ok ? probe.value?.logs.length === 1 : !isMethodMissing(probe.error)) {
       return traces.map((trace) => (trace.ok ? trace.value : null))
@@ -81,7 +81,7 @@ const tracedChanges = (trace: CallTrace | null | undefined): readonly Change[] |
 /** For a node without eth_simulateV1. */
 const callEach = async (context: Context, from: string, calls: readonly Call[]): Promise<readonly End[]> => {
   const { rpc } = context
-  const reasons = calls.map(hopeless)
+  const reasons = calls.map(whyInvalid)
   const [answers, traces] = await Promise.all([
     rpc.tryAll(
       calls.map((call, index) =>
@@ -104,7 +104,7 @@ const simulateAll = async (context: Context, from: string, calls: readonly Call[
   const { rpc, limits } = context
   const ran = await runBundle(rpc, limits, { from, calls })
   if (ran === null) return callEach(context, from, calls)
-  const ends = await withRevmSetRight({ rpc, limits }, { from, calls, ends: ran })
+  const ends = await correctRevmTransfers({ rpc, limits }, { from, calls, ends: ran })
   return ends.map((end) => ({ failed: failedIn(end), changes: changesOf(end.logs), remark: '' }))
 }
 
@@ -143,7 +143,7 @@ export const previewBundle = async (
   ])
   const [facts, errors] = await Promise.all([
     context.facts(contractsIn(intents, ends)),
-    tellFailures(
+    describeFailures(
       context,
       intents.map(({ to }, index) => ({ to, failed: (ends[index] ?? NOT_SIMULATED).failed })),
     ),

@@ -124,7 +124,7 @@ export const simulatedFailure = (end: {
 }
 
 /** How telling a failure is, for choosing among several: a custom error or text says more than a panic or silence. */
-export const tellingness = (failure: string): number => {
+export const informativeness = (failure: string): number => {
   if (!failure.startsWith('execution reverted: ')) return 0
   if (/: (?:no reason given|an empty reason|.* cannot be read)$/.test(failure)) return 1
   if (failure.startsWith('execution reverted: panic: ')) return 2

@@ -39,7 +39,7 @@ const ask = async (rpc: Rpc, traces: readonly Question<CallTrace | null>[]) => {
 }
 
 /** The ends of calls, as runBundle tells them, with what coins moved set right. One round trip more where there may be a difference. */
-export const withRevmSetRight = async (
+export const correctRevmTransfers = async (
   { rpc, limits }: { readonly rpc: Rpc; readonly limits: SimulationLimits },
   input: { readonly from: string; readonly calls: readonly Call[]; readonly ends: readonly SimulatedCall[] },
 ): Promise<readonly SimulatedCall[]> => {

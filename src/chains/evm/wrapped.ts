@@ -31,7 +31,7 @@ const isSame = (one: Transfer, other: Transfer): boolean =>
   one.contract === other.contract && one.from === other.from && one.to === other.to && one.amount === other.amount
 
 /** The transfers that the logs of one call tell, in order. Pure. */
-export const toldTransfers = (logs: readonly RawLog[]): readonly ToldTransfer[] => {
+export const transfersIn = (logs: readonly RawLog[]): readonly ToldTransfer[] => {
   const told = logs.flatMap((log): readonly ToldTransfer[] => {
     const wrap = wrapOf(log)
     if (wrap !== null) return [{ transfer: wrap, isWrap: true }]

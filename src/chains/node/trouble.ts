@@ -2,7 +2,7 @@ import type { IdentifiedNode } from './identity.ts'
 import { type NodeTrouble, NodeUnavailable, type Rpc } from './rpc.ts'
 
 /** Reports each failure of a node to a callback. Callers still get the failure. */
-export const withTroubleTold = <Id>(
+export const withTroubleReported = <Id>(
   node: IdentifiedNode<Id>,
   tell: (trouble: NodeTrouble) => void,
 ): IdentifiedNode<Id> => {

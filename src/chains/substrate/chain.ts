@@ -48,7 +48,7 @@ const createSubmission = (node: SubstrateNode, finalBlocks: FinalBlocks): Submis
     return (await rpc.ask(accountQuestion(runtime, address, block.hash))).nonce
   }
   return {
-    prepare: (intent, from, { behind }) => prepare(node, { intent, from, behind }),
+    prepare: (intent, from, { pending }) => prepare(node, { intent, from, pending }),
     complete: () => null,
     fill: async (intent, from, { nonce }) => fill(node, { intent, from, nonce, head: await recentHead() }),
     transactionCounts: async (address) => countsAsOf(address, await recentHead()),

@@ -209,7 +209,7 @@ const refuseMint = (collection: Collection, { from, uri }: MintRequest, pending:
 export const mintIntent = async (node: SubstrateNode, request: MintRequest): Promise<Intent> => {
   const { recipient, uri, from } = request
   // Read pending mints before the chain: a mint that enters a block in between is then seen at least once.
-  const behind = (await request.behind?.()) ?? []
+  const behind = (await request.pending?.()) ?? []
   const [place, id] = within(await placeOf(node), request.contract)
   const read = place.pallet === 'nfts' ? readNftsCollection : readUniquesCollection
   const collection = await read(place, { id, from })
@@ -275,7 +275,7 @@ export const collectionIntent = async (node: SubstrateNode, request: CollectionR
       `Field "base_uri" has no meaning on ${node.row.network}: each item has metadata of its own.`,
     )
   }
-  const behind = (await request.behind?.()) ?? []
+  const behind = (await request.pending?.()) ?? []
   const place = await placeOf(node)
   const id = await nextCollection(place, behind)
   const data = metadataOf(place, contractUri, "The URI of the collection's metadata")

@@ -4,7 +4,7 @@ import type { ChainMemory, Hex } from '../chain.ts'
 import type { SubstrateNetworkRow } from '../networks.ts'
 import { type IdentifiedNode, identified } from '../node/identity.ts'
 import { createRpc, type NodeTrouble, question } from '../node/rpc.ts'
-import { withTroubleTold } from '../node/trouble.ts'
+import { withTroubleReported } from '../node/trouble.ts'
 import { hash } from '../node/wire.ts'
 import { createEras, type Eras } from './eras.ts'
 import { createRuntimes, type MetadataPins, type Runtimes } from './runtime.ts'
@@ -44,7 +44,7 @@ export const createKnownNode = ({
     right: genesisHash,
     word: 'the genesis block',
   }
-  return withTroubleTold(identified({ plain: createRpc({ ...node, network }), network, identity }), onTrouble)
+  return withTroubleReported(identified({ plain: createRpc({ ...node, network }), network, identity }), onTrouble)
 }
 
 /** Creates a network's node with its runtimes, trust and eras. It connects on the first question. */

@@ -188,7 +188,7 @@ const bound = async (node: SubstrateNode, runtime: Runtime, draft: SubstrateUnsi
  */
 export const prepare = async (
   node: SubstrateNode,
-  { intent, from, behind }: { readonly intent: Intent; readonly from: string } & Pick<PrepareOptions, 'behind'>,
+  { intent, from, pending }: { readonly intent: Intent; readonly from: string } & Pick<PrepareOptions, 'pending'>,
 ): Promise<Prepared> => {
   const { rpc } = node
   const head = await readFinalHead(node)
@@ -226,7 +226,7 @@ export const prepare = async (
     from,
     blockHash: hash,
     call: draft.call,
-    behind: async () => callsBehind(node, runtime, { from, behind: await behind() }),
+    behind: async () => callsBehind(node, runtime, { from, behind: await pending() }),
   })
   const minedCount = account.nonce
   const pendingCount = Math.max(minedCount, next)

@@ -60,7 +60,7 @@ const lying = ({ baseFee, tip, block }: Told, change: Partial<EvmNetworkRow> = {
 /** The tip that would be signed. It must be the same for sending and for signing only. */
 const offered = async (told: Told, change: Partial<EvmNetworkRow> = {}) => {
   const { chain } = lying(told, change)
-  const { unsigned, atMarket } = await chain.prepare(payment, from, { behind: async () => [] })
+  const { unsigned, atMarket } = await chain.prepare(payment, from, { pending: async () => [] })
   const fees = (each: object): [bigint, bigint] => {
     const { maxFeePerGas, maxPriorityFeePerGas } = each as EvmUnsigned
     return [maxFeePerGas, maxPriorityFeePerGas]
@@ -85,7 +85,7 @@ describe('a tip', () => {
   test('that is usual is accepted from the node without a further request', async () => {
     expect(await offered({ baseFee: GWEI, tip: 3n * GWEI })).toEqual({ maxFeePerGas: 5n * GWEI, tip: 3n * GWEI })
     const { proxy, chain } = lying({ baseFee: GWEI, tip: row.believedTipWei })
-    await chain.prepare(payment, from, { behind: async () => [] })
+    await chain.prepare(payment, from, { pending: async () => [] })
     expect(proxy.calls.length).toBe(1)
   })
 
@@ -182,11 +182,11 @@ describe('the ceiling', () => {
       retryable: true,
       message: expect.stringContaining('Ethereum asks for 61.001 gwei per gas now, and this service offers at most 60'),
     }
-    await expect(chain.prepare(payment, from, { behind: async () => [] })).rejects.toMatchObject(refused)
+    await expect(chain.prepare(payment, from, { pending: async () => [] })).rejects.toMatchObject(refused)
     await expect(chain.fill(payment, from, { nonce: 0 })).rejects.toMatchObject(refused)
     // A fee that the caller fixes is not limited by the ceiling.
     const fixed = { ...payment, maxFeePerGas: 70n * GWEI }
-    expect((await chain.prepare(fixed, from, { behind: async () => [] })).unsigned).toMatchObject({
+    expect((await chain.prepare(fixed, from, { pending: async () => [] })).unsigned).toMatchObject({
       maxFeePerGas: 70n * GWEI,
     })
   })

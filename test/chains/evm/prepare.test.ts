@@ -48,7 +48,7 @@ const nothing = async () => []
 const recorded = (behind: readonly (Intent & { readonly nonce: number })[]) => async () =>
   behind.map((each) => ({ ...each, from: rich }))
 const prepare = (intent: Intent, from: string = rich, behind: Parameters<typeof recorded>[0] = []): Promise<Prepared> =>
-  chain.prepare(intent, from, { behind: recorded(behind) })
+  chain.prepare(intent, from, { pending: recorded(behind) })
 
 const fake = (behaviour: Behaviour, change: Partial<EvmNetworkRow> = {}) => {
   const proxy = startFakeNode({ behind: node.rpcUrl, behaviour })
@@ -64,7 +64,7 @@ const ofEvm = (unsigned: Unsigned): EvmUnsigned => {
 
 test('fills in a plain transfer in one round trip', async () => {
   const { proxy, chain: counted } = fake(() => undefined)
-  const prepared = await counted.prepare(to(other, '0x', 5n), rich, { behind: nothing })
+  const prepared = await counted.prepare(to(other, '0x', 5n), rich, { pending: nothing })
   expect(proxy.calls.length).toBe(1)
   const nonce = await node.publicClient.getTransactionCount({ address: rich })
   const { baseFeePerGas } = await node.publicClient.getBlock()
@@ -192,7 +192,7 @@ test('a call to an address without code is checked after a creation, but not aft
   const keep = { ...call('keep', [5n]), to: getContractAddress({ from: rich, nonce: BigInt(minedCount) }) }
   const gasBehind = async (earlier: Intent): Promise<bigint> => {
     const behind = recorded([{ ...earlier, nonce: minedCount }])
-    return (await counted.prepare(keep, rich, { behind })).unsigned.gasLimit
+    return (await counted.prepare(keep, rich, { pending: behind })).unsigned.gasLimit
   }
   const alone = await gasBehind(to(other, '0x', 1n))
   expect(await gasBehind(to(keep.to, '0x1234'))).toBe(alone)
@@ -208,7 +208,7 @@ test('earlier transactions of another sender count too, with their own nonces', 
     encodeFunctionData({ abi: erc20, functionName, args } as Parameters<typeof encodeFunctionData>[0])
   const approve = { ...to(token.address, data('approve', [spender, 30n])), from: owner }
   const move = to(token.address, data('transferFrom', [owner, other, 30n]))
-  const behind = (at: number) => ({ behind: async () => [{ ...approve, nonce: at }] })
+  const behind = (at: number) => ({ pending: async () => [{ ...approve, nonce: at }] })
   await expect(chain.prepare(move, spender, behind(nonce - 1))).rejects.toMatchObject({ code: 'execution_reverted' })
   expect((await chain.prepare(move, spender, behind(nonce))).unsigned.gasLimit).toBeGreaterThan(40_000n)
 })
@@ -230,7 +230,7 @@ test('a call is checked again if the transaction that it depends on was mined du
   })
   const late = createEvmChain({ row, rpcUrl: proxy.rpcUrl, memory: createMemory() })
   const behind = async () => [{ from: rich, nonce: 0, to: other, value: 0n, input: '0x' as const, gasLimit: 21_000n }]
-  expect((await late.prepare(call('keep', [1n]), rich, { behind })).unsigned.gasLimit).toBeGreaterThan(21_000n)
+  expect((await late.prepare(call('keep', [1n]), rich, { pending: behind })).unsigned.gasLimit).toBeGreaterThan(21_000n)
   expect(judgements).toBe(2)
   proxy.stop()
 })
@@ -245,7 +245,7 @@ test('on a node that cannot simulate, the first result counts', async () => {
     method === 'eth_simulateV1' ? { error: { code: -32601, message: 'Method not found' } } : undefined,
   )
   const behind = [{ ...call('keep', [4n]), nonce: 10_000 }]
-  await expect(old.prepare(call('need', [4n]), rich, { behind: recorded(behind) })).rejects.toMatchObject({
+  await expect(old.prepare(call('need', [4n]), rich, { pending: recorded(behind) })).rejects.toMatchObject({
     code: 'execution_reverted',
     message: 'execution reverted: kept differs',
   })
@@ -294,7 +294,7 @@ test('the refusal names the coin of the network', async () => {
   const polygon = evmNetworkRow({ network: 'Polygon', environment: 'testnet', devnet: true })
   const onThisNode = { ...polygon, chainId: row.chainId }
   const polygonChain = createEvmChain({ row: onThisNode, rpcUrl: node.rpcUrl, memory: createMemory() })
-  await expect(polygonChain.prepare(to(other), poor, { behind: nothing })).rejects.toMatchObject({
+  await expect(polygonChain.prepare(to(other), poor, { pending: nothing })).rejects.toMatchObject({
     message: expect.stringContaining('POL'),
   })
 })
@@ -324,7 +324,7 @@ test('the fee for layer 1 is included in the worst cost, with a margin, and in t
   const fees = { maxFeePerGas: parseGwei('20'), maxPriorityFeePerGas: parseGwei('1') }
   const intent = { ...to(other, '0x', 5n), ...fees }
   const own = 5n + 21_000n * fees.maxFeePerGas
-  const prepared = await base.prepare(intent, rich, { behind: nothing })
+  const prepared = await base.prepare(intent, rich, { pending: nothing })
   expect(prepared.worstCost).toBe(own + 500_000n)
   const { raw } = base.assemble(prepared.unsigned, new Uint8Array(65).fill(1))
   expect(base.offerOf({ raw, recordedCost: 0n }).worstCost).toBe(own)
@@ -333,9 +333,9 @@ test('the fee for layer 1 is included in the worst cost, with a margin, and in t
   expect(BigInt(`0x${String(asked).slice(10)}`)).toBeGreaterThan(45n)
   expect(BigInt(`0x${String(asked).slice(10)}`)).toBeLessThan(90n)
   await node.fund(poor, own + 499_999n)
-  await expect(base.prepare(intent, poor, { behind: nothing })).rejects.toMatchObject({ code: 'balance_insufficient' })
+  await expect(base.prepare(intent, poor, { pending: nothing })).rejects.toMatchObject({ code: 'balance_insufficient' })
   await node.fund(poor, own + 500_000n)
-  await expect(base.prepare(intent, poor, { behind: nothing })).resolves.toBeDefined()
+  await expect(base.prepare(intent, poor, { pending: nothing })).resolves.toBeDefined()
 })
 
 test('a node without a pending state is asked for the newest state instead, from then on', async () => {
@@ -344,12 +344,12 @@ test('a node without a pending state is asked for the newest state instead, from
       ? { error: { code: -32000, message: 'pending state is not available' } }
       : undefined,
   )
-  expect((await unmined.prepare(to(other), rich, { behind: nothing })).unsigned.gasLimit).toBe(21_000n)
+  expect((await unmined.prepare(to(other), rich, { pending: nothing })).unsigned.gasLimit).toBe(21_000n)
   expect((await unmined.fill(to(other), rich, { nonce: 0 })).gasLimit).toBe(21_000n)
   proxy.calls.length = 0
-  await unmined.prepare({ ...to(other), gasLimit: 22_000n }, rich, { behind: nothing })
+  await unmined.prepare({ ...to(other), gasLimit: 22_000n }, rich, { pending: nothing })
   expect(proxy.calls.length).toBe(1)
-  await expect(unmined.prepare(call('keep', [1n], 5n), poor, { behind: nothing })).rejects.toMatchObject({
+  await expect(unmined.prepare(call('keep', [1n], 5n), poor, { pending: nothing })).rejects.toMatchObject({
     code: 'balance_insufficient',
   })
 })
@@ -358,7 +358,7 @@ test('a refusal that is not about the transaction means that the node is unavail
   const { chain: busy } = fake(({ method }) =>
     method === 'eth_estimateGas' ? { error: { code: -32005, message: 'daily request count exceeded' } } : undefined,
   )
-  await expect(busy.prepare(to(other), rich, { behind: nothing })).rejects.toMatchObject({ code: 'node_unavailable' })
+  await expect(busy.prepare(to(other), rich, { pending: nothing })).rejects.toMatchObject({ code: 'node_unavailable' })
   await expect(busy.fill(to(other), rich, { nonce: 0 })).rejects.toMatchObject({ code: 'node_unavailable' })
 })
 

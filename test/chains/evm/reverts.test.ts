@@ -10,7 +10,7 @@ import {
   isRevert,
   isStateMissing,
 } from '../../../src/chains/evm/node-errors.ts'
-import { failureOf, REASON_LIMIT, revertReason, tellingness } from '../../../src/chains/evm/reverts.ts'
+import { failureOf, informativeness, REASON_LIMIT, revertReason } from '../../../src/chains/evm/reverts.ts'
 import { RpcError } from '../../../src/chains/node/rpc.ts'
 import { cleanText } from '../../../src/chains/text.ts'
 
@@ -195,7 +195,7 @@ test('prefers a custom error or a text to a panic, and a panic to no reason', ()
     'execution reverted: no reason given',
     'execution failed: out of gas',
   ]
-  expect(ordered.toReversed().toSorted((one, other) => tellingness(other) - tellingness(one))).toEqual(ordered)
+  expect(ordered.toReversed().toSorted((one, other) => informativeness(other) - informativeness(one))).toEqual(ordered)
 })
 
 test('texts lose invisible and reordering characters, and keep every script', () => {

@@ -484,7 +484,7 @@ describe('a wallet that is not deployed yet', () => {
   const gasOf = async (asked: Chain, wallet: ContractWallet, intents: readonly Intent[], isDeployed: boolean) => {
     const asIfDeployed = isDeployed ? undefined : wallet
     const intent = safes.execution(wallet, intents)
-    const options = { behind: async () => [], asIfDeployed }
+    const options = { pending: async () => [], asIfDeployed }
     const prepared = (await asked.prepare(intent, wallet.owner, options)).unsigned.gasLimit
     const filled = (await asked.fill(intent, wallet.owner, { nonce: 0, asIfDeployed })).gasLimit
     expect(filled).toBe(prepared)
@@ -504,7 +504,7 @@ describe('a wallet that is not deployed yet', () => {
     const before = []
     for (const intents of told) before.push(await gasOf(asked, wallet, intents, false))
     const failing = safes.execution(wallet, [tokenCall('transfer', [other, 1n])])
-    const options = { behind: async () => [], asIfDeployed: wallet }
+    const options = { pending: async () => [], asIfDeployed: wallet }
     for (const refused of [
       () => asked.prepare(failing, wallet.owner, options),
       () => asked.prepare({ ...failing, gasLimit: 500_000n }, wallet.owner, options),
@@ -536,7 +536,7 @@ describe('a wallet that is not deployed yet', () => {
     ]
     const spend = (amount: bigint) =>
       chain.prepare(safes.execution(wallet, [tokenCall('transfer', [other, amount])]), wallet.owner, {
-        ...{ behind, asIfDeployed: wallet },
+        ...{ pending: behind, asIfDeployed: wallet },
       })
     expect((await spend(10n)).unsigned.gasLimit).toBeGreaterThan(60_000n)
     await expect(spend(11n)).rejects.toMatchObject({ code: 'execution_reverted', message: 'execution reverted: GS013' })
@@ -545,7 +545,7 @@ describe('a wallet that is not deployed yet', () => {
   test('needs an owner with coins; otherwise the refusal is balance_insufficient', async () => {
     const wallet = safes.of(privateKeyToAccount(keccak256(stringToHex('poor'))).address)
     const intent = safes.execution(wallet, [tokenCall('mint', [other, 1n])])
-    const prepared = chain.prepare(intent, wallet.owner, { behind: async () => [], asIfDeployed: wallet })
+    const prepared = chain.prepare(intent, wallet.owner, { pending: async () => [], asIfDeployed: wallet })
     await expect(prepared).rejects.toMatchObject({ code: 'balance_insufficient' })
     // A node may require coins before it runs anything; then it is asked again with a balance override.
     const greedy = startFakeNode({

@@ -42,7 +42,7 @@ afterAll(async () => {
 const ordinary = (): Promise<Unsigned> => base.fill(payment, from, { nonce: 0 })
 
 test('the fee for layer 1 is a surcharge, for sending and for signing only', async () => {
-  const { unsigned, surcharge, worstCost } = await base.prepare(payment, from, { behind: async () => [] })
+  const { unsigned, surcharge, worstCost } = await base.prepare(payment, from, { pending: async () => [] })
   expect(surcharge).toBe(L1_FEE_MOST)
   expect(await base.terms.surcharge(unsigned)).toBe(L1_FEE_MOST)
   expect(worstCost).toBe(payment.value + base.terms.gasFee(unsigned) + surcharge)

@@ -23,7 +23,7 @@ const BLOCKS_WITHIN_MS = 120_000
 
 /** Sends an intent and waits until it is in a final block. */
 export const sendOn = async (chain: Chain, { intent, by }: { readonly intent: Intent; readonly by: Account }) => {
-  const { unsigned, worstCost } = await chain.prepare(intent, own(by), { behind: async () => [] })
+  const { unsigned, worstCost } = await chain.prepare(intent, own(by), { pending: async () => [] })
   const { raw, hash } = chain.assemble(unsigned, by.sign(chain.signingBytes(unsigned)))
   const before = (await chain.accountState(own(by))).balance
   let { number } = (await chain.head()).latest

@@ -55,7 +55,7 @@ export const withFeeAsset = async (on: SpecChain) => {
     const { coin, tokens } = await on.chain.balances({ address, contracts: [USDT] })
     return { coin, asset: tokens.get(USDT) ?? 0n }
   }
-  const prepare = (intent: Intent, by: Account) => on.chain.prepare(intent, own(by), { behind: async () => [] })
+  const prepare = (intent: Intent, by: Account) => on.chain.prepare(intent, own(by), { pending: async () => [] })
 
   /** Sends without judging whether it would do. @returns how it ended, and what was told of its block */
   const send = async (intent: Intent, by: Account) => {

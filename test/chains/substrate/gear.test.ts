@@ -156,7 +156,7 @@ describe.skipIf(vara === null)('a program of Vara', () => {
       () => 'none',
       (error: unknown) => (error instanceof AppError ? error.code : error),
     )
-  const prepared = (intent: Intent) => chain.prepare(intent, hers, { behind: async () => [] })
+  const prepared = (intent: Intent) => chain.prepare(intent, hers, { pending: async () => [] })
   const callIn = (unsigned: { readonly family: string }) => {
     const call = (unsigned as unknown as { call: Hex }).call
     const read = runtime().registry.createType('Call', call)

@@ -48,7 +48,7 @@ describe.skipIf(lacksSpecs('an Asset Hub with Nfts that runs calls in advance', 
     const asked = [
       () => hub.chain.preview(hers, [intent]),
       () => hub.chain.fill(intent, hers, { nonce: 0 }),
-      () => hub.chain.prepare(intent, hers, { behind: async () => [] }),
+      () => hub.chain.prepare(intent, hers, { pending: async () => [] }),
     ]
     for (const ask of asked) await expect(ask()).rejects.toMatchObject({ code: 'invalid_input' })
   })
@@ -201,7 +201,7 @@ describe.skipIf(lacksSpecs('an Asset Hub with Nfts that runs calls in advance', 
 
     test('a call that would fail is refused, except in a force_batch', async () => {
       const judged = (call: Call) =>
-        hub.chain.prepare(hub.intentOf(call), hers, { behind: async () => [] }).then(
+        hub.chain.prepare(hub.intentOf(call), hers, { pending: async () => [] }).then(
           () => null,
           ({ code, message }: AppError) => [code, message],
         )

@@ -65,7 +65,7 @@ const call = (pallet: string, name: string, ...values: readonly unknown[]): Call
 /** Puts it into a block of its own. */
 const send = async (made: Call, by = alice) => {
   const intent = { to: null, value: 0n, input: made.toHex() }
-  const { unsigned } = await chain.prepare(intent, own(by), { behind: async () => [] })
+  const { unsigned } = await chain.prepare(intent, own(by), { pending: async () => [] })
   const { raw, hash } = chain.assemble(unsigned, by.sign(chain.signingBytes(unsigned)))
   expect(await chain.broadcast(raw)).toEqual({ kind: 'accepted' })
   const { number } = await local.included(raw)

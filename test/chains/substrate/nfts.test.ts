@@ -64,10 +64,10 @@ describe('collections of uniques, on a local Asset Hub', () => {
   const creation = (behind: readonly RecordedIntent[] = []) =>
     chain.collectionIntent({
       ...{ name: 'Doors', symbol: 'DOOR', baseUri: '', contractUri: ABOUT, owner: people().hers },
-      behind: async () => behind,
+      pending: async () => behind,
     })
   const minting = (contract: string, behind: readonly RecordedIntent[] = [], from = people().hers) =>
-    chain.mintIntent({ contract, from, recipient: people().his, uri: URI, behind: async () => behind })
+    chain.mintIntent({ contract, from, recipient: people().his, uri: URI, pending: async () => behind })
   const recorded = (intent: Intent): RecordedIntent => ({ ...intent, from: people().hers, nonce: 0 })
   /** A shared collection. Its item 0 belongs to her. */
   let first: Promise<string> | undefined
@@ -88,9 +88,9 @@ describe('collections of uniques, on a local Asset Hub', () => {
     expect(deposits).toBe(1_000_000_000_000n + 6_709_666_170n + 333_330n * BigInt(ABOUT.length))
     const poor = own(await devAccount('Charlie'))
     await local.fund(poor, deposits)
-    expect(await codeOf(chain.prepare(intent, poor, { behind: async () => [] }))).toBe('balance_insufficient')
+    expect(await codeOf(chain.prepare(intent, poor, { pending: async () => [] }))).toBe('balance_insufficient')
     await local.fund(poor, 2n * deposits)
-    expect(await codeOf(chain.prepare(intent, poor, { behind: async () => [] }))).toBe('none')
+    expect(await codeOf(chain.prepare(intent, poor, { pending: async () => [] }))).toBe('none')
   })
 
   test('numbers of pending mints and collections are not given twice', async () => {
@@ -183,7 +183,7 @@ describe('collections of nfts, by the metadata of the current Asset Hub', () => 
       { call: 'nfts.setMetadata', collection: '7', item: '5', data: URI },
     ])
     const behind = async () => [{ ...intent, from: people().hers, nonce: 3 }]
-    const next = await chain.mintIntent({ ...request(), behind, uri: '' })
+    const next = await chain.mintIntent({ ...request(), pending: behind, uri: '' })
     expect(readAgain(runtime, next)).toMatchObject([{ call: 'nfts.mint', item: '6' }])
     // All deposits: ItemDeposit, MetadataDepositBase and DepositPerByte of these constants.
     const deposits = 50_410_000n + 201_290_000n + 100_000n * BigInt(URI.length)
@@ -224,7 +224,7 @@ describe('collections of nfts, by the metadata of the current Asset Hub', () => 
       { call: 'nfts.setCollectionMetadata', collection: '41', data: ABOUT },
     ])
     const behind = async () => [{ ...intent, from: hers, nonce: 3 }]
-    const [, described] = readAgain(runtime, await chain.collectionIntent({ ...creation, behind }))
+    const [, described] = readAgain(runtime, await chain.collectionIntent({ ...creation, pending: behind }))
     expect(described).toMatchObject({ collection: '42' })
   })
 

@@ -75,7 +75,7 @@ const raw = (what: Call): Intent => ({ to: null, value: 0n, input: what.toHex() 
 const coins = (to: string, value: bigint): Intent => ({ to, value, input: '0x' })
 
 const send = async (what: Call) => {
-  const { unsigned } = await chain.prepare(raw(what), hers, { behind: async () => [] })
+  const { unsigned } = await chain.prepare(raw(what), hers, { pending: async () => [] })
   const signed = chain.assemble(unsigned, alice.sign(chain.signingBytes(unsigned)))
   expect(await chain.broadcast(signed.raw)).toEqual({ kind: 'accepted' })
   return local.included(signed.raw)
@@ -352,7 +352,7 @@ describe('a runtime with DryRunApi', () => {
     const intent = coins(his, 12n * UNIT)
     // As they are recorded.
     const remark = { ...raw(made(current, 'system', 'remark', '0x01')), gasLimit: 0n, from: hers, nonce: 0 }
-    const options = (behind: readonly (typeof remark)[]) => ({ behind: async () => behind })
+    const options = (behind: readonly (typeof remark)[]) => ({ pending: async () => behind })
     await expect(hub.prepare(intent, hers, options([]))).rejects.toMatchObject({
       code: 'execution_reverted',
       message: 'execution reverted: Token.FundsUnavailable',

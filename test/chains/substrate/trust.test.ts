@@ -196,7 +196,7 @@ describe.skipIf(lacksSpecs('a runtime with CheckMetadataHash and no hash', 'hub'
         message:
           'Nothing is signed on Polkadot by the metadata of runtime passet-hub 1018002: it was built without the hash that signatures would cover, it is not pinned, and there is no second node to confirm it.',
       })
-      await expect(chain.prepare(coins(spec), spec.own(alice), { behind: async () => [] })).rejects.toMatchObject(
+      await expect(chain.prepare(coins(spec), spec.own(alice), { pending: async () => [] })).rejects.toMatchObject(
         untrusted,
       )
       const [preview] = await chain.preview(spec.own(alice), [coins(spec)])

@@ -48,7 +48,7 @@ describe.skipIf(lacksSpecs('coins that move by XCM', 'bulletin'))('coins that mo
   test('a fee in an asset is refused by a runtime that takes fees only in the coin', async () => {
     const intent = { to: his, value: UNIT, input: '0x', feeAsset: 'asset:1984' } as const
     for (const ask of [
-      () => chain.chain.prepare(intent, hers, { behind: async () => [] }),
+      () => chain.chain.prepare(intent, hers, { pending: async () => [] }),
       () => chain.chain.fill(intent, hers, { nonce: 0 }),
       () => chain.chain.preview(hers, [intent]),
     ]) {

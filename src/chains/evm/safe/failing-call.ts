@@ -8,15 +8,15 @@ import { NodeUnavailable, question, type Rpc } from '../../node/rpc.ts'
 import { bytes, toQuantity } from '../../node/wire.ts'
 import { runBundle } from '../bundle.ts'
 import { type Call, transactionObject } from '../call.ts'
-import { type Failed, failedBy, failedIn, tellFailures } from '../failures.ts'
-import { hopeless } from '../intrinsic.ts'
+import { describeFailures, type Failed, failedBy, failedIn } from '../failures.ts'
+import { whyInvalid } from '../intrinsic.ts'
 import type { SimulationLimits } from '../limits.ts'
 import { isContractSenderRefused, isExecutionFailure } from '../node-errors.ts'
 import { notYetMined } from '../not-yet-mined.ts'
 import { NO_FUNDS_REASON } from '../reverts.ts'
 import type { SimulatedCall } from '../simulate.ts'
 
-const BEHIND_TRIES_MAX = 3
+const TRIES_MAX = 3
 
 type Context = {
   readonly rpc: Rpc
@@ -29,14 +29,14 @@ type Input = {
   readonly address: string
   readonly intents: readonly Intent[]
   readonly blockNumber?: bigint
-  readonly behind?: readonly RecordedIntent[]
+  readonly pending?: readonly RecordedIntent[]
 }
 type Failure = { readonly index: number; readonly failed: Failed }
 
 /** How the first of them ends without the others; of those behind it nothing can be said so. */
 const firstAlone = async (rpc: Rpc, from: string, [first]: readonly Call[], block: string): Promise<Failure | null> => {
   if (first === undefined) return null
-  const reason = hopeless(first)
+  const reason = whyInvalid(first)
   if (reason !== null) return { index: 0, failed: { failure: reason, reverted: '0x' } }
   const answer = await rpc.try(question('eth_call', [transactionObject(from, first), block], bytes))
   if (answer.ok) return null
@@ -51,12 +51,19 @@ const firstIn = (ends: readonly SimulatedCall[]): Failure | null => {
   return failed === null ? null : { index, failed }
 }
 
-type Behind = { readonly from: string; readonly calls: readonly Call[]; readonly behind: readonly RecordedIntent[] }
+type AfterPending = {
+  readonly from: string
+  readonly calls: readonly Call[]
+  readonly pending: readonly RecordedIntent[]
+}
 
 /** null also where the node cannot simulate, or mines faster than it answers. */
-const firstBehind = async ({ rpc, limits }: Context, { from, calls, behind }: Behind): Promise<Failure | null> => {
-  let live = await notYetMined(rpc, behind)
-  for (let tries = 1; tries <= BEHIND_TRIES_MAX; tries += 1) {
+const firstAfterPending = async (
+  { rpc, limits }: Context,
+  { from, calls, pending }: AfterPending,
+): Promise<Failure | null> => {
+  let live = await notYetMined(rpc, pending)
+  for (let tries = 1; tries <= TRIES_MAX; tries += 1) {
     const ends = await runBundle(rpc, limits, { from, calls: [...live, ...calls] })
     const failure = ends === null ? null : firstIn(ends.slice(live.length))
     if (failure === null) return null
@@ -70,10 +77,10 @@ const firstBehind = async ({ rpc, limits }: Context, { from, calls, behind }: Be
 
 const findFailure = async (context: Context, input: Input): Promise<Failure | null> => {
   const { rpc, limits } = context
-  const { address: from, blockNumber, behind } = input
+  const { address: from, blockNumber, pending } = input
   // The gas is that of the transaction around them.
   const calls = input.intents.map(({ to, value, input }) => ({ to, value, input }))
-  if (behind !== undefined) return firstBehind(context, { from, calls, behind })
+  if (pending !== undefined) return firstAfterPending(context, { from, calls, pending })
   const block = blockNumber === undefined ? 'latest' : toQuantity(blockNumber)
   const ends = calls.length > 1 ? await runBundle(rpc, limits, { from, calls, block }) : null
   return ends === null ? firstAlone(rpc, from, calls, block) : firstIn(ends)
@@ -86,7 +93,7 @@ export const findFailingCall = async (context: Context, input: Input): Promise<F
     if (failure === null || isContractSenderRefused(failure.failed.failure)) return null
     const { index, failed } = failure
     const to = input.intents[index]?.to ?? null
-    const [reason] = await tellFailures(context, [{ to, failed }])
+    const [reason] = await describeFailures(context, [{ to, failed }])
     return { reason: reason ?? failed.failure, index, isUnfunded: failed.failure === NO_FUNDS_REASON }
   } catch (error) {
     // Of the past it is told as well as may be: nodes keep no state, or do not have the block, each in its words.
