@@ -1,5 +1,5 @@
-// Values that another implementation (Python's `cryptography`, written from the descriptions in src/custody alone) sealed in
-// the first version of every format. They must open for ever. A change that fails here must add a new version instead.
+// Values in the first version of every format, sealed by another implementation: Python's `cryptography`, written from the
+// descriptions in src/custody. They must always open. A change that fails here must add a new version instead.
 
 import { describe, expect, test } from 'bun:test'
 import { openRootKey } from '../../src/custody/root/root-key.ts'

@@ -1,6 +1,6 @@
-// The guess guard as a pure function (src/custody/credentials/guard.ts over db/queries/custody/guesses.ts), for lease.test.ts to walk through
-// and to hold against the statements themselves. Of the clock it knows whether a time has come. Each verification is as if
-// in a process of its own: the queue within one process only forbids orders.
+// A model of the guess guard (src/custody/credentials/guard.ts over db/queries/custody/guesses.ts) as a pure function.
+// lease.test.ts explores it and compares it with the real statements. The clock is reduced to whether a time has come. Each
+// verification behaves as if in its own process, because the queue within one process only rules out some orders.
 
 import { Broken, type Model, type Move } from '../support/explore.ts'
 
@@ -17,10 +17,10 @@ export type Limits = { readonly failsMax: number; readonly totalMax: number }
 
 export type Charged = 'charged' | 'taken' | 'locked'
 
-/** The statements of db/queries/custody/guesses.ts; `by` is whose lease it is. Each says what it answers. */
+/** The statements of db/queries/custody/guesses.ts, each with its answer. `by` is the holder of the lease. */
 export type GuessRules = {
   charge(row: Row, by: number, limits: Limits): readonly [Row, Charged]
-  /** A right PIN, a wrong one, one that was never checked. */
+  /** A right PIN; a wrong one; one that was never checked. */
   clear(row: Row, by: number): readonly [Row, boolean]
   keep(row: Row, by: number): readonly [Row, boolean]
   takeBack(row: Row, by: number): readonly [Row, boolean]
@@ -50,7 +50,7 @@ export const GUESS_RULES: GuessRules = {
   isChargedFirst: true,
 }
 
-/** Ten seconds, or a day: whatever is to end by then ends. */
+/** Ten seconds or a day pass; leases or locks end. */
 export const elapse = (row: Row, what: 'lease' | 'lock'): Row => ({
   ...row,
   lease: row.lease === null ? null : { ...row.lease, isLive: false },
@@ -59,15 +59,15 @@ export const elapse = (row: Row, what: 'lease' | 'lock'): Row => ({
 
 type Verification = Arrived | Underway
 
-/** It has read the version of the user key; its PIN is right for that one, or not. `isSeen`: it was checked already. */
+/** A verification that has read the version of the user key. Its PIN is right or wrong for it. `isSeen`: it was checked. */
 type Arrived = { readonly at: 'arrived'; readonly version: number; readonly isRight: boolean; readonly isSeen: boolean }
 
 type Underway = {
   readonly at: 'charged' | 'evaluated' | 'outdated'
   readonly isRight: boolean
-  /** Ten seconds have not passed since it was charged. */
+  /** Less than ten seconds have passed since its charge. */
   readonly isLive: boolean
-  /** Whether its charge is among those in a row, only among those ever, or in none since an operator unlocked. */
+  /** Whether its charge counts in a row, only in all, or not any more because an operator unlocked. */
   readonly counts: 'in_row' | 'ever' | 'not'
 }
 
@@ -75,13 +75,13 @@ export type Guarded = {
   readonly row: Row
   /** null: nothing is under way. */
   readonly verifications: readonly (Verification | null)[]
-  /** Wrong PINs that were checked: since a right one, or since a lock ended; and since an operator unlocked. */
+  /** Wrong PINs that were checked: since a right one or the end of a lock, and since an operator unlocked. */
   readonly wrongInRow: number
   readonly wrongEver: number
   readonly changesLeft: number
 }
 
-/** What is done to the database, for who holds the model against it. */
+/** The statement to run on the database, for the comparison with the model. */
 export type Act =
   | { readonly kind: 'charge' | 'clear' | 'keep' | 'takeBack'; readonly by: number; readonly answer: Charged | boolean }
   | { readonly kind: 'unlock' | 'change' }
@@ -89,7 +89,7 @@ export type Act =
 
 export type GuardedMove = Move<Guarded> & { readonly act: Act | null }
 
-/** Nobody will ask for this lease any more. */
+/** This lease will not be used any more. */
 const NOBODY = -1
 
 const FRESH: Row = { fails: 0, total: 0, lock: 'none', lease: null, version: 0 }
@@ -111,7 +111,7 @@ const eachUnderway = (world: Guarded, change: (each: Underway) => Underway): Gua
   verifications: world.verifications.map((each) => (each === null || each.at === 'arrived' ? each : change(each))),
 })
 
-/** From now on wrong PINs in a row are counted anew. */
+/** From now on wrong PINs in a row are counted from zero. */
 const restarted = (world: Guarded): Guarded => ({
   ...eachUnderway(world, (each) => ({ ...each, counts: each.counts === 'in_row' ? 'ever' : each.counts })),
   wrongInRow: 0,
@@ -144,7 +144,7 @@ const charging = (world: Guarded, mine: Arrived, by: number, { rules, limits }: 
   return promised(name, { ...start, row, verifications: set(start.verifications, by, next) }, act)
 }
 
-/** Argon2: from now on whoever sent the PIN may know whether it was right. */
+/** Runs argon2. From now on the caller may know whether the PIN was right. */
 const evaluated = (world: Guarded, by: number, mine: Underway): Guarded => ({
   ...world,
   verifications: set(world.verifications, by, { ...mine, at: 'evaluated' }),
@@ -159,7 +159,7 @@ const seenFirst = (world: Guarded, by: number, mine: Arrived): Guarded => ({
   wrongEver: world.wrongEver + (mine.isRight ? 0 : 1),
 })
 
-/** The result, written down where the lease is still ours. @throws Broken where it changes what it must not. */
+/** Records the result if the lease is still ours. @throws Broken if it changes what it must not. */
 const ending = (
   world: Guarded,
   input: { readonly kind: 'clear' | 'keep' | 'takeBack'; readonly by: number; readonly rules: GuessRules },
@@ -192,7 +192,7 @@ const verifying = (world: Guarded, by: number, parts: Parts): readonly GuardedMo
       if (!rules.isChargedFirst && !mine.isSeen) return [promised(`evaluate ${by}`, seenFirst(world, by, mine)), crash]
       return [charging(world, mine, by, parts), crash]
     case 'charged':
-      // What fails with an error of ours is kept as if it were wrong.
+      // A check that fails with an internal error is kept like a wrong PIN.
       return [promised(`evaluate ${by}`, evaluated(world, by, mine)), ending(world, { kind: 'keep', by, rules }), crash]
     case 'evaluated':
       return [ending(world, { kind: mine.isRight ? 'clear' : 'keep', by, rules }), crash]
@@ -243,7 +243,7 @@ export const firstGuarded = (input: { readonly verifications: number; readonly c
   ...{ wrongInRow: 0, wrongEver: 0, changesLeft: input.changes },
 })
 
-/** Which verification is which does not matter: they are told in an order of their own. */
+/** Verifications are sorted, as it does not matter which is which. */
 const keyOf = ({ row, verifications, ...counts }: Guarded): string => {
   const { lease, ...rest } = row
   const holder = lease === null ? 'none' : lease.of === NOBODY ? 'nobody' : 'one'
@@ -258,7 +258,7 @@ export const guardModel = (
   key: keyOf,
   movesFrom: (world) => guardedMovesFrom(world, input),
   brokenIn: (world) => brokenIn(world, input.limits),
-  // The next PIN is checked; or nobody's any more, until an operator unlocks.
+  // The next PIN can be checked, or none until an operator unlocks.
   isEnd: ({ row }) =>
     row.total >= input.limits.totalMax || input.rules.charge(row, NOBODY, input.limits)[1] === 'charged',
 })

@@ -1,5 +1,5 @@
-// The lease of the guess guard, by exhaustion: every order of a few verifications that crash, come late, are wrong or right.
-// What is walked through is a model, so the model is held against the statements: at random, step by step, on PostgreSQL.
+// The lease of the guess guard in every order of a few verifications that crash, are late, wrong or right. This explores a
+// model, so the model is compared with the real statements: in random walks, step by step, on PostgreSQL.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -56,49 +56,49 @@ describe('a broken rule is found', () => {
       expect(explore(guardModel(input), { statesMax: STATES_MAX }).broken).toMatch(claim)
     })
 
-  /** As the lease's holder. */
+  /** As if it held the lease. */
   const held = (row: Row, by: number): Row => ({ ...row, lease: { of: by, isLive: true } })
 
   finds('a charge after the PIN was checked', { isChargedFirst: false }, /checked and is not charged/)
   finds(
-    'a success that clears without holding the lease',
+    'a success clears guesses without holding the lease',
     { clear: (row, by) => GUESS_RULES.clear(held(row, by), by) },
     /a result whose lease is not ours changes something/,
   )
   finds(
-    'a failure that ends the lease of another',
+    'a failure ends the lease of another',
     { keep: (row, by) => GUESS_RULES.keep(held(row, by), by) },
     /a result whose lease is not ours changes something/,
   )
   finds(
-    'a charge that takes no heed of the lease',
+    'a charge ignores the lease',
     { charge: (row, by, limits) => GUESS_RULES.charge({ ...row, lease: null }, by, limits) },
     /two verifications at a time/,
   )
   finds(
-    'a success that stays charged',
+    'a success stays charged',
     { clear: (row, by) => [{ ...row, lease: row.lease?.of === by ? null : row.lease }, row.lease?.of === by] },
     /a right PIN counts as a wrong one|a result whose lease/,
   )
   finds('a failure that gives its charge back', { keep: GUESS_RULES.takeBack }, /checked and is not charged/)
   finds(
-    'a lock that does not end',
+    'a lock does not end',
     {
       charge: (row, by, limits) => (row.lock === 'past' ? [row, 'locked'] : GUESS_RULES.charge(row, by, limits)),
     },
     /no way to an end/,
   )
   finds(
-    'a lease that does not end',
+    'a lease does not end',
     { charge: (row, by, limits) => (row.lease === null ? GUESS_RULES.charge(row, by, limits) : [row, 'taken']) },
     /no way to an end/,
   )
 })
 
-describe('the statements do what the model says, at every step of a walk at random', () => {
+describe('the statements agree with the model at every step of a random walk', () => {
   const VERIFICATIONS = 3
   const STEPS = 1_500
-  /** Everything that an act may come to; a walk that misses one shows too little. */
+  /** All possible results of each act. A walk that misses one tests too little. */
   const COVERED = [
     ...['charge charged', 'charge taken', 'charge locked', 'clear true', 'clear false', 'keep true', 'keep false'],
     ...['takeBack true', 'takeBack false', 'unlock', 'change', 'elapse lease', 'elapse lock'],
@@ -134,7 +134,7 @@ describe('the statements do what the model says, at every step of a walk at rand
 
   type Walk = { readonly ownerId: string; readonly leases: Map<number, string> }
 
-  /** Does to the database what a move does to the model. @returns what it answers */
+  /** Applies a move of the model to the database. @returns the answer */
   const carryOut = async ({ ownerId, leases }: Walk, act: Act): Promise<unknown> => {
     const owner = { projectId, ownerId }
     switch (act.kind) {
@@ -177,7 +177,7 @@ describe('the statements do what the model says, at every step of a walk at rand
     return row === undefined ? undefined : { ...row }
   }
 
-  /** Time stands still but for what the walk says: the machine may be busy. */
+  /** Time passes only in steps of the walk, as the machine may be busy. */
   const holdClock = (ownerId: string) => sql`
     update pin_guesses set
       lease_until = case when lease_until > now() then now() + interval '10 seconds' else lease_until end,
@@ -215,20 +215,20 @@ describe('the statements do what the model says, at every step of a walk at rand
     return world.row
   }
 
-  test('from nothing', async () => {
+  test('from an empty state', async () => {
     await walk({ seed: 1, total: 0, isUnlocked: true })
     await walk({ seed: 2, total: 0, isUnlocked: true })
   })
 
-  test('up to the hundredth wrong PIN, where it ends', async () => {
+  test('up to the hundredth wrong PIN, which locks for good', async () => {
     expect((await walk({ seed: 3, total: 60, isUnlocked: false })).total).toBe(LIMITS.totalMax)
   })
 
-  test('and everything that may happen, happened', () => {
+  test('the walks reached every possible result', () => {
     expect(COVERED.filter((each) => !covered.has(each))).toEqual([])
   })
 
-  test('a lease is of ten seconds, a lock of a day, to the second', async () => {
+  test('a lease lasts ten seconds and a lock one day', async () => {
     const ownerId = await insertOwner(0)
     for (let fails = 1; fails <= LIMITS.failsMax; fails += 1) {
       const lease = randomUUID()

@@ -1,4 +1,4 @@
-// Which PINs may be made, and that those which were made before go on.
+// Which new PINs are refused. Obvious PINs from before go on working.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -31,25 +31,25 @@ describe('a PIN is obvious', () => {
     ['that is a date, the month first', ['123199', '022900', '043025']],
     ['that is a date, the year first', ['991231', '000229', '700101']],
     ['that is a month of a year', ['198512', '121985', '202501', '012025']],
-    ['that many choose', ['159753', '134679', '314159', '246810']],
+    ['that is popular', ['159753', '134679', '314159', '246810']],
   ])('%s', (_, pins) => {
     expect(pins.filter((pin) => !isObviousPin(pin))).toEqual([])
   })
 
-  test('where it is among the ten of a study of six-digit PINs on phones', () => {
+  test('that is one of the ten most common in a study of six-digit PINs on phones', () => {
     // Markert et al., IEEE S&P 2020.
     const ten = '123456 654321 111111 000000 123123 666666 121212 112233 789456 159753'.split(' ')
     expect(ten.filter((pin) => !isObviousPin(pin))).toEqual([])
   })
 
-  test('where it is among the hundred commonest of a list of leaked passwords, and most often below them', () => {
+  test('that is one of the hundred most common in a list of leaked passwords; of the others, most are obvious too', () => {
     const pins = (dictionary['passwords-common'] ?? []).map(String).filter((text) => /^[0-9]{6}$/.test(text))
     expect(pins.length).toBe(740)
     expect(pins.slice(0, 100).filter((pin) => !isObviousPin(pin))).toEqual([])
     expect(pins.filter(isObviousPin).length).toBe(454)
   })
 
-  test('where it is one of 93,509 in a million: who draws by chance draws again once in eleven', () => {
+  test('in 93,509 of a million cases, so a random PIN is refused once in eleven times', () => {
     let count = 0
     for (let pin = 0; pin < 1_000_000; pin += 1) if (isObviousPin(String(pin).padStart(6, '0'))) count += 1
     expect(count).toBe(93_509)
@@ -138,7 +138,7 @@ describe('an obvious PIN', () => {
     expect((await sign(wallet, { userPin: PIN })).length).toBe(65)
   })
 
-  test('is refused with a sentence that says what is right and not what was sent', async () => {
+  test('is refused with an error that says what would be right and does not repeat the PIN', async () => {
     const wallet = await custody.wallet(ofUser(randomUUID(), PIN))
     const refused = [
       custody.wallet(ofUser(randomUUID(), '311299')),
@@ -162,7 +162,7 @@ describe('an obvious PIN', () => {
     }
   })
 
-  test('that an owner has opens their wallets, makes further ones, and can be changed for a better one', async () => {
+  test('that an owner already has opens wallets, creates further ones, and can be changed', async () => {
     const ownerId = randomUUID()
     const wallet = await custody.wallet(ofUser(ownerId, PIN))
     await giveObviousPin(wallet)

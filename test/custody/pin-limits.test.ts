@@ -1,4 +1,4 @@
-// One PIN tried on many owners: who asks is stopped, over all processes, and nobody else is.
+// One PIN tried on many owners: the caller is stopped, over all processes, and nobody else is.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -34,7 +34,7 @@ afterAll(async () => {
   await database?.close()
 })
 
-/** As a process that has just started. */
+/** A guard like that of a process that has just started. */
 const process = (): Guard =>
   createGuard({
     db,
@@ -70,7 +70,7 @@ const attempt = async ({ projectId, actor, from, by = process() }: Try, isRight:
   expect(row?.total).toBe(code === 'INVALID_SECRET' ? 1 : 0)
   return code
 }
-/** Each on an owner of its own. */
+/** Tries PINs, each on a new owner. */
 const wrong = (asked: Try) => attempt(asked, false)
 const right = (asked: Try) => attempt(asked, true)
 
@@ -81,8 +81,8 @@ const wrongs = async (asked: Try, count: number): Promise<readonly string[]> => 
 }
 const allWrong = (count: number) => Array(count).fill('INVALID_SECRET')
 
-describe('an API key that is wrong about many owners', () => {
-  test('is stopped, right or wrong, whichever process it asks, and no owner is charged for that', async () => {
+describe('an API key with wrong PINs for many owners', () => {
+  test('is refused after the limit, with right and wrong PINs, in every process', async () => {
     const asked = { projectId: await newProject(), actor: newKey() }
     expect(await wrongs(asked, MAX + 2)).toEqual([...allWrong(MAX), 'rate_limited', 'rate_limited'])
     expect(await right(asked)).toBe('rate_limited')
@@ -94,7 +94,7 @@ describe('an API key that is wrong about many owners', () => {
     expect(error.retryAfterSeconds).toBeLessThanOrEqual(3_600)
   })
 
-  test('goes beyond the limit by no more than what is checked at once', async () => {
+  test('can exceed the limit only by the number of simultaneous checks', async () => {
     const asked = { projectId: await newProject(), actor: newKey(), by: process() }
     const codes = await Promise.all(Array.from({ length: 40 }, () => wrong(asked)))
     const checked = codes.filter((code) => code === 'INVALID_SECRET').length
@@ -103,7 +103,7 @@ describe('an API key that is wrong about many owners', () => {
     expect(codes.filter((code) => code === 'rate_limited').length).toBe(40 - checked)
   })
 
-  test('leaves the other keys of its project and their own limit alone', async () => {
+  test('does not affect other keys of its project', async () => {
     const projectId = await newProject()
     await wrongs({ projectId, actor: newKey() }, MAX)
     const other = { projectId, actor: newKey() }
@@ -111,7 +111,7 @@ describe('an API key that is wrong about many owners', () => {
     expect(await wrongs(other, MAX + 1)).toEqual([...allWrong(MAX), 'rate_limited'])
   })
 
-  test('may try again when its hour is over', async () => {
+  test('may try again after its hour', async () => {
     const asked = { projectId: await newProject(), actor: newKey() }
     await wrongs(asked, MAX)
     expect(await right(asked)).toBe('rate_limited')
@@ -120,7 +120,7 @@ describe('an API key that is wrong about many owners', () => {
     expect(await wrongs(asked, MAX + 1)).toEqual([...allWrong(MAX), 'rate_limited'])
   })
 
-  test('spends nothing by right PINs, and nothing at a locked owner', async () => {
+  test('is not charged for right PINs or for a locked owner', async () => {
     const asked = { projectId: await newProject(), actor: newKey() }
     const before = await sql`select count(*)::int from throttles`
     for (let count = 0; count < MAX + 2; count += 1) expect(await right(asked)).toBe('resolved')
@@ -134,7 +134,7 @@ describe('an API key that is wrong about many owners', () => {
   })
 })
 
-test('many keys of a project are stopped together: by five times the limit of one', async () => {
+test('all keys of a project together have five times the limit of one', async () => {
   const projectId = await newProject()
   for (let count = 0; count < 5; count += 1) {
     expect(await wrongs({ projectId, actor: newKey() }, MAX)).toEqual(allWrong(MAX))
@@ -143,17 +143,17 @@ test('many keys of a project are stopped together: by five times the limit of on
   expect(await right({ projectId: await newProject(), actor: newKey() })).toBe('resolved')
 })
 
-test('many keys of a project at one address are stopped there by twice the limit of one, and elsewhere not', async () => {
+test('all keys of a project at one address together have twice the limit of one, only for that address', async () => {
   const projectId = await newProject()
   for (let count = 0; count < 2; count += 1) await wrongs({ projectId, actor: newKey(), from: HERE }, MAX)
   expect(await right({ projectId, actor: newKey(), from: HERE })).toBe('rate_limited')
   expect(await right({ projectId, actor: newKey(), from: ELSEWHERE })).toBe('resolved')
-  // Whose servers may stand behind the same address.
+  // Another project may have servers at the same address.
   expect(await right({ projectId: await newProject(), actor: newKey(), from: HERE })).toBe('resolved')
 })
 
-describe('users of a project, whom anybody may become', () => {
-  test('do not lock its keys out, however wrong they are', async () => {
+describe('users, who can sign up freely', () => {
+  test('do not affect the project’s keys with any number of wrong PINs', async () => {
     const projectId = await newProject()
     for (let count = 0; count < 6; count += 1) {
       await wrongs({ projectId, actor: newUser(), from: `198.51.100.${count}` }, MAX)
@@ -162,21 +162,21 @@ describe('users of a project, whom anybody may become', () => {
     expect(await right({ projectId, actor: newUser(), from: '198.51.100.7' })).toBe('resolved')
   })
 
-  test('at one address are stopped together, in whatever project', async () => {
+  test('at one address share a limit over all projects', async () => {
     const from = '203.0.113.9'
     for (let count = 0; count < MAX; count += 1) await wrong({ projectId: await newProject(), actor: newUser(), from })
     expect(await right({ projectId: await newProject(), actor: newUser(), from })).toBe('rate_limited')
     expect(await right({ projectId: await newProject(), actor: newUser(), from: '203.0.113.10' })).toBe('resolved')
   })
 
-  test('are stopped each, wherever they are', async () => {
+  test('have a limit each, over all addresses', async () => {
     const asked = { projectId: await newProject(), actor: newUser() }
     for (let count = 0; count < MAX; count += 1) await wrong({ ...asked, from: `203.0.113.${20 + count}` })
     expect(await right({ ...asked, from: '203.0.113.40' })).toBe('rate_limited')
   })
 })
 
-test('what is kept is a few rows an hour a caller, which tell no address', async () => {
+test('only a few rows per caller and hour are stored, without addresses', async () => {
   await sql`delete from throttles`
   const asked = { projectId: await newProject(), actor: newKey(), from: HERE }
   await wrongs(asked, MAX + 3)

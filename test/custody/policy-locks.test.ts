@@ -1,5 +1,5 @@
-// What a policy lock opens: one wallet's key, with the developer's secret, for as long as its row is there. And what it does
-// not: the seed, another wallet, or anything to who has the stored bytes and every other key of the developer's.
+// A policy lock opens one wallet's key with the developer's secret, as long as its row exists. It does not open the seed or
+// another wallet, even for somebody who has the stored bytes and all keys of the developer.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -73,7 +73,7 @@ const guesses = async ({ ownerId }: WalletRef) => {
 }
 
 describe('a policy lock', () => {
-  test('opens the key that the PIN opens, with the secret alone, in every process, and only as its policy', async () => {
+  test('opens the key that the PIN opens, with only the secret, in every process, and only for its policy', async () => {
     const wallet = await userWallet()
     const policyId = await custody.policy(wallet, both)
     const signature = await sign(wallet, { credentials: pin })
@@ -100,12 +100,12 @@ describe('a policy lock', () => {
     const sibling = await userWallet(wallet.ownerId, 'Base')
     const policyId = await custody.policy(wallet, both)
     expect(await codeOf(sign(sibling, { credentials: secret, policyId }))).toBe('policy_denied')
-    // As if somebody had changed what the policy is about, in the database.
+    // The policy's row is changed in the database to name another wallet.
     await sql`update policies set wallet_id = ${sibling.id} where id = ${policyId}`
     expect(await codeOf(sign(sibling, { credentials: secret, policyId }))).toBe('internal')
   })
 
-  test('of a wallet on a Substrate network opens its sr25519 key likewise, and no EVM wallet of the owner', async () => {
+  test('of a wallet on a Substrate network opens its sr25519 key, but no EVM wallet of the owner', async () => {
     const input = { projectId, ownerId: randomUUID(), controlMode: 'user', credentials: pin } as const
     const wallet = await custody.wallet({ ...input, network: 'Vara' })
     const evm = await userWallet(input.ownerId)
@@ -125,7 +125,7 @@ describe('a policy lock', () => {
     expect(await codeOf(sign(wallet, { credentials: secret, policyId }))).toBe('policy_denied')
   })
 
-  test('put in the place of another policy’s does not open', async () => {
+  test('does not open from the row of another policy', async () => {
     const [wallet, second] = [await userWallet(), await userWallet()]
     const [one, two] = [await custody.policy(wallet, both), await custody.policy(second, both)]
     await sql`update policy_locks set sealed = (select sealed from policy_locks where policy_id = ${two}) where policy_id = ${one}`
@@ -135,7 +135,7 @@ describe('a policy lock', () => {
     expect(await codeOf(sign(second, { credentials: secret, policyId: two }))).toBe('internal')
   })
 
-  test('lives through a change of the PIN, of the secret, and of the project’s key', async () => {
+  test('still opens after a change of the PIN, of the secret and of the project’s key', async () => {
     const mainnet = await openCustody('mainnet')
     try {
       const [old, next] = ['an old secret of sixteen', 'a new secret of sixteen']
@@ -158,7 +158,7 @@ describe('a policy lock', () => {
     }
   })
 
-  test('of a frozen wallet opens nothing, and can be revoked', async () => {
+  test('of a frozen wallet opens nothing, but can be revoked', async () => {
     const wallet = await userWallet()
     const policyId = await custody.policy(wallet, both)
     await sql`insert into freezes (scope, project_id, wallet_id, reason) values ('wallet', ${projectId}, ${wallet.id}, 'test')`
@@ -181,7 +181,7 @@ describe('a policy', () => {
     expect(await sql`select from policies where wallet_id = ${wallet.id}`).toHaveLength(0)
   })
 
-  test('is revoked by either credential, and by no wrong one; its lock is gone, and the others stay', async () => {
+  test('is revoked with either credential, but not a wrong one; only its own lock is deleted', async () => {
     const wallet = await userWallet()
     for (const right of [secret, pin]) {
       const [policyId, stays] = [await custody.policy(wallet, both), await custody.policy(wallet, both)]
@@ -210,7 +210,7 @@ describe('a policy', () => {
     await expect(custody.db.transaction((tx) => change.write(tx))).rejects.toThrow('was changed meanwhile')
   })
 
-  test('is in the audit when it comes, is used and goes', async () => {
+  test('has audit rows for its creation, its use and its revocation', async () => {
     const wallet = await userWallet()
     const policyId = await custody.policy(wallet, both)
     await custody.vault.withKey({ wallet, credentials: secret, actor: ACTOR, policyId }, (key) =>
@@ -227,7 +227,7 @@ describe('a policy', () => {
 })
 
 describe('the stored bytes', () => {
-  test('of a policy lock, with the root key and the developer’s secret, open one private key and no seed and no sibling', async () => {
+  test('of a policy lock, with the root key and the developer’s secret, open only one private key', async () => {
     const project = await custody.project()
     const input = { projectId: project, ownerId: 'o', controlMode: 'user', credentials: pin } as const
     const wallet = await custody.wallet(input)
@@ -235,7 +235,7 @@ describe('the stored bytes', () => {
     const policyId = await custody.policy(wallet, both)
     const { keyringId } = wallet
 
-    // All that a thief of database, root key and secret can open, by the description alone.
+    // Everything that a thief of the database, the root key and the secret can open, following the description.
     const [stored] = await sql`
       select p.wrapped, d.sealed as developer, l.id as "lockId", l.sealed as lock, k.sealed as seed, u.sealed as "ownerLock",
         u.id as "ownerLockId", mine.sealed as mine, other.sealed as other
@@ -273,7 +273,7 @@ describe('the stored bytes', () => {
       const ownerInner = peel(identityOf.ownerLock(lock), stored.ownerLock)
       expect(() => openLock({ ...lock, credentialKey: fresh(), sealed: ownerInner })).toThrow('authentication')
     }
-    // And the lock's own bytes open under no other name.
+    // And the lock's own bytes open under no other identity.
     expect(() => openPolicyLock({ ...siblingOf, developerKey, sealed: inner })).toThrow('authentication')
     expect(() => openLock({ ...of, credentialKey: developerKey, sealed: inner })).toThrow('authentication')
     expect(() => openPolicyLock({ ...of, developerKey: walletKey, sealed: inner })).toThrow('authentication')

@@ -15,7 +15,7 @@ let database: TestDatabase
 let db: Db
 let rootKey: RootKey
 let unwraps: number
-/** What happens while the root key is asked; it may fail. */
+/** Runs while the root key unwraps; may fail. */
 let during: () => Promise<void>
 let projectId: string
 
@@ -29,7 +29,7 @@ const addVersion = async (version: number) => {
 
 beforeAll(async () => {
   database = await createDatabase()
-  // One connection: whoever held it while asking the root key would wait for himself.
+  // Only one connection: code that held it during a call to the root key would wait for itself.
   db = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: 'project keys' })
 })
 afterAll(async () => {
@@ -56,14 +56,14 @@ beforeEach(async () => {
 describe('a project key', () => {
   const identity = () => identityOf.developerKey({ projectId })
 
-  test('adds a layer under its version, and takes it off', async () => {
+  test('adds an outer layer under its version, and removes it', async () => {
     const keys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey }) })
     const sealed = await keys.sealOuter({ version: 1, identity: identity(), inner })
     expect(keyIdOf(sealed)).toBe(1)
     expect(hexOf(await keys.openOuter({ identity: identity(), sealed }))).toBe(hexOf(inner))
   })
 
-  test('of every version opens what it sealed, so that rotation needs no pause', async () => {
+  test('of every version opens its own layers, so that rotation needs no pause', async () => {
     await addVersion(2)
     const keys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey }) })
     const old = await keys.sealOuter({ version: 1, identity: identity(), inner })
@@ -77,7 +77,7 @@ describe('a project key', () => {
     await expect(keys.openOuter({ identity: identity(), sealed: relabelled })).rejects.toThrow(EnvelopeError)
   })
 
-  test('is unwrapped once for many that ask at the same time, and remembered', async () => {
+  test('is unwrapped once for many simultaneous requests, and remembered', async () => {
     during = () => sleep(30)
     const keys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey }) })
     const layers = Array.from({ length: 50 }, () => keys.sealOuter({ version: 1, identity: identity(), inner }))
@@ -86,7 +86,7 @@ describe('a project key', () => {
     expect(unwraps).toBe(1)
   })
 
-  test('is asked for again after a failure, which is not remembered', async () => {
+  test('is unwrapped again after a failure, which is not remembered', async () => {
     during = () => Promise.reject(new Error('the service is away'))
     const keys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey }) })
     const add = () => keys.sealOuter({ version: 1, identity: identity(), inner })
@@ -98,7 +98,7 @@ describe('a project key', () => {
     expect(keyIdOf(await add())).toBe(1)
   })
 
-  test('is unwrapped with no connection held', async () => {
+  test('is unwrapped while no database connection is held', async () => {
     during = async () => {
       await db.execute('select 1')
     }
@@ -106,7 +106,7 @@ describe('a project key', () => {
     expect(keyIdOf(await keys.sealOuter({ version: 1, identity: identity(), inner }))).toBe(1)
   })
 
-  test('that another root key wrapped is a mistake of the set-up, and that one is not asked', async () => {
+  test('that another root key wrapped is reported as a mistake in the settings, without calling the root key', async () => {
     const keys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey: { ...rootKey, id: 'key:another' } }) })
     const add = keys.sealOuter({ version: 1, identity: identity(), inner })
     await expect(add).rejects.toThrow('wrapped by another root key')
@@ -114,14 +114,14 @@ describe('a project key', () => {
     expect(unwraps).toBe(0)
   })
 
-  test('of a version or a project that does not exist is a mistake of ours', async () => {
+  test('of an unknown version or project is an internal error', async () => {
     const keys = createProjectKeys({ db, rootKeys: createRootKeys({ db, rootKey }) })
     await expect(keys.sealOuter({ version: 9, identity: identity(), inner })).rejects.toThrow('does not exist')
     const other = identityOf.developerKey({ projectId: randomUUID() })
     await expect(keys.sealOuter({ version: 1, identity: other, inner })).rejects.toThrow('does not exist')
   })
 
-  test('whose row was put under another version does not unwrap', async () => {
+  test('from the row of another version does not unwrap', async () => {
     const row = await rootKey.wrap({
       key: inner.subarray(32),
       identity: identityOf.projectKey({ projectId, version: 1 }),

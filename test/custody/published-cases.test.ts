@@ -1,4 +1,4 @@
-// Known answers that nobody here wrote: the cases of npm @ethersproject/testcases, read from the installed package.
+// Known answers by other authors: the cases of the npm package @ethersproject/testcases.
 
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -17,7 +17,7 @@ const casesOf = <Case>(name: string): readonly Case[] => {
 const bytes = (hex: string): Uint8Array => Buffer.from(hex.slice(2), 'hex')
 const hex = (value: Uint8Array): string => `0x${Buffer.from(value).toString('hex')}`
 
-/** Both: the native module and the fallback must give these bytes. */
+/** Both the native module and the fallback must give these bytes. */
 const curves = [nativeCurve, nobleCurve].filter((curve) => curve !== null)
 
 const chain = createEvmChain({
@@ -52,14 +52,14 @@ type TypedTransaction = {
 }
 
 describe('EIP-1559 signing', () => {
-  // Access lists are not part of the interface, so those cases are others' to answer.
+  // Cases with access lists are left out, because we do not support them.
   const cases = casesOf<TypedTransaction>('typed-transactions').filter(
     ({ tx }) => tx.type === 2 && (tx.accessList ?? []).length === 0,
   )
 
   test('there are hundreds of cases', () => expect(cases.length).toBeGreaterThan(300))
 
-  test('each is encoded, signed and recovered as published', () => {
+  test('each transaction is encoded, signed and recovered as published', () => {
     for (const { tx, unsigned, signed, key, address } of cases) {
       const ours = {
         family: 'evm',

@@ -27,7 +27,7 @@ describe('a key of AWS KMS', () => {
     expect(hexOf(await rootKey.unwrap({ wrapped, identity }))).toBe(hexOf(KEY))
   })
 
-  test('has one name in all regions', async () => {
+  test('has the same name in all regions', async () => {
     const id = `mrk-${'1234567890abcdef'.repeat(2)}`
     const names = ['eu-central-1', 'us-gov-west-1'].map(
       async (region) => (await service.openNamed(arnOf(id, region))).id,
@@ -60,7 +60,7 @@ describe('a key of AWS KMS', () => {
     }
   })
 
-  test('is asked with a context of names, without what is empty', async () => {
+  test('is used with a context of named fields, without empty ones', async () => {
     const rootKey = await service.open()
     await rootKey.wrap({ key: KEY, identity })
     expect(service.contexts.at(-1)).toEqual({ service: 'strongroom', purpose: 'project key', project: 'p', row: '1' })
@@ -68,7 +68,7 @@ describe('a key of AWS KMS', () => {
     expect(service.contexts.at(-1)).toMatchObject({ keyring: 'k', wallet: 'w' })
   })
 
-  test('that does not exist, and credentials that are not accepted, are refused in KMS’s own word', async () => {
+  test('that does not exist is refused with KMS’s own error word, and so are wrong credentials', async () => {
     const unknown = await service.openNamed('00000000-0000-4000-8000-000000000000')
     await expect(unknown.wrap({ key: KEY, identity })).rejects.toThrow(
       'does not do what it was asked (NotFoundException).',
@@ -83,7 +83,7 @@ describe('a key of AWS KMS', () => {
     }
   })
 
-  test('is not asked at all without credentials, and it says so', async () => {
+  test('is not called without credentials, and the error says so', async () => {
     const restore = setEnvironment({ AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: '' })
     try {
       const rootKey = await service.open({ limits: BRISK })
@@ -95,7 +95,7 @@ describe('a key of AWS KMS', () => {
     }
   })
 
-  test('is reached by a machine whose clock is wrong', async () => {
+  test('can be used by a machine whose clock is wrong', async () => {
     const rootKey = await service.open({ limits: BRISK })
     service.setSkew(3 * 3_600_000)
     const wrapped = await rootKey.wrap({ key: KEY, identity })

@@ -1,5 +1,5 @@
-// What a root key promises, asked of every provider. The services are on this machine and speak each provider's own
-// protocol (root-key-services/), so that the real clients work against them; against the real clouds nothing here ran.
+// What every provider of a root key must do. The services run on this machine and speak each provider's own protocol
+// (root-key-services/), so the real clients are tested. Nothing here was tested against the real clouds.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { KeyServiceError } from '../../src/custody/root/key-service.ts'
@@ -28,7 +28,7 @@ const OTHERS: readonly (readonly [string, Partial<Identity>])[] = [
   ['end of a field at the start of the next', { keyringId: 'kw', walletId: '' }],
 ]
 
-/** What unwrapping comes to: the key in hex, or in which way it was refused. */
+/** The result of unwrapping: the key in hex, or the kind of refusal. */
 const unwrapped = async (rootKey: RootKey, wrapped: Uint8Array, of: Identity = identity): Promise<string> => {
   try {
     return hexOf(await rootKey.unwrap({ wrapped, identity: of }))
@@ -59,7 +59,7 @@ const PROVIDERS: readonly (readonly [string, Provider])[] = [
   ['Vault', { start: () => startVault() }],
   ['Vault with a derived key', { start: () => startVault({ derived: true }) }],
   ['a Vault that answers 500 to a wrong context', { start: () => startVault({ statusOfWrongContext: 500 }) }],
-  ['a Vault that knows no associated data', { start: () => startVault({ old: true }) }],
+  ['a Vault without associated data', { start: () => startVault({ old: true }) }],
 ]
 
 describe.each(PROVIDERS)('a root key from %s', (what, { start }) => {
@@ -82,7 +82,7 @@ describe.each(PROVIDERS)('a root key from %s', (what, { start }) => {
     expect(await unwrapped(rootKey, wrapped)).toBe(HEX)
   })
 
-  test('does so for identities with empty fields and with any text', async () => {
+  test('works for identities with empty fields and with any text', async () => {
     for (const of of [
       identityOf.projectKey({ projectId: PROJECT, version: 1 }),
       { purpose: 'deployment', projectId: '', keyringId: '', walletId: '', rowId: '1' },
@@ -92,7 +92,7 @@ describe.each(PROVIDERS)('a root key from %s', (what, { start }) => {
     }
   })
 
-  test('wraps the same key differently each time, and gives bytes of its own', async () => {
+  test('wraps the same key differently each time, and returns a new array', async () => {
     const [one, other] = [await wrap(), await wrap()]
     expect(hexOf(one)).not.toBe(hexOf(other))
     const key = await rootKey.unwrap({ wrapped: one, identity })
@@ -108,24 +108,24 @@ describe.each(PROVIDERS)('a root key from %s', (what, { start }) => {
     expect(await unwrapped(another, wrapped)).toBe(HEX)
   })
 
-  test.each(OTHERS)('refuses what was wrapped for another %s', async (_what, change) => {
+  test.each(OTHERS)('refuses a key that was wrapped for another %s', async (_what, change) => {
     expect(await unwrapped(rootKey, await wrap(), { ...identity, ...change })).toBe('refused: authentication failed')
   })
 
-  test('refuses what another key wrapped', async () => {
+  test('refuses a key that another root key wrapped', async () => {
     const other = await open('second')
     expect(other.id).not.toBe(rootKey.id)
     expect(await unwrapped(other, await wrap())).toMatch(/^refused: (authentication failed|unknown key)$/)
   })
 
-  test('refuses flipped bits, wherever they are', async () => {
+  test('refuses a flipped bit at any position', async () => {
     const wrapped = await wrap()
     for (let position = 0; position < wrapped.length; position += 1) {
       expect(await unwrapped(rootKey, flipped(wrapped, position, position % 8))).toStartWith('refused: ')
     }
   })
 
-  test('refuses what was cut off or continued', async () => {
+  test('refuses a wrapped key that was truncated or extended', async () => {
     const wrapped = await wrap()
     for (const length of [0, 1, 5, 6, 7, 37, 38, 39, 50, wrapped.length - 33, wrapped.length - 1]) {
       expect(await unwrapped(rootKey, wrapped.subarray(0, length))).toStartWith('refused: ')
@@ -134,14 +134,14 @@ describe.each(PROVIDERS)('a root key from %s', (what, { start }) => {
     expect(await unwrapped(rootKey, wrapped.subarray(1))).toStartWith('refused: ')
   })
 
-  test('says of what is no wrapped key which part is wrong', async () => {
+  test('says which part of a malformed value is wrong', async () => {
     const wrapped = await wrap()
     expect(await unwrapped(rootKey, new Uint8Array(0))).toBe('refused: truncated')
     expect(await unwrapped(rootKey, flipped(wrapped, 0))).toBe('refused: unknown version')
     expect(await unwrapped(rootKey, flipped(wrapped, 1, 7))).toBe('refused: unknown algorithm')
   })
 
-  test('reads a value that lies within other bytes', async () => {
+  test('reads a value from the middle of a larger buffer', async () => {
     const wrapped = await wrap()
     const within = Buffer.concat([Buffer.alloc(3, 9), wrapped, Buffer.alloc(3, 9)])
     expect(await unwrapped(rootKey, within.subarray(3, 3 + wrapped.length))).toBe(HEX)
@@ -150,22 +150,22 @@ describe.each(PROVIDERS)('a root key from %s', (what, { start }) => {
   if (start === null) return
   afterEach(() => service.behave('well'))
 
-  const binds = !what.includes('knows no associated data')
+  const binds = !what.includes('without associated data')
   if (binds)
-    test('lets the service refuse another identity, and does not only find out itself', async () => {
+    test('relies on the service too to refuse another identity', async () => {
       const before = service.undecryptable()
       await unwrapped(rootKey, await wrap(), { ...identity, rowId: 's' })
       expect(service.undecryptable()).toBe(before + 1)
     })
 
-  test('does not ask the service about what is no wrapped key', async () => {
+  test('does not call the service for a malformed value', async () => {
     const wrapped = await wrap()
     const before = { ...service.calls }
     for (const each of [new Uint8Array(0), flipped(wrapped, 0), flipped(wrapped, 1)]) await unwrapped(rootKey, each)
     expect(service.calls).toEqual(before)
   })
 
-  test('goes on unwrapping after the provider has rotated its key, and keeps its name', async () => {
+  test('keeps unwrapping after the provider has rotated its key, under the same name', async () => {
     const old = await wrap()
     service.rotate()
     const young = await wrap()
@@ -184,7 +184,7 @@ describe.each(PROVIDERS)('a root key from %s', (what, { start }) => {
     ['throttling', 'is asked more often than it allows'],
     ['rubbish', 'gave an answer that makes no sense'],
     ['empty', 'gave an answer that makes no sense'],
-  ] as const)('fails as unavailable where the service is %s, and works again after it', async (behaviour, said) => {
+  ] as const)('is unavailable while the service is %s, and works again afterwards', async (behaviour, said) => {
     const wrapped = await wrap()
     for (const work of [() => wrap(), () => rootKey.unwrap({ wrapped, identity })]) {
       service.behave(behaviour)
@@ -197,7 +197,7 @@ describe.each(PROVIDERS)('a root key from %s', (what, { start }) => {
     expect(await unwrapped(rootKey, wrapped)).toBe(HEX)
   })
 
-  test('does not wait for ever for a service that does not answer', async () => {
+  test('stops waiting for a service that does not answer', async () => {
     const wrapped = await wrap()
     const hasty = await open('first', HASTY)
     service.behave('silent')
@@ -208,10 +208,10 @@ describe.each(PROVIDERS)('a root key from %s', (what, { start }) => {
     expect(String(failure)).toContain(`${service.name}, which holds the root key, did not answer in time.`)
   })
 
-  test('asks again once, and no more', async () => {
+  test('tries again exactly once', async () => {
     const wrapped = await wrap()
     for (const behaviour of ['failing', 'broken proxy', 'throttling', 'rubbish'] as const) {
-      // One bad answer is not seen by the caller.
+      // The caller does not notice one bad answer.
       service.behave(behaviour, 1)
       expect(await unwrapped(rootKey, wrapped)).toBe(HEX)
     }
@@ -222,7 +222,7 @@ describe.each(PROVIDERS)('a root key from %s', (what, { start }) => {
   })
 
   test.each(['denying', 'disabled'] as const)(
-    'says that it is refused where the service is %s, at once',
+    'reports a refusal at once, without a retry, if the service is %s',
     async (behaviour) => {
       const wrapped = await wrap()
       service.behave(behaviour)
@@ -235,7 +235,7 @@ describe.each(PROVIDERS)('a root key from %s', (what, { start }) => {
     },
   )
 
-  test('shows nothing of a credential, an address or a value, however it fails', async () => {
+  test('shows no credential, address or value in any error', async () => {
     const wrapped = await wrap()
     const shown: string[] = []
     for (const behaviour of ['failing', 'broken proxy', 'rubbish', 'denying', 'throttling'] as const) {
@@ -247,12 +247,12 @@ describe.each(PROVIDERS)('a root key from %s', (what, { start }) => {
     expect(shown.join('\n')).not.toMatch(/127\.0\.0\.1/)
     shown.push(Bun.inspect(rootKey, { depth: 20 }), JSON.stringify(rootKey))
     expect(shown.join('\n')).not.toMatch(/nobody-may-see|AKID|PRIVATE KEY|Bearer|Signature|502 Bad|<html>|sealed/i)
-    // The service itself hears the key that it is to wrap, and the secrets of its clients never.
+    // The service itself receives the key to wrap, but never its clients' secrets.
     expect(service.heard()).not.toMatch(/an-aws-secret|PRIVATE KEY/)
   })
 })
 
-describe('a service that is gone', () => {
+describe('a service that was stopped', () => {
   test.each([
     ['AWS KMS', startAwsKms],
     ['Google Cloud KMS', startGcpKms],
@@ -268,7 +268,7 @@ describe('a service that is gone', () => {
   })
 })
 
-test('an error shows a service’s word only where it is no more than a word', () => {
+test('an error repeats a service’s reason only if it is short and has no special characters', () => {
   const sentenceWith = (word?: string) => new KeyServiceError({ service: 'It', trouble: 'refused', word }).message
   expect(sentenceWith('AccessDeniedException')).toBe(
     'It, which holds the root key, does not do what it was asked (AccessDeniedException).',

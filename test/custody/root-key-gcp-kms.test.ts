@@ -20,7 +20,7 @@ afterAll(() => service.stop())
 afterEach(() => service.damage(null))
 
 describe('a key of Google Cloud KMS', () => {
-  test('is opened by the setting with its name, which is its id', async () => {
+  test('is opened by the setting with its name, which becomes its id', async () => {
     const opened = await openRootKey(`gcp-kms:${GCP_KEY_NAMES.first}`)
     expect([opened.id, rootKey.id]).toEqual(Array(2).fill(`gcp-kms:${GCP_KEY_NAMES.first}`))
   })
@@ -47,13 +47,13 @@ describe('a key of Google Cloud KMS', () => {
     }
   })
 
-  test('that does not exist is refused in KMS’s own word', async () => {
+  test('that does not exist is refused with KMS’s own error word', async () => {
     const unknown = await service.openNamed(`${GCP_KEY_NAMES.first}x`)
     await expect(unknown.wrap({ key: KEY, identity })).rejects.toThrow('does not do what it was asked (NOT_FOUND).')
   })
 
   test.each(['ciphertext', 'ciphertext checksum', 'checksums unseen'] satisfies Damage[])(
-    'wraps nothing where of an answer the %s is wrong',
+    'does not wrap if the %s of an answer is wrong',
     async (damage) => {
       service.damage(damage)
       const before = service.calls.encrypt
@@ -63,7 +63,7 @@ describe('a key of Google Cloud KMS', () => {
   )
 
   test.each(['plaintext', 'plaintext checksum', 'request'] satisfies Damage[])(
-    'unwraps nothing where the %s is wrong, and does not call the value wrong',
+    'does not unwrap if the %s is wrong, and does not say that the value is wrong',
     async (damage) => {
       const wrapped = await rootKey.wrap({ key: KEY, identity })
       service.damage(damage)
@@ -73,7 +73,7 @@ describe('a key of Google Cloud KMS', () => {
     },
   )
 
-  test('is given the bytes of a view, and not those at the beginning of the memory behind it', async () => {
+  test('wraps the bytes of a view, not the first bytes of its buffer', async () => {
     const memory = Uint8Array.from({ length: 96 }, (_, index) => index)
     const view = memory.subarray(40, 72)
     const wrapped = await rootKey.wrap({ key: view, identity })

@@ -89,7 +89,7 @@ describe.each([
     expect(asked).toEqual(request)
   })
 
-  test('what the service says is not believed', async () => {
+  test('a wrong answer of the service is detected', async () => {
     for (const other of [golden.projectKey.replace('a1', 'a0'), golden.projectKey.slice(2), `${golden.projectKey}00`]) {
       plaintext = other
       await expect(unwrap()).rejects.toThrow(EnvelopeError)

@@ -1,5 +1,4 @@
-// What an operator sees: the sentence with which a process does not start, and that nobody pays for a cloud's library
-// who does not use it.
+// What an operator sees if a process cannot start. And cloud libraries are loaded only by processes that use them.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { fileURLToPath } from 'node:url'
@@ -24,8 +23,8 @@ const run = async (args: readonly string[], env: Variables) => {
   return { stdout, stderr, code: await child.exited }
 }
 
-describe('the libraries of the clouds', () => {
-  // The whole graph of a server, and then a root key.
+describe('the libraries of cloud providers', () => {
+  // Loads all modules of a server, then opens a root key.
   const script = `
     await import('./src/context.ts')
     const { openRootKey } = await import('./src/custody/root/root-key.ts')
@@ -48,7 +47,7 @@ describe('the libraries of the clouds', () => {
     }
   })
 
-  test('are loaded one by one where a key is theirs', async () => {
+  test('are each loaded only for their own key', async () => {
     const env = { AWS_REGION: 'eu-central-1' }
     expect(await loaded(`aws-kms:${AWS_KEY_IDS.first}`, env)).toEqual(['@aws-sdk', '@smithy'])
   })
@@ -78,7 +77,7 @@ describe('a server', () => {
     return stderr
   }
 
-  test('says that the service that holds the root key is away, and not where it looked or with which token', async () => {
+  test('says that the key service is unreachable, but shows neither its address nor the token', async () => {
     const nobody = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() })
     const place = `http://127.0.0.1:${nobody.port}/transit/root`
     await nobody.stop(true)

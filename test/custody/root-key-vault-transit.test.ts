@@ -39,7 +39,7 @@ const tokenFile = (content: string, mode = 0o640): string => {
 }
 
 describe('a key of Vault', () => {
-  test('is opened as the environment says, and is named by its place', async () => {
+  test('is opened by the variables of the environment, and its id is its address', async () => {
     const { rootKey: setting } = readConfig({
       ENVIRONMENT: 'testnet',
       DATABASE_URL: 'postgres://localhost/none',
@@ -97,14 +97,14 @@ describe('a key of Vault', () => {
     expect(failure).not.toContain('hvs.')
   })
 
-  test('is refused with a token in a file that all may read, or that is not there', async () => {
+  test('is refused if the token’s file is readable by others or missing', async () => {
     const open = (file: string) =>
       openVaultTransitKey({ place: service.place, access: { token: { file }, namespace: NAMESPACE } })
     await expect(open(tokenFile(VAULT_TOKEN, 0o644))).rejects.toThrow('is open to all users')
     await expect(open(join(folder, 'none'))).rejects.toThrow('The file of VAULT_TOKEN_FILE cannot be read.')
   })
 
-  test('is asked with the token that is in the file now', async () => {
+  test('is used with the token that the file has now', async () => {
     const file = tokenFile(VAULT_TOKEN)
     const opened = { place: service.place, access: { token: { file }, namespace: NAMESPACE }, limits: BRISK }
     const rootKey = await openVaultTransitKey(opened)
@@ -121,7 +121,7 @@ describe('a key of Vault', () => {
     expect(String(failure)).toContain('(there is no token to ask it with)')
   })
 
-  test('says that the version that wrapped a value is no longer allowed, and that a value is from a later one', async () => {
+  test('reports a value whose key version is no longer allowed, and one of a later version', async () => {
     const rootKey = await openVaultTransitKey({ place: service.place, access })
     const wrapped = await rootKey.wrap({ key: KEY, identity })
     service.rotate()
@@ -132,7 +132,7 @@ describe('a key of Vault', () => {
     await expect(rootKey.unwrap({ wrapped: later, identity })).rejects.toThrow('unknown key')
   })
 
-  test('is not followed to another address, which would be given the token', async () => {
+  test('does not follow a redirect, which would reveal the token', async () => {
     let followed = 0
     const thief = Bun.serve({
       hostname: '127.0.0.1',
@@ -163,7 +163,7 @@ describe('the settings', () => {
   const base = { ENVIRONMENT: 'testnet', DATABASE_URL: 'postgres://localhost/none', SERVICE_KEY: 'file:/nonexistent' }
   const vault = { ...base, ROOT_KEY: 'vault-transit:https://vault.example.com/transit/root' }
 
-  test('ask for a token only where Vault keeps the key, and hold it as a secret', () => {
+  test('require a token only if Vault holds the key, and never print it', () => {
     const other = readConfig({ ...base, ROOT_KEY: 'file:/root.key', VAULT_TOKEN: 'hvs.of-the-shell' })
     expect(other.rootKey).toEqual({ spec: 'file:/root.key', vault: null })
     expect(readConfig(base).rootKey).toBeNull()
@@ -175,7 +175,7 @@ describe('the settings', () => {
   test.each([
     ['no token', {}, 'VAULT_TOKEN must be a token of Vault, or VAULT_TOKEN_FILE a file with one.'],
     [
-      'two',
+      'two tokens',
       { VAULT_TOKEN: 'hvs.a', VAULT_TOKEN_FILE: '/a' },
       'Of VAULT_TOKEN and VAULT_TOKEN_FILE only one must be set.',
     ],
@@ -184,7 +184,7 @@ describe('the settings', () => {
   })
 
   test.each(['', 'root.key', 'azure:x', 'FILE:/x', 'aws-kms', 'env:ROOT'])(
-    'name no provider with "%s", which is not repeated',
+    'refuse the unknown provider "%s" without repeating it',
     async (spec) => {
       await expect(openRootKey(spec)).rejects.toThrow(
         new Error('ROOT_KEY must begin with file:, fd:, aws-kms:, gcp-kms: or vault-transit:.'),

@@ -91,13 +91,13 @@ describe.each(PROVIDERS)('a vault on a root key from %s', (_what, { start, id })
     expect(await signAll(await custody.another())).toEqual([true, true])
   })
 
-  test('names in the row which key wrapped it', async () => {
+  test('stores in each row the id of the key that wrapped it', async () => {
     const rows = await sql`select root_key_id from project_keys`
     expect(rows.length).toBeGreaterThan(0)
     for (const row of rows) expect(row.root_key_id).toMatch(id)
   })
 
-  test('does not open a project’s key that lies in another project’s row', async () => {
+  test('does not open a project’s key from another project’s row', async () => {
     const [one, other] = [await custody.project(), await custody.project()]
     const credentials = { developerSecret: SECRET }
     const of = { ownerId: randomUUID(), controlMode: 'developer' as const, credentials }
@@ -114,14 +114,14 @@ describe.each(PROVIDERS)('a vault on a root key from %s', (_what, { start, id })
   if (start === null) return
   afterEach(() => service.behave('well'))
 
-  test('asks the service once a project and process, and not for every signature', async () => {
+  test('calls the service once for each project and process, not for every signature', async () => {
     const vault = await custody.another()
     const before = { ...service.calls }
     for (let round = 0; round < 10; round += 1) await signAll(vault)
     expect(service.calls).toEqual({ ...before, decrypt: before.decrypt + 1 })
   })
 
-  test('signs for wallets from before the provider rotated its key, and makes new ones after it', async () => {
+  test('signs for wallets from before a rotation at the provider, and creates new ones after it', async () => {
     service.rotate()
     const vault = await custody.another()
     expect(await signAll(vault)).toEqual([true, true])
@@ -154,7 +154,7 @@ describe.each(PROVIDERS)('a vault on a root key from %s', (_what, { start, id })
     expect({ ...guesses }).toEqual({ fails: 0, total: 0 })
   })
 
-  test('lets no process start with another key or without the service', async () => {
+  test('does not let a process start with another key or without the service', async () => {
     expect(await check(await openKey())).toBe('fits')
     const other = await service.open({ key: 'second', limits: BRISK })
     expect(await check(other)).toContain('The root key does not fit this database: it is ')

@@ -56,7 +56,7 @@ const versions = async (): Promise<Record<string, number>> => {
   return Object.fromEntries(rows.map((row) => [row.version, row.rows]))
 }
 
-/** All rows of custody, but for the sealed bytes of outer layers. */
+/** All rows of custody, without the sealed bytes of outer layers. */
 const everythingElse = async () => {
   const of = (query: Promise<readonly Record<string, unknown>[]>) => query.then((rows) => JSON.stringify([...rows]))
   return Promise.all([
@@ -73,7 +73,7 @@ const everythingElse = async () => {
 }
 
 describe("a rotation of a project's key", () => {
-  test('lays every row of the project under a new version, and changes nothing else', async () => {
+  test('re-seals every row of the project under a new version, and changes nothing else', async () => {
     const other = projectId
     const otherWallet = await developerWallet()
     projectId = await custody.project()
@@ -104,7 +104,7 @@ describe("a rotation of a project's key", () => {
     expect(await codeOf(sign(otherWallet, fresh))).toBe('resolved')
   })
 
-  test('tells how far it is', async () => {
+  test('reports its progress', async () => {
     await Promise.all(Array.from({ length: 120 }, () => developerWallet()))
     const progress: unknown[] = []
     const onProgress = (each: unknown) => progress.push(each)
@@ -112,7 +112,7 @@ describe("a rotation of a project's key", () => {
     expect(progress).toEqual([1, 101, 121].map((done) => ({ done, total: 121 })))
   })
 
-  test('can be done again and again', async () => {
+  test('can be repeated', async () => {
     const wallet = await userWallet()
     const signature = await sign(wallet)
     for (const version of [2, 3, 4]) expect(await rotate()).toMatchObject({ version, resealed: 3 })
@@ -121,7 +121,7 @@ describe("a rotation of a project's key", () => {
   })
 
   test.each(["o'brien", 'a,b', '{"x": 1}', 'NULL', 'back\\slash', '"', ' ', 'zoë 🔑', '{}', '\n'])(
-    'reaches the owner %p',
+    're-seals the row of the owner %p',
     async (ownerId) => {
       const wallet = await userWallet(ownerId)
       const signature = await sign(wallet)
@@ -131,7 +131,7 @@ describe("a rotation of a project's key", () => {
     },
   )
 
-  test('leaves one audit row, of the project', async () => {
+  test('writes one audit row in the project', async () => {
     await rotate()
     const rows = await sql`select actor, subject, details from audit
       where project_id = ${projectId} and action = 'project_key_rotated'`
@@ -144,7 +144,7 @@ describe("a rotation of a project's key", () => {
     expect(await codeOf(rotate({ resume: true }))).toBe('not_found')
   })
 
-  test('needs no credential: a project of mainnet before its activation has a new version, and nothing under it', async () => {
+  test('needs no credential: an inactive mainnet project gets a new version, with no rows under it', async () => {
     const mainnet = await openCustody('mainnet')
     const id = await mainnet.project()
     const input = { projectId: id, resume: false, actor: 'operator', onProgress: () => {} }
@@ -156,11 +156,11 @@ describe("a rotation of a project's key", () => {
     await mainnet.close()
   })
 
-  test('to be resumed makes no version of its own, and finishes what lies under older ones', async () => {
+  test('that is resumed makes no new version, and re-seals the rows under older ones', async () => {
     const wallets = await Promise.all(Array.from({ length: 3 }, () => developerWallet()))
     const rows = await sql`select l.id, l.sealed from owner_locks l where keyring_id = ${wallets[0]?.keyringId ?? ''}`
     await rotate()
-    // As a run that was killed leaves it.
+    // The state that a killed run leaves.
     await sql`update owner_locks set sealed = ${rows[0]?.sealed} where id = ${rows[0]?.id}`
     expect(await versions()).toEqual({ 1: 1, 2: 3 })
     expect(await rotate({ resume: true })).toMatchObject({ version: 2, resealed: 1 })
@@ -169,7 +169,7 @@ describe("a rotation of a project's key", () => {
     expect(await sql`select from project_keys where project_id = ${projectId}`).toHaveLength(2)
   })
 
-  test('names rows that do not open, leaves them as they are, and does the rest', async () => {
+  test('reports rows that do not open, does not change them, and re-seals the rest', async () => {
     const wallets = await Promise.all(Array.from({ length: 30 }, () => developerWallet()))
     const [broken] = await sql<{ id: string; sealed: Uint8Array }[]>`
       update owner_locks set sealed = set_byte(sealed, 30, get_byte(sealed, 30) # 1)
@@ -189,18 +189,18 @@ describe("a rotation of a project's key", () => {
   })
 })
 
-test('every table with sealed values is one whose outer layer is rotated, or has none', async () => {
+test('every table with sealed values is rotated, or has no outer layer', async () => {
   const rows = await sql<{ name: string }[]>`
     select table_name as name from information_schema.columns
     where table_schema = 'public' and column_name = 'sealed' order by 1`
   const rotated = OUTER_LAYER_KINDS.map((kind) => `${kind}s`)
-  // Of these the last two are the service key's.
+  // The last two are sealed with the service key and the identity key.
   const others = ['keyrings', 'wallet_keys', 'mails', 'token_keys']
   expect(rows.map(({ name }) => name)).toEqual([...rotated, ...others].sort())
 })
 
-describe('a rotation that meets others', () => {
-  test('makes a wallet begin again that was prepared before, and nothing of it is written', async () => {
+describe('a rotation at the same time as other changes', () => {
+  test('makes a wallet that was prepared before begin again; nothing of the first attempt is written', async () => {
     const ownerId = randomUUID()
     const prepared = await custody.prepare({ projectId, ownerId, controlMode: 'user', credentials: pin })
     await rotate()
@@ -213,7 +213,7 @@ describe('a rotation that meets others', () => {
     expect(await versions()).toEqual({ 2: 3 })
   })
 
-  test('lets a wallet be written that needs no new lock', async () => {
+  test('does not affect a new wallet that needs no new lock', async () => {
     const ownerId = randomUUID()
     await developerWallet(ownerId)
     const input = { projectId, ownerId, controlMode: 'developer', credentials: secret, network: 'Base' } as const
@@ -222,7 +222,7 @@ describe('a rotation that meets others', () => {
     expect(await codeOf(sign(await prepared.write()))).toBe('resolved')
   })
 
-  test('waits for a wallet that is just being written, and takes its rows along', async () => {
+  test('waits for a wallet that is being written, and re-seals its rows too', async () => {
     const of = { projectId, ownerId: 'in flight', network: 'Ethereum', controlMode: 'developer' } as const
     const id = randomUUID()
     const input = { ...of, walletId: id, family: 'evm', credentials: secret, actor: ACTOR } as const
@@ -251,11 +251,11 @@ describe('a rotation that meets others', () => {
     expect(await codeOf(sign({ ...of, id, keyringId, publicKey }))).toBe('resolved')
   })
 
-  test('does not replace a row that was changed since it was read, and re-seals what it has become', async () => {
+  test('does not overwrite a row that was changed after it was read, and re-seals the changed row', async () => {
     const [wallet, other] = [await userWallet('changing'), await userWallet('still')]
     const changed = Promise.withResolvers<void>()
     const release = Promise.withResolvers<void>()
-    // A change of the PIN that has read version 1 and is about to commit while the rotation has the earlier bytes.
+    // A change of the PIN has read version 1 and is about to commit; the rotation still has the earlier bytes.
     const [before] = await sql`select sealed, salt from user_keys where owner_id = 'changing'`
     await custody.vault.changeUserPin({ wallet, oldPin: PIN, newPin: '271828', actor: ACTOR })
     const [after] = await sql`select sealed, salt from user_keys where owner_id = 'changing'`
@@ -277,7 +277,7 @@ describe('a rotation that meets others', () => {
     expect(await codeOf(sign(other))).toBe('resolved')
   })
 
-  test('loses no change of a PIN and no new wallet while it runs over and over', async () => {
+  test('loses no change of a PIN and no new wallet while it runs repeatedly', async () => {
     const another = await custody.another()
     const wallets = await Promise.all(Array.from({ length: 6 }, () => userWallet()))
     const signatures = await Promise.all(wallets.map((wallet) => sign(wallet)))
@@ -319,7 +319,7 @@ describe('a rotation that meets others', () => {
     expect(guesses).toEqual({ total: 0 })
   }, 30_000)
 
-  test('runs at the same time as others: all rows end under the newest version', async () => {
+  test('may run at the same time as others: in the end all rows are under the newest version', async () => {
     const wallets = await Promise.all(Array.from({ length: 150 }, () => developerWallet()))
     const vaults = [custody.vault, await custody.another(), await custody.another()]
     const results = await Promise.all(vaults.map((vault) => rotate({ vault })))

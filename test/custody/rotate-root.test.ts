@@ -87,7 +87,7 @@ const write = (made: Awaited<ReturnType<Vault['newProject']>>, projectId: string
   })
 
 describe('a rotation of the root key', () => {
-  test('wraps every project key anew; wallets have the same keys, and what is made is wrapped by the new one', async () => {
+  test('wraps every project key with the new root key; wallets keep their keys, and new projects use the new one', async () => {
     const projects = await Promise.all(Array.from({ length: 230 }, () => custody.project()))
     const wallets = await Promise.all(projects.slice(0, 5).map((projectId) => newWallet(projectId)))
     const before = await Promise.all(wallets.map((wallet) => sign(wallet, custody.vault)))
@@ -103,7 +103,7 @@ describe('a rotation of the root key', () => {
     expect(await state()).toEqual({ deployment: to.id, keys: { [to.id]: 231 } })
   })
 
-  test('lets processes with the new key start, and no others', async () => {
+  test('lets only processes with the new key start', async () => {
     const ends = { rootKey: from, nextRootKey: to }
     expect([await starts({ rootKey: from }), await starts({ rootKey: to }), await starts(ends)]).toEqual([
       true,
@@ -118,7 +118,7 @@ describe('a rotation of the root key', () => {
     ])
   })
 
-  test('is not noticed by a process that has both keys, before and after', async () => {
+  test('does not affect a running process that has both keys', async () => {
     const [one, other] = [await newWallet(await custody.project()), await newWallet(await custody.project())]
     const both = await custody.another({ nextRootKey: to })
     const signature = await sign(one, both)
@@ -130,7 +130,7 @@ describe('a rotation of the root key', () => {
     expect((await state()).keys).toEqual({ [to.id]: 3 })
   })
 
-  test('leaves a process with the old key alone what it remembers; for the rest it is unavailable', async () => {
+  test('leaves a running process with only the old key the project keys that it remembers; others are unavailable', async () => {
     const [one, other] = [await newWallet(await custody.project()), await newWallet(await custody.project())]
     const old = await custody.another()
     const signature = await sign(one, old)
@@ -143,7 +143,7 @@ describe('a rotation of the root key', () => {
     )
   })
 
-  test('of a database that belongs to the new key already does nothing, and says so', async () => {
+  test('does nothing if the database uses the new key already, and says so', async () => {
     await custody.project()
     await rotate()
     const before = await sql`select wrapped from project_keys`
@@ -152,7 +152,7 @@ describe('a rotation of the root key', () => {
     expect(await sql`select from audit where action = 'root_key_rotated'`).toHaveLength(1)
   })
 
-  test('leaves one audit row, of the deployment', async () => {
+  test('writes one audit row of the deployment', async () => {
     await custody.project()
     await rotate()
     const rows = await sql`select project_id, actor, subject, details from audit where action = 'root_key_rotated'`
@@ -161,7 +161,7 @@ describe('a rotation of the root key', () => {
     ])
   })
 
-  test('goes there and back again', async () => {
+  test('can be undone by a second rotation', async () => {
     const wallet = await newWallet(await custody.project())
     const signature = await sign(wallet, custody.vault)
     await rotate()
@@ -176,7 +176,7 @@ describe('a rotation of the root key', () => {
   })
 })
 
-describe('a rotation that meets others', () => {
+describe('a rotation at the same time as other changes', () => {
   /** The next root key; `then` runs once, while the first project key is wrapped. */
   const meanwhile = (then: () => Promise<unknown>): RootKey => {
     let ran = false
@@ -192,7 +192,7 @@ describe('a rotation that meets others', () => {
     }
   }
 
-  test('takes along a project that is made while it runs', async () => {
+  test('includes a project that is created while it runs', async () => {
     await custody.project()
     let made = ''
     const next = meanwhile(async () => {
@@ -203,7 +203,7 @@ describe('a rotation that meets others', () => {
     expect(await codeOf(newWallet(made, await custody.another({ rootKey: to })))).toBe('resolved')
   })
 
-  test('waits for a project that is just being written, and takes it along', async () => {
+  test('waits for a project that is being written, and includes it', async () => {
     const projectId = randomUUID()
     const made = await custody.vault.newProject({ projectId, developerSecret: null, actor: 'operator' })
     const written = Promise.withResolvers<void>()
@@ -227,7 +227,7 @@ describe('a rotation that meets others', () => {
     expect((await state()).keys).toEqual({ [to.id]: 1 })
   })
 
-  test('makes a project begin again that was wrapped before and is written after', async () => {
+  test('makes a project that was wrapped before the rotation, but not written, begin again', async () => {
     const projectId = randomUUID()
     const made = await custody.vault.newProject({ projectId, developerSecret: null, actor: 'operator' })
     await rotate()
@@ -236,7 +236,7 @@ describe('a rotation that meets others', () => {
     expect(await sql`select from projects`).toHaveLength(0)
   })
 
-  test('runs at the same time as another one to the same key: one of them does it', async () => {
+  test('may run twice at the same time to the same key: one run does it', async () => {
     await Promise.all(Array.from({ length: 20 }, () => custody.project()))
     const results = await Promise.all([rotate(), rotate(await custody.another({ nextRootKey: to })), rotate()])
     expect(results.map(({ already }) => already).sort()).toEqual([false, true, true])
@@ -244,7 +244,7 @@ describe('a rotation that meets others', () => {
     expect(await sql`select from audit where action = 'root_key_rotated'`).toHaveLength(1)
   })
 
-  test('that is overtaken by one to a third key changes nothing', async () => {
+  test('changes nothing if a rotation to a third key was faster', async () => {
     await custody.project()
     const third = await openTestRootKey(0x84)
     const next = meanwhile(async () => rotate(await custody.another({ nextRootKey: third })))
@@ -253,17 +253,17 @@ describe('a rotation that meets others', () => {
   })
 })
 
-describe('a rotation that fails changes nothing', () => {
+describe('a rotation fails and changes nothing', () => {
   const failing: [string, () => Partial<RootKey>, string][] = [
-    ['where the next key is away', () => ({ wrap: () => Promise.reject(new Error('away')) }), 'away'],
-    ['where the next key does not unwrap', () => ({ unwrap: () => Promise.reject(new Error('refused')) }), 'refused'],
+    ['if the next key is unavailable', () => ({ wrap: () => Promise.reject(new Error('away')) }), 'away'],
+    ['if the next key does not unwrap', () => ({ unwrap: () => Promise.reject(new Error('refused')) }), 'refused'],
     [
-      'where the next key gives back another key',
+      'if the next key returns another key',
       () => ({ unwrap: async () => new Uint8Array(32).fill(1) }),
       'does not give back what it wrapped',
     ],
     [
-      'where the next key gives back too little',
+      'if the next key returns too few bytes',
       () => ({ unwrap: async () => new Uint8Array(0) }),
       'does not give back what it wrapped',
     ],
@@ -276,7 +276,7 @@ describe('a rotation that fails changes nothing', () => {
     expect(await codeOf(sign(wallet, await custody.another()))).toBe('resolved')
   })
 
-  test('where one of many does not unwrap', async () => {
+  test('if one of many project keys does not unwrap', async () => {
     await Promise.all(Array.from({ length: 30 }, () => custody.project()))
     await sql`update project_keys set wrapped = set_byte(wrapped, 20, get_byte(wrapped, 20) # 1)
       where project_id = (select max(project_id::text)::uuid from project_keys)`
@@ -284,7 +284,7 @@ describe('a rotation that fails changes nothing', () => {
     expect(await state()).toEqual({ deployment: from.id, keys: { [from.id]: 30 } })
   })
 
-  test('where one is wrapped by a key that is neither', async () => {
+  test('if one project key is wrapped by a third root key', async () => {
     await custody.project()
     await custody.project()
     await sql`update project_keys set root_key_id = 'key:other'

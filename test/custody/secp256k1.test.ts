@@ -12,7 +12,7 @@ const HALF_ORDER = BigInt(`0x${ORDER}`) >> 1n
 const RUNS = process.env.STRONGROOM_LONG === '1' ? 20_000 : 500
 
 const bytes32 = fc.uint8Array({ minLength: 32, maxLength: 32 })
-/** Those that occur: one in 2^128 is not below the order. */
+/** Digests below the order of the curve, as nearly all are: about one in 2^128 is not. */
 const digests = bytes32.filter((digest) => BigInt(`0x${hexOf(digest)}`) < BigInt(`0x${ORDER}`))
 const privateKeys = bytes32.filter((key) => secp256k1.utils.isValidSecretKey(key))
 
@@ -52,7 +52,7 @@ describe.each(curves)('%s', (_name, each) => {
     expect(() => each.sign({ digest: new Uint8Array(length), privateKey: new Uint8Array(32).fill(1) })).toThrow()
   })
 
-  test('signs with a low s, and so that the public key is recovered', () => {
+  test('signs with a low s and the right recovery id', () => {
     fc.assert(
       fc.property(privateKeys, digests, (privateKey, digest) => {
         const signature = each.sign({ digest, privateKey })
@@ -67,7 +67,7 @@ describe.each(curves)('%s', (_name, each) => {
     )
   })
 
-  test('leaves key and digest as they were', () => {
+  test('does not change the key or the digest', () => {
     const privateKey = new Uint8Array(32).fill(5)
     const digest = new Uint8Array(32).fill(6)
     each.sign({ digest, privateKey })
@@ -80,10 +80,10 @@ test.skipIf(!hasPrebuilt)('the native module signs where a prebuilt one exists',
   expect(curve).toBe(native())
 })
 
-test('noble signs where no native module loads', () => {
+test('noble signs if no native module can be loaded', () => {
   const script = `import { curve, nativeCurve, nobleCurve } from '${new URL('../../src/custody/keys/secp256k1.ts', import.meta.url).pathname}'
     console.log(nativeCurve === null && curve === nobleCurve)`
-  // node-gyp-build then looks for a module of that architecture, which nobody built.
+  // node-gyp-build then looks for a module of that architecture, which does not exist.
   const env = { ...process.env, npm_config_arch: 'none' }
   expect(execFileSync(process.execPath, ['-e', script], { encoding: 'utf8', env }).trim()).toBe('true')
 })

@@ -21,7 +21,7 @@ const refusal = (limit: SecretLimit, actor?: string): AppError | null => {
 }
 
 describe('the limit of wrong developer secrets', () => {
-  test('has room for so many, and then for none; asking alone costs nothing', () => {
+  test('allows a fixed number of wrong secrets, and counts nothing else', () => {
     const limit = createSecretLimit({ wrongMax: 3, windowMs: HOUR_MS })
     for (let count = 0; count < 3; count += 1) {
       expect(refusal(limit)).toBeNull()
@@ -30,14 +30,14 @@ describe('the limit of wrong developer secrets', () => {
     expect(refusal(limit)).toMatchObject({ code: 'rate_limited', status: 429 })
   })
 
-  test('is one a caller', () => {
+  test('is separate for each caller', () => {
     const limit = createSecretLimit({ wrongMax: 1, windowMs: HOUR_MS })
     wrong(limit)
     expect(refusal(limit)?.code).toBe('rate_limited')
     expect(refusal(limit, 'api_key:2')).toBeNull()
   })
 
-  test('tells when to come back, and its window does not move', async () => {
+  test('says when to try again, and its window does not move', async () => {
     const limit = createSecretLimit({ wrongMax: 2, windowMs: 300 })
     wrong(limit)
     await sleep(200)
@@ -49,7 +49,7 @@ describe('the limit of wrong developer secrets', () => {
     expect(refusal(limit)).toBeNull()
   })
 
-  test('tells the whole time that is left', () => {
+  test('reports the whole remaining time', () => {
     const limit = createSecretLimit({ wrongMax: 1, windowMs: HOUR_MS })
     wrong(limit)
     const { retryAfterSeconds = 0 } = refusal(limit) ?? {}
@@ -57,7 +57,7 @@ describe('the limit of wrong developer secrets', () => {
     expect(retryAfterSeconds).toBeLessThanOrEqual(3600)
   })
 
-  test('holds for many at once, and counts wrong secrets alone', async () => {
+  test('works for many simultaneous requests, and counts only wrong secrets', async () => {
     const custody = await openCustody('testnet', undefined, { wrongSecretsPerMinute: 10 })
     try {
       const projectId = await custody.project()

@@ -1,5 +1,5 @@
-// Signatures cannot be compared byte for byte, as each has a nonce of its own: so schnorrkel, in Rust and WebAssembly, judges
-// ours, and our verification judges its.
+// Signatures cannot be compared byte for byte, because each has its own nonce. So schnorrkel (Rust, in WebAssembly) verifies
+// ours, and our code verifies schnorrkel's.
 
 import { beforeAll, describe, expect, test } from 'bun:test'
 import { sr25519KeypairFromSeed, sr25519Sign, sr25519Verify, waitReady } from '@polkadot/wasm-crypto'
@@ -12,11 +12,11 @@ beforeAll(async () => {
   await waitReady()
 })
 
-/** Around the block of STROBE (166 bytes), and a payload of an extrinsic at its longest. */
+/** Lengths around the block of STROBE (166 bytes), and that of the longest payload of an extrinsic. */
 const MESSAGES = [0, 1, 32, 140, 165, 166, 167, 256, 5_000].map((length) => new Uint8Array(length).fill(0xa7))
 
 describe('a signature of sr25519', () => {
-  test.each(SR25519)('by $publicKey is one to schnorrkel', ({ miniSecret, publicKey }) => {
+  test.each(SR25519)('by $publicKey is valid for schnorrkel', ({ miniSecret, publicKey }) => {
     const key = bytesOf(publicKey)
     for (const message of MESSAGES) {
       const signature = signWithMiniSecret({ message, miniSecret: bytesOf(miniSecret) })
@@ -27,7 +27,7 @@ describe('a signature of sr25519', () => {
     }
   })
 
-  test.each(SR25519)('by $publicKey is one to us where schnorrkel made it', ({ miniSecret, publicKey }) => {
+  test.each(SR25519)('by $publicKey that schnorrkel made is valid for us', ({ miniSecret, publicKey }) => {
     const pair = sr25519KeypairFromSeed(bytesOf(miniSecret))
     expect(hexOf(pair.subarray(64))).toBe(publicKey)
     for (const message of MESSAGES) {
@@ -36,7 +36,7 @@ describe('a signature of sr25519', () => {
     }
   })
 
-  test('has a nonce of its own, and leaves the mini-secret as it was, as its owner zeroes it', () => {
+  test('has its own nonce, and does not change the mini-secret', () => {
     const miniSecret = new Uint8Array(32).fill(1)
     const input = { message: new Uint8Array(32), miniSecret }
     const nonces = Array.from({ length: 20 }, () => hexOf(signWithMiniSecret(input).subarray(0, 32)))

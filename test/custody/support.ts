@@ -69,11 +69,11 @@ export type Custody = {
   readonly db: Db
   readonly url: string
   readonly vault: Vault
-  /** Another process's vault: its own pool, cache and queues. It has the same keys, or others. */
+  /** The vault of another process: its own pool, cache and queues, with the same keys or others. */
   another(keys?: { readonly rootKey?: RootKey; readonly nextRootKey?: RootKey }): Promise<Vault>
   project(secret?: string | null): Promise<string>
   wallet(input: WalletInput): Promise<TestWallet>
-  /** The two steps of `wallet`: what the second writes was decided by the first. */
+  /** The two steps of `wallet`: the first decides what the second writes. */
   prepare(input: WalletInput): Promise<{ write(): Promise<TestWallet> }>
   /** Makes a policy of a user-controlled wallet, with its lock. @returns its id. */
   policy(wallet: TestWallet, credentials: Credentials): Promise<string>
@@ -185,7 +185,7 @@ const prepareWallet = async (db: Db, input: WalletInput & { readonly vault: Vaul
   return { write }
 }
 
-/** The code that a promise is rejected with; 'resolved' where it is not, and any other error goes on up. */
+/** The code of the AppError that a promise is rejected with, or 'resolved'. Other errors are thrown. */
 export const codeOf = async (promise: Promise<unknown>): Promise<string> => {
   try {
     await promise
@@ -196,7 +196,7 @@ export const codeOf = async (promise: Promise<unknown>): Promise<string> => {
   }
 }
 
-/** How many times each code came. */
+/** How many times each code occurred. */
 export const tally = async (promises: readonly Promise<unknown>[]): Promise<Record<string, number>> => {
   const counts: Record<string, number> = {}
   for (const code of await Promise.all(promises.map(codeOf))) counts[code] = (counts[code] ?? 0) + 1

@@ -1,5 +1,5 @@
-// What a thief of the database finds: nothing that can be read, and with the root key as well still nothing without a
-// credential. And what the holder of all three finds, who follows the hierarchy by hand: exactly the wallet's key.
+// A thief of the database finds nothing readable, and with the root key still nothing without a credential. With all three,
+// following the hierarchy by hand leads to exactly the wallet's key.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createDecipheriv, createHmac, hkdfSync } from 'node:crypto'
@@ -42,7 +42,7 @@ afterAll(async () => {
   await custody.close()
 })
 
-// The hierarchy by hand: written from its description, with nothing of src/custody.
+// The hierarchy by hand, written from its description, without code of src/custody.
 
 const fields = (...parts: readonly (string | Uint8Array)[]) =>
   Buffer.concat(
@@ -108,7 +108,7 @@ const developerKey = async (projectKey: Uint8Array) => {
 }
 
 describe('the tables', () => {
-  test('lead from a credential, the root key and the rows to the seed and the key, by hand and by either credential', async () => {
+  test('lead to the seed and the key by hand, with the root key and either credential', async () => {
     const [byPin, bySecret] = [await byHand('user'), await byHand('developer')]
     expect(hexOf(byPin.keyringKey)).toBe(hexOf(bySecret.keyringKey))
     expect(hexOf(byPin.privateKey)).toBe(hexOf(bySecret.privateKey))
@@ -118,7 +118,7 @@ describe('the tables', () => {
     expect(shared.keyringId).toBe(wallet.keyringId)
   })
 
-  test('show no PIN, secret, phrase, seed or key, in any column, as text or as bytes', async () => {
+  test('contain no PIN, secret, phrase, seed or key in any column, as text or as bytes', async () => {
     const found = [await byHand('user'), await byHand('developer')]
     const secrets = found.flatMap((each) => Object.values(each)).map(hexOf)
     const texts = [PIN, SECRET, entropyToMnemonic(found[0]?.entropy ?? new Uint8Array(16), wordlist)]
@@ -141,7 +141,7 @@ describe('the tables', () => {
     expect(rows).toBeGreaterThan(10)
   })
 
-  test('were opened by keys that were all zeroed after their use', async () => {
+  test('are opened with keys that are all zeroed after use', async () => {
     const zeroed = new Set<string>()
     const fill = Buffer.prototype.fill
     const fillBytes = Uint8Array.prototype.fill
@@ -188,7 +188,7 @@ describe('the tables', () => {
         expect(zeroed.has(hexOf(privateKey))).toBe(false)
       })
       expect(zeroed.has(hexOf(privateKey))).toBe(true)
-      // It went past what opens the seed.
+      // A policy does not open the key that opens the seed.
       expect(zeroed.has(hexOf(keyringKey))).toBe(false)
       for (const [oldPin, newPin] of [
         [PIN, '271828'],
@@ -208,7 +208,7 @@ describe('the tables', () => {
     }
   })
 
-  test('of custody are closed to the worker’s role', async () => {
+  test('of custody cannot be read by the worker’s role', async () => {
     for (const table of [
       'project_keys',
       'developer_keys',
@@ -224,7 +224,7 @@ describe('the tables', () => {
     }
   })
 
-  test('open to no other PIN, though the thief has the root key as well', async () => {
+  test('do not open with another PIN, even for a thief who has the root key', async () => {
     const { projectKey } = await byHand('user')
     const inner = open(projectKey, await bytesFrom(sql`select sealed from user_keys`), {
       purpose: 'user key',

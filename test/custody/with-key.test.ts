@@ -73,14 +73,14 @@ describe('a key', () => {
       expect(await guesses(wallet)).toEqual(code === 'INVALID_SECRET' ? { fails: 1, total: 1 } : { fails: 0, total: 0 })
   })
 
-  test('throws what its use throws, and returns what it returns', async () => {
+  test('passes on the result or the error of the callback', async () => {
     const wallet = await developerWallet()
     const request = { wallet, credentials: secret, actor: ACTOR }
     expect(await custody.vault.withKey(request, async () => 'result')).toBe('result')
     await expect(custody.vault.withKey(request, () => Promise.reject(new Error('in use')))).rejects.toThrow('in use')
   })
 
-  test('is of no use after its block, whether it returned or threw', async () => {
+  test('cannot be used after the callback has returned or thrown', async () => {
     const wallet = await developerWallet()
     const request = { wallet, credentials: secret, actor: ACTOR }
     const kept: KeyHandle[] = []
@@ -100,7 +100,7 @@ describe('a key', () => {
     }
   })
 
-  test('does not sign what is not 32 bytes', async () => {
+  test('signs exactly 32 bytes', async () => {
     const wallet = await developerWallet()
     const use = custody.vault.withKey({ wallet, credentials: secret, actor: ACTOR }, async (key) =>
       key.sign(new Uint8Array(31)),
@@ -108,13 +108,13 @@ describe('a key', () => {
     await expect(use).rejects.toThrow()
   })
 
-  test('of a wallet that has none is a mistake of ours', async () => {
+  test('of a wallet without a stored key is an internal error', async () => {
     const wallet = await developerWallet()
     await expect(sign({ ...wallet, id: randomUUID() }, secret)).rejects.toThrow('has no sealed key')
   })
 
   test.each(['projectId', 'keyringId'] as const)(
-    'does not open where the wallet is said to have another %s',
+    'does not open if the wallet is given with another %s',
     async (field) => {
       const [wallet, other] = [await developerWallet(), await developerWallet(await custody.project())]
       expect(await codeOf(sign({ ...wallet, [field]: other[field] }, secret))).toMatch(/^(internal|INVALID_SECRET)$/)
@@ -144,38 +144,33 @@ describe("the type of a wallet's key", () => {
     ['Vara', 'Base', 'Polygon'],
     ['Ethereum', 'Polkadot', 'Vara'],
     ['Avalanche', 'Vara', 'Polkadot'],
-  ] as const)(
-    'of a wallet on %s, which the database then has on %s, signs as neither',
-    async (network, other, third) => {
-      const wallet = await walletOn(network)
-      const sibling = await walletOn(third, wallet.ownerId)
-      // What was said of its key when it signed before is not taken over.
-      await sign(wallet, secret)
-      const moves = [
-        { network: other },
-        // As far as one gets without the key: a public key of that type, the owner's own.
-        { network: other, public_key: sibling.publicKey },
-        { public_key: sibling.publicKey },
-      ]
-      for (const move of moves) {
-        await sql`update wallets set ${sql(move)} where id = ${wallet.id}`
-        const [row] = await sql`select network, public_key as "publicKey" from wallets where id = ${wallet.id}`
-        const request = { wallet: { ...wallet, ...row }, credentials: secret, actor: ACTOR }
-        const uses: string[] = []
-        for (const open of [custody.vault.withKey, custody.vault.withKeyForMessage]) {
-          expect(await codeOf(open(request, async (key) => uses.push(hexOf(key.sign(digest)))))).toBe('internal')
-        }
-        expect(uses).toEqual([])
-        await sql`update wallets set ${sql({ network, public_key: wallet.publicKey })} where id = ${wallet.id}`
+  ] as const)('of a wallet on %s that the database moves to %s does not sign', async (network, other, third) => {
+    const wallet = await walletOn(network)
+    const sibling = await walletOn(third, wallet.ownerId)
+    // What was remembered of its key from an earlier signature is not used.
+    await sign(wallet, secret)
+    const moves = [
+      { network: other },
+      // The most that is possible without the key: the row gets the owner's own public key of that type.
+      { network: other, public_key: sibling.publicKey },
+      { public_key: sibling.publicKey },
+    ]
+    for (const move of moves) {
+      await sql`update wallets set ${sql(move)} where id = ${wallet.id}`
+      const [row] = await sql`select network, public_key as "publicKey" from wallets where id = ${wallet.id}`
+      const request = { wallet: { ...wallet, ...row }, credentials: secret, actor: ACTOR }
+      const uses: string[] = []
+      for (const open of [custody.vault.withKey, custody.vault.withKeyForMessage]) {
+        expect(await codeOf(open(request, async (key) => uses.push(hexOf(key.sign(digest)))))).toBe('internal')
       }
-      const signature = await sign(wallet, secret)
-      const isEvm = wallet.publicKey.length === 65
-      expect(signature.length).toBe(isEvm ? 65 : 64)
-      expect(isEvm ? isEcdsa(signature, wallet.publicKey) : verifySr25519(digest, signature, wallet.publicKey)).toBe(
-        true,
-      )
-    },
-  )
+      expect(uses).toEqual([])
+      await sql`update wallets set ${sql({ network, public_key: wallet.publicKey })} where id = ${wallet.id}`
+    }
+    const signature = await sign(wallet, secret)
+    const isEvm = wallet.publicKey.length === 65
+    expect(signature.length).toBe(isEvm ? 65 : 64)
+    expect(isEvm ? isEcdsa(signature, wallet.publicKey) : verifySr25519(digest, signature, wallet.publicKey)).toBe(true)
+  })
 })
 
 describe('rows that were swapped in the database do not open', () => {
@@ -209,7 +204,7 @@ describe('rows that were swapped in the database do not open', () => {
     expect(await codeOf(sign(wallet, secret))).toBe('internal')
   })
 
-  test('the user keys of two owners with the same PIN, salt and all', async () => {
+  test('the user keys of two owners with the same PIN, with their salts', async () => {
     const [wallet, other] = [await userWallet(), await userWallet()]
     await swap({ table: 'user_keys', columns: ['sealed', 'salt'], key: 'owner_id' }, wallet.ownerId, other.ownerId)
     expect(await codeOf(sign(wallet, pin))).toBe('internal')
@@ -244,7 +239,7 @@ describe('rows that were swapped in the database do not open', () => {
 })
 
 describe('the guess limit through the vault', () => {
-  test('two hundred wrong PINs over two processes and two wallets: five are evaluated, then the right one is refused', async () => {
+  test('two hundred wrong PINs over two processes and two wallets: five are checked, then even the right one is refused', async () => {
     const another = await custody.another()
     const wallet = await userWallet()
     const input = { projectId, ownerId: wallet.ownerId, controlMode: 'user', credentials: pin } as const
@@ -285,11 +280,11 @@ describe('the guess limit through the vault', () => {
       wrongs.push(wrong.ms)
     }
     const median = (times: number[]) => times.sort((a, b) => a - b)[10] ?? Number.NaN
-    // Neither ran argon2id, which takes longer than that.
+    // Neither ran argon2id, which would take longer.
     expect(Math.abs(median(rights) - median(wrongs))).toBeLessThan(4)
   })
 
-  test('another project’s owner of the same name is another owner', async () => {
+  test('an owner with the same id in another project is not affected', async () => {
     const wallet = await userWallet()
     const elsewhere = await custody.project()
     const input = { projectId: elsewhere, ownerId: wallet.ownerId, controlMode: 'user' } as const

@@ -52,7 +52,7 @@ const dateOf = (text: string): number =>
   Date.parse(text.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, '$1-$2-$3T$4:$5:$6Z'))
 
 export type AwsKms = TestService & {
-  /** The service's clock goes before by so much. */
+  /** Sets the service's clock ahead by this much. */
   setSkew(ms: number): void
   readonly contexts: readonly Readonly<Record<string, string>>[]
   openNamed(key: string): Promise<RootKey>

@@ -35,7 +35,7 @@ const CODES = {
 const refusal = (status: keyof typeof CODES, message: string) =>
   json(CODES[status], { error: { code: CODES[status], message, status } })
 
-/** The table-driven form, so that it is not the code under test that checks itself. */
+/** The table-driven form, so that the code under test does not check itself. */
 const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, index) => {
   let entry = index
   for (let bit = 0; bit < 8; bit += 1) entry = entry & 1 ? (entry >>> 1) ^ 0x82f63b78 : entry >>> 1
@@ -50,7 +50,7 @@ type Body = Readonly<Record<string, string | undefined>>
 
 const bytes = (text = ''): Buffer => Buffer.from(text.replaceAll('-', '+').replaceAll('_', '/'), 'base64')
 
-/** Names the first field whose checksum is there and wrong. */
+/** The first field with a wrong checksum. */
 const damagedField = (body: Body, fields: readonly string[]): string | undefined =>
   fields.find((field) => {
     const claimed = body[`${field}Crc32c`]
@@ -65,7 +65,7 @@ const verifyToken = (publicKey: string, authorization: string): boolean => {
   return verified && iss === ACCOUNT && exp * 1000 > Date.now()
 }
 
-/** How an answer is damaged on its way. */
+/** How an answer is damaged during transport. */
 export type Damage =
   | 'ciphertext'
   | 'plaintext'
@@ -78,7 +78,7 @@ export type GcpKms = TestService & {
   readonly privateKey: string
   damage(damage: Damage | null): void
   openNamed(keyName: string): Promise<RootKey>
-  /** With these credentials, at another server of this machine. */
+  /** Opens the key with these credentials at another server of this machine. */
   openAt(port: number): Promise<RootKey>
 }
 
@@ -110,7 +110,7 @@ export const startGcpKms = async (): Promise<GcpKms> => {
       name: `${name}/cryptoKeyVersions/${key.newest}`,
       ciphertext: (damage === 'ciphertext' ? flipped(ciphertext) : ciphertext).toString('base64'),
       ciphertextCrc32c: String(checksum >>> 0),
-      // Proto3 JSON leaves out what is false.
+      // Proto3 JSON leaves out fields that are false.
       ...(seen && body.plaintextCrc32c ? { verifiedPlaintextCrc32c: true } : {}),
       ...(seen && body.additionalAuthenticatedDataCrc32c ? { verifiedAdditionalAuthenticatedDataCrc32c: true } : {}),
       protectionLevel: 'SOFTWARE',

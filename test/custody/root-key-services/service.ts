@@ -1,5 +1,5 @@
-// What the three services have in common: a server on this machine, keys with versions that really encrypt, and ways to
-// behave badly. Each of them is a file beside this one, which says where its shapes come from.
+// The common part of the three services: a server on this machine, keys with versions that really encrypt, and faults that
+// a test can choose. Each service has a file next to this one, which names the sources of its formats.
 
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import type { Limits } from '../../../src/custody/root/key-service.ts'
@@ -11,7 +11,7 @@ const TAG_BYTES = 16
 /** AES-256 keys, counted from 1; the newest encrypts. */
 export class VersionedKey {
   readonly #versions: Buffer[] = [randomBytes(32)]
-  /** Versions below this one are kept and not used, as an operator may decide. */
+  /** Versions below this one are kept but not used; an operator can set this. */
   leastVersion = 1
 
   get newest(): number {
@@ -29,7 +29,7 @@ export class VersionedKey {
     return Buffer.concat([nonce, cipher.update(input.plaintext), cipher.final(), cipher.getAuthTag()])
   }
 
-  /** null where it does not decrypt: changed, bound to something else, or of another key. */
+  /** null if it does not decrypt: it was changed, is bound to something else, or belongs to another key. */
   decrypt(input: {
     readonly version: number
     readonly ciphertext: Uint8Array
@@ -51,16 +51,16 @@ export class VersionedKey {
 
 export type Behaviour =
   | 'well'
-  /** 5xx, as the service words it. */
+  /** 5xx in the service's own format. */
   | 'failing'
-  /** Takes the request and never answers. */
+  /** Accepts the request and never answers. */
   | 'silent'
   | 'throttling'
   /** 200, and a page of HTML. */
   | 'rubbish'
   /** 200, and an object without any of the fields. */
   | 'empty'
-  /** 5xx and HTML, as a load balancer answers. */
+  /** 5xx and HTML, like the answer of a load balancer. */
   | 'broken proxy'
   /** A policy of the service does not allow it. */
   | 'denying'
@@ -69,22 +69,22 @@ export type Behaviour =
 
 export type Counts = { encrypt: number; decrypt: number }
 
-/** A service as a test sees it. */
+/** A service, for tests. */
 export type TestService = {
-  /** As a sentence names it. */
+  /** Its name in error messages. */
   readonly name: string
-  /** Requests that came, whatever became of them. */
+  /** The number of requests that arrived, with any result. */
   readonly calls: Counts
-  /** Requests to decrypt what was bound to something else, or changed. */
+  /** The number of requests to decrypt a value that was changed or bound to something else. */
   readonly undecryptable: () => number
-  /** Behaves so for so many requests, and well afterwards. */
+  /** Sets the behaviour for this many requests; afterwards it behaves well. */
   behave(behaviour: Behaviour, requests?: number): void
-  /** All bodies and headers that came, as text: what a careless service might log. */
+  /** All bodies and headers that arrived, as text: a careless service might log them. */
   readonly heard: () => string
   open(input?: { readonly key?: 'first' | 'second'; readonly limits?: Limits }): Promise<RootKey>
-  /** A new version of the first key; old ones go on decrypting. */
+  /** Makes a new version of the first key; old versions still decrypt. */
   rotate(): void
-  /** The second byte of what it wraps, and what the version after `rotate`, if it tells any, is. */
+  /** The second byte of wrapped values, and whether they contain the key's version. */
   readonly told: { readonly mark: number; readonly versions: boolean }
   stop(): Promise<void>
 }
@@ -96,7 +96,7 @@ export const json = (status: number, body: unknown, headers: Record<string, stri
 
 type Answer = (input: { readonly request: Request; readonly body: string; readonly behaviour: Behaviour }) => Response
 
-/** A server that counts, listens and misbehaves. */
+/** A server that counts and records requests and simulates faults. */
 export const serve = (answer: Answer) => {
   const calls: Counts = { encrypt: 0, decrypt: 0 }
   const heard: string[] = []
@@ -130,7 +130,7 @@ export const serve = (answer: Answer) => {
   }
 }
 
-/** Sets variables of the environment, as an operator would. @returns what puts the old ones back. */
+/** Sets environment variables. @returns a function that restores the old ones. */
 export const setEnvironment = (variables: Readonly<Record<string, string>>): (() => void) => {
   const before = Object.keys(variables).map((name) => [name, process.env[name]] as const)
   Object.assign(process.env, variables)
@@ -142,7 +142,7 @@ export const setEnvironment = (variables: Readonly<Record<string, string>>): (()
   }
 }
 
-/** As in production, without the pause. */
+/** The limits of production, without the pause. */
 export const BRISK: Limits = { attemptTimeoutMs: 5_000, attemptsMax: 2, pauseMs: 5 }
 /** For services that never answer. */
 export const HASTY: Limits = { attemptTimeoutMs: 400, attemptsMax: 2, pauseMs: 5 }

@@ -18,11 +18,11 @@ const MOUNT = 'keys/transit'
 const KEY_NAMES = { first: 'strongroom', second: 'other' } as const
 
 type Kind = {
-  /** The key takes its key for each value from the context. */
+  /** A derived key: the key for each value is derived from the context. */
   readonly derived?: boolean
   /** Before 1.13: no associated data. */
   readonly old?: boolean
-  /** Between two versions: 500 to a wrong context. */
+  /** Some versions answer 500 to a wrong context. */
   readonly statusOfWrongContext?: 400 | 500
 }
 
@@ -44,12 +44,12 @@ const answer = (data: unknown) =>
 
 export type Vault = TestService & {
   readonly place: string
-  /** Tokens that it accepts from now on. */
+  /** Sets the tokens that are accepted from now on. */
   accept(token: string): void
   require(leastVersion: number): void
 }
 
-/** What the value is bound to: the associated data, and for a derived key the context, from which its key is made. */
+/** What the value is bound to: the associated data, and the context for a derived key. */
 const boundBytes = (kind: Kind, body: Body): Buffer => {
   const associated = kind.old === true ? Buffer.alloc(0) : Buffer.from(body.associated_data ?? '', 'base64')
   if (kind.derived !== true) return associated
