@@ -1,5 +1,5 @@
-// What was indexed must add up to what the chain itself says, whatever happened in between: random moves of every kind,
-// failures and reorganisations, and then an account of each wallet, reckoned from balances and receipts alone.
+// Indexed movements must add up to the balances on the chain, after random moves of every kind, failures and
+// reorganisations. The expected sums are computed only from balances and receipts.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -36,7 +36,7 @@ beforeAll(async () => {
 
 afterAll(() => world.close())
 
-/** Mined whether it succeeds or reverts: nothing is simulated before it is sent. */
+/** Sent without a simulation, so that it is mined even if it reverts. */
 const call = async (
   from: Person,
   contract: Contract,
@@ -60,7 +60,7 @@ type Move = { readonly kind: number; readonly from: Person; readonly to: Person;
 const MOVES: readonly ((move: Move) => Promise<unknown>)[] = [
   ({ from, to, n }) => world.chain.send({ account: from, to: to.address, value: BigInt(n) }),
   ({ to, n }) => call(outsider, coin, 'mint', [to.address, BigInt(n)]),
-  // Often more than there is: then it reverts.
+  // Often more than the balance; then it reverts.
   ({ from, to, n }) => call(from, coin, 'transfer', [to.address, BigInt(n)]),
   ({ to }) => call(outsider, doors, 'safeMint', [to.address, '']),
   ({ from, to, n }) => call(from, doors, 'transferFrom', [from.address, to.address, BigInt(n % 6)]),
@@ -68,7 +68,7 @@ const MOVES: readonly ((move: Move) => Promise<unknown>)[] = [
   ({ from, to, n }) => call(from, pieces, 'safeTransferFrom', [from.address, to.address, 1n, BigInt(n), '0x']),
   ({ from, to, n }) =>
     call(from, forwarder, 'split', [[to.address, from.address, to.address, outsider.address]], BigInt(n)),
-  // Its inner call fails: a token takes no coins.
+  // Its inner call fails, because a token does not accept coins.
   ({ from, n }) => call(from, forwarder, 'forward', [coin.address], BigInt(n)),
   () => world.index(),
   () => world.index(),
@@ -83,7 +83,7 @@ const moves = fc.record({
   n: fc.integer({ min: 1, max: 9 }),
 })
 
-/** What moved in less what moved out, of one asset. */
+/** Incoming minus outgoing amounts of one asset. */
 const sum = async (address: Address, contract: string | null, tokenId: bigint | null): Promise<bigint> => {
   const [row] = await world.sql<{ sum: string }[]>`
     select coalesce(sum(case direction when 'in' then amount else -amount end), 0)::text as sum from movements
@@ -108,7 +108,7 @@ const feesOf = async (address: Address): Promise<bigint> => {
 const read = (contract: Contract, functionName: string, args: readonly unknown[]): Promise<unknown> =>
   world.chain.publicClient.readContract({ ...contract, functionName, args })
 
-test('every wallet has what came in less what went out', async () => {
+test('every wallet’s balance is its incoming minus its outgoing movements', async () => {
   const { publicClient } = world.chain
   const before = new Map<Address, bigint>()
   for (const { address } of wallets) before.set(address, await publicClient.getBalance({ address }))
@@ -135,7 +135,7 @@ test('every wallet has what came in less what went out', async () => {
   }
 }, 600_000)
 
-test('and nothing is kept of a transaction that the chain does not have', async () => {
+test('no movement is kept of a transaction that is not on the chain', async () => {
   const hashes = await world.sql<{ hash: Hex; block: string }[]>`
     select distinct transaction_hash as hash, block_number::text as block from movements`
   expect(hashes.length).toBeGreaterThan(ROUNDS / 5)

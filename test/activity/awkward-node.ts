@@ -1,9 +1,9 @@
-// A real node behind a proxy that gives it the limits and the moods of hosted ones.
+// A real node behind a proxy that adds the limits and faults of hosted nodes.
 
 type Call = { readonly id: unknown; readonly method: string; readonly params: readonly unknown[] }
 type Answer = { readonly result?: unknown; readonly error?: { readonly code: number; readonly message: string } }
 
-/** How a node that has forgotten its oldest blocks says so. */
+/** How a node reports that it has pruned its oldest blocks. */
 type Pruned = {
   readonly below: number
   /**
@@ -19,22 +19,22 @@ type Moods = {
   logsWidthMax: number
   /** The most events that one eth_getLogs may find. */
   resultsMax: number
-  /** How many of the newest blocks it has not heard of. */
+  /** How many of the newest blocks it does not know. */
   blocksBehind: number
-  /** It tells the head as it is, but has the newest blocks only later: several nodes behind one address. */
+  /** It reports the real head, but has the newest blocks only later, like several nodes behind one address. */
   announcesWhatItLacks: boolean
-  /** Of so many requests in a hundred, each by chance; the others are answered by a node that is not behind. */
+  /** For this percentage of requests, at random; the others are answered by a node that is not behind. */
   behindPercent: number
-  /** All requests with this method instead, and no others. */
+  /** Instead, for all requests with this method and no others. */
   behindFor: string | null
   pruned: Pruned | null
   /** It cannot trace below this block. */
   stateFrom: number
   /** It answers null instead of traces. */
   tracesNothing: boolean
-  /** Methods that it refuses in words that nobody knows. */
+  /** Methods that it refuses with an unknown message. */
   refuses: ReadonlySet<string>
-  /** It answers nothing at all. */
+  /** It does not answer. */
   away: boolean
 }
 
@@ -72,7 +72,7 @@ export const startAwkwardNode = (rpcUrl: string) => {
   const moods = calm()
   const asked: Call[] = []
   let chance = 1
-  /** From 0 to 99, the same at every run (MINSTD). */
+  /** A number from 0 to 99, the same in every run (MINSTD). */
   const byChance = (): number => {
     chance = (chance * 48_271) % 2_147_483_647
     return chance % 100
@@ -103,7 +103,7 @@ export const startAwkwardNode = (rpcUrl: string) => {
     return isOfBlock.includes(call.method) && !isTag(first) ? numberIn(first) : null
   }
 
-  /** What a node without its oldest blocks says; undefined where it has what is asked for. */
+  /** The answer of a node without its oldest blocks; undefined if it has the requested data. */
   const forgotten = async (call: Call): Promise<Answer | undefined> => {
     const { pruned, stateFrom } = moods
     if (pruned === null && stateFrom === 0) return undefined
@@ -124,7 +124,7 @@ export const startAwkwardNode = (rpcUrl: string) => {
     return pruned.as === 'null' ? { result: null } : undefined
   }
 
-  /** What a node that has not heard of the newest blocks says; undefined where it does not matter. */
+  /** The answer of a node without the newest blocks; undefined if that does not matter. */
   const notYet = async (call: Call): Promise<Answer | undefined> => {
     if (moods.blocksBehind === 0) return undefined
     const has = await newest(moods.blocksBehind)
@@ -139,7 +139,7 @@ export const startAwkwardNode = (rpcUrl: string) => {
       if ((first as LogsFilter).blockHash !== undefined) {
         return number !== null && number > has ? refusal(-32_000, 'unknown block') : undefined
       }
-      // It knows of no events there, and sees nothing wrong with that.
+      // It knows no events there, and reports no error.
       const { result, error } = await ask(call)
       if (error !== undefined) return { error }
       return { result: (result as { blockNumber: string }[]).filter((log) => numberIn(log.blockNumber) <= has) }
@@ -187,9 +187,9 @@ export const startAwkwardNode = (rpcUrl: string) => {
   return {
     rpcUrl: `http://127.0.0.1:${server.port}`,
     moods,
-    /** No moods at all. */
+    /** No faults. */
     calm: () => void Object.assign(moods, calm()),
-    /** What it was asked, oldest first. */
+    /** The requests, oldest first. */
     asked,
     stop: () => server.stop(true),
   }

@@ -81,13 +81,13 @@ describe('nodes behind one URL that disagree', () => {
     node.moods.blocksBehind = 2
     expect(await step()).toBe('caught_up')
     expect(await isKept(hash)).toBe(true)
-    // Far behind: below everything that is remembered.
+    // Far behind: below all remembered blocks.
     node.moods.blocksBehind = 100
     expect(await step()).toBe('caught_up')
     expect(await isKept(hash)).toBe(true)
   })
 
-  test('one that lacks an announced block is waited for', async () => {
+  test('the indexer waits for a node that lacks an announced block', async () => {
     await world.index(worker)
     const early = await pay(5n)
     const late = await pay(6n)
@@ -95,7 +95,7 @@ describe('nodes behind one URL that disagree', () => {
     node.moods.announcesWhatItLacks = true
     await world.index(worker)
     expect(await isKept(late)).toBe(false)
-    // It goes on with what there is.
+    // It continues with the blocks that are there.
     await world.index(worker)
     expect(await isKept(early)).toBe(true)
     node.moods.blocksBehind = 0
@@ -103,7 +103,7 @@ describe('nodes behind one URL that disagree', () => {
     expect(await isKept(late)).toBe(true)
   })
 
-  test('one that lacks the block to be traced is waited for, one that has it and cannot trace is not', async () => {
+  test('the indexer waits for a node that lacks the block to trace, but not for one that cannot trace it', async () => {
     const forwarder = await world.chain.deploy('CoinForwarder')
     await world.index(worker)
     const forward = async (value: bigint) =>
@@ -122,7 +122,7 @@ describe('nodes behind one URL that disagree', () => {
     expect(await Promise.all([untraced, plain].map(isKept))).toEqual([false, true])
   })
 
-  test('one that is behind, on a chain that was left, is seen through', async () => {
+  test('a node that is behind, on an abandoned branch, is detected', async () => {
     const gone = await pay(7n)
     await world.chain.mine(2)
     await world.index(worker)
@@ -133,8 +133,8 @@ describe('nodes behind one URL that disagree', () => {
   })
 })
 
-describe('everything at once', () => {
-  /** Until the indexer has the newest block, however often it is told of an older one. */
+describe('all faults at once', () => {
+  /** Runs the indexer until it has the newest block, even if the node sometimes reports an older one. */
   const indexAll = async () => {
     const head = await world.chain.publicClient.getBlockNumber()
     for (let steps = 1; steps <= 500; steps += 1) {
@@ -145,7 +145,7 @@ describe('everything at once', () => {
     throw new Error('the indexer did not get there')
   }
 
-  test('nothing is skipped and nothing is there twice, item by item, in what is followed and in what is walked back', async () => {
+  test('no item is missing or duplicated, neither by the indexer nor by the backfill', async () => {
     await world.chain.mine(8)
     const start = (await world.chain.publicClient.getBlockNumber()) + 1n
     const moves = await createMoves(world.chain)
@@ -179,7 +179,7 @@ describe('everything at once', () => {
     await reckoning.note()
     await indexAll()
     for (const [address, chain] of walking) await world.walkBack(address, { ctx: worker, chain })
-    // What the moods hid must not have been found because they were off.
+    // The faults must have been on all the time.
     expect(node.moods).toMatchObject(nodeMoods)
 
     const [row] = await world.sql`
@@ -207,13 +207,13 @@ describe('a node that is away', () => {
   })
 })
 
-describe('a reorganisation below all that is remembered', () => {
-  test('is survived: reading goes on from just below, not from the first block', async () => {
+describe('a reorganisation below all remembered blocks', () => {
+  test('does no harm: reading continues from just below, not from the first block', async () => {
     const old = await pay(9n)
     await world.chain.mine(2)
     await pay(9n)
     await world.index(worker)
-    // As if the blocks had long been final, and the worker away since.
+    // As if the blocks had been final for long, and no worker had run since then.
     await world.sql`delete from seen_blocks where purpose = 'index'`
     await world.chain.reorg({ depth: 1 })
     logRanges()

@@ -92,7 +92,7 @@ describe('an address with a past', () => {
     expect(await rowsOf(address)).toEqual(PAST)
   })
 
-  test('is listed over HTTP as what the indexer wrote', async () => {
+  test('is listed over HTTP like movements that the indexer wrote', async () => {
     const address = newAddress()
     await pastOf(address)
     await world.index()
@@ -156,7 +156,7 @@ describe('an address with a past', () => {
     expect(await rowsOf(address)).toEqual(TOKENS)
   })
 
-  test('gets it by the job, which the reconciler adds again where it was lost', async () => {
+  test('gets its past by a job, which the reconciler adds again if it was lost', async () => {
     const address = newAddress()
     await pastOf(address)
     await world.index()
@@ -186,7 +186,7 @@ describe('an address with a past', () => {
   })
 })
 
-describe('a node that has forgotten', () => {
+describe('a node that has pruned old blocks', () => {
   let node: AwkwardNode
   let ctx: WorkerCtx
 
@@ -207,11 +207,11 @@ describe('a node that has forgotten', () => {
       from strongroom_views.backfills where address = ${address}`
     return row
   }
-  /** As if its next try were due. */
+  /** Makes its next try due. */
   const again = (address: string) =>
     world.sql`update backfills set next_try_at = now(), hindered_at = now() where address = ${address}`
 
-  /** Something below a block that the node has forgotten, and something above it. */
+  /** Movements below and above a block that the node has pruned. */
   const pastAround = async (address: Address): Promise<number> => {
     await pastOf(address)
     await world.chain.mine(20)
@@ -226,13 +226,13 @@ describe('a node that has forgotten', () => {
   for (const as of ['code', 'words', 'null', 'silent', 'index'] as const) {
     for (const whole of [100_000, 5]) {
       const how = whole === 5 ? 'by events' : 'whole'
-      test(`is read ${how} down to its first block, and that is told (${as})`, async () => {
+      test(`is read ${how} down to its first block, and the wallet shows that (${as})`, async () => {
         const address = newAddress()
         const below = await pastAround(address)
         node.moods.pruned = { below, as }
         const reading = chain(whole)
         expect(await shift(address, reading)).toBe(5)
-        // Nobody can tell that the events of a block without any are gone.
+        // If a block had no events, it cannot be seen that they were pruned.
         const reached = ['silent', 'index'].includes(as) ? below - 20 : below
         expect(await hindranceOf(address)).toMatchObject({
           state: 'hindered',
@@ -242,7 +242,7 @@ describe('a node that has forgotten', () => {
         })
         expect(await rowsOf(address)).toEqual(whole === 5 ? TOKENS : PAST)
         expect(await shift(address, reading)).toBe(10)
-        // A node that has the whole chain takes its place.
+        // A node with the whole chain replaces it.
         node.calm()
         expect(await shift(address, reading)).toBeNull()
         expect(await rowsOf(address)).toEqual(whole === 5 ? [...TOKENS, ...TOKENS] : [...PAST, ...PAST])
@@ -251,7 +251,7 @@ describe('a node that has forgotten', () => {
     }
   }
 
-  test('its state is read by what transactions carry, and that is told', async () => {
+  test('if it has pruned the state, only the transactions’ own values are read, and the wallet shows that', async () => {
     const address = newAddress()
     const forwarder = await world.chain.deploy('CoinForwarder')
     const forward = () =>
@@ -288,7 +288,7 @@ describe('a node that has forgotten', () => {
     expect(await hindranceOf(address)).toMatchObject({
       ...{ state: 'hindered', hindrance: 'refused', reason: 'The Ethereum node refused eth_getLogs.' },
     })
-    // Until then the reconciler leaves it alone.
+    // Until then the reconciler does nothing.
     const key = `backfill:Ethereum:${address}`
     await world.sql`delete from graphile_worker._private_jobs where key = ${key}`
     const jobs = () => world.sql`select from graphile_worker.jobs where key = ${key}`
@@ -307,8 +307,8 @@ describe('a node that has forgotten', () => {
   })
 })
 
-describe('the seam to the indexer', () => {
-  test('where the wallet comes between its look for wallets and its commit, nothing is missed', async () => {
+describe('the boundary between backfill and indexer', () => {
+  test('no movement is missed if the wallet is created between the indexer’s query for wallets and its commit', async () => {
     const address = newAddress()
     await world.index()
     await pastOf(address)
@@ -316,7 +316,7 @@ describe('the seam to the indexer', () => {
     let imported = false
     const slow = {
       ...chain,
-      // The indexer asks for facts once it has looked for wallets: alice's, of the same block.
+      // The indexer reads facts after its query for wallets: here for alice's movement in the same block.
       facts: async (contracts: readonly string[]) => {
         if (!imported) {
           imported = true
@@ -371,7 +371,7 @@ describe('the seam to the indexer', () => {
     expect(await rowsOf(address)).toEqual(PAST)
   })
 
-  test('where the indexer went back below the walk, it reads those blocks itself', async () => {
+  test('if the indexer goes back below the backfill, it reads those blocks itself', async () => {
     const address = newAddress()
     await world.chain.mine(4)
     await world.index()
@@ -380,7 +380,7 @@ describe('the seam to the indexer', () => {
     await own(address)
     expect(await backfillStep(world.worker, { chain: chainWith(), address })).toBe('advanced')
     await world.chain.reorg({ depth: 3 })
-    // Back to the fork, and not yet forward again.
+    // It is back at the fork, and has not moved forward yet.
     expect(await indexStep(world.worker, world.worker.chains.withNode('Ethereum'))).toBe('advanced')
     await walk(address)
     expect(await rowsOf(address)).toEqual([])
@@ -390,7 +390,7 @@ describe('the seam to the indexer', () => {
   })
 })
 
-test('tokens with a topic too few or too many are what their contract says, from both sides', async () => {
+test('tokens with unusual topics are read by their contract’s standard, by both', async () => {
   const nft = await world.chain.deploy('OddToken', [true])
   const amount = await world.chain.deploy('OddToken', [false])
   const [before, live] = [newAddress(), newAddress()]
@@ -419,7 +419,7 @@ describe('tokens whose standard could not be read', () => {
       ({ contract, tries }) => [contract, tries],
     )
 
-  test('stand as their events tell them, and are set right, from both sides, as soon as they can be asked', async () => {
+  test('are stored by their events at first, and corrected by both once the contract can be read', async () => {
     await world.index()
     const [before, live] = [newAddress(), newAddress()]
     const contracts: string[] = []
@@ -452,14 +452,14 @@ describe('tokens whose standard could not be read', () => {
     expect((await doubts()).sort()).toEqual(contracts.map((contract) => [contract, 0]))
     expect((await readNumbers(world.api.db, { timeoutMs: 2_000 })).doubtful).toMatchObject([{ rows: 4 }])
 
-    // Each in vain, and not again at once.
+    // Each try fails, and is not repeated at once.
     for (let tries = 0; tries < 2; tries += 1) await settleDoubtfulContracts(ctx, ctx.chains.withNode('Ethereum'))
     expect((await doubts()).sort()).toEqual(contracts.map((contract) => [contract, 1]))
     node.calm()
     await settleDoubtfulContracts(ctx, ctx.chains.withNode('Ethereum'))
     expect((await doubts()).length).toBe(4)
 
-    // The reconciler does it, when it is time.
+    // The reconciler does it when it is due.
     await world.sql`update doubtful_contracts set next_try_at = now()`
     const task = reconcileTask(ctx)
     await task({ again: false }, {} as Parameters<typeof task>[1])
@@ -472,7 +472,7 @@ describe('tokens whose standard could not be read', () => {
     }
   })
 
-  test('are set right with what is kept of them while that is done', async () => {
+  test('are corrected together with movements that are stored meanwhile', async () => {
     const nft = await world.chain.deploy('OddToken', [true])
     const contract = getAddress(nft.address)
     const address = newAddress()
@@ -487,7 +487,7 @@ describe('tokens whose standard could not be read', () => {
     )
     const { promise: written, resolve: write } = Promise.withResolvers<void>()
     const { promise: ended, resolve: end } = Promise.withResolvers<void>()
-    // A range with movements of it is written, but not committed.
+    // A range with its movements is written, but not committed.
     const writing = db.transaction(async (tx) => {
       const [movements] = (await chain.movements({ fromBlock: block, toBlock: block })) ?? []
       if (movements === undefined) throw new Error('there is no block')

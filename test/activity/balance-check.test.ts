@@ -1,4 +1,4 @@
-// What the indexer keeps, held against balances: that all agrees where it reads rightly, and that it is told where it does not.
+// Indexed movements are compared with balances: they agree if the reader is right, and a wrong reader is reported.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { encodeFunctionData } from 'viem'
@@ -28,7 +28,7 @@ beforeAll(async () => {
 }, 30_000)
 afterAll(() => world?.close())
 
-/** Through a contract, within a transaction of somebody else. */
+/** A payment by a contract, within a transaction of another account. */
 const forward = async (planck: bigint): Promise<void> => {
   const data = encodeFunctionData({ abi: forwarder.abi, functionName: 'split', args: [[wallet.address]] })
   const sending = { account: outsider, to: forwarder.address, data, value: planck, gas: 400_000n }
@@ -55,7 +55,7 @@ const reading = (change: (movements: readonly RecordedMovement[]) => readonly Re
 
 type Counter = 'balanceChecks' | 'balanceDifferences'
 
-/** What was counted since the last time that it was asked for. */
+/** What was counted since the last call. */
 const counted = async (name: Counter): Promise<readonly { labels: object; value: number }[]> => {
   const counter = worker.metrics.chains[name]
   const { values } = await counter.get()
@@ -74,10 +74,10 @@ test('finds no difference for coin movements, also within transactions, and for 
   expect(await counted('balanceDifferences')).toEqual([])
 })
 
-test('a reader that leaves out coins is told, logged with what is missing and counted, and indexing goes on', async () => {
+test('a reader that leaves out coins is detected, logged with the missing amount and counted; indexing goes on', async () => {
   await forward(700n)
   await world.chain.send({ account: wallet, to: other.address, value: 9n })
-  // All that moves within transactions.
+  // All movements within transactions.
   await index(reading((movements) => movements.filter(({ logIndex }) => logIndex >= -1)))
   expect(lines.splice(0)).toEqual([
     [
@@ -107,7 +107,7 @@ test('a reader that reports a movement twice or with another amount is detected'
   }
 })
 
-test('a check that fails is logged, and stops nothing', async () => {
+test('a check that fails is logged, and indexing goes on', async () => {
   await forward(4n)
   const chain: Chain = { ...honest(), checkBalances: () => Promise.reject(new Error('the node is away')) }
   await index(chain)
@@ -118,7 +118,7 @@ test('a check that fails is logged, and stops nothing', async () => {
   expect(lines).toEqual([])
 })
 
-test('one check of a network runs at a time, of a few blocks; without one the indexer asks nothing', async () => {
+test('one check of a few blocks runs at a time for a network; without a check the indexer makes no such requests', async () => {
   const gate = Promise.withResolvers<null>()
   let asked = 0
   const slow: Chain = {
@@ -135,7 +135,7 @@ test('one check of a network runs at a time, of a few blocks; without one the in
   gate.resolve(null)
   await balanceChecksEnded(slow)
   expect(asked).toBe(4)
-  // On a devnet, where none is asked for.
+  // On a devnet, where no check is configured.
   startBalanceCheck(world.open(), { chain: slow, blocks, moved: new Set() })
   await balanceChecksEnded(slow)
   expect(asked).toBe(4)

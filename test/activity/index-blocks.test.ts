@@ -35,7 +35,7 @@ type Row = {
   readonly amount: string
 }
 
-/** What is kept of a transaction, whoever it is kept for. */
+/** The stored movements of a transaction, of any wallet. */
 const rowsOf = (hash: string): Promise<Row[]> =>
   world.sql<Row[]>`
     select address, direction, counterparty, standard, contract, token_id::text as token, amount::text
@@ -55,7 +55,7 @@ const cursorOf = async (): Promise<{ number: string; hash: string } | undefined>
   )[0]
 
 describe('the native coin', () => {
-  test('comes in from outside', async () => {
+  test('is received from outside', async () => {
     const { transactionHash } = await world.chain.send({ to: alice.address, value: 5n })
     await world.index()
     expect(await rowsOf(transactionHash)).toEqual([
@@ -71,7 +71,7 @@ describe('the native coin', () => {
     ])
   })
 
-  test('between two wallets is one row for each', async () => {
+  test('sent between two wallets gives a row for each', async () => {
     const { transactionHash } = await world.chain.send({ account: alice, to: bob.address, value: 7n })
     await world.index()
     expect(summary(await rowsOf(transactionHash))).toEqual([
@@ -80,7 +80,7 @@ describe('the native coin', () => {
     ])
   })
 
-  test('to oneself is both rows', async () => {
+  test('sent to oneself gives both rows', async () => {
     const { transactionHash } = await world.chain.send({ account: alice, to: alice.address, value: 3n })
     await world.index()
     expect(summary(await rowsOf(transactionHash))).toEqual([
@@ -89,7 +89,7 @@ describe('the native coin', () => {
     ])
   })
 
-  test('passed on by a contract is seen at both ends, and between them at the wallets only', async () => {
+  test('passed on by a contract is stored for the wallets at both ends, but not for the contract', async () => {
     const forwarder = await world.chain.deploy('CoinForwarder')
     const { transactionHash } = await world.chain.write({
       contract: forwarder,
@@ -108,14 +108,14 @@ describe('the native coin', () => {
     )
   })
 
-  test('of strangers is not kept', async () => {
+  test('sent between other addresses is not stored', async () => {
     const { transactionHash } = await world.chain.send({ to: STRANGER, value: 1n })
     await world.index()
     expect(await rowsOf(transactionHash)).toEqual([])
   })
 
-  test('of a transaction that failed is not there', async () => {
-    // A token takes no coins.
+  test('of a failed transaction is not stored', async () => {
+    // A token does not accept coins.
     const token = await world.chain.deploy('TestToken', ['Test', 'TST', 6])
     const hash = await world.chain.walletClient.sendTransaction({
       account: alice,
@@ -130,7 +130,7 @@ describe('the native coin', () => {
 })
 
 describe('tokens', () => {
-  test('ERC-20, minted and moved', async () => {
+  test('of ERC-20 are stored when minted and moved', async () => {
     const token = await world.chain.deploy('TestToken', ['Test', 'TST', 6])
     const minted = await world.chain.write({ contract: token, functionName: 'mint', args: [alice.address, 100n] })
     const moved = await world.chain.write({
@@ -157,7 +157,7 @@ describe('tokens', () => {
     ])
   })
 
-  test('a transfer that reverts leaves nothing', async () => {
+  test('of a reverted transfer are not stored', async () => {
     const token = await world.chain.deploy('TestToken', ['Test', 'TST', 6])
     const data = encodeFunctionData({ abi: token.abi, functionName: 'transfer', args: [bob.address, 1n] })
     const hash = await world.chain.walletClient.sendTransaction({
@@ -171,7 +171,7 @@ describe('tokens', () => {
     expect(await rowsOf(hash)).toEqual([])
   })
 
-  test('ERC-721, with its token id', async () => {
+  test('of ERC-721 are stored with their token id', async () => {
     const nfts = await world.chain.deploy('WizardCollection', ['Doors', 'DOOR', outsider.address])
     const { transactionHash } = await world.chain.write({
       contract: nfts,
@@ -192,7 +192,7 @@ describe('tokens', () => {
     ])
   })
 
-  test('ERC-1155, each item of a batch', async () => {
+  test('of ERC-1155 are stored for each item of a batch', async () => {
     const tokens = await world.chain.deploy('MultiToken', ['https://example.org/{id}', outsider.address])
     const { transactionHash } = await world.chain.write({
       contract: tokens,
@@ -207,7 +207,7 @@ describe('tokens', () => {
     ])
   })
 
-  test('their facts are known before anybody lists them', async () => {
+  test('have known facts before anybody lists them', async () => {
     const token = await world.chain.deploy('TestToken', ['Known', 'KNW', 9])
     await world.chain.write({ contract: token, functionName: 'mint', args: [alice.address, 1n] })
     await world.index()
@@ -232,13 +232,13 @@ describe('collections that were created here', () => {
   const mint = async (contract: Awaited<ReturnType<typeof world.chain.deploy>>, to: Address) =>
     (await world.chain.write({ contract, functionName: 'safeMint', args: [to, 'ipfs://x'] })).transactionHash
 
-  test('are kept whoever holds their tokens, and nobody is not a holder', async () => {
+  test('have all their movements stored, for any holder; the zero address is no holder', async () => {
     const hash = await mint(await ownCollection(), STRANGER)
     await world.index()
     expect(summary(await rowsOf(hash))).toEqual([[STRANGER, 'in', '1']])
   })
 
-  test("others' are not", async () => {
+  test('differ from other collections, whose movements are not stored', async () => {
     const hash = await mint(await world.chain.deploy('WizardCollection', ['No', 'NO', outsider.address]), STRANGER)
     await world.index()
     expect(await rowsOf(hash)).toEqual([])
@@ -246,7 +246,7 @@ describe('collections that were created here', () => {
 })
 
 describe('reorganisations', () => {
-  test('remove the movements of old blocks and add those of the new ones', async () => {
+  test('remove movements of replaced blocks and add those of the new ones', async () => {
     const before = await world.chain.send({ to: alice.address, value: 11n })
     const gone = await world.chain.send({ to: alice.address, value: 12n })
     await world.chain.mine()
@@ -261,7 +261,7 @@ describe('reorganisations', () => {
     expect(await rowsOf(instead.transactionHash)).toHaveLength(1)
   })
 
-  test('at the same height, without a block on top, are seen', async () => {
+  test('are detected at the same height, without a further block', async () => {
     const gone = await world.chain.send({ to: alice.address, value: 14n })
     await world.index()
     await world.chain.reorg({ depth: 1 })
@@ -269,7 +269,7 @@ describe('reorganisations', () => {
     expect(await rowsOf(gone.transactionHash)).toEqual([])
   })
 
-  test('give an item that comes again its uuid again', async () => {
+  test('give an item that is mined again the same uuid', async () => {
     const signed = await world.chain.walletClient.signTransaction({
       ...(await world.chain.walletClient.prepareTransactionRequest({ to: alice.address, value: 15n })),
       account: outsider,
@@ -288,7 +288,7 @@ describe('reorganisations', () => {
     expect(first).toHaveLength(1)
   })
 
-  test('deeper than one range are found', async () => {
+  test('are detected if they are deeper than one range', async () => {
     const kept = await world.chain.send({ to: alice.address, value: 16n })
     const gone = await world.chain.send({ to: alice.address, value: 17n })
     for (let step = 0; step < 5; step += 1) {
@@ -304,14 +304,14 @@ describe('reorganisations', () => {
 })
 
 describe('a worker that stops', () => {
-  /** From the first block on, as after a new start. */
+  /** Starts from the first block again. */
   const startAnew = () => world.sql`truncate movements, cursors, seen_blocks`
 
-  test('goes on from the cursor: nothing is skipped, nothing is twice', async () => {
+  test('continues from the cursor: no movement is missing or duplicated', async () => {
     await world.index()
     const expected = await count()
     await startAnew()
-    // Each single step by a new process: it knows nothing but what the one before it wrote.
+    // Each step runs in a new process, which knows only what the one before it wrote.
     let steps = 0
     for (let result = ''; result !== 'caught_up'; steps += 1) {
       const ctx = world.open()
@@ -323,7 +323,7 @@ describe('a worker that stops', () => {
     expect([...(await duplicates())]).toEqual([])
   })
 
-  // Either half of a range's writing fails: the rows, or the move of the cursor.
+  // One of the two writes of a range fails: the rows, or the move of the cursor.
   test.each([
     ['writes', 'insert on movements'],
     ['moves on', 'update on cursors'],
@@ -345,7 +345,7 @@ describe('a worker that stops', () => {
     expect(await rowsOf(transactionHash)).toHaveLength(1)
   })
 
-  test('keeps beside what is there already what is not, and moves on', async () => {
+  test('adds the missing rows of a range that is partly stored, and goes on', async () => {
     const { transactionHash } = await world.chain.send({ account: alice, to: bob.address, value: 22n })
     await world.index()
     const kept = () =>
@@ -359,7 +359,7 @@ describe('a worker that stops', () => {
     expect([...(await duplicates())]).toEqual([])
   })
 
-  test('two at once: one is overtaken, nothing is twice', async () => {
+  test('may run twice at once: one step is discarded, and nothing is duplicated', async () => {
     await world.index()
     const expected = await count()
     const workers = [world.open(), world.open(), world.open()]
@@ -370,7 +370,7 @@ describe('a worker that stops', () => {
         if (result === 'overtaken') overtaken += 1
       }
     }
-    // They seldom come so evenly after each other that none gets in another's way.
+    // It is unlikely that they never conflict.
     for (let round = 0; round < 20 && overtaken === 0; round += 1) {
       await startAnew()
       await Promise.all(workers.map(caughtUp))
@@ -384,7 +384,7 @@ describe('a worker that stops', () => {
 describe('reading ahead', () => {
   type Asked = { readonly fromBlock: bigint; readonly toBlock: bigint }
 
-  /** The chain as it is, and what its node is asked for. */
+  /** The real chain, with a record of the requests to its node. */
   const listen = () => {
     const chain = world.worker.chains.withNode('Ethereum')
     const asked: Asked[] = []
@@ -403,7 +403,7 @@ describe('reading ahead', () => {
 
   const blocksOf = (range: Range) => (range.kind === 'read' ? range.blocks : [])
 
-  test('asks for each block once, and for none ahead that is not final', async () => {
+  test('requests each block once, and reads ahead only final blocks', async () => {
     await world.chain.mine(120)
     const { chain, asked } = listen()
     const head = await chain.head()
@@ -426,7 +426,7 @@ describe('reading ahead', () => {
     expect(asked.reduce((sum, { fromBlock, toBlock }) => sum + toBlock - fromBlock + 1n, 0n)).toBe(head.latest.number)
   })
 
-  test('is discarded if the cursor is elsewhere', async () => {
+  test('is discarded if the cursor has moved', async () => {
     const { chain } = listen()
     const head = await chain.head()
     const cursor = await genesis(chain)
@@ -434,7 +434,7 @@ describe('reading ahead', () => {
     expect(blocksOf(await readRange(chain, { cursor, head }))[0]?.number).toBe(1n)
   })
 
-  test('that fails makes the step that needs it fail, and is then read again', async () => {
+  test('that fails makes the step that needs it fail, and is then repeated', async () => {
     const { chain: listening } = listen()
     let fails = false
     const movements: Chain['movements'] = (range) =>
@@ -447,7 +447,7 @@ describe('reading ahead', () => {
     fails = true
     const second = blocksOf(await readRange(chain, { cursor, head })).at(-1)
     if (second === undefined) throw new Error('expected blocks')
-    // Nobody waits for it yet, and nobody is told.
+    // No step waits for it yet, so nothing is reported.
     await new Promise((resolve) => setImmediate(resolve))
     await expect(readRange(chain, { cursor: second, head })).rejects.toThrow('the node is away')
     fails = false
@@ -455,18 +455,18 @@ describe('reading ahead', () => {
   })
 })
 
-describe('where it begins', () => {
+describe('the indexer begins', () => {
   beforeEach(async () => {
     await world.sql`truncate movements, cursors, seen_blocks`
   })
 
-  test('on a devnet: at the first block', async () => {
+  test('on a devnet at the first block', async () => {
     const { transactionHash } = await world.chain.send({ to: alice.address, value: 31n })
     await world.index()
     expect(await rowsOf(transactionHash)).toHaveLength(1)
   })
 
-  test('elsewhere: at the newest one', async () => {
+  test('elsewhere at the newest block', async () => {
     const ctx = world.open({ devnet: false })
     const before = await world.chain.send({ to: alice.address, value: 32n })
     await world.index(ctx)

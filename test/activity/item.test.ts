@@ -36,7 +36,7 @@ test('the event decides whether it is an NFT, not what the contract claims to be
   })
 })
 
-test('a contract that claims 255 decimals gets an exact amount all the same', () => {
+test('a contract that claims 255 decimals gets an exact amount', () => {
   expect(itemOf(base, activity({}, 255)).metadata).toEqual({ amount: `0.${'0'.repeat(251)}15` })
 })
 
@@ -47,7 +47,7 @@ test('each direction of each kind has its type', () => {
   expect(types).toEqual(['receive_token', 'receive_nft', 'send_token', 'send_nft'])
 })
 
-test('a list says how a token looks, and never how its amount is read', () => {
+test('a token list sets how a token is displayed, but not how its amount is computed', () => {
   const display = { logoUrl: 'https://example.com/odd.png', displayDecimals: 9 }
   expect(itemOf(base, { ...activity({}, 3), display })).toMatchObject({
     metadata: { amount: '1.5' },

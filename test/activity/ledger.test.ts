@@ -1,9 +1,9 @@
-// The proof that GET /activity tells the truth: random moves of every kind, failures and reorganisations, and then each
-// wallet's pages, item by item, against a reckoning from receipts and call traces that shares no decoder with ours.
+// Shows that GET /activity is right: after random moves of every kind, failures and reorganisations, each wallet's pages are
+// compared item by item with a list made from receipts and call traces, by a decoder that shares nothing with ours.
 // Another seed: STRONGROOM_SEED.
 //
-// Not to be shown on a local chain: withdrawals of the beacon chain and rewards, which move coins without a transaction (nor
-// are they listed), state syncs of Polygon, deposits of Base's bridge, and self-destructions before EIP-6780.
+// A local chain cannot show: withdrawals of the beacon chain and rewards (they move coins without a transaction and are not
+// listed), state syncs of Polygon, deposits of Base's bridge, and self-destructions before EIP-6780.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -43,7 +43,7 @@ const reorganise = async ({ n }: Move): Promise<void> => {
   await reckoning.note(head - BigInt(depth) + 1n)
 }
 
-/** Of a hundred rounds. */
+/** In percent of the rounds. */
 const play = async ({ move, others, what }: Round): Promise<void> => {
   if (what < 8) await world.index()
   else if (what < 13) await reorganise(move)
@@ -53,7 +53,7 @@ const play = async ({ move, others, what }: Round): Promise<void> => {
   await reckoning.note()
 }
 
-test(`what is listed is what happened, item by item (seed ${SEED})`, async () => {
+test(`the list has exactly what happened, item by item (seed ${SEED})`, async () => {
   const move = anyMove(moves.count)
   const rounds = fc.record({
     move,
@@ -68,7 +68,7 @@ test(`what is listed is what happened, item by item (seed ${SEED})`, async () =>
     await play(round)
   }
   await world.index()
-  // One that nobody watched until now, from all that was.
+  // An address that was not watched until now, by a backfill.
   await world.own(project, people[3].address)
   await world.walkBack(people[3].address)
   const expected = await reckoning.expected(people.map(({ address }) => address))

@@ -75,7 +75,7 @@ describe('an item', () => {
     expect(sent?.uuid).not.toBe(received?.uuid)
   })
 
-  test('of a token says what the contract says of itself, and the amount in whole coins', async () => {
+  test('of a token has the contract’s own name, symbol and decimals, and the amount in whole tokens', async () => {
     const token = await world.chain.deploy('TestToken', ['Test Coin', 'TST', 6])
     await world.chain.write({ contract: token, functionName: 'mint', args: [alice.address, 1_234_500n] })
     await world.index()
@@ -89,7 +89,7 @@ describe('an item', () => {
     expect(item?.metadata).not.toHaveProperty('token_id')
   })
 
-  test('of an NFT has its collection for a token, with decimals 0, and the token id', async () => {
+  test('of an NFT has its collection as the token, with decimals 0, and the token id', async () => {
     const nfts = await world.chain.deploy('WizardCollection', ['Doors', 'DOOR', outsider.address])
     await world.chain.write({ contract: nfts, functionName: 'safeMint', args: [alice.address, 'ipfs://x'] })
     await world.chain.write({
@@ -112,7 +112,7 @@ describe('an item', () => {
     })
   })
 
-  test('of several pieces of one multi-token says how many', async () => {
+  test('of several pieces of one ERC-1155 token has their number', async () => {
     const tokens = await world.chain.deploy('MultiToken', ['', outsider.address])
     await world.chain.write({ contract: tokens, functionName: 'mint', args: [alice.address, 2n ** 255n, 12n, '0x'] })
     await world.index()
@@ -124,7 +124,7 @@ describe('an item', () => {
     })
   })
 
-  test('of a transfer to oneself comes twice', async () => {
+  test('of a transfer to oneself appears twice', async () => {
     const { transactionHash } = await world.chain.send({ account: alice, to: alice.address, value: 1n })
     await world.index()
     const items = (await activity(alice.address)).filter((item) => item.transaction_hash === transactionHash)
@@ -149,7 +149,7 @@ describe('paging', () => {
     expect(all[0]?.metadata.amount).toBe('0.000000000000000007')
   })
 
-  test('misses nothing while new items arrive in front: some come twice', async () => {
+  test('by page misses nothing while new items arrive; some appear twice', async () => {
     const before = await activity(bob.address, '&page_size=100')
     const seen: string[] = []
     for (let page = 1; ; page += 1) {
@@ -165,7 +165,7 @@ describe('paging', () => {
     expect(seen.length).toBeGreaterThan(new Set(seen).size)
   })
 
-  test('from an item on has each item once, while new ones arrive in front', async () => {
+  test('after an item returns each item once while new ones arrive', async () => {
     const before = await activity(bob.address, '&page_size=100')
     const seen: Item[] = []
     for (let more = ''; ; more = `&before=${seen.at(-1)?.uuid}`) {
@@ -184,7 +184,7 @@ describe('paging', () => {
     )
   })
 
-  test('from an item that is not in the list is refused, as from what is none', async () => {
+  test('after an unknown item or a malformed id is refused', async () => {
     const [item] = await activity(bob.address)
     for (const [address, before] of [
       [alice.address, item?.uuid],
@@ -199,7 +199,7 @@ describe('paging', () => {
     }
   })
 
-  test('has 20 items where nothing is said, and takes an empty or null value for nothing', async () => {
+  test('has 20 items by default, and treats an empty or null value as absent', async () => {
     await world.sql`
       insert into movements (id, network, address, direction, counterparty, standard, amount, block_number,
         transaction_hash, log_index, item_index, at)
@@ -222,7 +222,7 @@ describe('paging', () => {
 })
 
 describe("access to a wallet's activity", () => {
-  test("another project's wallet and nobody's are refused in the same bytes", async () => {
+  test("is refused with the same bytes for another project's wallet and for an unknown one", async () => {
     const strangers = await world.get(project, path('0x00000000000000000000000000000000DeaDBeef'))
     const others = await world.get(project, path(carol.address))
     expect(strangers.status).toBe(403)
@@ -233,13 +233,13 @@ describe("access to a wallet's activity", () => {
     expect((await world.get(other, path(alice.address))).text).toBe(strangers.text)
   })
 
-  test('a wallet of the same address on another network does not count', async () => {
+  test('is not given by a wallet with the same address on another network', async () => {
     const polygonOnly = fundedAccount(4).address
     await world.watch(project, polygonOnly, 'Polygon')
     expect((await world.get(project, path(polygonOnly))).status).toBe(403)
   })
 
-  test('nobody without a key', async () => {
+  test('needs an API key', async () => {
     const headers = { 'x-walletkit-project-id': project.id }
     const none = await world.request(path(alice.address), headers)
     expect([none.status, none.json]).toEqual([401, { error: expect.any(String), code: 'unauthorized' }])
@@ -250,12 +250,12 @@ describe("access to a wallet's activity", () => {
 })
 
 describe('parameters', () => {
-  test('an address is taken in lower case', async () => {
+  test('accept an address in lower case', async () => {
     expect(await activity(bob.address.toLowerCase())).toEqual([...(await activity(bob.address))])
   })
 
   test.each([
-    ['an address that is none', 'network=Ethereum&wallet_address=0x12', 'address_invalid'],
+    ['an invalid address', 'network=Ethereum&wallet_address=0x12', 'address_invalid'],
     ['a wrong checksum', `network=Ethereum&wallet_address=${alice.address.replace('C', 'c')}`, 'address_invalid'],
     [
       'an address of another family',
@@ -274,14 +274,14 @@ describe('parameters', () => {
     expect([answer.status, answer.json]).toEqual([400, { error: expect.any(String), code }])
   })
 
-  test('a network that is not served is 501', async () => {
+  test('answer 501 for a network without a node', async () => {
     const answer = await world.get(project, `/activity?network=Polkadot&wallet_address=${alice.address}`)
     expect([answer.status, answer.json]).toEqual([501, { error: expect.any(String), code: 'not_implemented' }])
   })
 })
 
 describe('a node that is away', () => {
-  test('costs nothing where the tokens are known, and is told where one is not', async () => {
+  test('does not matter if the tokens are known, and gives 503 if one is not', async () => {
     await world.index()
     const node = startAwkwardNode(world.chain.rpcUrl)
     node.moods.away = true
@@ -302,13 +302,13 @@ describe('a node that is away', () => {
 describe('in a large table', () => {
   const ROWS = process.env.STRONGROOM_LONG ? 2_000_000 : 100_000
 
-  // Both are what a planner may take for a reason to read something else: half of all rows, but none of the newest.
+  // Both may mislead the query planner: half of all rows, but none of the newest.
   const OFTEN_BUT_LONG_AGO = bob.address
   const SELDOM = alice.address
   const COLLECTOR = carol.address
 
   beforeAll(async () => {
-    // Vacuum marks pages as visible to all, for reads of an index alone, only once their commits are in the log's file.
+    // Vacuum marks pages as visible to all (for index-only reads) only after their commits were written to the WAL.
     await world.sql`set synchronous_commit = on`
     await world.sql`
       insert into movements (id, network, address, direction, counterparty, standard, amount, block_number,
@@ -323,7 +323,7 @@ describe('in a large table', () => {
         case when n % 2 = 0 then 'coin ' || n / 2 % 3 else 'nft ' || n / 2 % 2 end, case when n % 2 = 1 then 1 + n / 4 end, 1, n,
         'collected ' || n, 0, 0, now()
       from generate_series(0, 9999) n`
-    // Rows that an open transaction does not see yet are not marked: the next vacuum marks them. Empty pages never are.
+    // Rows that an open transaction cannot see yet are not marked; the next vacuum marks them. Empty pages never are.
     const isVisible = async () => {
       await world.sql`vacuum analyze movements`
       const [table] =
@@ -333,7 +333,7 @@ describe('in a large table', () => {
     while (!(await isVisible())) await Bun.sleep(50)
   }, 60_000)
 
-  /** What was read of the table and its indexes: PostgreSQL's own count of one transaction. */
+  /** Reads of the table and its indexes, as PostgreSQL counts them in one transaction. */
   const readsOf = (ask: (tx: Tx) => Promise<unknown>): Promise<Record<string, number>> =>
     world.api.db.transaction(async (tx) => {
       const counts = async () => {
@@ -365,12 +365,12 @@ describe('in a large table', () => {
     })
     expect(reads).toMatchObject({ 'movements_listed scans': 1, 'movements_listed entries': offset + LIMIT })
     expect(reads['movements_listed rows'] ?? 0).toBeLessThanOrEqual(2 * LIMIT)
-    // The planner looks at both ends of the primary key.
+    // The planner reads both ends of the primary key.
     expect(reads['movements_pkey rows']).toBeLessThanOrEqual(LIMIT + 4)
     expect(reads).not.toHaveProperty('movements scans')
   })
 
-  test('what follows an item far down is read as the first page is', async () => {
+  test('a page far down needs no more reads than the first one', async () => {
     const list = { network, address: OFTEN_BUT_LONG_AGO, limit: LIMIT } as const
     const [before = null] = await listMovements(world.api.db, { ...list, before: null, offset: 15_000 })
     const reads = await readsOf(async (tx) => {
@@ -380,7 +380,7 @@ describe('in a large table', () => {
     expect(reads).toMatchObject({ 'movements_listed scans': 1, 'movements_listed entries': LIMIT })
   })
 
-  test('the contracts of what came in are read once each, however often it came', async () => {
+  test('each contract of received tokens is read once, however many items it has', async () => {
     const reads = await readsOf(async (tx) => {
       const received = await contractsReceived(tx, { network, address: COLLECTOR, limit: 2 })
       expect(received).toEqual(['coin 1', 'coin 0'])
@@ -388,7 +388,7 @@ describe('in a large table', () => {
     expect(reads).toEqual({ 'movements_received scans': 4, 'movements_received entries': 3 })
   })
 
-  test('the NFTs of an address and of a contract are added up in their indexes, up to the end of the page', async () => {
+  test('the NFTs of an address and of a contract are summed by index, only up to the end of the page', async () => {
     const page = { network, limit: LIMIT, offset: 0 } as const
     const held = (contract: string) => [1n, 2n, 3n].map((tokenId) => ({ address: COLLECTOR, contract, tokenId }))
     const ofAddress = await readsOf(async (tx) => {
@@ -399,7 +399,7 @@ describe('in a large table', () => {
       const holdings = await holdingsOfContract(tx, { ...page, contract: 'nft 1', projectId: other.id, ownedBy: null })
       expect(holdings).toEqual(held('nft 1'))
     })
-    // Or of each wallet, where there are few.
+    // Or for each wallet, if there are few.
     for (const read of Object.keys(ofContract)) expect(read).toMatch(/^movements_held_(?:by|of) (?:scans|entries)$/)
   })
 

@@ -1,5 +1,5 @@
-// Random moves of every kind, on contracts that were deployed for them. Ids and amounts are small, so that many a move is
-// of what is not there, and reverts.
+// Random moves of every kind, on contracts that were deployed for them. Ids and amounts are small, so that many moves
+// exceed the balance and revert.
 
 import fc from 'fast-check'
 import { type Address, encodeDeployData, encodeFunctionData, type Hex, zeroAddress } from 'viem'
@@ -8,13 +8,13 @@ import { testContract } from '../support/contracts.ts'
 import type { Kind } from './reckoning.ts'
 
 const outsider = fundedAccount(0)
-/** Those who are watched, and one who is not. */
+/** Watched accounts, and one that is not watched. */
 export const wallets = [fundedAccount(1), fundedAccount(2), fundedAccount(3)] as const
 export const people = [...wallets, fundedAccount(4)] as const
 type Person = (typeof people)[number]
 type Contract = Awaited<ReturnType<TestChain['deploy']>>
 
-/** What somebody sends; a creation has no `to`. */
+/** A transaction to send; a creation has no `to`. */
 type Sending = {
   readonly account: Person
   readonly to?: Address
@@ -34,13 +34,13 @@ const deployAll = async ({ deploy }: TestChain) => {
     pieces: await deploy('MultiToken', ['', wallets[1].address]),
     oddNft: await deploy('OddToken', [true]),
     oddCoin: await deploy('OddToken', [false]),
-    /** Emits transfers of a token that it is not. */
+    /** Emits transfer events although it is no token. */
     caller: await deploy('Previewed'),
     will: await deploy('LastWill'),
   }
 }
 
-/** What each contract is, and its decimals: known to whoever deployed it. */
+/** The kind and decimals of each contract, known from its deployment. */
 const kindsOf = (on: Awaited<ReturnType<typeof deployAll>>) =>
   new Map<Address, { readonly kind: Kind; readonly decimals: number }>([
     [on.coin.address, { kind: 'coin', decimals: 18 }],
@@ -69,13 +69,13 @@ export const createMoves = async (chain: TestChain) => {
     ({ from, to, n }) => call(from, forwarder, 'forward', [to.address], n),
     ({ from, to, n }) => call(from, forwarder, 'split', [[to.address, from.address, somebody, outsider.address]], n),
     ({ from, to, n }) => call(from, forwarder, 'lend', [to.address], n),
-    // Its inner call fails, and so does all of it: a token takes no coins.
+    // Its inner call fails, because a token does not accept coins; so all of it fails.
     ({ from, n }) => call(from, forwarder, 'forward', [coin.address], n),
-    // Inner calls fail and are caught: payments and events among them are undone, those beside them are not.
+    // Inner calls fail and are caught: their payments and events are undone, the others are not.
     ({ from, to, n }) => call(from, caller, 'tries', [to.address], 9 + n),
     ({ from, to, n }) => call(from, caller, 'turns', [to.address], 5 + n),
     ({ from, to, n }) => call(from, caller, 'payAndRefuse', [to.address], n),
-    // A payment is kept as a number, and paid only if there is as much: by whom, depends on what came before.
+    // The payment depends on a stored number and on the balance, so earlier transactions decide who pays.
     ({ from, n }) => call(from, caller, 'keep', [BigInt(n)]),
     ({ from, to }) => call(from, caller, 'payKept', [to.address]),
     ({ from, n }) => call(from, caller, 'precompiles', [], n),
@@ -105,7 +105,7 @@ export const createMoves = async (chain: TestChain) => {
     ({ from, n }) => call(from, oddNft, 'move', [from.address, zeroAddress, BigInt(n)]),
   ]
 
-  /** Mined whether it succeeds or reverts: nothing is simulated before it is sent. */
+  /** Sent without a simulation, so that it is mined even if it reverts. */
   const send = (sending: Sending): Promise<Hex> => chain.walletClient.sendTransaction(sending)
 
   const sendMove = (move: Move): Promise<Hex> => {
@@ -118,21 +118,21 @@ export const createMoves = async (chain: TestChain) => {
     kinds: kindsOf(on),
     count: sendings.length,
     sendMove,
-    /** One transaction in one block. */
+    /** Mines one transaction in one block. */
     alone: async (move: Move) => void (await chain.receiptOf(await sendMove(move))),
-    /** All of them in one block. */
+    /** Mines all of them in one block. */
     together: async (moves: readonly Move[]) => {
       await chain.setAutomine(false)
       for (const move of moves) await sendMove(move)
       await chain.mine(1)
       await chain.setAutomine(true)
     },
-    /** A thousand events that nobody asked for, in one block. */
+    /** A thousand unrelated events in one block. */
     spam: async (count: number) => {
       const args = [people[3].address, somebody, BigInt(count)]
       await chain.receiptOf(await send({ ...call(people[3], oddNft, 'spam', args), gas: 5_000_000n }))
     },
-    /** Replaces the newest blocks by as many in which only some of their transactions are, in their order, but elsewhere. */
+    /** Replaces the newest blocks by as many others, with only some of their transactions, in order but in other blocks. */
     remine: async ({ depth, keepEach }: { readonly depth: number; readonly keepEach: number }) => {
       const head = await chain.publicClient.getBlockNumber()
       const kept: Hex[] = []
@@ -148,7 +148,7 @@ export const createMoves = async (chain: TestChain) => {
 
 export type Moves = Awaited<ReturnType<typeof createMoves>>
 
-/** A move by any of the people to any of them. */
+/** A move between any two of the accounts. */
 export const anyMove = (kinds: number) =>
   fc.record({
     kind: fc.integer({ min: 0, max: kinds - 1 }),

@@ -8,7 +8,7 @@ import {
 } from '../../src/activity/read-range.ts'
 
 describe('the width of a range', () => {
-  test('doubles while ranges are small, up to its bound', () => {
+  test('doubles while ranges are small, up to its limit', () => {
     let width = FIRST_WIDTH
     for (let range = 0; range < 20; range += 1) {
       width = widthAfterSuccess({ width, blocksRead: width, movementsRead: 10 })
@@ -16,11 +16,11 @@ describe('the width of a range', () => {
     expect(width).toBe(MAX_WIDTH)
   })
 
-  test('stays as it is at the end of the chain, where it was not tried', () => {
+  test('does not change at the end of the chain, where the range was shorter', () => {
     expect(widthAfterSuccess({ width: 64, blocksRead: 1, movementsRead: 5 })).toBe(64)
   })
 
-  test('shrinks in proportion where a range has too much in it', () => {
+  test('shrinks in proportion if a range has too many movements', () => {
     expect(widthAfterSuccess({ width: 100, blocksRead: 100, movementsRead: MOVEMENTS_AIMED_AT * 4 })).toBe(25)
     expect(widthAfterSuccess({ width: 100, blocksRead: 2, movementsRead: MOVEMENTS_AIMED_AT * 4 })).toBe(1)
   })
@@ -30,7 +30,7 @@ describe('the width of a range', () => {
     expect([2, 1].map(widthAfterRefusal)).toEqual([1, 1])
   })
 
-  test('halves where it was refused', () => {
+  test('halves after a refusal', () => {
     expect(widthAfterRefusal(9)).toBe(4)
   })
 })

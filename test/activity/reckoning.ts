@@ -1,6 +1,6 @@
-// What each wallet must see, from receipts and call traces, by a decoder and a tracer (debug_traceTransaction) that share
-// nothing with ours, which reads blocks by trace_block. A node keeps no state below a reorganisation: so transactions are
-// traced as they are mined, where they are mined.
+// What each wallet must see, computed from receipts and call traces. Decoder and tracer (debug_traceTransaction) share
+// nothing with ours, which uses trace_block. A node keeps no state of replaced blocks, so each transaction is traced right
+// after it is mined.
 
 import {
   type Address,
@@ -19,7 +19,7 @@ import type { TestChain } from '../support/chains.ts'
 export type Kind = 'coin' | 'nft' | 'multi'
 type Kinds = ReadonlyMap<Address, { readonly kind: Kind; readonly decimals: number }>
 
-/** One movement, as an activity item names it. */
+/** One movement, in the terms of an activity item. */
 type Line = { readonly from: string; readonly to: string; readonly asset: string; readonly what: 'token' | 'nft' }
 
 type Call = {
@@ -44,7 +44,7 @@ const coinLine = (from: Hex, to: Hex, amount: bigint): Line => ({
   ...{ asset: `ETH - ${formatUnits(amount, 18)}`, what: 'token' },
 })
 
-/** What failed has undone all below it; a delegate call names a value that it only inherits. */
+/** A failed call undoes all calls below it. A delegate call only inherits the value that it names. */
 const linesOfTree = ({ type, from, to, value, error, calls }: Call, seen: Seen): readonly Line[] => {
   const amount = hexToBigInt(value ?? '0x0')
   if (error !== undefined) {
@@ -86,7 +86,7 @@ const linesOfLog = (kinds: Kinds, log: Log): readonly Line[] => {
 export const createReckoning = ({ chain, kinds }: { readonly chain: TestChain; readonly kinds: Kinds }) => {
   const { publicClient, rpc } = chain
   const seen: Seen = { undone: 0, types: new Set(), together: 0, again: 0 }
-  /** By the block's hash and the transaction's: the same transaction may be mined again, and do something else. */
+  /** By the hashes of block and transaction: a transaction may be mined again and then do something else. */
   const traced = new Map<string, readonly Line[]>()
   let notedTo = 0n
 
@@ -97,7 +97,7 @@ export const createReckoning = ({ chain, kinds }: { readonly chain: TestChain; r
     return linesOfTree((await rpc('debug_traceTransaction', [hash, { tracer: 'callTracer' }])) as Call, seen)
   }
 
-  /** Traces what is new on the chain; after a reorganisation, from the first block that it replaced. */
+  /** Traces the new blocks; after a reorganisation from the first replaced block on. */
   const note = async (from = notedTo + 1n): Promise<void> => {
     const head = await publicClient.getBlockNumber()
     for (let number = from; number <= head; number += 1n) {
@@ -108,7 +108,7 @@ export const createReckoning = ({ chain, kinds }: { readonly chain: TestChain; r
     notedTo = head
   }
 
-  /** A line an item, newest block first, down to a block; coins down to another one. */
+  /** One line per item, newest block first, down to one block; for coins down to another one. */
   const expected = async (
     addresses: readonly Address[],
     { fromBlock = 1n, coinsFrom = fromBlock }: { readonly fromBlock?: bigint; readonly coinsFrom?: bigint } = {},
@@ -138,7 +138,7 @@ export const createReckoning = ({ chain, kinds }: { readonly chain: TestChain; r
   return { note, expected, seen }
 }
 
-/** What a test needs of an item of GET /activity. */
+/** The fields of an item of GET /activity that a test needs. */
 export type Item = {
   readonly type: string
   readonly timestamp: string
@@ -148,6 +148,6 @@ export type Item = {
   readonly token: { readonly contract_address: string }
 }
 
-/** As `expected` tells it. */
+/** An item in the form of `expected`. */
 export const told = ({ timestamp, transaction_hash, type, token, metadata }: Item): string =>
   `${timestamp} ${transaction_hash} ${type} ${token.contract_address} ${metadata.token_id ?? '-'} ${metadata.amount}`

@@ -1,4 +1,4 @@
-// Activity of wallets on a network of Substrate, from the block to the wire.
+// Activity of wallets on a Substrate network, from the block to the HTTP answer.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomBytes, randomUUID } from 'node:crypto'
@@ -53,7 +53,7 @@ afterAll(async () => {
   await local?.stop()
 })
 
-/** By Alice, in a block. @returns the extrinsic's hash */
+/** Sends a call signed by Alice and waits until it is in a block. @returns the extrinsic's hash */
 const send = async (...calls: readonly [pallet: string, name: string, ...values: unknown[]][]): Promise<Hex> => {
   const made = calls.map(([pallet, name, ...values]) => runtime.calls[pallet]?.[name]?.(...values))
   const input = runtime.calls.utility?.batchAll?.(made).toHex()
@@ -82,7 +82,7 @@ const activityOf = async (address: string) => {
   }[]
 }
 
-test('lists what came in and went out: coins, assets and NFTs', async () => {
+test('lists received and sent coins, assets and NFTs', async () => {
   const { json } = await service.post('/wallets', {
     network: NETWORK,
     name: 'Ann',
@@ -116,7 +116,7 @@ test('lists what came in and went out: coins, assets and NFTs', async () => {
 test('keeps and lists a foreign asset, however long its Location is', async () => {
   const wallet = { network: NETWORK, name: 'Eve', owner_id: randomUUID(), ...developer }
   const { address } = (await service.post('/wallets', wallet)).json
-  // Eight junctions of the longest kind: AccountId32 with a network that is told by its fork.
+  // Eight junctions of the longest kind: AccountId32 with a network identified by its fork.
   const contract = `foreign:0x${randomBytes(2 + 8 * 75).toString('hex')}`
   const ether = { standard: 'erc20', name: 'Ether', symbol: 'ETH', decimals: 18 } as const
   await writeFacts(worker.db, { network: NETWORK, facts: new Map([[contract, ether]]) })
@@ -144,7 +144,7 @@ test('keeps and lists a foreign asset, however long its Location is', async () =
   expect([coin.symbol, more]).toEqual(['DOT', []])
 })
 
-test('walks back through all blocks for an imported key, and says how far it came', async () => {
+test('reads all past blocks for an imported key, and says how far it is', async () => {
   const phrase = generateMnemonic(wordlist)
   const imported = { network: NETWORK, name: 'Old', owner_id: randomUUID(), mnemonic_phrase: phrase, ...developer }
   const address = chain.addressOf(new Keyring({ type: 'sr25519' }).addFromMnemonic(phrase).publicKey)
@@ -154,7 +154,7 @@ test('walks back through all blocks for an imported key, and says how far it cam
   await index()
   expect((await service.post('/wallets/import', imported)).json.address).toBe(address)
   expect(await activityOf(address)).toEqual([])
-  /** So that it takes more than one step. */
+  /** Small, so that it takes more than one step. */
   const narrow: Chain = {
     ...chain,
     movements: async (range) => {
@@ -181,7 +181,7 @@ test('walks back through all blocks for an imported key, and says how far it cam
   ])
 }, 30_000)
 
-test('of a network without a node, what a new key does is looked for when it has one', async () => {
+test('activity of a new key on a network without a node is read once there is a node', async () => {
   const { json } = await service.post('/wallets', {
     network: 'Vara',
     name: 'Vic',
@@ -201,7 +201,7 @@ test('of a network without a node, what a new key does is looked for when it has
   expect(await rows()).toMatchObject([{ begun_at: null }])
 })
 
-describe('blocks that a node has let go of', () => {
+describe('blocks that a node has pruned', () => {
   /** By number and by hash. */
   const gone = new Set<unknown>()
   let node: ReturnType<typeof startFakeNode>
@@ -240,7 +240,7 @@ describe('blocks that a node has let go of', () => {
     message: expect.stringContaining(`no longer has the next block, ${number}:`),
   })
 
-  test('are passed over by the tracker where nothing waits that could be in them, and the indexer says what it waits for', async () => {
+  test('are skipped by the tracker if no waiting transaction can be in them; the indexer says what it waits for', async () => {
     await track()
     await index()
     const at = Number(await stands())
@@ -254,7 +254,7 @@ describe('blocks that a node has let go of', () => {
     for (let steps = 0; (await indexStep(pruned, there)) !== 'caught_up'; steps += 1) expect(steps).toBeLessThan(10)
   }, 30_000)
 
-  test('hold the tracker where one could be in them that waits: its end is not guessed', async () => {
+  test('stop the tracker if a waiting transaction could be in them: its result is not guessed', async () => {
     const { address } = await service.newWallet({ network: NETWORK })
     const to = chain.addressOf(alice.publicKey)
     await local.fund(address)

@@ -1,4 +1,4 @@
-// What the tests of activity, NFTs and metadata stand on: a database, a chain, and both kinds of process on them.
+// The set-up for tests of activity, NFTs and metadata: a database, a chain, and contexts of both kinds of process.
 
 import { randomBytes, randomUUID } from 'node:crypto'
 import { Type } from '@sinclair/typebox'
@@ -199,7 +199,7 @@ export const startWorld = async () => {
     return { id, apiKey: key.text }
   }
 
-  /** A wallet's row; nobody signs with it here, so its keys are noise. */
+  /** A wallet's row. It never signs here, so its keys are random. */
   const watch = async (project: Project, address: string, network: Network = 'Ethereum'): Promise<void> => {
     const keyringId = randomUUID()
     const ownerId = randomUUID()
@@ -224,7 +224,7 @@ export const startWorld = async () => {
     })
   }
 
-  /** Steps an indexer until it is at the chain's end. */
+  /** Runs steps of an indexer until it is at the chain's end. */
   const index = async (ctx: WorkerCtx = worker): Promise<number> => {
     for (let steps = 1; steps <= 500; steps += 1) {
       const result = await indexStep(ctx, ctx.chains.withNode('Ethereum'))
@@ -234,7 +234,7 @@ export const startWorld = async () => {
     throw new Error('the indexer did not catch up')
   }
 
-  /** Steps a walk back through what an address moved before it was watched. @returns how many it took. */
+  /** Runs steps of the backfill of an address. @returns the number of steps. */
   const walkBack = async (
     address: string,
     {
@@ -248,7 +248,7 @@ export const startWorld = async () => {
     throw new Error('the walk did not end')
   }
 
-  /** Imports an address as it is. */
+  /** Imports an address. */
   const own = async (project: Project, address: string, keyMadeAt: Date | null = null): Promise<void> => {
     await watch(project, address)
     await requestBackfill(api.db, { network: 'Ethereum', address, keyMadeAt })
@@ -269,7 +269,7 @@ export const startWorld = async () => {
   const get = (project: Project, path: string, target = app): Promise<Answer> =>
     request(path, asProject(project), target)
 
-  /** All pages of what a wallet is told, newest first. */
+  /** All pages of a wallet's activity, newest first. */
   const listed = async (project: Project, address: string): Promise<readonly Item[]> => {
     const items: Item[] = []
     for (let page = 1; ; page += 1) {

@@ -18,7 +18,7 @@ const links = (chain?: string) =>
     join audit a on a.id = c.audit_id where ${chain ?? null}::text is null or c.chain = ${chain ?? null}
     order by c.chain, c.position`
 
-/** The chain by hand: written from its description, with nothing of src. */
+/** The chain by hand, written from its description, without code of src. */
 const headByHand = (serviceKey: Uint8Array, parts: readonly (string | Uint8Array)[]): string => {
   const field = (part: string | Uint8Array) => {
     const bytes = Buffer.from(part)
@@ -63,7 +63,7 @@ describe('the chain', () => {
     }
   })
 
-  test('goes on where it ended, in any process, and does nothing where nothing is new', async () => {
+  test('continues where it ended, in any process, and does nothing without new rows', async () => {
     await audit.write(audit.one)
     await audit.chain()
     await audit.write(audit.one, audit.one)
@@ -75,7 +75,7 @@ describe('the chain', () => {
     expect((await audit.verify()).broken).toEqual([])
   })
 
-  test('takes a bounded number of rows a step', async () => {
+  test('adds a limited number of rows in each step', async () => {
     await Promise.all(Array.from({ length: 2_300 }, () => audit.audit.commit(audit.act())))
     const { step } = audit.chainer()
     const counts: number[] = []
@@ -87,7 +87,7 @@ describe('the chain', () => {
     expect(await audit.verify()).toMatchObject({ rows: 2_300n, broken: [], unchained: { rows: 0, oldest: null } })
   })
 
-  test('gives a row that committed late the next position, without waiting for it', async () => {
+  test('gives a row that was committed late the next position, without waiting for it', async () => {
     const release = Promise.withResolvers<void>()
     const inserted = Promise.withResolvers<void>()
     const slow = audit.api.transaction(async (tx) => {
@@ -107,7 +107,7 @@ describe('the chain', () => {
     expect(await audit.verify()).toMatchObject({ broken: [], unchained: { rows: 0 } })
   })
 
-  test('finds a row that was slower than thousands of others', async () => {
+  test('finds a row that was committed after thousands of others', async () => {
     const release = Promise.withResolvers<void>()
     const inserted = Promise.withResolvers<void>()
     const slow = audit.api.transaction(async (tx) => {
@@ -127,14 +127,14 @@ describe('the chain', () => {
     while ((await links('deployment')).length === 0 && steps < 10) {
       await step()
       steps += 1
-      // New rows all the time do not keep it from looking.
+      // Constant new rows do not prevent the search.
       await audit.write(audit.one)
     }
     expect(steps).toBeLessThanOrEqual(3)
     expect((await links('deployment')).map((row) => row.audit_id)).toEqual(['1'])
   }, 30_000)
 
-  test('is never extended twice by two processes: the slower one is overtaken', async () => {
+  test('is never extended twice by two processes: the slower one does nothing', async () => {
     await Promise.all(
       Array.from({ length: 900 }, (_, index) => audit.audit.commit(audit.act(index % 3 ? audit.one : null))),
     )
@@ -145,7 +145,7 @@ describe('the chain', () => {
     expect((await audit.verify()).broken).toEqual([])
   })
 
-  test('is written while rows are written, and holds all along', async () => {
+  test('can be written and verified while rows are written', async () => {
     let writing = true
     const { step } = audit.chainer()
     const chaining = (async () => {
@@ -172,7 +172,7 @@ describe('the chain', () => {
     expect(await audit.verify()).toMatchObject({ rows: 360n, broken: [], unchained: { rows: 0 } })
   })
 
-  test('raises an alarm for a row that this service did not write, and chains it all the same', async () => {
+  test('raises an alarm for a row that this service did not write, but chains it too', async () => {
     await audit.superuser`insert into audit (project_id, at, actor, action, subject, details, mac)
       values (${audit.one}, now(), 'operator', 'transaction_signed', 'x', '{}', '\\x00')`
     await audit.chain()
@@ -182,7 +182,7 @@ describe('the chain', () => {
     ])
   })
 
-  test.each(['worker', 'api'] as const)('is only added to by the %s', async (role) => {
+  test.each(['worker', 'api'] as const)('can only be extended by the %s, not changed', async (role) => {
     await audit.write(audit.one)
     await audit.chain()
     const db = audit[role]
@@ -197,7 +197,7 @@ describe('heads in the log', () => {
   const published = () => audit.lines.filter(({ msg }) => msg === 'audit head').map(({ head }) => head)
   const heads = async () => (await audit.verify()).ends.map(shownHead)
 
-  test('appear when they move, one line a chain, and can be proved as they are', async () => {
+  test('appear when they move, one line for each chain, and can be verified', async () => {
     await audit.write(audit.one, audit.one, null)
     const { step } = audit.chainer()
     await step()
@@ -208,7 +208,7 @@ describe('heads in the log', () => {
     expect(line).toMatchObject({ chain: audit.one, position: '2', level: 30 })
   })
 
-  test('of a chain that moves all the time appear once in ten seconds, the newest', async () => {
+  test('of a chain that moves constantly appear once in ten seconds, with the newest one', async () => {
     const { step } = audit.chainer()
     for (let second = 0; second < 25; second += 1) {
       await audit.write(audit.one)
@@ -224,7 +224,7 @@ describe('heads in the log', () => {
     expect(published()).toHaveLength(4)
   })
 
-  test('of many chains appear some at a time, and each in its turn', async () => {
+  test('of many chains appear a few at a time, each in its turn', async () => {
     const projects = Array.from({ length: 50 }, () => crypto.randomUUID())
     await audit.superuser`insert into projects ${audit.superuser(projects.map((id) => ({ id, name: 'P' })))}`
     await audit.write(...projects)
@@ -238,7 +238,7 @@ describe('heads in the log', () => {
     expect(new Set(published()).size).toBe(50)
   })
 
-  test('that a process did not come to publish are published by the next one', async () => {
+  test('that a process did not publish are published by the next one', async () => {
     await audit.write(audit.one)
     await audit.chain()
     audit.lines.length = 0

@@ -44,14 +44,14 @@ export const openAudit = async () => {
     write: async (...projectIds: readonly (string | null)[]) => {
       for (const projectId of projectIds) await audit.commit(act(projectId))
     },
-    /** Chains all that is there. */
+    /** Chains all rows. */
     chain: async () => {
       const { step } = chainer()
       while ((await step()) === 'advanced');
     },
     verify: (input: { readonly chain?: string; readonly heads?: readonly NotedHead[] } = {}) =>
       verifyAudit({ db: worker, sealer }, { chain: null, heads: [], onProgress: () => {}, ...input }),
-    /** As somebody who owns the database: with the triggers that forbid it switched off. */
+    /** Runs as the owner of the database, with the protecting triggers switched off. */
     tamper: (work: (sql: Sql) => Promise<unknown>) =>
       superuser.begin(async (sql) => {
         await sql`set local session_replication_role = replica`

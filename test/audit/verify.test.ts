@@ -1,5 +1,5 @@
-// Whoever owns the database can switch its triggers off. Each test does something that such a one could do, and expects it
-// to be found, at the row where it was done.
+// The owner of the database can switch its triggers off. Each test makes a change that the owner could make, and expects it
+// to be found at the changed row.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { Sql } from 'postgres'
@@ -10,7 +10,7 @@ import { openAudit, type TestAudit } from './support.ts'
 
 let audit: TestAudit
 
-/** Rows 1, 3, 4, 6, 7 are of the one project, 2 of the other, 5 of the deployment; 8 is not chained. */
+/** Rows 1, 3, 4, 6 and 7 belong to one project, 2 to the other, 5 to the deployment; 8 is not chained. */
 beforeEach(async () => {
   audit = await openAudit()
   const { one, other } = audit
@@ -65,7 +65,7 @@ describe('an edited row', () => {
     expect(await found()).toEqual([{ chain: 'one', position: 3, auditId: 4, trouble: row }])
   })
 
-  test('is found where a list has the MAC of the object', async () => {
+  test('is found if a list has the MAC of an object', async () => {
     // {"0": "a"} and ["a"] have the same names and values.
     await audit.audit.commit(audit.act(audit.one, { details: { 0: 'a' } }))
     await audit.chain()
@@ -74,7 +74,7 @@ describe('an edited row', () => {
     expect(await found()).toMatchObject([{ position: 7, auditId: 9, trouble: row }])
   })
 
-  test('is found where it is said to be of another project, or of none', async () => {
+  test('is found if its project was changed or removed', async () => {
     await audit.tamper((sql) => sql`update audit set project_id = ${audit.other} where id = 4`)
     const trouble = 'its audit row belongs to another chain'
     expect(await found()).toEqual([{ chain: 'one', position: 3, auditId: 4, trouble }])
@@ -82,14 +82,14 @@ describe('an edited row', () => {
     expect(await found()).toEqual([{ chain: 'one', position: 3, auditId: 4, trouble }])
   })
 
-  test('is found where it is not chained yet', async () => {
+  test('is found if it is not chained yet', async () => {
     await audit.tamper((sql) => sql`update audit set actor = 'x' where id = 8`)
     const trouble = 'the audit row is not as it was written'
     expect(await found()).toEqual([{ chain: 'one', position: null, auditId: 8, trouble }])
     expect((await audit.verify()).unchained.rows).toBe(1)
   })
 
-  test('is told of in each chain, the first one', async () => {
+  test('is reported for each chain, the first one of each', async () => {
     await audit.tamper((sql) => sql`update audit set actor = 'x' where id in (2, 5, 6, 7)`)
     expect((await found()).sort((a, b) => (a.auditId ?? 0) - (b.auditId ?? 0))).toEqual([
       { chain: 'other', position: 1, auditId: 2, trouble: row },
@@ -98,7 +98,7 @@ describe('an edited row', () => {
     ])
   })
 
-  test("of another project is not looked for where one's own chain is verified", async () => {
+  test("in another project's chain is not reported if only one's own chain is verified", async () => {
     await audit.tamper((sql) => sql`update audit set actor = 'x' where id in (2, 8)`)
     expect(await found({ chain: audit.other })).toEqual([{ chain: 'other', position: 1, auditId: 2, trouble: row }])
     expect(await found({ chain: 'deployment' })).toEqual([])
@@ -111,7 +111,7 @@ describe('a deleted row', () => {
     expect(await found()).toEqual([{ chain: 'one', position: 3, auditId: 4, trouble: 'its audit row is gone' }])
   })
 
-  test('is found by the gap where its link went with it', async () => {
+  test('is found by the gap if its link was deleted too', async () => {
     await audit.tamper(async (sql) => {
       await sql`delete from audit where id in (3, 4)`
       await sql`delete from audit_chain where audit_id in (3, 4)`
@@ -120,7 +120,7 @@ describe('a deleted row', () => {
     expect(await found()).toEqual([{ chain: 'one', position: 2, auditId: null, trouble }])
   })
 
-  test('is found where the gap was closed', async () => {
+  test('is found even if the gap was closed', async () => {
     await audit.tamper(async (sql) => {
       await sql`delete from audit_chain where audit_id = 4`
       await sql`delete from audit where id = 4`
@@ -130,7 +130,7 @@ describe('a deleted row', () => {
     expect(await found()).toEqual([{ chain: 'one', position: 3, auditId: 6, trouble: link }])
   })
 
-  test('at the end of a chain is found by a noted head alone', async () => {
+  test('at the end of a chain is found only by a noted head', async () => {
     const heads = await noted()
     await audit.tamper(async (sql) => {
       await sql`delete from audit_chain where audit_id in (6, 7)`
@@ -142,7 +142,7 @@ describe('a deleted row', () => {
     ])
   })
 
-  test('is found by a noted head where all of its chain went', async () => {
+  test('is found by a noted head if the whole chain was deleted', async () => {
     const heads = await noted()
     await audit.tamper(async (sql) => {
       await sql`delete from audit_chain where chain = ${audit.other}`
@@ -156,7 +156,7 @@ describe('a deleted row', () => {
 })
 
 describe('swapped rows', () => {
-  test('are found where their contents changed places', async () => {
+  test('are found if their contents were swapped', async () => {
     await audit.tamper(
       (sql) => sql`update audit t set (at, actor, action, subject, details, mac) =
         (select o.at, o.actor, o.action, o.subject, o.details, o.mac from audit o where o.id = 10 - t.id)
@@ -165,7 +165,7 @@ describe('swapped rows', () => {
     expect(await found()).toEqual([{ chain: 'one', position: 3, auditId: 4, trouble: link }])
   })
 
-  test('are found where their links changed places', async () => {
+  test('are found if their links were swapped', async () => {
     await audit.tamper(async (sql) => {
       await sql`update audit_chain set audit_id = -4 where audit_id = 4`
       await sql`update audit_chain set audit_id = 4 where audit_id = 6`
@@ -174,7 +174,7 @@ describe('swapped rows', () => {
     expect(await found()).toEqual([{ chain: 'one', position: 3, auditId: 6, trouble: link }])
   })
 
-  test('are found where the links changed places with their heads', async () => {
+  test('are found if their links and heads were swapped', async () => {
     await audit.tamper(async (sql) => {
       await sql`update audit_chain set position = -3 where chain = ${audit.one} and position = 3`
       await sql`update audit_chain set position = 3 where chain = ${audit.one} and position = 4`
@@ -191,7 +191,7 @@ test('a link with another head is found', async () => {
   expect(await found()).toEqual([{ chain: 'one', position: 3, auditId: 4, trouble: link }])
 })
 
-test('a row that was written by hand is found, chained or not', async () => {
+test('a row written by hand is found, chained or not', async () => {
   await audit.superuser`insert into audit (project_id, at, actor, action, subject, details, mac)
     values (${audit.one}, now(), 'operator', 'transaction_signed', 'x', '{}', ${new Uint8Array(32)})`
   expect(await found()).toMatchObject([{ position: null, auditId: 9 }])
@@ -200,7 +200,7 @@ test('a row that was written by hand is found, chained or not', async () => {
 })
 
 describe('somebody who has the service key', () => {
-  /** Writes a row again with another actor, its MAC included. */
+  /** Rewrites a row with another actor and a right MAC. */
   const forgeRow = async (sql: Sql, id: number) => {
     const forger = createAudit({ db: audit.api, sealer: audit.sealer, now: () => audit.clock.now })
     await forger.commit(audit.act(audit.one, { actor: 'somebody else' }))
@@ -209,7 +209,7 @@ describe('somebody who has the service key', () => {
     await sql`delete from audit where id = (select max(id) from audit)`
   }
 
-  /** Writes all links of a chain again, as the service would have. */
+  /** Rewrites all links of a chain as the service would. */
   const forgeChain = async (sql: Sql, chain: string) => {
     const makeLink = createLinkMaker(audit.sealer)
     const rows = await sql<{ id: string; mac: Uint8Array; projectId: string }[]>`
@@ -224,12 +224,12 @@ describe('somebody who has the service key', () => {
     }
   }
 
-  test('and recomputes a row is found at its link', async () => {
+  test('and rewrites a row is detected at its link', async () => {
     await audit.tamper((sql) => forgeRow(sql, 4))
     expect(await found()).toEqual([{ chain: 'one', position: 3, auditId: 4, trouble: link }])
   })
 
-  test('and recomputes everything is found by a head that was noted, and by nothing else', async () => {
+  test('and rewrites everything is detected only by a noted head', async () => {
     const heads = await noted()
     await audit.tamper(async (sql) => {
       await forgeRow(sql, 4)
@@ -241,7 +241,7 @@ describe('somebody who has the service key', () => {
     ])
   })
 
-  test('and leaves a row out is found by a head that was noted', async () => {
+  test('and leaves out a row is detected by a noted head', async () => {
     const heads = await noted()
     await audit.tamper(async (sql) => {
       await sql`delete from audit_chain where audit_id = 4`
@@ -252,7 +252,7 @@ describe('somebody who has the service key', () => {
     expect(await found({ heads })).toMatchObject([{ chain: 'one', trouble: expect.stringContaining('was noted') }])
   })
 
-  test('is not found behind a head that was noted before what is forged', async () => {
+  test('is not detected by a head that was noted before the forged row', async () => {
     await audit.tamper(async (sql) => {
       await forgeRow(sql, 8)
     })
@@ -261,19 +261,19 @@ describe('somebody who has the service key', () => {
 })
 
 describe('a noted head', () => {
-  test('is proved by every later state of the chain', async () => {
+  test('is confirmed by every later state of the chain', async () => {
     const heads = await noted()
     await audit.write(audit.one, null, audit.other)
     await audit.chain()
     expect(await audit.verify({ heads })).toMatchObject({ rows: 11n, broken: [] })
   })
 
-  test('of a chain that never was is not proved', async () => {
+  test('of a chain that never existed is not confirmed', async () => {
     const head = { chain: 'deployment', position: 2n, head: new Uint8Array(32) }
     expect(await found({ heads: [head] })).toMatchObject([{ chain: 'deployment', position: 2 }])
   })
 
-  test('with other bytes is not proved', async () => {
+  test('with other bytes is not confirmed', async () => {
     const [first] = await noted()
     if (first === undefined) throw new Error('there is no head')
     const changed = Uint8Array.from(first.head)

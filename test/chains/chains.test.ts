@@ -21,13 +21,13 @@ const names = (chains: readonly NodelessChain[]) => chains.map(({ network }) => 
 describe('the networks of a deployment', () => {
   const chains = chainsWith('Base', 'Vara')
 
-  test('have wallets where there is a node, and on Substrate networks without one', () => {
+  test('have wallets if there is a node, and on Substrate networks also without one', () => {
     expect(names(chains.all)).toEqual(['Base', 'Vara'])
     expect(names(chains.served)).toEqual(['Base', 'Polkadot', 'Vara'])
     expect(names(chains.known)).toEqual(ALL)
   })
 
-  test('without a node are refused where one is needed', () => {
+  test('without a node are refused for what needs a node', () => {
     expect(() => chains.withNode('Polkadot')).toThrow('Polkadot has no node in this deployment.')
     expect(() => chains.get('Ethereum')).toThrow('Ethereum is not served by this deployment.')
     expect(chains.withNode('Base').head).toBeFunction()
@@ -38,7 +38,7 @@ describe('the networks of a deployment', () => {
     )
   })
 
-  test('take addresses and check messages without a node', async () => {
+  test('accept addresses and verify messages without a node', async () => {
     for (const chain of chainsWith().known) {
       const address = chain.randomAddress()
       expect(chain.parseAddress(address, 'address')).toBe(address)
@@ -46,7 +46,7 @@ describe('the networks of a deployment', () => {
     }
   })
 
-  test('of one family have one text for an account', () => {
+  test('of one family have the same text for an account', () => {
     const [polkadot, vara] = [chains.of('Polkadot'), chains.of('Vara')]
     const key = new Uint8Array(32).fill(7)
     expect(vara.accountOf(vara.addressOf(key))).toBe(polkadot.addressOf(key))

@@ -20,7 +20,7 @@ const sentenceOf = (text: string): string => {
 const GWEI = 1_000_000_000n
 
 describe('a file of further networks', () => {
-  test('gives EVM networks behind those that are built in, with defaults for what it leaves out', () => {
+  test('adds EVM networks after the built-in ones, with defaults for missing fields', () => {
     const rows = readNetworks(VARIABLES)
     expect(rows.map(({ network }) => network)).toEqual([
       ...['Ethereum', 'Polygon', 'Base', 'Avalanche', 'Polkadot', 'Vara'],
@@ -47,7 +47,7 @@ describe('a file of further networks', () => {
     })
   })
 
-  test('has the variables of its networks read like those of the others', () => {
+  test('makes the variables of its networks work like those of the others', () => {
     const rest = { DATABASE_URL: 'postgres://127.0.0.1/x', SERVICE_KEY: 'fd:3', PUBLIC_BASE_URL: 'https://x.example' }
     const config = readConfig({
       ...VARIABLES,
@@ -65,7 +65,7 @@ describe('a file of further networks', () => {
     )
   })
 
-  test('must be there', () => {
+  test('must exist', () => {
     expect(() => readNetworks({ ...VARIABLES, NETWORKS_FILE: '/nowhere.json' })).toThrow(
       'NETWORKS_FILE must be the path of a file that can be read; /nowhere.json is not (ENOENT).',
     )
@@ -106,7 +106,7 @@ describe('a file of further networks', () => {
       'line 14: "max_fee_gwei" must be a decimal number of gwei in quotation marks',
     ],
     [
-      'a coin with a number for its word',
+      'a number as the word of a coin',
       changed(coin({ word: 5 })),
       'line 6: "coin.word" must be a word of 2 to 16 capital letters',
     ],
@@ -126,17 +126,17 @@ describe('a file of further networks', () => {
       'line 16: "explorer_url" must be a URL that begins with https:// or http://.',
     ],
     [
-      'the name of a network that is built in',
+      'the name of a built-in network',
       changed({ name: 'POLYGON' }),
       'line 3: "name" must be one that no other network has; there is Polygon.',
     ],
     [
-      'the chain id of one',
+      'the chain id of a built-in network',
       changed({ chain_id: 11155111 }),
       'line 4: "chain_id" must be one that no other network has; it is that of Ethereum.',
     ],
     [
-      'the chain id of one in the other environment',
+      'the chain id of a built-in network in the other environment',
       changed({ chain_id: 1 }),
       'line 4: "chain_id" must be one that no other network has; it is that of Ethereum.',
     ],
@@ -151,7 +151,7 @@ describe('a file of further networks', () => {
       'line 20: "chain_id" must be one that no other network has; it is that of Harbor.',
     ],
     [
-      'a cap that nothing passes',
+      'a fee cap below the minimum tip',
       changed({ max_fee_gwei: '0.001' }),
       'line 14: "max_fee_gwei" must be above "min_priority_fee_gwei".',
     ],
@@ -161,17 +161,17 @@ describe('a file of further networks', () => {
       'line 12: "final_depth" must not be below "confirmations".',
     ],
     [
-      'too short a walk back',
+      'a backfill that is too short',
       changed({ whole_backfill_blocks: 9 }),
       'line 17: "whole_backfill_blocks" must not be below "final_depth".',
     ],
     [
-      'an end before the climb',
+      'an expiry before the climb',
       changed({ expire_after_seconds: 20 }),
       'line 17: "expire_after_seconds" must be above "climb_after_seconds".',
     ],
     [
-      'more decimals shown than there are',
+      'more display decimals than decimals',
       changed(coin({ decimals: 3, display_decimals: 4 })),
       'line 5: "coin.display_decimals" must not be above "coin.decimals".',
     ],
@@ -179,7 +179,7 @@ describe('a file of further networks', () => {
     expect(sentenceOf(text)).toStartWith(`networks.json, ${sentence}`)
   })
 
-  test('with all that can be said is taken', () => {
+  test('may have all known fields', () => {
     const oracle = '0x420000000000000000000000000000000000000F'
     const whole = {
       ...{ believed_tip_gwei: '3', has_data_floor: true, whole_backfill_blocks: 100, climb_after_seconds: 5 },
@@ -209,7 +209,7 @@ describe('cli networks list', () => {
     return { output, errors, exitCode: await child.exited }
   }
 
-  test('shows what a file comes to, without a database', async () => {
+  test('shows the networks of a file, without a database', async () => {
     const { output, exitCode } = await run(PATH)
     expect(exitCode).toBe(0)
     expect(JSON.parse(output).at(-1)).toEqual({
@@ -218,7 +218,7 @@ describe('cli networks list', () => {
     })
   })
 
-  test('says what is wrong with one, and where', async () => {
+  test('says what is wrong with a file, and where', async () => {
     const wrong = new URL('../../package.json', import.meta.url).pathname
     expect(await run(wrong)).toEqual({
       output: '',

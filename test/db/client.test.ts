@@ -8,7 +8,7 @@ const CUTS = 10
 const PARALLEL = 16
 const NAME = 'strongroom-cut'
 
-/** Ends every connection of the pool under test, as a restart or a fail-over of the server does. */
+/** Ends every connection of the pool under test, like a restart or a fail-over of the server. */
 const cutter = (url: string) => {
   const admin = postgres(url, { max: 1 })
   return {
@@ -53,7 +53,7 @@ describe('a function to run after a commit', () => {
     })
     await expect(thrown).rejects.toThrow('undone')
     const refused = db.transaction(async (tx) => {
-      // Only the commit looks whether they are unique.
+      // Uniqueness is only checked at the commit.
       await tx.execute(sql`insert into numbers values (2), (2)`)
       tx.afterCommit(() => done.push('refused'))
     })
@@ -66,14 +66,14 @@ describe('a function to run after a commit', () => {
 })
 
 describe('when the connections are cut under load', () => {
-  test('a transaction whose connection is gone before it begins gives its place in the pool back', async () => {
+  test('a transaction whose connection is lost before it begins returns its place in the pool', async () => {
     const database = await createDatabase()
     const { admin, cut } = cutter(database.url)
     const db = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: NAME })
     try {
       await db.execute(sql`select 1`)
       for (let cuts = 0; cuts < 3; cuts += 1) {
-        // The begin is on its way while the server ends the connection, or goes to a new one.
+        // The begin was sent when the server ends the connection, or uses a new connection.
         let isOver = false
         const begun = db
           .transaction(async (tx) => tx.execute(sql`select pg_sleep(60)`))
@@ -116,13 +116,13 @@ describe('when the connections are cut under load', () => {
     try {
       const loads = Array.from({ length: PARALLEL }, load)
       for (let cuts = 0; cuts < CUTS; cuts += 1) {
-        // Some get through between two cuts, however slow the machine is.
+        // Some succeed between two cuts, even on a slow machine.
         const before = done
         while (done === before) await Bun.sleep(50)
         await cut()
       }
       stopping = true
-      // A query that is lost would keep its loop here for ever.
+      // A lost query would block its loop here for ever.
       await Promise.all(loads)
       await Promise.all(Array.from({ length: PARALLEL }, () => one(next++)))
       expect(errors.length).toBeGreaterThan(0)
@@ -162,7 +162,7 @@ describe('a statement', () => {
     }
   })
 
-  test('that a branch sends after the end of its transaction is refused, and reaches no other transaction', async () => {
+  test('that is sent after the end of its transaction is refused, and reaches no other transaction', async () => {
     const database = await createDatabase()
     const db = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: NAME })
     try {
@@ -185,7 +185,7 @@ describe('a statement', () => {
     }
   })
 
-  test('is prepared once a connection where it is short, in a transaction too, and not where it carries a list', async () => {
+  test('is prepared once per connection if it is short, also in a transaction, but not if it contains a list', async () => {
     const database = await createDatabase()
     const db = openDb({ url: database.apiUrl, maxConnections: 1, applicationName: NAME })
     const ask = (tx: Queryable, numbers: readonly number[]) =>

@@ -26,7 +26,7 @@ const denied = async (query: Promise<unknown>) => {
   await expect(query.then(() => 'allowed')).rejects.toMatchObject({ code: '42501' })
 }
 
-/** What db/schema.ts alone would make, as SQL. */
+/** The SQL that creates the schema files' tables. */
 const declaredSchema = async (): Promise<string> => {
   const root = new URL('../..', import.meta.url).pathname
   const child = Bun.spawn(['bun', 'x', 'drizzle-kit', 'export', '--sql'], {
@@ -68,7 +68,7 @@ const CUSTODY = [
 ]
 
 describe('the schema', () => {
-  test('is what the migrations make of an empty database', async () => {
+  test('is what the migrations create in an empty database', async () => {
     const [row] = await owner<{ name: string }[]>`select current_database() || '_declared' as name`
     const name = row?.name ?? ''
     await owner.unsafe(`create database ${name}`)
@@ -86,7 +86,7 @@ describe('the schema', () => {
     }
   })
 
-  test('can be migrated again, from several processes at once', async () => {
+  test('can be migrated repeatedly, also by several processes at once', async () => {
     await Promise.all([migrate(database.url), migrate(database.url), migrate(database.url)])
     await denied(worker`select from keyrings`)
   })
@@ -105,18 +105,18 @@ describe('the schema', () => {
 })
 
 describe('the roles', () => {
-  test('have the rights declared beside each table, and every table declares them', async () => {
+  test('have the rights declared next to each table, and every table declares some', async () => {
     const tables = await owner<{ name: string }[]>`
       select relname as name from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' order by 1`
     const told = Object.values(schema).flatMap((each) => (each instanceof TableAccess ? [each.table] : []))
     expect(told.toSorted()).toEqual(tables.map(({ name }) => name))
   })
 
-  test("the worker's cannot read where keys lie, not even sealed", async () => {
+  test('the worker cannot read tables with keys, not even sealed ones', async () => {
     for (const table of CUSTODY) await denied(worker.unsafe(`select * from ${table}`))
   })
 
-  test("the worker's tells what becomes of a transaction, and cannot change what it does", async () => {
+  test("the worker can record a transaction's progress, but not change what it does", async () => {
     for (const column of [
       '"to"',
       'value',
@@ -138,16 +138,16 @@ describe('the roles', () => {
     await worker`update transactions set status = status, updated_at = now()`
   })
 
-  test("the worker's cannot read API keys", () => denied(worker`select from api_keys`))
+  test('the worker cannot read API keys', () => denied(worker`select from api_keys`))
 
-  test('neither can create tables, or become another', async () => {
+  test('neither can create tables or switch to another role', async () => {
     for (const sql of [api, worker]) {
       await denied(sql`create table mine (id int)`)
       await denied(sql`set role postgres`)
     }
   })
 
-  test('none of a process owns anything, so that none can change what others call', async () => {
+  test('no process’s role owns a function or table, so none can change what others call', async () => {
     const owned = await owner`
       select pg_describe_object(classid, objid, 0) as what from pg_shdepend
       where deptype = 'o' and dbid = (select oid from pg_database where datname = current_database())
@@ -167,7 +167,7 @@ describe('the roles', () => {
     await denied(worker`insert into graphile_worker.migrations (id) values (1000000)`)
   })
 
-  test("the worker's clears away of logins, throttles and idempotency keys what is over, and nothing else", async () => {
+  test('the worker can delete only expired rows of logins, throttles and idempotency keys', async () => {
     const tables = ['email_codes', 'idempotency_keys', 'nonces', 'session_challenges', 'sessions', 'throttles']
     const [row] = await owner`
       select count(*)::int as closed from pg_policies p join pg_class c on c.oid = p.tablename::regclass and c.relrowsecurity
@@ -189,7 +189,7 @@ describe('the roles', () => {
     expect((await api`delete from throttles`).count).toBe(1)
   })
 
-  test("the API's can add a job, and can neither read nor change one", async () => {
+  test('the API can add jobs, but neither read nor change them', async () => {
     await api`select public.add_strongroom_job('reconcile', '{"again":false}', 'once', 'replace', now(), 1)`
     await denied(api`select from graphile_worker._private_jobs`)
     await denied(api`delete from graphile_worker._private_jobs`)
@@ -197,7 +197,7 @@ describe('the roles', () => {
     expect(row).toEqual({ task_identifier: 'reconcile' })
   })
 
-  test('no role changes or removes an audit row, its owner included', async () => {
+  test('no role can change or delete an audit row, not even the owner', async () => {
     for (const sql of [api, worker]) {
       await denied(sql`update audit set actor = 'x'`)
       await denied(sql`delete from audit`)
@@ -211,14 +211,14 @@ describe('the roles', () => {
     })
   })
 
-  test('the API sees numbers of jobs and no job', async () => {
+  test('the API can read numbers of jobs, but no job', async () => {
     await api`select public.add_strongroom_job('reconcile', '{"again":false}', null, null, now() - interval '1 minute', 1)`
     await api`select public.add_strongroom_job('reconcile', '{"again":false}', null, null, now() + interval '1 minute', 1)`
     await api`select public.add_strongroom_job('reconcile', '{"again":true}', null, null, now(), 1)`
     await owner`
       update graphile_worker._private_jobs set attempts = max_attempts, last_error = 'It failed.'
       where payload->>'again' = 'true'`
-    // Another one of its key took its place while it ran: the queue marks such a job in the same way.
+    // A new job with the same key replaced it while it ran; the queue marks such a job in the same way.
     await api`select public.add_strongroom_job('reconcile', '{"again":false}', 'once', 'replace', now(), 1)`
     await owner`update graphile_worker._private_jobs set attempts = max_attempts, key = null where key = 'once'`
     const [row] =
@@ -284,7 +284,7 @@ describe('the tables refuse', () => {
     await refuses(insert({ network, nonce: 9 }), 'transactions_signer')
   })
 
-  test('two transactions that hold one nonce, and allows what no longer holds it', async () => {
+  test('two transactions that hold one nonce, unless one no longer holds it', async () => {
     await insert({ nonce: 7 })
     await refuses(insert({ nonce: 7 }), 'transactions_one_a_nonce')
     await insert({ nonce: 7, holds_nonce: false, status: 'failed', error_code: 'x', error: 'x' })
@@ -298,7 +298,7 @@ describe('the tables refuse', () => {
     await refuses(insert({ nonce: 9, error_code: 'x' }), 'transactions_failed_says_why')
   })
 
-  test('a word that is in no closed list', async () => {
+  test('an unknown value of a closed list', async () => {
     await refuses(insert({ nonce: 10, status: 'done' }), 'transactions_status')
   })
 

@@ -1,4 +1,4 @@
-// The operators' views: described, readable for those who may, and closed to secrets.
+// The operators' views have descriptions, are readable for viewers, and show no secrets.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -28,7 +28,7 @@ const describedColumns = (sql: Sql) => sql<Described[]>`
 
 const viewNames = async () => [...new Set((await describedColumns(owner)).map(({ view }) => view))]
 
-/** As a login user of its own, who is gone afterwards. */
+/** Runs as a new login user, who is removed afterwards. */
 const as = async (options: string, work: (sql: Sql, name: string) => Promise<void>): Promise<void> => {
   const name = `somebody_${crypto.randomUUID().replaceAll('-', '')}`
   await owner.unsafe(`create role ${name} login password 'test' ${options}`)
@@ -44,7 +44,7 @@ const as = async (options: string, work: (sql: Sql, name: string) => Promise<voi
 }
 
 describe('the views', () => {
-  test('say of themselves and of each column what it is; the documentation has them too', async () => {
+  test('have a description for each view and column, and the documentation has them too', async () => {
     const columns = await describedColumns(owner)
     expect(await viewNames()).toEqual([
       ...['attempts', 'backfills', 'jobs', 'late_transactions', 'lowest_waiting', 'signers', 'transactions', 'workers'],
@@ -55,7 +55,7 @@ describe('the views', () => {
     expect(columns.filter(({ column, comment }) => !page.includes(`\n| \`${column}\` | ${comment} |\n`))).toEqual([])
   })
 
-  test('give no cause that the documentation does not explain', () => {
+  test('show only causes that the documentation explains', () => {
     const views = readFileSync(new URL('../../db/views.sql', import.meta.url), 'utf8')
     const page = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8')
     const [, words = ''] = /cross join lateral \(\n {2}select case\n(.*?)end as word\n/s.exec(views) ?? []
@@ -64,7 +64,7 @@ describe('the views', () => {
     expect(causes.filter((cause) => !page.includes(`\n| \`${cause}\` | `))).toEqual([])
   })
 
-  test('are read by a viewer, who reads no table and changes nothing', () =>
+  test('can be read by a viewer, who can read no table and change nothing', () =>
     as('in role strongroom_viewer', async (viewer) => {
       for (const view of await viewNames()) await viewer.unsafe(`select * from strongroom_views.${view}`)
       const denied = (query: string) =>
@@ -75,15 +75,15 @@ describe('the views', () => {
       await denied('select public.retry_strongroom_jobs(array[1])')
     }))
 
-  test('show neither the bytes of an attempt nor the payload of a job', async () => {
+  test('contain neither signed bytes nor payloads of jobs', async () => {
     const names = (await describedColumns(owner)).map(({ column }) => column)
     expect(names.filter((name) => ['raw', 'payload', 'sealed', 'input', 'mac'].includes(name))).toEqual([])
   })
 })
 
-test('a role that may create roles and owns the database migrates it: no superuser is needed', () =>
+test('a role that may create roles and owns the database can migrate it; no superuser is needed', () =>
   as('createrole', async (somebody, name) => {
-    // Where the group roles are older than it, it must have been given them.
+    // If the group roles exist already, they must have been granted to it.
     await owner.unsafe(
       `grant strongroom_api, strongroom_worker, strongroom_jobs, strongroom_viewer to ${name} with admin option`,
     )

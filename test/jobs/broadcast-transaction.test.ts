@@ -45,7 +45,7 @@ const send = async (): Promise<string> => {
   return answer.json.transaction_id
 }
 
-test('goes on for as long as a node is away, ever more slowly up to a bound', async () => {
+test('is repeated while a node is away, at growing intervals up to a limit', async () => {
   const task = broadcastTransactionTask(ctx)
   const transactionId = await send()
   gate.setAway(true)
@@ -65,11 +65,11 @@ test('goes on for as long as a node is away, ever more slowly up to a bound', as
   await task(payload, {} as JobHelpers)
   const status = await service.get('/transactions/status-by-id', { id: transactionId })
   expect(status.json.status).toBe('pending')
-  // As written by a version that counted further.
+  // As a version with a higher limit would have written it.
   await task({ transactionId: await send(), tries: 1_000 }, {} as JobHelpers)
 })
 
-test('refuses a payload that is not of its form: a mistake of ours, which the queue shows', async () => {
+test('fails for a malformed payload, which is an internal error, and the queue shows it', async () => {
   const task = broadcastTransactionTask(ctx)
   for (const payload of [{}, null, [], { transactionId: 5 }, { transactionId: 'x', tries: -1 }]) {
     expect(task(payload, {} as JobHelpers)).rejects.toThrow('malformed')

@@ -1,4 +1,4 @@
-// What workers leave behind in the queue when they die, by the tables: no process is needed for it.
+// What dead workers leave in the queue. The tests write it into the tables, so no process is needed.
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
@@ -32,7 +32,7 @@ afterAll(async () => {
 
 const keepFollower = () => addJob(db, 'track_blocks', { network: 'Ethereum' }, { key: KEY, whenKeyed: 'keep' })
 
-/** A worker takes what is there, as the queue does. */
+/** Takes all jobs for a worker, as the queue does. */
 const take = async (pool: string, applicationName = 'gone') => {
   await enrolWorker(db, { id: pool, applicationName })
   await sql`
@@ -73,7 +73,7 @@ test('a living worker keeps its jobs and its registration', async () => {
   expect((await sql`select id from workers`).map(({ id }) => id)).toEqual(['pool-alive'])
 })
 
-test('a follower that failed for long, or was given up, is due as soon as somebody makes sure that it is there', async () => {
+test('a follower that failed for long or was given up is due at once when its job is ensured', async () => {
   await keepFollower()
   const failed = { last_error: 'Ethereum is not served by this deployment.', run_at: new Date(Date.now() + 86_400_000) }
   for (const attempts of [12, 25]) {
