@@ -3,7 +3,7 @@
 import { isDatabaseAway } from '../db/client.ts'
 import { readConfig } from '../src/config.ts'
 import { createWorkerCtx, type WorkerCtx } from '../src/context.ts'
-import { listenForScrapes } from '../src/metrics/listen.ts'
+import { listenForScrapes } from '../src/metrics/routes.ts'
 import { CORE_DUMPS_ALLOWED, forbidCoreDumps } from '../src/security/core-dumps.ts'
 import { startWritingEvents } from '../src/security/events.ts'
 import { beginQueue, type Queue } from './queue.ts'

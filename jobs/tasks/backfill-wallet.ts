@@ -4,28 +4,21 @@ import { openBackfills } from '../../db/queries/backfills.ts'
 import { backfillShift } from '../../src/activity/backfill.ts'
 import { backfillJobKey } from '../../src/activity/request-backfill.ts'
 import type { WorkerCtx } from '../../src/context.ts'
-import { parsePayload } from './payload.ts'
+import { taskOf } from './task.ts'
 
 const TAKEN_UP_AT_ONCE = 1_000
 
 /** One shift of a backfill; it adds the job for the next one. */
-export const backfillWalletTask =
-  (ctx: WorkerCtx): Task =>
-  async (payload, helpers) => {
-    const { network, address } = parsePayload('backfill_wallet', payload)
+export const backfillWalletTask = (ctx: WorkerCtx): Task =>
+  taskOf('backfill_wallet', async ({ network, address }, signal) => {
     const chain = ctx.chains.all.find((each) => each.network === network)
     // Its row waits until the network has a node (startBackfills).
     if (chain === undefined) return
-    const signal = helpers.abortSignal ?? new AbortController().signal
     const delaySeconds = await backfillShift(ctx, { chain, address, signal })
     if (delaySeconds === null) return
-    await addJob(
-      ctx.db,
-      'backfill_wallet',
-      { network, address },
-      { key: backfillJobKey({ network, address }), whenKeyed: 'replace', delaySeconds },
-    )
-  }
+    const key = backfillJobKey({ network, address })
+    await addJob(ctx.db, 'backfill_wallet', { network, address }, { key, whenKeyed: 'replace', delaySeconds })
+  })
 
 /** Adds missing jobs of backfills that are not done; leaves running and waiting ones alone. */
 export const startBackfills = async (ctx: WorkerCtx): Promise<void> => {

@@ -2,7 +2,7 @@ import type { Task } from 'graphile-worker'
 import { addJob } from '../../db/jobs.ts'
 import type { WorkerCtx } from '../../src/context.ts'
 import { broadcastTransaction } from '../../src/transactions/broadcast.ts'
-import { parsePayload } from './payload.ts'
+import { taskOf } from './task.ts'
 
 const FIRST_DELAY_SECONDS = 1
 const MAX_DELAY_SECONDS = 30
@@ -10,16 +10,10 @@ const MAX_DELAY_SECONDS = 30
 const MAX_TRIES_COUNTED = 10
 
 /** Sends a transaction, and again after growing delays. If this job is lost, the reconciler sends it again. */
-export const broadcastTransactionTask =
-  (ctx: WorkerCtx): Task =>
-  async (payload, helpers) => {
-    const { transactionId, tries = 0 } = parsePayload('broadcast_transaction', payload)
-    if ((await broadcastTransaction(ctx, transactionId)) === 'done' || helpers.abortSignal?.aborted) return
+export const broadcastTransactionTask = (ctx: WorkerCtx): Task =>
+  taskOf('broadcast_transaction', async ({ transactionId, tries = 0 }, signal) => {
+    if ((await broadcastTransaction(ctx, transactionId)) === 'done' || signal.aborted) return
     const delaySeconds = Math.min(FIRST_DELAY_SECONDS * 2 ** tries, MAX_DELAY_SECONDS)
-    await addJob(
-      ctx.db,
-      'broadcast_transaction',
-      { transactionId, tries: Math.min(tries + 1, MAX_TRIES_COUNTED) },
-      { key: `broadcast:${transactionId}`, delaySeconds },
-    )
-  }
+    const payload = { transactionId, tries: Math.min(tries + 1, MAX_TRIES_COUNTED) }
+    await addJob(ctx.db, 'broadcast_transaction', payload, { key: `broadcast:${transactionId}`, delaySeconds })
+  })

@@ -6,7 +6,7 @@ import { follow, type StepResult } from '../../src/blocks/follow.ts'
 import type { Chain } from '../../src/chains/chain.ts'
 import type { WorkerCtx } from '../../src/context.ts'
 import { trackStep } from '../../src/transactions/track.ts'
-import { parsePayload } from './payload.ts'
+import { taskOf } from './task.ts'
 
 type FollowerTask = 'track_blocks' | 'index_blocks'
 
@@ -18,12 +18,9 @@ const STEPS: Record<FollowerTask, (ctx: WorkerCtx, chain: Chain) => Promise<Step
 const keyOf = (name: FollowerTask, network: string) => `${name}:${network}`
 
 /** One shift of a follower; it adds the job for the next one. */
-export const followBlocksTask =
-  (ctx: WorkerCtx, name: FollowerTask): Task =>
-  async (payload, helpers) => {
-    const { network } = parsePayload(name, payload)
+export const followBlocksTask = (ctx: WorkerCtx, name: FollowerTask): Task =>
+  taskOf(name, async ({ network }, signal) => {
     const chain = ctx.chains.withNode(network)
-    const signal = helpers.abortSignal ?? new AbortController().signal
     const { startAgain } = await follow(ctx, {
       what: keyOf(name, network),
       pauseMs: chain.pollIntervalMs,
@@ -31,7 +28,7 @@ export const followBlocksTask =
       step: () => STEPS[name](ctx, chain),
     })
     if (startAgain) await addJob(ctx.db, name, { network }, { key: keyOf(name, network), whenKeyed: 'replace' })
-  }
+  })
 
 /** Adds missing jobs of the two followers of each network; leaves running and waiting ones alone. */
 export const startFollowers = async (ctx: WorkerCtx): Promise<void> => {

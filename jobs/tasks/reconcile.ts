@@ -9,23 +9,15 @@ import { checkFinalBlocks } from '../../src/transactions/repair.ts'
 import { startBackfills } from './backfill-wallet.ts'
 import { startChaining } from './chain-audit.ts'
 import { startFollowers } from './follow-blocks.ts'
-import { parsePayload } from './payload.ts'
+import { taskOf } from './task.ts'
 
 const HALF_A_MINUTE_SECONDS = 30
 
 /** Restarts what is stuck because a job was lost: jobs of dead workers, followers, backfills and live transactions. */
-export const reconcileTask =
-  (ctx: WorkerCtx): Task =>
-  async (payload) => {
-    const { again } = parsePayload('reconcile', payload)
-    if (again) {
-      await addJob(
-        ctx.db,
-        'reconcile',
-        { again: false },
-        { key: 'reconcile:second', delaySeconds: HALF_A_MINUTE_SECONDS },
-      )
-    }
+export const reconcileTask = (ctx: WorkerCtx): Task =>
+  taskOf('reconcile', async ({ again }) => {
+    const second = { key: 'reconcile:second', delaySeconds: HALF_A_MINUTE_SECONDS }
+    if (again) await addJob(ctx.db, 'reconcile', { again: false }, second)
     await unlockJobsOfDeadWorkers(ctx.db)
     await startFollowers(ctx)
     await startBackfills(ctx)
@@ -34,4 +26,4 @@ export const reconcileTask =
     await Promise.all(ctx.chains.all.map((chain) => refreshSignerStates(ctx, chain)))
     await Promise.all(ctx.chains.all.map((chain) => checkFinalBlocks(ctx, chain)))
     await Promise.all(ctx.chains.all.map((chain) => settleDoubtfulContracts(ctx, chain)))
-  }
+  })

@@ -2,15 +2,13 @@ import type { Task } from 'graphile-worker'
 import { addJob } from '../../db/jobs.ts'
 import type { WorkerCtx } from '../../src/context.ts'
 import { sendMail } from '../../src/mail/send.ts'
-import { parsePayload } from './payload.ts'
+import { taskOf } from './task.ts'
 
 /** Sends a mail, and again after growing delays until the server takes it or the mail has expired. */
-export const sendMailTask =
-  (ctx: WorkerCtx): Task =>
-  async (payload) => {
-    const { mailId } = parsePayload('send_mail', payload)
+export const sendMailTask = (ctx: WorkerCtx): Task =>
+  taskOf('send_mail', async ({ mailId }) => {
     const result = await sendMail(ctx, mailId)
     if (result.state === 'done') return
     const { delaySeconds } = result
     await addJob(ctx.db, 'send_mail', { mailId }, { key: `mail:${mailId}`, delaySeconds })
-  }
+  })

@@ -32,8 +32,9 @@ const gaugeIn =
     for (const row of from.rows) gauge.labels(...labelNames.map((label) => row[label])).set(from.value(row))
   }
 
-const addTransactions = (registry: Registry, { unfinished }: Numbers, network: readonly Network[]): void => {
-  const gauge = gaugeIn(registry)
+type AddGauge = ReturnType<typeof gaugeIn>
+
+const addTransactions = (gauge: AddGauge, { unfinished }: Numbers, network: readonly Network[]): void => {
   gauge('transactions_unfinished', 'Transactions that are not final yet, by status.', {
     labels: { network, status: TRANSACTION_STATUSES },
     rows: unfinished,
@@ -46,8 +47,7 @@ const addTransactions = (registry: Registry, { unfinished }: Numbers, network: r
   })
 }
 
-const addFollowers = (registry: Registry, { followed }: Numbers, heads: Heads): void => {
-  const gauge = gaugeIn(registry)
+const addFollowers = (gauge: AddGauge, { followed }: Numbers, heads: Heads): void => {
   const labels = { network: [], purpose: [] }
   const behind = followed.flatMap(({ network, purpose, blockNumber }) => {
     const latest = heads.get(network)?.latest ?? null
@@ -66,15 +66,10 @@ const addFollowers = (registry: Registry, { followed }: Numbers, heads: Heads): 
   })
 }
 
-const addJobs = (registry: Registry, { jobs: rows }: Numbers): void => {
-  const gauge = gaugeIn(registry)
+const addJobs = (gauge: AddGauge, { jobs: rows }: Numbers): void => {
   const labels = { task: TASKS }
   gauge('jobs_ready', 'Jobs that are due and not taken by a worker.', { labels, rows, value: ({ ready }) => ready })
-  gauge('jobs_failed', 'Jobs that have used up their attempts.', {
-    labels,
-    rows,
-    value: ({ failed }) => failed,
-  })
+  gauge('jobs_failed', 'Jobs that have used up their attempts.', { labels, rows, value: ({ failed }) => failed })
   gauge(
     'jobs_oldest_ready_age_seconds',
     'Time since the oldest job that no worker has taken was due; 0 if there is none.',
@@ -82,8 +77,7 @@ const addJobs = (registry: Registry, { jobs: rows }: Numbers): void => {
   )
 }
 
-const addActivity = (registry: Registry, { backfills, doubtful }: Numbers, network: readonly Network[]): void => {
-  const gauge = gaugeIn(registry)
+const addActivity = (gauge: AddGauge, { backfills, doubtful }: Numbers, network: readonly Network[]): void => {
   const value = ({ rows }: { readonly rows: number }) => rows
   gauge('backfills_open', 'Unfinished backfills of the earlier activity of a new wallet, by what they wait for.', {
     labels: { network, state: BACKFILL_STATES },
@@ -97,8 +91,7 @@ const addActivity = (registry: Registry, { backfills, doubtful }: Numbers, netwo
   )
 }
 
-const addAudit = (registry: Registry, { audit }: Numbers): void => {
-  const gauge = gaugeIn(registry)
+const addAudit = (gauge: AddGauge, { audit }: Numbers): void => {
   gauge('audit_unchained_rows', `Audit rows that are not chained yet, counted up to ${COUNTED_TAIL_MAX}.`, {
     labels: {},
     rows: [audit],
@@ -111,8 +104,7 @@ const addAudit = (registry: Registry, { audit }: Numbers): void => {
   })
 }
 
-const addProcess = (registry: Registry, { heads, argon2 }: { readonly heads: Heads; readonly argon2: Argon2Load }) => {
-  const gauge = gaugeIn(registry)
+const addProcess = (gauge: AddGauge, { heads, argon2 }: { readonly heads: Heads; readonly argon2: Argon2Load }) => {
   gauge('node_up', "Whether the network's node returned its newest block in time.", {
     labels: { network: [] },
     rows: [...heads].map(([network, { isUp }]) => ({ network, isUp })),
@@ -140,18 +132,16 @@ export const gaugesText = (input: {
   const { numbers, heads, networks } = input
   // A new registry for each scrape, so that a series without a row disappears.
   const registry = new Registry()
-  gaugeIn(registry)('database_up', 'Whether the database answered this scrape.', {
-    labels: {},
-    rows: [{}],
-    value: () => Number(numbers !== null),
-  })
-  addProcess(registry, input)
+  const gauge = gaugeIn(registry)
+  const isUp = Number(numbers !== null)
+  gauge('database_up', 'Whether the database answered this scrape.', { labels: {}, rows: [{}], value: () => isUp })
+  addProcess(gauge, input)
   if (numbers !== null) {
-    addTransactions(registry, numbers, networks)
-    addFollowers(registry, numbers, heads)
-    addJobs(registry, numbers)
-    addActivity(registry, numbers, networks)
-    addAudit(registry, numbers)
+    addTransactions(gauge, numbers, networks)
+    addFollowers(gauge, numbers, heads)
+    addJobs(gauge, numbers)
+    addActivity(gauge, numbers, networks)
+    addAudit(gauge, numbers)
   }
   return registry.metrics()
 }

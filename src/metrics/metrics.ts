@@ -74,10 +74,7 @@ const ofTransactions = (registry: Registry, network: readonly Network[]) => {
     accepted: counter(
       'transactions_accepted_total',
       'Transactions that were recorded, signed and answered as submitted.',
-      {
-        network,
-        kind: TRANSACTION_KINDS,
-      },
+      { network, kind: TRANSACTION_KINDS },
     ),
     broadcast: counter('transactions_broadcast_total', 'Transactions that a node accepted for the first time.', {
       network,
@@ -87,9 +84,7 @@ const ofTransactions = (registry: Registry, network: readonly Network[]) => {
       'Transactions found in a block; counted again if they are put back and mined again.',
       { network },
     ),
-    putBack: counter('transactions_put_back_total', 'Transactions whose block a reorganisation removed.', {
-      network,
-    }),
+    putBack: counter('transactions_put_back_total', 'Transactions whose block a reorganisation removed.', { network }),
     succeeded: counter('transactions_succeeded_total', 'Transactions that are final and succeeded.', { network }),
     failed: counter('transactions_failed_total', 'Transactions that are final and failed.', {
       network,
@@ -151,9 +146,7 @@ const ofJobs = (registry: Registry) => {
     errors: counterIn(registry)(
       'job_errors_total',
       'Runs of jobs that failed. A failed job is retried while it has attempts left.',
-      {
-        task: TASKS,
-      },
+      { task: TASKS },
     ),
   }
 }

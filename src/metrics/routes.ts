@@ -1,14 +1,15 @@
 import { Elysia } from 'elysia'
+import type { Config } from '../config.ts'
 import type { Ctx, WorkerCtx } from '../context.ts'
 import { answerOf } from '../http/failure.ts'
+import { listen } from '../http/listen.ts'
 import { addressOf, subnetOf } from '../http/peer.ts'
 import { checkMetricsAccess } from './access.ts'
 import { createScrape } from './scrape.ts'
 
-type RouteCtx = Pick<WorkerCtx, 'config' | 'metrics'>
 type RouteInput = { readonly read: () => Promise<string>; readonly isOwnListener: boolean }
 
-const routes = (ctx: RouteCtx, { read, isOwnListener }: RouteInput) =>
+const routes = (ctx: WorkerCtx, { read, isOwnListener }: RouteInput) =>
   new Elysia().get(
     '/metrics',
     async ({ request: { headers }, set }) => {
@@ -23,9 +24,13 @@ const routes = (ctx: RouteCtx, { read, isOwnListener }: RouteInput) =>
 /** `GET /metrics` on the main listener. It is for operators, so the OpenAPI description leaves it out. */
 export const metricsRoutes = (ctx: Ctx) => routes(ctx, { read: createScrape(ctx), isOwnListener: false })
 
-/** An app with `GET /metrics` and nothing else, for the metrics' own listener. */
-export const createMetricsApp = (ctx: WorkerCtx, read: () => Promise<string>) =>
-  new Elysia()
+/** Serves `/metrics`, and nothing else, on its own port, and logs the URL. @returns null if METRICS_PORT is not set. */
+export const listenForScrapes = (
+  ctx: WorkerCtx,
+  { at, read }: { readonly at: Config['metricsListener']; readonly read: () => Promise<string> },
+) => {
+  if (at === null) return null
+  const { fetch } = new Elysia()
     .onError(({ error, request, set }) => {
       const { status, body, event, unexpected } = answerOf(error)
       if (event !== null) ctx.securityEvents.record({ event, from: subnetOf(addressOf(ctx.config, request)) })
@@ -34,3 +39,7 @@ export const createMetricsApp = (ctx: WorkerCtx, read: () => Promise<string>) =>
       return body
     })
     .use(routes(ctx, { read, isOwnListener: true }))
+  const server = listen({ fetch, hostname: at.host, port: at.port, log: ctx.log })
+  ctx.log.info({ metricsUrl: `http://${server.hostname}:${server.port}/metrics` }, 'metrics')
+  return server
+}

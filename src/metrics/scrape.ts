@@ -1,7 +1,8 @@
 import { type Numbers, readNumbers } from '../../db/queries/numbers.ts'
+import type { Network } from '../../db/words.ts'
+import type { Chain } from '../chains/chain.ts'
 import type { Ctx } from '../context.ts'
-import { gaugesText } from './gauges.ts'
-import { createHeads } from './heads.ts'
+import { gaugesText, type Heads } from './gauges.ts'
 
 /** Well below the 10 s after which Prometheus gives a scrape up. */
 const DATABASE_TIMEOUT_MS = 2_000
@@ -15,6 +16,42 @@ const inTime = async <Value>(promise: Promise<Value>, timeoutMs: number): Promis
     timer = setTimeout(() => resolve(null), timeoutMs)
   })
   return Promise.race([promise, late]).finally(() => clearTimeout(timer))
+}
+
+/** A scrape waits at most this long for a node. The next scrape uses a later answer. */
+const NODE_TIMEOUT_MS = 1_000
+/** A node is called at most once in this time, even if scrapes are more frequent. */
+const CALL_INTERVAL_MS = 1_000
+
+type Head = { latest: bigint | null; isUp: boolean; calledAtMs: number; pending: Promise<void> | null }
+
+/** Reads the newest block of each node, for scrapes. A node that does not answer delays a scrape by a second at most. */
+const createHeads = (ctx: Pick<Ctx, 'chains'>): { read(): Promise<Heads> } => {
+  const heads = new Map<Network, Head>()
+
+  const refresh = (chain: Chain): Head => {
+    const head = heads.get(chain.network) ?? { latest: null, isUp: false, calledAtMs: -Infinity, pending: null }
+    heads.set(chain.network, head)
+    if (head.pending !== null || performance.now() - head.calledAtMs < CALL_INTERVAL_MS) return head
+    head.calledAtMs = performance.now()
+    head.pending = chain
+      .head()
+      .then(({ latest }) => Object.assign(head, { latest: latest.number, isUp: true }))
+      // The failure is counted where nodes are called.
+      .catch(() => Object.assign(head, { isUp: false }))
+      .then(() => Object.assign(head, { pending: null }))
+      .then(() => {})
+    return head
+  }
+
+  return {
+    read: async () => {
+      await inTime(Promise.all(ctx.chains.all.map((chain) => refresh(chain).pending)), NODE_TIMEOUT_MS)
+      return new Map(
+        [...heads].map(([network, { latest, isUp, pending }]) => [network, { latest, isUp: isUp && pending === null }]),
+      )
+    },
+  }
 }
 
 /**
