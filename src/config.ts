@@ -1,7 +1,7 @@
 // The only file that reads the environment, once when a process starts.
 
 import { readFileSync } from 'node:fs'
-import { ENVIRONMENTS, type Environment, type Network } from '../db/words.ts'
+import { ENVIRONMENTS, type Network } from '../db/words.ts'
 import {
   EVM_NETWORKS,
   furtherNetworks,
@@ -41,65 +41,6 @@ type RootKeyConfig = {
   } | null
 }
 
-const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const
-
-export type Config = {
-  readonly environment: Environment
-  /** Local chains, where one block confirms. `http://localhost:*` is an allowed origin. */
-  readonly devnet: boolean
-  readonly host: string
-  /** 0 chooses a free port and logs it. */
-  readonly port: number
-  /** The URL by which clients reach this service, without a trailing slash. */
-  readonly publicBaseUrl: string
-  readonly databaseUrl: Secret
-  readonly databaseMaxConnections: number
-  /** null in a process that opens no wallet. */
-  readonly rootKey: RootKeyConfig | null
-  /** The new root key during a rotation. */
-  readonly nextRootKey: RootKeyConfig | null
-  readonly serviceKey: string
-  /** null in a process that neither creates nor verifies tokens. */
-  readonly identityKey: string | null
-  /** All networks of this environment, with or without a node. */
-  readonly networks: readonly NetworkRow[]
-  /** One node per network. A network without a node answers 501. */
-  readonly rpcUrls: Readonly<Partial<Record<Network, Secret>>>
-  /** Second nodes, which confirm the metadata of a Substrate network that signatures do not cover. */
-  readonly secondRpcUrls: Readonly<Partial<Record<Network, Secret>>>
-  /** Metadata that the operator trusts: the BLAKE2b-256 of its bytes, by runtime version. */
-  readonly metadataPins: Readonly<Partial<Record<Network, ReadonlyMap<number, `0x${string}`>>>>
-  /** How long to wait for a node's answer. */
-  readonly nodeTimeoutMs: number
-  readonly rateLimitPerSecond: number
-  /** Bytes of bodies, averaged over ten seconds. */
-  readonly rateLimitBytesPerSecond: number
-  /** How many wrong credentials an API key may send; each process counts its own. */
-  readonly wrongPinsPerHour: number
-  readonly wrongSecretsPerMinute: number
-  readonly workerConcurrency: number
-  /** How many of the indexed blocks are checked against balances; null: the default of the network's family. */
-  readonly balanceCheckPercent: number | null
-  readonly logLevel: (typeof LOG_LEVELS)[number]
-  /** The bearer token of `/metrics`; null if none is set. */
-  readonly metricsToken: Secret | null
-  /** A separate address at which an API process serves `/metrics`, or null. */
-  readonly metricsListener: { readonly host: string; readonly port: number } | null
-  /** Where a worker serves `/metrics`, or null. */
-  readonly workerMetricsListener: Config['metricsListener']
-  readonly accessTokenSeconds: number
-  /** How long after login a session ends, however often it is refreshed. */
-  readonly sessionDays: number
-  /** How many of our own proxies are in front of this service and add to X-Forwarded-For. */
-  readonly trustedProxies: number
-  /** The mail server: `smtp://` or `smtps://` with user and password; null: no mail is sent. */
-  readonly mailUrl: Secret | null
-  /** The sender of mails. */
-  readonly mailFrom: string
-  /** The RPC API of an IPFS node (Kubo) that pins hosted metadata, with optional user and password, or null. */
-  readonly ipfsApiUrl: Secret | null
-}
-
 type Variables = Readonly<Record<string, string | undefined>>
 
 const problem = (name: string, right: string): Error => new Error(`${name} must be ${right}.`)
@@ -129,9 +70,6 @@ const wholeNumber = (variables: Variables, name: string, fallback: number, most:
   if (!(value >= least && value <= most)) throw problem(name, `a whole number from ${least} to ${most}`)
   return value
 }
-
-const balanceCheckPercentOf = (variables: Variables): number | null =>
-  variables.BALANCE_CHECK_PERCENT?.trim() ? wholeNumber(variables, 'BALANCE_CHECK_PERCENT', 0, 100, 0) : null
 
 const url = (name: string, text: string, protocols: readonly string[]): string => {
   const parsed = URL.canParse(text) ? new URL(text) : null
@@ -192,7 +130,7 @@ const nodeUrl = (variables: Variables, name: string, text: string, protocols: re
   return new Secret(text)
 }
 
-const rpcUrlsOf = (variables: Variables, rows: readonly NetworkRow[]): Config['rpcUrls'] => {
+const rpcUrlsOf = (variables: Variables, rows: readonly NetworkRow[]) => {
   const families = new Map(rows.map(({ network, family }) => [network, family]))
   const protocols = { evm: EVM_PROTOCOLS, substrate: SUBSTRATE_PROTOCOLS }
   return byNetwork([...families.keys()], { variables, what: 'RPC_URL' }, (name, text, network) =>
@@ -216,7 +154,7 @@ const placeOf = (text: string): string => {
   return `${hostname}:${port || (isTls ? 443 : 80)}${pathname}${search}`
 }
 
-const secondRpcUrlsOf = (variables: Variables): Config['secondRpcUrls'] =>
+const secondRpcUrlsOf = (variables: Variables) =>
   byNetwork(SUBSTRATE_NETWORKS, { variables, what: 'SECOND_RPC_URL' }, (name, text, network) => {
     const second = nodeUrl(variables, name, text, SUBSTRATE_PROTOCOLS)
     const first = variables[variableOf(network, 'RPC_URL')]?.trim() ?? ''
@@ -229,18 +167,22 @@ const secondRpcUrlsOf = (variables: Variables): Config['secondRpcUrls'] =>
 /** A runtime version and the hash of its metadata. */
 const PIN = /^([0-9]{1,9}):(0x[0-9a-f]{64})$/i
 
-const metadataPinsOf = (variables: Variables): Config['metadataPins'] =>
-  byNetwork(SUBSTRATE_NETWORKS, { variables, what: 'METADATA_PIN' }, (name, text) => {
-    const pins = new Map<number, `0x${string}`>()
-    for (const each of text.split(/[\s,]+/).filter((word) => word !== '')) {
-      const [, version, hash] = PIN.exec(each) ?? []
-      if (version === undefined || hash === undefined || pins.has(Number(version))) {
-        throw problem(name, 'one pin for each version of the runtime, as "cli runtime pin" prints them: 1002006:0x…')
+const metadataPinsOf = (variables: Variables) =>
+  byNetwork(
+    SUBSTRATE_NETWORKS,
+    { variables, what: 'METADATA_PIN' },
+    (name, text): ReadonlyMap<number, `0x${string}`> => {
+      const pins = new Map<number, `0x${string}`>()
+      for (const each of text.split(/[\s,]+/).filter((word) => word !== '')) {
+        const [, version, hash] = PIN.exec(each) ?? []
+        if (version === undefined || hash === undefined || pins.has(Number(version))) {
+          throw problem(name, 'one pin for each version of the runtime, as "cli runtime pin" prints them: 1002006:0x…')
+        }
+        pins.set(Number(version), `0x${hash.slice(2).toLowerCase()}`)
       }
-      pins.set(Number(version), `0x${hash.slice(2).toLowerCase()}`)
-    }
-    return pins
-  })
+      return pins
+    },
+  )
 
 /** The networks of an environment, with the operator's fee caps. */
 export const readNetworks = (variables: Variables = process.env): readonly NetworkRow[] => {
@@ -270,10 +212,8 @@ const settingOf = (variables: Variables) => ({
   devnet: flag(variables, 'DEVNET'),
 })
 
-const mailUrlOf = (variables: Variables): Secret | null => {
-  const text = variables.MAIL_URL?.trim()
-  return text ? new Secret(url('MAIL_URL', text, ['smtp:', 'smtps:'])) : null
-}
+const mailUrlOf = ({ MAIL_URL: text }: Variables): Secret | null =>
+  text?.trim() ? new Secret(url('MAIL_URL', text.trim(), ['smtp:', 'smtps:'])) : null
 
 const ipfsApiUrlOf = (variables: Variables): Secret | null => {
   const text = variables.IPFS_API_URL?.trim()
@@ -345,7 +285,11 @@ const publicBaseUrlOf = (variables: Variables, port: number): string => {
   return text.replace(/\/+$/, '')
 }
 
-const metricsListenerOf = (variables: Variables, name: string): Config['metricsListener'] =>
+/** An address for `/metrics` alone, or null. */
+const metricsListenerOf = (
+  variables: Variables,
+  name: string,
+): { readonly host: string; readonly port: number } | null =>
   variables[name]?.trim()
     ? {
         host: variables.METRICS_HOST?.trim() || '127.0.0.1',
@@ -353,46 +297,79 @@ const metricsListenerOf = (variables: Variables, name: string): Config['metricsL
       }
     : null
 
+const nodesOf = (variables: Variables) => {
+  const networks = readNetworks(variables)
+  return {
+    /** All networks of this environment, with or without a node. */
+    networks,
+    /** One node per network. A network without a node answers 501. */
+    rpcUrls: rpcUrlsOf(variables, networks),
+    /** Second nodes, which confirm the metadata of a Substrate network that signatures do not cover. */
+    secondRpcUrls: secondRpcUrlsOf(variables),
+    /** Metadata that the operator trusts: the BLAKE2b-256 of its bytes, by runtime version. */
+    metadataPins: metadataPinsOf(variables),
+    /** How long to wait for a node's answer. */
+    nodeTimeoutMs: wholeNumber(variables, 'NODE_TIMEOUT_MS', 15_000, 45_000),
+    /** How many of the indexed blocks are checked against balances; null: the default of the network's family. */
+    balanceCheckPercent: variables.BALANCE_CHECK_PERCENT?.trim()
+      ? wholeNumber(variables, 'BALANCE_CHECK_PERCENT', 0, 100, 0)
+      : null,
+  }
+}
+
+const limitsOf = (variables: Variables, devnet: boolean) => ({
+  databaseMaxConnections: wholeNumber(variables, 'DATABASE_MAX_CONNECTIONS', 20, 500),
+  workerConcurrency: wholeNumber(variables, 'WORKER_CONCURRENCY', 24, 500),
+  rateLimitPerSecond: wholeNumber(variables, 'RATE_LIMIT_PER_SECOND', 50, 1_000_000),
+  /** Bytes of bodies, averaged over ten seconds. */
+  rateLimitBytesPerSecond: wholeNumber(variables, 'RATE_LIMIT_BYTES_PER_SECOND', 8_388_608, 999_999_999, 500_000),
+  /** How many wrong credentials an API key may send; each process counts its own. */
+  wrongPinsPerHour: wholeNumber(variables, 'WRONG_PINS_PER_HOUR', devnet ? 10_000 : 100, 1_000_000),
+  wrongSecretsPerMinute: wholeNumber(variables, 'WRONG_SECRETS_PER_MINUTE', devnet ? 10_000 : 60, 1_000_000),
+  accessTokenSeconds: wholeNumber(variables, 'ACCESS_TOKEN_SECONDS', 86_400, 604_800, 60),
+  /** How long after login a session ends, however often it is refreshed. */
+  sessionDays: wholeNumber(variables, 'SESSION_DAYS', 90, 3_650),
+})
+
+export type Config = Readonly<ReturnType<typeof readConfig>>
+
 /** @throws Error with one sentence that names the variable and what it must be, never its value. */
-export const readConfig = (variables: Variables = process.env): Config => {
+export const readConfig = (variables: Variables = process.env) => {
   const { environment, devnet } = settingOf(variables)
   if (devnet && environment === 'mainnet') throw new Error('DEVNET must be false where ENVIRONMENT is mainnet.')
-  const networks = readNetworks(variables)
-  const host = variables.HOST?.trim() || '127.0.0.1'
   const port = wholeNumber(variables, 'PORT', 3000, 65_535, 0)
   const publicBaseUrl = publicBaseUrlOf(variables, port)
   return {
     environment,
+    /** Local chains, where one block confirms. `http://localhost:*` is an allowed origin. */
     devnet,
-    host,
+    host: variables.HOST?.trim() || '127.0.0.1',
+    /** 0 chooses a free port and logs it. */
     port,
+    /** The URL by which clients reach this service, without a trailing slash. */
     publicBaseUrl,
     databaseUrl: readDatabaseUrl(variables),
-    databaseMaxConnections: wholeNumber(variables, 'DATABASE_MAX_CONNECTIONS', 20, 500),
+    /** null in a process that opens no wallet. */
     rootKey: rootKeyOf(variables, 'ROOT_KEY'),
+    /** The new root key during a rotation. */
     nextRootKey: rootKeyOf(variables, 'ROOT_KEY_NEXT'),
     serviceKey: required(variables, 'SERVICE_KEY', 'where the service key is: file:/path or fd:N'),
+    /** null in a process that neither creates nor verifies tokens. */
     identityKey: variables.IDENTITY_KEY?.trim() || null,
-    networks,
-    rpcUrls: rpcUrlsOf(variables, networks),
-    secondRpcUrls: secondRpcUrlsOf(variables),
-    metadataPins: metadataPinsOf(variables),
-    nodeTimeoutMs: wholeNumber(variables, 'NODE_TIMEOUT_MS', 15_000, 45_000),
-    rateLimitPerSecond: wholeNumber(variables, 'RATE_LIMIT_PER_SECOND', 50, 1_000_000),
-    rateLimitBytesPerSecond: wholeNumber(variables, 'RATE_LIMIT_BYTES_PER_SECOND', 8_388_608, 999_999_999, 500_000),
-    wrongPinsPerHour: wholeNumber(variables, 'WRONG_PINS_PER_HOUR', devnet ? 10_000 : 100, 1_000_000),
-    wrongSecretsPerMinute: wholeNumber(variables, 'WRONG_SECRETS_PER_MINUTE', devnet ? 10_000 : 60, 1_000_000),
-    workerConcurrency: wholeNumber(variables, 'WORKER_CONCURRENCY', 24, 500),
-    balanceCheckPercent: balanceCheckPercentOf(variables),
-    logLevel: oneOf(variables, 'LOG_LEVEL', LOG_LEVELS, 'info'),
+    ...nodesOf(variables),
+    ...limitsOf(variables, devnet),
+    logLevel: oneOf(variables, 'LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'silent'], 'info'),
+    /** The bearer token of `/metrics`; null if none is set. */
     metricsToken: tokenOf(variables, 'METRICS_TOKEN'),
+    /** Where an API process serves `/metrics` besides its main address. */
     metricsListener: metricsListenerOf(variables, 'METRICS_PORT'),
     workerMetricsListener: metricsListenerOf(variables, 'WORKER_METRICS_PORT'),
-    accessTokenSeconds: wholeNumber(variables, 'ACCESS_TOKEN_SECONDS', 86_400, 604_800, 60),
-    sessionDays: wholeNumber(variables, 'SESSION_DAYS', 90, 3_650),
+    /** How many of our own proxies are in front of this service and add to X-Forwarded-For. */
     trustedProxies: wholeNumber(variables, 'TRUSTED_PROXIES', 0, 10, 0),
+    /** The mail server: `smtp://` or `smtps://` with user and password; null: no mail is sent. */
     mailUrl: mailUrlOf(variables),
     mailFrom: variables.MAIL_FROM?.trim() || `Strongroom <no-reply@${new URL(publicBaseUrl).hostname}>`,
+    /** The RPC API of an IPFS node (Kubo) that pins hosted metadata, with optional user and password, or null. */
     ipfsApiUrl: ipfsApiUrlOf(variables),
   }
 }
