@@ -1,5 +1,5 @@
-// What the Markdown files say of the repository must be there: linked pages and headings, paths, functions, commands, error
-// codes and variables of the environment.
+// Everything that the Markdown files name must exist: linked pages and headings, paths, functions, commands, error codes and
+// environment variables.
 
 import { describe, expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -110,15 +110,15 @@ const spans = finds(/`([^`\n]+)`/g)
   .filter(({ page }) => !replaced.has(page))
   .map(({ page, match }) => ({ page, span: match[1] ?? '' }))
 
-describe('what pages name in the code', () => {
+describe('code that pages name', () => {
   const paths = spans.filter(({ span }) => /^(src|jobs|db|devnet|test|docs)\/[\w./-]*$/.test(span))
 
-  test('each path is there', () => {
+  test('each path exists', () => {
     expect(paths.length).toBeGreaterThan(100)
     expect(paths.filter(({ span }) => !existsSync(join(ROOT, span)))).toEqual([])
   })
 
-  test('each file that is named without its folder is there', () => {
+  test('each file that is named without its folder exists', () => {
     const names = spans.filter(({ span }) => /^[a-z0-9-]+(\/[a-z0-9-]+)*\.(ts|sql|sol)$/.test(span))
     const isThere = ({ page, span }: (typeof names)[number]) =>
       existsSync(join(ROOT, span)) || existsSync(join(ROOT, dirname(page), span)) || named(span)
@@ -149,7 +149,7 @@ describe('what pages name in the code', () => {
   })
 })
 
-describe('what pages tell people to type and to read', () => {
+describe('commands and error codes in pages', () => {
   test('each script that is named is in package.json', () => {
     const scripts = Object.keys(JSON.parse(read('package.json')).scripts)
     const named = finds(/\bbun(?:@[\d.]+)? run ([a-z][\w:]*)/g, (page) => page.text)

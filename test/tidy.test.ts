@@ -29,7 +29,7 @@ const matching =
   (path: string) =>
     patterns.some((pattern) => pattern.test(path))
 
-test('there is something to check', () => {
+test('there are files to check', () => {
   expect(files.length).toBeGreaterThan(50)
   expect(files.flatMap((file) => file.imports).length).toBeGreaterThan(200)
 })
@@ -68,11 +68,11 @@ describe('who may import whom', () => {
     expect(strays((name) => isPackage(name, ['graphile-worker', 'pg']), within('jobs/', 'db/', 'devnet/'))).toEqual([])
   })
 
-  test('nodemailer stays where mails are', () => {
+  test('nodemailer stays in src/mail', () => {
     expect(strays((name) => isPackage(name, ['nodemailer']), within('src/mail/'))).toEqual([])
   })
 
-  test('a verb never knows HTTP: elysia stays in server, app, routes, schemas and the auth plugin', () => {
+  test('a verb does not know HTTP: elysia stays in server, app, routes, schemas and the auth plugin', () => {
     const edge = matching(
       /^src\/(server|app)\.ts$/,
       /^src\/[a-z-]+\/([a-z]+-)?(routes|schema)\.ts$/,
@@ -110,18 +110,18 @@ describe('who may import whom', () => {
     expect(strays((name) => isPackage(name, libraries), places)).toEqual([])
   })
 
-  test('chains know no key, no database and no resource', () => {
+  test('chains import no key, no database and no resource', () => {
     const outside = (name: string) =>
       /^(src|db|jobs)\//.test(name) && !/^src\/(chains\/|errors\.ts$)/.test(name) && name !== 'db/words.ts'
     expect(strays(outside, (path) => !path.startsWith('src/chains/'))).toEqual([])
   })
 
-  test('others enter chains by what src/chains itself has: no family is known elsewhere', () => {
+  test('other folders import only the files at the root of src/chains, never those of a family', () => {
     const families = within('src/chains/evm/', 'src/chains/substrate/')
     expect(strays(families, within('src/chains/', 'devnet/'))).toEqual([])
   })
 
-  test('custody knows no chain and no resource, and few packages', () => {
+  test('custody imports no chain, no resource and few packages', () => {
     const elsewhere = (path: string) => !path.startsWith('src/custody/')
     const outside = (name: string) =>
       /^(src|jobs)\//.test(name) && !/^src\/(custody\/|errors\.ts$|queue\.ts$)/.test(name)
@@ -132,14 +132,14 @@ describe('who may import whom', () => {
     expect(strays(foreign, elsewhere)).toEqual([])
   })
 
-  test('others enter custody by the files at its root, never by its rooms', () => {
+  test('other folders import only the files at the root of custody', () => {
     const custody = within('src/custody/')
     expect(strays((name) => /^src\/custody\/[a-z-]+\//.test(name), custody)).toEqual([])
     const innerDoors = within('src/custody/deployment.ts', 'src/custody/audit.ts')
     expect(strays(innerDoors, within('src/custody/', 'src/context.ts', 'src/audit/'))).toEqual([])
   })
 
-  test('custody alone queries its tables', () => {
+  test('only custody queries its tables', () => {
     expect(strays(within('db/queries/custody/'), within('src/custody/', 'db/queries/custody/'))).toEqual([])
   })
 
@@ -194,15 +194,15 @@ describe('what no file may contain', () => {
           .map(({ at }) => at),
       )
 
-  test('the environment is read in config.ts alone', () => {
+  test('the environment is read only in config.ts', () => {
     expect(found(/\bprocess\.env\b|\bBun\.env\b/, within('src/config.ts', 'devnet/'))).toEqual([])
   })
 
-  test('what differs by family is asked of the chain: no family is tested for outside of src/chains', () => {
+  test('no code outside of src/chains tests for a family: the chain decides', () => {
     expect(found(/\bfamily(?:Of)?\b[^,;{}]*[!=]==/, within('src/chains/'))).toEqual([])
   })
 
-  test('no network is named in code but in its own file: what differs by network is a field there', () => {
+  test('a network is named only in its own file, which has a field for each difference', () => {
     const names = scriptsIn('src/chains/networks').flatMap(
       (path) => /network: '(\w+)'/.exec(readSource(path).text)?.[1] ?? [],
     )
@@ -213,17 +213,17 @@ describe('what no file may contain', () => {
     expect(found(named, (path) => within('src/chains/networks/', 'devnet/')(path) || examples(path))).toEqual([])
   })
 
-  test('nothing prints but the command line and the devnet', () => {
+  test('only the command line and the devnet print', () => {
     expect(found(/\bconsole\.\w+\(/, within('src/cli/', 'devnet/'))).toEqual([])
   })
 
-  test('what only one runtime has is used in runtime.ts alone', () => {
+  test('only runtime.ts uses what only one runtime has', () => {
     const allowed = within('src/runtime.ts', 'devnet/')
     expect(found(/\bBun\.|\bDeno\.|\bimport\.meta\.(dir|path|file)\b/, allowed)).toEqual([])
     expect(strays((name) => name === 'bun' || name.startsWith('bun:'), allowed)).toEqual([])
   })
 
-  test('no holes in the types', () => {
+  test('no `any`, no suppressed errors and no non-null assertions', () => {
     expect(found(/:\s*any\b|\bas any\b|<any>|@ts-(ignore|expect-error|nocheck)|biome-ignore/)).toEqual([])
     expect(found(/[\w)\]]!(?=[.;,)\]\s[])(?!=)/, within('devnet/'))).toEqual([])
   })
@@ -233,7 +233,7 @@ describe('what no file may contain', () => {
     expect(everywhere.filter((path) => /[A-Z_]/.test(path) && !/\.sol$/.test(path))).toEqual([])
   })
 
-  test('no rooms for odds and ends', () => {
+  test('no folders or files for odds and ends', () => {
     const names = /(^|\/)(utils?|helpers?|common|shared|misc)(\/|\.ts$|-)/
     expect(files.map((file) => file.path).filter((path) => names.test(path))).toEqual([])
   })
@@ -272,11 +272,11 @@ describe('what no file may contain', () => {
     expect(unfounded).toEqual([])
   })
 
-  test('few files lie loose in src', () => {
+  test('src has few files at its root', () => {
     expect(files.filter(({ path }) => /^src\/[^/]+$/.test(path)).length).toBeLessThanOrEqual(7)
   })
 
-  test('only what src/context.ts names is remembered by a module', () => {
+  test('modules keep only the state that src/context.ts names', () => {
     const memory = /^(?:let |(?:export )?const [a-z][^=]* = new (?:WeakMap|Map|Set|LRUCache)\b[^(]*\((?:\)|\{))/
     const places = files
       .filter(({ path, text }) => text.split('\n').some((line) => memory.test(line)) && !within('devnet/')(path))
@@ -293,12 +293,12 @@ describe('what no file may contain', () => {
     ])
   })
 
-  test('nothing is left undone', () => {
+  test('no notes about unfinished work', () => {
     expect(found(/\bTODO\b|\bFIXME\b|\bXXX\b/)).toEqual([])
   })
 })
 
-describe('what nobody imports', () => {
+describe('nothing is without an importer', () => {
   const ENTRIES = [
     'devnet/chopsticks-node.ts',
     'devnet/demo.ts',
@@ -329,12 +329,12 @@ describe('what nobody imports', () => {
       note(specifier, ['*'])
   }
 
-  test('no file but the entry points', () => {
+  test('every file except the entry points is imported', () => {
     const paths = files.map(({ path }) => path).filter((path) => !imported.has(path) && !/\.config\.ts$/.test(path))
     expect(paths.sort()).toEqual(ENTRIES)
   })
 
-  test('no export', () => {
+  test('every export is imported', () => {
     const left = files
       .filter(({ path }) => !/\.generated\.ts$/.test(path) && !imported.get(path)?.has('*'))
       .flatMap(({ path, text }) =>
@@ -375,6 +375,6 @@ describe('sizes', () => {
   })
 })
 
-test('bun.lock holds no URL', () => {
+test('bun.lock contains no URL', () => {
   expect(readFileSync(join(ROOT, 'bun.lock'), 'utf8').match(/https?:\/\//g)).toBeNull()
 })

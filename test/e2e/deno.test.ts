@@ -13,7 +13,7 @@ import { peopleOf } from '../users/people.ts'
 const network = 'Ethereum'
 const PIN = '493817'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-/** Slow machines compile for a while. */
+/** Long enough for slow machines, which compile for a while. */
 const START_MAX_MS = 60_000
 
 let chain: TestChain
@@ -22,7 +22,7 @@ let api: ReturnType<typeof deno>
 let worker: ReturnType<typeof deno>
 let onDeno: Service
 
-/** The program itself: what the package puts into node_modules/.bin is a script for Node. */
+/** The program itself. The package's entry in node_modules/.bin is a script for Node. */
 const denoPath = (): string => {
   const require = createRequire(createRequire(import.meta.url).resolve('deno/package.json'))
   const libc = platform === 'linux' ? '-glibc' : ''
@@ -43,7 +43,7 @@ const deno = (file: string, variables: Record<string, string>, ...args: readonly
     stderr: 'inherit',
   })
 
-/** The lines that a process writes, until one has the text. */
+/** Reads the lines of a process until one contains the text. */
 const untilSaid = async (child: ReturnType<typeof deno>, text: string): Promise<string> => {
   const decoder = new TextDecoder()
   let said = ''
@@ -80,7 +80,7 @@ afterAll(async () => {
   await chain.stop()
 })
 
-test('a wallet with a PIN signs, sends, mints, and lists what it did', async () => {
+test('a wallet with a PIN signs, sends, mints, and lists its activity', async () => {
   const wallet = await onDeno.newWallet({ network, pin: PIN })
   await chain.fund(wallet.address)
 

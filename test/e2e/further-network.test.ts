@@ -1,4 +1,4 @@
-// All that an EVM network has here, on one that a file adds: its own chain id and coin, a worker that follows it.
+// Everything that an EVM network has, on a network added by a file: its own chain id and coin, and a worker that follows it.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import type { AnyElysia } from 'elysia'
@@ -43,13 +43,13 @@ const activity = async (address: string, count: number) => {
   }
 }
 
-test('a transfer of its coin is previewed, signed and sent, and shown to both wallets', async () => {
+test('a transfer of its coin is previewed, signed and sent, and listed for both wallets', async () => {
   const [from, to] = [await funded(), (await service.newWallet({ network, pin: '493817' })).address]
   const unsigned_transaction = { to, value: '1500000000000000000' }
   const preview = await service.post('/transactions/preview', { network, from, unsigned_transaction })
   expect(preview.json.simulation).toMatchObject({ success: true, asset_changes: [{ amount: '1.5', token: COIN }] })
 
-  // The address is on this network alone, so that the request need not name it.
+  // The address is only on this network, so the request need not name the network.
   const body = { signer_wallet_address: from, unsigned_transaction, developer_secret: SECRET }
   const sent = await service.post('/transactions/sign-and-send', body)
   expect(sent.json).toMatchObject({ network, status: 'submitted' })
@@ -88,7 +88,7 @@ test('a collection is created there, and an NFT of it minted and listed', async 
   expect(held.json).toMatchObject([{ contract_address, owner_wallet_address: address }])
 })
 
-test('its name is among those of the description, and of what a wrong one is told', async () => {
+test('its name is in the OpenAPI document, and in the error for an unknown network', async () => {
   const document = await service.get('/openapi/json')
   expect(document.json.components.schemas.CreateWallet.properties.network.enum).toEqual([
     ...['Ethereum', 'Polygon', 'Base', 'Avalanche', 'Polkadot', 'Vara'],
@@ -102,13 +102,13 @@ test('its name is among those of the description, and of what a wrong one is tol
   expect((await service.get('/readyz')).json).toEqual({ status: 'ready', networks: { [network]: 'ready' } })
 })
 
-test('the ceiling of its fees is the one that its variable says', () => {
+test('the maximum fee is set by its variable', () => {
   const { terms } = service.ctx.chains.withNode(network)
   const offer = (gwei: bigint) => ({ to: null, value: 0n, input: '0x', maxFeePerGas: gwei * 1_000_000_000n }) as const
   expect([7n, 8n].map((gwei) => terms.isWithinFeeCap(offer(gwei)))).toEqual([true, false])
 })
 
-test('a process that does not know it starts beside the others, and answers for what it knows', async () => {
+test('a process that does not know the network can run at the same time, and serves the networks that it knows', async () => {
   const config = readConfig({ ...service.variables, NETWORKS_FILE: '' })
   const old = await createCtx({ config, process: 'old' })
   try {

@@ -1,7 +1,6 @@
-// The leak hunt: every endpoint is called, succeeding and failing, with marked PINs, secrets, phrases, keys and tokens.
-// Then whatever the service wrote anywhere is searched for the marks: its logs, every column of every table (the job
-// queue's too), the answers that are errors, and PostgreSQL's own log, which here writes down each statement with its
-// parameters.
+// The search for leaks: every endpoint is called, with success and with errors, with marked PINs, secrets, phrases, keys
+// and tokens. Then everything that the service wrote is searched for the marks: its logs, every column of every table
+// (including the job queue), all error answers, and PostgreSQL's own log, which here has each statement with its parameters.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
@@ -15,7 +14,7 @@ import { startChain, type TestChain } from '../support/chains.ts'
 
 type Answer = { readonly status: number; readonly text: string; readonly path: string }
 
-/** Six digits could stand in a long number by chance, so a PIN is a hit only where it stands alone. */
+/** Six digits can be part of a long number by chance, so a PIN counts only if no digit is next to it. */
 const alone = (text: string) => new RegExp(`(?<![0-9a-zA-Z])${text}(?![0-9a-zA-Z])`)
 const anywhere = (text: string) => new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'), 'i')
 
@@ -25,7 +24,7 @@ const WRONG_PIN = '518370'
 const WRONG_SECRET = 'marked-wrong-secret-a7f3'
 const PRIVATE_KEY = randomBytes(32).toString('hex')
 const MINI_SECRET = randomBytes(32).toString('hex')
-/** The development phrase of the Substrate tools: words enough that none of it stands in a log by chance. */
+/** The development phrase of the Substrate tools: long enough not to appear in a log by chance. */
 const PHRASE = 'bottom drive obey lake curtain smoke basket hold race lonely fit walk'
 const BAD_PHRASE = 'bottom drive obey lake curtain smoke basket hold race lonely fit fit'
 const MESSAGE = 'marked message 9c41'
@@ -41,7 +40,7 @@ const marks = new Map<string, RegExp>([
   ['an imported mini-secret', anywhere(MINI_SECRET)],
   ['an imported phrase', anywhere('curtain smoke basket')],
   ['a message to sign', anywhere(MESSAGE)],
-  ['the bytes of one', anywhere(Buffer.from(MESSAGE).toString('hex'))],
+  ['the bytes of a message', anywhere(Buffer.from(MESSAGE).toString('hex'))],
 ])
 
 let folder: string
@@ -130,7 +129,7 @@ const json = (answer: Answer) => JSON.parse(answer.text)
 const user = { network: 'Ethereum', name: 'U', owner_id: 'user', control_mode: 'user' }
 const developer = { network: 'Ethereum', name: 'D', owner_id: 'developer', control_mode: 'developer' }
 
-/** Credentials that belong, and every way in which they do not. */
+/** Right credentials, and every kind of wrong ones. */
 const credentials = [
   { user_pin: WRONG_PIN },
   { user_pin: `${WRONG_PIN}7` },
@@ -250,14 +249,14 @@ const everyRow = async (): Promise<string> => {
 
 const hits = (text: string): string[] => [...marks].filter(([, mark]) => mark.test(text)).map(([name]) => name)
 
-test('nothing that the service writes shows a PIN, a secret, a phrase, a key or a token', async () => {
+test('nothing that the service writes contains a PIN, a secret, a phrase, a key or a token', async () => {
   const { theirs } = await wallets()
   await imports()
   await signing(theirs)
   await policies(theirs)
   await changes(theirs)
   await strangers()
-  // The jobs of what was sent run too, and are logged.
+  // The jobs of sent transactions run too, and are logged.
   for (let tries = 0; tries < 100; tries += 1) {
     const [live] = await database`select from transactions where status in ('submitted', 'pending')`
     if (live === undefined) break
@@ -274,7 +273,7 @@ test('nothing that the service writes shows a PIN, a secret, a phrase, a key or 
   const rows = await everyRow()
   const statements = await readFile(join(folder, 'postgres.log'), 'utf8')
   const written = logs()
-  // What is searched is really there.
+  // The places to search are not empty.
   expect(rows).toContain('transaction_submitted')
   expect(rows).toContain('message_signed')
   expect(statements).toContain(theirs)

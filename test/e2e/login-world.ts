@@ -1,4 +1,4 @@
-// The service, a worker for its mail, Chromium, and a small app of a project: what the tests of the login page share.
+// The set-up for tests of the login page: the service, a worker for its mail, Chromium, and a small app of a project.
 
 import { randomUUID } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
@@ -17,7 +17,7 @@ import { startService } from '../support/service.ts'
 
 const WAIT_MS = 10_000
 
-/** Asks until there is an answer. */
+/** Repeats a query until it has a result. */
 export const until = async <Found>(what: string, look: () => Promise<Found | null | undefined>): Promise<Found> => {
   const deadline = Date.now() + WAIT_MS
   for (;;) {
@@ -28,7 +28,7 @@ export const until = async <Found>(what: string, look: () => Promise<Found | nul
   }
 }
 
-/** The app's page: it exchanges what it was handed for a session, and calls the API with it, from its own origin. */
+/** The app's page: it exchanges its code for a session, and calls the API with it, from its own origin. */
 const appPage = (api: string, projectId: string): string => `<!doctype html><title>App</title><p id="told"></p><script>
   const handed = new URLSearchParams(location.hash.slice(1))
   const headers = { 'content-type': 'application/json', 'x-walletkit-project-id': '${projectId}' }
@@ -70,7 +70,7 @@ export const startLoginWorld = async () => {
   await setAllowedOrigins(service.ctx, { projectId, origins: [app.origin] })
   const contexts = new Set<BrowserContext>()
 
-  /** A new person at a new browser. */
+  /** A new person with a new browser. */
   const newPage = async (options: Parameters<Browser['newContext']>[0] = {}): Promise<Page> => {
     const context = await browser.newContext(options)
     contexts.add(context)
@@ -88,7 +88,7 @@ export const startLoginWorld = async () => {
     return opened
   }
 
-  /** The newest mail to an address, as the mailbox page's JSON has it. */
+  /** The newest mail to an address, from the JSON of the mailbox page. */
   const mailTo = (recipient: string, holding: RegExp): Promise<string> =>
     until(`a mail to ${recipient}`, async () => {
       const mails = (await service.get('/dev/mailbox.json')).json as { recipient: string; text: string }[]
@@ -109,7 +109,7 @@ export const startLoginWorld = async () => {
     await page.getByRole('button', { name: 'Log in', exact: true }).click()
   }
 
-  /** Another API process of the service, at another address and not for developers: there no other local page counts. */
+  /** Another API process of the service, at another address and not for development: it allows no other local pages. */
   const startStrict = async () => {
     const strictPort = await freePort()
     const strictOrigin = `http://localhost:${strictPort}`
@@ -123,14 +123,14 @@ export const startLoginWorld = async () => {
     return { origin: strictOrigin, close }
   }
 
-  /** What the page hears when it looks at its challenge the next time. */
+  /** Sets the answer to the page's next request for its challenge. */
   const nextLook = async (page: Page): Promise<{ readonly completed: boolean; readonly expired: boolean }> => {
     const request = await page.waitForRequest('**/users/session-challenge?*')
     const answer = await (await request.response())?.json()
     return { completed: answer?.completed, expired: answer?.expired }
   }
 
-  /** How each session of a user began, and what ended it. */
+  /** How each session of a user began, and why it ended. */
   const sessionsOf = async (userId: string): Promise<string[]> => {
     const rows = await sql`select way, ended_by from sessions where user_id = ${userId} order by created_at`
     return rows.map(({ way, ended_by }) => `${way} ${ended_by}`)
@@ -139,7 +139,7 @@ export const startLoginWorld = async () => {
   const userIdOf = async (email: string): Promise<string> =>
     (await sql`select id from users where email = ${email}`)[0]?.id
 
-  /** Puts the login of a user's sessions into the past. */
+  /** Moves the login of a user's sessions into the past. */
   const ageLogins = async (userId: string, minutes: number): Promise<void> => {
     await sql`update sessions set authenticated_at = authenticated_at - make_interval(mins => ${minutes})
       where user_id = ${userId}`
@@ -181,8 +181,8 @@ export type LoginWorld = Awaited<ReturnType<typeof startLoginWorld>>
 
 const AXE = new URL(import.meta.resolve('axe-core/axe.min.js'))
 
-/** What axe-core finds to be in the way of people who see, hear or move otherwise, on the page as it is now. */
-export const hindrancesOn = async (page: Page): Promise<readonly string[]> => {
+/** The accessibility problems that axe-core finds on the page as it is now. */
+export const accessibilityProblemsOn = async (page: Page): Promise<readonly string[]> => {
   await page.evaluate(await readFile(AXE, 'utf8'))
   const found: unknown = await page.evaluate(
     'axe.run().then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes.map((node) => node.html).join(" ")))',
@@ -192,11 +192,11 @@ export const hindrancesOn = async (page: Page): Promise<readonly string[]> => {
 
 export const newAddress = (): string => `${randomUUID()}@example.com`
 
-/** What is told on the page, an empty text where there is nothing. */
+/** The error message on the page, or an empty text. */
 export const problemOn = async (page: Page): Promise<string> =>
   until('a problem to be told', async () => (await page.locator('#problem').textContent()) || null)
 
-/** A virtual authenticator with a screen lock that always opens. */
+/** A virtual authenticator that always confirms the user. */
 export const giveAuthenticator = async (page: Page): Promise<{ readonly session: CDPSession; readonly id: string }> => {
   const session = await page.context().newCDPSession(page)
   await session.send('WebAuthn.enable')
@@ -214,7 +214,7 @@ export const giveAuthenticator = async (page: Page): Promise<{ readonly session:
   return { session, id }
 }
 
-/** A browser's wallet (EIP-1193) that holds one key, and tells its address in lower case as some do. */
+/** A browser wallet (EIP-1193) with one key, which gives its address in lower case, as some wallets do. */
 export const giveWallet = async (page: Page, account: PrivateKeyAccount, chainId = 11_155_111): Promise<string[]> => {
   const signed: string[] = []
   await page.exposeFunction('askWallet', async ({ method, params = [] }: { method: string; params?: string[] }) => {
@@ -238,7 +238,7 @@ export const giveWallet = async (page: Page, account: PrivateKeyAccount, chainId
   return signed
 }
 
-/** Holds back the next proof that a page sends. */
+/** Delays the next proof that a page sends. */
 export const interceptProof = async (page: Page, press: () => Promise<void>): Promise<Record<string, unknown>> => {
   const path = '**/users/verify-login'
   const caught = new Promise<Request>((resolve) => {

@@ -1,4 +1,4 @@
-// The login page in real Chromium: each way in, and what must not be one.
+// The login page in real Chromium: each login method, and logins that must be refused.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -9,9 +9,9 @@ import { setAllowedOrigins } from '../../src/projects/settings.ts'
 import { handleOf } from '../../src/users/passkey-ceremony.ts'
 import { hasChromium } from '../support/chromium.ts'
 import {
+  accessibilityProblemsOn,
   giveAuthenticator,
   giveWallet,
-  hindrancesOn,
   interceptProof,
   type LoginWorld,
   newAddress,
@@ -36,14 +36,14 @@ describe.skipIf(!isHere)('the login page', () => {
   })
   afterAll(() => world?.close())
 
-  test('is in nobody’s way: on a phone, in light and dark, in each state', async () => {
+  test('has no accessibility problems on a phone, in light and dark, in each state', async () => {
     const page = await world.newPage({ viewport: { width: 390, height: 844 }, colorScheme: 'light' })
     const complaints: string[] = []
     page.on('console', (message) => complaints.push(message.text()))
     const check = async () => {
       for (const colorScheme of ['light', 'dark'] as const) {
         await page.emulateMedia({ colorScheme })
-        expect(await hindrancesOn(page)).toEqual([])
+        expect(await accessibilityProblemsOn(page)).toEqual([])
       }
       expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390)
     }
@@ -64,7 +64,7 @@ describe.skipIf(!isHere)('the login page', () => {
     expect(complaints).toEqual([])
   })
 
-  test('keeps tokens in its memory alone', async () => {
+  test('keeps tokens only in its memory', async () => {
     const page = await world.openLogin()
     const addresses: string[] = []
     page.on('request', (request) => addresses.push(request.url()))
@@ -79,7 +79,7 @@ describe.skipIf(!isHere)('the login page', () => {
     await page.locator('#ways').waitFor()
   })
 
-  test('begins anew, and says so, once the session has ended elsewhere', async () => {
+  test('shows the login again, with the reason, after the session has ended elsewhere', async () => {
     const page = await world.openLogin()
     await world.logInByCode(page, newAddress())
     await page.locator('#passkeys-none').waitFor()
@@ -89,7 +89,7 @@ describe.skipIf(!isHere)('the login page', () => {
     expect(await problemOn(page)).toBe('You are logged out. Log in again.')
   })
 
-  test('asks for a fresh login before a way in is added or removed, and then goes on', async () => {
+  test('asks for a fresh login before a login method is added or removed, and then continues', async () => {
     const page = await world.openLogin()
     await giveAuthenticator(page)
     const email = newAddress()
@@ -117,7 +117,7 @@ describe.skipIf(!isHere)('the login page', () => {
     await page.getByText('None yet.').waitFor()
   })
 
-  test('shows where the user is logged in, and logs them out there', async () => {
+  test('lists the sessions of the user, and can end them', async () => {
     const email = newAddress()
     const pages = [await world.openLogin(), await world.openLogin(), await world.openLogin()] as const
     for (const page of pages) {
@@ -131,7 +131,7 @@ describe.skipIf(!isHere)('the login page', () => {
     const day = new Date().toLocaleDateString('en-US', { dateStyle: 'medium' })
     const other = `Chrome on Linux, since ${day}, by a mailed code, last used ${day}Log out`
     expect(await items.allTextContents()).toEqual([`This one, since ${day}, by a mailed code`, other, other])
-    expect(await hindrancesOn(third)).toEqual([])
+    expect(await accessibilityProblemsOn(third)).toEqual([])
 
     await items.nth(1).getByRole('button').click()
     await third.getByText('That device is logged out.').waitFor()
@@ -147,7 +147,7 @@ describe.skipIf(!isHere)('the login page', () => {
     expect(await world.sessionsOf(user)).toEqual(['email_code user', 'email_code user', 'email_code null'])
   })
 
-  test('shows the name of a project as a text', async () => {
+  test('shows the name of a project as text', async () => {
     const name = '<img src=x onerror="document.title=1"><script>document.title=2</script>'
     const { projectId } = await createProject(world.service.ctx, { name, actor: 'operator' })
     const page = await world.openLogin({ project_id: projectId, state: '"><script>document.title=3</script>' })
@@ -177,7 +177,7 @@ describe.skipIf(!isHere)('the login page', () => {
       expect(await page.locator('#status').textContent()).toBe('You are logged out.')
     })
 
-    test('says of a wrong code that it was wrong, at the field, and takes the right one after it', async () => {
+    test('shows at the field that a code was wrong, and then accepts the right one', async () => {
       const page = await world.openLogin()
       const code = await world.askForCode(page, newAddress())
       const field = page.getByLabel('Code', { exact: true })
@@ -192,7 +192,7 @@ describe.skipIf(!isHere)('the login page', () => {
       await isLoggedIn(page)
     })
 
-    test('logs in by the link from the mailbox, once somebody has confirmed it on our page', async () => {
+    test('logs in by the link from the mailbox, after it was confirmed on our page', async () => {
       const email = newAddress()
       const waiting = await world.openLogin({}, await world.newPage({ userAgent: 'Asker/1.0' }))
       await waiting.getByLabel('E-mail address').fill(email)
@@ -205,7 +205,7 @@ describe.skipIf(!isHere)('the login page', () => {
       const asked = await reader.locator('main').textContent()
       expect(asked).toContain('Asker/1.0')
       expect(asked).toContain('127.0.0.1')
-      expect(await hindrancesOn(reader)).toEqual([])
+      expect(await accessibilityProblemsOn(reader)).toEqual([])
       expect(await world.nextLook(waiting)).toEqual({ completed: false, expired: false })
       await press(reader, 'Yes, log it in')
       await reader.getByRole('heading', { name: 'The device is logged in' }).waitFor()
@@ -216,7 +216,7 @@ describe.skipIf(!isHere)('the login page', () => {
       expect(await reader.context().cookies()).toEqual([])
     })
 
-    test('says how long to wait where it was tried too often', async () => {
+    test('says how long to wait after too many tries', async () => {
       const page = await world.openLogin()
       await page.route('**/users/login-with-email', (route) =>
         route.fulfill({ status: 429, headers: { 'retry-after': '300' }, json: { error: 'x', code: 'rate_limited' } }),
@@ -228,7 +228,7 @@ describe.skipIf(!isHere)('the login page', () => {
   })
 
   describe('by passkey', () => {
-    /** Somebody with an e-mail address, who has added a passkey and is logged in. */
+    /** A logged-in user with an e-mail address and a passkey. */
     const withPasskey = async (): Promise<{ page: Page; email: string }> => {
       const page = await world.openLogin()
       await giveAuthenticator(page)
@@ -245,14 +245,14 @@ describe.skipIf(!isHere)('the login page', () => {
         origin: from,
       })
 
-    test('logs in whoever registered one, and once it is removed nobody', async () => {
+    test('logs in the user who registered it, and nobody after it is removed', async () => {
       const { page, email } = await withPasskey()
       await logOut(page)
       await press(page, 'Use a passkey')
       await isLoggedIn(page)
       expect(await page.locator('#account').textContent()).toContain(email)
       await logOut(page)
-      // The browser suggests it where the e-mail address is typed; this one at once takes what it suggests.
+      // The browser suggests the passkey in the field for the e-mail address; this one accepts it at once.
       await page.getByLabel('E-mail address').focus()
       await isLoggedIn(page)
       await page.getByRole('button', { name: /^Remove the passkey/ }).click()
@@ -262,7 +262,7 @@ describe.skipIf(!isHere)('the login page', () => {
       expect(await problemOn(page)).toContain('That did not work')
     })
 
-    test('refuses an assertion with another user’s handle, and one that comes again', async () => {
+    test('refuses an assertion with another user’s handle, and a repeated one', async () => {
       const { page } = await withPasskey()
       await logOut(page)
       const proof = await interceptProof(page, () => press(page, 'Use a passkey'))
@@ -276,7 +276,7 @@ describe.skipIf(!isHere)('the login page', () => {
       expect([replayed.status, replayed.json.code]).toEqual([401, 'login_failed'])
     })
 
-    test('refuses an assertion that a page of another origin got, though its domain is the same', async () => {
+    test('refuses an assertion made for a page of another origin with the same domain', async () => {
       const { page } = await withPasskey()
       const strict = await world.startStrict()
       try {
@@ -297,7 +297,7 @@ describe.skipIf(!isHere)('the login page', () => {
         expect([elsewhere.status, elsewhere.json.code]).toEqual([401, 'login_failed'])
         expect((await ask(world.origin)).json.code).toBe('origin_not_allowed')
         await page.goto(world.addressOf({}, strict.origin))
-        // It sends no mail, either.
+        // It sends no mail either.
         await page.locator('#ways').waitFor()
         expect(await page.getByLabel('E-mail address').count()).toBe(0)
         expect((await claimed(await assertedHere(), strict.origin)).status).toBe(200)
@@ -321,7 +321,7 @@ describe.skipIf(!isHere)('the login page', () => {
       )
     })
 
-    test('is explained where the browser has none', async () => {
+    test('shows an explanation if the browser has no wallet', async () => {
       const page = await world.openLogin()
       expect(await page.getByRole('button', { name: 'Use a wallet' }).count()).toBe(0)
       expect(await page.locator('#wallet-none').isVisible()).toBe(true)
@@ -329,7 +329,7 @@ describe.skipIf(!isHere)('the login page', () => {
   })
 
   describe('with another device', () => {
-    test('logs in by a code that somebody who is logged in confirms, after they were shown who asks', async () => {
+    test('logs in by a code that a logged-in user confirms after seeing which device asks', async () => {
       const email = newAddress()
       const mine = await world.openLogin()
       await world.logInByCode(mine, email)
@@ -348,7 +348,7 @@ describe.skipIf(!isHere)('the login page', () => {
       const asked = await mine.locator('#ask').textContent()
       expect(asked).toContain('Firefox on Linux')
       expect(asked).toContain('127.0.0.1')
-      expect(await hindrancesOn(mine)).toEqual([])
+      expect(await accessibilityProblemsOn(mine)).toEqual([])
       expect(await television.locator('#device').isVisible()).toBe(true)
       await press(mine, 'Yes, log it in')
       await isLoggedIn(television)
@@ -358,7 +358,7 @@ describe.skipIf(!isHere)('the login page', () => {
   })
 
   describe('for an app', () => {
-    test('hands it a code in a fragment, which the app exchanges from its own origin, and keeps no session', async () => {
+    test('returns a code in the fragment, which the app exchanges from its own origin; the page keeps no session', async () => {
       const state = 'a&b=c d"<'
       const page = await world.openLogin({ redirect_uri: `${world.app.origin}/after?x=1`, state })
       const email = newAddress()
@@ -375,13 +375,13 @@ describe.skipIf(!isHere)('the login page', () => {
       expect(world.app.addresses.join()).not.toContain('session_challenge_code')
       const sessions = await world.sessionsOf(user)
       expect(sessions).toEqual(['email_code logout', 'session_challenge null'])
-      // Who said no to a passkey is not asked again.
+      // A user who declined a passkey is not asked again.
       await world.openLogin({ redirect_uri: `${world.app.origin}/again` }, page)
       await world.logInByCode(page, email)
       await page.waitForURL(`${world.app.origin}/again**`)
     })
 
-    test('leads nowhere but to an origin that the project allows', async () => {
+    test('redirects only to an origin that the project allows', async () => {
       const other = await createProject(world.service.ctx, { name: 'Other', actor: 'operator' })
       await setAllowedOrigins(world.service.ctx, { projectId: other.projectId, origins: ['https://other.example'] })
       const statusFor = async (query: Record<string, string>) => (await world.service.get('/login', query)).status
@@ -396,10 +396,10 @@ describe.skipIf(!isHere)('the login page', () => {
       expect(answer?.status()).toBe(400)
       expect(await page.locator('h1').textContent()).toBe('This login link does not work')
       expect(await page.locator('a, button, script').count()).toBe(0)
-      expect(await hindrancesOn(page)).toEqual([])
+      expect(await accessibilityProblemsOn(page)).toEqual([])
     })
 
-    test('works in no frame', async () => {
+    test('does not work in a frame', async () => {
       const page = await world.newPage()
       await page.goto(world.app.origin)
       await page.evaluate((address) => {

@@ -1,4 +1,4 @@
-// The main job on real parts: four chains, PostgreSQL, the API over HTTP, a worker as a process of its own.
+// The main job with real parts: four chains, PostgreSQL, the API over HTTP, and a worker process.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -35,7 +35,7 @@ const projectWallet = async (network: EvmNetwork) => {
   return found.json.address as `0x${string}`
 }
 
-/** Items of an address's activity, once there are as many as expected. */
+/** The activity of an address, once it has the expected number of items. */
 const activity = async (network: EvmNetwork, address: string, count: number) => {
   for (let tries = 0; ; tries += 1) {
     const answer = await service.get('/activity', { network, wallet_address: address })
@@ -99,7 +99,7 @@ describe('sign', () => {
 })
 
 describe('sign and send', () => {
-  test('goes from submitted over pending to success, and moves the coin once', async () => {
+  test('goes from submitted to pending to success, and moves the coin once', async () => {
     const chain = chains.Polygon
     const wallet = await service.newWallet({ network: 'Polygon', pin: '493817' })
     await chain.fund(wallet.address)
@@ -141,7 +141,7 @@ describe('sign and send', () => {
     expect(new Set(settled.map((answer) => answer.json.transaction_hash)).size).toBe(20)
   })
 
-  test('what would revert, or cannot be paid, is refused before it is recorded', async () => {
+  test('a transaction that would revert or cannot be paid is refused before it is recorded', async () => {
     const chain = chains.Ethereum
     const token = await chain.deploy('TestToken', ['Test', 'TST', 18])
     const wallet = await service.newWallet({ network: 'Ethereum' })
@@ -163,7 +163,7 @@ describe('sign and send', () => {
     expect((await send({ to: fundedAccount(1).address, nonce: '5' })).json.code).toBe('nonce_gap')
   })
 
-  test('an unknown id, an unknown hash, and another project see nothing', async () => {
+  test('an unknown id and an unknown hash find nothing, and neither does another project', async () => {
     const unknown = await service.get('/transactions/status-by-id', { id: randomUUID() })
     expect({ status: unknown.status, code: unknown.json.code }).toEqual({ status: 404, code: 'transaction_not_found' })
     const hash = `0x${'ab'.repeat(32)}`
@@ -173,7 +173,7 @@ describe('sign and send', () => {
 })
 
 describe('a collection that was not made here', () => {
-  test('is minted by a job to one wallet, transferred to another, and both see it', async () => {
+  test('can be minted to one wallet and transferred to another, and both wallets list it', async () => {
     const network = 'Ethereum'
     const chain = chains[network]
     const minter = await projectWallet(network)
@@ -230,7 +230,7 @@ describe('a collection that was not made here', () => {
     expect((await service.get('/nfts', { network, wallet_address: alice.address })).json).toEqual([])
   })
 
-  test('is refused where it cannot be minted by us', async () => {
+  test('is refused if we cannot mint in it', async () => {
     const collection = await chains.Ethereum.deploy('WizardCollection', [
       'Test Wizard',
       'TWZ',
@@ -301,7 +301,7 @@ describe('a collection of our own', () => {
 })
 
 describe('what comes from outside', () => {
-  test('an ERC-20 and a coin that others send show up in the activity', async () => {
+  test('received ERC-20 tokens and coins are listed in the activity', async () => {
     const network = 'Polygon'
     const chain = chains[network]
     const wallet = await service.newWallet({ network })
@@ -334,7 +334,7 @@ describe('what comes from outside', () => {
 })
 
 describe('preview', () => {
-  test('shows the decoded call and what it would move, and sends nothing', async () => {
+  test('shows the decoded call and its asset changes, and sends nothing', async () => {
     const network = 'Ethereum'
     const chain = chains[network]
     const wallet = await service.newWallet({ network })

@@ -22,7 +22,7 @@ import { type TestContractName, testContract } from './contracts.ts'
 
 const POOL_DEADLINE_MS = 10_000
 
-/** One transaction as a test sends it; the sender defaults to the first funded account. */
+/** A transaction sent by a test; the sender is by default the first funded account. */
 type Sending = { readonly to: Address; readonly value?: bigint; readonly data?: Hex; readonly account?: Account }
 
 /** The accounts that a test chain has funded, by index; their keys are public knowledge. */
@@ -43,8 +43,8 @@ const testnetIdOf = (network: Network): number =>
   evmNetworkRow({ network, environment: 'testnet', devnet: true }).chainId
 
 /**
- * Starts a local chain that has a network's testnet chain id, or another one, and mines a block at once for each transaction, and only
- * then. Test clients of viem are part of it for whatever the verbs below do not say.
+ * Starts a local chain with a network's testnet chain id or another one. It mines a block for each transaction at once, and
+ * no others. viem's test clients are part of it, for everything that has no function here.
  */
 export const startChain = async (
   network: Network,
@@ -61,7 +61,7 @@ export const startChain = async (
   const clients = clientsOf(chain, rpcUrl)
   const { publicClient, walletClient, testClient } = clients
 
-  /** Plain JSON-RPC, without a library's opinion in between. */
+  /** Plain JSON-RPC, without a library. */
   const rpc = (method: string, params: readonly unknown[] = []): Promise<unknown> => callRpc(rpcUrl, method, params)
 
   const receiptOf = (hash: Hex): Promise<TransactionReceipt> =>
@@ -91,13 +91,13 @@ export const startChain = async (
     return receiptOf(await walletClient.writeContract({ ...contract, ...call, account }))
   }
 
-  /** Puts coins on an address, out of nothing and without a transaction. */
+  /** Sets the balance of an address, without a transaction. */
   const fund = (address: Address, value: bigint = parseEther('1000')): Promise<void> =>
     testClient.setBalance({ address, value })
 
   const mine = (blocks = 1): Promise<void> => testClient.mine({ blocks })
 
-  /** Waits until all of the pool is in blocks: where a block comes with every transaction, the answer comes a moment before. */
+  /** Waits until the pool is empty. With a block for each transaction, the answer comes a moment before the block. */
   const poolMined = async (): Promise<void> => {
     const isEmpty = async () => Number(((await rpc('txpool_status')) as { readonly pending: Hex }).pending) === 0
     for (const deadline = Date.now() + POOL_DEADLINE_MS; !(await isEmpty()); await sleep(2)) {
@@ -105,7 +105,7 @@ export const startChain = async (
     }
   }
 
-  /** From now on blocks come only from `mine`, or again with every transaction. */
+  /** Switches between a block for each transaction and blocks by `mine` only. */
   const setAutomine = (on: boolean): Promise<void> => testClient.setAutomine(on)
 
   /** Replaces the newest blocks by empty ones: the chain drops their transactions, from its pool too. */
@@ -113,7 +113,7 @@ export const startChain = async (
     await rpc('anvil_reorg', [depth, []])
   }
 
-  /** Remembers the chain as it is. @returns a function that brings it back to that, once */
+  /** Saves the state of the chain. @returns a function that restores it, once */
   const snapshot = async (): Promise<() => Promise<void>> => {
     const id = await testClient.snapshot()
     return () => testClient.revert({ id })

@@ -1,4 +1,4 @@
-// Real Chromium, for what only a browser can show.
+// Real Chromium, for tests that need a browser.
 
 import { existsSync } from 'node:fs'
 import { type Browser, chromium } from 'playwright-core'
@@ -24,13 +24,13 @@ const ARGUMENTS = [
 
 const NONE = `No Chromium was found: install one, or let CHROMIUM_PATH say where it is. Otherwise it is looked for at ${PATHS.join(', ')}.`
 
-/** Where Chromium is, or null: CHROMIUM_PATH, and else where it is usually installed. */
+/** The path of Chromium, or null: CHROMIUM_PATH, or one of the usual places. */
 const chromiumPath = (): string | null =>
   [process.env.CHROMIUM_PATH || PATHS].flat().find((path) => existsSync(path)) ?? null
 
 /**
- * Whether tests in a browser can run here. On a machine without one they are skipped, and it is printed why; where CI=true
- * says that a run is to prove something, they are not, and fail.
+ * Whether tests in a browser can run here. Without a browser they are skipped with a printed reason. With CI=true they are
+ * not skipped but fail.
  */
 export const hasChromium = (): boolean => {
   if (chromiumPath() !== null) return true
@@ -39,14 +39,14 @@ export const hasChromium = (): boolean => {
   return false
 }
 
-/** A browser with nothing in it: its profile is a new folder, which goes with it. */
+/** A browser with an empty profile in a new folder, which is deleted with it. */
 export const startChromium = async (): Promise<Browser> => {
   const executablePath = chromiumPath()
   if (executablePath === null) throw new Error(NONE)
   return chromium.launch({ executablePath, headless: true, args: ARGUMENTS })
 }
 
-// For .ci/run: prints where Chromium is, or one sentence and fails.
+// For .ci/run: prints the path of Chromium, or fails with one sentence.
 if (import.meta.main) {
   const path = chromiumPath()
   process.stdout.write(`${path ?? NONE}\n`)

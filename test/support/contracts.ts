@@ -51,7 +51,7 @@ const readSources = (): Record<string, string> => {
   return Object.fromEntries(names.sort().map((name) => [name, readFileSync(new URL(name, SOURCE_FOLDER), 'utf8')]))
 }
 
-/** Compiling takes two seconds, so what came of the same sources, compiler and settings is kept between runs. */
+/** Compiling takes two seconds, so the result for the same sources, compiler and settings is kept between runs. */
 export const compileCached = async (sources: Record<string, string>): Promise<Record<string, CompiledContract>> => {
   const compilerUrl = new URL('../../src/chains/evm/contracts/compile.ts', import.meta.url)
   const key = JSON.stringify([sources, readFileSync(compilerUrl, 'utf8'), solc.version, openZeppelin.version])
@@ -60,7 +60,7 @@ export const compileCached = async (sources: Record<string, string>): Promise<Re
   try {
     return JSON.parse(readFileSync(path, 'utf8'))
   } catch {
-    // Loading the compiler alone takes 0.4 s, so it is not loaded where its answer is known.
+    // Loading the compiler takes 0.4 s, so it is not loaded if the result is cached.
     const { compile } = await import('../../src/chains/evm/contracts/compile.ts')
     const compiled = compile(sources)
     mkdirSync(folder, { recursive: true, mode: 0o700 })

@@ -1,21 +1,21 @@
-// Walks through every state of a model that can be reached, and asks two things: does each state keep every claim, and has
-// each a way to an end on which nothing happens but what the system itself promises to do.
+// Explores every reachable state of a model and checks two things: each state fulfils every claim, and from each state an
+// end can be reached by steps that the system itself is sure to take.
 
-/** Thrown where a step does what none may do. */
+/** Thrown if a step does something forbidden. */
 export class Broken extends Error {}
 
 export type Move<World> = {
   readonly name: string
   readonly world: World
-  /** Somebody keeps doing this for as long as it can be done: the chain grows, jobs run, the tracker follows. */
+  /** Whether this step is sure to happen as long as it is possible: the chain grows, jobs run, the tracker follows. */
   readonly isPromised: boolean
 }
 
 export type Model<World> = {
   readonly start: World
-  /** Equal for worlds that are the same. */
+  /** Equal for equal worlds. */
   key(world: World): string
-  /** @throws Broken where a step does what none may do. */
+  /** @throws Broken if a step does something forbidden. */
   movesFrom(world: World): readonly Move<World>[]
   /** The claim that does not hold, or null. */
   brokenIn(world: World): string | null
@@ -31,8 +31,8 @@ export type Report = {
 }
 
 /**
- * Breadth first, so that the history of what is broken is a shortest one.
- * @param input.visit is called with each state once. @throws where there are more than `statesMax`.
+ * Explores breadth first, so that the history of a broken claim is as short as possible.
+ * @param input.visit is called with each state once. @throws if there are more than `statesMax`.
  */
 export const explore = <World>(
   model: Model<World>,
@@ -44,7 +44,7 @@ export const explore = <World>(
   const promised = new Edges()
   const report = (broken: string | null): Report => ({ states: index.size, broken, has: (key) => index.has(key) })
 
-  /** Told by walking there again: states are not kept. */
+  /** The states are not kept, so the history is found by walking again. */
   const history = (to: number): string => {
     const path: number[] = []
     for (let here = to; here > 0; here = parents[here] ?? 0) path.unshift(here)
@@ -93,7 +93,7 @@ export const explore = <World>(
 
 const FIRST_CAPACITY = 1 << 16
 
-/** Pairs of numbers, kept small: there are tens of millions. */
+/** Pairs of numbers in compact form, because there are tens of millions. */
 class Edges {
   #from = new Uint32Array(FIRST_CAPACITY)
   #to = new Uint32Array(FIRST_CAPACITY)
@@ -112,7 +112,7 @@ class Edges {
   /** The lowest number from which no marked one can be reached. */
   firstWithoutWayTo(marked: readonly boolean[]): number | null {
     const reaches = Uint8Array.from(marked, Number)
-    // Most ways lead on to states that were found later, so a few rounds from the last edge to the first are enough.
+    // Most edges lead to states that were found later, so a few rounds from the last edge to the first are enough.
     for (let hasChanged = true; hasChanged; ) {
       hasChanged = false
       for (let edge = this.#count - 1; edge >= 0; edge -= 1) {

@@ -1,5 +1,5 @@
-// Metadata with something false in it, byte for byte the same otherwise. The codec says where things are: what it writes of a
-// part stands in the bytes of the whole.
+// Metadata with one false part, and otherwise the same bytes. The position of a part is found by encoding the part and
+// searching for its bytes in the whole.
 
 import { Metadata, TypeRegistry } from '@polkadot/types'
 
@@ -34,7 +34,7 @@ const callsOf = (metadata: Metadata, pallet: string) => {
   return { pallet: found, variants: type.def.asVariant.variants }
 }
 
-/** Two calls of a pallet in each other's place: whoever makes the one makes the other. */
+/** Two calls of a pallet with swapped indexes: encoding one gives the other. */
 export const withCallsSwapped = (hex: Hex, pallet: string, names: readonly [string, string]): Hex => {
   const { metadata, bytes } = opened(hex)
   const { variants } = callsOf(metadata, pallet)
@@ -46,7 +46,7 @@ export const withCallsSwapped = (hex: Hex, pallet: string, names: readonly [stri
   return hexOf(bytes)
 }
 
-/** Two calls of a pallet with each other's names. */
+/** Two calls of a pallet with swapped names. */
 export const withNamesSwapped = (hex: Hex, pallet: string, names: readonly [string, string]): Hex => {
   const { metadata, bytes } = opened(hex)
   const { variants } = callsOf(metadata, pallet)
@@ -66,7 +66,7 @@ export const withNamesSwapped = (hex: Hex, pallet: string, names: readonly [stri
   )
 }
 
-/** A pallet that is listed at another place than the type of all calls has it. */
+/** A pallet with another index than in the type of all calls. */
 export const withPalletMoved = (hex: Hex, pallet: string, index: number): Hex => {
   const { metadata, bytes } = opened(hex)
   const { asV15 } = metadata
@@ -76,14 +76,14 @@ export const withPalletMoved = (hex: Hex, pallet: string, index: number): Hex =>
   return hexOf(bytes)
 }
 
-/** One signed extension is left out of the list. */
+/** The list of signed extensions lacks one. */
 export const withoutExtension = (hex: Hex, identifier: string): Hex => {
   const { metadata, bytes } = opened(hex)
   const listed = metadata.asV15.extrinsic.signedExtensions
   const own = listed.find((each) => String(each.identifier) === identifier)
   if (own === undefined) throw new Error(`no extension ${identifier}`)
   const { start, end } = placeOf(bytes, own)
-  // A list of less than 64 has its length in one byte.
+  // A list of fewer than 64 items has its length in one byte.
   const length = placeOf(bytes, listed).start
   const kept = Buffer.concat([bytes.subarray(0, start), bytes.subarray(end)])
   kept[length] = (listed.length - 1) << 2

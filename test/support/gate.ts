@@ -1,4 +1,4 @@
-// A node's address in front of a real node, where a test can keep requests waiting, spoil answers, or change the node.
+// A proxy in front of a real node. A test can hold requests back, change answers into faults, or replace the node.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -7,21 +7,21 @@ import { callRpc } from '../../devnet/rpc.ts'
 type Request = { readonly id: unknown; readonly method: string; readonly params: readonly unknown[] }
 type Reply = { id: unknown; result?: unknown; error?: unknown }
 
-/** One request that is kept waiting. */
+/** A request that is held back. */
 export type Held = {
-  /** Resolves when the request has come as far as it is let. */
+  /** Resolves when the request is waiting. */
   readonly reached: Promise<void>
-  /** Lets it go on; `forgotten` breaks the connection off instead. */
+  /** Lets it continue; `forgotten` answers with 502 instead. */
   readonly release: (how?: 'answered' | 'forgotten') => void
 }
 
 type Trap = { readonly method: string; readonly when: 'before' | 'after'; readonly stop: () => Promise<boolean> }
 
-/** An HTTP answer under way: what the node said, and the means to say something else. */
+/** An HTTP answer that can be changed before it is sent. */
 type Exchange = {
-  /** The reply to the question that is to be spoilt. */
+  /** The reply to change. */
   readonly spoilt: Reply
-  /** As it stands now. */
+  /** The whole answer in its present state. */
   readonly text: () => string
   readonly response: ServerResponse
 }
@@ -33,7 +33,7 @@ const end = ({ response }: Exchange, status: number, text: string): void => {
   response.writeHead(status, { 'content-type': 'application/json' }).end(text)
 }
 
-/** A change of one reply, the HTTP answer being as it should. */
+/** Changes one reply; the HTTP answer is otherwise right. */
 const changing =
   (change: (reply: Reply) => void) =>
   (exchange: Exchange): void => {
@@ -42,8 +42,8 @@ const changing =
   }
 
 /**
- * What may become of a node's HTTP answer. The node itself has heard the question and done what it was asked to: of all
- * ways to fail that is the one that tempts to do it twice.
+ * Faults of a node's HTTP answer. The node itself has received the request and done what it asks for, so a careless client
+ * would do it twice.
  */
 export const ANSWER_FAULTS = {
   'drops the connection': ({ response }) => void response.destroy(),
@@ -72,7 +72,7 @@ export const ANSWER_FAULTS = {
   hangs: () => {},
 } as const satisfies Record<string, (exchange: Exchange) => void>
 
-/** What may become of the answer to one question, the rest of the batch being as it should. */
+/** Faults of the answer to one question; the rest of the batch is right. */
 export const REPLY_FAULTS = {
   'answers another question': changing((reply) => {
     reply.id = 'of somebody else'
@@ -115,7 +115,7 @@ const readBody = async (request: IncomingMessage): Promise<string> => {
   return Buffer.concat(chunks).toString('utf8')
 }
 
-/** Stands in front of one node, or of several in turn. */
+/** Starts a proxy in front of one node, or of several in turn. */
 export const startGate = (...nodes: readonly string[]) => {
   const traps: Trap[] = []
   let spells: Spell[] = []
@@ -130,7 +130,7 @@ export const startGate = (...nodes: readonly string[]) => {
     return trap === undefined ? true : trap.stop()
   }
 
-  /** The first question of a request that is to be spoilt, and how. */
+  /** The fault for a request, and the id of the question that it applies to. */
   const spellOn = (requests: readonly Request[]): { readonly fault: Fault; readonly id: unknown } | null => {
     for (const { id, method, params } of requests) {
       const spell = spells.find((each) => each.left > 0 && each.method === method && each.where(params))
@@ -169,7 +169,7 @@ export const startGate = (...nodes: readonly string[]) => {
   })
   server.listen(0, '127.0.0.1')
 
-  /** Keeps the next request of a method waiting: before the node hears it, or after it has answered. */
+  /** Holds the next request of a method back: before the node receives it, or after it has answered. */
   const hold = (when: Trap['when'], method: string): Held => {
     const reached = Promise.withResolvers<void>()
     const released = Promise.withResolvers<boolean>()
@@ -187,7 +187,7 @@ export const startGate = (...nodes: readonly string[]) => {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     hold,
-    /** Spoils the answers to a method's next questions, all of them by default. */
+    /** Applies a fault to the answers to a method's next questions; by default to all. */
     spoil: (spell: {
       readonly fault: Fault
       readonly method: string
@@ -197,21 +197,21 @@ export const startGate = (...nodes: readonly string[]) => {
       const { times = Number.POSITIVE_INFINITY, where = () => true, ...rest } = spell
       spells.push({ ...rest, where, left: times })
     },
-    /** From now on nothing is spoilt. */
+    /** Ends all faults. */
     heal: () => {
       spells = []
     },
-    /** From now on it stands in front of these, each request going to the next one. */
+    /** Replaces the nodes; requests go to them in turn. */
     lead: (...others: readonly string[]) => {
       rpcUrls = others
     },
-    /** From now on every request is answered with 502, or by the node again. */
+    /** Answers every request with 502, or passes requests on again. */
     setAway: (value: boolean) => {
       away = value
     },
-    /** How often a method was asked for so far. */
+    /** The number of questions with this method so far. */
     count: (method: string) => asked.flat().filter((each) => each === method).length,
-    /** The methods of each request so far, taken out. */
+    /** The methods of each request since the last call. */
     takeRequests: () => asked.splice(0),
     rpc: (method: string, params: readonly unknown[] = []) => callRpc(rpcUrls[0] ?? '', method, params),
     stop: async () => {

@@ -1,14 +1,14 @@
-// A node that takes transactions by go-ethereum's rules, in front of one that takes nearly all: the pool is kept here, the
-// blocks are made there. The rules and their sentences are those of go-ethereum 1.17: internal/ethapi (SubmitTransaction),
-// core/txpool/validation.go, core/txpool/legacypool (add, demoteUnexecutables, list.Add). Only what goes through here is
-// in its pool.
+// A node with go-ethereum's rules for transactions, in front of one that accepts nearly all. The pool is here, the blocks are
+// made there. Rules and messages are those of go-ethereum 1.17: internal/ethapi (SubmitTransaction),
+// core/txpool/validation.go, core/txpool/legacypool (add, demoteUnexecutables, list.Add). Only transactions that were sent
+// through this node are in its pool.
 
 import { type Hex, keccak256, parseTransaction, recoverTransactionAddress, type TransactionSerialized } from 'viem'
 import { callRpc } from '../../devnet/rpc.ts'
 
 type Request = { readonly id: unknown; readonly method: string; readonly params: readonly unknown[] }
 
-/** A transaction as the pool sees it; fees in wei per unit of gas, `cost` is the value and gas at the fee cap. */
+/** A transaction in the pool; fees in wei per unit of gas, `cost` is the value and the gas at the fee cap. */
 export type Pooled = {
   readonly raw: Hex
   readonly hash: Hex
@@ -20,14 +20,14 @@ export type Pooled = {
   readonly cost: bigint
 }
 
-/** What was answered to one that was handed in: null where it was taken. */
+/** The answer to a submitted transaction; `refusal` is null if it was accepted. */
 export type Verdict = Pooled & { readonly refusal: string | null }
 
 /** geth's own setting is 1 wei. */
 const MIN_TIP_WEI = 1n
 /** legacypool, PriceBump. */
 const PRICE_BUMP_PERCENT = 10n
-/** legacypool, AccountQueue: of what waits behind a gap, the highest nonces are dropped, and nobody is told. */
+/** legacypool, AccountQueue: of the transactions behind a gap, the highest nonces are silently dropped. */
 const ACCOUNT_QUEUE = 64
 /** ethconfig, RPCTxFeeCap. */
 const FEE_CAP_WEI = 10n ** 18n
@@ -41,7 +41,7 @@ const read = async (raw: Hex): Promise<Pooled> => {
   const serialized = raw as TransactionSerialized
   const { nonce = 0, gas = 0n, value = 0n, ...fees } = parseTransaction(serialized)
   const feeCap = fees.maxFeePerGas ?? fees.gasPrice ?? 0n
-  // What is nothing is absent here.
+  // Empty fields are absent here.
   const tip = fees.type === 'eip1559' ? (fees.maxPriorityFeePerGas ?? 0n) : feeCap
   const from = (await recoverTransactionAddress({ serializedTransaction: serialized })).toLowerCase() as Hex
   return { raw, hash: keccak256(raw), from, nonce, gas, feeCap, tip, cost: value + gas * feeCap }
@@ -50,14 +50,14 @@ const read = async (raw: Hex): Promise<Pooled> => {
 type Account = { readonly nextNonce: number; readonly balance: bigint }
 type Pool = Map<number, Pooled>
 
-/** What could be mined at once, in order; the rest is queued behind a gap. */
+/** The transactions that could be mined now, in order; the others are queued behind a gap. */
 const executable = (pool: Pool, { nextNonce }: Account): readonly Pooled[] => {
   const ready: Pooled[] = []
   for (let each = pool.get(nextNonce); each !== undefined; each = pool.get(each.nonce + 1)) ready.push(each)
   return ready
 }
 
-/** Drops what is mined, what can no longer be paid, and what is too much behind a gap. @returns what was not mined */
+/** Drops transactions that are mined, cannot be paid any more, or are too many behind a gap. @returns those not mined */
 const prune = (pool: Pool, account: Account): readonly Pooled[] => {
   for (const nonce of pool.keys()) if (nonce < account.nextNonce) pool.delete(nonce)
   const unpaid = [...pool.values()].filter(({ cost }) => cost > account.balance)
@@ -72,7 +72,7 @@ const prune = (pool: Pool, account: Account): readonly Pooled[] => {
 /** Go's `%.2f` of an amount in wei. */
 const ether = (wei: bigint): string => (Number(wei) / 1e18).toFixed(2)
 
-/** Whatever the state is. @throws Refusal */
+/** Checks that do not depend on the state. @throws Refusal */
 const judgeBasics = (tx: Pooled, blockGasLimit: bigint): void => {
   const fee = tx.gas * tx.feeCap
   if (fee > FEE_CAP_WEI) {
@@ -85,7 +85,7 @@ const judgeBasics = (tx: Pooled, blockGasLimit: bigint): void => {
   }
 }
 
-/** The sender's nonce and what it can pay, with all that it has in the pool. @throws Refusal */
+/** Checks the sender's nonce and balance, including its transactions in the pool. @throws Refusal */
 const judgeState = (tx: Pooled, pool: Pool, account: Account): void => {
   const { nextNonce, balance } = account
   if (tx.nonce < nextNonce) throw new Refusal(`nonce too low: next nonce ${nextNonce}, tx nonce ${tx.nonce}`)
@@ -100,7 +100,7 @@ const judgeState = (tx: Pooled, pool: Pool, account: Account): void => {
   throw new Refusal(`${noFunds}, queued cost ${spent}, ${what} ${more}, overshot ${spent + more - balance}`)
 }
 
-/** Both fees must rise, by the percentage and by something. @throws Refusal */
+/** Checks that both fees rise by the percentage, and by at least one wei. @throws Refusal */
 const judgeReplacement = (tx: Pooled, old: Pooled | undefined): void => {
   if (old === undefined) return
   const enough = (next: bigint, before: bigint) =>
@@ -111,19 +111,19 @@ const judgeReplacement = (tx: Pooled, old: Pooled | undefined): void => {
 
 /**
  * Starts the pool in front of a lenient node.
- * @returns its URL, what it said to whom, and ways to make it fail.
+ * @returns its URL, its answers, and ways to make it fail.
  */
 export const startGethRules = (rpcUrl: string) => {
   const pools = new Map<Hex, Pool>()
   const verdicts: Verdict[] = []
   let refuse: (tx: Pooled) => string | null = () => null
   let breakOff: (tx: Pooled) => boolean = () => false
-  /** One at a time, as under the pool's lock. */
+  /** Runs one at a time, like the pool's lock. */
   let lock: Promise<unknown> = Promise.resolve()
 
   const rpc = (method: string, params: readonly unknown[] = []): Promise<unknown> => callRpc(rpcUrl, method, params)
 
-  /** The node behind is strict in one thing: it takes no fee below the next block's base fee. */
+  /** The node behind is strict in one thing: it accepts no fee below the next block's base fee. */
   const handOn = async (tx: Pooled): Promise<void> => {
     try {
       await rpc('eth_sendRawTransaction', [tx.raw])
@@ -132,12 +132,12 @@ export const startGethRules = (rpcUrl: string) => {
     }
   }
 
-  /** It also forgets what it found no room for in a block, and what stands behind a transaction that is replaced or dropped. */
+  /** It also forgets transactions that did not fit into a block, and those behind a replaced or dropped one. */
   const handOnAll = async (pool: Pool): Promise<void> => {
     for (const tx of [...pool.values()].sort((one, other) => one.nonce - other.nonce)) await handOn(tx)
   }
 
-  /** A sender's pool as the newest block leaves it. */
+  /** A sender's pool after the newest block. */
   const poolOf = async (from: Hex): Promise<{ readonly pool: Pool; readonly account: Account }> => {
     const [count, balance] = await Promise.all([
       rpc('eth_getTransactionCount', [from, 'latest']),
@@ -181,7 +181,7 @@ export const startGethRules = (rpcUrl: string) => {
     return verdict
   }
 
-  /** A transaction that is in no block is known only while it is in this pool. */
+  /** A transaction outside of blocks is known only while it is in this pool. */
   const byHash = async (hash: unknown): Promise<unknown> => {
     const found = (await rpc('eth_getTransactionByHash', [hash])) as { readonly blockHash: Hex | null } | null
     if (found !== null && found.blockHash !== null) return found
@@ -197,7 +197,7 @@ export const startGethRules = (rpcUrl: string) => {
     return turn
   }
 
-  /** null where there is none. */
+  /** null if there is none. */
   const answer = async ({ id, method, params }: Request): Promise<Record<string, unknown> | null> => {
     const head = { jsonrpc: '2.0', id }
     if (method === 'eth_sendRawTransaction') {
@@ -226,29 +226,29 @@ export const startGethRules = (rpcUrl: string) => {
 
   return {
     url: `http://127.0.0.1:${server.port}`,
-    /** Hands in a transaction as a client would. @returns its verdict */
+    /** Submits a transaction as a client would. @returns the answer */
     send: async (raw: Hex): Promise<Verdict> => {
       const verdict = await inTurn(() => take(raw))
       if (verdict === null) throw new Error('no answer')
       return verdict
     },
-    /** What was said to a sender's transactions so far, in order. */
+    /** The answers to a sender's transactions so far, in order. */
     verdictsOn: (from: Hex): readonly Verdict[] => verdicts.filter((each) => each.from === from.toLowerCase()),
-    /** From now on these are refused outright, with a sentence; null for those that are judged by the rules. */
+    /** From now on refuses transactions for which this returns a message; null: the rules decide. */
     refuse: (rule: typeof refuse) => {
       refuse = rule
     },
-    /** From now on whoever sends these gets no answer but 502, and nothing is taken. */
+    /** From now on answers 502 for these transactions and does not accept them. */
     breakOff: (rule: typeof breakOff) => {
       breakOff = rule
     },
-    /** Makes blocks of what is in the pool. */
+    /** Mines blocks from the pool. */
     mine: (blocks = 1) =>
       inTurn(async () => {
         for (const pool of pools.values()) await handOnAll(pool)
         await rpc('anvil_mine', [`0x${blocks.toString(16)}`])
       }),
-    /** As after a restart without a journal: the pool is empty. */
+    /** Empties the pool, like a restart without a journal. */
     forget: () =>
       inTurn(async () => {
         pools.clear()

@@ -1,4 +1,4 @@
-// Reads which of our files imports which, by text: import scanners drop `import type`.
+// Finds which of our files imports which, by text, because import scanners drop `import type`.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'

@@ -1,4 +1,4 @@
-// A process of the service behind wires of its own, which is killed as by the kernel when one of its messages comes by.
+// A process of the service whose connections go through proxies. It is killed (SIGKILL) when a chosen message passes.
 
 import { fileURLToPath } from 'node:url'
 import { type Moment, startDatabaseWire, startNodeWire, type Wire } from './wire.ts'
@@ -16,7 +16,7 @@ type Life = {
   readonly ready: Promise<RegExpMatchArray | null>
 }
 
-/** @returns `ready`: what `until` found in the output; null where the process ended before. */
+/** @returns `ready`: the match of `until` in the output, or null if the process ended before. */
 const spawn = (input: {
   readonly file: string
   readonly variables: Record<string, string>
@@ -50,8 +50,8 @@ const spawn = (input: {
 }
 
 /**
- * One process of the service with its database and its node behind wires.
- * @param input.until is looked for in its output: then it is ready.
+ * One process of the service, with proxies to its database and its node.
+ * @param input.until the process is ready when its output matches this.
  */
 export const createMortal = async (input: {
   readonly file: 'src/server.ts' | 'jobs/worker.ts'
@@ -97,38 +97,38 @@ export const createMortal = async (input: {
     total = 0
   }
   return {
-    /** Starts it, and resolves when it is ready; null where it was killed before. */
+    /** Starts it, and resolves when it is ready; null if it was killed before. */
     start: (): Promise<RegExpMatchArray | null> => {
       killed = Promise.withResolvers<void>()
       life = spawn({ file: input.file, variables, until: input.until, keep })
       void life.child.exited.then(() => killed.resolve())
       return life.ready
     },
-    /** Counts from nothing, and kills it at a point. */
+    /** Restarts the count, and kills the process at a point. */
     killAt: (point: Point): void => {
       recount()
       aim = (wire, kind, nth) => (wire === point.wire && kind === point.kind && nth === point.nth ? point.moment : null)
     },
-    /** Counts from nothing, and kills it at the nth message of any kind. */
+    /** Restarts the count, and kills the process at the nth message of any kind. */
     killAtMessage: (at: { readonly message: number; readonly moment: Moment }): void => {
       recount()
       aim = () => (total === at.message ? at.moment : null)
     },
-    /** Counts from nothing, and lets it live. */
+    /** Restarts the count, and does not kill the process. */
     spare: (): void => {
       recount()
       aim = null
     },
-    /** Of its next requests of a kind to the node the nth is lost, or its answer; null: none is. */
+    /** Loses the nth of the next requests of a kind to the node, or its answer; null: loses none. */
     lose: (what: typeof loss): void => {
       loss = what
     },
-    /** How many messages of each kind, as `wire kind`. */
+    /** The number of messages of each kind, named `wire kind`. */
     counted: (): ReadonlyMap<string, number> => counts,
     isAlive: (): boolean => life !== null && life.child.exitCode === null && life.child.signalCode === null,
     /** Resolves when it has ended. */
     ended: (): Promise<void> => killed.promise,
-    /** As by the kernel, for want of memory: no handler runs. */
+    /** Kills it like the kernel when memory runs out: no handler runs. */
     kill: async (): Promise<void> => {
       life?.child.kill('SIGKILL')
       await life?.child.exited

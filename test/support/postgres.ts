@@ -14,31 +14,31 @@ import { type PostgresServer, startPostgres } from '../../devnet/postgres.ts'
 import { isRunning } from '../../devnet/process-info.ts'
 import { networkRows } from '../../src/chains/networks.ts'
 
-/** A database of a test's own, with our tables in it and nothing else. */
+/** A test's own database, with our tables and nothing else. */
 export type TestDatabase = {
   readonly name: string
-  /** As superuser. */
+  /** The URL for the superuser. */
   readonly url: string
-  /** As a login user with the API's rights, and no others. */
+  /** The URL for a login user with only the API's rights. */
   readonly apiUrl: string
-  /** As a login user with the worker's rights, and no others. */
+  /** The URL for a login user with only the worker's rights. */
   readonly workerUrl: string
   /**
    * Drops the database.
-   * @throws Error when somebody is still connected to it: a test ends every pool and process that it started
+   * @throws Error if a client is still connected: a test must end every pool and process that it started
    */
   readonly close: () => Promise<void>
 }
 
 const LOGIN_USERS = { strongroom_test_api: API_ROLE, strongroom_test_worker: WORKER_ROLE }
-/** These users can log in to a test server on this machine only, and see nothing there but tests' data. */
+/** These users can log in only to a test server on this machine, which has only test data. */
 const LOGIN_PASSWORD = 'test'
-/** Two processes that want the template at once: the second waits. */
+/** If two processes create the template at once, the second waits. */
 const TEMPLATE_LOCK = 7_215_002
 const LEAK_GRACE_MS = 2000
 const DB_FOLDER = new URL('../../db/', import.meta.url)
 
-/** In a checkout's own folder, so that two checkouts do not take each other's away. */
+/** In the checkout's own folder, so that two checkouts do not delete each other's. */
 const CACHE_FOLDER = fileURLToPath(new URL('../../node_modules/.cache/strongroom-test/', import.meta.url))
 
 /**
@@ -58,7 +58,7 @@ const preparedCluster = async (): Promise<string> => {
   // Another process may have been faster.
   await rename(unfinished, folder).catch(() => rm(unfinished, { recursive: true }))
   await rm(`${unfinished}.log`, { force: true })
-  // Those of older migrations. What is unfinished may be another process's, and has its number at the end.
+  // Deletes those of older migrations. Unfinished ones, with a process number at the end, may belong to another process.
   for (const other of readdirSync(CACHE_FOLDER)) {
     const pid = /\.([0-9]+)(?:\.log)?$/.exec(other)?.[1]
     if (other !== name && (pid === undefined || !isRunning(Number(pid))))
@@ -75,8 +75,8 @@ export const startTestPostgres = async (dataDirectory: string): Promise<Postgres
 }
 
 /**
- * Starts a server for this process alone. It ends with the process, but bun test tells nobody when it ends: its folder
- * has the process's number in its name, and the next one removes it.
+ * Starts a server for this process only. It ends with the process, but bun test does not say when it ends. So the folder's
+ * name has the process's number, and the next process deletes it.
  */
 const startOwnServer = async (): Promise<string> => {
   for (const name of readdirSync(tmpdir())) {
@@ -90,7 +90,7 @@ const startOwnServer = async (): Promise<string> => {
 
 let serverUrl: Promise<string> | undefined
 
-/** The superuser's URL of the run's server; a test that runs by itself starts one for its process. */
+/** The superuser's URL of the run's server. A test that runs by itself starts a server for its process. */
 const server = (): Promise<string> => {
   const given = process.env.STRONGROOM_TEST_POSTGRES_URL
   serverUrl ??= given ? Promise.resolve(given) : startOwnServer()
@@ -168,7 +168,7 @@ const connections = async (sql: Sql, database: string): Promise<readonly string[
 const dropDatabase = async (name: string): Promise<void> => {
   const leaked = await asSuperuser(async (sql) => {
     const deadline = Date.now() + LEAK_GRACE_MS
-    // A connection that was just closed is listed a moment longer.
+    // A closed connection is still listed for a moment.
     while (Date.now() < deadline && (await connections(sql, name)).length > 0) await sleep(20)
     const left = await connections(sql, name)
     await sql`drop database ${sql(name)} with (force)`
@@ -184,7 +184,7 @@ const bindNetworks = async (sql: Sql): Promise<void> => {
   }
 }
 
-/** The database of a server of the test's own, which it may restart; it goes with its server. */
+/** A database on the test's own server, which the test may restart. It is deleted with the server. */
 export const createDatabaseOn = async (serverUrl: string): Promise<TestDatabase> => {
   const name = new URL(serverUrl).pathname.slice(1)
   await migrate(serverUrl)
@@ -198,13 +198,13 @@ export const createDatabaseOn = async (serverUrl: string): Promise<TestDatabase>
 /** A fresh database, copied from a template that holds the migrated schema. */
 export const createDatabase = async (
   input: {
-    /** Binds the built-in networks, as a process would at its start: for tests that write rows without one. */
+    /** Binds the built-in networks, as a process does at its start, for tests that write rows without a process. */
     readonly withNetworks?: boolean
   } = {},
 ): Promise<TestDatabase> => {
   const from = await migratedTemplate()
   const name = `test_${randomBytes(6).toString('hex')}`
-  // A file copy is the faster strategy where nothing is flushed to the disk.
+  // Copying files is faster if nothing is flushed to the disk.
   await asSuperuser((sql) => sql`create database ${sql(name)} template ${sql(from)} strategy file_copy`)
   const [apiUser, workerUser] = Object.keys(LOGIN_USERS)
   if (input.withNetworks) await asSuperuser(bindNetworks, await urlOf(name))

@@ -1,8 +1,8 @@
 import { connect } from 'node:net'
 
 /**
- * Sends bytes to an HTTP server just as they are, and reads what it answers until it closes the connection.
- * @param input.parts sent one after the other; a function waits for whatever it likes in between.
+ * Sends bytes to an HTTP server unchanged, and reads its answer until it closes the connection.
+ * @param input.parts are sent one after the other; a function can wait in between.
  */
 export const sendRaw = async (input: {
   readonly url: string
@@ -15,7 +15,7 @@ export const sendRaw = async (input: {
   socket.on('data', (chunk) => {
     text += chunk.toString('latin1')
   })
-  // A server may answer and leave before it has been told everything.
+  // A server may answer and close before it has received everything.
   socket.on('error', () => {})
   socket.on('close', () => resolve())
   for (const part of input.parts) socket.write(part)

@@ -1,6 +1,6 @@
 import postgres from 'postgres'
 
-/** Every row of every table, the job queue's included, so that "nothing is left behind" can be said of all of them. */
+/** Counts the rows of every table, including the job queue's, to check that nothing is left behind. */
 export const countRows = async (url: string): Promise<Record<string, number>> => {
   const sql = postgres(url, { max: 1 })
   try {

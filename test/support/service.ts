@@ -17,7 +17,7 @@ export type Answer = {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  // Answers are read by tests as the JSON that a client would see.
+  // Tests read the same JSON as a client.
   // biome-ignore lint/suspicious/noExplicitAny: a client has no types either
   readonly json: any
 }
@@ -25,7 +25,7 @@ export type Answer = {
 export type Call = {
   readonly method?: string
   readonly body?: unknown
-  /** Sent as it is, instead of `body`. */
+  /** Sent unchanged, instead of `body`. */
   readonly rawBody?: string | Uint8Array<ArrayBuffer>
   readonly headers?: Record<string, string | undefined>
 }
@@ -60,14 +60,14 @@ const variablesOf = async (input: {
   }
 }
 
-/** The whole service on a database of its own: the API in this process over real HTTP, workers as processes on demand. */
+/** The whole service on its own database: the API in this process over real HTTP, and worker processes on demand. */
 export const startService = async (
   input: {
     readonly rpcUrls?: Partial<Record<Network, string>>
     readonly variables?: Record<string, string>
-    /** A fresh one by default. */
+    /** By default a fresh one. */
     readonly database?: TestDatabase
-    /** A free one by default. */
+    /** By default a free one. */
     readonly port?: number
   } = {},
 ) => {
@@ -149,7 +149,7 @@ const clientOf = (baseUrl: string, who: { readonly projectId: string; readonly a
   const get = (path: string, query: Record<string, string> = {}) =>
     call(Object.keys(query).length === 0 ? path : `${path}?${new URLSearchParams(query)}`)
 
-  /** Polls a transaction's status until it ends. */
+  /** Polls a transaction's status until it is final for callers. */
   const settled = async (transactionId: string, timeoutMs = 20_000): Promise<Answer> => {
     const deadline = Date.now() + timeoutMs
     for (;;) {

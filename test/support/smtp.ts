@@ -5,16 +5,16 @@ import { SMTPServer } from 'smtp-server'
 export type ReceivedMail = {
   readonly from: string
   readonly to: readonly string[]
-  /** As it came: headers, an empty line, the body. */
+  /** The text as received: headers, an empty line, the body. */
   readonly raw: string
 }
 
-/** What the server says instead of yes, once. */
+/** The server's answer instead of acceptance, once. */
 type Refusal = { readonly at: 'RCPT' | 'DATA'; readonly code: number; readonly text: string }
 
 const fail = ({ code, text }: Refusal) => Object.assign(new Error(text), { responseCode: code })
 
-/** The body of a mail, its transfer encoding undone. */
+/** The body of a mail, decoded from its transfer encoding. */
 export const textOf = (mail: ReceivedMail): string => {
   const end = mail.raw.indexOf('\r\n\r\n')
   const body = mail.raw.slice(end + 4)
@@ -27,10 +27,10 @@ export const textOf = (mail: ReceivedMail): string => {
   return Buffer.from(bytes, 'latin1').toString()
 }
 
-/** The code of six digits that a mail is about. */
+/** The six-digit code in a mail. */
 export const codeOf = (mail: ReceivedMail): string => /\b[0-9]{6}\b/.exec(textOf(mail))?.[0] ?? 'none'
 
-/** A mail server that keeps what it gets. @param input.login the one user whom it lets in, by an encrypted connection. */
+/** A mail server that stores its mails. @param input.login the only user who may log in, over an encrypted connection. */
 export const startSmtp = async (
   input: { readonly login?: { readonly user: string; readonly password: string } } = {},
 ) => {
@@ -68,7 +68,7 @@ export const startSmtp = async (
       })
     },
   })
-  // A client that goes without a word is no failure of this server.
+  // A client that just disconnects is no error of this server.
   server.on('error', () => {})
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.server.address() as AddressInfo
@@ -78,9 +78,9 @@ export const startSmtp = async (
     url: `smtp://127.0.0.1:${port}`,
     mails,
     refuseNext: (refusal: Refusal) => void refusals.push(refusal),
-    /** Looks while a mail is being taken. */
+    /** Runs while a mail is being received. */
     during: (look: () => Promise<void>) => void during.push(look),
-    /** The nth mail to a recipient, from 1, as soon as it is there. */
+    /** Waits for the nth mail to a recipient, counted from 1. */
     mailTo: async (recipient: string, nth = 1, timeoutMs = 15_000): Promise<ReceivedMail> => {
       const deadline = Date.now() + timeoutMs
       for (;;) {
@@ -94,7 +94,7 @@ export const startSmtp = async (
   }
 }
 
-/** A port of this machine at which nobody listens. */
+/** A local port on which nothing listens. */
 export const freePort = (): Promise<number> =>
   new Promise((resolve) => {
     const server = createServer()

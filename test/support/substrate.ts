@@ -8,7 +8,7 @@ import type { SubstrateNetwork } from '../../src/chains/networks.ts'
 const INCLUDED_WITHIN_MS = 15_000
 /** The well-known key of a runtime (sp_storage, CODE): `:code`. */
 const CODE_KEY = '0x3a636f6465'
-/** sp_maybe_compressed_blob: what is compressed by zstd begins with these bytes. */
+/** sp_maybe_compressed_blob: the prefix of code compressed with zstd. */
 const COMPRESSED = Buffer.from('52bc537646db8e05', 'hex')
 
 /** The accounts that every development chain knows; the keyring's phrase is published (sp_core, DEV_PHRASE). */
@@ -17,10 +17,10 @@ export const devAccount = async (name: 'Alice' | 'Bob' | 'Charlie' | 'Dave' | 'E
   return new Keyring({ type: 'sr25519' }).addFromUri(`//${name}`)
 }
 
-/** Metadata of the local chain's runtime, and of the one that `upgradeRuntime` makes of it: the same, but for the version. */
+/** Metadata of the local chain's runtime, and of its upgrade by `upgradeRuntime`, which differs only in the version. */
 export const LOCAL_METADATA_PINS = `${LOCAL_METADATA_PIN} 901:0xb19591878c15739d9bb0d225f88a0b1bf26c353682821933c8dbe7b789d75775`
 
-/** The same, as chains take them. */
+/** The same, in the form for chains. */
 export const localMetadataPins: ReadonlyMap<number, `0x${string}`> = new Map(
   LOCAL_METADATA_PINS.split(' ').map((pin) => [Number(pin.split(':')[0]), `0x${pin.split(':0x')[1]}`]),
 )
@@ -35,17 +35,17 @@ const wasmConstant = (value: bigint): Buffer => {
   return Buffer.from([...bytes, Number(rest)])
 }
 
-/** What names a runtime's version within its code, each with how often it is there. */
+/** The byte sequences with the version in a runtime's code, each with its number of occurrences. */
 const namesOf = ({ specVersion, transactionVersion }: Version) => [
   // RuntimeVersion, in the code's data and in its custom section: authoring version 1, spec version, impl version 0.
   { bytes: Buffer.from(Uint32Array.of(1, specVersion, 0).buffer), times: 2 },
-  // What is signed with an extrinsic: spec version and transaction version, stored as one number.
+  // Signed with each extrinsic: spec version and transaction version, stored as one number.
   { bytes: wasmConstant((BigInt(transactionVersion) << 32n) | BigInt(specVersion)), times: 1 },
 ]
 
 /**
- * A runtime's code under the next spec version. It is the same runtime, with the same metadata; what is signed for the
- * version before is refused by it.
+ * A runtime's code with the next spec version. The runtime and its metadata are otherwise the same. It refuses extrinsics
+ * that were signed for the version before.
  */
 const nextCode = (code: string, version: Version): string => {
   const bytes = Buffer.from(code.slice(2), 'hex')
@@ -63,8 +63,8 @@ const nextCode = (code: string, version: Version): string => {
 }
 
 /**
- * Starts a local Asset Hub that builds a block at once for each extrinsic, and only then. Accounts have nothing until they
- * are funded.
+ * Starts a local Asset Hub that builds a block for each extrinsic at once, and no others. Accounts are empty until they are
+ * funded.
  */
 export const startSubstrateChain = async (
   network: SubstrateNetwork,
@@ -73,31 +73,31 @@ export const startSubstrateChain = async (
   const chopsticks = await startChopsticks({ ...options, network })
   const { rpcUrl, wsUrl, pid } = chopsticks
 
-  /** Plain JSON-RPC, without a library's opinion in between. */
+  /** Plain JSON-RPC, without a library. */
   const rpc = (method: string, params: readonly unknown[] = []): Promise<unknown> => callRpc(rpcUrl, method, params)
 
-  /** Puts coins on an account, out of nothing and without an extrinsic. @param account SS58 or public key */
+  /** Sets the balance of an account, without an extrinsic. @param account SS58 or public key */
   const fund = (account: string, planck = 1_000n * 10n ** 12n): Promise<void> => chopsticks.fund({ account, planck })
 
-  /** Builds blocks of what is ready. @returns the last one's hash */
+  /** Builds blocks from the pool. @returns the hash of the last one */
   const newBlock = async (count = 1): Promise<string> => String(await rpc('dev_newBlock', [{ count }]))
 
-  /** From now on a block comes with each extrinsic, or only by `newBlock`. */
+  /** Switches between a block for each extrinsic and blocks by `newBlock` only. */
   const setMode = async (mode: 'instant' | 'manual'): Promise<void> => {
     await rpc('dev_setManners', [{ instant: mode === 'instant' }])
   }
 
-  /** From now on the finalized block is so many behind the newest. */
+  /** Sets how many blocks the finalized block is behind the newest. */
   const setFinalityLag = async (blocks: number): Promise<void> => {
     await rpc('dev_setManners', [{ finalityLagBlocks: blocks }])
   }
 
-  /** The newest blocks are no more; the next ones are others, and do without their extrinsics. */
+  /** Removes the newest blocks; later ones replace them, without their extrinsics. */
   const reorg = async (input: { readonly depth: number }): Promise<void> => {
     await rpc('dev_setHead', [-input.depth])
   }
 
-  /** The runtime of the chain has the next spec version from now on. @returns the new version */
+  /** Upgrades the runtime to the next spec version. @returns the new version */
   const upgradeRuntime = async (): Promise<number> => {
     const version = (await rpc('state_getRuntimeVersion')) as Version
     const code = nextCode(String(await rpc('state_getStorage', [CODE_KEY])), version)
@@ -105,12 +105,12 @@ export const startSubstrateChain = async (
     return version.specVersion + 1
   }
 
-  /** Ends all WebSocket connections at once; new ones are taken. */
+  /** Ends all WebSocket connections; new ones are accepted. */
   const dropConnections = async (): Promise<void> => {
     await rpc('dev_dropConnections')
   }
 
-  /** From now on the node answers a method with this. @returns what makes it honest again */
+  /** Makes the node answer a method with this. @returns a function that ends it */
   const answerWith = async (method: string, answer: unknown): Promise<() => Promise<void>> => {
     await rpc('dev_setAnswer', [method, answer])
     return async () => {

@@ -1,27 +1,27 @@
-// The wires of a process, with somebody in the middle: PostgreSQL's protocol and JSON-RPC over HTTP are passed on message
-// by message, and at any message the wire can go dead, before the other side hears it or after it has answered. To a node
-// a request can also be lost, or its answer: the one who asked is told 502.
+// Proxies for the connections of a process: PostgreSQL's protocol, and JSON-RPC over HTTP. They pass on message by message.
+// At any message the connection can go dead, before the other side receives it or after it has answered. A request to a node,
+// or its answer, can also be lost; the client then gets 502.
 //
-// A message is what makes the other side do something: to PostgreSQL an executed statement (its Parse, Bind and Describe
-// come along; the login counts for nothing), to a node one HTTP request, a batch being one.
+// A message is what makes the other side do something: for PostgreSQL an executed statement (with its Parse, Bind and
+// Describe; the login does not count), for a node one HTTP request (a batch is one).
 
 import { createConnection, createServer, type Socket } from 'node:net'
 
 export type Wire = 'db' | 'node'
 
-/** Where it happens: the message was not passed on, or it was, and its answer is kept back. */
+/** `before`: the message is not passed on. `after`: it is passed on, and its answer is not. */
 export type Moment = 'before' | 'after'
 
 export type Tap = {
-  /** Told of every message before it is passed on. @returns the moment at which the wire is to go dead, null to pass it. */
+  /** Called with every message before it is passed on. @returns the moment at which the connection dies; null to pass it. */
   readonly heard: (wire: Wire, kind: string) => Moment | null
-  /** The wire is dead: the message waits for ever. */
+  /** Called when the connection is dead; the message waits for ever. */
   readonly dead: () => void
-  /** Asked of every message to a node. @returns the moment at which it is lost, null to pass it. */
+  /** Called with every message to a node. @returns the moment at which it is lost; null to pass it. */
   readonly loses: (kind: string) => Moment | null
 }
 
-/** What a statement is about, short enough for a table: `select transactions for update`, `commit (add_strongroom_job)`. */
+/** A short name of a statement: `select transactions for update`, `commit (add_strongroom_job)`. */
 export const kindOfQuery = (query: string): string => {
   const text = query.replaceAll('"', '').replace(/\s+/g, ' ').trim().toLowerCase()
   const verb = /^[a-z]+/.exec(text)?.[0] ?? '?'
@@ -32,7 +32,7 @@ export const kindOfQuery = (query: string): string => {
   return `${verb} ${about}${/ for (?:no key )?update/.test(text) ? ' for update' : ''}`.trim()
 }
 
-/** Cuts a stream of frames, each a type byte, a length of four bytes that counts itself, and a body. */
+/** Splits a stream into frames: a type byte, a length of four bytes that includes itself, and a body. */
 const createFramer = (input: { readonly untypedFirst: boolean; readonly onFrame: (frame: Buffer) => void }) => {
   let rest: Buffer = Buffer.alloc(0)
   let typeBytes = input.untypedFirst ? 0 : 1
@@ -51,7 +51,7 @@ const createFramer = (input: { readonly untypedFirst: boolean; readonly onFrame:
 
 const textAt = (frame: Buffer, offset: number): string => frame.toString('utf8', offset, frame.indexOf(0, offset))
 
-/** What a client sends until it waits for an answer, one such flight after the other, each with the statement it executes. */
+/** Groups what a client sends before it waits for an answer, with the name of the executed statement. */
 const createFlights = (onFlight: (flight: { bytes: Buffer; kind: string | null; isSynced: boolean }) => void) => {
   const prepared = new Map<string, string>()
   let frames: Buffer[] = []
@@ -72,7 +72,7 @@ const createFlights = (onFlight: (flight: { bytes: Buffer; kind: string | null; 
       if (type === 'Q') kind = kindOfQuery(textAt(frame, 5))
       if (['P', 'B', 'D', 'E', 'C'].includes(type)) return
       const bytes = Buffer.concat(frames)
-      // Which transaction it ends is told by what came last in it.
+      // A commit is named by the last statement of its transaction.
       const shown = kind === 'commit' ? `commit (${last})` : kind
       if (kind !== null) last = kind
       frames = []
@@ -116,13 +116,13 @@ const carry = (input: { readonly client: Socket; readonly server: Socket; readon
     [server, client],
   ] as const) {
     one.setNoDelay(true)
-    // An end is all that the other side needs to know.
+    // The other side only needs to know that it ended.
     one.on('error', () => {})
     one.on('close', () => other.destroy())
   }
 }
 
-/** A PostgreSQL server's address in front of the real one. @returns the same URL with another port. */
+/** A proxy in front of a PostgreSQL server. @returns the same URL with another port. */
 export const startDatabaseWire = async (input: { readonly url: string; readonly tap: Tap }) => {
   const to = new URL(input.url)
   const sockets = new Set<Socket>()
@@ -148,7 +148,7 @@ export const startDatabaseWire = async (input: { readonly url: string; readonly 
   }
 }
 
-/** A node's address in front of the real one. */
+/** A proxy in front of a node. */
 export const startNodeWire = (input: { readonly rpcUrl: string; readonly tap: Tap }) => {
   const { rpcUrl, tap } = input
   const server = Bun.serve({
