@@ -2,22 +2,14 @@
 // twice. Tokens are untrusted code: each read has a gas limit, and a token that fails is left out.
 
 import { encodeFunctionData, parseAbi } from 'viem'
-import type { Balances, Hex } from '../chain.ts'
-import { type Answer, question, type Rpc } from '../node/rpc.ts'
+import type { Balances } from '../chain.ts'
+import { question, type Rpc } from '../node/rpc.ts'
 import { hexText, quantity, toQuantity } from '../node/wire.ts'
-import { readQuestion } from './call.ts'
-import { isExecutionFailure } from './node-errors.ts'
+import { readQuestion, returned, wordIn } from './call.ts'
 
 const ABI = parseAbi(['function balanceOf(address owner) view returns (uint256)'])
 /** A rebasing token behind a proxy needs some 100,000. */
 const READ_GAS_LIMIT = 1_000_000n
-
-const balanceIn = (rpc: Rpc, answer: Answer<Hex> | undefined): bigint => {
-  if (answer === undefined) return 0n
-  if (answer.ok) return answer.value.length === 66 ? BigInt(answer.value) : 0n
-  if (isExecutionFailure(answer.error)) return 0n
-  throw rpc.refusal(answer.error)
-}
 
 export const readBalances = async (
   rpc: Rpc,
@@ -32,8 +24,9 @@ export const readBalances = async (
   ])
   const tokens = new Map<string, bigint>()
   for (const [index, contract] of contracts.entries()) {
-    const balance = balanceIn(rpc, answers[index])
-    if (balance > 0n) tokens.set(contract, balance)
+    const answer = answers[index]
+    const balance = answer === undefined ? null : wordIn(returned(rpc, answer))
+    if (balance !== null && balance > 0n) tokens.set(contract, balance)
   }
   return { coin: rpc.need(coin), tokens }
 }

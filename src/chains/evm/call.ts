@@ -1,6 +1,7 @@
 import type { Hex, Intent } from '../chain.ts'
-import { type Question, question } from '../node/rpc.ts'
+import { type Answer, type Question, question, type Rpc } from '../node/rpc.ts'
 import { bytes, hexText, type JsonRecord, toQuantity } from '../node/wire.ts'
+import { isExecutionFailure } from './node-errors.ts'
 
 /** The fields of an intent that affect its execution. `from` is set if it differs from the sender of the other calls. */
 export type Call = Pick<Intent, 'to' | 'value' | 'input' | 'gasLimit'> & { readonly from?: string }
@@ -37,3 +38,23 @@ export const readQuestion = (input: {
     ],
     bytes,
   )
+
+/** The bytes that a contract returned; null if the call failed in the contract. If the node refused to run it, this throws. */
+export const returned = (rpc: Rpc, answer: Answer<Hex>): Hex | null => {
+  if (answer.ok) return answer.value
+  if (isExecutionFailure(answer.error)) return null
+  throw rpc.refusal(answer.error)
+}
+
+/** Decodes bytes from a contract; null for no bytes, or for bytes of another form. */
+export const decoded = <Value>(data: Hex | null | undefined, decode: (data: Hex) => Value): Value | null => {
+  if (data === null || data === undefined) return null
+  try {
+    return decode(data)
+  } catch {
+    return null
+  }
+}
+
+/** The number in exactly one word; null for anything else. Pure. */
+export const wordIn = (data: Hex | null | undefined): bigint | null => (data?.length === 66 ? BigInt(data) : null)

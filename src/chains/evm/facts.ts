@@ -4,13 +4,12 @@
 import { decodeAbiParameters, encodeFunctionData, parseAbi } from 'viem'
 import type { AssetStandard, Network } from '../../../db/words.ts'
 import type { AddressFacts, ChainMemory, Hex } from '../chain.ts'
-import { type Answer, question, type Rpc } from '../node/rpc.ts'
+import { question, type Rpc } from '../node/rpc.ts'
 import { bytes } from '../node/wire.ts'
 import { type Facts, rememberedFacts } from '../remembered.ts'
 import { cleanText } from '../text.ts'
 import { ZERO_ADDRESS } from './address.ts'
-import { readQuestion } from './call.ts'
-import { isExecutionFailure } from './node-errors.ts'
+import { decoded, readQuestion, returned, wordIn } from './call.ts'
 
 const NAME_LIMIT = 64
 const SYMBOL_LIMIT = 32
@@ -48,15 +47,6 @@ const READS = {
 type Read = keyof typeof READS
 const READ_NAMES = Object.keys(READS).filter((name): name is Read => name in READS)
 
-/** null if the call failed in the contract. If the node refused to run it, nothing is known of the contract, so this throws. */
-const returned = (rpc: Rpc, answer: Answer<Hex>): Hex | null => {
-  if (answer.ok) return answer.value
-  if (isExecutionFailure(answer.error)) return null
-  throw rpc.refusal(answer.error)
-}
-
-const wordIn = (data: Hex | null): bigint | null => (data?.length === 66 ? BigInt(data) : null)
-
 /** The text of a string, or of the bytes32 that early tokens return; empty for anything else. Pure. */
 export const textIn = (data: Hex | null, limit: number): string => {
   if (data === null) return ''
@@ -65,30 +55,30 @@ export const textIn = (data: Hex | null, limit: number): string => {
     const end = characters.indexOf(0)
     return cleanText(characters.subarray(0, end === -1 ? undefined : end).toString('utf8'), limit)
   }
-  try {
-    return cleanText(decodeAbiParameters([{ type: 'string' }], data)[0], limit)
-  } catch {
-    return ''
-  }
+  return cleanText(decoded(data, (text) => decodeAbiParameters([{ type: 'string' }], text)[0]) ?? '', limit)
 }
 
-const standardOf = (reads: Readonly<Record<Read, Hex | null>>): AssetStandard => {
-  if (wordIn(reads.supportsNonsense) === 1n) return 'other'
-  if (wordIn(reads.supportsErc721) === 1n) return 'erc721'
-  if (wordIn(reads.supportsErc1155) === 1n) return 'erc1155'
+/** What a contract returned for a read; null if the read failed. */
+type Reads = (name: Read) => Hex | null
+
+const standardOf = (reads: Reads): AssetStandard => {
+  const isYes = (name: Read): boolean => wordIn(reads(name)) === 1n
+  if (isYes('supportsNonsense')) return 'other'
+  if (isYes('supportsErc721')) return 'erc721'
+  if (isYes('supportsErc1155')) return 'erc1155'
   // EIP-20 has no interface id: it is recognised by three required functions (an ERC-721 has no allowance).
-  const { totalSupply, balanceOf, allowance } = reads
-  return [totalSupply, balanceOf, allowance].every((each) => wordIn(each) !== null) ? 'erc20' : 'other'
+  const required = ['totalSupply', 'balanceOf', 'allowance'] as const
+  return required.every((name) => wordIn(reads(name)) !== null) ? 'erc20' : 'other'
 }
 
-const factsOf = (reads: Readonly<Record<Read, Hex | null>>): AddressFacts => {
+const factsOf = (reads: Reads): AddressFacts => {
   const standard = standardOf(reads)
-  const decimals = wordIn(reads.decimals) ?? 0n
+  const decimals = wordIn(reads('decimals')) ?? 0n
   return {
     isContract: true,
     standard,
-    name: textIn(reads.name, NAME_LIMIT),
-    symbol: textIn(reads.symbol, SYMBOL_LIMIT),
+    name: textIn(reads('name'), NAME_LIMIT),
+    symbol: textIn(reads('symbol'), SYMBOL_LIMIT),
     decimals: standard === 'erc20' && decimals <= DECIMALS_LIMIT ? Number(decimals) : 0,
   }
 }
@@ -106,21 +96,8 @@ const readContracts = async (rpc: Rpc, contracts: readonly string[]): Promise<Fa
   const results = answers.map((answer) => returned(rpc, answer))
   return new Map(
     contracts.map((address, at) => {
-      const resultOf = (name: Read): Hex | null => results[at * READ_NAMES.length + READ_NAMES.indexOf(name)] ?? null
-      return [
-        address,
-        factsOf({
-          supportsErc721: resultOf('supportsErc721'),
-          supportsErc1155: resultOf('supportsErc1155'),
-          supportsNonsense: resultOf('supportsNonsense'),
-          name: resultOf('name'),
-          symbol: resultOf('symbol'),
-          decimals: resultOf('decimals'),
-          totalSupply: resultOf('totalSupply'),
-          balanceOf: resultOf('balanceOf'),
-          allowance: resultOf('allowance'),
-        }),
-      ]
+      const reads: Reads = (name) => results[at * READ_NAMES.length + READ_NAMES.indexOf(name)] ?? null
+      return [address, factsOf(reads)]
     }),
   )
 }

@@ -1,8 +1,8 @@
-// Signatures of messages (EIP-191, version 0x45). A key signs for the address that follows from it, on every network alike,
-// and no node is asked. Anything else is for a contract to judge (ERC-1271), which is asked on its own chain; one that is
-// not deployed yet is deployed within the question (ERC-6492). Neither leaves anything on the chain.
+// Signatures of messages (EIP-191, version 0x45). The signature of a key is valid for the key's address on every network, and
+// is verified without a node. Any other signature is verified by the contract at the address (ERC-1271), on its own chain. A
+// contract that is not deployed yet is deployed within the simulated call (ERC-6492). Nothing is changed on the chain.
 //
-// The key goes first: an account that lends its address to a contract's code (EIP-7702) is still its key's.
+// The key is tried first: an account that delegates to a contract's code (EIP-7702) still belongs to its key.
 
 import {
   encodeDeployData,
@@ -18,19 +18,18 @@ import type { Hex, MessageSigner, SignedMessage } from '../chain.ts'
 import type { Signable } from '../contract-wallets.ts'
 import { type Question, question, type Rpc } from '../node/rpc.ts'
 import { bytes, hexText, toQuantity } from '../node/wire.ts'
-import { readQuestion } from './call.ts'
-import { isExecutionFailure } from './node-errors.ts'
+import { readQuestion, returned } from './call.ts'
 import { signable } from './signable.ts'
 
 const ERC1271 = parseAbi(['function isValidSignature(bytes32 hash, bytes signature) view returns (bytes4)'])
-/** ERC-1271's answer for a valid signature: its own selector, as an ABI-encoded bytes4. */
+/** ERC-1271's result for a valid signature: the function's selector, as an ABI-encoded bytes4. */
 const ERC1271_YES: Hex = `0x1626ba7e${'0'.repeat(56)}`
-/** What the validator's constructor leaves in place of code. */
+/** The validator's constructor returns this in place of code. */
 const ERC6492_YES: Hex = '0x01'
-/** What a stranger's contract may burn: a passkey verified in Solidity takes some hundred thousand, a deployment more. */
+/** The gas that an unknown contract may use. A passkey verified in Solidity needs some 100,000, a deployment more. */
 const VALIDATION_GAS_LIMIT = 10_000_000n
 
-/** Half of the order of secp256k1: of the two values of s only the lower one counts (EIP-2). */
+/** Half of the order of secp256k1: of the two valid values of s only the lower one is accepted (EIP-2). */
 const S_MAX = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0n
 const COMPACT_S_MASK = (1n << 255n) - 1n
 
@@ -58,16 +57,16 @@ export const isSignedByKey = async ({ address, message, signature }: SignedMessa
     const signer = await recoverAddress({ hash: hashMessage(message), signature: { r, s: toQuantity(s), yParity } })
     return signer === address
   } catch {
-    // Not every r is of a point of the curve.
+    // Not every r belongs to a point on the curve.
     return false
   }
 }
 
-/** By a key for its own address: the message as bytes, not as text. Pure. */
+/** A message as bytes, to be signed by a key for its own address. Pure. */
 export const keyMessage = (message: Uint8Array): Signable<Hex> =>
   signable(hashMessage({ raw: message }), (signature) => signature)
 
-/** Deploys what the signature's wrapping says, if need be, and asks it: all within one call that creates nothing. */
+/** Deploys the contract that the wrapped signature describes, if it is missing, and asks it, all within one simulated call. */
 const undeployedQuestion = (address: Hex, hash: Hex, signature: Hex): Question<Hex> => {
   const data = encodeDeployData({
     abi: erc6492SignatureValidatorAbi,
@@ -78,23 +77,22 @@ const undeployedQuestion = (address: Hex, hash: Hex, signature: Hex): Question<H
 }
 
 /**
- * Whether the contract at an address takes a signature for its own. Where there is none the answer is empty: the validator
- * is asked for wrapped signatures alone, as it would take others from a key, and be less strict about them.
+ * Whether the contract at an address accepts a signature; without a contract the result is empty. The validator is used for
+ * wrapped signatures only, because it also accepts signatures of keys, and checks them less strictly.
  */
-const isTakenByContract = async (rpc: Rpc, { address, message, signature }: SignedMessage): Promise<boolean> => {
+const isAcceptedByContract = async (rpc: Rpc, { address, message, signature }: SignedMessage): Promise<boolean> => {
   const [to, hash] = [hexText(address), hashMessage(message)]
   const isWrapped = isErc6492Signature(signature)
   const data = encodeFunctionData({ abi: ERC1271, functionName: 'isValidSignature', args: [hash, signature] })
   const answer = await rpc.try(
     isWrapped ? undeployedQuestion(to, hash, signature) : readQuestion({ to, data, gasLimit: VALIDATION_GAS_LIMIT }),
   )
-  if (answer.ok) return isWrapped ? answer.value === ERC6492_YES : answer.value.startsWith(ERC1271_YES)
-  if (isExecutionFailure(answer.error)) return false
-  throw rpc.refusal(answer.error)
+  const result = returned(rpc, answer)
+  return isWrapped ? result === ERC6492_YES : result?.startsWith(ERC1271_YES) === true
 }
 
-/** In one round trip at most. */
+/** Takes one round trip at most. */
 export const verifyMessage = async (rpc: Rpc, signed: SignedMessage): Promise<MessageSigner | null> => {
   if (await isSignedByKey(signed)) return 'key'
-  return (await isTakenByContract(rpc, signed)) ? 'contract' : null
+  return (await isAcceptedByContract(rpc, signed)) ? 'contract' : null
 }

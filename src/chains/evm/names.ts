@@ -1,6 +1,6 @@
-// Names (ENS): normalised (ENSIP-15), hashed (EIP-137), looked up in the registry. A resolver of a parent answers for a name
-// below it only as a wildcard (ENSIP-10). What a resolver would have fetched from elsewhere (EIP-3668) reverts, and is not
-// followed: the server opens no stranger's URL, so such a name has no address here.
+// Resolves names (ENS): a name is normalised (ENSIP-15), hashed (EIP-137) and looked up in the registry. A parent's resolver
+// answers for a name only as a wildcard (ENSIP-10). A resolver that needs data from a URL reverts (EIP-3668). The server does
+// not open URLs of strangers, so such a name has no address here.
 
 import { decodeAbiParameters, encodeFunctionData, parseAbi, toHex } from 'viem'
 import { namehash, normalize, packetToBytes } from 'viem/ens'
@@ -10,8 +10,7 @@ import type { EvmNetworkRow } from '../networks.ts'
 import type { Answer, Rpc } from '../node/rpc.ts'
 import { hexText } from '../node/wire.ts'
 import { checksum, ZERO_ADDRESS } from './address.ts'
-import { readQuestion } from './call.ts'
-import { isExecutionFailure } from './node-errors.ts'
+import { decoded, readQuestion, returned, wordIn } from './call.ts'
 
 const ABI = parseAbi([
   'function resolver(bytes32 node) view returns (address)',
@@ -22,36 +21,19 @@ const ABI = parseAbi([
 
 /** ENSIP-10: `resolve(bytes,bytes)`. */
 const EXTENDED_RESOLVER = '0x9061b923'
-/** What a stranger's resolver may burn. */
+/** The gas that an unknown resolver may use. */
 const READ_GAS_LIMIT = 5_000_000n
-/** RFC 1035 §3.1 in bytes; ENSIP-10 encodes a name so. */
+/** In bytes: RFC 1035 §3.1, the encoding that ENSIP-10 uses. */
 const NAME_BYTES_MAX = 253
 const LABEL_BYTES_MAX = 63
 
-const returned = (rpc: Rpc, answer: Answer<Hex> | undefined): Hex | null => {
-  if (answer === undefined) return null
-  if (answer.ok) return answer.value
-  if (isExecutionFailure(answer.error)) return null
-  throw rpc.refusal(answer.error)
-}
-
-const addressIn = (data: Hex | null): string | null => {
-  if (data === null || data.length !== 66 || !/^0x0{24}/.test(data)) return null
+const addressIn = (data: Hex | null | undefined): string | null => {
+  if (data?.length !== 66 || !/^0x0{24}/.test(data)) return null
   const address = checksum(`0x${data.slice(26)}`)
   return address === ZERO_ADDRESS ? null : address
 }
 
-/** The bytes that `resolve` returned hold what `addr` would have. */
-const innerOf = (data: Hex | null): Hex | null => {
-  if (data === null) return null
-  try {
-    return decodeAbiParameters([{ type: 'bytes' }], data)[0]
-  } catch {
-    return null
-  }
-}
-
-/** @throws invalid_input for what ENSIP-15 refuses. Pure. */
+/** @throws invalid_input for a name that ENSIP-15 does not allow. Pure. */
 const normalizedName = (name: string): string => {
   const normal = (() => {
     try {
@@ -66,8 +48,7 @@ const normalizedName = (name: string): string => {
   return normal
 }
 
-/** The name itself, then its parents. */
-const lineage = (name: string): readonly string[] => {
+const nameAndParents = (name: string): readonly string[] => {
   const labels = name.split('.')
   return labels.map((_, index) => labels.slice(index).join('.'))
 }
@@ -85,7 +66,7 @@ const readAddressOfName = async (
   const name = normalizedName(input)
   const read = (to: string, data: Hex) => readQuestion({ to, data, gasLimit: READ_GAS_LIMIT })
   const found: readonly Answer<Hex>[] = await rpc.tryAll(
-    lineage(name).map((each) =>
+    nameAndParents(name).map((each) =>
       read(registry, encodeFunctionData({ abi: ABI, functionName: 'resolver', args: [namehash(each)] })),
     ),
   )
@@ -101,6 +82,9 @@ const readAddressOfName = async (
     read(resolver, addr),
   ])
   const [extended, resolved, direct] = answers.map((answer) => returned(rpc, answer))
-  if (extended?.length === 66 && BigInt(extended) === 1n) return addressIn(innerOf(resolved ?? null))
-  return at === 0 ? addressIn(direct ?? null) : null
+  if (wordIn(extended) === 1n) {
+    // `resolve` returns the bytes that `addr` would have returned.
+    return addressIn(decoded(resolved, (data) => decodeAbiParameters([{ type: 'bytes' }], data)[0]))
+  }
+  return at === 0 ? addressIn(direct) : null
 }

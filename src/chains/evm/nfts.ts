@@ -1,15 +1,14 @@
-// Tokens of ERC-721 and ERC-1155 collections: where their metadata is, how one is moved, and a collection of our own.
+// Tokens of ERC-721 and ERC-1155 collections: the URIs of their metadata, transfers, and our own collection contract.
 
 import { decodeAbiParameters, encodeDeployData, encodeFunctionData, parseAbi } from 'viem'
 import { AppError } from '../../errors.ts'
 import type { AddressFacts, CollectionRequest, Hex, Intent, TransferNftRequest } from '../chain.ts'
 import type { Answer, Rpc } from '../node/rpc.ts'
 import { hexText } from '../node/wire.ts'
-import { readQuestion } from './call.ts'
+import { decoded, readQuestion, returned } from './call.ts'
 import { collectionAbi, collectionBytecode } from './contracts/collection.generated.ts'
-import { isExecutionFailure } from './node-errors.ts'
 
-/** Some contracts return the whole image as a data URI; what is longer than this is not shown. */
+/** Some contracts return the whole image as a data URI. A longer URI is not shown. */
 const URI_LIMIT = 65_536
 
 const ABI = parseAbi([
@@ -20,49 +19,37 @@ const ABI = parseAbi([
   'function safeTransferFrom(address from, address to, uint256 id, uint256 value, bytes data)',
 ])
 
+const read = (to: string, data: Hex) => readQuestion({ to, data })
+
 const readUri = (rpc: Rpc, answer: Answer<Hex>): string | null => {
-  if (!answer.ok) {
-    if (isExecutionFailure(answer.error)) return null
-    throw rpc.refusal(answer.error)
-  }
-  try {
-    const [uri] = decodeAbiParameters([{ type: 'string' }], answer.value)
-    return uri === '' || uri.length > URI_LIMIT ? null : uri
-  } catch {
-    return null
-  }
+  const uri = decoded(returned(rpc, answer), (data) => decodeAbiParameters([{ type: 'string' }], data)[0])
+  return uri === null || uri === '' || uri.length > URI_LIMIT ? null : uri
 }
 
-/** EIP-1155, "Metadata": `{id}` stands for the id as 64 lower-case hex digits. */
+/** EIP-1155, "Metadata": clients replace `{id}` by the id as 64 lower-case hex digits. */
 const withId = (uri: string | null, tokenId: bigint): string | null =>
   uri?.replaceAll('{id}', tokenId.toString(16).padStart(64, '0')) ?? null
 
-/** tokenURI (EIP-721), else uri (EIP-1155), of each token in order; null where there is none. */
+/** tokenURI (EIP-721), otherwise uri (EIP-1155), of each token in order; null if there is none. */
 export const readTokenUris = async (
   rpc: Rpc,
   tokens: readonly { readonly contract: string; readonly tokenId: bigint }[],
 ): Promise<readonly (string | null)[]> => {
   const answers: readonly Answer<Hex>[] = await rpc.tryAll(
     tokens.flatMap(({ contract, tokenId }) => [
-      readQuestion({
-        to: contract,
-        data: encodeFunctionData({ abi: ABI, functionName: 'tokenURI', args: [tokenId] }),
-      }),
-      readQuestion({ to: contract, data: encodeFunctionData({ abi: ABI, functionName: 'uri', args: [tokenId] }) }),
+      read(contract, encodeFunctionData({ abi: ABI, functionName: 'tokenURI', args: [tokenId] })),
+      read(contract, encodeFunctionData({ abi: ABI, functionName: 'uri', args: [tokenId] })),
     ]),
   )
   const uris = answers.map((answer) => readUri(rpc, answer))
   return tokens.map(({ tokenId }, index) => uris[2 * index] ?? withId(uris[2 * index + 1] ?? null, tokenId))
 }
 
-/** contractURI (ERC-7572): where a collection's own metadata is; null where it has none. */
+/** contractURI (ERC-7572): the URI of a collection's own metadata; null if it has none. */
 export const readContractUri = async (rpc: Rpc, contract: string): Promise<string | null> =>
-  readUri(
-    rpc,
-    await rpc.try(readQuestion({ to: contract, data: encodeFunctionData({ abi: ABI, functionName: 'contractURI' }) })),
-  )
+  readUri(rpc, await rpc.try(read(contract, encodeFunctionData({ abi: ABI, functionName: 'contractURI' }))))
 
-/** The safe transfer of the collection's own standard. Pure. */
+/** The safe transfer by the collection's standard. Pure. */
 export const transferNftIntent = (request: TransferNftRequest, facts: AddressFacts | undefined): Intent => {
   const { contract, tokenId, amount } = request
   const from = hexText(request.from)

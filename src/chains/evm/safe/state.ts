@@ -1,16 +1,15 @@
-// Whether a Safe still obeys its owner's key, and nothing else: read in one batch, as of the newest block. What is at an
-// address with code is outside data; whatever cannot be read as a Safe's answer is no Safe's.
+// Whether a Safe is controlled by its owner's key alone: read in one batch, at the newest block. The contract at the address
+// may be any contract, so an answer that cannot be decoded means that it is not a Safe.
 
 import { decodeFunctionResult, encodeFunctionData, parseAbi } from 'viem'
 import type { Network } from '../../../../db/words.ts'
 import { AppError } from '../../../errors.ts'
 import type { Hex } from '../../chain.ts'
 import type { ContractWallet, ContractWalletState } from '../../contract-wallets.ts'
-import { type Answer, type Question, question, type Rpc } from '../../node/rpc.ts'
+import { type Question, question, type Rpc } from '../../node/rpc.ts'
 import { bytes, quantity, toQuantity } from '../../node/wire.ts'
 import { checksum, ZERO_ADDRESS } from '../address.ts'
-import { readQuestion } from '../call.ts'
-import { isExecutionFailure } from '../node-errors.ts'
+import { decoded, readQuestion, returned } from '../call.ts'
 import { SAFE_ADDRESSES } from './settings.ts'
 import { PROXY_CODE, SENTINEL, SLOTS } from './storage.ts'
 
@@ -19,11 +18,11 @@ const THRESHOLD = parseAbi(['function getThreshold() view returns (uint256)'])
 const MODULES = parseAbi([
   'function getModulesPaginated(address start, uint256 pageSize) view returns (address[] array, address next)',
 ])
-/** One is one too many. */
+/** A single module is enough to refuse the wallet. */
 const MODULE_PAGE = 10n
-/** What may stand in the place of a Safe may burn as much as it is given; a Safe takes some ten thousand. */
+/** The gas that the contract may use; a Safe needs about 10,000. */
 const READ_GAS_LIMIT = 1_000_000n
-/** How many owners a sentence names. */
+/** How many owners an error lists. */
 const OWNERS_SHOWN = 5
 
 type Found = {
@@ -31,7 +30,7 @@ type Found = {
   readonly singleton: string
   readonly guard: string
   readonly fallbackHandler: string
-  /** null where the contract did not answer as a Safe does. */
+  /** null if the contract did not answer like a Safe. */
   readonly owners: readonly string[] | null
   readonly threshold: bigint | null
   readonly hasModules: boolean | null
@@ -39,32 +38,19 @@ type Found = {
 
 const codeQuestion = (address: string, block: string): Question<Hex> => question('eth_getCode', [address, block], bytes)
 
-/** The lower 20 bytes of a slot, as its readers take it. */
+/** The address in the lower 20 bytes of a slot. */
 const slotQuestion = (address: string, slot: Hex): Question<string> =>
   question('eth_getStorageAt', [address, slot, 'latest'], (value) =>
     checksum(`0x${BigInt.asUintN(160, quantity(value)).toString(16).padStart(40, '0')}`),
   )
 
-/** What a contract answered, null where that is no answer. */
-const told = <T>(rpc: Rpc, answer: Answer<Hex>, decode: (data: Hex) => T): T | null => {
-  if (!answer.ok) {
-    if (isExecutionFailure(answer.error)) return null
-    throw rpc.refusal(answer.error)
-  }
-  try {
-    return decode(answer.value)
-  } catch {
-    return null
-  }
-}
-
-/** Whether Safe's own contracts were seen on the chain: from then on they are there. */
+/** Whether Safe's own contracts were found on the chain. They cannot disappear. */
 export type SafesSeen = { contracts: boolean }
 
 const isMissingQuestion = (address: string): Question<boolean> =>
   question('eth_getCode', [address, 'latest'], (value) => bytes(value) === '0x')
 
-/** What goes to an address without code succeeds, and does nothing. */
+/** Without this check, calls to missing contracts would succeed and do nothing. */
 const assertContracts = async (rpc: Rpc, network: Network, seen: SafesSeen): Promise<void> => {
   if (seen.contracts) return
   const addresses = Object.values(SAFE_ADDRESSES)
@@ -95,9 +81,9 @@ const find = async (rpc: Rpc, address: string): Promise<Found> => {
     singleton: rpc.need(singleton),
     guard: rpc.need(guard),
     fallbackHandler: rpc.need(fallbackHandler),
-    owners: told(rpc, owners, (data) => decodeFunctionResult({ abi: OWNERS, data })),
-    threshold: told(rpc, threshold, (data) => decodeFunctionResult({ abi: THRESHOLD, data })),
-    hasModules: told(rpc, modules, (data) => decodeFunctionResult({ abi: MODULES, data })[0].length > 0),
+    owners: decoded(returned(rpc, owners), (data) => decodeFunctionResult({ abi: OWNERS, data })),
+    threshold: decoded(returned(rpc, threshold), (data) => decodeFunctionResult({ abi: THRESHOLD, data })),
+    hasModules: decoded(returned(rpc, modules), (data) => decodeFunctionResult({ abi: MODULES, data })[0].length > 0),
   }
 }
 
@@ -107,7 +93,7 @@ const namesOf = (owners: readonly string[]): string => {
   return `its ${owners.length === 1 ? 'owner is' : 'owners are'} ${shown}${more > 0 ? ` and ${more} more` : ''}`
 }
 
-/** What differs from the settings, as the end of a sentence; null where nothing does. Pure. */
+/** How the wallet differs from its settings, as the end of a sentence; null if it does not. Pure. */
 const differenceOf = (found: Found, owner: string): string | null => {
   const { owners, threshold, hasModules, guard, fallbackHandler } = found
   if (found.code !== PROXY_CODE || found.singleton !== SAFE_ADDRESSES.singleton) return 'its code is another one'
