@@ -8,3 +8,7 @@ export const displayAmount = (raw: bigint, decimals: number): string => {
   const fraction = digits.slice(digits.length - decimals).replace(/0+$/, '')
   return fraction === '' ? whole : `${whole}.${fraction}`
 }
+
+export const lower = <Amount extends number | bigint>(one: Amount, other: Amount): Amount => (one < other ? one : other)
+export const higher = <Amount extends number | bigint>(one: Amount, other: Amount): Amount =>
+  one > other ? one : other

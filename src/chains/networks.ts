@@ -8,7 +8,7 @@ import { parseNetworksFile } from './networks/file.ts'
 import {
   type EvmNetworkFile,
   type EvmNetworkRow,
-  GWEI,
+  gweiOf,
   type NetworkRow,
   type SubstrateNetworkFile,
   type SubstrateNetworkRow,
@@ -59,7 +59,7 @@ const ceilingOf = (file: EvmNetworkFile, chosenWei: bigint | undefined): bigint 
   const { network, minPriorityFeeWei, maxFeePerGasCapWei } = file
   if (chosenWei === undefined) return maxFeePerGasCapWei
   if (chosenWei > minPriorityFeeWei) return chosenWei
-  const least = Number((minPriorityFeeWei * 1_000n) / GWEI) / 1_000
+  const least = gweiOf(minPriorityFeeWei)
   throw new Error(`${variableOf(network, 'MAX_FEE_GWEI')} must be above ${least}, the least that ${network} takes.`)
 }
 

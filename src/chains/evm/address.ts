@@ -1,6 +1,7 @@
 // Addresses: 20 bytes as text. Input is checked strictly; output always has the EIP-55 checksum.
 
 import { keccak_256 } from '@noble/hashes/sha3.js'
+import { getContractAddress } from 'viem'
 import { AppError } from '../../errors.ts'
 import { hexText } from '../node/wire.ts'
 
@@ -59,23 +60,12 @@ export const parseAddress = (text: string, field: string): string => {
   return address
 }
 
-const lastTwentyBytes = (digest: Uint8Array): string =>
-  checksum(`0x${Buffer.from(digest.subarray(12)).toString('hex')}`)
-
 /** The address of a public key. @param publicKey 65 bytes, uncompressed secp256k1 @throws Error for any other form. */
 export const addressOf = (publicKey: Uint8Array): string => {
   if (publicKey.length !== 65 || publicKey[0] !== 4) throw new Error('expected 65 bytes of an uncompressed public key')
-  return lastTwentyBytes(keccak_256(publicKey.subarray(1)))
+  return checksum(`0x${Buffer.from(keccak_256(publicKey.subarray(1)).subarray(12)).toString('hex')}`)
 }
 
 /** The address of the contract that a sender creates at a nonce: keccak256(rlp([sender, nonce])), Yellow Paper §7. */
-export const createdAddress = (sender: string, nonce: number): string => {
-  let digits = nonce === 0 ? '' : nonce.toString(16)
-  if (digits.length % 2 === 1) digits = `0${digits}`
-  // RLP: a single byte below 0x80 is its own encoding; anything else is prefixed with its length.
-  const isOwnByte = nonce > 0 && nonce < 0x80
-  const encodedNonce = isOwnByte ? digits : `${(0x80 + digits.length / 2).toString(16)}${digits}`
-  const payload = `94${sender.slice(2).toLowerCase()}${encodedNonce}`
-  const list = `${(0xc0 + payload.length / 2).toString(16)}${payload}`
-  return lastTwentyBytes(keccak_256(Buffer.from(hexText(`0x${list}`).slice(2), 'hex')))
-}
+export const createdAddress = (sender: string, nonce: number): string =>
+  getContractAddress({ from: hexText(sender), nonce: BigInt(nonce) })

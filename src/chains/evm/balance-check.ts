@@ -8,11 +8,13 @@
 import { encodeFunctionData, parseAbi } from 'viem'
 import type { BalanceCheck, BalanceDifference, BalanceScope } from '../balance-check.ts'
 import type { BlockMovements, Hex, Movement } from '../chain.ts'
+import { GWEI } from '../networks/network.ts'
 import { type Question, question, type Rpc } from '../node/rpc.ts'
 import { bytes, hash, hexText, listOf, nullable, quantity, rawAddress, record, toQuantity } from '../node/wire.ts'
 import { checksum } from './address.ts'
 import { addressIn, movementOf, type Transfer } from './logs.ts'
 import { isBlockMissing, isExecutionFailure, isMethodMissing, isStateMissing } from './node-errors.ts'
+import { parseLog as parseRawLog } from './simulate.ts'
 import { wrapOf } from './wrapped.ts'
 
 /** The most balances checked in one block. */
@@ -36,8 +38,7 @@ type Mined = {
 type Log = { readonly contract: Hex; readonly named: readonly Hex[]; readonly wrap: Transfer | null }
 
 const parseLog = (value: unknown): Log => {
-  const { address, topics, data } = record(value)
-  const log = { address: rawAddress(address), topics: listOf(hash)(topics), data: bytes(data) }
+  const log = parseRawLog(value)
   const named = log.topics.flatMap((topic) => addressIn(topic.slice(2)) ?? [])
   return { contract: log.address, named, wrap: wrapOf(log) }
 }
@@ -55,8 +56,6 @@ const parseMined = (value: unknown): Mined => {
     logs: listOf(parseLog)(receipt.logs),
   }
 }
-
-const GWEI = 10n ** 9n
 
 type Made = {
   readonly hash: Hex

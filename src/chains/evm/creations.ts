@@ -3,12 +3,12 @@
 // returns the contract's code, which is then placed at the address for the calls that follow.
 
 import type { Hex } from '../chain.ts'
-import { type Answer, question, type Rpc } from '../node/rpc.ts'
-import { smallQuantity } from '../node/wire.ts'
+import type { Answer, Rpc } from '../node/rpc.ts'
 import { createdAddress } from './address.ts'
 import type { Call } from './call.ts'
+import { readMinedCounts } from './counts.ts'
 import { CODE_LIMIT_BYTES, intrinsicGas } from './intrinsic.ts'
-import { type Overrides, refused, type Segment, type SimulatedCall, simulate } from './simulate.ts'
+import { type Overrides, refused, type Segment, type SimulatedCall, simulateQuestion } from './simulate.ts'
 
 /** A creation that needs the code of an earlier one needs another run. After this many runs the last result is used. */
 const RUN_LIMIT = 4
@@ -53,11 +53,7 @@ const creationsIn = async (
   input: { readonly from: string; readonly calls: readonly Call[] },
 ): Promise<readonly Creation[]> => {
   const senders = input.calls.map((call) => call.from ?? input.from)
-  const asked = [...new Set(senders)]
-  const counts = await rpc.askAll(
-    asked.map((sender) => question('eth_getTransactionCount', [sender, 'latest'], smallQuantity)),
-  )
-  const next = new Map(asked.map((sender, index) => [sender, counts[index] ?? 0]))
+  const next = new Map(await readMinedCounts(rpc, senders))
   return input.calls.flatMap(({ to }, index) => {
     const sender = senders[index] ?? input.from
     const nonce = next.get(sender) ?? 0
@@ -74,7 +70,7 @@ export const runWithCreations = async (
   const { from, calls } = input
   const creations = await creationsIn(rpc, { from, calls })
   for (let run = 1; ; run += 1) {
-    const answer = await simulate(rpc, { from, segments: plan(calls, creations, input.overrides) })
+    const answer = await rpc.try(simulateQuestion(from, plan(calls, creations, input.overrides)))
     if (!answer.ok) return answer
     const ends = calls.map((call, index) => {
       const end = answer.value[index] ?? refused('execution failed: not simulated')

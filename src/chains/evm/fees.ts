@@ -2,17 +2,14 @@
 // base fee to double (six full blocks in a row) and stays within the ceiling.
 
 import { AppError } from '../../errors.ts'
+import { higher, lower } from '../amount.ts'
 import type { Intent } from '../chain.ts'
+import { gweiOf } from '../networks/network.ts'
 import type { EvmNetworkRow } from '../networks.ts'
 import type { FeeMarket } from './market.ts'
 import { assertFees, type Fees } from './unsigned.ts'
 
 const BASE_FEE_MULTIPLE = 2n
-const GWEI = 1_000_000_000n
-
-const lower = (one: bigint, other: bigint): bigint => (one < other ? one : other)
-const higher = (one: bigint, other: bigint): bigint => (one > other ? one : other)
-
 /** The market's fees, with room for the base fee to double. Pure. */
 export const marketFees = ({ nextBaseFee, tip, ceiling }: FeeMarket): Fees => ({
   maxFeePerGas: lower(BASE_FEE_MULTIPLE * nextBaseFee + tip, ceiling),
@@ -36,9 +33,8 @@ export const isWithinCap = (intent: Intent, { maxFeePerGasCapWei }: EvmNetworkRo
 /** Refuses a tip so low that nodes do not relay the transaction. */
 export const assertRelayed = (fees: Fees, row: EvmNetworkRow): void => {
   if (fees.maxPriorityFeePerGas >= row.minPriorityFeeWei) return
-  const milligwei = (row.minPriorityFeeWei * 1_000n) / GWEI
   throw new AppError(
     'fee_too_low',
-    `Field "maxPriorityFeePerGas" must be at least ${Number(milligwei) / 1_000} gwei on ${row.network}, and "maxFeePerGas" no less.`,
+    `Field "maxPriorityFeePerGas" must be at least ${gweiOf(row.minPriorityFeeWei)} gwei on ${row.network}, and "maxFeePerGas" no less.`,
   )
 }

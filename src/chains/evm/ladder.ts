@@ -5,7 +5,8 @@
 // A fee that the caller fixed may stay too low for ever, so the cancel's fees then also follow the market.
 
 import { AppError } from '../../errors.ts'
-import type { EvmUnsigned, Intent, LadderRequest, Offer } from '../chain.ts'
+import { higher, lower } from '../amount.ts'
+import type { EvmUnsigned, Intent, Ladder, LadderRequest, Offer } from '../chain.ts'
 import { intrinsicGas } from './intrinsic.ts'
 import { assertFees } from './unsigned.ts'
 
@@ -25,9 +26,6 @@ const raisedBy = (fee: bigint, percent: bigint): bigint => {
   const next = (fee * (100n + percent) + 99n) / 100n
   return next > fee ? next : fee + 1n
 }
-
-const lower = (one: bigint, other: bigint): bigint => (one < other ? one : other)
-const higher = (one: bigint, other: bigint): bigint => (one > other ? one : other)
 
 /** The lowest fees that replace a transaction in every pool. */
 const replacing = (unsigned: EvmUnsigned): EvmUnsigned => ({
@@ -104,15 +102,10 @@ export const outbidding = (input: {
   return raised
 }
 
-/** The transactions to sign for one nonce. */
-type EvmLadder = {
+type EvmLadder = Omit<Ladder, 'rungs' | 'cancel'> & {
   readonly rungs: readonly [EvmUnsigned, ...EvmUnsigned[]]
-  /** Uses up the nonce: a transaction to the sender itself without value or data, with fees above all rungs. */
+  /** A transaction to the sender itself without value or data, with fees above all rungs. */
   readonly cancel: EvmUnsigned
-  /** Whether the caller fixed a fee, so that there is only one rung. */
-  readonly isFixed: boolean
-  /** Whether rungs are missing or lower because the signer cannot pay them. */
-  readonly isCutByFunds: boolean
 }
 
 /**

@@ -1,16 +1,17 @@
-// What a network asks for a transaction now. This is the one place that answers that, and how much of a node's word on it
-// is believed.
+// The fees that the network asks for now, and how far a node is believed about them.
 //
-// - The base fee. A block charges its own base fee, whatever a transaction offers. So a base fee that is told too high costs
-//   nothing by itself: it only raises the most that a transaction offers, and that stays below the ceiling.
-// - The tip is paid in full, so a tip that is told too high is lost. Up to `believedTipWei` of the network the median that
-//   eth_feeHistory tells is believed. Above it, it must be borne out by what transactions of a recent block paid, and it must
-//   not be above the lowest base fee of the recent blocks: where a tip beats the base fee, the base fee has not caught up yet.
-//   And whatever the node says, it is never above a tenth of the ceiling, so a node that lies about all of this costs no more.
-// - Where that is too little, nothing is lost: the fee ladder climbs.
+// - The base fee. A block charges its own base fee, whatever a transaction offers. So a base fee that the node reports too
+//   high costs nothing: it only raises the fee cap, which stays below the ceiling.
+// - The tip is paid in full, so a tip that the node reports too high is money lost. Up to the network's `believedTipWei` the
+//   median of eth_feeHistory is accepted. A higher tip must have been paid by the transactions of a recent block, and must not
+//   exceed the lowest recent base fee, because a tip above the base fee lasts only until the base fee has risen. The tip is
+//   never above a tenth of the ceiling, which bounds what a lying node can cost.
+// - If these fees are too low, nothing is lost: the fee ladder raises them.
 
 import { AppError } from '../../errors.ts'
+import { higher, lower } from '../amount.ts'
 import type { Intent } from '../chain.ts'
+import { gweiOf } from '../networks/network.ts'
 import type { EvmNetworkRow } from '../networks.ts'
 import { NodeUnavailable, type Question, question, type Rpc } from '../node/rpc.ts'
 import { isRecord, list, listOf, nullable, quantity, record, toQuantity } from '../node/wire.ts'
@@ -19,25 +20,24 @@ const HISTORY_BLOCKS = 5
 const REWARD_PERCENTILE = 50
 /** The tip is at most the ceiling divided by this. */
 const CEILING_PER_TIP = 10n
-const GWEI = 1_000_000_000n
 
-/** What a node says of recent blocks (eth_feeHistory), as it says it. */
+/** A node's report of recent blocks (eth_feeHistory), not judged yet. */
 type FeeHistory = {
   /** Of the recent blocks, oldest first, and of the next one. */
   readonly baseFees: readonly bigint[]
   /** The median of each block's tips, oldest first. Empty blocks report none, or 0. */
   readonly tips: readonly bigint[]
-  /** null where the node does not say which block is the first of them. */
+  /** null if the node does not report the number of the first block. */
   readonly oldestBlock: bigint | null
 }
 
-/** What the market asks, in wei per unit of gas: judged, so it is never above the ceiling. */
+/** Market fees in wei per unit of gas, judged. */
 export type FeeMarket = {
-  /** Of the next block, by the node's word: it may be above the ceiling. */
+  /** The base fee of the next block, as the node reports it. It may be above the ceiling. */
   readonly nextBaseFee: bigint
-  /** What is to be offered on top, at least the network's minimum. */
+  /** At least the network's minimum. */
   readonly tip: bigint
-  /** No transaction offers more, unless its caller fixed the fee. */
+  /** The highest fee cap, unless the caller fixed the fee. */
   readonly ceiling: bigint
 }
 
@@ -51,24 +51,22 @@ const parseHistory = (value: unknown): FeeHistory => {
   }
 }
 
-/** What recent blocks paid. `marketOf` judges it. */
+/** The fees of recent blocks. `marketOf` judges them. */
 export const historyQuestion = (): Question<FeeHistory> =>
   question('eth_feeHistory', [`0x${HISTORY_BLOCKS}`, 'latest', [REWARD_PERCENTILE]], parseHistory)
 
-const lower = (one: bigint, other: bigint): bigint => (one < other ? one : other)
-const higher = (one: bigint, other: bigint): bigint => (one > other ? one : other)
 const lowest = (amounts: readonly bigint[]): bigint => amounts.reduce(lower, amounts[0] ?? 0n)
 
-/** Of those above 0; 0 where there are none. */
+/** The median of the amounts above 0; 0 if there are none. */
 const median = (amounts: readonly bigint[]): bigint => {
   const paid = amounts.filter((each) => each > 0n).toSorted((one, other) => (one < other ? -1 : Number(one > other)))
   return paid[paid.length >> 1] ?? 0n
 }
 
-/** What the transactions of one block paid. */
+/** A block's base fee, and the median of the tips that its transactions paid. */
 type PaidBlock = { readonly baseFee: bigint; readonly tip: bigint }
 
-/** EIP-1559: the tip is what is offered, as far as the cap leaves room for it above the base fee. */
+/** EIP-1559: the tip that is paid is the tip offered, or less if the fee cap leaves less above the base fee. */
 const paidTip = (transaction: unknown, baseFee: bigint): bigint => {
   if (!isRecord(transaction)) return 0n
   const cap = nullable(quantity)(transaction.maxFeePerGas)
@@ -83,7 +81,7 @@ const parsePaidBlock = (value: unknown): PaidBlock => {
   return { baseFee, tip: median(list(block.transactions).map((each) => paidTip(each, baseFee))) }
 }
 
-/** The newest of these blocks in which somebody paid a tip; null where the node does not show it. */
+/** The newest of these blocks in which a tip was paid; null if the node does not return it. */
 const readPaidBlock = async (rpc: Rpc, { oldestBlock, tips }: FeeHistory): Promise<PaidBlock | null> => {
   const index = tips.findLastIndex((tip) => tip > 0n)
   if (oldestBlock === null || index < 0) return null
@@ -92,7 +90,7 @@ const readPaidBlock = async (rpc: Rpc, { oldestBlock, tips }: FeeHistory): Promi
     const answer = await rpc.try(question('eth_getBlockByNumber', params, nullable(parsePaidBlock)))
     return answer.ok ? answer.value : null
   } catch (error) {
-    // Without the block the tip is not believed, which is safe. The failure itself is counted where the node is asked.
+    // Without the block the high tip is not accepted, which is safe. The failure is reported by the node's client.
     if (error instanceof NodeUnavailable) return null
     throw error
   }
@@ -102,15 +100,15 @@ const believedTip = async (
   { rpc, row }: { readonly rpc: Rpc; readonly row: EvmNetworkRow },
   history: FeeHistory,
 ): Promise<bigint> => {
-  const told = median(history.tips)
-  if (told <= row.believedTipWei) return told
+  const reported = median(history.tips)
+  if (reported <= row.believedTipWei) return reported
   const block = await readPaidBlock(rpc, history)
   if (block === null) return row.believedTipWei
-  const borneOut = lower(block.tip, lowest([...history.baseFees, block.baseFee]))
-  return lower(told, higher(row.believedTipWei, borneOut))
+  const confirmed = lower(block.tip, lowest([...history.baseFees, block.baseFee]))
+  return lower(reported, higher(row.believedTipWei, confirmed))
 }
 
-/** Judges what a node told. It asks the node again only where the told tip is unusually high. */
+/** Judges the fees that a node reported. Asks the node again only if the reported tip is unusually high. */
 export const marketOf = async (
   context: { readonly rpc: Rpc; readonly row: EvmNetworkRow },
   history: FeeHistory,
@@ -120,11 +118,7 @@ export const marketOf = async (
   return { nextBaseFee: history.baseFees.at(-1) ?? 0n, tip: higher(asked, minPriorityFeeWei), ceiling }
 }
 
-const gweiOf = (wei: bigint): string => String(Number((wei * 1_000n) / GWEI) / 1_000)
-
-/**
- * Refuses what no block would take for as much as is ever offered. A caller who fixes `maxFeePerGas` decides that alone.
- */
+/** Refuses if even the ceiling is below the market's fee. A caller who fixes `maxFeePerGas` decides this alone. */
 export const assertBelowCeiling = (intent: Intent, market: FeeMarket, row: EvmNetworkRow): void => {
   const needed = market.nextBaseFee + row.minPriorityFeeWei
   if (intent.maxFeePerGas !== undefined || needed <= market.ceiling) return

@@ -1,14 +1,14 @@
-// How a collection mints is found by trying: each function that collections are known to mint with is simulated alone, and
-// the first that succeeds and emits the mint (a transfer from zero to the recipient, by that contract) is taken.
-// Where none does, the same functions are tried with more money than any mint costs, to tell what a payment would change.
+// Finds out how a collection mints: each known mint function is simulated alone. The first one that succeeds and emits the
+// mint (a transfer from the zero address to the recipient, by that contract) is used. If none does, the functions are
+// simulated again with a large payment, so that the error can say whether a payment would help.
 
 import { randomBytes } from 'node:crypto'
-import { encodeFunctionData, keccak256, parseAbi, stringToHex } from 'viem'
+import { encodeFunctionData, keccak256, parseAbiItem, stringToHex } from 'viem'
 import type { Network } from '../../../db/words.ts'
 import { AppError } from '../../errors.ts'
 import type { ChainMemory, Hex, Intent, MintRequest } from '../chain.ts'
 import { type Answer, NodeUnavailable, question, type Rpc } from '../node/rpc.ts'
-import { bytes, hexText } from '../node/wire.ts'
+import { bytes } from '../node/wire.ts'
 import { ZERO_ADDRESS } from './address.ts'
 import { type Call, transactionObject } from './call.ts'
 import { describeFailures, type Failed, failedBy, failedIn } from './failures.ts'
@@ -18,73 +18,39 @@ import { mintRefusal } from './mint-refusal.ts'
 import { isExecutionFailure, isMethodMissing } from './node-errors.ts'
 import { type Overrides, overridesObject, type SimulatedCall, simulateQuestion } from './simulate.ts'
 
-const ABI = parseAbi([
-  'function safeMint(address to, string uri)',
-  'function mint(address to, string uri)',
-  'function mintTo(address to, string uri)',
-  'function mintNFT(address recipient, string tokenURI)',
-  'function awardItem(address player, string tokenURI)',
-  'function mintTo(address to, uint256 tokenId, string uri, uint256 amount)',
-  'function safeMint(address to)',
-  'function mint(address to)',
-  'function mintTo(address to)',
-  'function mint(address to, uint256 id, uint256 value, bytes data)',
-  'function safeMint(address to, uint256 tokenId, string uri)',
-  // No collection has this one: a contract that takes it takes anything, and proves nothing by it.
-  'function strongroomProbe(address to, string uri)',
-])
-
-/** thirdweb's TokenERC1155: this id asks for a new token. */
+/** thirdweb's TokenERC1155: this id creates a new token. */
 const NEW_TOKEN_ID = 2n ** 256n - 1n
 
-/** More than any mint costs: a million coins. */
+/** A million coins: more than any mint costs. */
 const AMPLE_VALUE = 10n ** 24n
 
 type Candidate = { readonly name: string; readonly input: Hex }
 
+const encode = (name: string, args: readonly unknown[]): Hex =>
+  encodeFunctionData({ abi: [parseAbiItem(`function ${name}`)], args })
+
 /**
- * Those that take the URI come first; an ERC-1155 id is the digest of the URI, so that one URI is one token. An ERC-721
- * that wants an id beside the URI gets a random one, which no other mint under way can have. One that wants an id and no
- * URI (`safeMint(address,uint256)`) is not tried: the id then says what the token is, and only its owner knows that.
+ * Functions that take the URI come first. The id of an ERC-1155 token is the digest of the URI, so that one URI is one token.
+ * For an ERC-721 function that takes an id and a URI, the id is random, so that no other mint has it. `safeMint(address,
+ * uint256)` is not tried: there the id says what the token is, and only the collection's owner knows that.
  */
 const candidates = ({ recipient, uri }: MintRequest): readonly Candidate[] => {
-  const to = hexText(recipient)
   const id = BigInt(keccak256(stringToHex(uri)))
-  const freshId = BigInt(`0x${randomBytes(16).toString('hex')}`)
-  return [
-    {
-      name: 'safeMint(address,string)',
-      input: encodeFunctionData({ abi: ABI, functionName: 'safeMint', args: [to, uri] }),
-    },
-    { name: 'mint(address,string)', input: encodeFunctionData({ abi: ABI, functionName: 'mint', args: [to, uri] }) },
-    {
-      name: 'mintTo(address,string)',
-      input: encodeFunctionData({ abi: ABI, functionName: 'mintTo', args: [to, uri] }),
-    },
-    {
-      name: 'mintNFT(address,string)',
-      input: encodeFunctionData({ abi: ABI, functionName: 'mintNFT', args: [to, uri] }),
-    },
-    {
-      name: 'awardItem(address,string)',
-      input: encodeFunctionData({ abi: ABI, functionName: 'awardItem', args: [to, uri] }),
-    },
-    {
-      name: 'safeMint(address,uint256,string)',
-      input: encodeFunctionData({ abi: ABI, functionName: 'safeMint', args: [to, freshId, uri] }),
-    },
-    {
-      name: 'mintTo(address,uint256,string,uint256)',
-      input: encodeFunctionData({ abi: ABI, functionName: 'mintTo', args: [to, NEW_TOKEN_ID, uri, 1n] }),
-    },
-    { name: 'safeMint(address)', input: encodeFunctionData({ abi: ABI, functionName: 'safeMint', args: [to] }) },
-    { name: 'mint(address)', input: encodeFunctionData({ abi: ABI, functionName: 'mint', args: [to] }) },
-    { name: 'mintTo(address)', input: encodeFunctionData({ abi: ABI, functionName: 'mintTo', args: [to] }) },
-    {
-      name: 'mint(address,uint256,uint256,bytes)',
-      input: encodeFunctionData({ abi: ABI, functionName: 'mint', args: [to, id, 1n, '0x'] }),
-    },
+  const randomId = BigInt(`0x${randomBytes(16).toString('hex')}`)
+  const functions: readonly (readonly [name: string, args: readonly unknown[]])[] = [
+    ['safeMint(address,string)', [recipient, uri]],
+    ['mint(address,string)', [recipient, uri]],
+    ['mintTo(address,string)', [recipient, uri]],
+    ['mintNFT(address,string)', [recipient, uri]],
+    ['awardItem(address,string)', [recipient, uri]],
+    ['safeMint(address,uint256,string)', [recipient, randomId, uri]],
+    ['mintTo(address,uint256,string,uint256)', [recipient, NEW_TOKEN_ID, uri, 1n]],
+    ['safeMint(address)', [recipient]],
+    ['mint(address)', [recipient]],
+    ['mintTo(address)', [recipient]],
+    ['mint(address,uint256,uint256,bytes)', [recipient, id, 1n, '0x']],
   ]
+  return functions.map(([name, args]) => ({ name, input: encode(name, args) }))
 }
 
 type Context = {
@@ -94,10 +60,10 @@ type Context = {
   readonly network: Network
 }
 
-/** `minted` is whether the candidate may be taken. */
+/** The result of one simulation. `minted`: the function can be used. */
 type Trial = { readonly failed: Failed | null; readonly minted: boolean }
 
-/** A coin's Transfer from zero is no NFT. */
+/** Whether the contract minted an NFT to the recipient; a transfer of a fungible token does not count. */
 const mints = (logs: SimulatedCall['logs'], { contract, recipient }: MintRequest): boolean =>
   logs
     .filter(({ address }) => address === contract.toLowerCase())
@@ -110,17 +76,18 @@ const mints = (logs: SimulatedCall['logs'], { contract, recipient }: MintRequest
         amount > 0n,
     )
 
-/** A sender that can pay what is tried. */
-const purseOf = (from: string, { value }: Call): Overrides => (value === 0n ? {} : { [from]: { balance: 2n * value } })
+/** Gives the sender a balance for the payment. */
+const balanceFor = (from: string, { value }: Call): Overrides =>
+  value === 0n ? {} : { [from]: { balance: 2n * value } }
 
-/** Independent simulations in one batch; null where the node cannot simulate. */
+/** Simulates the calls independently, in one batch; null if the node cannot simulate. */
 const simulateTrials = async (
   rpc: Rpc,
   request: MintRequest,
   calls: readonly Call[],
 ): Promise<readonly Trial[] | null> => {
   const answers: readonly Answer<readonly SimulatedCall[]>[] = await rpc.tryAll(
-    calls.map((call) => simulateQuestion(request.from, [{ overrides: purseOf(request.from, call), calls: [call] }])),
+    calls.map((call) => simulateQuestion(request.from, [{ overrides: balanceFor(request.from, call), calls: [call] }])),
   )
   if (answers.some((answer) => !answer.ok && isMethodMissing(answer.error))) return null
   return answers.map((answer) => {
@@ -132,25 +99,21 @@ const simulateTrials = async (
   })
 }
 
-/** Without logs, a call that succeeds counts, unless the contract takes calls that mean nothing as well. */
+/** eth_call returns no logs, so a call that succeeds counts, unless the contract also accepts a function that nobody has. */
 const callTrials = async (rpc: Rpc, request: MintRequest, calls: readonly Call[]): Promise<readonly Trial[]> => {
   const { from } = request
-  const probe = encodeFunctionData({
-    abi: ABI,
-    functionName: 'strongroomProbe',
-    args: [hexText(request.recipient), request.uri],
-  })
+  const probe = encode('strongroomProbe(address,string)', [request.recipient, request.uri])
   const all: readonly Call[] = [...calls, { to: request.contract, value: calls[0]?.value ?? 0n, input: probe }]
   const answers = await rpc.tryAll(
     all.map((call) => {
-      const overrides = call.value === 0n ? [] : [overridesObject(purseOf(from, call))]
+      const overrides = call.value === 0n ? [] : [overridesObject(balanceFor(from, call))]
       return question('eth_call', [transactionObject(from, call), 'latest', ...overrides], bytes)
     }),
   )
-  const takesAnything = answers.at(-1)?.ok === true
+  const acceptsAnything = answers.at(-1)?.ok === true
   return answers.slice(0, calls.length).map((answer) => {
     if (!answer.ok && !isExecutionFailure(answer.error)) throw rpc.refusal(answer.error)
-    return answer.ok ? { failed: null, minted: !takesAnything } : { failed: failedBy(answer.error), minted: false }
+    return answer.ok ? { failed: null, minted: !acceptsAnything } : { failed: failedBy(answer.error), minted: false }
   })
 }
 
@@ -164,7 +127,7 @@ const tryAll = async (
   return simulated ?? (await callTrials(rpc, request, calls))
 }
 
-/** The same with money; none where the node cannot suppose any. */
+/** Tries the calls with a payment. Empty if the node cannot simulate with another balance. */
 const tryPaid = async (context: Context, request: MintRequest, calls: readonly Call[]): Promise<readonly Trial[]> => {
   try {
     return await tryAll(

@@ -8,9 +8,10 @@ import type { ChainMemory, EvmUnsigned, Intent, Prepared, PrepareOptions, Record
 import type { ContractWallet } from '../contract-wallets.ts'
 import type { EvmNetworkRow } from '../networks.ts'
 import { type Answer, type Question, question, type Rpc } from '../node/rpc.ts'
-import { bytes, quantity, record, smallQuantity } from '../node/wire.ts'
+import { bytes, quantity, record } from '../node/wire.ts'
 import { runBundle } from './bundle.ts'
 import { transactionObject } from './call.ts'
+import { countQuestion, countsOf, notYetMined } from './counts.ts'
 import { describeFailures, type Failed, failedBy, failedIn } from './failures.ts'
 import { assertRelayed, chooseFees, marketFees } from './fees.ts'
 import { dataOnlyGas, intrinsicGas } from './intrinsic.ts'
@@ -18,7 +19,6 @@ import { l1FeeQuestion } from './l1-fee.ts'
 import type { SimulationLimits } from './limits.ts'
 import { assertBelowCeiling, historyQuestion, marketOf } from './market.ts'
 import { isExecutionFailure, isNoFunds, isPendingMissing } from './node-errors.ts'
-import { notYetMined } from './not-yet-mined.ts'
 import { asDeployed } from './safe/storage.ts'
 import { type Overrides, overridesObject } from './simulate.ts'
 import { type Fees, fillIn, worstCost } from './unsigned.ts'
@@ -200,8 +200,8 @@ export const prepare = async (
   const { intent, from, options } = input
   const sending = sendingOf(intent, from, options.asIfDeployed)
   const answers = await rpc.tryAll([
-    question('eth_getTransactionCount', [from, 'latest'], smallQuantity),
-    question('eth_getTransactionCount', [from, 'pending'], smallQuantity),
+    countQuestion(from, 'latest'),
+    countQuestion(from, 'pending'),
     question('eth_getBalance', [from, 'latest'], quantity),
     historyQuestion(),
     l1FeeQuestion(row, intent),
@@ -210,8 +210,7 @@ export const prepare = async (
   ])
   const [mined, pending, purse, feeHistory, l1Fee, firstGas, blockGasLimit] = answers
   assertFitsBlock(intent, rpc.need(blockGasLimit))
-  const minedCount = rpc.need(mined)
-  const pendingCount = Math.max(minedCount, rpc.need(pending))
+  const counts = countsOf(rpc.need(mined), rpc.need(pending))
   const balance = rpc.need(purse)
   const surcharge = rpc.need(l1Fee) ?? 0n
   const market = await marketOf(context, rpc.need(feeHistory))
@@ -224,12 +223,12 @@ export const prepare = async (
   const standsAlone = gas.ok && !ranNothing(intent, gas.value)
   const judged = { ...sending, gas, pending: options.pending }
   const gasLimit = standsAlone ? await alone(context, judged) : await judgeAfterPending(context, judged)
-  const unsigned = fillIn(intent, { ...fees, row, nonce: intent.nonce ?? pendingCount, gasLimit })
+  const unsigned = fillIn(intent, { ...fees, row, nonce: intent.nonce ?? counts.pendingCount, gasLimit })
   const cost = worstCost(unsigned) + surcharge
   if (balance < cost && input.options.skipsBalanceCheck !== true)
     throw insufficient(row, { from, needed: cost, balance, least: false })
   const atMarket = { ...unsigned, ...marketFees(market) }
-  return { unsigned, atMarket, minedCount, pendingCount, balance, worstCost: cost, surcharge, feeAsset: null }
+  return { ...counts, unsigned, atMarket, balance, worstCost: cost, surcharge, feeAsset: null }
 }
 
 const estimateForSigning = async (context: PrepareContext, sending: Sending): Promise<bigint> => {

@@ -1,11 +1,11 @@
-// Receipts and logs as the indexer needs them: whether a transaction succeeded, what it created, what it logged.
+// Receipts and logs as the indexer needs them.
 
 import type { Hex } from '../chain.ts'
 import { type Question, question } from '../node/rpc.ts'
-import { bytes, hash, listOf, nullable, quantity, rawAddress, record, smallQuantity, toQuantity } from '../node/wire.ts'
-import type { RawLog } from './simulate.ts'
+import { hash, listOf, nullable, quantity, rawAddress, record, smallQuantity, toQuantity } from '../node/wire.ts'
+import { parseLog, type RawLog } from './simulate.ts'
 
-/** A log, and where it is. */
+/** A log with its position in the chain. */
 export type MinedLog = RawLog & {
   readonly blockHash: Hex
   readonly blockNumber: bigint
@@ -17,9 +17,7 @@ export type MinedLog = RawLog & {
 export const parseMinedLog = (value: unknown): MinedLog => {
   const log = record(value)
   return {
-    address: rawAddress(log.address),
-    topics: listOf(hash)(log.topics),
-    data: bytes(log.data),
+    ...parseLog(value),
     blockHash: hash(log.blockHash),
     blockNumber: quantity(log.blockNumber),
     transactionHash: hash(log.transactionHash),
@@ -28,7 +26,7 @@ export const parseMinedLog = (value: unknown): MinedLog => {
   }
 }
 
-/** `contractAddress` is the created contract's; some nodes fill it in for plain calls too. */
+/** `contractAddress` is that of the created contract. Some nodes set it for plain calls too. */
 export type Receipt = {
   readonly transactionHash: Hex
   readonly blockHash: Hex
@@ -48,7 +46,7 @@ const parseReceipt = (value: unknown): Receipt => {
   }
 }
 
-/** All receipts of a block in one answer, where the node has the method; null for a block that it does not have. */
+/** All receipts of a block; null if the node does not have the block. Not every node has this method. */
 export const blockReceiptsQuestion = (number: bigint): Question<readonly Receipt[] | null> =>
   question('eth_getBlockReceipts', [toQuantity(number)], nullable(listOf(parseReceipt)))
 

@@ -1,16 +1,16 @@
-// One eth_simulateV1 (execution-apis): calls of one sender, in order, on top of a block that exists. Unvalidated, so that
-// it asks for no gas money; traceTransfers adds a Transfer log from 0xeeee… for each movement of the native coin.
+// One request of eth_simulateV1 (execution-apis): calls of one sender, in order, on top of an existing block. Without
+// validation the sender needs no balance for gas. traceTransfers adds a Transfer log from 0xeeee… for each movement of the coin.
 
 import type { Hex } from '../chain.ts'
-import { type Answer, type Question, question, type Rpc } from '../node/rpc.ts'
+import { type Question, question } from '../node/rpc.ts'
 import { bytes, hash, isHex, list, listOf, nullable, quantity, rawAddress, record, toQuantity } from '../node/wire.ts'
 import { type Call, transactionObject } from './call.ts'
 import { NO_FUNDS_REASON, simulatedFailure } from './reverts.ts'
 
-/** A log as the node tells it: lower-case hex. */
+/** A log as the node sends it, in lower-case hex. */
 export type RawLog = { readonly address: Hex; readonly topics: readonly Hex[]; readonly data: Hex }
 
-/** The end of one simulated call; `failure` is null on success, and logs of a failed call are none. */
+/** The result of one simulated call. `failure` is null on success; a failed call has no logs. */
 export type SimulatedCall = {
   readonly failure: string | null
   readonly returnData: Hex
@@ -18,10 +18,7 @@ export type SimulatedCall = {
   readonly logs: readonly RawLog[]
 }
 
-/**
- * `balance` stands in for what an account has; `code` for what it is; `nonce` for what it has sent or created; `stateDiff`
- * for single slots of its storage, 32 bytes each.
- */
+/** What the simulation assumes of accounts. `stateDiff`: single slots of the storage, 32 bytes each. */
 export type Overrides = Readonly<
   Record<
     string,
@@ -34,7 +31,7 @@ export type Overrides = Readonly<
   >
 >
 
-/** Calls that run one after the other, with what is assumed before the first of them. */
+/** Calls that run one after the other, and what is assumed before the first one. */
 export type Segment = { readonly overrides: Overrides; readonly calls: readonly Call[] }
 
 export const parseLog = (value: unknown): RawLog => {
@@ -42,7 +39,7 @@ export const parseLog = (value: unknown): RawLog => {
   return { address: rawAddress(log.address), topics: listOf(hash)(log.topics), data: bytes(log.data) }
 }
 
-/** anvil leaves the logs of a failed call in its answer; go-ethereum puts what a revert returned into the error. */
+/** anvil includes the logs of a failed call; go-ethereum puts the bytes that a revert returned into the error. */
 const parseCall = (value: unknown, call: Call, blockGasLimit: bigint): SimulatedCall => {
   const result = record(value)
   const returned = nullable(bytes)(result.returnData) ?? '0x'
@@ -70,7 +67,7 @@ const parseBlocks = (value: unknown, segments: readonly Segment[]): readonly Sim
   })
 }
 
-/** As the node takes them. Pure. */
+/** In the form that nodes accept. Pure. */
 export const overridesObject = (overrides: Overrides): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(overrides).map(([address, { balance, code, nonce, stateDiff }]) => [
@@ -84,11 +81,11 @@ export const overridesObject = (overrides: Overrides): Record<string, unknown> =
     ]),
   )
 
-/** The results of all calls, in order, segments joined. */
+/** The results of the calls of all segments, in order. */
 export const simulateQuestion = (
   from: string,
   segments: readonly Segment[],
-  // The newest mined block: `pending` is each node's own guess, and some have none.
+  // Not `pending`: its content differs between nodes, and some do not have it.
   block = 'latest',
 ): Question<readonly SimulatedCall[]> =>
   question(
@@ -107,13 +104,8 @@ export const simulateQuestion = (
     (result) => parseBlocks(result, segments),
   )
 
-export const simulate = (
-  rpc: Rpc,
-  input: { readonly from: string; readonly segments: readonly Segment[] },
-): Promise<Answer<readonly SimulatedCall[]>> => rpc.try(simulateQuestion(input.from, input.segments))
-
-/** A call that never ran. */
+/** The result of a call that was not run. */
 export const refused = (failure: string): SimulatedCall => ({ failure, returnData: '0x', gasUsed: 0n, logs: [] })
 
-/** A call whose value the sender did not have. */
+/** The result of a call whose value the sender cannot pay. */
 export const notFunded = refused(NO_FUNDS_REASON)

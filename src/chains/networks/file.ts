@@ -4,6 +4,7 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { findNodeAtLocation, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser'
+import { higher } from '../amount.ts'
 import { type EvmNetworkFile, GWEI } from './network.ts'
 
 /** One word: it appears on the wire and, in capitals, at the start of environment variables. */
@@ -142,8 +143,6 @@ const weiOf = (amount: string): bigint => {
   return BigInt(units + decimals.padEnd(9, '0'))
 }
 
-const larger = <Amount extends number | bigint>(one: Amount, other: Amount): Amount => (one > other ? one : other)
-
 /** Defaults that fit many chains. */
 const DISPLAY_DECIMALS = 4
 const BACKFILL_BLOCKS = 3_600
@@ -168,12 +167,12 @@ const fileOf = (entry: NetworkEntry): EvmNetworkFile => {
     },
     minPriorityFeeWei,
     believedTipWei:
-      entry.believed_tip_gwei === undefined ? larger(minPriorityFeeWei, 2n * GWEI) : weiOf(entry.believed_tip_gwei),
+      entry.believed_tip_gwei === undefined ? higher(minPriorityFeeWei, 2n * GWEI) : weiOf(entry.believed_tip_gwei),
     maxFeePerGasCapWei: weiOf(entry.max_fee_gwei),
     hasDataFloor: entry.has_data_floor ?? false,
     confirmations: entry.confirmations,
     finalDepth: entry.final_depth,
-    wholeBackfillBlocks: entry.whole_backfill_blocks ?? larger(BACKFILL_BLOCKS, entry.final_depth),
+    wholeBackfillBlocks: entry.whole_backfill_blocks ?? higher(BACKFILL_BLOCKS, entry.final_depth),
     pollIntervalMs: entry.poll_interval_ms,
     climbAfterSeconds: entry.climb_after_seconds ?? CLIMB_AFTER_SECONDS,
     expireAfterSeconds: entry.expire_after_seconds ?? EXPIRE_AFTER_SECONDS,

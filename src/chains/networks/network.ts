@@ -91,3 +91,6 @@ export type SubstrateNetworkFile = Omit<
 }
 
 export const GWEI = 1_000_000_000n
+
+/** An amount of wei in gwei, with at most three decimals. */
+export const gweiOf = (wei: bigint): number => Number((wei * 1_000n) / GWEI) / 1_000

@@ -1,8 +1,8 @@
-// Deployment and execution in one transaction, for whoever wants a single raw transaction of a wallet without code. Within
-// MultiSendCallOnly it is not the owner who calls the Safe, so the owner's signature must be a real one (EIP-712). Whoever
-// sees it may use it: safeTxGas is above 0, so that it is used up (the inner nonce grows) even where what it does fails.
+// Deployment and execution in one transaction, for a wallet that is not deployed yet. MultiSendCallOnly calls the Safe, not
+// the owner, so the owner must sign the Safe's transaction (EIP-712). Anyone who sees this signature can use it. safeTxGas is
+// above 0, so that the signature is used up (the inner nonce grows) even if the execution fails.
 
-import { hashTypedData } from 'viem'
+import { hashTypedData, parseAbiParameters } from 'viem'
 import type { Intent } from '../../chain.ts'
 import type { ContractWallet, Signable } from '../../contract-wallets.ts'
 import { hexText } from '../../node/wire.ts'
@@ -12,18 +12,9 @@ import { executionData, multiSendData, operationOf, senderPartOf } from './execu
 import { deploymentData, SAFE_ADDRESSES } from './settings.ts'
 
 /** Safe.sol 1.4.1, SAFE_TX_TYPEHASH. */
-const SAFE_TX = [
-  { name: 'to', type: 'address' },
-  { name: 'value', type: 'uint256' },
-  { name: 'data', type: 'bytes' },
-  { name: 'operation', type: 'uint8' },
-  { name: 'safeTxGas', type: 'uint256' },
-  { name: 'baseGas', type: 'uint256' },
-  { name: 'gasPrice', type: 'uint256' },
-  { name: 'gasToken', type: 'address' },
-  { name: 'refundReceiver', type: 'address' },
-  { name: 'nonce', type: 'uint256' },
-] as const
+const SAFE_TX = parseAbiParameters(
+  'address to, uint256 value, bytes data, uint8 operation, uint256 safeTxGas, uint256 baseGas, uint256 gasPrice, address gasToken, address refundReceiver, uint256 nonce',
+)
 
 /** A Safe's first transaction. */
 const INNER_NONCE = 0n
@@ -34,8 +25,8 @@ export const deployAndExecute = (
   wallet: ContractWallet,
   { intents, gas }: { readonly intents: readonly Intent[]; readonly gas: bigint },
 ): Signable<Intent> => {
-  // At 0 a failure within would revert the whole, and leave a signature that can be used later.
-  if (gas <= 0n) throw new Error('expected gas for what the wallet does')
+  // With 0 a failing execution would revert everything, and the signature could be used later.
+  if (gas <= 0n) throw new Error('expected gas for the execution')
   const address = hexText(wallet.address)
   const operation = operationOf(intents)
   const digest = hashTypedData({
