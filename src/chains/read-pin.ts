@@ -1,7 +1,7 @@
 // Reads the metadata pin that an operator configures: the hash of the metadata of a node's current runtime.
 
 import type { Hex } from './chain.ts'
-import { readNow } from './substrate/blocks.ts'
+import { readFinalState } from './substrate/blocks.ts'
 import { createKnownNode } from './substrate/node.ts'
 import { createRuntimes } from './substrate/runtime.ts'
 import { coversMetadata } from './substrate/trust.ts'
@@ -18,7 +18,7 @@ export type Pin = {
 /** Reads the pin at the newest final block, as this node reports it. */
 export const readPin = async (input: Parameters<typeof createKnownNode>[0]): Promise<Pin> => {
   const { rpc } = createKnownNode(input)
-  const { runtime } = await readNow({ rpc, runtimes: createRuntimes({ rpc, ...input.row }) })
+  const { runtime } = await readFinalState({ rpc, runtimes: createRuntimes({ rpc, ...input.row }) })
   const { specName, specVersion, bytesHash } = runtime
   return { specName, specVersion, hash: bytesHash, isCovered: coversMetadata(runtime) }
 }

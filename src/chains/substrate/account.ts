@@ -3,8 +3,10 @@
 import type { Hex } from '../chain.ts'
 import { type Question, question, type Rpc } from '../node/rpc.ts'
 import { MalformedAnswer } from '../node/wire.ts'
-import type { Runtime } from './runtime.ts'
-import { storageKey, storageQuestion } from './storage.ts'
+import { entryQuestion } from './entries.ts'
+import { constantOf, type Runtime } from './runtime.ts'
+import { converted } from './storage.ts'
+import { fieldOf, integerIn, integerOf, type Value } from './values.ts'
 
 /** Amounts in planck. `exists` is false below the existential deposit, where the chain keeps no account. */
 export type Account = {
@@ -18,56 +20,34 @@ export type Account = {
   readonly transferable: bigint
 }
 
-const NOBODY: Account = { exists: false, nonce: 0, free: 0n, reserved: 0n, transferable: 0n }
-
-/** The codec's value of System.Account, in any of its versions. */
-type AccountInfo = {
-  readonly nonce: { toNumber(): number }
-  readonly data: Readonly<
-    Record<'free' | 'reserved' | 'frozen' | 'feeFrozen' | 'miscFrozen', { toBigInt(): bigint } | undefined>
-  >
-}
+const NO_ACCOUNT: Account = { exists: false, nonce: 0, free: 0n, reserved: 0n, transferable: 0n }
 
 export const larger = (one: bigint, other: bigint): bigint => (one > other ? one : other)
 
-/** The least balance of an account (Balances.ExistentialDeposit), in planck. */
-export const existentialDeposit = ({ constants, registry }: Runtime): bigint => {
-  const constant = constants.balances?.existentialDeposit
-  return constant === undefined ? 0n : registry.createType('u128', constant.toU8a()).toBigInt()
-}
+/** The least balance of an account, in planck. */
+export const existentialDeposit = (runtime: Runtime): bigint =>
+  constantOf(runtime, 'balances', 'existentialDeposit') ?? 0n
 
-const readAccount = (runtime: Runtime, stored: Hex | null): Account => {
-  if (stored === null) return NOBODY
-  const { registry } = runtime
-  const type = registry.createLookupType(accountType(runtime))
-  let info: AccountInfo
-  try {
-    info = registry.createType(type, stored) as unknown as AccountInfo
-  } catch {
-    throw new MalformedAnswer('an account')
-  }
-  const { data } = info
-  const amount = (of: { toBigInt(): bigint } | undefined): bigint => of?.toBigInt() ?? 0n
-  const free = amount(data.free)
+const readAccount = (runtime: Runtime, stored: Value | null): Account => {
+  if (stored === null) return NO_ACCOUNT
+  const data = fieldOf(stored, 'data')
+  const [free, reserved] = [integerIn(data, 'free'), integerIn(data, 'reserved')]
   // Freezes (fungible, since 2023) also cover the reserved balance. The older locks did not: take the larger of the two.
-  const frozen =
-    data.frozen === undefined ? larger(amount(data.feeFrozen), amount(data.miscFrozen)) : amount(data.frozen)
-  const reserved = amount(data.reserved)
-  const untouchable = data.frozen === undefined ? frozen : larger(frozen - reserved, 0n)
+  const frozen = integerOf(fieldOf(data, 'frozen'))
+  const untouchable =
+    frozen === null
+      ? larger(integerIn(data, 'fee_frozen'), integerIn(data, 'misc_frozen'))
+      : larger(frozen - reserved, 0n)
   const kept = larger(untouchable, existentialDeposit(runtime))
-  return { exists: true, nonce: info.nonce.toNumber(), free, reserved, transferable: larger(free - kept, 0n) }
-}
-
-const accountType = ({ storage }: Runtime) => {
-  const entry = storage.system?.account
-  if (entry === undefined || !entry.meta.type.isMap) throw new Error('a runtime without System.Account')
-  return entry.meta.type.asMap.value
+  const nonce = Number(integerIn(stored, 'nonce'))
+  return { exists: true, nonce, free, reserved, transferable: larger(free - kept, 0n) }
 }
 
 /** Asks for the account at the end of a block. */
 export const accountQuestion = (runtime: Runtime, address: string, blockHash: Hex): Question<Account> => {
-  const stored = storageQuestion(storageKey(runtime, 'system', 'account', [address]), blockHash)
-  return { ...stored, parse: (value) => readAccount(runtime, stored.parse(value)) }
+  const stored = entryQuestion(runtime, { pallet: 'system', entry: 'account', parts: [address] }, blockHash)
+  if (stored === null) throw new Error('expected a runtime with System.Account')
+  return converted(stored, (value) => readAccount(runtime, value))
 }
 
 /** Asks for the next free nonce, behind every extrinsic in the node's pool. */

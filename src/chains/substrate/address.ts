@@ -3,7 +3,9 @@
 import { checkAddressChecksum, encodeAddress } from '@polkadot/util-crypto/address'
 import { base58Decode } from '@polkadot/util-crypto/base58'
 import { AppError } from '../../errors.ts'
+import type { Hex } from '../chain.ts'
 import type { SubstrateNetworkRow } from '../networks.ts'
+import { fromHex, toHex } from './scale.ts'
 
 type Prefixed = Pick<SubstrateNetworkRow, 'network' | 'ss58Prefix'>
 type Row = Prefixed & Pick<SubstrateNetworkRow, 'hasPrograms'>
@@ -11,7 +13,8 @@ type Row = Prefixed & Pick<SubstrateNetworkRow, 'hasPrograms'>
 const PUBLIC_KEY_BYTES = 32
 /** The id of a program in hex, as the wallets and explorers of its network write it. */
 export const LIKE_PROGRAM = /^0x[0-9a-fA-F]{64}$/
-const LIKE_EVM = /^0x[0-9a-fA-F]{40}$/
+const PROGRAM_ID = /^0x[0-9a-f]{64}$/
+export const LIKE_EVM = /^0x[0-9a-fA-F]{40}$/
 /**
  * 35 or 36 bytes in base58: a prefix of one or two bytes, a public key of 32, a checksum of two. Base58 writes each leading
  * zero byte as one character, so the address of the all-zero key is the shortest.
@@ -37,6 +40,9 @@ export const addressOf = (row: Prefixed, publicKey: Uint8Array): string => {
   return encodeAddress(publicKey, row.ss58Prefix)
 }
 
+/** The address of a program. @param id its 32 bytes in hex. */
+export const programAddress = (row: Prefixed, id: string): string => addressOf(row, fromHex(id))
+
 /**
  * Checks an address of this network and returns it. On a network with programs the id of a program in hex is accepted too; the
  * result is the SS58 address of the same 32 bytes.
@@ -48,7 +54,7 @@ export const parseAddress = (row: Row, input: { readonly text: string; readonly 
   if (LIKE_EVM.test(text)) {
     throw new AppError('network_mismatch', `Field "${field}" is an address of an EVM network; ${right}.`)
   }
-  if (row.hasPrograms && LIKE_PROGRAM.test(text)) return addressOf(row, Buffer.from(text.slice(2), 'hex'))
+  if (row.hasPrograms && LIKE_PROGRAM.test(text)) return programAddress(row, text)
   const account = decode(text)
   if (account === null) {
     const orProgram = row.hasPrograms ? ', or the id of a program: 0x and 64 hex digits' : ''
@@ -69,6 +75,20 @@ export const isLikeSs58 = (text: string): boolean => LIKE_SS58.test(text)
 
 /** The public key in an address with any prefix; null if the text is not an address. */
 export const publicKeyOf = (text: string): Uint8Array | null => decode(text)?.publicKey ?? null
+
+/** The 32 bytes of an account or a program in hex. @throws Error if the text is neither an address nor the id of a program. */
+export const actorId = (text: string): Hex => {
+  const id = programIdOf(text)
+  if (id === null) throw new Error('expected an address')
+  return id
+}
+
+/** The 32 bytes in hex of an address, or of the id of a program in lower case; null for any other text. */
+export const programIdOf = (text: string): Hex | null => {
+  if (PROGRAM_ID.test(text)) return `0x${text.slice(2)}`
+  const publicKey = publicKeyOf(text)
+  return publicKey === null ? null : toHex(publicKey)
+}
 
 /** The address of the same account with prefix 0, to compare addresses of several networks. null if it is not an address. */
 export const accountAddress = (text: string): string | null => {

@@ -6,20 +6,18 @@ import type { BalanceCheck, BalanceDifference, BalanceScope } from '../balance-c
 import type { BlockMovements, Movement } from '../chain.ts'
 import { accountQuestion } from './account.ts'
 import { ASSET_CONTRACTS, contractIdOf, isAsset } from './contracts.ts'
-import { assetQuestion, numberIn } from './entries.ts'
-import { type ChainEvent, eventsQuestion } from './events.ts'
+import { assetQuestion } from './entries.ts'
+import { type ChainEvent, eventsQuestion, valuesOf } from './events.ts'
 import { feeChanges, type Holding, hidesAssetFees, holdingKey } from './fees.ts'
 import type { SubstrateNode } from './node.ts'
 import type { Runtime } from './runtime.ts'
-import { unlessForgotten } from './storage.ts'
+import { converted, unlessForgotten } from './storage.ts'
+import { integerIn } from './values.ts'
 
 /** The most balances that are checked in one block. */
 const HOLDINGS_MAX = 200
 /** An address of 32 bytes with its prefix and checksum, in base58. */
 const LIKE_ADDRESS = /^[1-9A-HJ-NP-Za-km-z]{46,50}$/
-
-const addressesIn = ({ fields }: ChainEvent): readonly string[] =>
-  [...fields.values()].map(String).filter((text) => LIKE_ADDRESS.test(text))
 
 /** The holdings that a block touched: the coin (null) of each address in it, and an asset of each address in its events. */
 const touchedBy = (events: readonly ChainEvent[], movements: readonly Movement[]) => {
@@ -29,9 +27,9 @@ const touchedBy = (events: readonly ChainEvent[], movements: readonly Movement[]
     touched.set(address, own.add(contract))
   }
   for (const event of events) {
-    const [id] = event.fields.values()
-    const contract = id === undefined ? null : (ASSET_CONTRACTS[event.pallet]?.(id) ?? null)
-    for (const address of addressesIn(event)) touch(address, contract)
+    const values = valuesOf(event)
+    const contract = values[0] === undefined ? null : (ASSET_CONTRACTS[event.pallet]?.(values[0]) ?? null)
+    for (const text of values.map(String)) if (LIKE_ADDRESS.test(text)) touch(text, contract)
   }
   for (const { standard, contract, from, to } of movements) {
     if (standard !== 'native' && standard !== 'erc20') continue
@@ -48,16 +46,13 @@ const movedOf = (movements: readonly Movement[], { address, contract }: Holding)
 
 const holdingQuestion = (runtime: Runtime, { address, contract }: Holding, blockHash: BlockMovements['hash']) => {
   if (contract === null) {
-    const asked = accountQuestion(runtime, address, blockHash)
-    return { ...asked, parse: (value: unknown) => whole(asked.parse(value)) }
+    return converted(accountQuestion(runtime, address, blockHash), ({ free, reserved }) => free + reserved)
   }
   const asset = contractIdOf(contract)
   if (asset === null || !isAsset(asset)) return null
   const asked = assetQuestion(runtime, { asset, entry: 'account', holder: address }, blockHash)
-  return asked && { ...asked, parse: (value: unknown) => numberIn(asked.parse(value), 'balance') }
+  return asked && converted(asked, (account) => integerIn(account, 'balance'))
 }
-
-const whole = ({ free, reserved }: { readonly free: bigint; readonly reserved: bigint }): bigint => free + reserved
 
 const check = async (
   { bulk, runtimes }: SubstrateNode,

@@ -2,17 +2,18 @@
 
 import type { Balances } from '../chain.ts'
 import { accountQuestion } from './account.ts'
-import { readNow } from './blocks.ts'
+import { readFinalState } from './blocks.ts'
 import { contractIdOf, isAsset } from './contracts.ts'
-import { assetQuestion, numberIn } from './entries.ts'
+import { assetQuestion } from './entries.ts'
 import type { SubstrateNode } from './node.ts'
+import { integerIn } from './values.ts'
 
 /** As `Chain.balances` says. */
 export const readBalances = async (
   node: SubstrateNode,
   { address, contracts }: { readonly address: string; readonly contracts: readonly string[] },
 ): Promise<Balances> => {
-  const { head, runtime } = await readNow(node)
+  const { head, runtime } = await readFinalState(node)
   const assets = contracts.flatMap((contract) => {
     const asset = contractIdOf(contract)
     return asset === null || !isAsset(asset) ? [] : [{ contract, asset }]
@@ -21,10 +22,6 @@ export const readBalances = async (
     accountQuestion(runtime, address, head.hash),
     ...assets.map(({ asset }) => assetQuestion(runtime, { asset, entry: 'account', holder: address }, head.hash)),
   ])
-  const tokens = new Map<string, bigint>()
-  for (const [index, { contract }] of assets.entries()) {
-    const balance = numberIn(held[index] ?? null, 'balance')
-    if (balance > 0n) tokens.set(contract, balance)
-  }
-  return { coin: account.free, tokens }
+  const balances = assets.map(({ contract }, index) => [contract, integerIn(held[index] ?? null, 'balance')] as const)
+  return { coin: account.free, tokens: new Map(balances.filter(([, balance]) => balance > 0n)) }
 }

@@ -3,16 +3,14 @@
 import type { BlockRef, BlockWithHashes, Hex } from '../chain.ts'
 import { type Answer, type Question, question, type Rpc } from '../node/rpc.ts'
 import { bytes, hash, listOf, nullable, record } from '../node/wire.ts'
-import { blake2Hash, toHex } from './extrinsic.ts'
 import type { SubstrateNode } from './node.ts'
-import type { Runtime, RuntimeVersion } from './runtime.ts'
-import { versionQuestion } from './runtime.ts'
+import { type Runtime, type RuntimeVersion, versionQuestion } from './runtime.ts'
+import { blake2Hash, fromHex, littleEndian, toHex } from './scale.ts'
 import {
   finalizedHashQuestion,
   type Header,
   headerQuestion,
   isForgotten,
-  littleEndian,
   parseHeader,
   timestampQuestion,
 } from './storage.ts'
@@ -33,7 +31,7 @@ export const blockQuestion = (blockHash: Hex): Question<Block | null> =>
 export const hashQuestion = (number: bigint): Question<Hex | null> =>
   question('chain_getBlockHash', [Number(number)], nullable(hash))
 
-export const hashOfExtrinsic = (raw: Hex): Hex => toHex(blake2Hash(Buffer.from(raw.slice(2), 'hex')))
+export const hashOfExtrinsic = (raw: Hex): Hex => toHex(blake2Hash(fromHex(raw)))
 
 /** The newest final block, and the version of the runtime in its state. */
 export type FinalHead = { readonly ref: BlockRef; readonly version: RuntimeVersion }
@@ -64,20 +62,25 @@ const noSuchBlock = async (rpc: Rpc) => {
 /** A second is a small part of a block's time (2 to 12 seconds), so an era from this head is at most one block shorter. */
 const RECENT_MS = 1_000
 
-/** Reads the final head at most once a second. Use it to fill extrinsics; balances are compared at a fresh head. */
-export const createRecentHead = (
-  node: Pick<SubstrateNode, 'rpc'>,
-  nowMs: () => number = () => performance.now(),
-): (() => Promise<FinalHead>) => {
-  let last: { readonly head: Promise<FinalHead>; readonly askedMs: number } | null = null
+/** The newest final block, and the runtime in its state. */
+export type FinalState = { readonly head: BlockRef; readonly runtime: Runtime }
+
+export const readFinalState = async (node: Pick<SubstrateNode, 'rpc' | 'runtimes'>): Promise<FinalState> => {
+  const { ref, version } = await readFinalHead(node)
+  return { head: ref, runtime: await node.runtimes.of(version, ref.hash) }
+}
+
+/** Reads the final state at most once a second. Use it to fill extrinsics; balances are compared at a fresh one. */
+export const createRecentState = (node: Pick<SubstrateNode, 'rpc' | 'runtimes'>): (() => Promise<FinalState>) => {
+  let last: { readonly state: Promise<FinalState>; readonly askedMs: number } | null = null
   return () => {
-    if (last !== null && nowMs() - last.askedMs < RECENT_MS) return last.head
-    const asked = { head: readFinalHead(node), askedMs: nowMs() }
+    if (last !== null && performance.now() - last.askedMs < RECENT_MS) return last.state
+    const asked = { state: readFinalState(node), askedMs: performance.now() }
     last = asked
-    asked.head.catch(() => {
+    asked.state.catch(() => {
       if (last === asked) last = null
     })
-    return asked.head
+    return asked.state
   }
 }
 
@@ -86,7 +89,7 @@ const TIMESTAMP_SET = /^0x280[45][0-9a-f]{2}000b([0-9a-f]{12})$/
 
 const timestampIn = ({ extrinsics }: Block): number | null => {
   const found = extrinsics.map((each) => TIMESTAMP_SET.exec(each)?.[1]).find((digits) => digits !== undefined)
-  return found === undefined ? null : Number(littleEndian(`0x${found}`))
+  return found === undefined ? null : Number(littleEndian(Buffer.from(found, 'hex')))
 }
 
 /** The questions whose answers blockOf needs. */
@@ -107,12 +110,4 @@ export const blockOf = (
   const timestampMs = spelled ?? rpc.need(timestamp)
   const { extrinsics, ...header } = block
   return { ...header, hash: blockHash, timestampMs, transactionHashes: extrinsics.map(hashOfExtrinsic) }
-}
-
-/** The newest final block and its runtime. */
-export const readNow = async (
-  node: Pick<SubstrateNode, 'rpc' | 'runtimes'>,
-): Promise<{ readonly head: BlockRef; readonly runtime: Runtime }> => {
-  const { ref, version } = await readFinalHead(node)
-  return { head: ref, runtime: await node.runtimes.of(version, ref.hash) }
 }

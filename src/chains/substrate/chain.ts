@@ -4,7 +4,7 @@ import type { Chain, Submission, SubstrateUnsigned, Unsigned } from '../chain.ts
 import { accountQuestion, readCounts } from './account.ts'
 import { checkBalances } from './balance-check.ts'
 import { readBalances } from './balances.ts'
-import { createRecentHead, type FinalHead, readFinalHead, readNow } from './blocks.ts'
+import { createRecentState, type FinalState, readFinalState } from './blocks.ts'
 import { broadcast } from './broadcast.ts'
 import { assemble, signingBytes } from './extrinsic.ts'
 import { readFacts } from './facts.ts'
@@ -12,7 +12,7 @@ import { createFinalBlocks, type FinalBlocks } from './final-blocks.ts'
 import { isMessage } from './gear.ts'
 import { readHistory } from './history.ts'
 import { readEventMovements, readMovements } from './movements.ts'
-import { nftVerbs } from './nft-verbs.ts'
+import * as palletNfts from './nfts.ts'
 import { createSubstrateNode, type SubstrateChainInput, type SubstrateNode } from './node.ts'
 import { createNodelessSubstrateChain } from './nodeless.ts'
 import { fill, prepare } from './prepare.ts'
@@ -22,6 +22,7 @@ import { createSearch } from './search.ts'
 import { findStatus, readStatuses } from './status.ts'
 import { unlessForgotten } from './storage.ts'
 import { createTerms } from './terms.ts'
+import * as vnft from './vnft.ts'
 
 /** 31 years. A mortal extrinsic expires by itself, so it needs no time-out here. */
 const NEVER_SECONDS = 1_000_000_000
@@ -36,11 +37,9 @@ const ours = (unsigned: Unsigned): SubstrateUnsigned => {
 
 const createSubmission = (node: SubstrateNode, finalBlocks: FinalBlocks): Submission => {
   const { rpc, runtimes } = node
-  const recentHead = createRecentHead(node)
-  const countsAsOf = async (address: string, { ref, version }: FinalHead) => {
-    const runtime = await runtimes.of(version, ref.hash)
-    return readCounts(rpc, { runtime, address, blockHash: ref.hash })
-  }
+  const recentState = createRecentState(node)
+  const countsAsOf = (address: string, { head, runtime }: FinalState) =>
+    readCounts(rpc, { runtime, address, blockHash: head.hash })
   const countAt = async ({ address, blockNumber }: { readonly address: string; readonly blockNumber: bigint }) => {
     const block = await finalBlocks.block(blockNumber)
     if (block === null) return null
@@ -50,11 +49,11 @@ const createSubmission = (node: SubstrateNode, finalBlocks: FinalBlocks): Submis
   return {
     prepare: (intent, from, { pending }) => prepare(node, { intent, from, pending }),
     complete: () => null,
-    fill: async (intent, from, { nonce }) => fill(node, { intent, from, nonce, head: await recentHead() }),
-    transactionCounts: async (address) => countsAsOf(address, await recentHead()),
+    fill: async (intent, from, { nonce }) => fill(node, { intent, from, nonce, ...(await recentState()) }),
+    transactionCounts: async (address) => countsAsOf(address, await recentState()),
     // The caller compares the balance with current amounts, so read a fresh head and not a remembered one.
     accountState: async (address) => {
-      const { minedCount, pendingCount, account } = await countsAsOf(address, await readFinalHead(node))
+      const { minedCount, pendingCount, account } = await countsAsOf(address, await readFinalState(node))
       return { minedCount, pendingCount, balance: account.transferable, nextBaseFeePerGas: null }
     },
     transactionCountAt: (at) => unlessForgotten(countAt(at)),
@@ -76,7 +75,7 @@ const createSubmission = (node: SubstrateNode, finalBlocks: FinalBlocks): Submis
       worstCost: recordedCost,
       isBound: false,
     }),
-    terms: createTerms({ node, ours, recentHead }),
+    terms: createTerms({ node, ours, recentState }),
   }
 }
 
@@ -87,10 +86,11 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
   const { outbound, readChainId, confirm } = node
   const search = createSearch(node)
   const finalBlocks = createFinalBlocks(node)
+  // On a network with programs, NFTs belong to VNFT programs; elsewhere to a pallet of the runtime.
+  const nfts = row.hasPrograms ? vnft : palletNfts
   return {
     ...createNodelessSubstrateChain(row),
     ...createSubmission(node, finalBlocks),
-    ...nftVerbs(node),
     names: null,
     broadcast: (raw) => broadcast(outbound, raw),
     status: (hash) => findStatus(node, { hash, search }),
@@ -100,9 +100,14 @@ export const createSubstrateChain = (input: SubstrateChainInput): Chain => {
     readCall: async ({ to, value, input }) => {
       const isMessageTo = row.hasPrograms && isMessage({ to, input })
       if (to !== null && !isMessageTo) return null
-      const { runtime } = await readNow(node)
+      const { runtime } = await readFinalState(node)
       return to === null ? readCall(runtime, input) : readMessage(runtime, { to, value, input })
     },
+    mintIntent: (request) => nfts.mintIntent(node, request),
+    transferNftIntent: (request) => nfts.transferIntent(node, request),
+    collectionIntent: (request) => nfts.collectionIntent(node, request),
+    tokenUris: (tokens) => nfts.tokenUris(node, tokens),
+    contractUri: (contract) => nfts.contractUri(node, contract),
     facts: (addresses) => readFacts(node, addresses),
     balances: (input) => readBalances(node, input),
     // Only final blocks are read.

@@ -4,37 +4,53 @@
 import { AppError } from '../../errors.ts'
 import type { Hex } from '../chain.ts'
 import type { SubstrateNetworkRow } from '../networks.ts'
-import { LIKE_PROGRAM, parseAddress, publicKeyOf } from './address.ts'
+import { actorId, LIKE_EVM, LIKE_PROGRAM, parseAddress } from './address.ts'
 import type { CodecValue } from './events.ts'
-import { toHex } from './extrinsic.ts'
+import type { Runtime } from './runtime.ts'
 
 /** An asset of pallet Assets: `asset:1984`. */
 export const assetContract = (id: string): string => `asset:${id}`
 
-/** An asset of pallet PoolAssets, a share of a pool: `pool:7`. */
-const poolContract = (id: string): string => `pool:${id}`
-
-/** An asset of pallet ForeignAssets, by its XCM Location in SCALE (the same in XCM 3 to 5): `foreign:0x02010903`. */
-const foreignContract = (location: Hex): string => `foreign:${location}`
-
-/** By pallet (as in the metadata): makes the contract from the asset's id, which is the first field of the pallet's events. */
+/**
+ * By pallet (as in the metadata): makes the contract from the asset's id, which is the first field of the pallet's events.
+ * PoolAssets are shares of pools: `pool:7`. The id of a foreign asset is its XCM Location in SCALE, which is the same in XCM 3
+ * to 5: `foreign:0x02010903`.
+ */
 export const ASSET_CONTRACTS: Readonly<Record<string, (id: CodecValue) => string>> = {
   Assets: (id) => assetContract(String(id)),
-  PoolAssets: (id) => poolContract(String(id)),
-  ForeignAssets: (id) => foreignContract(id.toHex()),
+  PoolAssets: (id) => `pool:${id}`,
+  ForeignAssets: (id) => `foreign:${id.toHex()}`,
 }
 
-/** A collection of the runtime's pallet for NFTs, `7`: Nfts, or Uniques on a runtime without Nfts. */
-export const collectionContract = (id: string): string => id
+/** The storage maps of the pallets for NFTs; Uniques has older names. */
+export const NFT_MAPS = {
+  nfts: {
+    collection: 'collection',
+    item: 'item',
+    collectionMetadata: 'collectionMetadataOf',
+    itemMetadata: 'itemMetadataOf',
+  },
+  uniques: {
+    collection: 'class',
+    item: 'asset',
+    collectionMetadata: 'classMetadataOf',
+    itemMetadata: 'instanceMetadataOf',
+  },
+} as const
 
-/** A collection of Uniques on a runtime that also has Nfts: `uniques:7`. */
-export const oldCollectionContract = (id: string): string => `uniques:${id}`
+export type NftPallet = keyof typeof NFT_MAPS
+
+/** A collection of the runtime's pallet for NFTs, `7`; a collection of Uniques on a runtime that also has Nfts, `uniques:7`. */
+export const collectionContract = (
+  { storage }: Pick<Runtime, 'storage'>,
+  { pallet, id }: { readonly pallet: NftPallet; readonly id: string },
+): string => (pallet === 'uniques' && storage.nfts !== undefined ? `uniques:${id}` : id)
 
 /** The three instances of pallet_assets, by their names in storage. */
 export type AssetId =
   | { readonly pallet: 'assets' | 'poolAssets'; readonly id: number }
   | { readonly pallet: 'foreignAssets'; readonly id: Hex }
-export type CollectionId = { readonly pallet: 'collections' | 'uniques'; readonly id: number }
+type CollectionId = { readonly pallet: 'collections' | 'uniques'; readonly id: number }
 export type ContractId = AssetId | CollectionId
 
 const FORM = /^(?:(asset|pool|uniques):)?(0|[1-9][0-9]{0,9})$/
@@ -80,20 +96,13 @@ export const parseFeeAsset = (text: string, field: string): string => {
 
 /**
  * Parses the contract of an NFT. On a network with programs this is a program's id or address, returned as its id in lower-case
- * hex; elsewhere it is a collection's id.
- * Pure.
+ * hex; elsewhere it is a collection's id. Pure.
  */
-export const parseContract = (
-  row: SubstrateNetworkRow,
-  input: { readonly text: string; readonly field: string },
-): string => {
+export const parseContract = (row: SubstrateNetworkRow, input: { text: string; field: string }): string => {
   const { text, field } = input
-  if (row.hasPrograms) return toHex(publicKeyOf(parseAddress(row, input)) ?? new Uint8Array())
+  if (row.hasPrograms) return actorId(parseAddress(row, input))
   const contract = contractIdOf(text)
   if (contract !== null && !isAsset(contract)) return text
-  const code = /^0x[0-9a-fA-F]{40}$/.test(text) ? 'network_mismatch' : 'address_invalid'
-  throw new AppError(
-    code,
-    `Field "${field}" must be the id of a collection of ${row.network}: plain decimal digits, below 2^32.`,
-  )
+  const sentence = `Field "${field}" must be the id of a collection of ${row.network}: plain decimal digits, below 2^32.`
+  throw new AppError(LIKE_EVM.test(text) ? 'network_mismatch' : 'address_invalid', sentence)
 }

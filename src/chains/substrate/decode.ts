@@ -4,7 +4,7 @@
 import { unreachable } from '../../errors.ts'
 import type { DecodedCall, Hex } from '../chain.ts'
 import type { Runtime } from './runtime.ts'
-import { callType, type Field, type Value, valueAs } from './values.ts'
+import { callType, type Field, fieldOf, itemsOf, type Value, valueAs } from './values.ts'
 
 /** A larger call is not decoded for display. */
 const DECODE_LIMIT_BYTES = 131_072
@@ -15,6 +15,19 @@ export type CallTree = Extract<Value, { readonly kind: 'call' }>
 export const treeOf = (runtime: Runtime, call: Hex): CallTree | null => {
   const tree = valueAs(runtime, callType(runtime), call)
   return tree?.kind === 'call' ? tree : null
+}
+
+const BATCHES: readonly string[] = ['utility.batch', 'utility.batch_all', 'utility.force_batch']
+
+const unbatched = (tree: CallTree): readonly CallTree[] =>
+  BATCHES.includes(tree.functionName)
+    ? itemsOf(fieldOf(tree, 'calls')).flatMap((each) => (each.kind === 'call' ? unbatched(each) : []))
+    : [tree]
+
+/** The calls in a batch and in its batches, in order; any other call alone. Empty if the call cannot be decoded. Pure. */
+export const callsOf = (runtime: Runtime, call: Hex): readonly CallTree[] => {
+  const tree = treeOf(runtime, call)
+  return tree === null ? [] : unbatched(tree)
 }
 
 /** Decodes a call for display or a forecast; null also for a call above the size limit. Pure. */

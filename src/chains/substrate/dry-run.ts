@@ -10,10 +10,10 @@ import type { Hex } from '../chain.ts'
 import { type Question, question } from '../node/rpc.ts'
 import { bytes, MalformedAnswer } from '../node/wire.ts'
 import { type ChainEvent, type CodecEvent, type CodecValue, chainEventOf, nameOfError } from './events.ts'
-import { blake2Hash, toHex } from './extrinsic.ts'
 import { innerFailure } from './inner-failures.ts'
 import type { SubstrateNode } from './node.ts'
-import type { Runtime } from './runtime.ts'
+import { apiMethodOf, type Runtime } from './runtime.ts'
+import { blake2Hash, toHex } from './scale.ts'
 
 const MARK_BYTES = 16
 
@@ -35,10 +35,7 @@ type Effects = {
   }
 }
 
-const methodOf = ({ metadata }: Runtime) =>
-  metadata.asLatest.apis
-    .find(({ name }) => name.toString() === 'DryRunApi')
-    ?.methods.find(({ name }) => name.toString() === 'dry_run_call')
+const methodOf = (runtime: Runtime) => apiMethodOf(runtime, 'DryRunApi', 'dry_run_call')
 
 /** The newest XCM version of the runtime (xcm, VersionedXcm). */
 const xcmVersionOf = ({ registry }: Runtime): number => {

@@ -6,9 +6,8 @@ import type { BlockRef, SubstrateUnsigned } from '../chain.ts'
 import type { SubstrateNetworkRow } from '../networks.ts'
 import type { Rpc } from '../node/rpc.ts'
 import { hashQuestion } from './blocks.ts'
-import { toHex } from './extrinsic.ts'
-import type { Runtime } from './runtime.ts'
-import { littleEndian, timestampQuestion } from './storage.ts'
+import { constantOf, type Runtime } from './runtime.ts'
+import { timestampQuestion } from './storage.ts'
 
 /** How many blocks are measured. Nodes keep the state of 256. */
 const MEASURED_BLOCKS = 64n
@@ -57,11 +56,8 @@ export const createEras = (input: {
  * Checks a period that the caller chose, in blocks. It is limited to the block hashes that the runtime keeps: without the hash
  * of its first block an extrinsic is invalid.
  */
-export const chosenEra = (
-  { constants }: Pick<Runtime, 'constants'>,
-  period: number,
-): SubstrateUnsigned['era']['period'] => {
-  const kept = Number(littleEndian(toHex(constants.system?.blockHashCount?.toU8a() ?? new Uint8Array())))
+export const chosenEra = (runtime: Pick<Runtime, 'constants'>, period: number): SubstrateUnsigned['era']['period'] => {
+  const kept = Number(constantOf(runtime, 'system', 'blockHashCount') ?? 0n)
   const most = kept === 0 ? PERIOD_MAX : Math.min(PERIOD_MAX, powerAbove(kept + 1) / 2)
   if (period >= PERIOD_MIN && period <= most && Number.isInteger(Math.log2(period))) return period
   throw new AppError(

@@ -4,7 +4,7 @@ import type { Hex } from '../chain.ts'
 import type { Question } from '../node/rpc.ts'
 import { MalformedAnswer } from '../node/wire.ts'
 import type { Runtime } from './runtime.ts'
-import { storageKey, storageQuestion } from './storage.ts'
+import { converted, storageQuestion } from './storage.ts'
 
 /** An event. Its pallet and name are spelled as in the metadata (`Balances`, `Transfer`). */
 export type ChainEvent = {
@@ -15,6 +15,12 @@ export type ChainEvent = {
   /** The fields by their names in the metadata, or by `0`, `1`, … if they have no names. */
   readonly fields: ReadonlyMap<string, CodecValue>
 }
+
+/** The fields in the order of the metadata. Pure. */
+export const valuesOf = ({ fields }: ChainEvent): readonly CodecValue[] => [...fields.values()]
+
+/** `Balances.Transfer`. Pure. */
+export const nameOf = ({ pallet, name }: ChainEvent): string => `${pallet}.${name}`
 
 /** The part of a codec value that we use. */
 export type CodecValue = {
@@ -65,8 +71,8 @@ const palletName = (section: string): string => `${section.slice(0, 1).toUpperCa
 
 /** Asks for the events of a block, in order. */
 export const eventsQuestion = (runtime: Runtime, blockHash: Hex): Question<readonly ChainEvent[]> => {
-  const stored = storageQuestion(storageKey(runtime, 'system', 'events'), blockHash)
-  return { ...stored, parse: (value) => readEvents(runtime, stored.parse(value)) }
+  const stored = storageQuestion(runtime, { pallet: 'system', entry: 'events' }, blockHash)
+  return converted(stored, (value) => readEvents(runtime, value))
 }
 
 /** The readable name of a DispatchError: `Balances.InsufficientBalance`, `Token.FundsUnavailable`, `BadOrigin`. */
@@ -99,7 +105,6 @@ export const endOf = (
   if (own.some(({ name }) => name === 'ExtrinsicSuccess')) return { success: true }
   const failed = own.find(({ name }) => name === 'ExtrinsicFailed')
   if (failed === undefined) return null
-  const error =
-    failed.fields.get('dispatchError') ?? failed.fields.get('dispatch_error') ?? [...failed.fields.values()][0]
+  const error = failed.fields.get('dispatchError') ?? failed.fields.get('dispatch_error') ?? valuesOf(failed)[0]
   return { success: false, reason: error === undefined ? 'Unknown' : nameOfError(runtime, error) }
 }

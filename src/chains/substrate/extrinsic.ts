@@ -1,48 +1,30 @@
 // Encodes extrinsics of version 4: the bytes to sign, and the signed extrinsic. It does not use the codec, because the codec
 // chooses types by the names in the metadata, and a node may give forged metadata.
 
-import { blake2b } from '@noble/hashes/blake2.js'
 import type { Hex, Signed, SubstrateUnsigned } from '../chain.ts'
 import { publicKeyOf } from './address.ts'
+import { blake2Hash, compact, fixedWidth, fromHex, toHex } from './scale.ts'
 import type { Part } from './signed-extensions.ts'
 
 /** Version 4; the highest bit means signed. */
 const SIGNED_VERSION = Uint8Array.of(0x84)
-const HASH_BYTES = 32
 /** Longer payloads are hashed before they are signed (sp_runtime, SignedPayload). */
 const PAYLOAD_MAX_BYTES = 256
 const SIGNATURE_BYTES = 64
 const U32_BYTES = 4
 
-export const blake2Hash = (data: Uint8Array): Uint8Array => blake2b(data, { dkLen: HASH_BYTES })
-export const toHex = (data: Uint8Array): Hex => `0x${Buffer.from(data).toString('hex')}`
-
-const fromHex = (text: Hex): Buffer => Buffer.from(text.slice(2), 'hex')
-
-/** Encodes an integer in little-endian with `length` bytes. Pure. */
-export const fixed = (value: bigint, length: number): Buffer =>
-  Buffer.from(value.toString(16).padStart(2 * length, '0'), 'hex').reverse()
-
-/** Encodes an integer in SCALE's compact form. The two lowest bits of the first byte select the length. Pure. */
-export const compact = (value: bigint): Buffer => {
-  if (value < 1n << 6n) return fixed(value << 2n, 1)
-  if (value < 1n << 14n) return fixed((value << 2n) | 1n, 2)
-  if (value < 1n << 30n) return fixed((value << 2n) | 2n, 4)
-  const length = Math.max(4, Math.ceil(value.toString(16).length / 2))
-  return Buffer.concat([Uint8Array.of(((length - 4) << 2) | 3), fixed(value, length)])
-}
-
 /** A mortal era (sp_runtime, Era): the period, a power of two, and the phase of the first block in it. */
 const eraBytes = ({ current, period }: SubstrateUnsigned['era']): Buffer => {
   // For long periods the phase is encoded in steps of several blocks.
   const step = Math.max(period >> 12, 1)
-  const place = Math.floor((current % period) / step)
+  const phase = Math.floor((current % period) / step)
   const low = Math.min(15, Math.max(1, Math.log2(period) - 1))
-  return fixed(BigInt(low | (place << 4)), 2)
+  return fixedWidth(BigInt(low | (phase << 4)), 2)
 }
 
-const some = (hash: Hex | null): Buffer =>
-  hash === null ? Buffer.of(0) : Buffer.concat([Uint8Array.of(1), fromHex(hash)])
+/** An Option in SCALE. */
+const option = (content: Hex | null): Buffer =>
+  content === null ? Buffer.of(0) : Buffer.concat([Uint8Array.of(1), fromHex(content)])
 
 const bytesOf = (unsigned: SubstrateUnsigned, part: Part): Buffer => {
   switch (part) {
@@ -53,19 +35,19 @@ const bytesOf = (unsigned: SubstrateUnsigned, part: Part): Buffer => {
     case 'tip':
       return compact(unsigned.tip)
     case 'fee_asset':
-      return unsigned.feeAsset === null ? Buffer.of(0) : Buffer.concat([Uint8Array.of(1), fromHex(unsigned.feeAsset)])
+      return option(unsigned.feeAsset)
     case 'metadata_mode':
       return Buffer.of(unsigned.metadataHash === null ? 0 : 1)
     case 'spec_version':
-      return fixed(BigInt(unsigned.specVersion), U32_BYTES)
+      return fixedWidth(BigInt(unsigned.specVersion), U32_BYTES)
     case 'transaction_version':
-      return fixed(BigInt(unsigned.transactionVersion), U32_BYTES)
+      return fixedWidth(BigInt(unsigned.transactionVersion), U32_BYTES)
     case 'genesis_hash':
       return fromHex(unsigned.genesisHash)
     case 'birth_hash':
       return fromHex(unsigned.blockHash)
     case 'metadata_hash':
-      return some(unsigned.metadataHash)
+      return option(unsigned.metadataHash)
     default:
       return fromHex(part)
   }

@@ -4,15 +4,14 @@
 import type { AddressFacts, Hex } from '../chain.ts'
 import { type Facts, NO_CONTRACT, rememberedFacts } from '../remembered.ts'
 import { cleanText } from '../text.ts'
-import { addressOf, publicKeyOf } from './address.ts'
-import { readNow } from './blocks.ts'
-import { type CollectionId, type ContractId, contractIdOf, isAsset } from './contracts.ts'
-import { assetQuestion, entryQuestion, numberIn, textIn } from './entries.ts'
-import { toHex } from './extrinsic.ts'
+import { programIdOf } from './address.ts'
+import { readFinalState } from './blocks.ts'
+import { type ContractId, contractIdOf, isAsset, NFT_MAPS } from './contracts.ts'
+import { assetQuestion, entryQuestion } from './entries.ts'
 import type { SubstrateNode } from './node.ts'
 import type { Runtime } from './runtime.ts'
-import { storageKey, storageQuestion } from './storage.ts'
-import type { Value } from './values.ts'
+import { storageQuestion } from './storage.ts'
+import { integerIn, textIn, type Value } from './values.ts'
 import { programNames } from './vnft.ts'
 
 const NAME_LIMIT = 64
@@ -20,26 +19,16 @@ const SYMBOL_LIMIT = 32
 /** Text that is not a name: a URI, an IPFS CID (version 0 or 1), or JSON. */
 const NO_NAME = /^(?:[a-z][a-z0-9+.-]*:|Qm[1-9A-HJ-NP-Za-km-z]{44}|baf[a-z2-7]{50,}|[[{])/i
 
-const PROGRAM_ID = /^0x[0-9a-f]{64}$/
-
-/** The storage maps of collections and of their metadata. */
-const ENTRIES = {
-  nfts: { pallet: 'nfts', thing: 'collection', metadata: 'collectionMetadataOf' },
-  uniques: { pallet: 'uniques', thing: 'class', metadata: 'classMetadataOf' },
-} as const
-
-const entriesOf = ({ storage }: Runtime, { pallet }: CollectionId) =>
-  ENTRIES[pallet === 'uniques' || storage.nfts === undefined ? 'uniques' : 'nfts']
-
 const questionsOf = (runtime: Runtime, contract: ContractId, blockHash: Hex) => {
   if (isAsset(contract)) {
     return (['asset', 'metadata'] as const).map((entry) =>
       assetQuestion(runtime, { asset: contract, entry }, blockHash),
     )
   }
-  const { pallet, thing, metadata } = entriesOf(runtime, contract)
+  const pallet = contract.pallet === 'uniques' || runtime.storage.nfts === undefined ? 'uniques' : 'nfts'
+  const { collection, collectionMetadata } = NFT_MAPS[pallet]
   const parts = [contract.id]
-  return [thing, metadata].map((entry) => entryQuestion(runtime, { pallet, entry, parts }, blockHash))
+  return [collection, collectionMetadata].map((entry) => entryQuestion(runtime, { pallet, entry, parts }, blockHash))
 }
 
 /** The owner of a collection writes its metadata freely: mostly a URI, sometimes a name. */
@@ -50,27 +39,20 @@ const nameIn = (metadata: Value | null): string => {
 
 type Names = { readonly name: string; readonly symbol: string }
 
-const cleanNames = ({ name, symbol }: Names): Names => ({
+const contractFacts = (kind: Pick<AddressFacts, 'standard' | 'decimals'>, { name, symbol }: Names): AddressFacts => ({
+  isContract: true,
+  ...kind,
   name: cleanText(name, NAME_LIMIT),
   symbol: cleanText(symbol, SYMBOL_LIMIT),
 })
 
-const collectionFacts = (names: Names): AddressFacts => ({
-  isContract: true,
-  standard: 'erc721',
-  decimals: 0,
-  ...cleanNames(names),
-})
+const collectionFacts = (names: Names): AddressFacts => contractFacts({ standard: 'erc721', decimals: 0 }, names)
 
-const factsOf = (contract: ContractId, metadata: Value | null): AddressFacts =>
-  isAsset(contract)
-    ? {
-        isContract: true,
-        standard: 'erc20',
-        decimals: Number(numberIn(metadata, 'decimals')),
-        ...cleanNames({ name: textIn(metadata, 'name'), symbol: textIn(metadata, 'symbol') }),
-      }
-    : collectionFacts({ name: nameIn(metadata), symbol: '' })
+const factsOf = (contract: ContractId, metadata: Value | null): AddressFacts => {
+  if (!isAsset(contract)) return collectionFacts({ name: nameIn(metadata), symbol: '' })
+  const names = { name: textIn(metadata, 'name'), symbol: textIn(metadata, 'symbol') }
+  return contractFacts({ standard: 'erc20', decimals: Number(integerIn(metadata, 'decimals')) }, names)
+}
 
 type Asking = { readonly runtime: Runtime; readonly blockHash: Hex; readonly words: readonly string[] }
 
@@ -94,13 +76,6 @@ const readIds = async (node: SubstrateNode, { runtime, blockHash, words }: Askin
   return withNames(node, facts)
 }
 
-/** The program id in a contract in hex or in an address; null for any other text. */
-const programIdOf = (word: string): Hex | null => {
-  if (PROGRAM_ID.test(word)) return `0x${word.slice(2)}`
-  const publicKey = publicKeyOf(word)
-  return publicKey === null ? null : toHex(publicKey)
-}
-
 /** A program that answers the name queries of VNFT is a collection. Of other programs we only know that they exist. */
 const readPrograms = async (node: SubstrateNode, { runtime, blockHash, words }: Asking): Promise<Facts> => {
   // A stand-in runtime (devnet, tests) may lack the pallet of programs.
@@ -110,12 +85,13 @@ const readPrograms = async (node: SubstrateNode, { runtime, blockHash, words }: 
     return id === null ? [] : [{ word, id }]
   })
   const entries: readonly (Hex | null)[] = await node.rpc.askAll(
-    asked.map(({ id }) => storageQuestion(storageKey(runtime, 'gearProgram', 'programStorage', [id]), blockHash)),
+    asked.map(({ id }) =>
+      storageQuestion(runtime, { pallet: 'gearProgram', entry: 'programStorage', parts: [id] }, blockHash),
+    ),
   )
   const programs = asked.filter((_, index) => entries[index] !== null)
   const contracts = programs.map(({ id }) => id)
-  const addressOfProgram = (contract: string) => addressOf(node.row, Buffer.from(contract.slice(2), 'hex'))
-  const names = await programNames(node, { runtime, blockHash, contracts, addressOf: addressOfProgram })
+  const names = await programNames(node, { runtime, blockHash, contracts })
   const other: AddressFacts = { ...NO_CONTRACT, isContract: true }
   return new Map(
     programs.map(({ word }, index) => {
@@ -126,7 +102,7 @@ const readPrograms = async (node: SubstrateNode, { runtime, blockHash, words }: 
 }
 
 const readExisting = async (node: SubstrateNode, words: readonly string[]): Promise<Facts> => {
-  const { head, runtime } = await readNow(node)
+  const { head, runtime } = await readFinalState(node)
   const asking = { runtime, blockHash: head.hash, words }
   return new Map([...(await readIds(node, asking)), ...(await readPrograms(node, asking))])
 }

@@ -6,10 +6,10 @@ import { AppError } from '../../errors.ts'
 import type { Hex } from '../chain.ts'
 import type { SubstrateNetworkRow } from '../networks.ts'
 import { type AssetId, contractIdOf, isAsset } from './contracts.ts'
-import { compact, fixed, toHex } from './extrinsic.ts'
-import type { Runtime } from './runtime.ts'
+import { palletOf, type Runtime } from './runtime.ts'
+import { compact, fixedWidth, toHex } from './scale.ts'
 import { feeAssetTypeOf } from './signed-extensions.ts'
-import { fieldOf, type TypeId, type Value, valueAs } from './values.ts'
+import { fieldOf, integerOf, itemsOf, type TypeId, type Value, valueAs } from './values.ts'
 
 const U32_BYTES = 4
 /** The indices of Junctions::X2, Junction::PalletInstance and Junction::GeneralIndex since XCM version 3. */
@@ -38,30 +38,25 @@ export const needNaming = (runtime: Runtime, row: Pick<SubstrateNetworkRow, 'net
   throw refusedAsset(`must be absent on ${row.network}: its runtime takes fees in the coin alone.`)
 }
 
-const isInteger = (value: Value | undefined, wanted: number): boolean =>
-  value?.kind === 'integer' && value.value === BigInt(wanted)
-
 const isJunction = (value: Value | undefined, name: string, wanted: number): boolean =>
-  value?.kind === 'variant' && value.name === name && isInteger(value.of, wanted)
+  value?.kind === 'variant' && value.name === name && integerOf(value.of) === BigInt(wanted)
 
 /** Whether a Location is { parents: 0, interior: X2(PalletInstance(pallet), GeneralIndex(id)) }. */
 const isWithinPallet = (location: Value | null, { pallet, id }: { pallet: number; id: number }): boolean => {
   const interior = fieldOf(location, 'interior')
-  if (!isInteger(fieldOf(location, 'parents'), 0) || interior.kind !== 'variant' || interior.name !== 'X2') return false
-  const junctions = interior.of.kind === 'list' ? interior.of.items : []
+  const isX2 = interior.kind === 'variant' && interior.name === 'X2'
+  const [first, second, ...others] = isX2 ? itemsOf(interior.of) : []
   return (
-    junctions.length === 2 &&
-    isJunction(junctions[0], 'PalletInstance', pallet) &&
-    isJunction(junctions[1], 'GeneralIndex', id)
+    integerOf(fieldOf(location, 'parents')) === 0n &&
+    isJunction(first, 'PalletInstance', pallet) &&
+    isJunction(second, 'GeneralIndex', id) &&
+    others.length === 0
   )
 }
 
-const palletIndexOf = ({ metadata }: Runtime, name: string): number | null =>
-  metadata.asLatest.pallets.find((pallet) => pallet.name.toString() === name)?.index.toNumber() ?? null
-
 const inPalletAssets = (runtime: Runtime, { type, id }: { readonly type: TypeId; readonly id: number }): Hex | null => {
-  const pallet = palletIndexOf(runtime, 'Assets')
-  if (pallet === null) return null
+  const pallet = palletOf(runtime, 'Assets')?.index.toNumber()
+  if (pallet === undefined) return null
   const location = toHex(
     Buffer.concat([Uint8Array.of(0, X2, PALLET_INSTANCE, pallet, GENERAL_INDEX), compact(BigInt(id))]),
   )
@@ -83,14 +78,12 @@ export const assetIdOf = (word: string): AssetId => {
 export const feeAssetOf = (runtime: Runtime, row: Pick<SubstrateNetworkRow, 'network'>, word: string): Hex => {
   const { kind, type } = needNaming(runtime, row)
   const { pallet, id } = assetIdOf(word)
-  if (kind === 'id' && pallet === 'assets') return toHex(fixed(BigInt(id), U32_BYTES))
+  if (kind === 'id' && pallet === 'assets') return toHex(fixedWidth(BigInt(id), U32_BYTES))
   if (kind === 'id') throw refusedAsset(`must be the id of an asset of pallet Assets on ${row.network}.`)
   const location = kind === 'other' ? null : pallet === 'assets' ? inPalletAssets(runtime, { type, id }) : id
   if (location === null) {
-    throw new AppError(
-      'not_implemented',
-      `How the runtime of ${row.network} names the asset of a fee is not known here.`,
-    )
+    const sentence = `How the runtime of ${row.network} names the asset of a fee is not known here.`
+    throw new AppError('not_implemented', sentence)
   }
   if (typeof location === 'string' && valueAs(runtime, type, location) !== null) return location
   throw refusedAsset(`must be a Location in SCALE, as the runtime of ${row.network} reads it.`)

@@ -9,36 +9,32 @@ import type { Hex, PreparedFeeAsset, SubstrateUnsigned } from '../chain.ts'
 import { type Question, question } from '../node/rpc.ts'
 import { bytes, MalformedAnswer } from '../node/wire.ts'
 import { existentialDeposit, larger } from './account.ts'
-import { treeOf } from './decode.ts'
-import { assetQuestion, numberIn } from './entries.ts'
-import { fixed } from './extrinsic.ts'
+import { callsOf } from './decode.ts'
+import { assetQuestion } from './entries.ts'
 import { assetIdOf, needNaming, refusedAsset } from './fee-assets.ts'
 import type { SubstrateNode } from './node.ts'
-import type { Runtime } from './runtime.ts'
-import { littleEndian } from './storage.ts'
-import { fieldOf, snakeCase, type TypeId, type Value, valueAs } from './values.ts'
+import { apiMethodOf, type Runtime } from './runtime.ts'
+import { fixedWidth, fromHex, littleEndian } from './scale.ts'
+import { fieldOf, integerIn, isTrueIn, snakeCase, type TypeId, type Value, valueAs } from './values.ts'
 
 const U128_BYTES = 16
 /** Only Asset Hubs have pools. Their coin is the relay chain's: { parents: 1, interior: Here }. */
 const COIN_LOCATION = '0100'
 
-const QUOTES = { api: 'AssetConversionApi', method: 'quote_price_tokens_for_exact_tokens' } as const
+const QUOTES = ['AssetConversionApi', 'quote_price_tokens_for_exact_tokens'] as const
 
 /** Whether the runtime quotes prices for assets of this type. */
-const hasQuotes = ({ metadata }: Runtime, type: TypeId): boolean => {
-  const api = metadata.asLatest.apis.find(({ name }) => name.toString() === QUOTES.api)
-  const method = api?.methods.find(({ name }) => name.toString() === QUOTES.method)
-  return method?.inputs[0]?.type.eq(type) === true
-}
+const hasQuotes = (runtime: Runtime, type: TypeId): boolean =>
+  apiMethodOf(runtime, ...QUOTES)?.inputs[0]?.type.eq(type) === true
 
 /** Asks how much of an asset buys `planck`, including the pool's fee; null if no pool sells that many. */
 const quoteQuestion = (asset: Hex, planck: bigint, blockHash: Hex): Question<bigint | null> => {
-  const input = `${asset}${COIN_LOCATION}${fixed(planck, U128_BYTES).toString('hex')}01`
-  return question('state_call', [`${QUOTES.api}_${QUOTES.method}`, input, blockHash], (result) => {
+  const input = `${asset}${COIN_LOCATION}${fixedWidth(planck, U128_BYTES).toString('hex')}01`
+  return question('state_call', [QUOTES.join('_'), input, blockHash], (result) => {
     const quote = bytes(result)
     if (quote === '0x00') return null
     if (quote.length !== 2 + 2 + 2 * U128_BYTES) throw new MalformedAnswer('the price of a fee in an asset')
-    return littleEndian(`0x${quote.slice(4)}`)
+    return littleEndian(fromHex(quote).subarray(1))
   })
 }
 
@@ -70,35 +66,17 @@ type Asked = {
 
 /** Runtimes before 2023 have the flag is_frozen instead of a status. */
 const isUsable = (value: Value | null, usual: string): boolean => {
-  const [status, flag] = [fieldOf(value, 'status'), fieldOf(value, 'is_frozen')]
-  return status.kind === 'variant' ? status.name === usual : flag.kind !== 'bool' || flag.value === 'false'
+  const status = fieldOf(value, 'status')
+  return status.kind === 'variant' ? status.name === usual : !isTrueIn(value, 'is_frozen')
 }
 
 /** Converts by the minimum balances; at least 1, because the runtime takes no less. */
 const atLeastBalances = ({ runtime, word, planck }: Asked, asset: Value): bigint => {
-  const isSufficient = fieldOf(asset, 'is_sufficient')
   const deposit = existentialDeposit(runtime)
-  if (isSufficient.kind !== 'bool' || isSufficient.value !== 'true' || deposit === 0n) {
+  if (!isTrueIn(asset, 'is_sufficient') || deposit === 0n) {
     throw refusedAsset(`must be a sufficient asset: the runtime takes no fee in ${word}.`)
   }
-  return larger((planck * numberIn(asset, 'min_balance')) / deposit, 1n)
-}
-
-const NOTHING_MOVED: Moved = { all: 0n, alive: 0n }
-const BATCHES: readonly string[] = ['utility.batch', 'utility.batch_all', 'utility.force_batch']
-
-const movedBy = (call: Value | null, of: { readonly id: Value; readonly pallet: string }): Moved => {
-  if (call?.kind !== 'call') return NOTHING_MOVED
-  if (BATCHES.includes(call.functionName)) {
-    const calls = fieldOf(call, 'calls')
-    const items = calls.kind === 'list' ? calls.items.map((each) => movedBy(each, of)) : []
-    return items.reduce((sum, each) => ({ all: sum.all + each.all, alive: sum.alive + each.alive }), NOTHING_MOVED)
-  }
-  const [pallet, name] = call.functionName.split('.')
-  if (pallet !== of.pallet || !isDeepStrictEqual(fieldOf(call, 'id'), of.id)) return NOTHING_MOVED
-  const all = numberIn(call, 'amount')
-  if (name === 'transfer') return { all, alive: 0n }
-  return name === 'transfer_keep_alive' ? { all, alive: all } : NOTHING_MOVED
+  return larger((planck * integerIn(asset, 'min_balance')) / deposit, 1n)
 }
 
 /** Counts transfers, also inside batches. Other calls are not counted. */
@@ -106,9 +84,13 @@ const movedOf = ({ runtime, word, draft }: Asked, type: TypeId): Moved => {
   const { pallet, id } = assetIdOf(word)
   const wanted: Value | null =
     typeof id === 'number' ? { kind: 'integer', value: BigInt(id) } : valueAs(runtime, type, draft.feeAsset)
-  return wanted === null
-    ? NOTHING_MOVED
-    : movedBy(treeOf(runtime, draft.call), { id: wanted, pallet: snakeCase(pallet) })
+  const ofAsset = callsOf(runtime, draft.call).filter((call) => isDeepStrictEqual(fieldOf(call, 'id'), wanted))
+  const sumOf = (name: string): bigint =>
+    ofAsset
+      .filter(({ functionName }) => functionName === `${snakeCase(pallet)}.${name}`)
+      .reduce((sum, call) => sum + integerIn(call, 'amount'), 0n)
+  const alive = sumOf('transfer_keep_alive')
+  return { all: sumOf('transfer') + alive, alive }
 }
 
 /**
@@ -143,10 +125,10 @@ export const readFeeInAsset = async (
   return {
     from,
     contract: word,
-    decimals: Number(numberIn(metadata, 'decimals')),
+    decimals: Number(integerIn(metadata, 'decimals')),
     amount,
-    balance: isUsable(account, 'Liquid') ? numberIn(account, 'balance') : 0n,
-    least: numberIn(about, 'min_balance'),
+    balance: isUsable(account, 'Liquid') ? integerIn(account, 'balance') : 0n,
+    least: integerIn(about, 'min_balance'),
     moved: movedOf(asked, type),
   }
 }

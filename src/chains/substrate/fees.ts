@@ -10,8 +10,8 @@
 // transfers between payer and pool; these are reported as transfers.
 
 import { ASSET_CONTRACTS } from './contracts.ts'
-import type { ChainEvent, CodecValue } from './events.ts'
-import type { Runtime } from './runtime.ts'
+import { type ChainEvent, nameOf, valuesOf } from './events.ts'
+import { palletOf, type Runtime } from './runtime.ts'
 
 /** Amounts in base units. `amount` is what the payer paid, with the tip. */
 type Fee = {
@@ -25,7 +25,19 @@ type Fee = {
   readonly places: readonly number[]
 }
 
-type Amount = { readonly place: number; readonly who: string; readonly amount: bigint }
+/** An event that gives or takes an amount. `contract` is null for the coin. */
+type Amount = {
+  readonly place: number
+  readonly contract: string | null
+  readonly who: string
+  readonly amount: bigint
+}
+
+/** The events that report a fee, and the names of the events that take it from the payer and give a part of it back. */
+const FEE_EVENTS: Readonly<Record<string, { readonly taken: string; readonly given: string } | undefined>> = {
+  'TransactionPayment.TransactionFeePaid': { taken: 'Withdraw', given: 'Deposit' },
+  'AssetTxPayment.AssetTxFeePaid': { taken: 'Withdrawn', given: 'Deposited' },
+}
 
 /** Events that may stand between the deposits of one fee. */
 const WITH_DEPOSIT: ReadonlySet<string> = new Set([
@@ -39,15 +51,16 @@ const WITH_DEPOSIT: ReadonlySet<string> = new Set([
   'Treasury.Deposit',
 ])
 
-const nameOf = ({ pallet, name }: ChainEvent): string => `${pallet}.${name}`
-
-const valuesOf = ({ fields }: ChainEvent): readonly CodecValue[] => [...fields.values()]
-
 const amountAt = (events: readonly ChainEvent[], place: number, name: string): Amount | null => {
   const event = events[place]
-  if (event === undefined || nameOf(event) !== name) return null
-  const [who, amount] = valuesOf(event)
-  return who === undefined || amount === undefined ? null : { place, who: String(who), amount: BigInt(String(amount)) }
+  if (event === undefined || event.name !== name) return null
+  const contractOf = ASSET_CONTRACTS[event.pallet]
+  if (event.pallet !== 'Balances' && contractOf === undefined) return null
+  const values = valuesOf(event)
+  const contract = contractOf === undefined || values[0] === undefined ? null : contractOf(values[0])
+  const [who, amount] = contractOf === undefined ? values : values.slice(1)
+  if (who === undefined || amount === undefined) return null
+  return { place, contract, who: String(who), amount: BigInt(String(amount)) }
 }
 
 /** Goes back from the event of the fee: collects deposits until the amount is used up or another kind of event is met. */
@@ -58,8 +71,8 @@ const sharesBefore = (
   const shares: Amount[] = []
   let left = paid.amount
   for (let place = paid.place - 1; place > paid.after; place -= 1) {
-    const share = amountAt(events, place, 'Balances.Deposit')
-    if (share !== null && share.who !== paid.payer && share.amount <= left) {
+    const share = amountAt(events, place, 'Deposit')
+    if (share?.contract === null && share.who !== paid.payer && share.amount <= left) {
       shares.push(share)
       left -= share.amount
       continue
@@ -70,87 +83,55 @@ const sharesBefore = (
   return shares
 }
 
-const isEnd = (event: ChainEvent | undefined, who: string): boolean =>
-  event !== undefined && nameOf(event) === 'System.KilledAccount' && String(valuesOf(event)[0]) === who
+const isKilled = (event: ChainEvent, who: string): boolean =>
+  nameOf(event) === 'System.KilledAccount' && String(valuesOf(event)[0]) === who
 
-const coinFeeAt = (events: readonly ChainEvent[], place: number): Fee | null => {
+/** The fee that an event reports; null also if the runtime emits no events for taking it and giving back a part of it. */
+const feeAt = (events: readonly ChainEvent[], place: number): Fee | null => {
   const event = events[place]
-  if (event === undefined || nameOf(event) !== 'TransactionPayment.TransactionFeePaid') return null
-  const [who, actual] = valuesOf(event).map(String)
-  if (who === undefined || actual === undefined) return null
+  const names = event === undefined ? undefined : FEE_EVENTS[nameOf(event)]
+  if (event === undefined || names === undefined) return null
+  const [payer, actual] = valuesOf(event).map(String)
+  if (payer === undefined || actual === undefined) return null
   const first = events.findIndex(({ extrinsic }) => extrinsic === event.extrinsic)
-  const between = Array.from({ length: place - first }, (_, index) => first + index)
+  const before = events.slice(first, place)
   const byPayer = (name: string) =>
-    between.flatMap((each) => amountAt(events, each, name) ?? []).filter((each) => each.who === who)
-  const taken = byPayer('Balances.Withdraw')[0]
+    before.flatMap((_, index) => amountAt(events, first + index, name) ?? []).filter(({ who }) => who === payer)
+  const isCoin = names.given === 'Deposit'
+  // A fee in an asset is withdrawn before the call runs, so it is the extrinsic's first event.
+  const taken = byPayer(names.taken).find((each) => isCoin || each.place === first)
   const back = (taken?.amount ?? 0n) - BigInt(actual)
   if (taken === undefined || back < 0n) return null
-  const refund = back > 0n ? byPayer('Balances.Deposit').findLast(({ amount }) => amount === back) : undefined
+  const refund = byPayer(names.given).findLast((each) => each.contract === taken.contract && each.amount === back)
+  const refunds = back > 0n && refund !== undefined ? [refund] : []
   // An account that was killed gets no refund. Otherwise a missing refund means that the withdrawal was not for a fee.
-  if (back > 0n && refund === undefined && !between.some((each) => isEnd(events[each], who))) return null
-  const amount = taken.amount - (refund?.amount ?? 0n)
-  const shares = sharesBefore(events, { place, payer: who, amount, after: refund?.place ?? taken.place })
-  const parts = [taken, ...(refund === undefined ? [] : [refund]), ...shares]
-  return { payer: who, contract: null, amount, shares, places: parts.map((part) => part.place) }
-}
-
-type AssetAmount = Amount & { readonly contract: string }
-
-const assetAmountAt = (events: readonly ChainEvent[], place: number, name: string): AssetAmount | null => {
-  const event = events[place]
-  const contractOf = event === undefined ? undefined : ASSET_CONTRACTS[event.pallet]
-  if (event === undefined || contractOf === undefined || event.name !== name) return null
-  const [id, who, amount] = valuesOf(event)
-  if (id === undefined || who === undefined || amount === undefined) return null
-  return { place, contract: contractOf(id), who: String(who), amount: BigInt(String(amount)) }
-}
-
-/** null also if the runtime emits no events for taking and refunding the asset. */
-const assetFeeAt = (events: readonly ChainEvent[], place: number): Fee | null => {
-  const event = events[place]
-  if (event === undefined || nameOf(event) !== 'AssetTxPayment.AssetTxFeePaid') return null
-  const [who, actual] = valuesOf(event).map(String)
-  if (who === undefined || actual === undefined) return null
-  // The fee is withdrawn before the call runs, so it is the extrinsic's first event.
-  const taken = assetAmountAt(
-    events,
-    events.findIndex(({ extrinsic }) => extrinsic === event.extrinsic),
-    'Withdrawn',
-  )
-  const back = (taken?.amount ?? 0n) - BigInt(actual)
-  if (taken === null || taken.who !== who || back < 0n) return null
-  const given = Array.from({ length: place - taken.place }, (_, index) =>
-    assetAmountAt(events, taken.place + index, 'Deposited'),
-  )
-  const refund = given.findLast(
-    (each) => each !== null && each.who === who && each.contract === taken.contract && each.amount === back,
-  )
-  if (back > 0n && refund == null) return null
-  const places = [taken.place, ...(back > 0n && refund != null ? [refund.place] : [])]
-  return { payer: who, contract: taken.contract, amount: BigInt(actual), shares: [], places }
+  const mayLackRefund = back === 0n || (isCoin && before.some((each) => isKilled(each, payer)))
+  if (refunds.length === 0 && !mayLackRefund) return null
+  const amount = taken.amount - (refunds[0]?.amount ?? 0n)
+  const after = refunds[0]?.place ?? taken.place
+  const shares = isCoin ? sharesBefore(events, { place, payer, amount, after }) : []
+  const places = [taken, ...refunds, ...shares].map((part) => part.place)
+  return { payer, contract: taken.contract, amount, shares, places }
 }
 
 /** The fees in the events of a block. Pure. */
 export const feesOf = (events: readonly ChainEvent[]): readonly Fee[] =>
-  events.flatMap((_, place) => coinFeeAt(events, place) ?? assetFeeAt(events, place) ?? [])
+  events.flatMap((_, place) => feeAt(events, place) ?? [])
 
-const tellers = new WeakMap<Runtime['metadata'], boolean>()
+const reporters = new WeakMap<Runtime['metadata'], boolean>()
 
 /** Whether a runtime has an event that reports fees; those before 2022 do not. Pure. */
-export const tellsFees = ({ metadata }: Pick<Runtime, 'metadata'>): boolean => {
-  const known = tellers.get(metadata)
+export const reportsFees = ({ metadata }: Pick<Runtime, 'metadata'>): boolean => {
+  const known = reporters.get(metadata)
   if (known !== undefined) return known
-  const pallet = metadata.asLatest.pallets.find(({ name }) => name.toString() === 'TransactionPayment')
-  const tells = pallet?.events.isSome === true
-  tellers.set(metadata, tells)
-  return tells
+  const reports = palletOf({ metadata }, 'TransactionPayment')?.events.isSome === true
+  reporters.set(metadata, reports)
+  return reports
 }
 
 /** Whether a runtime takes fees in assets without an event for them, as those before 2023 do. Pure. */
-export const hidesAssetFees = ({ form, metadata }: Pick<Runtime, 'form' | 'metadata'>): boolean => {
-  const pallet = metadata.asLatest.pallets.find(({ name }) => name.toString() === 'AssetTxPayment')
-  return form.extra.includes('fee_asset') && pallet?.events.isSome !== true
-}
+export const hidesAssetFees = (runtime: Pick<Runtime, 'form' | 'metadata'>): boolean =>
+  runtime.form.extra.includes('fee_asset') && palletOf(runtime, 'AssetTxPayment')?.events.isSome !== true
 
 /** Whether an event may be a part of a fee, on a runtime that does not report fees. Pure. */
 export const mayBeFee = (event: ChainEvent): boolean =>
@@ -172,7 +153,7 @@ export const feeChanges = (
     const key = holdingKey({ address, contract })
     changes.set(key, (changes.get(key) ?? 0n) + amount)
   }
-  if (tellsFees(runtime)) {
+  if (reportsFees(runtime)) {
     for (const { payer, contract, amount, shares } of feesOf(events)) {
       change(payer, -amount, contract)
       for (const share of shares) change(share.who, share.amount)
@@ -181,8 +162,8 @@ export const feeChanges = (
   }
   for (const [place, event] of events.entries()) {
     if (!mayBeFee(event)) continue
-    const given = amountAt(events, place, 'Balances.Deposit')
-    const taken = amountAt(events, place, 'Balances.Withdraw')
+    const given = amountAt(events, place, 'Deposit')
+    const taken = amountAt(events, place, 'Withdraw')
     if (given !== null) change(given.who, given.amount)
     if (taken !== null) change(taken.who, -taken.amount)
   }

@@ -5,26 +5,18 @@ import { AppError } from '../../errors.ts'
 import type { Hex, Intent } from '../chain.ts'
 import { type Answer, type Question, question, type RpcError } from '../node/rpc.ts'
 import { bytes, isRecord, MalformedAnswer, record } from '../node/wire.ts'
-import { publicKeyOf } from './address.ts'
+import { actorId } from './address.ts'
 import type { ChainEvent } from './events.ts'
-import { toHex } from './extrinsic.ts'
 import { madeCall } from './made-call.ts'
 import type { SubstrateNode } from './node.ts'
-import type { Runtime } from './runtime.ts'
-import { littleEndian } from './storage.ts'
+import { constantOf, type Runtime } from './runtime.ts'
+import { fromHex } from './scale.ts'
 
 /** The runtime refused the message; the node itself works. */
 const RUNTIME_ERROR = 8000
 /** The program may need more gas when it runs. Unused gas is refunded. */
 const GAS_MARGIN_PERCENT = 20n
 const REASON_MAX_CHARACTERS = 300
-
-/** The 32 bytes of an account or a program. @param address as parseAddress returns it */
-export const actorId = (address: string): Hex => {
-  const publicKey = publicKeyOf(address)
-  if (publicKey === null) throw new Error('expected an address')
-  return toHex(publicKey)
-}
 
 /** Whether an intent is a message to a program and not a transfer. */
 export const isMessage = ({ to, input }: Pick<Intent, 'to' | 'input'>): boolean => to !== null && input !== '0x'
@@ -42,9 +34,9 @@ const noPrograms = (): AppError =>
 
 /** The gas limit of a block, which is the most that a message can use. */
 const blockGasLimit = (runtime: Runtime): bigint => {
-  const limit = runtime.constants.gearGas?.blockGasLimit
-  if (limit === undefined) throw noPrograms()
-  return littleEndian(toHex(limit.toU8a()))
+  const limit = constantOf(runtime, 'gearGas', 'blockGasLimit')
+  if (limit === null) throw noPrograms()
+  return limit
 }
 
 const gasUnits = (value: unknown): bigint => {
@@ -52,6 +44,7 @@ const gasUnits = (value: unknown): bigint => {
   throw new MalformedAnswer('an amount of gas')
 }
 
+/** `from` and `to` are addresses, or ids of programs in hex. */
 type Message = { readonly from: string; readonly to: string; readonly input: Hex; readonly value: bigint }
 
 /** A panic of another program that handles a follow-up message does not fail this message. */
@@ -96,7 +89,7 @@ const CONTROL = /\p{C}/gu
 
 /** The text of a program's panic; '' if the payload is not text. */
 const sentenceIn = (payload: Hex): string => {
-  const text = Buffer.from(payload.slice(2), 'hex').toString('utf8')
+  const text = fromHex(payload).toString('utf8')
   return text.includes('\ufffd') ? '' : text.replace(CONTROL, '').slice(0, REASON_MAX_CHARACTERS)
 }
 
@@ -125,15 +118,16 @@ const need = <T>({ rpc }: Pick<SubstrateNode, 'rpc'>, answer: Answer<T>): T => {
 type Sending = { readonly runtime: Runtime; readonly intent: Intent; readonly from: string; readonly blockHash: Hex }
 
 /**
- * Sets the gas limit of a message: the estimate on the state of a block, with a margin. A limit that the caller set is kept.
+ * Sets the gas limit of a message to a program: the estimate on the state of a block, with a margin. A limit that the caller
+ * set is kept. Other intents are returned as they are.
  * @throws execution_reverted
  */
 export const withGasLimit = async (
-  node: Pick<SubstrateNode, 'rpc'>,
+  node: Pick<SubstrateNode, 'rpc' | 'row'>,
   { runtime, intent, from, blockHash }: Sending,
 ): Promise<Intent> => {
   const { to, gasLimit, input, value } = intent
-  if (to === null || !isMessage(intent)) return intent
+  if (!node.row.hasPrograms || to === null || !isMessage(intent)) return intent
   const most = blockGasLimit(runtime)
   if (gasLimit !== undefined) {
     if (gasLimit <= most) return intent

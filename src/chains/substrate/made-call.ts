@@ -4,9 +4,9 @@
 import { AppError } from '../../errors.ts'
 import type { Hex } from '../chain.ts'
 import { treeOf } from './decode.ts'
-import { compact, toHex } from './extrinsic.ts'
 import type { Runtime } from './runtime.ts'
-import { type Field, snakeCase, type Value } from './values.ts'
+import { compact, toHex } from './scale.ts'
+import { type Field, itemsOf, snakeCase, type Value } from './values.ts'
 
 /** An argument: an integer, an SS58 address, bytes in hex, the name of a variant, null, or a record with its fields in order. */
 export type Meant = bigint | number | boolean | string | null | { readonly [field: string]: Meant }
@@ -72,10 +72,8 @@ export const batchAll = (runtime: Runtime, calls: readonly [Hex, ...Hex[]]): Hex
   const all = [index, toHex(compact(BigInt(calls.length))), ...calls].map((each) => each.replace('0x', '')).join('')
   const tree = treeOf(runtime, `0x${all}`)
   const [list] = tree?.fields ?? []
-  const items = list?.value.kind === 'list' ? list.value.items : []
+  const items = itemsOf(list?.value)
   const areCalls = items.length === calls.length && items.every(({ kind }) => kind === 'call')
-  if (tree?.functionName !== 'utility.batch_all' || !areCalls) {
-    throw spelledAsAnother(runtime, 'utility.batchAll')
-  }
+  if (tree?.functionName !== 'utility.batch_all' || !areCalls) throw spelledAsAnother(runtime, 'utility.batchAll')
   return `0x${all}`
 }

@@ -10,6 +10,7 @@ import { sr25519Verify } from '@polkadot/util-crypto/sr25519'
 import type { Hex, SignedMessage } from '../chain.ts'
 import type { Signable } from '../contract-wallets.ts'
 import { publicKeyOf } from './address.ts'
+import { fromHex, toHex } from './scale.ts'
 
 const SIGNATURE_BYTES = 64
 /** The tag of sr25519 in MultiSignature; ed25519 (0) and ECDSA (2) are not accepted. */
@@ -39,14 +40,14 @@ export const keyMessage = (message: Uint8Array): Signable<Hex> => ({
   bytes: wrapped(message),
   with: (signature) => {
     if (signature.length !== SIGNATURE_BYTES) throw new Error('expected 64 bytes of an sr25519 signature')
-    return `0x${Buffer.from(signature).toString('hex')}`
+    return toHex(signature)
   },
 })
 
 /** Whether the sr25519 key of an address (with any prefix) signed a message, wrapped or not. Pure. */
 export const isSignedByKey = ({ address, message, signature }: SignedMessage): boolean => {
   const publicKey = publicKeyOf(address)
-  const bare = bareSignature(Buffer.from(signature.slice(2), 'hex'))
+  const bare = bareSignature(fromHex(signature))
   if (publicKey === null || bare === null) return false
   return [`<Bytes>${message}</Bytes>`, message].some((text) => {
     try {

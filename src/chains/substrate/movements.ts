@@ -14,7 +14,14 @@ import { type Block, blockQuestion, hashOfExtrinsic, hashQuestion } from './bloc
 import { eventsQuestion } from './events.ts'
 import type { SubstrateNode } from './node.ts'
 import { type Runtime, versionQuestion } from './runtime.ts'
-import { finalizedHashQuestion, type Header, headerQuestion, isForgotten, timestampQuestion } from './storage.ts'
+import {
+  converted,
+  finalizedHashQuestion,
+  type Header,
+  headerQuestion,
+  isForgotten,
+  timestampQuestion,
+} from './storage.ts'
 import { type EventMovement, transfersOf } from './transfers.ts'
 
 type Range = { readonly fromBlock: bigint; readonly toBlock: bigint }
@@ -66,10 +73,8 @@ const readRuntimes = async (
 const movementsQuestion = (
   { row }: SubstrateNode,
   { runtime, blockHash }: { readonly runtime: Runtime; readonly blockHash: Hex },
-): Question<readonly EventMovement[]> => {
-  const events = eventsQuestion(runtime, blockHash)
-  return { ...events, parse: (value) => transfersOf({ runtime, row }, events.parse(value)) }
-}
+): Question<readonly EventMovement[]> =>
+  converted(eventsQuestion(runtime, blockHash), (events) => transfersOf({ runtime, row }, events))
 
 /** Whether an extrinsic is unsigned. The version byte follows the length; its upper two bits are the kind. */
 const isBare = (raw: Hex): boolean => {
@@ -79,33 +84,26 @@ const isBare = (raw: Hex): boolean => {
 }
 
 /** The hashes of a block's extrinsics, by index; null for unsigned ones. */
-const namesOf = ({ extrinsics }: Pick<Block, 'extrinsics'>): readonly (Hex | null)[] =>
+const hashesOf = ({ extrinsics }: Pick<Block, 'extrinsics'>): readonly (Hex | null)[] =>
   extrinsics.map((raw) => (isBare(raw) ? null : hashOfExtrinsic(raw)))
 
-const namesQuestion = (blockHash: Hex): Question<readonly (Hex | null)[] | null> => {
-  const block = blockQuestion(blockHash)
-  const parse = (value: unknown) => {
-    const read = block.parse(value)
-    return read === null ? null : namesOf(read)
-  }
-  return { ...block, parse }
-}
+const hashesQuestion = (blockHash: Hex): Question<readonly (Hex | null)[] | null> =>
+  converted(blockQuestion(blockHash), (block) => block && hashesOf(block))
 
-type Told = {
+type BlockParts = {
   readonly header: Header
   readonly timestampMs: number
   readonly moves: readonly EventMovement[]
-  readonly names: readonly (Hex | null)[]
+  readonly hashes: readonly (Hex | null)[]
 }
 
-const blockMovements = ({ hash }: Place, { header, timestampMs, moves, names }: Told): BlockMovements => ({
-  number: header.number,
+const blockMovements = ({ hash }: Place, { header, timestampMs, moves, hashes }: BlockParts): BlockMovements => ({
+  ...header,
   hash,
-  parentHash: header.parentHash,
   timestampMs,
   movements: moves.map(({ extrinsic, ...movement }) => ({
     ...movement,
-    transactionHash: (extrinsic === null ? null : names[extrinsic]) ?? hash,
+    transactionHash: (extrinsic === null ? null : hashes[extrinsic]) ?? hash,
     itemIndex: 0,
   })),
   isTraced: true,
@@ -126,16 +124,16 @@ const readRange = async (node: SubstrateNode, range: Range): Promise<readonly Bl
     bulk.askAll(moving, { size }),
   ])
   // The inherents alone make a block some hundred kilobytes, so only blocks with movements of extrinsics are fetched.
-  const named = (index: number) => moves[index]?.some(({ extrinsic }) => extrinsic !== null) === true
-  const names = await bulk.askAll(
-    places.map((place, index) => (named(index) ? namesQuestion(place.hash) : null)),
+  const needsHashes = (index: number) => moves[index]?.some(({ extrinsic }) => extrinsic !== null) === true
+  const hashes = await bulk.askAll(
+    places.map((place, index) => (needsHashes(index) ? hashesQuestion(place.hash) : null)),
     { size },
   )
   const blocks = places.flatMap((place, index) => {
     const [header, timestampMs] = [headers[index], times[index]]
     const isThere = header?.number === place.number && (place.number === 0n || header.parentHash === place.before)
-    if (!isThere || timestampMs === undefined || (named(index) && names[index] === null)) return []
-    return [blockMovements(place, { header, timestampMs, moves: moves[index] ?? [], names: names[index] ?? [] })]
+    if (!isThere || timestampMs === undefined || (needsHashes(index) && hashes[index] === null)) return []
+    return [blockMovements(place, { header, timestampMs, moves: moves[index] ?? [], hashes: hashes[index] ?? [] })]
   })
   return blocks.length === places.length ? blocks : null
 }

@@ -5,31 +5,17 @@
 import { AppError } from '../../errors.ts'
 import type { CollectionRequest, Hex, Intent, MintRequest, RecordedIntent, TransferNftRequest } from '../chain.ts'
 import type { Question } from '../node/rpc.ts'
-import { callsOf } from './batches.ts'
-import { readNow } from './blocks.ts'
-import { collectionContract, contractIdOf, isAsset, oldCollectionContract } from './contracts.ts'
-import type { CallTree } from './decode.ts'
-import { entryQuestion, textIn } from './entries.ts'
-import type { ChainEvent } from './events.ts'
-import { toHex } from './extrinsic.ts'
+import { readFinalState } from './blocks.ts'
+import { collectionContract, contractIdOf, isAsset, NFT_MAPS, type NftPallet } from './contracts.ts'
+import { type CallTree, callsOf } from './decode.ts'
+import { entryQuestion } from './entries.ts'
+import { type ChainEvent, nameOf } from './events.ts'
 import { batchAll, type Meant, madeCall } from './made-call.ts'
 import type { SubstrateNode } from './node.ts'
-import type { Runtime } from './runtime.ts'
-import { littleEndian, storageKey, storageQuestion } from './storage.ts'
-import { fieldOf, type Value } from './values.ts'
-
-type Pallet = 'nfts' | 'uniques'
-
-/** The storage maps of each pallet; uniques has older names. */
-const STORED = {
-  nfts: {
-    collection: 'collection',
-    item: 'item',
-    aboutCollection: 'collectionMetadataOf',
-    aboutItem: 'itemMetadataOf',
-  },
-  uniques: { collection: 'class', item: 'asset', aboutCollection: 'classMetadataOf', aboutItem: 'instanceMetadataOf' },
-} as const
+import { constantOf, type Runtime } from './runtime.ts'
+import { fromHex, littleEndian, toHex } from './scale.ts'
+import { storageQuestion } from './storage.ts'
+import { addressIn, fieldOf, integerIn, integerOf, textIn, type Value } from './values.ts'
 
 /** The names of calls in older runtimes. */
 const OLDER: Readonly<Record<string, string>> = { setCollectionMetadata: 'setClassMetadata' }
@@ -47,12 +33,12 @@ type Place = {
   readonly node: SubstrateNode
   readonly runtime: Runtime
   readonly blockHash: Hex
-  readonly pallet: Pallet
+  readonly pallet: NftPallet
 }
 
 /** The newest final block and its pallet for NFTs. */
 const placeOf = async (node: SubstrateNode): Promise<Place> => {
-  const { head, runtime } = await readNow(node)
+  const { head, runtime } = await readFinalState(node)
   const pallet = runtime.calls.nfts === undefined ? 'uniques' : 'nfts'
   if (runtime.calls[pallet] === undefined) {
     throw new AppError('not_implemented', 'The network that this deployment is connected to has no NFTs.')
@@ -73,34 +59,21 @@ const call = ({ runtime, pallet }: Place, name: string, ...values: readonly Mean
   return madeCall(runtime, { pallet, name: older ?? name, values })
 }
 
-const intentOf = ({ runtime }: Place, input: Hex): Intent => ({
-  to: null,
-  value: 0n,
-  input,
-  madeBy: runtime.bytesHash,
-})
+const intentOf = ({ runtime }: Place, input: Hex): Intent => ({ to: null, value: 0n, input, madeBy: runtime.bytesHash })
 
 /** Asks for a storage entry of the pallet; see entryQuestion. */
 const entry = ({ runtime, pallet, blockHash }: Place, name: string, ...parts: readonly unknown[]) =>
   entryQuestion(runtime, { pallet, entry: name, parts }, blockHash)
 
 /** Reads an integer argument by index, because names differ in older runtimes: 0 is the collection, 1 is the item. */
-const integerAt = ({ fields }: CallTree, place: number): bigint | null => integerIn(fields[place]?.value ?? null)
-
-const integerIn = (value: Value | null, name?: string): bigint | null => {
-  const found = name === undefined ? value : fieldOf(value, name)
-  return found?.kind === 'integer' ? found.value : null
-}
+const integerAt = ({ fields }: CallTree, index: number): bigint | null => integerOf(fields[index]?.value)
 
 /** The first free number at or above `from`, among those in the windows. */
 const firstFree = async (
   { node }: Place,
-  {
-    from,
-    question,
-    taken,
-  }: { from: bigint; question: (id: bigint) => Question<unknown> | null; taken: ReadonlySet<bigint> },
+  input: { from: bigint; question: (id: bigint) => Question<unknown> | null; taken: ReadonlySet<bigint> },
 ): Promise<bigint> => {
+  const { from, question, taken } = input
   for (let window = 0n; window < WINDOWS_MAX; window += 1n) {
     const start = from + WINDOW * (2n ** window - 1n)
     const ids = Array.from({ length: Number(WINDOW) }, (_, index) => start + BigInt(index)).filter((id) => id < ID_END)
@@ -118,11 +91,6 @@ const recordedCalls = ({ runtime, pallet }: Place, behind: readonly RecordedInte
     .flatMap(({ input }) => callsOf(runtime, input))
     .filter(({ functionName }) => functionName === `${pallet}.${name}`)
 
-const isAccount = (value: Value | null, name: string, address: string): boolean => {
-  const account = fieldOf(value, name)
-  return account.kind === 'address' && account.value === address
-}
-
 type Collection = {
   readonly items: bigint
   readonly maxSupply: bigint | null
@@ -137,29 +105,26 @@ const noCollection = (): AppError =>
   new AppError('mint_unsupported', 'There is no collection with the id in contract_address.')
 
 const readNftsCollection = async (place: Place, { id, from }: Asked): Promise<Collection> => {
-  const { collection } = STORED.nfts
   const [details, config, rights] = await place.node.rpc.askAll([
-    entry(place, collection, id),
+    entry(place, NFT_MAPS.nfts.collection, id),
     entry(place, 'collectionConfigOf', id),
     entry(place, 'collectionRoleOf', id, from),
   ])
   if (details === null) throw noCollection()
   const settings = fieldOf(config, 'mint_settings')
   if (fieldOf(settings, 'price').kind === 'integer') {
-    throw new AppError(
-      'mint_requires_value',
-      'Minting from contract_address needs a payment, which only a transaction of your own can carry.',
-    )
+    const sentence = 'Minting from contract_address needs a payment, which only a transaction of your own can carry.'
+    throw new AppError('mint_requires_value', sentence)
   }
   const type = fieldOf(settings, 'mint_type')
   const who = type.kind === 'variant' ? type.name : 'Issuer'
   if (who === 'HolderOf') {
     throw new AppError('mint_unsupported', 'The collection mints only for holders of items of another collection.')
   }
-  const roles = integerIn(rights) ?? 0n
+  const roles = integerOf(rights) ?? 0n
   return {
-    items: integerIn(details, 'items') ?? 0n,
-    maxSupply: integerIn(config, 'max_supply'),
+    items: integerIn(details, 'items'),
+    maxSupply: integerOf(fieldOf(config, 'max_supply')),
     mayMint: who === 'Public' || (roles & ISSUER) !== 0n,
     mayDescribe: (roles & ADMIN) !== 0n,
   }
@@ -167,23 +132,23 @@ const readNftsCollection = async (place: Place, { id, from }: Asked): Promise<Co
 
 const readUniquesCollection = async (place: Place, { id, from }: Asked): Promise<Collection> => {
   const [details, maxSupply] = await place.node.rpc.askAll([
-    entry(place, STORED.uniques.collection, id),
+    entry(place, NFT_MAPS.uniques.collection, id),
     entry(place, 'collectionMaxSupply', id),
   ])
   if (details === null) throw noCollection()
   return {
     // `instances` on older runtimes.
-    items: integerIn(details, 'items') ?? integerIn(details, 'instances') ?? 0n,
-    maxSupply: integerIn(maxSupply),
-    mayMint: isAccount(details, 'issuer', from),
-    mayDescribe: isAccount(details, 'owner', from),
+    items: integerIn(details, 'items') || integerIn(details, 'instances'),
+    maxSupply: integerOf(maxSupply),
+    mayMint: addressIn(details, 'issuer') === from,
+    mayDescribe: addressIn(details, 'owner') === from,
   }
 }
 
 /** Encodes a URI as metadata. @throws invalid_input if it is longer than the pallet stores. */
 const metadataOf = ({ runtime, pallet }: Place, uri: string, field: string): Hex => {
   const data = Buffer.from(uri, 'utf8')
-  const most = littleEndian(toHex(runtime.constants[pallet]?.stringLimit?.toU8a() ?? new Uint8Array()))
+  const most = constantOf(runtime, pallet, 'stringLimit') ?? 0n
   if (BigInt(data.length) <= most) return toHex(data)
   throw new AppError('invalid_input', `${field} must not be longer than the ${most} bytes that the network keeps.`)
 }
@@ -192,10 +157,8 @@ const refuseMint = (collection: Collection, { from, uri }: MintRequest, pending:
   const { mayMint, mayDescribe, maxSupply, items } = collection
   if (!mayMint) throw new AppError('mint_unauthorized', `Only the collection's issuer may mint, which ${from} is not.`)
   if (uri !== '' && !mayDescribe) {
-    throw new AppError(
-      'mint_unauthorized',
-      `Only the collection's owner or admin may give an item its metadata, which ${from} is not.`,
-    )
+    const sentence = `Only the collection's owner or admin may give an item its metadata, which ${from} is not.`
+    throw new AppError('mint_unauthorized', sentence)
   }
   if (maxSupply !== null && items + BigInt(pending) >= maxSupply) {
     throw new AppError('mint_unsupported', `The collection has all of the ${maxSupply} items that it may have.`)
@@ -217,7 +180,7 @@ export const mintIntent = async (node: SubstrateNode, request: MintRequest): Pro
   refuseMint(collection, request, pending.length)
   const item = await firstFree(place, {
     from: collection.items,
-    question: (number) => entry(place, STORED[place.pallet].item, id, number),
+    question: (number) => entry(place, NFT_MAPS[place.pallet].item, id, number),
     taken: new Set(pending.flatMap((each) => integerAt(each, 1) ?? [])),
   })
   const mint =
@@ -252,13 +215,13 @@ const COLLECTION_CONFIG = {
 const nextCollection = async (place: Place, behind: readonly RecordedIntent[]): Promise<bigint> => {
   const pending = recordedCalls(place, behind, 'create')
   if (place.pallet === 'nfts') {
-    const key = storageKey(place.runtime, 'nfts', 'nextCollectionId')
-    const next = await place.node.rpc.ask(storageQuestion(key, place.blockHash))
-    return littleEndian(next ?? '0x') + BigInt(pending.length)
+    const path = { pallet: 'nfts', entry: 'nextCollectionId' }
+    const next = await place.node.rpc.ask(storageQuestion(place.runtime, path, place.blockHash))
+    return littleEndian(fromHex(next ?? '0x')) + BigInt(pending.length)
   }
   return firstFree(place, {
     from: 0n,
-    question: (id) => entry(place, STORED.uniques.collection, id),
+    question: (id) => entry(place, NFT_MAPS.uniques.collection, id),
     taken: new Set(pending.flatMap((each) => integerAt(each, 0) ?? [])),
   })
 }
@@ -270,10 +233,8 @@ const nextCollection = async (place: Place, behind: readonly RecordedIntent[]): 
 export const collectionIntent = async (node: SubstrateNode, request: CollectionRequest): Promise<Intent> => {
   const { baseUri, contractUri, owner } = request
   if (baseUri !== '') {
-    throw new AppError(
-      'invalid_input',
-      `Field "base_uri" has no meaning on ${node.row.network}: each item has metadata of its own.`,
-    )
+    const sentence = `Field "base_uri" has no meaning on ${node.row.network}: each item has metadata of its own.`
+    throw new AppError('invalid_input', sentence)
   }
   const behind = (await request.pending?.()) ?? []
   const place = await placeOf(node)
@@ -295,7 +256,7 @@ export const tokenUris = async (
   const about: readonly (Value | null)[] = await node.rpc.askAll(
     tokens.map(({ contract, tokenId }) => {
       const [place, id] = within(here, contract)
-      return tokenId < ID_END ? entry(place, STORED[place.pallet].aboutItem, id, tokenId) : null
+      return tokenId < ID_END ? entry(place, NFT_MAPS[place.pallet].itemMetadata, id, tokenId) : null
     }),
   )
   return about.map((each) => textIn(each, 'data') || null)
@@ -304,21 +265,20 @@ export const tokenUris = async (
 /** The metadata of a collection; null if it has none. */
 export const contractUri = async (node: SubstrateNode, contract: string): Promise<string | null> => {
   const [place, id] = within(await placeOf(node), contract)
-  const [about] = await node.rpc.askAll([entry(place, STORED[place.pallet].aboutCollection, id)])
+  const [about] = await node.rpc.askAll([entry(place, NFT_MAPS[place.pallet].collectionMetadata, id)])
   return textIn(about, 'data') || null
 }
 
 /** The contract of the collection that an extrinsic created; null if it created none. Pure. */
 export const createdCollection = (
-  { storage }: Pick<Runtime, 'storage'>,
+  runtime: Pick<Runtime, 'storage'>,
   events: readonly ChainEvent[],
   extrinsic: number,
 ): string | null => {
   const created = events.find(
-    (event) => event.extrinsic === extrinsic && event.name === 'Created' && ['Nfts', 'Uniques'].includes(event.pallet),
+    (event) => event.extrinsic === extrinsic && ['Nfts.Created', 'Uniques.Created'].includes(nameOf(event)),
   )
   const id = (created?.fields.get('collection') ?? created?.fields.get('class'))?.toString()
   if (created === undefined || id === undefined) return null
-  const isBeside = created.pallet === 'Uniques' && storage.nfts !== undefined
-  return isBeside ? oldCollectionContract(id) : collectionContract(id)
+  return collectionContract(runtime, { pallet: created.pallet === 'Nfts' ? 'nfts' : 'uniques', id })
 }

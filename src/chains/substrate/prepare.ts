@@ -6,13 +6,13 @@ import { displayAmount } from '../amount.ts'
 import type { Hex, Intent, Prepared, PrepareOptions, RecordedIntent, SubstrateUnsigned } from '../chain.ts'
 import { NodeUnavailable } from '../node/unavailable.ts'
 import { type Account, accountQuestion, existentialDeposit, larger, nextIndexQuestion } from './account.ts'
-import { type FinalHead, readFinalHead } from './blocks.ts'
+import { type FinalState, readFinalState } from './blocks.ts'
 import { callOf } from './calls.ts'
 import { refuseFailing } from './dry-run.ts'
 import { chosenEra } from './eras.ts'
 import { feeAssetOf } from './fee-assets.ts'
 import { type FeeInAsset, lackOf, preparedFee, readFeeInAsset } from './fee-in-asset.ts'
-import { isMessage, withGasLimit } from './gear.ts'
+import { withGasLimit } from './gear.ts'
 import type { SubstrateNode } from './node.ts'
 import { payerOf } from './payer.ts'
 import type { Runtime } from './runtime.ts'
@@ -26,30 +26,24 @@ const FEE_MARGIN_PERCENT = 25n
 /** The highest fee to expect by the time that a block takes the extrinsic. Pure. */
 export const withMargin = (fee: bigint): bigint => fee + (fee * FEE_MARGIN_PERCENT) / 100n
 
-type Filling = {
+type Filling = FinalState & {
   readonly intent: Intent
   readonly from: string
   readonly nonce: number
-  readonly head: FinalHead
   /** How many blocks the extrinsic stays valid, if the caller did not choose. */
   readonly eraBlocks: number
 }
 
 /** Builds the unsigned extrinsic, still without the metadata hash. */
 export const unsignedOf = (
-  node: SubstrateNode,
-  runtime: Runtime,
-  { intent, from, nonce, head, eraBlocks }: Filling,
+  { row }: Pick<SubstrateNode, 'row'>,
+  { runtime, intent, from, nonce, head, eraBlocks }: Filling,
 ): SubstrateUnsigned => {
-  const { row } = node
-  const { number, hash } = head.ref
   const { form } = runtime
   if (form.unsupported.length > 0) {
     const names = form.unsupported.join(', ')
-    throw new AppError(
-      'not_implemented',
-      `The runtime of ${row.network} wants ${names} signed, which is not known here.`,
-    )
+    const sentence = `The runtime of ${row.network} wants ${names} signed, which is not known here.`
+    throw new AppError('not_implemented', sentence)
   }
   const period = intent.era === undefined ? eraBlocks : chosenEra(runtime, intent.era)
   return {
@@ -68,10 +62,10 @@ export const unsignedOf = (
     specVersion: runtime.specVersion,
     transactionVersion: runtime.transactionVersion,
     genesisHash: row.genesisHash,
-    era: { current: Number(number), period },
-    blockHash: hash,
+    era: { current: Number(head.number), period },
+    blockHash: head.hash,
     // The era counts the block where it begins.
-    validUntilBlock: number + BigInt(period) - 1n,
+    validUntilBlock: head.number + BigInt(period) - 1n,
   }
 }
 
@@ -85,38 +79,12 @@ export const feeInAssetOf = async (
   return readFeeInAsset(node, { runtime, word, draft: { ...draft, feeAsset }, planck: fee })
 }
 
-/** @throws balance_insufficient if the signer has too little of the asset that pays the fee. */
-const refuseWithoutAsset = (fee: FeeInAsset | null): void => {
-  const lack = fee === null ? null : lackOf(fee)
-  if (lack !== null) throw new AppError('balance_insufficient', lack)
-}
-
 const amountOf = ({ row }: SubstrateNode, planck: bigint): string =>
   `${displayAmount(planck, row.coin.decimals)} ${row.coin.symbol}`
 
-/** @throws balance_insufficient if the signer has too little of the coin. */
-const refusePoor = (
-  node: SubstrateNode,
-  input: { from: string; account: Account; cost: bigint; deposit: bigint; what: string },
-): void => {
-  const { from, account, cost, deposit, what } = input
-  if (account.transferable >= cost) return
-  throw new AppError(
-    'balance_insufficient',
-    `${from} needs ${amountOf(node, cost)} for ${what}, beside the ${amountOf(node, deposit)} that keep the account alive, and has ${amountOf(node, account.free)}.`,
-  )
-}
-
-/** @throws balance_insufficient if the voucher's account has too little. */
-const refuseEmpty = (
-  node: SubstrateNode,
-  { payer, voucher, cost }: { payer: string; voucher: Account; cost: bigint },
-): void => {
-  if (voucher.transferable >= cost) return
-  throw new AppError(
-    'balance_insufficient',
-    `${payer}, the account of the voucher, needs ${amountOf(node, cost)} for the fee and the gas of this transaction, and has ${amountOf(node, voucher.free)}.`,
-  )
+/** @throws balance_insufficient if less than `cost` can leave the account. */
+const refusePoor = (account: Account, cost: bigint, sentence: () => string): void => {
+  if (account.transferable < cost) throw new AppError('balance_insufficient', sentence())
 }
 
 /**
@@ -126,7 +94,7 @@ const refuseEmpty = (
 const costOf = (
   { needed, most }: Spending,
   { account, fee }: { account: Account; fee: bigint },
-): { readonly cost: bigint; readonly worstCost: bigint } => {
+): { cost: bigint; worstCost: bigint } => {
   const cost = needed + fee
   const bound = most === null ? cost : most === 'all' ? account.transferable : most + fee
   return { cost, worstCost: bound > account.transferable ? larger(account.transferable, cost) : bound }
@@ -138,10 +106,9 @@ const refuseDust = (
   { intent, recipient, deposit }: { intent: Intent; recipient: Account | null; deposit: bigint },
 ): void => {
   if (recipient === null || recipient.exists || intent.value >= deposit) return
-  throw new AppError(
-    'execution_reverted',
-    `Token.BelowMinimum: ${intent.to} has no account yet, and one begins with ${amountOf(node, deposit)} or more.`,
-  )
+  const least = amountOf(node, deposit)
+  const sentence = `Token.BelowMinimum: ${intent.to} has no account yet, and one begins with ${least} or more.`
+  throw new AppError('execution_reverted', sentence)
 }
 
 /** If finality lags, an era that begins at the final block may already be over. */
@@ -156,16 +123,6 @@ const refuseUnfinal = (
   )
 }
 
-/** Sets the gas limit of a message to a program. */
-const withGas = async (
-  node: SubstrateNode,
-  runtime: Runtime,
-  { intent, from, head }: Pick<Filling, 'intent' | 'from' | 'head'>,
-): Promise<Intent> =>
-  node.row.hasPrograms && isMessage(intent)
-    ? withGasLimit(node, { runtime, intent, from, blockHash: head.ref.hash })
-    : intent
-
 /** The signer's pending calls. In recorded intents a gas limit of 0 means no limit was given. */
 const callsBehind = (
   { row }: SubstrateNode,
@@ -176,8 +133,14 @@ const callsBehind = (
     .filter((recorded) => recorded.from === from)
     .map(({ gasLimit, ...intent }) => callOf(runtime, row, gasLimit ? { ...intent, gasLimit } : intent))
 
+/** Sets the gas limit and builds the extrinsic, still without the metadata hash. */
+const draftOf = async (node: SubstrateNode, filling: Omit<Filling, 'eraBlocks'>): Promise<SubstrateUnsigned> => {
+  const intent = await withGasLimit(node, { ...filling, blockHash: filling.head.hash })
+  return unsignedOf(node, { ...filling, intent, eraBlocks: await node.eras.blocks(filling.head) })
+}
+
 /** Adds the metadata hash. */
-const bound = async (node: SubstrateNode, runtime: Runtime, draft: SubstrateUnsigned): Promise<SubstrateUnsigned> => {
+const withMetadataHash = async (node: SubstrateNode, runtime: Runtime, draft: SubstrateUnsigned) => {
   const { blockHash } = draft
   return { ...draft, metadataHash: await node.trust.metadataHash({ runtime, draft, blockHash }) }
 }
@@ -190,68 +153,68 @@ export const prepare = async (
   node: SubstrateNode,
   { intent, from, pending }: { readonly intent: Intent; readonly from: string } & Pick<PrepareOptions, 'pending'>,
 ): Promise<Prepared> => {
-  const { rpc } = node
-  const head = await readFinalHead(node)
-  const { hash } = head.ref
-  const runtime = await node.runtimes.of(head.version, hash)
-  const filled = await withGas(node, runtime, { intent, from, head })
-  const eraBlocks = await node.eras.blocks(head.ref)
-  const draft = unsignedOf(node, runtime, { intent: filled, from, nonce: intent.nonce ?? 0, head, eraBlocks })
+  const { head, runtime } = await readFinalState(node)
+  const blockHash = head.hash
+  const draft = await draftOf(node, { head, runtime, intent, from, nonce: intent.nonce ?? 0 })
+  const { call } = draft
   const paid = intent.to === null || intent.input !== '0x' ? null : intent.to
-  const payer = await payerOf(node, { runtime, from, call: draft.call, block: head.ref })
+  const payer = await payerOf(node, { runtime, from, call, block: head })
   const ask = () =>
-    rpc.askAll([
+    node.rpc.askAll([
       headerQuestion(),
-      accountQuestion(runtime, from, hash),
+      accountQuestion(runtime, from, blockHash),
       nextIndexQuestion(from),
-      feeQuestion(draft, hash),
-      paid === null ? null : accountQuestion(runtime, paid, hash),
-      payer === from ? null : accountQuestion(runtime, payer, hash),
+      feeQuestion(draft, blockHash),
+      paid === null ? null : accountQuestion(runtime, paid, blockHash),
+      payer === from ? null : accountQuestion(runtime, payer, blockHash),
     ])
-  const told = await unlessUndecodable(node, { runtime, drafts: () => [draft] }, ask)
-  const [newest, account, next, marketFee, recipient, voucher] = told
-  refuseUnfinal(node, { final: head.ref.number, newest: newest?.number ?? 0n, period: draft.era.period })
+  const answers = await unlessUndecodable(node, { runtime, drafts: () => [draft] }, ask)
+  const [newest, account, next, marketFee, recipient, voucher] = answers
+  refuseUnfinal(node, { final: head.number, newest: newest?.number ?? 0n, period: draft.era.period })
   const deposit = existentialDeposit(runtime)
   const fee = withMargin(marketFee) + draft.tip
   const inAsset = await feeInAssetOf(node, { runtime, draft, fee, word: intent.feeAsset })
-  refuseWithoutAsset(inAsset)
-  if (voucher !== null) refuseEmpty(node, { payer, voucher, cost: fee + gasOnVoucher(runtime, draft.call) })
+  const lack = inAsset === null ? null : lackOf(inAsset)
+  if (lack !== null) throw new AppError('balance_insufficient', lack)
+  if (voucher !== null) {
+    const cost = fee + gasOnVoucher(runtime, call)
+    const sentence = () =>
+      `${payer}, the account of the voucher, needs ${amountOf(node, cost)} for the fee and the gas of this transaction, and has ${amountOf(node, voucher.free)}.`
+    refusePoor(voucher, cost, sentence)
+  }
   const ownFee = voucher === null && inAsset === null ? fee : 0n
-  const { cost, worstCost } = costOf(spentBy(runtime, draft.call), { account, fee: ownFee })
+  const { cost, worstCost } = costOf(spentBy(runtime, call), { account, fee: ownFee })
   const what = inAsset === null ? 'this transaction and its fee' : 'this transaction'
-  refusePoor(node, { from, account, cost, deposit, what })
+  const sentence = () =>
+    `${from} needs ${amountOf(node, cost)} for ${what}, beside the ${amountOf(node, deposit)} that keep the account alive, and has ${amountOf(node, account.free)}.`
+  refusePoor(account, cost, sentence)
   refuseDust(node, { intent, recipient, deposit })
   await refuseFailing(node, {
     runtime,
     from,
-    blockHash: hash,
-    call: draft.call,
+    blockHash,
+    call,
     behind: async () => callsBehind(node, runtime, { from, behind: await pending() }),
   })
   const minedCount = account.nonce
   const pendingCount = Math.max(minedCount, next)
-  const unsigned = await bound(node, runtime, { ...draft, nonce: intent.nonce ?? pendingCount })
+  const unsigned = await withMetadataHash(node, runtime, { ...draft, nonce: intent.nonce ?? pendingCount })
   // What a voucher pays counts against a policy as well.
-  const surcharge = fee + gasPaidBy(runtime, draft.call)
+  const surcharge = fee + gasPaidBy(runtime, call)
   const balance = account.transferable
   const feeAsset = inAsset === null ? null : preparedFee(inAsset)
   return { unsigned, atMarket: unsigned, minedCount, pendingCount, balance, worstCost, surcharge, feeAsset }
 }
 
 /** Fills an intent to sign, without checking the balance. @throws metadata_untrusted */
-export const fill = async (
-  node: SubstrateNode,
-  { intent, from, nonce, head }: Omit<Filling, 'eraBlocks'>,
-): Promise<SubstrateUnsigned> => {
-  const runtime = await node.runtimes.of(head.version, head.ref.hash)
-  const filled = await withGas(node, runtime, { intent, from, head })
-  const eraBlocks = await node.eras.blocks(head.ref)
-  const draft = unsignedOf(node, runtime, { intent: filled, from, nonce, head, eraBlocks })
+export const fill = async (node: SubstrateNode, filling: Omit<Filling, 'eraBlocks'>): Promise<SubstrateUnsigned> => {
+  const { runtime, intent } = filling
+  const draft = await draftOf(node, filling)
   // Asking for the fee checks that the runtime can read a raw call, and that a fee asset has a price.
   if (intent.to === null || intent.feeAsset !== undefined) {
     const ask = () => node.rpc.ask(feeQuestion(draft, draft.blockHash))
     const fee = await unlessUndecodable(node, { runtime, drafts: () => [draft] }, ask)
     await feeInAssetOf(node, { runtime, draft, fee: withMargin(fee) + draft.tip, word: intent.feeAsset })
   }
-  return bound(node, runtime, draft)
+  return withMetadataHash(node, runtime, draft)
 }

@@ -3,7 +3,7 @@
 
 import { AppError } from '../../errors.ts'
 import type { Hex, Intent, Movement, Preview } from '../chain.ts'
-import { type FinalHead, readFinalHead } from './blocks.ts'
+import { type FinalState, readFinalState } from './blocks.ts'
 import { callOf } from './calls.ts'
 import { readTree, told } from './decode.ts'
 import { failureOf, type Trial, tryCalls } from './dry-run.ts'
@@ -13,17 +13,15 @@ import { isMessage, previewMessage, withGasLimit } from './gear.ts'
 import type { SubstrateNode } from './node.ts'
 import { payerOf } from './payer.ts'
 import { feeInAssetOf, unsignedOf, withMargin } from './prepare.ts'
-import type { Runtime } from './runtime.ts'
-import { transfersOf } from './transfers.ts'
+import { type EventMovement, transfersOf } from './transfers.ts'
 import { feeQuestion, unlessUndecodable } from './weigh.ts'
 
-type Context = { readonly runtime: Runtime; readonly from: string; readonly head: FinalHead; readonly blockHash: Hex }
+type Context = FinalState & { readonly from: string; readonly blockHash: Hex }
 
-type End = Omit<Preview, 'decoded'>
+type Outcome = Omit<Preview, 'decoded'>
 
 /** Sets gas limits. The gas of a message that fails cannot be estimated, so such a message stays without a limit. */
 const filled = async (node: SubstrateNode, context: Context, intent: Intent): Promise<Intent> => {
-  if (!node.row.hasPrograms) return intent
   try {
     return await withGasLimit(node, { ...context, intent })
   } catch (error) {
@@ -34,17 +32,10 @@ const filled = async (node: SubstrateNode, context: Context, intent: Intent): Pr
 
 const ONLY_REPLIED = 'not simulated: the program was asked for its reply, and what would move is not known'
 
-const movementOf = ({ standard, contract, tokenId, from, to, amount }: Movement): Movement => ({
-  standard,
-  contract,
-  tokenId,
-  from,
-  to,
-  amount,
-})
+const movementOf = ({ logIndex, extrinsic, ...movement }: EventMovement): Movement => movement
 
 /** If only an inner call fails, the effects of the other calls remain, so they are shown as changes. */
-const endOf = ({ row }: SubstrateNode, { runtime }: Context, trial: Trial): End => {
+const outcomeOf = ({ row }: SubstrateNode, { runtime }: Context, trial: Trial): Outcome => {
   const failure = failureOf(runtime, trial)
   return {
     success: failure === null,
@@ -54,26 +45,24 @@ const endOf = ({ row }: SubstrateNode, { runtime }: Context, trial: Trial): End 
 }
 
 const draftsOf = (node: SubstrateNode, context: Context, intents: readonly Intent[]) =>
-  intents.map((intent) =>
-    unsignedOf(node, context.runtime, { ...context, intent, nonce: 0, eraBlocks: node.row.era.least }),
-  )
+  intents.map((intent) => unsignedOf(node, { ...context, intent, nonce: 0, eraBlocks: node.row.era.least }))
 
 const withoutTrial = async (
   node: SubstrateNode,
   context: Context,
   { intents, calls }: { readonly intents: readonly Intent[]; readonly calls: readonly Hex[] },
-): Promise<readonly End[]> => {
+): Promise<readonly Outcome[]> => {
   const marketFees = await node.rpc.askAll(
     draftsOf(node, context, intents).map((draft) => feeQuestion(draft, context.blockHash)),
   )
-  const payers = await Promise.all(calls.map((call) => payerOf(node, { ...context, call, block: context.head.ref })))
+  const payers = await Promise.all(calls.map((call) => payerOf(node, { ...context, call, block: context.head })))
   // Fees that a voucher pays, or that are paid in an asset, do not come from the signer's coins.
   const fees = marketFees.map((fee, index) =>
     payers[index] === context.from && intents[index]?.feeAsset === undefined ? fee : 0n,
   )
   const foreseen = await forecast(node, { ...context, calls, fees })
   return Promise.all(
-    intents.map(async (intent, index): Promise<End> => {
+    intents.map(async (intent, index): Promise<Outcome> => {
       const each = foreseen[index]
       if (each === undefined) throw new Error('expected a forecast of each call')
       const { to } = intent
@@ -87,37 +76,33 @@ const withoutTrial = async (
 /** For each intent its fee in an asset, behind the fees of the intents before it; null if it pays in the coin. */
 const feesInAssets = async (
   node: SubstrateNode,
-  { runtime, ...context }: Context,
+  context: Context,
   intents: readonly Intent[],
 ): Promise<readonly (FeeInAsset | null)[]> => {
   if (intents.every(({ feeAsset }) => feeAsset === undefined)) return intents.map(() => null)
-  const drafts = draftsOf(node, { runtime, ...context }, intents)
+  const drafts = draftsOf(node, context, intents)
   const marketFees = await node.rpc.askAll(
     drafts.map((draft) => (draft.feeAsset === null ? null : feeQuestion(draft, draft.blockHash))),
   )
   const fees = await Promise.all(
     drafts.map((draft, index) => {
       const fee = withMargin(marketFees[index] ?? 0n) + draft.tip
-      return feeInAssetOf(node, { runtime, draft, fee, word: intents[index]?.feeAsset })
+      return feeInAssetOf(node, { runtime: context.runtime, draft, fee, word: intents[index]?.feeAsset })
     }),
   )
-  return fees.map((fee, index) =>
-    fee === null
-      ? null
-      : behindFees(
-          fee,
-          fees.slice(0, index).filter((each) => each !== null),
-        ),
-  )
+  return fees.map((fee, index) => {
+    const before = fees.slice(0, index).filter((each) => each !== null)
+    return fee === null ? null : behindFees(fee, before)
+  })
 }
 
 /** An extrinsic that cannot pay its fee is not executed. */
-const withFee = (end: End, fee: FeeInAsset | null): End => {
-  if (fee === null) return end
+const withFee = (outcome: Outcome, fee: FeeInAsset | null): Outcome => {
+  if (fee === null) return outcome
   const { contract, amount } = fee
   const lack = lackOf(fee)
-  const told = lack === null ? end : { success: false, error: `balance insufficient: ${lack}`, changes: [] }
-  return { ...told, feeInAsset: { contract, amount } }
+  const paid = lack === null ? outcome : { success: false, error: `balance insufficient: ${lack}`, changes: [] }
+  return { ...paid, feeInAsset: { contract, amount } }
 }
 
 /** Implements `Chain.preview`. */
@@ -125,24 +110,22 @@ export const previewBundle = async (
   node: SubstrateNode,
   { from, intents }: { readonly from: string; readonly intents: readonly Intent[] },
 ): Promise<readonly Preview[]> => {
-  const head = await readFinalHead(node)
-  const blockHash = head.ref.hash
-  const runtime = await node.runtimes.of(head.version, blockHash)
-  const context: Context = { runtime, from, head, blockHash }
+  const { head, runtime } = await readFinalState(node)
+  const context: Context = { runtime, from, head, blockHash: head.hash }
   const whole = await Promise.all(intents.map((intent) => filled(node, context, intent)))
   const calls = whole.map((intent) => callOf(runtime, node.row, intent))
-  const ends = await unlessUndecodable(node, { runtime, drafts: () => draftsOf(node, context, whole) }, async () => {
+  const drafts = () => draftsOf(node, context, whole)
+  const outcomes = await unlessUndecodable(node, { runtime, drafts }, async () => {
     const fees = await feesInAssets(node, context, whole)
     const trials = await tryCalls(node, { ...context, calls })
-    const told =
-      trials === null
-        ? await withoutTrial(node, context, { intents: whole, calls })
-        : trials.map((trial) => endOf(node, context, trial))
-    return told.map((end, index) => withFee(end, fees[index] ?? null))
+    const unpaid =
+      trials?.map((trial) => outcomeOf(node, context, trial)) ??
+      (await withoutTrial(node, context, { intents: whole, calls }))
+    return unpaid.map((outcome, index) => withFee(outcome, fees[index] ?? null))
   })
   return calls.map((call, index) => {
-    const [tree, end] = [readTree(runtime, call), ends[index]]
-    if (end === undefined) throw new Error('expected an end for each call')
-    return { ...end, decoded: tree === null ? null : told(tree) }
+    const [tree, outcome] = [readTree(runtime, call), outcomes[index]]
+    if (outcome === undefined) throw new Error('expected an outcome for each call')
+    return { ...outcome, decoded: tree === null ? null : told(tree) }
   })
 }

@@ -9,7 +9,7 @@ import { AppError } from '../../errors.ts'
 import type { Hex } from '../chain.ts'
 import { type NodeTrouble, NodeUnavailable, question, type Rpc } from '../node/rpc.ts'
 import { bytes, MalformedAnswer, record } from '../node/wire.ts'
-import { blake2Hash, toHex } from './extrinsic.ts'
+import { blake2Hash, fromHex, littleEndian, toHex } from './scale.ts'
 import { type ExtrinsicForm, extrinsicFormOf, unknownToCodec } from './signed-extensions.ts'
 
 export type RuntimeVersion = {
@@ -35,6 +35,22 @@ export type Runtime = RuntimeVersion & {
   readonly storage: Expanded['query']
 }
 
+/** A constant that is an integer; null if the runtime does not have it. Names are in camel case. Pure. */
+export const constantOf = ({ constants }: Pick<Runtime, 'constants'>, pallet: string, name: string): bigint | null => {
+  const found = constants[pallet]?.[name]
+  return found === undefined ? null : littleEndian(found.toU8a())
+}
+
+/** A pallet by its name in the metadata. Pure. */
+export const palletOf = ({ metadata }: Pick<Runtime, 'metadata'>, wanted: string) =>
+  metadata.asLatest.pallets.find(({ name }) => name.toString() === wanted)
+
+/** A method of a runtime API by its name in the metadata. Pure. */
+export const apiMethodOf = ({ metadata }: Pick<Runtime, 'metadata'>, api: string, method: string) =>
+  metadata.asLatest.apis
+    .find(({ name }) => name.toString() === api)
+    ?.methods.find(({ name }) => name.toString() === method)
+
 const wholeNumber = (value: unknown): number => {
   if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < 0)
     throw new MalformedAnswer('a whole number')
@@ -59,10 +75,7 @@ export const versionQuestion = (blockHash?: Hex) =>
 const unwrapped = (answer: Hex): Hex | null => {
   if (!answer.startsWith('0x01')) return null
   const registry = new TypeRegistry()
-  return registry
-    .createType('Option<Bytes>', Buffer.from(answer.slice(2), 'hex'))
-    .unwrap()
-    .toHex()
+  return registry.createType('Option<Bytes>', fromHex(answer)).unwrap().toHex()
 }
 
 /** Version 15: the newest that we read and that current nodes give. Older runtimes have only one version. */
@@ -112,7 +125,7 @@ export const readRuntime = (
   // The codec also accepts empty metadata and empty bytes.
   if (calls.system === undefined) throw new Error('metadata without a System')
   refuseOtherCalls(registry, metadata)
-  const bytes = Buffer.from(bytesOfMetadata.slice(2), 'hex')
+  const bytes = fromHex(bytesOfMetadata)
   const own = { bytes, bytesHash: toHex(blake2Hash(bytes)), form: extrinsicFormOf(registry, metadata) }
   return { ...version, ...own, registry, metadata, calls, constants, storage }
 }

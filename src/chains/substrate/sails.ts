@@ -3,7 +3,7 @@
 
 import { TypeRegistry } from '@polkadot/types'
 import type { Hex } from '../chain.ts'
-import { toHex } from './extrinsic.ts'
+import { fromHex, toHex } from './scale.ts'
 
 /** A function or an event. `types` are the types of its values, as the registry spells them. */
 export type SailsItem = { readonly service: string; readonly name: string; readonly types: readonly string[] }
@@ -26,7 +26,7 @@ type Decoded = { toJSON(): unknown; toU8a(): Uint8Array }
 export const decodePayload = (item: SailsItem, payload: Hex): readonly unknown[] | null => {
   let decoded: Decoded
   try {
-    decoded = registry.createType(tupleOf(item), Buffer.from(payload.slice(2), 'hex')) as unknown as Decoded
+    decoded = registry.createType(tupleOf(item), fromHex(payload)) as unknown as Decoded
   } catch {
     return null
   }

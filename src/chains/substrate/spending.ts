@@ -5,10 +5,9 @@
 import type { Hex } from '../chain.ts'
 import { existentialDeposit } from './account.ts'
 import { type CallTree, treeOf } from './decode.ts'
-import { toHex } from './extrinsic.ts'
-import type { Runtime } from './runtime.ts'
-import { littleEndian } from './storage.ts'
-import { fieldOf, type Value } from './values.ts'
+import { constantOf, type Runtime } from './runtime.ts'
+import { littleEndian } from './scale.ts'
+import { fieldOf, integerIn, itemsOf, type Value } from './values.ts'
 
 /** In planck. `most` is null if it is not known, and 'all' if the call may take the signer's whole balance. */
 export type Spending = { readonly needed: bigint; readonly most: bigint | 'all' | null }
@@ -18,7 +17,6 @@ const NOT_KNOWN: Spending = { needed: 0n, most: null }
 const ALL: Spending = { needed: 0n, most: 'all' }
 
 const exactly = (amount: bigint): Spending => ({ needed: amount, most: amount })
-const upTo = (most: bigint): Spending => ({ needed: 0n, most })
 
 /** The sum of both. Not known (null) wins over 'all'. */
 const both = (one: Spending, other: Spending): Spending => {
@@ -28,25 +26,9 @@ const both = (one: Spending, other: Spending): Spending => {
   return { needed, most: one.most + other.most }
 }
 
-const amountIn = (value: Value, name: string): bigint => {
-  const amount = fieldOf(value, name)
-  return amount.kind === 'integer' ? amount.value : 0n
-}
-
 const bytesIn = (value: Value, name: string): bigint => {
   const data = fieldOf(value, name)
   return data.kind === 'bytes' ? BigInt((data.value.length - 2) / 2) : 0n
-}
-
-const countIn = (value: Value, name: string): bigint => {
-  const list = fieldOf(value, name)
-  return list.kind === 'list' ? BigInt(list.items.length) : 0n
-}
-
-/** A constant of the runtime in planck, under any of its names; null if there is none. */
-const constant = ({ constants }: Runtime, pallet: string, ...names: readonly string[]): bigint | null => {
-  const found = names.map((name) => constants[pallet]?.[name]).find((each) => each !== undefined)
-  return found === undefined ? null : littleEndian(toHex(found.toU8a()))
 }
 
 const VALUE_PER_GAS_TAG = 0
@@ -54,57 +36,52 @@ const VALUE_PER_GAS_TAG = 0
 /** The price of a unit of gas (the variant GearBank.GasMultiplier). Unused gas is refunded. */
 const planckPerGas = ({ constants }: Runtime): bigint => {
   const [tag, ...value] = constants.gearBank?.gasMultiplier?.toU8a() ?? []
-  return tag === VALUE_PER_GAS_TAG ? littleEndian(toHex(Uint8Array.from(value))) : 0n
-}
-
-/** Computes a spending from constants of a pallet; not known if one of them is missing. `a|b` is a constant with two names. */
-const deposits = (
-  runtime: Runtime,
-  pallet: string,
-  names: readonly string[],
-  of: (each: bigint[]) => Spending,
-): Spending => {
-  const amounts = names.map((name) => constant(runtime, pallet, ...name.split('|')))
-  return amounts.some((each) => each === null) ? NOT_KNOWN : of(amounts.map((each) => each ?? 0n))
+  return tag === VALUE_PER_GAS_TAG ? littleEndian(Uint8Array.from(value)) : 0n
 }
 
 type Counting = { readonly runtime: Runtime; readonly call: CallTree; readonly pallet: string }
 type Count = (counting: Counting) => Spending
 
+const nothing: Count = () => NOTHING
+
+const takingNothing = (...calls: readonly string[]): Readonly<Record<string, Count>> =>
+  Object.fromEntries(calls.map((name) => [name, nothing]))
+
+/** The amount in a field. */
 const field =
   (name: string): Count =>
   ({ call }) =>
-    exactly(amountIn(call, name))
+    exactly(integerIn(call, name))
 
-/** The pallet takes the amount in a field, or the whole balance if that is less. */
-const fieldAtMost =
-  (name: string): Count =>
-  ({ call }) =>
-    upTo(amountIn(call, name))
-
-const deposit =
-  (...names: readonly string[]): Count =>
-  ({ runtime, pallet }) =>
-    deposits(runtime, pallet, names, (each) => exactly(each.reduce((sum, one) => sum + one, 0n)))
-
-/** A deposit that may already have been made. */
-const depositAtMost =
-  (...names: readonly string[]): Count =>
-  ({ runtime, pallet }) =>
-    deposits(runtime, pallet, names, (each) => upTo(each.reduce((sum, one) => sum + one, 0n)))
-
-const perByte =
-  (base: string, each: string, ...fields: readonly string[]): Count =>
-  ({ runtime, pallet, call }) => {
-    const bytes = fields.reduce((sum, name) => sum + bytesIn(call, name), 0n)
-    return deposits(runtime, pallet, [base, each], ([first = 0n, one = 0n]) => exactly(first + one * bytes))
+/** A sum of the pallet's constants, each times a count; not known if one is missing. `a|b` is a constant with two names. */
+const depositOf =
+  (timesByName: Readonly<Record<string, (call: CallTree) => bigint>>): Count =>
+  ({ runtime, call, pallet }) => {
+    let sum = 0n
+    for (const [names, times] of Object.entries(timesByName)) {
+      const constants = names.split('|').map((name) => constantOf(runtime, pallet, name))
+      const amount = constants.find((each) => each !== null)
+      if (amount === undefined) return NOT_KNOWN
+      sum += amount * times(call)
+    }
+    return exactly(sum)
   }
 
-const nothing: Count = () => NOTHING
+const once = () => 1n
+
+const deposit = (...names: readonly string[]): Count => depositOf(Object.fromEntries(names.map((name) => [name, once])))
+
+const perByte = (base: string, each: string, ...fields: readonly string[]): Count =>
+  depositOf({ [base]: once, [each]: (call) => fields.reduce((sum, name) => sum + bytesIn(call, name), 0n) })
+
+/** The pallet may take less: the deposit may already have been made, or the balance may be less than the amount. */
+const atMost =
+  (count: Count): Count =>
+  (counting) => ({ ...count(counting), needed: 0n })
 
 /** The value and gas of a message. A new program also gets the existential deposit. */
 const message = ({ runtime, call }: Counting): Spending =>
-  exactly(amountIn(call, 'value') + amountIn(call, 'gas_limit') * planckPerGas(runtime))
+  exactly(integerIn(call, 'value') + integerIn(call, 'gas_limit') * planckPerGas(runtime))
 const program: Count = (counting) => both(message(counting), exactly(existentialDeposit(counting.runtime)))
 
 /** The inner call that a voucher pays for. */
@@ -114,22 +91,24 @@ const prepaidIn = (call: CallTree): Value => {
 }
 
 /** The voucher pays for the gas, and the signer pays the value of the message. */
-const prepaid: Count = ({ call }) => exactly(amountIn(prepaidIn(call), 'value'))
+const prepaid: Count = ({ call }) => exactly(integerIn(prepaidIn(call), 'value'))
 
-const multisig: Count = ({ runtime, call }) =>
-  deposits(runtime, 'multisig', ['depositBase', 'depositFactor'], ([base = 0n, each = 0n]) =>
-    upTo(base + each * amountIn(call, 'threshold')),
-  )
+const multisig: Count = atMost(depositOf({ depositBase: once, depositFactor: (call) => integerIn(call, 'threshold') }))
 
-const subAccounts: Count = ({ runtime, call }) =>
-  deposits(runtime, 'identity', ['subAccountDeposit'], ([each = 0n]) => upTo(each * countIn(call, 'subs')))
+const subAccounts: Count = atMost(
+  depositOf({ subAccountDeposit: (call) => BigInt(itemsOf(fieldOf(call, 'subs')).length) }),
+)
+
+/** The calls in the fields of a call, and in its lists. */
+const innerCalls = ({ fields }: CallTree): readonly CallTree[] =>
+  fields
+    .flatMap(({ value }) => (value.kind === 'list' ? value.items : [value]))
+    .flatMap((value) => (value.kind === 'call' ? [value] : []))
 
 const inside: Count = ({ runtime, call }) =>
-  call.fields
-    .flatMap(({ value }) => (value.kind === 'list' ? value.items : [value]))
-    .reduce((sum, value) => (value.kind === 'call' ? both(sum, spentByOne(runtime, value)) : sum), NOTHING)
+  innerCalls(call).reduce((sum, inner) => both(sum, spentByOne(runtime, inner)), NOTHING)
 
-const mintPrice = ({ call }: Counting): Spending => exactly(amountIn(fieldOf(call, 'witness_data'), 'mint_price'))
+const mintPrice = ({ call }: Counting): Spending => exactly(integerIn(fieldOf(call, 'witness_data'), 'mint_price'))
 
 const NFTS: Readonly<Record<string, Count>> = {
   create: deposit('collectionDeposit|classDeposit'),
@@ -139,27 +118,20 @@ const NFTS: Readonly<Record<string, Count>> = {
   set_class_metadata: perByte('metadataDepositBase', 'depositPerByte', 'data'),
   set_attribute: perByte('attributeDepositBase', 'depositPerByte', 'key', 'value'),
   buy_item: field('bid_price'),
-  transfer: nothing,
-  burn: nothing,
-  approve_transfer: nothing,
-  set_price: nothing,
+  ...takingNothing('transfer', 'burn', 'approve_transfer', 'set_price'),
 }
 
 const ASSETS: Readonly<Record<string, Count>> = {
   create: deposit('assetDeposit'),
   set_metadata: perByte('metadataDepositBase', 'metadataDepositPerByte', 'name', 'symbol'),
-  approve_transfer: depositAtMost('approvalDeposit'),
+  approve_transfer: atMost(deposit('approvalDeposit')),
   touch: deposit('assetAccountDeposit'),
-  transfer: nothing,
-  transfer_keep_alive: nothing,
-  transfer_approved: nothing,
-  mint: nothing,
-  burn: nothing,
+  ...takingNothing('transfer', 'transfer_keep_alive', 'transfer_approved', 'mint', 'burn'),
 }
 
 /** By pallet and call. What an inner call takes from another account than the signer is not counted. */
 const COUNTS: Readonly<Record<string, Readonly<Record<string, Count>>>> = {
-  system: { remark: nothing, remark_with_event: nothing },
+  system: takingNothing('remark', 'remark_with_event'),
   balances: {
     transfer: field('value'),
     transfer_allow_death: field('value'),
@@ -172,63 +144,47 @@ const COUNTS: Readonly<Record<string, Readonly<Record<string, Count>>>> = {
     send_reply: message,
     upload_program: program,
     create_program: program,
-    upload_code: nothing,
-    claim_value: nothing,
+    ...takingNothing('upload_code', 'claim_value'),
   },
   gear_voucher: {
     issue: field('balance'),
     update: field('balance_top_up'),
     call: prepaid,
-    revoke: nothing,
-    decline: nothing,
+    ...takingNothing('revoke', 'decline'),
   },
   staking: {
-    bond: fieldAtMost('value'),
-    bond_extra: fieldAtMost('max_additional'),
-    ...Object.fromEntries(
-      ['unbond', 'rebond', 'nominate', 'chill', 'validate', 'set_payee', 'withdraw_unbonded', 'payout_stakers'].map(
-        (name) => [name, nothing],
-      ),
-    ),
+    bond: atMost(field('value')),
+    bond_extra: atMost(field('max_additional')),
+    ...takingNothing('unbond', 'rebond', 'withdraw_unbonded', 'nominate', 'chill', 'validate', 'set_payee'),
+    payout_stakers: nothing,
   },
   staking_rewards: { refill: field('value') },
-  nomination_pools: { join: field('amount'), unbond: nothing, claim_payout: nothing, withdraw_unbonded: nothing },
+  nomination_pools: { join: field('amount'), ...takingNothing('unbond', 'claim_payout', 'withdraw_unbonded') },
   vesting: {
-    vest: nothing,
-    vest_other: nothing,
-    vested_transfer: ({ call }) => exactly(amountIn(fieldOf(call, 'schedule'), 'locked')),
+    vested_transfer: ({ call }) => exactly(integerIn(fieldOf(call, 'schedule'), 'locked')),
+    ...takingNothing('vest', 'vest_other'),
   },
   // The multisig account pays for the inner call.
   multisig: {
     as_multi: multisig,
     approve_as_multi: multisig,
-    as_multi_threshold_1: nothing,
-    cancel_as_multi: nothing,
+    ...takingNothing('as_multi_threshold_1', 'cancel_as_multi'),
   },
   proxy: {
-    proxy: nothing,
-    proxy_announced: nothing,
-    add_proxy: depositAtMost('proxyDepositBase', 'proxyDepositFactor'),
+    add_proxy: atMost(deposit('proxyDepositBase', 'proxyDepositFactor')),
     create_pure: deposit('proxyDepositBase', 'proxyDepositFactor'),
-    announce: depositAtMost('announcementDepositBase', 'announcementDepositFactor'),
-    remove_proxy: nothing,
-    remove_proxies: nothing,
+    announce: atMost(deposit('announcementDepositBase', 'announcementDepositFactor')),
+    ...takingNothing('proxy', 'proxy_announced', 'remove_proxy', 'remove_proxies'),
   },
-  utility: {
-    batch: inside,
-    batch_all: inside,
-    force_batch: inside,
-    if_else: inside,
-    as_derivative: nothing,
-  },
+  utility: { batch: inside, batch_all: inside, force_batch: inside, if_else: inside, as_derivative: nothing },
   identity: {
     set_subs: subAccounts,
-    add_sub: depositAtMost('subAccountDeposit'),
+    add_sub: atMost(deposit('subAccountDeposit')),
     request_judgement: field('max_fee'),
     clear_identity: nothing,
   },
   indices: { claim: deposit('deposit') },
-  session: { set_keys: depositAtMost('keyDeposit'), purge_keys: nothing },
+  session: { set_keys: atMost(deposit('keyDeposit')), purge_keys: nothing },
   referenda: { submit: deposit('submissionDeposit') },
   nfts: NFTS,
   uniques: NFTS,
@@ -247,10 +203,8 @@ const spentByOne = (runtime: Runtime, call: CallTree): Spending => {
 }
 
 const gasIn = (runtime: Runtime, call: CallTree): bigint => {
-  const own = call.functionName.startsWith('gear.') ? amountIn(call, 'gas_limit') * planckPerGas(runtime) : 0n
-  return call.fields
-    .flatMap(({ value }) => (value.kind === 'list' ? value.items : [value]))
-    .reduce((sum, value) => (value.kind === 'call' ? sum + gasIn(runtime, value) : sum), own)
+  const own = call.functionName.startsWith('gear.') ? integerIn(call, 'gas_limit') * planckPerGas(runtime) : 0n
+  return innerCalls(call).reduce((sum, inner) => sum + gasIn(runtime, inner), own)
 }
 
 /** The price of the gas of all messages in a call and its inner calls, in planck, whoever pays it. Pure. */
@@ -263,7 +217,7 @@ export const gasPaidBy = (runtime: Runtime, call: Hex): bigint => {
 export const gasOnVoucher = (runtime: Runtime, call: Hex): bigint => {
   const tree = treeOf(runtime, call)
   if (tree?.functionName !== 'gear_voucher.call') return 0n
-  return amountIn(prepaidIn(tree), 'gas_limit') * planckPerGas(runtime)
+  return integerIn(prepaidIn(tree), 'gas_limit') * planckPerGas(runtime)
 }
 
 /** What a call takes from its signer, with all calls in a batch. Pure. */

@@ -4,6 +4,7 @@ import type { Hex } from '../chain.ts'
 import { NodeUnavailable, type Question, question, RpcError } from '../node/rpc.ts'
 import { bytes, hash, MalformedAnswer, nullable, record } from '../node/wire.ts'
 import type { Runtime } from './runtime.ts'
+import { fromHex, littleEndian } from './scale.ts'
 
 /** twox128("Timestamp") ‖ twox128("Now"): the same key in every runtime. */
 const TIMESTAMP_NOW: Hex = '0xf0c365c3cf59d671eb72da0e7a4113c49f1f0515f462cdcf84e0f1d6045dfcbb'
@@ -20,18 +21,27 @@ export const storageKey = (
   return registry.createType('StorageKey', parts.length === 0 ? found : [found, [...parts]]).toHex()
 }
 
-/** Asks for a stored value; null if nothing is stored. */
-export const storageQuestion = (key: Hex, blockHash: Hex): Question<Hex | null> =>
-  question('state_getStorage', [key, blockHash], nullable(bytes))
+/** An entry of a pallet's storage; `parts` are the keys of a map. Names are in camel case. */
+export type EntryPath = { readonly pallet: string; readonly entry: string; readonly parts?: readonly unknown[] }
 
-/** Decodes a little-endian integer, as in SCALE's fixed-width integers. */
-export const littleEndian = (data: Hex): bigint =>
-  data === '0x' ? 0n : BigInt(`0x${Buffer.from(data.slice(2), 'hex').reverse().toString('hex')}`)
+/** Asks for a stored value at the end of a block; null if nothing is stored. */
+export const storageQuestion = (
+  runtime: Runtime,
+  { pallet, entry, parts }: EntryPath,
+  blockHash: Hex,
+): Question<Hex | null> =>
+  question('state_getStorage', [storageKey(runtime, pallet, entry, parts), blockHash], nullable(bytes))
+
+/** The same question with a converted answer. Pure. */
+export const converted = <From, To>(asked: Question<From>, convert: (value: From) => To): Question<To> => ({
+  ...asked,
+  parse: (answer) => convert(asked.parse(answer)),
+})
 
 /** Asks for the time of a block, in milliseconds. */
 export const timestampQuestion = (blockHash: Hex): Question<number> =>
   question('state_getStorage', [TIMESTAMP_NOW, blockHash], (value) =>
-    Number(littleEndian(nullable(bytes)(value) ?? '0x')),
+    Number(littleEndian(fromHex(nullable(bytes)(value) ?? '0x'))),
   )
 
 /** Whether an error means that the node pruned the block or its state (sp_blockchain, Error::UnknownBlock). */
@@ -39,7 +49,7 @@ export const isForgotten = ({ message, data }: RpcError): boolean =>
   /discarded|unknown ?block|not found in the database/i.test(`${message} ${typeof data === 'string' ? data : ''}`)
 
 /** Resolves to null if the node has pruned what is asked for. @throws NodeUnavailable for any other failure. */
-export const unlessForgotten = async <Told>(asked: Promise<Told>): Promise<Told | null> => {
+export const unlessForgotten = async <T>(asked: Promise<T>): Promise<T | null> => {
   try {
     return await asked
   } catch (error) {

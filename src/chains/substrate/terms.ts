@@ -1,6 +1,6 @@
 import type { SubstrateUnsigned, Unsigned } from '../chain.ts'
 import type { Terms } from '../terms.ts'
-import type { FinalHead } from './blocks.ts'
+import type { FinalState } from './blocks.ts'
 import type { SubstrateNode } from './node.ts'
 import { unsignedOf, withMargin } from './prepare.ts'
 import { gasPaidBy } from './spending.ts'
@@ -10,9 +10,9 @@ import { feeQuestion } from './weigh.ts'
 export const createTerms = (input: {
   readonly node: SubstrateNode
   readonly ours: (unsigned: Unsigned) => SubstrateUnsigned
-  readonly recentHead: () => Promise<FinalHead>
+  readonly recentState: () => Promise<FinalState>
 }): Terms => {
-  const { node, ours, recentHead } = input
+  const { node, ours, recentState } = input
   const feeOf = async (unsigned: SubstrateUnsigned): Promise<bigint> =>
     withMargin(await node.rpc.ask(feeQuestion(unsigned, unsigned.blockHash)))
   return {
@@ -34,13 +34,10 @@ export const createTerms = (input: {
       return fee + tip + gasPaidBy(runtime, call)
     },
     ordinaryFee: async () => {
-      const head = await recentHead()
-      const runtime = await node.runtimes.of(head.version, head.ref.hash)
-      const { nobody } = node.row
-      const payment = { to: nobody, value: 1n, input: '0x' } as const
-      return feeOf(
-        unsignedOf(node, runtime, { intent: payment, from: nobody, nonce: 0, head, eraBlocks: node.row.era.least }),
-      )
+      const { nobody, era } = node.row
+      const intent = { to: nobody, value: 1n, input: '0x' } as const
+      const state = await recentState()
+      return feeOf(unsignedOf(node, { ...state, intent, from: nobody, nonce: 0, eraBlocks: era.least }))
     },
   }
 }

@@ -7,9 +7,9 @@
 
 import type { Movement } from '../chain.ts'
 import { MalformedAnswer } from '../node/wire.ts'
-import { ASSET_CONTRACTS, collectionContract, oldCollectionContract } from './contracts.ts'
-import type { ChainEvent, CodecValue } from './events.ts'
-import { feesOf, mayBeFee, tellsFees } from './fees.ts'
+import { ASSET_CONTRACTS, collectionContract, type NftPallet } from './contracts.ts'
+import { type ChainEvent, type CodecValue, nameOf, valuesOf } from './events.ts'
+import { feesOf, mayBeFee, reportsFees } from './fees.ts'
 import type { SubstrateNode } from './node.ts'
 import type { Runtime } from './runtime.ts'
 import { vnftTransfer } from './vnft-events.ts'
@@ -17,110 +17,106 @@ import { vnftTransfer } from './vnft-events.ts'
 /** A movement, with the event's index in the block. `extrinsic`: the extrinsic's index; null for an event outside of any. */
 export type EventMovement = Movement & { readonly logIndex: number; readonly extrinsic: number | null }
 
-/** An address as text or as the codec's value. */
-type End = string | CodecValue
-type Ends = { readonly from: End; readonly to: End }
 /** Returns a field by its index. */
-type Field = (place: number) => CodecValue
+type Field = (index: number) => CodecValue
+type Context = {
+  readonly runtime: Pick<Runtime, 'storage'>
+  readonly nobody: string
+  readonly before: ChainEvent | null
+}
 /** Reads the movement of an event; null if nothing moves. */
-type Reader = (
-  field: Field,
-  context: { readonly nobody: string; readonly before: ChainEvent | null },
-) => Movement | null
+type Reader = (field: Field, context: Context) => Movement | null
 
-const between = ({ from, to }: Ends) => ({ from: String(from), to: String(to) })
+/** What moves. */
+type Thing = Pick<Movement, 'standard' | 'contract' | 'tokenId'>
+/** The indices of the fields. Without an index `from` or `to` is nobody, and the amount is 1. */
+type Places = { readonly from?: number; readonly to?: number; readonly amount?: number }
 
-const coin = (ends: Ends, amount: CodecValue): Movement => ({
-  standard: 'native',
-  contract: null,
-  tokenId: null,
-  ...between(ends),
-  amount: BigInt(String(amount)),
-})
+const moving =
+  (thingOf: (field: Field, context: Context) => Thing, { from, to, amount }: Places): Reader =>
+  (field, context) => {
+    const end = (index: number | undefined) => (index === undefined ? context.nobody : String(field(index)))
+    const moved = amount === undefined ? 1n : BigInt(String(field(amount)))
+    return { ...thingOf(field, context), from: end(from), to: end(to), amount: moved }
+  }
+
+const COIN: Thing = { standard: 'native', contract: null, tokenId: null }
+
+const coins = (places: Places): Reader => moving(() => COIN, places)
 
 /** Runtimes also emit deposits and withdrawals of 0. */
-const unlessNothing = (movement: Movement): Movement | null => (movement.amount === 0n ? null : movement)
+const unlessZero =
+  (read: Reader): Reader =>
+  (field, context) => {
+    const movement = read(field, context)
+    return movement?.amount === 0n ? null : movement
+  }
 
-const comesAt =
-  (who: number, amount = who + 1): Reader =>
-  (field, { nobody }) =>
-    unlessNothing(coin({ from: nobody, to: field(who) }, field(amount)))
-
-const goesAt =
-  (who: number, amount = who + 1): Reader =>
-  (field, { nobody }) =>
-    unlessNothing(coin({ from: field(who), to: nobody }, field(amount)))
+const coinsTo = (to: number): Reader => unlessZero(coins({ to, amount: to + 1 }))
+const coinsFrom = (from: number): Reader => unlessZero(coins({ from, amount: from + 1 }))
 
 /** Governance set a balance. The event before it has the amount of the change. */
 const balanceSet: Reader = (field, { nobody, before }) => {
-  const amount = before?.pallet === 'Balances' ? [...before.fields.values()][0] : undefined
-  if (amount === undefined) return null
-  if (before?.name === 'Issued') return coin({ from: nobody, to: field(0) }, amount)
-  return before?.name === 'Rescinded' ? coin({ from: field(0), to: nobody }, amount) : null
+  const [amount] = before === null ? [] : valuesOf(before)
+  if (before === null || amount === undefined) return null
+  const isIssued = nameOf(before) === 'Balances.Issued'
+  if (!isIssued && nameOf(before) !== 'Balances.Rescinded') return null
+  const account = String(field(0))
+  const ends = isIssued ? { from: nobody, to: account } : { from: account, to: nobody }
+  return { ...COIN, ...ends, amount: BigInt(String(amount)) }
 }
 
 const COINS: Readonly<Record<string, Reader>> = {
-  'Balances.Deposit': comesAt(0),
-  'Balances.Withdraw': goesAt(0),
-  'Balances.Transfer': (field) => coin({ from: field(0), to: field(1) }, field(2)),
-  'Balances.ReserveRepatriated': (field) => coin({ from: field(0), to: field(1) }, field(2)),
-  'Balances.TransferOnHold': (field) => coin({ from: field(1), to: field(2) }, field(3)),
-  'Balances.TransferAndHold': (field) => coin({ from: field(1), to: field(2) }, field(3)),
-  'Balances.Minted': comesAt(0),
-  'Balances.Restored': comesAt(0),
-  'Balances.Burned': goesAt(0),
-  'Balances.BurnedHeld': goesAt(1),
-  'Balances.Suspended': goesAt(0),
-  'Balances.Slashed': goesAt(0),
-  'Balances.DustLost': goesAt(0),
+  'Balances.Deposit': coinsTo(0),
+  'Balances.Withdraw': coinsFrom(0),
+  'Balances.Transfer': coins({ from: 0, to: 1, amount: 2 }),
+  'Balances.ReserveRepatriated': coins({ from: 0, to: 1, amount: 2 }),
+  'Balances.TransferOnHold': coins({ from: 1, to: 2, amount: 3 }),
+  'Balances.TransferAndHold': coins({ from: 1, to: 2, amount: 3 }),
+  'Balances.Minted': coinsTo(0),
+  'Balances.Restored': coinsTo(0),
+  'Balances.Burned': coinsFrom(0),
+  'Balances.BurnedHeld': coinsFrom(1),
+  'Balances.Suspended': coinsFrom(0),
+  'Balances.Slashed': coinsFrom(0),
+  'Balances.DustLost': coinsFrom(0),
   'Balances.BalanceSet': balanceSet,
 }
 
 /** The readers for an instance of pallet_assets. */
 const assetsOf = ([pallet, contractOf]: [string, (id: CodecValue) => string]): Readonly<Record<string, Reader>> => {
-  const asset = (field: Field, ends: Ends, amount: CodecValue): Movement => ({
-    standard: 'erc20',
-    contract: contractOf(field(0)),
-    tokenId: null,
-    ...between(ends),
-    amount: BigInt(String(amount)),
-  })
-  const comes: Reader = (field, { nobody }) => asset(field, { from: nobody, to: field(1) }, field(2))
-  const goes: Reader = (field, { nobody }) => asset(field, { from: field(1), to: nobody }, field(2))
+  const assets = (places: Places): Reader =>
+    moving((field) => ({ standard: 'erc20', contract: contractOf(field(0)), tokenId: null }), places)
   return {
-    [`${pallet}.Transferred`]: (field) => asset(field, { from: field(1), to: field(2) }, field(3)),
-    [`${pallet}.Issued`]: comes,
-    [`${pallet}.Deposited`]: comes,
-    [`${pallet}.Burned`]: goes,
-    [`${pallet}.Withdrawn`]: goes,
+    [`${pallet}.Transferred`]: assets({ from: 1, to: 2, amount: 3 }),
+    [`${pallet}.Issued`]: assets({ to: 1, amount: 2 }),
+    [`${pallet}.Deposited`]: assets({ to: 1, amount: 2 }),
+    [`${pallet}.Burned`]: assets({ from: 1, amount: 2 }),
+    [`${pallet}.Withdrawn`]: assets({ from: 1, amount: 2 }),
   }
 }
 
 const ASSETS: Readonly<Record<string, Reader>> = Object.assign({}, ...Object.entries(ASSET_CONTRACTS).map(assetsOf))
 
 /** The readers for Nfts or Uniques. */
-const items = (pallet: string, contractOf: (id: string) => string): Readonly<Record<string, Reader>> => {
-  const item = (field: Field, ends: Ends): Movement => ({
+const itemsOf = (events: 'Nfts' | 'Uniques', pallet: NftPallet): Readonly<Record<string, Reader>> => {
+  const itemIn = (field: Field, { runtime }: Context): Thing => ({
     standard: 'erc721',
-    contract: contractOf(String(field(0))),
+    contract: collectionContract(runtime, { pallet, id: String(field(0)) }),
     tokenId: BigInt(String(field(1))),
-    ...between(ends),
-    amount: 1n,
   })
   return {
-    [`${pallet}.Issued`]: (field, { nobody }) => item(field, { from: nobody, to: field(2) }),
-    [`${pallet}.Transferred`]: (field) => item(field, { from: field(2), to: field(3) }),
-    [`${pallet}.Burned`]: (field, { nobody }) => item(field, { from: field(2), to: nobody }),
+    [`${events}.Issued`]: moving(itemIn, { to: 2 }),
+    [`${events}.Transferred`]: moving(itemIn, { from: 2, to: 3 }),
+    [`${events}.Burned`]: moving(itemIn, { from: 2 }),
   }
 }
 
-const READERS = { ...COINS, ...ASSETS, ...items('Nfts', collectionContract) }
-const WITH_NFTS = { ...READERS, ...items('Uniques', oldCollectionContract) }
-const WITHOUT_NFTS = { ...READERS, ...items('Uniques', collectionContract) }
+const READERS = { ...COINS, ...ASSETS, ...itemsOf('Nfts', 'nfts'), ...itemsOf('Uniques', 'uniques') }
 
 /** On a runtime that does not report fees, any deposit or withdrawal of an extrinsic may be a fee, so all are excluded. */
 const isFee = (runtime: Pick<Runtime, 'metadata'>, events: readonly ChainEvent[]) => {
-  if (!tellsFees(runtime)) return mayBeFee
+  if (!reportsFees(runtime)) return mayBeFee
   const places = new Set(feesOf(events).flatMap((fee) => fee.places))
   return (_: ChainEvent, place: number): boolean => places.has(place)
 }
@@ -130,23 +126,21 @@ export const transfersOf = (
   { runtime, row }: { readonly runtime: Pick<Runtime, 'storage' | 'metadata'>; readonly row: SubstrateNode['row'] },
   events: readonly ChainEvent[],
 ): readonly EventMovement[] => {
-  const readers: Readonly<Record<string, Reader>> = runtime.storage.nfts === undefined ? WITHOUT_NFTS : WITH_NFTS
-  const { nobody } = row
   const isOfFee = isFee(runtime, events)
   return events.flatMap((event, logIndex) => {
-    const { pallet, name, fields, extrinsic } = event
+    const { pallet, name, extrinsic } = event
     if (isOfFee(event, logIndex)) return []
-    const values = [...fields.values()]
-    const field: Field = (place) => {
-      const value = values[place]
-      if (value === undefined) throw new MalformedAnswer(`${place + 1} fields of ${pallet}.${name}`)
+    const values = valuesOf(event)
+    const field: Field = (index) => {
+      const value = values[index]
+      if (value === undefined) throw new MalformedAnswer(`${index + 1} fields of ${pallet}.${name}`)
       return value
     }
-    const read = readers[`${pallet}.${name}`]
+    const read = READERS[`${pallet}.${name}`]
     const movement =
       read === undefined
         ? vnftTransfer(row, { pallet, name, message: values[0] })
-        : read(field, { nobody, before: events[logIndex - 1] ?? null })
+        : read(field, { runtime, nobody: row.nobody, before: events[logIndex - 1] ?? null })
     return movement === null ? [] : [{ ...movement, logIndex, extrinsic }]
   })
 }

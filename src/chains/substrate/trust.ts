@@ -20,11 +20,12 @@ import type { Hex, SubstrateUnsigned } from '../chain.ts'
 import type { SubstrateNetworkRow } from '../networks.ts'
 import { type Question, question, type Rpc } from '../node/rpc.ts'
 import { bytes } from '../node/wire.ts'
-import { assemble, toHex } from './extrinsic.ts'
+import { assemble } from './extrinsic.ts'
 import { askMetadata, type MetadataPins, type Runtime, versionQuestion } from './runtime.ts'
+import { toHex } from './scale.ts'
 import type { Part } from './signed-extensions.ts'
 import { finalizedHashQuestion } from './storage.ts'
-import { harmlessCall } from './weigh.ts'
+import { harmlessCall, NO_SIGNATURE } from './weigh.ts'
 
 /** The implicit parts of a payload that covers the metadata hash: exactly these, in this order. */
 const BOUND: readonly Part[] = ['spec_version', 'transaction_version', 'genesis_hash', 'birth_hash', 'metadata_hash']
@@ -56,7 +57,6 @@ const isBound = ({ form: { implicit } }: Runtime): boolean =>
 const EXTERNAL = '02'
 /** Result::Err, TransactionValidityError::Unknown, UnknownTransaction::CannotLookup. */
 const CANNOT_LOOK_UP = '0x010100'
-const NO_SIGNATURE = new Uint8Array(64).fill(1)
 const ANY_HASH: Hex = `0x${'00'.repeat(32)}`
 
 /**

@@ -3,15 +3,15 @@
 
 import { encodeAddress } from '@polkadot/util-crypto/address'
 import type { Hex } from '../chain.ts'
-import { toHex } from './extrinsic.ts'
 import type { Runtime } from './runtime.ts'
+import { fromHex, littleEndian, toHex } from './scale.ts'
 
 /** The maximum nesting; a runtime accepts no deeper call (sp_api, MAX_EXTRINSIC_DEPTH). */
 const DEPTH_MAX = 256
 /** The maximum number of values. A list of values without bytes can have any length, so the size of the data is no limit. */
 const VALUES_MAX = 50_000
 const ACCOUNT_BYTES = 32
-const UTF8 = new TextDecoder('utf-8', { fatal: true })
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 export type Field = { readonly name: string; readonly value: Value }
 
@@ -48,9 +48,6 @@ const take = (cursor: Cursor, length: number): Uint8Array => {
 
 const takeByte = (cursor: Cursor): number => take(cursor, 1)[0] ?? 0
 
-const unsigned = (data: Uint8Array): bigint =>
-  data.length === 0 ? 0n : BigInt(`0x${Buffer.from(data).reverse().toString('hex')}`)
-
 /** Decodes a compact integer. The two lowest bits of the first byte select the length. */
 const takeCompact = (cursor: Cursor): bigint => {
   const first = takeByte(cursor)
@@ -59,7 +56,7 @@ const takeCompact = (cursor: Cursor): bigint => {
   const isShort = mode !== 3
   const length = isShort ? mode * 2 : (first >> 2) + 4
   if (isShort) cursor.at -= 1
-  const number = unsigned(take(cursor, length)) >> (isShort ? 2n : 0n)
+  const number = littleEndian(take(cursor, length)) >> (isShort ? 2n : 0n)
   const least =
     mode === 1 ? 1n << 6n : mode === 2 ? 1n << 14n : length === 4 ? 1n << 30n : 1n << BigInt(8 * (length - 1))
   if (number < least) throw new Unreadable('a number in more bytes than it takes')
@@ -78,7 +75,7 @@ const PRIMITIVE_INTEGER = /^([UI])(8|16|32|64|128|256)$/
 const readPrimitive = (cursor: Cursor, name: string): Value => {
   const [, sign, bits] = PRIMITIVE_INTEGER.exec(name) ?? []
   if (bits !== undefined) {
-    const value = unsigned(take(cursor, Number(bits) / 8))
+    const value = littleEndian(take(cursor, Number(bits) / 8))
     return { kind: 'integer', value: sign === 'I' ? BigInt.asIntN(Number(bits), value) : value }
   }
   if (name === 'Bool') {
@@ -213,8 +210,7 @@ export const callType = ({ metadata }: Runtime): TypeId => metadata.asLatest.ext
 
 /** Decodes a value. null unless the data is exactly one value in canonical encoding, within the limits. Pure. */
 export const valueAs = (runtime: Runtime, type: TypeId, data: Hex): Value | null => {
-  const bytes = Buffer.from(data.slice(2), 'hex')
-  const cursor: Cursor = { runtime, callType: Number(callType(runtime)), data: bytes, at: 0, left: VALUES_MAX }
+  const cursor: Cursor = { runtime, callType: Number(callType(runtime)), data: fromHex(data), at: 0, left: VALUES_MAX }
   try {
     const value = readValue(cursor, type, 0)
     return cursor.at === cursor.data.length ? value : null
@@ -224,10 +220,42 @@ export const valueAs = (runtime: Runtime, type: TypeId, data: Hex): Value | null
   }
 }
 
+const NOTHING: Value = { kind: 'nothing' }
+
 /** A field of a record or a call; `nothing` if there is no such field. Pure. */
-export const fieldOf = (value: Value | null, name: string): Value =>
-  (value?.kind === 'record' || value?.kind === 'call'
-    ? value.fields.find((each) => each.name === name)?.value
-    : null) ?? {
-    kind: 'nothing',
+export const fieldOf = (value: Value | null, name: string): Value => {
+  const fields = value?.kind === 'record' || value?.kind === 'call' ? value.fields : []
+  return fields.find((each) => each.name === name)?.value ?? NOTHING
+}
+
+/** null if the value is not an integer. Pure. */
+export const integerOf = (value: Value | null | undefined): bigint | null =>
+  value?.kind === 'integer' ? value.value : null
+
+/** An integer field; 0 if it is missing or not an integer. Pure. */
+export const integerIn = (value: Value | null, name: string): bigint => integerOf(fieldOf(value, name)) ?? 0n
+
+/** The items of a list; none if the value is not a list. Pure. */
+export const itemsOf = (value: Value | undefined): readonly Value[] => (value?.kind === 'list' ? value.items : [])
+
+/** null if the value is not an address. Pure. */
+export const addressIn = (value: Value | null, name: string): string | null => {
+  const field = fieldOf(value, name)
+  return field.kind === 'address' ? field.value : null
+}
+
+/** Whether a field is true. Pure. */
+export const isTrueIn = (value: Value | null, name: string): boolean => {
+  const field = fieldOf(value, name)
+  return field.kind === 'bool' && field.value === 'true'
+}
+
+/** A field of bytes as text; '' if it is missing or not valid UTF-8. Pure. */
+export const textIn = (value: Value | null, name: string): string => {
+  const field = fieldOf(value, name)
+  try {
+    return field.kind === 'bytes' ? UTF8.decode(fromHex(field.value)) : ''
+  } catch {
+    return ''
   }
+}

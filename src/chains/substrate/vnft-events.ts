@@ -6,7 +6,7 @@
 import type { Hex, Movement } from '../chain.ts'
 import type { SubstrateNetworkRow } from '../networks.ts'
 import { bytes, hash, isRecord } from '../node/wire.ts'
-import { addressOf } from './address.ts'
+import { programAddress } from './address.ts'
 import type { CodecValue } from './events.ts'
 import { decodePayload, type SailsItem } from './sails.ts'
 
@@ -45,7 +45,7 @@ export const vnftTransfer = (
   const payload = bytes(message.payload)
   const told = payload.startsWith(SERVICE_PREFIX) ? toldBy(payload) : null
   if (told === null) return null
-  const account = (actor: unknown) => addressOf(row, Buffer.from(hash(actor).slice(2), 'hex'))
+  const account = (actor: unknown) => programAddress(row, hash(actor))
   return {
     standard: 'erc721',
     contract: hash(message.source),

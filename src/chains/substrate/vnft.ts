@@ -3,8 +3,9 @@
 
 import { AppError } from '../../errors.ts'
 import type { Hex, Intent, MintRequest, TransferNftRequest } from '../chain.ts'
-import { readNow } from './blocks.ts'
-import { actorId, askPrograms, type Reply } from './gear.ts'
+import { actorId, programAddress } from './address.ts'
+import { readFinalState } from './blocks.ts'
+import { askPrograms, type Reply } from './gear.ts'
 import type { SubstrateNode } from './node.ts'
 import type { Runtime } from './runtime.ts'
 import { decodePayload, encodePayload, isOf, type SailsItem } from './sails.ts'
@@ -28,21 +29,18 @@ const METADATA_REPLY = item('TokenMetadataById', `Option<${TOKEN_METADATA}>`)
 /** The sender of queries; programs do not look at it. */
 const NOBODY: Hex = `0x${'00'.repeat(32)}`
 
-/** The address of a program. @param contract its id in hex, as parseContract returns it */
-type AddressOf = (contract: string) => string
-
-const mintPayload = ({ recipient, uri, metadata }: MintRequest): Hex => {
-  const { name = '', description = '', image = '' } = metadata ?? {}
-  return encodePayload(MINT, [actorId(recipient), [name, description, image, uri]])
-}
+const query = (asked: SailsItem, contract: string, values: readonly unknown[] = [], from: string = NOBODY) => ({
+  from,
+  to: contract,
+  input: encodePayload(asked, values),
+  value: 0n,
+})
 
 const mintRefusal = (from: string, mint: Reply | null, minters: Reply | null): AppError => {
   const listed = minters === null ? null : decodePayload(MINTERS_REPLY, minters.payload)?.[0]
   if (minters?.failure === null && Array.isArray(listed) && !listed.includes(actorId(from))) {
-    return new AppError(
-      'mint_unauthorized',
-      `Only the minters of contract_address may mint, and ${from} is none of them.`,
-    )
+    const sentence = `Only the minters of contract_address may mint, and ${from} is none of them.`
+    return new AppError('mint_unauthorized', sentence)
   }
   const why =
     mint === null
@@ -55,35 +53,31 @@ const mintRefusal = (from: string, mint: Reply | null, minters: Reply | null): A
  * Mints a token, after a simulation on the program. The program stores the metadata's name and description, its image as `media`
  * and its URI as `reference`. Without metadata it stores only the `reference`.
  */
-export const mintIntent = async (
-  node: SubstrateNode,
-  { request, addressOf }: { readonly request: MintRequest; readonly addressOf: AddressOf },
-): Promise<Intent> => {
-  const { from } = request
-  const to = addressOf(request.contract)
-  const input = mintPayload(request)
-  const { head, runtime } = await readNow(node)
-  const [mint = null, minters = null] = await askPrograms(node, {
-    runtime,
-    blockHash: head.hash,
-    messages: [
-      { from, to, input, value: 0n },
-      { from, to, input: encodePayload(MINTERS, []), value: 0n },
-    ],
-  })
+export const mintIntent = async (node: SubstrateNode, request: MintRequest): Promise<Intent> => {
+  const { from, contract, recipient, uri, metadata } = request
+  const { name = '', description = '', image = '' } = metadata ?? {}
+  const minting = query(MINT, contract, [actorId(recipient), [name, description, image, uri]], from)
+  const { head, runtime } = await readFinalState(node)
+  const messages = [minting, query(MINTERS, contract, [], from)]
+  const [mint = null, minters = null] = await askPrograms(node, { runtime, blockHash: head.hash, messages })
   const isDone = mint !== null && mint.failure === null && isOf(MINT, mint.payload)
   if (!isDone) throw mintRefusal(from, mint, minters)
-  return { to, value: 0n, input }
+  return { to: programAddress(node.row, contract), value: 0n, input: minting.input }
 }
 
-/** Transfers a token. Pure. */
-export const transferIntent = (
+/** Transfers a token. */
+export const transferIntent = async (
+  { row }: SubstrateNode,
   { contract, recipient, tokenId, amount }: TransferNftRequest,
-  addressOf: AddressOf,
-): Intent => {
+): Promise<Intent> => {
   if (amount !== 1n) throw new AppError('invalid_input', 'Field "amount" must be 1 for a token of a VNFT program.')
   if (tokenId >= U256_END) throw new AppError('invalid_input', 'Field "token_id" must be below 2^256.')
-  return { to: addressOf(contract), value: 0n, input: encodePayload(TRANSFER, [actorId(recipient), tokenId]) }
+  const input = encodePayload(TRANSFER, [actorId(recipient), tokenId])
+  return { to: programAddress(row, contract), value: 0n, input }
+}
+
+export const collectionIntent = async ({ row }: SubstrateNode): Promise<Intent> => {
+  throw new AppError('not_implemented', `Collections of ${row.network} are programs, which are not created here.`)
 }
 
 const isText = (value: unknown): value is string => typeof value === 'string'
@@ -101,42 +95,29 @@ const uriOf = (reply: Reply | null): string | null => {
 /** The URI of each token; null if the program has no metadata for it. */
 export const tokenUris = async (
   node: SubstrateNode,
-  {
-    tokens,
-    addressOf,
-  }: { readonly tokens: readonly { contract: string; tokenId: bigint }[]; readonly addressOf: AddressOf },
+  tokens: readonly { readonly contract: string; readonly tokenId: bigint }[],
 ): Promise<readonly (string | null)[]> => {
-  const { head, runtime } = await readNow(node)
-  const messages = tokens.map(({ contract, tokenId }) => ({
-    from: addressOf(NOBODY),
-    to: addressOf(contract),
-    input: encodePayload(METADATA, [tokenId]),
-    value: 0n,
-  }))
+  const { head, runtime } = await readFinalState(node)
+  const messages = tokens.map(({ contract, tokenId }) => query(METADATA, contract, [tokenId]))
   return (await askPrograms(node, { runtime, blockHash: head.hash, messages })).map(uriOf)
 }
 
-const textOf = (query: SailsItem, reply: Reply | null | undefined): string | null => {
-  const [text] = (reply?.failure === null && decodePayload({ ...query, types: ['Text'] }, reply.payload)) || []
+/** A VNFT program has no metadata of the collection. */
+export const contractUri = async (): Promise<null> => null
+
+const textOf = (asked: SailsItem, reply: Reply | null | undefined): string | null => {
+  const [text] = (reply?.failure === null && decodePayload({ ...asked, types: ['Text'] }, reply.payload)) || []
   return isText(text) ? text : null
 }
 
 /** Asks programs for their names and symbols; null for a program that does not answer these queries of VNFT. */
 export const programNames = async (
   node: SubstrateNode,
-  input: {
-    readonly runtime: Runtime
-    readonly blockHash: Hex
-    readonly contracts: readonly string[]
-    readonly addressOf: AddressOf
-  },
+  input: { readonly runtime: Runtime; readonly blockHash: Hex; readonly contracts: readonly string[] },
 ): Promise<readonly ({ readonly name: string; readonly symbol: string } | null)[]> => {
-  const { contracts, addressOf } = input
+  const { contracts } = input
   if (contracts.length === 0) return []
-  const from = addressOf(NOBODY)
-  const messages = contracts.flatMap((contract) =>
-    [NAME, SYMBOL].map((query) => ({ from, to: addressOf(contract), input: encodePayload(query, []), value: 0n })),
-  )
+  const messages = contracts.flatMap((contract) => [query(NAME, contract), query(SYMBOL, contract)])
   const replies = await askPrograms(node, { ...input, messages })
   return contracts.map((_, index) => {
     const [name, symbol] = [textOf(NAME, replies[2 * index]), textOf(SYMBOL, replies[2 * index + 1])]

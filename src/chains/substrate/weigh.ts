@@ -5,30 +5,24 @@ import { AppError } from '../../errors.ts'
 import type { Hex, SubstrateUnsigned } from '../chain.ts'
 import { NodeUnavailable, type Question, question, RpcError } from '../node/rpc.ts'
 import { bytes, MalformedAnswer } from '../node/wire.ts'
-import { assemble, toHex } from './extrinsic.ts'
+import { assemble } from './extrinsic.ts'
 import { madeCall } from './made-call.ts'
 import type { SubstrateNode } from './node.ts'
 import type { Runtime } from './runtime.ts'
-import { littleEndian } from './storage.ts'
+import { fixedWidth, fromHex, littleEndian, toHex } from './scale.ts'
 
 /** A placeholder: the fee does not depend on the signature. */
-const NO_SIGNATURE = new Uint8Array(64).fill(1)
+export const NO_SIGNATURE = new Uint8Array(64).fill(1)
 const U128_BYTES = 16
-
-const lengthOf = (raw: Hex): Hex => {
-  const length = Buffer.alloc(4)
-  length.writeUInt32LE((raw.length - 2) / 2)
-  return toHex(length)
-}
 
 /** Asks for the fee without the tip: the last field of RuntimeDispatchInfo, in any of its versions. */
 export const feeQuestion = (unsigned: SubstrateUnsigned, blockHash: Hex): Question<bigint> => {
-  const { raw } = assemble(unsigned, NO_SIGNATURE)
-  const input = `${raw}${lengthOf(raw).slice(2)}`
+  const raw = fromHex(assemble(unsigned, NO_SIGNATURE).raw)
+  const input = toHex(Buffer.concat([raw, fixedWidth(BigInt(raw.length), 4)]))
   return question('state_call', ['TransactionPaymentApi_query_info', input, blockHash], (result) => {
     const info = bytes(result)
     if (info.length < 2 + 2 * U128_BYTES) throw new MalformedAnswer('the fee of an extrinsic')
-    return littleEndian(`0x${info.slice(-2 * U128_BYTES)}`)
+    return littleEndian(fromHex(info).subarray(-U128_BYTES))
   })
 }
 

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Intent, Movement, RecordedMovement } from '../../../src/chains/chain.ts'
 import { polkadot } from '../../../src/chains/networks/polkadot.ts'
-import { toHex } from '../../../src/chains/substrate/extrinsic.ts'
+import { toHex } from '../../../src/chains/substrate/scale.ts'
 import { storageKey } from '../../../src/chains/substrate/storage.ts'
 import type { AppError } from '../../../src/errors.ts'
 import { type Account, livesOn, own, people } from './collections.ts'
