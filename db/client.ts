@@ -1,4 +1,4 @@
-import { type ExtractTablesWithRelations, sql } from 'drizzle-orm'
+import type { ExtractTablesWithRelations } from 'drizzle-orm'
 import { drizzle, type NodePgDatabase, type NodePgTransaction } from 'drizzle-orm/node-postgres'
 import pg from 'pg'
 
@@ -37,6 +37,25 @@ type DbOptions = {
 }
 
 const CONNECT_TIMEOUT_MS = 10_000
+
+/**
+ * How long a statement may wait and run, and how long a transaction may do nothing: whoever is lost or hangs in a transaction
+ * holds its locks no longer than this.
+ */
+const LOCK_TIMEOUT_MS = 10_000
+/** Shorter, so that those who wait for a lock of such a transaction get it. */
+const IDLE_IN_TRANSACTION_TIMEOUT_MS = 8_000
+const STATEMENT_TIMEOUT_MS = 30_000
+/** After this the server cannot be reached any more: it would have ended the statement itself. The connection is closed. */
+const ANSWER_TIMEOUT_MS = 35_000
+/** For the server's side: it finds a lost host within 25 s, where the operating system would need hours. */
+const KEEPALIVES = [
+  '-c tcp_keepalives_idle=10',
+  '-c tcp_keepalives_interval=5',
+  '-c tcp_keepalives_count=3',
+  '-c tcp_user_timeout=25000',
+].join(' ')
+const KEEPALIVE_MS = 10_000
 
 const PREPARED_CONNECTIONS = 4
 
@@ -93,16 +112,23 @@ class Lease {
   }
 }
 
+/** For every pool of every process; its limits are those above. @param settings further options of the server. */
+export const poolConfig = (options: DbOptions, settings = ''): pg.PoolConfig => ({
+  connectionString: options.url,
+  max: options.maxConnections,
+  application_name: options.applicationName,
+  connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+  lock_timeout: LOCK_TIMEOUT_MS,
+  statement_timeout: STATEMENT_TIMEOUT_MS,
+  idle_in_transaction_session_timeout: IDLE_IN_TRANSACTION_TIMEOUT_MS,
+  query_timeout: ANSWER_TIMEOUT_MS,
+  keepAlive: true,
+  keepAliveInitialDelayMillis: KEEPALIVE_MS,
+  options: `${KEEPALIVES} ${settings}`.trim(),
+})
+
 const openPool = (options: DbOptions, settings?: string): pg.Pool => {
-  const pool = new pg.Pool({
-    connectionString: options.url,
-    max: options.maxConnections,
-    application_name: options.applicationName,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    idleTimeoutMillis: 0,
-    options: settings,
-    Client: PipeliningClient,
-  })
+  const pool = new pg.Pool({ ...poolConfig(options, settings), idleTimeoutMillis: 0, Client: PipeliningClient })
   // Nothing to do: a lost connection also fails the statements that use it, and an idle one is replaced.
   pool.on('error', () => {})
   pool.on('connect', (client) => client.on('error', () => {}))
@@ -172,22 +198,32 @@ export const violatedConstraint = (error: unknown): string | null => {
   return null
 }
 
-/** SQLSTATE (PostgreSQL, Appendix A): class 08, server shutting down or starting, too many connections; then system errors. */
-const AWAY_CODE = /^(?:08\w{3}|57P0[1-3]|53300|ECONN\w+|EPIPE|ETIMEDOUT|E?HOSTUNREACH|ENOTFOUND)$/
+/**
+ * SQLSTATE (PostgreSQL, Appendix A): class 08, server shutting down or starting, a transaction that was idle for too long, too
+ * many connections; then system errors.
+ */
+const AWAY_CODE = /^(?:08\w{3}|57P0[1-3]|25P03|53300|ECONN\w+|EPIPE|ETIMEDOUT|E?HOSTUNREACH|ENOTFOUND)$/
 /** pg has no codes for a connection that was lost or could not be opened. */
 const AWAY_MESSAGE =
-  /^(?:Connection terminated|Client has encountered a connection error|Client was closed|timeout exceeded when trying to connect|Cannot use a pool after calling end)/
+  /^(?:Connection terminated|Query read timeout|Client has encountered a connection error|Client was closed|timeout exceeded when trying to connect|Cannot use a pool after calling end)/
 
-/** Whether a query failed because the database is unreachable: then it may have been done or not. */
-export const isDatabaseAway = (error: unknown): boolean => {
+/** A lock or an answer took too long, so PostgreSQL undid the transaction. */
+const BUSY_CODE = /^(?:55P03|57014)$/
+/** No space, memory or other resources left. The transaction is undone. */
+const FULL_CODE = /^53[012]00$/
+
+/** `away`: it may have been done or not. `busy` and `full`: nothing was done. */
+type DatabaseTrouble = 'away' | 'busy' | 'full'
+
+/** Why the database could not do its work; null if it could, or refused what was asked. */
+export const databaseTrouble = (error: unknown): DatabaseTrouble | null => {
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
-    if ('code' in at && typeof at.code === 'string' && AWAY_CODE.test(at.code)) return true
-    if (AWAY_MESSAGE.test(at.message)) return true
+    const code = 'code' in at && typeof at.code === 'string' ? at.code : ''
+    if (AWAY_CODE.test(code) || AWAY_MESSAGE.test(at.message)) return 'away'
+    if (BUSY_CODE.test(code)) return 'busy'
+    if (FULL_CODE.test(code)) return 'full'
   }
-  return false
+  return null
 }
 
-/** One round trip that reads nothing. */
-export const pingDatabase = async (db: Queryable): Promise<void> => {
-  await db.execute(sql`select 1`)
-}
+export const isDatabaseAway = (error: unknown): boolean => databaseTrouble(error) === 'away'

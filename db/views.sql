@@ -36,8 +36,9 @@ $$;
 -- Jobs.
 
 create view strongroom_views.workers as
-select worker.id, worker.started_at,
-  exists (select from pg_stat_activity session where session.application_name = worker.application_name) as lives
+select worker.id, worker.started_at, worker.seen_at,
+  worker.seen_at > now() - interval '10 s'
+    and exists (select from pg_stat_activity session where session.application_name = worker.application_name) as lives
 from public.workers worker;
 
 create view strongroom_views.jobs as
@@ -211,7 +212,7 @@ cross join lateral (
   select case
     when job.id is null then 'no job sends it: the reconciler adds one within a minute'
     when job.state = 'running' then 'it is being sent now'
-    when job.state = 'abandoned' then 'its job is held by a worker that is gone, and given back within a minute where another one runs'
+    when job.state = 'abandoned' then 'its job is held by a worker that is gone, and given to another worker within seconds'
     when job.state = 'given_up' then format('its job failed %s, and is tried no more: %s', strongroom_views.times(job.attempts), job.last_error)
     when job.state = 'failing'
       then format('its job failed %s, and is tried again %s: %s', strongroom_views.times(job.attempts), strongroom_views.due(job.run_at), job.last_error)
@@ -242,6 +243,8 @@ cross join lateral (
       then format('; no worker has followed %s for %s', transaction.network, strongroom_views.since(followed.updated_at))
     when follower.state in ('failing', 'given_up')
       then format('; the follower of %s failed: %s', transaction.network, follower.last_error)
+    when tracked.stepped_at < now() - interval '30 s'
+      then format('; the follower of %s has done nothing for %s', transaction.network, strongroom_views.since(tracked.stepped_at))
     when tracked.updated_at < now() - interval '1 minute'
       then format('; no block was taken in for %s', strongroom_views.since(tracked.updated_at))
     else ''
@@ -304,7 +307,8 @@ from public.backfills;
 comment on view strongroom_views.workers is 'The job pools that were started and not found dead yet.';
 comment on column strongroom_views.workers.id is 'The pool''s name in graphile-worker.';
 comment on column strongroom_views.workers.started_at is 'When it was enrolled.';
-comment on column strongroom_views.workers.lives is 'Whether it has a connection to the database.';
+comment on column strongroom_views.workers.seen_at is 'When it last said that it works; it does every two seconds.';
+comment on column strongroom_views.workers.lives is 'Whether it has a connection to the database, and was seen within the last 10 seconds.';
 
 comment on view strongroom_views.jobs is 'The jobs that wait, run or have failed; one that succeeded is deleted. Payloads are not shown.';
 comment on column strongroom_views.jobs.id is 'Its number in graphile-worker.';

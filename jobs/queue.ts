@@ -4,8 +4,9 @@ import { randomUUID } from 'node:crypto'
 import { EventEmitter } from 'node:events'
 import { Logger, parseCrontab, type Runner, run, type WorkerEvents } from 'graphile-worker'
 import pg from 'pg'
+import { poolConfig } from '../db/client.ts'
 import { addJob } from '../db/jobs.ts'
-import { enrolWorker, unlockJobsOfDeadWorkers } from '../db/queries/workers.ts'
+import { hasDeadWorkers, seeWorker, unlockJobsOfDeadWorkers } from '../db/queries/workers.ts'
 import type { WorkerCtx } from '../src/context.ts'
 import type { Metrics } from '../src/metrics/metrics.ts'
 import type { Log } from '../src/security/log.ts'
@@ -66,21 +67,39 @@ const loggerOf = (log: Log): Logger =>
 
 type Started = { readonly runner: Runner; readonly events: WorkerEvents; readonly disconnect: () => void }
 
-/** Enrols the worker when its queue starts, and with every new connection: without one, others may have taken it for dead. */
-const enrolling = (
+/** A pool that is silent for ten seconds counts as dead; five of its messages may be late. */
+const SEEN_EVERY_MS = 2_000
+
+/**
+ * Says every two seconds that this pool works, and gives the jobs of dead pools to the living.
+ * @returns after the first time; `stop` ends it.
+ */
+const keepSeen = async (
   ctx: WorkerCtx,
-  input: { readonly events: WorkerEvents; readonly pgPool: pg.Pool; readonly applicationName: string },
-): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const { events, pgPool, applicationName } = input
-    events.on('pool:create', ({ workerPool }) => {
-      const row = { id: workerPool.id, applicationName }
-      enrolWorker(ctx.db, row).then(resolve, reject)
-      pgPool.on('connect', () => {
-        enrolWorker(ctx.db, row).catch((err: unknown) => ctx.log.warn({ err }, 'could not enrol again'))
-      })
-    })
-  })
+  row: { readonly id: string; readonly applicationName: string },
+): Promise<{ readonly stop: () => void }> => {
+  await seeWorker(ctx.db, row)
+  let isBusy = false
+  const beat = async (): Promise<void> => {
+    if (isBusy) return
+    isBusy = true
+    try {
+      const { isNew } = await seeWorker(ctx.db, row)
+      if (isNew)
+        ctx.log.warn('others took this worker for dead: it hung, or did not reach the database, and goes on now')
+      if (await hasDeadWorkers(ctx.db)) await unlockJobsOfDeadWorkers(ctx.db)
+    } catch (err) {
+      ctx.log.warn({ err }, 'could not tell the other workers that this one works')
+    } finally {
+      isBusy = false
+    }
+  }
+  const timer = setInterval(() => void beat(), SEEN_EVERY_MS)
+  return { stop: () => clearInterval(timer) }
+}
+
+const idOfPool = (events: WorkerEvents): Promise<string> =>
+  new Promise((resolve) => events.once('pool:create', ({ workerPool }) => resolve(workerPool.id)))
 
 /** @returns a function that closes every connection, also those in use: others then unlock the jobs of this pool. */
 const keepConnections = (ctx: WorkerCtx, pgPool: pg.Pool): (() => void) => {
@@ -102,12 +121,12 @@ const keepConnections = (ctx: WorkerCtx, pgPool: pg.Pool): (() => void) => {
 const startRunner = async (ctx: WorkerCtx): Promise<Started> => {
   const applicationName = `strongroom-jobs-${randomUUID()}`
   const maxPoolSize = ctx.config.workerConcurrency + SPARE_CONNECTIONS
-  const connectionString = ctx.config.databaseUrl.reveal()
-  const pgPool = new pg.Pool({ connectionString, max: maxPoolSize, application_name: applicationName })
+  const url = ctx.config.databaseUrl.reveal()
+  const pgPool = new pg.Pool(poolConfig({ url, maxConnections: maxPoolSize, applicationName }))
   const disconnect = keepConnections(ctx, pgPool)
   const events: WorkerEvents = new EventEmitter()
   countJobs(events, ctx.metrics)
-  const enrolled = enrolling(ctx, { events, pgPool, applicationName })
+  const poolId = idOfPool(events)
   const runner = await run({
     pgPool,
     events,
@@ -131,12 +150,21 @@ const startRunner = async (ctx: WorkerCtx): Promise<Started> => {
     disconnect()
     throw error
   })
-  await enrolled.catch((error: unknown) => {
+  try {
+    const seen = await keepSeen(ctx, { id: await poolId, applicationName })
+    return {
+      runner,
+      events,
+      disconnect: () => {
+        seen.stop()
+        disconnect()
+      },
+    }
+  } catch (error) {
     runner.stop().catch(() => {})
     disconnect()
     throw error
-  })
-  return { runner, events, disconnect }
+  }
 }
 
 /**

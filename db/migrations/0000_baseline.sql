@@ -68,6 +68,7 @@ CREATE TABLE "cursors" (
 	"block_hash" text NOT NULL,
 	"base_fee_per_gas" numeric(78, 0),
 	"updated_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	"stepped_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
 	CONSTRAINT "cursors_network_purpose_pk" PRIMARY KEY("network","purpose"),
 	CONSTRAINT "cursors_purpose" CHECK ("purpose" in ('track', 'index'))
 );
@@ -548,7 +549,8 @@ CREATE TABLE "users" (
 CREATE TABLE "workers" (
 	"id" text PRIMARY KEY NOT NULL,
 	"application_name" text NOT NULL,
-	"started_at" timestamp (6) with time zone DEFAULT now() NOT NULL
+	"started_at" timestamp (6) with time zone DEFAULT now() NOT NULL,
+	"seen_at" timestamp (6) with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint
 ALTER TABLE "audit" ADD CONSTRAINT "audit_project_id_projects_id_fk" FOREIGN KEY ("project_id") REFERENCES "public"."projects"("id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint

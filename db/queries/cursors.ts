@@ -32,7 +32,24 @@ export const noteBaseFee = async (
     .where(at({ network, purpose: 'track' }))
 }
 
-/** The same, locked until the database transaction ends. */
+/** Says that a follower works, also where there is no new block. */
+export const noteStep = async (db: Queryable, follower: Follower): Promise<void> => {
+  await db.update(cursors).set({ steppedAt: sql`now()` }).where(at(follower))
+}
+
+/** A follower takes a step every few seconds; each may take as long as a node has for an answer. */
+const STALLED_AFTER_SECONDS = 30
+
+/** The networks of which a follower stands still: it began, and has taken no step for half a minute. Also in db/views.sql. */
+export const stalledNetworks = async (db: Queryable): Promise<readonly string[]> => {
+  const rows = await db
+    .selectDistinct({ network: cursors.network })
+    .from(cursors)
+    .where(sql`${cursors.steppedAt} < now() - make_interval(secs => ${STALLED_AFTER_SECONDS})`)
+  return rows.map(({ network }) => network)
+}
+
+/** Reads the cursor, and locks it until the database transaction ends. */
 export const holdCursor = async (tx: Tx, follower: Follower): Promise<BlockPoint | null> => {
   const [row] = await tx.select().from(cursors).where(at(follower)).for('share')
   return row === undefined ? null : { number: row.blockNumber, hash: row.blockHash }
@@ -57,7 +74,7 @@ export const moveCursor = async (
 ): Promise<boolean> => {
   const rows = await tx
     .update(cursors)
-    .set({ blockNumber: input.to.number, blockHash: input.to.hash, updatedAt: sql`now()` })
+    .set({ blockNumber: input.to.number, blockHash: input.to.hash, updatedAt: sql`now()`, steppedAt: sql`now()` })
     .where(and(at(input.follower), eq(cursors.blockNumber, input.from.number), eq(cursors.blockHash, input.from.hash)))
     .returning({ network: cursors.network })
   return rows.length === 1

@@ -17,7 +17,10 @@ export const cursors = pgTable(
     blockHash: text('block_hash').notNull(),
     /** In wei, of the newest block that the tracker saw; null if the runtime sets fees. */
     baseFeePerGas: uint256('base_fee_per_gas'),
+    /** When it last moved. */
     updatedAt: instant('updated_at').notNull().default(now),
+    /** When the follower last took a step, with or without a new block. It is written every few seconds. */
+    steppedAt: instant('stepped_at').notNull().default(now),
   },
   (table) => [
     primaryKey({ columns: [table.network, table.purpose] }),

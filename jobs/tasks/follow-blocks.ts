@@ -1,6 +1,8 @@
 import type { Task } from 'graphile-worker'
 import { addJob } from '../../db/jobs.ts'
 import { noteFollowedNetwork } from '../../db/queries/clocks.ts'
+import { noteStep } from '../../db/queries/cursors.ts'
+import type { CursorPurpose } from '../../db/words.ts'
 import { indexStep } from '../../src/activity/index-blocks.ts'
 import { follow, type StepResult } from '../../src/blocks/follow.ts'
 import type { Chain } from '../../src/chains/chain.ts'
@@ -10,10 +12,17 @@ import { taskOf } from './task.ts'
 
 type FollowerTask = 'track_blocks' | 'index_blocks'
 
-const STEPS: Record<FollowerTask, (ctx: WorkerCtx, chain: Chain) => Promise<StepResult>> = {
-  track_blocks: trackStep,
-  index_blocks: indexStep,
+type Following = {
+  readonly purpose: CursorPurpose
+  readonly step: (ctx: WorkerCtx, chain: Chain) => Promise<StepResult>
 }
+
+const FOLLOWERS: Record<FollowerTask, Following> = {
+  track_blocks: { purpose: 'track', step: trackStep },
+  index_blocks: { purpose: 'index', step: indexStep },
+}
+
+const NOTE_EVERY_MS = 5_000
 
 const keyOf = (name: FollowerTask, network: string) => `${name}:${network}`
 
@@ -21,11 +30,24 @@ const keyOf = (name: FollowerTask, network: string) => `${name}:${network}`
 export const followBlocksTask = (ctx: WorkerCtx, name: FollowerTask): Task =>
   taskOf(name, async ({ network }, signal) => {
     const chain = ctx.chains.withNode(network)
+<<<<<<< HEAD
+=======
+    const signal = helpers.abortSignal ?? new AbortController().signal
+    const { purpose, step } = FOLLOWERS[name]
+    let notedAtMs = Number.NEGATIVE_INFINITY
+>>>>>>> 8c436ab (db, jobs: lost and hanging processes hold nothing for long)
     const { startAgain } = await follow(ctx, {
       what: keyOf(name, network),
       pauseMs: chain.pollIntervalMs,
       signal,
-      step: () => STEPS[name](ctx, chain),
+      step: async () => {
+        const result = await step(ctx, chain)
+        if (result !== 'overtaken' && performance.now() - notedAtMs > NOTE_EVERY_MS) {
+          await noteStep(ctx.db, { network: chain.network, purpose })
+          notedAtMs = performance.now()
+        }
+        return result
+      },
     })
     if (startAgain) await addJob(ctx.db, name, { network }, { key: keyOf(name, network), whenKeyed: 'replace' })
   })

@@ -23,9 +23,10 @@ export const follow = async (
   },
 ): Promise<{ readonly startAgain: boolean }> => {
   const { what, pauseMs, signal, step } = input
-  const endsAt = Date.now() + SHIFT_MS
+  // Not by the host's clock, which may jump.
+  const endsAtMs = performance.now() + SHIFT_MS
   let failures = 0
-  while (!signal.aborted && Date.now() < endsAt) {
+  while (!signal.aborted && performance.now() < endsAtMs) {
     try {
       const result = await step()
       failures = 0

@@ -1,25 +1,28 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { pingDatabase } from '../../db/client.ts'
+import { stalledNetworks } from '../../db/queries/cursors.ts'
 import type { Chain } from '../chains/chain.ts'
 import type { WorkerCtx } from '../context.ts'
 import { AppError } from '../errors.ts'
 
-type NetworkState = 'ready' | 'unreachable' | 'wrong_chain'
+type NetworkState = 'ready' | 'unreachable' | 'wrong_chain' | 'stalled'
 
 /**
- * Whether this process can serve requests. An unreachable node affects only its network, so it is reported but is no failure.
+ * Whether this process can serve requests. What affects only one network is reported, but is no failure: a node that does not
+ * answer, and followers that have stopped.
  * @throws unavailable if the database does not answer.
  */
 export const readiness = async (
   ctx: Pick<WorkerCtx, 'db' | 'chains' | 'log'>,
 ): Promise<{ status: 'ready'; networks: Record<string, NetworkState> }> => {
-  try {
-    await pingDatabase(ctx.db)
-  } catch (cause) {
+  const stalled = await stalledNetworks(ctx.db).catch((cause: unknown) => {
     throw new AppError('unavailable', 'The database does not answer.', { cause })
-  }
+  })
   const states = await Promise.all(
-    ctx.chains.all.map(async (chain) => [chain.network, await stateOf(ctx, chain)] as const),
+    ctx.chains.all.map(async (chain) => {
+      const state = await stateOf(ctx, chain)
+      const isStalled = state === 'ready' && stalled.includes(chain.network)
+      return [chain.network, isStalled ? 'stalled' : state] as const
+    }),
   )
   return { status: 'ready', networks: Object.fromEntries(states) }
 }

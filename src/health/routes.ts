@@ -10,7 +10,8 @@ const Readiness = Type.Object(
   {
     status: Type.Literal('ready'),
     networks: Type.Record(Type.String(), Type.String(), {
-      description: 'By network: `ready`, `unreachable` or `wrong_chain`.',
+      description:
+        'By network: `ready`, `unreachable`, `wrong_chain`, or `stalled` if no worker has followed its blocks for half a minute.',
       examples: [{ Ethereum: 'ready' }],
     }),
   },

@@ -1,7 +1,7 @@
 // Turns any thrown value into an ErrorResponse, without values of the caller and without messages of unknown errors.
 
 import { ValueErrorType } from '@sinclair/typebox/errors'
-import { isDatabaseAway } from '../../db/client.ts'
+import { databaseTrouble } from '../../db/client.ts'
 import { AppError, ERROR_STATUS, type ErrorCode, type SecurityEvent, shownName } from '../errors.ts'
 
 type Answer = {
@@ -37,9 +37,23 @@ export const answerOf = (thrown: unknown): Answer => {
     case 'NOT_FOUND':
       return answer('not_found', 'There is no such path.')
     default:
-      return isDatabaseAway(thrown)
-        ? answer('unavailable', 'The database was unavailable: it is unknown whether this was done.', true)
-        : answer('internal', 'An error on our side; nothing was done.', true)
+      return databaseAnswer(thrown) ?? answer('internal', 'An error on our side; nothing was done.', true)
+  }
+}
+
+const databaseAnswer = (thrown: unknown): Answer | null => {
+  const trouble = databaseTrouble(thrown)
+  switch (trouble) {
+    case 'away':
+      return answer('unavailable', 'The database was unavailable: it is unknown whether this was done.', true)
+    case 'busy':
+      return answer('busy', 'The database took too long; nothing was done. Try again in a few seconds.', true)
+    case 'full':
+      return answer('unavailable', 'The database has no space or memory left; nothing was done.', true)
+    case null:
+      return null
+    default:
+      return trouble satisfies never
   }
 }
 

@@ -1,10 +1,10 @@
 // What dead workers leave in the queue. The tests write it into the tables, so no process is needed.
 
-import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
 import { type Db, openDb } from '../../db/client.ts'
 import { addJob } from '../../db/jobs.ts'
-import { enrolWorker, unlockJobsOfDeadWorkers } from '../../db/queries/workers.ts'
+import { hasDeadWorkers, seeWorker, unlockJobsOfDeadWorkers } from '../../db/queries/workers.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 
 const KEY = 'track_blocks:Ethereum'
@@ -34,7 +34,7 @@ const keepFollower = () => addJob(db, 'track_blocks', { network: 'Ethereum' }, {
 
 /** Takes all jobs for a worker, as the queue does. */
 const take = async (pool: string, applicationName = 'gone') => {
-  await enrolWorker(db, { id: pool, applicationName })
+  await seeWorker(db, { id: pool, applicationName })
   await sql`
     update graphile_worker._private_jobs set locked_by = ${pool}, locked_at = now(), attempts = attempts + 1
     where is_available and run_at <= now()`
@@ -73,7 +73,37 @@ test('a living worker keeps its jobs and its registration', async () => {
   expect((await sql`select id from workers`).map(({ id }) => id)).toEqual(['pool-alive'])
 })
 
+<<<<<<< HEAD
 test('a follower that failed for long or was given up is due at once when its job is ensured', async () => {
+=======
+describe('a worker that has connections, and is silent', () => {
+  const silenceFor = (seconds: number) => sql`
+    update workers set seen_at = now() - make_interval(secs => ${seconds}) where id = 'pool-silent'`
+
+  test('keeps its jobs for ten seconds, and loses them after that', async () => {
+    await keepFollower()
+    await take('pool-silent', 'alive')
+    await silenceFor(9)
+    expect([await hasDeadWorkers(db), await unlockJobsOfDeadWorkers(db)]).toEqual([false, 0])
+    await silenceFor(11)
+    expect([await hasDeadWorkers(db), await unlockJobsOfDeadWorkers(db)]).toEqual([true, 1])
+    expect([...(await jobs())]).toEqual([{ key: KEY, held: null, available: true, attempts: 0, due: true }])
+    expect(await hasDeadWorkers(db)).toBe(false)
+  })
+
+  test('learns that others took it for dead, and lives again', async () => {
+    await take('pool-silent', 'alive')
+    const row = { id: 'pool-silent', applicationName: 'alive' }
+    expect(await seeWorker(db, row)).toEqual({ isNew: false })
+    await silenceFor(11)
+    await unlockJobsOfDeadWorkers(db)
+    expect(await seeWorker(db, row)).toEqual({ isNew: true })
+    expect(await hasDeadWorkers(db)).toBe(false)
+  })
+})
+
+test('a follower that failed for long, or was given up, is due as soon as somebody makes sure that it is there', async () => {
+>>>>>>> 8c436ab (db, jobs: lost and hanging processes hold nothing for long)
   await keepFollower()
   const failed = { last_error: 'Ethereum is not served by this deployment.', run_at: new Date(Date.now() + 86_400_000) }
   for (const attempts of [12, 25]) {

@@ -5,7 +5,6 @@ import { readFileSync } from 'node:fs'
 import parse from 'parse-prometheus-text-format'
 import postgres, { type Sql } from 'postgres'
 import { encodeFunctionData, type Hex } from 'viem'
-import { pingDatabase } from '../../db/client.ts'
 import { freePort } from '../../devnet/port.ts'
 import { readConfig } from '../../src/config.ts'
 import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
@@ -511,7 +510,7 @@ describe('with an unreachable or slow database', () => {
     const taken = Array.from({ length: databaseMaxConnections }, () => Promise.withResolvers<void>())
     const holding = taken.map(({ resolve }) =>
       service.ctx.db.transaction(async (tx) => {
-        await pingDatabase(tx)
+        await tx.execute('select 1')
         resolve()
         await held.promise
       }),

@@ -1,0 +1,191 @@
+// Processes that neither work nor end: stopped by a signal, or cut off from the database without a word. Their connections and
+// locks stay, so others must find out by themselves. Real processes, a real network in between.
+
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import postgres, { type Sql } from 'postgres'
+import type { Hex } from 'viem'
+import { fundedAccount, startChain, type TestChain } from '../support/chains.ts'
+import { type Service, startService } from '../support/service.ts'
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.ts'
+
+const network = 'Ethereum'
+const SECRET = 'testnet-secret'
+const RECIPIENT = fundedAccount(5).address
+/** Ten seconds until a silent worker is dead, two until somebody looks; the rest is a slow machine's. */
+const TAKEN_OVER_MS = 60_000
+
+let chain: TestChain
+let service: Service
+let proxy: TcpProxy
+let sql: Sql
+let workers: ReturnType<Service['startWorker']>[] = []
+
+beforeAll(async () => {
+  chain = await startChain(network)
+  service = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
+  proxy = await startTcpProxy(service.database.workerUrl)
+  sql = postgres(service.database.url, { max: 3, onnotice: () => {} })
+})
+
+afterEach(async () => {
+  proxy.thaw()
+  for (const worker of workers) {
+    worker.kill('SIGCONT')
+    worker.kill('SIGKILL')
+  }
+  await Promise.all(workers.map((worker) => worker.exited))
+  workers = []
+})
+
+afterAll(async () => {
+  await sql.end()
+  await service.close()
+  await proxy.stop()
+  await chain.stop()
+})
+
+const startWorker = (changes: Record<string, string> = {}) => {
+  const worker = service.startWorker(changes)
+  workers.push(worker)
+  return worker
+}
+
+const fundedWallet = async (): Promise<Hex> => {
+  const { address } = await service.newWallet({ network })
+  await chain.fund(address)
+  return address
+}
+
+const intentOf = (from: Hex) => ({
+  network,
+  signer_wallet_address: from,
+  unsigned_transaction: { to: RECIPIENT, value: '1' },
+  developer_secret: SECRET,
+})
+
+const send = async (from: Hex): Promise<string> => {
+  const answer = await service.post('/transactions/sign-and-send', intentOf(from))
+  expect(answer.json).toMatchObject({ status: 'submitted' })
+  return answer.json.transaction_id
+}
+
+const until = async <Value>(look: () => Promise<Value>, isRight: (value: Value) => boolean, timeoutMs: number) => {
+  const deadline = performance.now() + timeoutMs
+  for (;;) {
+    const value = await look()
+    if (isRight(value) || performance.now() > deadline) return value
+    await Bun.sleep(100)
+  }
+}
+
+/** The living pools that run the followers of the network. */
+const holders = async (): Promise<readonly string[]> => {
+  const rows = await sql<{ pool: string }[]>`
+    select distinct locked_by as pool from strongroom_views.jobs
+    where key in (${`track_blocks:${network}`}, ${`index_blocks:${network}`}) and state = 'running'`
+  return rows.map(({ pool }) => pool)
+}
+
+const living = () => sql`select from strongroom_views.workers where lives`
+
+/** Two workers, of which the first runs a follower. */
+const startTwo = async (changes: Record<string, string> = {}) => {
+  const first = startWorker(changes)
+  const [pool = ''] = await until(holders, ({ length }) => length > 0, TAKEN_OVER_MS)
+  startWorker()
+  expect((await until(living, ({ length }) => length === 2, TAKEN_OVER_MS)).length).toBe(2)
+  return { first, pool }
+}
+
+const stateOf = async (): Promise<string> => (await service.get('/readyz')).json.networks[network]
+
+const sentCount = async (from: Hex): Promise<number> =>
+  Number(await chain.publicClient.getTransactionCount({ address: from }))
+
+/** Everything goes on although `stop` silenced the worker with the followers, and when it is back nothing happens twice. */
+const survives = async (
+  { first, pool }: Awaited<ReturnType<typeof startTwo>>,
+  { stop, goOn }: { readonly stop: () => void; readonly goOn: () => void },
+) => {
+  const wallet = await fundedWallet()
+  await service.settled(await send(wallet), TAKEN_OVER_MS)
+  // Followers move between workers every half a minute.
+  expect(await until(holders, (pools) => pools.includes(pool), TAKEN_OVER_MS)).toContain(pool)
+  stop()
+  const id = await send(wallet)
+  expect((await service.settled(id, TAKEN_OVER_MS)).json).toMatchObject({ status: 'success' })
+  expect(await until(holders, (pools) => pools.length > 0 && !pools.includes(pool), TAKEN_OVER_MS)).not.toContain(pool)
+  goOn()
+  const after = await Promise.all([send(wallet), send(wallet), send(wallet)])
+  for (const each of after) {
+    expect((await service.settled(each, TAKEN_OVER_MS)).json).toMatchObject({ status: 'success' })
+  }
+  // The worker enrols again, and both live.
+  expect((await until(living, ({ length }) => length === 2, TAKEN_OVER_MS)).length).toBe(2)
+  expect(first.exitCode).toBeNull()
+  expect(await sentCount(wallet)).toBe(5)
+}
+
+describe('a worker that holds the followers of a network', () => {
+  test('and is stopped by a signal: another one takes them over', async () => {
+    const two = await startTwo()
+    await survives(two, { stop: () => two.first.kill('SIGSTOP'), goOn: () => two.first.kill('SIGCONT') })
+  })
+
+  test('and loses its network without a word: another one takes them over', async () => {
+    await survives(await startTwo({ DATABASE_URL: proxy.url }), { stop: proxy.freeze, goOn: proxy.thaw })
+  })
+
+  test('and is stopped with nobody beside it: /readyz and the views say so, until it goes on', async () => {
+    const wallet = await fundedWallet()
+    const worker = startWorker()
+    await service.settled(await send(wallet), TAKEN_OVER_MS)
+    expect(await stateOf()).toBe('ready')
+    worker.kill('SIGSTOP')
+    expect(await until(stateOf, (state) => state === 'stalled', TAKEN_OVER_MS)).toBe('stalled')
+    const states = await sql`select distinct state from strongroom_views.jobs where task = 'track_blocks'`
+    expect([...states]).toEqual([{ state: 'abandoned' }])
+    expect([...(await sql`select lives from strongroom_views.workers`)]).toEqual([{ lives: false }])
+    worker.kill('SIGCONT')
+    expect(await until(stateOf, (state) => state === 'ready', TAKEN_OVER_MS)).toBe('ready')
+  })
+})
+
+describe('an API process whose network is lost in a transaction', () => {
+  test('frees its signer within seconds; its own request ends, and is done at most once', async () => {
+    const apiProxy = await startTcpProxy(service.database.apiUrl)
+    const lost = await startService({
+      database: { ...service.database, close: async () => {} },
+      rpcUrls: { [network]: chain.rpcUrl },
+      variables: { ...service.variables, DATABASE_URL: apiProxy.url },
+    })
+    startWorker()
+    const wallet = await fundedWallet()
+    const client = lost.as({ projectId: service.project.projectId, apiKey: service.project.apiKey })
+    // The transaction waits for this table with the signer's row locked.
+    const { promise: released, resolve: release } = Promise.withResolvers<void>()
+    const held = Promise.withResolvers<void>()
+    const holding = sql.begin(async (tx) => {
+      await tx`lock table attempts in share row exclusive mode`
+      held.resolve()
+      await released
+    })
+    await held.promise
+    const answer = client.post('/transactions/sign-and-send', intentOf(wallet))
+    const waiting = () => sql`
+      select from pg_stat_activity where datname = ${service.database.name} and wait_event_type = 'Lock'`
+    expect((await until(waiting, ({ length }) => length > 0, TAKEN_OVER_MS)).length).toBeGreaterThan(0)
+    apiProxy.freeze()
+    release()
+    await holding
+    const id = await send(wallet)
+    expect((await service.settled(id, TAKEN_OVER_MS)).json).toMatchObject({ status: 'success' })
+    const { status, json } = await answer
+    expect([status, json.code]).toEqual([503, 'unavailable'])
+    apiProxy.thaw()
+    expect((await client.get('/transactions/status-by-id', { id })).json).toMatchObject({ status: 'success' })
+    expect(await sentCount(wallet)).toBe(1)
+    await lost.close()
+    await apiProxy.stop()
+  })
+})
