@@ -30,12 +30,8 @@ const keyOf = (name: FollowerTask, network: string) => `${name}:${network}`
 export const followBlocksTask = (ctx: WorkerCtx, name: FollowerTask): Task =>
   taskOf(name, async ({ network }, signal) => {
     const chain = ctx.chains.withNode(network)
-<<<<<<< HEAD
-=======
-    const signal = helpers.abortSignal ?? new AbortController().signal
     const { purpose, step } = FOLLOWERS[name]
     let notedAtMs = Number.NEGATIVE_INFINITY
->>>>>>> 8c436ab (db, jobs: lost and hanging processes hold nothing for long)
     const { startAgain } = await follow(ctx, {
       what: keyOf(name, network),
       pauseMs: chain.pollIntervalMs,

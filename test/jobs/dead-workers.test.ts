@@ -73,9 +73,6 @@ test('a living worker keeps its jobs and its registration', async () => {
   expect((await sql`select id from workers`).map(({ id }) => id)).toEqual(['pool-alive'])
 })
 
-<<<<<<< HEAD
-test('a follower that failed for long or was given up is due at once when its job is ensured', async () => {
-=======
 describe('a worker that has connections, and is silent', () => {
   const silenceFor = (seconds: number) => sql`
     update workers set seen_at = now() - make_interval(secs => ${seconds}) where id = 'pool-silent'`
@@ -102,8 +99,7 @@ describe('a worker that has connections, and is silent', () => {
   })
 })
 
-test('a follower that failed for long, or was given up, is due as soon as somebody makes sure that it is there', async () => {
->>>>>>> 8c436ab (db, jobs: lost and hanging processes hold nothing for long)
+test('a follower that failed for long or was given up is due at once when its job is ensured', async () => {
   await keepFollower()
   const failed = { last_error: 'Ethereum is not served by this deployment.', run_at: new Date(Date.now() + 86_400_000) }
   for (const attempts of [12, 25]) {
