@@ -1,4 +1,4 @@
-// Many transactions at once: what the tracker and the reconciler ask a node is bounded in each request and in their number.
+// Many transactions at once: requests of the tracker and the reconciler to a node are limited in size and number.
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
@@ -57,7 +57,7 @@ const send = async (): Promise<string> => {
   return answer.json.transaction_id
 }
 
-/** So many of one signer, all of them in the node's pool. */
+/** Sends this many transactions of one signer, and waits until all are in the node's pool. */
 const sendMany = async (count: number): Promise<readonly string[]> => {
   const ids = await Promise.all(Array.from({ length: count }, send))
   await Promise.all(ids.map((id) => broadcastTransaction(ctx, id)))
@@ -120,13 +120,13 @@ test('waiting transactions are checked in a few bounded batches, and those that 
   const requests = gate.takeRequests()
   expect(await toBeSent()).toEqual([`broadcast:${forgotten}`])
   expect(Math.max(...requests.map(({ length }) => length))).toBeLessThanOrEqual(RPC_BATCH_LIMIT)
-  // Receipts and look-ups in two batches each; what is left is about the one.
+  // Receipts and look-ups in two batches each; the other requests are about the one transaction.
   expect(requests.length).toBeLessThan(10)
   const unasked = await sql`
     select from transactions where status = 'pending' and updated_at < now() - interval '1 minute'`
   expect(unasked).toHaveLength(0)
 
-  // Where a batch cannot be read each is asked about by itself.
+  // If a batch cannot be read, each is requested by itself.
   gate.heal()
   await sql`delete from graphile_worker._private_jobs`
   gate.spoil({ fault: 'answers in another form', method: 'eth_getTransactionReceipt', times: 1 })

@@ -1,4 +1,4 @@
-// Safes as wallets, on a chain with the canonical contracts and a worker: from before they are deployed on.
+// Safes as wallets, before and after their deployment, on a chain with the canonical contracts and a worker.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Sql } from 'postgres'
@@ -76,7 +76,7 @@ const batch = (from: { address: string }, unsigned: readonly object[], rest: obj
     ...rest,
   })
 
-/** The sentence about missing gas money is where a client learns the address of the owner's key. */
+/** A client learns the address of the owner's key from the error about missing coins for gas. */
 const ownerOf = async (safe: Wallet): Promise<Address> => {
   const { json } = await send(safe, { to: RECIPIENT, value: '0' })
   const [owner] = /^0x[0-9a-fA-F]{40}/.exec(json.error) ?? []
@@ -85,7 +85,7 @@ const ownerOf = async (safe: Wallet): Promise<Address> => {
   return owner as Address
 }
 
-/** With coins for itself and for its owner's key. */
+/** A wallet with coins for itself and for its owner's key. */
 const fundedSafe = async (): Promise<Wallet & { readonly owner: Address }> => {
   const safe = await newSafe()
   const owner = await ownerOf(safe)
@@ -101,7 +101,7 @@ const succeeded = async (answer: Answer): Promise<string> => {
   return json.transaction_hash
 }
 
-/** For one wei more than the ten that it has, and is to send before. */
+/** A payment of one wei more than its ten, all of which it sends before. */
 const spent = ({ address }: Wallet): string =>
   `${address} needs 0.000000000000000001 ETH for this transaction, and has 0.00000000000000001 ETH, of which its pending transactions spend 0.00000000000000001 ETH.`
 
@@ -174,7 +174,7 @@ const until = async <Value>(look: () => Promise<Value>, right: (value: Value) =>
   }
 }
 
-/** Blocks come only when they are asked for, while this runs. */
+/** While this runs, blocks come only on request. */
 const withoutBlocks = async (run: () => Promise<void>): Promise<void> => {
   await chain.setAutomine(false)
   try {
@@ -265,10 +265,10 @@ describe('several calls at once', () => {
   })
 })
 
-/** Before all else in its block. */
+/** Fees that put a transaction first in its block. */
 const RUSHED = { maxFeePerGas: '0x174876e800', maxPriorityFeePerGas: '0x174876e800' }
 
-/** A transaction that nobody recorded takes tokens from a Safe: it is in the pool, and mined first. */
+/** An outside transaction in the pool takes tokens from a Safe, and is mined first. */
 const takenOutside = async (safe: Wallet, amount: bigint): Promise<void> => {
   await chain.rpc('anvil_impersonateAccount', [safe.address])
   const data = transfer(fundedAccount(7).address, amount).input
@@ -295,7 +295,7 @@ describe('a call that fails', () => {
     const pay = (value: string) => ({ to: RECIPIENT, value })
     const accepted: Answer[] = []
     await withoutBlocks(async () => {
-      // Held back until the wallet is deployed: of these the node knows nothing.
+      // These are held back until the wallet is deployed, so the node does not know them.
       accepted.push(await send(safe, pay('6')), await send(safe, call(deposit, '4')))
       for (const answer of [await send(safe, pay('1')), await batch(safe, [pay('0'), pay('1')])]) {
         expect([answer.status, answer.json]).toEqual([400, { code: 'balance_insufficient', error: spent(safe) }])
@@ -344,7 +344,7 @@ describe('a call that fails', () => {
     await withoutBlocks(async () => {
       const answer = await send(safe, transfer(RECIPIENT, 10n))
       id = answer.json.transaction_id
-      // Gone by the time it is mined.
+      // These coins are gone when it is mined.
       await takenOutside(safe, 10n)
     })
     const { json } = await service.settled(id)
@@ -412,7 +412,7 @@ describe('a call that fails', () => {
           where id = ${deployment.id} and attempts.kind = 'cancel' and attempts.broadcast_at is not null`,
         (rows) => rows.length === 1,
       )
-      // Its own deployment is behind those that wait for the first.
+      // Its own deployment comes after the transactions that wait for the first one.
       next = (await send(safe, { to: RECIPIENT, value: '4' })).json.transaction_id
     })
     await chain.mine(4)
@@ -458,7 +458,7 @@ describe('a transaction that is signed and not sent', () => {
     expect(await statusByHash(hash)).toBe('success')
     expect(await balanceOf(RECIPIENT)).toBe(before + 7n)
     expect(await codeAt(safe.address)).toBeDefined()
-    // Its signature is used up, and the wallet goes on.
+    // Its signature is used up, and the wallet keeps working.
     await succeeded(await send(safe, { to: RECIPIENT, value: '1' }))
   })
 
@@ -607,7 +607,7 @@ describe('all other actions', () => {
   test.each(changes)('a wallet is refused once somebody else has changed its %s', async (_, input, how) => {
     const safe = await deployedSafe()
     const foreign = await chain.deploy('WizardCollection', ['Doors', 'DOOR', safe.address])
-    // From outside: by whoever holds the key.
+    // From outside: by somebody who has the key.
     await succeeded(await send(safe, { to: safe.address, input }))
     const from = { network, from: safe.address, developer_secret: SECRET, contract_address: foreign.address }
     const answers = [

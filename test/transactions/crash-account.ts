@@ -1,11 +1,11 @@
-// The account after a crash: what is wrong, by the chain and by our tables. Nothing is taken on trust from one of them alone.
+// The check after a crash: compares the chain with our tables and reports every difference.
 
 import type { Sql } from 'postgres'
 import { verifyAudit } from '../../src/audit/verify.ts'
 import type { Ground, Intent, Mined, Signer } from './crash-ground.ts'
 
 /**
- * The one reason there can be here, and only where this machine stands still, or an era ends while a process is away: nobody
+ * The only possible failure here. It needs a machine that stood still, or an era that ended while a process was away: nobody
  * else has the keys, and nothing reverts.
  */
 const FAILURE_CODES = ['expired']
@@ -38,15 +38,15 @@ const readRows = (sql: Sql): Promise<readonly Row[]> => sql<Row[]>`
     (select count(raw)::int from attempts where transaction_id = t.id) as raws
   from transactions t left join audited on audited.id = t.id::text order by t.signer_address, t.nonce`
 
-/** Transactions that are not final yet, each as a sentence. */
+/** Reports each transaction that is not final yet in a sentence. */
 export const unfinished = async (sql: Sql): Promise<readonly string[]> => {
   const rows = await sql`select signer_address, nonce, status, shown_hash from transactions where not final`
   return rows.map((row) => `${row.signer_address} nonce ${row.nonce} is ${row.status} ${row.shown_hash ?? ''}`)
 }
 
 /**
- * What was recorded without a job that sends it, or the other way round: at no moment, whatever was killed. What lapsed unsent
- * needs none.
+ * Reports recorded transactions without a job that sends them, and the other way round. Neither may ever happen. Transactions
+ * that lapsed unsent need no job.
  */
 export const halvesOf = async (sql: Sql): Promise<readonly string[]> => {
   const rows = await sql<{ id: string; isRecorded: boolean }[]>`
@@ -61,7 +61,7 @@ export const halvesOf = async (sql: Sql): Promise<readonly string[]> => {
   )
 }
 
-/** Jobs that nobody will ever do, and those that somebody should do and nobody has; empty where all is well. */
+/** Reports jobs that will never run, and due jobs that nobody has taken. */
 export const jobTroubles = async (sql: Sql): Promise<readonly string[]> => {
   const jobs = await sql<{ task: string; key: string | null; spent: boolean; lost: boolean; error: string | null }[]>`
     select task.identifier as task, job.key, job.last_error as error,
@@ -108,7 +108,7 @@ const troublesOfRow = (
   ]
 }
 
-/** No nonce is skipped, and the chain counts as many as we do. */
+/** Checks that no nonce is skipped, and that the chain has as many transactions as our tables. */
 const troublesOfSigner = async (
   ground: Ground,
   input: { readonly signer: Signer; readonly rows: readonly Row[]; readonly mined: readonly Mined[] },
@@ -128,7 +128,7 @@ const recordsOf = ({ wordOf }: Ground, { recipient }: Intent, rows: readonly Row
   return rows.filter(({ to, input }) => to === recipient || input.includes(word))
 }
 
-/** What an intent's client was told, what was recorded of it and with it, and what the chain has of it. */
+/** An intent's answer to its client, its rows, and its transactions on the chain. */
 const troublesOfIntent = async (
   ground: Ground,
   { intent, records }: { readonly intent: Intent; readonly records: readonly Row[] },
@@ -153,10 +153,10 @@ const troublesOfIntent = async (
   ]
 }
 
-/** @returns a function that tells everything that is wrong; `fresh` are the intents since it was last called. */
+/** @returns a function that reports everything that is wrong; `fresh` are the intents since its last call. */
 export const createAccount = async (ground: Ground) => {
   const { service, sql, signers } = ground
-  /** What was needed before anybody wished something. */
+  /** The transactions of the set-up. */
   const known = new Set((await readRows(sql)).map(({ id }) => id))
 
   return async (fresh: readonly Intent[]): Promise<readonly string[]> => {

@@ -1,4 +1,4 @@
-// An EVM chain as a ground for crashes: keys and Safes that pay, move tokens and mint.
+// An EVM chain for the crash tests: keys and Safes that pay, move tokens and mint.
 
 import { randomBytes } from 'node:crypto'
 import postgres from 'postgres'
@@ -15,7 +15,7 @@ const SIGNERS = 4
 const TOKENS = 1_000_000n
 const TOKEN_ID = 1n
 const BLOCK_TIME_MS = 250
-/** With a slot an epoch a block is final that has two on top of it. */
+/** With one slot per epoch, a block is final when two blocks are above it. */
 const BLOCKS_TO_FINAL = 3
 
 const ERC721 = parseAbi(['function balanceOf(address owner) view returns (uint256)'])
@@ -28,7 +28,7 @@ const startSigner = async (service: Service, chain: TestChain): Promise<Signer &
   return { address, owner: address, collection: collection.address }
 }
 
-/** With coins for itself and for its key; nothing is deployed. */
+/** A Safe with coins for itself and for its key, not deployed yet. */
 const startSafe = async (service: Service, chain: TestChain): Promise<Signer> => {
   const key = generatePrivateKey()
   const control = { control_mode: 'developer', developer_secret: SECRET }
@@ -40,7 +40,7 @@ const startSafe = async (service: Service, chain: TestChain): Promise<Signer> =>
   return { address: json.address, owner, collection: null }
 }
 
-/** What is asked of the API; tokens that are transferred are of one ERC-1155 contract. */
+/** The requests to the API. All transferred tokens belong to one ERC-1155 contract. */
 const requestOf = (intent: Intent, of: { readonly token: Address; readonly collection: string | null }) => {
   const { kind, signer, recipient, value } = intent
   const common = { network, developer_secret: SECRET }
@@ -100,7 +100,7 @@ const effectOf = (
   }
 }
 
-/** A chain with its contracts, and signers who have all that they need. */
+/** A chain with its contracts, and signers with everything that they need. */
 export const startEvmGround = async (blocks: Blocks): Promise<Ground> => {
   const chain = await startChain(network, { flags: ['--slots-in-an-epoch', '1'] })
   await deployCanonicalContracts(chain.rpcUrl)

@@ -1,11 +1,11 @@
-// Extrinsics through crashes: crash-runs.ts.
+// Crashes while extrinsics are sent: see crash-runs.ts.
 
 import { testCrashes } from './crash-runs.ts'
 import { startSubstrateGround } from './crash-substrate.ts'
 
 const IS_LONG = process.env.STRONGROOM_LONG === '1'
 
-/** Where it matters most: a measure would take longer than these runs. */
+/** The most important points. Measuring all of them would take longer than these runs. */
 const POINTS = [
   'api work db after 3 commit (select add_strongroom_job)',
   'worker work node after 3 author_submitExtrinsic',

@@ -1,9 +1,9 @@
-// The API or the worker is killed between two steps of the submission pipeline, started again, and left alone until all is
-// quiet; then the chain is asked what came of it. Every message of a process, to the database or to the node, is a step
-// boundary: which there are is measured in a run that nobody disturbs, and the runs are spread over them.
+// The API or the worker is killed between two steps of the submission, started again, and left alone until nothing is left to
+// do. Then the chain is compared with our tables. Every message of a process to the database or to the node is a step
+// boundary. Undisturbed runs measure which boundaries there are, and the crashes are spread over them.
 //
-// `STRONGROOM_CRASH_SEED=17 bun test test/transactions/crash.test.ts` does one run again. Where the measure comes out
-// differently, `STRONGROOM_CRASH_POINT`, as a failed run prints it, makes it the same point all the same.
+// `STRONGROOM_CRASH_SEED=17 bun test test/transactions/crash.test.ts` repeats one run. If other boundaries are measured, set
+// `STRONGROOM_CRASH_POINT` too, as a failed run prints it, to get the same point.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -17,32 +17,32 @@ import { type CrashWorld, startCrashWorld } from './crash-world.ts'
 const ONLY_SEED = process.env.STRONGROOM_CRASH_SEED
 const ONLY_POINT = process.env.STRONGROOM_CRASH_POINT
 
-/** So many are sent from somebody who has sent nothing yet, beside the others. */
+/** The number of intents from a new signer, besides the others. */
 const NEW_SIGNERS_INTENTS = 2
 const MESSAGES_OF_A_START = 40
 const GOLDEN_RATIO = 0.618
 
 type ProcessName = 'api' | 'worker'
 
-/** Of a process that works, or of one that is just starting. */
+/** Whether the killed process is working or just starting. */
 type Spot = Point & { readonly process: ProcessName; readonly phase: 'work' | 'start' }
 
 type Wish = {
   readonly kind: IntentKind
   readonly signer: number
-  /** With an idempotency key its client asks until it is answered, else once. */
+  /** With an idempotency key its client asks until it gets an answer, otherwise once. */
   readonly hasKey: boolean
 }
 
 type Plan = {
   readonly wishes: readonly Wish[]
   readonly pauseMs: number
-  /** Which of a kind's messages, in thousandths. */
+  /** Which message of the kind, in thousandths of their number. */
   readonly place: number
   readonly restartAfterMs: number
-  /** Which sending of a transaction is lost on its way to the node, or its answer. */
+  /** Which sending of a transaction, or its answer, is lost. */
   readonly lost: { readonly nth: number; readonly moment: Moment } | null
-  /** Killed once more while it picks up the pieces. */
+  /** Whether it is killed once more during the recovery. */
   readonly again: { readonly message: number; readonly moment: Moment } | null
 }
 
@@ -100,7 +100,7 @@ const intentOf = (ground: Ground, signer: Signer | undefined, { kind, hasKey }: 
   }
 }
 
-/** Sends what is planned, and then one more from each signer: its sequence must heal at the latest with it. */
+/** Sends the planned intents, and then one more from each signer, after which no gap may be left. */
 const sendAll = async (world: CrashWorld, plan: Plan): Promise<readonly Intent[]> => {
   const intents: Intent[] = []
   const sent: Promise<void>[] = []
@@ -111,7 +111,7 @@ const sendAll = async (world: CrashWorld, plan: Plan): Promise<readonly Intent[]
     const intent = intentOf(ground, signer, wish)
     intents.push(intent)
     const asked = world.send(intent)
-    // Told below, when all of them have come to an end.
+    // Reported below, when all of them have ended.
     asked.catch(() => {})
     sent.push(asked)
   }
@@ -125,7 +125,7 @@ const sendAll = async (world: CrashWorld, plan: Plan): Promise<readonly Intent[]
   const senders = new Set(plan.wishes.map(signerOf))
   for (const signer of [...senders, newSigner]) send(signer, { kind: 'pay', hasKey: false })
   await Promise.all(sent)
-  // A client that comes again, though it was answered, gets the same answer.
+  // A client that repeats an answered request gets the same answer.
   await Promise.all(intents.filter(({ idempotencyKey }) => idempotencyKey !== null).map(world.send))
   return intents
 }
@@ -137,7 +137,7 @@ type Outcome = {
   readonly troubles: readonly string[]
 }
 
-/** Kills the process at the spot, lets everything come to rest, and asks what came of it. */
+/** Kills the process at the point, waits until nothing is left to do, and checks the result. */
 const crash = async (world: CrashWorld, plan: Plan, spot: Spot): Promise<Outcome> => {
   const mortal = world[spot.process]
   const killsBefore = spot.phase === 'start' ? 1 : 0
@@ -165,7 +165,7 @@ const crash = async (world: CrashWorld, plan: Plan, spot: Spot): Promise<Outcome
   halves.push(...(await world.halves()))
   await world.settle()
   const isHit = kills > killsBefore
-  // It was not met: then it dies of something else.
+  // The point was not reached, so the process is killed now.
   if (!isHit) {
     await mortal.kill()
     await world.settle()
@@ -175,7 +175,7 @@ const crash = async (world: CrashWorld, plan: Plan, spot: Spot): Promise<Outcome
   return { spot, kills, isHit, troubles: [...halves, ...(await world.account(intents))] }
 }
 
-/** What is met only while a process knows nothing by heart yet, or when a sending was lost, is met the second time. */
+/** Some points occur only while a process has nothing cached, or after a lost sending: they are reached the second time. */
 const crashForSure = async (world: CrashWorld, plan: Plan, spot: Spot): Promise<Outcome> => {
   const first = await crash(world, plan, spot)
   if (first.isHit || first.troubles.length > 0) return first
@@ -191,7 +191,7 @@ const parseSpot = (text: string): Spot => {
   return { process, phase, wire, moment, nth: Number(nth), kind: kind.join(' ') } as Spot
 }
 
-/** How many messages of a kind there were: step boundaries all of them, before and after. */
+/** The number of messages of a kind. Each one is a step boundary, before and after it. */
 type Measured = Omit<Spot, 'nth'> & { readonly count: number }
 
 const PROCESSES: readonly ProcessName[] = ['api', 'worker']
@@ -207,7 +207,7 @@ const spotsOf = (world: CrashWorld, phase: Spot['phase']): readonly Measured[] =
     }),
   )
 
-/** Starts both processes, not for the first time, and lets them work without a disturbance. */
+/** Starts both processes again and lets them work undisturbed. */
 const measure = async (world: CrashWorld): Promise<readonly Measured[]> => {
   for (const _ of ['first', 'again']) {
     for (const each of PROCESSES) {
@@ -231,7 +231,7 @@ const measure = async (world: CrashWorld): Promise<readonly Measured[]> => {
 
 const greatestCommonDivisor = (a: number, b: number): number => (b === 0 ? a : greatestCommonDivisor(b, a % b))
 
-/** Steps of the golden ratio lie evenly however few there are; where they share no divisor with the count, they miss none. */
+/** Steps of the golden ratio are spread evenly in any number, and reach every index if they share no divisor with the count. */
 const strideOf = (count: number): number => {
   let stride = Math.round(count * GOLDEN_RATIO)
   while (greatestCommonDivisor(stride, count) > 1) stride += 1
@@ -252,7 +252,7 @@ type CrashPlace = {
   readonly seeds: readonly number[]
 }
 
-/** Lets both processes work, and takes the step boundaries by their names: `nth` is how many there are of a kind. */
+/** Lets both processes work, and records the step boundaries by name: `nth` is the number of each kind. */
 const startAt = async (world: CrashWorld, points: readonly string[]): Promise<readonly Measured[]> => {
   await Promise.all(PROCESSES.map((each) => world.start(world[each])))
   await world.listens()
@@ -263,8 +263,8 @@ const startAt = async (world: CrashWorld, points: readonly string[]): Promise<re
 }
 
 /**
- * Worlds with the runs of each; those without a run are not started.
- * @param input.points the step boundaries, as a failed run prints one; where there are none they are measured.
+ * The worlds with their runs; a world without runs is not started.
+ * @param input.points the step boundaries, as a failed run prints one; without any, they are measured.
  */
 const startCrashPlaces = async (
   grounds: readonly (() => Promise<Ground>)[],
@@ -281,7 +281,7 @@ const startCrashPlaces = async (
   return (await Promise.all(grounds.map(startPlace))).flat()
 }
 
-/** Does all runs, tells what they were, and expects nothing wrong of them. */
+/** Does all runs, prints them, and expects no differences. */
 const expectNoTroubles = async (places: readonly CrashPlace[]): Promise<void> => {
   const outcomes: Outcome[] = []
   const failures: string[] = []
@@ -298,7 +298,7 @@ const expectNoTroubles = async (places: readonly CrashPlace[]): Promise<void> =>
       const how = `STRONGROOM_CRASH_SEED=${seed} STRONGROOM_CRASH_POINT='${nameOf(outcome.spot)}'`
       failures.push([how, ...outcome.troubles].join('\n  '))
       console.log(`${failures.at(-1)}\nIts log ends:\n${world[spot.process].output().slice(-3_000)}`)
-      // What was left undone would be told of every later run too.
+      // Unfinished work would be reported for every later run too.
       return
     }
     await world.chained()
@@ -319,7 +319,7 @@ const expectNoTroubles = async (places: readonly CrashPlace[]): Promise<void> =>
   expect(failures).toEqual([])
 }
 
-/** The one test of a family: its grounds are started before, and closed after it. */
+/** The test of a family. Its chains are started before it and stopped after it. */
 export const testCrashes = (...of: Parameters<typeof startCrashPlaces>): void => {
   let places: readonly CrashPlace[] = []
   beforeAll(async () => {
@@ -327,7 +327,7 @@ export const testCrashes = (...of: Parameters<typeof startCrashPlaces>): void =>
   }, 120_000)
   afterAll(() => Promise.all(places.map(({ world }) => world.close())), 60_000)
   test(
-    'a process is killed between two steps: one effect an intent, and nothing is left over',
+    'a process is killed between two steps: each intent has one effect, and nothing is left over',
     () => expectNoTroubles(places),
     1_800_000,
   )

@@ -1,4 +1,4 @@
-// A local Asset Hub as a ground for crashes: keys that pay and mint with mortal extrinsics.
+// A local Asset Hub for the crash tests: keys that pay and mint with mortal extrinsics.
 
 import { randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -16,9 +16,9 @@ const SS58_PREFIX = 0
 const SIGNERS = 4
 const UNIT = 10n ** 10n
 const FUNDS = 1_000_000n * UNIT
-/** An era is 16 blocks: what waits for a process to come back often finds it over. */
+/** An era of 16 blocks often ends while a killed process is away. */
 const BLOCK_TIME_MS = 120
-/** Where blocks come by the clock. */
+/** The interval of blocks, if they come by the clock. */
 const FINALITY_LAG_BLOCKS = 2
 const POLL_MS = 50
 
@@ -27,7 +27,7 @@ const bytesOf = (hex: string): Buffer => Buffer.from(hex.slice(2), 'hex')
 const amountAt = (bytes: Buffer, at: number): bigint =>
   bytes.readBigUInt64LE(at) | (bytes.readBigUInt64LE(at + 8) << 64n)
 
-/** What stands in System.Account: the nonce at byte 0, free at 16, reserved at 32; little-endian. */
+/** The layout of System.Account: nonce at byte 0, free at 16, reserved at 32; little-endian. */
 const readAccount = async (chain: TestSubstrateChain, address: string, blockHash?: string) => {
   const key = accountKey(decodeAddress(address))
   const stored = await chain.rpc('state_getStorage', blockHash === undefined ? [key] : [key, blockHash])
@@ -38,14 +38,14 @@ const readAccount = async (chain: TestSubstrateChain, address: string, blockHash
 
 const ITEMS_OF_ACCOUNTS = `${xxhashAsHex('Uniques', 128)}${xxhashAsHex('Account', 128).slice(2)}`
 
-/** Uniques.Account has a key for each item of an account: blake2_128_concat of its public key comes first. */
+/** Uniques.Account has a key for each item of an account, which begins with blake2_128_concat of its public key. */
 const countItems = async (chain: TestSubstrateChain, address: string): Promise<bigint> => {
   const key = decodeAddress(address)
   const prefix = `${ITEMS_OF_ACCOUNTS}${blake2AsHex(key, 128).slice(2)}${Buffer.from(key).toString('hex')}`
   return BigInt(((await chain.rpc('state_getKeysPaged', [prefix, 10, prefix])) as readonly string[]).length)
 }
 
-/** With a collection, for which it sends its first extrinsic. */
+/** A signer with a collection, whose creation is its first extrinsic. */
 const startMinter = async (service: Service, chain: TestSubstrateChain): Promise<Signer> => {
   const signer = await startSigner(service, chain)
   const { json } = await service.post('/nfts/collections', {
@@ -60,7 +60,7 @@ const startMinter = async (service: Service, chain: TestSubstrateChain): Promise
 const startSigner = async (service: Service, chain: TestSubstrateChain): Promise<Signer> => {
   const { address } = await service.newWallet({ network })
   await chain.fund(address, FUNDS)
-  // Who can pay is judged by what is final.
+  // Balances are checked as of the final block.
   while ((await readAccount(chain, address, String(await chain.rpc('chain_getFinalizedHead')))).free === 0n) {
     await sleep(POLL_MS)
   }
@@ -83,7 +83,7 @@ const requestOf = ({ kind, signer, recipient, value }: Intent, contract_address:
   return { path: '/nfts/mint', body: { ...common, from: signer, recipient, contract_address, ...described } }
 }
 
-/** What the runtime takes for an extrinsic in the block after this one: the last field of RuntimeDispatchInfo. */
+/** The runtime's fee for an extrinsic in the block after this one: the last field of RuntimeDispatchInfo. */
 const readFee = async (chain: TestSubstrateChain, raw: string, blockHash: string): Promise<bigint> => {
   const length = Buffer.alloc(4)
   length.writeUInt32LE(bytesOf(raw).length)
@@ -94,7 +94,7 @@ const readFee = async (chain: TestSubstrateChain, raw: string, blockHash: string
 
 type Spent = { readonly signer: string; readonly planck: bigint }
 
-/** @returns what reads the blocks that are new: who sent what of them, and what it took from whom by the runtime's word. */
+/** @returns a function that reads the new blocks: the sender of each extrinsic, and its cost according to the runtime. */
 const createScan = async (chain: TestSubstrateChain, signers: readonly Signer[]) => {
   const registry = new TypeRegistry()
   registry.setMetadata(new Metadata(registry, (await chain.rpc('state_getMetadata')) as `0x${string}`))
@@ -130,7 +130,7 @@ const createScan = async (chain: TestSubstrateChain, signers: readonly Signer[])
   }
 }
 
-/** Builds blocks by the clock, one after the other. @returns what ends it */
+/** Builds blocks at an interval. @returns a function that ends it */
 const startClock = async (chain: TestSubstrateChain): Promise<() => void> => {
   await chain.setMode('manual')
   await chain.setFinalityLag(FINALITY_LAG_BLOCKS)
@@ -145,18 +145,18 @@ const startClock = async (chain: TestSubstrateChain): Promise<() => void> => {
   return () => clearInterval(clock)
 }
 
-/** With a worker for that alone. */
+/** Uses a worker that runs only for this. */
 const startMinters = async (service: Service, chain: TestSubstrateChain): Promise<Signer[]> => {
   const worker = service.startWorker()
   const signers: Signer[] = []
-  // One after the other, so that no two choose the same number for their collection.
+  // One after the other, so that no two choose the same id for their collection.
   while (signers.length < SIGNERS) signers.push(await startMinter(service, chain))
   worker.kill('SIGTERM')
   await worker.exited
   return signers
 }
 
-/** A chain with signers who have all that they need. */
+/** A chain with signers who have everything that they need. */
 export const startSubstrateGround = async ({
   blocks,
   mints,
@@ -176,7 +176,7 @@ export const startSubstrateGround = async ({
   return {
     ...{ network, service, sql, signers, scan, hasCancel: false, sending: 'author_submitExtrinsic' },
     node: { variable: 'POLKADOT_RPC_URL', rpcUrl: chain.rpcUrl },
-    // Or as long as an era by the clock, and some more.
+    // Or somewhat longer than an era by the clock.
     awayMs: [0, 0, 3_000],
     kinds: ['pay', 'pay', 'pay', ...(mints ? (['mint', 'mint with metadata'] as const) : [])],
     // An account begins with the existential deposit or more.

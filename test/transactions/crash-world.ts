@@ -1,12 +1,11 @@
-// What a crash test plays in: on some ground an API and a worker as processes that can be killed at any message, and clients
-// that send.
+// The world of a crash test: an API and a worker on some chain, as processes that can be killed at any message, and clients.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createMortal, type Mortal } from '../support/mortal.ts'
 import { createAccount, halvesOf, jobTroubles, unfinished } from './crash-account.ts'
 import type { Ground, Intent } from './crash-ground.ts'
 
-/** What was left behind at a bad moment waits for the reconciler, which comes every half a minute. */
+/** Work that was left at a bad moment waits for the reconciler, which runs every half minute. */
 const SETTLE_TIMEOUT_MS = 60_000
 const POLL_MS = 15
 
@@ -48,7 +47,7 @@ export const startCrashWorld = async (ground: Ground) => {
     ready.add(mortal)
   }
 
-  /** Asks once. @returns whether an answer came; where none did, nobody knows what was done. */
+  /** Asks once. @returns whether an answer came. Without one, it is not known what was done. */
   const ask = async (intent: Intent): Promise<boolean> => {
     const { path, body } = ground.requestOf(intent)
     await until(
@@ -57,7 +56,7 @@ export const startCrashWorld = async (ground: Ground) => {
     )
     const answer = await fetch(baseUrl + path, {
       method: 'POST',
-      // On a connection that was used before, fetch itself might ask again when it breaks.
+      // On a used connection, fetch might repeat the request by itself.
       keepalive: false,
       headers: {
         authorization: `Bearer ${service.project.apiKey}`,
@@ -77,7 +76,7 @@ export const startCrashWorld = async (ground: Ground) => {
     return true
   }
 
-  /** As a client does: one with an idempotency key asks until it is answered. */
+  /** Asks like a client: with an idempotency key, until there is an answer. */
   const send = async (intent: Intent): Promise<void> => {
     while (!(await ask(intent)) && intent.idempotencyKey !== null) await sleep(POLL_MS)
   }
@@ -89,7 +88,7 @@ export const startCrashWorld = async (ground: Ground) => {
     ...(ready.has(worker) ? [] : ['the worker is away']),
   ]
 
-  /** Waits until both processes live and nothing is left to do. @throws Error that tells what is. */
+  /** Waits until both processes run and nothing is left to do. @throws Error that says what is left. */
   const settle = async (): Promise<void> => {
     const otherwise = async () => `not settled: ${(await left()).join('; ')}`
     const isLive = () => sql`select from transactions where status in ('submitted', 'pending') limit 1`
@@ -110,7 +109,7 @@ export const startCrashWorld = async (ground: Ground) => {
     halves: () => halvesOf(sql),
     /** Waits until the worker has begun to take jobs. */
     listens: () => untilCounted('db listen', 1),
-    /** Waits until both of its followers have looked for blocks a few times. */
+    /** Waits until both of its followers have asked for blocks a few times. */
     looksAround: () => untilCounted('db select cursors', 6),
     /** Waits until every audit row is in its chain. */
     chained: () =>

@@ -1,4 +1,4 @@
-// Transactions of EVM networks, and of Safes among them, through crashes: crash-runs.ts.
+// Crashes while transactions of EVM networks are sent, some of them by Safes: see crash-runs.ts.
 
 import { startEvmGround } from './crash-evm.ts'
 import { testCrashes } from './crash-runs.ts'

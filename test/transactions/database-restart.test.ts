@@ -1,5 +1,5 @@
-// PostgreSQL is restarted under load, with and without a chance to say good-bye, and connections are cut: every request ends
-// in time, with success or a clean refusal, nothing is half done, and the worker goes on by itself.
+// PostgreSQL is restarted under load, orderly or not, and connections are cut: every request ends in time, with success or a
+// correct error, nothing is half done, and the worker continues by itself.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { randomUUID } from 'node:crypto'
@@ -17,9 +17,9 @@ const network = 'Ethereum'
 const SECRET = 'testnet-secret'
 const RECIPIENT = fundedAccount(5).address
 const SENDERS = 8
-/** Of each sender, so that their number times this is under way when something happens. */
+/** Requests at a time for each sender. */
 const AT_ONCE = 3
-/** As long as a connection is waited for, and some more. */
+/** Somewhat longer than the time limit for a connection. */
 const ANSWER_MAX_MS = 20_000
 const RETRY_MS = 100
 
@@ -34,9 +34,9 @@ beforeAll(async () => {
   server = await startPostgres({ dataDirectory: join(folder, 'postgres'), durable: true })
   chain = await startChain(network)
   service = await startService({ rpcUrls: { [network]: chain.rpcUrl }, database: await createDatabaseOn(server.url) })
-  // Three jobs at a time never end: with one place for all others, some wait in the worker when it happens.
+  // Three jobs never end, so only one place is left, and some jobs wait in the worker when it happens.
   worker = service.startWorker({ LOG_LEVEL: 'silent', WORKER_CONCURRENCY: '4' })
-  // From now on it follows the blocks.
+  // From now on the worker follows the blocks.
   const first = await sendFrom(await newWallet())
   expect((await service.settled(first.json.transaction_id)).json).toMatchObject({ status: 'success' })
 })
@@ -62,7 +62,7 @@ const withSql = async <Result>(work: (sql: postgres.Sql) => Promise<Result>): Pr
   }
 }
 
-/** Of everybody, the job queue's too. */
+/** Cuts all connections, including the job queue's. */
 const cut = () =>
   withSql(
     (sql) => sql`select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'strongroom-%'`,
@@ -88,7 +88,7 @@ const sendFrom = (wallet: Hex, headers: Record<string, string> = {}) =>
 
 type Seen = { readonly answer: Answer; readonly tookMs: number }
 
-/** Asks again and again until told to stop, each kind of call in turn, and keeps every answer. */
+/** Repeats all kinds of requests in turn until it is stopped, and keeps every answer. */
 const load = (wallets: readonly Hex[]) => {
   const seen: Seen[] = []
   let stopping = false
@@ -117,7 +117,7 @@ const load = (wallets: readonly Hex[]) => {
     if (answer.status === 200) accepted.push(answer.json.transaction_id)
     else unknown += 1
   }
-  /** Whoever wants it done, and done once, repeats the request until it is answered. */
+  /** Repeats a request with an idempotency key until it is answered. */
   const sendUntilAnswered = async (wallet: Hex) => {
     const headers = { 'idempotency-key': randomUUID() }
     while (!stopping) {
@@ -134,7 +134,7 @@ const load = (wallets: readonly Hex[]) => {
   return {
     seen,
     accepted,
-    /** So many requests have done what they were to do, or nothing: their callers were told that it is not known. */
+    /** The number of requests whose callers were told that the result is not known. */
     unknown: () => unknown,
     /** Resolves once every request has its answer. */
     stop: async () => {
@@ -155,7 +155,7 @@ const expectClean = (seen: readonly Seen[]) => {
   }
 }
 
-/** Whatever was written in one database transaction is there or not, as a whole. */
+/** Checks that each database transaction was written as a whole or not at all. */
 const wholeness = (sql: postgres.Sql) => sql<Record<string, number>[]>`
   select
     (select count(*)::int from transactions t
@@ -170,7 +170,7 @@ const disturbances: Record<string, (hasFailed: () => boolean) => Promise<void>> 
   'is restarted while others are served': () => restart(),
   'dies and comes back': () => restart(0),
   'loses every connection, again and again': async (hasFailed) => {
-    // A connection that nobody was using is no loss to anybody.
+    // Losing an idle connection affects nobody.
     for (let each = 0; each < 8 || (!hasFailed() && each < 200); each += 1) {
       await cut()
       await Bun.sleep(100)
@@ -206,7 +206,7 @@ for (const [name, disturb] of Object.entries(disturbances)) {
     expect(new Set(running.accepted).size).toBe(running.accepted.length)
     expect(ids).toEqual(expect.arrayContaining(running.accepted))
     expect(ids.length - running.accepted.length).toBeWithin(0, running.unknown() + 1)
-    // A job that failed is taken up again by the reconciler, which may have failed with it: twice its period and more.
+    // A failed job is added again by the reconciler, which may have failed too: so wait more than twice its period.
     const settled = await Promise.all(ids.map((id) => service.settled(id, 100_000)))
     expect(settled.map(({ json }) => json.status)).toEqual(ids.map(() => 'success'))
     const signers = await withSql(

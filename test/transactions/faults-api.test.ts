@@ -1,5 +1,5 @@
-// What callers see of a node's faults: for each call that asks a node, each question that it asks, and each way to fail, a
-// clean answer in time and nothing left behind.
+// Callers and a faulty node: for each operation that calls a node, each of its requests and each fault, the answer is correct
+// and in time, and nothing is left behind.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
@@ -11,7 +11,7 @@ import { type Answer, type Service, startService } from '../support/service.ts'
 const network = 'Ethereum'
 const RECIPIENT = fundedAccount(5).address
 const NODE_TIMEOUT_MS = 2_000
-/** What our own part may take on a busy machine. */
+/** The time that our own code may need on a busy machine. */
 const GRACE_MS = 5_000
 
 let chain: TestChain
@@ -57,10 +57,10 @@ const sending = (path: string, wallet: Hex | undefined, rest: Record<string, str
 const liveOf = async (wallet: Hex | undefined) =>
   (await sql`select from transactions where signer_address = ${wallet ?? ''}`).length
 
-/** Of what nobody has. */
+/** A hash that no transaction has. */
 const TRANSFER = `0xa9059cbb${RECIPIENT.slice(2).toLowerCase().padStart(64, '0')}${'1'.padStart(64, '0')}`
 
-/** Each from a wallet of its own, so that none waits for another. */
+/** Each from its own wallet, so that none waits for another. */
 const CALLS = {
   'sign-and-send': () => sending('/transactions/sign-and-send', wallets[0]),
   'sign-and-send with a gas limit': () => sending('/transactions/sign-and-send', wallets[1], { gasLimit: '21000' }),
@@ -96,10 +96,10 @@ const HEALTHY: Partial<Record<CallName, { status: number; code: string }>> = {
   'status-by-hash': { status: 404, code: 'transaction_not_found' },
 }
 
-/** No such transaction: then null is an answer. */
+/** For an unknown transaction null is a right answer. */
 const MAY_BE_NULL = ['eth_getTransactionReceipt', 'eth_getTransactionByHash']
 
-/** Big and slow, and the same whatever was asked. */
+/** These faults are large and slow, and do not depend on the request. */
 const ONCE: readonly Fault[] = ['hangs', 'answers more than anybody reads']
 
 const recorded = async () =>
@@ -129,7 +129,7 @@ describe('a node that fails', () => {
       expect(await CALLS[name]()).toMatchObject(healthy)
       const requests = gate.takeRequests()
       const cases = requests.flatMap((methods) => [
-        // What becomes of the whole answer does not depend on which of its questions is looked at.
+        // Faults of the whole answer do not depend on the question.
         ...ANSWER_FAULT_NAMES.filter((fault) => !ONCE.includes(fault)).map((fault) => ({
           fault,
           method: methods[0] ?? '',

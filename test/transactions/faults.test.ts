@@ -1,5 +1,5 @@
-// What the worker makes of a node's faults: for each of its jobs, each question that the job asks, and each way to fail,
-// nothing is told that is not so, and once the node is well again the transaction is mined, once.
+// The worker and a faulty node: for each job, each request of the job and each fault, nothing wrong is reported, and once the
+// node works again, the transaction is mined once.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
@@ -20,7 +20,7 @@ const network = 'Ethereum'
 const NODE_TIMEOUT_MS = 2_000
 const MAX_STEPS = 100
 const FAULTS: readonly Fault[] = [...ANSWER_FAULT_NAMES, ...REPLY_FAULT_NAMES]
-/** They take their time: once is enough, on what matters most. */
+/** Slow faults are tested once, at the most important request. */
 const SLOW: readonly Fault[] = ['hangs', 'answers more than anybody reads']
 
 let chain: TestChain
@@ -38,7 +38,7 @@ beforeAll(async () => {
   sql = postgres(service.database.url, { max: 2 })
 })
 
-/** Each begins like a process that has just started: it has not seen the node yet. */
+/** Each case begins like a process that has just started and has not called the node yet. */
 beforeEach(async () => {
   const variables = { ...service.variables, DATABASE_URL: service.database.workerUrl, ROOT_KEY: '' }
   ctx = await createWorkerCtx({ config: readConfig(variables), process: 'test-worker' })
@@ -59,7 +59,7 @@ afterAll(async () => {
 
 type Sent = { readonly id: string; readonly hash: Hex; readonly wallet: Hex; readonly recipient: Hex }
 
-/** A recorded transaction of a wallet of its own to an address of its own, so that what it did can be counted. */
+/** A recorded transaction of a new wallet to a new address, so that its effect can be counted. */
 const record = async (): Promise<Sent> => {
   const [{ address: wallet }, { address: recipient }] = await Promise.all([
     service.newWallet({ network }),
@@ -92,7 +92,7 @@ const catchUp = async () => {
   throw new Error('the tracker did not catch up')
 }
 
-/** The node answers a moment before it has mined. */
+/** The node answers just before it mines. */
 const untilMined = async ({ hash }: Sent) => {
   const receipt = () => chain.rpc('eth_getTransactionReceipt', [hash])
   for (const deadline = Date.now() + 5_000; (await receipt()) === null && Date.now() < deadline; ) await Bun.sleep(5)
@@ -106,7 +106,7 @@ const expectMinedOnce = async (sent: Sent) => {
   expect(await chain.publicClient.getBalance({ address: sent.recipient })).toBe(1n)
 }
 
-/** Resolves to null or to the code of an error that is the node's alone. */
+/** Resolves to null, or to the code of an error that the node caused. */
 const codeOf = async (work: Promise<unknown>): Promise<string | null> => {
   const error: unknown = await work.then(
     () => null,
@@ -133,7 +133,7 @@ describe('a node that took a transaction and then', () => {
       expect(why).toStartWith('unknown: ')
       if (fault === 'hangs') expect(why).toContain(`${NODE_TIMEOUT_MS} ms`)
       gate.heal()
-      // The node has mined it meanwhile: its nonce is used, and by its own hash it is found.
+      // The node has mined it meanwhile: its nonce is used, and it is found by its own hash.
       expect(await broadcastTransaction(ctx, sent.id)).toBe('done')
       await expectMinedOnce(sent)
     })
@@ -187,7 +187,7 @@ describe('the tracker, if its node fails at', () => {
         for (let steps = 0; steps < 3; steps += 1) codes.add(await codeOf(trackStep(ctx, node)))
         const isTold = (await rowOf(sent))?.status === 'success'
         gate.heal()
-        // Null is what a node says that has no such transaction.
+        // A node without this transaction answers null.
         const mayBeNull = fault === 'answers null' && method === 'eth_getTransactionReceipt'
         expect({ fault, isTold, codes: [...codes].filter((code) => code !== null) }).toEqual({
           ...{ fault, isTold: false },
@@ -234,7 +234,7 @@ describe('the reconciler, if its node fails at', () => {
         await quiet()
         await reconcileTransactions(ctx, node)
         gate.heal()
-        // That it has no such transaction is so.
+        // Here it is true that the node has no such transaction.
         const isSo = fault === 'answers null' && /Receipt|ByHash/.test(method)
         const state = { status: (await rowOf(sent))?.status, jobs: await jobsOf(sent) }
         expect({ fault, ...state }).toEqual({ fault, status: 'submitted', jobs: isSo ? 1 : 0 })
@@ -290,7 +290,7 @@ describe('a node that sometimes fails, in any way, at any request', () => {
     ...['eth_chainId', 'eth_getTransactionCount', 'eth_getBalance', 'eth_feeHistory', 'eth_estimateGas'],
     ...['eth_sendRawTransaction', 'eth_getBlockByNumber', 'eth_getTransactionReceipt', 'eth_getTransactionByHash'],
   ]
-  /** So many of a hundred questions are answered badly: of a batch of five, about a third. */
+  /** The percentage of bad answers; a third of all batches of five contain one. */
   const SPOILT_PERCENT = 8
 
   test('callers get proper answers, and every accepted transaction is mined once, without a nonce gap', async () => {
@@ -333,7 +333,7 @@ describe('a node that sometimes fails, in any way, at any request', () => {
       )
     for (const deadline = Date.now() + 10_000; !(await isSome()) && Date.now() < deadline; ) await Bun.sleep(50)
     gate.heal()
-    // Each waits for longer after each failure.
+    // Each waits longer after each failure.
     await sql`update transactions set updated_at = updated_at - interval '1 minute' where not final`
     await sql`update graphile_worker._private_jobs set run_at = now() where run_at > now() and key like 'broadcast:%'`
     await addJob(service.ctx.db, 'reconcile', { again: false })

@@ -25,7 +25,7 @@ let bob: string
 
 const keyOf = (entry: string, parts: readonly unknown[]) => storageKey(runtime, 'assets', entry, parts)
 
-/** What the chain keeps in a map of pallet Assets. */
+/** A value in a map of pallet Assets. */
 const entryOf = (entry: string, parts: readonly unknown[], value: object): readonly [Hex, string] => {
   const map = runtime.storage.assets?.[entry]?.meta.type
   if (map === undefined) throw new Error(`no map assets.${entry}`)
@@ -88,7 +88,7 @@ const preview = (from: string, unsigned: object = {}) =>
 
 const told = ({ status, json }: Answer) => [status, json.code ?? null]
 
-/** The coin, and the asset. */
+/** The balances of the coin and of the asset. */
 const held = async (address: string): Promise<readonly [bigint, bigint]> => {
   const { coin, tokens } = await service.ctx.chains.withNode(network).balances({ address, contracts: ['asset:1984'] })
   return [coin, tokens.get('asset:1984') ?? 0n]
@@ -122,7 +122,7 @@ describe('a fee in an asset', () => {
     const { json } = await send(from, { to: undefined, value: undefined, input: transfer?.toHex() })
     expect((await service.settled(json.transaction_id)).json).toMatchObject({ status: 'success' })
     expect((await differencesOf(on, { fromBlock, of: [from] })).flat()).toEqual([])
-    // More of an asset than was told of is a difference all the same.
+    // A larger change of the asset than reported is still a difference.
     const lacking = await differencesOf(on, { fromBlock, of: [bob], change: () => [] })
     expect(lacking.flat()).toMatchObject([{ address: bob, contract: 'asset:1984', changed: 20_000n }])
   }, 30_000)
@@ -130,7 +130,7 @@ describe('a fee in an asset', () => {
   test('is part of what is signed', async () => {
     const from = await walletWith({ planck: UNIT, asset: 0n })
     const { json: raw } = await sign(from, { asset_id: 'asset:1984' })
-    // Behind length and version (3 bytes), the account (33) and the signature (65): era, nonce and tip, then the id in an Option.
+    // After length and version (3 bytes), account (33) and signature (65): era, nonce and tip, then the id in an Option.
     expect(
       Buffer.from(raw.slice(2), 'hex')
         .subarray(3 + 33 + 65 + 4)
@@ -161,7 +161,7 @@ describe('a fee in an asset', () => {
       asset_changes: [],
       error: expect.stringMatching(/^balance insuff/),
     })
-    // The fee leaves the account of the asset alive.
+    // The fee does not kill the asset's account.
     const least = await walletWith({ planck: UNIT, asset: LEAST })
     expect(told(await send(least))).toEqual([400, 'balance_insufficient'])
   })
@@ -187,7 +187,7 @@ describe('a fee in an asset', () => {
       expect(await new Response(shown.stdout).text()).toContain(
         `paid in asset:1984, of which it takes at most ${fee} base units`,
       )
-      // What pays in the coin is none of its business.
+      // Transactions that pay in the coin do not matter here.
       expect((await send(from, { asset_id: undefined })).json.status).toBe('submitted')
     } finally {
       await chain.setMode('instant')

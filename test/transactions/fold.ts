@@ -1,4 +1,4 @@
-// From a state of the small world to those of the folded one that stand for it, signer by signer.
+// Maps a state of the plain model to the states of the folded model that represent it, signer by signer.
 
 import {
   type Bounds,
@@ -37,7 +37,7 @@ const slotOf = (world: SmallWorld, at: number, nonce: number): Slot => {
   const tx = minedOf(world, at)[nonce] ?? signer?.pool[nonce]
   const there =
     tx === undefined ? NOBODY : tx === STRANGER ? SOMEBODY : attemptOf(tx) + 1 + (isReverted(tx) ? REVERTED : 0)
-  // A nonce that was taken may have been given to another intent: what is done holds nothing.
+  // A taken nonce may have been given to another intent: a done transaction holds none.
   const here = signer?.intents.filter((intent) => intent?.nonce === nonce) ?? []
   const intent =
     here.find((each) => each?.state.kind !== 'done') ??
@@ -69,7 +69,7 @@ const staleOf = ({ tracked, ...world }: SmallWorld, { look }: Intent): number | 
   return tracked[heightOf(look.event.blockHash)] === undefined ? look.event.attempt : null
 }
 
-/** What the reconciler alone has told is as if it had not, and what it has seen as if it had not looked. */
+/** Removes what only the reconciler has recorded or observed. */
 const unlooked = (slot: Slot): Slot => {
   const { state } = slot
   if (state?.kind !== 'mined') return { ...slot, stale: null }
@@ -81,8 +81,8 @@ const unlooked = (slot: Slot): Slot => {
 }
 
 /**
- * The folded states that may stand for what a signer sees of a world: for each look of the reconciler, a list of which one
- * must have been reached. More chances left, and a higher count that was once seen, only allow more.
+ * The folded states that may represent one signer's part of a world: for each observation of the reconciler a list, of which
+ * one must have been reached. States with more remaining chances, or with a higher count, only allow more.
  */
 export const foldsOf = (
   unsettled: SmallWorld,

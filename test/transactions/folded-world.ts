@@ -1,57 +1,57 @@
-// One signer's world, folded, so that every misfortune at once can be walked through. A state of it stands for all states of
-// the small world that differ in nothing which a claim or a later step could see. What was folded, and why nothing is lost:
+// The folded model of one signer, in which all faults at once can be explored. One of its states represents all states of the
+// plain model that differ only in things which no claim and no later step can see. What is folded, and why nothing is lost:
 //
-//   effects    Jobs and workers are not counted. Any attempt up to the chosen one, and all of them once one was chosen
-//              again after the cancel, may reach a node at any time, and need not: that is every job done at once, late,
-//              twice, by two workers, or lost, and every crash before or after.
-//   chances    A pool may lose a transaction at any time, a node may know none of ours, an answer may go unheard, an
-//              attempt may be chosen over the last, as often as you like. Only reorganisations and strangers are counted.
-//   time       Clocks are not kept: whatever they may say is said at any time.
-//   fees       Blocks may ask for anything, at any time and as often as you like, so what they ask for is not kept: the next
-//              block takes what it takes, and a clock sees what it sees.
-//   operators  What an operator gives up is what its clock gives up, but for fewer steps (explore.test.ts checks that).
-//   requests   A request that dies is one that is never heard of again: another branch in which it does not go on. Of
-//              those under way only the highest pending count that one may have seen is kept; they may use any below it.
-//   neighbours Nothing of another signer matters to this one but that blocks come: a block without ours may come at any
-//              time, and empty ones are not kept. So the states of several signers are among the products of these,
-//              and as each claim is about one signer, and a final state stays, what holds here holds of any number.
-//   order      Steps that nothing else can hinder or notice are taken at once: the tracker goes back where the chain has
-//              left it, takes in what is final, tells what is deep enough. What is in a block neither climbs nor is heard
-//              of: it may have done so a moment before, to the same end.
-//   depth      A block is final when another is on it. What the one reorganisation leaves can go away no more, so where
-//              more blocks make it final, the same is only told later.
-//   one look   The reconciler's looks change one intent and hinder no other: one at a time shows all that they can do.
-//   the end    What is final, taken in and told cannot change, and is dropped; the nonces are counted from there.
+//   effects    Jobs and workers are not modelled. Any attempt up to the chosen one (and all of them once one was chosen
+//              again after the cancel) may reach a node at any time, or never. That covers every job that runs at once,
+//              late, twice, in two workers or never, and every crash before or after.
+//   chances    Without a limit: a pool loses a transaction, a node knows none of ours, an answer is lost, a later attempt
+//              is chosen. Only reorganisations and strangers are counted.
+//   time       Clocks are not modelled: each of their events may happen at any time.
+//   fees       Blocks may need any fee at any time, so the fee is not stored: the next block may accept anything, and a clock
+//              may see any fee.
+//   operators  Giving up by an operator is like giving up by the clock, with fewer later steps (explore.test.ts checks that).
+//   requests   A request that dies is a branch in which it does not continue. Of the running requests only the highest
+//              pending count that one may have seen is stored; they may use any count below it.
+//   neighbours Other signers matter only because they cause blocks: a block without ours may come at any time, and empty
+//              blocks are not stored. So the states of several signers are products of these. Each claim is about one
+//              signer and final states stay, so what holds for one signer holds for any number.
+//   order      Steps that no other step can prevent or notice are taken at once: the tracker goes back if its block is gone,
+//              processes final blocks, reports results that are deep enough. A transaction in a block does not climb and
+//              gets no answers: these could have come just before, with the same result.
+//   depth      A block is final when another one is above it. After the one reorganisation no block can disappear. If more
+//              blocks were needed, the same would only be reported later.
+//   one look   Each observation of the reconciler changes one intent and affects no other, so one at a time is enough.
+//   the end    A transaction that is final, processed and reported cannot change, and is dropped; nonces are counted from there.
 //
-// explore.test.ts folds every state of the plain walks and finds each among the states of this one.
+// explore.test.ts folds every state of the plain model and checks that this model reaches it.
 
 import { FIRST_STATE, type TransactionEvent, type TransactionState } from '../../src/transactions/transition.ts'
 import { Broken, type Model, type Move } from '../support/explore.ts'
 import { brokenOutcome, brokenTold, CANCEL, FEES, type Fed, feed, LADDER, type Rules, WAITS } from './rules.ts'
 
-/** What the network has at a nonce: nothing, an attempt plus one, a stranger's, or a rung plus one that was reverted. */
+/** What the network has at a nonce: nothing, an attempt (plus one), a stranger's transaction, or a reverted rung (plus one). */
 type Occupant = number
 export const NOBODY: Occupant = 0
 export const SOMEBODY: Occupant = LADDER.rungs + 2
-/** What a reverted rung has more. */
+/** The offset of reverted rungs. */
 export const REVERTED = SOMEBODY
 
 const isOurs = (there: Occupant): boolean => there !== NOBODY && there !== SOMEBODY
 const isRung = (there: Occupant): boolean => there > NOBODY && there <= LADDER.rungs
 const attemptIn = (there: Occupant): number => (there > REVERTED ? there - REVERTED : there) - 1
 
-/** The block that has a nonce, and the one that had it before the reorganisation. Names are all that matters of hashes. */
+/** The block with a nonce, and the one that had it before the reorganisation. Only the names of hashes matter. */
 export const HERE = 'here'
 export const GONE = 'gone'
 
 export type Slot = {
-  /** null: the nonce is not ours. */
+  /** null: none of our transactions has the nonce. */
   readonly state: TransactionState | null
   readonly hasRaw: boolean
   readonly there: Occupant
-  /** An attempt that the reconciler saw in the block that is gone, and may still write down. */
+  /** An attempt that the reconciler saw in the removed block, and may still record. */
   readonly stale: number | null
-  /** It was given up, and a rung is chosen again: whoever was at work before may still send what is above. */
+  /** It was given up, and a rung is chosen again: an earlier worker may still send higher attempts. */
   readonly isRevived: boolean
 }
 
@@ -64,17 +64,17 @@ export type Folded = {
   readonly reorgs: number
   /** The highest pending count that a request may have seen. */
   readonly seen: number
-  /** Of the slots, in nonce order: how many are in a block, in a final one, and known to the tracker. */
+  /** The number of slots, in nonce order, that are in a block, in a final block, and known to the tracker. */
   readonly mined: number
   readonly final: number
   readonly tracked: number
-  /** A reorganised height that the tracker has not taken in again. */
+  /** A reorganised height that the tracker has not processed again. */
   readonly isOpen: boolean
   readonly slots: readonly Slot[]
 }
 
-// States are few: each is kept once, so that it has a number and what becomes of it is computed once. Whether a node was
-// heard to take it is left out: it changes the word that is told, and nothing else (explore.test.ts checks that).
+// There are few states. Each is stored once, so that it has a number and its transitions are computed once. Whether a node
+// has accepted it is left out, because this only changes the reported status (explore.test.ts checks that).
 const states: TransactionState[] = []
 const numbers = new Map<TransactionState, number>()
 const texts = new Map<string, TransactionState>()
@@ -94,7 +94,7 @@ const SLOT_COUNTS = 8
 const isRungChosen = (state: TransactionState | null): boolean =>
   state !== null && state.kind !== 'done' && state.chosen < CANCEL
 
-/** Equal for equal worlds; the worlds of a walk are kept as such texts. */
+/** Equal for equal worlds. Worlds are stored as such texts. */
 const packed = (world: Folded): string =>
   String.fromCharCode(
     world.requests + SLOT_COUNTS * (world.strangers + SLOT_COUNTS * (world.reorgs + SLOT_COUNTS * world.seen)),
@@ -135,7 +135,7 @@ const ATTEMPTS = Array.from({ length: LADDER.rungs + 1 }, (_, attempt) => attemp
 const included = (blockHash: string): readonly TransactionEvent[] =>
   ATTEMPTS.map((attempt) => ({ kind: 'included', attempt, blockHash }))
 
-// One object an event, as what becomes of a state is looked up by it.
+// One object for each event, because transitions are looked up by it.
 const ACCEPTED: readonly TransactionEvent[] = ATTEMPTS.map((attempt) => ({ kind: 'accepted', attempt }))
 const INCLUDED_HERE = included(HERE)
 const INCLUDED_GONE = included(GONE)
@@ -154,7 +154,7 @@ const REVIVED: readonly TransactionEvent[] = ATTEMPTS.map((attempt) => ({ kind: 
 export const isIn = (slot: Slot, blockHash: string): boolean =>
   slot.state?.kind === 'mined' && slot.state.blockHash === blockHash
 
-/** What becomes of a transaction by one set of rules, computed once. */
+/** The transitions of a transaction under one set of rules, computed once. */
 export const createSteps = (rules: Rules) => {
   const memory = new Map<TransactionState, Map<TransactionEvent, Fed>>()
   const urgings = new Map<TransactionState, readonly TransactionEvent[]>()
@@ -178,7 +178,7 @@ export const createSteps = (rules: Rules) => {
   const isSent = (slot: Slot, event: TransactionEvent): boolean =>
     slot.state !== null && slot.hasRaw && fed(slot.state, event).isSent
 
-  /** Of all that a clock, a node or the reconciler may say to what waits: one event of those that come to the same. */
+  /** The possible events of a waiting transaction; of several with the same effect only one. */
   const urging = (state: TransactionState): readonly TransactionEvent[] => {
     const known = urgings.get(state)
     if (known !== undefined) return known
@@ -209,7 +209,7 @@ const pendingIn = ({ mined, slots }: Folded): number => {
   return count
 }
 
-/** What must hold in every state. */
+/** Claims about every state. */
 const brokenIn = (world: Folded): string | null => {
   for (const [nonce, slot] of world.slots.entries()) {
     const broken = brokenSlot(world, slot, nonce)
@@ -235,7 +235,7 @@ const firstGone = ({ slots }: Folded): number => {
   return at === -1 ? slots.length : at
 }
 
-/** The tracker has come by the reorganised height: what was taken to be there waits again, and nobody tells of it any more. */
+/** The tracker has passed the reorganised height: transactions that were recorded there wait again. */
 const passed = (world: Folded, steps: Steps): Folded => ({
   ...world,
   isOpen: false,
@@ -253,7 +253,7 @@ const tracked = (world: Folded, steps: Steps): Folded => {
   return isOurs(slot.there) ? withSlot(next, nonce, steps.told(slot, INCLUDED_HERE[attemptIn(slot.there)])) : next
 }
 
-/** The events that are due for what the tracker knows of a nonce. */
+/** The events that are due for a nonce, by what the tracker knows. */
 const duesOf = (world: Folded, { state, there }: Slot, nonce: number): readonly TransactionEvent[] => {
   if (nonce >= world.tracked || state === null || state.kind === 'done') return []
   if (state.kind === 'waiting') return nonce < world.final ? [USURPED] : []
@@ -262,7 +262,7 @@ const duesOf = (world: Folded, { state, there }: Slot, nonce: number): readonly 
   return nonce < world.final ? [receipt, FINALIZED] : [receipt]
 }
 
-/** Takes the steps that nothing else can hinder or notice. @throws Broken where a claim does not hold on the way. */
+/** Takes the steps that no other step can prevent or notice. @throws Broken if a claim does not hold on the way. */
 const settled = (world: Folded, steps: Steps): Folded => {
   let now = world
   for (let hasChanged = true; hasChanged; ) {
@@ -286,7 +286,7 @@ const settled = (world: Folded, steps: Steps): Folded => {
   return now
 }
 
-/** Drops what cannot change any more. */
+/** Drops slots that cannot change any more. */
 const shortened = (world: Folded): Folded => {
   const pending = Math.max(world.seen, pendingIn(world))
   let over = 0
@@ -305,7 +305,7 @@ const shortened = (world: Folded): Folded => {
   }
 }
 
-/** The state of the walk that stands for a world. */
+/** The state of the exploration that represents a world. */
 export const canonical = (world: Folded, steps: Steps): string => packed(shortened(settled(world, steps)))
 
 type Emit = (name: string, world: Folded, how: 'promised' | 'chance') => void
@@ -321,14 +321,14 @@ const record = (world: Folded, { rules }: Steps, emit: Emit): void => {
     if (slot === undefined || taken.has(nonce)) continue
     taken.add(nonce)
     if (slot.state !== null && slot.state.kind !== 'done') throw new Broken('two intents hold one nonce')
-    // A nonce that is used for good: it would be told at once that it was taken.
+    // The nonce is finally used: the transaction would at once be reported as failed.
     if (slot.state !== null) continue
     const first = { ...slot, state: kept(FIRST_STATE), hasRaw: true }
     emit(`record at ${nonce}`, { ...withSlot(world, nonce, first), requests: world.requests - 1 }, 'chance')
   }
 }
 
-/** Whether a node takes an attempt in the place of what is there; a stranger's it may also keep. */
+/** Whether a node accepts an attempt as a replacement; it may also keep a stranger's transaction. */
 const takes = (there: Occupant, attempt: number): boolean =>
   there === NOBODY || there === SOMEBODY || attemptIn(there) < attempt
 
@@ -344,7 +344,7 @@ const offer = (world: Folded, nonce: number, emit: Emit): void => {
   }
 }
 
-/** Tells a transaction, and where it is sent for that, the node may get it at once. */
+/** Applies an event to a transaction. If it is sent then, the node may get it at once. */
 const tell = (
   world: Folded,
   input: {
@@ -368,7 +368,7 @@ const tell = (
   }
 }
 
-/** A node takes a rung while the cancel is chosen: a rung is again. */
+/** A node accepts a rung while the cancel is chosen: a rung is chosen again. */
 const revive = (
   world: Folded,
   { nonce, steps, emit }: { readonly nonce: number; readonly steps: Steps; readonly emit: Emit },
@@ -384,7 +384,7 @@ const revive = (
   }
 }
 
-/** Whether the reconciler's look is at another intent. */
+/** Whether the reconciler's observation is of another intent. */
 const looksElsewhere = ({ slots, tracked: known }: Folded, nonce: number): boolean =>
   slots.some(
     (slot, at) =>
@@ -434,7 +434,7 @@ const mine = (world: Folded, emit: Emit): void => {
   more(top)
 }
 
-/** The newest block goes; its transactions are back in the pool, which may lose them. The tracker goes back at once. */
+/** Removes the newest block; its transactions return to the pool, which may lose them. The tracker goes back at once. */
 const reorganise = (world: Folded, steps: Steps, emit: Emit): void => {
   if (world.reorgs === 0 || world.mined === world.final) return
   const isKnown = world.tracked > world.final
@@ -469,7 +469,7 @@ const lose = (world: Folded, emit: Emit): void => {
   }
 }
 
-/** Somebody else uses the key; and a gap that they leave is filled by the signer's next intent. */
+/** Somebody else uses the key. If this leaves a gap, the signer's next intent fills it. */
 const intrude = (world: Folded, { rules }: Steps, emit: Emit): void => {
   const { slots, mined } = world
   const put = (nonce: number) => withSlot(world, nonce, { ...(slots[nonce] ?? EMPTY), there: SOMEBODY })
@@ -505,7 +505,7 @@ const movesFrom = (world: Folded, steps: Steps): readonly Move<string>[] => {
 export type Bounds = {
   readonly intents: number
   readonly strangers: number
-  /** Of the height of one only it is known whether the tracker has passed it. */
+  /** The model only stores for one height whether the tracker has passed it. */
   readonly reorgs: 0 | 1
 }
 

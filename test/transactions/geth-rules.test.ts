@@ -1,4 +1,4 @@
-// The pool that the ladder is tried on refuses what go-ethereum's refuses, in its words; and the ladder passes it.
+// The pool for the ladder tests refuses what go-ethereum's pool refuses, with its messages; and it accepts the ladder.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Hex } from 'viem'
@@ -29,7 +29,7 @@ afterAll(async () => {
   await chain.stop()
 })
 
-/** Somebody who has sent nothing yet. */
+/** A sender who has sent nothing yet. */
 const newcomer = async (balance = 10n ** 18n) => {
   accounts += 1
   const account = fundedAccount(accounts)
@@ -48,7 +48,7 @@ const offer = async (from: Sender, { feeCap, tip, nonce = 0, value = 1n }: Offer
 
 const FIRST = { feeCap: 10n * GWEI, tip: GWEI } as const
 
-/** What the node says, and what this service takes it for. */
+/** The node's message, and how this service classifies it. */
 const refusalOf = ({ refusal }: Verdict) => ({
   said: refusal,
   taken: refusal === null ? 'accepted' : classifyRefusal({ message: refusal, data: undefined }).kind,
@@ -119,7 +119,7 @@ describe('a sender that cannot pay', () => {
   })
 })
 
-/** As a client asks. */
+/** A request like a client's. */
 const ask = async (method: string, params: readonly unknown[]): Promise<unknown> => {
   const body = JSON.stringify([{ jsonrpc: '2.0', id: 1, method, params }])
   const response = await fetch(node.url, { method: 'POST', body, headers: { 'content-type': 'application/json' } })

@@ -1,5 +1,5 @@
-// What tests of the ladder need around it: a chain that mines when it is told to, go-ethereum's pool in front of it, the
-// service with a worker, and clocks that can be put back.
+// The set-up for tests of the ladder: a chain that mines on command, go-ethereum's pool in front of it, the service with a
+// worker, and clocks that can be moved back.
 
 import postgres from 'postgres'
 import type { Hex } from 'viem'
@@ -12,10 +12,10 @@ export const network = 'Ethereum'
 export const GWEI = 1_000_000_000n
 export const RECIPIENT = fundedAccount(5).address
 
-/** With a slot an epoch, a block is final that has two on top of it. */
+/** With one slot per epoch, a block is final when two blocks are above it. */
 const SLOTS = ['--slots-in-an-epoch', '1']
 const BLOCKS_TO_FINAL = 3
-/** Of the devnet, and some. */
+/** More than the devnet's depth. */
 const CLIMB_SECONDS = 4
 const EXPIRE_SECONDS = 30
 const PATIENCE_MS = 15_000
@@ -27,7 +27,7 @@ export type Row = {
   readonly status: string
   readonly shown_hash: string | null
   readonly clock: boolean
-  /** What the node last said of the attempt that is chosen, where it did not take it. */
+  /** The node's last refusal of the chosen attempt. */
   readonly cause: string | null
 }
 
@@ -73,7 +73,7 @@ export const startLadderWorld = async () => {
     return row
   }
 
-  /** Jobs that wait before they try again do so now, and the worker is told. */
+  /** Makes jobs that wait for their next try due now, and notifies the worker. */
   const hurry = async (): Promise<void> => {
     const hurried = await sql`
       update graphile_worker._private_jobs set run_at = now() where key like 'broadcast:%' and run_at > now() returning id`
@@ -91,7 +91,7 @@ export const startLadderWorld = async () => {
     }
   }
 
-  /** As if its clock had been started, and its attempt chosen, so long ago. */
+  /** Makes its clock and its chosen attempt look this old. */
   const age = async (id: string, seconds: number): Promise<void> => {
     await until(id, (row) => row.clock)
     await sql`
@@ -103,35 +103,35 @@ export const startLadderWorld = async () => {
 
   return {
     ...{ chain, node, service, sql, wallet, send, attemptsOf, rowOf, until, age },
-    /** Waits for so long that it offers more. */
+    /** Makes it old enough to climb, and waits until it does. */
     climb: async (id: string): Promise<Row> => {
       const { chosen } = await rowOf(id)
       await age(id, CLIMB_SECONDS)
       return until(id, (row) => row.chosen > chosen)
     },
-    /** Waits for so long that it is given up. */
+    /** Makes it old enough to be given up, and waits until it is. */
     expire: async (id: string): Promise<Row> => {
       await age(id, EXPIRE_SECONDS)
       return until(id, (row) => row.chosen === row.rungs)
     },
-    /** Until the node has the attempt that is chosen. */
+    /** Waits until the node has the chosen attempt. */
     taken: async (id: string): Promise<Row> => {
       const attempts = await attemptsOf(id)
       return until(id, (row) => row.shown_hash === attempts[row.chosen]?.hash && row.cause === null)
     },
-    /** Until the node has refused the attempt that is chosen, or has not answered. */
+    /** Waits until the node has refused the chosen attempt, or has not answered. */
     refused: (id: string): Promise<Row> => until(id, (row) => row.cause !== null),
-    /** Whatever is quiet is looked after. */
+    /** Runs the reconciler as if nothing had been observed for long. */
     reconcile: async (): Promise<void> => {
       await sql`update transactions set updated_at = updated_at - interval '1 minute' where not final`
       await addJob(service.ctx.db, 'reconcile', { again: false })
     },
-    /** A block that asks for so much. */
+    /** Mines a block with this base fee. */
     mineAt: async (baseFeeWei: bigint): Promise<void> => {
       await chain.rpc('anvil_setNextBlockBaseFeePerGas', [`0x${baseFeeWei.toString(16)}`])
       await node.mine()
     },
-    /** Until the tracker has looked at what the newest block asks for. */
+    /** Waits until the tracker has read the newest block's fee. */
     seen: async (): Promise<void> => {
       const { baseFeePerGas, hash } = await chain.publicClient.getBlock()
       const deadline = Date.now() + PATIENCE_MS
@@ -144,7 +144,7 @@ export const startLadderWorld = async () => {
         await Bun.sleep(POLL_MS)
       }
     },
-    /** Enough blocks for what is in the next one to be final. */
+    /** Mines enough blocks for the next one to become final. */
     mineToFinal: () => node.mine(BLOCKS_TO_FINAL + 1),
     statusOf: async (id: string) => (await service.get('/transactions/status-by-id', { id })).json,
     statusOfHash: async (hash: string) =>

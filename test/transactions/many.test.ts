@@ -1,4 +1,4 @@
-// Many intents at the same time, over HTTP: whoever they are of, each is mined once, and no nonce is left out.
+// Many intents at the same time, over HTTP: each is mined once, and no nonce is left out.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
@@ -19,7 +19,7 @@ const MANY = 500
 /** As many connections as a server's client pool has. */
 const CONNECTIONS = 64
 const SETTLED_WITHIN_MS = 60_000
-/** Some 10 s on two cores with little else to do. */
+/** About 10 s on two idle cores. */
 const TEST_TIMEOUT_MS = 120_000
 
 let chain: TestChain
@@ -39,7 +39,7 @@ afterAll(async () => {
   await chain.stop()
 })
 
-/** Work for each number below `count`, so many at once. */
+/** Runs work for each number below `count`, with limited concurrency. */
 const each = async <Result>(count: number, work: (index: number) => Promise<Result>): Promise<Result[]> => {
   const results: Result[] = []
   let next = 0
@@ -56,7 +56,7 @@ const fundedWallet = async (): Promise<Address> => {
   return address
 }
 
-/** An address of nobody's for each intent: what is there was sent by it. */
+/** A new address for each intent, so that its balance shows the intent's effect. */
 const recipientOf = (run: number, index: number): Address =>
   `0x${(BigInt(run) * 1_000_000n + BigInt(index) + 2n ** 159n).toString(16).padStart(40, '0')}`
 
@@ -73,7 +73,7 @@ const send = async (input: { from: Address; to: Address; value: string }): Promi
 
 type Tally = { readonly status: string; readonly count: number }
 
-/** How the first of what did not end stands, with the tracker and the node. */
+/** The state of the first unfinished transaction, of the tracker and of the node. */
 const whatIsLive = async (ids: readonly string[]): Promise<string> => {
   const [row] = await sql`
     select nonce, status, chosen, rungs, clock_started_at, broadcast_at, mined_block_number, mined_block_hash, updated_at, now(), (
@@ -133,11 +133,11 @@ describe(`${MANY} intents at once`, () => {
   }
 })
 
-/** A service of its own without a worker process: what a worker does is done step by step, in this one. */
+/** A separate service without a worker process: the worker's steps run in this process. */
 const startStepped = async () => {
   const own = await startService({ rpcUrls: { [network]: chain.rpcUrl } })
   const db = postgres(own.database.url, { max: 1 })
-  // From the next connection on a table is read from end to end only where no index helps.
+  // From the next connection on, PostgreSQL scans a whole table only if no index helps.
   await db.unsafe(`alter database ${own.database.name} set enable_seqscan = off`)
   await db`set enable_seqscan = off`
   const api = await createCtx({ config: readConfig(own.variables), process: 'stepped-api' })
@@ -200,7 +200,7 @@ describe('transactions that were settled long ago', () => {
     const { address } = await client.newWallet({ network })
     await chain.fund(address)
     const ids: string[] = []
-    // The last one is judged behind the others.
+    // The last one is simulated after the others.
     for (const input of ['0x', '0x', '0x01']) ids.push(await sendBy(client, address, input))
     for (const id of ids) await broadcastTransaction(worker, id)
     await catchUp()
@@ -210,7 +210,7 @@ describe('transactions that were settled long ago', () => {
     await step()
     await reconcileTransactions(worker, onChain)
     await stop()
-    // A connection tells what it did at its end.
+    // A connection reports its statistics when it ends.
     const connections = () => db`select from pg_stat_activity where application_name like 'strongroom-stepped-%'`
     while ((await connections()).length > 0) await Bun.sleep(10)
     const scans = await db<{ table: string; scans: number }[]>`

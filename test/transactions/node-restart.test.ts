@@ -1,4 +1,4 @@
-// A node that is restarted while transactions wait in its pool, a real one: it comes back with its blocks and an empty pool.
+// A real node is restarted while transactions wait in its pool. It comes back with its blocks and an empty pool.
 
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -44,7 +44,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** @returns what brings it back as it is now: a new process, which listens elsewhere, and the gate leads there. */
+/** @returns a function that restores this state in a new process at another port, and points the gate there. */
 const saveNode = async (name: string) => {
   const statePath = join(folder, name)
   await saveState(chain.rpcUrl, statePath)
@@ -91,14 +91,14 @@ const statusesOf = (sent: readonly Sent[]) =>
 
 const pooled = async () => Number(((await chain.rpc('txpool_status')) as { pending: string }).pending)
 
-/** Makes what waits look as if nobody had looked at it for long, and has the reconciler look. */
+/** Makes waiting transactions look as if they had not been checked for long, so that the reconciler checks them. */
 const reconcile = async () => {
   await sql`update transactions set updated_at = updated_at - interval '1 minute' where not final`
   await sql`update graphile_worker._private_jobs set run_at = now() where run_at > now() and key like 'broadcast:%'`
   await addJob(service.ctx.db, 'reconcile', { again: false })
 }
 
-/** Blocks now come, one after the other, and each transaction has had its one effect. */
+/** Mines blocks, and checks that each transaction has had exactly one effect. */
 const expectMinedOnce = async (sent: readonly Sent[]) => {
   await chain.rpc('evm_setIntervalMining', [1])
   const settled = await Promise.all(sent.map(({ id }) => service.settled(id)))
@@ -137,7 +137,7 @@ test('after a node restarts without its pending transactions, they are sent agai
   })
   expect(await pooled()).toBe(0)
   expect(await statusesOf([...mined, ...waiting])).toEqual(['success', ...waiting.map(() => 'pending')])
-  // The node knows of one nonce; what is recorded here holds the next ones.
+  // The node knows one nonce; transactions recorded here hold the next ones.
   const after = await send(wallets[0])
   await reconcile()
   expect(await until(pooled, (count) => count === waiting.length + 1)).toBe(waiting.length + 1)
@@ -167,7 +167,7 @@ test('after a node restarts without its newest blocks, transactions in them are 
     ([status]) => status === 'success',
   )
   await restart()
-  // A chain of another history, and as long: now it can be told from one that is only behind.
+  // A chain with another history of the same length can be distinguished from one that is only behind.
   await chain.mine(3)
   const statuses = await until(
     () => statusesOf([before, lost]),

@@ -1,5 +1,5 @@
-// Somebody else uses the key: transactions that are none of ours, from the same address. Whatever becomes of them, ours end
-// as success, once, or as failed because their nonce was taken for good; and the sequence goes on.
+// Somebody else uses the key and sends transactions from the same address. Ours then end as success, once, or as failed
+// because their nonce is finally used; and later nonces go on.
 
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import type { Sql } from 'postgres'
@@ -17,9 +17,9 @@ import { type Service, startService } from '../support/service.ts'
 
 const network = 'Ethereum'
 const SECRET = 'testnet-secret'
-/** anvil calls a block final that has two epochs of 32 on top of it. */
+/** For anvil a block is final when two epochs of 32 blocks are above it. */
 const BLOCKS_TO_FINAL = 70
-/** Far above all rungs of ours and the cancel, so that it is not replaced by them; and once more above that. */
+/** A fee far above all our rungs and the cancel, so that they do not replace it; and an even higher one. */
 const HIGH_FEE = parseGwei('500')
 const HIGHER_FEE = parseGwei('1000')
 
@@ -47,7 +47,7 @@ afterEach(async () => {
   await chain.setAutomine(true)
 })
 
-/** While it is paused nothing of ours is broadcast. */
+/** While the worker is paused, none of our transactions is sent. */
 const pause = () => worker.kill('SIGSTOP')
 const resume = () => worker.kill('SIGCONT')
 
@@ -60,11 +60,11 @@ const until = async <Value>(look: () => Promise<Value>, right: (value: Value) =>
   }
 }
 
-/** An address that nobody has sent anything to yet: what is there was sent by the one transaction that goes there. */
+/** A new address, so that its balance shows the effect of one transaction. */
 const freshAddress = (): Address => privateKeyToAccount(generatePrivateKey()).address
 const balanceOf = (address: Address) => chain.publicClient.getBalance({ address })
 
-/** A wallet of the project whose key somebody else has as well. */
+/** A wallet of the project whose key somebody else has too. */
 const sharedKey = async (client: Pick<Service, 'post'> = service, key = generatePrivateKey()) => {
   const account = privateKeyToAccount(key)
   const imported = await client.post('/wallets/import', {
@@ -109,7 +109,7 @@ const sendOutside = async (account: PrivateKeyAccount, nonce: number, fee: bigin
 }
 
 const drop = async ({ address }: PrivateKeyAccount, { hash }: Outside): Promise<void> => {
-  // A transaction above a gap is not dropped alone; then nothing of ours is in the pool.
+  // A transaction above a gap cannot be dropped alone; so the whole pool is dropped.
   if ((await chain.rpc('anvil_dropTransaction', [hash])) === null) {
     await chain.rpc('anvil_removePoolTransactions', [address])
   }
@@ -131,7 +131,7 @@ const arePending = async (intents: readonly Intent[]): Promise<void> => {
   expect(codes).toEqual(intents.map(() => 'pending'))
 }
 
-/** As after a long silence: then the reconciler asks, and what has failed to be sent is sent again. */
+/** Makes transactions look unchecked for long, so that the reconciler asks the node and sends again. */
 const nudge = async (): Promise<void> => {
   await sql`
     update transactions set updated_at = updated_at - interval '1 minute'
@@ -142,7 +142,7 @@ const nudge = async (): Promise<void> => {
   if (Number(waiting.pending) > 0) await chain.mine()
 }
 
-/** Goes on until ours are as expected. */
+/** Repeats until ours are as expected. */
 const become = async (intents: readonly Intent[], expected: readonly string[]): Promise<void> => {
   const look = async () => {
     await nudge()
@@ -151,7 +151,7 @@ const become = async (intents: readonly Intent[], expected: readonly string[]): 
   expect(await until(look, (codes) => Bun.deepEquals(codes, expected))).toEqual([...expected])
 }
 
-/** Every effect of ours is on the chain once, or not at all; and each nonce is used by one of ours or an outside one. */
+/** Checks that each of our effects is on the chain at most once, and who used each nonce. */
 const checkOnChain = async (
   account: PrivateKeyAccount,
   input: { readonly ours: readonly Intent[]; readonly outside: readonly Outside[] },
@@ -170,17 +170,17 @@ type Place = 'before' | 'between' | 'at'
 type Broadcast = 'not yet' | 'already'
 type Fate = 'mined' | 'dropped' | 'replaced'
 
-/** `contended`: success or nonce_taken, by which of the two the node kept. */
+/** `contended`: success or nonce_taken, depending on which of the two the node kept. */
 type Expected = 'success' | 'pending' | 'nonce_taken' | 'contended'
 
-/** What becomes of ours once the outside transaction has met its fate: of the one before it, then of the one after it. */
+/** The expected results of ours after the fate of the outside transaction: first the earlier one, then the later one. */
 const EXPECTED: Record<Place, Record<Broadcast, Record<Fate, readonly Expected[]>>> = {
-  // Ours stands behind it; where it is gone, in a gap.
+  // Ours comes after it; if it is gone, there is a gap.
   before: {
     'not yet': { mined: ['success'], dropped: ['pending'], replaced: ['success'] },
     already: { mined: ['success'], dropped: ['pending'], replaced: ['success'] },
   },
-  // While our first is not sent, no node says of the nonce behind it that it is in use: so our second gets it too.
+  // While our first is not sent, no node reports the next nonce as used, so our second gets it too.
   between: {
     'not yet': {
       mined: ['success', 'contended'],
@@ -212,7 +212,7 @@ const rows = (['before', 'between', 'at'] as const).flatMap((place) =>
 const isMined = async ({ hash }: Outside): Promise<boolean> =>
   (await chain.rpc('eth_getTransactionReceipt', [hash])) !== null
 
-/** What was contended is decided once the nonce is used. */
+/** The conflict is decided once the nonce is used. */
 const decided = async (
   expected: readonly Expected[],
   input: { readonly account: PrivateKeyAccount; readonly outside: Outside },
@@ -252,7 +252,7 @@ describe('an outside transaction', () => {
       others,
       expected.filter((code) => code !== 'nonce_taken'),
     )
-    // That a nonce is taken is told only once it is so for good.
+    // A taken nonce is reported only once that is final.
     for (const code of await codesOf(taken)) expect(code).toMatch(/^(submitted|pending)$/)
 
     ours.push(await intend(account.address))
@@ -263,7 +263,7 @@ describe('an outside transaction', () => {
 })
 
 describe('a transaction that `sign` returned and its owner sends', () => {
-  /** For a fresh address and one wei, at the nonce that the next intent would get. */
+  /** Signs a payment of one wei to a new address, with the nonce that the next intent would get. */
   const sign = async (from: Address, unsigned: Record<string, null> = {}): Promise<Outside & { raw: Hex }> => {
     const to = freshAddress()
     const fees = { maxFeePerGas: HIGH_FEE.toString(), maxPriorityFeePerGas: HIGH_FEE.toString() }
@@ -349,7 +349,7 @@ describe('a nonce that an outside transaction used', () => {
     const account = await sharedKey()
     const ours = [await intend(account.address), await intend(account.address), await intend(account.address)]
     await arePending(ours)
-    // What has just been recorded is not asked about yet.
+    // A transaction that was just recorded is not checked yet.
     await sql`update transactions set created_at = now() - interval '10 s' where signer_address = ${account.address}`
     const outside = [
       await sendOutside(account, 0, HIGH_FEE),
@@ -362,7 +362,7 @@ describe('a nonce that an outside transaction used', () => {
       (all) => all.every(({ waiting }) => waiting === 'nonce_used'),
     )
     for (const each of told) expect(each).toMatchObject({ status: 'pending', waiting: 'nonce_used' })
-    // Nobody but the tracker looks.
+    // Only the tracker checks.
     for (let block = 0; block < BLOCKS_TO_FINAL; block += 1) await chain.mine()
     const isTold = async () => {
       await chain.mine()

@@ -1,5 +1,5 @@
-// A chain that changes its mind, under a running worker: what was mined is pending again and ends mined once, or for
-// another reason; and what was told meanwhile follows the chain.
+// Reorganisations under a running worker: a mined transaction is pending again, and in the end is mined once or fails for
+// another reason. The reported status follows the chain.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
@@ -13,7 +13,7 @@ import { type Service, startService } from '../support/service.ts'
 const network = 'Ethereum'
 const SECRET = 'testnet-secret'
 const OWNER = fundedAccount(0)
-/** anvil calls a block final that has two epochs of 32 on top of it. */
+/** For anvil a block is final when two epochs of 32 blocks are above it. */
 const BLOCKS_TO_FINAL = 70
 
 let chain: TestChain
@@ -59,7 +59,7 @@ const newWallet = async (): Promise<Address> => (await service.newWallet({ netwo
 const fundedWallet = async (): Promise<Address> => {
   const address = await newWallet()
   await chain.fund(address)
-  // A reorganisation takes back what is set in the block above.
+  // A reorganisation also undoes balances that were set in the removed blocks.
   await chain.mine()
   return address
 }
@@ -87,7 +87,7 @@ const isTold = (id: string, status: string) =>
 const blockOf = async (id: string) =>
   (await sql<{ block: Hex | null }[]>`select mined_block_hash as block from transactions where id = ${id}`)[0]?.block
 
-/** The signed bytes of what is mined of it. */
+/** The signed bytes of its mined attempt. */
 const rawOf = async (id: string): Promise<Hex> => {
   const [row] = await sql<{ raw: Hex }[]>`
     select raw from attempts join transactions on hash = shown_hash where id = ${id}`
@@ -95,7 +95,7 @@ const rawOf = async (id: string): Promise<Hex> => {
   return row.raw
 }
 
-/** Replaces the newest blocks by others with these transactions in them, each in the block of its number from 0. */
+/** Replaces the newest blocks by others with these transactions, each in the block with its number, counted from 0. */
 const reorg = async (depth: number, transactions: readonly (readonly [Hex, number])[] = []): Promise<void> => {
   await chain.rpc('anvil_reorg', [depth, transactions])
 }
@@ -107,7 +107,7 @@ const isTracked = async (): Promise<void> => {
   expect(found.map((row) => row.hash)).toEqual([hash, hash])
 }
 
-/** As after a long silence: then the reconciler asks. */
+/** Makes transactions look unchecked for long, so that the reconciler asks the node. */
 const reconcile = async (): Promise<void> => {
   await sql`
     update transactions set updated_at = updated_at - interval '1 minute'
@@ -115,7 +115,7 @@ const reconcile = async (): Promise<void> => {
   await addJob(service.ctx.db, 'reconcile', { again: false })
 }
 
-/** What is listed, but for its time: a block that is mined again is another one. */
+/** The listed items without their times, because a new block has another time. */
 const activity = async (address: Address) => {
   const { json } = await service.get('/activity', { network, wallet_address: address })
   return (json as Record<string, unknown>[]).map(({ timestamp: _, ...item }) => item)
@@ -178,7 +178,7 @@ describe('a transaction whose block a reorganisation removes', () => {
       const to = await newWallet()
       recipients.push(to)
       const id = await send(from, { to, value: String(value) })
-      // Each in a block of its own.
+      // Each in its own block.
       expect((await isTold(id, 'success')).status).toBe('success')
       ids.push(id)
     }
@@ -223,7 +223,7 @@ describe('a transaction whose block a reorganisation removes', () => {
     expect(await activityHas(to, 1)).toHaveLength(1)
     const resent = gate.hold('before', 'eth_sendRawTransaction')
     await back()
-    // Other blocks than those below it, and none at its height.
+    // Other blocks below its height, and none at its height.
     await chain.mine(2)
     await resent.reached
     expect(await isTold(id, 'pending')).toMatchObject({ status: 'pending' })
@@ -278,7 +278,7 @@ describe('a reorganisation that mines the transaction itself', () => {
 })
 
 describe('a reorganisation that mines another attempt of it', () => {
-  /** Its signed bytes by their place: the rungs, then the cancel. */
+  /** Its signed bytes in order: the rungs, then the cancel. */
   const attemptsOf = (id: string) => sql<{ hash: Hex; raw: Hex }[]>`
     select hash, raw from attempts where transaction_id = ${id} order by kind = 'cancel', rung`
 

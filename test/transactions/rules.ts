@@ -1,5 +1,5 @@
-// What the explored worlds share: the rules under test, and what no single step may do. The rules are the running code's
-// own; a test replaces one by a broken rule and sees it found.
+// The common part of both models: the rules under test, and the claims about single steps. The rules are those of the running
+// code; a test replaces one by a broken rule and expects the exploration to find it.
 
 import { attemptsToKeep } from '../../src/transactions/attempts-to-keep.ts'
 import {
@@ -16,11 +16,11 @@ import { Broken } from '../support/explore.ts'
 export const LADDER: Ladder = { rungs: 2, isFixed: false }
 export const CANCEL = LADDER.rungs
 
-/** What blocks ask for: so many attempts of the first ladder, from the lowest on, offer less. */
+/** The fee that blocks need: the number of attempts of the first ladder, from the lowest on, that offer less. */
 export type Fee = number
 export const FEES: readonly Fee[] = [0, 1, 2, 3]
 
-/** How long its signer's lowest has waited: not for long, until it must offer more, until it is given up. */
+/** How long the signer's lowest transaction has waited: not long; long enough to climb; long enough to be given up. */
 export const WAITS = [null, 'climb', 'expiry'] as const
 export type Waited = 0 | 1 | 2
 
@@ -28,13 +28,13 @@ export type Rules = {
   readonly transition: typeof transition
   readonly holdsNonce: typeof holdsNonce
   readonly attemptsToKeep: typeof attemptsToKeep
-  /** What a worker makes of an answer that it did not hear. */
+  /** The event that a worker records for a lost answer. */
   readonly onUnknown: TransactionEvent | null
-  /** Whether a node that has not heard of a mined attempt proves to the reconciler that its block is gone. */
+  /** Whether the reconciler takes an unknown attempt as proof that its block is gone. */
   readonly believesSilence: boolean
-  /** Whether the reconciler's news of a block are taken in though the tracker has come by its height. */
+  /** Whether the reconciler's observation of a block is recorded although the tracker has passed its height. */
   readonly takesStaleNews: boolean
-  /** Whether it is taken for granted that the chain has the block where the tracker stands. */
+  /** Whether the tracker assumes that its block is still on the chain. */
   readonly trustsItsPlace: boolean
 }
 
@@ -55,7 +55,7 @@ export type Fed = {
   readonly isErased: boolean
 }
 
-/** Feeds one event to one transaction. @throws Broken where a claim about single steps does not hold. */
+/** Applies one event to one transaction. @throws Broken if a claim about single steps does not hold. */
 export const feed = (rules: Rules, state: TransactionState, event: TransactionEvent, ladder = LADDER): Fed => {
   const next = rules.transition({ ladder, state, event })
   const broken = brokenStep({ ladder, before: state, event, after: next.state, effects: next.effects })
@@ -93,11 +93,11 @@ const brokenStep = (step: {
   return null
 }
 
-/** Given up for time, and by nobody. */
+/** Given up because of its age, not by an operator. */
 const isRevival = (before: TransactionState, event: TransactionEvent): boolean =>
   event.kind === 'resumed' && before.kind === 'waiting' && before.givenUp === 'expired'
 
-/** What the clock and the market may change. @returns the sentence that is not true. */
+/** What the clock and the market may change. @returns the violated claim. */
 const brokenClock = (
   ladder: Ladder,
   step: {
@@ -111,7 +111,7 @@ const brokenClock = (
   const cancel = ladder.rungs
   const top = cancel - 1
   if (before.chosen === cancel) return null
-  // What its caller fixed may be too low for ever, so it is given up while blocks would take its cancel.
+  // A fixed fee may always be too low, so the transaction is given up while blocks would accept its cancel.
   const isTooLow = ladder.isFixed && payable === cancel
   if (chosen === cancel && payable > top && !isTooLow)
     return 'given up while blocks ask for more than its top rung offers'
@@ -121,7 +121,7 @@ const brokenClock = (
   return isLeftBehind ? 'a rung is kept that the market has left behind, though there is a higher one' : null
 }
 
-/** What a final outcome says of the transaction that used the nonce in a final block. @returns the sentence that is not true. */
+/** Compares an outcome with the transaction that used the nonce in a final block. @returns the violated claim. */
 export const brokenOutcome = (
   outcome: Extract<TransactionState, { kind: 'done' }>['outcome'],
   final: { readonly by: 'rung' | 'cancel' | 'stranger'; readonly reverted: boolean } | null,
@@ -144,7 +144,7 @@ export const brokenOutcome = (
   }
 }
 
-/** What is told of a transaction in a block of the chain, before that is final. @returns the sentence that is not true. */
+/** Checks what is reported of a transaction in a block that is not final yet. @returns the violated claim. */
 export const brokenTold = (
   state: Extract<TransactionState, { kind: 'mined' }>,
   receipt: { readonly reverted: boolean },

@@ -30,7 +30,7 @@ afterAll(async () => {
 
 const told = (answer: Answer) => ({ status: answer.status, code: answer.json?.code })
 
-/** A funded wallet, and what it sends. No worker runs here: what is recorded stays as it was recorded. */
+/** A funded wallet with a function to send. No worker runs here, so recorded transactions do not change. */
 const sender = async (funds?: bigint) => {
   const { address } = await service.newWallet({ network })
   await chain.fund(address, funds)

@@ -1,4 +1,4 @@
-// Signed messages: by keys on a network without a node in reach, by contract wallets on a chain that has Safe's contracts.
+// Signed messages: by keys, without a reachable node; by contract wallets, on a chain with Safe's contracts.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash, randomUUID } from 'node:crypto'

@@ -32,7 +32,7 @@ let address: Hex
 beforeAll(async () => {
   chain = await startChain('Ethereum')
   gate = startGate(chain.rpcUrl)
-  // It can say who it is, and nothing else.
+  // It answers only the question for its chain id.
   polygon = startFakeNode({ behaviour: ({ method }) => (method === 'eth_chainId' ? { result: '0x13882' } : undefined) })
   service = await startService({ rpcUrls: { Ethereum: gate.url, Polygon: polygon.rpcUrl } })
   address = (await service.newWallet({ network: 'Ethereum' })).address
@@ -63,7 +63,7 @@ const signed = async (answer: Answer) => {
   return parseTransaction(raw)
 }
 
-/** Runs with the node away, and puts it back. */
+/** Runs while the node is away, and restores the node. */
 const withoutNode = async <Result>(work: () => Promise<Result>): Promise<Result> => {
   gate.setAway(true)
   try {
@@ -168,7 +168,7 @@ describe('with every field given', () => {
     ['a creation', { input: CREATION }, 53_138n],
   ])('of gas no less is signed than a block takes of %s', async (_what, transaction, least) => {
     const { to, input: data } = transaction as { to?: Hex; input?: Hex }
-    /** Whether the chain mines it: it does so at once, or never, whether it says so or not. */
+    /** Whether the chain mines it. It does so at once or never, whatever it answers. */
     const isMined = async (gas: bigint) => {
       const account = privateKeyToAccount(generatePrivateKey())
       await chain.fund(account.address)

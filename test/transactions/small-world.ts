@@ -1,10 +1,10 @@
-// A small world, told plainly: API processes that record intents, jobs, workers that read, send and write down and may die
-// between any two of these, a tracker, a reconciler, a node that mines, forgets and is reorganised, a stranger who uses the
-// key, fees that rise and fall, and clients who have something signed anew. What a transaction makes of it is the running code's own transition function. Time is how
-// long a signer's lowest has waited, in three steps; whatever else may happen next, happens in some branch. Each misfortune
-// has a budget: how often it may happen in one history.
+// The plain model: API processes that record intents; jobs; workers that read, send and record, and may die between any two
+// of these; a tracker; a reconciler; a node that mines, forgets and is reorganised; a stranger who uses the key outside; fees
+// that rise and fall; and clients that speed transactions up. The transitions are made by the running code's own function.
+// Time is how long a signer's lowest transaction has waited, in three steps. Everything that may happen next happens in some
+// branch. Each fault has a budget: how often it may happen in one history.
 //
-// It is plain, so it grows fast; folded-world.ts goes further, and is held against this one.
+// This model grows fast; folded-world.ts goes further, and is compared with this one.
 
 import {
   FIRST_STATE,
@@ -32,14 +32,14 @@ import { brokenOutcome, brokenTold, FEES, type Fee, feed, type Rules, WAITS, typ
 export const STRANGER = 'x'
 const WORKERS_MAX = 2
 
-/** Between reading the row and writing down what the node said. */
+/** A worker between reading the row and recording the node's answer. */
 type Worker = {
   readonly offer: Offer
-  /** The cancel that was offered in vain, before which it offers a rung. */
+  /** The refused cancel; a rung is offered before it. */
   readonly inVain?: Offer
   readonly heard: Heard | null
 }
-/** Of a block where it says so: that the transaction is in it, or not any more. An attempt is named by its offer. */
+/** An observation that a transaction is in a block, or not any more. An attempt is named by its offer. */
 type Look = { readonly event: TransactionEvent; readonly blockHash: string | null }
 type Heard = 'accepted' | 'refused' | 'nonce_too_low' | 'unknown'
 
@@ -47,75 +47,75 @@ export type Intent = {
   readonly nonce: number
   readonly state: TransactionState
   readonly hasRaw: boolean
-  /** Broadcast jobs that wait. */
+  /** Waiting broadcast jobs. */
   readonly jobs: number
   readonly workers: readonly Worker[]
-  /** What the reconciler has learnt from the node and not yet written down. */
+  /** What the reconciler has observed and not yet recorded. */
   readonly look: Look | null
   readonly waited: Waited
   /** It was given up once, and a rung was chosen again. */
   readonly isRevived: boolean
-  /** A node was asked to take its cancel, and what came of that is written down. */
+  /** Its cancel was sent to a node, and the answer is recorded. */
   readonly isCancelOffered?: true
-  /** What it has signed, where that is not what is signed at first. */
+  /** Its attempts, if they are not those of the first signature. */
   readonly offers?: Offers
 }
 
 export type Signer = {
-  /** Requests that have read the chain and not yet recorded: the pending count that each saw. */
+  /** Requests that have read the chain and not yet recorded: the pending count that each has seen. */
   readonly prepared: readonly (number | null)[]
   /** null: not recorded yet, or never will be. */
   readonly intents: readonly (Intent | null)[]
   readonly lost: readonly boolean[]
-  /** By nonce: `intent.attempt`, or the stranger's. */
+  /** By nonce: `intent.attempt`, or the stranger's transaction. */
   readonly pool: Readonly<Record<number, string>>
 }
 
-/** `mined` by signer, in nonce order; what was reverted ends in `!`. A hash begins with its height. */
+/** `mined` by signer, in nonce order; a reverted transaction ends with `!`. A hash begins with its height. */
 export type Block = { readonly hash: string; readonly mined: readonly (readonly string[])[] }
 
 export type SmallWorld = {
   readonly signers: readonly Signer[]
-  /** What the next block asks for. */
+  /** The fee that the next block needs. */
   readonly fee: Fee
   readonly chain: readonly Block[]
-  /** How many blocks are final; that never shrinks. */
+  /** The number of final blocks; it never decreases. */
   readonly final: number
-  /** The blocks that the tracker has taken in. */
+  /** The blocks that the tracker has processed. */
   readonly tracked: readonly Block[]
   readonly left: Readonly<Budget>
 }
 
-/** How often each misfortune may happen in one history. */
+/** How often each fault may happen in one history. */
 export type Budget = {
   readonly crash: number
   readonly lostJob: number
   readonly doubledJob: number
-  /** A second worker on one intent, beside the first. */
+  /** A second worker on one intent at the same time. */
   readonly beside: number
-  /** The reconciler stalls between its look at the node and writing down what it saw. */
+  /** The reconciler pauses between its request to the node and recording the answer. */
   readonly stall: number
-  /** An answer that the worker does not hear. */
+  /** An answer is lost on its way to the worker. */
   readonly silence: number
-  /** The pool of a node is empty. */
+  /** The pool of a node is lost. */
   readonly forget: number
-  /** A node that knows none of our transactions, whether mined or not. */
+  /** A node knows none of our transactions, mined or not. */
   readonly lag: number
   readonly reorg: number
   readonly stranger: number
   readonly revert: number
-  /** How often time passes until something must offer more, and until it is given up. */
+  /** How often a transaction becomes old enough to climb, and old enough to be given up. */
   readonly climb: number
   readonly expire: number
   /** How often fees rise. */
   readonly fees: number
-  /** How often something is signed anew. */
+  /** How often a transaction is sped up. */
   readonly anew: number
-  /** How often an operator gives something up. */
+  /** How often an operator gives a transaction up. */
   readonly cancel: number
 }
 
-/** How many blocks, itself among them, make a block deep enough to be told; and how many above it make it final. */
+/** The confirmations after which a result is reported, counting its own block; and the blocks above it that make it final. */
 export type Depth = { readonly confirmations: number; readonly final: number }
 
 type SmallMove = Move<SmallWorld>
@@ -158,10 +158,10 @@ const setIntent = (world: SmallWorld, { at, index }: At, intent: Intent): SmallW
 
 const offersOf = ({ offers }: Pick<Intent, 'offers'>): Offers => offers ?? FIRST_OFFERS
 
-/** Whether the intent knows what a node has as its own. */
+/** Whether a transaction at a node is one of the intent's attempts. */
 const isKnown = (intent: Intent, offer: Offer): boolean => attemptsOf(offersOf(intent)).includes(offer)
 
-/** The event with the attempt's number in the place of its offer; null where it is none of the intent's. */
+/** The event with the attempt's number instead of its offer; null if the intent has no such attempt. */
 const numbered = (intent: Intent, event: TransactionEvent): TransactionEvent | null => {
   if (!('attempt' in event)) return event
   const attempts = attemptsOf(offersOf(intent))
@@ -173,7 +173,8 @@ const numbered = (intent: Intent, event: TransactionEvent): TransactionEvent | n
 }
 
 /**
- * The state and its effects are one database transaction: sending is a job in the queue. News name an attempt by its offer.
+ * State and effects are saved in one database transaction; sending is a job in the queue. Observations name an attempt by its
+ * offer.
  */
 const tell = (rules: Rules, intent: Intent, news: TransactionEvent): Intent => {
   const event = numbered(intent, news)
@@ -209,7 +210,7 @@ const recording = (world: SmallWorld, rules: Rules): SmallMove[] =>
       if (intent !== null || signer.lost[index]) return []
       const seen = signer.prepared[index] ?? null
       if (seen === null) {
-        // They differ by nothing, so the first that has not begun begins.
+        // The intents are alike, so the first one that has not begun begins.
         const first = signer.intents.findIndex(
           (each, i) => each === null && !signer.lost[i] && signer.prepared[i] === null,
         )
@@ -238,7 +239,7 @@ const recording = (world: SmallWorld, rules: Rules): SmallMove[] =>
     }),
   )
 
-/** What a node does with bytes: each way that a node is known to take. */
+/** What a node may do with a signed attempt: all known behaviours. */
 const offered = (
   world: SmallWorld,
   input: { readonly at: number; readonly nonce: number; readonly tx: string },
@@ -248,7 +249,7 @@ const offered = (
   if (signer === undefined || nonce < minedOf(world, at).length) return [[world, 'nonce_too_low']]
   const there = signer.pool[nonce]
   const replaced = withSigner(world, at, { pool: { ...signer.pool, [nonce]: tx } })
-  // Some nodes refuse what the next block would not take, others keep it.
+  // Some nodes refuse an attempt that is too low for the next block, others keep it.
   const refusals: readonly (readonly [SmallWorld, Heard])[] = isPaying(attemptOf(tx), world.fee)
     ? []
     : [[world, 'refused']]
@@ -276,7 +277,7 @@ const taking = (world: SmallWorld): SmallMove[] =>
     const chosen = attemptsOf(offers)[state.chosen]
     if (chosen === undefined) throw new Broken('an attempt is chosen that was never signed')
     const sends = (isBeside ? chance : good)(name, works({ offer: chosen, heard: null }))
-    // A rung that could be mined is offered before a cancel that was offered in vain.
+    // A rung that could be mined is offered before a refused cancel.
     const isInVain = state.givenUp === 'expired' && intent.isCancelOffered === true
     const revives = isInVain ? offers.rungs.filter((rung) => isPaying(rung, world.fee)) : []
     return [
@@ -304,7 +305,7 @@ const sending = (world: SmallWorld): SmallMove[] =>
     }),
   )
 
-/** What a worker writes down of an answer, and whether it asks for another try. */
+/** The event that a worker records for an answer, and whether it tries again. */
 const heed = (
   world: SmallWorld,
   rules: Rules,
@@ -313,7 +314,7 @@ const heed = (
   const { at, index, intent, worker } = input
   const again = (next: Intent): Intent => ({ ...next, jobs: Math.max(next.jobs, 1) })
   if (worker.inVain !== undefined) {
-    // Where it was not taken the cancel is sent: by the same job, which is as good as by another.
+    // If it was not accepted, the cancel is sent, by the same job (another job would be the same).
     return worker.heard === 'accepted'
       ? tell(rules, intent, { kind: 'resumed', attempt: worker.offer, cancel: worker.inVain })
       : again(intent)
@@ -346,7 +347,7 @@ const writing = (world: SmallWorld, rules: Rules): SmallMove[] =>
     }),
   )
 
-/** What a miner may take of a pool: any number of transactions in a row, each of which may be reverted. */
+/** What a miner may take from a pool: any number of consecutive transactions, each of which may revert. */
 const takings = (world: SmallWorld, at: number): readonly (readonly string[])[] => {
   const pool = world.signers[at]?.pool ?? {}
   const first = minedOf(world, at).length
@@ -363,7 +364,7 @@ const takings = (world: SmallWorld, at: number): readonly (readonly string[])[] 
   return lists
 }
 
-/** Whether an empty block makes something final, or comes in the place of one that somebody has seen. */
+/** Whether an empty block changes something: it makes a block final, or replaces one that somebody has seen. */
 const isBlockAwaited = (world: SmallWorld, depth: Depth): boolean => {
   const seen = recorded(world).flatMap(({ intent: { state, look } }) => [
     ...(state.kind === 'mined' ? [heightOf(state.blockHash) + 1] : []),
@@ -413,13 +414,13 @@ const reorganising = (world: SmallWorld): SmallMove[] => {
   })
 }
 
-/** Whether the chain has the block where the tracker stands. */
+/** Whether the tracker's block is still on the chain. */
 export const stands = ({ tracked, chain }: Pick<SmallWorld, 'tracked' | 'chain'>): boolean =>
   tracked.every((block, height) => chain[height]?.hash === block.hash)
 
 const knowsPlace = (world: SmallWorld, rules: Rules): boolean => rules.trustsItsPlace || stands(world)
 
-/** It goes back where the chain has another block, to the newest that both have. */
+/** If the chain has other blocks, the tracker goes back to the newest common one. */
 export const rewound = (world: SmallWorld, rules: Rules): SmallWorld => {
   const { tracked, chain } = world
   const fork = tracked.findIndex((block, height) => chain[height]?.hash !== block.hash)
@@ -448,7 +449,7 @@ const tracking = (world: SmallWorld, rules: Rules): SmallMove[] => {
   return [good('track: next block', { ...next, tracked: [...tracked, block] })]
 }
 
-/** Whether what is mined at a height is deep enough to be told: also the tracker has taken it in. */
+/** Whether a block at this height is deep enough to report its results, and the tracker has processed it. */
 const isDeep = (world: SmallWorld, depth: Depth, height: number): boolean =>
   height < Math.min(world.tracked.length, world.chain.length - depth.confirmations + 1)
 
@@ -471,7 +472,7 @@ const settling = (world: SmallWorld, rules: Rules, depth: Depth): SmallMove[] =>
     ]
   })
 
-/** What the reconciler makes of what a node says; `knows`: whether the node knows our transactions. */
+/** The reconciler's observation of a node; `knows`: whether the node knows our transactions. */
 const lookOf = (
   world: SmallWorld,
   rules: Rules,
@@ -515,7 +516,7 @@ const looking = (world: SmallWorld, rules: Rules): SmallMove[] => {
   })
 }
 
-/** Writes a look down, unless it is of a block that the transaction is not in, or that the tracker has come by. */
+/** Records an observation, unless the transaction is not in that block or the tracker has passed it. */
 const written = (
   world: SmallWorld,
   rules: Rules,
@@ -550,7 +551,7 @@ const clocks = (world: SmallWorld, rules: Rules): SmallMove[] =>
     const offers = offersOf(intent)
     const payable = payableOf(offers, world.fee)
     const { rungs, isFixed } = ladderOf(offers)
-    // While nothing of it could be taken no time passes.
+    // While blocks could accept none of it, no time passes.
     const isTakenByNone = payable >= rungs + (isFixed ? 1 : 0)
     const event = { kind: 'clock', due: WAITS[intent.waited] ?? null, payable } as const
     const seen = tell(rules, intent, event)
@@ -559,7 +560,7 @@ const clocks = (world: SmallWorld, rules: Rules): SmallMove[] =>
     return [looks, ...waits(1, 'climb'), ...waits(2, 'expire')]
   })
 
-/** Fees rise, and fall again: that they do is certain. */
+/** Fees rise; it is certain that they fall again. */
 const fees = (world: SmallWorld, levels: readonly Fee[]): SmallMove[] =>
   levels.flatMap((fee) => {
     if (fee === world.fee || (fee > world.fee && world.left.fees === 0)) return []
@@ -577,7 +578,7 @@ const givingUp = (world: SmallWorld, rules: Rules): SmallMove[] =>
         ),
       )
 
-/** With its credential, while it waits; what was given up is sent again. */
+/** Speeds a waiting transaction up; one that was given up is sent again. */
 const signingAnew = (world: SmallWorld, rules: Rules, ways: readonly Way[]): SmallMove[] =>
   recorded(world).flatMap(({ at, index, intent }) => {
     const { state, isCancelOffered = false, offers: _, ...rest } = intent
@@ -593,7 +594,7 @@ const signingAnew = (world: SmallWorld, rules: Rules, ways: readonly Way[]): Sma
     })
   })
 
-/** Every process at once: what they held is gone, and what they had taken is in the queue again. */
+/** All processes die at once: their memory is lost, and their jobs are in the queue again. */
 const crashing = (world: SmallWorld): SmallMove[] => {
   if (world.left.crash === 0) return []
   const crashed = eachIntent(world, (intent) => ({
@@ -626,7 +627,7 @@ const misfortunes = (world: SmallWorld): SmallMove[] => {
   return moves
 }
 
-/** Somebody else uses a key; and a gap that they leave is filled by the signer's next intent. */
+/** Somebody else uses a key. If this leaves a gap, the signer's next intent fills it. */
 const strangers = (world: SmallWorld, rules: Rules): SmallMove[] =>
   world.signers.flatMap((signer, at) => {
     const moves: SmallMove[] = []
@@ -650,7 +651,7 @@ const strangers = (world: SmallWorld, rules: Rules): SmallMove[] =>
     return moves
   })
 
-/** What must hold in every state. @returns the sentence that does not. */
+/** Claims about every state. @returns the violated one. */
 const brokenIn = (world: SmallWorld): string | null => {
   for (const [at, signer] of world.signers.entries()) {
     const held = signer.intents.flatMap((each) => (each !== null && holdsNonce(each.state) ? [each.nonce] : []))
@@ -684,7 +685,7 @@ const brokenIntent = (
   const own = there !== undefined && isOf(there, index) ? [attemptOf(there)] : []
   const isForgotten = [...own, ...intent.workers.map(({ offer }) => offer)].some((offer) => !isKnown(intent, offer))
   if (isForgotten) return 'what was sent is not known any more'
-  // What the tracker has not noticed yet, it may still tell.
+  // The tracker may still report what it has not noticed yet.
   if (state.kind === 'waiting' || state.result === null || !stands(world)) return null
   const block = world.chain[heightOf(state.blockHash)]
   if (block === undefined || block.hash !== state.blockHash) return 'told of a block that is gone'
@@ -694,7 +695,7 @@ const brokenIntent = (
 
 const isEnd = (world: SmallWorld): boolean => recorded(world).every(({ intent }) => intent.state.kind === 'done')
 
-/** Worlds share what a step leaves as it is: each part is written out once, and equal parts have one number. */
+/** Worlds share unchanged parts: each part is stored once, and equal parts have the same number. */
 const createKey = (): ((world: SmallWorld) => string) => {
   const numberOfText = new Map<string, number>()
   const numberOfPart = new WeakMap<object, number>()
@@ -721,9 +722,9 @@ export const smallWorld = (input: {
   readonly budget: Partial<Budget>
   readonly rules: Rules
   readonly depth?: Depth
-  /** What blocks may ask for. */
+  /** The fees that blocks may need. */
   readonly levels?: readonly Fee[]
-  /** How something may be signed anew. */
+  /** The kinds of speed-up. */
   readonly ways?: readonly Way[]
 }): Model<SmallWorld> => {
   const { rules, depth = { confirmations: 1, final: 1 }, levels = FEES, ways = WAYS } = input

@@ -1,5 +1,5 @@
-// Signing anew what a Safe is to do, on a real chain with the canonical contracts behind go-ethereum's pool: its deployment,
-// its executions, and what refuses them.
+// Speed-ups of a Safe's transactions, on a real chain with the canonical contracts behind go-ethereum's pool: of its
+// deployment and of its executions, and refused ones.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { type Address, parseAbi } from 'viem'
@@ -9,13 +9,13 @@ import { GWEI, type LadderWorld, network, RECIPIENT, startLadderWorld } from './
 const PIN = '493817'
 const OTHER_PIN = '627184'
 const SAFE = parseAbi(['function nonce() view returns (uint256)'])
-/** Above the top rung of what was signed at one gwei. */
+/** Above the top rung of a transaction signed at one gwei. */
 const SPIKE_WEI = 300n * GWEI
 
 type Safe = { readonly address: Address; readonly owner: Address }
 
 let world: LadderWorld
-/** Deployed, and used by one test after the other. */
+/** A deployed wallet, used by several tests. */
 let safe: Safe
 
 beforeAll(async () => {
@@ -41,11 +41,11 @@ const post = (safe: Pick<Safe, 'address'>, unsigned: Record<string, string>) =>
 const speedUp = (id: string, body: Record<string, string> = { user_pin: PIN }) =>
   world.service.post('/transactions/speed-up', { transaction_id: id, ...body })
 
-/** Not deployed; it and its owner's key have coins. */
+/** A wallet that is not deployed. It and its owner's key have coins. */
 const newSafe = async (): Promise<Safe> => {
   const body = { network, name: 'A Safe', type: 'contract', control_mode: 'user', user_pin: PIN }
   const { json } = await world.service.post('/wallets', { ...body, owner_id: crypto.randomUUID() })
-  // The sentence about missing gas money is where a client learns the address of the owner's key.
+  // A client learns the address of the owner's key from the error about missing coins for gas.
   const poor = await post(json, { value: '0' })
   const [owner] = /^0x[0-9a-fA-F]{40}/.exec(poor.json.error) ?? []
   if (owner === undefined) throw new Error(`no owner in ${poor.text}`)
@@ -87,7 +87,7 @@ const countsOf = async ({ address, owner }: Safe) => ({
 const paid = () => world.chain.publicClient.getBalance({ address: RECIPIENT })
 const isDeployed = async ({ address }: Safe) => (await world.chain.publicClient.getCode({ address })) !== undefined
 
-/** Blocks ask for more than it can ever offer. */
+/** Raises fees above everything that it can offer. */
 const spike = async (id: string): Promise<void> => {
   await world.mineAt(SPIKE_WEI)
   await world.until(id, ({ chosen, rungs }) => chosen === rungs - 1)
@@ -116,7 +116,7 @@ describe("a Safe's execution", () => {
     expect(await paid()).toBe(before + 7n)
     expect(await countsOf(safe)).toEqual({ executions: counts.executions + 1n, sent: counts.sent + 1 })
     expect(await statusesOf(id)).toEqual(['success'])
-    // The next one is not hindered.
+    // The next one is not affected.
     const next = await send(safe, { value: '1' })
     await world.taken(next)
     await world.mineAt(SPIKE_WEI)
@@ -128,7 +128,7 @@ describe("a Safe's execution", () => {
     const id = await send(safe, { value: '7' })
     await world.taken(id)
     const [first] = await world.attemptsOf(id)
-    // The tracker may or may not have told of it by then.
+    // The tracker may or may not have reported it by then.
     await world.mineAt(GWEI)
     const answer = await speedUp(id)
     expect([200, 409]).toContain(answer.status)
@@ -187,7 +187,7 @@ describe("a Safe's execution before deployment", () => {
     await world.refused(id)
     await spike(deployment)
     const { rungs } = await world.rowOf(deployment)
-    // What is held back is not sent by being signed anew.
+    // A speed-up does not send a transaction that is held back.
     expect((await speedUp(id)).status).toBe(200)
     const row = await world.until(id, ({ chosen, cause }) => chosen === 1 && cause !== null)
     expect(row).toMatchObject({ status: 'submitted', shown_hash: null })

@@ -1,4 +1,4 @@
-// Signing anew with the credential, on a real chain behind go-ethereum's pool: same nonce, one effect, whichever attempt it is.
+// Speed-ups with the credential, on a real chain behind go-ethereum's pool: same nonce and one effect, by any attempt.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
@@ -60,7 +60,7 @@ describe('a transaction whose rows were changed in the database', () => {
     const id = await world.send(from, { value: '7' })
     await world.taken(id)
     const before = await rawsOf(id)
-    // The worker's role may change none of these columns: this is the second wall, against whoever owns the tables.
+    // The worker's role cannot change these columns. This check also protects against the owner of the tables.
     const { sql } = world
     await sql`insert into signers ${sql({ network, address: other })}`
     const [otherWallet] = await sql`select id from wallets where address = ${other}`
@@ -172,7 +172,7 @@ describe('a transaction that waits in the pool', () => {
 })
 
 describe('a transaction that was given up', () => {
-  /** Its cancel is in the pool, and no block takes it: then fees fall. */
+  /** Its cancel is in the pool, and is too low for every block until fees fall. */
   const givenUp = async () => {
     const from = await world.wallet()
     const id = await world.send(from, { value: '7' })
@@ -340,7 +340,7 @@ test('a speed-up makes a waiting transaction continue with its first new rung, a
     event: { kind: 'included', attempt: 5, blockHash: '0x1' },
   }).state
   expect(transition({ ladder, state: mined, event }).state).toBe(mined)
-  // A former cancel is one, too.
+  // A former cancel counts too.
   const final = transition({ ladder, state: mined, event: { kind: 'finalized', blockHash: '0x1' } }).state
   expect(final).toEqual({ kind: 'done', outcome: 'expired' })
 })

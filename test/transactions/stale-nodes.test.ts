@@ -1,5 +1,5 @@
-// News that are late, or say less than they seem to: a look at the chain that outlives a reorganisation, a node that knows
-// nothing, a head above blocks that the node does not show. None of them may decide what the tracker alone can know.
+// Observations that are late or incomplete: an answer from before a reorganisation, a node that knows nothing, a head above
+// blocks that the node does not have. None of them may decide what only the tracker can know.
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
@@ -16,7 +16,7 @@ import { type Service, startService } from '../support/service.ts'
 
 const network = 'Ethereum'
 const MAX_STEPS = 200
-/** anvil calls a block final that has two epochs of 32 on top of it. */
+/** For anvil a block is final when two epochs of 32 blocks are above it. */
 const BLOCKS_TO_FINAL = 64
 
 let node: TestChain
@@ -53,7 +53,7 @@ const catchUp = async () => {
   throw new Error('the tracker did not catch up')
 }
 
-/** As after a long silence: then the reconciler asks. */
+/** Makes transactions look unchecked for long, so that the reconciler asks the node. */
 const reconcile = async () => {
   await sql`update transactions set updated_at = now() - interval '1 hour' where not final`
   await reconcileTransactions(ctx, chain)
@@ -71,7 +71,7 @@ const send = async (): Promise<string> => {
   return answer.json.transaction_id
 }
 
-/** Into the node, and into a block. */
+/** Sends a transaction to the node and waits until it is mined. */
 const broadcast = async (id: string) => {
   await broadcastTransaction(ctx, id)
   await node.poolMined()
@@ -83,7 +83,7 @@ const rowOf = async (id: string) => {
   return row
 }
 
-/** The node has the chain's blocks, and has forgotten every transaction. */
+/** The node has the chain's blocks, but no transactions. */
 const knowNothing = () =>
   between.behave(({ method }) =>
     method === 'eth_getTransactionReceipt' || method === 'eth_getTransactionByHash' ? { result: null } : undefined,
@@ -117,7 +117,7 @@ test('an answer from before a reorganisation puts no transaction into a block th
 test('a transaction in a block that the tracker processed before the transaction was recorded is found', async () => {
   await catchUp()
   const id = await send()
-  // As if its bytes were sent by somebody while they were being recorded.
+  // As if somebody had sent its bytes while they were being recorded.
   await sql`update attempts set hash = reverse(hash) where transaction_id = ${id}`
   await broadcast(id)
   await catchUp()
@@ -152,7 +152,7 @@ test('nothing becomes final in a block that is no longer on the chain, at any he
   await node.reorg({ depth: 1 })
   const number = await node.publicClient.getBlockNumber({ cacheTime: 0 })
   await node.mine(BLOCKS_TO_FINAL + 6)
-  // One node behind the address says how far the chain is, another one lags: by so much that it is told.
+  // One node behind the URL reports the newest block, another one is far behind.
   const lagging = toHex(number + 1n)
   between.behave(({ method, params }) =>
     method === 'eth_getBlockByNumber' && params[0] === lagging ? { result: null } : undefined,
@@ -191,7 +191,7 @@ test('a nonce is not reported as taken by a count from blocks that the tracker h
   const id = await send()
   await broadcast(id)
   await node.mine(BLOCKS_TO_FINAL + 6)
-  // One node behind the address is where the tracker stands, another one has the transaction in a final block.
+  // One node behind the URL is at the tracker's block, another one has the transaction in a final block.
   const old = toHex(behind)
   between.behave(async ({ method, params }) => {
     if (method === 'eth_getTransactionReceipt' || method === 'eth_getTransactionByHash') return { result: null }

@@ -1,4 +1,4 @@
-// Extrinsics on a real Asset Hub runtime, with a worker: signed, sent, found again, and told only when final.
+// Extrinsics on a real Asset Hub runtime, with a worker: signed, sent, found in blocks, and reported only when final.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -40,9 +40,9 @@ afterAll(async () => {
 
 /** System.remark("hihi"): pallet 0, call 1 of this runtime. */
 const REMARK = '0x00011068696869'
-/** What a collection of pallet uniques takes as its deposit, and more. */
+/** More than the deposit of a collection of pallet uniques. */
 const RICH = 1_000_000n * UNIT
-/** So many blocks an extrinsic waits. */
+/** The number of blocks that an extrinsic waits. */
 const ERA_BLOCKS = 16
 
 const fundedWallet = async (planck = 1_000n * UNIT): Promise<string> => {
@@ -101,7 +101,7 @@ describe('a transfer', () => {
     const from = await fundedWallet()
     await chain.setFinalityLag(3)
     try {
-      // Until what it has is final.
+      // Waits until its balance is final.
       await chain.newBlock(3)
       const { json: submitted } = await send(from, { to: bob, value: '9' })
       const [attempt] = await sql<{ raw: string }[]>`
@@ -169,7 +169,7 @@ describe('a call', () => {
 
   test('that the runtime cannot decode is bad input, not a fault of the node', async () => {
     const from = await fundedWallet()
-    // Uniques.set_metadata of class 1, instance 1: 300 bytes, where 128 are taken.
+    // Uniques.set_metadata of class 1, instance 1, with 300 bytes; at most 128 are allowed.
     const input = `0x33120100000001000000b104${'00'.repeat(300)}00`
     const unsigned_transaction = { input }
     const answers = [
@@ -213,13 +213,13 @@ describe('a call', () => {
     for (const call of [fillBlock(whole + 1), fillBlock(2 ** 32 - 1), batched(fillBlock(whole + 1))]) {
       expect(await told(call)).toEqual(Array(3).fill([400, 'invalid_input']))
     }
-    // The whole itself is read, whoever may call this.
+    // The whole call is decoded, even if the signer may not make it.
     expect((await told(fillBlock(whole))).slice(0, 2)).toEqual(Array(2).fill([200, null]))
   })
 
   test('that fails in its block is reported with the name of the error', async () => {
     const from = await fundedWallet(RICH)
-    // Uniques.create of a collection that is there already.
+    // Uniques.create of a collection that exists already.
     const create = `0x330007000000${'00'}${Buffer.from(decodeAddress(from)).toString('hex')}`
     await succeeded(await send(from, { input: create }))
     const again = await send(from, { input: create })
@@ -248,7 +248,7 @@ describe('NFTs', () => {
       const move = { network, from: holder, contract_address: contract, recipient: from, token_id }
       await succeeded(await post('/nfts/transfer', move))
     }
-    // The chain keeps a URI of it, and no name.
+    // The chain stores a URI for it, but no name.
     const items = async () =>
       (await service.get('/activity', { network, wallet_address: holder })).json.filter(
         (item: { metadata: object }) => 'token_id' in item.metadata,
@@ -275,7 +275,7 @@ describe('a signed extrinsic that is not sent', () => {
     const hash = await chain.rpc('author_submitExtrinsic', [raw])
     expect(hash).toMatch(/^0x[0-9a-f]{64}$/)
     await chain.included(raw)
-    // Not ours to track, but the chain knows it; and nobody knows another.
+    // We do not track it, but the chain has it. Another hash is unknown.
     const byHash = (each: unknown) =>
       service.get('/transactions/status-by-hash', { network, transaction_hash: String(each) })
     expect((await byHash(hash)).json).toMatchObject({ transaction_hash: hash, status: 'success' })
@@ -314,7 +314,7 @@ describe('a signed extrinsic that is not sent', () => {
     }
     const anonymous = async () =>
       (await service.post('/users/login-anonymously', {}, { authorization: undefined })).json
-    /** Signed for a nonce, and given to the node. */
+    /** Signs for a nonce and sends it to the node. */
     const pooled = async (from: string, { nonce, era = '16' }: { nonce: number; era?: string }) => {
       const fields = { to: bob, value: '5', era, nonce: String(nonce) }
       const { json: raw } = await service.post('/transactions/sign', bodyOf(from, fields))
@@ -324,7 +324,7 @@ describe('a signed extrinsic that is not sent', () => {
     test('is pending while it waits for earlier nonces, and then succeeds', async () => {
       const from = await fundedWallet()
       const later = await pooled(from, { nonce: 1 })
-      // In no list of the node.
+      // The node does not list it.
       expect(await chain.rpc('author_pendingExtrinsics', [])).not.toContain(later.raw)
       expect(await byHash(later.hash)).toBe('pending')
       const first = await pooled(from, { nonce: 0 })
@@ -422,7 +422,7 @@ describe('a node that fails', () => {
     const from = await fundedWallet()
     await chain.dropConnections()
     let answer = await send(from, { to: bob, value: '1' })
-    // One that was on its way is lost with the connection.
+    // A request on its way is lost with the connection.
     if (answer.status === 503) answer = await send(from, { to: bob, value: '1' })
     await succeeded(answer)
   })
@@ -508,7 +508,7 @@ describe('a worker that starts late', () => {
   }, 30_000)
 
   test('does not guess a result if the node has pruned the state, and says so', async () => {
-    // What a node said to its bytes at last may stand there for a moment.
+    // The node's last refusal may still be there for a moment.
     await until(async () => {
       const [shown] = await sql`select why from strongroom_views.transactions where id = ${untold}`
       return shown?.why.includes('an archive node has it')
@@ -615,7 +615,7 @@ describe('calls of the runtime', () => {
     expect(told(await sign())).toEqual(DONE)
     const { fee, budget } = await spent(first)
     expect(fee).toBeGreaterThan(0n)
-    // 2,500 payments, but for the bytes by which one differs from another.
+    // The fee of 2,500 payments; single payments differ by a few bytes.
     expect(budget / fee).toBeGreaterThan(2_300n)
     expect(budget / fee).toBeLessThan(2_700n)
 
@@ -635,7 +635,7 @@ describe('calls of the runtime', () => {
     }
     expect(told(await sign({ nonce: '0' }))).toEqual(DONE)
 
-    // One that waits for longer would outlive the policy.
+    // A longer-lived one would outlive the policy.
     for (const act of [sign, (more: object) => send(address, { ...payment, ...more })]) {
       expect(told(await act({ era: '64' }))).toEqual(DENIED)
       const inAsset = await act({ asset_id: '1984' })

@@ -1,5 +1,5 @@
-// What may happen to a worker while it works, on real parts: a chain behind a gate that can keep a request waiting, and
-// workers as processes that are killed.
+// Faults of a worker at work, with real parts: a chain behind a gate that can hold requests back, and worker processes that are
+// killed.
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
@@ -12,7 +12,7 @@ import { type Service, startService } from '../support/service.ts'
 const network = 'Ethereum'
 const SECRET = 'testnet-secret'
 const RECIPIENT = fundedAccount(5).address
-/** anvil calls a block final that has two epochs of 32 on top of it. */
+/** For anvil a block is final when two epochs of 32 blocks are above it. */
 const BLOCKS_TO_FINAL = 70
 
 let chain: TestChain
@@ -48,7 +48,7 @@ const startWorker = () => {
   return worker
 }
 
-/** As by the kernel, for want of memory: no handler runs. */
+/** Kills it like the kernel when memory runs out: no handler runs. */
 const kill = async (worker: ReturnType<Service['startWorker']>) => {
   worker.kill('SIGKILL')
   await worker.exited
@@ -84,10 +84,10 @@ const until = async <Value>(look: () => Promise<Value>, right: (value: Value) =>
 
 const sentCount = (address: Hex) => chain.publicClient.getTransactionCount({ address })
 
-/** Makes the jobs that are running look as if they had been for long: a dead worker's are then given back at once. */
+/** Makes running jobs look old, so that a dead worker's jobs are given back at once. */
 const ageLocks = () => sql`update graphile_worker._private_jobs set locked_at = locked_at - interval '1 minute'`
 
-/** Makes what waits look as if nobody had looked at it for long, and has the reconciler look. */
+/** Makes waiting transactions look unchecked for long, so that the reconciler checks them. */
 const reconcile = async () => {
   await sql`update transactions set updated_at = updated_at - interval '1 minute' where not final`
   await addJob(service.ctx.db, 'reconcile', { again: false })
@@ -136,7 +136,7 @@ describe('a worker that is killed', () => {
     const first = gate.hold('before', 'eth_sendRawTransaction')
     const id = await send(wallet)
     await first.reached
-    // So that it is the other one that takes the next job.
+    // The other one must take the next job.
     killed.kill('SIGSTOP')
     startWorker()
     const second = gate.hold('before', 'eth_sendRawTransaction')
@@ -176,7 +176,7 @@ describe('a worker that is killed', () => {
 })
 
 describe('a worker whose database connections are cut', () => {
-  /** Of the worker alone: its own pool, and the job queue's. */
+  /** Cuts only the worker's connections: its own pool's and the job queue's. */
   const cut = () => sql`
     select pg_terminate_backend(pid) from pg_stat_activity
     where datname = ${service.database.name}
@@ -194,7 +194,7 @@ describe('a worker whose database connections are cut', () => {
     }
     expect(connectionsCut).toBeGreaterThan(4)
     const statuses = async () => {
-      // A job that failed waits longer each time, and so does whoever looks after what is left of queues that ended.
+      // A failed job waits longer each time, and so does the clean-up after dead queues.
       await sql`update graphile_worker._private_jobs set run_at = now() where run_at > now()`
       await addJob(service.ctx.db, 'reconcile', { again: false })
       return Promise.all(ids.map(async (id) => (await statusOf(id)).status))
@@ -214,7 +214,7 @@ describe('a worker whose database connections are cut', () => {
     await sql.begin(async (tx) => {
       await tx`lock table graphile_worker._private_jobs in share row exclusive mode`
       held.release()
-      // Within the transaction the view would not change.
+      // Inside of the transaction the view would not change.
       const deletes = () => sql`
         select from pg_stat_activity
         where datname = ${service.database.name} and wait_event_type = 'Lock'
@@ -309,7 +309,7 @@ describe('a chain with reorganisations and failures', () => {
 })
 
 describe('a final transaction', () => {
-  /** Of all its attempts: whether any is still there as bytes, and whether each has its hash. */
+  /** Whether any attempt still has its bytes, and whether each has its hash. */
   const rawOf = async (id: string) => {
     const rows = await sql<{ raw: boolean; hash: boolean }[]>`
       select bool_or(raw is not null) as raw, bool_and(length(hash) = 66) as hash
@@ -355,7 +355,7 @@ describe('a final transaction', () => {
     await until(jobs, (rows) => rows.length === 0)
     expect((await statusOf(id)).status).toBe('submitted')
     await chain.mine(BLOCKS_TO_FINAL)
-    // It is told once the tracker has looked through every final block without meeting ours.
+    // It is reported once the tracker has processed every final block without finding ours.
     const latest = await chain.publicClient.getBlockNumber({ cacheTime: 0 })
     const tracked = () => sql<{ at: string }[]>`select block_number as at from cursors where purpose = 'track'`
     await until(tracked, (rows) => BigInt(rows[0]?.at ?? 0) >= latest)

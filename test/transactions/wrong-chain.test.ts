@@ -1,5 +1,5 @@
-// A node of another chain behind a network's URL, from the start or from some moment on: nothing is signed for that network,
-// nothing is sent there, and what it says of blocks and transactions is not believed.
+// A node of another chain at a network's URL, from the start or later: nothing is signed for that network, nothing is sent
+// there, and its blocks and transactions are ignored.
 
 import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test'
 import postgres, { type Sql } from 'postgres'
@@ -18,7 +18,7 @@ const WRONG = {
 
 let right: TestChain
 let wrong: TestChain
-/** In front of the wrong chain alone: what came there. */
+/** A proxy in front of the wrong chain only, which records its requests. */
 let wrongGate: Gate
 let gate: Gate
 let away: Gate
@@ -39,7 +39,7 @@ beforeAll(async () => {
   wallet = (await service.newWallet({ network })).address
   const contract = { ...by, name: 'A contract wallet', control_mode: 'developer', type: 'contract' }
   contractWallet = (await service.post('/wallets', contract)).json.address
-  // There it could pay, too.
+  // The wallet could pay there too.
   await Promise.all([right.fund(wallet), wrong.fund(wallet)])
 })
 
@@ -57,7 +57,7 @@ afterAll(async () => {
 })
 
 const startWorker = () => {
-  // It would complain all the time, and rightly so.
+  // Its log would be full of errors, rightly.
   workers.push(service.startWorker({ LOG_LEVEL: 'silent' }))
 }
 
@@ -200,10 +200,10 @@ test('a worker sends it nothing and records nothing from it; with the right node
   const before = await told()
   const cursors = () => sql`select network, purpose, block_number, block_hash from cursors order by purpose`
   const newest = await right.publicClient.getBlock()
-  // What was mined is told by its hash, too, before the followers come by.
+  // The status by hash also shows mined transactions before the followers reach them.
   const at = [...(await until(cursors, (all) => all.every(({ block_hash }) => block_hash === newest.hash)))]
   expect(at.map(({ block_hash }) => block_hash)).toEqual([newest.hash, newest.hash])
-  // From one moment to the next it is another chain, a longer one, and nobody rewinds to it.
+  // Suddenly it is another, longer chain, and no follower rewinds to it.
   await wrong.mine(50)
   gate.lead(wrongGate.url)
   const asked = wrongGate.count('eth_chainId')
@@ -234,7 +234,7 @@ test('of two nodes that answer in turn, one of another chain, only the right one
     (count) => count >= asked + 6,
   )
   gate.lead(right.rpcUrl)
-  // It has waited for longer each time.
+  // It has waited longer each time.
   await sql`update graphile_worker._private_jobs set run_at = now() where run_at > now()`
   const settled = await Promise.all(accepted.map(({ json }) => service.settled(json.transaction_id)))
   expect(settled.map(({ json }) => json.status)).toEqual(accepted.map(() => 'success'))
@@ -246,6 +246,6 @@ test('readiness reports a node that does not answer before the request to it end
   gate.spoil({ fault: 'hangs', method: 'eth_chainId' })
   const begun = performance.now()
   expect(await networks()).toMatchObject({ [network]: 'unreachable' })
-  // The question itself has 15 s.
+  // The request itself has a limit of 15 s.
   expect(performance.now() - begun).toBeLessThan(10_000)
 })
