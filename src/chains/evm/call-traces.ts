@@ -2,11 +2,11 @@
 // logs that eth_simulateV1 would return: the contracts' logs and one log for each movement of the coin, in order.
 
 import { type Question, question } from '../node/rpc.ts'
-import { isHex, type JsonRecord, list, nullable, quantity, rawAddress, record, smallQuantity } from '../node/wire.ts'
+import { type JsonRecord, list, nullable, record, smallQuantity } from '../node/wire.ts'
 import { type Call, transactionObject } from './call.ts'
 import { coinLog } from './logs.ts'
 import { parseLog, type RawLog } from './simulate.ts'
-import { MOVING_TYPES, orNull } from './traces.ts'
+import { frameMove, hasFailed, orNull } from './traces.ts'
 
 /** The result of one traced call. */
 export type CallTrace = {
@@ -22,12 +22,9 @@ const TRACER = { tracer: 'callTracer', tracerConfig: { withLog: true } }
 /** PUSH1 0, PUSH1 0, LOG0, STOP. */
 const LOGGING_INIT_CODE = '0x60006000a000'
 
-const hasFailed = (frame: JsonRecord): boolean => frame.error !== null && frame.error !== undefined
-
 const ownMove = (frame: JsonRecord): RawLog | null => {
-  if (typeof frame.type !== 'string' || !MOVING_TYPES.includes(frame.type) || !isHex(frame.to)) return null
-  const amount = nullable(quantity)(frame.value) ?? 0n
-  return amount === 0n ? null : coinLog({ from: rawAddress(frame.from), to: rawAddress(frame.to), amount })
+  const move = frameMove(frame)
+  return move === null || move.amount === 0n ? null : coinLog(move)
 }
 
 type Lists = { readonly logs: RawLog[]; readonly asRevm: RawLog[] }
@@ -40,10 +37,10 @@ const walk = (frame: JsonRecord, lists: Lists): void => {
   if (move !== null) lists.logs.push(move)
   const inner = nullable(list)(frame.calls) ?? []
   const logs = (nullable(list)(frame.logs) ?? []).map(record)
-  let told = 0
+  let next = 0
   for (let position = 0; position <= inner.length; position += 1) {
-    for (; told < logs.length; told += 1) {
-      const log = logs[told]
+    for (; next < logs.length; next += 1) {
+      const log = logs[next]
       if (log === undefined || (nullable(smallQuantity)(log.position) ?? inner.length) > position) break
       const own = parseLog(log)
       lists.logs.push(own)

@@ -1,7 +1,7 @@
-// Transfers as events tell them, read by hand: slicing fixed words is twenty times as fast as decoding by an ABI.
-// What an event must look like is its standard's; contracts emit what they like, so anything else is no transfer.
-//   Transfer(address,address,uint256): 4 topics ERC-721; 3 topics and one word ERC-20; 1 topic and three words where
-//   nothing is indexed (early ERC-20 and ERC-721). The last two say nothing of the standard: see `asStandard` in chain.ts.
+// Reads transfers from events. Slicing fixed words is twenty times as fast as decoding by an ABI. An event that does not have
+// the form of its standard is not a transfer, because contracts can emit anything.
+//   Transfer(address,address,uint256): 4 topics for ERC-721; 3 topics and one word for ERC-20; 1 topic and three words if
+//   nothing is indexed (early ERC-20 and ERC-721). The last two do not show the standard: see `asStandard` in movements.ts.
 //   TransferSingle(address,address,address,uint256,uint256), TransferBatch(…,uint256[],uint256[]): ERC-1155.
 
 import type { Hex, Movement } from '../chain.ts'
@@ -12,13 +12,12 @@ import type { RawLog } from './simulate.ts'
 export const TRANSFER_TOPIC = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
 export const TRANSFER_SINGLE_TOPIC = '0xc3d58168c5ae7397731d063d5bbf3d657854427343f4c083240f7aacaa2d0f62'
 export const TRANSFER_BATCH_TOPIC = '0x4a39dc06d4c0dbc64b70af90fd698a233a518aa5d07e595d983b8c0526c8f7fb'
-/** What eth_getLogs is asked for. */
 export const TRANSFER_TOPICS = [TRANSFER_TOPIC, TRANSFER_SINGLE_TOPIC, TRANSFER_BATCH_TOPIC] as const
 
-/** Where eth_simulateV1 says that the native coin moved (execution-apis, traceTransfers). */
+/** The address of the logs for movements of the native coin in eth_simulateV1 (execution-apis, traceTransfers). */
 const NATIVE_LOG_ADDRESS = '0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee'
 
-/** A movement before its addresses have their checksums: what nobody asks for needs none. */
+/** A movement without checksums in its addresses, which take time and are often not needed. */
 export type Transfer = {
   readonly standard: Movement['standard']
   readonly contract: Hex | null
@@ -31,11 +30,11 @@ export type Transfer = {
 const WORD_DIGITS = 64
 const ADDRESS_PADDING = '0'.repeat(24)
 
-/** Whether a log says that the native coin moved: no contract emits it. Pure. */
+/** Whether a log is for a movement of the native coin; no contract emits such a log. Pure. */
 export const isCoinLog = ({ address, topics }: RawLog): boolean =>
   address === NATIVE_LOG_ADDRESS && topics[0] === TRANSFER_TOPIC
 
-/** The log by which eth_simulateV1 tells a movement of the native coin. Pure. */
+/** The log that eth_simulateV1 makes for a movement of the native coin. Pure. */
 export const coinLog = (move: { readonly from: Hex; readonly to: Hex; readonly amount: bigint }): RawLog => {
   const wordOf = (address: Hex): Hex => `0x${ADDRESS_PADDING}${address.slice(2)}`
   return {
@@ -45,7 +44,7 @@ export const coinLog = (move: { readonly from: Hex; readonly to: Hex; readonly a
   }
 }
 
-/** The address in a word of 64 digits; null where its upper bytes are not zero, which no compiler emits. */
+/** The address in a word of 64 digits; null if its upper bytes are not zero. */
 export const addressIn = (word: string | undefined): Hex | null =>
   word?.length === WORD_DIGITS && word.startsWith(ADDRESS_PADDING) ? `0x${word.slice(24)}` : null
 
@@ -81,7 +80,7 @@ const transferOf = (log: RawLog): Transfer | null => {
   }
 }
 
-/** The items of an ABI-encoded uint256[] whose offset is in the word at `slot`; null where it does not fit the data. */
+/** The items of an ABI-encoded uint256[] whose offset is in the word at `slot`; null if they exceed the data. */
 const listAt = (words: readonly string[], slot: number): readonly string[] | null => {
   const offset = numberIn(words[slot] ?? '')
   const start = Number(offset / 32n)
@@ -116,7 +115,7 @@ const multiTransfersOf = (log: RawLog): readonly Transfer[] => {
   }))
 }
 
-/** The transfers that one event tells, in order; none for anything else. Pure. */
+/** The transfers in one event, in order; empty for other events. Pure. */
 export const transfersOf = (log: RawLog): readonly Transfer[] => {
   const [topic] = log.topics
   if (topic === TRANSFER_TOPIC) {
@@ -126,7 +125,7 @@ export const transfersOf = (log: RawLog): readonly Transfer[] => {
   return topic === TRANSFER_SINGLE_TOPIC || topic === TRANSFER_BATCH_TOPIC ? multiTransfersOf(log) : []
 }
 
-/** The same with canonical addresses. Pure. */
+/** The transfer with checksummed addresses. Pure. */
 export const movementOf = (transfer: Transfer): Movement => ({
   ...transfer,
   contract: transfer.contract === null ? null : checksum(transfer.contract),

@@ -1,4 +1,4 @@
-// Transfer events of a range of blocks, and the proof that none is missing.
+// Reads the transfer events of a range of blocks, and checks that none is missing.
 
 import { keccak256 } from 'viem'
 import { type Hex, RangeTooWide } from '../chain.ts'
@@ -10,9 +10,9 @@ import { isBlockMissing, isMethodMissing, isRangeTooWide } from './node-errors.t
 import { blockReceiptsQuestion, type MinedLog, parseMinedLog } from './receipts.ts'
 import type { RawLog } from './simulate.ts'
 
-type Range = { readonly fromBlock: bigint; readonly toBlock: bigint }
+export type Range = { readonly fromBlock: bigint; readonly toBlock: bigint }
 
-/** As eth_getLogs takes them: a topic, one of some, or null for any. */
+/** As for eth_getLogs: at each position a topic, a list of alternatives, or null for any topic. */
 export type TopicFilter = readonly (Hex | readonly Hex[] | null)[]
 
 const ANY_TRANSFER: TopicFilter = [TRANSFER_TOPICS]
@@ -20,19 +20,23 @@ const ANY_TRANSFER: TopicFilter = [TRANSFER_TOPICS]
 const logsQuestion = (where: Record<string, Hex>, topics: TopicFilter): Question<readonly MinedLog[]> =>
   question('eth_getLogs', [{ ...where, topics }], listOf(parseMinedLog))
 
-/** Whether an event is of a kind that is asked for. Pure. */
+/** Whether an event is a transfer by its first topic. Pure. */
 export const isTransfer = ({ topics: [topic] }: RawLog): boolean => TRANSFER_TOPICS.some((each) => each === topic)
 
-/** A single block cannot be asked for in halves; its receipts have no limit of results. */
+/** Reads the events from a block's receipts, for a block with more events than eth_getLogs returns. */
 const readOneBlock = async (rpc: Rpc, number: bigint, cause: unknown): Promise<readonly MinedLog[]> => {
   const answer = await rpc.try(blockReceiptsQuestion(number), { size: 'bulk' })
   if (!answer.ok && isMethodMissing(answer.error)) throw new RangeTooWide(cause)
   return (rpc.need(answer) ?? []).flatMap(({ logs }) => logs.filter(isTransfer))
 }
 
+/** Whether the answer was too large for the node, or took it too long. */
+export const isTooMuch = (error: unknown): boolean =>
+  error instanceof NodeUnavailable && ['too_large', 'timeout'].includes(error.trouble)
+
 /**
- * All transfer events of the range, or those that a filter lets through (where one block is already too much, all of it);
- * null where the node does not have all of it yet.
+ * The transfer events of the range that match the filter (all transfers of a single block with too many events); null if the
+ * node does not have the whole range yet.
  */
 export const readLogs = async (
   rpc: Rpc,
@@ -49,13 +53,12 @@ export const readLogs = async (
     if (!isOne) throw new RangeTooWide(answer.error)
     return await readOneBlock(rpc, fromBlock, answer.error)
   } catch (error) {
-    const isTooMuch = error instanceof NodeUnavailable && ['too_large', 'timeout'].includes(error.trouble)
-    if (isTooMuch && !isOne) throw new RangeTooWide(error)
+    if (isTooMuch(error) && !isOne) throw new RangeTooWide(error)
     throw error
   }
 }
 
-/** Yellow Paper §4.4.3: three bits of 2048 for each item, from the first three pairs of bytes of its digest. */
+/** Yellow Paper §4.4.3: each item sets three of 2048 bits, given by the first three pairs of bytes of its digest. */
 const bloomBits = (item: Hex): readonly number[] => {
   const digest = keccak256(item, 'bytes')
   return [0, 2, 4].map((at) => (((digest[at] ?? 0) << 8) | (digest[at + 1] ?? 0)) & 2047)
@@ -63,19 +66,19 @@ const bloomBits = (item: Hex): readonly number[] => {
 
 const TOPIC_BITS = TRANSFER_TOPICS.map(bloomBits)
 
-/** Bit 0 is the last of the 512 hex digits' lowest. */
+/** Bit 0 is the lowest bit of the last hex digit. */
 const hasBit = (bloom: Hex, bit: number): boolean =>
   (Number.parseInt(bloom.charAt(bloom.length - 1 - (bit >> 2)), 16) & (1 << (bit & 3))) !== 0
 
-/** Whether a block's bloom filter allows for transfer events: never wrongly no. Pure. */
+/** Whether a block may have transfer events by its bloom filter. False is certain, unless the header has no filter. Pure. */
 export const mayHaveTransfers = ({ bloom }: BlockHeader): boolean =>
   bloom?.length === 514 && TOPIC_BITS.some((bits) => bits.every((bit) => hasBit(bloom, bit)))
 
 /**
- * eth_getLogs over a range leaves out, without a word, what a node does not have yet; another node behind the same address
- * may already have told us its header. So a block whose bloom speaks of transfers, but that came without any, is asked for
- * by its hash, which a node without the block must refuse.
- * @returns the events of such blocks, or null where a node does not have one yet
+ * For a range, eth_getLogs silently leaves out blocks that the node does not have yet, although another node behind the same
+ * URL may have sent their headers. So if a block's bloom filter allows transfers but none was returned, its events are asked
+ * for by its hash: a node without the block must refuse that.
+ * @returns the events of such blocks; null if the node does not have one of them yet
  */
 export const readMissingLogs = async (
   rpc: Rpc,

@@ -1,27 +1,25 @@
-// Every movement of an asset in a range of blocks, for the indexer: headers and transfer events side by side, then the
-// native coin's movements of the blocks that have transactions. Answers that are not of one and the same chain (a
-// reorganisation between two of them, a node that lags behind another) give null: the range is to be read again.
+// Reads all movements of assets in a range of blocks, for the indexer: headers and transfer events in parallel, then the
+// movements of the native coin in blocks with transactions. If the answers do not fit together (after a reorganisation, or
+// from nodes that are at different blocks), the result is null, and the range must be read again.
 //
-// The place of a movement within its transaction, unique and the same at every reading:
+// The position of a movement in its transaction, unique and the same at each reading:
 //   an event       logIndex = its index in the block, itemIndex = its place in an ERC-1155 batch
 //   its own value  logIndex = -1
-//   internal value logIndex = -2, -3, … in the order of execution, counting what moved the coin
+//   internal value logIndex = -2, -3, … in the order of execution, counted over the movements of the coin
 
 import { type BlockMovements, type BlockRef, type Hex, RangeTooWide, type RecordedMovement } from '../chain.ts'
-import { NodeUnavailable, type Rpc } from '../node/rpc.ts'
+import type { Rpc } from '../node/rpc.ts'
 import { checksum } from './address.ts'
 import { type BlockHeader, readHeaders } from './blocks.ts'
 import { movementOf, TRANSFER_BATCH_TOPIC, TRANSFER_SINGLE_TOPIC, TRANSFER_TOPIC, transfersOf } from './logs.ts'
-import { readLogs, readMissingLogs, type TopicFilter } from './mined-logs.ts'
+import { isTooMuch, type Range, readLogs, readMissingLogs, type TopicFilter } from './mined-logs.ts'
 import { type BlockCoins, type NativesContext, readNatives } from './natives.ts'
 import type { MinedLog } from './receipts.ts'
 import type { CoinMove } from './traces.ts'
 
-type Range = { readonly fromBlock: bigint; readonly toBlock: bigint }
-
 const OWN_VALUE_INDEX = -1
 
-/** null where a block is missing, or is not the child of the one before it. */
+/** null if a block is missing, or is not the child of the block before it. */
 const readLinkedHeaders = async (rpc: Rpc, { fromBlock, toBlock }: Range): Promise<readonly BlockHeader[] | null> => {
   const numbers = Array.from({ length: Number(toBlock - fromBlock) + 1 }, (_, index) => fromBlock + BigInt(index))
   const headers = (await readHeaders(rpc, numbers)).flatMap((header) => header ?? [])
@@ -55,7 +53,7 @@ const eventMovements = (log: MinedLog): readonly RecordedMovement[] =>
     itemIndex,
   }))
 
-/** In the order of the block's transactions; within one, the coin before the events. */
+/** In the order of the transactions; in each transaction the coin comes before the events. */
 const blockMovements = (
   { number, hash, parentHash, timestampMs, transactionHashes }: BlockHeader,
   logs: readonly MinedLog[],
@@ -84,12 +82,12 @@ const readRange = async (context: NativesContext, range: Range): Promise<readonl
   if (missing === null) return null
   const logs = Map.groupBy([...ranged, ...missing], ({ blockHash }) => blockHash)
   const known = new Set(headers.map(({ hash }) => hash))
-  // An event of a block that we were not told of: the chain changed between two answers.
+  // An event belongs to an unknown block: the chain changed between two answers.
   if ([...logs.keys()].some((hash) => !known.has(hash))) return null
   return headers.map((header) => blockMovements(header, logs.get(header.hash) ?? [], moves.get(header.hash)))
 }
 
-/** null where the node does not have all blocks (yet), or changed its mind meanwhile. */
+/** null if the node does not have all blocks yet, or the chain changed during the reading. */
 export const readMovements = async (
   context: NativesContext,
   range: Range,
@@ -98,25 +96,24 @@ export const readMovements = async (
   try {
     return await readRange(context, range)
   } catch (error) {
-    const isTooMuch = error instanceof NodeUnavailable && ['too_large', 'timeout'].includes(error.trouble)
-    if (isTooMuch && range.toBlock > range.fromBlock) throw new RangeTooWide(error)
+    if (isTooMuch(error) && range.toBlock > range.fromBlock) throw new RangeTooWide(error)
     throw error
   }
 }
 
-/** Where the events index whom they concern (EIP-20, EIP-721: topics 1 and 2; EIP-1155: 2 and 3). */
+/** The events index sender and recipient: EIP-20 and EIP-721 in topics 1 and 2, EIP-1155 in topics 2 and 3. */
 const filtersOf = (address: string): readonly TopicFilter[] => {
-  const whom: Hex = `0x${address.slice(2).toLowerCase().padStart(64, '0')}`
+  const padded: Hex = `0x${address.slice(2).toLowerCase().padStart(64, '0')}`
   const multi = [TRANSFER_SINGLE_TOPIC, TRANSFER_BATCH_TOPIC] as const
   return [
-    [TRANSFER_TOPIC, whom],
-    [TRANSFER_TOPIC, null, whom],
-    [multi, null, whom],
-    [multi, null, null, whom],
+    [TRANSFER_TOPIC, padded],
+    [TRANSFER_TOPIC, null, padded],
+    [multi, null, padded],
+    [multi, null, null, padded],
   ]
 }
 
-/** As `eventMovements` of chain.ts says; other addresses' movements may be among them. */
+/** See `Blocks.eventMovements`. The result may include movements of other addresses. */
 export const readEventMovements = async (
   rpc: Rpc,
   input: Range & { readonly address: string },

@@ -1,6 +1,6 @@
-// Movements of the native coin in blocks. Where the node can trace, its traces tell all of them, internal ones included.
-// Elsewhere, and for blocks whose state the node no longer has, what transactions carry themselves: the value of each that
-// succeeded, by its receipt. How the node traces is found out once.
+// Reads the movements of the native coin in blocks. The traces of a node show all of them, including internal ones. If the
+// node cannot trace, or no longer has the state of a block, only the values of the transactions themselves are known: those
+// of the successful ones by their receipts. Which tracer the node has is found out once.
 
 import type { Hex } from '../chain.ts'
 import { type Answer, type Question, question, RPC_PARALLEL_LIMIT, type Rpc } from '../node/rpc.ts'
@@ -10,24 +10,23 @@ import { isBlockMissing, isMethodMissing, isStateMissing } from './node-errors.t
 import { blockReceiptsQuestion, type Receipt, receiptQuestion } from './receipts.ts'
 import { type CoinMove, TRACERS, type TracedBlock, type Tracer, traceQuestion } from './traces.ts'
 
-/** A busy block's traces are some megabytes, its full transactions half of one. */
+/** The traces of a busy block have some megabytes, its full transactions half a megabyte. */
 const TRACE_BATCH_LIMIT = 10
 const FULL_BLOCK_BATCH_LIMIT = 25
 
-/** A node works through the questions of one request in a row: a few blocks, too, are asked for by several at once. */
+/** A node answers the questions of one request one after the other, so even a few blocks are split into several requests. */
 const batchLimitOf = (blocks: number, most: number): number =>
   Math.max(1, Math.min(most, Math.ceil(blocks / (2 * RPC_PARALLEL_LIMIT))))
 
-/** Moves of a block's transactions, in order, by hash; a transaction without any may be missing. */
+/** The moves of a block's transactions by hash, in order. A transaction without moves may be missing. */
 type BlockMoves = ReadonlyMap<Hex, readonly CoinMove[]>
 
-/** What is known of a block's coins; `isTraced` where those that moved within transactions are among them. */
+/** The movements of coins in a block. `isTraced`: they include those inside transactions. */
 export type BlockCoins = { readonly moves: BlockMoves; readonly isTraced: boolean }
 
-/** Learnt from the node; `none` is a node that cannot trace. */
+/** What was found out about the node. `none`: it cannot trace. */
 export type Tracing = { tracer: Tracer | 'none' | 'unknown'; noBlockReceipts: boolean }
 
-/** The node, and what was learnt of it. */
 export type NativesContext = { readonly rpc: Rpc; readonly tracing: Tracing }
 
 const findTracer = async ({ rpc }: NativesContext, number: bigint): Promise<Tracer | 'none'> => {
@@ -40,10 +39,10 @@ const findTracer = async ({ rpc }: NativesContext, number: bigint): Promise<Trac
 }
 
 /**
- * Where it is of another block, another node behind the same address told it, or the chain changed meanwhile. Trees name no
- * block, and some have transactions that the header has not (bor's of state syncs).
+ * Whether a trace belongs to a block. It may belong to another one if another node behind the URL answered, or the chain
+ * changed. The trees of callTracer do not name the block, and some have additional transactions (bor's state syncs).
  */
-const isOfThis = ({ blockHash, moves }: TracedBlock, header: BlockHeader): boolean =>
+const belongsTo = ({ blockHash, moves }: TracedBlock, header: BlockHeader): boolean =>
   blockHash === null
     ? moves.size === 0 || header.transactionHashes.some((each) => moves.has(each))
     : blockHash === header.hash
@@ -51,7 +50,7 @@ const isOfThis = ({ blockHash, moves }: TracedBlock, header: BlockHeader): boole
 const isComplete = ({ moves }: TracedBlock, header: BlockHeader): boolean =>
   header.transactionHashes.every((each) => moves.has(each))
 
-/** In one batch, which one node answers: reth tells null of a block that it does not have, others of one that they cannot trace. */
+/** reth answers null for a block that it does not have, other nodes for one that they cannot trace. One batch, so one node answers. */
 const hasButCannotTrace = async (
   { rpc }: NativesContext,
   { header, tracer }: { readonly header: BlockHeader; readonly tracer: Tracer },
@@ -61,7 +60,7 @@ const hasButCannotTrace = async (
   return known.ok && known.value?.hash === header.hash && again.ok && again.value === null
 }
 
-/** A block that is missing in the answer can only be read by what its transactions carry; null as of readNatives. */
+/** A block that the node cannot trace is missing in the result. null as for `readNatives`. */
 const readTraced = async (
   context: NativesContext,
   headers: readonly BlockHeader[],
@@ -89,7 +88,7 @@ const readTraced = async (
       if (await hasButCannotTrace(context, { header, tracer })) continue
       return null
     }
-    if (!isOfThis(value, header)) return null
+    if (!belongsTo(value, header)) return null
     if (isComplete(value, header)) moves.set(header.hash, value.moves)
   }
   return moves
@@ -123,7 +122,7 @@ const outcomesQuestion = (number: bigint): Question<readonly Outcome[]> => {
   return question(method, params, (result) => (parse(result) ?? []).map(withoutLogs))
 }
 
-/** How transactions that carry a value ended, and perhaps others of their blocks, by hash. */
+/** The outcomes of the transactions with a value, by hash. Others of the same blocks may be included. */
 const readOutcomes = async (
   { rpc, tracing }: NativesContext,
   blocks: readonly OwnBlock[],
@@ -142,7 +141,7 @@ const readOutcomes = async (
   return byHash(await rpc.askAll(hashes.map(receiptQuestion), { size: 'bulk' }))
 }
 
-/** null where the node's answers are not of one and the same block. */
+/** null if the node's answers do not belong to the same block. */
 const ownMovesOf = ({ header, carrying }: OwnBlock, outcomes: ReadonlyMap<Hex, Outcome>): BlockMoves | null => {
   const moves = new Map<Hex, readonly CoinMove[]>()
   for (const { hash: transactionHash, from, to, value } of carrying) {
@@ -156,7 +155,7 @@ const ownMovesOf = ({ header, carrying }: OwnBlock, outcomes: ReadonlyMap<Hex, O
   return moves
 }
 
-/** In the order of the headers; null as of readNatives. */
+/** In the order of the headers; null as for `readNatives`. */
 const readOwnMoves = async (
   context: NativesContext,
   headers: readonly BlockHeader[],
@@ -179,7 +178,7 @@ const readOwnMoves = async (
   return moves.length === blocks.length ? moves : null
 }
 
-/** The moves of each block by its hash; null where the node does not (yet) have all of them as the headers say. */
+/** The moves of each block by its hash; null if the node does not have all of these blocks yet, or has others. */
 export const readNatives = async (
   context: NativesContext,
   headers: readonly BlockHeader[],

@@ -1,5 +1,5 @@
-// Whose code a contract runs. It is read anew each time, because an upgrade changes it: but only where the operator bound a
-// declaration that may apply, in one batch (two where there is a beacon). A proxy behind a proxy is not followed.
+// Finds the implementation behind a proxy contract. It is read each time, because an upgrade changes it, but only if the
+// operator bound a declaration that may apply. It takes one batch, or two with a beacon. Proxies of proxies are not followed.
 
 import type { Hex } from '../chain.ts'
 import { type Answer, question, type Rpc } from '../node/rpc.ts'
@@ -12,26 +12,27 @@ const SLOTS = {
   implementation: '0x360894a13ba1a3210667c828492db98dca3e2076cc3735a920a3ca505d382bbc',
   /** ERC-1967: keccak256('eip1967.proxy.beacon') - 1. */
   beacon: '0xa3f0ad74e5423aebfd80d3ef4346578335a9a72aeaee59ff6cb3582b35133d50',
-  /** Before it: keccak256('org.zeppelinos.proxy.implementation'), of USDC among others. */
+  /** Before ERC-1967, for instance USDC: keccak256('org.zeppelinos.proxy.implementation'). */
   older: '0x7050c9e0f4ca769c69bd3a8ef740bc37934f8e2c036e5a723fd8ee048ed3f8c3',
 } as const satisfies Record<string, Hex>
 
-/** ERC-1167's minimal proxy, perhaps with arguments behind its code; EIP-7702's delegation of an account. */
+/** ERC-1167's minimal proxy, with or without arguments after its code; EIP-7702's delegation of an account. */
 const CODE = /^0x(?:363d3d373d3d3d363d73([0-9a-f]{40})5af43d82803e903d91602b57fd5bf3|ef0100([0-9a-f]{40})$)/
 
 /** `implementation()` of ERC-1967's beacons. */
 const BEACON_IMPLEMENTATION = '0x5c60da1b'
 const BEACON_GAS_LIMIT = 2_000_000n
 
-/** An address in the lower 20 bytes of a word, checksummed; null for none. */
+/** The checksummed address in the lower 20 bytes of a word; null if there is none. */
 const addressIn = (word: unknown): string | null => {
   if (typeof word !== 'string' || !/^0x0{24}[0-9a-f]{40}$/i.test(word)) return null
   const address = checksum(`0x${word.slice(26).toLowerCase()}`)
   return address === ZERO_ADDRESS ? null : address
 }
 
-/** What a node does not tell is taken as no proxy: it only leaves a call without names. */
-const told = (answer: Answer<string | null> | null | undefined): string | null => (answer?.ok ? answer.value : null)
+/** A node's refusal counts as no proxy: then only the names of a call are missing. */
+const addressOf = (answer: Answer<string | null> | null | undefined): string | null =>
+  answer?.ok ? answer.value : null
 
 const addressInCode = (code: unknown): string | null => {
   const [, minimal, delegate] = CODE.exec(bytes(code)) ?? []
@@ -39,7 +40,7 @@ const addressInCode = (code: unknown): string | null => {
   return address === undefined ? null : checksum(`0x${address}`)
 }
 
-/** The implementations behind some addresses; an address that is no proxy has none. */
+/** The implementations behind each address; empty for an address that is not a proxy. */
 export const readImplementations = async (
   rpc: Rpc,
   addresses: readonly string[],
@@ -53,7 +54,7 @@ export const readImplementations = async (
     ]),
   )
   const places = addresses.map((_, at) => {
-    const [beacon = null, ...direct] = answers.slice(at * perAddress, (at + 1) * perAddress).map(told)
+    const [beacon = null, ...direct] = answers.slice(at * perAddress, (at + 1) * perAddress).map(addressOf)
     return { beacon, direct }
   })
   const behindBeacons = await rpc.tryAll(
@@ -68,7 +69,7 @@ export const readImplementations = async (
   )
   return new Map(
     addresses.map((address, at) => {
-      const all = [...(places[at]?.direct ?? []), told(behindBeacons[at])]
+      const all = [...(places[at]?.direct ?? []), addressOf(behindBeacons[at])]
       return [address, [...new Set(all.filter((each) => each !== null))]]
     }),
   )

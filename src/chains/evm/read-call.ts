@@ -1,10 +1,10 @@
-// A call as policies judge it. Here a guess would be a hole, so it is stricter than a preview: whatever declaration has the
-// selector must be of one signature, for whichever contract it was added. Names are another matter than bytes: ERC-20 calls
-// approve's second value `value` and ERC-721 `tokenId`. The operator's declarations for the called contract decide them,
-// else its standard's; else a value has the name that all declarations give it, or none.
+// Decodes a call for policies. A wrong guess would be a security hole, so this is stricter than a preview: all declarations
+// with the selector must have one signature, for whichever contract they were added. The names of values can still differ: the
+// second value of approve is `value` in ERC-20 and `tokenId` in ERC-721. They come from the operator's declarations for the
+// called contract, otherwise from its standard. Otherwise a value has a name only if all declarations agree on it.
 
 import type { Network } from '../../../db/words.ts'
-import type { AbiInput, AbiItem, AddressFacts, CallValue, ChainMemory, Intent, ReadCall } from '../chain.ts'
+import type { AbiInput, AbiItem, CallValue, ChainMemory, Facts, Intent, ReadCall } from '../chain.ts'
 import { namesOf, signatureOf } from './abi-types.ts'
 import { readArguments } from './abi-values.ts'
 import { type KnownFunction, knownFunctions } from './abis.ts'
@@ -13,7 +13,7 @@ import { DECODE_LIMIT_BYTES, selectorIn } from './decode.ts'
 type Context = {
   readonly memory: Pick<ChainMemory, 'readAbiItems'>
   readonly network: Network
-  readonly facts: (addresses: readonly string[]) => Promise<ReadonlyMap<string, AddressFacts>>
+  readonly facts: Facts['facts']
 }
 
 type Leaf = { readonly path: string; readonly value: CallValue }
@@ -34,7 +34,7 @@ const leavesOf = (input: AbiInput, value: unknown, path: string): readonly Leaf[
   if (item !== undefined) {
     const items: readonly unknown[] = Array.isArray(value) ? value : []
     const length: Leaf = { path: within(path, 'length'), value: { kind: 'integer', value: BigInt(items.length) } }
-    // Without it no rule could tell that there is not one more.
+    // With the length, a rule can refuse additional items.
     return [length, ...items.flatMap((each, at) => leavesOf({ ...input, type: item }, each, within(path, String(at))))]
   }
   if (input.type !== 'tuple') return [{ path, value: wordOf(input.type, value) }]
@@ -50,7 +50,7 @@ const leavesOfAll = (inputs: readonly AbiInput[], values: unknown, path: string)
   })
 }
 
-/** Values in their order, each by the name that all of these declarations of one signature give it. */
+/** The values in order, by the names on which all of these declarations agree. They have one signature. */
 const valuesBy = (declarations: readonly AbiItem[], data: string): ReadonlyMap<string, CallValue> | null => {
   const readings: (readonly Leaf[])[] = []
   for (const { inputs } of declarations) {
@@ -72,7 +72,7 @@ const ofStandard = async (
   return builtIn.filter((each) => each.standard === standard)
 }
 
-/** As `Chain.readCall` says. */
+/** See `Calls.readCall`. */
 export const readCall = async (
   context: Context,
   { to, input }: Pick<Intent, 'to' | 'input'>,

@@ -1,4 +1,4 @@
-// Why an execution failed, in words: Error(string), Panic(uint256), the custom errors that we know, else their selector.
+// The error texts of failed executions: Error(string), Panic(uint256), known custom errors, otherwise the selector.
 
 import { type AbiParameter, decodeAbiParameters } from 'viem'
 import type { AbiInput, Hex } from '../chain.ts'
@@ -9,7 +9,7 @@ import { namesOf } from './abi-types.ts'
 import { type Declared, decodeError, selectorIn } from './decode.ts'
 import { isNoFunds, isRevert, revertData } from './node-errors.ts'
 
-/** A contract can return a reason of any length. */
+/** Contracts can return reasons of any length. */
 export const REASON_LIMIT = 300
 
 /** Solidity documentation, "Panic via assert and Error via require". */
@@ -29,7 +29,7 @@ const PANICS: ReadonlyMap<bigint, string> = new Map([
 const ERROR_STRING_SELECTOR = '0x08c379a0'
 const PANIC_SELECTOR = '0x4e487b71'
 
-/** As a node reads them: texts are not always padded as the specification wants it. */
+/** Decoded by viem, because contracts do not always pad texts as the specification demands. */
 const decodeParameter = (parameter: AbiParameter, data: Hex): unknown => {
   try {
     return decodeAbiParameters([parameter], `0x${data.slice(10)}`)[0]
@@ -38,7 +38,7 @@ const decodeParameter = (parameter: AbiParameter, data: Hex): unknown => {
   }
 }
 
-/** Texts in quotes, so that none can pass for anything else. */
+/** Texts are shown in quotes, so that they cannot look like other values. */
 const shownValue = (input: AbiInput, value: unknown): string => {
   if (Array.isArray(value)) {
     const item = { ...input, type: input.type.replace(/\[\d*\]$/, '') }
@@ -48,7 +48,7 @@ const shownValue = (input: AbiInput, value: unknown): string => {
   return input.type === 'string' ? JSON.stringify(value) : String(value)
 }
 
-/** `sender: 0x…, balance: 1`; what has no name stands alone. */
+/** `sender: 0x…, balance: 1`; a value without a name is shown alone. */
 const shownValues = (inputs: readonly AbiInput[], values: JsonRecord): string => {
   const names = namesOf(inputs)
   return inputs
@@ -60,7 +60,7 @@ const shownValues = (inputs: readonly AbiInput[], values: JsonRecord): string =>
     .join(', ')
 }
 
-/** What a revert returned, in words, on one line, bounded. Pure. */
+/** The reason in the bytes of a revert, on one line of limited length. Pure. */
 export const revertReason = (data: Hex, declared?: Declared): string => {
   const selector = selectorIn(data)
   if (selector === null) return 'no reason given'
@@ -79,26 +79,26 @@ export const revertReason = (data: Hex, declared?: Declared): string => {
   return cleanText(`${error.name}(${shownValues(error.inputs, error.arguments)})`, REASON_LIMIT)
 }
 
-/** The sentence of a revert that returned this. Pure. */
+/** The error text for the bytes of a revert. Pure. */
 export const revertFailure = (data: Hex, declared?: Declared): string =>
   `execution reverted: ${revertReason(data, declared)}`
 
-/** The selector of a custom error; null for a text, a panic and silence. Pure. */
+/** The selector of a custom error; null for a text, a panic, and no data. Pure. */
 export const customErrorIn = (data: Hex): Hex | null => {
   const selector = selectorIn(data)
   return selector === ERROR_STRING_SELECTOR || selector === PANIC_SELECTOR ? null : selector
 }
 
-/** A halt in the node's words, which are about the virtual machine and hold nothing of the caller's. */
+/** The node's text for a halt. It is about the virtual machine, and contains no data of the caller. */
 const haltReason = (message: string): string => {
   const words = cleanText(message, REASON_LIMIT).replace(/^EVM error /, '')
   return words === '' || words === 'execution failed' ? 'out of gas or an invalid instruction' : words
 }
 
-/** One sentence for what nodes say in many ways. */
+/** Replaces the different texts of nodes. */
 export const NO_FUNDS_REASON = 'insufficient funds for transfer'
 
-/** The sentence of an execution that failed at the node: `execution reverted: …` for a revert. Pure. */
+/** The error text for a node's error: `execution reverted: …` for a revert. Pure. */
 export const failureOf = (error: RpcError): string => {
   if (isNoFunds(error)) return NO_FUNDS_REASON
   if (!isRevert(error)) return `execution failed: ${haltReason(error.message)}`
@@ -109,8 +109,8 @@ export const failureOf = (error: RpcError): string => {
 }
 
 /**
- * The same for one call within a simulation. anvil says `execution failed` to everything; what then tells a revert without
- * a reason from another end is that a revert gives its remaining gas back. Pure.
+ * The error text for one call of a simulation. anvil reports `execution failed` for everything. A revert without a reason is
+ * then recognised by its remaining gas, which only a revert gives back. Pure.
  */
 export const simulatedFailure = (end: {
   readonly message: string
@@ -123,7 +123,7 @@ export const simulatedFailure = (end: {
   return revertFailure(end.data)
 }
 
-/** How telling a failure is, for choosing among several: a custom error or text says more than a panic or silence. */
+/** How much an error text says, to choose among several: a custom error or a text says more than a panic. Pure. */
 export const informativeness = (failure: string): number => {
   if (!failure.startsWith('execution reverted: ')) return 0
   if (/: (?:no reason given|an empty reason|.* cannot be read)$/.test(failure)) return 1

@@ -1,8 +1,8 @@
-// anvil and reth (revm-inspectors, TransferInspector) write the log of a payment before the call that takes it begins, so it
-// stays where that call fails and the payment is undone; and they write none for what a self-destruction leaves. A trace tells
-// better. It is of one call on top of the newest block, and the call may have run behind others: so it is believed where, told
-// in their way, it gives the very logs of the simulation. Asked only where coins moved within a call: a self-destruction
-// alone is not seen on such a node.
+// Corrects the coin movements in simulations by anvil and reth (revm-inspectors, TransferInspector). They log a payment before
+// the paid call begins, so the log remains if that call fails, and they do not log the coins of a self-destruction. A trace is
+// right, but it runs the call alone on the newest block, not after the others. So a trace is used only if its logs, reported
+// in their way, are equal to those of the simulation. It is read only if coins moved inside a call. A self-destruction without
+// such a movement is not noticed.
 
 import { NodeUnavailable, type Question, question, type Rpc } from '../node/rpc.ts'
 import type { Call } from './call.ts'
@@ -14,7 +14,7 @@ import type { RawLog, SimulatedCall } from './simulate.ts'
 
 const IS_REVM = /^anvil|reth\//i
 
-/** Coins that moved within the call, and not with it. */
+/** Whether coins moved inside the call, besides its own value. */
 const hasInternalMoves = (call: Call, { logs }: SimulatedCall): boolean =>
   logs.filter(isCoinLog).length > (call.value > 0n ? 1 : 0)
 
@@ -38,7 +38,7 @@ const ask = async (rpc: Rpc, traces: readonly Question<CallTrace | null>[]) => {
   }
 }
 
-/** The ends of calls, as runBundle tells them, with what coins moved set right. One round trip more where there may be a difference. */
+/** Corrects the coin movements in the results of `runBundle`. Takes another round trip if there may be a difference. */
 export const correctRevmTransfers = async (
   { rpc, limits }: { readonly rpc: Rpc; readonly limits: SimulationLimits },
   input: { readonly from: string; readonly calls: readonly Call[]; readonly ends: readonly SimulatedCall[] },
@@ -53,7 +53,7 @@ export const correctRevmTransfers = async (
     rpc,
     places.map(({ call }) => callTraceQuestion(from, call)),
   )
-  // What was simulated is worth telling without it.
+  // The simulation is still useful without traces.
   if (answers === null) return ends
   const [client, ...traces] = answers
   if (!client.ok || !IS_REVM.test(client.value)) {

@@ -1,11 +1,11 @@
-// What the key signs is a digest; what contracts want of it is r ‖ s ‖ v.
+// Digests to sign, with the signature in the form that contracts accept: r ‖ s ‖ v.
 
 import { toBytes } from 'viem'
 import type { Hex } from '../chain.ts'
 import type { Signable } from '../contract-wallets.ts'
 import { hexText } from '../node/wire.ts'
 
-/** r ‖ s ‖ v with v 27 or 28 (Yellow Paper, appendix F). @param signature 65 bytes: r, s, recovery id (0 or 1) @throws Error for any other. */
+/** v is 27 or 28 (Yellow Paper, appendix F). @param signature 65 bytes: r, s, recovery id (0 or 1) @throws Error for any other. */
 const withV = (signature: Uint8Array): Hex => {
   const recoveryId = signature[64]
   if (signature.length !== 65 || (recoveryId !== 0 && recoveryId !== 1)) {
@@ -14,7 +14,7 @@ const withV = (signature: Uint8Array): Hex => {
   return hexText(`0x${Buffer.from(signature.subarray(0, 64)).toString('hex')}${(27 + recoveryId).toString(16)}`)
 }
 
-/** A digest to be signed, and what is made of r ‖ s ‖ v. Pure. */
+/** `finish` turns r ‖ s ‖ v into the result. Pure. */
 export const signable = <Result>(digest: Hex, finish: (signature: Hex) => Result): Signable<Result> => ({
   bytes: toBytes(digest),
   with: (signature) => finish(withV(signature)),

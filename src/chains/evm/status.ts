@@ -5,26 +5,18 @@ import { checksum } from './address.ts'
 import { createdBy, executedBy, isFailedWithin } from './safe/events.ts'
 import { parseLog } from './simulate.ts'
 
-type Receipt = {
-  readonly success: boolean
-  readonly blockNumber: bigint
-  readonly blockHash: Hex
-  readonly contractAddress: string | null
-  /** A receipt tells none. */
-  readonly reason: null
-  readonly executedBy: readonly string[]
-  readonly failedWithin: boolean
-}
+type Receipt = Omit<Extract<HashStatus, { kind: 'mined' }>, 'kind' | 'confirmations'>
 
 const parseReceipt = (value: unknown): Receipt => {
   const receipt = record(value)
   const created = nullable(rawAddress)(receipt.contractAddress)
-  // Some nodes fill in contractAddress for plain calls too.
+  // Some nodes set contractAddress for plain calls too.
   const isCreation = receipt.to === null || receipt.to === undefined
   const to = isCreation ? null : checksum(rawAddress(receipt.to))
   const logs = nullable(listOf(parseLog))(receipt.logs) ?? []
   return {
     success: quantity(receipt.status) === 1n,
+    // A receipt does not contain the reason.
     reason: null,
     blockNumber: quantity(receipt.blockNumber),
     blockHash: hash(receipt.blockHash),
@@ -44,13 +36,13 @@ const newestQuestion: Question<bigint> = question('eth_blockNumber', [], quantit
 
 const mined = (receipt: Receipt, newest: bigint): HashStatus => {
   const depth = Number(newest - receipt.blockNumber) + 1
-  // The receipt and the newest block may come from two nodes behind one address, one of them behind.
+  // Receipt and newest block may come from two nodes behind one URL that are at different blocks.
   return { kind: 'mined', ...receipt, confirmations: Math.max(1, depth) }
 }
 
 const unmined = (isKnown: boolean | undefined): HashStatus => ({ kind: isKnown === true ? 'pending' : 'unknown' })
 
-/** Where a hash stands, in one round trip. */
+/** Reads the status of a transaction in one round trip. */
 export const readStatus = async (rpc: Rpc, transactionHash: Hex): Promise<HashStatus> => {
   const [receipt, isKnown, newest]: readonly [Receipt | null, boolean, bigint] = await rpc.askAll([
     receiptQuestion(transactionHash),
@@ -60,7 +52,7 @@ export const readStatus = async (rpc: Rpc, transactionHash: Hex): Promise<HashSt
   return receipt === null ? unmined(isKnown) : mined(receipt, newest)
 }
 
-/** Where many hashes stand: the receipts of all, then whether those without one are known. */
+/** Reads all receipts, then asks whether the node knows the transactions without a receipt. */
 export const readStatuses = async (rpc: Rpc, asked: readonly AskedHash[]): Promise<readonly HashStatus[]> => {
   const hashes = asked.map(({ hash }) => hash)
   if (hashes.length === 0) return []

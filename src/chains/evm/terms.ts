@@ -7,7 +7,7 @@ import { isWithinCap, marketFees } from './fees.ts'
 import { l1FeeQuestion } from './l1-fee.ts'
 import { historyQuestion, marketOf } from './market.ts'
 
-/** About that of a token's transfer, or of a mint. */
+/** About the gas of a token transfer or a mint. */
 const ORDINARY_GAS = 100_000n
 const PAYMENT = { to: ZERO_ADDRESS, value: 0n, input: '0x' } as const
 
@@ -22,7 +22,6 @@ const excessOf = (intent: Intent, { ordinary, times }: { ordinary: EvmUnsigned; 
   return null
 }
 
-/** By the market and the node's own estimates. */
 export const createTerms = (input: {
   readonly rpc: Rpc
   readonly row: EvmNetworkRow

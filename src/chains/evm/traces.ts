@@ -1,7 +1,7 @@
-// Movements of the native coin within transactions, from the two kinds of traces that nodes offer: `trace_block` (erigon,
-// nethermind, reth, anvil: a flat list) and `debug_traceBlockByNumber` with callTracer (go-ethereum: a tree). Both are read
-// into the same frames, in the order of execution; what moves the coin is a call, a creation or a self-destruction with a
-// value, unless it or anything around it failed. A delegate call names a value that it only inherits.
+// Reads movements of the native coin inside transactions from the two kinds of traces that nodes have: `trace_block` (erigon,
+// nethermind, reth, anvil: a flat list) and `debug_traceBlockByNumber` with callTracer (go-ethereum: a tree). Both become the
+// same frames, in the order of execution. A call, creation or self-destruction with a value moves the coin, unless it or a
+// frame around it failed. The value of a delegate call is only inherited and moves nothing.
 
 import type { Hex } from '../chain.ts'
 import { type Question, question } from '../node/rpc.ts'
@@ -20,10 +20,10 @@ import {
   toQuantity,
 } from '../node/wire.ts'
 
-/** One movement; the first frame of a transaction is its own value. */
+/** One movement. `isOwn`: the value of the transaction itself, which is its first frame. */
 export type CoinMove = { readonly from: Hex; readonly to: Hex; readonly amount: bigint; readonly isOwn: boolean }
 
-/** Moves of the transactions of one block by hash; every transaction that was traced has an entry. */
+/** The moves of a block's transactions by hash. Each traced transaction has an entry. */
 export type TracedBlock = { readonly blockHash: Hex | null; readonly moves: ReadonlyMap<Hex, readonly CoinMove[]> }
 
 type Frame = {
@@ -32,10 +32,13 @@ type Frame = {
   readonly move: Omit<CoinMove, 'isOwn'> | null
 }
 
+/** Whether a trace reports an error. Pure. */
+export const hasFailed = ({ error }: JsonRecord): boolean => error !== null && error !== undefined
+
 const isBelow = (path: readonly number[], other: readonly number[]): boolean =>
   other.every((step, index) => path[index] === step)
 
-/** Frames come in order, so a failed one is directly followed by all that it undid. */
+/** Frames are in order, so the frames that a failed one undid follow it directly. */
 const movesOf = (frames: readonly Frame[]): readonly CoinMove[] => {
   const moves: CoinMove[] = []
   let undone: readonly number[] | null = null
@@ -78,9 +81,9 @@ const parseFlatTraces = (value: unknown): TracedBlock => {
   for (const item of list(value)) {
     const trace = record(item)
     blockHash ??= hash(trace.blockHash)
-    // Rewards of a block belong to no transaction.
+    // A block reward does not belong to a transaction.
     if (trace.transactionHash === null || trace.transactionHash === undefined) continue
-    const failed = trace.error !== null && trace.error !== undefined
+    const failed = hasFailed(trace)
     const frame = { path: parsePath(trace.traceAddress), failed, move: failed ? null : parseFlatMove(trace) }
     const transactionHash = hash(trace.transactionHash)
     const others = frames.get(transactionHash)
@@ -90,27 +93,25 @@ const parseFlatTraces = (value: unknown): TracedBlock => {
   return { blockHash, moves: new Map([...frames].map(([key, each]) => [key, movesOf(each)])) }
 }
 
-/** Frames of callTracer whose value is moved. */
-export const MOVING_TYPES: readonly string[] = ['CALL', 'CREATE', 'CREATE2', 'SELFDESTRUCT']
+/** The callTracer frames that move their value. */
+const MOVING_TYPES: readonly string[] = ['CALL', 'CREATE', 'CREATE2', 'SELFDESTRUCT']
 
-/** The node bounds the depth of calls at 1024 (EIP-150 makes it less), so the recursion is bounded too. */
+/** The movement by a callTracer frame itself, even if the frame failed; null if it moves nothing. */
+export const frameMove = ({ type, from, to, value }: JsonRecord): Frame['move'] =>
+  typeof type === 'string' && MOVING_TYPES.includes(type) && isHex(to)
+    ? { from: rawAddress(from), to: rawAddress(to), amount: nullable(quantity)(value) ?? 0n }
+    : null
+
+/** The recursion is bounded by the call depth limit, 1024. */
 const parseTree = (value: unknown, path: readonly number[], frames: Frame[]): void => {
   const call = record(value)
-  const failed = call.error !== null && call.error !== undefined
-  const moves = !failed && typeof call.type === 'string' && MOVING_TYPES.includes(call.type)
-  frames.push({
-    path,
-    failed,
-    move:
-      moves && isHex(call.to)
-        ? { from: rawAddress(call.from), to: rawAddress(call.to), amount: nullable(quantity)(call.value) ?? 0n }
-        : null,
-  })
+  const failed = hasFailed(call)
+  frames.push({ path, failed, move: failed ? null : frameMove(call) })
   for (const [index, inner] of (nullable(list)(call.calls) ?? []).entries()) parseTree(inner, [...path, index], frames)
 }
 
 const parseTrees = (value: unknown): TracedBlock => {
-  // A node without the state of that block says so for each transaction, in place of its trace.
+  // A node without the state of the block returns an error for each transaction in place of its trace.
   const traced = listOf(record)(value).filter(({ result }) => result !== undefined)
   const entries = traced.map((entry): readonly [Hex, readonly CoinMove[]] => {
     const frames: Frame[] = []
@@ -120,12 +121,11 @@ const parseTrees = (value: unknown): TracedBlock => {
   return { blockHash: null, moves: new Map(entries) }
 }
 
-/** The ways to trace, in the order in which they are tried: the first costs the node least. */
+/** In the order in which they are tried: the first costs the node least. */
 export const TRACERS = ['trace_block', 'debug_traceBlockByNumber'] as const
-/** One of them. */
 export type Tracer = (typeof TRACERS)[number]
 
-/** Traces are not specified as blocks and logs are: one that cannot be read is none, and not the node's failure. */
+/** Parses to null if a trace has an unknown form: traces are not specified, so this is not a failure of the node. */
 export const orNull =
   <T>(parse: (value: unknown) => T) =>
   (value: unknown): T | null => {
@@ -137,7 +137,7 @@ export const orNull =
     }
   }
 
-/** The moves of one block; null where its traces cannot be read. */
+/** The moves of one block; null if its traces cannot be read. */
 export const traceQuestion = (tracer: Tracer, number: bigint): Question<TracedBlock | null> =>
   tracer === 'trace_block'
     ? question(tracer, [toQuantity(number)], orNull(parseFlatTraces))

@@ -1,4 +1,4 @@
-// An intent with every field given is a transaction; no node is asked.
+// Makes unsigned transactions from intents, without a node.
 
 import { AppError } from '../../errors.ts'
 import type { EvmUnsigned, Intent, Offer } from '../chain.ts'
@@ -17,7 +17,7 @@ export const assertFees = (fees: Fees): void => {
 
 type Row = Pick<EvmNetworkRow, 'chainId' | 'hasDataFloor'>
 
-/** A gas limit of the caller's that no block would take, also where no node is asked. */
+/** Refuses a gas limit of the caller with which no block would include the transaction. */
 const assertGas = (intent: Intent, { hasDataFloor }: Row): void => {
   if (intent.gasLimit === undefined) return
   const least = leastGas({ call: intent, hasDataFloor })
@@ -28,7 +28,7 @@ const assertGas = (intent: Intent, { hasDataFloor }: Row): void => {
   )
 }
 
-/** The intent with what it left open. */
+/** Makes the transaction from the intent and the fields that it left open. */
 export const fillIn = (
   intent: Intent,
   rest: Fees & { readonly row: Row; readonly nonce: number; readonly gasLimit: bigint },
@@ -48,7 +48,7 @@ export const fillIn = (
   }
 }
 
-/** null where nonce, gasLimit or one of the fees is missing. Pure. */
+/** null if nonce, gasLimit or one of the fees is missing. Pure. */
 export const complete = (row: Row, intent: Intent): EvmUnsigned | null => {
   const { nonce, gasLimit, maxFeePerGas, maxPriorityFeePerGas } = intent
   if (nonce === undefined || gasLimit === undefined) return null
@@ -56,16 +56,15 @@ export const complete = (row: Row, intent: Intent): EvmUnsigned | null => {
   return fillIn(intent, { row, nonce, gasLimit, maxFeePerGas, maxPriorityFeePerGas })
 }
 
-/** Value and gas at the fee cap; a surcharge of the network is not in the transaction and so not in here. Pure. */
+/** Value and gas at the fee cap, without the network's surcharge, which is not part of the transaction. Pure. */
 export const worstCost = (unsigned: EvmUnsigned): bigint => unsigned.value + unsigned.gasLimit * unsigned.maxFeePerGas
 
-/** Pure. */
 export const offerOf = (unsigned: EvmUnsigned): Offer => {
   const { maxFeePerGas, maxPriorityFeePerGas } = unsigned
   return { maxFeePerGas, maxPriorityFeePerGas, worstCost: worstCost(unsigned), isBound: true }
 }
 
-/** Everything that is signed but the fees. Pure. */
+/** See `Replacement.effectOf`. Pure. */
 export const effectOf = ({ chainId, nonce, to, value, input, gasLimit }: EvmUnsigned) => {
   const place = `${chainId} ${nonce}`
   return { place, effect: [place, to, value, input, gasLimit].join(' ').toLowerCase() }

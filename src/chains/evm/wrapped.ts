@@ -1,7 +1,6 @@
-// The wrapped coin. WETH9 and its copies tell a deposit and a withdrawal by events of their own and emit no Transfer: a
-// person expects to see the token come and go all the same, as a mint and a burn. The same events are emitted by contracts that
-// are no tokens (staking, bridges), so one counts only where the same amount of the coin moved into or out of the contract,
-// and where no Transfer tells the same already; and, by previewBundle, where the contract is an ERC-20.
+// Wrapped coins. WETH9 and its copies emit Deposit and Withdrawal events instead of Transfer. They are shown as a mint and a
+// burn of the token. Other contracts (staking, bridges) emit the same events. So an event counts only if the same amount of
+// the coin moved into or out of the contract, and no Transfer shows the same. previewBundle also requires an ERC-20.
 
 import type { Hex } from '../chain.ts'
 import { ZERO_ADDRESS } from './address.ts'
@@ -14,10 +13,10 @@ const WITHDRAWAL_TOPIC = '0x7fcf532c15f0a6db0bd6d0e038bea71d30d808c7d98cb3bf7268
 const WORD_DATA_LENGTH = 66
 const NOBODY: Hex = ZERO_ADDRESS
 
-/** A transfer, and whether it is one by the contract's other events. */
-type ToldTransfer = { readonly transfer: Transfer; readonly isWrap: boolean }
+/** `isWrap`: from a Deposit or Withdrawal event. */
+type FoundTransfer = { readonly transfer: Transfer; readonly isWrap: boolean }
 
-/** What a log of a wrapped coin tells, as a mint or a burn; null for every other log. Pure. */
+/** The mint or burn in a Deposit or Withdrawal event; null for other logs. Pure. */
 export const wrapOf = ({ address, topics, data }: RawLog): Transfer | null => {
   const [topic, who] = topics
   if (topics.length !== 2 || data.length !== WORD_DATA_LENGTH) return null
@@ -30,18 +29,18 @@ export const wrapOf = ({ address, topics, data }: RawLog): Transfer | null => {
 const isSame = (one: Transfer, other: Transfer): boolean =>
   one.contract === other.contract && one.from === other.from && one.to === other.to && one.amount === other.amount
 
-/** The transfers that the logs of one call tell, in order. Pure. */
-export const transfersIn = (logs: readonly RawLog[]): readonly ToldTransfer[] => {
-  const told = logs.flatMap((log): readonly ToldTransfer[] => {
+/** The transfers in the logs of one call, in order. Pure. */
+export const transfersIn = (logs: readonly RawLog[]): readonly FoundTransfer[] => {
+  const found = logs.flatMap((log): readonly FoundTransfer[] => {
     const wrap = wrapOf(log)
     if (wrap !== null) return [{ transfer: wrap, isWrap: true }]
     return transfersOf(log).map((transfer) => ({ transfer, isWrap: false }))
   })
-  if (!told.some(({ isWrap }) => isWrap)) return told
-  const others = told.flatMap(({ transfer, isWrap }) => (isWrap ? [] : [transfer]))
-  // Each payment stands behind one wrap.
+  if (!found.some(({ isWrap }) => isWrap)) return found
+  const others = found.flatMap(({ transfer, isWrap }) => (isWrap ? [] : [transfer]))
+  // Each payment counts for one wrap only.
   const coins = others.filter(({ standard }) => standard === 'native')
-  return told.filter(({ transfer, isWrap }) => {
+  return found.filter(({ transfer, isWrap }) => {
     if (!isWrap) return true
     if (others.some((other) => isSame(other, transfer))) return false
     const side = transfer.from === NOBODY ? 'to' : 'from'
