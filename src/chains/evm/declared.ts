@@ -2,20 +2,16 @@
 // next preview in every process. This costs one query. Proxy implementations are read only if a declaration of the selector
 // is bound to another address.
 
-import type { AbiItemKind, Network } from '../../../db/words.ts'
-import type { AddedAbiItem, ChainMemory, Hex } from '../chain.ts'
-import type { Rpc } from '../node/rpc.ts'
+import type { AbiItemKind } from '../../../db/words.ts'
+import type { AddedAbiItem, Hex } from '../chain.ts'
 import { type Declared, NOTHING_DECLARED } from './decode.ts'
+import type { NodeContext } from './limits.ts'
 import { readImplementations } from './proxies.ts'
 
 /** A selector, and the contract that was called or that failed with it; null for a creation. */
 export type Place = { readonly selector: Hex; readonly to: string | null }
 
-type Context = {
-  readonly rpc: Rpc
-  readonly memory: Pick<ChainMemory, 'readAbiItems'>
-  readonly network: Network
-}
+type Context = Omit<NodeContext, 'limits'>
 
 const isBoundTo = ({ addresses }: AddedAbiItem, address: string | null): boolean =>
   address !== null && addresses.includes(address)

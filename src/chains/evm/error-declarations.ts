@@ -1,5 +1,4 @@
-// The custom errors that we know, as data: who declares them, and their declarations without the word `error`. One signature
-// is listed once, where it came first.
+// The built-in custom errors: their source, and their declarations without the word `error`. A signature is listed only once.
 
 type ErrorDeclarations = { readonly source: string; readonly errors: readonly string[] }
 

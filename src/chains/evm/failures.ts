@@ -1,9 +1,9 @@
 // The error texts of failed executions, from the built-in errors and those that the operator declared.
 
-import type { Network } from '../../../db/words.ts'
-import type { ChainMemory, Hex } from '../chain.ts'
-import type { Rpc, RpcError } from '../node/rpc.ts'
+import type { Hex } from '../chain.ts'
+import type { RpcError } from '../node/rpc.ts'
 import { readDeclared } from './declared.ts'
+import type { NodeContext } from './limits.ts'
 import { isRevert, revertData } from './node-errors.ts'
 import { customErrorIn, failureOf, revertFailure } from './reverts.ts'
 import type { SimulatedCall } from './simulate.ts'
@@ -11,11 +11,7 @@ import type { SimulatedCall } from './simulate.ts'
 /** A failed execution: the text by the built-in errors, and the bytes that a revert returned (`0x` if none, or for a halt). */
 export type Failed = { readonly failure: string; readonly reverted: Hex }
 
-type Context = {
-  readonly rpc: Rpc
-  readonly memory: Pick<ChainMemory, 'readAbiItems'>
-  readonly network: Network
-}
+type Context = Omit<NodeContext, 'limits'>
 
 /** From the node's error for one call. Pure. */
 export const failedBy = (error: RpcError): Failed => ({

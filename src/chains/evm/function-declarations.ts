@@ -1,5 +1,5 @@
-// The functions that we know, as their standards declare them: argument names are the EIPs', leading underscores removed.
-// Data alone: what can be swapped, lent and staked with them is in protocol-declarations.ts.
+// The built-in functions of standards. Argument names are those of the EIPs, without leading underscores. The functions for
+// swapping, lending and staking are in protocol-declarations.ts.
 
 import type { AssetStandard } from '../../../db/words.ts'
 

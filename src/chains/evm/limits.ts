@@ -1,6 +1,10 @@
 // Remembers which features a node lacks, so that they are not tried each time. After a while they are tried again, because
 // the node may have been upgraded or replaced.
 
+import type { Network } from '../../../db/words.ts'
+import type { ChainMemory } from '../chain.ts'
+import type { Rpc } from '../node/rpc.ts'
+
 const BELIEVED_MS = 600_000
 
 /**
@@ -32,4 +36,12 @@ export const createLimits = ({
       if (!lacks(what)) until.set(what, nowMs() + BELIEVED_MS)
     },
   }
+}
+
+/** The node of a network, what was found out about it, and the operator's declarations. */
+export type NodeContext = {
+  readonly rpc: Rpc
+  readonly limits: SimulationLimits
+  readonly memory: Pick<ChainMemory, 'readAbiItems'>
+  readonly network: Network
 }

@@ -4,15 +4,14 @@
 
 import { randomBytes } from 'node:crypto'
 import { encodeFunctionData, keccak256, parseAbiItem, stringToHex } from 'viem'
-import type { Network } from '../../../db/words.ts'
 import { AppError } from '../../errors.ts'
-import type { ChainMemory, Hex, Intent, MintRequest } from '../chain.ts'
+import type { Hex, Intent, MintRequest } from '../chain.ts'
 import { type Answer, NodeUnavailable, question, type Rpc } from '../node/rpc.ts'
 import { bytes } from '../node/wire.ts'
 import { ZERO_ADDRESS } from './address.ts'
 import { type Call, transactionObject } from './call.ts'
 import { describeFailures, type Failed, failedBy, failedIn } from './failures.ts'
-import type { SimulationLimits } from './limits.ts'
+import type { NodeContext } from './limits.ts'
 import { transfersOf } from './logs.ts'
 import { mintRefusal } from './mint-refusal.ts'
 import { isExecutionFailure, isMethodMissing } from './node-errors.ts'
@@ -51,13 +50,6 @@ const candidates = ({ recipient, uri }: MintRequest): readonly Candidate[] => {
     ['mint(address,uint256,uint256,bytes)', [recipient, id, 1n, '0x']],
   ]
   return functions.map(([name, args]) => ({ name, input: encode(name, args) }))
-}
-
-type Context = {
-  readonly rpc: Rpc
-  readonly limits: SimulationLimits
-  readonly memory: Pick<ChainMemory, 'readAbiItems'>
-  readonly network: Network
 }
 
 /** The result of one simulation. `minted`: the function can be used. */
@@ -118,7 +110,7 @@ const callTrials = async (rpc: Rpc, request: MintRequest, calls: readonly Call[]
 }
 
 const tryAll = async (
-  { rpc, limits }: Context,
+  { rpc, limits }: NodeContext,
   request: MintRequest,
   calls: readonly Call[],
 ): Promise<readonly Trial[]> => {
@@ -128,7 +120,11 @@ const tryAll = async (
 }
 
 /** Tries the calls with a payment. Empty if the node cannot simulate with another balance. */
-const tryPaid = async (context: Context, request: MintRequest, calls: readonly Call[]): Promise<readonly Trial[]> => {
+const tryPaid = async (
+  context: NodeContext,
+  request: MintRequest,
+  calls: readonly Call[],
+): Promise<readonly Trial[]> => {
   try {
     return await tryAll(
       context,
@@ -141,7 +137,7 @@ const tryPaid = async (context: Context, request: MintRequest, calls: readonly C
   }
 }
 
-export const mintIntent = async (context: Context, request: MintRequest): Promise<Intent> => {
+export const mintIntent = async (context: NodeContext, request: MintRequest): Promise<Intent> => {
   const { contract } = request
   const code = await context.rpc.ask(question('eth_getCode', [contract, 'latest'], bytes))
   if (code === '0x') throw new AppError('mint_unsupported', 'There is no contract at contract_address.')

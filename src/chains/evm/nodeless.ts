@@ -1,4 +1,4 @@
-// What an EVM network does without a node.
+// The parts of an EVM network that need no node: addresses, and messages of keys.
 
 import { randomBytes } from 'node:crypto'
 import { AppError } from '../../errors.ts'
@@ -16,7 +16,6 @@ const accountOf = (text: string): string | null => {
   }
 }
 
-/** Addresses and messages of keys. */
 export const createNodelessEvmChain = ({
   network,
   family,
@@ -33,7 +32,7 @@ export const createNodelessEvmChain = ({
   isMortal: false,
   parseAddress,
   parseContract: parseAddress,
-  // A checksum is not judged: what is looked up is what others wrote.
+  // The checksum is not checked, because shown addresses come from elsewhere.
   parseShown: (text, field) => parseAddress(text.toLowerCase(), field),
   parseFeeAsset: (_, field) => {
     throw new AppError('invalid_input', `Field "${field}" has no meaning on ${network}.`)

@@ -1,13 +1,12 @@
-// What a bundle would do: one eth_simulateV1 for all of it, and the standards of the contracts that it touches (kept after
-// the first time), because some calls and events mean one thing for ERC-20 and another for ERC-721.
-// On a node without eth_simulateV1 each element is run alone on the newest block: eth_call tells how it ends, debug_traceCall
-// (where the node has it) what it moves, and a failure says that the elements before it were not taken into account.
+// Previews a bundle with one eth_simulateV1. The standards of the touched contracts are read (and remembered), because some
+// calls and events have one meaning for ERC-20 and another for ERC-721.
+// On a node without eth_simulateV1 each element runs alone on the newest block: eth_call shows whether it succeeds, and
+// debug_traceCall, if the node has it, the movements. An error then says that the elements before it were ignored.
 
-import type { Network } from '../../../db/words.ts'
-import type { AddressFacts, ChainMemory, Intent, Movement, Preview } from '../chain.ts'
-import { asStandard } from '../chain.ts'
-import { NodeUnavailable, question, type Rpc } from '../node/rpc.ts'
+import { type AddressFacts, asStandard, type Facts, type Intent, type Movement, type Preview } from '../chain.ts'
+import { NodeUnavailable, question } from '../node/rpc.ts'
 import { bytes } from '../node/wire.ts'
+import { checksum } from './address.ts'
 import { runBundle } from './bundle.ts'
 import { type Call, transactionObject } from './call.ts'
 import { type CallTrace, callTraceQuestion, logProbe } from './call-traces.ts'
@@ -15,43 +14,28 @@ import { type Place, readDeclared } from './declared.ts'
 import { decodeCall, dependsOnStandard, selectorIn } from './decode.ts'
 import { describeFailures, type Failed, failedBy, failedIn } from './failures.ts'
 import { whyInvalid } from './intrinsic.ts'
-import type { SimulationLimits } from './limits.ts'
+import type { NodeContext } from './limits.ts'
 import { movementOf } from './logs.ts'
 import { isExecutionFailure, isMethodMissing } from './node-errors.ts'
 import { correctRevmTransfers } from './revm-transfers.ts'
-import type { RawLog } from './simulate.ts'
-import { transfersIn } from './wrapped.ts'
-
-type Change = {
-  readonly movement: Movement
-  /** By an event that only a token's tells as a transfer. */
-  readonly isWrap: boolean
-}
+import { type FoundTransfer, transfersIn } from './wrapped.ts'
 
 type End = {
   /** null on success. */
   readonly failed: Failed | null
-  readonly changes: readonly Change[] | null
-  /** What is to be said of a failure besides. */
+  /** null if the node cannot trace. */
+  readonly changes: readonly FoundTransfer[] | null
+  /** Added to the error text. */
   readonly remark: string
 }
 
-type Context = {
-  readonly rpc: Rpc
-  readonly limits: SimulationLimits
-  readonly network: Network
-  readonly memory: ChainMemory
-  readonly facts: (addresses: readonly string[]) => Promise<ReadonlyMap<string, AddressFacts>>
-}
-
-const changesOf = (logs: readonly RawLog[]): readonly Change[] =>
-  transfersIn(logs).map(({ transfer, isWrap }) => ({ movement: movementOf(transfer), isWrap }))
+type Context = NodeContext & Pick<Facts, 'facts'>
 
 const neverRun = (failure: string): Failed => ({ failure, reverted: '0x' })
 
 const REMARK = ' (elements before it were not taken into account: the node cannot simulate a bundle)'
 
-/** Of each call alone, null for one that was not told; null where none is. What the node says is no failure: eth_call tells the end. */
+/** Traces each call alone, null for one without a trace; null if the node cannot trace. Errors are ignored: eth_call shows failures. */
 const traceEach = async (
   { rpc, limits }: Context,
   from: string,
@@ -74,9 +58,9 @@ const traceEach = async (
   }
 }
 
-/** A block may have come between the two: then the trace may have failed where the call did not. */
-const tracedChanges = (trace: CallTrace | null | undefined): readonly Change[] | null =>
-  trace === null || trace === undefined || trace.failed ? null : changesOf(trace.logs)
+/** A new block may have come between eth_call and the trace, so the trace may fail although the call succeeded. */
+const tracedChanges = (trace: CallTrace | null | undefined): readonly FoundTransfer[] | null =>
+  trace === null || trace === undefined || trace.failed ? null : transfersIn(trace.logs)
 
 /** For a node without eth_simulateV1. */
 const callEach = async (context: Context, from: string, calls: readonly Call[]): Promise<readonly End[]> => {
@@ -105,15 +89,15 @@ const simulateAll = async (context: Context, from: string, calls: readonly Call[
   const ran = await runBundle(rpc, limits, { from, calls })
   if (ran === null) return callEach(context, from, calls)
   const ends = await correctRevmTransfers({ rpc, limits }, { from, calls, ends: ran })
-  return ends.map((end) => ({ failed: failedIn(end), changes: changesOf(end.logs), remark: '' }))
+  return ends.map((end) => ({ failed: failedIn(end), changes: transfersIn(end.logs), remark: '' }))
 }
 
-/** The contracts whose standard changes how an element reads. */
+/** The contracts whose standard decides what a call or an event means. */
 const contractsIn = (intents: readonly Intent[], ends: readonly End[]): readonly string[] => {
   const called = intents.flatMap(({ to, input }) => (to !== null && dependsOnStandard(input) ? [to] : []))
   const moved = ends.flatMap(({ changes }) =>
-    (changes ?? []).flatMap(({ movement: { standard, contract } }) =>
-      contract !== null && (standard === 'erc20' || standard === 'erc721') ? [contract] : [],
+    (changes ?? []).flatMap(({ transfer: { standard, contract } }) =>
+      contract !== null && (standard === 'erc20' || standard === 'erc721') ? [checksum(contract)] : [],
     ),
   )
   return [...called, ...moved]
@@ -126,8 +110,12 @@ const placeOf = ({ to, input }: Intent): Place | null => {
 
 const NOT_SIMULATED: End = { failed: neverRun('execution failed: not simulated'), changes: null, remark: '' }
 
-const shownChanges = (changes: readonly Change[], facts: ReadonlyMap<string, AddressFacts>): readonly Movement[] =>
-  changes.flatMap(({ movement, isWrap }) => {
+const shownChanges = (
+  changes: readonly FoundTransfer[],
+  facts: ReadonlyMap<string, AddressFacts>,
+): readonly Movement[] =>
+  changes.flatMap(({ transfer, isWrap }) => {
+    const movement = movementOf(transfer)
     const standard = facts.get(movement.contract ?? '')?.standard
     return isWrap && standard !== 'erc20' ? [] : [asStandard(movement, standard)]
   })

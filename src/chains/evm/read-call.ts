@@ -3,18 +3,14 @@
 // second value of approve is `value` in ERC-20 and `tokenId` in ERC-721. They come from the operator's declarations for the
 // called contract, otherwise from its standard. Otherwise a value has a name only if all declarations agree on it.
 
-import type { Network } from '../../../db/words.ts'
-import type { AbiInput, AbiItem, CallValue, ChainMemory, Facts, Intent, ReadCall } from '../chain.ts'
+import type { AbiInput, AbiItem, CallValue, Facts, Intent, ReadCall } from '../chain.ts'
 import { namesOf, signatureOf } from './abi-types.ts'
 import { readArguments } from './abi-values.ts'
 import { type KnownFunction, knownFunctions } from './abis.ts'
 import { DECODE_LIMIT_BYTES, selectorIn } from './decode.ts'
+import type { NodeContext } from './limits.ts'
 
-type Context = {
-  readonly memory: Pick<ChainMemory, 'readAbiItems'>
-  readonly network: Network
-  readonly facts: Facts['facts']
-}
+type Context = Pick<NodeContext, 'memory' | 'network'> & Pick<Facts, 'facts'>
 
 type Leaf = { readonly path: string; readonly value: CallValue }
 

@@ -14,7 +14,7 @@ const WORD_DATA_LENGTH = 66
 const NOBODY: Hex = ZERO_ADDRESS
 
 /** `isWrap`: from a Deposit or Withdrawal event. */
-type FoundTransfer = { readonly transfer: Transfer; readonly isWrap: boolean }
+export type FoundTransfer = { readonly transfer: Transfer; readonly isWrap: boolean }
 
 /** The mint or burn in a Deposit or Withdrawal event; null for other logs. Pure. */
 export const wrapOf = ({ address, topics, data }: RawLog): Transfer | null => {

@@ -4,7 +4,7 @@ import { COMPILER_SETTINGS, compile, compilerVersion } from './compile.ts'
 const SOURCE_URL = new URL('./StrongroomCollection.sol', import.meta.url)
 const GENERATED_URL = new URL('./collection.generated.ts', import.meta.url)
 
-/** The text of `collection.generated.ts` as the present source, compiler and OpenZeppelin version give it. */
+/** The text of `collection.generated.ts` for the current source, compiler and OpenZeppelin version. */
 export const buildCollection = (): string => {
   const compiled = compile({ 'StrongroomCollection.sol': readFileSync(SOURCE_URL, 'utf8') })
   const collection = compiled.StrongroomCollection

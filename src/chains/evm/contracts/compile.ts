@@ -18,14 +18,14 @@ const OutputSchema = Type.Object({
   ),
 })
 
-/** What the compiler makes of one contract: its ABI as plain JSON, its creation code as `0x` hex. */
+/** The ABI as plain JSON, and the creation code. */
 export type CompiledContract = { readonly abi: Static<typeof AbiSchema>; readonly bytecode: `0x${string}` }
 
 /**
- * The settings of every build, so that one source gives one bytecode.
- * - `cancun`: OpenZeppelin 5.7's Strings and Arrays contain MCOPY, which older targets refuse to compile. All four
- *   networks have run it since 2024: Ethereum with Dencun, Polygon with Napoli, Base with Ecotone, Avalanche with Etna.
- * - no metadata hash: it would change the bytecode with every comment and path.
+ * The settings of all builds, so that one source gives one bytecode.
+ * - `cancun`: OpenZeppelin 5.7's Strings and Arrays use MCOPY, which older targets cannot compile. All four networks have
+ *   supported it since 2024: Ethereum with Dencun, Polygon with Napoli, Base with Ecotone, Avalanche with Etna.
+ * - no metadata hash: it would change the bytecode with each comment and path.
  */
 export const COMPILER_SETTINGS = {
   optimizer: { enabled: true, runs: 200 },
@@ -43,14 +43,14 @@ const readImport = (path: string): { contents: string } | { error: string } => {
   }
 }
 
-/** The version of the compiler that `compile` uses, as solc says it. */
+/** The compiler's version in solc's form. */
 export const compilerVersion = (): string => String(solc.version())
 
 /**
  * Compiles Solidity sources offline; imports are looked up among the installed packages.
  * @param sources file name → source text
- * @returns contract name → compiled contract, of the given files only, interfaces and abstract contracts left out
- * @throws Error with the compiler's messages, warnings in the given files included: our contracts compile without any.
+ * @returns contract name → compiled contract, for the given files only, without interfaces and abstract contracts
+ * @throws Error with the compiler's messages, also for warnings: our contracts compile without any.
  */
 export const compile = (sources: Readonly<Record<string, string>>): Record<string, CompiledContract> => {
   const input = {

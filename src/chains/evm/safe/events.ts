@@ -1,5 +1,5 @@
-// What a Safe's logs tell of a transaction: that it did what it was told, and which contract it created. The receipt alone
-// does not: execTransaction may end well where what it was told to do failed.
+// Reads the logs of Safes: whether an execution succeeded, and which contract it created. The receipt does not show this,
+// because execTransaction can succeed although the inner call failed.
 
 import { parseAbi, toEventSelector } from 'viem'
 import type { Hex } from '../../chain.ts'
@@ -15,7 +15,7 @@ const EVENTS = parseAbi([
 ])
 const [EXECUTION_SUCCESS, EXECUTION_FAILURE, CONTRACT_CREATION] = EVENTS.map(toEventSelector)
 
-/** Safes before 1.4 did not index the hash: it then comes before the payment. */
+/** Safes before 1.4 did not index the hash, so it is in the data, before the payment. */
 const isExecution = ({ topics, data }: RawLog, event: Hex | undefined): boolean => {
   const words = topics.length + (data.length - 2) / 64
   return topics[0] === event && topics.length <= 2 && words === 3
@@ -25,23 +25,23 @@ const emittersOf = (event: Hex | undefined, logs: readonly RawLog[]): readonly s
   ...new Set(logs.filter((log) => isExecution(log, event)).map(({ address }) => checksum(address))),
 ]
 
-/** The Safes that did what they were told, each once, checksummed. Pure. */
+/** The Safes whose execution succeeded, each once, checksummed. Pure. */
 export const executedBy = (logs: readonly RawLog[]): readonly string[] => emittersOf(EXECUTION_SUCCESS, logs)
 
-/** Those of these Safes that a transaction to this address tells what to do: other contracts may say what they like. */
-const toldBy = (to: string | null, safes: readonly string[]): readonly string[] =>
+/** The Safes that a transaction to this address calls. The logs of others do not count, because any contract can emit them. */
+const calledBy = (to: string | null, safes: readonly string[]): readonly string[] =>
   to === SAFE_ADDRESSES.multiSendCallOnly ? safes : safes.filter((safe) => safe === to)
 
-/** Whether a Safe used the signature up and did not do what the transaction told it (safeTxGas above 0). Pure. */
+/** Whether a Safe's execution failed and used up the signature (safeTxGas above 0). Pure. */
 export const isFailedWithin = (to: string | null, logs: readonly RawLog[]): boolean =>
-  toldBy(to, emittersOf(EXECUTION_FAILURE, logs)).length > 0
+  calledBy(to, emittersOf(EXECUTION_FAILURE, logs)).length > 0
 
 /**
- * The contract that a Safe created as the transaction told it, through CreateCall, which logs in the Safe's name; null for
+ * The contract that the transaction's Safe created through CreateCall, which emits its log from the Safe's address; null for
  * none or several. Pure.
  */
 export const createdBy = (to: string | null, logs: readonly RawLog[]): string | null => {
-  const safes = toldBy(to, executedBy(logs))
+  const safes = calledBy(to, executedBy(logs))
   const created = logs.filter(
     ({ address, topics }) =>
       topics[0] === CONTRACT_CREATION && topics.length === 2 && safes.includes(checksum(address)),

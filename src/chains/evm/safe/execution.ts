@@ -1,7 +1,7 @@
-// What a Safe is told to do, as call data. One call goes as it is; several go by delegate call to MultiSendCallOnly, all or
-// none; a creation by delegate call to CreateCall, because a Safe creates nothing by itself.
-// The signature is the sender's approval (v = 1): it holds while the owner sends, so that no inner nonce has to be kept and a
-// stranger who resends it is refused. safeTxGas is 0, so that what fails within reverts the whole (GS013).
+// Call data for executions by a Safe. One call is passed as it is. Several calls go by delegate call to MultiSendCallOnly, all
+// or none. A creation goes by delegate call to CreateCall, because a Safe cannot create contracts itself.
+// The signature is the sender's approval (v = 1). It is valid only if the owner is the sender, so the inner nonce need not be
+// known, and nobody else can resend it. safeTxGas is 0, so that a failure inside reverts the whole transaction (GS013).
 
 import { decodeFunctionData, encodeFunctionData, encodePacked, parseAbi, size, slice } from 'viem'
 import { AppError } from '../../../errors.ts'
@@ -22,7 +22,6 @@ const CREATE_CALL = parseAbi([
 /** Enum.Operation of the Safe. */
 const OPERATION = { call: 0, delegateCall: 1 } as const
 
-/** The part of a Safe's transaction that differs from one to the next. */
 type SafeOperation = {
   readonly to: Hex
   readonly value: bigint
@@ -32,7 +31,7 @@ type SafeOperation = {
 
 type Element = Pick<SafeOperation, 'to' | 'value' | 'data'>
 
-/** An operation, a target, a value and a length before the data of each: MultiSend packs them without padding. */
+/** MultiSend packs each call without padding: operation, target, value, length, data. These are the offsets. */
 const ELEMENT_HEAD_BYTES = { to: 1, value: 21, length: 53, data: 85 } as const
 
 /** Call data of MultiSend for these calls. Pure. */
@@ -54,7 +53,7 @@ const elementOf = ({ to, value, input }: Intent, index: number): Element => {
   )
 }
 
-/** @throws invalid_input (a creation among several), Error for none at all: a mistake of ours. Pure. */
+/** @throws invalid_input for a creation among several intents. Pure. */
 export const operationOf = (intents: readonly Intent[]): SafeOperation => {
   const [first] = intents
   if (first === undefined) throw new Error('expected at least one intent')
@@ -78,23 +77,19 @@ export const executionData = (
     args: [to, value, data, operation, safeTxGas, 0n, 0n, ZERO_ADDRESS, ZERO_ADDRESS, signatures],
   })
 
-/** r: the approver; s: unused; v: 1 (Safe.checkNSignatures). */
+/** r is the approver, s is unused, v is 1 (Safe.checkNSignatures). */
 const senderApproval = (owner: string): Hex => encodePacked(['uint256', 'uint256', 'uint8'], [BigInt(owner), 0n, 1])
 
 const senderApproved = (owner: string, intents: readonly Intent[]): Hex =>
   executionData(operationOf(intents), { safeTxGas: 0n, signatures: senderApproval(owner) })
 
-/** What the sender fixed of the transaction itself. Pure. */
-export const senderPartOf = ([first]: readonly Intent[]): Pick<
-  Intent,
-  'gasLimit' | 'maxFeePerGas' | 'maxPriorityFeePerGas' | 'nonce'
-> => {
+/** Gas, fees and nonce of the outer transaction: those of the first intent. Pure. */
+export const senderPartOf = ([first]: readonly Intent[]): Omit<Intent, 'to' | 'value' | 'input'> => {
   if (first === undefined) return {}
   const { to: _, value: __, input: ___, ...senderPart } = first
   return senderPart
 }
 
-/** Pure. */
 export const execution = ({ address, owner }: ContractWallet, intents: readonly Intent[]): Intent => ({
   to: address,
   value: 0n,
@@ -102,7 +97,7 @@ export const execution = ({ address, owner }: ContractWallet, intents: readonly 
   ...senderPartOf(intents),
 })
 
-/** null where the lengths do not add up. */
+/** null if the lengths do not match the data. */
 const unpackElements = (packed: Hex): readonly Intent[] | null => {
   const intents: Intent[] = []
   const end = size(packed)
@@ -136,12 +131,12 @@ const unpack = (input: Hex): { readonly owner: string; readonly intents: readonl
     const intents = unpackOperation({ to, value, data, operation })
     return intents === null ? null : { owner: slice(signatures, 12, 32), intents }
   } catch {
-    // Whatever the decoder could not read, we did not write.
+    // Data that cannot be decoded was not encoded by this service.
     return null
   }
 }
 
-/** What `execution` made of its intents, byte for byte, whoever the owner; null for all else. Pure. */
+/** The intents from which `execution` makes exactly these bytes, for any owner; null for other data. Pure. */
 export const executed = (input: Hex): readonly Intent[] | null => {
   const lower = hexText(input.toLowerCase())
   const found = unpack(lower)

@@ -1,9 +1,8 @@
-// Why a Safe fails at what it is told: its own revert hides the reason (GS013), so the calls are run once more from its
-// address, one after the other as it would make them.
+// Finds out why the execution of a Safe fails. The Safe's own revert (GS013) hides the reason, so its calls are simulated from
+// its address, one after the other.
 
-import type { Network } from '../../../../db/words.ts'
-import type { ChainMemory, Intent, RecordedIntent } from '../../chain.ts'
-import type { FailingCall } from '../../contract-wallets.ts'
+import type { RecordedIntent } from '../../chain.ts'
+import type { ContractWallets, FailingCall } from '../../contract-wallets.ts'
 import { NodeUnavailable, question, type Rpc } from '../../node/rpc.ts'
 import { bytes, toQuantity } from '../../node/wire.ts'
 import { runBundle } from '../bundle.ts'
@@ -11,29 +10,17 @@ import { type Call, transactionObject } from '../call.ts'
 import { notYetMined } from '../counts.ts'
 import { describeFailures, type Failed, failedBy, failedIn } from '../failures.ts'
 import { whyInvalid } from '../intrinsic.ts'
-import type { SimulationLimits } from '../limits.ts'
+import type { NodeContext } from '../limits.ts'
 import { isContractSenderRefused, isExecutionFailure } from '../node-errors.ts'
 import { NO_FUNDS_REASON } from '../reverts.ts'
 import type { SimulatedCall } from '../simulate.ts'
 
 const TRIES_MAX = 3
 
-type Context = {
-  readonly rpc: Rpc
-  readonly network: Network
-  readonly limits: SimulationLimits
-  readonly memory: Pick<ChainMemory, 'readAbiItems'>
-}
-
-type Input = {
-  readonly address: string
-  readonly intents: readonly Intent[]
-  readonly blockNumber?: bigint
-  readonly pending?: readonly RecordedIntent[]
-}
+type Input = Parameters<ContractWallets['failingCall']>[0]
 type Failure = { readonly index: number; readonly failed: Failed }
 
-/** How the first of them ends without the others; of those behind it nothing can be said so. */
+/** Runs only the first call. Without a simulation nothing is known about the later ones. */
 const firstAlone = async (rpc: Rpc, from: string, [first]: readonly Call[], block: string): Promise<Failure | null> => {
   if (first === undefined) return null
   const reason = whyInvalid(first)
@@ -57,9 +44,9 @@ type AfterPending = {
   readonly pending: readonly RecordedIntent[]
 }
 
-/** null also where the node cannot simulate, or mines faster than it answers. */
+/** Runs the calls after the pending intents. Also null if the node cannot simulate, or mines faster than it answers. */
 const firstAfterPending = async (
-  { rpc, limits }: Context,
+  { rpc, limits }: NodeContext,
   { from, calls, pending }: AfterPending,
 ): Promise<Failure | null> => {
   let live = await notYetMined(rpc, pending)
@@ -68,17 +55,17 @@ const firstAfterPending = async (
     const failure = ends === null ? null : firstIn(ends.slice(live.length))
     if (failure === null) return null
     const left = await notYetMined(rpc, live)
-    // What was mined meanwhile may have had its effect twice.
+    // An intent that was mined during the simulation may have been applied twice.
     if (left.length === live.length) return failure
     live = left
   }
   return null
 }
 
-const findFailure = async (context: Context, input: Input): Promise<Failure | null> => {
+const findFailure = async (context: NodeContext, input: Input): Promise<Failure | null> => {
   const { rpc, limits } = context
   const { address: from, blockNumber, pending } = input
-  // The gas is that of the transaction around them.
+  // The gas limits belong to the outer transaction.
   const calls = input.intents.map(({ to, value, input }) => ({ to, value, input }))
   if (pending !== undefined) return firstAfterPending(context, { from, calls, pending })
   const block = blockNumber === undefined ? 'latest' : toQuantity(blockNumber)
@@ -86,8 +73,8 @@ const findFailure = async (context: Context, input: Input): Promise<Failure | nu
   return ends === null ? firstAlone(rpc, from, calls, block) : firstIn(ends)
 }
 
-/** The first that fails, by place and in the words of a preview; null where none does or where it cannot be told. @throws NodeUnavailable for the newest block. */
-export const findFailingCall = async (context: Context, input: Input): Promise<FailingCall | null> => {
+/** See `ContractWallets.failingCall`. The reason is the text of a preview. @throws NodeUnavailable for the newest block. */
+export const findFailingCall = async (context: NodeContext, input: Input): Promise<FailingCall | null> => {
   try {
     const failure = await findFailure(context, input)
     if (failure === null || isContractSenderRefused(failure.failed.failure)) return null
@@ -96,7 +83,7 @@ export const findFailingCall = async (context: Context, input: Input): Promise<F
     const [reason] = await describeFailures(context, [{ to, failed }])
     return { reason: reason ?? failed.failure, index, isUnfunded: failed.failure === NO_FUNDS_REASON }
   } catch (error) {
-    // Of the past it is told as well as may be: nodes keep no state, or do not have the block, each in its words.
+    // For an older block the reason is optional: nodes prune state, and each reports this in its own way.
     if (error instanceof NodeUnavailable && input.blockNumber !== undefined) return null
     throw error
   }

@@ -1,6 +1,6 @@
-// A message signed for a Safe (ERC-1271). Its fallback handler takes a signature of EIP-712's SafeMessage over the digest
-// that it is asked about, so that what a key signs for one Safe holds for no other, and not for the key itself. Without code
-// there is nobody to ask: the signature then carries the deployment along (ERC-6492).
+// Messages signed for a Safe (ERC-1271). The Safe's fallback handler accepts an EIP-712 signature of a SafeMessage with the
+// message's digest. So a signature for one Safe is not valid for another one, nor for the key itself. If the Safe is not
+// deployed, the signature includes the deployment (ERC-6492).
 
 import { hashMessage, hashTypedData, serializeErc6492Signature } from 'viem'
 import type { Hex } from '../../chain.ts'

@@ -1,10 +1,7 @@
-// Contract wallets of an EVM network: Safes, each verb a file of this folder, put together here.
+// The contract wallets of an EVM network, which are Safes. Each operation is in a file of this folder.
 
-import type { Network } from '../../../../db/words.ts'
-import type { ChainMemory } from '../../chain.ts'
 import type { ContractWallets } from '../../contract-wallets.ts'
-import type { Rpc } from '../../node/rpc.ts'
-import type { SimulationLimits } from '../limits.ts'
+import type { NodeContext } from '../limits.ts'
 import { deployAndExecute } from './deploy-and-execute.ts'
 import { executed, execution } from './execution.ts'
 import { findFailingCall } from './failing-call.ts'
@@ -12,14 +9,8 @@ import { contractMessage } from './message.ts'
 import { contractWalletOf, deployment } from './settings.ts'
 import { isDeployed, readState, type SafesSeen } from './state.ts'
 
-/** Free of keys; asks the node only where a verb says so. */
-export const createContractWallets = (context: {
-  readonly rpc: Rpc
-  readonly network: Network
-  readonly chainId: number
-  readonly limits: SimulationLimits
-  readonly memory: Pick<ChainMemory, 'readAbiItems'>
-}): ContractWallets => {
+/** It holds no keys. */
+export const createContractWallets = (context: NodeContext & { readonly chainId: number }): ContractWallets => {
   const { rpc, network, chainId } = context
   const seen: SafesSeen = { contracts: false }
   return {

@@ -1,6 +1,6 @@
-// Which Safe a contract wallet is: SafeL2 1.4.1 behind a proxy, one owner, threshold 1, the canonical fallback handler, no
-// set-up call, salt nonce 0. Safe has the same addresses on all of our networks and their testnets, and CREATE2 hashes
-// nothing that differs between them: so a wallet has one address everywhere.
+// The settings of contract wallets: SafeL2 1.4.1 behind a proxy, one owner, threshold 1, the canonical fallback handler, no
+// set-up call, salt nonce 0. Safe's contracts have the same addresses on all networks and testnets here, and CREATE2 hashes
+// nothing that differs between them. So a wallet has the same address on each network.
 
 import { concat, encodeFunctionData, getContractAddress, keccak256, parseAbi, toHex } from 'viem'
 import type { Hex, Intent } from '../../chain.ts'
@@ -17,7 +17,7 @@ export const SAFE_ADDRESSES = {
   createCall: '0x9b35Af71d77eaf8d7e40252370304687390A1A52',
 } as const
 
-/** keccak256(SafeProxy's creation code ‖ uint256(singleton)), of `@safe-global/safe-contracts` 1.4.1. */
+/** keccak256(SafeProxy's creation code ‖ uint256(singleton)), from `@safe-global/safe-contracts` 1.4.1. */
 export const PROXY_INIT_CODE_HASH: Hex = '0xe298282cefe913ab5d282047161268a8222e4bd4ed106300c547894bbefd31ee'
 
 const SALT_NONCE = 0n
@@ -55,7 +55,7 @@ export const contractWalletOf = (owner: string): ContractWallet => {
 export const deploymentData = ({ owner }: ContractWallet): Hex =>
   encodeFunctionData({ abi: FACTORY, args: [SAFE_ADDRESSES.singleton, initializerOf(owner), SALT_NONCE] })
 
-/** The factory sets the wallet up in the call that creates it, so nobody else can. Pure. */
+/** The factory creates the wallet and sets it up in one call, so nobody else can set it up. Pure. */
 export const deployment = (wallet: ContractWallet): Intent => ({
   to: SAFE_ADDRESSES.proxyFactory,
   value: 0n,

@@ -1,5 +1,5 @@
-// Where a Safe 1.4.1 keeps what decides over it (libraries/SafeStorage.sol, and the managers' own slots), and the code of its
-// proxy: what a deployed one is compared with, and what is put at the address of one that is not deployed yet.
+// The storage slots of a Safe 1.4.1 that decide who controls it (libraries/SafeStorage.sol, and the managers' own slots), and
+// the code of its proxy. A deployed wallet is compared with them; a wallet without code is simulated with them.
 
 import { encodeAbiParameters, keccak256, pad, toHex } from 'viem'
 import type { Hex } from '../../chain.ts'
@@ -8,7 +8,7 @@ import { hexText } from '../../node/wire.ts'
 import type { Overrides } from '../simulate.ts'
 import { SAFE_ADDRESSES } from './settings.ts'
 
-/** SafeProxy's code as deployed, of `@safe-global/safe-contracts` 1.4.1 (proxies/SafeProxy.sol). */
+/** SafeProxy's deployed code, from `@safe-global/safe-contracts` 1.4.1 (proxies/SafeProxy.sol). */
 export const PROXY_CODE: Hex =
   '0x608060405273ffffffffffffffffffffffffffffffffffffffff600054167fa619486e0000000000000000000000000000000000000000000000000000000060003514156050578060005260206000f35b3660008037600080366000845af43d6000803e60008114156070573d6000fd5b3d6000f3fea264697066735822122003d1488ee65e08fa41e58e888a9865554c535f2c77126a82cb4c0f917f31441364736f6c63430007060033'
 
@@ -17,7 +17,6 @@ export const SENTINEL = '0x0000000000000000000000000000000000000001'
 
 const slot = (index: number): Hex => toHex(index, { size: 32 })
 
-/** Of what has one slot to itself. */
 export const SLOTS = {
   singleton: slot(0),
   ownerCount: slot(3),
@@ -31,13 +30,13 @@ export const SLOTS = {
 const MODULES_SLOT = 1n
 const OWNERS_SLOT = 2n
 
-/** The place of a mapping's entry (Solidity, "Layout of State Variables in Storage"). */
+/** The slot of a mapping's entry (Solidity, "Layout of State Variables in Storage"). */
 const entry = (mapping: bigint, key: string): Hex =>
   keccak256(encodeAbiParameters([{ type: 'address' }, { type: 'uint256' }], [hexText(key), mapping]))
 
 const word = (address: string): Hex => pad(hexText(address.toLowerCase()), { size: 32 })
 
-/** For a node that is to judge a wallet as if it were deployed already. Pure. */
+/** Lets a node simulate as if the wallet were deployed. Pure. */
 export const asDeployed = ({ address, owner }: ContractWallet): Overrides => ({
   [address]: {
     code: PROXY_CODE,
