@@ -1,5 +1,6 @@
+import { displayAmount } from '../chains/amount.ts'
 import type { NodelessChain } from '../chains/chain.ts'
-import { displayAmount, nativeToken, tokenOf } from '../tokens/token.ts'
+import { nativeToken, tokenOf } from '../tokens/token.ts'
 import type { Activity } from './list.ts'
 import type { WalletActivityItem } from './schema.ts'
 

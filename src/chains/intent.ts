@@ -2,6 +2,9 @@ import type { ExtrinsicForm } from './substrate/signed-extensions.ts'
 
 export type Hex = `0x${string}`
 
+/** Whether a stored text is 0x hex; null: its bytes are erased. */
+export const isHex = (text: string | null): text is Hex => text?.startsWith('0x') === true
+
 /** What a caller asks for: one call, transfer or contract creation. Absent fields are filled in from the chain. */
 export type Intent = {
   /** null creates a contract from `input`. */

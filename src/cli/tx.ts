@@ -1,10 +1,11 @@
 import { Command, InvalidArgumentError } from 'commander'
 import { listTransactions, type TransactionOverview } from '../../db/queries/overview.ts'
 import { type Network, TRANSACTION_STATUSES, type TransactionStatus } from '../../db/words.ts'
+import { displayAmount } from '../chains/amount.ts'
 import type { NodelessChain } from '../chains/chain.ts'
 import type { Chains } from '../chains/chains.ts'
 import { UUID } from '../http/text.ts'
-import { displayAmount } from '../tokens/token.ts'
+import { coinAmount } from '../tokens/token.ts'
 import { type InspectedAttempt, type Inspection, inspectTransaction, type NodeView } from '../transactions/inspect.ts'
 import { type Fate, findLost, repairLost } from '../transactions/repair.ts'
 import { cancelTransaction, retryTransaction } from '../transactions/waiting.ts'
@@ -99,9 +100,6 @@ const repair = ({ network, yes }: { network: Network; yes?: boolean }) =>
 
 const gwei = (wei: bigint): string => `${displayAmount(wei, GWEI_DECIMALS)} gwei`
 
-const coins = ({ coin: { decimals, symbol } }: NodelessChain, raw: bigint): string =>
-  `${displayAmount(raw, decimals)} ${symbol}`
-
 const time = (at: Date | null): string => at?.toISOString() ?? '-'
 
 const offered = (chain: NodelessChain, offer: InspectedAttempt['offer']): string => {
@@ -111,20 +109,19 @@ const offered = (chain: NodelessChain, offer: InspectedAttempt['offer']): string
     ...(maxFeePerGas === null ? [] : [gwei(maxFeePerGas)]),
     ...(maxPriorityFeePerGas === null ? [] : [`tip ${gwei(maxPriorityFeePerGas)}`]),
   ]
-  const most = coins(chain, worstCost)
+  const most = coinAmount(chain, worstCost)
   return [...fees, isBound ? `at most ${most}` : `${most} as far as is known`].join(', ')
 }
 
 const attemptLine = (chain: NodelessChain, attempt: InspectedAttempt): readonly string[] => {
   const marks = [attempt.chosen ? 'chosen' : '', attempt.mined ? 'mined' : '', attempt.refusal ?? '']
+  const accepted = `accepted ${time(attempt.acceptedAt)}`
   return [
-    ...[
-      `  ${attempt.attempt}`,
-      attempt.kind,
-      attempt.hash,
-      offered(chain, attempt.offer),
-      `accepted ${time(attempt.acceptedAt)}`,
-    ],
+    `  ${attempt.attempt}`,
+    attempt.kind,
+    attempt.hash,
+    offered(chain, attempt.offer),
+    accepted,
     marks.filter((mark) => mark !== '').join(', '),
   ]
 }
@@ -133,7 +130,7 @@ const nodeLines = (chain: NodelessChain, node: NodeView): readonly string[] => {
   if (node.kind === 'unavailable') return [node.sentence]
   const { minedCount, pendingCount, balance, nextBaseFeePerGas } = node.accountState
   return [
-    `${minedCount} of the signer's transactions are mined, ${pendingCount} with the pool; it has ${coins(chain, balance)}`,
+    `${minedCount} of the signer's transactions are mined, ${pendingCount} with the pool; it has ${coinAmount(chain, balance)}`,
     ...(nextBaseFeePerGas === null
       ? []
       : [
@@ -141,7 +138,7 @@ const nodeLines = (chain: NodelessChain, node: NodeView): readonly string[] => {
         ]),
     ...(node.lacks === null || node.lacks === 0n
       ? []
-      : [`the signer lacks ${coins(chain, node.lacks)} for the chosen attempt`]),
+      : [`the signer lacks ${coinAmount(chain, node.lacks)} for the chosen attempt`]),
   ]
 }
 
@@ -165,7 +162,7 @@ const facts = (
     ...(row.contractWallet === null ? [] : [['for', `the contract wallet ${row.contractWallet}`] as const]),
     ['kind', row.kind],
     ['to', row.to ?? `${call}${created}`],
-    ['value', coins(chain, row.value)],
+    ['value', coinAmount(chain, row.value)],
     ...(row.feeAsset === null
       ? []
       : [['fee', `paid in ${row.feeAsset}, of which it takes at most ${row.feeAssetCost} base units`] as const]),

@@ -12,7 +12,7 @@ import { sumOfValues } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
 import { type Credentials, type KeyHandle, PolicyClosed } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
-import { displayAmount, nativeToken } from '../tokens/token.ts'
+import { coinAmount } from '../tokens/token.ts'
 import { DECODED, type Judged, matches } from './evaluate.ts'
 
 /** The most policies of one wallet, because each use checks them all. */
@@ -100,9 +100,8 @@ const choosePolicy = async (ctx: Ctx, use: Use & Choice): Promise<Chosen | null>
 /** The refusal if no policy allows the use, or if those that do have too little left for this fee. */
 const deniedFor = ({ chain }: Use, owed: bigint | null): AppError => {
   if (owed === null) return denied('No policy of this wallet allows this: it needs the "user_pin".')
-  const { decimals, symbol } = nativeToken(chain)
   return denied(
-    `No policy that allows this has enough left: it needs one use and ${displayAmount(owed, decimals)} ${symbol} of the fee budget, the highest possible fee.`,
+    `No policy that allows this has enough left: it needs one use and ${coinAmount(chain, owed)} of the fee budget, the highest possible fee.`,
   )
 }
 

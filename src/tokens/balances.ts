@@ -2,11 +2,12 @@ import { listedAddresses } from '../../db/queries/listed-tokens.ts'
 import { contractsReceived } from '../../db/queries/movements.ts'
 import type { Reach } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
+import { displayAmount } from '../chains/amount.ts'
 import type { Ctx } from '../context.ts'
 import { ownWallet } from '../wallets/get.ts'
 import { DEFAULT_DISPLAYS } from './default-list.ts'
 import type { TokenBalance } from './schema.ts'
-import { displayAmount, nativeToken, tokenDisplays, tokenOf } from './token.ts'
+import { nativeToken, tokenDisplays, tokenOf } from './token.ts'
 
 /** How many received tokens (the latest) and how many listed tokens are read. */
 const RECEIVED_MAX = 250

@@ -4,13 +4,12 @@
 import type { Db } from '../../db/client.ts'
 import { readTokenDisplays } from '../../db/queries/listed-tokens.ts'
 import type { Network } from '../../db/words.ts'
+import { displayAmount } from '../chains/amount.ts'
 import type { AddressFacts, Chain, NodelessChain } from '../chains/chain.ts'
 import type { PreviewContract } from '../transactions/preview-schema.ts'
 import { DEFAULT_DISPLAYS } from './default-list.ts'
 import { nameUuid } from './name-uuid.ts'
 import type { Token } from './schema.ts'
-
-export { displayAmount } from '../chains/amount.ts'
 
 /** Never change this constant: the uuid of every token depends on it. */
 const TOKEN_NAMESPACE = '51040d69-82bb-4e73-8277-aca4ae97fcf3'
@@ -34,6 +33,10 @@ export const nativeToken = ({ network, coin }: Pick<NodelessChain, 'network' | '
     logo_url: coin.logoUrl,
   }
 }
+
+/** An amount of the network's own coin, for people: `1.5 ETH`. Pure. */
+export const coinAmount = ({ coin }: Pick<NodelessChain, 'coin'>, raw: bigint): string =>
+  `${displayAmount(raw, coin.decimals)} ${coin.symbol}`
 
 /** How a list says to display a token. */
 export type TokenDisplay = {

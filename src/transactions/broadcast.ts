@@ -8,15 +8,14 @@ import {
 } from '../../db/queries/transactions.ts'
 import { NONCE_USED } from '../../db/words.ts'
 import type { Chain, Hex } from '../chains/chain.ts'
+import { isHex } from '../chains/intent.ts'
 import type { WorkerCtx } from '../context.ts'
 import { unreachable } from '../errors.ts'
-import { displayAmount, nativeToken } from '../tokens/token.ts'
+import { coinAmount } from '../tokens/token.ts'
 import type { Observation } from './record-observation.ts'
 
 /** `try_again`: nothing certain is known, so the job should run again later. */
 type BroadcastResult = 'done' | 'try_again'
-
-const isRaw = (text: string | null): text is Hex => text?.startsWith('0x') === true
 
 /**
  * Sends the recorded bytes of the chosen attempt. Sending is idempotent, so it takes no lock. An ambiguous answer changes
@@ -26,7 +25,7 @@ export const broadcastTransaction = async (ctx: WorkerCtx, transactionId: string
   const found = await transactionWithAttempts(ctx.db, transactionId)
   if (found === null || found.transaction.minedBlockHash !== null || found.transaction.final) return 'done'
   const attempt = found.attempts[found.transaction.chosen]
-  if (attempt === undefined || !isRaw(attempt.raw)) return 'done'
+  if (attempt === undefined || !isHex(attempt.raw)) return 'done'
   const chain = ctx.chains.withNode(found.transaction.network)
   if (await waitsForDeployment(ctx, { chain, found, attempt })) return 'try_again'
   if (await resumeWithRung(ctx, { chain, found, attempt })) return 'done'
@@ -49,11 +48,11 @@ const resumeWithRung = async (
   if (accountState === null) return false
   const { balance, nextBaseFeePerGas } = accountState
   const rung = found.attempts.slice(0, rungs).findLast(({ raw }) => {
-    if (!isRaw(raw)) return false
+    if (!isHex(raw)) return false
     const { maxFeePerGas, worstCost } = chain.offerOf({ raw, recordedCost })
     return worstCost <= balance && (maxFeePerGas ?? 0n) >= (nextBaseFeePerGas ?? 0n)
   })
-  if (rung === undefined || !isRaw(rung.raw)) return false
+  if (rung === undefined || !isHex(rung.raw)) return false
   if ((await chain.broadcast(rung.raw)).kind !== 'accepted') return false
   await record(ctx, { found }, { kind: 'resumed', hash: rung.hash, cancelHash: attempt.hash })
   return true
@@ -136,13 +135,12 @@ const describeLack = async (
   { reason }: { readonly reason: string },
 ): Promise<string> => {
   const { signerAddress, worstCost: recordedCost } = found.transaction
-  if (!isRaw(attempt.raw) || /overshot [0-9]/.test(reason)) return reason
+  if (!isHex(attempt.raw) || /overshot [0-9]/.test(reason)) return reason
   const accountState = await chain.accountState(signerAddress).catch(() => null)
   const { worstCost } = chain.offerOf({ raw: attempt.raw, recordedCost })
   const missing = accountState === null ? 0n : worstCost - accountState.balance
   if (missing <= 0n) return reason
-  const { decimals, symbol } = nativeToken(chain)
-  return `${signerAddress} lacks ${displayAmount(missing, decimals)} ${symbol} (${reason})`
+  return `${signerAddress} lacks ${coinAmount(chain, missing)} (${reason})`
 }
 
 /**
@@ -154,7 +152,7 @@ const sendLowerRung = async (ctx: WorkerCtx, broadcast: Broadcast): Promise<void
   const { chosen, rungs } = found.transaction
   if (chosen === rungs) return
   for (const { hash, raw } of found.attempts.slice(0, chosen).toReversed()) {
-    if (!isRaw(raw)) return
+    if (!isHex(raw)) return
     const outcome = await chain.broadcast(raw)
     if (outcome.kind === 'accepted') await record(ctx, broadcast, { kind: 'accepted', hash })
     if (outcome.kind !== 'insufficient_funds') return

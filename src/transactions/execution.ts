@@ -5,12 +5,12 @@ import type { Queryable } from '../../db/client.ts'
 import { hasDeployment, pendingInputs } from '../../db/queries/contract-wallets.ts'
 import { type Signer, type UnminedRow, unminedBefore } from '../../db/queries/transactions.ts'
 import type { Network } from '../../db/words.ts'
-import type { Chain, Hex, Intent, RecordedIntent } from '../chains/chain.ts'
+import type { Chain, Intent, RecordedIntent } from '../chains/chain.ts'
 import type { FailingCall } from '../chains/contract-wallets.ts'
-import { destinationsOf, sumOfValues } from '../chains/intent.ts'
+import { destinationsOf, isHex, sumOfValues } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { displayAmount, nativeToken } from '../tokens/token.ts'
+import { coinAmount } from '../tokens/token.ts'
 import type { ReadContractWallet } from '../wallets/contract-wallet.ts'
 
 /** The newest ones: nodes limit the gas of a simulation. */
@@ -24,7 +24,7 @@ const intentOf = (row: UnminedRow): RecordedIntent => ({
   nonce: row.nonce,
   to: row.to,
   value: row.value,
-  input: row.input.startsWith('0x') ? (row.input as Hex) : '0x',
+  input: isHex(row.input) ? row.input : '0x',
   gasLimit: row.gasLimit,
 })
 
@@ -60,17 +60,11 @@ export type Execution = ReadContractWallet & {
   readonly pending: () => Promise<readonly RecordedIntent[]>
 }
 
-type ExecutionInput = {
-  readonly chain: Chain
-  readonly projectId: string
-  readonly contract: ReadContractWallet
-  readonly intents: readonly Intent[]
-}
-
 export const executionOf = (
   ctx: Pick<Ctx, 'db'>,
-  { chain, projectId, contract, intents }: ExecutionInput,
+  input: Pick<Execution, 'chain' | 'intents'> & { readonly projectId: string; readonly contract: ReadContractWallet },
 ): Execution => {
+  const { chain, projectId, contract, intents } = input
   const { address, owner } = contract.wallet
   const to = [address, ...destinationsOf(intents)]
   const signer = { network: chain.network, address: owner }
@@ -86,8 +80,6 @@ export const lacksDeployment = async (
 /** The newest ones: the oldest are mined first. */
 const HELD_LIMIT = 500
 
-const isHex = (text: string): text is Hex => text.startsWith('0x')
-
 /** The coins that the wallet's pending executions send. */
 const heldValue = async (db: Queryable, { chain, wallet, contractWallets }: Execution): Promise<bigint> => {
   const { network } = chain
@@ -100,8 +92,7 @@ const coinOf = async ({ chain, wallet }: Execution): Promise<bigint> =>
 
 /** The error names the wallet, which pays what its calls send, and not its key, which pays the fee. */
 const unfunded = async (of: Execution, held: bigint): Promise<AppError> => {
-  const { decimals, symbol } = nativeToken(of.chain)
-  const amount = (wei: bigint) => `${displayAmount(wei, decimals)} ${symbol}`
+  const amount = (wei: bigint) => coinAmount(of.chain, wei)
   // The sum of all intents, even if an earlier one fails first: with less the next request would fail as well.
   const needed = sumOfValues(of.intents)
   const spent = held === 0n ? '' : `, of which its pending transactions spend ${amount(held)}`

@@ -8,7 +8,7 @@ import type { Chain, Intent, Prepared, RecordedIntent } from '../chains/chain.ts
 import { destinationsOf } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { displayAmount, nativeToken } from '../tokens/token.ts'
+import { coinAmount } from '../tokens/token.ts'
 import { readContractWallet } from '../wallets/contract-wallet.ts'
 import {
   type Execution,
@@ -102,8 +102,7 @@ const refusePoorKey = (
   const { balance } = prepared
   const needed = prepared.worstCost + (deployment?.worstCost ?? 0n)
   if (balance >= needed) return
-  const { decimals, symbol } = nativeToken(chain)
-  const amount = (wei: bigint) => `${displayAmount(wei, decimals)} ${symbol}`
+  const amount = (wei: bigint) => coinAmount(chain, wei)
   const what =
     deployment === null ? 'the fee of this transaction' : 'the fees of its deployment and of this transaction'
   throw new AppError(

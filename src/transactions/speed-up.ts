@@ -14,18 +14,19 @@ import {
 import { findWalletById, type Reach, type WalletRow } from '../../db/queries/wallets.ts'
 import type { Network, TransactionStatus } from '../../db/words.ts'
 import type { AccountState, Chain, Hex, Intent, Ladder, Replacement, Unsigned } from '../chains/chain.ts'
-import { openOf } from '../chains/intent.ts'
+import { isHex, openOf } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
 import type { Credentials, KeyHandle } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { type Charge, withKeyFor } from '../policies/delegated.ts'
 import { isExcessive } from '../policies/terms.ts'
-import { displayAmount, nativeToken } from '../tokens/token.ts'
-import { attemptsToKeep } from './attempts-to-keep.ts'
+import { coinAmount } from '../tokens/token.ts'
 import { recordObservation } from './record-observation.ts'
 import { dearestGasFee, signLadder } from './sign-ladder.ts'
 import { requireSignedBefore } from './signed-before.ts'
+import { overdraft } from './submit.ts'
+import { attemptsToKeep } from './transition.ts'
 import { lockWaiting, noSuchTransaction } from './waiting.ts'
 
 /** Over all speed-ups of a transaction. */
@@ -88,7 +89,7 @@ const signerIntentOf = ({ to, value, input, gasLimit, nonce }: TransactionRow): 
   value,
   gasLimit,
   nonce,
-  input: input.startsWith('0x') ? (input as Hex) : '0x',
+  input: isHex(input) ? input : '0x',
 })
 
 /** What the wallet is to do, for policies. Empty if that is not known: no policy allows that. */
@@ -152,7 +153,8 @@ const record = async (ctx: Pick<Ctx, 'metrics'>, tx: Tx, input: RecordInput): Pr
   const unsigned = input.replacement.outbid({ unsigned: offer.unsigned, intent: offer.intent, offers })
   if (input.charge !== null) await refuseFarAboveMarket(chain, { unsigned, offer })
   const worstCost = worstCostOf(chain, { unsigned, locked })
-  refuseOverdraft(chain, address, worstCost - spendable)
+  const missing = worstCost - spendable
+  if (missing > 0n) throw overdraft(address, coinAmount(chain, missing))
   const { intent, atMarket } = offer
   const ladder: Ladder = chain.ladder({ unsigned, atMarket, intent, from: address, spendable, worstCost })
   const surcharge = worstCost - locked.transaction.value - chain.terms.gasFee(unsigned)
@@ -183,8 +185,6 @@ const refuseFarAboveMarket = async (
   )
 }
 
-const isRaw = (raw: string | null): raw is Hex => raw?.startsWith('0x') === true
-
 /** Deletes attempts that were never sent. @returns the bytes of the others, and the number of the next rung. */
 const dropUnsent = async (
   tx: Tx,
@@ -198,7 +198,7 @@ const dropUnsent = async (
   const stays = attempts.filter(({ kind, rung }) =>
     kind === 'rung' ? rung < firstRung : kind !== 'cancel' || isCancelKept,
   )
-  return { kept: stays.flatMap(({ raw }) => (isRaw(raw) ? [raw] : [])), firstRung }
+  return { kept: stays.flatMap(({ raw }) => (isHex(raw) ? [raw] : [])), firstRung }
 }
 
 /** Includes the network's surcharge, which is part of the recorded cost. */
@@ -207,18 +207,7 @@ const worstCostOf = (
   { unsigned, locked }: { readonly unsigned: Unsigned; readonly locked: WithAttempts },
 ): bigint => {
   const { worstCost: recordedCost, value } = locked.transaction
-  const [first] = locked.attempts
-  const before = isRaw(first?.raw ?? null)
-    ? chain.offerOf({ raw: first?.raw as Hex, recordedCost }).worstCost
-    : recordedCost
+  const raw = locked.attempts[0]?.raw ?? null
+  const before = isHex(raw) ? chain.offerOf({ raw, recordedCost }).worstCost : recordedCost
   return value + chain.terms.gasFee(unsigned) + (recordedCost > before ? recordedCost - before : 0n)
-}
-
-const refuseOverdraft = (chain: Chain, address: string, missing: bigint): void => {
-  if (missing <= 0n) return
-  const { decimals, symbol } = nativeToken(chain)
-  throw new AppError(
-    'balance_insufficient',
-    `${address} lacks ${displayAmount(missing, decimals)} ${symbol} for this and its pending transactions.`,
-  )
 }

@@ -17,6 +17,7 @@ import {
 import type { WalletRow } from '../../db/queries/wallets.ts'
 import type { Network, TransactionKind } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
+import { displayAmount } from '../chains/amount.ts'
 import type { Chain, Intent, Ladder, Unsigned } from '../chains/chain.ts'
 import { isOpen, openOf } from '../chains/intent.ts'
 import type { Ctx } from '../context.ts'
@@ -25,7 +26,7 @@ import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { type Charge, withKeyFor } from '../policies/delegated.ts'
 import { refuseExcess } from '../policies/terms.ts'
-import { displayAmount, nativeToken } from '../tokens/token.ts'
+import { coinAmount } from '../tokens/token.ts'
 import { signerAddressOf } from '../wallets/contract-wallet.ts'
 import { lacksDeployment } from './execution.ts'
 import { chooseNonce } from './nonce.ts'
@@ -101,8 +102,7 @@ const record = async (ctx: Pick<Ctx, 'metrics'>, tx: Tx, input: RecordInput): Pr
   for (const each of planned) await recordPlanned(tx, { ...input, ...each })
   tx.afterCommit(() => {
     const { network } = signer
-    for (const { kind } of planned.map((each) => each.transaction))
-      ctx.metrics.transactions.accepted.inc({ network, kind })
+    for (const { transaction } of planned) ctx.metrics.transactions.accepted.inc({ network, kind: transaction.kind })
   })
   await input.alsoRecord?.(tx, transactionId)
 }
@@ -172,13 +172,7 @@ const recordPlanned = async (tx: Tx, input: PlannedInput): Promise<void> => {
     insertAttempts(tx, { network: signer.network, transactionId: id }, signed),
     input.key.recordUse(tx, {
       action: 'transaction_submitted',
-      details: {
-        network: signer.network,
-        transaction: id,
-        kind,
-        hash: signed[0]?.hash ?? '',
-        nonce: String(nonce),
-      },
+      details: { network: signer.network, transaction: id, kind, hash: signed[0]?.hash ?? '', nonce: String(nonce) },
     }),
     addJob(tx, 'broadcast_transaction', { transactionId: id }, { key: `broadcast:${id}`, whenKeyed: 'new' }),
   ])
@@ -203,6 +197,10 @@ const rowOf = (input: PlannedInput, unsigned: Unsigned) => ({
   feeAssetCost: input.transaction.prepared.feeAsset?.worstCost ?? null,
 })
 
+/** @param lacks the missing amount, for people. */
+export const overdraft = (address: string, lacks: string): AppError =>
+  new AppError('balance_insufficient', `${address} lacks ${lacks} for this and its pending transactions.`)
+
 /** Counts what the signer's pending transactions may take of the fee's asset. */
 const refuseAssetOverdraft = (
   { address }: Signer,
@@ -212,11 +210,7 @@ const refuseAssetOverdraft = (
   if (feeAsset === null) return
   const { contract, decimals, needed, balance } = feeAsset
   const missing = (held.liveAssetCosts.get(contract) ?? 0n) + needed - balance
-  if (missing <= 0n) return
-  throw new AppError(
-    'balance_insufficient',
-    `${address} lacks ${displayAmount(missing, decimals)} of ${contract} for this and its pending transactions.`,
-  )
+  if (missing > 0n) throw overdraft(address, `${displayAmount(missing, decimals)} of ${contract}`)
 }
 
 /**
@@ -231,10 +225,6 @@ const spareOf = (
   const balance = transactions.at(-1)?.prepared.balance ?? 0n
   // Held from the mined count on: what is mined has left the balance already, even if the tracker has not seen it yet.
   const missing = held.liveWorstCost + worstCost - balance
-  if (missing <= 0n) return -missing
-  const coin = nativeToken(chain)
-  throw new AppError(
-    'balance_insufficient',
-    `${signer.address} lacks ${displayAmount(missing, coin.decimals)} ${coin.symbol} for this and its pending transactions.`,
-  )
+  if (missing > 0n) throw overdraft(signer.address, coinAmount(chain, missing))
+  return -missing
 }

@@ -23,14 +23,13 @@ import type { StepResult } from '../blocks/follow.ts'
 import { type Fork, finalNumberOf, type Head, isNextGone, isReorganised, nextIsGone } from '../blocks/fork.ts'
 import type { BlockWithHashes, Chain, HashStatus, Hex } from '../chains/chain.ts'
 import type { ContractWallet, ContractWallets } from '../chains/contract-wallets.ts'
+import { isHex } from '../chains/intent.ts'
 import type { WorkerCtx } from '../context.ts'
 import { findUsedNonces, runClocks } from './after-block.ts'
 import { type Observation, type Observed, recordObservations } from './record-observation.ts'
 import { recordFinalBlocksLost } from './repair.ts'
 
 type Failure = Extract<Observation, { kind: 'confirmed' }>['failure']
-
-const isHex = (text: string): text is Hex => text.startsWith('0x')
 
 /**
  * How a mined execution failed, or null. For an eoa wallet the receipt decides. For a contract wallet its own event decides,
@@ -198,14 +197,10 @@ const processBlock = async (
       // The reconciler may have found a transaction in a block that a reorganisation then replaced with this one.
       const block = { blockNumber: next.number, blockHash: next.hash }
       await recordExcluded(ctx, tx, await minedBeside(tx, { network, ...block }))
-      await recordObservations(
-        ctx,
-        tx,
-        hits.map(({ transactionId, hash }) => ({
-          transactionId,
-          observation: { kind: 'included', hash, ...block },
-        })),
+      const included = hits.map(
+        ({ transactionId, hash }): Observed => ({ transactionId, observation: { kind: 'included', hash, ...block } }),
       )
+      await recordObservations(ctx, tx, included)
     },
   })
 }

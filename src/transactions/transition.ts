@@ -261,3 +261,22 @@ const FREES_NONCE: ReadonlySet<Outcome> = new Set(['nonce_taken', 'lapsed', 'reo
 /** Whether its nonce is taken: while it is live, and for ever if one of its attempts used the nonce. */
 export const holdsNonce = (state: TransactionState): boolean =>
   !(state.kind === 'done' && FREES_NONCE.has(state.outcome))
+
+type LadderSent = {
+  readonly chosen: number
+  readonly rungs: number
+  readonly givenUp: GiveUp | null
+  /** Whether a node has ever answered to the cancel. */
+  readonly isCancelOffered: boolean
+}
+
+/**
+ * The attempts that must stay when a transaction is signed again. A rung above the chosen one was never sent and may be
+ * replaced. Once the transaction was given up, any attempt may have been sent, so all stay.
+ * @returns firstRung the number of rungs that stay, which is the index of the first new one.
+ */
+export const attemptsToKeep = (sent: LadderSent): { readonly firstRung: number; readonly isCancelKept: boolean } => {
+  const { chosen, rungs, givenUp, isCancelOffered } = sent
+  const isCancelKept = givenUp !== null || isCancelOffered
+  return { firstRung: isCancelKept ? rungs : chosen + 1, isCancelKept }
+}

@@ -36,42 +36,30 @@ export const lockWaiting = async (tx: Tx, id: string): Promise<WithAttempts> => 
  */
 export const cancelTransaction = (
   ctx: Pick<WorkerCtx, 'db' | 'audit' | 'metrics'>,
-  input: { readonly id: string; readonly actor: string },
+  { id, actor }: { readonly id: string; readonly actor: string },
 ): Promise<boolean> =>
   ctx.db.transaction(async (tx) => {
-    const { transaction, attempts } = await lockWaiting(tx, input.id)
+    const { transaction, attempts } = await lockWaiting(tx, id)
     if (transaction.chosen === transaction.rungs) return false
     if (attempts[transaction.rungs] === undefined) {
       throw new AppError('invalid_input', `It is mortal: it ends by itself after block ${transaction.validUntilBlock}.`)
     }
-    await recordObservation(ctx, tx, { transactionId: input.id, observation: { kind: 'cancel_requested' } })
+    await recordObservation(ctx, tx, { transactionId: id, observation: { kind: 'cancel_requested' } })
     const { projectId, network, rungs } = transaction
     const details = { network, hash: attempts[rungs]?.hash ?? '' }
-    await ctx.audit.record(tx, {
-      projectId,
-      actor: input.actor,
-      action: 'transaction_cancelled',
-      subject: input.id,
-      details,
-    })
+    await ctx.audit.record(tx, { projectId, actor, action: 'transaction_cancelled', subject: id, details })
     return true
   })
 
 /** Adds a job that sends the chosen attempt now. Idempotent. */
 export const retryTransaction = (
   ctx: Pick<WorkerCtx, 'db' | 'audit'>,
-  input: { readonly id: string; readonly actor: string },
+  { id, actor }: { readonly id: string; readonly actor: string },
 ): Promise<void> =>
   ctx.db.transaction(async (tx) => {
-    const { transaction } = await lockWaiting(tx, input.id)
+    const { transaction } = await lockWaiting(tx, id)
     await addBroadcastJob(tx, transaction)
     const { projectId, network, chosen } = transaction
     const details = { network, attempt: String(chosen + 1) }
-    await ctx.audit.record(tx, {
-      projectId,
-      actor: input.actor,
-      action: 'transaction_retried',
-      subject: input.id,
-      details,
-    })
+    await ctx.audit.record(tx, { projectId, actor, action: 'transaction_retried', subject: id, details })
   })

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'bun:test'
 import { Value } from '@sinclair/typebox/value'
 import fc from 'fast-check'
+import { displayAmount } from '../../src/chains/amount.ts'
 import { EVM_NETWORKS, NETWORKS, networkRows } from '../../src/chains/networks.ts'
 import { nameUuid } from '../../src/tokens/name-uuid.ts'
 import { Token } from '../../src/tokens/schema.ts'
-import { displayAmount, nativeToken, tokenOf } from '../../src/tokens/token.ts'
+import { nativeToken, tokenOf } from '../../src/tokens/token.ts'
 
 const DNS = '6ba7b810-9dad-11d1-80b4-00c04fd430c8'
 const rows = networkRows({ environment: 'mainnet', devnet: false })

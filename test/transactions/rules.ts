@@ -1,8 +1,8 @@
 // The common part of both models: the rules under test, and the claims about single steps. The rules are those of the running
 // code; a test replaces one by a broken rule and expects the exploration to find it.
 
-import { attemptsToKeep } from '../../src/transactions/attempts-to-keep.ts'
 import {
+  attemptsToKeep,
   holdsNonce,
   type Ladder,
   type TransactionEffect,
