@@ -100,20 +100,15 @@ const rowOf = (input: {
   readonly side: Side
 }): MovementRow => {
   const { network, block, movement, side } = input
-  const { transactionHash, logIndex, itemIndex } = movement
+  const { from: _from, to: _to, ...moved } = movement
+  const { transactionHash, logIndex, itemIndex } = moved
   const name = `${network}:${transactionHash}:${logIndex}:${itemIndex}:${side.address}:${side.direction}`
   return {
     id: nameUuid({ namespace: ACTIVITY_NAMESPACE, name }),
     network,
     ...side,
-    standard: movement.standard,
-    contract: movement.contract,
-    tokenId: movement.tokenId,
-    amount: movement.amount,
+    ...moved,
     blockNumber: block.number,
-    transactionHash,
-    logIndex,
-    itemIndex,
     at: new Date(block.timestampMs),
   }
 }

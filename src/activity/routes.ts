@@ -4,8 +4,7 @@ import { reachOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { answers, pagingOf } from '../http/schema.ts'
-import { itemOf } from './item.ts'
-import { listActivity } from './list.ts'
+import { itemOf, listActivity } from './list.ts'
 import { beforeOf, ListActivityQuery, WalletActivityItem } from './schema.ts'
 
 export const activityRoutes = (

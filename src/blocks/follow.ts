@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { WorkerCtx } from '../context.ts'
 
 /** `advanced`: step again at once. `caught_up`: wait first. `overtaken`: another process follows too, so stop. */
@@ -43,13 +44,4 @@ export const follow = async (
 
 /** Ends early when the process stops. */
 const pause = (milliseconds: number, signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) return resolve()
-    const end = () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', end)
-      resolve()
-    }
-    const timer = setTimeout(end, milliseconds)
-    signal.addEventListener('abort', end, { once: true })
-  })
+  sleep(milliseconds, undefined, { signal }).catch(() => {})

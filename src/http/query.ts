@@ -1,3 +1,4 @@
+import type { Network } from '../../db/words.ts'
 import { AppError } from '../errors.ts'
 import { checkText } from './text.ts'
 
@@ -23,4 +24,14 @@ const refuseBrokenEscapes = (query: string): void => {
   } catch {
     throw new AppError('invalid_input', 'The query string must be percent-encoded UTF-8.')
   }
+}
+
+const networkIn = (input: unknown): unknown =>
+  typeof input === 'object' && input !== null && 'network' in input ? input.network : undefined
+
+/** Checks that the network in a body or a query is one of this deployment. */
+export const checkNetwork = (networks: readonly Network[], input: unknown): void => {
+  const network = networkIn(input)
+  if (network === undefined || networks.some((each) => each === network)) return
+  throw new AppError('invalid_input', `Field "network" must be one of ${networks.join(', ')}.`)
 }

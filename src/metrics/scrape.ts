@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Numbers, readNumbers } from '../../db/queries/numbers.ts'
 import type { Network } from '../../db/words.ts'
 import type { Chain } from '../chains/chain.ts'
@@ -10,13 +11,8 @@ const DATABASE_TIMEOUT_MS = 2_000
 type MetricsCtx = Pick<Ctx, 'config' | 'db' | 'chains' | 'vault' | 'metrics' | 'log'>
 
 /** Waits for the promise. @returns null if it takes longer than `timeoutMs`. */
-const inTime = async <Value>(promise: Promise<Value>, timeoutMs: number): Promise<Value | null> => {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<null>((resolve) => {
-    timer = setTimeout(() => resolve(null), timeoutMs)
-  })
-  return Promise.race([promise, late]).finally(() => clearTimeout(timer))
-}
+const inTime = <Value>(promise: Promise<Value>, timeoutMs: number): Promise<Value | null> =>
+  Promise.race([promise, sleep(timeoutMs, null, { ref: false })])
 
 /** A scrape waits at most this long for a node. The next scrape uses a later answer. */
 const NODE_TIMEOUT_MS = 1_000

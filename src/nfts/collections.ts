@@ -9,18 +9,14 @@ import type { NftCollection } from '../transactions/preview-schema.ts'
 import { ownWallet } from '../wallets/get.ts'
 
 /** A collection as API answers show it; empty if it is not on the chain yet. Pure. */
-const shownCollection = (row: CollectionRow): readonly NftCollection[] =>
-  row.contractAddress === null
-    ? []
-    : [
-        {
-          network: row.network,
-          contract_address: row.contractAddress,
-          name: row.name,
-          image_url: row.imageUrl,
-          symbol: row.symbol,
-        },
-      ]
+const shownCollection = ({
+  network,
+  contractAddress,
+  name,
+  imageUrl,
+  symbol,
+}: CollectionRow): readonly NftCollection[] =>
+  contractAddress === null ? [] : [{ network, contract_address: contractAddress, name, image_url: imageUrl, symbol }]
 
 /** The collections that a wallet of the project created through this service, oldest first. */
 export const listCollections = async (

@@ -2,7 +2,7 @@ import type { Network } from '../../db/words.ts'
 import type { Signatory } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
 import type { Remember } from '../idempotency/once.ts'
-import { parseAmount, parseTokenId } from '../transactions/intent.ts'
+import { parseAmount, parseQuantity, UINT256_END } from '../transactions/intent.ts'
 import { type Submitted, submitIntent } from '../transactions/submit.ts'
 import { resolveSigner, walletOf } from '../wallets/signer.ts'
 
@@ -22,7 +22,7 @@ export const transferNft = async (ctx: Ctx, input: TransferNftInput): Promise<Su
   const { chain, address } = signer
   const contract = chain.parseContract(input.contractAddress, 'contract_address')
   const recipient = chain.parseAddress(input.recipient, 'recipient')
-  const tokenId = parseTokenId(input.tokenId, 'token_id')
+  const tokenId = parseQuantity(input.tokenId, 'token_id', UINT256_END)
   const amount = parseAmount(input.amount ?? '1', 'amount')
   const wallet = await walletOf(ctx, { ...input, signer })
   return submitIntent(ctx, {

@@ -68,17 +68,18 @@ const hoist = (value: unknown, known: Known): unknown => {
 const asJson = (content: unknown): Json =>
   isJson(content) ? { content: { 'application/json': Object.values(content)[0] } } : {}
 
-const withMeanings = (responses: unknown): unknown =>
-  isJson(responses)
-    ? Object.fromEntries(
-        Object.entries(responses).map(([status, response]) => [
-          status,
-          isJson(response)
-            ? { ...response, ...asJson(response.content), description: MEANING[status] ?? status }
-            : response,
-        ]),
-      )
-    : responses
+/** Each value of an object, changed; what is no object is taken for an empty one. */
+const mapped = (value: unknown, change: (each: Json, name: string) => unknown): Json =>
+  Object.fromEntries(
+    Object.entries(isJson(value) ? value : {}).map(([name, each]) => [name, change(isJson(each) ? each : {}, name)]),
+  )
+
+const withMeanings = (responses: unknown): Json =>
+  mapped(responses, (response, status) => ({
+    ...response,
+    ...asJson(response.content),
+    description: MEANING[status] ?? status,
+  }))
 
 /** Names of operations that cannot be derived from the path. */
 const OPERATIONS: Readonly<Record<string, string>> = {
@@ -120,16 +121,8 @@ export const describe = (input: {
       ...(security === null ? {} : { security }),
     }
   }
-  const paths = Object.fromEntries(
-    Object.entries(input.paths).map(([path, operations]) => [
-      path,
-      Object.fromEntries(
-        Object.entries(isJson(operations) ? operations : {}).map(([method, operation]) => [
-          method,
-          hoist(operationOf(path, method, isJson(operation) ? operation : {}), known),
-        ]),
-      ),
-    ]),
+  const paths = mapped(input.paths, (operations, path) =>
+    mapped(operations, (operation, method) => hoist(operationOf(path, method, operation), known)),
   )
   return {
     openapi: '3.1.0',

@@ -1,22 +1,7 @@
-import { readFile } from 'node:fs/promises'
-import { fileURLToPath } from 'node:url'
-
-/** The viewer's files come from our own dependencies: people type keys into this page, so it loads nothing from elsewhere. */
-const ASSETS: Readonly<Record<string, string>> = {
+/** The viewer's files, with their types. They come from our own dependencies: people type keys into this page, so it loads nothing from elsewhere. */
+export const ASSETS: Readonly<Record<string, string>> = {
   'swagger-ui.css': 'text/css; charset=utf-8',
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
-}
-
-export const ASSET_NAMES = Object.keys(ASSETS)
-
-/** @param name one of ASSET_NAMES. @returns null for any other. */
-export const viewerAsset = async (
-  name: string,
-): Promise<{ readonly type: string; readonly bytes: Uint8Array } | null> => {
-  const type = ASSETS[name]
-  if (type === undefined) return null
-  const bytes = await readFile(fileURLToPath(import.meta.resolve(`swagger-ui-dist/${name}`)))
-  return { type, bytes }
 }
 
 export const CONTENT_SECURITY_POLICY =

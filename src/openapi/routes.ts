@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
 import { toOpenAPISchema } from '@elysiajs/openapi'
 import { type AnyElysia, Elysia } from 'elysia'
 import type { Ctx } from '../context.ts'
 import { describe } from './document.ts'
-import { ASSET_NAMES, CONTENT_SECURITY_POLICY, PAGE, SCRIPT, viewerAsset } from './page.ts'
+import { ASSETS, CONTENT_SECURITY_POLICY, PAGE, SCRIPT } from './page.ts'
 
 const hidden = { detail: { hide: true } }
 const scriptDigest = createHash('sha256').update(SCRIPT).digest('base64')
@@ -43,15 +45,13 @@ export const openapiRoutes = (ctx: Pick<Ctx, 'config' | 'chains'>, app: () => An
       },
       hidden,
     )
-  for (const name of ASSET_NAMES) {
+  for (const [name, type] of Object.entries(ASSETS)) {
     viewer.get(
       `/${name}`,
-      async ({ set }) => {
-        const asset = await viewerAsset(name)
-        if (asset === null) throw new Error(`the viewer's ${name} is missing`)
-        set.headers['content-type'] = asset.type
+      ({ set }) => {
+        set.headers['content-type'] = type
         set.headers['cache-control'] = 'max-age=3600'
-        return asset.bytes
+        return readFile(fileURLToPath(import.meta.resolve(`swagger-ui-dist/${name}`)))
       },
       hidden,
     )

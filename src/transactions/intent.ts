@@ -14,7 +14,7 @@ type UnsignedTransactionText = {
   readonly asset_id?: string
 }
 
-const UINT256_END = 1n << 256n
+export const UINT256_END = 1n << 256n
 const UINT64_END = 1n << 64n
 /** Above this a number is not exact. */
 const NONCE_END = 1n << 53n
@@ -32,8 +32,6 @@ export const parseQuantity = (text: string, field: string, end: bigint): bigint 
   )
 }
 
-export const parseTokenId = (text: string, field: string): bigint => parseQuantity(text, field, UINT256_END)
-
 /** An amount in base units: plain decimal digits, at least 1. */
 export const parseAmount = (text: string, field: string): bigint => {
   const amount = /^[0-9]{1,78}$/.test(text) ? BigInt(text) : 0n
@@ -41,12 +39,13 @@ export const parseAmount = (text: string, field: string): bigint => {
   throw new AppError('invalid_input', `Field "${field}" must be from 1 to 2^256 - 1 in plain decimal digits.`)
 }
 
-/** The fees that a request fixes. */
+/** The fees that a request fixes. @param prefix of the fields' names in errors. */
 export const parseFees = (
   text: Pick<UnsignedTransactionText, 'maxFeePerGas' | 'maxPriorityFeePerGas'>,
+  prefix = '',
 ): Pick<Intent, 'maxFeePerGas' | 'maxPriorityFeePerGas'> => {
   const fee = (name: 'maxFeePerGas' | 'maxPriorityFeePerGas') =>
-    text[name] === undefined ? {} : { [name]: parseQuantity(text[name], name, UINT256_END) }
+    text[name] === undefined ? {} : { [name]: parseQuantity(text[name], prefix + name, UINT256_END) }
   return { ...fee('maxFeePerGas'), ...fee('maxPriorityFeePerGas') }
 }
 
@@ -64,8 +63,6 @@ export const parseHex = (text: string, field: string): Hex => {
 
 /** Parses an `unsigned_transaction` and checks it without a node. */
 export const parseIntent = (chain: Chain, text: UnsignedTransactionText, field = 'unsigned_transaction'): Intent => {
-  const quantity = (name: 'gasLimit' | 'maxFeePerGas' | 'maxPriorityFeePerGas', end: bigint) =>
-    text[name] === undefined ? {} : { [name]: parseQuantity(text[name], `${field}.${name}`, end) }
   const input = parseHex(text.input || '0x', `${field}.input`)
   if (text.to === undefined && input === '0x') {
     throw new AppError(
@@ -80,9 +77,8 @@ export const parseIntent = (chain: Chain, text: UnsignedTransactionText, field =
     to: text.to === undefined ? null : chain.parseAddress(text.to, `${field}.to`),
     value: text.value === undefined ? 0n : parseQuantity(text.value, `${field}.value`, UINT256_END),
     input,
-    ...quantity('gasLimit', UINT64_END),
-    ...quantity('maxFeePerGas', UINT256_END),
-    ...quantity('maxPriorityFeePerGas', UINT256_END),
+    ...(text.gasLimit === undefined ? {} : { gasLimit: parseQuantity(text.gasLimit, `${field}.gasLimit`, UINT64_END) }),
+    ...parseFees(text, `${field}.`),
     ...(text.era === undefined ? {} : { era: Number(parseQuantity(text.era, `${field}.era`, NONCE_END)) }),
     ...(text.asset_id === undefined ? {} : { feeAsset: chain.parseFeeAsset(text.asset_id, `${field}.asset_id`) }),
     ...(text.nonce === undefined ? {} : { nonce: Number(parseQuantity(text.nonce, `${field}.nonce`, NONCE_END)) }),

@@ -15,7 +15,12 @@ type PreviewInput = Reach & {
   readonly unsignedTransactions: readonly Parameters<typeof parseIntent>[1][]
 }
 
-type Facts = ReadonlyMap<string, AddressFacts>
+/** What is known about the addresses of a preview. */
+type Known = {
+  readonly chain: Chain
+  readonly facts: ReadonlyMap<string, AddressFacts>
+  readonly displays: TokenDisplays
+}
 
 /** A preview makes several requests, one after the other; all together may take this many times the limit of one. */
 const NODE_TIMEOUTS_MAX = 3
@@ -55,11 +60,11 @@ const previewAll = async (ctx: Pick<Ctx, 'db' | 'chains'>, input: PreviewInput):
     chain.facts(addresses.filter((address) => !called.has(address))),
     tokenDisplays(ctx.db, { chain, addresses }),
   ])
-  const facts = new Map([...called, ...moved])
+  const known = { chain, displays, facts: new Map([...called, ...moved]) }
   return intents.map((intent, index) => {
     const preview = previews[index]
     if (preview === undefined) throw new Error('the chain previewed fewer transactions than it was given')
-    return resultOf({ chain, from, intent, preview, facts, displays })
+    return resultOf(known, { from, intent, preview })
   })
 }
 
@@ -73,19 +78,14 @@ const addressesIn = (intents: readonly Intent[], previews: readonly Preview[]): 
   return [...addresses]
 }
 
-const resultOf = (input: {
-  readonly chain: Chain
-  readonly from: string
-  readonly intent: Intent
-  readonly preview: Preview
-  readonly facts: Facts
-  readonly displays: TokenDisplays
-}): PreviewResult => {
-  const { chain, from, intent, preview, facts, displays } = input
-  const { network } = chain
+const resultOf = (
+  known: Known,
+  { from, intent, preview }: { readonly from: string; readonly intent: Intent; readonly preview: Preview },
+): PreviewResult => {
+  const { chain, facts, displays } = known
   const called = intent.to === null ? undefined : facts.get(intent.to)
   return {
-    network,
+    network: chain.network,
     from,
     to: intent.to ?? '',
     contract:
@@ -96,45 +96,31 @@ const resultOf = (input: {
     arguments: preview.decoded === null ? null : { ...preview.decoded.arguments },
     simulation: {
       success: preview.success,
-      asset_changes: preview.changes?.map((change) => changeOf({ chain, change, facts, displays })) ?? null,
+      asset_changes: preview.changes?.map((change) => changeOf(known, change)) ?? null,
       error: preview.error,
-      ...(preview.feeInAsset === undefined
-        ? {}
-        : { fee: fungible({ network, facts, displays, ...preview.feeInAsset }) }),
+      ...(preview.feeInAsset === undefined ? {} : { fee: fungible(known, preview.feeInAsset) }),
     },
   }
 }
 
-const fungible = (input: {
-  readonly network: Network
-  readonly facts: Facts
-  readonly displays: TokenDisplays
-  readonly contract: string
-  readonly amount: bigint
-}) => {
-  const { network, facts, displays, contract, amount } = input
-  const known = facts.get(contract) ?? { isContract: true, standard: 'erc20', name: '', symbol: '', decimals: 0 }
-  const token = tokenOf({ network, address: contract, facts: known, display: displays.get(contract) })
+const fungible = (
+  { chain: { network }, facts, displays }: Known,
+  { contract, amount }: { readonly contract: string; readonly amount: bigint },
+) => {
+  const said = facts.get(contract) ?? { name: '', symbol: '', decimals: 0 }
+  const token = tokenOf({ network, address: contract, facts: said, display: displays.get(contract) })
   return { amount: displayAmount(amount, token.decimals), raw_amount: amount.toString(), token }
 }
 
-const changeOf = (input: {
-  readonly chain: Chain
-  readonly change: Movement
-  readonly facts: Facts
-  readonly displays: TokenDisplays
-}): AssetChange => {
-  const { chain, change, facts, displays } = input
-  const { network } = chain
-  const { from, to, contract, tokenId } = change
-  const moved = { from, to, raw_amount: change.amount.toString() }
+const changeOf = (known: Known, { from, to, contract, tokenId, amount }: Movement): AssetChange => {
+  const moved = { from, to, raw_amount: amount.toString() }
   if (contract === null) {
-    const token = nativeToken(chain)
-    return { ...moved, amount: displayAmount(change.amount, token.decimals), token, nft: null }
+    const token = nativeToken(known.chain)
+    return { ...moved, amount: displayAmount(amount, token.decimals), token, nft: null }
   }
   if (tokenId !== null) {
     const nft = { owner_wallet_address: to, contract_address: contract, token_id: tokenId.toString(), metadata: null }
-    return { ...moved, amount: change.amount.toString(), token: null, nft }
+    return { ...moved, amount: moved.raw_amount, token: null, nft }
   }
-  return { ...moved, ...fungible({ network, facts, displays, contract, amount: change.amount }), nft: null }
+  return { ...moved, ...fungible(known, { contract, amount }), nft: null }
 }

@@ -42,15 +42,9 @@ export type Observation =
       readonly contractAddress: string | null
     }
   | { readonly kind: 'finalized' }
-  | { readonly kind: 'nonce_taken' }
-  | { readonly kind: 'dropped' }
-  | { readonly kind: 'underpriced' }
-  | Extract<TransactionEvent, { kind: 'clock' }>
-  | { readonly kind: 'cancel_requested' }
   | { readonly kind: 'resumed'; readonly hash: string; readonly cancelHash: string }
-  | { readonly kind: 'sped_up'; readonly first: number }
-  | { readonly kind: 'wallet_not_deployed' }
-  | { readonly kind: 'lapsed' }
+  // These are events as they are.
+  | Exclude<TransactionEvent, { kind: 'accepted' | 'included' | 'excluded' | 'confirmed' | 'finalized' | 'resumed' }>
 
 export const FAILURE_SENTENCES: Record<FailureCode | 'lapsed', string> = {
   execution_reverted: 'The transaction was mined, and its execution reverted.',

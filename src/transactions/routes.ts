@@ -6,13 +6,14 @@ import type { Ctx } from '../context.ts'
 import { answers, describedAs, shownSubmitted, TransactionResult } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
 import { parseFees } from './intent.ts'
-import { SignedMessage, SignMessageBody } from './message-schema.ts'
 import { previewTransactions } from './preview.ts'
 import { PreviewBody, PreviewBundleBody, PreviewResult } from './preview-schema.ts'
 import {
   BatchBody,
   RawTransaction,
   SignBody,
+  SignedMessage,
+  SignMessageBody,
   SpeedUpBody,
   StatusByHashQuery,
   StatusByIdQuery,

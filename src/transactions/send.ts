@@ -4,7 +4,7 @@ import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import type { Remember } from '../idempotency/once.ts'
 import { resolveSigner, walletOf } from '../wallets/signer.ts'
-import { parseIntent } from './intent.ts'
+import { parseIntent, UINT256_END } from './intent.ts'
 import { batchUnsupported } from './sending.ts'
 import type { SignInput } from './sign.ts'
 import { type Submitted, submitIntent } from './submit.ts'
@@ -28,8 +28,6 @@ type BatchInput = Omit<SignInput, 'unsignedTransaction'> & {
 
 /** A batch is one transaction: its elements cannot have their own fees, gas and nonce. */
 const NOT_IN_A_BATCH = ['gasLimit', 'maxFeePerGas', 'maxPriorityFeePerGas', 'nonce'] as const satisfies (keyof Intent)[]
-
-const UINT256_END = 1n << 256n
 
 const elementOf = (intent: Intent, field: string): Intent => {
   const set = NOT_IN_A_BATCH.find((name) => intent[name] !== undefined)

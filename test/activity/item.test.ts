@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { itemOf } from '../../src/activity/item.ts'
 import type { Activity } from '../../src/activity/list.ts'
+import { itemOf } from '../../src/activity/list.ts'
 import { createNodelessEvmChain } from '../../src/chains/evm/nodeless.ts'
 import { evmNetworkRow } from '../../src/chains/networks.ts'
 
