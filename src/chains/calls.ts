@@ -28,7 +28,7 @@ export type DeclaredAbiItem = {
 /** Reads the JSON ABIs that operators add. Only for families with ABIs. */
 export type AbiFiles = {
   readonly bytesMax: number
-  /** Pure. */
+  /** Each signature once, with the contract's name from an artifact; null if it has none. Pure. */
   parse(text: string): { readonly contractName: string | null; readonly items: readonly DeclaredAbiItem[] }
 }
 

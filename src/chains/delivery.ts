@@ -7,13 +7,8 @@ import type { Hex } from './intent.ts'
  * because the transaction may be in a pool.
  */
 export type BroadcastOutcome =
-  | { readonly kind: 'accepted' }
-  | { readonly kind: 'nonce_too_low' }
-  | { readonly kind: 'nonce_too_high' }
-  | { readonly kind: 'underpriced'; readonly reason: string }
-  | { readonly kind: 'insufficient_funds'; readonly reason: string }
-  | { readonly kind: 'rejected'; readonly reason: string }
-  | { readonly kind: 'unknown'; readonly reason: string }
+  | { readonly kind: 'accepted' | 'nonce_too_low' | 'nonce_too_high' }
+  | { readonly kind: 'underpriced' | 'insufficient_funds' | 'rejected' | 'unknown'; readonly reason: string }
 
 /** The status of a transaction. `unknown`: the node does not know it, or cannot tell its outcome (`reason` says why). */
 export type HashStatus =

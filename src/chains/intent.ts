@@ -44,28 +44,18 @@ export const sumOfValues = (intents: readonly Intent[]): bigint => intents.reduc
 export const destinationsOf = (intents: readonly Intent[]): readonly string[] => intents.flatMap(({ to }) => to ?? [])
 
 /** A complete transaction without its signature (EIP-1559, type 2). */
-export type EvmUnsigned = {
+export type EvmUnsigned = Required<Omit<Intent, 'era' | 'feeAsset' | 'madeBy'>> & {
   readonly family: 'evm'
   readonly chainId: number
-  readonly nonce: number
-  readonly to: string | null
-  readonly value: bigint
-  readonly input: Hex
-  readonly gasLimit: bigint
-  readonly maxFeePerGas: bigint
-  readonly maxPriorityFeePerGas: bigint
 }
 
-/** A complete extrinsic without its signature. It is mortal: it cannot be included after `validUntilBlock`. */
-export type SubstrateUnsigned = {
+/**
+ * A complete extrinsic without its signature. It is mortal: it cannot be included after `validUntilBlock`. The gas limit is 0
+ * if the intent has none.
+ */
+export type SubstrateUnsigned = Required<Pick<Intent, 'to' | 'value' | 'input' | 'gasLimit' | 'nonce'>> & {
   readonly family: 'substrate'
   readonly from: string
-  readonly nonce: number
-  /** The fields of the intent; the gas limit is 0 if there is none. */
-  readonly to: string | null
-  readonly value: bigint
-  readonly input: Hex
-  readonly gasLimit: bigint
   /** SCALE: pallet, call, arguments. */
   readonly call: Hex
   readonly tip: bigint

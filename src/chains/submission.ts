@@ -28,15 +28,11 @@ export type PreparedFeeAsset = {
   readonly balance: bigint
 }
 
-export type Prepared = {
+export type Prepared = Pick<AccountState, 'minedCount' | 'pendingCount' | 'balance'> & {
   /** Its nonce is the pending transaction count unless the intent fixed one. */
   readonly unsigned: Unsigned
   /** The same transaction at market fees; equal to `unsigned` unless the intent fixed its fees. */
   readonly atMarket: Unsigned
-  /** The number of the sender's transactions that are mined, and of those that are mined or in the node's pool. */
-  readonly minedCount: number
-  readonly pendingCount: number
-  readonly balance: bigint
   /**
    * The most that this transaction can take from the sender: value, gas at the fee cap, and the network's surcharge. For a
    * Substrate call whose cost is not fully known, the part that is known.
@@ -91,8 +87,7 @@ export type Submission = {
     from: string,
     options: { readonly nonce: number; readonly asIfDeployed?: ContractWallet | undefined },
   ): Promise<Unsigned>
-  /** Mined and pending transaction counts of a sender. */
-  transactionCounts(address: string): Promise<{ readonly minedCount: number; readonly pendingCount: number }>
+  transactionCounts(address: string): Promise<Pick<AccountState, 'minedCount' | 'pendingCount'>>
   /** For operators: what determines whether the sender's next transaction can be mined. */
   accountState(address: string): Promise<AccountState>
   /** The sender's mined count at the end of a final block; null if the node lacks that state. */

@@ -2,7 +2,7 @@
 // Truffle). The file is untrusted: anything that could not be decoded or shown later is refused, with the place in the error.
 
 import { AppError } from '../../errors.ts'
-import type { AbiInput, DeclaredAbiItem } from '../chain.ts'
+import type { AbiFiles, AbiInput, DeclaredAbiItem } from '../chain.ts'
 import { isRecord, type JsonRecord } from '../node/wire.ts'
 import { layoutOf, selectorOf, signatureOf } from './abi-types.ts'
 
@@ -22,7 +22,8 @@ const OTHER_TYPES = ['constructor', 'event', 'fallback', 'receive']
 
 const refused = (sentence: string): AppError => new AppError('invalid_input', sentence)
 
-type Counter = { left: number }
+/** The parameters that may still follow, and the depth of tuples. */
+type Bounds = { readonly counter: { left: number }; readonly depth: number }
 
 const nameIn = (value: unknown, at: string): string => {
   if (typeof value !== 'string' || value.length > NAME_LENGTH_MAX || !IDENTIFIER.test(value)) {
@@ -33,12 +34,7 @@ const nameIn = (value: unknown, at: string): string => {
   return value
 }
 
-const inputIn = (
-  value: unknown,
-  at: string,
-  bounds: { readonly counter: Counter; readonly depth: number },
-): AbiInput => {
-  const { counter, depth } = bounds
+const inputIn = (value: unknown, at: string, { counter, depth }: Bounds): AbiInput => {
   counter.left -= 1
   if (counter.left < 0 || depth > DEPTH_MAX) {
     throw refused(`The ABI's ${at} goes beyond ${PARAMETERS_MAX} parameters or ${DEPTH_MAX} tuples within each other.`)
@@ -59,11 +55,7 @@ const inputIn = (
   return input
 }
 
-const inputsIn = (
-  value: unknown,
-  at: string,
-  bounds: { readonly counter: Counter; readonly depth: number },
-): readonly AbiInput[] => {
+const inputsIn = (value: unknown, at: string, bounds: Bounds): readonly AbiInput[] => {
   if (!Array.isArray(value)) throw refused(`The ABI's ${at} must have a list of inputs or components.`)
   return value.map((each: unknown, index) => inputIn(each, `${at}, parameter ${index},`, bounds))
 }
@@ -99,13 +91,8 @@ const abiIn = (json: unknown): readonly unknown[] => {
   return abi
 }
 
-/**
- * The functions and errors of a JSON ABI, each signature once.
- * @returns also the contract name from the artifact; null if it has none.
- */
-export const parseAbiFile = (
-  text: string,
-): { readonly contractName: string | null; readonly items: readonly DeclaredAbiItem[] } => {
+/** See `AbiFiles.parse`. */
+export const parseAbiFile: AbiFiles['parse'] = (text) => {
   const json = parsed(text)
   const bySignature = new Map<string, DeclaredAbiItem>()
   for (const [index, value] of abiIn(json).entries()) {

@@ -55,7 +55,7 @@ const ours = (unsigned: Unsigned): EvmUnsigned => {
 export const createEvmChain = ({ row, memory, onTrouble = () => {}, ...node }: EvmChainInput): Chain => {
   const { network, chainId } = row
   const known = identified({ plain: createRpc({ ...node, network }), network, identity: identityOf(chainId) })
-  const { rpc, bulk, outbound, readChainId, confirm } = withTroubleReported(known, onTrouble)
+  const { rpc, bulk, outbound, readChainId, confirm } = withTroubleReported({ network, node: known }, onTrouble)
   const limits = createLimits()
   const tracing: Tracing = { tracer: 'unknown', noBlockReceipts: false }
   const facts: Chain['facts'] = (addresses) => readAddressFacts({ rpc, memory, network }, addresses)

@@ -1,13 +1,13 @@
-// An intent becomes a transaction: one batch asks for everything; only a revert or an empty purse asks again.
-// Estimates name no fees, so a node cannot mistake missing gas money for a revert: whether the sender can pay is judged
-// here, from the balance in the same batch.
+// Makes a transaction from an intent. One batch asks for everything; only a revert or a lack of funds needs more questions.
+// Estimates have no fees, so that a node cannot report missing funds for gas as a revert. Whether the sender can pay is checked
+// here, by the balance from the same batch.
 
 import { formatUnits } from 'viem'
 import { AppError } from '../../errors.ts'
-import type { ChainMemory, EvmUnsigned, Intent, Prepared, PrepareOptions, RecordedIntent } from '../chain.ts'
+import type { EvmUnsigned, Intent, Prepared, PrepareOptions, RecordedIntent } from '../chain.ts'
 import type { ContractWallet } from '../contract-wallets.ts'
 import type { EvmNetworkRow } from '../networks.ts'
-import { type Answer, type Question, question, type Rpc } from '../node/rpc.ts'
+import { type Answer, type Question, question } from '../node/rpc.ts'
 import { bytes, quantity, record } from '../node/wire.ts'
 import { runBundle } from './bundle.ts'
 import { transactionObject } from './call.ts'
@@ -16,40 +16,34 @@ import { describeFailures, type Failed, failedBy, failedIn } from './failures.ts
 import { assertRelayed, chooseFees, marketFees } from './fees.ts'
 import { dataOnlyGas, intrinsicGas } from './intrinsic.ts'
 import { l1FeeQuestion } from './l1-fee.ts'
-import type { SimulationLimits } from './limits.ts'
+import type { NodeContext } from './limits.ts'
 import { assertBelowCeiling, historyQuestion, marketOf } from './market.ts'
 import { isExecutionFailure, isNoFunds, isPendingMissing } from './node-errors.ts'
 import { asDeployed } from './safe/storage.ts'
 import { type Overrides, overridesObject } from './simulate.ts'
 import { type Fees, fillIn, worstCost } from './unsigned.ts'
 
-/** Estimates are nearly exact, and the state moves on until the transaction is mined. A plain transfer needs no margin. */
+/** The state may change until the transaction is mined. A plain transfer needs no margin. */
 const ESTIMATE_MARGIN_PERCENT = 20n
 /**
- * What was used is less than what is needed: refunds (EIP-3529) give back up to a fifth, and each inner call keeps a
- * 64th behind (EIP-150).
+ * More gas is needed than used: refunds (EIP-3529) return up to a fifth, and each inner call leaves a 64th to its caller
+ * (EIP-150).
  */
 const GAS_USED_MARGIN_PERCENT = 50n
 const TRANSACTION_GAS = 21_000n
-/** go-ethereum stops its search 1.5 % above what is needed (eth/gasestimator). */
+/** go-ethereum's estimate is up to 1.5 % too high (eth/gasestimator). */
 const ESTIMATE_ERROR_PERCENT = 3n
-/** What the sender is given to estimate the gas of a transfer that it cannot pay. */
+/** The assumed balance for estimating a transfer that the sender cannot pay. */
 const RICH = 2n ** 200n
 
-/** The node, its network as data, what was learnt of it, and what the operator declared. */
-type PrepareContext = {
-  readonly rpc: Rpc
-  readonly row: EvmNetworkRow
-  readonly limits: SimulationLimits
-  readonly memory: Pick<ChainMemory, 'readAbiItems'>
-}
+type PrepareContext = Omit<NodeContext, 'network'> & { readonly row: EvmNetworkRow }
 
 const raised = (amount: bigint, percent: bigint): bigint => amount + (amount * percent) / 100n
 
-/** The state that a transaction will meet, as far as the node can tell. */
+/** The state on which the transaction will run, as far as the node knows. */
 const stateOf = ({ limits }: PrepareContext): string => (limits.lacks('pending') ? 'latest' : 'pending')
 
-/** `overrides` are what is assumed of the state, for the question alone. */
+/** `overrides`: assumptions about the state. */
 type Sending = { readonly from: string; readonly intent: Intent; readonly overrides: Overrides }
 
 const sendingOf = (intent: Intent, from: string, asIfDeployed: ContractWallet | undefined): Sending => ({
@@ -58,14 +52,13 @@ const sendingOf = (intent: Intent, from: string, asIfDeployed: ContractWallet | 
   overrides: asIfDeployed === undefined ? {} : asDeployed(asIfDeployed),
 })
 
-/** A node is asked in the plain form wherever nothing is assumed. */
 const gasParams = (context: PrepareContext, { from, intent, overrides }: Sending): readonly unknown[] => [
   transactionObject(from, intent),
   stateOf(context),
   ...(Object.keys(overrides).length === 0 ? [] : [overridesObject(overrides)]),
 ]
 
-/** A caller's gas limit is kept; whether the call succeeds within it is asked all the same. */
+/** The caller's gas limit is kept, but the call is simulated with it. */
 const gasQuestion = (context: PrepareContext, sending: Sending): Question<bigint> => {
   const { gasLimit } = sending.intent
   const params = gasParams(context, sending)
@@ -76,20 +69,20 @@ const gasQuestion = (context: PrepareContext, sending: Sending): Question<bigint
   })
 }
 
-/** The same once more on the newest block, for a node that turns out to have no pending state. */
+/** If the node has no pending state, asks again on the newest block. */
 const settleGas = async (context: PrepareContext, sending: Sending, gas: Answer<bigint>): Promise<Answer<bigint>> => {
   if (gas.ok || !isPendingMissing(gas.error)) return gas
   context.limits.learn('pending')
   return context.rpc.try(gasQuestion(context, sending))
 }
 
-/** Asked only where the caller fixed a gas limit: an estimate never exceeds a block. */
+/** Needed only if the caller fixed a gas limit: an estimate never exceeds a block. */
 const blockGasLimitQuestion = (intent: Intent): Question<bigint> | null =>
   intent.gasLimit === undefined
     ? null
     : question('eth_getBlockByNumber', ['latest', false], (block) => quantity(record(block).gasLimit))
 
-/** Recorded all the same, it would be refused by every node, and the sender's later nonces with it. */
+/** Every node would refuse the transaction, and it would block the sender's later nonces. */
 const assertFitsBlock = (intent: Intent, blockGasLimit: bigint | null): void => {
   if (intent.gasLimit === undefined || blockGasLimit === null || intent.gasLimit <= blockGasLimit) return
   throw new AppError(
@@ -123,13 +116,13 @@ const insufficient = (
   )
 }
 
-/** The gas that the call would take if the sender could pay its value; null where that cannot be told. */
+/** Estimates the gas as if the sender could pay the value. */
 const estimateRich = (context: PrepareContext, sending: Sending): Promise<Answer<bigint>> => {
   const overrides = { ...sending.overrides, [sending.from]: { balance: RICH } }
   return context.rpc.try(question('eth_estimateGas', gasParams(context, { ...sending, overrides }), quantity))
 }
 
-/** @returns the error to throw: what is needed and what is there, behind the sender's own pending transactions. */
+/** @returns the error to throw, with the amount needed and the balance after the sender's pending transactions. */
 const explainNoFunds = async (
   context: PrepareContext,
   sending: Sending,
@@ -150,24 +143,24 @@ type Judged = Sending & {
   readonly gas: Answer<bigint>
 }
 
-/** The gas limit of what stands on its own. @throws execution_reverted */
+/** The gas limit by the estimate alone. @throws execution_reverted */
 const alone = async (context: PrepareContext, { intent, gas }: Pick<Judged, 'intent' | 'gas'>): Promise<bigint> => {
   if (gas.ok) return marginOf(intent, gas.value)
   throw await reverted(context, { to: intent.to, failed: failedBy(gas.error), cause: gas.error })
 }
 
-/** A refusal may be older than the block in which what it depends on was mined. */
+/** Asks again, because the first answer may be older than the block with a transaction that this one depends on. */
 const askedAgain = async (context: PrepareContext, sending: Sending): Promise<Answer<bigint>> => {
   const gas = await context.rpc.try(gasQuestion(context, sending))
   if (!gas.ok && !isExecutionFailure(gas.error)) throw context.rpc.refusal(gas.error)
   return gas
 }
 
-/** Runs first what was recorded before, in case this one depends on it. @returns the gas limit */
+/** Simulates the transaction after the pending ones, in case it depends on them. @returns the gas limit */
 const judgeAfterPending = async (context: PrepareContext, judged: Judged): Promise<bigint> => {
   const { intent, from, gas } = judged
   const live = await notYetMined(context.rpc, await judged.pending())
-  // Only a creation, or a call of another contract, puts code at an address that has none.
+  // Only a creation or a call of another contract can put code at an address without code.
   const mayMatter = (each: RecordedIntent) =>
     !gas.ok || each.to === null || (each.input !== '0x' && each.to !== intent.to)
   if (!gas.ok && live.length === 0) return alone(context, { intent, gas: await askedAgain(context, judged) })
@@ -182,10 +175,10 @@ const judgeAfterPending = async (context: PrepareContext, judged: Judged): Promi
 }
 
 /**
- * Whether a call took so little that there seems to be no contract at its address: it may be one that is not created yet,
- * and then the estimate is far too low.
+ * Whether a call needs so little gas that its target seems to have no code. If a pending transaction creates the contract, the
+ * estimate is far too low.
  */
-const ranNothing = (intent: Intent, gas: bigint): boolean =>
+const seemsWithoutCode = (intent: Intent, gas: bigint): boolean =>
   intent.to !== null &&
   intent.input !== '0x' &&
   intent.gasLimit === undefined &&
@@ -208,10 +201,10 @@ export const prepare = async (
     gasQuestion(context, sending),
     blockGasLimitQuestion(intent),
   ])
-  const [mined, pending, purse, feeHistory, l1Fee, firstGas, blockGasLimit] = answers
+  const [mined, pending, balanceAnswer, feeHistory, l1Fee, firstGas, blockGasLimit] = answers
   assertFitsBlock(intent, rpc.need(blockGasLimit))
   const counts = countsOf(rpc.need(mined), rpc.need(pending))
-  const balance = rpc.need(purse)
+  const balance = rpc.need(balanceAnswer)
   const surcharge = rpc.need(l1Fee) ?? 0n
   const market = await marketOf(context, rpc.need(feeHistory))
   assertBelowCeiling(intent, market, row)
@@ -220,7 +213,7 @@ export const prepare = async (
   const gas = await settleGas(context, sending, firstGas)
   if (!gas.ok && isNoFunds(gas.error)) throw await explainNoFunds(context, sending, { fees, surcharge })
   if (!gas.ok && !isExecutionFailure(gas.error)) throw rpc.refusal(gas.error)
-  const standsAlone = gas.ok && !ranNothing(intent, gas.value)
+  const standsAlone = gas.ok && !seemsWithoutCode(intent, gas.value)
   const judged = { ...sending, gas, pending: options.pending }
   const gasLimit = standsAlone ? await alone(context, judged) : await judgeAfterPending(context, judged)
   const unsigned = fillIn(intent, { ...fees, row, nonce: intent.nonce ?? counts.pendingCount, gasLimit })
@@ -241,7 +234,7 @@ const estimateForSigning = async (context: PrepareContext, sending: Sending): Pr
   return alone(context, { intent, gas })
 }
 
-/** The fees of what is only signed: a node is asked where the caller left one open. */
+/** The fees for signing only. The node is asked only if the caller left one open. */
 const feesForSigning = async (context: PrepareContext, intent: Intent): Promise<Fees> => {
   const { maxFeePerGas, maxPriorityFeePerGas } = intent
   if (maxFeePerGas !== undefined && maxPriorityFeePerGas !== undefined) return { maxFeePerGas, maxPriorityFeePerGas }
@@ -250,10 +243,7 @@ const feesForSigning = async (context: PrepareContext, intent: Intent): Promise<
   return chooseFees(intent, market)
 }
 
-/**
- * Fees and gas for signing: a sender without money may sign as well.
- * @throws fee_ceiling_reached
- */
+/** See `Submission.fill`. A sender without funds can sign too. @throws fee_ceiling_reached */
 export const fill = async (
   context: PrepareContext,
   input: {

@@ -1,13 +1,18 @@
-import { type EvmNetworkFile, GWEI } from './network.ts'
-
-const LOGO = 'https://raw.githubusercontent.com/trustwallet/assets/master/blockchains/avalanchec/info/logo.png'
+import { type EvmNetworkFile, GWEI, logoUrlOf } from './network.ts'
 
 export const avalanche = {
   network: 'Avalanche',
   family: 'evm',
   // chainlist of ethereum-lists.
   chainIds: { testnet: 43_113, mainnet: 43_114 },
-  coin: { word: 'AVAX', name: 'Avalanche', symbol: 'AVAX', decimals: 18, displayDecimals: 4, logoUrl: LOGO },
+  coin: {
+    word: 'AVAX',
+    name: 'Avalanche',
+    symbol: 'AVAX',
+    decimals: 18,
+    displayDecimals: 4,
+    logoUrl: logoUrlOf('avalanchec'),
+  },
   explorerUrls: { testnet: 'https://testnet.snowtrace.io', mainnet: 'https://snowtrace.io' },
   minPriorityFeeWei: GWEI / 1_000n,
   believedTipWei: 20n * GWEI,

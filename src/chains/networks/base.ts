@@ -1,13 +1,11 @@
-import { type EvmNetworkFile, GWEI } from './network.ts'
-
-const LOGO = 'https://raw.githubusercontent.com/trustwallet/assets/master/blockchains/ethereum/info/logo.png'
+import { type EvmNetworkFile, GWEI, logoUrlOf } from './network.ts'
 
 export const base = {
   network: 'Base',
   family: 'evm',
   // chainlist of ethereum-lists.
   chainIds: { testnet: 84_532, mainnet: 8453 },
-  coin: { word: 'ETH', name: 'Ether', symbol: 'ETH', decimals: 18, displayDecimals: 6, logoUrl: LOGO },
+  coin: { word: 'ETH', name: 'Ether', symbol: 'ETH', decimals: 18, displayDecimals: 6, logoUrl: logoUrlOf('ethereum') },
   explorerUrls: { testnet: 'https://sepolia.basescan.org', mainnet: 'https://basescan.org' },
   minPriorityFeeWei: GWEI / 1_000n,
   believedTipWei: 2n * GWEI,

@@ -1,13 +1,11 @@
-import { type EvmNetworkFile, GWEI } from './network.ts'
-
-const LOGO = 'https://raw.githubusercontent.com/trustwallet/assets/master/blockchains/ethereum/info/logo.png'
+import { type EvmNetworkFile, GWEI, logoUrlOf } from './network.ts'
 
 export const ethereum = {
   network: 'Ethereum',
   family: 'evm',
   // chainlist of ethereum-lists.
   chainIds: { testnet: 11_155_111, mainnet: 1 },
-  coin: { word: 'ETH', name: 'Ether', symbol: 'ETH', decimals: 18, displayDecimals: 6, logoUrl: LOGO },
+  coin: { word: 'ETH', name: 'Ether', symbol: 'ETH', decimals: 18, displayDecimals: 6, logoUrl: logoUrlOf('ethereum') },
   explorerUrls: { testnet: 'https://sepolia.etherscan.io', mainnet: 'https://etherscan.io' },
   // go-ethereum does not include transactions with a lower tip in its blocks (miner.gasprice).
   minPriorityFeeWei: GWEI / 1_000n,

@@ -150,27 +150,21 @@ const CLIMB_AFTER_SECONDS = 20
 const EXPIRE_AFTER_SECONDS = 1_800
 
 const fileOf = (entry: NetworkEntry): EvmNetworkFile => {
-  const { name, chain_id: chainId, coin, explorer_url: explorerUrl } = entry
+  const { name, chain_id: chainId, explorer_url: explorerUrl, confirmations } = entry
+  const { display_decimals: displayDecimals, logo_url: logoUrl = '', ...coin } = entry.coin
   const minPriorityFeeWei = weiOf(entry.min_priority_fee_gwei)
   return {
     network: name,
     family: 'evm',
     chainIds: { testnet: chainId, mainnet: chainId },
     explorerUrls: { testnet: explorerUrl, mainnet: explorerUrl },
-    coin: {
-      word: coin.word,
-      name: coin.name,
-      symbol: coin.symbol,
-      decimals: coin.decimals,
-      displayDecimals: coin.display_decimals ?? Math.min(coin.decimals, DISPLAY_DECIMALS),
-      logoUrl: coin.logo_url ?? '',
-    },
+    coin: { ...coin, logoUrl, displayDecimals: displayDecimals ?? Math.min(coin.decimals, DISPLAY_DECIMALS) },
     minPriorityFeeWei,
     believedTipWei:
       entry.believed_tip_gwei === undefined ? higher(minPriorityFeeWei, 2n * GWEI) : weiOf(entry.believed_tip_gwei),
     maxFeePerGasCapWei: weiOf(entry.max_fee_gwei),
     hasDataFloor: entry.has_data_floor ?? false,
-    confirmations: entry.confirmations,
+    confirmations,
     finalDepth: entry.final_depth,
     wholeBackfillBlocks: entry.whole_backfill_blocks ?? higher(BACKFILL_BLOCKS, entry.final_depth),
     pollIntervalMs: entry.poll_interval_ms,

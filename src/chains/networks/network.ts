@@ -90,6 +90,11 @@ export type SubstrateNetworkFile = Omit<
   readonly explorerUrls: Readonly<Record<Environment, string | null>>
 }
 
+const LOGOS = 'https://raw.githubusercontent.com/trustwallet/assets/master/blockchains'
+
+/** The logo of a blockchain by its name at Trust Wallet. */
+export const logoUrlOf = (blockchain: string): string => `${LOGOS}/${blockchain}/info/logo.png`
+
 export const GWEI = 1_000_000_000n
 
 /** An amount of wei in gwei, with at most three decimals. */

@@ -1,13 +1,18 @@
-import type { SubstrateNetworkFile } from './network.ts'
-
-const LOGO = 'https://raw.githubusercontent.com/trustwallet/assets/master/blockchains/polkadot/info/logo.png'
+import { logoUrlOf, type SubstrateNetworkFile } from './network.ts'
 
 /** Polkadot Asset Hub, and Paseo Asset Hub as its testnet. */
 export const polkadot = {
   network: 'Polkadot',
   family: 'substrate',
   ss58Prefix: 0,
-  coin: { word: 'DOT', name: 'Polkadot', symbol: 'DOT', decimals: 10, displayDecimals: 4, logoUrl: LOGO },
+  coin: {
+    word: 'DOT',
+    name: 'Polkadot',
+    symbol: 'DOT',
+    decimals: 10,
+    displayDecimals: 4,
+    logoUrl: logoUrlOf('polkadot'),
+  },
   explorerUrls: { testnet: 'https://assethub-paseo.subscan.io', mainnet: 'https://assethub-polkadot.subscan.io' },
   hasPrograms: false,
   feeCapPlanck: 100n * 10n ** 10n,

@@ -1,6 +1,4 @@
-import { type EvmNetworkFile, GWEI } from './network.ts'
-
-const LOGO = 'https://raw.githubusercontent.com/trustwallet/assets/master/blockchains/polygon/info/logo.png'
+import { type EvmNetworkFile, GWEI, logoUrlOf } from './network.ts'
 
 export const polygon = {
   network: 'Polygon',
@@ -13,7 +11,7 @@ export const polygon = {
     symbol: 'POL',
     decimals: 18,
     displayDecimals: 4,
-    logoUrl: LOGO,
+    logoUrl: logoUrlOf('polygon'),
   },
   explorerUrls: { testnet: 'https://amoy.polygonscan.com', mainnet: 'https://polygonscan.com' },
   // Bor refuses lower tips (PIP-34 and the node's default).

@@ -4,7 +4,7 @@
 
 import type { Network } from '../../../db/words.ts'
 import { type Transport, transportTo } from './transport.ts'
-import { NodeUnavailable } from './unavailable.ts'
+import { type NodeTrouble, NodeUnavailable } from './unavailable.ts'
 import { MalformedAnswer, record } from './wire.ts'
 
 export { RPC_ANSWER_LIMIT_BYTES } from './http.ts'
@@ -185,9 +185,16 @@ const sendAll = async (
   return answers.flat()
 }
 
-/** Builds an Rpc from its `tryAll`. */
-export const rpcOf = (network: Network, tryAll: Rpc['tryAll']): Rpc => {
-  const refusal = (error: RpcError): NodeUnavailable => refused(network, error)
+/** Builds an Rpc from its `tryAll`. @param onTrouble is called for each refusal that becomes an error. */
+export const rpcOf = (
+  network: Network,
+  tryAll: Rpc['tryAll'],
+  onTrouble: (trouble: NodeTrouble) => void = () => {},
+): Rpc => {
+  const refusal = (error: RpcError): NodeUnavailable => {
+    onTrouble('refused')
+    return refused(network, error)
+  }
   const need = <T>(answer: Answer<T>): T => {
     if (!answer.ok) throw refusal(answer.error)
     return answer.value

@@ -1,38 +1,23 @@
+import type { Network } from '../../../db/words.ts'
 import type { IdentifiedNode } from './identity.ts'
-import { type NodeTrouble, NodeUnavailable, type Rpc } from './rpc.ts'
+import { type NodeTrouble, NodeUnavailable, type Rpc, rpcOf } from './rpc.ts'
 
 /** Reports each failure of a node to a callback. Callers still get the failure. */
 export const withTroubleReported = <Id>(
-  node: IdentifiedNode<Id>,
-  tell: (trouble: NodeTrouble) => void,
+  { network, node }: { readonly network: Network; readonly node: IdentifiedNode<Id> },
+  onTrouble: (trouble: NodeTrouble) => void,
 ): IdentifiedNode<Id> => {
-  const told = (error: unknown): never => {
-    if (error instanceof NodeUnavailable) tell(error.trouble)
+  const report = (error: unknown): never => {
+    if (error instanceof NodeUnavailable) onTrouble(error.trouble)
     throw error
   }
-  const telling = (rpc: Rpc): Rpc => ({
-    tryAll: (questions, options) => rpc.tryAll(questions, options).catch(told),
-    askAll: (questions, options) => rpc.askAll(questions, options).catch(told),
-    try: (question, options) => rpc.try(question, options).catch(told),
-    ask: (question, options) => rpc.ask(question, options).catch(told),
-    need: (answer) => {
-      try {
-        return rpc.need(answer)
-      } catch (error) {
-        return told(error)
-      }
-    },
-    refusal: (error) => {
-      const refused = rpc.refusal(error)
-      tell(refused.trouble)
-      return refused
-    },
-  })
+  const reporting = (rpc: Rpc): Rpc =>
+    rpcOf(network, (questions, options) => rpc.tryAll(questions, options).catch(report), onTrouble)
   return {
-    rpc: telling(node.rpc),
-    bulk: telling(node.bulk),
-    outbound: telling(node.outbound),
-    readChainId: () => node.readChainId().catch(told),
-    confirm: () => node.confirm()?.catch(told) ?? null,
+    rpc: reporting(node.rpc),
+    bulk: reporting(node.bulk),
+    outbound: reporting(node.outbound),
+    readChainId: () => node.readChainId().catch(report),
+    confirm: () => node.confirm()?.catch(report) ?? null,
   }
 }

@@ -44,7 +44,10 @@ export const createKnownNode = ({
     right: genesisHash,
     word: 'the genesis block',
   }
-  return withTroubleReported(identified({ plain: createRpc({ ...node, network }), network, identity }), onTrouble)
+  return withTroubleReported(
+    { network, node: identified({ plain: createRpc({ ...node, network }), network, identity }) },
+    onTrouble,
+  )
 }
 
 /** Creates a network's node with its runtimes, trust and eras. It connects on the first question. */
