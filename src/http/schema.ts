@@ -1,10 +1,23 @@
 // Schema parts that several resources share. The `rule` of a field completes the sentence 'Field "x" must be …'.
 
-import { Kind, type Static, type TSchema, type TUnsafe, Type, TypeRegistry } from '@sinclair/typebox'
+import {
+  Kind,
+  type ObjectOptions,
+  type Static,
+  type TProperties,
+  type TSchema,
+  type TUnsafe,
+  Type,
+  TypeRegistry,
+} from '@sinclair/typebox'
 import { t } from 'elysia'
 import { CONTROL_MODES, type Network, TRANSACTION_STATUSES, type TransactionStatus } from '../../db/words.ts'
 
 export const closed = { additionalProperties: false } as const
+
+/** An object that refuses other fields than these. */
+export const ClosedObject = <Fields extends TProperties>(title: string, fields: Fields, options: ObjectOptions = {}) =>
+  Type.Object(fields, { ...closed, title, ...options })
 
 TypeRegistry.Set('OneOf', (schema: { readonly enum: readonly unknown[] }, value) => schema.enum.includes(value))
 
@@ -189,19 +202,16 @@ export const describedAs = (tag: string) => {
   return { detail, idempotent }
 }
 
-export const Success = Type.Object({ success: Type.Literal(true) }, { ...closed, title: 'Success' })
+export const Success = ClosedObject('Success', { success: Type.Literal(true) })
 
 /** The answer of a call without a result. */
 export const SUCCESS = { success: true } as const
 
-export const TransactionResult = Type.Object(
-  {
-    transaction_id: UuidField('Our id of the transaction, which never changes.'),
-    network: NetworkField,
-    status: StatusField,
-  },
-  { ...closed, title: 'NftOperationResult' },
-)
+export const TransactionResult = ClosedObject('NftOperationResult', {
+  transaction_id: UuidField('Our id of the transaction, which never changes.'),
+  network: NetworkField,
+  status: StatusField,
+})
 export type TransactionResult = Static<typeof TransactionResult>
 
 /** The answer of routes that submit a transaction. */

@@ -3,6 +3,7 @@ import { t } from 'elysia'
 import { RULE_OPERATORS } from '../../db/words.ts'
 import {
   AddressField,
+  ClosedObject,
   CredentialFields,
   closed,
   NetworkField,
@@ -16,7 +17,8 @@ const RULES_MAX = 50
 const COLLECTION = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
 const WALLET = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
 
-const RuleBody = Type.Object(
+const RuleBody = ClosedObject(
+  'ArgumentRule',
   {
     argument: Type.String({
       maxLength: 512,
@@ -35,7 +37,7 @@ const RuleBody = Type.Object(
       },
     ),
   },
-  { ...closed, title: 'ArgumentRule', description: 'A rule never matches a transaction without the argument.' },
+  { description: 'A rule never matches a transaction without the argument.' },
 )
 
 const Rules = Type.Array(RuleBody, {
@@ -52,7 +54,8 @@ const EXAMPLE_RULES = [
   { argument: 'decodedInput.function', operator: 'eq' as const, value: 'mint' },
 ]
 
-export const CreatePolicyBody = Type.Object(
+export const CreatePolicyBody = ClosedObject(
+  'CreatePolicy',
   {
     network: NetworkField,
     name: Type.Optional(Name),
@@ -96,8 +99,6 @@ export const CreatePolicyBody = Type.Object(
     ...CredentialFields,
   },
   {
-    ...closed,
-    title: 'CreatePolicy',
     description: 'Needs both credentials: the PIN grants the policy, and the developer secret then uses it.',
     examples: [
       {
@@ -118,26 +119,23 @@ export type CreatePolicyBody = Static<typeof CreatePolicyBody>
 const time = (description: string) =>
   Type.String({ format: 'date-time', description, examples: ['2026-01-31T12:00:00.000Z'] })
 
-export const Policy = Type.Object(
-  {
-    uuid: UuidField('The id by which the policy is revoked.'),
-    project_id: UuidField('The project.'),
-    network: NetworkField,
-    name: Name,
-    wallet_address: AddressField('The wallet that the policy is for.'),
-    argument_rules: Type.Array(RuleBody, { description: 'All of them must match.' }),
-    expires_at: Type.Union([time('When the policy ends.'), Type.Null()], { description: 'null: never.' }),
-    max_total_fee: Type.Optional(
-      Type.String({
-        description: 'The most of the native coin, in base units, that the fees of all uses together may cost.',
-        examples: ['20000000000000000'],
-      }),
-    ),
-    created_at: time('ISO 8601, UTC.'),
-    updated_at: time('ISO 8601, UTC.'),
-  },
-  { ...closed, title: 'Policy' },
-)
+export const Policy = ClosedObject('Policy', {
+  uuid: UuidField('The id by which the policy is revoked.'),
+  project_id: UuidField('The project.'),
+  network: NetworkField,
+  name: Name,
+  wallet_address: AddressField('The wallet that the policy is for.'),
+  argument_rules: Type.Array(RuleBody, { description: 'All of them must match.' }),
+  expires_at: Type.Union([time('When the policy ends.'), Type.Null()], { description: 'null: never.' }),
+  max_total_fee: Type.Optional(
+    Type.String({
+      description: 'The most of the native coin, in base units, that the fees of all uses together may cost.',
+      examples: ['20000000000000000'],
+    }),
+  ),
+  created_at: time('ISO 8601, UTC.'),
+  updated_at: time('ISO 8601, UTC.'),
+})
 export type Policy = Static<typeof Policy>
 
 export const ListPoliciesQuery = t.Object(
@@ -149,11 +147,10 @@ export const ListPoliciesQuery = t.Object(
   closed,
 )
 
-export const RevokePolicyBody = Type.Object(
+export const RevokePolicyBody = ClosedObject(
+  'RevokePolicy',
   { uuid: UuidField('The policy.'), ...CredentialFields },
   {
-    ...closed,
-    title: 'RevokePolicy',
     description: "Needs the wallet's `user_pin` or the project's `developer_secret`: either side may revoke it.",
     examples: [{ uuid: '5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f', user_pin: '493817' }],
   },

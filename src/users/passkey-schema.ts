@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox'
-import { closed, UuidField } from '../http/schema.ts'
+import { ClosedObject, closed, UuidField } from '../http/schema.ts'
 
 /** WebAuthn JSON. Newer browsers may send more fields, which we ignore. */
 const open = { additionalProperties: true } as const
@@ -84,66 +84,58 @@ const Descriptor = {
   id: Type.String({ description: "The credential's id in base64url." }),
 }
 
-export const CreationOptions = Type.Object(
-  {
-    publicKey: Type.Object(
-      {
-        rp: Type.Object({ id: Type.String(), name: Type.String() }, closed),
-        user: Type.Object({ id: Type.String(), name: Type.String(), displayName: Type.String() }, closed),
-        challenge: Challenge,
-        pubKeyCredParams: Type.Array(Type.Object({ type: Type.Literal('public-key'), alg: Type.Integer() }, closed)),
-        timeout: Timeout,
-        excludeCredentials: Type.Array(Type.Object({ ...Descriptor, transports: Type.Array(Type.String()) }, closed)),
-        authenticatorSelection: Type.Object(
-          {
-            residentKey: Type.Literal('required'),
-            requireResidentKey: Type.Literal(true),
-            userVerification: Type.Literal('required'),
-          },
-          closed,
-        ),
-        attestation: Type.Literal('none'),
-      },
-      { ...closed, description: 'PublicKeyCredentialCreationOptionsJSON (WebAuthn).' },
-    ),
-  },
-  { ...closed, title: 'PasskeyCreationOptions' },
-)
+export const CreationOptions = ClosedObject('PasskeyCreationOptions', {
+  publicKey: Type.Object(
+    {
+      rp: Type.Object({ id: Type.String(), name: Type.String() }, closed),
+      user: Type.Object({ id: Type.String(), name: Type.String(), displayName: Type.String() }, closed),
+      challenge: Challenge,
+      pubKeyCredParams: Type.Array(Type.Object({ type: Type.Literal('public-key'), alg: Type.Integer() }, closed)),
+      timeout: Timeout,
+      excludeCredentials: Type.Array(Type.Object({ ...Descriptor, transports: Type.Array(Type.String()) }, closed)),
+      authenticatorSelection: Type.Object(
+        {
+          residentKey: Type.Literal('required'),
+          requireResidentKey: Type.Literal(true),
+          userVerification: Type.Literal('required'),
+        },
+        closed,
+      ),
+      attestation: Type.Literal('none'),
+    },
+    { ...closed, description: 'PublicKeyCredentialCreationOptionsJSON (WebAuthn).' },
+  ),
+})
 export type CreationOptions = Static<typeof CreationOptions>
 
-export const RequestOptions = Type.Object(
-  {
-    publicKey: Type.Object(
-      {
-        challenge: Challenge,
-        timeout: Timeout,
-        rpId: Type.String({ description: 'The domain of the passkeys.' }),
-        allowCredentials: Type.Array(Type.Never(), { maxItems: 0, description: 'None: passkeys are discoverable.' }),
-        userVerification: Type.Literal('required'),
-      },
-      { ...closed, description: 'PublicKeyCredentialRequestOptionsJSON (WebAuthn).' },
-    ),
-  },
-  { ...closed, title: 'PasskeyRequestOptions' },
-)
+export const RequestOptions = ClosedObject('PasskeyRequestOptions', {
+  publicKey: Type.Object(
+    {
+      challenge: Challenge,
+      timeout: Timeout,
+      rpId: Type.String({ description: 'The domain of the passkeys.' }),
+      allowCredentials: Type.Array(Type.Never(), { maxItems: 0, description: 'None: passkeys are discoverable.' }),
+      userVerification: Type.Literal('required'),
+    },
+    { ...closed, description: 'PublicKeyCredentialRequestOptionsJSON (WebAuthn).' },
+  ),
+})
 export type RequestOptions = Static<typeof RequestOptions>
 
-export const Passkey = Type.Object(
-  {
-    id: UuidField("The passkey's id."),
-    created_at: Type.String({ description: 'When the passkey was added.', examples: ['2026-01-31T12:00:00.000Z'] }),
-    last_used_at: Type.Union([Type.String(), Type.Null()], { description: 'When it last began a session.' }),
-    rp_id: Type.String({ description: 'The domain whose pages can use the passkey.', examples: ['example.com'] }),
-    backed_up: Type.Boolean({ description: 'Whether the passkey is backed up, for example synced to other devices.' }),
-    transports: Type.Array(Type.String(), { description: 'How the authenticator is reached.' }),
-  },
-  { ...closed, title: 'Passkey' },
-)
+export const Passkey = ClosedObject('Passkey', {
+  id: UuidField("The passkey's id."),
+  created_at: Type.String({ description: 'When the passkey was added.', examples: ['2026-01-31T12:00:00.000Z'] }),
+  last_used_at: Type.Union([Type.String(), Type.Null()], { description: 'When it last began a session.' }),
+  rp_id: Type.String({ description: 'The domain whose pages can use the passkey.', examples: ['example.com'] }),
+  backed_up: Type.Boolean({ description: 'Whether the passkey is backed up, for example synced to other devices.' }),
+  transports: Type.Array(Type.String(), { description: 'How the authenticator is reached.' }),
+})
 export type Passkey = Static<typeof Passkey>
 
 export const Passkeys = Type.Array(Passkey)
 
-export const PasskeyId = Type.Object(
+export const PasskeyId = ClosedObject(
+  'PasskeyId',
   { id: UuidField('The id from the list of passkeys.') },
-  { ...closed, title: 'PasskeyId', examples: [{ id: '5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f' }] },
+  { examples: [{ id: '5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f' }] },
 )

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox'
 import { t } from 'elysia'
 import { LOGIN_WAYS } from '../../db/words.ts'
-import { closed, OneOf, Text, UuidField } from '../http/schema.ts'
+import { ClosedObject, closed, OneOf, Text, UuidField } from '../http/schema.ts'
 import { PasskeyAssertion } from './passkey-schema.ts'
 
 const Instant = (description: string) => Type.String({ description, examples: ['2026-01-31T12:00:00.000Z'] })
@@ -19,23 +19,24 @@ const EmailField = Text(
   { description: 'An e-mail address; letter case does not matter.', examples: ['alice@example.com'] },
 )
 
-export const EmailBody = Type.Object(
-  { email: EmailField },
-  { ...closed, title: 'Email', examples: [{ email: 'alice@example.com' }] },
-)
+const MailedCode = Type.String({
+  pattern: '^[0-9]{6}$',
+  description: 'The code that was mailed.',
+  rule: 'exactly 6 digits',
+})
 
-export const VerifyEmailBody = Type.Object(
+export const EmailBody = ClosedObject('Email', { email: EmailField }, { examples: [{ email: 'alice@example.com' }] })
+
+export const VerifyEmailBody = ClosedObject(
+  'VerifyEmail',
   {
-    verification_code: Type.String({
-      pattern: '^[0-9]{6}$',
-      description: 'The code that was mailed.',
-      rule: 'exactly 6 digits',
-    }),
+    verification_code: MailedCode,
   },
-  { ...closed, title: 'VerifyEmail', examples: [{ verification_code: '493817' }] },
+  { examples: [{ verification_code: '493817' }] },
 )
 
-export const LoginWithPasskeyBody = Type.Object(
+export const LoginWithPasskeyBody = ClosedObject(
+  'LoginWithPasskey',
   {
     email: Type.Optional(EmailField),
     sign_in_wallet: Type.Optional(
@@ -47,56 +48,52 @@ export const LoginWithPasskeyBody = Type.Object(
       }),
     ),
   },
-  { ...closed, title: 'LoginWithPasskey', examples: [{ email: 'alice@example.com' }] },
+  { examples: [{ email: 'alice@example.com' }] },
 )
 
 export const ChallengeCodeQuery = t.Object({ code: ChallengeCode }, closed)
 
-export const ChallengeCodeBody = Type.Object(
+export const ChallengeCodeBody = ClosedObject(
+  'ChallengeCode',
   { code: ChallengeCode },
-  { ...closed, title: 'ChallengeCode', examples: [{ code: '7KQ2-M9XD-0HRT-5VWA-C3EZ-8NPB-4GJS' }] },
+  { examples: [{ code: '7KQ2-M9XD-0HRT-5VWA-C3EZ-8NPB-4GJS' }] },
 )
 
-export const ChallengeAsker = Type.Object(
-  {
-    address: Type.String({ description: 'The IP address of the device that asks; "" if it is unknown.' }),
-    device: Type.String({ description: 'The User-Agent header of the device, at most 256 characters.' }),
-    created_at: Instant('When it asked.'),
-    expires_at: Instant('When the challenge expires.'),
-  },
-  { ...closed, title: 'ChallengeAsker' },
-)
+export const ChallengeAsker = ClosedObject('ChallengeAsker', {
+  address: Type.String({ description: 'The IP address of the device that asks; "" if it is unknown.' }),
+  device: Type.String({ description: 'The User-Agent header of the device, at most 256 characters.' }),
+  created_at: Instant('When it asked.'),
+  expires_at: Instant('When the challenge expires.'),
+})
 
-export const OwnSession = Type.Object(
-  {
-    id: UuidField("The session's id."),
-    current: Type.Boolean({ description: 'Whether it is the calling session.' }),
-    way: OneOf(LOGIN_WAYS, { description: 'How the user logged in.' }),
-    created_at: Instant('When it began.'),
-    last_refreshed_at: Instant('When its tokens were last issued.'),
-    expires_at: Instant('When it ends unless it is refreshed.'),
-    address: Type.String({ description: 'The IP address from which it began; "" if it is unknown.' }),
-    device: Type.String({
-      description: 'The User-Agent header of the device, at most 256 characters.',
-    }),
-  },
-  { ...closed, title: 'OwnSession' },
-)
+export const OwnSession = ClosedObject('OwnSession', {
+  id: UuidField("The session's id."),
+  current: Type.Boolean({ description: 'Whether it is the calling session.' }),
+  way: OneOf(LOGIN_WAYS, { description: 'How the user logged in.' }),
+  created_at: Instant('When it began.'),
+  last_refreshed_at: Instant('When its tokens were last issued.'),
+  expires_at: Instant('When it ends unless it is refreshed.'),
+  address: Type.String({ description: 'The IP address from which it began; "" if it is unknown.' }),
+  device: Type.String({
+    description: 'The User-Agent header of the device, at most 256 characters.',
+  }),
+})
 export type OwnSession = Static<typeof OwnSession>
 
 export const OwnSessions = Type.Array(OwnSession)
 
-export const EndSessionsBody = Type.Object(
+export const EndSessionsBody = ClosedObject(
+  'EndSessions',
   { session_id: Type.Optional(UuidField('The session to end. Without it, all except the calling one end.')) },
-  { ...closed, title: 'EndSessions', examples: [{ session_id: '5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f' }] },
+  { examples: [{ session_id: '5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f' }] },
 )
 
-export const EndedSessions = Type.Object(
-  { ended: Type.Integer({ minimum: 0, description: 'How many sessions this call ended.' }) },
-  { ...closed, title: 'EndedSessions' },
-)
+export const EndedSessions = ClosedObject('EndedSessions', {
+  ended: Type.Integer({ minimum: 0, description: 'How many sessions this call ended.' }),
+})
 
-export const SignInWalletBody = Type.Object(
+export const SignInWalletBody = ClosedObject(
+  'SignInWallet',
   {
     sign_in_wallet: Type.String({
       minLength: 1,
@@ -107,65 +104,48 @@ export const SignInWalletBody = Type.Object(
       examples: ['0x70997970C51812dc3A010C7d01b50e0d17dc79C8'],
     }),
   },
-  {
-    ...closed,
-    title: 'SignInWallet',
-    examples: [{ sign_in_wallet: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8' }],
-  },
+  { examples: [{ sign_in_wallet: '0x70997970C51812dc3A010C7d01b50e0d17dc79C8' }] },
 )
 
-export const WalletChallenge = Type.Object(
-  {
-    user_id: UuidField('The user whose session the signature will begin.'),
-    nonce: Type.String({
-      description: 'The nonce of the message to sign. Valid for this wallet, once, for five minutes.',
-      examples: ['9f2c4b1e7a6d5038c1b2a3948576e0fd'],
-    }),
-  },
-  { ...closed, title: 'WalletChallenge' },
-)
+export const WalletChallenge = ClosedObject('WalletChallenge', {
+  user_id: UuidField('The user whose session the signature will begin.'),
+  nonce: Type.String({
+    description: 'The nonce of the message to sign. Valid for this wallet, once, for five minutes.',
+    examples: ['9f2c4b1e7a6d5038c1b2a3948576e0fd'],
+  }),
+})
 
-export const Session = Type.Object(
-  {
-    id: UuidField("The session's id."),
-    created_at: Instant('When it began.'),
-    project_id: UuidField('The project.'),
-    user_id: UuidField('The user.'),
-    access_token: Type.String({ description: 'The bearer token: a JWT, signed with a key of /.well-known/jwks.json.' }),
-    access_token_expires_at: Instant('When the access token expires.'),
-    refresh_token: Type.String({ description: 'Valid for one exchange at refresh-token.' }),
-    refresh_token_expires_at: Instant('When the refresh token expires. Unless it is refreshed, the session ends then.'),
-  },
-  { ...closed, title: 'Session' },
-)
+export const Session = ClosedObject('Session', {
+  id: UuidField("The session's id."),
+  created_at: Instant('When it began.'),
+  project_id: UuidField('The project.'),
+  user_id: UuidField('The user.'),
+  access_token: Type.String({ description: 'The bearer token: a JWT, signed with a key of /.well-known/jwks.json.' }),
+  access_token_expires_at: Instant('When the access token expires.'),
+  refresh_token: Type.String({ description: 'Valid for one exchange at refresh-token.' }),
+  refresh_token_expires_at: Instant('When the refresh token expires. Unless it is refreshed, the session ends then.'),
+})
 export type Session = Static<typeof Session>
 
-export const SessionChallenge = Type.Object(
-  {
-    id: UuidField("The challenge's id."),
-    code: Type.String({
-      description: 'Identifies the challenge. Once it is completed, the code is the proof for verify-login.',
-    }),
-    expired: Type.Boolean({ description: 'Whether its five minutes are over, completed or not.' }),
-    completed: Type.Boolean({
-      description: 'Whether it was completed. Never true together with `expired`.',
-    }),
-  },
-  { ...closed, title: 'SessionChallenge' },
-)
+export const SessionChallenge = ClosedObject('SessionChallenge', {
+  id: UuidField("The challenge's id."),
+  code: Type.String({
+    description: 'Identifies the challenge. Once it is completed, the code is the proof for verify-login.',
+  }),
+  expired: Type.Boolean({ description: 'Whether its five minutes are over, completed or not.' }),
+  completed: Type.Boolean({
+    description: 'Whether it was completed. Never true together with `expired`.',
+  }),
+})
 export type SessionChallenge = Static<typeof SessionChallenge>
 
-export const UserId = Type.Object(
-  { user_id: UuidField('The `user_id` to pass to verify-login.') },
-  { ...closed, title: 'UserId' },
-)
+export const UserId = ClosedObject('UserId', { user_id: UuidField('The `user_id` to pass to verify-login.') })
 
-export const VerifyLoginBody = Type.Object(
+export const VerifyLoginBody = ClosedObject(
+  'VerifyLogin',
   {
     user_id: Type.Optional(UuidField('The user. Required with a verification code.')),
-    verification_code: Type.Optional(
-      Type.String({ pattern: '^[0-9]{6}$', description: 'The code that was mailed.', rule: 'exactly 6 digits' }),
-    ),
+    verification_code: Type.Optional(MailedCode),
     siwe_message: Type.Optional(
       Text(
         { minLength: 1, maxLength: 4096 },
@@ -182,15 +162,12 @@ export const VerifyLoginBody = Type.Object(
     session_challenge_code: Type.Optional(ChallengeCode),
     passkey_credential_assertion_response: Type.Optional(PasskeyAssertion),
   },
-  {
-    ...closed,
-    title: 'VerifyLogin',
-    examples: [{ user_id: '5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f', verification_code: '493817' }],
-  },
+  { examples: [{ user_id: '5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f', verification_code: '493817' }] },
 )
 export type VerifyLoginBody = Static<typeof VerifyLoginBody>
 
-export const RefreshTokenBody = Type.Object(
+export const RefreshTokenBody = ClosedObject(
+  'RefreshToken',
   {
     session_id: UuidField('The session.'),
     refresh_token: Type.String({
@@ -201,8 +178,6 @@ export const RefreshTokenBody = Type.Object(
     }),
   },
   {
-    ...closed,
-    title: 'RefreshToken',
     examples: [
       {
         session_id: '5f0c2d1e-6a3b-4c8d-9e7f-0a1b2c3d4e5f',

@@ -3,6 +3,7 @@ import { t } from 'elysia'
 import { WALLET_TYPES } from '../../db/words.ts'
 import {
   AddressField,
+  ClosedObject,
   ControlModeField,
   CredentialFields,
   closed,
@@ -14,21 +15,18 @@ import {
   UuidField,
 } from '../http/schema.ts'
 
-export const Wallet = Type.Object(
-  {
-    id: UuidField("The wallet's id."),
-    created_at: Type.String({
-      format: 'date-time',
-      description: 'ISO 8601, UTC.',
-      examples: ['2026-01-31T12:00:00.000Z'],
-    }),
-    network: NetworkField,
-    name: ShortText('The name given at creation.', 'Main wallet'),
-    owner_id: ShortText('Your id of the user that owns the wallet.', 'user-1'),
-    address: AddressField("The wallet's address on the network."),
-  },
-  { ...closed, title: 'Wallet' },
-)
+export const Wallet = ClosedObject('Wallet', {
+  id: UuidField("The wallet's id."),
+  created_at: Type.String({
+    format: 'date-time',
+    description: 'ISO 8601, UTC.',
+    examples: ['2026-01-31T12:00:00.000Z'],
+  }),
+  network: NetworkField,
+  name: ShortText('The name given at creation.', 'Main wallet'),
+  owner_id: ShortText('Your id of the user that owns the wallet.', 'user-1'),
+  address: AddressField("The wallet's address on the network."),
+})
 export type Wallet = Static<typeof Wallet>
 
 const NewWalletFields = {
@@ -66,7 +64,8 @@ export type CreateWalletBody = Static<typeof CreateWalletBody>
 const KNOWN_PHRASE = 'bottom drive obey lake curtain smoke basket hold race lonely fit walk'
 
 /** The vault validates the key or phrase, and answers `invalid_key`. */
-export const ImportWalletBody = Type.Object(
+export const ImportWalletBody = ClosedObject(
+  'ImportWallet',
   {
     ...NewWalletFields,
     private_key: Type.Optional(
@@ -85,8 +84,6 @@ export const ImportWalletBody = Type.Object(
     ),
   },
   {
-    ...closed,
-    title: 'ImportWallet',
     description: 'The fields of a new wallet, and exactly one of `private_key` and `mnemonic_phrase`.',
     examples: [
       {
@@ -103,33 +100,32 @@ export const ImportWalletBody = Type.Object(
 
 const ADDRESS = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
 
-export const ChangeUserPinBody = Type.Object(
+export const ChangeUserPinBody = ClosedObject(
+  'ChangeUserPin',
   {
     network: NetworkField,
     address: AddressField("The address of one of the owner's user-controlled wallets."),
     old_user_pin: UserPinField,
     new_user_pin: UserPinField,
   },
-  {
-    ...closed,
-    title: 'ChangeUserPin',
-    examples: [{ network: 'Ethereum', address: ADDRESS, old_user_pin: '493817', new_user_pin: '604913' }],
-  },
+  { examples: [{ network: 'Ethereum', address: ADDRESS, old_user_pin: '493817', new_user_pin: '604913' }] },
 )
 
-export const ExportWalletBody = Type.Object(
+export const ExportWalletBody = ClosedObject(
+  'ExportWallet',
   { network: NetworkField, address: AddressField('A wallet of the project.'), ...CredentialFields },
-  { ...closed, title: 'ExportWallet', examples: [{ network: 'Ethereum', address: ADDRESS, user_pin: '493817' }] },
+  { examples: [{ network: 'Ethereum', address: ADDRESS, user_pin: '493817' }] },
 )
 
 const nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
 
-export const ExportedWallet = Type.Object(
+export const ExportedWallet = ClosedObject(
+  'ExportedWallet',
   {
     mnemonic_phrase: nullable('The phrase of the key; null for an imported private key.'),
     private_key: nullable('The imported private key, 0x and 64 hex digits; null if there is a phrase.'),
   },
-  { ...closed, title: 'ExportedWallet', examples: [{ mnemonic_phrase: KNOWN_PHRASE, private_key: null }] },
+  { examples: [{ mnemonic_phrase: KNOWN_PHRASE, private_key: null }] },
 )
 
 export const GetByIdQuery = t.Object({ network: NetworkField, id: UuidField("The wallet's id.") }, closed)
