@@ -207,6 +207,11 @@ export const Success = ClosedObject('Success', { success: Type.Literal(true) })
 /** The answer of a call without a result. */
 export const SUCCESS = { success: true } as const
 
+export const successOf = async (work: Promise<void>): Promise<typeof SUCCESS> => {
+  await work
+  return SUCCESS
+}
+
 export const TransactionResult = ClosedObject('NftOperationResult', {
   transaction_id: UuidField('Our id of the transaction, which never changes.'),
   network: NetworkField,

@@ -10,31 +10,13 @@ import {
   type IdempotencyScope,
   insertFirstAnswer,
 } from '../../db/queries/idempotency-keys.ts'
-import { actorOf, type Caller, type Signatory, signatoryOf } from '../auth/caller.ts'
+import { type Caller, type Signatory, signatoryOf } from '../auth/caller.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { createQueues } from '../queue.ts'
 
 /** An operation calls it at the end of its database transaction with its result. */
 export type Remember<Result> = (tx: Tx, result: Result) => Promise<void>
-
-type Request<Result, Answer> = {
-  readonly caller: Caller
-  readonly headers: Headers
-  /** The route's path template. */
-  readonly path: string
-  readonly body: object
-  readonly show: (result: Result) => Answer
-}
-
-/**
- * Does an operation once per (project, principal, path, key); without the header, each time.
- * @throws invalid_input for a malformed key, idempotency_mismatch.
- */
-type Once = <Result, Answer>(
-  request: Request<Result, Answer>,
-  verb: (remember: Remember<Result>) => Promise<Result>,
-) => Promise<Answer>
 
 const MAX_KEY_CHARACTERS = 200
 
@@ -54,9 +36,19 @@ const withoutCredentials = (body: object): object => {
 /** Thrown inside the effect's transaction to roll it back, because another process was faster. */
 class AnsweredMeanwhile extends Error {}
 
-const nothing = async (): Promise<void> => {}
+type Submitting = {
+  readonly body: Parameters<typeof signatoryOf>[1]
+  readonly caller: Caller
+  readonly request: { readonly headers: Headers }
+  /** The template of the path. */
+  readonly route: string
+}
 
-const createOnce = (ctx: Pick<Ctx, 'db' | 'identity'>): Once => {
+/**
+ * What the handlers of submitting routes are made of: each acts for the caller, with the credentials of the request. It does
+ * its work once per (project, principal, path, key); without the header, each time.
+ */
+export const submitRoute = <Result, Answer>(ctx: Pick<Ctx, 'db' | 'identity'>, show: (result: Result) => Answer) => {
   const fingerprintOf = ctx.identity.authenticator('idempotency')
   const queues = createQueues()
 
@@ -69,13 +61,14 @@ const createOnce = (ctx: Pick<Ctx, 'db' | 'identity'>): Once => {
     )
   }
 
-  return async <Result, Answer>(
-    { caller, headers, path, body, show }: Request<Result, Answer>,
-    verb: (remember: Remember<Result>) => Promise<Result>,
+  return async (
+    { body, caller, request, route: path }: Submitting,
+    verb: (by: Signatory & { readonly remember: Remember<Result> }) => Promise<Result>,
   ): Promise<Answer> => {
-    const key = keyOf(headers)
-    if (key === null) return show(await verb(nothing))
-    const scope = { projectId: caller.projectId, principal: actorOf(caller), path, key }
+    const by = signatoryOf(caller, body)
+    const key = keyOf(request.headers)
+    if (key === null) return show(await verb({ ...by, remember: async () => {} }))
+    const scope = { projectId: caller.projectId, principal: by.actor, path, key }
     // An imported key is part of it: the MAC reveals nothing, and another key is another request.
     const fingerprint = fingerprintOf([canonicalize(withoutCredentials(body)) ?? ''])
     const remember: Remember<Result> = async (tx, result) => {
@@ -87,7 +80,7 @@ const createOnce = (ctx: Pick<Ctx, 'db' | 'identity'>): Once => {
       const first = await firstAnswer(scope, fingerprint)
       if (first !== null) return first.answer as Answer
       try {
-        return show(await verb(remember))
+        return show(await verb({ ...by, remember }))
       } catch (error) {
         // It may have failed because another process did the same request, or while it committed.
         const meanwhile = await firstAnswer(scope, fingerprint).catch((reason: unknown) => {
@@ -98,24 +91,4 @@ const createOnce = (ctx: Pick<Ctx, 'db' | 'identity'>): Once => {
       }
     })
   }
-}
-
-type Submitting = {
-  readonly body: Parameters<typeof signatoryOf>[1]
-  readonly caller: Caller
-  readonly request: { readonly headers: Headers }
-  /** The template of the path. */
-  readonly route: string
-}
-
-/** What the handlers of submitting routes are made of: each does its thing once, for who asks and with their credentials. */
-export const submitRoute = <Result, Answer>(ctx: Pick<Ctx, 'db' | 'identity'>, show: (result: Result) => Answer) => {
-  const once = createOnce(ctx)
-  return (
-    { body, caller, request, route: path }: Submitting,
-    verb: (by: Signatory & { readonly remember: Remember<Result> }) => Promise<Result>,
-  ): Promise<Answer> =>
-    once({ caller, headers: request.headers, path, body, show }, (remember) =>
-      verb({ ...signatoryOf(caller, body), remember }),
-    )
 }

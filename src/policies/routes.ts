@@ -3,7 +3,7 @@ import { Elysia } from 'elysia'
 import { reachOf, signatoryOf } from '../auth/caller.ts'
 import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
-import { answers, describedAs, pagingOf, SUCCESS, Success } from '../http/schema.ts'
+import { answers, describedAs, pagingOf, Success, successOf } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
 import { agreedIn, createPolicy, listPolicies, revokePolicy } from './policies.ts'
 import { CreatePolicyBody, ListPoliciesQuery, Policy, RevokePolicyBody } from './schema.ts'
@@ -70,13 +70,7 @@ export const policyRoutes = (ctx: Ctx, authentication: Authentication) => {
     )
     .post(
       '/revoke',
-      async ({ body, caller }) => {
-        await revokePolicy(ctx, {
-          ...signatoryOf(caller, body),
-          id: body.uuid.toLowerCase(),
-        })
-        return SUCCESS
-      },
+      ({ body, caller }) => successOf(revokePolicy(ctx, { ...signatoryOf(caller, body), id: body.uuid.toLowerCase() })),
       {
         body: RevokePolicyBody,
         response: answers(Success),

@@ -3,7 +3,7 @@ import { requireUser } from '../auth/caller.ts'
 import type { Authentication, VisitorAdmission } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { clientOf } from '../http/peer.ts'
-import { answers, describedAs, SUCCESS, Success } from '../http/schema.ts'
+import { answers, describedAs, Success, successOf } from '../http/schema.ts'
 import { beginDiscoverableLogin, loginWithPasskey } from './passkey-login.ts'
 import { beginPasskeyRegistration, finishPasskeyRegistration } from './passkey-registration.ts'
 import { CreationOptions, PasskeyId, PasskeyRegistration, Passkeys, RequestOptions } from './passkey-schema.ts'
@@ -59,10 +59,9 @@ const ownRoutes = (ctx: Ctx, authentication: Authentication) =>
     )
     .post(
       '/passkey/finish-registration',
-      async ({ caller, body }) => {
+      ({ caller, body }) => {
         const { transports = [] } = body.response
-        await finishPasskeyRegistration(ctx, requireUser(caller), { credential: body, transports })
-        return SUCCESS
+        return successOf(finishPasskeyRegistration(ctx, requireUser(caller), { credential: body, transports }))
       },
       {
         body: PasskeyRegistration,
@@ -75,10 +74,7 @@ const ownRoutes = (ctx: Ctx, authentication: Authentication) =>
     )
     .post(
       '/passkey/remove',
-      async ({ caller, body }) => {
-        await removePasskey(ctx, requireUser(caller), { id: body.id.toLowerCase() })
-        return SUCCESS
-      },
+      ({ caller, body }) => successOf(removePasskey(ctx, requireUser(caller), { id: body.id.toLowerCase() })),
       {
         body: PasskeyId,
         response: answers(Success),

@@ -4,7 +4,7 @@ import { type Caller, requireUser } from '../auth/caller.ts'
 import type { Authentication, VisitorAdmission } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { clientOf } from '../http/peer.ts'
-import { answers, describedAs, SUCCESS, Success } from '../http/schema.ts'
+import { answers, describedAs, SUCCESS, Success, successOf } from '../http/schema.ts'
 import { addEmail, loginWithEmail, verifyEmail } from './email-code.ts'
 import { endOwnSessions } from './end-sessions.ts'
 import { listOwnSessions } from './list.ts'
@@ -139,7 +139,8 @@ const loginRoutes = (ctx: Ctx, visitors: VisitorAdmission) =>
       },
     )
 
-const emailLoginRoutes = (ctx: Ctx, visitors: VisitorAdmission) =>
+/** Logins that begin with a mail or on another device. */
+const challengeRoutes = (ctx: Ctx, visitors: VisitorAdmission) =>
   new Elysia({ prefix: '/users', normalize: false })
     .use(visitors)
     .post('/login-with-email', async ({ body, caller }) => ({ user_id: await loginWithEmail(ctx, caller, body) }), {
@@ -150,44 +151,6 @@ const emailLoginRoutes = (ctx: Ctx, visitors: VisitorAdmission) =>
         'Mails a code of 6 digits, valid for 10 minutes and 5 tries. A new code replaces the previous one. The answer does not reveal whether the address is known.',
       ),
     })
-
-const ownEmailRoutes = (ctx: Ctx, authentication: Authentication) =>
-  new Elysia({ prefix: '/users', normalize: false })
-    .use(authentication)
-    .post(
-      '/add-email',
-      async ({ body, caller, request }) => {
-        await addEmail(ctx, { ...byUser(ctx, caller, request), email: body.email })
-        return SUCCESS
-      },
-      {
-        body: EmailBody,
-        response: answers(Success),
-        ...detail(
-          'Add an e-mail address',
-          'Mails a code to the address. For a user who has no address yet. Requires a login within the last ten minutes, else 403 `fresh_login_required`.',
-        ),
-      },
-    )
-    .post(
-      '/verify-email',
-      async ({ body, caller, request }) => {
-        await verifyEmail(ctx, { ...byUser(ctx, caller, request), code: body.verification_code })
-        return SUCCESS
-      },
-      {
-        body: VerifyEmailBody,
-        response: answers(Success),
-        ...detail(
-          'Prove an added e-mail address',
-          'From then on the user can also log in with the address. 409 `email_taken` if another user of the project has it.',
-        ),
-      },
-    )
-
-const challengeRoutes = (ctx: Ctx, visitors: VisitorAdmission) =>
-  new Elysia({ prefix: '/users', normalize: false })
-    .use(visitors)
     .post('/create-session-challenge', ({ caller }) => createSessionChallenge(ctx, caller), {
       response: answers(SessionChallenge),
       ...detail(
@@ -204,7 +167,36 @@ const challengeRoutes = (ctx: Ctx, visitors: VisitorAdmission) =>
       ),
     })
 
-const challengeLookRoutes = (ctx: Ctx) =>
+const ownEmailRoutes = (ctx: Ctx, authentication: Authentication) =>
+  new Elysia({ prefix: '/users', normalize: false })
+    .use(authentication)
+    .post(
+      '/add-email',
+      ({ body, caller, request }) => successOf(addEmail(ctx, { ...byUser(ctx, caller, request), email: body.email })),
+      {
+        body: EmailBody,
+        response: answers(Success),
+        ...detail(
+          'Add an e-mail address',
+          'Mails a code to the address. For a user who has no address yet. Requires a login within the last ten minutes, else 403 `fresh_login_required`.',
+        ),
+      },
+    )
+    .post(
+      '/verify-email',
+      ({ body, caller, request }) =>
+        successOf(verifyEmail(ctx, { ...byUser(ctx, caller, request), code: body.verification_code })),
+      {
+        body: VerifyEmailBody,
+        response: answers(Success),
+        ...detail(
+          'Prove an added e-mail address',
+          'From then on the user can also log in with the address. 409 `email_taken` if another user of the project has it.',
+        ),
+      },
+    )
+
+const pollRoute = (ctx: Ctx) =>
   new Elysia({ prefix: '/users', normalize: false }).get(
     '/session-challenge',
     async ({ query, request, set }) => {
@@ -250,10 +242,8 @@ const ownSessionRoutes = (ctx: Ctx, authentication: Authentication) =>
     )
     .post(
       '/complete-session-challenge',
-      async ({ body: { code }, caller, request }) => {
-        await completeSessionChallenge(ctx, { ...byUser(ctx, caller, request), code })
-        return SUCCESS
-      },
+      ({ body: { code }, caller, request }) =>
+        successOf(completeSessionChallenge(ctx, { ...byUser(ctx, caller, request), code })),
       {
         body: ChallengeCodeBody,
         response: answers(Success),
@@ -288,8 +278,7 @@ export const userRoutes = (ctx: Ctx, visitors: VisitorAdmission, authentication:
   new Elysia({ normalize: false })
     .use(loginRoutes(ctx, visitors))
     .use(passkeyRoutes(ctx, visitors, authentication))
-    .use(emailLoginRoutes(ctx, visitors))
     .use(ownEmailRoutes(ctx, authentication))
     .use(challengeRoutes(ctx, visitors))
-    .use(challengeLookRoutes(ctx))
+    .use(pollRoute(ctx))
     .use(ownSessionRoutes(ctx, authentication))

@@ -6,7 +6,7 @@ import type { Authentication } from '../auth/plugin.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { subnetOf } from '../http/peer.ts'
-import { answers, describedAs, pagingOf, SUCCESS, Success } from '../http/schema.ts'
+import { answers, describedAs, pagingOf, Success, successOf } from '../http/schema.ts'
 import { submitRoute } from '../idempotency/once.ts'
 import { createWallet, importWallet } from './create.ts'
 import { getWallet, listWallets } from './get.ts'
@@ -56,6 +56,8 @@ const ownerIdOf = (query: { ownerID?: string; owner_id?: string }): string => {
 
 export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
   const submit = submitRoute(ctx, shown)
+  const find = async (caller: Caller, { network, by }: Pick<Parameters<typeof getWallet>[1], 'network' | 'by'>) =>
+    shown(await getWallet(ctx, { ...reachOf(caller), network, by }))
   return new Elysia({ prefix: '/wallets', normalize: false })
     .use(authentication)
     .post(
@@ -90,18 +92,18 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
     )
     .post(
       '/change-user-pin',
-      async ({ body, caller }) => {
-        await changeUserPin(ctx, {
-          ...principalOf(caller),
-          network: body.network,
-          address: body.address,
-          oldPin: body.old_user_pin,
-          newPin: body.new_user_pin,
-          from: subnetOf(caller.address),
-          sessionId: caller.kind === 'user' ? caller.sessionId : null,
-        })
-        return SUCCESS
-      },
+      ({ body, caller }) =>
+        successOf(
+          changeUserPin(ctx, {
+            ...principalOf(caller),
+            network: body.network,
+            address: body.address,
+            oldPin: body.old_user_pin,
+            newPin: body.new_user_pin,
+            from: subnetOf(caller.address),
+            sessionId: caller.kind === 'user' ? caller.sessionId : null,
+          }),
+        ),
       {
         body: ChangeUserPinBody,
         response: answers(Success),
@@ -144,56 +146,26 @@ export const walletRoutes = (ctx: Ctx, authentication: Authentication) => {
     )
     .get(
       '/get-by-network',
-      async ({ query, caller }) => {
-        const { userId } = requireUser(caller)
-        return shown(await getWallet(ctx, { ...reachOf(caller), network: query.network, by: { ownerId: userId } }))
-      },
+      ({ query, caller }) => find(caller, { ...query, by: { ownerId: requireUser(caller).userId } }),
       {
         query: GetByNetworkQuery,
         response: answers(Wallet),
         ...detail("Get the user's wallet", 'The wallet, on a network, of the user whose access token is sent.'),
       },
     )
-    .get(
-      '/get-by-id',
-      async ({ query, caller }) =>
-        shown(
-          await getWallet(ctx, {
-            ...reachOf(caller),
-            network: query.network,
-            by: { id: query.id.toLowerCase() },
-          }),
-        ),
-      {
-        query: GetByIdQuery,
-        response: answers(Wallet),
-        ...detail('Get a wallet by id', 'A wallet by network and id.'),
-      },
-    )
-    .get(
-      '/get-by-address',
-      async ({ query, caller }) =>
-        shown(await getWallet(ctx, { ...reachOf(caller), network: query.network, by: { address: query.address } })),
-      {
-        query: GetByAddressQuery,
-        response: answers(Wallet),
-        ...detail('Get a wallet by address', 'A wallet by network and address.'),
-      },
-    )
-    .get(
-      '/get-by-owner-id',
-      async ({ query, caller }) =>
-        shown(
-          await getWallet(ctx, {
-            ...reachOf(caller),
-            network: query.network,
-            by: { ownerId: ownerIdOf(query) },
-          }),
-        ),
-      {
-        query: GetByOwnerIdQuery,
-        response: answers(Wallet),
-        ...detail('Get a wallet by owner', 'A wallet by network and owner id.'),
-      },
-    )
+    .get('/get-by-id', ({ query, caller }) => find(caller, { ...query, by: { id: query.id.toLowerCase() } }), {
+      query: GetByIdQuery,
+      response: answers(Wallet),
+      ...detail('Get a wallet by id', 'A wallet by network and id.'),
+    })
+    .get('/get-by-address', ({ query, caller }) => find(caller, { ...query, by: { address: query.address } }), {
+      query: GetByAddressQuery,
+      response: answers(Wallet),
+      ...detail('Get a wallet by address', 'A wallet by network and address.'),
+    })
+    .get('/get-by-owner-id', ({ query, caller }) => find(caller, { ...query, by: { ownerId: ownerIdOf(query) } }), {
+      query: GetByOwnerIdQuery,
+      response: answers(Wallet),
+      ...detail('Get a wallet by owner', 'A wallet by network and owner id.'),
+    })
 }

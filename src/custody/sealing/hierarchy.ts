@@ -44,51 +44,46 @@ const NOWHERE = { keyringId: '', walletId: '' }
 
 /** The identities under which rows are sealed. They are part of the frozen format. */
 export const identityOf = {
-  projectKey: (of: Project & { readonly version: number }): Identity => ({
+  projectKey: ({ projectId, version }: Project & { readonly version: number }): Identity => ({
     ...NOWHERE,
     purpose: 'project key',
-    projectId: of.projectId,
-    rowId: String(of.version),
+    projectId,
+    rowId: String(version),
   }),
-  developerKey: (of: Project): Identity => ({
+  developerKey: ({ projectId }: Project): Identity => ({
     ...NOWHERE,
     purpose: 'developer key',
-    projectId: of.projectId,
-    rowId: of.projectId,
+    projectId,
+    rowId: projectId,
   }),
-  userKey: (of: Owner): Identity => ({
+  userKey: ({ projectId, ownerId: rowId }: Owner): Identity => ({ ...NOWHERE, purpose: 'user key', projectId, rowId }),
+  ownerLock: ({ projectId, keyringId, lockId: rowId }: Lock): Identity => ({
     ...NOWHERE,
-    purpose: 'user key',
-    projectId: of.projectId,
-    rowId: of.ownerId,
-  }),
-  ownerLock: (of: Lock): Identity => ({
     purpose: 'owner lock',
-    projectId: of.projectId,
-    keyringId: of.keyringId,
-    walletId: '',
-    rowId: of.lockId,
+    projectId,
+    keyringId,
+    rowId,
   }),
-  keyring: (of: Keyring & { readonly kind: KeyringKind }): Identity => ({
-    purpose: `keyring ${of.kind}`,
-    projectId: of.projectId,
-    keyringId: of.keyringId,
-    walletId: '',
-    rowId: of.keyringId,
+  keyring: ({ projectId, keyringId, kind }: Keyring & { readonly kind: KeyringKind }): Identity => ({
+    ...NOWHERE,
+    purpose: `keyring ${kind}`,
+    projectId,
+    keyringId,
+    rowId: keyringId,
   }),
-  walletKey: (of: Wallet): Identity => ({
+  walletKey: ({ projectId, keyringId, walletId }: Wallet): Identity => ({
     purpose: 'wallet key',
-    projectId: of.projectId,
-    keyringId: of.keyringId,
-    walletId: of.walletId,
-    rowId: of.walletId,
+    projectId,
+    keyringId,
+    walletId,
+    rowId: walletId,
   }),
-  policyLock: (of: PolicyLock): Identity => ({
+  policyLock: ({ projectId, keyringId, walletId, lockId: rowId }: PolicyLock): Identity => ({
     purpose: 'policy lock',
-    projectId: of.projectId,
-    keyringId: of.keyringId,
-    walletId: of.walletId,
-    rowId: of.lockId,
+    projectId,
+    keyringId,
+    walletId,
+    rowId,
   }),
 }
 
