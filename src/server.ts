@@ -1,7 +1,7 @@
 // The API process: config → context → listen → drain on SIGTERM.
 
 import { createApp } from './app.ts'
-import { startRotatingTokenKeys } from './auth/token-key-rotation.ts'
+import { startRotatingTokenKeys } from './auth/access-token.ts'
 import { readConfig } from './config.ts'
 import { createCtx } from './context.ts'
 import { listen } from './http/listen.ts'

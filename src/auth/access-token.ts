@@ -25,6 +25,7 @@ import {
 } from '../../db/queries/token-keys.ts'
 import type { Config } from '../config.ts'
 import type { Sealer } from '../custody/sealer.ts'
+import type { Log } from '../security/log.ts'
 
 const ALGORITHM = 'EdDSA'
 const PURPOSE = 'token key'
@@ -57,21 +58,12 @@ type VerifiedToken = {
   readonly expiresAtMs: number
 }
 
-type PublicJwk = {
-  readonly kty: 'OKP'
-  readonly crv: 'Ed25519'
-  readonly x: string
-  readonly kid: string
-  readonly alg: typeof ALGORITHM
-  readonly use: 'sig'
-}
-
 export type AccessTokens = {
   issue(claims: AccessClaims): Promise<{ readonly token: string; readonly expiresAt: Date }>
   /** null for a token that we did not sign. An expired token is returned too, because logout accepts one. */
   verify(token: string): Promise<VerifiedToken | null>
   /** A JWK Set (RFC 7517 §5). */
-  jwks(): Promise<{ readonly keys: readonly PublicJwk[] }>
+  jwks(): Promise<{ readonly keys: readonly ReturnType<typeof jwkOf>[] }>
 }
 
 type KeysCtx = {
@@ -104,6 +96,31 @@ export const rotateTokenKeys = async (ctx: KeysCtx, now: Date): Promise<void> =>
   })
 }
 
+/** A key signs for 30 days and is published an hour before, so a few minutes do not matter. */
+const CHECK_INTERVAL_MS = 600_000
+
+/**
+ * Rotates the keys of access tokens when due: checks now, and then every ten minutes. Every API process does, as the worker
+ * can neither read nor create a key; a database lock makes sure that only one of them creates the next.
+ * @returns a function that stops the checks; call it before the database is closed.
+ */
+export const startRotatingTokenKeys = (
+  ctx: KeysCtx & { readonly now: () => Date; readonly log: Log },
+): (() => Promise<void>) => {
+  let check = Promise.resolve()
+  const start = (): void => {
+    check = rotateTokenKeys(ctx, ctx.now()).catch((err: unknown) => {
+      ctx.log.warn({ err }, 'could not check whether the keys of access tokens are due for rotation')
+    })
+  }
+  start()
+  const timer = setInterval(start, CHECK_INTERVAL_MS)
+  return async () => {
+    clearInterval(timer)
+    await check
+  }
+}
+
 /** Replaces all keys by a new one. Every access token becomes invalid within 30 seconds. @returns the new key's id. */
 export const replaceTokenKeys = (ctx: KeysCtx, also: (tx: Tx, id: string) => Promise<void>): Promise<string> =>
   ctx.db.transaction(async (tx) => {
@@ -114,7 +131,7 @@ export const replaceTokenKeys = (ctx: KeysCtx, also: (tx: Tx, id: string) => Pro
     return id
   })
 
-const jwkOf = (row: Pick<TokenKeyRow, 'id' | 'publicKey'>): PublicJwk => ({
+const jwkOf = (row: Pick<TokenKeyRow, 'id' | 'publicKey'>) => ({
   kty: 'OKP',
   crv: 'Ed25519',
   x: row.publicKey,

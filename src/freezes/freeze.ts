@@ -1,9 +1,9 @@
+import type { Tx } from '../../db/client.ts'
 import { deleteFreeze, type FrozenThing, insertFreeze } from '../../db/queries/freezes.ts'
 import { findProject } from '../../db/queries/projects.ts'
 import { findWalletById, hasOwner } from '../../db/queries/wallets.ts'
 import type { Network } from '../../db/words.ts'
 import type { WorkerCtx } from '../context.ts'
-import type { AuditAct } from '../custody/vault.ts'
 import { AppError, noSuchProject, notFound, unreachable } from '../errors.ts'
 
 /** What to freeze or release. */
@@ -36,16 +36,29 @@ const thingOf = async (ctx: Pick<WorkerCtx, 'db'>, target: Target): Promise<Froz
   }
 }
 
-/** The audit row of a freeze or release. */
-const actOf = (
-  thing: FrozenThing,
-  input: { readonly action: 'frozen' | 'unfrozen'; readonly actor: string; readonly reason: string },
-): AuditAct => {
+type Input = { readonly target: Target; readonly reason: string; readonly actor: string }
+
+/** Changes the freeze of a thing, and records it in the audit. @returns whether there was anything to change. */
+const change = async (
+  ctx: Pick<WorkerCtx, 'db' | 'audit'>,
+  { target, reason, actor }: Input,
+  {
+    action,
+    write,
+  }: {
+    readonly action: 'frozen' | 'unfrozen'
+    readonly write: (tx: Tx, thing: FrozenThing) => Promise<boolean>
+  },
+): Promise<boolean> => {
+  const thing = await thingOf(ctx, target)
   const { scope, projectId, ownerId, walletId, network } = thing
   const subject = walletId ?? ownerId ?? projectId ?? network
   if (subject === null) throw new Error('a freeze must name a wallet, an owner, a project or a network')
-  const { action, actor, reason } = input
-  return { projectId, actor, action, subject, details: { scope, reason } }
+  return ctx.db.transaction(async (tx) => {
+    const isChanged = await write(tx, thing)
+    if (isChanged) await ctx.audit.record(tx, { projectId, actor, action, subject, details: { scope, reason } })
+    return isChanged
+  })
 }
 
 const REASON_LENGTH_MAX = 1000
@@ -55,36 +68,15 @@ const REASON_LENGTH_MAX = 1000
  * (src/custody/credentials/credentials.ts). Transactions that are already signed and recorded are still sent.
  * @returns false if it was already frozen; the earlier reason stays.
  */
-export const freeze = async (
-  ctx: Pick<WorkerCtx, 'db' | 'audit'>,
-  input: { readonly target: Target; readonly reason: string; readonly actor: string },
-): Promise<boolean> => {
-  const { actor } = input
+export const freeze = async (ctx: Pick<WorkerCtx, 'db' | 'audit'>, input: Input): Promise<boolean> => {
   const reason = input.reason.trim()
   if (reason.length === 0 || reason.length > REASON_LENGTH_MAX) {
     throw new AppError('invalid_input', `The reason must be a text of 1 to ${REASON_LENGTH_MAX} characters.`)
   }
-  const thing = await thingOf(ctx, input.target)
-  return ctx.db.transaction(async (tx) => {
-    const isNew = await insertFreeze(tx, { thing, reason })
-    if (isNew) await ctx.audit.record(tx, actOf(thing, { action: 'frozen', actor, reason }))
-    return isNew
-  })
+  const write = (tx: Tx, thing: FrozenThing) => insertFreeze(tx, { thing, reason })
+  return change(ctx, { ...input, reason }, { action: 'frozen', write })
 }
 
-/**
- * Ends one freeze. A wallet of a frozen project stays frozen with the project.
- * @returns whether it was frozen.
- */
-export const unfreeze = async (
-  ctx: Pick<WorkerCtx, 'db' | 'audit'>,
-  input: { readonly target: Target; readonly reason: string; readonly actor: string },
-): Promise<boolean> => {
-  const { actor, reason } = input
-  const thing = await thingOf(ctx, input.target)
-  return ctx.db.transaction(async (tx) => {
-    const wasFrozen = await deleteFreeze(tx, thing)
-    if (wasFrozen) await ctx.audit.record(tx, actOf(thing, { action: 'unfrozen', actor, reason }))
-    return wasFrozen
-  })
-}
+/** Ends one freeze. A wallet of a frozen project stays frozen with the project. @returns whether it was frozen. */
+export const unfreeze = (ctx: Pick<WorkerCtx, 'db' | 'audit'>, input: Input): Promise<boolean> =>
+  change(ctx, input, { action: 'unfrozen', write: deleteFreeze })

@@ -1,9 +1,8 @@
 // The page /dev/mailbox: plain HTML without a script. Mails are shown as text, and only links to this service are links.
 
-import { createHash } from 'node:crypto'
 import { listReadableMails } from '../../db/queries/mails.ts'
 import type { Ctx } from '../context.ts'
-import { Html, html } from '../pages/page.ts'
+import { type Html, html, page } from '../pages/page.ts'
 import { MAIL_PURPOSE } from './queue.ts'
 
 const SHOWN_MAX = 100
@@ -29,26 +28,6 @@ export const listDevMails = async (ctx: Pick<Ctx, 'config' | 'db' | 'sealer'>): 
   })
 }
 
-const STYLE = `
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
-body { max-width: 44rem; margin: 0 auto; padding: 1.5rem 1rem; }
-h1 { font-size: 1.4rem; }
-article { border: 1px solid #8886; border-radius: 0.5rem; padding: 0.75rem 1rem; margin: 1rem 0; }
-h2 { font-size: 1.05rem; margin: 0; overflow-wrap: anywhere; }
-p { margin: 0.25rem 0; overflow-wrap: anywhere; }
-.about { opacity: 0.75; font-size: 0.875rem; }
-pre { font: 0.95rem/1.5 ui-monospace, monospace; white-space: pre-wrap; overflow-wrap: anywhere; margin: 0.75rem 0 0; }
-`
-
-export const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
-  'img-src data:',
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ')
-
 const URL_IN_TEXT = /(https?:\/\/[^\s<>"']+)/
 
 /** Splits text so that every second piece is a URL. */
@@ -63,7 +42,7 @@ const articleOf = (mail: DevMail, origin: string): Html => {
   return html`
     <article>
       <h2>${mail.subject}</h2>
-      <p class="about">To ${mail.recipient}, <time datetime="${at}">${at}</time></p>
+      <p class="quiet">To ${mail.recipient}, <time datetime="${at}">${at}</time></p>
       <pre>${linked(mail.text, origin)}</pre>
     </article>`
 }
@@ -75,19 +54,12 @@ export const devMailboxPage = (input: {
 }): string => {
   const { origin } = new URL(input.publicBaseUrl)
   const articles = input.mails.map((mail) => articleOf(mail, origin))
-  return html`<!doctype html>
-<html lang="en">
-  <head>
-    <meta charset="utf-8">
-    <meta name="viewport" content="width=device-width, initial-scale=1">
-    <title>Mailbox</title>
-    <link rel="icon" href="data:,">
-    <style>${new Html(STYLE)}</style>
-  </head>
-  <body>
+  return page({
+    root: '..',
+    title: 'Mailbox',
+    body: html`<main>
     <h1>Mailbox</h1>
-    <p class="about">Without MAIL_URL no mail leaves this machine: they are shown here, the newest first, until an hour after they have expired. Reload the page for new ones.</p>${articles.length === 0 ? html`<p>No mail yet.</p>` : articles}
-  </body>
-</html>
-`.markup
+    <p class="quiet">Without MAIL_URL no mail leaves this machine. Mails are shown here, newest first, until an hour after they have expired. Reload the page for new ones.</p>${articles.length === 0 ? html`<p>No mail yet.</p>` : articles}
+  </main>`,
+  })
 }

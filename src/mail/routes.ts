@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia'
 import type { Ctx } from '../context.ts'
-import { CONTENT_SECURITY_POLICY, devMailboxPage, hasDevMailbox, listDevMails } from './dev-page.ts'
+import { PAGE_HEADERS } from '../pages/page.ts'
+import { devMailboxPage, hasDevMailbox, listDevMails } from './dev-page.ts'
 
 const hidden = { detail: { hide: true } }
 
@@ -9,30 +10,22 @@ export const devMailboxRoutes = (ctx: Pick<Ctx, 'config' | 'db' | 'sealer'>) => 
   const routes = new Elysia({ prefix: '/dev' })
   if (!hasDevMailbox(ctx)) return routes
   return routes
-    .onBeforeHandle(({ set }) => {
-      set.headers['cache-control'] = 'no-store'
-      set.headers['referrer-policy'] = 'no-referrer'
-      set.headers['x-content-type-options'] = 'nosniff'
-    })
     .get(
       '/mailbox',
       async ({ set }) => {
-        set.headers['content-type'] = 'text/html; charset=utf-8'
-        set.headers['content-security-policy'] = CONTENT_SECURITY_POLICY
+        Object.assign(set.headers, PAGE_HEADERS)
         return devMailboxPage({ mails: await listDevMails(ctx), publicBaseUrl: ctx.config.publicBaseUrl })
       },
       hidden,
     )
     .get(
       '/mailbox.json',
-      async () =>
-        (await listDevMails(ctx)).map(({ id, recipient, subject, text, createdAt }) => ({
-          id,
-          recipient,
-          subject,
-          text,
-          created_at: createdAt.toISOString(),
-        })),
+      async ({ set }) => {
+        set.headers['cache-control'] = 'no-store'
+        set.headers['x-content-type-options'] = 'nosniff'
+        const mails = await listDevMails(ctx)
+        return mails.map(({ createdAt, ...mail }) => ({ ...mail, created_at: createdAt.toISOString() }))
+      },
       hidden,
     )
 }

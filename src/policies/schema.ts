@@ -13,6 +13,15 @@ import {
   UuidField,
 } from '../http/schema.ts'
 
+/** An amount of the native coin, in base units. */
+const Amount = (description: string, example: string) =>
+  Type.String({
+    pattern: '^(?:0x[0-9a-fA-F]{1,64}|[0-9]{1,78})$',
+    description,
+    rule: 'a quantity below 2^256 in 0x hex or plain decimal digits',
+    examples: [example],
+  })
+
 const RULES_MAX = 50
 const COLLECTION = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
 const WALLET = '0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266'
@@ -71,21 +80,13 @@ export const CreatePolicyBody = ClosedObject(
       }),
     ),
     max_total_value: Type.Optional(
-      Type.String({
-        pattern: '^(?:0x[0-9a-fA-F]{1,64}|[0-9]{1,78})$',
-        description: 'The most of the native coin, in base units, that all uses together may send.',
-        rule: 'a quantity below 2^256 in 0x hex or plain decimal digits',
-        examples: ['1000000000000000'],
-      }),
+      Amount('The most of the native coin, in base units, that all uses together may send.', '1000000000000000'),
     ),
     max_total_fee: Type.Optional(
-      Type.String({
-        pattern: '^(?:0x[0-9a-fA-F]{1,64}|[0-9]{1,78})$',
-        description:
-          'The most of the native coin, in base units, that the fees of all uses together may cost. If absent: the cost of 2,500 ordinary transactions (100,000 gas; a payment on Polkadot and Vara) at the current fees.',
-        rule: 'a quantity below 2^256 in 0x hex or plain decimal digits',
-        examples: ['20000000000000000'],
-      }),
+      Amount(
+        'The most of the native coin, in base units, that the fees of all uses together may cost. If absent: the cost of 2,500 ordinary transactions (100,000 gas; a payment on Polkadot and Vara) at the current fees.',
+        '20000000000000000',
+      ),
     ),
     max_uses: Type.Optional(
       Type.Integer({

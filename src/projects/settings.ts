@@ -1,38 +1,52 @@
+import type { Tx } from '../../db/client.ts'
 import {
   findProject,
+  type Project,
   setPasskeyRpId,
   setAnonymousLogin as store,
   setAllowedOrigins as update,
 } from '../../db/queries/projects.ts'
 import { isRpIdFor } from '../auth/relying-party.ts'
 import type { WorkerCtx } from '../context.ts'
+import type { AuditAct } from '../custody/vault.ts'
 import { AppError, noSuchProject } from '../errors.ts'
 import { UUID } from '../http/text.ts'
 
 type Switch = 'on' | 'off'
 
-/** Allows or forbids anonymous login for a project. Existing anonymous users and their sessions stay. For operators. */
-export const setAnonymousLogin = async (
+type Change = {
+  readonly projectId: string
+  readonly action: 'anonymous_login_changed' | 'origins_changed' | 'passkey_domain_changed'
+  /** Writes the setting. @returns what the audit tells of it. */
+  readonly write: (tx: Tx, before: Project) => Promise<AuditAct['details']>
+}
+
+const changeSetting = async (
   ctx: Pick<WorkerCtx, 'db' | 'audit'>,
-  input: { readonly projectId: string; readonly anonymousLogin: Switch },
+  { projectId, action, write }: Change,
 ): Promise<void> => {
-  const { projectId, anonymousLogin } = input
+  if (!UUID.test(projectId)) throw noSuchProject()
   await ctx.db.transaction(async (tx) => {
-    const project = await findProject(tx, projectId)
-    if (project === null) throw noSuchProject()
-    await store(tx, { projectId, isOn: anonymousLogin === 'on' })
-    const before: Switch = project.anonymousLogin ? 'on' : 'off'
-    const details = { anonymous_login: anonymousLogin, before }
-    const act = {
-      projectId,
-      actor: 'operator',
-      action: 'anonymous_login_changed',
-      subject: projectId,
-      details,
-    } as const
-    await ctx.audit.record(tx, act)
+    const before = await findProject(tx, projectId)
+    if (before === null) throw noSuchProject()
+    const details = await write(tx, before)
+    await ctx.audit.record(tx, { projectId, actor: 'operator', action, subject: projectId, details })
   })
 }
+
+/** Allows or forbids anonymous login for a project. Existing anonymous users and their sessions stay. For operators. */
+export const setAnonymousLogin = (
+  ctx: Pick<WorkerCtx, 'db' | 'audit'>,
+  { projectId, anonymousLogin }: { readonly projectId: string; readonly anonymousLogin: Switch },
+): Promise<void> =>
+  changeSetting(ctx, {
+    projectId,
+    action: 'anonymous_login_changed',
+    write: async (tx, before) => {
+      await store(tx, { projectId, isOn: anonymousLogin === 'on' })
+      return { anonymous_login: anonymousLogin, before: before.anonymousLogin ? 'on' : 'off' }
+    },
+  })
 
 /** Whether a text is an origin as browsers send it: a scheme, a host and perhaps a port. */
 const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).origin === text
@@ -40,19 +54,18 @@ const isOrigin = (text: string): boolean => URL.canParse(text) && new URL(text).
 /** Replaces the origins from which browsers may call for a project. For operators. */
 export const setAllowedOrigins = async (
   ctx: Pick<WorkerCtx, 'db' | 'audit'>,
-  input: { readonly projectId: string; readonly origins: readonly string[] },
+  { projectId, origins }: { readonly projectId: string; readonly origins: readonly string[] },
 ): Promise<void> => {
-  const { projectId, origins } = input
   if (!origins.every(isOrigin)) {
     throw new AppError('invalid_input', 'Each origin must be like https://app.example.com, without a path.')
   }
-  if (!UUID.test(projectId)) throw noSuchProject()
-  await ctx.db.transaction(async (tx) => {
-    const project = await findProject(tx, projectId)
-    if (project === null) throw noSuchProject()
-    await update(tx, input)
-    const details = { origins: origins.join(' '), before: project.allowedOrigins.join(' ') }
-    await ctx.audit.record(tx, { projectId, actor: 'operator', action: 'origins_changed', subject: projectId, details })
+  await changeSetting(ctx, {
+    projectId,
+    action: 'origins_changed',
+    write: async (tx, before) => {
+      await update(tx, { projectId, origins })
+      return { origins: origins.join(' '), before: before.allowedOrigins.join(' ') }
+    },
   })
 }
 
@@ -60,23 +73,21 @@ export const setAllowedOrigins = async (
  * Sets the domain of a project's new passkeys (WebAuthn's RP ID); null: the host of the calling page. Passkeys of another
  * domain stay stored, but work only if that domain is set again. For operators.
  */
-export const setPasskeyDomain = async (
+export const setPasskeyDomain = (
   ctx: Pick<WorkerCtx, 'db' | 'config' | 'audit'>,
-  input: { readonly projectId: string; readonly rpId: string | null },
-): Promise<void> => {
-  const { projectId, rpId } = input
-  const project = await findProject(ctx.db, projectId)
-  if (project === null) throw noSuchProject()
-  if (rpId !== null && !isRpIdFor(ctx, project, rpId)) {
-    throw new AppError(
-      'invalid_input',
-      'The passkey domain must be the host of an allowed origin or a parent domain of it, in lower case, without a port, and not an IP address.',
-    )
-  }
-  await ctx.db.transaction(async (tx) => {
-    await setPasskeyRpId(tx, { projectId, rpId })
-    const details = { domain: rpId ?? '', before: project.passkeyRpId ?? '' }
-    const act = { projectId, actor: 'operator', action: 'passkey_domain_changed', subject: projectId, details } as const
-    await ctx.audit.record(tx, act)
+  { projectId, rpId }: { readonly projectId: string; readonly rpId: string | null },
+): Promise<void> =>
+  changeSetting(ctx, {
+    projectId,
+    action: 'passkey_domain_changed',
+    write: async (tx, before) => {
+      if (rpId !== null && !isRpIdFor(ctx, before, rpId)) {
+        throw new AppError(
+          'invalid_input',
+          'The passkey domain must be the host of an allowed origin or a parent domain of it, in lower case, without a port, and not an IP address.',
+        )
+      }
+      await setPasskeyRpId(tx, { projectId, rpId })
+      return { domain: rpId ?? '', before: before.passkeyRpId ?? '' }
+    },
   })
-}

@@ -8,7 +8,6 @@ import { answers, describedAs, SUCCESS, Success, successOf } from '../http/schem
 import { addEmail, loginWithEmail, verifyEmail } from './email-code.ts'
 import { endOwnSessions } from './end-sessions.ts'
 import { listOwnSessions } from './list.ts'
-import { loginAnonymously } from './login-anonymously.ts'
 import { loginWithMagicLink } from './magic-link.ts'
 import { passkeyRoutes } from './passkey-routes.ts'
 import {
@@ -29,7 +28,7 @@ import {
   type VerifyLoginBody,
   WalletChallenge,
 } from './schema.ts'
-import { logout, type OpenSession, refreshToken } from './session.ts'
+import { loginAnonymously, logout, type OpenSession, refreshToken } from './session.ts'
 import {
   completeSessionChallenge,
   createSessionChallenge,

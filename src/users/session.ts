@@ -11,12 +11,15 @@ import {
   type SessionLifetimes,
   type SessionRow,
 } from '../../db/queries/sessions.ts'
-import { readUserFacts } from '../../db/queries/users.ts'
+import { ensureUser, readUserFacts } from '../../db/queries/users.ts'
 import type { LoginWay } from '../../db/words.ts'
+import type { Visitor } from '../auth/plugin.ts'
+import { throttle } from '../auth/throttle.ts'
 import type { Ctx } from '../context.ts'
 import type { Sealer } from '../custody/sealer.ts'
 import { AppError, type SecurityEvent } from '../errors.ts'
 import type { Client } from '../http/peer.ts'
+import { beginLimit } from './limits.ts'
 
 const FORM = /^[A-Za-z0-9_-]{48}$/
 const GENERATION_BYTES = 4
@@ -102,6 +105,23 @@ export const withTokens = async (
   })
   const refreshToken = refreshTokenOf(ctx.identity, row)
   return { row, accessToken: token, accessTokenExpiresAt: expiresAt, refreshToken }
+}
+
+/** Creates a user without any proof. Only this session can act for them until they add an e-mail address or a passkey. */
+export const loginAnonymously = async (ctx: Ctx, visitor: Visitor): Promise<OpenSession> => {
+  await throttle(ctx, [beginLimit(ctx, visitor, 'anonymous')])
+  const { project, projectId, client } = visitor
+  if (!project.anonymousLogin) {
+    throw new AppError(
+      'anonymous_login_off',
+      'This project does not allow anonymous logins: log in with an e-mail address, a wallet or a passkey.',
+    )
+  }
+  const row = await ctx.db.transaction(async (tx) => {
+    const userId = await ensureUser(tx, { id: randomUUID(), projectId })
+    return beginSession(ctx, tx, { projectId, userId, way: 'anonymous', client, authenticatedAt: null })
+  })
+  return withTokens(ctx, row)
 }
 
 /** A client that lost the answer may retry for this long, and gets the same successor. */

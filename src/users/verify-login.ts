@@ -41,41 +41,37 @@ type ProvenUser = {
 /** Checks one proof. @returns null if it proves nothing, without saying why. */
 export type Prove<Proof> = (ctx: Ctx, visitor: Visitor, proof: Proof) => Promise<Proven | null>
 
-const proverOf = (ctx: Ctx, visitor: Visitor, proofs: Proofs): (() => Promise<Proven | null>) => {
+type Prover = { readonly way: string; readonly prove: () => Promise<Proven | null> }
+
+const proverOf = (ctx: Ctx, visitor: Visitor, proofs: Proofs): Prover => {
   const { userId, verificationCode, siweMessage, signature, sessionChallengeCode, passkeyAssertion } = proofs
-  const provers: (() => Promise<Proven | null>)[] = []
+  const provers: Prover[] = []
   if (verificationCode !== undefined) {
     if (userId === undefined)
       throw new AppError('invalid_input', 'Field "user_id" must be given with a verification code.')
-    provers.push(() => proveByEmailCode(ctx, visitor, { userId, code: verificationCode }))
+    provers.push({ way: 'email_code', prove: () => proveByEmailCode(ctx, visitor, { userId, code: verificationCode }) })
   }
   if (siweMessage !== undefined || signature !== undefined) {
     if (siweMessage === undefined || signature === undefined) {
       throw new AppError('invalid_input', 'Fields "siwe_message" and "signature" must be given together.')
     }
-    provers.push(() => proveByWallet(ctx, visitor, { message: siweMessage, signature }))
+    provers.push({ way: 'wallet', prove: () => proveByWallet(ctx, visitor, { message: siweMessage, signature }) })
   }
   if (sessionChallengeCode !== undefined) {
-    provers.push(() => proveByChallenge(ctx, visitor, { code: sessionChallengeCode }))
+    provers.push({
+      way: 'session_challenge',
+      prove: () => proveByChallenge(ctx, visitor, { code: sessionChallengeCode }),
+    })
   }
-  if (passkeyAssertion !== undefined) provers.push(() => proveByPasskey(ctx, visitor, { assertion: passkeyAssertion }))
-  const [prove] = provers
-  if (prove !== undefined && provers.length === 1) return prove
+  if (passkeyAssertion !== undefined) {
+    provers.push({ way: 'passkey', prove: () => proveByPasskey(ctx, visitor, { assertion: passkeyAssertion }) })
+  }
+  const [prover] = provers
+  if (prover !== undefined && provers.length === 1) return prover
   throw new AppError(
     'invalid_input',
     'Exactly one proof must be given: "verification_code", "siwe_message", "session_challenge_code" or "passkey_credential_assertion_response".',
   )
-}
-
-const failed = ({ projectId }: Visitor, proofs: Proofs): AppError =>
-  new AppError('login_failed', 'The login was not proven: begin it again, and check the code or signature.', {
-    event: { kind: 'login_failed', projectId, details: { way: wayOf(proofs) } },
-  })
-
-const wayOf = ({ verificationCode, siweMessage, passkeyAssertion }: Proofs): string => {
-  if (verificationCode !== undefined) return 'email_code'
-  if (siweMessage !== undefined) return 'wallet'
-  return passkeyAssertion === undefined ? 'session_challenge' : 'passkey'
 }
 
 /**
@@ -83,17 +79,21 @@ const wayOf = ({ verificationCode, siweMessage, passkeyAssertion }: Proofs): str
  * @throws login_failed, for an unknown user as for a wrong proof.
  */
 export const verifyLogin = async (ctx: Ctx, visitor: Visitor, proofs: Proofs): Promise<OpenSession> => {
-  const prove = proverOf(ctx, visitor, proofs)
+  const { way, prove } = proverOf(ctx, visitor, proofs)
+  const { projectId, client } = visitor
+  const failed = (): AppError =>
+    new AppError('login_failed', 'The login was not proven: begin it again, and check the code or signature.', {
+      event: { kind: 'login_failed', projectId, details: { way } },
+    })
   await throttle(ctx, [tryLimit(ctx, visitor, 'proof')])
   const proven = await prove()
-  if (proven === null) throw failed(visitor, proofs)
-  const { projectId, client } = visitor
+  if (proven === null) throw failed()
   // With a mailed code, `user_id` is the id that login-with-email returned. The user may have another id.
   const namedUserId = proofs.verificationCode === undefined ? proofs.userId : undefined
   const row = await ctx.db.transaction(async (tx) => {
     const user = await proven.consume(tx)
     // Throwing rolls back, so that a proof of another user than the named one is not used up.
-    if (user === null || (namedUserId ?? user.userId) !== user.userId) throw failed(visitor, proofs)
+    if (user === null || (namedUserId ?? user.userId) !== user.userId) throw failed()
     const { userId, authenticatedAt = null } = user
     return beginSession(ctx, tx, { projectId, userId, way: proven.way, client, authenticatedAt })
   })

@@ -6,9 +6,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import { isOwnOrigin } from '../../src/auth/origins.ts'
-import { isTimely, originOf, type SignInMessage } from '../../src/auth/sign-in-message.ts'
-import { parseSiwe } from '../../src/auth/siwe.ts'
-import { parseSiws } from '../../src/auth/siws.ts'
+import { isTimely, originOf, parseSiwe, parseSiws, type SignInMessage } from '../../src/auth/sign-in-message.ts'
 import type { Hex } from '../../src/chains/chain.ts'
 import { isSignedByKey } from '../../src/chains/evm/messages.ts'
 import { isSignedByKey as isSignedBySr25519 } from '../../src/chains/substrate/messages.ts'

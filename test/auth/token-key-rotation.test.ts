@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import pino from 'pino'
 import postgres, { type Sql } from 'postgres'
 import { openDb } from '../../db/client.ts'
-import { startRotatingTokenKeys } from '../../src/auth/token-key-rotation.ts'
+import { startRotatingTokenKeys } from '../../src/auth/access-token.ts'
 import { type Service, startService } from '../support/service.ts'
 
 const SERVER = fileURLToPath(new URL('../../src/server.ts', import.meta.url))

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import { readConfig } from '../../src/config.ts'
-import { readReturnAddress } from '../../src/login/return-address.ts'
+import { readReturnAddress } from '../../src/login/open.ts'
 
 const configOf = (devnet: boolean) => ({
   config: readConfig({
