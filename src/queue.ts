@@ -13,7 +13,7 @@ const BATCHED_MAX = 10_000
 const busy = (): AppError =>
   new AppError('busy', 'Too many requests are waiting for the same thing: try again.', { retryAfterSeconds: 1 })
 
-export type Load = { readonly running: number; readonly waiting: number }
+type Load = { readonly running: number; readonly waiting: number }
 
 export type Queue = {
   /**

@@ -7,6 +7,16 @@ import { actorOf, type UserCaller } from '../auth/caller.ts'
 import type { WorkerCtx } from '../context.ts'
 import { AppError, notFound } from '../errors.ts'
 
+const recordEnd = (
+  ctx: Pick<WorkerCtx, 'audit'>,
+  tx: Tx,
+  of: { readonly projectId: string; readonly userId: string; readonly id: string; readonly actor: string },
+): Promise<void> => {
+  const { projectId, userId, id, actor } = of
+  const details = { user_id: userId }
+  return ctx.audit.record(tx, { projectId, actor, action: 'session_revoked', subject: id, details })
+}
+
 /**
  * Ends all sessions of a user, or all but one. Every process refuses their tokens from the next request on. Also ends the
  * challenges that the user has completed and that have no session yet: a thief could have completed one.
@@ -28,10 +38,7 @@ export const endSessions = async (
   await lockUser(tx, input)
   const ended = await endSessionsOf(tx, input)
   await endCompletedChallenges(tx, input)
-  for (const { id } of ended) {
-    const details = { user_id: userId }
-    await ctx.audit.record(tx, { projectId, actor, action: 'session_revoked', subject: id, details })
-  }
+  for (const { id } of ended) await recordEnd(ctx, tx, { projectId, userId, id, actor })
   return ended.length
 }
 
@@ -45,8 +52,7 @@ const endOne = async (ctx: EndCtx, tx: Tx, caller: UserCaller, id: string): Prom
   // We do not know which session completed a challenge, so we end all of them.
   await endCompletedChallenges(tx, caller)
   if (row === null) return 0
-  const [actor, details] = [actorOf(caller), { user_id: userId }]
-  await ctx.audit.record(tx, { projectId, actor, action: 'session_revoked', subject: id, details })
+  await recordEnd(ctx, tx, { ...session, actor: actorOf(caller) })
   return 1
 }
 
@@ -93,9 +99,7 @@ export const revokeSessions = async (
     if ('userId' in which) return endSessions(ctx, tx, { ...which, except: null, by: 'operator', actor })
     const ended = await endSession(tx, { session: { id: which.sessionId }, by: 'operator' })
     if (ended === null) return 0
-    const { id, projectId, userId } = ended
-    const details = { user_id: userId }
-    await ctx.audit.record(tx, { projectId, actor, action: 'session_revoked', subject: id, details })
+    await recordEnd(ctx, tx, { ...ended, actor })
     return 1
   })
 }

@@ -10,19 +10,9 @@ import { AppError } from '../errors.ts'
 /** How long a login counts as fresh. */
 const FRESH_SECONDS = 600
 
-const sessionEnded = (): AppError => new AppError('session_ended', 'The session has ended; log in again.')
-
-const loginRequired = (): AppError =>
-  new AppError(
-    'fresh_login_required',
-    'This call requires a login within the last ten minutes: log in again, then repeat the call.',
-  )
-
-const refreshRequired = (): AppError =>
-  new AppError(
-    'fresh_login_required',
-    'This call requires a session that was begun or refreshed within the last ten minutes: refresh it, then repeat the call.',
-  )
+const LOGIN_REQUIRED = 'This call requires a login within the last ten minutes: log in again, then repeat the call.'
+const REFRESH_REQUIRED =
+  'This call requires a session that was begun or refreshed within the last ten minutes: refresh it, then repeat the call.'
 
 /**
  * Requires that the caller's session began with a login within the last ten minutes. A refresh does not count, except for an
@@ -37,11 +27,13 @@ export const requireFreshLogin = async (
   input: { readonly begunSeconds: number } = { begunSeconds: 0 },
 ): Promise<Date> => {
   const age = await holdLiveSession(db, { id: sessionId, projectId, userId })
-  if (age === null) throw sessionEnded()
+  if (age === null) throw new AppError('session_ended', 'The session has ended; log in again.')
   const limit = FRESH_SECONDS + input.begunSeconds
   if (age.sinceProofSeconds <= limit) return age.authenticatedAt
   const user = await readUserFacts(db, { projectId, id: userId })
-  if (user.email !== null || user.signInWallet !== null || user.hasPasskeys) throw loginRequired()
-  if (age.sinceRefreshSeconds > limit) throw refreshRequired()
+  if (user.email !== null || user.signInWallet !== null || user.hasPasskeys) {
+    throw new AppError('fresh_login_required', LOGIN_REQUIRED)
+  }
+  if (age.sinceRefreshSeconds > limit) throw new AppError('fresh_login_required', REFRESH_REQUIRED)
   return age.authenticatedAt
 }

@@ -79,7 +79,7 @@ const rewrap = async (ctx: CustodyCtx, change: Change): Promise<void> => {
   throw new AppError('busy', "The project's keys are being rotated: try again.")
 }
 
-export type PinChange = {
+type PinChange = {
   readonly wallet: WalletRef
   readonly oldPin: string
   readonly newPin: string
@@ -114,7 +114,7 @@ export const changeUserPin = async (ctx: CustodyCtx, input: PinChange): Promise<
   })
 }
 
-export type SecretChange = {
+type SecretChange = {
   readonly projectId: string
   readonly oldSecret: string
   readonly newSecret: string

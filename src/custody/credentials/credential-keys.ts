@@ -12,8 +12,8 @@ import { KEY_BYTES, PIN_SALT_BYTES, stretchPin } from '../sealing/kdf.ts'
 import { invalidSecret, type Proof } from './credentials.ts'
 
 type Owner = { readonly projectId: string; readonly ownerId: string }
-/** Who asks, as the audit names it, and from where, as in `Credentials`. */
-type Asked = { readonly actor: string; readonly from?: string | undefined }
+/** Who sent the request, as the audit names them, and from where, as in `Credentials`. */
+type Requester = { readonly actor: string; readonly from?: string | undefined }
 
 /** The opened keys of the credentials that were given, by control mode. */
 export type CredentialKeyOf = Readonly<Record<ControlMode, Uint8Array | null>>
@@ -29,7 +29,7 @@ export const notActivated = (): AppError =>
  */
 export const checkSecret = async (
   { projectKeys, secretLimit }: CustodyCtx,
-  input: Asked & { readonly projectId: string; readonly sealed: Uint8Array | null; readonly secret: string },
+  input: Requester & { readonly projectId: string; readonly sealed: Uint8Array | null; readonly secret: string },
 ): Promise<Uint8Array> => {
   const { projectId, actor, sealed, secret } = input
   if (sealed === null) throw notActivated()
@@ -44,7 +44,7 @@ export const checkSecret = async (
 /** Opens an owner's user key. */
 export const checkPin = async (
   { projectKeys, guard }: CustodyCtx,
-  input: Asked & Owner & { readonly row: UserKeyRow; readonly pin: string },
+  input: Requester & Owner & { readonly row: UserKeyRow; readonly pin: string },
 ): Promise<Uint8Array> => {
   const { projectId, ownerId, actor, from, row, pin } = input
   // Before the guess is charged: a root key that is slow or away must not cost a guess, nor time of the lease.
@@ -64,7 +64,7 @@ export const checkPin = async (
  */
 export const checkCredentials = async (
   ctx: CustodyCtx,
-  input: Asked & Owner & { readonly proof: Proof; readonly rows: CredentialRows; readonly keys: HeldKeys },
+  input: Requester & Owner & { readonly proof: Proof; readonly rows: CredentialRows; readonly keys: HeldKeys },
 ): Promise<CredentialKeyOf> => {
   const { projectId, ownerId, actor, proof, rows, keys } = input
   const { developerSecret: secret, userPin: pin, from } = proof

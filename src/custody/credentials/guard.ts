@@ -64,10 +64,7 @@ type Lease = AsyncDisposable & {
   settle(userKey: Uint8Array | null): Promise<Uint8Array>
 }
 
-export type Guard = {
-  /** Waits for the owner's turn and charges one guess. */
-  lease(guess: Guess): Promise<Lease>
-}
+export type Guard = ReturnType<typeof createGuard>
 
 const busy = (): AppError =>
   new AppError('busy', 'Another PIN of this owner is being verified: try again.', { retryAfterSeconds: 1 })
@@ -152,10 +149,11 @@ const chargeInSlot = async (
 }
 
 /** @param parts.argon2 the queue in which every use of argon2 waits. */
-export const createGuard = (parts: Parts & { readonly argon2: Queue }): Guard => {
+export const createGuard = (parts: Parts & { readonly argon2: Queue }) => {
   const owners = createQueues({ waitingMax: TURN_WAITING_MAX })
   return {
-    lease: async (guess) => {
+    /** Waits for the owner's turn and charges one guess. */
+    lease: async (guess: Guess): Promise<Lease> => {
       const deadlineMs = performance.now() + TURN_WAIT_MS
       const attempt = { ...guess, limits: parts.pinLimits.of(guess), deadlineMs }
       using turns = new DisposableStack()
@@ -173,7 +171,7 @@ export const createGuard = (parts: Parts & { readonly argon2: Queue }): Guard =>
   }
 }
 
-export type OwnerAct = { readonly projectId: string; readonly ownerId: string; readonly actor: string }
+type OwnerAct = { readonly projectId: string; readonly ownerId: string; readonly actor: string }
 
 /** Forgets all wrong PINs of an owner, as `Vault.unlockOwner` says. */
 export const unlockOwner = ({ db, audit }: CustodyCtx, input: OwnerAct): Promise<void> =>

@@ -31,24 +31,20 @@ const PIN_WINDOW_SECONDS = 3_600
 const OF_ADDRESS = 2
 const OF_PROJECT = 5
 
-type Asked = { readonly projectId: string; readonly actor: string; readonly from?: string | undefined }
+type Requester = { readonly projectId: string; readonly actor: string; readonly from?: string | undefined }
 
-export type PinLimits = {
-  /** The limits that count for a caller. */
-  of(asked: Asked): readonly TryLimit[]
-  /** Counts one wrong PIN against each. */
-  countWrong(limits: readonly TryLimit[]): Promise<void>
-}
+export type PinLimits = ReturnType<typeof createPinLimits>
 
 export const createPinLimits = (parts: {
   readonly db: Db
   readonly sealer: Sealer
   readonly wrongPinsPerHour: number
-}): PinLimits => {
+}) => {
   const { db, wrongPinsPerHour: max } = parts
   const keyOf = parts.sealer.authenticator('wrong pins')
   return {
-    of: ({ projectId, actor, from = '' }) => {
+    /** The limits that count for a requester. */
+    of: ({ projectId, actor, from = '' }: Requester): readonly TryLimit[] => {
       const limits = [{ key: keyOf(['of', projectId, actor]), max }]
       const isUser = actor.startsWith('user:')
       if (!isUser) limits.push({ key: keyOf(['of keys', projectId]), max: max * OF_PROJECT })
@@ -56,26 +52,24 @@ export const createPinLimits = (parts: {
       if (from !== '' && !isUser) limits.push({ key: keyOf(['from', from, projectId]), max: max * OF_ADDRESS })
       return limits
     },
-    countWrong: (limits) => countTries(db, { keys: limits.map(({ key }) => key), windowSeconds: PIN_WINDOW_SECONDS }),
+    /** Counts one wrong PIN against each. */
+    countWrong: (limits: readonly TryLimit[]) =>
+      countTries(db, { keys: limits.map(({ key }) => key), windowSeconds: PIN_WINDOW_SECONDS }),
   }
 }
 
 const SECRET_WINDOW_MS = 60_000
 const ACTORS_MAX = 10_000
 
-export type SecretLimit = {
-  /** Call it before a secret is checked. @throws rate_limited where the caller has sent too many wrong ones. */
-  requireRoom(asked: Asked): void
-  /** Call it in the same turn of the event loop as `requireRoom`, so that many requests at once cannot exceed the limit. */
-  countWrong(asked: Asked): void
-}
+export type SecretLimit = ReturnType<typeof createSecretLimit>
 
 /** @param limit.windowMs begins with the first wrong secret. */
-export const createSecretLimit = (limit: { readonly wrongMax: number; readonly windowMs?: number }): SecretLimit => {
+export const createSecretLimit = (limit: { readonly wrongMax: number; readonly windowMs?: number }) => {
   const { wrongMax, windowMs = SECRET_WINDOW_MS } = limit
   const wrongOf = new LRUCache<string, number>({ max: ACTORS_MAX, ttl: windowMs })
   return {
-    requireRoom: ({ projectId, actor }) => {
+    /** Call it before a secret is checked. @throws rate_limited if the requester has sent too many wrong ones. */
+    requireRoom: ({ projectId, actor }: Requester): void => {
       if ((wrongOf.get(actor) ?? 0) < wrongMax) return
       throw new AppError('rate_limited', 'Too many wrong credentials came with this API key: wait and try again.', {
         retryable: true,
@@ -83,7 +77,8 @@ export const createSecretLimit = (limit: { readonly wrongMax: number; readonly w
         event: { kind: 'wrong_secrets_spent', projectId, actor, subject: projectId },
       })
     },
-    countWrong: ({ actor }) => {
+    /** Call it in the same turn of the event loop as `requireRoom`, so that many requests at once cannot exceed the limit. */
+    countWrong: ({ actor }: Requester): void => {
       const wrong = wrongOf.get(actor) ?? 0
       wrongOf.set(actor, wrong + 1, { noUpdateTTL: true })
     },

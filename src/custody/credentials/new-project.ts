@@ -16,14 +16,14 @@ import { requireDeveloperSecret, TESTNET_DEVELOPER_SECRET } from './developer-se
 
 const FIRST_VERSION = 1
 
-export type NewProjectInput = {
+type NewProjectInput = {
   readonly projectId: string
   /** null: the environment's published secret, or on mainnet none yet. */
   readonly developerSecret: string | null
   readonly actor: string
 }
 
-export type ActivationInput = NewProjectInput & { readonly developerSecret: string }
+type ActivationInput = NewProjectInput & { readonly developerSecret: string }
 
 export type NewProject = {
   /** Writes the project key, the developer key where there is one, and the audit row. Write the project's row before. */

@@ -17,22 +17,6 @@ import type { RootKeys } from './root-key.ts'
 const CACHED_KEYS_MAX = 1000
 const CACHED_MS = 10 * 60 * 1000
 
-export type ProjectKeys = {
-  /** Seals an inner layer under this version of the project's key. */
-  sealOuter(input: {
-    readonly version: number
-    readonly identity: Identity
-    readonly inner: Uint8Array
-  }): Promise<Uint8Array>
-  /** Opens the outer layer. @returns the inner layer. @throws EnvelopeError */
-  openOuter(input: { readonly identity: Identity; readonly sealed: Uint8Array }): Promise<Uint8Array>
-  /**
-   * Call it in the transaction that writes what `sealOuter` gave. Until it ends this version stays the newest, so that a
-   * rotation finds the row. @throws ProjectKeyRotated where there is a newer version.
-   */
-  keepNewest(tx: Tx, of: Version): Promise<void>
-}
-
 /** A rotation has made a newer version of the project's key than the one that was sealed under: begin again. */
 export class ProjectKeyRotated extends AppError {
   constructor() {
@@ -41,6 +25,7 @@ export class ProjectKeyRotated extends AppError {
   }
 }
 
+type Layer = { readonly identity: Identity }
 type Version = { readonly projectId: string; readonly version: number }
 
 const unwrap = async (input: Version & { readonly db: Db; readonly rootKeys: RootKeys }): Promise<Uint8Array> => {
@@ -50,7 +35,9 @@ const unwrap = async (input: Version & { readonly db: Db; readonly rootKeys: Roo
   return rootKeys.unwrap({ ...row, identity: identityOf.projectKey({ projectId, version }) })
 }
 
-export const createProjectKeys = ({ db, rootKeys }: { readonly db: Db; readonly rootKeys: RootKeys }): ProjectKeys => {
+export type ProjectKeys = ReturnType<typeof createProjectKeys>
+
+export const createProjectKeys = ({ db, rootKeys }: { readonly db: Db; readonly rootKeys: RootKeys }) => {
   const cache = new LRUCache<string, Uint8Array, Version>({
     max: CACHED_KEYS_MAX,
     ttl: CACHED_MS,
@@ -66,16 +53,26 @@ export const createProjectKeys = ({ db, rootKeys }: { readonly db: Db; readonly 
   }
 
   return {
-    sealOuter: async ({ version, identity, inner }) => {
+    /** Seals an inner layer under this version of the project's key. */
+    sealOuter: async ({
+      version,
+      identity,
+      inner,
+    }: Layer & { readonly version: number; readonly inner: Uint8Array }) => {
       const key = await keyOf({ projectId: identity.projectId, version })
       return seal({ key, keyId: version, identity, plaintext: inner })
     },
-    openOuter: async ({ identity, sealed }) => {
+    /** Opens the outer layer. @returns the inner layer. @throws EnvelopeError */
+    openOuter: async ({ identity, sealed }: Layer & { readonly sealed: Uint8Array }) => {
       const version = keyIdOf(sealed)
       const key = await keyOf({ projectId: identity.projectId, version })
       return open({ key, keyId: version, identity, sealed })
     },
-    keepNewest: async (tx, of) => {
+    /**
+     * Call it in the transaction that writes what `sealOuter` returned. Until that transaction ends, this version stays the
+     * newest, so that a rotation finds the row. @throws ProjectKeyRotated if there is a newer version.
+     */
+    keepNewest: async (tx: Tx, of: Version) => {
       if (!(await holdProjectKey(tx, of))) throw new ProjectKeyRotated()
     },
   }

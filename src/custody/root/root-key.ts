@@ -75,26 +75,13 @@ type WrappedKey = { readonly rootKeyId: string; readonly wrapped: Uint8Array }
  * The root keys of a process: the one that the database belongs to and, while it is being changed, the next one. A process
  * with both works without a pause, as each project key's row says which of them wrapped it.
  */
-export type RootKeys = {
-  readonly rootKey: RootKey
-  /** null where no change is prepared. */
-  readonly nextRootKey: RootKey | null
-  /** Wraps a new key by the root key that the database belongs to. */
-  wrap(input: { readonly key: Uint8Array; readonly identity: Identity }): Promise<WrappedKey>
-  /** @returns bytes that the caller zeroes. @throws EnvelopeError */
-  unwrap(input: WrappedKey & { readonly identity: Identity }): Promise<Uint8Array>
-  /**
-   * Call it in the transaction that writes what `wrap` gave. Until it ends the database belongs to this root key, so that a
-   * rotation misses no project key. @throws busy where the database belongs to another root key by now: begin again.
-   */
-  keepPresent(tx: Tx, rootKeyId: string): Promise<void>
-}
+export type RootKeys = ReturnType<typeof createRootKeys>
 
 export const createRootKeys = (parts: {
   readonly db: Db
   readonly rootKey: RootKey
   readonly nextRootKey?: RootKey | null | undefined
-}): RootKeys => {
+}) => {
   const byId = (id: string): RootKey => {
     const held = [parts.rootKey, parts.nextRootKey].find((each) => each?.id === id)
     if (held) return held
@@ -106,14 +93,22 @@ export const createRootKeys = (parts: {
   }
   return {
     rootKey: parts.rootKey,
+    /** null if no change is prepared. */
     nextRootKey: parts.nextRootKey ?? null,
-    wrap: async (input) => {
+    /** Wraps a new key with the root key that the database belongs to. */
+    wrap: async (input: Parameters<RootKey['wrap']>[0]): Promise<WrappedKey> => {
       const row = await readDeployment(parts.db)
       const rootKey = byId(row?.rootKeyId ?? parts.rootKey.id)
       return { rootKeyId: rootKey.id, wrapped: await rootKey.wrap(input) }
     },
-    unwrap: async ({ rootKeyId, wrapped, identity }) => byId(rootKeyId).unwrap({ wrapped, identity }),
-    keepPresent: async (tx, rootKeyId) => {
+    /** @returns bytes that the caller zeroes. @throws EnvelopeError */
+    unwrap: async ({ rootKeyId, wrapped, identity }: WrappedKey & { readonly identity: Identity }) =>
+      byId(rootKeyId).unwrap({ wrapped, identity }),
+    /**
+     * Call it in the transaction that writes what `wrap` returned. Until it ends, the database belongs to this root key, so
+     * that a rotation misses no project key. @throws busy if the database belongs to another root key by now.
+     */
+    keepPresent: async (tx: Tx, rootKeyId: string) => {
       const present = await lockRootKeyId(tx, 'share')
       if (present === null || present === rootKeyId) return
       throw new AppError('busy', 'The root key was changed meanwhile: try again.')

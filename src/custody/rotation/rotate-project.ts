@@ -45,7 +45,7 @@ export type ProjectRotation = {
   readonly broken: { readonly rows: number; readonly first: readonly string[] }
 }
 
-export type ProjectRotationInput = {
+type ProjectRotationInput = {
   readonly projectId: string
   readonly actor: string
   /** Finishes what a killed run began, without making a new version. */

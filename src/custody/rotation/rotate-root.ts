@@ -36,7 +36,7 @@ const ROUNDS_MAX = 20
 
 export type Progress = { readonly done: number; readonly total: number }
 
-export type RootRotationInput = { readonly actor: string; readonly onProgress: (progress: Progress) => void }
+type RootRotationInput = { readonly actor: string; readonly onProgress: (progress: Progress) => void }
 
 export type RootRotation = {
   readonly rootKeyId: string

@@ -42,7 +42,7 @@ import { openKeyring, requireCanonicalIds, sealKeyring, sealWalletKey } from '..
 import { KEY_BYTES } from '../sealing/kdf.ts'
 import { makeOwnerLock, openOwnerLock } from './keyring.ts'
 
-export type NewWalletInput = {
+type NewWalletInput = {
   readonly walletId: string
   readonly projectId: string
   readonly ownerId: string

@@ -29,10 +29,10 @@ import {
 import { openOwnerLock } from './keyring.ts'
 import type { KeyRequest, WalletRef } from './wallet-key.ts'
 
-export type PolicyRequest = KeyRequest & { readonly policyId: string }
+type PolicyRequest = KeyRequest & { readonly policyId: string }
 
 /** `write` writes the lock and the audit row, in the transaction that writes the policy's row. */
-export type PolicyChange = { write(tx: Tx): Promise<void> }
+type PolicyChange = { write(tx: Tx): Promise<void> }
 
 /** Makes the lock of a new policy, as `Vault.newPolicyLock` says. */
 export const newPolicyLock = async (ctx: CustodyCtx, request: PolicyRequest): Promise<PolicyChange> => {

@@ -32,7 +32,7 @@ export type KeyRequest = {
 }
 
 /** A use of a wallet's key. */
-export type KeyUse = KeyRequest & {
+type KeyUse = KeyRequest & {
   /** The policy that allows the use: by its lock the developer secret opens a user-controlled wallet. */
   readonly policyId?: string | undefined
 }
