@@ -4,39 +4,25 @@ import type { Static } from '@sinclair/typebox'
 import { deviceName } from '../../pages/device.ts'
 import type { Passkey } from '../../users/passkey-schema.ts'
 import type { ChallengeAsker } from '../../users/schema.ts'
-import { whileLoggedIn } from './logged-in.ts'
-import { currentLogin, type Page, setSession } from './page.ts'
+import { callAsUser, currentLogin, type Page, setSession, whileLoggedIn } from './page.ts'
 import { addPasskey, knowsPasskeys } from './passkeys.ts'
 import { listSessions, offerSessions } from './sessions.ts'
-import { attempt, dayOf, element, input, onPress, onSubmit, setText, show, showStatus, toggle } from './views.ts'
+import { dayOf, element, input, listItem, onPress, onSubmit, setText, show, showStatus, toggle } from './views.ts'
 import { Refused } from './wire.ts'
 import { UserMessage } from './words.ts'
 
-type Asker = Static<typeof ChallengeAsker>
-
 const itemOf = (passkey: Passkey, remove: () => Promise<void>): HTMLLIElement => {
-  const item = document.createElement('li')
-  const text = document.createElement('span')
   const used = passkey.last_used_at === null ? 'not used yet' : `last used ${dayOf(passkey.last_used_at)}`
-  text.textContent = `Added ${dayOf(passkey.created_at)}, ${used}`
-  const press = document.createElement('button')
-  press.type = 'button'
-  press.className = 'small'
-  press.textContent = 'Remove'
-  press.setAttribute('aria-label', `Remove the passkey added ${dayOf(passkey.created_at)}`)
-  press.addEventListener('click', () => void attempt(press, remove))
-  item.append(text, press)
-  return item
+  const added = dayOf(passkey.created_at)
+  const button = { text: 'Remove', label: `Remove the passkey added ${added}`, task: remove }
+  return listItem(`Added ${added}, ${used}`, button)
 }
 
 const listPasskeys = async (page: Page): Promise<void> => {
-  const passkeys = await page.wire<readonly Passkey[]>('/users/passkeys', {
-    method: 'GET',
-    token: currentLogin().token,
-  })
+  const passkeys = await callAsUser<readonly Passkey[]>(page, '/users/passkeys', { method: 'GET' })
   const remove = (passkey: Passkey) =>
     whileLoggedIn(page, async () => {
-      await page.wire('/users/passkey/remove', { token: currentLogin().token, body: { id: passkey.id } })
+      await callAsUser(page, '/users/passkey/remove', { body: { id: passkey.id } })
       await Promise.all([listPasskeys(page), listSessions(page)])
       element('passkeys-title', HTMLElement).focus()
       showStatus(
@@ -72,11 +58,9 @@ const letIn = (page: Page): void => {
   onSubmit('challenge-form', 'challenge-field', async (typed) => {
     await whileLoggedIn(page, async () => {
       const path = `/users/session-challenge/asker?${new URLSearchParams({ code: typed })}`
-      const asker = await page
-        .wire<Asker>(path, { method: 'GET', token: currentLogin().token })
-        .catch((error: unknown) => {
-          throw error instanceof Refused && NO_CODE.includes(error.code) ? new UserMessage(NO_SUCH_CODE) : error
-        })
+      const asker = await callAsUser<Static<typeof ChallengeAsker>>(page, path, { method: 'GET' }).catch((error) => {
+        throw error instanceof Refused && NO_CODE.includes(error.code) ? new UserMessage(NO_SUCH_CODE) : error
+      })
       code = typed
       setText('ask-device', deviceName(asker.device))
       setText('ask-address', asker.address || 'not known')
@@ -87,7 +71,7 @@ const letIn = (page: Page): void => {
   onPress(
     'ask-yes',
     whileLoggedIn(page, async () => {
-      await page.wire('/users/complete-session-challenge', { token: currentLogin().token, body: { code } })
+      await callAsUser(page, '/users/complete-session-challenge', { body: { code } })
       input('challenge-field').value = ''
       await showAccount(page)
       showStatus('The other device is logged in now.')
@@ -106,13 +90,13 @@ export const offerAccount = (page: Page, onLogout: () => void): void => {
   onPress(
     'passkey-add',
     whileLoggedIn(page, async () => {
-      await addPasskey(page, currentLogin().token)
+      await addPasskey(page)
       await listPasskeys(page)
       showStatus('The passkey is added. You can log in with it from now on.')
     }),
   )
   onPress('logout', async () => {
-    await page.wire('/users/logout', { token: currentLogin().token })
+    await callAsUser(page, '/users/logout')
     setSession(null)
     onLogout()
     showStatus('You are logged out.')

@@ -4,20 +4,17 @@
 
 import type { Session, SessionChallenge } from '../../users/schema.ts'
 import { offerAccount, showAccount } from './account.ts'
-import { whileLoggedIn } from './logged-in.ts'
-import { hasFlag, setFlag } from './memory.ts'
-import { currentLogin, type Page, readPage, setSession } from './page.ts'
+import { callAsUser, currentLogin, hasFlag, type Page, readPage, setFlag, setSession, whileLoggedIn } from './page.ts'
 import { addPasskey, endSuggestions, knowsPasskeys } from './passkeys.ts'
 import { element, onPress, show, toggle } from './views.ts'
 import { offerWays } from './ways.ts'
 
 /** Completes a session challenge for the app, and goes to the app with its code. */
 const handOver = async (page: Page, returnTo: string): Promise<void> => {
-  const { token } = currentLogin()
   const { code } = await page.wire<SessionChallenge>('/users/create-session-challenge')
-  await page.wire('/users/complete-session-challenge', { token, body: { code } })
+  await callAsUser(page, '/users/complete-session-challenge', { body: { code } })
   // The app uses the code to get its own session, so this page's session is no longer needed.
-  await page.wire('/users/logout', { token })
+  await callAsUser(page, '/users/logout')
   setSession(null)
   const answer = new URLSearchParams({ session_challenge_code: code })
   if (page.state !== null) answer.set('state', page.state)
@@ -53,7 +50,7 @@ const begin = (): void => {
     onPress(
       'offer-yes',
       whileLoggedIn(page, async () => {
-        await addPasskey(page, currentLogin().token)
+        await addPasskey(page)
         await goBack(page, returnTo)
       }),
     )

@@ -1,7 +1,8 @@
 // The page's parameters, and the session of the user who is logged in on it.
 
 import type { Session } from '../../users/schema.ts'
-import { type Claims, claimsOf, createWire, type Wire } from './wire.ts'
+import { show } from './views.ts'
+import { type Call, type Claims, claimsOf, createWire, Refused, type Wire } from './wire.ts'
 
 export type Page = {
   readonly projectId: string
@@ -17,7 +18,7 @@ export type Page = {
   readonly enter: (session: Session) => Promise<void>
 }
 
-/** @param main the element whose data attributes setSession the parameters. */
+/** @param main the element whose data attributes hold the parameters. */
 export const readPage = (main: HTMLElement, enter: Page['enter']): Page => {
   const { root = '', projectId = '', projectName = '', chainIds = '', returnTo, state, passkeys } = main.dataset
   return {
@@ -49,4 +50,50 @@ export const currentLogin = (): LoggedIn => {
   return loggedIn
 }
 
-export const isLoggedIn = (): boolean => loggedIn !== null
+/** A call with the user's access token. */
+export const callAsUser = <Answer>({ wire }: Pick<Page, 'wire'>, path: string, call: Call = {}): Promise<Answer> =>
+  wire<Answer>(path, { ...call, token: currentLogin().token })
+
+const SESSION_IS_OVER = ['session_ended', 'unauthorized']
+
+/** Wraps a task: if the session has ended or is too old for it, the page returns to the login view and says why. */
+export const whileLoggedIn =
+  (page: Page, task: () => Promise<void>): (() => Promise<void>) =>
+  async () => {
+    try {
+      await task()
+    } catch (error) {
+      const isStale = error instanceof Refused && error.code === 'fresh_login_required'
+      if (!isStale && !(error instanceof Refused && SESSION_IS_OVER.includes(error.code))) throw error
+      // The user has logged out on this page in the meantime.
+      if (loggedIn === null) return
+      // The next login begins a new session. If this logout fails, the old session stays in the user's list.
+      if (isStale) await callAsUser(page, '/users/logout').catch(() => {})
+      setSession(null)
+      show('ways')
+      throw error
+    }
+  }
+
+// Two flags that the browser keeps between visits. They hold no token and no personal data.
+
+type Flag = 'has a passkey here' | 'wants no passkey'
+
+const keyOf = (projectId: string, flag: Flag): string => `strongroom: ${flag}: ${projectId}`
+
+/** Without storage the flag is lost, and the page works without it. */
+export const setFlag = (projectId: string, flag: Flag): void => {
+  try {
+    localStorage.setItem(keyOf(projectId, flag), 'yes')
+  } catch {
+    // Some browsers refuse storage in private windows.
+  }
+}
+
+export const hasFlag = (projectId: string, flag: Flag): boolean => {
+  try {
+    return localStorage.getItem(keyOf(projectId, flag)) !== null
+  } catch {
+    return false
+  }
+}

@@ -1,8 +1,7 @@
 // Passkeys (WebAuthn Level 3), through the browser's JSON methods.
 
 import type { CreationOptions, RequestOptions } from '../../users/passkey-schema.ts'
-import { hasFlag, setFlag } from './memory.ts'
-import type { Page } from './page.ts'
+import { callAsUser, hasFlag, type Page, setFlag } from './page.ts'
 import type { Wire } from './wire.ts'
 import { UserMessage } from './words.ts'
 
@@ -20,7 +19,7 @@ const FAILURES: Readonly<Record<string, string>> = {
   ConstraintError: 'This device does not check who uses it: set up a screen lock, a fingerprint or a PIN first.',
 }
 
-const told = (error: unknown): unknown => {
+const readableError = (error: unknown): unknown => {
   const sentence = error instanceof DOMException ? FAILURES[error.name] : undefined
   return sentence === undefined ? error : new UserMessage(sentence)
 }
@@ -51,7 +50,7 @@ export const endSuggestions = (): void => suggestions?.abort()
 export const assertPasskey = async ({ wire, projectId }: Where): Promise<object> => {
   endSuggestions()
   const assertion = await ask(wire, {}).catch((error: unknown) => {
-    throw told(error)
+    throw readableError(error)
   })
   setFlag(projectId, 'has a passkey here')
   return assertion
@@ -79,14 +78,14 @@ export const suggestPasskey = async ({ wire, projectId }: Where): Promise<object
 }
 
 /** Creates a passkey for the logged-in user. */
-export const addPasskey = async ({ wire, projectId }: Where, token: string): Promise<void> => {
+export const addPasskey = async (page: Where): Promise<void> => {
   endSuggestions()
-  const { publicKey } = await wire<CreationOptions>('/users/passkey/begin-registration', { token })
+  const { publicKey } = await callAsUser<CreationOptions>(page, '/users/passkey/begin-registration')
   const created = await navigator.credentials
     .create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(publicKey) })
     .catch((error: unknown) => {
-      throw told(error)
+      throw readableError(error)
     })
-  await wire('/users/passkey/finish-registration', { token, body: jsonOf(created) })
-  setFlag(projectId, 'has a passkey here')
+  await callAsUser(page, '/users/passkey/finish-registration', { body: jsonOf(created) })
+  setFlag(page.projectId, 'has a passkey here')
 }

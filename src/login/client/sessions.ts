@@ -3,9 +3,8 @@
 import type { LoginWay } from '../../../db/words.ts'
 import { deviceName } from '../../pages/device.ts'
 import type { OwnSession } from '../../users/schema.ts'
-import { whileLoggedIn } from './logged-in.ts'
-import { currentLogin, type Page } from './page.ts'
-import { attempt, dayOf, element, onPress, showStatus, toggle } from './views.ts'
+import { callAsUser, type Page, whileLoggedIn } from './page.ts'
+import { dayOf, element, listItem, onPress, showStatus, toggle } from './views.ts'
 
 const WAYS: Readonly<Record<LoginWay, string>> = {
   email_code: 'by a mailed code',
@@ -23,26 +22,15 @@ const textOf = (session: OwnSession): string => {
     : `${deviceName(session.device)}, ${since}, last used ${dayOf(session.last_refreshed_at)}`
 }
 
-const itemOf = (session: OwnSession, end: () => Promise<void>): HTMLLIElement => {
-  const item = document.createElement('li')
-  const text = document.createElement('span')
-  text.textContent = textOf(session)
-  item.append(text)
-  if (session.current) return item
-  const press = document.createElement('button')
-  press.type = 'button'
-  press.className = 'small'
-  press.textContent = 'Log out'
-  press.setAttribute('aria-label', `Log out ${deviceName(session.device)}, since ${dayOf(session.created_at)}`)
-  press.addEventListener('click', () => void attempt(press, end))
-  item.append(press)
-  return item
+const itemOf = (session: OwnSession, task: () => Promise<void>): HTMLLIElement => {
+  const label = `Log out ${deviceName(session.device)}, since ${dayOf(session.created_at)}`
+  return listItem(textOf(session), session.current ? null : { text: 'Log out', label, task })
 }
 
 /** Ends one session, or all others, and lists the rest. */
 const end = (page: Page, body: { readonly session_id?: string }): (() => Promise<void>) =>
   whileLoggedIn(page, async () => {
-    await page.wire('/users/sessions/end', { token: currentLogin().token, body })
+    await callAsUser(page, '/users/sessions/end', { body })
     await listSessions(page)
     element('sessions-title', HTMLElement).focus()
     showStatus(body.session_id === undefined ? 'You are logged out everywhere else.' : 'That device is logged out.')
@@ -50,16 +38,11 @@ const end = (page: Page, body: { readonly session_id?: string }): (() => Promise
 
 /** Lists the user's sessions, including this page's. */
 export const listSessions = async (page: Page): Promise<void> => {
-  const sessions = await page.wire<readonly OwnSession[]>('/users/sessions', {
-    method: 'GET',
-    token: currentLogin().token,
-  })
+  const sessions = await callAsUser<readonly OwnSession[]>(page, '/users/sessions', { method: 'GET' })
   const items = sessions.map((session) => itemOf(session, end(page, { session_id: session.id })))
   element('sessions', HTMLUListElement).replaceChildren(...items)
   toggle('sessions-end', sessions.length > 1)
 }
 
 /** Sets up the button that ends all other sessions. */
-export const offerSessions = (page: Page): void => {
-  onPress('sessions-end', end(page, {}))
-}
+export const offerSessions = (page: Page): void => onPress('sessions-end', end(page, {}))

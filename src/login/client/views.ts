@@ -70,16 +70,16 @@ export const show = (view: View): AbortSignal => {
   return viewEnd.signal
 }
 
-const underway = new Set<HTMLElement>()
+const running = new Set<HTMLElement>()
 
-/** Does what an element is for, unless it is being done already; how it fails is told. */
+/** Runs the task of an element, unless it is running already, and shows its error. */
 export const attempt = async (
   by: HTMLElement,
   task: () => Promise<void> | void,
   { field }: { readonly field?: HTMLInputElement } = {},
 ): Promise<void> => {
-  if (underway.has(by)) return
-  underway.add(by)
+  if (running.has(by)) return
+  running.add(by)
   by.setAttribute('aria-busy', 'true')
   clearMessages()
   try {
@@ -87,7 +87,7 @@ export const attempt = async (
   } catch (error) {
     showProblem(messageFor(error), field)
   } finally {
-    underway.delete(by)
+    running.delete(by)
     by.removeAttribute('aria-busy')
   }
 }
@@ -95,6 +95,26 @@ export const attempt = async (
 export const onPress = (id: string, task: () => Promise<void> | void): void => {
   const found = document.getElementById(id)
   found?.addEventListener('click', () => void attempt(found, task))
+}
+
+/** An item of a list, with a button if there is something to do about it. */
+export const listItem = (
+  text: string,
+  button: { readonly text: string; readonly label: string; readonly task: () => Promise<void> } | null,
+): HTMLLIElement => {
+  const item = document.createElement('li')
+  const span = document.createElement('span')
+  span.textContent = text
+  item.append(span)
+  if (button === null) return item
+  const press = document.createElement('button')
+  press.type = 'button'
+  press.className = 'small'
+  press.textContent = button.text
+  press.setAttribute('aria-label', button.label)
+  press.addEventListener('click', () => void attempt(press, button.task))
+  item.append(press)
+  return item
 }
 
 /** @param task gets what was typed into the form's one field. */

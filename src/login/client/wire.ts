@@ -22,7 +22,7 @@ export class Refused extends Error {
 /** The service was not reached, or something else answered. */
 export class Unreachable extends Error {}
 
-type Call = {
+export type Call = {
   readonly method?: 'GET' | 'POST'
   readonly body?: object
   readonly token?: string
