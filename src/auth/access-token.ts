@@ -58,13 +58,7 @@ type VerifiedToken = {
   readonly expiresAtMs: number
 }
 
-export type AccessTokens = {
-  issue(claims: AccessClaims): Promise<{ readonly token: string; readonly expiresAt: Date }>
-  /** null for a token that we did not sign. An expired token is returned too, because logout accepts one. */
-  verify(token: string): Promise<VerifiedToken | null>
-  /** A JWK Set (RFC 7517 §5). */
-  jwks(): Promise<{ readonly keys: readonly ReturnType<typeof jwkOf>[] }>
-}
+export type AccessTokens = ReturnType<typeof createAccessTokens>
 
 type KeysCtx = {
   readonly db: Db
@@ -235,7 +229,7 @@ const keyIdOf = (token: string): string | null => {
 
 export const createAccessTokens = (
   ctx: KeysCtx & { readonly now: () => Date; readonly config: Pick<Config, 'accessTokenSeconds' | 'publicBaseUrl'> },
-): AccessTokens => {
+) => {
   const { publicBaseUrl: issuer, accessTokenSeconds } = ctx.config
   const keyring = createKeyring(ctx)
   const verified = new LRUCache<string, { readonly keyId: string; readonly token: VerifiedToken }>({
@@ -243,7 +237,7 @@ export const createAccessTokens = (
   })
 
   return {
-    issue: async (claims) => {
+    issue: async (claims: AccessClaims): Promise<{ readonly token: string; readonly expiresAt: Date }> => {
       const { id, key } = await keyring.signingKey()
       const issuedAt = Math.floor(ctx.now().getTime() / 1_000)
       const sessionEnd = Math.floor(claims.sessionExpiresAt.getTime() / 1_000)
@@ -264,7 +258,8 @@ export const createAccessTokens = (
       return { token, expiresAt: new Date(expiresAt * 1_000) }
     },
 
-    verify: async (token) => {
+    /** null for a token that we did not sign. An expired token is returned too, because logout accepts one. */
+    verify: async (token: string): Promise<VerifiedToken | null> => {
       const seen = verified.get(token)
       if (seen !== undefined) return (await keyring.knows(seen.keyId)) ? seen.token : null
       const keyId = keyIdOf(token)
@@ -282,6 +277,7 @@ export const createAccessTokens = (
       }
     },
 
+    /** A JWK Set (RFC 7517 §5). */
     jwks: async () => ({ keys: (await keyring.current()).map(jwkOf) }),
   }
 }

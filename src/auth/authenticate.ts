@@ -4,18 +4,17 @@ import { findProject, type Project } from '../../db/queries/projects.ts'
 import { findLiveSessions } from '../../db/queries/sessions.ts'
 import type { Ctx } from '../context.ts'
 import { AppError, type SecurityEvent } from '../errors.ts'
+import { addressOf } from '../http/peer.ts'
 import { UUID } from '../http/text.ts'
 import { createBatcher } from '../queue.ts'
 import { hashApiKey } from './api-key.ts'
-import { actorOf, type Bearer } from './caller.ts'
+import { actorOf, type Caller } from './caller.ts'
 
 const BEARER = /^Bearer +([A-Za-z0-9._~+/=-]{1,4096})$/i
 const LAST_USED_PRECISION_MS = 60_000
 const MAX_KEYS_A_QUERY = 200
 
-type Authenticate = (headers: Headers) => Promise<Bearer>
-
-type AuthenticateCtx = Pick<Ctx, 'db' | 'now' | 'log' | 'tokens'>
+type AuthenticateCtx = Pick<Ctx, 'db' | 'now' | 'log' | 'tokens' | 'config'>
 
 /** Looks up keys or sessions that are requested at the same time in one query. */
 const batchedLookup = <Row>(find: (ids: readonly string[]) => Promise<readonly Row[]>, idOf: (row: Row) => string) => {
@@ -31,7 +30,7 @@ const batchedLookup = <Row>(find: (ids: readonly string[]) => Promise<readonly R
  * Identifies the caller by the project header and the bearer token. Each request queries the database, so that a
  * revocation takes effect at once; simultaneous requests share a query.
  */
-export const createAuthenticate = (ctx: AuthenticateCtx): Authenticate => {
+export const createAuthenticate = (ctx: AuthenticateCtx): ((request: Request) => Promise<Caller>) => {
   const hexOf = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex')
   const findKey = batchedLookup(
     (hashes) => findLiveApiKeys(ctx.db, hashes),
@@ -47,13 +46,13 @@ export const createAuthenticate = (ctx: AuthenticateCtx): Authenticate => {
     touchApiKey(ctx.db, key.id).catch((err: unknown) => ctx.log.warn({ err }, 'could not note the use of an API key'))
   }
 
-  const callerOf = async (bearer: string): Promise<Bearer | null> => {
+  const callerOf = async (bearer: string, address: string): Promise<Caller | null> => {
     const hash = hashApiKey(bearer)
     if (hash !== null) {
       const key = await findKey(hexOf(hash))
       if (key === null) return null
       noteUse(key)
-      return { kind: 'api_key', projectId: key.projectId, apiKeyId: key.id, scopes: key.scopes }
+      return { kind: 'api_key', projectId: key.projectId, apiKeyId: key.id, scopes: key.scopes, address }
     }
     const token = bearer === '' ? null : await ctx.tokens.verify(bearer)
     if (token === null) return null
@@ -66,13 +65,14 @@ export const createAuthenticate = (ctx: AuthenticateCtx): Authenticate => {
       const event = session && ({ kind: 'session_mismatch', projectId: session.projectId, subject: sessionId } as const)
       throw new AppError('session_ended', sentence, { event: event ?? undefined })
     }
-    return { kind: 'user', projectId, userId, sessionId }
+    return { kind: 'user', projectId, userId, sessionId, address }
   }
 
-  return async (headers) => {
+  return async (request) => {
+    const { headers } = request
     const projectId = readProjectHeader(headers)
     refuseForeignToken(headers)
-    const caller = await callerOf(bearerOf(headers))
+    const caller = await callerOf(bearerOf(headers), addressOf(ctx.config, request))
     if (caller?.projectId === projectId) return caller
     await requireProject(ctx, projectId)
     if (caller !== null) {

@@ -25,11 +25,6 @@ export type UserCaller = From & {
 
 export type Caller = ApiKeyCaller | UserCaller
 
-type Anywhere<Known> = Known extends From ? Omit<Known, keyof From> : never
-
-/** A caller as the bearer token identifies them, without their address. */
-export type Bearer = Anywhere<Caller>
-
 /** What a caller can see: a user sees only what is their own. */
 export const reachOf = (caller: Caller): Reach => ({
   projectId: caller.projectId,
@@ -37,7 +32,7 @@ export const reachOf = (caller: Caller): Reach => ({
 })
 
 /** The caller's name in the audit. */
-export const actorOf = (caller: Bearer): string =>
+export const actorOf = (caller: Caller): string =>
   caller.kind === 'api_key' ? `api_key:${caller.apiKeyId}` : `user:${caller.userId}`
 
 /** On whose behalf an operation runs: what they can see, and their name in the audit. */

@@ -3,7 +3,7 @@ import type { Project } from '../../db/queries/projects.ts'
 import type { Ctx } from '../context.ts'
 import { readJsonBody } from '../http/body.ts'
 import { bodyLimitOf } from '../http/limits.ts'
-import { addressOf, type Client, clientOf, subnetOf } from '../http/peer.ts'
+import { type Client, clientOf, subnetOf } from '../http/peer.ts'
 import { byteRate, type Rate, requestRate } from '../http/rate.ts'
 import { createAuthenticate, readProjectHeader, requireProject } from './authenticate.ts'
 import type { Caller } from './caller.ts'
@@ -54,7 +54,7 @@ export const authentication = (ctx: AuthCtx, bytes: Rate = byteRate(ctx.config))
   return admission<Caller>({
     name: 'authentication',
     admit: async ({ request, route }) => {
-      const caller = { ...(await authenticate(request.headers)), address: addressOf(ctx.config, request) }
+      const caller = await authenticate(request)
       const origin = request.headers.get('origin')
       if (origin !== null) checkOrigin(ctx, { project: await requireProject(ctx, caller.projectId), origin })
       await requests.spend(rateKeyOf(caller), 1)

@@ -44,16 +44,6 @@ export const rootKeyCheckOf = (rootKey: RootKey): Promise<Uint8Array> =>
 /** A new check value: whoever opens it has this key. */
 const checkValueOf = (sealer: Sealer): Uint8Array => sealer.seal({ ...CHECK, plaintext: randomBytes(KEY_BYTES) })
 
-type Whole = Deployment & { readonly rootKey: RootKey; readonly identity: Sealer }
-
-const makeRow = async (input: Whole): Promise<DeploymentRow> => ({
-  environment: input.environment,
-  rootKeyId: input.rootKey.id,
-  rootKeyCheck: await rootKeyCheckOf(input.rootKey),
-  serviceKeyCheck: checkValueOf(input.sealer),
-  identityKeyCheck: checkValueOf(input.identity),
-})
-
 /** What a check value says of a key: whether it opens. A failure of another kind (a service that is away) goes on up. */
 const opens = async (open: () => Promise<Uint8Array> | Uint8Array): Promise<boolean> => {
   try {
@@ -143,7 +133,13 @@ export const checkDeployment = async (input: Deployment): Promise<void> => {
   requireDifferentKeys(input)
   const held = [rootKey, input.nextRootKey ?? null].filter((key) => key !== null)
   if (rootKey !== null && identity !== null && (await readDeployment(db)) === null) {
-    await insertDeployment(db, await makeRow({ ...input, rootKey, identity }))
+    await insertDeployment(db, {
+      environment: input.environment,
+      rootKeyId: rootKey.id,
+      rootKeyCheck: await rootKeyCheckOf(rootKey),
+      serviceKeyCheck: checkValueOf(sealer),
+      identityKeyCheck: checkValueOf(identity),
+    })
   }
   const row = await readDeployment(db)
   if (row === null) throw new Error('This database is not set up yet: start a process that has the root key first.')

@@ -13,7 +13,7 @@ import type { Ctx } from '../context.ts'
 import { type Credentials, type KeyHandle, PolicyClosed } from '../custody/vault.ts'
 import { AppError } from '../errors.ts'
 import { coinAmount } from '../tokens/token.ts'
-import { DECODED, type Judged, matches } from './evaluate.ts'
+import { type CheckedTransaction, DECODED, matches } from './evaluate.ts'
 
 /** The most policies of one wallet, because each use checks them all. */
 export const POLICIES_A_WALLET_MAX = 1_000
@@ -57,7 +57,7 @@ const isRuntimeCall = ({ to }: Intent): boolean => to === null
 /** A policy and the intents that it allows. Substrate calls are bound to the metadata with which they were judged. */
 type Chosen = { readonly policyId: string; readonly intents: readonly Intent[] }
 
-const judgedBy = (intent: Intent, call: ReadCall | null): Intent =>
+const withReader = (intent: Intent, call: ReadCall | null): Intent =>
   call?.readBy === undefined ? intent : { ...intent, madeBy: call.readBy }
 
 type Choice = {
@@ -71,7 +71,7 @@ const choosePolicy = async (ctx: Ctx, use: Use & Choice): Promise<Chosen | null>
   const { chain, wallet, intended, closed } = use
   const value = sumOfValues(intended)
   const standing = await standingPolicies(ctx.db, { walletId: wallet.id, value, limit: POLICIES_A_WALLET_MAX })
-  let judged: readonly Judged[] = intended.map((intent) => ({
+  let checked: readonly CheckedTransaction[] = intended.map((intent) => ({
     to: intent.to,
     value: intent.value,
     isCall: isCall(intent),
@@ -85,13 +85,13 @@ const choosePolicy = async (ctx: Ctx, use: Use & Choice): Promise<Chosen | null>
   for (const each of candidates) {
     if (!isRead && readsCalls(each)) {
       const calls = await Promise.all(intended.map((intent) => chain.readCall(intent)))
-      judged = judged.map((one, index) => ({ ...one, call: calls[index] ?? null }))
+      checked = checked.map((one, index) => ({ ...one, call: calls[index] ?? null }))
       isRead = true
     }
-    if (!matches(each.argumentRules, judged)) continue
+    if (!matches(each.argumentRules, checked)) continue
     return {
       policyId: each.id,
-      intents: intended.map((intent, index) => judgedBy(intent, judged[index]?.call ?? null)),
+      intents: intended.map((intent, index) => withReader(intent, checked[index]?.call ?? null)),
     }
   }
   return null

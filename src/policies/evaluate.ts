@@ -22,7 +22,7 @@ import { unreachable } from '../errors.ts'
 export type ArgumentRule = { readonly argument: string; readonly operator: RuleOperator; readonly value: string }
 
 /** A transaction as rules see it. */
-export type Judged = {
+export type CheckedTransaction = {
   readonly to: string | null
   readonly value: bigint
   /** Whether it has call data, readable or not. */
@@ -53,7 +53,7 @@ const bare = (path: string): string =>
     .join('.')
 
 /** Returns a function that finds an argument. */
-const finderOf = (argument: string): ((transaction: Judged) => CallValue | null) => {
+const finderOf = (argument: string): ((transaction: CheckedTransaction) => CallValue | null) => {
   if (argument === 'to') return ({ to }) => (to === null ? null : { kind: 'address', value: to })
   if (argument === 'value') return ({ to, value }) => (to === null ? null : { kind: 'integer', value })
   if (!argument.startsWith(DECODED)) return () => null
@@ -102,7 +102,11 @@ const isOfKind = (kind: TextKind, text: string): boolean => {
 }
 
 /** Parses a rule once for many transactions: a batch can have a hundred, and its wallet a thousand policies. */
-const matcherOf = ({ argument, operator, value: named }: ArgumentRule): ((transaction: Judged) => boolean) => {
+const matcherOf = ({
+  argument,
+  operator,
+  value: named,
+}: ArgumentRule): ((transaction: CheckedTransaction) => boolean) => {
   const find = finderOf(argument)
   const integer = integerIn(named)
   const lower = named.toLowerCase()
@@ -126,7 +130,7 @@ const namesFunction = ({ argument, operator }: ArgumentRule): boolean =>
   argument === `${DECODED}function` && operator === 'eq'
 
 /** Whether all rules match all transactions. False without rules or transactions, and for a contract creation. */
-export const matches = (rules: readonly ArgumentRule[], transactions: readonly Judged[]): boolean =>
+export const matches = (rules: readonly ArgumentRule[], transactions: readonly CheckedTransaction[]): boolean =>
   rules.length > 0 &&
   transactions.length > 0 &&
   (transactions.every(({ to, isCall }) => to !== null && !isCall) || rules.some(namesFunction)) &&

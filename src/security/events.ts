@@ -29,12 +29,10 @@ const OTHERS = 'others'
 /** The actor of an event without a valid credential. */
 const STRANGER = 'stranger'
 
-export type SecurityEvents = {
-  /** @param input.from an IPv4 address or the /64 of an IPv6 one; '' if unknown. Never throws. */
-  record(input: { readonly event: SecurityEvent; readonly from: string }): void
-  /** Writes the events since the last time; if that fails, they are kept for the next. Never rejects. */
-  flush(): Promise<void>
-}
+export type SecurityEvents = ReturnType<typeof createSecurityEvents>
+
+/** @param from an IPv4 address or the /64 of an IPv6 one; '' if unknown. */
+type Occurrence = { readonly event: SecurityEvent; readonly from: string }
 
 /** The fields by which events are counted together. */
 type Seen = Pick<AuditAct, 'projectId' | 'actor' | 'subject' | 'details'> & { readonly kind: SecurityEventKind }
@@ -43,25 +41,16 @@ type Counted = Seen & { readonly count: number; readonly sinceMs: number; readon
 const keyOf = ({ kind, projectId, actor, subject, details }: Seen): string =>
   JSON.stringify([kind, projectId, actor, subject, details])
 
-const seenOf = ({ event, from }: { readonly event: SecurityEvent; readonly from: string }): Seen => {
+const seenOf = ({ event, from }: Occurrence): Seen => {
   const { kind, projectId, actor = STRANGER, subject, details } = event
   const where = from === '' ? {} : { from }
-  return {
-    kind,
-    projectId,
-    actor,
-    subject: subject ?? (from === '' ? 'unknown' : from),
-    details: { ...details, ...where },
-  }
+  const what = subject ?? (from === '' ? 'unknown' : from)
+  return { kind, projectId, actor, subject: what, details: { ...details, ...where } }
 }
 
-const othersOf = (kind: SecurityEventKind): Seen => ({
-  kind,
-  projectId: null,
-  actor: STRANGER,
-  subject: OTHERS,
-  details: {},
-})
+const othersOf = (kind: SecurityEventKind): Seen => {
+  return { kind, projectId: null, actor: STRANGER, subject: OTHERS, details: {} }
+}
 
 /** Counts events in a bounded number of groups for each kind. */
 const createCounts = () => {
@@ -116,7 +105,7 @@ export const createSecurityEvents = (ctx: {
   readonly metrics: Pick<Metrics, 'securityEvents'>
   readonly log: Pick<Log, 'warn'>
   readonly now: () => Date
-}): SecurityEvents => {
+}) => {
   let counts = createCounts()
   let lines = new Map<SecurityEventKind, number>()
   let flushing = Promise.resolve()
@@ -138,8 +127,9 @@ export const createSecurityEvents = (ctx: {
   }
 
   return {
-    record: (input) => {
-      const seen = seenOf(input)
+    /** Never throws. */
+    record: (occurrence: Occurrence): void => {
+      const seen = seenOf(occurrence)
       const nowMs = ctx.now().getTime()
       ctx.metrics.securityEvents.inc({ kind: seen.kind })
       const isFirst = counts.add(seen, { count: 1, sinceMs: nowMs, untilMs: nowMs })
@@ -148,7 +138,8 @@ export const createSecurityEvents = (ctx: {
       lines.set(seen.kind, before + 1)
       ctx.log.warn({ securityEvent: seen }, 'security event')
     },
-    flush: () => {
+    /** Writes the events since the last time; if that fails, they are kept for the next. Never rejects. */
+    flush: (): Promise<void> => {
       flushing = flushing.then(flush)
       return flushing
     },

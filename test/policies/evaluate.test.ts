@@ -15,7 +15,7 @@ import type { AssetStandard } from '../../db/words.ts'
 import { RULE_OPERATORS } from '../../db/words.ts'
 import type { AbiInput, AddedAbiItem, CallValue, ReadCall } from '../../src/chains/chain.ts'
 import { readCall } from '../../src/chains/evm/read-call.ts'
-import { type ArgumentRule, type Judged, matches } from '../../src/policies/evaluate.ts'
+import { type ArgumentRule, type CheckedTransaction, matches } from '../../src/policies/evaluate.ts'
 
 const RUNS = 1_500
 const TOKEN: Address = '0x5FbDB2315678afecb367f032d93F642f64180aa3'
@@ -66,7 +66,7 @@ const read = (
   )
 }
 
-const judged = (call: ReadCall | null, rest: Partial<Judged> = {}): Judged => ({
+const judged = (call: ReadCall | null, rest: Partial<CheckedTransaction> = {}): CheckedTransaction => ({
   ...{ to: TOKEN, value: 0n, call, isCall: call !== null },
   ...rest,
 })

@@ -4,7 +4,7 @@
 // The identity is the additional authenticated data. Checksums (CRC-32C) go with all values in both directions:
 // https://docs.cloud.google.com/kms/docs/data-integrity-guidelines
 
-import { EnvelopeError } from '../sealing/envelope.ts'
+import { EnvelopeError, type Identity } from '../sealing/envelope.ts'
 import {
   bindingOf,
   type KeyService,
@@ -103,19 +103,19 @@ const once = (of: { readonly signal: AbortSignal; readonly limits: Limits }) => 
   signal: of.signal,
 })
 
+const boundTo = (identity: Identity) => {
+  const additionalAuthenticatedData = asBuffer(bindingOf(identity))
+  const additionalAuthenticatedDataCrc32c = { value: crc32c(additionalAuthenticatedData) }
+  return { additionalAuthenticatedData, additionalAuthenticatedDataCrc32c }
+}
+
 const createService = (client: Client, of: { readonly keyName: string; readonly limits: Limits }): KeyService => ({
   name: NAME,
   id: `gcp-kms:${of.keyName}`,
   mark: MARK,
   encrypt: async ({ key, identity, signal }) => {
-    const additionalAuthenticatedData = asBuffer(bindingOf(identity))
-    const request = {
-      name: of.keyName,
-      plaintext: asBuffer(key),
-      plaintextCrc32c: { value: crc32c(key) },
-      additionalAuthenticatedData,
-      additionalAuthenticatedDataCrc32c: { value: crc32c(additionalAuthenticatedData) },
-    }
+    const plaintextCrc32c = { value: crc32c(key) }
+    const request = { name: of.keyName, plaintext: asBuffer(key), plaintextCrc32c, ...boundTo(identity) }
     const [answer] = await client.encrypt(request, once({ ...of, signal })).catch((error: unknown) => {
       throw meaningOf(error)
     })
@@ -126,14 +126,8 @@ const createService = (client: Client, of: { readonly keyName: string; readonly 
     return { ciphertext: intact(answer.ciphertext, answer.ciphertextCrc32c), keyVersion: Number(version) }
   },
   decrypt: async ({ ciphertext, identity, signal }) => {
-    const additionalAuthenticatedData = asBuffer(bindingOf(identity))
-    const request = {
-      name: of.keyName,
-      ciphertext: asBuffer(ciphertext),
-      ciphertextCrc32c: { value: crc32c(ciphertext) },
-      additionalAuthenticatedData,
-      additionalAuthenticatedDataCrc32c: { value: crc32c(additionalAuthenticatedData) },
-    }
+    const ciphertextCrc32c = { value: crc32c(ciphertext) }
+    const request = { name: of.keyName, ciphertext: asBuffer(ciphertext), ciphertextCrc32c, ...boundTo(identity) }
     const [answer] = await client.decrypt(request, once({ ...of, signal })).catch((error: unknown) => {
       throw meaningOfDecryption(error)
     })

@@ -37,6 +37,9 @@ export type Limits = {
 /** Together less than the ten seconds that other requests of the same owner wait for one. */
 export const LIMITS: Limits = { attemptTimeoutMs: 4_000, attemptsMax: 2, pauseMs: 250 }
 
+type ServiceCall = { readonly identity: Identity; readonly signal: AbortSignal }
+type Encrypted = { readonly ciphertext: Uint8Array; readonly keyVersion: number }
+
 export type KeyService = {
   /** Its name, for errors. */
   readonly name: string
@@ -44,18 +47,9 @@ export type KeyService = {
   readonly id: string
   /** The second byte of what it wraps. */
   readonly mark: 2 | 3 | 4
-  encrypt(input: {
-    readonly key: Uint8Array
-    readonly identity: Identity
-    readonly signal: AbortSignal
-  }): Promise<{ readonly ciphertext: Uint8Array; readonly keyVersion: number }>
+  encrypt(input: ServiceCall & { readonly key: Uint8Array }): Promise<Encrypted>
   /** @returns bytes that the caller zeroes. @throws KeyServiceError, and EnvelopeError for what does not decrypt. */
-  decrypt(input: {
-    readonly ciphertext: Uint8Array
-    readonly keyVersion: number
-    readonly identity: Identity
-    readonly signal: AbortSignal
-  }): Promise<Uint8Array>
+  decrypt(input: ServiceCall & Encrypted): Promise<Uint8Array>
 }
 
 /** Why a service did not do its work. All but a refusal may pass by themselves. */
@@ -86,20 +80,13 @@ export class KeyServiceError extends AppError {
 }
 
 /** The identity as bytes, for a service that binds bytes. */
-export const bindingOf = (identity: Identity): Uint8Array =>
-  encodeFields([
-    'strongroom root key',
-    identity.projectId,
-    identity.keyringId,
-    identity.walletId,
-    identity.purpose,
-    identity.rowId,
-  ])
+export const bindingOf = ({ projectId, keyringId, walletId, purpose, rowId }: Identity): Uint8Array =>
+  encodeFields(['strongroom root key', projectId, keyringId, walletId, purpose, rowId])
 
-const attempt = async <Answer>(
-  input: { readonly service: KeyService; readonly limits: Limits },
-  work: (signal: AbortSignal) => Promise<Answer>,
-): Promise<Answer> => {
+type LimitedService = { readonly service: KeyService; readonly limits: Limits }
+type Work<Answer> = (signal: AbortSignal) => Promise<Answer>
+
+const attempt = async <Answer>(input: LimitedService, work: Work<Answer>): Promise<Answer> => {
   const abort = new AbortController()
   const expired = Promise.withResolvers<never>()
   const timer = setTimeout(() => {
@@ -113,10 +100,7 @@ const attempt = async <Answer>(
   }
 }
 
-const ask = async <Answer>(
-  input: { readonly service: KeyService; readonly limits: Limits },
-  work: (signal: AbortSignal) => Promise<Answer>,
-): Promise<Answer> => {
+const ask = async <Answer>(input: LimitedService, work: Work<Answer>): Promise<Answer> => {
   for (let attempts = 1; ; attempts += 1) {
     try {
       return await attempt(input, work)

@@ -9,7 +9,7 @@ import { createNodelessSubstrateChain } from '../../../src/chains/substrate/node
 import { readCall } from '../../../src/chains/substrate/read-call.ts'
 import type { Runtime } from '../../../src/chains/substrate/runtime.ts'
 import { spentBy } from '../../../src/chains/substrate/spending.ts'
-import { type ArgumentRule, type Judged, matches } from '../../../src/policies/evaluate.ts'
+import { type ArgumentRule, type CheckedTransaction, matches } from '../../../src/policies/evaluate.ts'
 import { checkRules } from '../../../src/policies/rules.ts'
 import { assetHubRuntime, varaRuntime } from './metadata.ts'
 
@@ -195,7 +195,7 @@ describe('hostile bytes', () => {
 
 describe('a policy on a call of the runtime', () => {
   const OTHER = '15oF4uVJwmo4TdGW7VfQxNLavjCXviqxT9S1MgbjMNHr6Sp5'
-  const judged = (hex: Hex, read: ReadCall | null = readCall(runtime, hex)): Judged => ({
+  const judged = (hex: Hex, read: ReadCall | null = readCall(runtime, hex)): CheckedTransaction => ({
     to: null,
     value: 0n,
     isCall: true,
@@ -286,7 +286,7 @@ describe('a policy on a call of the runtime', () => {
   })
 
   test('on the recipient of coins compares the exact address', () => {
-    const sent: Judged = { to: ACCOUNT, value: 5n, isCall: false, call: null }
+    const sent: CheckedTransaction = { to: ACCOUNT, value: 5n, isCall: false, call: null }
     expect(matches([rule('to', 'eq', ACCOUNT), rule('value', 'le', '5')], [sent])).toBe(true)
     expect(matches([rule('to', 'eq', ACCOUNT.replace('Z', 'z'))], [sent])).toBe(false)
     expect(matches([rule('to', 'ne', OTHER)], [sent])).toBe(true)
